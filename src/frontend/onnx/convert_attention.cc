@@ -199,9 +199,7 @@ Expr weights_of(NodeContext& context, const Expr& x, const Expr& bias) {
   const Span& span = context.span();
   DataType dtype = context.dtype(x);
   if (context.has_attr("softmax_precision")) {
-    const auto named = find_dtype(static_cast<ElementType>(context.int_attr("softmax_precision")));
-    if (!named || !named->is_float()) context.invalid("attribute 'softmax_precision' names no floating-point type");
-    dtype = *named;
+    dtype = context.float_type_attr("softmax_precision", ElementType::kFloat);
   }
   const Expr soft = context.cast(ops::softmax(context.cast(x, dtype), -1, span), context.dtype(x));
   if (!bias) return soft;

@@ -116,7 +116,7 @@ Exprs convert_gemm(NodeContext& context) {
   Expr a = context.input(0), b = context.input(1);
   context.check_dtype(a, "data", is_number, "numbers");
   if (context.rank(a) != 2 || context.rank(b) != 2) context.invalid("A and B must be matrices");
-  if (context.opset() < 7) context.ignore_attrs({"broadcast"});  // C broadcasts either way
+  if (context.opset() < 7) context.flag_attr("broadcast", false);  // C broadcasts either way
   const double alpha = context.float_attr("alpha", 1), beta = context.float_attr("beta", 1);
   if (context.flag_attr("transA", false)) a = ops::transpose(a, {1, 0}, span);
   const DataType dtype = context.dtype(a);

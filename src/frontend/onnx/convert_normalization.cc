@@ -67,7 +67,7 @@ Exprs convert_batch_norm(NodeContext& context) {
   context.check_dtype(x, "data", is_float, "floating point");
   context.ignore_attrs({"momentum"});
   if (context.opset() < 7) context.ignore_attrs({"is_test"});
-  if (context.opset() < 9 && context.int_attr("spatial", 1) != 1)
+  if (context.opset() < 9 && !context.flag_attr("spatial", true))
     context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "spatial = 0 (statistics for each position) is not supported");
   const bool trains = context.opset() >= 14 ? context.flag_attr("training_mode", false) : context.output_count() > 1;
   if (trains) {
@@ -140,7 +140,7 @@ Exprs convert_layer_norm(NodeContext& context) {
   const size_t rank = context.rank(x), axis = context.axis_of(context.int_attr("axis", -1), rank);
   const double epsilon = context.float_attr("epsilon", 1e-5);
   const DataType dtype = context.dtype(x);
-  const bool stashes_float32 = context.int_attr("stash_type", 1) == 1;
+  const bool stashes_float32 = context.float_type_attr("stash_type", ElementType::kFloat) == DataType::float_(32);
   if (axis + 1 == rank && context.rank(scale) == 1 && context.output_count() == 1 && dtype.bits() != 16) {
     const Expr bias = context.has(2) ? context.input(2) : ops::unary("zeros_like", scale, span);
     ops::LayerNormAttrs attrs;
@@ -165,7 +165,9 @@ Exprs convert_group_norm(NodeContext& context) {
   if (context.rank(x) < 3) context.invalid("its input has {} dimensions; it needs 3 or more", context.rank(x));
   const int64_t groups = context.int_attr("num_groups"), channels = context.known_dim(x, 1);
   if (groups < 1 || channels % groups != 0) context.invalid("{} channels do not make {} groups", channels, groups);
-  const bool widens = context.opset() >= 21 && context.int_attr("stash_type", 1) == 1 && context.dtype(x).bits() == 16;
+  const bool stashes_float32 =
+      context.opset() >= 21 && context.float_type_attr("stash_type", ElementType::kFloat) == DataType::float_(32);
+  const bool widens = stashes_float32 && context.dtype(x).bits() == 16;
   const double epsilon = context.float_attr("epsilon", 1e-5);
   const auto vector = [&](size_t i) {
     const Expr own = context.input(i);
@@ -191,7 +193,7 @@ Exprs convert_rms_norm(NodeContext& context) {
   const Expr x = context.input(0);
   context.check_dtype(x, "data", is_float, "floating point");
   const size_t rank = context.rank(x), axis = context.axis_of(context.int_attr("axis", -1), rank);
-  const bool stashes_float32 = context.int_attr("stash_type", 1) == 1;
+  const bool stashes_float32 = context.float_type_attr("stash_type", ElementType::kFloat) == DataType::float_(32);
   const Expr wide = context.widened(x);
   const Expr mean = ops::reduce("mean", ops::multiply(wide, wide, span), axes_from(axis, rank), true, false, span);
   const Expr steady = ops::add(mean, context.scalar(context.float_attr("epsilon", 1e-5), context.dtype(wide)), span);

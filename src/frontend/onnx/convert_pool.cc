@@ -25,7 +25,7 @@ ops::PoolAttrs pool_attrs(const Windows& windows, bool ceil_mode) {
 Exprs convert_max_pool(NodeContext& context) {
   spatial_rank(context, 3);
   context.check_dtype(context.input(0), "data", is_number, "numbers");
-  context.ignore_attrs({"storage_order"});  // orders the indices only
+  context.flag_attr("storage_order", false);  // orders the indices only
   const Windows windows = read_windows(context, read_kernel_shape(context));
   const bool ceil_mode = context.flag_attr("ceil_mode", false);
   return {ops::max_pool(context.input(0), pool_attrs(windows, ceil_mode), context.span())};

@@ -33,7 +33,7 @@ Exprs convert_topk(NodeContext& context) {
   const bool is_old = context.opset() < 10;
   const Shape k = is_old ? Shape{context.int_attr("k")} : context.ints(1, "K");
   const bool largest = context.flag_attr("largest", true);
-  context.ignore_attrs({"sorted"});
+  context.flag_attr("sorted", true);
   const size_t axis = context.axis_of(context.int_attr("axis", -1), context.rank(x));
   if (k.size() != 1 || k[0] < 0) context.invalid("its k must be one number that is not negative");
   if (k[0] == 0) context.refuse(HR_REASON_SHAPE_UNSUPPORTED, "a k of 0 is not supported");

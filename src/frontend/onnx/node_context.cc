@@ -115,6 +115,28 @@ int64_t NodeContext::int_attr(std::string_view name, int64_t otherwise) {
   return attribute != nullptr ? attribute->i : otherwise;
 }
 
+bool NodeContext::flag_attr(std::string_view name, bool otherwise) {
+  const int64_t value = int_attr(name, otherwise ? 1 : 0);
+  if (value != 0 && value != 1) invalid("attribute {} is {}, expected 0 or 1", printable(name), value);
+  return value == 1;
+}
+
+ElementType NodeContext::element_type_attr(std::string_view name, ElementType otherwise) {
+  const int64_t number = int_attr(name, static_cast<int64_t>(otherwise));
+  if (number < 0 || number > INT32_MAX)
+    invalid("attribute {} is {}, which is no element type", printable(name), number);
+  return static_cast<ElementType>(number);
+}
+
+DataType NodeContext::float_type_attr(std::string_view name, ElementType otherwise) {
+  const ElementType type = element_type_attr(name, otherwise);
+  const auto dtype = find_dtype(type);
+  if (!dtype || !dtype->is_float()) {
+    invalid("attribute {} names {}, expected a floating-point type", printable(name), element_type_name(type));
+  }
+  return *dtype;
+}
+
 double NodeContext::float_attr(std::string_view name, double otherwise) {
   const Attribute* attribute = read_attr(name, AttributeKind::kFloat, "float");
   return attribute != nullptr ? static_cast<double>(attribute->f) : otherwise;

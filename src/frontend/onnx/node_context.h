@@ -61,7 +61,11 @@ class NodeContext {
   bool has_attr(std::string_view name) const { return node_.find_attribute(name) != nullptr; }
   int64_t int_attr(std::string_view name);  // a required one
   int64_t int_attr(std::string_view name, int64_t otherwise);
-  bool flag_attr(std::string_view name, bool otherwise) { return int_attr(name, otherwise ? 1 : 0) != 0; }
+  bool flag_attr(std::string_view name, bool otherwise);  // 0 or 1
+  // The element type that an integer names.
+  ElementType element_type_attr(std::string_view name, ElementType otherwise);
+  // The same of one that must be floating point.
+  DataType float_type_attr(std::string_view name, ElementType otherwise);
   double float_attr(std::string_view name, double otherwise);
   std::string string_attr(std::string_view name, std::string_view otherwise);
   std::optional<Shape> ints_attr(std::string_view name);

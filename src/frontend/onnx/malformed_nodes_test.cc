@@ -1,5 +1,6 @@
-// Operands that a node leaves out: for each operator of the table, each operand in turn is given the empty name, and
-// the operands are cut off one by one from the end. The outcome is a module or a UserError that names the node.
+// Nodes with a fault, of each operator of the table. Operands: each in turn is given the empty name, and they are cut
+// off one by one from the end; the outcome is a module or a UserError that names the node. Attributes: those that are
+// booleans are given other numbers than 0 and 1, which is a UserError that names the node and the attribute.
 #include <set>
 
 #include "frontend/onnx/op_table.h"
@@ -92,6 +93,11 @@ std::vector<Base> bases_by_hand() {
   add("Resize", 10, {x, fixed(f32({4}, {1, 1, 2, 2}))});
   add("Upsample", 9, {x, fixed(f32({4}, {1, 1, 2, 2}))});
   add("Pad", 18, {two, fixed(i64({2}, {1, 1})), f32({}, {1}), fixed(i64({1}, {0}))});
+  add("Cast", 19, {two}, {AttributeSpec("to", 1), AttributeSpec("saturate", 1)});
+  add("CastLike", 19, {two, two}, {AttributeSpec("saturate", 1)});
+  add("Gemm", 6, {angles, f32({1, 2}, {1, 2}), f32({2, 2}, {1, 2, 3, 4})}, {AttributeSpec("broadcast", 1)});
+  add("Add", 6, {x, two}, {AttributeSpec("broadcast", 1)});
+  add("BatchNormalization", 7, {x, two, two, two, two}, {AttributeSpec("spatial", 1)});
   add("Dropout", 13, {two, fixed(f32({}, {0.5})), fixed(boolean({}, {1}))}, {}, 2);
   return bases;
 }
@@ -129,12 +135,16 @@ void check_without_operands(const Base& base, const Model& model) {
   }
 }
 
-TEST(Operands, LeftOutOnesAreAnErrorOrAModule) {
-  const std::vector<std::string_view> ops = supported_ops();
-  std::set<std::string_view> missing(ops.begin(), ops.end());
+std::vector<Base> all_bases() {
   std::vector<Base> bases = bases_of_the_data();
   for (Base& base : bases_by_hand()) bases.push_back(std::move(base));
-  for (const Base& base : bases) {
+  return bases;
+}
+
+TEST(MalformedNodes, OperandsThatAreLeftOutAreAnErrorOrAModule) {
+  const std::vector<std::string_view> ops = supported_ops();
+  std::set<std::string_view> missing(ops.begin(), ops.end());
+  for (const Base& base : all_bases()) {
     const Model model = read(base.bytes);
     if (model.graph.nodes.size() != 1 || !kit::user_error_of([&] { import_model(model, base.options); }).empty())
       continue;
@@ -145,7 +155,7 @@ TEST(Operands, LeftOutOnesAreAnErrorOrAModule) {
 }
 
 // An operand that the operator cannot do without is named; a variadic operator takes no gap among its operands.
-TEST(Operands, ANeededOneIsNamed) {
+TEST(MalformedNodes, ANeededOperandIsNamed) {
   const NDArray x = f32({2}, {1, 2});
   const Operand none;
   const Attributes equation = {AttributeSpec("equation", "i,i->")};
@@ -155,6 +165,94 @@ TEST(Operands, ANeededOneIsNamed) {
   EXPECT_THAT(node_error("Max", 13, {x, none}), HasSubstr("input 1 is left out"));
   EXPECT_THAT(node_error("Concat", 13, {x, none}, {AttributeSpec("axis", 0)}), HasSubstr("input 1 is left out"));
   EXPECT_THAT(node_error("Where", 13, {none, x, x}), HasSubstr("input 0 is left out"));
+}
+
+// Those of the ONNX specification, opsets 6 to 23, but is_test, of which the specification allows any number.
+constexpr std::string_view kBooleans[] = {"align_corners",
+                                          "allowzero",
+                                          "antialias",
+                                          "broadcast",
+                                          "ceil_mode",
+                                          "center_point_box",
+                                          "count_include_pad",
+                                          "detect_negative",
+                                          "detect_positive",
+                                          "exclude_outside",
+                                          "exclusive",
+                                          "fmod",
+                                          "interleaved",
+                                          "is_causal",
+                                          "keepdims",
+                                          "largest",
+                                          "noop_with_empty_axes",
+                                          "periodic",
+                                          "reverse",
+                                          "saturate",
+                                          "select_last_index",
+                                          "sorted",
+                                          "spatial",
+                                          "storage_order",
+                                          "training_mode",
+                                          "transA",
+                                          "transB",
+                                          "upper"};
+
+// The copy of the model whose node has the attribute `name` with the value `number`.
+Model with_attribute(const Model& model, std::string_view name, int64_t number) {
+  Model changed = model;
+  std::vector<Attribute>& attributes = changed.graph.nodes[0].attributes;
+  std::erase_if(attributes, [&](const Attribute& attribute) { return attribute.name == name; });
+  Attribute attribute;
+  attribute.name = name;
+  attribute.kind = AttributeKind::kInt;
+  attribute.i = number;
+  attributes.push_back(std::move(attribute));
+  return changed;
+}
+
+TEST(MalformedNodes, ABooleanAttributeIsZeroOrOne) {
+  std::set<std::string_view> unread(std::begin(kBooleans), std::end(kBooleans));
+  for (const Base& base : all_bases()) {
+    const Model model = read(base.bytes);
+    if (model.graph.nodes.size() != 1 || !kit::user_error_of([&] { import_model(model, base.options); }).empty())
+      continue;
+    const std::string_view op = model.graph.nodes[0].op_type;
+    if (find_op_row(op) == nullptr || op == "Constant") continue;  // Constant takes one attribute, its value
+    for (const std::string_view name : kBooleans) {
+      for (const int64_t number : {int64_t{2}, int64_t{-1}, int64_t{1} << 32}) {
+        SCOPED_TRACE(fmt::format("{}: {} with {} = {}", base.name, model.graph.nodes[0].op_type, name, number));
+        const std::string error =
+            kit::user_error_of([&] { import_model(with_attribute(model, name, number), base.options); });
+        EXPECT_THAT(error, HasSubstr(node_label(model.graph.nodes[0])));
+        EXPECT_THAT(error, HasSubstr(fmt::format("'{}'", name)));
+        if (error.find("expected 0 or 1") != std::string::npos) unread.erase(name);
+      }
+    }
+  }
+  EXPECT_THAT(unread, ::testing::IsEmpty());
+}
+
+// The number of an element type is not cut to 32 bits.
+TEST(MalformedNodes, AnElementTypeIsOneOfTheList) {
+  const NDArray x = f32({2, 2}, {1, 2, 3, 4});
+  for (const int64_t number : {(int64_t{1} << 32) + 1, int64_t{-1}}) {
+    EXPECT_THAT(node_error("EyeLike", 13, {x}, {AttributeSpec("dtype", number)}), HasSubstr("'dtype' is "));
+    EXPECT_THAT(node_error("HannWindow", 17, {fixed(i64({}, {3}))}, {AttributeSpec("output_datatype", number)}),
+                HasSubstr("'output_datatype' is "));
+    EXPECT_THAT(node_error("Cast", 13, {x}, {AttributeSpec("to", number)}), HasSubstr("'to' is "));
+    EXPECT_THAT(node_error("RandomNormalLike", 13, {x}, {AttributeSpec("dtype", number)}), HasSubstr("'dtype' is "));
+    for (const std::string_view op : {"LayerNormalization", "RMSNormalization"})
+      EXPECT_THAT(node_error(op, 23, {x, f32({2}, {1, 1})}, {AttributeSpec("stash_type", number)}),
+                  HasSubstr("'stash_type' is "));
+    const NDArray image = f32({1, 1, 2, 2}, {1, 2, 3, 4});
+    EXPECT_THAT(node_error("GroupNormalization", 21, {image, f32({1}, {1}), f32({1}, {1})},
+                           {AttributeSpec("num_groups", 1), AttributeSpec("stash_type", number)}),
+                HasSubstr("'stash_type' is "));
+    EXPECT_THAT(node_error("Attention", 23, {image, image, image}, {AttributeSpec("softmax_precision", number)}),
+                HasSubstr("'softmax_precision' is "));
+  }
+  EXPECT_THAT(node_error("LayerNormalization", 17, {x, f32({2}, {1, 1})}, {AttributeSpec("stash_type", 7)}),
+              HasSubstr("attribute 'stash_type' names int64, expected a floating-point type"));
 }
 
 }  // namespace
