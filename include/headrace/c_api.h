@@ -86,7 +86,9 @@ HR_EXPORT hr_status hr_executor_create(hr_artifact* artifact, const char* progra
                                        hr_executor** executor) HR_NOEXCEPT;
 HR_EXPORT void hr_executor_destroy(hr_executor* executor) HR_NOEXCEPT;
 
-/* Copies `tensor` into the executor. It must be in CPU memory with the program's dtype and shape; any strides. */
+/* Copies `tensor` into the executor. It must be in CPU memory (device 0) with the program's dtype and shape; any
+ * strides and alignment. A malformed tensor (a NULL, a rank, device, dtype or strides that it cannot have) is HR_USER
+ * with HR_REASON_BAD_TENSOR. */
 HR_EXPORT hr_status hr_executor_set_input(hr_executor* executor, int32_t index, const DLTensor* tensor) HR_NOEXCEPT;
 /* Makes the program read `tensor` or write to it directly, in this and later runs, until set again. The memory is the
  * caller's and must outlive those runs; it must be contiguous and aligned to its element. An output must share no
@@ -100,8 +102,10 @@ HR_EXPORT hr_status hr_executor_set_output_zero_copy(hr_executor* executor, int3
 HR_EXPORT hr_status hr_executor_run(hr_executor* executor) HR_NOEXCEPT;
 
 /* Gives a view of output `index`: written by the last run, overwritten by the next, invalid after the executor is
- * destroyed. For an output whose size depends on data (NonZero, for example), hr_artifact_output_info and the memory
- * for hr_executor_set_output_zero_copy have the largest possible size; the view has the size of the last run, dense. */
+ * destroyed. HR_USAGE until a run has succeeded, and again until the next one after a run that failed or after memory
+ * was set for the output. For an output whose size depends on data (NonZero, for example), hr_artifact_output_info and
+ * the memory for hr_executor_set_output_zero_copy have the largest possible size; the view has the size of the last
+ * run, dense. */
 HR_EXPORT hr_status hr_executor_get_output(const hr_executor* executor, int32_t index, DLTensor* view) HR_NOEXCEPT;
 
 /* ---- plain dlopen clients --------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
@@ -12,6 +11,7 @@ from threading import Lock
 from typing import Any
 
 from headrace import _arguments, _core
+from headrace._memory_file import MemoryFile
 from headrace.compiler import CompiledModel, compile
 
 __all__ = [
@@ -117,11 +117,9 @@ class InferenceSession:
     def _path_of(self, path_or_bytes: str | PathLike[str] | bytes) -> str:
         if not isinstance(path_or_bytes, bytes):
             return _arguments.path(path_or_bytes, "path_or_bytes")
-        # Removed with the session: each set of shapes reads it again.
-        self._folder = tempfile.TemporaryDirectory(prefix="headrace-")
-        path = Path(self._folder.name) / "model.onnx"
-        path.write_bytes(path_or_bytes)
-        return str(path)
+        # Kept, since each set of shapes reads it again.
+        self._memory_file = MemoryFile(path_or_bytes)
+        return self._memory_file.path
 
     def _read_ports(self) -> None:
         inputs, outputs = _core.read_ports(self._path, self._weights or "")

@@ -15,6 +15,7 @@
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "load/run.h"
+#include "gil.h"
 #include "values.h"
 
 namespace headrace::python {
@@ -114,7 +115,7 @@ void bind_compile(nb::module_& m) {
         const driver::LoadOptions load = load_options(shapes, bound, weights);
         const driver::CompileOptions options =
             compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes);
-        nb::gil_scoped_release released;
+        GilReleased released;
         const InterruptScope interruptible(&check_signals);
         const driver::Model model = driver::load_model(path, load);
         if (output) return compile_and_open(model, *output, options);
@@ -138,7 +139,7 @@ void bind_compile(nb::module_& m) {
       nb::arg("target").none(), nb::arg("cpu"), nb::arg("features"), nb::arg("opt_level"), nb::arg("jobs"),
       nb::arg("threads"), nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
   m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
-        nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>());
+        nb::arg("threads") = 0, nb::call_guard<GilReleased>());
   bind_ports(m);
 }
 

@@ -1,4 +1,5 @@
 // The extension module headrace._core: conversion only.
+#include "gil.h"
 #include "objects.h"
 
 NB_MODULE(_core, m) {
@@ -13,4 +14,5 @@ NB_MODULE(_core, m) {
   bind_functions(m);
   bind_runtime(m);
   bind_compile(m);
+  wait_at_exit();
 }

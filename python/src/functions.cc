@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/interrupt.h"
+#include "gil.h"
 #include "object/foreign_error.h"
 #include "objects.h"
 
@@ -16,7 +17,7 @@ struct SharedObject {
   SharedObject(const SharedObject&) = delete;
   ~SharedObject() {
     if (!Py_IsInitialized()) return;
-    nb::gil_scoped_acquire held;
+    GilHeld held;
     Py_DECREF(pointer);
   }
   PyObject* pointer;
@@ -90,13 +91,14 @@ class PythonArgs {
 };
 
 Value call_python(const SharedObject& callable, Args args) {
-  nb::gil_scoped_acquire held;
+  GilHeld held;
   try {
     PythonArgs python;
     python.fill(args);
-    nb::object result = nb::steal(PyObject_Vectorcall(callable.pointer, python.first(), python.count(), nullptr));
+    nb::object result = nb::steal(
+        run_python([&] { return PyObject_Vectorcall(callable.pointer, python.first(), python.count(), nullptr); }));
     if (!result.is_valid()) throw nb::python_error();
-    if (!python.has_borrowed()) return to_value(result);
+    if (!python.has_borrowed()) return run_python([&] { return to_value(result); });
     // Such a function writes its results; what it returns may be one of the tensors.
     result.reset();
     python.end_borrowed();
@@ -109,7 +111,8 @@ Value call_python(const SharedObject& callable, Args args) {
 }  // namespace
 
 void check_signals() {
-  nb::gil_scoped_acquire held;
+  if (is_given_up()) throw UserError("the interpreter ends");
+  GilHeld held;
   if (PyErr_CheckSignals() == 0) return;
   nb::python_error error;
   throw_foreign(error);
@@ -128,7 +131,7 @@ nb::object call_function(const PackedFunc& function, PyObject* const* args, size
   for (size_t i = 0; i < count; ++i) values[i] = to_value_of(args[i], [i] { return fmt::format("argument {}", i); });
   Value result;
   {
-    nb::gil_scoped_release released;
+    GilReleased released;
     const InterruptScope interruptible(&check_signals);
     result = function.call(std::span<const Value>(values));
   }

@@ -9,6 +9,7 @@
 #include "runtime/function_module.h"
 #include "runtime/module.h"
 #include "runtime/system_lib.h"
+#include "gil.h"
 #include "values.h"
 
 namespace headrace::python {
@@ -46,7 +47,7 @@ nb::list run(load::Executor& executor, const nb::sequence& inputs) {
   }
   std::vector<NDArray> outputs;
   {
-    nb::gil_scoped_release released;
+    GilReleased released;
     outputs = load::run(executor, tensors);
   }
   nb::list result;
@@ -82,20 +83,20 @@ std::string to_chars(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size
 nb::bytes save_to_binary(const runtime::Module& module) {
   std::string bytes;
   {
-    nb::gil_scoped_release released;
+    GilReleased released;
     bytes = module.SaveToBinary();
   }
   return to_bytes(bytes);
 }
 
 void bind_loaders(nb::module_& m) {
-  m.def("load_module", &load::load_module, nb::arg("path"), nb::arg("format"), nb::call_guard<nb::gil_scoped_release>(),
+  m.def("load_module", &load::load_module, nb::arg("path"), nb::arg("format"), nb::call_guard<GilReleased>(),
         "The module in a file.");
   m.def(
       "load_binary",
       [](const std::string& type_key, const nb::bytes& data) {
         const std::string bytes = to_chars(data);
-        nb::gil_scoped_release released;
+        GilReleased released;
         return load::load_binary(type_key, bytes);
       },
       nb::arg("type_key"), nb::arg("data"), "The module of a kind in bytes.");
@@ -123,10 +124,9 @@ void bind_runtime(nb::module_& m) {
       .def("__getitem__",
            [](const runtime::Module& module, const std::string& name) { return get_function(module, name, true); })
       .def_prop_ro("imported_modules", &runtime::Module::imports)
-      .def("get_source", &runtime::Module::GetSource, nb::arg("format") = "", nb::call_guard<nb::gil_scoped_release>())
+      .def("get_source", &runtime::Module::GetSource, nb::arg("format") = "", nb::call_guard<GilReleased>())
       .def("import_module", &runtime::Module::Import, nb::arg("module"))
-      .def("save", &runtime::Module::SaveToFile, nb::arg("path"), nb::arg("fmt") = "",
-           nb::call_guard<nb::gil_scoped_release>())
+      .def("save", &runtime::Module::SaveToFile, nb::arg("path"), nb::arg("fmt") = "", nb::call_guard<GilReleased>())
       .def("save_to_binary", &save_to_binary, "The bytes that `runtime.load_binary` makes the module of again.")
       .def(
           "__eq__",

@@ -566,3 +566,11 @@ def test_results_of_no_elements_and_huge_sizes():
     zeros = relay.Function([], relay.zeros([0, 2**40, 2**40], "float32"))
     for kind in ("debug", "graph"):
         assert relay.create_executor(kind).evaluate(zeros)().shape == (0, 2**40, 2**40)
+
+
+@pytest.mark.parametrize("dtype", ["foo", "float0", "float32x0", "bfloat17", ""])
+def test_a_variable_without_a_shape_has_a_dtype_that_there_is(dtype):
+    for annotation in ({}, {"shape": (2,)}, {"type_annotation": relay.TensorType((2,))}):
+        with pytest.raises(hr.UserError, match="is not a dtype"):
+            relay.var("x", dtype=dtype, **annotation)
+    assert relay.var("x", dtype="int8").type_annotation is None

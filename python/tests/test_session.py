@@ -1,5 +1,8 @@
 """InferenceSession as users of onnxruntime call it."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +85,43 @@ def test_model_bytes(images):
     feed = {"x": images[:2]}
     session = hr.InferenceSession(DIGITS.read_bytes())
     np.testing.assert_array_equal(session.run(None, feed)[0], hr.InferenceSession(DIGITS).run(None, feed)[0])
+
+
+def test_model_bytes_leave_no_file(tmp_path):
+    script = """
+import os, pathlib, signal, sys
+import headrace as hr
+from headrace import relay
+
+class Proto:
+    def SerializeToString(self):
+        return pathlib.Path(sys.argv[1]).read_bytes()
+
+session = hr.InferenceSession(Proto().SerializeToString())
+relay.frontend.from_onnx(Proto(), {"x": (1, 1, 8, 8)})
+print(os.listdir(os.environ["TMPDIR"]), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script, DIGITS],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-9, "[]\n", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_model_bytes_have_their_data_themselves():
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load(DIGITS)
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="0")  # a descriptor's name, were the others beside it
+    with pytest.raises(hr.UserError, match="external"):
+        hr.InferenceSession(model.SerializeToString(), shapes={"x": (1, 1, 8, 8)})
 
 
 def test_shapes_given_are_shapes_told():

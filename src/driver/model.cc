@@ -98,9 +98,18 @@ void check_no_weights(const std::string& path, const std::string& weights) {
     throw_user_error("'{}' brings its weights itself; the weights file '{}' is for relay text", path, weights);
 }
 
+// Whether the path is that of an open descriptor: an ONNX model's in memory, say, with all of its data.
+bool is_descriptor(const std::string& path) { return path.starts_with("/proc/self/fd/"); }
+
+onnx::Model read_onnx(const std::string& path) {
+  onnx::Model model = onnx::read_model(path);
+  if (is_descriptor(path)) model.directory.clear();  // beside it lie the process's other descriptors
+  return model;
+}
+
 Model load_onnx(const std::string& path, const LoadOptions& options) {
   check_no_weights(path, options.weights);
-  const onnx::Model source = onnx::read_model(path);
+  const onnx::Model source = read_onnx(path);
   const onnx::ImportOptions import{options.shapes, options.bound};
   const std::vector<std::string> open = onnx::symbolic_dimensions(source, import);
   if (!open.empty()) {
@@ -127,6 +136,7 @@ void check_names(const std::vector<std::string>& names) {
 }
 
 std::string extension_of(const std::string& path) {
+  if (is_descriptor(path)) return ".onnx";
   const std::string extension = std::filesystem::path(path).extension();
   if (extension == ".relay" || extension == ".onnx") return extension;
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
@@ -158,13 +168,13 @@ ModelPorts read_ports(const std::string& path, const std::string& weights) {
   register_all();
   if (extension_of(path) == ".relay") return ports_of(load_relay(path, {.weights = weights}));
   check_no_weights(path, weights);
-  return ports_of(onnx::read_model(path).graph);
+  return ports_of(read_onnx(path).graph);
 }
 
 std::vector<std::string> model_files(const std::string& path) {
   std::vector<std::string> files{path};
   if (extension_of(path) == ".relay") return files;
-  const onnx::Model model = onnx::read_model(path);
+  const onnx::Model model = read_onnx(path);
   for (const std::string& location : onnx::external_locations(model))
     files.push_back((std::filesystem::path(model.directory) / location).string());
   return files;

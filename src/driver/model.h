@@ -35,8 +35,9 @@ struct LoadOptions {
   std::string (*show_shapes)(const std::vector<NamedShape>&) = &shapes_as_flags;
 };
 
-// Reads a model file: ONNX, or relay's text form (.relay). UserError: no such file, a format that is not known, a model
-// that is malformed or not supported, an input that it does not have.
+// Reads a model file: ONNX, or relay's text form (.relay). "/proc/self/fd/N", an open descriptor, is an ONNX model
+// whose data lies in it alone. UserError: no such file, a format that is not known, a model that is malformed or not
+// supported, an input that it does not have.
 Model load_model(const std::string& path, const LoadOptions& options = {});
 
 // What a model file declares, before any shape is fixed.

@@ -227,6 +227,10 @@ hr_status hr_executor_get_output(const hr_executor* executor, int32_t index, DLT
     const headrace::executors::GraphRunner& runner = executor->executor->runner();
     const size_t count = runner.program().outputs.size();
     if (!is_index(index, count)) return no_such("output", index, count);
+    if (!runner.has_output(static_cast<size_t>(index))) {
+      return usage(fmt::format("output '{}' was not computed yet: call hr_executor_run first, which must succeed",
+                               runner.program().outputs[static_cast<size_t>(index)].name));
+    }
     *view = runner.output(static_cast<size_t>(index));
     return HR_OK;
   });

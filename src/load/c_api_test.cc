@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <headrace/c_api.h>
 
+#include <cstring>
+#include <functional>
 #include <thread>
 
 #include "kit/artifact_kit.h"
@@ -113,6 +115,167 @@ TEST_F(CApi, ErrorsOfAnExecutor) {
   DLTensor view{};
   EXPECT_EQ(hr_executor_get_output(executor, 2, &view), HR_USAGE);
   EXPECT_EQ(hr_executor_get_output(executor, 0, nullptr), HR_USAGE);
+  hr_executor_destroy(executor);
+}
+
+// Null in every place of every function. The counts are those of the header; hr_executor_run and the functions that
+// free are in MisuseIsACode.
+TEST_F(CApi, NullIsACodeEverywhere) {
+  int32_t count = 0;
+  const char* name = nullptr;
+  hr_tensor_info info{};
+  DLTensor view{};
+  hr_executor* executor = nullptr;
+  ASSERT_EQ(hr_executor_create(artifact_, nullptr, nullptr, &executor), HR_OK);
+  std::vector<float> x = toy_input();
+  const TensorView input(x.data(), {6, 8});
+  const hr_status results[] = {
+      hr_artifact_open("x", nullptr),
+      hr_artifact_program_name(nullptr, 0, &name),
+      hr_artifact_program_name(artifact_, 0, nullptr),
+      hr_artifact_num_inputs(nullptr, nullptr, &count),
+      hr_artifact_num_inputs(artifact_, nullptr, nullptr),
+      hr_artifact_num_outputs(nullptr, nullptr, &count),
+      hr_artifact_num_outputs(artifact_, nullptr, nullptr),
+      hr_artifact_input_info(nullptr, nullptr, 0, &info),
+      hr_artifact_input_info(artifact_, nullptr, 0, nullptr),
+      hr_artifact_output_info(nullptr, nullptr, 0, &info),
+      hr_artifact_output_info(artifact_, nullptr, 0, nullptr),
+      hr_executor_create(artifact_, nullptr, nullptr, nullptr),
+      hr_executor_set_input(nullptr, 0, &input.tensor),
+      hr_executor_set_input_zero_copy(nullptr, 0, &input.tensor),
+      hr_executor_set_input_zero_copy(executor, 0, nullptr),
+      hr_executor_set_output_zero_copy(nullptr, 0, &input.tensor),
+      hr_executor_set_output_zero_copy(executor, 0, nullptr),
+      hr_executor_get_output(nullptr, 0, &view),
+  };
+  for (size_t i = 0; i < std::size(results); ++i) EXPECT_EQ(results[i], HR_USAGE) << i;
+  EXPECT_THAT(hr_last_error()->message, HasSubstr("NULL"));
+  hr_executor_destroy(executor);
+}
+
+// The toy's input is float32 [6, 8]. Each case changes one thing that the caller's tensor may have wrong.
+TEST_F(CApi, ATensorThatIsNoneIsACode) {
+  std::vector<float> x(49);
+  std::vector<int64_t> strides, shape;
+  struct Case {
+    std::string_view words;
+    std::function<void(DLTensor&)> change;
+  };
+  const Case cases[] = {
+      {"has no shape (shape is NULL)", [](DLTensor& t) { t.shape = nullptr; }},
+      {"has 4 dimensions", [](DLTensor& t) { t.ndim = 4, t.shape = nullptr; }},
+      {"has -1 dimensions", [](DLTensor& t) { t.ndim = -1; }},
+      {"has 2147483647 dimensions", [](DLTensor& t) { t.ndim = INT32_MAX; }},
+      {"has shape (6, -8)", [&](DLTensor& t) { shape = {6, -8}, t.shape = shape.data(); }},
+      {"has shape (9223372036854775807, 8)", [&](DLTensor& t) { shape = {INT64_MAX, 8}, t.shape = shape.data(); }},
+      {"is on a device of type 2", [](DLTensor& t) { t.device.device_type = kDLCUDA; }},
+      {"is on a device of type 99", [](DLTensor& t) { t.device.device_type = static_cast<DLDeviceType>(99); }},
+      {"is on device 3 of type 1", [](DLTensor& t) { t.device.device_id = 3; }},
+      {"has dtype dtype(code 200, 32 bits)", [](DLTensor& t) { t.dtype.code = 200; }},
+      {"has dtype complex32", [](DLTensor& t) { t.dtype.code = kDLComplex; }},
+      {"has dtype float0", [](DLTensor& t) { t.dtype.bits = 0; }},
+      {"has dtype float32x0", [](DLTensor& t) { t.dtype.lanes = 0; }},
+      {"has no memory (data is NULL)", [](DLTensor& t) { t.data = nullptr; }},
+      {"goes past the end of the address space", [](DLTensor& t) { t.byte_offset = UINT64_MAX - 64; }},
+      {"goes past the end of the address space",
+       [](DLTensor& t) { t.data = reinterpret_cast<void*>(UINTPTR_MAX - 63); }},
+  };
+  hr_executor* executor = nullptr;
+  ASSERT_EQ(hr_executor_create(artifact_, nullptr, nullptr, &executor), HR_OK);
+  for (const auto set : {hr_executor_set_input, hr_executor_set_input_zero_copy}) {
+    for (const Case& bad : cases) {
+      TensorView input(x.data(), {6, 8});
+      bad.change(input.tensor);
+      EXPECT_EQ(set(executor, 0, &input.tensor), HR_USER) << bad.words;
+      EXPECT_EQ(hr_last_error()->reason, HR_REASON_BAD_TENSOR) << bad.words;
+      EXPECT_STREQ(hr_last_error()->op, "x");
+      EXPECT_THAT(hr_last_error()->message, HasSubstr(bad.words));
+    }
+  }
+  // An output: float32 [30].
+  for (const Case& bad : {cases[0], cases[6], cases[13], cases[14]}) {
+    TensorView output(x.data(), {30});
+    bad.change(output.tensor);
+    EXPECT_EQ(hr_executor_set_output_zero_copy(executor, 0, &output.tensor), HR_USER) << bad.words;
+    EXPECT_THAT(hr_last_error()->message, HasSubstr(bad.words));
+  }
+  hr_executor_destroy(executor);
+}
+
+TEST_F(CApi, StridesThatLeadNowhereAreACode) {
+  hr_executor* executor = nullptr;
+  ASSERT_EQ(hr_executor_create(artifact_, nullptr, nullptr, &executor), HR_OK);
+  std::vector<float> x = toy_input();
+  TensorView input(x.data(), {6, 8});
+  std::vector<int64_t> strides;
+  for (const auto& bad :
+       {std::vector<int64_t>{INT64_MAX, 1}, {8, INT64_MIN}, {INT64_MAX / 4, 1}, {INT64_MIN / 20, 1}}) {
+    strides = bad;
+    input.tensor.strides = strides.data();
+    EXPECT_EQ(hr_executor_set_input(executor, 0, &input.tensor), HR_USER) << bad[0];
+    EXPECT_THAT(hr_last_error()->message, HasSubstr("past the end of the address space")) << bad[0];
+    EXPECT_EQ(hr_executor_set_input_zero_copy(executor, 0, &input.tensor), HR_USER) << bad[0];
+    EXPECT_THAT(hr_last_error()->message, HasSubstr("past the end of the address space")) << bad[0];
+  }
+  // From the last row to the first: each element lies where its stride says.
+  strides = {-8, 1};
+  input.tensor.data = x.data() + 40;
+  ASSERT_EQ(hr_executor_set_input(executor, 0, &input.tensor), HR_OK);
+  ASSERT_EQ(hr_executor_run(executor), HR_OK);
+  std::vector<float> turned;
+  for (size_t row = 6; row-- > 0;) turned.insert(turned.end(), x.begin() + 8 * row, x.begin() + 8 * (row + 1));
+  DLTensor view{};
+  ASSERT_EQ(hr_executor_get_output(executor, 0, &view), HR_OK);
+  const auto* y = static_cast<const float*>(view.data);
+  EXPECT_EQ(std::vector<float>(y, y + 30), toy_expected(turned));
+  hr_executor_destroy(executor);
+}
+
+TEST_F(CApi, MemoryThatIsNotAlignedIsCopiedOrRefused) {
+  hr_executor* executor = nullptr;
+  ASSERT_EQ(hr_executor_create(artifact_, nullptr, nullptr, &executor), HR_OK);
+  const std::vector<float> x = toy_input();
+  std::vector<char> bytes(1 + 48 * sizeof(float));
+  std::memcpy(bytes.data() + 1, x.data(), 48 * sizeof(float));
+  TensorView input(nullptr, {6, 8});
+  input.tensor.data = bytes.data() + 1;
+  EXPECT_EQ(hr_executor_set_input_zero_copy(executor, 0, &input.tensor), HR_USER);
+  EXPECT_THAT(hr_last_error()->message, HasSubstr("is not aligned to its element of 4 bytes"));
+  ASSERT_EQ(hr_executor_set_input(executor, 0, &input.tensor), HR_OK);
+  ASSERT_EQ(hr_executor_run(executor), HR_OK);
+  DLTensor view{};
+  ASSERT_EQ(hr_executor_get_output(executor, 0, &view), HR_OK);
+  const auto* y = static_cast<const float*>(view.data);
+  EXPECT_EQ(std::vector<float>(y, y + 30), toy_expected(x));
+  hr_executor_destroy(executor);
+}
+
+// Before the first run, after memory was set for an output, and after a run that failed, nothing is in the output.
+TEST_F(CApi, AnOutputThatNoRunFilledInIsACode) {
+  hr_executor* executor = nullptr;
+  ASSERT_EQ(hr_executor_create(artifact_, nullptr, nullptr, &executor), HR_OK);
+  DLTensor view{};
+  EXPECT_EQ(hr_executor_get_output(executor, 0, &view), HR_USAGE);
+  EXPECT_THAT(hr_last_error()->message, HasSubstr("output 'y' was not computed yet"));
+  EXPECT_EQ(hr_executor_run(executor), HR_USER);  // the input is missing
+  EXPECT_EQ(hr_executor_get_output(executor, 1, &view), HR_USAGE);
+  std::vector<float> x = toy_input();
+  const TensorView input(x.data(), {6, 8});
+  ASSERT_EQ(hr_executor_set_input(executor, 0, &input.tensor), HR_OK);
+  EXPECT_EQ(hr_executor_get_output(executor, 0, &view), HR_USAGE);
+  ASSERT_EQ(hr_executor_run(executor), HR_OK);
+  ASSERT_EQ(hr_executor_get_output(executor, 0, &view), HR_OK);
+  std::vector<float> mine(30);
+  const TensorView output(mine.data(), {30});
+  ASSERT_EQ(hr_executor_set_output_zero_copy(executor, 0, &output.tensor), HR_OK);
+  EXPECT_EQ(hr_executor_get_output(executor, 0, &view), HR_USAGE);
+  EXPECT_EQ(hr_executor_get_output(executor, 1, &view), HR_OK);
+  const TensorView shared(x.data(), {30});
+  ASSERT_EQ(hr_executor_set_input_zero_copy(executor, 0, &input.tensor), HR_OK);
+  ASSERT_EQ(hr_executor_set_output_zero_copy(executor, 0, &shared.tensor), HR_OK);
+  EXPECT_EQ(hr_executor_run(executor), HR_USER);  // the output is a part of the input
+  EXPECT_EQ(hr_executor_get_output(executor, 1, &view), HR_USAGE);
   hr_executor_destroy(executor);
 }
 

@@ -5,6 +5,7 @@
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
 #include "ops/tensor/shape.h"
+#include "passes/pipeline.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
@@ -50,6 +51,33 @@ TEST(FuseOps, DepthOneGivesEveryOpItsOwnGroup) {
     context = typed_context();
     context.opt_level = 0;  // means the same
   }
+}
+
+// The compiler's lists drop lets before FuseOps, which joins nothing across a let. The chain is long enough that work
+// that is quadratic in its length, or recursion over it, would show.
+TEST(FuseOps, LetsOfTheCompilersListsDoNotSeparateGroups) {
+  const int count = kit::by_depth(30000);
+  std::string text = "def @main(%v: Tensor[(4), float32]) {";
+  for (int i = 0; i < count; ++i)
+    text +=
+        fmt::format("let %v{} = {}(%v{});\n", i, i % 2 == 0 ? "tanh" : "negative", i == 0 ? "" : fmt::to_string(i - 1));
+  const IRModule before = read(text + fmt::format("%v{} }}", count - 1));
+  IRModule after = before;
+  for (const auto& list : {canonical(), native()}) after = pass::run_passes(list, after, typed_context());
+  const auto groups = groups_of(after);
+  constexpr int kDepth = 256;  // FuseOptions::max_depth
+  EXPECT_EQ(groups.size(), static_cast<size_t>((count + kDepth - 1) / kDepth));
+  expect_same_results(before, after, {ramp({4}, -0.5f)}, 0);
+}
+
+// A value that is bound and used twice is computed once, in the group of both uses.
+TEST(FuseOps, AValueThatALetSharesIsComputedOnce) {
+  IRModule after =
+      read("def @main(%x: Tensor[(4), float32]) { let %a = exp(%x); let %b = add(%a, %a); multiply(%a, %b) }");
+  for (const auto& list : {canonical(), native()}) after = pass::run_passes(list, after, typed_context());
+  const auto groups = groups_of(after);
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(num_op_calls(groups[0]->body), 3u);
 }
 
 TEST(FuseOps, DepthLimitsTheGroup) {

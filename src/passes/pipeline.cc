@@ -222,6 +222,8 @@ std::vector<Pass> canonical() {
   return {
       // First: graph programs have no call instruction, and the passes below do not look across calls.
       plain<inline_calls>("InlineCalls", 0, "calls of functions that are in no cycle become their bodies"),
+      // Before the passes that look for ops among their operands, and before FuseOps, which joins no calls across lets.
+      plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
       // Before any pass that rewrites ops, so that the functions of users see the ops as they were written.
       legalizing(),
       // Before FoldConstant and FoldScaleAxis, which fold the multiplications and additions that it makes of norms.
@@ -298,7 +300,6 @@ std::vector<Pass> by_name() {
                               {"PartialEval"}),
       plain<defunctionalization>("Defunctionalization", 1, "functions that are values become data that is called"),
       planning_devices(),
-      plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
   };
 }
 

@@ -35,7 +35,7 @@ def var(
     shape : sequence of int or PrimExpr, optional
         Instead of a type: the dimensions of a tensor of `dtype`.
     dtype : str
-        Of the tensor.
+        Of the tensor; without a shape it is only checked.
     span : Span, optional
         Where it comes from.
 
@@ -46,8 +46,10 @@ def var(
     Raises
     ------
     UserError
-        When a type and a shape are given.
+        When a type and a shape are given, or a dtype that there is not.
     """
+    if shape is None:
+        nodes.TensorType((), dtype)  # raises for a dtype that there is not
     if type_annotation is not None and shape is not None:
         raise _core.UserError("var: a type_annotation and a shape are given; give one of them")
     if isinstance(type_annotation, str):

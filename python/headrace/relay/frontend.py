@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from headrace import _arguments
 from headrace._core import UserError
 from headrace._ffi import api
+from headrace._memory_file import MemoryFile
 
 __all__ = ["from_onnx"]
 
@@ -59,15 +58,14 @@ def from_onnx(
         return _load(_arguments.path(model, "model"), shapes)
     if not hasattr(model, "SerializeToString"):
         raise UserError(f"model: expected a path or an onnx.ModelProto, got {_arguments.kind(model)}")
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "model.onnx"
-        file.write_bytes(model.SerializeToString())
-        try:
-            return _load(str(file), shapes)
-        except UserError as error:
-            name = f"the model '{model.graph.name}'" if hasattr(model, "graph") else "the model"
-            told = str(error).replace(f"'{file}'", name).replace(str(file), name)
-            raise _arguments.retold(error, told, place=error.place.replace(str(file), name)) from None
+    memory_file = MemoryFile(model.SerializeToString())
+    file = memory_file.path
+    try:
+        return _load(file, shapes)
+    except UserError as error:
+        name = f"the model '{model.graph.name}'" if hasattr(model, "graph") else "the model"
+        told = str(error).replace(f"'{file}'", name).replace(file, name)
+        raise _arguments.retold(error, told, place=error.place.replace(file, name)) from None
 
 
 def _sizes(name: str, dims: Any) -> tuple[int, ...]:

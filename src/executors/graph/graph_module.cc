@@ -151,13 +151,18 @@ class GraphModuleBody : public runtime::ModuleBody {
 
   Value get_output(Args args) {
     const size_t index = output_at(args);
-    const NDArray view = view_of(runner_->output(index), kept_outputs_[index]).as<NDArray>();
-    if (args.size() == 1) return view;
-    const DLTensor& dst = writable_tensor_at(args, 1);
-    TensorSpec spec = outputs()[index];
-    spec.shape.assign(view.shape().begin(), view.shape().end());
-    GraphRunner::check_direct("output", {spec}, 0, dst);
-    std::memcpy(static_cast<std::byte*>(dst.data) + dst.byte_offset, view.bytes().data(), view.bytes().size());
+    const DLTensor& made = runner_->output(index);
+    const DLTensor* dst = args.size() > 1 ? &writable_tensor_at(args, 1) : nullptr;
+    if (dst != nullptr) {
+      TensorSpec spec = outputs()[index];
+      spec.shape.assign(made.shape, made.shape + made.ndim);
+      GraphRunner::check_direct("output", {spec}, 0, *dst);
+    }
+    if (!runner_->has_output(index))
+      throw_user_error("output '{}' was not computed yet; call run first, which must succeed", outputs()[index].name);
+    const NDArray view = view_of(made, kept_outputs_[index]).as<NDArray>();
+    if (dst == nullptr) return view;
+    std::memcpy(static_cast<std::byte*>(dst->data) + dst->byte_offset, view.bytes().data(), view.bytes().size());
     return {};
   }
   Value get_input(Args args) {

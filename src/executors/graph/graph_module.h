@@ -13,8 +13,9 @@ namespace headrace::executors {
 //     set_input of a parameter that was bound when the program was compiled changes nothing: UserError unless the
 //     tensor is the one that was bound
 //   run()
-//   get_output(index) -> NDArray, a view that the next run overwrites; get_output(index, tensor) copies into it
-//   get_input(key) -> NDArray, a view of what the program reads
+//   get_output(index) -> NDArray, a view that the next run overwrites; get_output(index, tensor) copies into it.
+//     UserError until a run has succeeded since the output's memory was set
+//   get_input(key) -> NDArray, a view of what the program reads; until the input was set its elements mean nothing
 //   get_num_inputs(), get_num_outputs() -> int; get_input_index(name) -> int, -1 when there is none
 //   get_bound_params() -> the names of those that were bound
 //   get_input_info(), get_output_info() -> {"shape": {name: shape}, "dtype": {name: str}}

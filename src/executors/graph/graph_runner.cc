@@ -54,6 +54,26 @@ template <typename... Args>
                   {.op = spec.name, .place = ""});
 }
 
+// Whether all elements lie in the address space. Strides count elements; null means dense. Allocates nothing.
+bool is_in_address_space(const DLTensor& tensor, DataType dtype) {
+  using Wide = __int128;  // holds the product of a stride and an extent
+  constexpr Wide kEnd = Wide{1} << 64;
+  Wide first = 0, last = 0, dense = 1;
+  for (int32_t i = 0; i < tensor.ndim; ++i) {
+    if (tensor.shape[i] == 0) return true;
+  }
+  for (int32_t i = tensor.ndim; i-- > 0;) {
+    const Wide stride = tensor.strides == nullptr ? dense : Wide{tensor.strides[i]};
+    const Wide reach = stride * (tensor.shape[i] - 1);
+    if (reach < -kEnd || reach > kEnd) return false;
+    (reach < 0 ? first : last) += reach;
+    dense *= tensor.shape[i];
+  }
+  const auto item = static_cast<Wide>(dtype.bytes());
+  const Wide start = Wide{reinterpret_cast<uintptr_t>(tensor.data)} + Wide{tensor.byte_offset};
+  return start + first * item >= 0 && start + (last + 1) * item <= kEnd;
+}
+
 uint64_t now_nanoseconds() {
   const auto time = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
@@ -155,19 +175,22 @@ void GraphRunner::check_tensor(const char* what, const std::vector<TensorSpec>& 
                                const DLTensor& tensor) {
   if (index >= specs.size()) throw_user_error("there is no {} {}: the program has {}", what, index, specs.size());
   const TensorSpec& spec = specs[index];
-  if (tensor.device.device_type != kDLCPU) {
-    refuse(what, spec, "is on a device of type {}; copy it to the CPU first",
-           static_cast<int>(tensor.device.device_type));
-  }
+  const auto type = static_cast<int>(tensor.device.device_type);
+  if (type != kDLCPU) refuse(what, spec, "is on a device of type {}; copy it to the CPU first", type);
+  if (tensor.device.device_id != 0)
+    refuse(what, spec, "is on device {} of type {}; the CPU is device 0", tensor.device.device_id, type);
   if (DataType(tensor.dtype) != spec.dtype)
     refuse(what, spec, "has dtype {}, the program takes {}", DataType(tensor.dtype), spec.dtype);
   if (tensor.ndim < 0 || static_cast<size_t>(tensor.ndim) != spec.shape.size())
     refuse(what, spec, "has {} dimensions, the program takes ({})", tensor.ndim, fmt::join(spec.shape, ", "));
+  if (tensor.shape == nullptr && !spec.shape.empty()) refuse(what, spec, "has no shape (shape is NULL)");
   if (!std::equal(spec.shape.begin(), spec.shape.end(), tensor.shape)) {
     refuse(what, spec, "has shape ({}), the program takes ({})", fmt::join(shape_of(tensor), ", "),
            fmt::join(spec.shape, ", "));
   }
   if (tensor.data == nullptr && aligned_nbytes(spec) > 0) refuse(what, spec, "has no memory (data is NULL)");
+  if (!is_in_address_space(tensor, spec.dtype))
+    refuse(what, spec, "goes past the end of the address space; check its data, byte_offset and strides");
 }
 
 void GraphRunner::check_direct(const char* what, const std::vector<TensorSpec>& specs, size_t index,
@@ -182,9 +205,8 @@ void GraphRunner::check_direct(const char* what, const std::vector<TensorSpec>& 
 }
 
 void GraphRunner::bind(Port& port, void* data) {
-  if (port.tensor.data != data) is_overlap_checked_ = false;
+  if (port.tensor.data != data) is_overlap_checked_ = port.is_set = false;
   port.tensor.data = data;
-  port.is_set = true;
   for (size_t view : port.views)
     views_[view].data = static_cast<std::byte*>(data) + program_.graph.entries[view].byte_offset;
 }
@@ -204,11 +226,13 @@ void GraphRunner::set_input(size_t index, const DLTensor& tensor) {
     copy_strided(tensor, spec.dtype.bytes(), static_cast<std::byte*>(port.own_memory));
   }
   bind(port, port.own_memory);
+  port.is_set = true;
 }
 
 void GraphRunner::set_input_zero_copy(size_t index, const DLTensor& tensor) {
   check_direct("input", program_.inputs, index, tensor);
   bind(inputs_[index], first_element(tensor));
+  inputs_[index].is_set = true;
 }
 
 void GraphRunner::set_output_zero_copy(size_t index, const DLTensor& tensor) {
@@ -307,6 +331,7 @@ bool GraphRunner::fit(const artifact::BoundedOutput& bounded) noexcept {
 RunStatus GraphRunner::run(std::span<uint64_t> step_nanoseconds) noexcept {
   const runtime::ThreadPool::Hold hold(*pool_);
   message_[0] = '\0';
+  for (Port& output : outputs_) output.is_set = false;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].is_set) continue;
     return {.code = HR_REASON_INPUT_MISSING,
@@ -340,6 +365,7 @@ RunStatus GraphRunner::run(std::span<uint64_t> step_nanoseconds) noexcept {
             .op = program_.outputs[static_cast<size_t>(bounded.output)].name,
             .message = "the output's extent is not within its bound"};
   }
+  for (Port& output : outputs_) output.is_set = true;
   return {};
 }
 

@@ -68,6 +68,8 @@ class GraphRunner {
   // runner ends. A bounded output has the shape of the last run, and its largest shape before the first.
   const DLTensor& input(size_t index) const { return inputs_[index].tensor; }
   const DLTensor& output(size_t index) const { return outputs_[index].tensor; }
+  // Whether the last run succeeded and wrote the memory that the output has now.
+  bool has_output(size_t index) const { return outputs_[index].is_set; }
 
   // Check a tensor for the setters: UserError when it does not match `specs[index]`. check_direct also requires it to
   // be contiguous and aligned. `what` is "input" or "output".
@@ -89,7 +91,7 @@ class GraphRunner {
     std::vector<int64_t> strides;
     void* own_memory = nullptr;
     size_t nbytes = 0;
-    bool is_set = false;
+    bool is_set = false;        // an input: since creation; an output: by the last run
     std::vector<size_t> views;  // entries
   };
   struct Call {

@@ -31,10 +31,6 @@ Expr with_heads(NodeContext& context, const Expr& x, int64_t heads, std::string_
 // Heads and positions in the other order.
 Expr turned(NodeContext& context, const Expr& x) { return ops::transpose(x, {0, 2, 1, 3}, context.span()); }
 
-Expr cast_as(NodeContext& context, const Expr& x, DataType dtype) {
-  return context.dtype(x) == dtype ? x : ops::cast(x, dtype, context.span());
-}
-
 // ---- RotaryEmbedding
 
 // The cosines or sines of each position, [batch, positions, 1, pairs].
@@ -151,7 +147,7 @@ Expr causal_bias(NodeContext& context, int64_t rows, int64_t columns, int64_t pa
     for (int64_t j = 0; j < columns; ++j) bias.push_back(j <= i + past ? 0.0F : static_cast<float>(kMasked));
   }
   const NDArray data = NDArray::from_vector({rows, columns}, DataType::float_(32), bias);
-  return cast_as(context, relay::make_constant(data, context.span()), dtype);
+  return context.cast(relay::make_constant(data, context.span()), dtype);
 }
 
 // The mask as what is added, with the columns of all keys: those that it lacks are masked.
@@ -160,7 +156,7 @@ Expr mask_bias(NodeContext& context, int64_t columns, DataType dtype) {
   Expr mask = context.input(3);
   if (context.dtype(mask).is_bool())
     mask = ops::where(mask, context.scalar(0, dtype), context.scalar(kMasked, dtype), span);
-  mask = cast_as(context, mask, dtype);
+  mask = context.cast(mask, dtype);
   const size_t rank = context.rank(mask);
   if (rank == 0) context.invalid("its attn_mask is a scalar");
   const int64_t lacking = columns - context.known_dim(mask, rank - 1);
@@ -185,9 +181,9 @@ Expr products(NodeContext& context, const AttentionParts& parts) {
   const double size = static_cast<double>(context.known_dim(parts.q, 3));
   const double scale = context.has_attr("scale") ? context.float_attr("scale", 1) : 1 / std::sqrt(size);
   if (!(scale >= 0)) context.invalid("attribute 'scale' is {}, which has no root", scale);
-  const Expr root = cast_as(context, context.scalar(std::sqrt(scale), parts.dtype), parts.computed);
-  const Expr q = ops::multiply(cast_as(context, parts.q, parts.computed), root, span);
-  const Expr k = ops::multiply(cast_as(context, shared_heads(context, parts.k, parts.q), parts.computed), root, span);
+  const Expr root = context.cast(context.scalar(std::sqrt(scale), parts.dtype), parts.computed);
+  const Expr q = ops::multiply(context.cast(parts.q, parts.computed), root, span);
+  const Expr k = ops::multiply(context.cast(shared_heads(context, parts.k, parts.q), parts.computed), root, span);
   return multiply(context, q, ops::transpose(k, {0, 1, 3, 2}, span));
 }
 
@@ -203,11 +199,9 @@ Expr weights_of(NodeContext& context, const Expr& x, const Expr& bias) {
   const Span& span = context.span();
   DataType dtype = context.dtype(x);
   if (context.has_attr("softmax_precision")) {
-    const auto named = find_dtype(static_cast<ElementType>(context.int_attr("softmax_precision")));
-    if (!named || !named->is_float()) context.invalid("attribute 'softmax_precision' names no floating-point type");
-    dtype = *named;
+    dtype = context.float_type_attr("softmax_precision", ElementType::kFloat);
   }
-  const Expr soft = cast_as(context, ops::softmax(cast_as(context, x, dtype), -1, span), context.dtype(x));
+  const Expr soft = context.cast(ops::softmax(context.cast(x, dtype), -1, span), context.dtype(x));
   if (!bias) return soft;
   const Expr most = ops::reduce("max", bias, Shape{-1}, true, false, span);
   const Expr is_masked = ops::binary("equal", most, context.scalar(kMasked, context.dtype(bias)), span);
@@ -225,14 +219,14 @@ Exprs convert_attention(NodeContext& context) {
   const Expr bias = bias_of(context, parts);
   const Expr biased = bias ? ops::add(capped, bias, span) : capped;
   const Expr weights = weights_of(context, biased, bias);
-  const Expr values = cast_as(context, shared_heads(context, parts.v, parts.q), parts.computed);
-  Expr result = cast_as(context, multiply(context, weights, values), parts.dtype);
+  const Expr values = context.cast(shared_heads(context, parts.v, parts.q), parts.computed);
+  Expr result = context.cast(multiply(context, weights, values), parts.dtype);
   if (context.rank(context.input(0)) == 3) {
     const Shape shape = context.known_shape(result);
     result = context.reshape(turned(context, result), Shape{shape[0], shape[2], shape[1] * shape[3]});
   }
   const Expr stages[] = {raw, capped, biased, weights};
-  return {result, parts.k, parts.v, cast_as(context, stages[shown], parts.dtype)};
+  return {result, parts.k, parts.v, context.cast(stages[shown], parts.dtype)};
 }
 
 }  // namespace

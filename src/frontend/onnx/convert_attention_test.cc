@@ -56,7 +56,8 @@ TEST(ConvertAttention, WrongModelsAreTold) {
   EXPECT_THAT(error({flat, flat, flat}), HasSubstr("'q_num_heads' is missing"));
   EXPECT_THAT(error({x, x, x, Operand(), x}), HasSubstr("one of past_key and past_value is missing"));
   EXPECT_THAT(error({x, x, x}, {AttributeSpec("qk_matmul_output_mode", 4)}), HasSubstr("'qk_matmul_output_mode' is 4"));
-  EXPECT_THAT(error({x, x, x}, {AttributeSpec("softmax_precision", 7)}), HasSubstr("names no floating-point type"));
+  EXPECT_THAT(error({x, x, x}, {AttributeSpec("softmax_precision", 7)}),
+              HasSubstr("names int64, expected a floating-point type"));
   EXPECT_THAT(error({x, x, x}, {AttributeSpec("scale", -1.0F)}), HasSubstr("attribute 'scale' is -1"));
   EXPECT_THAT(error({x, x, x, f32({}, {0})}), HasSubstr("its attn_mask is a scalar"));
   const NDArray two = f32({1, 2, 1, 2}, {0, 0, 0, 0}), three = f32({1, 3, 1, 2}, {0, 0, 0, 0, 0, 0});

@@ -108,21 +108,27 @@ Exprs convert_bitwise_or(NodeContext& context) { return convert_pair(context, "b
 Exprs convert_bitwise_xor(NodeContext& context) { return convert_pair(context, "bitwise_xor", is_whole, "integers"); }
 
 // Sum, Max, Min (6, 8, 12, 13): of any number of tensors, from the left.
-Expr fold(NodeContext& context, std::string_view op) {
+Expr fold(NodeContext& context, std::string_view op, bool widens = false) {
   check_same_dtype(context);
   context.check_dtype(context.input(0), "data", is_number, "numbers");
-  Expr result = context.input(0);
-  for (size_t i = 1; i < context.input_count(); ++i) result = ops::binary(op, result, context.input(i), context.span());
+  const auto operand = [&](size_t i) { return widens ? context.widened(context.input(i)) : context.input(i); };
+  Expr result = operand(0);
+  for (size_t i = 1; i < context.input_count(); ++i) result = ops::binary(op, result, operand(i), context.span());
   return result;
 }
 Exprs convert_max(NodeContext& context) { return {fold(context, "maximum")}; }
 Exprs convert_min(NodeContext& context) { return {fold(context, "minimum")}; }
-Exprs convert_sum(NodeContext& context) { return {fold(context, "add")}; }
+Exprs convert_sum(NodeContext& context) {
+  // The sum of two is rounded once anyway.
+  const Expr sum = fold(context, "add", context.input_count() > 2);
+  return {context.cast(sum, context.dtype(context.input(0)))};
+}
 
 Exprs convert_mean(NodeContext& context) {
-  const Expr sum = fold(context, "add");
+  if (context.input_count() == 1) return {fold(context, "add")};
+  const Expr sum = fold(context, "add", true);
   const Expr count = context.scalar(static_cast<double>(context.input_count()), context.dtype(sum));
-  return {context.input_count() == 1 ? sum : ops::divide(sum, count, context.span())};
+  return {context.cast(ops::divide(sum, count, context.span()), context.dtype(context.input(0)))};
 }
 
 // ONNX Where (9, 16).

@@ -71,7 +71,7 @@ Exprs convert_range(NodeContext& context) {
 Exprs convert_eye_like(NodeContext& context) {
   const Shape shape = context.known_shape(context.input(0));
   if (shape.size() != 2) context.invalid("its input has {} dimensions, expected 2", shape.size());
-  const auto declared = find_dtype(static_cast<ElementType>(context.int_attr("dtype", 0)));
+  const auto declared = find_dtype(context.element_type_attr("dtype", ElementType::kUndefined));
   if (context.has_attr("dtype") && !declared) context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "its dtype is not supported");
   const int64_t k = context.int_attr("k", 0);
   context.check_table_size(shape[0] * shape[1]);
@@ -85,7 +85,7 @@ Exprs convert_eye_like(NodeContext& context) {
 
 // A window function of ONNX 17: a0 - a1 cos(t) + a2 cos(2t), t going round once.
 Exprs convert_window(NodeContext& context, double a0, double a1, double a2) {
-  const auto type = static_cast<ElementType>(context.int_attr("output_datatype", 1));
+  const ElementType type = context.element_type_attr("output_datatype", ElementType::kFloat);
   const auto dtype = find_dtype(type);
   if (!dtype || !dtype->is_float())
     context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "a window of {} is not supported", element_type_name(type));

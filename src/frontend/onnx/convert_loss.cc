@@ -14,10 +14,9 @@ namespace headrace::onnx {
 namespace {
 
 // -weight[t] * log_probability[n, t, ...] at each target t, reduced as the attribute says; targets that are
-// ignore_index count nothing. Input 2 is the optional weight a class.
+// ignore_index count nothing. Input 2 is the optional weight a class. The result is widened.
 Expr negative_log_likelihood(NodeContext& context, const Expr& log_probability) {
   const Span& span = context.span();
-  const DataType dtype = context.dtype(log_probability);
   const std::string reduction = context.string_attr("reduction", "mean");
   if (reduction != "none" && reduction != "sum" && reduction != "mean")
     context.invalid("attribute 'reduction' is {}, expected none, sum or mean", printable(reduction));
@@ -28,12 +27,12 @@ Expr negative_log_likelihood(NodeContext& context, const Expr& log_probability) 
   const Expr is_ignored = ops::binary("equal", target, ignored_class, span);
   if (ignores) target = ops::where(is_ignored, context.int_constant({}, {0}), target, span);
   const Expr picked = ops::gather(log_probability, 1, ops::expand_dims(target, 1, 1, span), span);
-  Expr loss = ops::unary("negative", ops::squeeze(picked, {1}, span), span);
-  Expr weight =
-      context.has(2) ? ops::take(context.input(2), target, 0, "clip", 0, span) : ops::unary("ones_like", loss, span);
+  Expr loss = ops::unary("negative", context.widened(ops::squeeze(picked, {1}, span)), span);
+  Expr weight = context.has(2) ? context.widened(ops::take(context.input(2), target, 0, "clip", 0, span))
+                               : ops::unary("ones_like", loss, span);
   if (context.has(2)) loss = ops::multiply(loss, weight, span);
   if (ignores) {
-    const Expr zero = context.scalar(0, dtype);
+    const Expr zero = context.scalar(0, context.dtype(loss));
     loss = ops::where(is_ignored, zero, loss, span);
     weight = ops::where(is_ignored, zero, weight, span);
   }
@@ -48,7 +47,7 @@ Expr negative_log_likelihood(NodeContext& context, const Expr& log_probability) 
 Exprs convert_nll_loss(NodeContext& context) {
   context.check_dtype(context.input(0), "data", is_float, "floating point");
   if (context.rank(context.input(0)) < 2) context.invalid("its input needs a batch and a class axis");
-  return {negative_log_likelihood(context, context.input(0))};
+  return {context.cast(negative_log_likelihood(context, context.input(0)), context.dtype(context.input(0)))};
 }
 
 // ONNX SoftmaxCrossEntropyLoss (12, 13): its second output are the log probabilities.
@@ -56,7 +55,8 @@ Exprs convert_softmax_cross_entropy(NodeContext& context) {
   context.check_dtype(context.input(0), "data", is_float, "floating point");
   if (context.rank(context.input(0)) < 2) context.invalid("its input needs a batch and a class axis");
   const Expr log_probability = ops::log_softmax(context.input(0), 1, context.span());
-  return {negative_log_likelihood(context, log_probability), log_probability};
+  const Expr loss = negative_log_likelihood(context, log_probability);
+  return {context.cast(loss, context.dtype(log_probability)), log_probability};
 }
 
 }  // namespace

@@ -14,10 +14,19 @@ namespace headrace::onnx {
 
 namespace {
 
+// The product in a dtype, or in that of its operands.
+ops::DenseAttrs dense_attrs(std::optional<DataType> dtype) {
+  ops::DenseAttrs attrs;
+  attrs.out_dtype = dtype;
+  return attrs;
+}
+
 // a[..., M, K] by b[K, N]. A constant b is given to nn.dense transposed, which constant folding does once.
-Expr multiply_by_matrix(const Expr& a, const Expr& b, const Span& span) {
-  if (b.is<relay::ConstantNode>()) return ops::dense(a, ops::transpose(b, {1, 0}, span), {}, span);
-  return ops::matmul(a, b, {}, span);
+Expr multiply_by_matrix(const Expr& a, const Expr& b, const Span& span, std::optional<DataType> dtype = {}) {
+  if (b.is<relay::ConstantNode>()) return ops::dense(a, ops::transpose(b, {1, 0}, span), dense_attrs(dtype), span);
+  ops::MatmulAttrs attrs;
+  attrs.out_dtype = dtype;
+  return ops::matmul(a, b, attrs, span);
 }
 
 using Dims = std::vector<PrimExpr>;
@@ -100,22 +109,28 @@ Expr scaled(NodeContext& context, const Expr& x, double factor) {
   return ops::multiply(x, context.scalar(factor, context.dtype(x)), context.span());
 }
 
-// ONNX Gemm (6, 7, 9, 11, 13): alpha * A' * B' + beta * C, the primes transposing; C broadcasts to the product.
+// ONNX Gemm (6, 7, 9, 11, 13): alpha * A' * B' + beta * C, the primes transposing; C broadcasts to the product. With an
+// alpha the product of 16-bit numbers is float32 until all is added, since it alone may be past their range.
 Exprs convert_gemm(NodeContext& context) {
   const Span& span = context.span();
   Expr a = context.input(0), b = context.input(1);
   context.check_dtype(a, "data", is_number, "numbers");
   if (context.rank(a) != 2 || context.rank(b) != 2) context.invalid("A and B must be matrices");
-  if (context.opset() < 7) context.ignore_attrs({"broadcast"});  // C broadcasts either way
+  if (context.opset() < 7) context.flag_attr("broadcast", false);  // C broadcasts either way
   const double alpha = context.float_attr("alpha", 1), beta = context.float_attr("beta", 1);
   if (context.flag_attr("transA", false)) a = ops::transpose(a, {1, 0}, span);
-  const Expr product = context.flag_attr("transB", false) ? ops::dense(a, b, {}, span) : multiply_by_matrix(a, b, span);
+  const DataType dtype = context.dtype(a);
+  const bool widens = alpha != 1 && dtype.is_float() && dtype.bits() == 16;
+  const std::optional<DataType> wide = widens ? std::optional(DataType::float_(32)) : std::nullopt;
+  const Expr product = context.flag_attr("transB", false) ? ops::dense(a, b, dense_attrs(wide), span)
+                                                          : multiply_by_matrix(a, b, span, wide);
   const Expr result = scaled(context, product, alpha);
-  if (!context.has(2) || beta == 0) return {result};  // as in BLAS, C is not even read: it may hold NaN
-  const Expr c = scaled(context, context.input(2), beta);
+  // As in BLAS, with a beta of 0 C is not even read: it may hold NaN.
+  if (!context.has(2) || beta == 0) return {context.cast(result, dtype)};
+  const Expr c = scaled(context, widens ? context.widened(context.input(2)) : context.input(2), beta);
   const Dims c_dims = context.dims(c), out = context.dims(result);
-  if (c_dims.size() == 1 && arith::is_equal(c_dims[0], out[1])) return {ops::bias_add(result, c, 1, span)};
-  return {ops::add(result, c, span)};
+  const bool is_bias = c_dims.size() == 1 && arith::is_equal(c_dims[0], out[1]);
+  return {context.cast(is_bias ? ops::bias_add(result, c, 1, span) : ops::add(result, c, span), dtype)};
 }
 
 // x as int32, less its zero point.

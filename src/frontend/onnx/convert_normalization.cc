@@ -4,7 +4,6 @@
 #include "frontend/onnx/op_table.h"
 #include "ops/nn/group_norm.h"
 #include "ops/nn/normalization.h"
-#include "ops/nn/normalization.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/elementwise.h"
@@ -68,7 +67,7 @@ Exprs convert_batch_norm(NodeContext& context) {
   context.check_dtype(x, "data", is_float, "floating point");
   context.ignore_attrs({"momentum"});
   if (context.opset() < 7) context.ignore_attrs({"is_test"});
-  if (context.opset() < 9 && context.int_attr("spatial", 1) != 1)
+  if (context.opset() < 9 && !context.flag_attr("spatial", true))
     context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "spatial = 0 (statistics for each position) is not supported");
   const bool trains = context.opset() >= 14 ? context.flag_attr("training_mode", false) : context.output_count() > 1;
   if (trains) {
@@ -78,16 +77,12 @@ Exprs convert_batch_norm(NodeContext& context) {
   ops::BatchNormAttrs attrs;
   attrs.epsilon = context.float_attr("epsilon", 1e-5);
   Exprs vectors;
-  for (size_t i = 1; i < 5; ++i) {
-    const Expr vector = context.input(i);
-    const bool fits = context.dtype(vector) == context.dtype(x);
-    vectors.push_back(fits ? vector : ops::cast(vector, context.dtype(x), context.span()));
-  }
+  for (size_t i = 1; i < 5; ++i) vectors.push_back(context.cast(context.input(i), context.dtype(x)));
   const Expr results = ops::batch_norm(x, vectors[0], vectors[1], vectors[2], vectors[3], attrs, context.span());
   return {relay::make_tuple_get_item(results, 0, context.span())};
 }
 
-// (x - mean) / sqrt(variance + epsilon) over `axes`, and what it is made of.
+// (x - mean) / sqrt(variance + epsilon) over `axes`, and what it is made of; `x` is widened.
 struct Normalized {
   Expr result, mean, inverse_deviation;
 };
@@ -113,12 +108,14 @@ Exprs convert_instance_norm(NodeContext& context) {
   const size_t rank = context.rank(x);
   if (rank < 3) context.invalid("its input has {} dimensions; it needs a batch, channels and one or more axes", rank);
   const Span& span = context.span();
-  const Expr normal = normalize(context, x, axes_from(2, rank), context.float_attr("epsilon", 1e-5)).result;
+  const double epsilon = context.float_attr("epsilon", 1e-5);
+  const Expr normal = normalize(context, context.widened(x), axes_from(2, rank), epsilon).result;
   const auto channel_wise = [&](const Expr& vector) {
     if (context.rank(vector) != 1) context.invalid("scale and bias must have one dimension");
-    return ops::expand_dims(vector, 1, static_cast<int64_t>(rank) - 2, span);
+    return ops::expand_dims(context.widened(vector), 1, static_cast<int64_t>(rank) - 2, span);
   };
-  return {ops::add(ops::multiply(normal, channel_wise(context.input(1)), span), channel_wise(context.input(2)), span)};
+  const Expr scaled = ops::multiply(normal, channel_wise(context.input(1)), span);
+  return {context.cast(ops::add(scaled, channel_wise(context.input(2)), span), context.dtype(x))};
 }
 
 // Input `i` may be smaller than x, not larger.
@@ -135,7 +132,7 @@ void check_broadcasts_to(NodeContext& context, size_t i, std::string_view name, 
 }
 
 // ONNX LayerNormalization (17) over the axes from `axis` on. Where stash_type says so, the mean and the inverse
-// deviation are float32, and the result of a narrower dtype is computed in it.
+// deviation are float32; they are computed in it in any case.
 Exprs convert_layer_norm(NodeContext& context) {
   const Span& span = context.span();
   const Expr x = context.input(0), scale = context.input(1);
@@ -143,8 +140,8 @@ Exprs convert_layer_norm(NodeContext& context) {
   const size_t rank = context.rank(x), axis = context.axis_of(context.int_attr("axis", -1), rank);
   const double epsilon = context.float_attr("epsilon", 1e-5);
   const DataType dtype = context.dtype(x);
-  const bool stashes_float32 = context.int_attr("stash_type", 1) == 1, widens = stashes_float32 && dtype.bits() == 16;
-  if (axis + 1 == rank && context.rank(scale) == 1 && context.output_count() == 1 && !widens) {
+  const bool stashes_float32 = context.float_type_attr("stash_type", ElementType::kFloat) == DataType::float_(32);
+  if (axis + 1 == rank && context.rank(scale) == 1 && context.output_count() == 1 && dtype.bits() != 16) {
     const Expr bias = context.has(2) ? context.input(2) : ops::unary("zeros_like", scale, span);
     ops::LayerNormAttrs attrs;
     attrs.epsilon = epsilon;
@@ -152,14 +149,11 @@ Exprs convert_layer_norm(NodeContext& context) {
   }
   check_broadcasts_to(context, 1, "scale", x);
   if (context.has(2)) check_broadcasts_to(context, 2, "bias", x);
-  const Expr wide = widens ? ops::cast(x, DataType::float_(32), span) : x;
-  const Normalized normal = normalize(context, wide, axes_from(axis, rank), epsilon);
-  const Expr narrow = widens ? ops::cast(normal.result, dtype, span) : normal.result;
-  Expr result = ops::multiply(narrow, scale, span);
+  const Normalized normal = normalize(context, context.widened(x), axes_from(axis, rank), epsilon);
+  Expr result = ops::multiply(context.cast(normal.result, dtype), scale, span);
   if (context.has(2)) result = ops::add(result, context.input(2), span);
-  const auto stashed = [&](const Expr& value) {
-    return stashes_float32 && dtype.bits() == 64 ? ops::cast(value, DataType::float_(32), span) : value;
-  };
+  const DataType stash = stashes_float32 ? DataType::float_(32) : dtype;
+  const auto stashed = [&](const Expr& value) { return context.cast(value, stash); };
   return {result, stashed(normal.mean), stashed(normal.inverse_deviation)};
 }
 
@@ -171,7 +165,9 @@ Exprs convert_group_norm(NodeContext& context) {
   if (context.rank(x) < 3) context.invalid("its input has {} dimensions; it needs 3 or more", context.rank(x));
   const int64_t groups = context.int_attr("num_groups"), channels = context.known_dim(x, 1);
   if (groups < 1 || channels % groups != 0) context.invalid("{} channels do not make {} groups", channels, groups);
-  const bool widens = context.opset() >= 21 && context.int_attr("stash_type", 1) == 1 && context.dtype(x).bits() == 16;
+  const bool stashes_float32 =
+      context.opset() >= 21 && context.float_type_attr("stash_type", ElementType::kFloat) == DataType::float_(32);
+  const bool widens = stashes_float32 && context.dtype(x).bits() == 16;
   const double epsilon = context.float_attr("epsilon", 1e-5);
   const auto vector = [&](size_t i) {
     const Expr own = context.input(i);
@@ -197,15 +193,15 @@ Exprs convert_rms_norm(NodeContext& context) {
   const Expr x = context.input(0);
   context.check_dtype(x, "data", is_float, "floating point");
   const size_t rank = context.rank(x), axis = context.axis_of(context.int_attr("axis", -1), rank);
-  const bool widens = context.int_attr("stash_type", 1) == 1 && context.dtype(x).bits() == 16;
-  const Expr wide = widens ? ops::cast(x, DataType::float_(32), span) : x;
+  const bool stashes_float32 = context.float_type_attr("stash_type", ElementType::kFloat) == DataType::float_(32);
+  const Expr wide = context.widened(x);
   const Expr mean = ops::reduce("mean", ops::multiply(wide, wide, span), axes_from(axis, rank), true, false, span);
   const Expr steady = ops::add(mean, context.scalar(context.float_attr("epsilon", 1e-5), context.dtype(wide)), span);
   const Expr normal = ops::multiply(wide, ops::unary("rsqrt", steady, span), span);
   check_broadcasts_to(context, 1, "scale", x);
   const Expr scale = context.input(1);
-  const Expr fitting =
-      context.dtype(scale) == context.dtype(x) && widens ? ops::cast(normal, context.dtype(x), span) : normal;
+  const bool narrows = !stashes_float32 || context.dtype(scale) == context.dtype(x);
+  const Expr fitting = narrows ? context.cast(normal, context.dtype(x)) : normal;
   return {ops::multiply(fitting, scale, span)};
 }
 
@@ -227,10 +223,12 @@ Exprs convert_lp_normalization(NodeContext& context) {
   const Span& span = context.span();
   const int64_t axis = context.int_attr("axis", -1), p = context.int_attr("p", 2);
   if (p != 1 && p != 2) context.invalid("attribute 'p' is {}, expected 1 or 2", p);
-  const Expr powers = p == 1 ? ops::unary("abs", x, span) : ops::multiply(x, x, span);
+  const Expr wide = context.widened(x);
+  const Expr powers = p == 1 ? ops::unary("abs", wide, span) : ops::multiply(wide, wide, span);
   const Expr sum = ops::reduce("sum", powers, Shape{axis}, true, false, span);
-  const Expr norm = p == 1 ? sum : ops::unary("sqrt", sum, span), zero = context.scalar(0, context.dtype(x));
-  return {ops::where(ops::binary("equal", norm, zero, span), zero, ops::divide(x, norm, span), span)};
+  const Expr norm = p == 1 ? sum : ops::unary("sqrt", sum, span), zero = context.scalar(0, context.dtype(wide));
+  const Expr result = ops::where(ops::binary("equal", norm, zero, span), zero, ops::divide(wide, norm, span), span);
+  return {context.cast(result, context.dtype(x))};
 }
 
 // ONNX MeanVarianceNormalization (9, 13): (x - mean) / (deviation + 1e-9).
@@ -239,10 +237,10 @@ Exprs convert_mean_variance_normalization(NodeContext& context) {
   context.check_dtype(x, "data", is_float, "floating point");
   const Span& span = context.span();
   const Shape axes = context.ints_attr("axes").value_or(Shape{0, 2, 3});
-  const Expr mean = ops::reduce("mean", x, axes, true, false, span);
-  const Expr deviation = ops::unary("sqrt", ops::variance(x, mean, axes, true, false, span), span);
-  const Expr steady = ops::add(deviation, context.scalar(1e-9, context.dtype(x)), span);
-  return {ops::divide(ops::subtract(x, mean, span), steady, span)};
+  const Expr wide = context.widened(x), mean = ops::reduce("mean", wide, axes, true, false, span);
+  const Expr deviation = ops::unary("sqrt", ops::variance(wide, mean, axes, true, false, span), span);
+  const Expr steady = ops::add(deviation, context.scalar(1e-9, context.dtype(wide)), span);
+  return {context.cast(ops::divide(ops::subtract(wide, mean, span), steady, span), context.dtype(x))};
 }
 
 }  // namespace

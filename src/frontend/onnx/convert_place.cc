@@ -172,11 +172,12 @@ Exprs convert_col2im(NodeContext& context) {
   const int64_t planes = given[0] * (given[1] / taps);
   const Expr table =
       ops::broadcast_to(context.int_constant({1, each}, column_places(padded, windows)), Shape{planes, each}, span);
-  const Expr sums = ops::scatter_elements(ops::zeros({planes, area}, context.dtype(x), span), table,
-                                          context.reshape(x, Shape{planes, each}), 1, "add", span);
+  const Expr wide = context.widened(x), none = ops::zeros({planes, area}, context.dtype(wide), span);
+  const Expr sums = ops::scatter_elements(none, table, context.reshape(wide, Shape{planes, each}), 1, "add", span);
   Shape shape{given[0], given[1] / taps};
   shape.insert(shape.end(), padded.begin(), padded.end());
-  return {ops::strided_slice(context.reshape(sums, shape), begins, ends, {}, axes, "end", span)};
+  const Expr image_sums = context.cast(context.reshape(sums, shape), context.dtype(x));
+  return {ops::strided_slice(image_sums, begins, ends, {}, axes, "end", span)};
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ ops::PoolAttrs pool_attrs(const Windows& windows, bool ceil_mode) {
 Exprs convert_max_pool(NodeContext& context) {
   spatial_rank(context, 3);
   context.check_dtype(context.input(0), "data", is_number, "numbers");
-  context.ignore_attrs({"storage_order"});  // orders the indices only
+  context.flag_attr("storage_order", false);  // orders the indices only
   const Windows windows = read_windows(context, read_kernel_shape(context));
   const bool ceil_mode = context.flag_attr("ceil_mode", false);
   return {ops::max_pool(context.input(0), pool_attrs(windows, ceil_mode), context.span())};
@@ -62,6 +62,11 @@ Expr raised(NodeContext& context, const Expr& x, double power) {
   return ops::binary("power", x, context.scalar(power, context.dtype(x)), context.span());
 }
 
+// |x|^p of input 0, widened.
+Expr powers_of(NodeContext& context, double p) {
+  return raised(context, ops::unary("abs", context.widened(context.input(0)), context.span()), p);
+}
+
 double read_power(NodeContext& context) {
   const int64_t p = context.int_attr("p", 2);
   if (p < 1) context.invalid("attribute 'p' is {}, expected 1 or more", p);
@@ -77,10 +82,11 @@ Exprs convert_lp_pool(NodeContext& context) {
   auto attrs = pool_attrs(windows, context.opset() >= 18 && context.flag_attr("ceil_mode", false));
   attrs.count_include_pad = true;
   const int64_t taps = std::accumulate(windows.kernel.begin(), windows.kernel.end(), int64_t{1}, std::multiplies<>());
-  const Expr powers = raised(context, ops::unary("abs", context.input(0), context.span()), p);
+  const Expr powers = powers_of(context, p);
   const Expr means = ops::avg_pool(powers, attrs, context.span());
   const Expr count = context.scalar(static_cast<double>(taps), context.dtype(powers));
-  return {raised(context, ops::multiply(means, count, context.span()), 1 / p)};
+  const Expr norms = raised(context, ops::multiply(means, count, context.span()), 1 / p);
+  return {context.cast(norms, context.dtype(context.input(0)))};
 }
 
 // ONNX GlobalLpPool (2).
@@ -88,8 +94,8 @@ Exprs convert_global_lp_pool(NodeContext& context) {
   spatial_rank(context, 8);
   context.check_dtype(context.input(0), "data", is_float, "floating point");
   const double p = read_power(context);
-  const Expr powers = raised(context, ops::unary("abs", context.input(0), context.span()), p);
-  return {raised(context, ops::reduce("sum", powers, spatial_axes(context), true, false, context.span()), 1 / p)};
+  const Expr sums = ops::reduce("sum", powers_of(context, p), spatial_axes(context), true, false, context.span());
+  return {context.cast(raised(context, sums, 1 / p), context.dtype(context.input(0)))};
 }
 
 }  // namespace

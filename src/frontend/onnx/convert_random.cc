@@ -30,9 +30,7 @@ Expr key_of(NodeContext& context) {
 // The dtype that the attribute names; `otherwise` without one.
 DataType dtype_attr(NodeContext& context, DataType otherwise) {
   if (!context.has_attr("dtype")) return otherwise;
-  const int64_t number = context.int_attr("dtype");
-  if (number < 0 || number > INT32_MAX) context.invalid("attribute 'dtype' is {}, which is no element type", number);
-  const auto type = static_cast<ElementType>(number);
+  const ElementType type = context.element_type_attr("dtype", ElementType::kUndefined);
   const auto dtype = find_dtype(type);
   if (!dtype) context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "numbers of {} are not supported", element_type_name(type));
   return *dtype;

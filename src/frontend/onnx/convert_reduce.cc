@@ -70,16 +70,13 @@ Expr reduced(NodeContext& context, std::string_view op, const Expr& data, const 
 // Integers are reduced in float64, as the reference does it.
 Reduction read_float_reduction(NodeContext& context) {
   Reduction reduction = read_reduction(context);
-  if (!context.dtype(reduction.data).is_float())
-    reduction.data = ops::cast(reduction.data, DataType::float_(64), context.span());
+  const bool is_float = context.dtype(reduction.data).is_float();
+  reduction.data = is_float ? context.widened(reduction.data) : context.cast(reduction.data, DataType::float_(64));
   return reduction;
 }
 
 // In the data's dtype again.
-Expr as_data(NodeContext& context, const Expr& result) {
-  const DataType dtype = context.dtype(context.input(0));
-  return context.dtype(result) == dtype ? result : ops::cast(result, dtype, context.span());
-}
+Expr as_data(NodeContext& context, const Expr& result) { return context.cast(result, context.dtype(context.input(0))); }
 
 // ONNX ReduceSum (1, 11, 13).
 Exprs convert_reduce_sum(NodeContext& context) {
@@ -116,7 +113,11 @@ Expr squares(NodeContext& context, const Reduction& reduction) {
   return reduced(context, "sum", ops::multiply(reduction.data, reduction.data, context.span()), reduction);
 }
 
-Exprs convert_reduce_sum_square(NodeContext& context) { return {squares(context, read_reduction(context))}; }
+Exprs convert_reduce_sum_square(NodeContext& context) {
+  Reduction reduction = read_reduction(context);
+  reduction.data = context.widened(reduction.data);
+  return {as_data(context, squares(context, reduction))};
+}
 
 Exprs convert_reduce_l2(NodeContext& context) {
   return {as_data(context, ops::unary("sqrt", squares(context, read_float_reduction(context)), context.span()))};

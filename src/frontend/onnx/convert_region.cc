@@ -164,9 +164,8 @@ Expr limit(NodeContext& context, size_t i, double otherwise, DataType dtype) {
 // of the model alone.
 Exprs convert_non_max_suppression(NodeContext& context) {
   const Span& span = context.span();
-  const int64_t form = context.int_attr("center_point_box", 0);
-  if (form != 0 && form != 1) context.invalid("attribute 'center_point_box' is {}", form);
-  const Expr given = context.input(0), boxes = form == 1 ? corners_of(context, given) : given;
+  const bool has_centers = context.flag_attr("center_point_box", false);
+  const Expr given = context.input(0), boxes = has_centers ? corners_of(context, given) : given;
   context.check_dtype(given, "a box", is_float, "floating point");
   const DataType dtype = context.dtype(given);
   const Expr found = ops::all_class_non_max_suppression(

@@ -33,7 +33,7 @@ Exprs convert_topk(NodeContext& context) {
   const bool is_old = context.opset() < 10;
   const Shape k = is_old ? Shape{context.int_attr("k")} : context.ints(1, "K");
   const bool largest = context.flag_attr("largest", true);
-  context.ignore_attrs({"sorted"});
+  context.flag_attr("sorted", true);
   const size_t axis = context.axis_of(context.int_attr("axis", -1), context.rank(x));
   if (k.size() != 1 || k[0] < 0) context.invalid("its k must be one number that is not negative");
   if (k[0] == 0) context.refuse(HR_REASON_SHAPE_UNSUPPORTED, "a k of 0 is not supported");
@@ -53,11 +53,22 @@ std::string reduction_of(NodeContext& context) {
   return name;
 }
 
+// The data, joined with the updates by `scatter(data, updates, reduction)`; sums and products are widened.
+template <typename F>
+Expr scattered(NodeContext& context, F&& scatter) {
+  const std::string reduction = reduction_of(context);
+  const Expr data = context.input(0), updates = context.input(2);
+  if (reduction != "add" && reduction != "mul") return scatter(data, updates, reduction);
+  return context.cast(scatter(context.widened(data), context.widened(updates), reduction), context.dtype(data));
+}
+
 // ONNX Scatter (9), ScatterElements (11, 13, 16, 18).
 Exprs convert_scatter_elements(NodeContext& context) {
   context.check_dtype(context.input(1), "an index", is_index, "int32 or int64");
-  return {ops::scatter_elements(context.input(0), context.input(1), context.input(2), context.int_attr("axis", 0),
-                                reduction_of(context), context.span())};
+  const int64_t axis = context.int_attr("axis", 0);
+  return {scattered(context, [&](const Expr& data, const Expr& updates, const std::string& reduction) {
+    return ops::scatter_elements(data, context.input(1), updates, axis, reduction, context.span());
+  })};
 }
 
 // ONNX ScatterND (11, 13, 16, 18): the index tuples lie along the last axis of the indices, relay's along the first.
@@ -68,8 +79,10 @@ Exprs convert_scatter_nd(NodeContext& context) {
   if (rank == 0) context.invalid("its indices are a scalar");
   Shape axes{rank - 1};
   for (int64_t i = 0; i + 1 < rank; ++i) axes.push_back(i);
-  return {ops::scatter_nd(context.input(0), ops::transpose(indices, axes, context.span()), context.input(2),
-                          reduction_of(context), context.span())};
+  const Expr places = ops::transpose(indices, axes, context.span());
+  return {scattered(context, [&](const Expr& data, const Expr& updates, const std::string& reduction) {
+    return ops::scatter_nd(data, places, updates, reduction, context.span());
+  })};
 }
 
 // ONNX Unique (11), of the elements: as many in front as there are different ones; native code has such tensors as

@@ -81,10 +81,9 @@ Expr cast_to(NodeContext& context, const Expr& x, DataType dtype) {
 
 // ONNX Cast (6, 9, 13, 19, 21, 23). What `saturate` says is of 8-bit floats, which no tensor here has.
 Exprs convert_cast(NodeContext& context) {
-  if (context.opset() >= 19) context.ignore_attrs({"saturate"});
-  const int64_t number = context.int_attr("to");
-  if (number < 0 || number > INT32_MAX) context.invalid("attribute 'to' is {}, which is no element type", number);
-  const auto to = static_cast<ElementType>(number);
+  if (context.opset() >= 19) context.flag_attr("saturate", true);
+  context.int_attr("to");  // it must be there
+  const ElementType to = context.element_type_attr("to", ElementType::kUndefined);
   const auto dtype = find_dtype(to);
   if (!dtype) context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "a cast to {} is not supported", element_type_name(to));
   return {cast_to(context, context.input(0), *dtype)};
@@ -92,7 +91,7 @@ Exprs convert_cast(NodeContext& context) {
 
 // ONNX CastLike (15, 19, 21, 23).
 Exprs convert_cast_like(NodeContext& context) {
-  if (context.opset() >= 19) context.ignore_attrs({"saturate"});
+  if (context.opset() >= 19) context.flag_attr("saturate", true);
   return {cast_to(context, context.input(0), context.dtype(context.input(1)))};
 }
 

@@ -140,6 +140,12 @@ class Importer {
              fmt::format("it has {} inputs; the operator takes {} to {}", count, row->least_inputs, most));
       return nullptr;
     }
+    const size_t needed = row->most_inputs == kAny ? node.inputs.size() : static_cast<size_t>(row->least_inputs);
+    const auto gap = std::find(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(needed), "");
+    if (const auto i = static_cast<size_t>(gap - node.inputs.begin()); i < needed) {
+      refuse(label, op, HR_REASON_BAD_MODEL, fmt::format("input {} is left out, but the operator needs it", i));
+      return nullptr;
+    }
     std::unordered_set<std::string_view> names;
     for (const Attribute& attribute : node.attributes) {
       if (names.insert(attribute.name).second) continue;

@@ -5,6 +5,7 @@
 #include "arith/canonical.h"
 #include "frontend/onnx/field_reader.h"
 #include "ops/loops/dims.h"
+#include "ops/tensor/elementwise.h"
 #include "ops/tensor/shape.h"
 
 namespace headrace::onnx {
@@ -64,6 +65,15 @@ double NodeContext::number(size_t i, std::string_view name) {
   return element_as_double(data.tensor(), 0);
 }
 
+Expr NodeContext::cast(const Expr& x, DataType dtype) {
+  return this->dtype(x) == dtype ? x : ops::cast(x, dtype, span_);
+}
+
+Expr NodeContext::widened(const Expr& x) {
+  const DataType own = dtype(x);
+  return own.is_float() && own.bits() == 16 ? ops::cast(x, DataType::float_(32), span_) : x;
+}
+
 int64_t NodeContext::known_dim(const Expr& expr, size_t axis) {
   const PrimExpr dim = type(expr)->shape.at(axis);
   const auto value = as_int(dim);
@@ -103,6 +113,28 @@ int64_t NodeContext::int_attr(std::string_view name) {
 int64_t NodeContext::int_attr(std::string_view name, int64_t otherwise) {
   const Attribute* attribute = read_attr(name, AttributeKind::kInt, "integer");
   return attribute != nullptr ? attribute->i : otherwise;
+}
+
+bool NodeContext::flag_attr(std::string_view name, bool otherwise) {
+  const int64_t value = int_attr(name, otherwise ? 1 : 0);
+  if (value != 0 && value != 1) invalid("attribute {} is {}, expected 0 or 1", printable(name), value);
+  return value == 1;
+}
+
+ElementType NodeContext::element_type_attr(std::string_view name, ElementType otherwise) {
+  const int64_t number = int_attr(name, static_cast<int64_t>(otherwise));
+  if (number < 0 || number > INT32_MAX)
+    invalid("attribute {} is {}, which is no element type", printable(name), number);
+  return static_cast<ElementType>(number);
+}
+
+DataType NodeContext::float_type_attr(std::string_view name, ElementType otherwise) {
+  const ElementType type = element_type_attr(name, otherwise);
+  const auto dtype = find_dtype(type);
+  if (!dtype || !dtype->is_float()) {
+    invalid("attribute {} names {}, expected a floating-point type", printable(name), element_type_name(type));
+  }
+  return *dtype;
 }
 
 double NodeContext::float_attr(std::string_view name, double otherwise) {

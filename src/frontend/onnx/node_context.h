@@ -47,6 +47,11 @@ class NodeContext {
   DataType dtype(const Expr& expr) { return type(expr)->dtype; }
   size_t rank(const Expr& expr) { return type(expr)->shape.size(); }
   std::vector<PrimExpr> dims(const Expr& expr) { return type(expr)->shape.to_vector(); }
+  // `x` in a dtype: itself where it has that one, else a cast of it.
+  Expr cast(const Expr& x, DataType dtype);
+  // `x` in the dtype that its sums, products and norms are computed in: float32 for float16 and bfloat16, whose sums
+  // would pass their range or lose small terms, else its own. The result is cast back at the end.
+  Expr widened(const Expr& x);
   // The whole shape, or one dimension; refuses when symbolic or past 2^31 - 1.
   Shape known_shape(const Expr& expr);
   int64_t known_dim(const Expr& expr, size_t axis);
@@ -56,7 +61,11 @@ class NodeContext {
   bool has_attr(std::string_view name) const { return node_.find_attribute(name) != nullptr; }
   int64_t int_attr(std::string_view name);  // a required one
   int64_t int_attr(std::string_view name, int64_t otherwise);
-  bool flag_attr(std::string_view name, bool otherwise) { return int_attr(name, otherwise ? 1 : 0) != 0; }
+  bool flag_attr(std::string_view name, bool otherwise);  // 0 or 1
+  // The element type that an integer names.
+  ElementType element_type_attr(std::string_view name, ElementType otherwise);
+  // The same of one that must be floating point.
+  DataType float_type_attr(std::string_view name, ElementType otherwise);
   double float_attr(std::string_view name, double otherwise);
   std::string string_attr(std::string_view name, std::string_view otherwise);
   std::optional<Shape> ints_attr(std::string_view name);

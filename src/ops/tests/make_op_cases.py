@@ -12,6 +12,7 @@ import numpy as np
 from broadcast_cases import add_broadcast_cases
 from elementwise_cases import add_elementwise_cases
 from fixed_point_cases import add_fixed_point_cases
+from half_cases import add_half_cases
 from image_cases import add_image_cases
 from index_cases import add_index_cases
 from integer_cases import add_integer_cases
@@ -551,4 +552,5 @@ add_reduce_cases()
 add_shape_cases()
 add_nn_cases()
 add_integer_cases()
+add_half_cases()
 finish()

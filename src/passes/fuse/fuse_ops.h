@@ -20,7 +20,8 @@
 // Not as in Relay: `reshape`, `reshape_like` and `nn.batch_flatten` are groups of their own, since alone they cost
 // nothing (a view), and inside a kernel they cost index arithmetic; ops whose result has an unknown dimension, or one
 // that only an operand's value tells, too: inside a kernel that operand is a tensor of any value. Nothing joins across
-// a function's, branch's, let's or match's border, nor across annotation.stop_fusion, which is a view, too.
+// a function's, branch's, let's or match's border, nor across annotation.stop_fusion, which is a view, too. The
+// compiler's lists run ToGraphNormalForm first, which drops the lets that only name values.
 //
 // Where a group ends, and by which of these rules: fuse_borders.h.
 //

@@ -1,0 +1,259 @@
+// Nodes with a fault, of each operator of the table. Operands: each in turn is given the empty name, and they are cut
+// off one by one from the end; the outcome is a module or a UserError that names the node. Attributes: those that are
+// booleans are given other numbers than 0 and 1, which is a UserError that names the node and the attribute.
+#include <set>
+
+#include "frontend/onnx/op_table.h"
+#include "frontend/onnx/tests/import_testing.h"
+#include "kit/files.h"
+#include "kit/onnx_data.h"
+
+namespace headrace::onnx {
+namespace {
+
+using namespace testing;
+
+// A model that imports, and the inputs that must be known for it.
+struct Base {
+  std::string name;
+  std::string bytes;
+  ImportOptions options;
+};
+
+// Small tensors decide what is built: axes, shapes, scales. The others stay inputs.
+void bind_small_inputs(const Model& model, const kit::OnnxDataSet& set, ImportOptions& options) {
+  for (size_t i = 0; i < set.inputs.size(); ++i) {
+    const ValueInfo& info = model.graph.inputs.at(i);
+    if (info.type.kind != ValueKind::kTensor || !element_size_bytes(info.type.element_type)) continue;
+    const TensorData data = kit::read_onnx_value(set.inputs[i], info.type).tensors.at(0);
+    const auto dtype = find_dtype(data.type);
+    if (dtype && data.dims.size() <= 1)
+      options.bound.emplace(info.name,
+                            NDArray::from_bytes(Shape(data.dims.begin(), data.dims.end()), *dtype, data.bytes));
+  }
+}
+
+std::vector<Base> bases_of_the_data() {
+  std::vector<Base> bases;
+  for (const kit::OnnxCase& one : kit::find_onnx_cases()) {
+    if (one.suite != "node" || one.data_sets.empty()) continue;
+    Base base{one.name, kit::read_file(one.model.string()), {}};
+    if (!kit::user_error_of([&] { bind_small_inputs(read(base.bytes), one.data_sets[0], base.options); }).empty())
+      continue;
+    bases.push_back(std::move(base));
+  }
+  return bases;
+}
+
+// The operators that the data has no case of, or only cases of several nodes.
+std::vector<Base> bases_by_hand() {
+  std::vector<Base> bases;
+  const auto add = [&](std::string_view op, int64_t opset, const std::vector<Operand>& operands,
+                       const Attributes& attributes = {}, size_t outputs = 1) {
+    GraphWriter graph = node_graph(op, operands, attributes, outputs);
+    bases.push_back({std::string(op), kit::encode_model(std::move(graph).finish(), {{"", opset}}), {}});
+  };
+  const NDArray x = f32({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), two = f32({2}, {1, 2}), bools = boolean({2}, {0, 1});
+  const NDArray rows = f32({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), past = f32({1, 2, 1, 2}, {1, 2, 3, 4});
+  const NDArray bytes = make_array({2}, {1, 2}, DataType::uint(8)), angles = f32({2, 1}, {1, 1});
+  const AttributeSpec kernel("kernel_shape", Ints{2, 2}), shape("shape", Ints{2});
+  for (const std::string_view op : {"Gelu", "Mish", "Softplus", "Softsign", "GlobalAveragePool", "GlobalMaxPool",
+                                    "GlobalLpPool", "LpNormalization", "RandomNormalLike", "RandomUniformLike"})
+    add(op, 22, {x});
+  for (const std::string_view op : {"BitwiseAnd", "BitwiseOr", "BitwiseXor"}) add(op, 18, {bytes, bytes});
+  add("BitwiseNot", 18, {bytes});
+  add("Not", 13, {bools});
+  add("LpPool", 18, {x}, {kernel});
+  add("RandomNormal", 22, {}, {shape});
+  add("RandomUniform", 22, {}, {shape});
+  add("Multinomial", 22, {f32({1, 2}, {1, 2})});
+  add("GroupNormalization", 21, {x, two, two}, {AttributeSpec("num_groups", 2)});
+  add("RMSNormalization", 23, {x, two});
+  add("AffineGrid", 20, {f32({1, 2, 3}, {1, 0, 0, 0, 1, 0}), fixed(i64({4}, {1, 1, 2, 2}))});
+  add("CenterCropPad", 18, {two, fixed(i64({1}, {3}))});
+  add("Col2Im", 18, {f32({1, 2, 2}, {1, 2, 3, 4}), fixed(i64({2}, {1, 3})), fixed(i64({2}, {1, 2}))});
+  add("MaxRoiPool", 22, {x, f32({1, 5}, {0, 0, 0, 1, 1})}, {AttributeSpec("pooled_shape", Ints{1, 1})});
+  add("RotaryEmbedding", 23, {x, angles, angles, i64({1, 2}, {0, 1})});
+  add("Attention", 23, {x, x, x, boolean({2, 3}, {1, 1, 1, 1, 1, 1}), past, past}, {}, 3);
+  add("Attention", 23, {rows, rows, rows}, {AttributeSpec("q_num_heads", 2), AttributeSpec("kv_num_heads", 2)});
+  // Operands that may be left out, where there are cases without them alone.
+  add("Conv", 13, {x, f32({1, 2, 1, 1}, {1, 2}), f32({1}, {1})});
+  add("ConvTranspose", 13, {x, f32({2, 1, 1, 1}, {1, 2}), f32({1}, {1})});
+  add("MatMulInteger", 13,
+      {make_array({1, 1}, {1}, DataType::uint(8)), make_array({1, 1}, {1}, DataType::uint(8)),
+       make_array({}, {1}, DataType::uint(8)), make_array({}, {1}, DataType::uint(8))});
+  add("Einsum", 13, {two, two, two}, {AttributeSpec("equation", "i,i,i->")});
+  add("Einsum", 13, {two}, {AttributeSpec("equation", "i->")});
+  for (const std::string_view op : {"Sum", "Mean", "Max", "Min"}) add(op, 13, {two, two, two});
+  add("Concat", 13, {two, two, two}, {AttributeSpec("axis", 0)});
+  add("Slice", 13, {x, fixed(i64({1}, {0})), fixed(i64({1}, {1})), fixed(i64({1}, {3})), fixed(i64({1}, {1}))});
+  add("Resize", 19, {x, fixed(f32({8}, {0, 0, 0, 0, 1, 1, 1, 1})), fixed(f32({4}, {1, 1, 2, 2}))},
+      {AttributeSpec("coordinate_transformation_mode", "tf_crop_and_resize")});
+  add("Resize", 19, {x, Operand(), Operand(), fixed(i64({4}, {1, 2, 3, 3}))});
+  add("Resize", 10, {x, fixed(f32({4}, {1, 1, 2, 2}))});
+  add("Upsample", 9, {x, fixed(f32({4}, {1, 1, 2, 2}))});
+  add("Pad", 18, {two, fixed(i64({2}, {1, 1})), f32({}, {1}), fixed(i64({1}, {0}))});
+  add("Cast", 19, {two}, {AttributeSpec("to", 1), AttributeSpec("saturate", 1)});
+  add("CastLike", 19, {two, two}, {AttributeSpec("saturate", 1)});
+  add("Gemm", 6, {angles, f32({1, 2}, {1, 2}), f32({2, 2}, {1, 2, 3, 4})}, {AttributeSpec("broadcast", 1)});
+  add("Add", 6, {x, two}, {AttributeSpec("broadcast", 1)});
+  add("BatchNormalization", 7, {x, two, two, two, two}, {AttributeSpec("spatial", 1)});
+  add("Dropout", 13, {two, fixed(f32({}, {0.5})), fixed(boolean({}, {1}))}, {}, 2);
+  return bases;
+}
+
+// The copy of the model whose node has `inputs`.
+Model with_inputs(const Model& model, std::vector<std::string_view> inputs) {
+  Model changed = model;
+  changed.graph.nodes[0].inputs = std::move(inputs);
+  return changed;
+}
+
+// What importing ends with must be a module or an error that names the node.
+void check(const Model& model, const Node& node, const ImportOptions& options) {
+  try {
+    import_model(model, options);
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(node_label(node)));
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << error.what();
+  }
+}
+
+void check_without_operands(const Base& base, const Model& model) {
+  const Node& node = model.graph.nodes[0];
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    SCOPED_TRACE(fmt::format("{}: {} without operand {}", base.name, node.op_type, i));
+    std::vector<std::string_view> inputs = node.inputs;
+    inputs[i] = "";
+    check(with_inputs(model, inputs), node, base.options);
+  }
+  for (size_t count = 0; count < node.inputs.size(); ++count) {
+    SCOPED_TRACE(fmt::format("{}: {} with {} operands", base.name, node.op_type, count));
+    check(with_inputs(model, {node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(count)}), node,
+          base.options);
+  }
+}
+
+std::vector<Base> all_bases() {
+  std::vector<Base> bases = bases_of_the_data();
+  for (Base& base : bases_by_hand()) bases.push_back(std::move(base));
+  return bases;
+}
+
+TEST(MalformedNodes, OperandsThatAreLeftOutAreAnErrorOrAModule) {
+  const std::vector<std::string_view> ops = supported_ops();
+  std::set<std::string_view> missing(ops.begin(), ops.end());
+  for (const Base& base : all_bases()) {
+    const Model model = read(base.bytes);
+    if (model.graph.nodes.size() != 1 || !kit::user_error_of([&] { import_model(model, base.options); }).empty())
+      continue;
+    missing.erase(model.graph.nodes[0].op_type);
+    check_without_operands(base, model);
+  }
+  EXPECT_THAT(missing, ::testing::IsEmpty());
+}
+
+// An operand that the operator cannot do without is named; a variadic operator takes no gap among its operands.
+TEST(MalformedNodes, ANeededOperandIsNamed) {
+  const NDArray x = f32({2}, {1, 2});
+  const Operand none;
+  const Attributes equation = {AttributeSpec("equation", "i,i->")};
+  EXPECT_THAT(node_error("Einsum", 13, {none, x}, equation), HasSubstr("input 0 is left out"));
+  EXPECT_THAT(node_error("Einsum", 13, {x, none}, equation), HasSubstr("input 1 is left out"));
+  EXPECT_THAT(node_error("Sum", 13, {x, none, x}), HasSubstr("input 1 is left out"));
+  EXPECT_THAT(node_error("Max", 13, {x, none}), HasSubstr("input 1 is left out"));
+  EXPECT_THAT(node_error("Concat", 13, {x, none}, {AttributeSpec("axis", 0)}), HasSubstr("input 1 is left out"));
+  EXPECT_THAT(node_error("Where", 13, {none, x, x}), HasSubstr("input 0 is left out"));
+}
+
+// Those of the ONNX specification, opsets 6 to 23, but is_test, of which the specification allows any number.
+constexpr std::string_view kBooleans[] = {"align_corners",
+                                          "allowzero",
+                                          "antialias",
+                                          "broadcast",
+                                          "ceil_mode",
+                                          "center_point_box",
+                                          "count_include_pad",
+                                          "detect_negative",
+                                          "detect_positive",
+                                          "exclude_outside",
+                                          "exclusive",
+                                          "fmod",
+                                          "interleaved",
+                                          "is_causal",
+                                          "keepdims",
+                                          "largest",
+                                          "noop_with_empty_axes",
+                                          "periodic",
+                                          "reverse",
+                                          "saturate",
+                                          "select_last_index",
+                                          "sorted",
+                                          "spatial",
+                                          "storage_order",
+                                          "training_mode",
+                                          "transA",
+                                          "transB",
+                                          "upper"};
+
+// The copy of the model whose node has the attribute `name` with the value `number`.
+Model with_attribute(const Model& model, std::string_view name, int64_t number) {
+  Model changed = model;
+  std::vector<Attribute>& attributes = changed.graph.nodes[0].attributes;
+  std::erase_if(attributes, [&](const Attribute& attribute) { return attribute.name == name; });
+  Attribute attribute;
+  attribute.name = name;
+  attribute.kind = AttributeKind::kInt;
+  attribute.i = number;
+  attributes.push_back(std::move(attribute));
+  return changed;
+}
+
+TEST(MalformedNodes, ABooleanAttributeIsZeroOrOne) {
+  std::set<std::string_view> unread(std::begin(kBooleans), std::end(kBooleans));
+  for (const Base& base : all_bases()) {
+    const Model model = read(base.bytes);
+    if (model.graph.nodes.size() != 1 || !kit::user_error_of([&] { import_model(model, base.options); }).empty())
+      continue;
+    const std::string_view op = model.graph.nodes[0].op_type;
+    if (find_op_row(op) == nullptr || op == "Constant") continue;  // Constant takes one attribute, its value
+    for (const std::string_view name : kBooleans) {
+      for (const int64_t number : {int64_t{2}, int64_t{-1}, int64_t{1} << 32}) {
+        SCOPED_TRACE(fmt::format("{}: {} with {} = {}", base.name, model.graph.nodes[0].op_type, name, number));
+        const std::string error =
+            kit::user_error_of([&] { import_model(with_attribute(model, name, number), base.options); });
+        EXPECT_THAT(error, HasSubstr(node_label(model.graph.nodes[0])));
+        EXPECT_THAT(error, HasSubstr(fmt::format("'{}'", name)));
+        if (error.find("expected 0 or 1") != std::string::npos) unread.erase(name);
+      }
+    }
+  }
+  EXPECT_THAT(unread, ::testing::IsEmpty());
+}
+
+// The number of an element type is not cut to 32 bits.
+TEST(MalformedNodes, AnElementTypeIsOneOfTheList) {
+  const NDArray x = f32({2, 2}, {1, 2, 3, 4});
+  for (const int64_t number : {(int64_t{1} << 32) + 1, int64_t{-1}}) {
+    EXPECT_THAT(node_error("EyeLike", 13, {x}, {AttributeSpec("dtype", number)}), HasSubstr("'dtype' is "));
+    EXPECT_THAT(node_error("HannWindow", 17, {fixed(i64({}, {3}))}, {AttributeSpec("output_datatype", number)}),
+                HasSubstr("'output_datatype' is "));
+    EXPECT_THAT(node_error("Cast", 13, {x}, {AttributeSpec("to", number)}), HasSubstr("'to' is "));
+    EXPECT_THAT(node_error("RandomNormalLike", 13, {x}, {AttributeSpec("dtype", number)}), HasSubstr("'dtype' is "));
+    for (const std::string_view op : {"LayerNormalization", "RMSNormalization"})
+      EXPECT_THAT(node_error(op, 23, {x, f32({2}, {1, 1})}, {AttributeSpec("stash_type", number)}),
+                  HasSubstr("'stash_type' is "));
+    const NDArray image = f32({1, 1, 2, 2}, {1, 2, 3, 4});
+    EXPECT_THAT(node_error("GroupNormalization", 21, {image, f32({1}, {1}), f32({1}, {1})},
+                           {AttributeSpec("num_groups", 1), AttributeSpec("stash_type", number)}),
+                HasSubstr("'stash_type' is "));
+    EXPECT_THAT(node_error("Attention", 23, {image, image, image}, {AttributeSpec("softmax_precision", number)}),
+                HasSubstr("'softmax_precision' is "));
+  }
+  EXPECT_THAT(node_error("LayerNormalization", 17, {x, f32({2}, {1, 1})}, {AttributeSpec("stash_type", 7)}),
+              HasSubstr("attribute 'stash_type' names int64, expected a floating-point type"));
+}
+
+}  // namespace
+}  // namespace headrace::onnx
