@@ -266,10 +266,10 @@ pass::PassContext make_context(const Request& r, const Language& language, const
 
 // Its options below it, by the keys that --config takes.
 void list_pass(const pass::PassInfo& info) {
-  fmt::print("{:<24} level {}  {}\n", info.name, info.opt_level, info.summary);
+  std::cout << fmt::format("{:<24} level {}  {}\n", info.name, info.opt_level, info.summary);
   for (const pass::ConfigKey& option : info.options) {
     const std::string standard = option.default_text.empty() ? "" : "; default " + option.default_text;
-    fmt::print("    relay.{}.{} ({}): {}{}\n", info.name, option.name, option.kind, option.doc, standard);
+    std::cout << fmt::format("    relay.{}.{} ({}): {}{}\n", info.name, option.name, option.kind, option.doc, standard);
   }
 }
 

@@ -38,7 +38,9 @@ int report_usage(const CLI::App& app, const std::string& message) {
 
 int finish_output(int code) {
   std::cout.flush();
-  if (std::fflush(stdout) != 0 || !std::cout) throw UserError("the standard output cannot be written to");
+  if (std::fflush(stdout) != 0 || !std::cout)
+    throw UserError(
+        "the standard output cannot be written to; make room on the disk that it is on, or name another file");
   return code;
 }
 
