@@ -3,10 +3,10 @@
     python3 -m headrace.peer onnxruntime MODEL --folder FOLDER --threads N
     python3 -m headrace.peer onnxruntime --check
 
-The second only says whether the peer is there. FOLDER holds inputs.json ({"names": [...]}) and their arrays input_0.npy,
-input_1.npy ... The first line on stdout is `ready VERSION`, `missing WHAT` or `error SENTENCE`. Then each line `save`
-on stdin is answered by `saved N` after output_0.npy ... were written, each line `time` by the seconds of one run: of the
-call that runs the model, whose inputs and outputs are bound before.
+The second only says whether the peer is there. FOLDER holds inputs.json ({"names": [...]}) and the arrays of these
+inputs: input_0.npy, input_1.npy ... The first line on stdout is `ready VERSION`, `missing WHAT` or `error SENTENCE`.
+Then each line `save` on stdin is answered by `saved N` after output_0.npy ... were written, each line `time` by the
+seconds of one run: of the call that runs the model, whose inputs and outputs are bound before.
 """
 
 from __future__ import annotations

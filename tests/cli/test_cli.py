@@ -460,13 +460,17 @@ class ModelErrorTest(CliTest):
         for call, mode in itertools.product(calls, ((), ("--json",))):
             with self.subTest(call=call, mode=mode), Path("/dev/full").open("w") as full:
                 command = [str(self.program), *map(str, call), *mode]
-                done = subprocess.run(command, cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+                done = subprocess.run(
+                    command, cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+                )
                 self.assertEqual(done.returncode, USER, done.stderr)
                 self.assertRegex(done.stderr, r"\Aheadrace: the standard output cannot be written to; make room .*\n\Z")
 
     def test_a_full_standard_error_changes_no_exit_code(self) -> None:
         with Path("/dev/full").open("w") as full:
-            done = subprocess.run([str(self.program), "inspect", "no.so"], stderr=full, stdout=subprocess.PIPE, timeout=60)
+            done = subprocess.run(
+                [str(self.program), "inspect", "no.so"], stderr=full, stdout=subprocess.PIPE, timeout=60
+            )
         self.assertEqual((done.returncode, done.stdout), (USER, b""))
 
     def test_nothing_to_compare(self) -> None:

@@ -40,7 +40,9 @@ if "--check" not in sys.argv:
 
 def vector(*values: float, dtype: str = "<f4") -> bytes:
     """A .npy file with a vector."""
-    return npy(dtype, (len(values),), struct.pack(f"<{len(values)}{ {'<f4': 'f', '<f8': 'd', '<i8': 'q'}[dtype] }", *values))
+    return npy(
+        dtype, (len(values),), struct.pack(f"<{len(values)}{ {'<f4': 'f', '<f8': 'd', '<i8': 'q'}[dtype] }", *values)
+    )
 
 
 def onnxruntime_python() -> str | None:
@@ -83,7 +85,9 @@ class PeerTest(CliTest):
 
     def test_no_place_for_temporary_files(self) -> None:
         environment = self.python("echo ready 1") | {"TMPDIR": "/no/folder"}
-        self.fails(USER, "temporary files.*name another place in TMPDIR", "bench", DIGITS, *ONE, *AGAINST, **environment)
+        self.fails(
+            USER, "temporary files.*name another place in TMPDIR", "bench", DIGITS, *ONE, *AGAINST, **environment
+        )
 
     def test_the_peers_model_is_named(self) -> None:
         environment = self.python("echo error model $4")
@@ -145,8 +149,12 @@ class ComparisonTest(CliTest):
         done = self.verify(vector(-1, 3))
         self.assertEqual(done.returncode, MISMATCH)
         self.assertRegex(done.stdout, r"(?m)^y +float32 +0 +0.001 +0.25 +0.25 +1e-05$")
-        self.assertIn("MISMATCH: the error is within the limit 0.001, the difference from onnxruntime above", done.stdout)
-        self.assertIn("The import is suspect: we compute what was imported as the float64 interpreter does", done.stdout)
+        self.assertIn(
+            "MISMATCH: the error is within the limit 0.001, the difference from onnxruntime above", done.stdout
+        )
+        self.assertIn(
+            "The import is suspect: we compute what was imported as the float64 interpreter does", done.stdout
+        )
 
     def test_what_cannot_be_near(self) -> None:
         not_a_number = self.report(vector(-1, math.nan), code=MISMATCH)
@@ -349,7 +357,9 @@ class OnnxruntimeTest(CliTest):
         self.is_failure(done, USER, r"\Aheadrace: onnxruntime: .*")
 
     def test_a_python_without_it(self) -> None:
-        self.fails(MISSING, "needs the Python package headrace", "verify", DIGITS, *ONE, *AGAINST, HEADRACE_PYTHON="false")
+        self.fails(
+            MISSING, "needs the Python package headrace", "verify", DIGITS, *ONE, *AGAINST, HEADRACE_PYTHON="false"
+        )
 
 
 if __name__ == "__main__":
