@@ -281,7 +281,10 @@ void list_passes() {
 
 int run(const Request& r) {
   driver::register_all();
-  if (r.list) return list_passes(), HR_OK;
+  if (r.list) {
+    list_passes();
+    return tools::finish_output(HR_OK);
+  }
   if (r.input.empty()) {
     throw UsageError("no input: name a file of Relay text or a .onnx model, or - for the standard input");
   }
@@ -319,10 +322,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& e) {
       // Help and version are "errors" of code 0.
       if (e.get_exit_code() != 0) throw;
-      const int code = app.exit(e);
-      std::cout.flush();
-      if (!std::cout) throw UserError("the standard output cannot be written to");
-      return code;
+      return tools::finish_output(app.exit(e));
     }
     return run(request);
   } catch (const CLI::ParseError& e) {

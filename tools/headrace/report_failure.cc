@@ -1,6 +1,7 @@
 #include "tools/headrace/report_failure.h"
 
 #include <cstdio>
+#include <iostream>
 
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -30,6 +31,14 @@ int report_failure(std::string_view program, const std::exception& error) {
 int report_usage(std::string_view program, std::string_view help, std::string_view message) {
   print_error(fmt::format("{}: {}\n  see: {}\n", program, shown(message, Newlines::kKept), help));
   return HR_USAGE;
+}
+
+int finish_output(int code) {
+  std::cout.flush();
+  if (std::fflush(stdout) != 0 || !std::cout)
+    throw UserError(
+        "the standard output cannot be written to; make room on the disk that it is on, or name another file");
+  return code;
 }
 
 }  // namespace headrace::tools
