@@ -12,7 +12,7 @@ seconds of one run: of the call that runs the model, whose inputs and outputs ar
 from __future__ import annotations
 
 import argparse
-import importlib
+import importlib.util
 import json
 import sys
 import time
@@ -110,7 +110,10 @@ def main() -> None:
         parser.error("name a model and --folder")
     try:
         if args.check:
-            _say(f"ready {importlib.import_module(args.peer).__version__}")
+            # Finding it takes a tenth of the time that importing takes.
+            if importlib.util.find_spec(args.peer) is None:
+                raise ImportError(f"there is no package {args.peer}")
+            _say(f"ready {args.peer}")
             return
         names = json.loads((args.folder / "inputs.json").read_text(encoding="utf-8"))["names"]
         feed = {name: np.load(args.folder / f"input_{i}.npy") for i, name in enumerate(names)}
