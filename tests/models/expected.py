@@ -1,8 +1,8 @@
 """Outputs of onnxruntime that are kept in the repository, for machines without it. Standard library only.
 
 expected/NAME.json has the version of onnxruntime, the sha256 of the model and of the input, and of each output up to
-4,096 values at seeded positions. Inputs are sums of Python's random numbers, which are the same everywhere for a seed. A
-model or an input with another sha256 is an error, since its outputs would be others.
+4,096 values at seeded positions. Inputs are sums of random numbers of Python, which are the same for a seed everywhere.
+A model or an input with another sha256 is an error, since its outputs would be others.
 """
 
 from __future__ import annotations
