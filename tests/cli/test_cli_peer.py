@@ -150,7 +150,7 @@ class ComparisonTest(CliTest):
         self.assertEqual(done.returncode, MISMATCH)
         self.assertRegex(done.stdout, r"(?m)^y +float32 +0 +0.001 +0.25 +0.25 +1e-05$")
         self.assertIn(
-            "MISMATCH: the error is within the limit 0.001, the difference from onnxruntime above", done.stdout
+            "MISMATCH: the error is within the limit 0.001, the difference from onnxruntime is above the", done.stdout
         )
         self.assertIn(
             "The import is suspect: we compute what was imported as the float64 interpreter does", done.stdout

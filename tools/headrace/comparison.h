@@ -26,10 +26,12 @@ LimitRange limit_range(DataType dtype);
 // none without a peer, gives the least.
 double error_limit(DataType dtype, std::optional<double> peer_error);
 
-// The largest allowed difference of ours and the peer's: our error, plus four times our error for the peer's, at least
-// the least limit, at most the range's most. It does not grow with the peer's error, which a wrong import makes large,
-// while a network that amplifies rounding shows in our error too.
-double difference_limit(DataType dtype, double error);
+// The largest allowed difference of ours and the peer's: our error and what the peer's may be, at most the range's
+// most. The peer's may be the largest of four times our error, the range's least, and four units in the last place of
+// 1, since functions such as sigmoid are often computed with an absolute error, which counts where all of an output is
+// small. All are relative to `magnitude`, the largest element of the output. The limit does not grow with the peer's
+// error: a wrong import makes that large, while a network that amplifies rounding shows in our error too.
+double difference_limit(DataType dtype, double error, double magnitude);
 
 struct OutputComparison {
   std::string name;

@@ -39,16 +39,24 @@ TEST(Comparison, TheLimitIsTwiceThePeersErrorWithinBounds) {
   EXPECT_DOUBLE_EQ(error_limit(DataType::bfloat16(), 1), 0.1);
   for (const DataType exact : {DataType::int_(64), DataType::uint(8), DataType::bool_()}) {
     EXPECT_EQ(error_limit(exact, 0.5), 0);
-    EXPECT_EQ(difference_limit(exact, 0.5), 0);
+    EXPECT_EQ(difference_limit(exact, 0.5, 1), 0);
   }
 }
 
 TEST(Comparison, TheDifferenceIsLimitedByOurError) {
-  EXPECT_DOUBLE_EQ(difference_limit(kF32, 0), 1e-5);
-  EXPECT_DOUBLE_EQ(difference_limit(kF32, 1e-6), 1.1e-5);
-  EXPECT_DOUBLE_EQ(difference_limit(kF32, 1e-5), 5e-5);
-  EXPECT_DOUBLE_EQ(difference_limit(kF32, 0.1), 1e-3);
-  EXPECT_DOUBLE_EQ(difference_limit(kF32, kInf), 1e-5);
+  EXPECT_DOUBLE_EQ(difference_limit(kF32, 0, 1), 1e-5);
+  EXPECT_DOUBLE_EQ(difference_limit(kF32, 1e-6, 1), 1.1e-5);
+  EXPECT_DOUBLE_EQ(difference_limit(kF32, 1e-5, 1), 5e-5);
+  EXPECT_DOUBLE_EQ(difference_limit(kF32, 0.1, 1), 1e-3);
+  EXPECT_DOUBLE_EQ(difference_limit(kF32, kInf, 1), 1e-5);
+}
+
+TEST(Comparison, SmallOutputsOfFunctionsHaveAbsoluteErrors) {
+  EXPECT_DOUBLE_EQ(difference_limit(kF32, 0, 0x1p-10), 0x1p-11);
+  EXPECT_DOUBLE_EQ(difference_limit(kF32, 0, 1e-9), 1e-3);
+  EXPECT_DOUBLE_EQ(difference_limit(DataType::float_(64), 0, 0x1p-5), 1e-12);
+  EXPECT_DOUBLE_EQ(difference_limit(DataType::float_(64), 0, 0x1p-30), 0x1p-20);
+  EXPECT_DOUBLE_EQ(difference_limit(DataType::float_(16), 0, 0.5), 0x1p-7);
 }
 
 TEST(Comparison, APeerThatIsFarMakesTheImportSuspect) {

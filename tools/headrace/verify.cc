@@ -126,8 +126,8 @@ void print_verdict(const VerifyState& state, const Verdict& verdict) {
   print_out("{}: the error is {} the limit {:.3g}", verdict.ok() ? "ok" : "MISMATCH",
             worst.is_near_float64() ? "within" : "above", worst.limit);
   if (has_peer)
-    print_out(", the difference from {} {} {:.3g}", state.peer.name, worst.is_near_peer() ? "within" : "above",
-              worst.difference_limit);
+    print_out(", the difference from {} is {} the limit {:.3g}", state.peer.name,
+              worst.is_near_peer() ? "within" : "above", worst.difference_limit);
   print_out("{}\n", verdict.outputs.size() > 1 ? fmt::format(" (output {})", shown(worst.name)) : "");
   if (!verdict.ok()) print_out("{}\n", explain_mismatch(worst, state.peer.name));
 }
@@ -150,7 +150,8 @@ constexpr const char* kFooter =
     "  of ours to float64    2 x the error of onnxruntime, at least 1e-5 and at most 1e-3 for float32 outputs\n"
     "                        (1e-12 and 1e-3 for float64, 0.002 and 0.02 for float16, 0.016 and 0.1 for bfloat16);\n"
     "                        the least of them without --against; integers and bools must be equal\n"
-    "  of ours to the peer   our error + the larger of 4 x our error and the least limit above; at most as above\n"
+    "  of ours to the peer   our error + the largest of 4 x our error, the least limit above, and 4 units in the last\n"
+    "                        place of 1 by the largest element; at most as above\n"
     "Exit code 5 when one of them is exceeded.\n"
     "Example: headrace verify model.onnx --shape x=1,3,224,224 --against onnxruntime";
 
