@@ -278,7 +278,7 @@ class HeadraceOpt(unittest.TestCase):
 
     def test_a_full_disk_is_reported(self) -> None:
         for option in ("--list-passes", "--help"):
-            with self.subTest(option=option), open("/dev/full", "w") as full:
+            with self.subTest(option=option), pathlib.Path("/dev/full").open("w") as full:
                 done = subprocess.run([PROGRAM, option], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
                 self.assertEqual(done.returncode, 3, done.stderr)
                 self.assertIn("headrace-opt: the standard output cannot be written to; make room", done.stderr)
