@@ -266,10 +266,10 @@ pass::PassContext make_context(const Request& r, const Language& language, const
 
 // Its options below it, by the keys that --config takes.
 void list_pass(const pass::PassInfo& info) {
-  fmt::print("{:<24} level {}  {}\n", info.name, info.opt_level, info.summary);
+  std::cout << fmt::format("{:<24} level {}  {}\n", info.name, info.opt_level, info.summary);
   for (const pass::ConfigKey& option : info.options) {
     const std::string standard = option.default_text.empty() ? "" : "; default " + option.default_text;
-    fmt::print("    relay.{}.{} ({}): {}{}\n", info.name, option.name, option.kind, option.doc, standard);
+    std::cout << fmt::format("    relay.{}.{} ({}): {}{}\n", info.name, option.name, option.kind, option.doc, standard);
   }
 }
 
@@ -281,7 +281,10 @@ void list_passes() {
 
 int run(const Request& r) {
   driver::register_all();
-  if (r.list) return list_passes(), HR_OK;
+  if (r.list) {
+    list_passes();
+    return tools::finish_output(HR_OK);
+  }
   if (r.input.empty()) {
     throw UsageError("no input: name a file of Relay text or a .onnx model, or - for the standard input");
   }
@@ -319,10 +322,7 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& e) {
       // Help and version are "errors" of code 0.
       if (e.get_exit_code() != 0) throw;
-      const int code = app.exit(e);
-      std::cout.flush();
-      if (!std::cout) throw UserError("the standard output cannot be written to");
-      return code;
+      return tools::finish_output(app.exit(e));
     }
     return run(request);
   } catch (const CLI::ParseError& e) {

@@ -3,19 +3,22 @@
     python3 -m headrace.peer onnxruntime MODEL --folder FOLDER --threads N
     python3 -m headrace.peer onnxruntime --check
 
-The second only says whether the peer is there. FOLDER holds names.txt (the inputs' names, one a line) and input_0.npy,
-input_1.npy ... The first line on stdout is `ready VERSION`, `missing WHAT` or `error SENTENCE`. Then each line `save`
-on stdin is answered by `saved N` after output_0.npy ... were written, each line `time` by the seconds of one run.
+The second only says whether the peer is there. FOLDER holds inputs.json ({"names": [...]}) and the arrays of these
+inputs: input_0.npy, input_1.npy ... The first line on stdout is `ready VERSION`, `missing WHAT` or `error SENTENCE`.
+Then each line `save` on stdin is answered by `saved N` after output_0.npy ... were written, each line `time` by the
+seconds of one run: of the call that runs the model, whose inputs and outputs are bound before.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
+import importlib.util
+import json
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,32 +34,64 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def _open_onnxruntime(model: str, feed: dict[str, np.ndarray], threads: int) -> tuple[str, Callable[[], list]]:
+class _Runtime(NamedTuple):
+    """A model that is open, with its inputs and outputs bound to memory that every run uses again."""
+
+    version: str
+    run: Callable[[], None]
+    outputs: Callable[[], list[np.ndarray]]  # of the last run
+    bound: list[object]  # what owns that memory
+
+
+def _open_onnxruntime(model: str, feed: dict[str, np.ndarray], threads: int) -> _Runtime:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
+    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    options.add_session_config_entry("session.intra_op.allow_spinning", "1")
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    return onnxruntime.__version__, lambda: session.run(None, feed)
+    binding = session.io_binding()
+    # They read the arrays' own memory.
+    inputs = {name: onnxruntime.OrtValue.ortvalue_from_numpy(array) for name, array in feed.items()}
+    for name, value in inputs.items():
+        binding.bind_ortvalue_input(name, value)
+    names = [output.name for output in session.get_outputs()]
+    for name in names:
+        binding.bind_output(name)
+    session.run_with_iobinding(binding)
+    # The first run made the outputs in the sizes that these inputs give; they are written again from here on.
+    outputs = binding.get_outputs()
+    for name, value in zip(names, outputs, strict=True):
+        binding.bind_ortvalue_output(name, value)
+
+    def run() -> None:
+        session.run_with_iobinding(binding)
+
+    def read() -> list[np.ndarray]:
+        return [value.numpy() for value in outputs]
+
+    return _Runtime(onnxruntime.__version__, run, read, [inputs, outputs])
 
 
 # By the name of the package.
 _PEERS = {"onnxruntime": _open_onnxruntime}
 
 
-def _serve(folder: Path, run: Callable[[], list]) -> None:
+def _serve(folder: Path, runtime: _Runtime) -> None:
     for request in sys.stdin:
         try:
             if request.strip() == "save":
-                outputs = run()
+                runtime.run()
+                outputs = runtime.outputs()
                 for i, output in enumerate(outputs):
                     np.save(folder / f"output_{i}.npy", output)
                 _say(f"saved {len(outputs)}")
             else:
                 begin = time.perf_counter()
-                run()
+                runtime.run()
                 _say(repr(time.perf_counter() - begin))
         except Exception as error:
             _say(f"error {error}")
@@ -75,19 +110,22 @@ def main() -> None:
         parser.error("name a model and --folder")
     try:
         if args.check:
-            _say(f"ready {importlib.import_module(args.peer).__version__}")
+            # Finding it takes a tenth of the time that importing takes.
+            if importlib.util.find_spec(args.peer) is None:
+                raise ImportError(f"there is no package {args.peer}")
+            _say(f"ready {args.peer}")
             return
-        names = (args.folder / "names.txt").read_text().splitlines()
+        names = json.loads((args.folder / "inputs.json").read_text(encoding="utf-8"))["names"]
         feed = {name: np.load(args.folder / f"input_{i}.npy") for i, name in enumerate(names)}
-        version, run = _PEERS[args.peer](args.model, feed, args.threads)
+        runtime = _PEERS[args.peer](args.model, feed, args.threads)
     except ImportError as error:
         _say(f"missing {error}; install it for {sys.executable}")
         return
     except Exception as error:
         _say(f"error {error}")
         return
-    _say(f"ready {version}")
-    _serve(args.folder, run)
+    _say(f"ready {runtime.version}")
+    _serve(args.folder, runtime)
 
 
 if __name__ == "__main__":

@@ -241,10 +241,10 @@ def test_two_threads_compile_and_run(images, expected):
         np.testing.assert_allclose(results[i], expected[i : i + 1], atol=1e-5)
 
 
-def test_peer_process(tmp_path, images):
+def test_peer_process(tmp_path, images, expected):
     pytest.importorskip("onnxruntime")
     np.save(tmp_path / "input_0.npy", images[:1])
-    (tmp_path / "names.txt").write_text("x\n")
+    (tmp_path / "inputs.json").write_text('{"names": ["x"]}')
     done = subprocess.run(
         [sys.executable, "-m", "headrace.peer", "onnxruntime", str(DIGITS), "--folder", str(tmp_path)],
         input="save\ntime\n",
@@ -256,7 +256,7 @@ def test_peer_process(tmp_path, images):
     assert ready.startswith("ready ")
     assert saved == "saved 1"
     assert float(seconds) > 0
-    assert np.load(tmp_path / "output_0.npy").shape == (1, 10)
+    np.testing.assert_allclose(np.load(tmp_path / "output_0.npy"), expected[:1], atol=1e-5)
 
 
 def test_weights_beside_the_artifact(images, tmp_path):

@@ -71,7 +71,11 @@ OutputFile::OutputFile(std::string path, FileKind kind) : path_(std::move(path))
 
 std::string OutputFile::next_name() const {
   static std::atomic<int> count{0};
-  return fmt::format("{}.{}-{}.part", target_, getpid(), count++);
+  // A file's name may be as long as the system allows; the temporary one is no longer.
+  constexpr size_t kLongestStem = 200;
+  const fs::path target(target_);
+  const std::string stem = target.filename().string().substr(0, kLongestStem);
+  return (target.parent_path() / fmt::format("{}.{}-{}.part", stem, getpid(), count++)).string();
 }
 
 void OutputFile::open_named(mode_t mode) {

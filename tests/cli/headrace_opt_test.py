@@ -276,6 +276,13 @@ class HeadraceOpt(unittest.TestCase):
             )
         self.assertRegex(listed, r"(?m)^    relay.ConvertLayout.desired_layouts \(Map\[.*\]\): [^;]*$")
 
+    def test_a_full_disk_is_reported(self) -> None:
+        for option in ("--list-passes", "--help"):
+            with self.subTest(option=option), pathlib.Path("/dev/full").open("w") as full:
+                done = subprocess.run([PROGRAM, option], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+                self.assertEqual(done.returncode, 3, done.stderr)
+                self.assertIn("headrace-opt: the standard output cannot be written to; make room", done.stderr)
+
     def test_every_pass_of_relay_is_named(self) -> None:
         rows = (DIGITS.parents[1] / "src/passes/tests/relay_passes.txt").read_text().splitlines()
         listed = self.ok("--list-passes").stdout

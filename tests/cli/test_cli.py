@@ -7,6 +7,7 @@ tests/cli/test_cli.py --program headrace [--junit FILE] [TEST ...]
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -45,14 +46,16 @@ def field(number: int, value: bytes | int) -> bytes:
     return bytes((number << 3 | 2, *([length] if length < 128 else [length & 127 | 128, length >> 7]))) + value
 
 
-def onnx_model(*outputs: bytes, operand: bytes = b"", declared_dtype: int = 1) -> bytes:
-    """An ONNX model whose outputs are the negative of its input x, a float32 vector of two, or the sum of x and the
-    initialiser w that is encoded in `operand`."""
-    shape = field(2, field(1, field(1, 2)))
+def onnx_model(
+    *outputs: bytes, operand: bytes = b"", declared_dtype: int = 1, source: bytes = b"x", length: int = 2
+) -> bytes:
+    """An ONNX model whose outputs are the negative of its input x, a float32 vector of `length`, or the sum of x and
+    the initialiser w that is encoded in `operand`. `source`: another name for x."""
+    shape = field(2, field(1, field(1, length)))
     kind, declared = (field(2, field(1, field(1, dtype) + shape)) for dtype in (1, declared_dtype))
-    what = field(1, b"x") + field(1, b"w") + field(4, b"Add") if operand else field(1, b"x") + field(4, b"Neg")
+    what = field(1, source) + field(1, b"w") + field(4, b"Add") if operand else field(1, source) + field(4, b"Neg")
     graph = b"".join(field(1, what + field(2, name)) for name in outputs)
-    graph += field(2, b"g") + (field(5, operand) if operand else b"") + field(11, field(1, b"x") + kind)
+    graph += field(2, b"g") + (field(5, operand) if operand else b"") + field(11, field(1, source) + kind)
     graph += b"".join(field(12, field(1, name) + declared) for name in outputs)
     return field(1, 8) + field(7, graph) + field(8, field(2, 13))
 
@@ -109,13 +112,16 @@ class CliTest(unittest.TestCase):
     def fails(self, code: int, pattern: str, *arguments: object, **environment: str) -> None:
         """The call ends with that exit code, an empty stdout and a message that matches."""
         with self.subTest(arguments=" ".join(map(str, arguments))):
-            done = self.call(*arguments, **environment)
-            self.assertEqual(done.returncode, code, done.stderr)
-            self.assertEqual(done.stdout, "")
-            self.assertRegex(done.stderr, r"\Aheadrace: ")
-            self.assertRegex(done.stderr, pattern)
-            self.assertNotIn("defect", done.stderr)
-            self.assertLessEqual(len(done.stderr.splitlines()), 4, done.stderr)
+            self.is_failure(self.call(*arguments, **environment), code, pattern)
+
+    def is_failure(self, done: subprocess.CompletedProcess, code: int, pattern: str) -> None:
+        """The program ended with that exit code, an empty stdout and a message that matches."""
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertRegex(done.stderr, r"\Aheadrace: ")
+        self.assertRegex(done.stderr, pattern)
+        self.assertNotIn("defect", done.stderr)
+        self.assertLessEqual(len(done.stderr.splitlines()), 4, done.stderr)
 
 
 class HelpTest(CliTest):
@@ -280,6 +286,9 @@ class JsonTest(CliTest):
         for result in report["results"]:
             self.assertGreater(result["best_seconds"], 0)
             self.assertLessEqual(result["best_seconds"], result["median_seconds"])
+            processors = min(result["threads"], len(os.sched_getaffinity(0)))
+            self.assertEqual(len(result["processors"]), processors)
+            self.assertLessEqual(set(result["processors"]), os.sched_getaffinity(0))
 
     def test_bench_of_steps(self) -> None:
         done = self.call("bench", "one.so", "--rounds", "3", "--threads", "1", "--steps", "--json", check=True)
@@ -295,7 +304,10 @@ class JsonTest(CliTest):
         report = self.report("verify", DIGITS, "--shape", "x=4,1,8,8")
         self.assertTrue(report["ok"])
         self.assertLess(report["error"], 1e-6)
-        self.assertFalse(self.report("verify", DIGITS, *ONE, "--limit", "0", code=MISMATCH)["ok"])
+        worst = self.report("verify", DIGITS, *ONE, "--limit", "0", code=MISMATCH)
+        self.assertFalse(worst["ok"])
+        (output,) = worst["outputs"]
+        self.assertEqual([output[key] for key in ("error", "limit", "ok")], [worst["error"], 0, False])
 
     def test_verify_takes_shapes_from_files(self) -> None:
         self.assertTrue(self.report("verify", DIGITS, "--input", "x=x.npy")["ok"])
@@ -434,12 +446,32 @@ class ModelErrorTest(CliTest):
         self.fails(USER, "elements of float32x4, which are vectors", "compile", "lanes.relay", "-o", "never.so")
         self.fails(USER, "40 dimensions, more than 32", "compile", "rank.relay", "-o", "never.so")
 
-    def test_a_full_disk_is_told(self) -> None:
+    def test_a_full_disk_is_reported(self) -> None:
+        calls = (
+            ("inspect", "one.so"),
+            ("inspect", "one.so", "--steps"),
+            ("compile", DIGITS, "-o", "full.so", *ONE),
+            ("run", "one.so", "--input", "x=x.npy"),
+            ("verify", DIGITS, *ONE),
+            ("bench", "one.so", "--rounds", "1"),
+            ("targets",),
+            ("--help",),
+        )
+        for call, mode in itertools.product(calls, ((), ("--json",))):
+            with self.subTest(call=call, mode=mode), Path("/dev/full").open("w") as full:
+                command = [str(self.program), *map(str, call), *mode]
+                done = subprocess.run(
+                    command, cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+                )
+                self.assertEqual(done.returncode, USER, done.stderr)
+                self.assertRegex(done.stderr, r"\Aheadrace: the standard output cannot be written to; make room .*\n\Z")
+
+    def test_a_full_standard_error_changes_no_exit_code(self) -> None:
         with Path("/dev/full").open("w") as full:
-            command = [str(self.program), "inspect", "one.so", "--json"]
-            done = subprocess.run(command, cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
-        self.assertEqual(done.returncode, USER)
-        self.assertIn("the standard output cannot be written to", done.stderr)
+            done = subprocess.run(
+                [str(self.program), "inspect", "no.so"], stderr=full, stdout=subprocess.PIPE, timeout=60
+            )
+        self.assertEqual((done.returncode, done.stdout), (USER, b""))
 
     def test_nothing_to_compare(self) -> None:
         self.fails(USER, "nothing is compared", "verify", DIGITS, "--shape", "x=0,1,8,8")
@@ -608,30 +640,6 @@ class MissingTest(CliTest):
             self.fails(MISSING, pattern, "compile", DIGITS, "-o", "none.so", *ONE, LD_LIBRARY_PATH=bare)
             self.fails(MISSING, pattern, "verify", DIGITS, *ONE, LD_LIBRARY_PATH=bare)
         self.assertFalse((self.folder / "none.so").exists())
-
-
-class PeerTest(CliTest):
-    """Stand-ins for the peer's Python: what they are given, and what is left when they fail."""
-
-    def against(self, script: str, pattern: str, verb: str, *arguments: object) -> None:
-        """The call ends with exit code 3 and leaves nothing in the temporary folder."""
-        python = self.folder / "python"
-        python.write_text(f'#!/bin/sh\nif [ "$#" = 4 ]; then echo ready 1; exit; fi\n{script}\n')
-        python.chmod(0o755)
-        with tempfile.TemporaryDirectory() as temporary:
-            more = ("--against", "onnxruntime")
-            self.fails(USER, pattern, verb, DIGITS, *arguments, *more, HEADRACE_PYTHON=str(python), TMPDIR=temporary)
-            self.assertEqual(list(Path(temporary).iterdir()), [])
-
-    def test_a_peer_that_fails_leaves_nothing(self) -> None:
-        for verb in ("bench", "verify"):
-            self.against("echo error it is no model", "onnxruntime: it is no model", verb, *ONE)
-            self.against("echo ready 1", "the peer 'onnxruntime' failed: it ended", verb, *ONE)
-
-    def test_bound_inputs_are_sent(self) -> None:
-        script = "echo error $(cat $6/names.txt) $(od -An -tf4 -j132 -N4 $6/input_0.npy)"
-        for verb in ("bench", "verify"):
-            self.against(script, r"onnxruntime: x 1\b", verb, "--bind", "x=x.npy")
 
 
 class MismatchTest(CliTest):

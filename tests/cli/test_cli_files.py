@@ -6,6 +6,7 @@ tests/cli/test_cli_files.py --program headrace [--junit FILE] [TEST ...]
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import resource
@@ -14,9 +15,10 @@ import struct
 import subprocess
 import sys
 import unittest
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from test_cli import DIGITS, OK, ONE, USAGE, USER, CliTest, field, main, onnx_model
+from test_cli import DIGITS, MISMATCH, OK, ONE, USAGE, USER, CliTest, field, main, npy, onnx_model
 
 
 class FilesTest(CliTest):
@@ -40,12 +42,12 @@ class FilesTest(CliTest):
         self.fails(USAGE, "an artifact is no text for the standard output", "compile", DIGITS, "-o", "-", *ONE)
 
     def test_names_that_are_no_text(self) -> None:
-        # Messages have the bytes as they are; JSON, which is text, has a sign in their place.
+        # Messages have escapes for the bytes; JSON, which is text, has a sign in their place.
         name = b"caf\xe9.so"
         for arguments in (("inspect", name), ("compile", name.replace(b".so", b".relay"), "-o", "x.so")):
             done = subprocess.run([self.program, *arguments], cwd=self.folder, capture_output=True, timeout=120)
             self.assertEqual((done.returncode, done.stdout), (USER, b""))
-            self.assertIn(b"caf\xe9", done.stderr)
+            self.assertIn(b"caf\\xe9", done.stderr)
             self.assertNotIn(b"defect", done.stderr)
         (self.folder / os.fsdecode(name)).write_bytes((self.folder / "one.so").read_bytes())
         done = subprocess.run(
@@ -100,7 +102,7 @@ class FilesTest(CliTest):
 
     def test_what_is_not_written_has_its_reason(self) -> None:
         (self.folder / "taken/probabilities.npy").mkdir(parents=True)
-        pattern = "cannot write the array file 'taken/probabilities.npy': it is a folder"
+        pattern = "cannot write 'taken/probabilities.npy': it is a folder"
         self.fails(USER, pattern, "run", "one.so", "--input", "x=x.npy", "--output-dir", "taken")
         with Path("/dev/full").open("w") as full:
             for option in ("--help", "--version"):
@@ -124,6 +126,164 @@ class FilesTest(CliTest):
         (self.folder / "liar.onnx").write_bytes(onnx_model(b"y", declared_dtype=7))
         pattern = r"output 'y' is declared int64 \(2\), but the model computes float32 \(2\)"
         self.fails(USER, pattern, "compile", "liar.onnx", "-o", "never.so")
+
+
+class NamesTest(CliTest):
+    """Names of tensors that would change a terminal are escaped wherever they are shown."""
+
+    def escaped(self, *arguments: object, code: int = OK) -> str:
+        """What a call prints: one of both streams, without control characters but newlines."""
+        command = [str(self.program), *map(str, arguments)]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, code, done.stderr)
+        said = (done.stdout if code in (OK, MISMATCH) else done.stderr).decode()
+        self.assertEqual([c for c in said if (ord(c) < 32 and c != "\n") or 126 < ord(c) < 160], [], said)
+        return said
+
+    def test_they_are_escaped(self) -> None:
+        source, output = b"in\x1b[31m\ninput  y", b"out\x1b]0;title\x07\n\xc2\x9b1m"
+        (self.folder / "odd.onnx").write_bytes(onnx_model(output, source=source))
+        self.call("compile", "odd.onnx", "-o", "odd.so", check=True)
+        source, output = r"in\x1b[31m\x0ainput  y", r"out\x1b]0;title\x07\x0a\u009b1m"
+        inspected = self.escaped("inspect", "odd.so", "--steps").splitlines()
+        self.assertIn(f"  input  {source}: float32 2", inspected)
+        self.assertIn(f"  output {output}: float32 2", inspected)
+        self.assertIn(f"input '{source}' (float32 2) is missing", self.escaped("run", "odd.so", code=USER))
+        wrong = self.escaped("run", "odd.so", "--input", "y=pair.npy", code=USER)
+        self.assertIn(f"no input 'y'; it has {source} (float32 2)", wrong)
+        given = ("--input", "in\x1b[31m\ninput  y=pair.npy")
+        self.assertIn(f"\n{output}  float32 2", self.escaped("run", "odd.so", *given))
+        self.assertIn(f"\n{output}  float32  0", self.escaped("verify", "odd.onnx", *given))
+        self.escaped("bench", "odd.so", "--rounds", "1", "--steps")
+        self.escaped("compile", "odd.onnx", "-o", "odd.so", "--shape", "in\x1b=2", code=USER)
+        named = ("run", "odd.so", "--output-dir", "odd", *given, "--json")
+        (report,) = json.loads(self.call(*named, check=True).stdout)["outputs"]
+        self.assertTrue((self.folder / report["file"]).is_file())
+
+    def test_files_and_options(self) -> None:
+        for arguments in (
+            ("inspect", "no\x1b.so"),
+            ("run", "one.so", "--input", "x=no\x1b.npy"),
+            ("inspect", b"\xff.so"),
+        ):
+            said = self.escaped(*(os.fsdecode(word) for word in arguments), code=USER)
+            self.assertRegex(said, r"no\\x1b|\\xff")
+        self.assertIn(r"'fr\x1bob'", self.escaped("fr\x1bob", code=USAGE))
+
+    def test_names_that_files_cannot_have(self) -> None:
+        (self.folder / "long.onnx").write_bytes(onnx_model(b"y", b"z" * 300))
+        self.call("compile", "long.onnx", "-o", "long.so", check=True)
+        run = ("run", "long.so", "--input", "x=pair.npy")
+        pattern = (
+            "output '(z{40})...' would have a name of 304 bytes, more than the 255 .*; rename the output in the model"
+        )
+        self.fails(USER, pattern, *run, "--output-dir", "long")
+        self.assertEqual(list((self.folder / "long").iterdir()), [])
+        self.call(*run, check=True)
+
+    def test_the_longest_name_that_a_file_can_have(self) -> None:
+        (self.folder / "long.onnx").write_bytes(onnx_model(b"y" * 251))
+        self.call("compile", "long.onnx", "-o", "long.so", check=True)
+        self.call("run", "long.so", "--input", "x=pair.npy", "--output-dir", "longest", check=True)
+        self.assertEqual([file.name for file in (self.folder / "longest").iterdir()], ["y" * 251 + ".npy"])
+
+
+class WholeFilesTest(CliTest):
+    """`run --output-dir` writes all outputs or none."""
+
+    def setUp(self) -> None:
+        self.length = 100  # encodes in one byte
+        (self.folder / "two.onnx").write_bytes(onnx_model(b"a", b"b", length=self.length))
+        (self.folder / "in.npy").write_bytes(self.array(range(1, self.length + 1)))
+        self.call("compile", "two.onnx", "-o", "two.so", check=True)
+
+    def array(self, values: Iterable[float]) -> bytes:
+        """A .npy file of such a length."""
+        return npy("<f4", (self.length,), struct.pack(f"<{self.length}f", *values))
+
+    def files(self, folder: Path) -> dict[str, bytes]:
+        """What is in the folder."""
+        return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+    def run_within(self, folder: Path, limits: Callable[[], None], *arguments: str) -> subprocess.CompletedProcess:
+        """A run that writes to the folder, in a process with such limits."""
+        what = arguments or ("two.so", "--input", "x=in.npy")
+        command = [str(self.program), "run", *what, "--output-dir", str(folder)]
+        return subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True, timeout=60, preexec_fn=limits, check=False
+        )
+
+    def stays(self, folder: Path, limits: Callable[[], None], pattern: str, *arguments: str) -> None:
+        """The run fails and changes nothing in the folder."""
+        before = self.files(folder)
+        self.is_failure(self.run_within(folder, limits, *arguments), USER, pattern)
+        self.assertEqual(self.files(folder), before)
+
+    def test_they_are_right(self) -> None:
+        folder = self.folder / "right"
+        self.assertEqual(self.run_within(folder, lambda: None).returncode, OK)
+        expected = self.array(-value for value in range(1, self.length + 1))
+        data = {name: file[-4 * self.length :] for name, file in self.files(folder).items()}
+        self.assertEqual(data, dict.fromkeys(("a.npy", "b.npy"), expected[-4 * self.length :]))
+
+    def test_a_file_that_grows_too_large(self) -> None:
+        # The program itself is read whole, so the limit is above its size and below the output's.
+        limit, length = 200_000, 100_000
+
+        def little_room() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        text = f'def @main() {{ zeros(shape=[{length}], dtype="float32") }}\n'
+        (self.folder / "large.relay").write_text('#[version = "0.0.5"]\n' + text)
+        self.call("compile", "large.relay", "-o", "large.so", check=True)
+        self.assertLess((self.folder / "large.so").stat().st_size, limit)
+        folder = self.folder / "little"
+        folder.mkdir()
+        (folder / "output0.npy").write_bytes(b"from before")
+        pattern = r"cannot write '.*/output0.npy': File too large; make room there or name another folder"
+        self.stays(folder, little_room, pattern, "large.so")
+
+    def test_a_full_disk(self) -> None:
+        folder = self.folder / "disk"
+        folder.mkdir()
+        # Three pages: those of both old files, and one more, which the first new file takes.
+        mount = ["mount", "-t", "tmpfs", "-o", f"size={3 * os.sysconf('SC_PAGE_SIZE')}", "tmpfs", str(folder)]
+        if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+            self.skipTest("only root may mount a small disk")
+        try:
+            for name in ("a.npy", "b.npy"):
+                (folder / name).write_bytes(b"from before")
+            self.stays(folder, lambda: None, r"cannot write '.*/b.npy': No space left on device; make room")
+            (folder / "b.npy").unlink()
+            (folder / "a.npy").unlink()
+            self.assertEqual(self.run_within(folder, lambda: None).returncode, OK)
+        finally:
+            subprocess.run(["umount", str(folder)], check=True)
+
+    def test_a_folder_that_is_read_only(self) -> None:
+        # Root may write anywhere, until it gives that up.
+        def drop_rights() -> None:
+            libc = ctypes.CDLL(None)
+            for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+                libc.prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+        folder = self.folder / "read_only"
+        folder.mkdir()
+        (folder / "a.npy").write_bytes(b"from before")
+        folder.chmod(0o555)
+        try:
+            probe = subprocess.run(["touch", str(folder / "probe")], capture_output=True, preexec_fn=drop_rights)
+            if probe.returncode == 0:
+                (folder / "probe").unlink()
+                self.skipTest("this user may write to every folder")
+            self.stays(
+                folder, drop_rights, r"cannot write '.*/a.npy': Permission denied; name a file in a folder .* may"
+            )
+            inner = self.run_within(folder / "inner", drop_rights)
+            self.is_failure(inner, USER, r"--output-dir: cannot make '.*/inner': Permission denied")
+        finally:
+            folder.chmod(0o755)
 
 
 class SideFileTest(CliTest):

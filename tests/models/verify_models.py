@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Whole networks: every one is compiled and held against the float64 interpreter, and compiles to the same bytes.
+"""Whole networks: each is compared with the float64 interpreter and with onnxruntime, and compiles to the same bytes.
 
     tests/models/verify_models.py --program headrace --opt headrace-opt --write-zoo write_zoo --folder FOLDER
-        --footprint footprint [--only NAMES] [--jobs N] [--junit FILE]
+        --footprint footprint [--only NAMES] [--jobs N] [--rewrite-expected] [--junit FILE]
 
 Models: those of the kit's generator, models/digits.onnx, and those of models/fetch.py where PyPI could be reached.
 HEADRACE_TEST_SIZE=ci (default) takes the small ones at a low resolution, full takes all at their own, and the detector
 on the real page too. Each runs unoptimised and optimised, on one thread and on two, beside onnxruntime where
-HEADRACE_PYTHON (default: .venv) has it. Ours may be 1e-5 off, or twice what onnxruntime is, relative to the largest
-element of the reference.
+HEADRACE_PYTHON (default: .venv) has it: `headrace verify` judges ours to float64 and ours to onnxruntime by its own
+limits. At size ci, outputs are also compared with those of onnxruntime in expected/, so that a wrong import is found on
+machines without it; --rewrite-expected writes these anew. Inputs are then made here, of random numbers that are the
+same on every machine, and those of digits are pictures.
 
 As text, each is printed, read back and compared around every pass, as is its JSON (headrace-opt --verify-text), and
 goes through files: weights aside and in the metadata, both twice with the same bytes. What each takes of memory when it
@@ -31,7 +33,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT / "models"), str(ROOT / "tests/kit")]
+sys.path[:0] = [str(ROOT / "models"), str(ROOT / "tests/kit"), str(ROOT / "tests/models")]
+import expected  # noqa: E402
 import fetch  # noqa: E402
 import junit  # noqa: E402
 
@@ -40,6 +43,14 @@ ZOO = ("mlp", "squeezenet1_1", "mobilenet_v2", "vgg16", "resnet18", "resnet50", 
 EVERYTHING = ("digits", *ZOO, "classifier", "detector", "page")
 IN_CI = ("digits", "mlp", "squeezenet1_1", "mobilenet_v2", "classifier")
 LEVELS, THREADS = (0, 3), (1, 2)
+# Of the inputs that are made here, at size ci.
+CI_SHAPES = {
+    "digits": (16, 1, 8, 8),
+    "mlp": (1, 784),
+    "squeezenet1_1": (1, 3, 32, 32),
+    "mobilenet_v2": (1, 3, 32, 32),
+    "classifier": (1, 3, 48, 64),
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class Network:
     path: Path = Path()
     shapes: tuple[str, ...] = ()
     missing: str = ""
-    inputs: tuple[str, ...] = ()  # NAME=FILE.npy; none: random ones
+    source: Path | None = None  # the .npy file of its input x; none: random ones, made by verify
 
     def arguments(self) -> list[str]:
         """What every verb is told of it."""
@@ -106,7 +117,21 @@ def networks(wanted: list[str], is_full: bool, args: argparse.Namespace) -> list
         found.append(fetched("detector", DETECTOR, "x=1,3,384,768" if is_full else "x=1,3,64,96"))
     if "page" in wanted:
         found.append(real_page(args.folder))
-    return found
+    return found if is_full else [with_source(network, args.folder) for network in found]
+
+
+def with_source(network: Network, folder: Path) -> Network:
+    """The network with an input that is the same on every machine, if it is one of those that have outputs to keep."""
+    if network.missing or network.name not in CI_SHAPES:
+        return network
+    shape = CI_SHAPES[network.name]
+    array = expected.random_array(shape)
+    if network.name == "digits":  # random pictures are no digits, and all as sure to be one
+        images = expected.read_npy(ROOT / "models/digits_images.npy")
+        array = expected.Array(images.dtype, shape, images.data[: len(array.data)])
+    source = made(folder) / f"{network.name}.npy"
+    expected.write_npy(source, array)
+    return replace(network, source=source)
 
 
 def real_page(folder: Path) -> Network:
@@ -121,7 +146,7 @@ def real_page(folder: Path) -> Network:
         return Network("page", missing=f"{os.environ['HEADRACE_PYTHON']}: {error.strerror}")
     if done.returncode != 0:
         return Network("page", missing=problem_of(done))
-    return replace(network, inputs=(f"x={picture}",))
+    return replace(network, source=picture)
 
 
 def find_peer() -> tuple[list[str], str]:
@@ -140,16 +165,23 @@ def verify(network: Network, level: int, threads: int, peer: list[str], program:
     """One run against the interpreter."""
     begin = time.monotonic()
     command = [str(program), "verify", *network.arguments(), "--opt-level", str(level), "--threads", str(threads)]
-    command += itertools.chain.from_iterable(("--input", given) for given in network.inputs)
+    if network.source:
+        command += ["--input", f"x={network.source}"]
     done = run([*command, *peer, "--json"])
-    cells = [network.name, str(level), str(threads), "-", "-", "-"]
+    cells = [network.name, str(level), str(threads), "-", "-", "-", "-"]
     if done.returncode in (0, 5) and done.stdout:
         report = json.loads(done.stdout)
-        cells[3:] = [f"{report[key]:.2e}" if key in report else "-" for key in ("error", "peer_error", "limit")]
-        problem = "" if report["ok"] and done.returncode == 0 else "MISMATCH"
+        keys = ("error", "peer_error", "difference", "difference_limit")
+        cells[3:] = [show_error(report[key]) if key in report else "-" for key in keys]
+        problem = "" if report["ok"] and done.returncode == 0 else f"MISMATCH: {done.stdout.strip()}"
     else:
         problem = problem_of(done)
     tally.add(f"{network.name}_level{level}_threads{threads}", cells, problem, begin)
+
+
+def show_error(error: float | None) -> str:
+    """A number of a report; null is infinite."""
+    return "infinite" if error is None else f"{error:.2e}"
 
 
 def same_bytes(network: Network, folder: Path, program: Path, tally: Tally) -> None:
@@ -168,25 +200,54 @@ def same_bytes(network: Network, folder: Path, program: Path, tally: Tally) -> N
     if not problem:
         for file in files:
             file.unlink()
-    tally.add(f"{network.name}_same_bytes", [network.name, "3", "same bytes", "", "", ""], problem, begin)
+    tally.add(f"{network.name}_same_bytes", [network.name, "3", "same bytes", "", "", "", ""], problem, begin)
 
 
-def memory(network: Network, args: argparse.Namespace, tally: Tally) -> None:
-    """Resident memory after loading and after the first run; allocations of later runs."""
+def with_artifact(network: Network, args: argparse.Namespace, tally: Tally) -> None:
+    """What is asked of one compiled file."""
     begin = time.monotonic()
-    artifact = made(args.folder / f"{network.name}-memory") / "model.so"
+    artifact = made(args.folder / f"{network.name}-artifact") / "model.so"
     done = run([str(args.program), "compile", *network.arguments(), "-o", str(artifact)])
-    cells, problem = [network.name, "3", "memory", "-", "-", "-"], ""
-    if done.returncode == 0:
-        done = run([str(args.footprint), str(artifact)])
+    if done.returncode != 0:
+        tally.add(f"{network.name}_artifact", [network.name, "3", "artifact"] + [""] * 4, problem_of(done), begin)
+        return
+    memory(network, artifact, args, tally, begin)
+    if network.source:
+        beside_what_is_kept(network, artifact, args, tally)
+    artifact.unlink()
+
+
+def memory(network: Network, artifact: Path, args: argparse.Namespace, tally: Tally, begin: float) -> None:
+    """Resident memory after loading and after the first run; allocations of later runs."""
+    done = run([str(args.footprint), str(artifact)])
+    cells, problem = [network.name, "3", "memory", "-", "-", "", "-"], ""
     if done.returncode in (0, 5) and done.stdout.startswith("{"):
         found = json.loads(done.stdout)
-        cells[3:] = [f"{found[key] / 1e6:.1f} MB" for key in ("load_growth", "run_growth", "run_limit")]
+        cells[3:5] = [f"{found[key] / 1e6:.1f} MB" for key in ("load_growth", "run_growth")]
+        cells[6] = f"{found['run_limit'] / 1e6:.1f} MB"
         problem = "" if done.returncode == 0 else f"TOO MUCH: {done.stdout.strip()}"
     else:
         problem = problem_of(done)
-    artifact.unlink(missing_ok=True)
     tally.add(f"{network.name}_memory", cells, problem, begin)
+
+
+def beside_what_is_kept(network: Network, artifact: Path, args: argparse.Namespace, tally: Tally) -> None:
+    """Outputs against those of onnxruntime in expected/."""
+    begin = time.monotonic()
+    cells, problem = [network.name, "3", "kept", "", "", "-", f"{expected.LIMIT:.2e}"], ""
+    given = ("--input", f"x={network.source}", "--output-dir", str(artifact.parent / "outputs"))
+    done = run([str(args.program), "run", str(artifact), *given, "--json"])
+    if done.returncode == 0:
+        files = [Path(output["file"]) for output in json.loads(done.stdout)["outputs"]]
+        try:
+            off = expected.check(network.name, network.path, network.source, files)
+            cells[5] = f"{off:.2e}"
+            problem = "" if off <= expected.LIMIT else f"MISMATCH: {off} from what expected/ has of onnxruntime"
+        except ValueError as error:
+            problem = str(error)
+    else:
+        problem = problem_of(done)
+    tally.add(f"{network.name}_kept", cells, problem, begin)
 
 
 def made(folder: Path) -> Path:
@@ -203,7 +264,7 @@ def around_passes(network: Network, folder: Path, opt: Path, tally: Tally) -> No
     done = run([*command, "--hide-data", "-o", str(text)])
     problem = problem_of(done) if done.returncode != 0 else ""
     text.unlink(missing_ok=True)
-    tally.add(f"{network.name}_around_passes", [network.name, "3", "text, JSON", "", "", ""], problem, begin)
+    tally.add(f"{network.name}_around_passes", [network.name, "3", "text, JSON", "", "", "", ""], problem, begin)
 
 
 def through_files(network: Network, folder: Path, opt: Path, tally: Tally) -> None:
@@ -230,7 +291,7 @@ def through_files(network: Network, folder: Path, opt: Path, tally: Tally) -> No
         problem = f"ANOTHER TEXT: {', '.join(unlike)} in {folder}" if unlike else ""
     if not problem:
         shutil.rmtree(folder)
-    tally.add(f"{network.name}_through_files", [network.name, "-", "files", "", "", ""], problem, begin)
+    tally.add(f"{network.name}_through_files", [network.name, "-", "files", "", "", "", ""], problem, begin)
 
 
 def check_all(found: list[Network], peer: list[str], args: argparse.Namespace) -> Tally:
@@ -241,14 +302,14 @@ def check_all(found: list[Network], peer: list[str], args: argparse.Namespace) -
         for network in found:
             if network.missing:
                 tally.cases.append(junit.Case(network.name, "skipped", network.missing))
-                tally.rows.append([network.name, "", "", "", "", "", "", f"skipped: {network.missing}"])
+                tally.rows.append([network.name, *[""] * 7, f"skipped: {network.missing}"])
                 continue
             for level, threads in itertools.product(LEVELS, THREADS):
                 jobs.append(pool.submit(verify, network, level, threads, peer, args.program, tally))
-            if network.inputs:
-                continue  # the same program again, on another input
+            if network.name == "page":
+                continue  # the detector again, on another input
             jobs.append(pool.submit(same_bytes, network, args.folder, args.program, tally))
-            jobs.append(pool.submit(memory, network, args, tally))
+            jobs.append(pool.submit(with_artifact, network, args, tally))
             for check in (around_passes, through_files):
                 jobs.append(pool.submit(check, network, args.folder, args.opt, tally))
         for job in jobs:
@@ -256,9 +317,17 @@ def check_all(found: list[Network], peer: list[str], args: argparse.Namespace) -
     return tally
 
 
+def rewrite_expected(found: list[Network], folder: Path) -> None:
+    """The outputs to keep, of the networks whose inputs are the same everywhere."""
+    for network in found:
+        if network.source and network.name in CI_SHAPES:
+            outputs = made(folder / f"{network.name}-expected")
+            expected.rewrite(network.name, network.path, network.source, os.environ["HEADRACE_PYTHON"], outputs)
+
+
 def show(rows: list[list[str]]) -> None:
     """The table."""
-    heading = ["model", "level", "threads", "error", "peer's", "limit", "seconds", "verdict"]
+    heading = ["model", "level", "threads", "error", "peer's", "difference", "limit", "seconds", "verdict"]
     rows = [heading, *sorted(rows, key=lambda row: row[:3])]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -275,6 +344,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--folder", type=Path, required=True, help="gets the generated models")
     parser.add_argument("--only", help=f"of {', '.join(EVERYTHING)}")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="checks at once")
+    parser.add_argument("--rewrite-expected", action="store_true", help="write expected/ anew, with onnxruntime")
     parser.add_argument("--junit", type=Path)
     return parser.parse_args()
 
@@ -290,7 +360,10 @@ def main() -> int:
         print(f"no model is called {', '.join(unknown)}; there are {', '.join(EVERYTHING)}", file=sys.stderr)
         return 2
     peer, which = find_peer()
-    tally = check_all(networks(wanted, is_full, args), peer, args)
+    found = networks(wanted, is_full, args)
+    if args.rewrite_expected:
+        rewrite_expected(found, args.folder)
+    tally = check_all(found, peer, args)
     show(tally.rows)
     failed = sum(case.outcome == "failed" for case in tally.cases)
     size = "full" if is_full else "ci"

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
-#include <thread>
 
+#include "tools/headrace/comparison.h"
+#include "tools/headrace/interleaved_timing.h"
 #include "tools/headrace/output.h"
-#include "tools/headrace/peer.h"
+#include "tools/headrace/peer_options.h"
+#include "tools/headrace/processors.h"
 #include "tools/headrace/session.h"
 #include "tools/headrace/usage.h"
 #include "tools/headrace/tensors.h"
@@ -17,21 +19,17 @@ namespace {
 struct BenchState {
   ModelOptions model;
   std::string threads = "1";
-  std::string against;
+  PeerOptions peer;
   int rounds = 15;
   bool steps = false;
   uint64_t seed = 1;
 };
 
-struct Times {
-  std::vector<double> seconds;
-  void add(double one) { seconds.insert(std::upper_bound(seconds.begin(), seconds.end(), one), one); }
-  double best() const { return seconds.front(); }
-  double median() const { return seconds[seconds.size() / 2]; }
-};
-
 // The best time of each step of a program, in nanoseconds.
 using StepTimes = std::vector<uint64_t>;
+
+// Longer than the idle threads of either runtime spin.
+constexpr int kPauseMilliseconds = 20;
 
 double time_run(executors::GraphRunner& runner, std::span<uint64_t> step_nanoseconds = {}) {
   const auto begin = std::chrono::steady_clock::now();
@@ -44,6 +42,8 @@ double time_run(executors::GraphRunner& runner, std::span<uint64_t> step_nanosec
 struct Measured {
   Times ours, peer;
   StepTimes steps;
+  std::vector<int> processors;
+  double difference = 0;  // of our outputs and the peer's
 };
 
 StepTimes time_steps(executors::GraphRunner& runner, int rounds) {
@@ -65,7 +65,20 @@ NDArray random_input(const Subject& subject, size_t i, const artifact::TensorSpe
   return random_tensor(spec, seed, i < subject.limits.size() ? subject.limits[i] : kRandomLimit);
 }
 
+// What the last run wrote, in the runner's memory.
+std::vector<NDArray> outputs_of(const executors::GraphRunner& runner) {
+  std::vector<NDArray> outputs;
+  for (size_t i = 0; i < runner.program().outputs.size(); ++i) {
+    const DLTensor& made = runner.output(i);
+    outputs.push_back(
+        NDArray::view(made.data, Shape(made.shape, made.shape + made.ndim), runner.program().outputs[i].dtype, [] {}));
+  }
+  return outputs;
+}
+
 Measured measure(const BenchState& state, const Subject& subject, int threads, std::string& peer_version) {
+  // Before threads and the peer are started: they inherit it.
+  const ProcessorScope processors(threads);
   const auto executor = load::make_executor(subject.artifact, artifact::kDefaultProgram, threads);
   executors::GraphRunner& runner = executor->runner();
   std::map<std::string, NDArray> inputs;
@@ -73,26 +86,18 @@ Measured measure(const BenchState& state, const Subject& subject, int threads, s
     const artifact::TensorSpec& spec = runner.program().inputs[i];
     runner.set_input(i, inputs.emplace(spec.name, random_input(subject, i, spec, state.seed)).first->second.tensor());
   }
+  std::vector<TimedRun> runs{[&] { return time_run(runner); }};
   std::unique_ptr<Peer> peer;
-  if (!state.against.empty()) {
+  if (state.peer.is_given()) {
     inputs.merge(state.model.load_options().bound);  // what is a constant to us is an input to the peer
-    peer = std::make_unique<Peer>(state.against, state.model.path, inputs, threads);
+    peer = state.peer.start(state.model.path, inputs, threads);
     peer_version = peer->version();
+    runs.emplace_back([&] { return peer->time(); });
   }
-  Measured measured;
-  // The first run of each touches its memory and is not counted.
-  time_run(runner);
-  if (peer) peer->time();
-  // Threads that still spin after one's run would take the processors from the other.
-  const auto settle = [&] {
-    if (peer && threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  };
-  for (int round = 0; round < state.rounds; ++round) {
-    settle();
-    measured.ours.add(time_run(runner));
-    settle();
-    if (peer) measured.peer.add(peer->time());
-  }
+  const std::chrono::milliseconds pause(peer && threads > 1 ? kPauseMilliseconds : 0);
+  const std::vector<Times> times = time_in_turns(runs, {.rounds = state.rounds, .pause = pause});
+  Measured measured{.ours = times.front(), .peer = times.back(), .steps = {}, .processors = processors.processors()};
+  if (peer) measured.difference = largest_difference(outputs_of(runner), peer->run());
   if (state.steps) measured.steps = time_steps(runner, state.rounds);
   return measured;
 }
@@ -149,30 +154,28 @@ void print_steps(const artifact::GraphProgram& graph, const std::vector<int>& th
 void add_result(const BenchState& state, int threads, const Measured& measured, std::vector<std::string>& row,
                 Report& one) {
   one.set("threads", Value(int64_t{threads}));
+  one.set("processors", Value(Shape(measured.processors.begin(), measured.processors.end())));
   one.set("best_seconds", Value(measured.ours.best()));
   one.set("median_seconds", Value(measured.ours.median()));
   row = {std::to_string(threads), show_seconds(measured.ours.best()), show_seconds(measured.ours.median())};
-  if (state.against.empty()) return;
+  if (!state.peer.is_given()) return;
   const double ratio = measured.ours.median() / measured.peer.median();
   one.set("peer_best_seconds", Value(measured.peer.best()));
   one.set("peer_median_seconds", Value(measured.peer.median()));
   one.set("ratio", Value(ratio));
-  row.insert(row.end(),
-             {show_seconds(measured.peer.best()), show_seconds(measured.peer.median()), fmt::format("{:.2f}", ratio)});
+  one.set("difference", Value(measured.difference));
+  row.insert(row.end(), {show_seconds(measured.peer.best()), show_seconds(measured.peer.median()),
+                         fmt::format("{:.2f}", ratio), fmt::format("{:.2g}", measured.difference)});
 }
 
 int bench(const BenchState& state, const Common& common) {
   const std::vector<int> counts = parse_counts("--threads", state.threads);
-  if (!state.against.empty()) {
-    if (is_artifact(state.model.path))
-      throw_user_error("'{}' is an artifact, which {} cannot read: give the model, with the same --shape and --bind",
-                       state.model.path, state.against);
-    Peer::require(state.against, state.model.path);
-  }
+  state.peer.require(state.model.path);
   Subject subject;
   subject.artifact = open_or_compile(state.model, common, subject.limits);
   std::vector<std::vector<std::string>> rows{{"threads", "best", "median"}};
-  if (!state.against.empty()) rows[0].insert(rows[0].end(), {state.against + " best", "median", "ratio of medians"});
+  if (state.peer.is_given())
+    rows[0].insert(rows[0].end(), {state.peer.name + " best", "median", "ratio of medians", "difference"});
   Array<Value> results;
   std::vector<StepTimes> steps;
   const artifact::GraphProgram& graph = default_graph(*subject.artifact);
@@ -188,7 +191,7 @@ int bench(const BenchState& state, const Common& common) {
   if (common.json) {
     std::cout << to_json({{"model", Value(state.model.path)},
                           {"rounds", Value(int64_t{state.rounds})},
-                          {"peer", version.empty() ? Value() : Value(state.against + " " + version)},
+                          {"peer", version.empty() ? Value() : Value(state.peer.name + " " + version)},
                           {"results", Value(results)}});
   } else {
     std::cout << to_table(rows);
@@ -197,6 +200,17 @@ int bench(const BenchState& state, const Common& common) {
   return HR_OK;
 }
 
+constexpr const char* kFooter =
+    "Timed is the call that runs the model, with inputs and outputs bound before: ours in this process, "
+    "run_with_iobinding\n"
+    "of onnxruntime in a Python process of its own, by the clock of that process. Both have the same number of "
+    "threads\n"
+    "(one of them works on ops side by side) on the same processors, as many as there are threads. The threads of "
+    "both\n"
+    "may spin while they wait; with several there is a pause of 20 ms before each run, until those of the other "
+    "sleep.\n"
+    "Example: headrace bench model.onnx --shape x=1,3,224,224 --threads 1,2 --against onnxruntime";
+
 }  // namespace
 
 Verb add_bench(CLI::App& app, const Common& common) {
@@ -204,13 +218,12 @@ Verb add_bench(CLI::App& app, const Common& common) {
   CLI::App* verb = app.add_subcommand("bench", "Time a model, taking turns with another runtime");
   state->model.add_to(*verb, "A model (.onnx, .relay), or an artifact (.so)");
   verb->add_option("--threads", state->threads, "Numbers of threads to time, as 1,2")->capture_default_str();
-  takes_word(verb->add_option("--against", state->against, "Another runtime on the same model and inputs"), "peer",
-             {"onnxruntime"});
+  state->peer.add_to(*verb, "Another runtime on the same model and inputs");
   takes(verb->add_option("--rounds", state->rounds, "Rounds; each runs ours once, then the peer once"), {1, 100000, 15})
       ->capture_default_str();
   verb->add_flag("--steps", state->steps, "Also the best time of each step, in rounds of their own");
   takes(verb->add_option("--seed", state->seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
-  verb->footer("Example: headrace bench model.onnx --shape x=1,3,224,224 --threads 1,2 --against onnxruntime");
+  verb->footer(kFooter);
   return [state, &common] { return bench(*state, common); };
 }
 

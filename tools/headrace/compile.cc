@@ -5,6 +5,7 @@
 #include "driver/output_file.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
+#include "tools/headrace/shown_text.h"
 #include "tools/headrace/tensors.h"
 #include "tools/headrace/usage.h"
 #include "pass/instruments.h"
@@ -94,15 +95,15 @@ int compile(const CompileState& state, const Common& common) {
   for (const pass::PassNote& note : compiled.notes) fmt::print(stderr, "{}\n", to_text(note));
   double total = 0;
   for (const driver::StageTime& stage : compiled.stages) total += stage.seconds;
-  fmt::print("{}: {}, {} steps for {}, weights {}, arena {}, compiled in {}\n", state.output,
-             show_bytes(compiled.artifact_bytes), report.at("steps").as<int64_t>(), report.at("cpu").as<std::string>(),
-             show_bytes(report.at("weight_bytes").as<int64_t>()), show_bytes(report.at("arena_bytes").as<int64_t>()),
-             show_seconds(total));
+  print_out("{}: {}, {} steps for {}, weights {}, arena {}, compiled in {}\n", shown(state.output),
+            show_bytes(compiled.artifact_bytes), report.at("steps").as<int64_t>(), report.at("cpu").as<std::string>(),
+            show_bytes(report.at("weight_bytes").as<int64_t>()), show_bytes(report.at("arena_bytes").as<int64_t>()),
+            show_seconds(total));
   if (driver::is_text(driver::module_format(state.output)))
-    fmt::print("it holds the kernels alone; what runs a model is a .so or .o\n");
+    print_out("it holds the kernels alone; what runs a model is a .so or .o\n");
   if (compiled.manifest.side_file)
-    fmt::print("its weights are in {}, which must stay beside it\n", compiled.manifest.side_file->name);
-  if (state.time_passes) fmt::print("{}", timing->report());
+    print_out("its weights are in {}, which must stay beside it\n", shown(compiled.manifest.side_file->name));
+  if (state.time_passes) print_out("{}", timing->report());
   return HR_OK;
 }
 

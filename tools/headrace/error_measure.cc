@@ -1,39 +1,50 @@
 #include "tools/headrace/error_measure.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace headrace::tools {
 
 namespace {
 
-double relative_error(const NDArray& reference, const NDArray& actual, int64_t& compared) {
-  double largest = 0, difference = 0;
-  for (int64_t i = 0; i < reference.num_elements(); ++i) {
-    const double want = element_as_double(reference.tensor(), i), got = element_as_double(actual.tensor(), i);
-    if (std::isfinite(want)) largest = std::max(largest, std::abs(want));
-    compared += std::isfinite(want) && std::isfinite(got) ? 1 : 0;
-    if (want == got || (std::isnan(want) && std::isnan(got))) continue;
-    if (!std::isfinite(want) || !std::isfinite(got)) return INFINITY;
-    difference = std::max(difference, std::abs(want - got));
-  }
-  // An output that should be all zeros has no scale of its own.
-  return largest == 0 ? difference : difference / largest;
+// Two integers that differ may be the same number as double.
+double integer_difference(const NDArray& want, const NDArray& got, int64_t i) {
+  if (element_as_int(want.tensor(), i) == element_as_int(got.tensor(), i)) return 0;
+  return std::max(1.0, std::abs(element_as_double(want.tensor(), i) - element_as_double(got.tensor(), i)));
 }
 
 }  // namespace
 
-double relative_error(const std::vector<NDArray>& reference, const std::vector<NDArray>& actual) {
-  if (reference.size() != actual.size())
-    throw_user_error("{} outputs are compared with {}", actual.size(), reference.size());
-  double worst = 0;
-  int64_t compared = 0;
-  for (size_t k = 0; k < reference.size(); ++k) {
-    const NDArray want = reference[k].to_dense(), got = actual[k].to_dense();
-    if (want.shape() != got.shape()) throw_user_error("output {} has another shape than the reference's", k);
-    worst = std::max(worst, relative_error(want, got, compared));
+double magnitude_of(const NDArray& tensor) {
+  const NDArray dense = tensor.to_dense();
+  double largest = 0;
+  for (int64_t i = 0; i < dense.num_elements(); ++i) {
+    const double element = std::abs(element_as_double(dense.tensor(), i));
+    if (std::isfinite(element)) largest = std::max(largest, element);
   }
-  if (worst == 0 && compared == 0) throw_user_error("no output has a finite element, so nothing is compared");
-  return worst;
+  return largest == 0 ? 1 : largest;
+}
+
+ErrorMeasure relative_error(const NDArray& want, const NDArray& got, double magnitude) {
+  if (want.shape() != got.shape()) return {.error = INFINITY};
+  const NDArray a = want.to_dense(), b = got.to_dense();
+  const bool is_exact = !a.dtype().is_float() && !a.dtype().is_bfloat16() && a.dtype() == b.dtype();
+  double difference = 0;
+  ErrorMeasure measure;
+  for (int64_t i = 0; i < a.num_elements(); ++i) {
+    const double x = element_as_double(a.tensor(), i), y = element_as_double(b.tensor(), i);
+    const bool are_finite = std::isfinite(x) && std::isfinite(y);
+    measure.compared += are_finite ? 1 : 0;
+    if (is_exact) {
+      difference = std::max(difference, integer_difference(a, b, i));
+    } else if (are_finite) {
+      difference = std::max(difference, std::abs(x - y));
+    } else if (x != y && !(std::isnan(x) && std::isnan(y))) {
+      difference = INFINITY;
+    }
+  }
+  measure.error = difference / magnitude;
+  return measure;
 }
 
 }  // namespace headrace::tools

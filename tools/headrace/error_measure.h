@@ -1,15 +1,23 @@
-// How far outputs are from a reference.
+// How far one tensor is from another.
 #pragma once
 
-#include <vector>
+#include <cstdint>
 
 #include "tensor/ndarray.h"
 
 namespace headrace::tools {
 
-// The largest difference over all outputs, each relative to the largest finite element of the reference's output.
-// Where one side is NaN or infinite and the other is not the same, the error is infinite. UserError when the outputs
-// are not as many or not of the same shapes, or when no element is finite on both sides: nothing would be compared.
-double relative_error(const std::vector<NDArray>& reference, const std::vector<NDArray>& actual);
+// The largest magnitude of a finite element; 1 where all of them are zero or none is finite, for lack of a scale.
+double magnitude_of(const NDArray& tensor);
+
+struct ErrorMeasure {
+  double error = 0;
+  int64_t compared = 0;  // elements that are finite in both
+};
+
+// The largest difference of two elements, relative to `magnitude`. Integers and bools are compared exactly, whatever
+// their size. The error is infinite where one element is NaN or infinite and the other is not the same, and where the
+// shapes differ.
+ErrorMeasure relative_error(const NDArray& want, const NDArray& got, double magnitude);
 
 }  // namespace headrace::tools

@@ -7,6 +7,7 @@
 #include "artifact/artifact_file.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/session.h"
+#include "tools/headrace/shown_text.h"
 #include "tools/headrace/tensors.h"
 #include "runtime/cpu_features.h"
 #include "base/descriptor.h"
@@ -117,32 +118,34 @@ Value side_file_of(const artifact::Manifest& manifest) {
 
 void print_parts(const artifact::Manifest& manifest) {
   if (manifest.side_file)
-    fmt::print("weights in {}, {}, which must lie beside this file; it needs the runtime\n", manifest.side_file->name,
-               show_bytes(manifest.side_file->nbytes));
+    print_out("weights in {}, {}, which must lie beside this file; it needs the runtime\n",
+              shown(manifest.side_file->name), show_bytes(manifest.side_file->nbytes));
   for (const artifact::ExternalModule& module : manifest.modules)
-    fmt::print("external module of kind {}, in {}\n", module.loader, module.section);
+    print_out("external module of kind {}, in {}\n", shown(module.loader), shown(module.section));
 }
 
 void print_program(const Program& program, bool with_steps) {
-  fmt::print("program {}: {} steps, arena {}, workspace {} a thread\n", program.name, program.graph.steps.size(),
-             show_bytes(program.memory.arena_bytes), show_bytes(program.memory.workspace_bytes));
-  fmt::print("  made by Headrace {} for {} ({})\n", program.compiler, program.target.cpu, program.target.triple);
+  print_out("program {}: {} steps, arena {}, workspace {} a thread\n", shown(program.name), program.graph.steps.size(),
+            show_bytes(program.memory.arena_bytes), show_bytes(program.memory.workspace_bytes));
+  print_out("  made by Headrace {} for {} ({})\n", shown(program.compiler), shown(program.target.cpu),
+            shown(program.target.triple));
   for (const auto& [backend, count] : backends_of(program)) {
     if (backend == "external") {
-      fmt::print("  {}\n", count == 1 ? "1 step by a function" : fmt::format("{} steps by functions", count));
+      print_out("  {}\n", count == 1 ? "1 step by a function" : fmt::format("{} steps by functions", count));
     } else {
-      fmt::print("  {} kernels by {}\n", count, backend);
+      print_out("  {} kernels by {}\n", count, shown(backend));
     }
   }
   const auto missing = runtime::missing_features(program.target.features, runtime::host_cpu_features());
   for (const std::string& name : imports_of(program))
-    fmt::print("  needs the function {} of an external module or of the process that runs it\n", name);
-  if (!missing.empty()) fmt::print("  cannot run here: this processor lacks {}\n", fmt::join(missing, ", "));
-  for (const auto& spec : program.inputs) fmt::print("  input  {}: {}\n", spec.name, describe(spec));
+    print_out("  needs the function {} of an external module or of the process that runs it\n", shown(name));
+  if (!missing.empty())
+    print_out("  cannot run here: this processor lacks {}\n", shown(fmt::format("{}", fmt::join(missing, ", "))));
+  for (const auto& spec : program.inputs) print_out("  input  {}: {}\n", shown(spec.name), describe(spec));
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const auto axis = bounded_axis(program, i);
-    fmt::print("  output {}: {}{}\n", program.outputs[i].name, describe(program.outputs[i]),
-               axis ? fmt::format(", axis {} as long as the data tells", *axis) : "");
+    print_out("  output {}: {}{}\n", shown(program.outputs[i].name), describe(program.outputs[i]),
+              axis ? fmt::format(", axis {} as long as the data tells", *axis) : "");
   }
   if (!with_steps) return;
   std::vector<std::vector<std::string>> rows{{"step", "kind", "calls", "op"}};
@@ -174,8 +177,8 @@ int inspect(const InspectState& state, const Common& common) {
                           {"programs", Value(programs)}});
     return HR_OK;
   }
-  fmt::print("{}: {}, {} weights of {}, {} external modules\n", state.path, show_bytes(opened.nbytes),
-             manifest.weights.size(), show_bytes(weight_bytes), manifest.modules.size());
+  print_out("{}: {}, {} weights of {}, {} external modules\n", shown(state.path), show_bytes(opened.nbytes),
+            manifest.weights.size(), show_bytes(weight_bytes), manifest.modules.size());
   print_parts(manifest);
   for (const Program& program : manifest.programs) print_program(program, state.steps);
   return HR_OK;

@@ -1,6 +1,5 @@
 // headrace: compiles models to native artifacts, runs them, looks into them, times and checks them.
 #include <cstdio>
-#include <iostream>
 
 #include "base/error.h"
 #include "tools/headrace/options.h"
@@ -34,12 +33,6 @@ int report_usage(const CLI::App& app, const std::string& message) {
   const auto verbs = app.get_subcommands();
   const std::string verb = verbs.empty() ? "" : verbs.front()->get_name() + " ";
   return tools::report_usage("headrace", fmt::format("headrace {}--help", verb), message);
-}
-
-int finish_output(int code) {
-  std::cout.flush();
-  if (std::fflush(stdout) != 0 || !std::cout) throw UserError("the standard output cannot be written to");
-  return code;
 }
 
 int run(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs, int argc, char** argv) {

@@ -4,6 +4,7 @@
 
 #include "object/array.h"
 #include "object/shape_tuple.h"
+#include "tools/headrace/shown_text.h"
 
 namespace headrace::tools {
 
@@ -45,7 +46,10 @@ std::string to_json(const Report& report) {
   return json_of(Value(report)).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string to_table(const std::vector<std::vector<std::string>>& rows) {
+std::string to_table(std::vector<std::vector<std::string>> rows) {
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = shown(cell);
+  }
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));

@@ -2,18 +2,17 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
-#include <fstream>
+#include <cstring>
 
-#include "base/temporary_name.h"
-#include "tools/headrace/session.h"
+#include "base/descriptor.h"
+#include "driver/output_file.h"
+#include "object/array.h"
+#include "tools/headrace/output.h"
 #include "tools/headrace/tensors.h"
-
-extern char** environ;
 
 namespace headrace::tools {
 
@@ -26,31 +25,15 @@ std::string python() {
 
 }  // namespace
 
-Peer::Folder::Folder() {
-  std::string pattern = temporary_name((std::filesystem::temp_directory_path() / "headrace-peer-").string());
-  if (mkdtemp(pattern.data()) == nullptr) throw_user_error("cannot make a folder in '{}'", pattern);
-  path = pattern;
-}
-
-Peer::Folder::~Folder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path, ignored);
-}
-
-Peer::Process::~Process() {
-  if (id > 0) waitpid(id, nullptr, 0);
-}
-
 Peer::Peer(const std::string& name, const std::string& model, const std::map<std::string, NDArray>& inputs, int threads)
-    : folder_(std::make_unique<Folder>()), name_(name) {
-  std::ofstream names(folder_->path / "names.txt");
-  int count = 0;
+    : name_(name) {
+  Array<Value> names;
   for (const auto& [input, tensor] : inputs) {
-    write_tensor(folder_->path / fmt::format("input_{}.npy", count++), tensor);
-    names << input << "\n";
+    write_tensor(folder_.path() / fmt::format("input_{}.npy", names.size()), tensor);
+    names.push_back(Value(input));
   }
-  names.close();
-  start({python(), "-m", "headrace.peer", name, model, "--folder", folder_->path.string(), "--threads",
+  driver::write_text((folder_.path() / "inputs.json").string(), to_json({{"names", Value(names)}}));
+  start({python(), "-m", "headrace.peer", name, model, "--folder", folder_.path().string(), "--threads",
          std::to_string(threads)});
   version_ = read_version();
 }
@@ -59,7 +42,8 @@ Peer::Peer(const std::string& name) : name_(name) { start({python(), "-m", "head
 
 void Peer::require(const std::string& name, const std::string& model) {
   if (!model.ends_with(".onnx"))
-    throw_user_error("'{}' is no ONNX model, which {} needs: give the model without --against", model, name);
+    throw_user_error("'{}' is no ONNX model, which {} needs: name one of the same network with --against-model", model,
+                     name);
   Peer(name).read_version();
 }
 
@@ -76,27 +60,17 @@ std::string Peer::read_version() {
 
 void Peer::start(const std::vector<std::string>& command) {
   int in[2], out[2];
-  if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) throw_user_error("no pipe for the peer '{}'", name_);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
-  std::vector<char*> argv;
-  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
+  if (pipe2(in, O_CLOEXEC) != 0) throw_user_error("no pipe for the peer '{}': {}", name_, std::strerror(errno));
+  to_.reset(fdopen(in[1], "w"));
+  const Descriptor child_in(in[0]);
+  if (pipe2(out, O_CLOEXEC) != 0) throw_user_error("no pipe for the peer '{}': {}", name_, std::strerror(errno));
+  from_.reset(fdopen(out[0], "r"));
+  const Descriptor child_out(out[1]);
   // A peer that died must not end us when we write to it.
   signal(SIGPIPE, SIG_IGN);
-  const int failed = posix_spawnp(&process_.id, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  close(in[0]);
-  close(out[1]);
-  to_.reset(fdopen(in[1], "w"));
-  from_.reset(fdopen(out[0], "r"));
-  if (failed != 0) {
-    process_.id = -1;
+  if (!process_.start(command, child_in.number(), child_out.number(), folder_))
     throw MissingError(
         fmt::format("cannot start '{}' for the peer '{}'; name a Python in HEADRACE_PYTHON", command[0], name_));
-  }
 }
 
 std::string Peer::read_line() {
@@ -120,7 +94,7 @@ std::vector<NDArray> Peer::run() {
   const std::string answer = ask("save\n");
   const int count = std::atoi(answer.c_str() + answer.find(' ') + 1);
   std::vector<NDArray> outputs;
-  for (int i = 0; i < count; ++i) outputs.push_back(read_tensor(folder_->path / fmt::format("output_{}.npy", i)));
+  for (int i = 0; i < count; ++i) outputs.push_back(read_tensor(folder_.path() / fmt::format("output_{}.npy", i)));
   return outputs;
 }
 

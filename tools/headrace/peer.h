@@ -1,17 +1,18 @@
 // Another runtime on the same model, in a Python process of its own: `python3 -m headrace.peer`.
 //
 // It exchanges tensors as .npy files in a folder and talks in lines: we write `save` or `time`, it answers `saved N`,
-// or the seconds of one run. Its first line is `ready VERSION`, `missing WHAT` or `error SENTENCE`.
+// or the seconds of one run. Its first line is `ready VERSION`, `missing WHAT` or `error SENTENCE`. Its inputs and
+// outputs are bound once, to memory that every run uses again.
 #pragma once
 
 #include <cstdio>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tensor/ndarray.h"
+#include "tools/headrace/interruption.h"
 
 namespace headrace::tools {
 
@@ -28,7 +29,7 @@ class Peer {
   const std::string& version() const { return version_; }
   // Runs once; the outputs in the model's order.
   std::vector<NDArray> run();
-  // Runs once; seconds, measured by the peer around its run call.
+  // Runs once; seconds, measured in the peer's process around the call that runs the model and nothing else.
   double time();
 
  private:
@@ -38,29 +39,15 @@ class Peer {
   std::string read_line();
   std::string ask(const char* request);
 
-  // Removed with what is in it.
-  struct Folder {
-    std::filesystem::path path;
-    Folder();
-    ~Folder();
-    Folder(const Folder&) = delete;
-  };
-  // Waited for: it ends when its input does.
-  struct Process {
-    int id = -1;
-    Process() = default;
-    ~Process();
-    Process(const Process&) = delete;
-  };
   struct CloseFile {
     void operator()(FILE* file) const { std::fclose(file); }
   };
   using File = std::unique_ptr<FILE, CloseFile>;
 
   // Each cleans up after itself, also when a constructor throws; in this order, so that the pipes are closed first.
-  std::unique_ptr<Folder> folder_;
+  TemporaryFolder folder_{"headrace-peer-"};
   std::string name_, version_;
-  Process process_;
+  ChildProcess process_;
   File to_, from_;
 };
 

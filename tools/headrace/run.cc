@@ -1,10 +1,12 @@
 // headrace run: one run of an artifact on .npy files.
+#include <climits>
 #include <filesystem>
 #include <iostream>
 
 #include "driver/output_file.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/session.h"
+#include "tools/headrace/shown_text.h"
 #include "tools/headrace/usage.h"
 #include "tools/headrace/tensors.h"
 #include "runtime/thread_pool.h"
@@ -45,17 +47,29 @@ Summary summary_of(const NDArray& tensor) {
   return s;
 }
 
-// The file of each output; empty without a folder. Told before the run: a file must not replace another's.
+// UserError when the system takes no such name.
+void check_length(const std::string& file_name, const artifact::TensorSpec& output) {
+  constexpr size_t kShown = 40;
+  if (file_name.size() <= NAME_MAX) return;
+  throw_user_error(
+      "--output-dir: the file of output '{}...' would have a name of {} bytes, more than the {} that a system takes; "
+      "rename the output in the model, or run without --output-dir",
+      shown(std::string_view(output.name).substr(0, kShown)), file_name.size(), NAME_MAX);
+}
+
+// Finds the file of each output before the run; empty names without a folder. No file is that of two outputs.
 std::vector<std::string> output_files(const RunState& state, const std::vector<artifact::TensorSpec>& outputs) {
   std::vector<std::string> files(outputs.size());
   if (state.folder.empty()) return files;
   const std::filesystem::path folder = make_folder(state.folder);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    files[i] = (folder / (file_name_of(outputs[i].name) + ".npy")).string();
+    const std::string name = file_name_of(outputs[i].name);
+    files[i] = (folder / (name + ".npy")).string();
     // Two names may differ only in what file names cannot hold.
     if (std::find(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(i), files[i]) !=
         files.begin() + static_cast<std::ptrdiff_t>(i))
-      files[i] = (folder / fmt::format("{}.{}.npy", file_name_of(outputs[i].name), i)).string();
+      files[i] = (folder / fmt::format("{}.{}.npy", name, i)).string();
+    check_length(std::filesystem::path(files[i]).filename().string(), outputs[i]);
     driver::check_no_input(files[i], files_of("--input", state.inputs), "an input");
     driver::check_no_input(files[i], {state.path}, "the program");
   }
@@ -67,13 +81,13 @@ int run(const RunState& state, const Common& common) {
   const artifact::Program& program = executor->runner().program();
   const std::vector<std::string> files = output_files(state, program.outputs);
   const std::vector<NDArray> outputs = load::run(*executor, in_order(program.inputs, read_named(state.inputs)));
+  if (!state.folder.empty()) write_tensors(files, outputs);
   Array<Value> described;
   std::vector<std::vector<std::string>> rows{{"output", "type", "min", "max", "mean", "nan, inf", "file"}};
   for (size_t i = 0; i < outputs.size(); ++i) {
     artifact::TensorSpec spec = program.outputs[i];
     spec.shape.assign(outputs[i].shape().begin(), outputs[i].shape().end());
     const std::string& file = files[i];
-    if (!file.empty()) write_tensor(file, outputs[i]);
     Report one{{"name", Value(spec.name)},
                {"dtype", Value(spec.dtype.to_string())},
                {"shape", Value(Shape(spec.shape.begin(), spec.shape.end()))},

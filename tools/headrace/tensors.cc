@@ -1,8 +1,14 @@
 #include "tools/headrace/tensors.h"
 
-#include <cmath>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
 
+#include "base/write_all.h"
+#include "driver/output_file.h"
 #include "tools/headrace/options.h"
+#include "tools/headrace/shown_text.h"
 #include "tools/npy.h"
 
 namespace headrace::tools {
@@ -37,6 +43,13 @@ char kind_of(DataType dtype) {
   return dtype.is_int() ? 'i' : 'u';
 }
 
+NpyArray to_npy(const NDArray& tensor) {
+  const NDArray dense = tensor.to_dense();
+  const auto bytes = dense.bytes();
+  return {
+      kind_of(dense.dtype()), static_cast<int64_t>(dense.dtype().bytes()), dense.shape(), {bytes.begin(), bytes.end()}};
+}
+
 // SplitMix64: a small generator whose numbers are the same everywhere.
 uint64_t next(uint64_t& state) {
   uint64_t z = state += 0x9e3779b97f4a7c15u;
@@ -45,7 +58,17 @@ uint64_t next(uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-double next_unit(uint64_t& state) { return static_cast<double>(next(state) >> 11) * 0x1p-53; }
+// About normal, of mean 0 and deviation 1: the sum of twelve uniform numbers. Whole numbers are added, and one exact
+// multiplication follows, so that no machine's mathematics library has a say.
+double next_normal(uint64_t& state) {
+  constexpr int64_t kMiddle = int64_t{6} << 32;
+  int64_t sum = 0;
+  for (int i = 0; i < 6; ++i) {
+    const uint64_t two = next(state);
+    sum += static_cast<int64_t>((two >> 32) + (two & 0xffffffffu));
+  }
+  return static_cast<double>(sum - kMiddle) * 0x1p-32;
+}
 
 }  // namespace
 
@@ -54,13 +77,17 @@ NDArray read_tensor(const std::filesystem::path& npy) {
   return NDArray::view(array->bytes.data(), array->shape, dtype_of(*array, npy.string()), [array] {});
 }
 
-void write_tensor(const std::filesystem::path& npy, const NDArray& tensor) {
-  const NDArray dense = tensor.to_dense();
-  const auto bytes = dense.bytes();
-  write_npy(npy, {kind_of(dense.dtype()),
-                  static_cast<int64_t>(dense.dtype().bytes()),
-                  dense.shape(),
-                  {bytes.begin(), bytes.end()}});
+void write_tensor(const std::filesystem::path& npy, const NDArray& tensor) { write_npy(npy, to_npy(tensor)); }
+
+void write_tensors(const std::vector<std::string>& files, const std::vector<NDArray>& tensors) {
+  std::vector<std::unique_ptr<driver::OutputFile>> written;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const driver::OutputFile& file = *written.emplace_back(std::make_unique<driver::OutputFile>(files[i]));
+    if (!write_all(file.descriptor(), encode_npy(to_npy(tensors[i]))))
+      throw_user_error("cannot write '{}': {}; make room there or name another folder (no output was written)",
+                       files[i], std::strerror(errno));
+  }
+  for (const auto& file : written) file->commit();
 }
 
 NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t limit) {
@@ -70,9 +97,7 @@ NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t l
   for (const char c : spec.name) state = state * 131 + static_cast<unsigned char>(c);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     if (spec.dtype.is_float()) {
-      // Box and Muller's transform.
-      const double radius = std::sqrt(-2 * std::log(1 - next_unit(state)));
-      set_element(tensor.tensor(), i, radius * std::cos(6.283185307179586 * next_unit(state)));
+      set_element(tensor.tensor(), i, next_normal(state));
     } else {
       set_element_int(tensor.tensor(), i, static_cast<int64_t>(next(state) % count));
     }
@@ -103,20 +128,20 @@ std::vector<NDArray> in_order(const std::vector<artifact::TensorSpec>& specs,
     if (std::any_of(specs.begin(), specs.end(), is_it)) continue;
     std::string known;
     for (const auto& spec : specs)
-      known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", spec.name, describe(spec));
-    throw_user_error("--input: the program has no input '{}'; it has {}", name, known.empty() ? "none" : known);
+      known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", shown(spec.name), describe(spec));
+    throw_user_error("--input: the program has no input '{}'; it has {}", shown(name), known.empty() ? "none" : known);
   }
   std::vector<NDArray> inputs;
   for (const artifact::TensorSpec& spec : specs) {
     const auto it = given.find(spec.name);
     if (it == given.end())
-      throw_user_error("input '{}' ({}) is missing: give it as --input {}=FILE.npy", spec.name, describe(spec),
-                       spec.name);
+      throw_user_error("input '{}' ({}) is missing: give it as --input {}=FILE.npy", shown(spec.name), describe(spec),
+                       shown(spec.name));
     artifact::TensorSpec found = spec;
     found.dtype = it->second.dtype();
     found.shape.assign(it->second.shape().begin(), it->second.shape().end());
     if (found.dtype != spec.dtype || found.shape != spec.shape) {
-      throw_user_error("input '{}' must be {}, the file has {}: {}", spec.name, describe(spec), describe(found),
+      throw_user_error("input '{}' must be {}, the file has {}: {}", shown(spec.name), describe(spec), describe(found),
                        found.dtype != spec.dtype ? "convert it" : "give another, or compile the model for this shape");
     }
     inputs.push_back(it->second);

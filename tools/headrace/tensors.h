@@ -11,9 +11,12 @@ namespace headrace::tools {
 
 NDArray read_tensor(const std::filesystem::path& npy);
 void write_tensor(const std::filesystem::path& npy, const NDArray& tensor);
+// Writes every tensor to its file, and only then gives the files their names: when one cannot be written, none of them
+// is replaced. UserError.
+void write_tensors(const std::vector<std::string>& files, const std::vector<NDArray>& tensors);
 
-// Normal numbers for floats, integers below `limit` for the others, booleans by halves: the same for a seed on every
-// machine.
+// About normal numbers for floats, integers below `limit` for the others, booleans by halves: the same for a seed on
+// every machine.
 inline constexpr int64_t kRandomLimit = 8;
 NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t limit = kRandomLimit);
 

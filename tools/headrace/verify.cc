@@ -1,12 +1,13 @@
-// headrace verify: the compiled model against the reference interpreter in float64, beside another runtime.
-#include <cmath>
+// headrace verify: the compiled model against the reference interpreter in float64, and against another runtime.
+#include <algorithm>
 #include <iostream>
 
-#include "tools/headrace/error_measure.h"
+#include "tools/headrace/comparison.h"
 #include "tools/headrace/index_limits.h"
 #include "tools/headrace/output.h"
-#include "tools/headrace/peer.h"
+#include "tools/headrace/peer_options.h"
 #include "tools/headrace/session.h"
+#include "tools/headrace/shown_text.h"
 #include "tools/headrace/usage.h"
 #include "tools/headrace/tensors.h"
 #include "interp/interp.h"
@@ -18,22 +19,12 @@ namespace {
 
 struct VerifyState {
   ModelOptions model;
-  std::string against;
+  PeerOptions peer;
   std::vector<std::string> inputs;
   uint64_t seed = 1;
   int threads = 1;
   std::optional<double> limit;
 };
-
-// What rounding alone may do to a network: a few units in the last place of the coarsest output.
-double default_limit(const std::vector<NDArray>& outputs) {
-  double limit = 1e-5;
-  for (const NDArray& output : outputs) {
-    if (output.dtype().is_bfloat16()) limit = std::max(limit, 4 * 0x1p-8);
-    if (output.dtype() == DataType::float_(16)) limit = std::max(limit, 4 * 0x1p-11);
-  }
-  return limit;
-}
 
 using Tensors = std::map<std::string, NDArray>;
 
@@ -56,13 +47,17 @@ std::vector<NDArray> make_inputs(const VerifyState& state, const IRModule& modul
   return inputs;
 }
 
-void print_verdict(const std::vector<std::vector<std::string>>& rows, bool ok, double limit) {
-  std::cout << to_table(rows);
-  fmt::print("{}: the error is {} the limit {:.3g}\n", ok ? "ok" : "MISMATCH", ok ? "within" : "above", limit);
-}
+// What was compared, and with which peer ("onnxruntime 1.31.1"; empty: none).
+struct Verdict {
+  std::vector<OutputComparison> outputs;
+  std::string peer;
 
-int verify(const VerifyState& state, const Common& common) {
-  if (!state.against.empty()) Peer::require(state.against, state.model.path);  // before the work
+  bool ok() const {
+    return std::all_of(outputs.begin(), outputs.end(), [](const auto& one) { return one.ok(); });
+  }
+};
+
+Verdict compare(const VerifyState& state, const Common& common) {
   const Tensors given = read_named(state.inputs);
   driver::LoadOptions load = state.model.load_options();
   add_shapes(state, given, load);
@@ -70,47 +65,103 @@ int verify(const VerifyState& state, const Common& common) {
   const auto artifact =
       driver::open_compiled(driver::compile_to_memory(model, state.model.compile_options(common)), state.model.path);
   const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, state.threads);
-  const auto& specs = executor->runner().program().inputs;
-  const std::vector<NDArray> inputs = make_inputs(state, model.module, specs, given);
-  const std::vector<NDArray> ours = load::run(*executor, inputs);
-  const std::vector<NDArray> reference =
-      interp::run_main(model.module, inputs, {.precision = interp::Precision::float64});
-  const double our_error = relative_error(reference, ours);
-  double limit = state.limit.value_or(default_limit(ours));
-  Report report{{"model", Value(state.model.path)}, {"error", Value(our_error)}};
-  std::vector<std::vector<std::string>> rows{{"runtime", "error against float64"},
-                                             {"headrace", fmt::format("{:.3g}", our_error)}};
-  if (!state.against.empty()) {
-    std::map<std::string, NDArray> all = load.bound;  // what is a constant to us is an input to the peer
+  const artifact::Program& program = executor->runner().program();
+  const std::vector<NDArray> inputs = make_inputs(state, model.module, program.inputs, given);
+  OutputSets sets;
+  for (const artifact::TensorSpec& output : program.outputs) sets.names.push_back(output.name);
+  sets.ours = load::run(*executor, inputs);
+  sets.reference = interp::run_main(model.module, inputs, {.precision = interp::Precision::float64});
+  Verdict verdict;
+  if (state.peer.is_given()) {
+    Tensors all = load.bound;  // what is a constant to us is an input to the peer
     for (size_t i = 0; i < inputs.size(); ++i) all.emplace(model.inputs[i], inputs[i]);
-    Peer peer(state.against, state.model.path, all, state.threads);
-    const double peer_error = relative_error(reference, peer.run());
-    // A peer that is wrong altogether gives no leave to be.
-    if (std::isfinite(peer_error)) limit = std::max(limit, 2 * peer_error);
-    report.set("peer", Value(state.against + " " + peer.version()));
-    report.set("peer_error", Value(peer_error));
-    rows.push_back({state.against + " " + peer.version(), fmt::format("{:.3g}", peer_error)});
+    const auto peer = state.peer.start(state.model.path, all, state.threads);
+    sets.peer = peer->run();
+    verdict.peer = fmt::format("{} {}", state.peer.name, peer->version());
   }
-  const bool ok = our_error <= limit;
-  report.set("limit", Value(limit));
-  report.set("ok", Value(ok));
-  if (common.json) {
-    std::cout << to_json(report);
-  } else {
-    print_verdict(rows, ok, limit);
-  }
-  return ok ? HR_OK : HR_MISMATCH;
+  verdict.outputs = compare_outputs(sets, state.limit);
+  return verdict;
 }
+
+void add_errors(Report& report, const OutputComparison& output) {
+  report.set("error", Value(output.error));
+  report.set("limit", Value(output.limit));
+  if (output.peer_error) {
+    report.set("peer_error", Value(*output.peer_error));
+    report.set("difference", Value(output.difference));
+    report.set("difference_limit", Value(output.difference_limit));
+  }
+}
+
+Report report_of(const VerifyState& state, const Verdict& verdict) {
+  Report report{{"model", Value(state.model.path)}};
+  if (!verdict.peer.empty()) report.set("peer", Value(verdict.peer));
+  add_errors(report, worst_of(verdict.outputs));
+  report.set("ok", Value(verdict.ok()));
+  Array<Value> outputs;
+  for (const OutputComparison& output : verdict.outputs) {
+    Report one{{"name", Value(output.name)}, {"dtype", Value(output.dtype.to_string())}};
+    add_errors(one, output);
+    one.set("ok", Value(output.ok()));
+    outputs.push_back(Value(one));
+  }
+  report.set("outputs", Value(outputs));
+  return report;
+}
+
+void print_verdict(const VerifyState& state, const Verdict& verdict) {
+  const bool has_peer = !verdict.peer.empty();
+  std::vector<std::vector<std::string>> rows{{"output", "dtype", "error against float64", "limit"}};
+  if (has_peer)
+    rows[0].insert(rows[0].end(), {"error of " + verdict.peer, "difference from " + state.peer.name, "limit"});
+  const auto number = [](double value) { return fmt::format("{:.3g}", value); };
+  for (const OutputComparison& one : verdict.outputs) {
+    rows.push_back({one.name, one.dtype.to_string(), number(one.error), number(one.limit)});
+    if (has_peer)
+      rows.back().insert(rows.back().end(),
+                         {number(*one.peer_error), number(one.difference), number(one.difference_limit)});
+  }
+  std::cout << to_table(rows);
+  const OutputComparison& worst = worst_of(verdict.outputs);
+  print_out("{}: the error is {} the limit {:.3g}", verdict.ok() ? "ok" : "MISMATCH",
+            worst.is_near_float64() ? "within" : "above", worst.limit);
+  if (has_peer)
+    print_out(", the difference from {} is {} the limit {:.3g}", state.peer.name,
+              worst.is_near_peer() ? "within" : "above", worst.difference_limit);
+  print_out("{}\n", verdict.outputs.size() > 1 ? fmt::format(" (output {})", shown(worst.name)) : "");
+  if (!verdict.ok()) print_out("{}\n", explain_mismatch(worst, state.peer.name));
+}
+
+int verify(const VerifyState& state, const Common& common) {
+  state.peer.require(state.model.path);  // before the work
+  const Verdict verdict = compare(state, common);
+  if (common.json) {
+    std::cout << to_json(report_of(state, verdict));
+  } else {
+    print_verdict(state, verdict);
+  }
+  return verdict.ok() ? HR_OK : HR_MISMATCH;
+}
+
+constexpr const char* kFooter =
+    "The float64 interpreter runs the imported program, so it finds what is compiled wrongly; onnxruntime reads the\n"
+    "model itself, so it also finds what is imported wrongly. Errors are of each output, relative to its largest\n"
+    "element in float64. Limits without --limit:\n"
+    "  of ours to float64    2 x the error of onnxruntime, at least 1e-5 and at most 1e-3 for float32 outputs\n"
+    "                        (1e-12 and 1e-3 for float64, 0.002 and 0.02 for float16, 0.016 and 0.1 for bfloat16);\n"
+    "                        the least of them without --against; integers and bools must be equal\n"
+    "  of ours to the peer   our error + the largest of 4 x our error, the least limit above, and 4 units in the last\n"
+    "                        place of 1 by the largest element; at most as above\n"
+    "Exit code 5 when one of them is exceeded.\n"
+    "Example: headrace verify model.onnx --shape x=1,3,224,224 --against onnxruntime";
 
 }  // namespace
 
 Verb add_verify(CLI::App& app, const Common& common) {
   auto state = std::make_shared<VerifyState>();
-  CLI::App* verb = app.add_subcommand("verify", "Check a compiled model against the reference interpreter");
+  CLI::App* verb = app.add_subcommand("verify", "Check a compiled model against the interpreter and another runtime");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
-  takes_word(verb->add_option("--against", state->against,
-                              "Another runtime: its error is shown, and ours may be twice as large"),
-             "peer", {"onnxruntime"});
+  state->peer.add_to(*verb, "Another runtime that reads the model by itself; ours must be near it too");
   verb->add_option(
           "--input,-i", state->inputs,
           "An input from a .npy file, which also says the shape that the model leaves open (default: random ones)")
@@ -120,12 +171,10 @@ Verb add_verify(CLI::App& app, const Common& common) {
   takes(verb->add_option("--threads", state->threads, "Threads of both"), {1, runtime::kMaxWorkers, 2})
       ->capture_default_str();
   takes_size(verb->add_option("--limit", state->limit,
-                              "Largest error allowed, relative to the largest element of an output (default: 1e-5; "
-                              "0.002 for float16 outputs, 0.016 for bfloat16)"),
+                              "Largest error allowed, used as it is for both comparisons and all outputs (default: by "
+                              "dtype, see below)"),
              "1e-4");
-  verb->footer(
-      "The reference computes in float64. Exit code 5 when the error is above the limit, and above twice the peer's.\n"
-      "Example: headrace verify model.onnx --shape x=1,3,224,224 --against onnxruntime");
+  verb->footer(kFooter);
   return [state, &common] { return verify(*state, common); };
 }
 

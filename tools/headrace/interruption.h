@@ -1,0 +1,48 @@
+// Child processes and temporary folders that a signal must not leave behind.
+//
+// SIGINT, SIGTERM and SIGHUP end the program as they always do, after its children were killed, its folders removed and
+// one line was printed. Signals are blocked in every thread, and a thread of their own waits for them, so that the
+// clean-up is ordinary code and not a signal handler.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace headrace::tools {
+
+// Call before the process starts threads, which inherit the blocked signals. A second call does nothing. A signal that
+// was ignored at the start of the program, as under nohup, stays ignored.
+void watch_for_interruptions();
+
+// An empty folder in the system's folder for temporary files; removed with what is in it.
+class TemporaryFolder {
+ public:
+  // `name`: what its name begins with. UserError when no folder can be made.
+  explicit TemporaryFolder(const std::string& name);
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// A process in a process group of its own, so that a Ctrl-C at the terminal reaches this program alone.
+class ChildProcess {
+ public:
+  ChildProcess() = default;
+  // Waits for its end: close its input before.
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+
+  // Starts `command`, looked up in PATH, with these files as its standard input and output, and with `folder` for what
+  // it writes to TMPDIR. False, with errno set, when it cannot be started.
+  bool start(const std::vector<std::string>& command, int input, int output, const TemporaryFolder& folder);
+
+ private:
+  int id_ = -1;
+};
+
+}  // namespace headrace::tools

@@ -1,0 +1,36 @@
+#include "tools/headrace/peer_options.h"
+
+#include "base/error.h"
+#include "tools/headrace/interruption.h"
+#include "tools/headrace/session.h"
+#include "tools/headrace/usage.h"
+
+namespace headrace::tools {
+
+void PeerOptions::add_to(CLI::App& verb, const std::string& what) {
+  takes_word(verb.add_option("--against", name, what), "peer", {"onnxruntime"});
+  verb.add_option("--against-model", model,
+                  "The ONNX file that the peer reads, with the same inputs and outputs (default: the model)")
+      ->type_name("FILE");
+}
+
+void PeerOptions::require(const std::string& our_model) const {
+  if (!is_given()) {
+    if (!model.empty()) throw UsageError("--against-model is the peer's model: name the peer with --against");
+    return;
+  }
+  if (model.empty() && is_artifact(our_model))
+    throw_user_error(
+        "'{}' is an artifact, which {} cannot read: give the model, with the same --shape and --bind, or the peer's "
+        "model with --against-model",
+        our_model, name);
+  watch_for_interruptions();
+  Peer::require(name, model.empty() ? our_model : model);
+}
+
+std::unique_ptr<Peer> PeerOptions::start(const std::string& our_model, const std::map<std::string, NDArray>& inputs,
+                                         int threads) const {
+  return std::make_unique<Peer>(name, model.empty() ? our_model : model, inputs, threads);
+}
+
+}  // namespace headrace::tools
