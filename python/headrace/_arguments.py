@@ -10,8 +10,6 @@ from typing import Any
 from headrace import _node
 from headrace._container import Map
 from headrace._core import Device, NDArray, UserError, array
-from headrace._expr import TupleWrapper
-from headrace.target import Target
 
 # What is given where a model's file belongs, and who takes it.
 _INSTEAD = {
@@ -28,7 +26,7 @@ def kind(value: object) -> str:
 
 def expression(value: Any, what: str) -> Any:
     """An expression of Relay; of an op's several results, their tuple."""
-    whole = value.astuple() if isinstance(value, TupleWrapper) else value
+    whole = value.astuple() if hasattr(type(value), "astuple") else value
     instead = "; give one of its functions, as mod['main']" if kind(value) == "IRModule" else ""
     if isinstance(whole, _node.class_of("relay.Expr")):
         return whole
@@ -151,10 +149,3 @@ def copied(value: Any, what: str) -> NDArray:
     """A copy of a tensor: what is a constant of a program is not the memory that somebody may write."""
     shared = array(value, what)
     return shared.copyto(shared.device)
-
-
-def target(value: Any, *parts: str) -> Any:
-    """What to compile for: a Target, or None where neither `value` nor the innermost `with` says, or `parts` do."""
-    if value is not None:
-        return Target(value)
-    return None if any(parts) else Target.current()

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from headrace import _arguments, _core
+from headrace import _arguments, _core, _public
+from headrace.target import chosen_target
 
 __all__ = [
     "CompiledModel",
@@ -126,7 +127,7 @@ def compile(
         shapes=_arguments.shapes(shapes),
         bound=_arguments.mapping(bound, "bound", 'bound={"x": array}'),
         weights="" if weights is None else _arguments.path(weights, "weights"),
-        target=_arguments.target(target, cpu, features),
+        target=chosen_target(target, cpu, features),
         cpu=_arguments.text(cpu, "cpu"),
         features=_arguments.text(features, "features"),
         opt_level=_arguments.integer(opt_level, "opt_level"),
@@ -166,3 +167,6 @@ def load(artifact: str | PathLike[str], *, program: str = "default", threads: in
         )
     program = _arguments.text(program, "program")
     return CompiledModel(_core.open_executor(name, program, _arguments.integer(threads, "threads")))
+
+
+_public.settle(__name__)

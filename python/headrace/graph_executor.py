@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
+from headrace import _public
 from headrace._arguments import kind, retold, text
 from headrace._core import Device, Module, NDArray, UserError, array
+from headrace._numpy import np
 from headrace._params import load_param_dict
 from headrace._timing import BenchmarkResult, TimingPlan, check_device
 
@@ -212,3 +212,6 @@ class GraphModule:
 
     def __getitem__(self, name: str) -> Any:
         return self.module[name]
+
+
+_public.settle(__name__)

@@ -8,10 +8,12 @@ import types
 from enum import IntEnum
 from typing import Any
 
-from headrace import _core, _op, tir
+from headrace import _core, _op, _public, tir
 from headrace._ffi import api, register_func
 from headrace.ir import Op, TupleType, register_op_attr
 from headrace.relay import _op_functions as _ops
+from headrace.relay import _padding, annotation
+from headrace.relay._op_adapters import mean_variance, std
 
 __all__ = [
     "MIXED_PRECISION_ALWAYS",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 get = Op.get
+get.__module__ = __name__
 
 
 class OpPattern(IntEnum):
@@ -371,15 +374,14 @@ def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> A
 
 
 # Functions that make several calls of ops.
-_COMPOSED = ("mean_variance", "std")
+_COMPOSED = {"mean_variance": mean_variance, "std": std}
 
 
 def _function(name: str) -> Any:
     """The function of an op of no family, as `relay` has it; None when there is no such op."""
-    from headrace import relay
-
-    known = not name.startswith("__") and (name in _COMPOSED or _ops.find_function("", name))
-    return getattr(relay, name) if known else None
+    if name.startswith("__"):
+        return None
+    return _COMPOSED.get(name) or _ops.find_function("", name)
 
 
 def _function_names() -> list[str]:
@@ -409,12 +411,21 @@ algorithm, reduce, tensor, transform = map(_functions_module, ("algorithm", "red
 
 def __getattr__(name: str) -> Any:
     found = _function(name)
-    if found is None:
-        from headrace import relay
-
-        return getattr(relay, name)
-    return found
+    return getattr(sys.modules["headrace.relay"], name) if found is None else found
 
 
 def __dir__() -> list[str]:
     return sorted({*__all__, *_function_names(), *_ops.names_within("")})
+
+
+def _show_families() -> None:
+    """Shows the modules of the families here too, where users of Relay import them from: `headrace.relay.op.nn`."""
+    for family in {op.partition(".")[0] for op in Op.list_op_names() if "." in op} - {"annotation"}:
+        sys.modules[f"{__name__}.{family}"] = getattr(sys.modules["headrace.relay"], family)
+    sys.modules[f"{__name__}.nn.utils"] = _padding
+    sys.modules[f"{__name__}.op"] = sys.modules[__name__]
+    sys.modules[f"{__name__}.annotation"] = annotation
+
+
+_show_families()
+_public.settle(__name__)
