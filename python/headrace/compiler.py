@@ -53,12 +53,10 @@ class CompiledModel:
         return f"CompiledModel({' -> '.join(ports)})"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        outputs = self._executor.run(self._in_order(args, kwargs))
+        outputs = self._executor.run(self._in_order(args, kwargs) if kwargs else args)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        if not kwargs:
-            return list(args)
         left = self._names[len(args) :]
         unknown = [name for name in kwargs if name not in left]
         missing = [name for name in left if name not in kwargs]

@@ -35,15 +35,18 @@ PackedFunc get_function(const runtime::Module& module, const std::string& name, 
   return function;
 }
 
+// The input at `i`, whose name and dtype are made into text only where they are needed.
+NDArray to_input(nb::handle input, const std::vector<artifact::TensorSpec>& specs, size_t i) {
+  if (std::optional<NDArray> tensor = try_to_ndarray(input)) return *std::move(tensor);
+  if (i >= specs.size()) return to_ndarray(input, fmt::format("input {}", i));
+  return to_ndarray(input, fmt::format("input '{}'", specs[i].name), specs[i].dtype.to_string());
+}
+
 nb::list run(load::Executor& executor, const nb::sequence& inputs) {
   const std::vector<artifact::TensorSpec>& specs = executor.runner().program().inputs;
   std::vector<NDArray> tensors;
-  for (const nb::handle input : inputs) {
-    const size_t i = tensors.size();
-    tensors.push_back(i < specs.size()
-                          ? to_ndarray(input, fmt::format("input '{}'", specs[i].name), specs[i].dtype.to_string())
-                          : to_ndarray(input, fmt::format("input {}", i)));
-  }
+  tensors.reserve(specs.size());
+  for (const nb::handle input : inputs) tensors.push_back(to_input(input, specs, tensors.size()));
   std::vector<NDArray> outputs;
   {
     nb::gil_scoped_release released;

@@ -6,11 +6,12 @@ import importlib
 
 from headrace import _public
 
-# By module: its own modules.
+# By module: its own modules, and those of them that `import *` does not take.
 _MODULES = {
     "headrace.contrib": "cc graph_executor utils",
     "headrace.relay.backend": "executor interpreter runtime",
 }
+_UNLISTED = {"headrace.relay.testing": "nat temp_op_attr"}
 
 # By module: the modules that have the names, and the names; "*" for the whole `__all__`.
 _NAMES = {
@@ -81,6 +82,6 @@ def show(module: str) -> list[str]:
         home: " ".join(importlib.import_module(home).__all__) if text == "*" else text
         for home, text in _NAMES[module].items()
     }
-    shown = _public.facade(module, names, _MODULES.get(module, ""))
+    shown = _public.facade(module, names, _MODULES.get(module, ""), _UNLISTED.get(module, ""))
     _public.settle(module)
     return shown
