@@ -8,8 +8,8 @@ package's own calls: `relay.nn.dense(x, w)`, and `f(x)` of a compiled model of o
 One process; rounds are interleaved; each line is the median of the rounds, in nanoseconds a call. Run it on an
 idle machine. The calls in C++ (bench/calls.cc) are compiled here, with CXX or g++; without it they are left out.
 
-With --against, processes of this package and of the one in FOLDER (what PYTHONPATH would name) take turns: each line has
-the best and the median of both, and of the time that `import headrace` takes.
+With --against, processes of this package and of the one in FOLDER (as PYTHONPATH names it) take turns. Each line has
+the best and the median of both; one line is the time that `import headrace` takes.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-FACADES: set[str] = set()  # the modules whose names `facade` finds
+FACADES: dict[str, set[str]] = {}  # the modules whose names `facade` finds, with their own modules
 
 
 def is_public(name: str) -> bool:
@@ -62,7 +62,7 @@ def facade(
     shown = sorted({*home, *modules.split()})
     package_module = sys.modules[package]
     if shown:
-        FACADES.add(package)
+        FACADES[package] = own
 
     def __getattr__(name: str) -> Any:
         if name in own:

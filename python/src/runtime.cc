@@ -42,18 +42,48 @@ NDArray to_input(nb::handle input, const std::vector<artifact::TensorSpec>& spec
   return to_ndarray(input, fmt::format("input '{}'", specs[i].name), specs[i].dtype.to_string());
 }
 
-nb::list run(load::Executor& executor, const nb::sequence& inputs) {
+template <typename Sequence>
+std::vector<NDArray> outputs_of(load::Executor& executor, const Sequence& inputs) {
   const std::vector<artifact::TensorSpec>& specs = executor.runner().program().inputs;
   std::vector<NDArray> tensors;
   tensors.reserve(specs.size());
   for (const nb::handle input : inputs) tensors.push_back(to_input(input, specs, tensors.size()));
-  std::vector<NDArray> outputs;
-  {
-    nb::gil_scoped_release released;
-    outputs = load::run(executor, tensors);
-  }
+  nb::gil_scoped_release released;
+  return load::run(executor, tensors);
+}
+
+nb::list run(load::Executor& executor, const nb::sequence& inputs) {
+  nb::list result;
+  for (const NDArray& output : outputs_of(executor, inputs)) result.append(output);
+  return result;
+}
+
+// The only output, or a tuple of them all.
+nb::object call(load::Executor& executor, const nb::tuple& inputs) {
+  const std::vector<NDArray> outputs = outputs_of(executor, inputs);
+  if (outputs.size() == 1) return nb::cast(outputs[0]);
   nb::list result;
   for (const NDArray& output : outputs) result.append(output);
+  return nb::tuple(result);
+}
+
+// Base of Python's CompiledModel: calls go to a function without a frame of Python's between.
+struct Model {
+  nb::object call;
+};
+
+// A call of a model. With arguments by name, the class's method _in_order gives all of them in order.
+PyObject* call_model(PyObject* self, PyObject* args, PyObject* kwargs) {
+  if (!nb::inst_ready(self)) {
+    PyErr_SetString(PyExc_TypeError, "the model was not made: its __init__ calls super().__init__ first");
+    return nullptr;
+  }
+  PyObject* const call = nb::inst_ptr<Model>(self)->call.ptr();
+  if (kwargs == nullptr || PyDict_GET_SIZE(kwargs) == 0) return PyObject_CallOneArg(call, args);
+  PyObject* const in_order = PyObject_CallMethod(self, "_in_order", "OO", args, kwargs);
+  if (in_order == nullptr) return nullptr;
+  PyObject* const result = PyObject_CallOneArg(call, in_order);
+  Py_DECREF(in_order);
   return result;
 }
 
@@ -70,12 +100,17 @@ void bind_executors(nb::module_& m) {
       .def_prop_ro("inputs", [](const load::Executor& self) { return specs_of(self.runner().program().inputs); })
       .def_prop_ro("outputs", [](const load::Executor& self) { return specs_of(self.runner().program().outputs); })
       .def_prop_ro("threads", [](const load::Executor& self) { return self.runner().num_threads(); })
-      .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.");
+      .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.")
+      .def("call", &call, nb::arg("inputs"), "As run; gives the only output, or a tuple.");
   nb::class_<Elsewhere>(m, "Elsewhere", "A program in an artifact for another processor: described here, not run.")
       .def_prop_ro("inputs", [](const Elsewhere& self) { return specs_of(self.program.inputs); })
       .def_prop_ro("outputs", [](const Elsewhere& self) { return specs_of(self.program.outputs); })
       .def_ro("threads", &Elsewhere::threads)
-      .def("run", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.");
+      .def("run", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.")
+      .def("call", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.");
+  static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_model)}, {0, nullptr}};
+  nb::class_<Model>(m, "Model", nb::type_slots(slots), "What calls a function with its arguments as one tuple.")
+      .def("__init__", [](Model* self, nb::object call) { new (self) Model{std::move(call)}; }, nb::arg("call"));
 }
 
 nb::bytes to_bytes(const std::string& bytes) { return nb::bytes(bytes.data(), bytes.size()); }

@@ -13,10 +13,14 @@ from headrace import _node, _public
 
 
 def _find_op(name: str) -> _AnyValue:
-    """The function of an op without a family, or the module of a family's."""
-    from headrace.relay import _op_functions
+    """The function of an op without a family, or the module of a family of ops that users registered."""
+    from headrace.relay import _op_functions, _root_ops
 
-    return _op_functions.find(sys.modules[__name__], "", name)
+    this = sys.modules[__name__]
+    if name not in _root_ops.__all__:
+        return _op_functions.find(this, "", name)
+    setattr(this, name, getattr(_root_ops, name))
+    return getattr(this, name)
 
 
 def _op_names() -> set[str]:
@@ -52,7 +56,7 @@ __all__ = _public.facade(
         "adt analysis annotation backend build_module expr frontend function op param_dict prelude scope_builder "
         "testing transform ty"
     ),
-    unlisted="expr_functor type_functor",
+    unlisted="expr_functor image memory nn random type_functor vision",
     find=_find_op,
     more=_op_names,
 )

@@ -6,8 +6,6 @@ The functions of the compiler's own ops are texts, which `python/write_ops.py` w
 from __future__ import annotations
 
 import difflib
-import importlib
-import importlib.util
 import inspect
 import types
 from collections.abc import Callable
@@ -129,42 +127,32 @@ def deferred(name: str) -> Callable[..., Any]:
     return function
 
 
-def _is_op(name: str) -> bool:
-    return name in list(api("ir.OpNames")())
-
-
-def find_function(namespace: str, name: str) -> Callable[..., Any] | None:
-    """The function of the op `namespace`.`name`, or None when there is no such op."""
+def find_users_function(namespace: str, name: str) -> Callable[..., Any] | None:
+    """The function of the op `namespace`.`name` that a user registered, or None when there is no such op."""
     op = f"{namespace}.{name}" if namespace else name
-    if not _is_op(op):
-        return None
-    if not api("relay.op.IsUserOp")(api("ir.GetOp")(op)):
-        home = f"{_ROOT}.{namespace}" if namespace else f"{_ROOT}._root_ops"
-        return vars(importlib.import_module(home)).get(name)
-    return make_function(op)
+    is_users = op in list(api("ir.OpNames")()) and api("relay.op.IsUserOp")(api("ir.GetOp")(op))
+    return make_function(op) if is_users else None
 
 
-def _family(namespace: str, name: str) -> types.ModuleType | None:
+def _users_family(module: types.ModuleType, namespace: str, name: str) -> types.ModuleType | None:
     """The module of the ops `namespace`.`name`.*, or None when there are none."""
     family = f"{namespace}.{name}" if namespace else name
     if not any(op.startswith(f"{family}.") for op in api("ir.OpNames")()):
         return None
-    full = f"{_ROOT}.{family}"
-    if not namespace and importlib.util.find_spec(full):
-        return importlib.import_module(full)
-    inner = types.ModuleType(full, f"The functions of the ops {family}.*")
+    inner = types.ModuleType(f"{_ROOT}.{family}", f"The functions of the ops {family}.*")
     inner.__all__ = []
     lend(inner, family)
+    setattr(module, name, inner)
     return inner
 
 
 def find(module: types.ModuleType, namespace: str, name: str) -> Any:
-    """What a module of the functions of ops has for a name that it does not hold yet: a function, or an inner family.
+    """What a module of the functions of ops has for a name that is not in its text: ops that users registered.
 
     Parameters
     ----------
     module : module
-        The module, which keeps what does not change any more.
+        The module, which keeps the modules of families; functions are made anew, since ops of users may change.
     namespace : str
         The ops' family: "nn"; empty for those of none.
     name : str
@@ -179,12 +167,11 @@ def find(module: types.ModuleType, namespace: str, name: str) -> Any:
     AttributeError
         When there is no such op; it tells which are near.
     """
-    found = None if name.startswith("__") else find_function(namespace, name) or _family(namespace, name)
+    found = None
+    if not name.startswith("__"):
+        found = find_users_function(namespace, name) or _users_family(module, namespace, name)
     if found is None:
         raise no_such_op(module, name)
-    # Ops of users may still change.
-    if isinstance(found, types.ModuleType) or not hasattr(found, "schema"):
-        setattr(module, name, found)
     return found
 
 

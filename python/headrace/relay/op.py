@@ -12,8 +12,7 @@ from headrace import _core, _op, _public, tir
 from headrace._ffi import api, register_func
 from headrace.ir import Op, TupleType, register_op_attr
 from headrace.relay import _op_functions as _ops
-from headrace.relay import _padding, annotation
-from headrace.relay._op_adapters import mean_variance, std
+from headrace.relay import _padding, _root_ops, annotation
 
 __all__ = [
     "MIXED_PRECISION_ALWAYS",
@@ -373,20 +372,18 @@ def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> A
     return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
 
 
-# Functions that make several calls of ops.
-_COMPOSED = {"mean_variance": mean_variance, "std": std}
-
-
 def _function(name: str) -> Any:
     """The function of an op of no family, as `relay` has it; None when there is no such op."""
     if name.startswith("__"):
         return None
-    return _COMPOSED.get(name) or _ops.find_function("", name)
+    if name in _root_ops.__all__:
+        return getattr(_root_ops, name)
+    return _ops.find_users_function("", name)
 
 
 def _function_names() -> list[str]:
     """The names that `_function` knows."""
-    return sorted({*_COMPOSED, *(op for op in Op.list_op_names() if "." not in op)})
+    return sorted({*_root_ops.__all__, *(op for op in Op.list_op_names() if "." not in op)})
 
 
 def _functions_module(name: str) -> types.ModuleType:
