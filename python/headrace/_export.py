@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from headrace import _arguments, _core
@@ -53,11 +52,12 @@ def export_library(
     if link is None:
         self.save(path)
         return path
+    import tempfile  # These two, and what starts a compiler, take longer to import than all that this module is for.
+    from pathlib import Path
+
     if not path.endswith(".so") and "." in Path(path).name:
         raise _core.UserError(f"file_name: '{path}' is what a compiler links; it ends in .so, or has no ending")
     folder = None if workspace_dir is None else _arguments.path(workspace_dir, "workspace_dir")
-    import tempfile  # here and below: only a compiler needs it, and it takes long to import
-
     try:
         workspace = tempfile.TemporaryDirectory(prefix="headrace-", dir=folder)
     except OSError as error:

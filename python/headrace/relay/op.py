@@ -12,7 +12,7 @@ from headrace import _core, _op, _public, tir
 from headrace._ffi import api, register_func
 from headrace.ir import Op, TupleType, register_op_attr
 from headrace.relay import _op_functions as _ops
-from headrace.relay import _padding, _root_ops, annotation
+from headrace.relay import _padding, _root_ops, annotation, image, memory, nn, random, vision
 
 __all__ = [
     "MIXED_PRECISION_ALWAYS",
@@ -408,6 +408,7 @@ algorithm, reduce, tensor, transform = map(_functions_module, ("algorithm", "red
 
 def __getattr__(name: str) -> Any:
     found = _function(name)
+    # What else `relay` shows is shown here too.
     return getattr(sys.modules["headrace.relay"], name) if found is None else found
 
 
@@ -417,11 +418,10 @@ def __dir__() -> list[str]:
 
 def _show_families() -> None:
     """Shows the modules of the families here too, where users of Relay import them from: `headrace.relay.op.nn`."""
-    for family in {op.partition(".")[0] for op in Op.list_op_names() if "." in op} - {"annotation"}:
-        sys.modules[f"{__name__}.{family}"] = getattr(sys.modules["headrace.relay"], family)
+    for module in (annotation, image, memory, nn, random, vision):
+        sys.modules[f"{__name__}.{module.__name__.rpartition('.')[2]}"] = module
     sys.modules[f"{__name__}.nn.utils"] = _padding
     sys.modules[f"{__name__}.op"] = sys.modules[__name__]
-    sys.modules[f"{__name__}.annotation"] = annotation
 
 
 _show_families()
