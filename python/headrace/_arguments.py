@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace import _node
 from headrace._container import Map
-from headrace._core import Device, NDArray, UserError, array
+from headrace._core import Device, NDArray, UserError, array, try_array
 
 # What is given where a model's file belongs, and who takes it.
 _INSTEAD = {
@@ -123,7 +123,12 @@ def mapping(value: Mapping[str, Any] | None, what: str, example: str) -> dict[st
         return {}
     if not isinstance(value, Mapping):
         raise UserError(f"{what}: expected a dict by input, as in {example}, got {kind(value)}")
-    return {text(name, f"{what}: a key"): item for name, item in value.items()}
+    return {name if _is_plain(name) else text(name, f"{what}: a key"): item for name, item in value.items()}
+
+
+def _is_plain(name: object) -> bool:
+    """Whether a name is surely text, so that no message needs to be made for it."""
+    return isinstance(name, str) and name.isascii()
 
 
 def shapes(value: Mapping[str, Sequence[int]] | None) -> dict[str, tuple[int, ...]]:
@@ -143,6 +148,12 @@ def tensors(value: Sequence[Any]) -> Sequence[Any]:
     if isinstance(value, (str, bytes, NDArray)) or not isinstance(value, Sequence):
         raise UserError(f"inputs: expected a list with one tensor an input, got {kind(value)}; write run([x])")
     return value
+
+
+def tensor(value: Any, what: str, name: object, dtype: str = "") -> NDArray:
+    """A tensor that shares the memory; numbers get `dtype`. Messages have the name for the braces of `what`."""
+    shared = try_array(value)
+    return array(value, what.format(name), dtype) if shared is None else shared
 
 
 def copied(value: Any, what: str) -> NDArray:

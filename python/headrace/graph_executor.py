@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace import _public
 from headrace._arguments import kind, retold, text
-from headrace._core import Device, Module, NDArray, UserError, array
+from headrace._core import Device, Module, NDArray, UserError, array, try_array
 from headrace._numpy import np
 from headrace._params import load_param_dict
 from headrace._timing import BenchmarkResult, TimingPlan, check_device
@@ -69,7 +69,9 @@ class GraphModule:
     def _set_inputs(self, tensors: Mapping[str | int, Any]) -> None:
         """Copies tensors in. In a mapping every name is an input's, also `key`, `value` and `self`."""
         for name, tensor in tensors.items():
-            value = array(tensor, f"input {name!r}", self._dtype_for(name, tensor))
+            value = try_array(tensor)
+            if value is None:
+                value = array(tensor, f"input {name!r}", self._dtype_for(name, tensor))
             try:
                 self.module["set_input"](name, value)
             except UserError as error:

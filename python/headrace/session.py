@@ -149,7 +149,7 @@ class InferenceSession:
                 f"the inputs are {', '.join(names)}; missing: {', '.join(missing) or 'none'}; "
                 f"unknown: {', '.join(unknown) or 'none'}"
             )
-        return {arg.name: _core.array(feed[arg.name], f"input '{arg.name}'", arg.dtype) for arg in self._inputs}
+        return {arg.name: _arguments.tensor(feed[arg.name], "input '{}'", arg.name, arg.dtype) for arg in self._inputs}
 
     def _check_files(self) -> None:
         for file, stamp in self._files.items():

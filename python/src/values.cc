@@ -1,5 +1,6 @@
 #include "values.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -490,6 +491,8 @@ void bind_values(nb::module_& m) {
       nb::arg("data").none(), nb::arg("name") = "data", nb::arg("dtype") = "",
       "An NDArray that shares the memory of a DLPack tensor; of lists and numbers, a new one, of `dtype` where that "
       "holds them. Messages call it `name`.");
+  m.def("try_array", &try_to_ndarray, nb::arg("data").none(),
+        "As array, for an NDArray and an array of numpy's; None for what needs a name for messages, or a dtype.");
 }
 
 }  // namespace headrace::python

@@ -280,6 +280,9 @@ def _argument(value: Any, param: Any) -> Any:
         return ADT(tag=0, items=[_argument(item, param) for item in value])
     if isinstance(value, _core.Object):
         return value
+    shared = _core.try_array(value)
+    if shared is not None:
+        return shared
     declared = param.type_annotation
     dtype = str(declared.dtype) if isinstance(declared, nodes.TensorType) else ""
     return _core.array(value, f"argument '{param.name_hint}'", dtype)
