@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 from headrace import _arguments, _core, _public
@@ -128,7 +129,7 @@ def _kind(dev_type: str | int | Target) -> str | int:
         return _SHORT.get(word, word)
     if isinstance(dev_type, Target):
         return dev_type.device_type
-    if isinstance(dev_type, (int, np.integer)):
+    if isinstance(dev_type, Integral):
         return _arguments.integer(dev_type, "dev_type")
     raise UserError(f"dev_type: expected a str, an int or a Target, got {_arguments.kind(dev_type)}")
 

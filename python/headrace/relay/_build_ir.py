@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 from headrace import _arguments, _core, _public
 from headrace._ffi import api
-from headrace._numpy import np
 from headrace.relay import _classes as nodes
 
 __all__ = ["ScopeBuilder", "bind", "var"]
@@ -51,7 +51,7 @@ def var(
         type_annotation = nodes.TensorType((), type_annotation)
     elif shape is not None:
         for i, dim in enumerate(shape):
-            if isinstance(dim, (int, np.integer)) and dim < 0:
+            if isinstance(dim, Integral) and dim < 0:
                 raise _core.UserError(f"var: dimension {i} of shape is {dim}; it is 0 or more, or relay.Any()")
         type_annotation = nodes.TensorType(shape, dtype)
     return nodes.Var(name_hint, type_annotation, span=span)
