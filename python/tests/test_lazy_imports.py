@@ -3,10 +3,12 @@
 import importlib
 import importlib.util
 import inspect
+import json
 import pkgutil
 import pydoc
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -143,3 +145,11 @@ def test_attributes_that_are_added_after_a_call_are_read():
 def test_a_model_that_was_not_made_refuses_calls():
     with pytest.raises(TypeError, match="the model was not made"):
         hr.CompiledModel.__new__(hr.CompiledModel)(1)
+
+
+def test_what_calls_cost_is_measured():
+    command = [sys.executable, Path(__file__).parents[2] / "bench" / "calls.py", "--once", "--calls", "200"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert list(found) == ["import headrace", "relay.nn.dense(x, w)", "f(x) of one op"]
+    assert min(found.values()) > 0
