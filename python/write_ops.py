@@ -74,7 +74,7 @@ def function_lines(schema: Any) -> Iterator[str]:
     signature = _op_functions.signature_of(schema)
     name = schema.name.rpartition(".")[2]
     result = "TupleWrapper" if schema.gives_tuple else schema.result
-    if schema.gives_tuple and callable(schema._results):
+    if schema.gives_tuple and callable(schema.results):
         result = "Any"
     yield from folded(f"def {name}(", parameters_of(schema, signature), f") -> {result}:")
     doc = _op_functions.doc_of(schema, signature).replace("\\", "\\\\").replace('"""', "'''")

@@ -46,7 +46,7 @@ class OpSchema:
             (attr, str(field["name"]), _converter_of(self, attr, field["kind"]), attr in self.operands)
             for attr, field in self.attrs.items()
         ]
-        self._results = table.RESULTS.get(name)
+        self.results = table.RESULTS.get(name)
 
     def _fields(self) -> list[Any]:
         if self.is_users:
@@ -62,7 +62,7 @@ class OpSchema:
     @property
     def gives_tuple(self) -> bool:
         """Whether calls give a TupleWrapper rather than an expression."""
-        return self._results is not None and self.name not in table.FIELD
+        return self.results is not None and self.name not in table.FIELD
 
     def _order(self) -> list[str]:
         operands = [name for name in self.operands if name not in self.attrs]
@@ -103,9 +103,9 @@ class OpSchema:
         if span is not None:
             fields["span"] = span
         call = _core.make("relay.Call", fields)
-        if self._results is None:
+        if self.results is None:
             return call
-        size = self._results(attrs, operands) if callable(self._results) else self._results
+        size = self.results(attrs, operands) if callable(self.results) else self.results
         if size is None:
             return call
         results = TupleWrapper(call, size)

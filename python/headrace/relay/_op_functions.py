@@ -127,14 +127,14 @@ def deferred(name: str) -> Callable[..., Any]:
     return function
 
 
-def find_users_function(namespace: str, name: str) -> Callable[..., Any] | None:
+def find_user_op(namespace: str, name: str) -> Callable[..., Any] | None:
     """The function of the op `namespace`.`name` that a user registered, or None when there is no such op."""
     op = f"{namespace}.{name}" if namespace else name
     is_users = op in list(api("ir.OpNames")()) and api("relay.op.IsUserOp")(api("ir.GetOp")(op))
     return make_function(op) if is_users else None
 
 
-def _users_family(module: types.ModuleType, namespace: str, name: str) -> types.ModuleType | None:
+def _user_family(module: types.ModuleType, namespace: str, name: str) -> types.ModuleType | None:
     """The module of the ops `namespace`.`name`.*, or None when there are none."""
     family = f"{namespace}.{name}" if namespace else name
     if not any(op.startswith(f"{family}.") for op in api("ir.OpNames")()):
@@ -169,7 +169,7 @@ def find(module: types.ModuleType, namespace: str, name: str) -> Any:
     """
     found = None
     if not name.startswith("__"):
-        found = find_users_function(namespace, name) or _users_family(module, namespace, name)
+        found = find_user_op(namespace, name) or _user_family(module, namespace, name)
     if found is None:
         raise no_such_op(module, name)
     return found

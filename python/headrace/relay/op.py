@@ -378,7 +378,7 @@ def _function(name: str) -> Any:
         return None
     if name in _root_ops.__all__:
         return getattr(_root_ops, name)
-    return _ops.find_users_function("", name)
+    return _ops.find_user_op("", name)
 
 
 def _function_names() -> list[str]:
