@@ -21,6 +21,7 @@ _node.extend_by(
         "ir.BaseExpr": "",
         "ir.BaseFunc": "headrace._expr",
         "ir.Op": "headrace._op",
+        "ir.Op FTVMCompute": "headrace.relay._op_registration",
         **dict.fromkeys(["ir.Any", "ir.FloatImm", "ir.IntImm", "ir.PrimExpr", "ir.StringImm"], "headrace._prim_expr"),
         "tir": "headrace.tir",
         "transform": "headrace.transform",

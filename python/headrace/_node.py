@@ -282,16 +282,22 @@ def extend_by(modules: Mapping[str, str]) -> None:
     ----------
     modules : dict of str to str
         By room ("relay"), or by key for a type with others than its room's: the modules' names, with spaces between.
+        Also by any other name that a module gives to `import_extensions`.
     """
     _extensions.update({room: tuple(names.split()) for room, names in modules.items()})
 
 
-def _import_extensions(index: int | None) -> None:
+def import_extensions(name: str) -> None:
+    """Imports the modules that `extend_by` says for a name, if it says any."""
+    for module in _extensions.get(name, ()):
+        importlib.import_module(module)
+
+
+def _import_methods(index: int | None) -> None:
     """Imports what adds to a type and to those that it derives from. Takes no lock: an import has locks of its own."""
     while index is not None and index not in _classes:
         row = _core.type_row(index)
-        for module in _extensions.get(row["key"], _extensions.get(row["key"].rpartition(".")[0], ())):
-            importlib.import_module(module)
+        import_extensions(row["key"] if row["key"] in _extensions else row["key"].rpartition(".")[0])
         index = row["parent"]
 
 
@@ -299,7 +305,7 @@ def _class_at(index: int) -> type:
     found = _classes.get(index)
     if found is not None:
         return found
-    _import_extensions(index)
+    _import_methods(index)
     with _lock:
         if index not in _classes:
             _classes[index] = _make_class(_core.type_row(index))

@@ -294,8 +294,9 @@ class _Op:
         told = _hints.op_attr_hint(attr_name)
         if told:
             raise _core.UserError(f"{self.name}: {told}")
-        if attr_name in SETTERS:
-            SETTERS[attr_name](self, value)
+        setter = setter_of(attr_name)
+        if setter is not None:
+            setter(self, value)
         api("ir.OpSetAttr")(self, attr_name, value)
         return self
 
@@ -305,7 +306,7 @@ class _Op:
 
     def reset_attr(self, attr_name: str) -> None:
         """Takes away what `set_attr` set, also a pattern and having effects; UserError for "FTVMCompute"."""
-        if attr_name in SETTERS:
+        if setter_of(attr_name) is not None:
             raise _core.UserError(
                 f"{self.name}: what computes an op is not taken back; relay.op.register_compute sets another"
             )
@@ -379,8 +380,15 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
     return register if value is None else register(value)
 
 
-# What an attribute does to an op beside being kept: set by who can do it.
+# What an attribute does to an op beside being kept, by attribute; the modules that can do it add to this.
 SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+
+
+def setter_of(attr_name: str) -> Callable[[Any, Any], None] | None:
+    """What setting an attribute does to an op beside keeping the value; None for nothing."""
+    _node.import_extensions(f"ir.Op {attr_name}")
+    return SETTERS.get(attr_name)
+
 
 Op = _node.class_of("ir.Op")
 _USER_ATTR_VALUES = _core.field_getter(_node.index_of("relay.attrs.UserAttrs"), "values")

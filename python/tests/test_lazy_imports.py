@@ -153,3 +153,15 @@ def test_what_calls_cost_is_measured():
     found = json.loads(done.stdout)
     assert list(found) == ["import headrace", "relay.nn.dense(x, w)", "f(x) of one op"]
     assert min(found.values()) > 0
+
+
+def test_an_op_takes_its_compute_before_anything_of_relay_is_imported():
+    program = """
+import headrace as hr
+hr.get_global_func("relay.op.Register")("lazy_imports.one", "", True)
+try:
+    hr.ir.register_op_attr("lazy_imports.one", "FTVMCompute", 3)
+except hr.UserError as error:
+    print(str(error).replace(" ", "_"))
+"""
+    assert output_of(program) == ["lazy_imports.one:_compute:_expected_a_function_or_a_PrimFunc,_got_int"]

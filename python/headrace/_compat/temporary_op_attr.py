@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace import _public
 from headrace._core import UserError
-from headrace._op import SETTERS, Op
+from headrace._op import Op, setter_of
 
 __all__ = ["TempOpAttr"]
 
@@ -30,7 +30,7 @@ class TempOpAttr:
     """
 
     def __init__(self, op_name: str, attr_key: str, attr_value: Any) -> None:
-        if attr_key in SETTERS:
+        if setter_of(attr_key) is not None:
             raise UserError(
                 f"TempOpAttr: {attr_key}: what computes an op is not taken back; relay.op.register_compute sets it"
             )
