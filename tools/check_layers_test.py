@@ -163,6 +163,7 @@ class CheckLayersTest(unittest.TestCase):
             (1, "from headrace.relay._calls import call\n"),
             (2, "def late():\n    from headrace.relay import _calls\n"),
             (3, "import importlib\n\nCALLS = importlib.import_module('headrace.relay._calls')\n"),
+            (3, "import sys\n\nCALLS = sys.modules['headrace.relay._calls']\n"),
         ):
             status, lines = self.check({node: text})
             self.assertEqual(status, 1)
@@ -196,6 +197,15 @@ class CheckLayersTest(unittest.TestCase):
         ):
             start = f"python/headrace/relay/op.py:1: name: headrace.relay.op imports {name} from headrace"
             self.expect({"python/headrace/relay/op.py": text}, start)
+
+    def test_python_imports_that_hide(self) -> None:
+        calls = "python/headrace/relay/_calls.py"
+        text = "import importlib\n\n\ndef get(name):\n    return importlib.import_module(name)\n"
+        self.expect({calls: text}, f"{calls}:5: late: headrace.relay._calls imports a module by a computed name")
+        self.assertEqual(self.check({"python/headrace/_node.py": text}), (0, []))
+        text = "from headrace import _node\n\n_node.facade(__name__, {'headrace.relay.op': 'add'})\n"
+        self.expect({calls: text}, f"{calls}:3: late: headrace.relay._calls lists names of other modules")
+        self.assertEqual(self.check({"python/headrace/relay/__init__.py": text}), (0, []))
 
     def test_python_module_on_no_floor(self) -> None:
         self.expect(

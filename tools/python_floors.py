@@ -5,8 +5,11 @@ python/floors.txt says which module is on which floor. Rules:
   floor     each module is on one floor, and imports only modules on its own and on lower ones
   name      no module imports a name from one of the last floor, `facades`, whose modules only show names of others
   cycle     no cycle between modules (check_layers.py looks for it in `House.module_edges`)
+  late      only the modules that this file names import by a computed name, and only facades list names of others
+            (`_public.facade`): elsewhere that would hide imports from these rules
 
-Imports in functions count as those at the top of a module do, and so does `importlib.import_module("headrace.x")`.
+Imports in functions count as those at the top of a module do, and so do `importlib.import_module("headrace.x")` and
+`sys.modules["headrace.x"]`.
 Imports for type checkers (`if TYPE_CHECKING:`) do not. Importing a module of a package imports the package, too, unless
 that is a facade, which imports nothing by itself.
 """
@@ -22,6 +25,8 @@ from typing import Any
 PACKAGE = "headrace"
 FLOORS = "python/floors.txt"
 FACADES = "facades"
+# The modules that import by computed names: what the table in headrace/__init__ says, names of facades, peers.
+IMPORT_BY_NAME = {f"{PACKAGE}.{name}" for name in ("_compat.places", "_node", "_public", "peer")}
 
 
 @dataclass
@@ -107,9 +112,36 @@ def imports_of(tree: ast.AST, known: set[str]) -> Iterator[Import]:
                 inner = f"{node.module}.{alias.name}"
                 yield Import(inner, "", node.lineno) if inner in known else Import(node.module, alias.name, node.lineno)
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module") and node.args:
-            argument = node.args[0]
-            if isinstance(argument, ast.Constant) and argument.value in known:
-                yield Import(argument.value, "", node.lineno)
+            if is_known(node.args[0], known):
+                yield Import(node.args[0].value, "", node.lineno)
+        elif is_look_up(node) and is_known(node.slice, known):
+            yield Import(node.slice.value, "", node.lineno)
+
+
+def is_look_up(node: ast.AST) -> bool:
+    """Whether an expression takes a module from sys.modules."""
+    is_item = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
+    return is_item and ast.unparse(node.value).endswith("sys.modules")
+
+
+def is_known(name: ast.AST, known: set[str]) -> bool:
+    """Whether an expression is the text of a module's name."""
+    return isinstance(name, ast.Constant) and name.value in known
+
+
+def check_late(house: Any, floors: Floors, module: str, path: Path, tree: ast.AST) -> None:
+    """Reports imports by computed names, and lists of names, where they do not belong."""
+    for node in walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        function, place = ast.unparse(node.func), f"{path}:{node.lineno}"
+        named = [argument for argument in node.args[:1] if isinstance(argument, ast.Constant)]
+        is_computed = function.endswith("import_module") and not named
+        if is_computed and module not in IMPORT_BY_NAME:
+            house.report(place, "late", f"{module} imports a module by a computed name: write the import")
+        lists_names = function.endswith("facade") and len(node.args) > 1 and ast.unparse(node.args[1]) != "{}"
+        if lists_names and floors.of.get(module) != FACADES and module not in IMPORT_BY_NAME:
+            house.report(place, "late", f"{module} lists names of other modules, which only {FACADES} do: import them")
 
 
 def packages_around(module: str, importer: str) -> Iterator[str]:
@@ -156,6 +188,8 @@ def check_python(house: Any) -> int:
     for module, path in modules.items():
         if module not in floors.of and floors.names:
             house.report(f"{path}:1", "floor", f"{module} is on no floor: add it to {FLOORS}")
-        for one in imports_of(ast.parse((house.root / path).read_text()), known):
+        tree = ast.parse((house.root / path).read_text())
+        check_late(house, floors, module, path, tree)
+        for one in imports_of(tree, known):
             check_import(house, floors, module, f"{path}:{one.line}", one)
     return len(modules)
