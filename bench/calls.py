@@ -1,20 +1,27 @@
 #!/usr/bin/env python3
-"""What a call between Python and C++ costs, and between C++ and C++, beside apache-tvm-ffi where that is installed.
+"""Measures calls between Python and C++, and C++ and C++, beside apache-tvm-ffi where that is installed; and the
+package's own calls: `relay.nn.dense(x, w)`, and `f(x)` of a compiled model of one op.
 
     bench/calls.py [--rounds 15] [--calls 100000]
+    bench/calls.py --against FOLDER [--rounds 15]
 
 One process; rounds are interleaved; each line is the median of the rounds, in nanoseconds a call. Run it on an
 idle machine. The calls in C++ (bench/calls.cc) are compiled here, with CXX or g++; without it they are left out.
+
+With --against, processes of this package and of the one in FOLDER (as PYTHONPATH names it) take turns. Each line has
+the best and the median of both; one line is the time that `import headrace` takes.
 """
 
 from __future__ import annotations
 
 import argparse
 import ctypes
+import json
 import os
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 import timeit
@@ -38,6 +45,27 @@ def ours() -> dict[str, Timer]:
 
     nop = hr.get_global_func("testing.Nop")
     return {"Python -> C++": timer(nop), "Python -> C++ -> Python": timer(hr.convert(_nothing))}
+
+
+def package() -> dict[str, Timer]:
+    """Calls that users of the package make: of an op's function, and of a model of one op with four floats."""
+    import headrace as hr
+    import numpy as np
+    from headrace import relay
+
+    x, weight = relay.var("x", shape=(2, 4)), relay.var("w", shape=(3, 4))
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "model.relay"
+        model.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) { add(%x, %x) }\n')
+        run = hr.compile(model, threads=1)
+    names = {"dense": relay.nn.dense, "x": x, "weight": weight, "run": run, "data": np.ones(4, "float32")}
+
+    def repeated(call: str, share: int) -> Timer:
+        return lambda calls: (
+            timeit.timeit(call, globals=names, number=max(1, calls // share)) / max(1, calls // share) * 1e9
+        )
+
+    return {"relay.nn.dense(x, w)": repeated("dense(x, weight)", 20), "f(x) of one op": repeated("run(data)", 4)}
 
 
 def peers() -> dict[str, Timer]:
@@ -101,13 +129,51 @@ def measure(timers: dict[tuple[str, str], Timer], rounds: int, calls: int) -> di
     return {key: statistics.median(values) for key, values in times.items()}
 
 
+def measure_package(calls: int) -> dict[str, float]:
+    """Nanoseconds of importing the package and of its calls, in this process, which imports it first here."""
+    begin = time.perf_counter()
+    import headrace  # noqa: F401
+
+    found = {"import headrace": (time.perf_counter() - begin) * 1e9}
+    for name, run in package().items():
+        run(calls // 10)
+        found[name] = min(run(calls) for _ in range(5))
+    return found
+
+
+def compare(folder: str, rounds: int, calls: int) -> None:
+    """Prints what the package costs beside the one in a folder, by processes that take turns."""
+    command = [sys.executable, __file__, "--once", "--calls", str(calls)]
+    found: dict[str, list[dict[str, float]]] = {"other": [], "this": []}
+    for _ in range(rounds):
+        for which, rows in found.items():
+            path = {"PYTHONPATH": folder} if which == "other" else {}
+            done = subprocess.run(command, env={**os.environ, **path}, capture_output=True, text=True, check=True)
+            rows.append(json.loads(done.stdout))
+    for name in found["this"][0]:
+        of = {which: [row[name] / 1e3 for row in rows] for which, rows in found.items()}
+        best, median = ({which: pick(times) for which, times in of.items()} for pick in (min, statistics.median))
+        print(
+            f"{name:22} best {best['other']:9.2f} -> {best['this']:9.2f} us, {best['this'] / best['other']:.2f}x;"
+            f" median {median['other']:9.2f} -> {median['this']:9.2f} us, {median['this'] / median['other']:.2f}x"
+        )
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--calls", type=int, default=100_000)
+    parser.add_argument("--against", metavar="FOLDER", help="compare with the package in a folder")
+    parser.add_argument("--once", action="store_true", help="print the package's own calls as JSON, measured once")
     args = parser.parse_args()
-    timers = {(what, "headrace"): f for what, f in ours().items()}
+    if args.once:
+        print(json.dumps(measure_package(args.calls)))
+        return
+    if args.against:
+        compare(args.against, args.rounds, args.calls)
+        return
+    timers = {(what, "headrace"): f for what, f in (ours() | package()).items()}
     timers |= {(what, "tvm-ffi"): f for what, f in peers().items()}
     with tempfile.TemporaryDirectory() as folder:
         for who in ("headrace", "tvm-ffi"):

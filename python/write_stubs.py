@@ -1,9 +1,9 @@
-"""Writes the .pyi files of the modules whose names are made when they are imported: nodes, functions of ops, passes.
+"""Writes the .pyi files of the modules whose names are not in their text: nodes, passes, names of lazy packages.
 
     python3 python/write_stubs.py FOLDER
 
-FOLDER is the package `headrace` with its extension. Nodes' fields and ops' signatures come from the C++ registry; what
-is written in Python's own text keeps its annotations. Modules without such names need no stub: type checkers read them.
+FOLDER is the package `headrace` with its extension. Nodes' fields come from the C++ registry; what is written in
+Python's own text keeps its annotations. Modules without such names need no stub: type checkers read them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ _KINDS = {
     "function": "headrace._core.PackedFunc",
 }
 _SAME_NAMES = {"headrace.relay.op": "headrace.relay"}  # by `__getattr__`
-_ARGUMENTS = {"int": "int", "bool": "bool", "float": "float", "str": "str"}
 
 
 def kind_text(kind: str) -> str:
@@ -79,7 +78,7 @@ def home_of(value: Any) -> str:
     is_error = isinstance(value, type) and issubclass(value, BaseException)  # which the extension's stub does not have
     if vars(_core).get(getattr(value, "__name__", "")) is value and not is_error:
         return "headrace._core"
-    if is_node(value) or hasattr(value, "schema"):
+    if is_node(value):
         return value.__module__
     members = [value] if inspect.isfunction(value) else vars(value).values() if isinstance(value, type) else ()
     homes = (member.__globals__["__name__"] for member in members if inspect.isfunction(member))
@@ -130,24 +129,6 @@ def signature_text(function: Any, is_static: bool = False) -> str:
             text += f": {annotation_text(parameter.annotation, names)}"
         written.append(text if parameter.default is parameter.empty else f"{text} = ...")
     return f"({', '.join(written)}) -> {annotation_text(signature.return_annotation, names)}"
-
-
-def op_signature_text(function: Any) -> str:
-    """The same of an op's function, whose parameters and result the registry tells."""
-    schema = function.schema
-    written = []
-    for parameter in inspect.signature(function).parameters.values():
-        field = schema.attrs.get(parameter.name)
-        kind = "_t.Any"
-        if field and parameter.name not in schema.operands:
-            kind = _ARGUMENTS.get(field["kind"].removeprefix("None or "), "_t.Any")
-            kind += " | None" if parameter.default is None and kind != "_t.Any" else ""
-        if parameter.kind is parameter.KEYWORD_ONLY and not any(text.startswith("*") for text in written):
-            written.append("*")
-        star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
-        default = "" if parameter.default is parameter.empty else " = ..."
-        written.append(f"{star}{parameter.name}: {kind}{default}")
-    return f"({', '.join(written)}) -> {'_t.Any' if schema.gives_tuple else 'headrace.relay.' + schema.result}"
 
 
 def documented(head: str, doc: str | None) -> Iterator[str]:
@@ -232,8 +213,6 @@ def name_lines(module: types.ModuleType, name: str, value: Any) -> Iterator[str]
                 yield from import_lines(parent, last, name)
     elif is_node(value) and value.__module__ == own:
         yield from class_lines(value) if value.__name__ == name else [f"{name} = {value.__name__}"]
-    elif hasattr(value, "schema") and value.__module__ == own:
-        yield from documented(f"def {name}{op_signature_text(value)}", value.__doc__)
     elif inspect.isfunction(value) and home_of(value) == own:
         yield from documented(f"def {name}{signature_text(value)}", value.__doc__)
     elif isinstance(value, str | int | float):
@@ -273,9 +252,8 @@ _SPECIAL = {"__init__", "__call__", "__enter__", "__exit__", "__getitem__", "__l
 def stub_text(module: types.ModuleType) -> str:
     is_public = "__dir__" in vars(module)  # and shows some of its names only
     public = dir(module) if is_public else getattr(module, "__all__", ())
-    names = {
-        name: value for name, value in vars(module).items() if name in public or not (is_public or name.startswith("_"))
-    }
+    own = [name for name in vars(module) if name in public or not (is_public or name.startswith("_"))]
+    names = {name: getattr(module, name) for name in [*own, *(name for name in public if name not in own)]}
     body = [line for name, value in names.items() for line in name_lines(module, name, value)]
     if module.__name__ in _SAME_NAMES:
         body.append(f"from {_SAME_NAMES[module.__name__]} import *")
@@ -291,7 +269,11 @@ def own_names(text: str, module: str) -> str:
 
 
 def needs_stub(module: types.ModuleType) -> bool:
-    return any(is_node(value) or hasattr(value, "schema") for value in vars(module).values())
+    """Whether the names of a module are not in its text: nodes, passes, and what a package imports when it is asked."""
+    from headrace import _public
+
+    names = list(vars(module).values())
+    return module.__name__ in _public.FACADES or any(is_node(value) for value in names)
 
 
 def main() -> int:
@@ -302,6 +284,9 @@ def main() -> int:
     package = importlib.import_module("headrace")
     for found in pkgutil.walk_packages(package.__path__, "headrace."):
         importlib.import_module(found.name)
+    for stale in folder.rglob("*.pyi"):
+        if stale.name != "_core.pyi":
+            stale.unlink()
     for name, module in sorted(sys.modules.items()):
         if not (name == "headrace" or name.startswith("headrace.")) or not needs_stub(module):
             continue

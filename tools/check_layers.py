@@ -17,6 +17,8 @@ that is a library of its own). Rules:
   folder    a folder with sources under src/ is a declared room
   length    a file past 1,000 lines says why: a comment with the words "1,000 lines" in its first ten lines
 
+The Python package has floors instead of rooms: python/floors.txt, whose rules are in tools/python_floors.py.
+
 `*_test.cc` files and the folders of level 13 may include any room; the rules plugin, folder and length bind them too.
 Prints one line per violation and exits 1, or a summary and 0.
 """
@@ -28,6 +30,8 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from python_floors import check_python
 
 ROOM_LINE = re.compile(r"^\s*headrace_(?:room|plugin)\(\s*([\w/]+)\s+LEVEL\s+(\d+)\s+SIDE\s+([SRC])\b")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
@@ -63,8 +67,10 @@ class House:
     violations: list[str] = field(default_factory=list)
     file_edges: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))  # from -> to -> place
     room_edges: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    module_edges: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))  # of the Python package
     json_files: list[str] = field(default_factory=list)
     file_count: int = 0
+    module_count: int = 0
 
     def report(self, place: str, rule: str, message: str) -> None:
         self.violations.append(f"{place}: {rule}: {message}")
@@ -224,10 +230,15 @@ def find_cycles(edges: dict[str, dict[str, str]]) -> list[list[str]]:
 
 def check_cycles(house: House) -> int:
     count = 0
-    for kind, edges in (("rooms", house.room_edges), ("files", house.file_edges)):
+    graphs = [
+        ("rooms include", house.room_edges),
+        ("files include", house.file_edges),
+        ("modules import", house.module_edges),
+    ]
+    for what, edges in graphs:
         for cycle in find_cycles(edges):
             count += 1
-            house.report(edges[cycle[0]][cycle[1]], "cycle", f"{kind} include each other: {' -> '.join(cycle)}")
+            house.report(edges[cycle[0]][cycle[1]], "cycle", f"{what} each other: {' -> '.join(cycle)}")
     return count
 
 
@@ -242,6 +253,7 @@ def check_house(root: Path) -> tuple[House, int]:
     if len(house.json_files) > MAX_JSON_FILES:
         extra = ", ".join(house.json_files)
         house.report(f"{house.json_files[-1]}:1", "json", f"more than {MAX_JSON_FILES} files read JSON: {extra}")
+    house.module_count = check_python(house)
     return house, check_cycles(house)
 
 
@@ -252,8 +264,8 @@ def main() -> int:
         print(violation)
     edge_count = sum(len(targets) for targets in house.room_edges.values())
     print(
-        f"layers: {house.file_count} files, {len(house.rooms)} rooms, {edge_count} edges between rooms:"
-        f" {len(house.violations)} violations, {cycle_count} cycles"
+        f"layers: {house.file_count} files, {len(house.rooms)} rooms, {edge_count} edges between rooms,"
+        f" {house.module_count} Python modules: {len(house.violations)} violations, {cycle_count} cycles"
     )
     return 1 if house.violations else 0
 

@@ -42,6 +42,21 @@ headrace_room(frontend/two LEVEL 9 SIDE C)
     "tests/kit/kit.h": '#include "lower/lower.h"\n#include <nlohmann/json.hpp>\n',
     "tools/main.cc": '#include "lower/lower.h"\n#include "program/verbs.h"\n',
     "tools/program/verbs.h": '#include "base/error.h"\n',
+    "python/floors.txt": """
+# A comment.
+low: _core _node ir
+high: relay._calls relay.nn*
+    relay.op
+facades: headrace relay
+""",
+    "python/headrace/__init__.py": "from headrace import _node\n",
+    "python/headrace/_node.py": "from headrace import _core\n",
+    "python/headrace/ir/__init__.py": "from headrace._node import make\n",
+    "python/headrace/relay/__init__.py": (
+        "from headrace import _node\n\n\ndef find():\n    from headrace.relay import op\n"
+    ),
+    "python/headrace/relay/_calls.py": "import typing\nfrom headrace import ir\nfrom headrace._node import make\n",
+    "python/headrace/relay/op.py": "from headrace.relay import _calls, nn\n",
 }
 
 
@@ -137,6 +152,75 @@ class CheckLayersTest(unittest.TestCase):
         rooms = SOUND_HOUSE["CMakeLists.txt"]
         self.expect({"CMakeLists.txt": rooms + "headrace_room(odd SIDE S)\n"}, "CMakeLists.txt:13: folder: cannot read")
         self.expect({"CMakeLists.txt": rooms + "headrace_room(ir LEVEL 3 SIDE C)\n"}, "CMakeLists.txt:13: folder: room")
+
+    def test_python_imports_a_higher_floor(self) -> None:
+        node = "python/headrace/_node.py"
+        above = "floor: headrace._node (floor low) imports headrace.relay._calls (floor high): only its own floor and"
+        circle = (
+            "python/headrace/_node.py:{}: cycle: modules import each other: headrace._node -> headrace.relay._calls"
+        )
+        for line, text in (
+            (1, "from headrace.relay._calls import call\n"),
+            (2, "def late():\n    from headrace.relay import _calls\n"),
+            (3, "import importlib\n\nCALLS = importlib.import_module('headrace.relay._calls')\n"),
+            (3, "import sys\n\nCALLS = sys.modules['headrace.relay._calls']\n"),
+        ):
+            status, lines = self.check({node: text})
+            self.assertEqual(status, 1)
+            self.assertEqual(len(lines), 3, lines)
+            self.assertTrue(lines[0].startswith(f"{node}:{line}: {above}"), lines)
+            # ir and _calls import _node.
+            self.assertTrue(any(one.startswith(circle.format(line)) for one in lines[1:]), lines)
+
+    def test_python_modules_import_each_other(self) -> None:
+        floors = SOUND_HOUSE["python/floors.txt"].replace("low: ", "low: _one _two ")
+        planted = {"python/floors.txt": floors, "python/headrace/_one.py": "import headrace._two\n"}
+        start = "python/headrace/_one.py:1: cycle: modules import each other: headrace._one -> headrace._two -> "
+        for text in ("from headrace import _one\n", "def f():\n    import headrace._one\n"):
+            self.expect(planted | {"python/headrace/_two.py": text}, start)
+        for_types = "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from headrace import _one\n"
+        self.assertEqual(self.check(planted | {"python/headrace/_two.py": for_types}), (0, []))
+
+    def test_python_module_imports_the_package_around_another(self) -> None:
+        floors = SOUND_HOUSE["python/floors.txt"].replace("low: ", "low: ir._kinds ")
+        planted = {"python/floors.txt": floors, "python/headrace/ir/_kinds.py": "from headrace import _core\n"}
+        self.assertEqual(self.check(planted), (0, []))
+        self.expect(
+            planted | {"python/headrace/_node.py": "from headrace.ir._kinds import kind\n"},
+            "python/headrace/_node.py:1: cycle: modules import each other: headrace._node -> headrace.ir -> ",
+        )
+
+    def test_python_name_of_a_facade(self) -> None:
+        for text, name in (
+            ("from headrace.relay import call", "call"),
+            ("from headrace import UserError", "UserError"),
+        ):
+            start = f"python/headrace/relay/op.py:1: name: headrace.relay.op imports {name} from headrace"
+            self.expect({"python/headrace/relay/op.py": text}, start)
+
+    def test_python_imports_that_hide(self) -> None:
+        calls = "python/headrace/relay/_calls.py"
+        text = "import importlib\n\n\ndef get(name):\n    return importlib.import_module(name)\n"
+        self.expect({calls: text}, f"{calls}:5: late: headrace.relay._calls imports a module by a computed name")
+        self.assertEqual(self.check({"python/headrace/_node.py": text}), (0, []))
+        text = "from headrace import _node\n\n_node.facade(__name__, {'headrace.relay.op': 'add'})\n"
+        self.expect({calls: text}, f"{calls}:3: late: headrace.relay._calls lists names of other modules")
+        self.assertEqual(self.check({"python/headrace/relay/__init__.py": text}), (0, []))
+
+    def test_python_module_on_no_floor(self) -> None:
+        self.expect(
+            {"python/headrace/new.py": ""}, "python/headrace/new.py:1: floor: headrace.new is on no floor: add it"
+        )
+
+    def test_python_floors(self) -> None:
+        floors = SOUND_HOUSE["python/floors.txt"]
+        self.expect(
+            {"python/floors.txt": floors + "top: gone\n"}, "python/floors.txt:1: floor: headrace.gone has no file"
+        )
+        self.expect(
+            {"python/floors.txt": floors + "top: ir\n"}, "python/floors.txt:7: floor: headrace.ir is on two floors"
+        )
+        self.expect({"python/floors.txt": floors + "ir\n"}, "python/floors.txt:7: floor: cannot read this line")
 
     def test_long_file(self) -> None:
         lines = "int x;\n" * 1001

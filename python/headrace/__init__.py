@@ -5,84 +5,48 @@ One call compiles a model; what it gives is called with tensors:
     import headrace as hr
     f = hr.compile("model.onnx", shapes={"x": (1, 3, 224, 224)})
     y = f(x)
+
+Importing the package loads the C++ side and little of Python's: a module is imported when one of its names is used.
 """
 
-from headrace import (
-    _public,
-    cc,
-    contrib,
-    error,
-    graph_executor,
-    instrument,
-    ir,
-    nd,
-    parser,
-    relay,
-    runtime,
-    target,
-    te,
-    testing,
-    tir,
-    transform,
+from headrace import _export, _node, _public, _timing  # noqa: F401
+
+_node.extend_by(
+    {
+        "object": "headrace._container",
+        "relay": "headrace._expr",
+        "relay.attrs": "headrace._expr headrace.ir",
+        "relay.attrs.UserAttrs": "headrace._op headrace.ir",
+        "ir": "headrace.ir",
+        "ir.BaseExpr": "",
+        "ir.BaseFunc": "headrace._expr",
+        "ir.Op": "headrace._op",
+        "ir.Op FTVMCompute": "headrace.relay._op_registration",
+        **dict.fromkeys(["ir.Any", "ir.FloatImm", "ir.IntImm", "ir.PrimExpr", "ir.StringImm"], "headrace._prim_expr"),
+        "tir": "headrace.tir",
+        "transform": "headrace.transform",
+        "instrument": "headrace.instrument",
+        "interp": "headrace.relay.backend.interpreter",
+        "": "headrace.target",
+    }
 )
-from headrace._container import Array, Map
-from headrace._core import Device, InternalError, MissingError, Module, NDArray, PackedFunc, UserError, __version__
-from headrace._ffi import convert, get_global_func, list_global_func_names, register_func, register_object
-from headrace._node import Object
-from headrace.compiler import CompiledModel, compile, load
-from headrace.error import TVMError
-from headrace.ir import IRModule
-from headrace.ir import container as _ir_container  # noqa: F401
-from headrace.ir import instrument as _ir_instrument  # noqa: F401
-from headrace.ir import transform as _ir_transform  # noqa: F401
-from headrace.nd import cpu, device
-from headrace.runtime import DataType
-from headrace.session import InferenceSession
-from headrace.target import Target
-from headrace.tir import transform as _tir_transform  # noqa: F401
 
-__all__ = [
-    "Array",
-    "CompiledModel",
-    "DataType",
-    "Device",
-    "IRModule",
-    "InferenceSession",
-    "InternalError",
-    "Map",
-    "MissingError",
-    "Module",
-    "NDArray",
-    "Object",
-    "PackedFunc",
-    "TVMError",
-    "Target",
-    "UserError",
-    "__version__",
-    "cc",
-    "compile",
-    "contrib",
-    "convert",
-    "cpu",
-    "device",
-    "error",
-    "get_global_func",
-    "graph_executor",
-    "instrument",
-    "ir",
-    "list_global_func_names",
-    "load",
-    "nd",
-    "parser",
-    "register_func",
-    "register_object",
-    "relay",
-    "runtime",
-    "target",
-    "te",
-    "testing",
-    "tir",
-    "transform",
-]
-
+__all__ = _public.facade(
+    __name__,
+    {
+        "headrace._container": "Array Map",
+        "headrace._core": ("Device InternalError MissingError Module NDArray PackedFunc UserError __version__"),
+        "headrace._ffi": "convert get_global_func list_global_func_names register_func",
+        "headrace._node": "Object register_object",
+        "headrace.compiler": "CompiledModel compile load",
+        "headrace.error": "TVMError",
+        "headrace.ir": "IRModule",
+        "headrace.nd": "cpu device",
+        "headrace.runtime": "DataType",
+        "headrace.session": "InferenceSession",
+        "headrace.target": "Target",
+    },
+    modules="cc contrib error graph_executor instrument ir nd parser relay runtime target te testing tir transform",
+    unlisted="compiler session",
+)
 _public.settle(__name__)

@@ -9,9 +9,7 @@ from typing import Any
 
 from headrace import _node
 from headrace._container import Map
-from headrace._core import Device, NDArray, UserError, array
-from headrace._expr import TupleWrapper
-from headrace.target import Target
+from headrace._core import Device, NDArray, UserError, array, try_array
 
 # What is given where a model's file belongs, and who takes it.
 _INSTEAD = {
@@ -28,7 +26,7 @@ def kind(value: object) -> str:
 
 def expression(value: Any, what: str) -> Any:
     """An expression of Relay; of an op's several results, their tuple."""
-    whole = value.astuple() if isinstance(value, TupleWrapper) else value
+    whole = value.astuple() if hasattr(type(value), "astuple") else value
     instead = "; give one of its functions, as mod['main']" if kind(value) == "IRModule" else ""
     if isinstance(whole, _node.class_of("relay.Expr")):
         return whole
@@ -125,7 +123,12 @@ def mapping(value: Mapping[str, Any] | None, what: str, example: str) -> dict[st
         return {}
     if not isinstance(value, Mapping):
         raise UserError(f"{what}: expected a dict by input, as in {example}, got {kind(value)}")
-    return {text(name, f"{what}: a key"): item for name, item in value.items()}
+    return {name if _is_plain(name) else text(name, f"{what}: a key"): item for name, item in value.items()}
+
+
+def _is_plain(name: object) -> bool:
+    """Whether a name is surely text, so that no message needs to be made for it."""
+    return isinstance(name, str) and name.isascii()
 
 
 def shapes(value: Mapping[str, Sequence[int]] | None) -> dict[str, tuple[int, ...]]:
@@ -147,14 +150,13 @@ def tensors(value: Sequence[Any]) -> Sequence[Any]:
     return value
 
 
+def tensor(value: Any, what: str, name: object, dtype: str = "") -> NDArray:
+    """A tensor that shares the memory; numbers get `dtype`. Messages have the name for the braces of `what`."""
+    shared = try_array(value)
+    return array(value, what.format(name), dtype) if shared is None else shared
+
+
 def copied(value: Any, what: str) -> NDArray:
     """A copy of a tensor: what is a constant of a program is not the memory that somebody may write."""
     shared = array(value, what)
     return shared.copyto(shared.device)
-
-
-def target(value: Any, *parts: str) -> Any:
-    """What to compile for: a Target, or None where neither `value` nor the innermost `with` says, or `parts` do."""
-    if value is not None:
-        return Target(value)
-    return None if any(parts) else Target.current()

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import functools
-import tempfile
 from collections.abc import Callable, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from headrace import _arguments, _core
 from headrace._ffi import api
-from headrace.cc import create_shared
 
 
 def export_library(
@@ -55,6 +52,9 @@ def export_library(
     if link is None:
         self.save(path)
         return path
+    import tempfile  # These two, and what starts a compiler, take longer to import than all that this module is for.
+    from pathlib import Path
+
     if not path.endswith(".so") and "." in Path(path).name:
         raise _core.UserError(f"file_name: '{path}' is what a compiler links; it ends in .so, or has no ending")
     folder = None if workspace_dir is None else _arguments.path(workspace_dir, "workspace_dir")
@@ -74,6 +74,8 @@ def export_library(
 
 def _linker(fcompile: Any, addons: Any, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
     """What links; None: nothing has to, beside ourselves."""
+    from headrace.cc import create_shared
+
     if fcompile is None:
         unknown = kwargs.keys() - {"cc", "options"}
         if unknown:
@@ -87,3 +89,6 @@ def _linker(fcompile: Any, addons: Any, kwargs: dict[str, Any]) -> Callable[...,
     if not callable(fcompile):
         raise _core.UserError(f"fcompile: expected a compiler's name or a function, got {_arguments.kind(fcompile)}")
     return fcompile
+
+
+_core.Module.export_library = export_library

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from headrace import _core, _node
+from headrace import _core, _node, _operands, _prim_expr  # noqa: F401
 from headrace._ffi import api
-
-
-def text_of(node: Any) -> str:
-    """The text form without large data; of what has none, or has names that are no text, a short text."""
-    try:
-        return api("relay.ir.AsText")(node, False, None, False)
-    except (_core.UserError, UnicodeDecodeError):
-        return node._short_text()
+from headrace._text_form import Printed, text_of
 
 
 def _without_version(text: str) -> str:
@@ -29,67 +21,16 @@ def _with_name(node: Any, text: str) -> str:
         return node._short_text()
 
 
-def _known_type(expr: Any) -> Any:
-    """The type of a tensor that is no constant, as far as it is known without inference."""
-    found = expr.checked_type_
-    if found is None and expr.type_key == "relay.Var":
-        found = expr.type_annotation
-    return found if found is not None and found.type_key == "relay.TensorType" else None
-
-
-def dtype_of(expr: Any) -> str | None:
-    """The dtype of a tensor, as far as it is known without inference."""
-    if expr.type_key == "relay.Constant":
-        return expr.data.dtype
-    found = _known_type(expr)
-    return None if found is None else found.dtype
-
-
-def shape_of(expr: Any) -> tuple[int | None, ...] | None:
-    """The sizes of a tensor, None for each that is no number; None where the type is not known without inference."""
-    if expr.type_key == "relay.Constant":
-        return expr.data.shape
-    found = _known_type(expr)
-    return None if found is None else tuple(int(d) if d.type_key == "ir.IntImm" else None for d in found.shape)
-
-
 def _binary(op: str, lhs: Any, rhs: Any) -> Any:
-    from headrace.relay import _build_ir
-
     operands = []
     for name, value, other in (("lhs", lhs, rhs), ("rhs", rhs, lhs)):
-        beside = dtype_of(other) if isinstance(other, _node.class_of("relay.Expr")) else None
-        if beside is None and _build_ir.is_number(value):
+        beside = _operands.dtype_of(other) if isinstance(other, _node.class_of("relay.Expr")) else None
+        if beside is None and _operands.is_number(value):
             raise _core.UserError(
                 f"the dtype of {value} is not known, nor is the other operand's; write relay.const({value}, dtype)"
             )
-        operands.append(_build_ir.operand(value, f"{op}: {name}", beside=beside))
+        operands.append(_operands.operand(value, f"{op}: {name}", beside=beside))
     return Call(api("ir.GetOp")(op), operands)
-
-
-class Printed:
-    """What expressions and modules have of their text form."""
-
-    __slots__ = ()
-
-    def astext(
-        self,
-        show_meta_data: bool = True,
-        annotate: Callable[[Any], str | None] | None = None,
-        show_types: bool = False,
-    ) -> str:
-        """The text form, which `relay.parse` reads; without the data of large constants it cannot be read back.
-
-        `annotate` answers with a comment to stand behind an expression, as in `relay.astext`; with `show_types` each
-        has the type that InferType found there.
-        """
-        return api("relay.ir.AsText")(self, bool(show_meta_data), annotate, bool(show_types))
-
-    def __str__(self) -> str:
-        return text_of(self)
-
-    def __repr__(self) -> str:
-        return text_of(self)
 
 
 @_node.mixin("relay.Expr")
@@ -112,9 +53,7 @@ class _Expr(Printed):
 
     def astype(self, dtype: str) -> Any:
         """The elements as another dtype."""
-        from headrace.relay import cast
-
-        return cast(self, dtype)
+        return api("ir.GetOp")("cast")(self, dtype=dtype)
 
     def __call__(self, *args: Any) -> Any:
         """A call of this expression, which is a function."""
@@ -288,49 +227,6 @@ def _to_tensor(value: Any) -> Any:
 
 
 _node.converter("NDArray", _to_tensor)
-_node.converter("relay.Expr", lambda value: value.asobject() if isinstance(value, TupleWrapper) else value)
-
-
-class TupleWrapper:
-    """An expression that gives a tuple of a known number of fields: indexable, iterable.
-
-    Parameters
-    ----------
-    tuple_value : RelayExpr
-        The expression.
-    size : int
-        How many fields its value has.
-    """
-
-    def __init__(self, tuple_value: Any, size: int) -> None:
-        self.tuple_value = tuple_value
-        self.size = size
-
-    def astuple(self) -> Any:
-        """The expression."""
-        return self.tuple_value
-
-    def asobject(self) -> Any:
-        """The expression, as C++ takes it."""
-        return self.tuple_value
-
-    def astext(self) -> str:
-        """The text form of the expression."""
-        return self.tuple_value.astext()
-
-    def __getitem__(self, index: int) -> Any:
-        if not -self.size <= index < self.size:
-            raise IndexError(f"index {index} is out of range for a tuple of {self.size} fields")
-        return _node.class_of("relay.TupleGetItem")(self.tuple_value, index % self.size)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Any:
-        return iter([self[i] for i in range(self.size)])
-
-    def __repr__(self) -> str:
-        return f"TupleWrapper({self.tuple_value!r}, {self.size})"
 
 
 for _key, _order, _doc in [

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, overload
 
-from headrace import _core, _node
+from headrace import _core, _public
 
 __all__ = [
     "convert",
     "get_global_func",
     "list_global_func_names",
     "register_func",
-    "register_object",
 ]
 
 
@@ -97,29 +96,6 @@ def list_global_func_names() -> list[str]:
     return sorted(_core.global_names())
 
 
-def register_object(type_key: str | type) -> Any:
-    """Makes a Python class what nodes of a C++ type are in Python.
-
-    Parameters
-    ----------
-    type_key : str or type
-        The type's key, such as "relay.Var"; or, as a bare decorator, the class, whose name is the key.
-
-    Returns
-    -------
-    decorator or type
-    """
-    if isinstance(type_key, type):
-        _node.set_class(type_key.__name__, type_key)
-        return type_key
-
-    def register(cls: type) -> type:
-        _node.set_class(type_key, cls)
-        return cls
-
-    return register
-
-
 def convert(value: Any) -> Any:
     """A Python value as C++ holds it: lists become Array, dicts Map, functions PackedFunc.
 
@@ -144,3 +120,6 @@ def convert(value: Any) -> Any:
 def api(name: str) -> _core.PackedFunc:
     """A function that Headrace itself registers."""
     return get_global_func(name)
+
+
+_public.publish(__name__, "headrace")

@@ -1,17 +1,21 @@
 """The classes of nodes: one for each type of the C++ registry, made from its list of fields.
 
 A module may add methods to a type (`mixin`), give the order of its constructor's arguments (`constructor`), and say how
-Python values become a field's (`converter`). Fields are C++'s alone.
+Python values become a field's (`converter`). Fields are C++'s alone. C++ may give a node before anything imported the
+module that has its methods: `extend_by` names that module by room, and it is imported before the room's first class.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from headrace import _core
+from headrace import _core, _public
+
+__all__ = ["Object", "register_object"]
 
 _core.register_all()
 
@@ -32,6 +36,7 @@ _MODULES = {
 }
 
 _lock = threading.RLock()
+_extensions: dict[str, tuple[str, ...]] = {}  # by room: the modules that add to its types and are not imported yet
 _classes: dict[int, type] = {}
 _generated: dict[str, type] = {}  # by key: what _make_class made, whatever took its place
 _mixins: dict[str, type] = {}
@@ -130,10 +135,15 @@ class _Object:
 
 
 def mixin(key: str) -> Callable[[type], type]:
-    """Adds a plain class's methods to the type `key`; before anything asks for its class."""
+    """Adds a plain class's methods to the type `key`, before anything asks for its class.
+
+    A module that is reloaded changes nothing here: the class and its nodes stay as they are.
+    """
 
     def add(methods: type) -> type:
-        if _keys().get(key) in _classes:
+        if index_of(key) in _classes:
+            if key in _mixins and _mixins[key].__qualname__ == methods.__qualname__:
+                return _mixins[key]
             raise _core.InternalError(f"the class of {key} was made before its methods")
         _mixins[key] = methods
         if methods.__doc__:
@@ -171,12 +181,12 @@ def convert(value: Any, kind: str) -> Any:
         return _converters[kind](value)
     if kind.startswith("Array[") and isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict)):
         inner = kind[6:-1]
-        return [convert(item, inner) for item in value] if _needs_conversion(inner) else value
+        return [convert(item, inner) for item in value] if needs_conversion(inner) else value
     return value
 
 
-def _needs_conversion(kind: str) -> bool:
-    return kind in _converters or (kind.startswith("Array[") and _needs_conversion(kind[6:-1]))
+def needs_conversion(kind: str) -> bool:
+    return kind in _converters or (kind.startswith("Array[") and needs_conversion(kind[6:-1]))
 
 
 def make(key: str, fields: dict[str, Any]) -> Any:
@@ -185,7 +195,7 @@ def make(key: str, fields: dict[str, Any]) -> Any:
         key = known_key(key)
     if key not in _converted:
         rows = fields_of(class_of(key))
-        _converted[key] = {row["name"]: row["kind"] for row in rows if _needs_conversion(row["kind"])}
+        _converted[key] = {row["name"]: row["kind"] for row in rows if needs_conversion(row["kind"])}
     kinds = _converted[key]
     return _core.make(key, {name: convert(v, kinds[name]) if name in kinds else v for name, v in fields.items()})
 
@@ -238,11 +248,64 @@ def set_class(key: str, cls: type) -> None:
         _core.set_class(index, cls)
 
 
+def register_object(type_key: str | type) -> Any:
+    """Makes a Python class what nodes of a C++ type are in Python.
+
+    Parameters
+    ----------
+    type_key : str or type
+        The type's key, such as "relay.Var"; or, as a bare decorator, the class, whose name is the key.
+
+    Returns
+    -------
+    decorator or type
+    """
+    if isinstance(type_key, type):
+        set_class(type_key.__name__, type_key)
+        return type_key
+
+    def register(cls: type) -> type:
+        set_class(type_key, cls)
+        return cls
+
+    return register
+
+
 def _keys() -> dict[str, int]:
     return {row["key"]: row["index"] for row in _core.type_table()}
 
 
+def extend_by(modules: Mapping[str, str]) -> None:
+    """Says which modules add to the types of a room, or to one type: they are imported before its first class is made.
+
+    Parameters
+    ----------
+    modules : dict of str to str
+        By room ("relay"), or by key for a type with others than its room's: the modules' names, with spaces between.
+        Also by any other name that a module gives to `import_extensions`.
+    """
+    _extensions.update({room: tuple(names.split()) for room, names in modules.items()})
+
+
+def import_extensions(name: str) -> None:
+    """Imports the modules that `extend_by` says for a name, if it says any."""
+    for module in _extensions.get(name, ()):
+        importlib.import_module(module)
+
+
+def _import_methods(index: int | None) -> None:
+    """Imports what adds to a type and to those that it derives from. Takes no lock: an import has locks of its own."""
+    while index is not None and index not in _classes:
+        row = _core.type_row(index)
+        import_extensions(row["key"] if row["key"] in _extensions else row["key"].rpartition(".")[0])
+        index = row["parent"]
+
+
 def _class_at(index: int) -> type:
+    found = _classes.get(index)
+    if found is not None:
+        return found
+    _import_methods(index)
     with _lock:
         if index not in _classes:
             _classes[index] = _make_class(_core.type_row(index))
@@ -360,5 +423,8 @@ def _reduce_array(self: _core.NDArray) -> tuple[Any, ...]:
 
 
 _core.NDArray.__reduce__ = _reduce_array
+for _class in (_core.Device, _core.Module, _core.NDArray, _core.PackedFunc):
+    _class.__module__ = "headrace"
 _core.set_class_maker(_class_at)
 Object = class_of("object.Object")
+_public.publish(__name__, "headrace")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace import _core, _elsewhere, _expr, _node
+from headrace import _core, _expr, _hints, _node, _public
 from headrace._container import Map
 from headrace._ffi import api
+
+__all__ = ["AttrFieldInfo", "Op", "register_op_attr"]
 
 
 @_node.mixin("relay.attrs.UserAttrs")
@@ -83,13 +85,22 @@ class _Op:
         UserError
             For an attribute that the op does not have, that is missing, or of another kind.
         """
-        key = self.describe()["attrs_type_key"]
+        key = _ATTRS_KEYS.get(self)
+        if key is None:
+            key = _ATTRS_KEYS[self] = str(self.describe()["attrs_type_key"])
         if key and key != "relay.attrs.UserAttrs":
             return _node.make(key, attrs)
         given = {name: value for name, value in attrs.items() if value is not None}
-        kinds = {row["name"]: row["kind"] for row in self.attrs_schema} if given else {}
+        kinds = self._attr_kinds(given)
         converted = {name: _node.convert(value, kinds.get(name, "")) for name, value in given.items()}
-        return api("relay.op.MakeAttrs")(self, converted)
+        return _MAKE_ATTRS(self, converted)
+
+    def _attr_kinds(self, given: dict[str, Any]) -> dict[str, str]:
+        """The kinds of an op's attributes, which are read again when one is given that was added since."""
+        kinds = _ATTR_KINDS_OF.get(self, {})
+        if given.keys() - kinds.keys():
+            kinds = _ATTR_KINDS_OF[self] = {str(row["name"]): str(row["kind"]) for row in self.attrs_schema}
+        return kinds
 
     @staticmethod
     def get(op_name: str) -> Any:
@@ -280,11 +291,12 @@ class _Op:
             "FTVMMixedPrecisionConversionType" and "FPrimalGradient" are functions, "TOpPattern" is an op pattern,
             "TOpIsStateful" a bool.
         """
-        told = _elsewhere.op_attr_hint(attr_name)
+        told = _hints.op_attr_hint(attr_name)
         if told:
             raise _core.UserError(f"{self.name}: {told}")
-        if attr_name in SETTERS:
-            SETTERS[attr_name](self, value)
+        setter = setter_of(attr_name)
+        if setter is not None:
+            setter(self, value)
         api("ir.OpSetAttr")(self, attr_name, value)
         return self
 
@@ -294,14 +306,14 @@ class _Op:
 
     def reset_attr(self, attr_name: str) -> None:
         """Takes away what `set_attr` set, also a pattern and having effects; UserError for "FTVMCompute"."""
-        if attr_name in SETTERS:
+        if setter_of(attr_name) is not None:
             raise _core.UserError(
                 f"{self.name}: what computes an op is not taken back; relay.op.register_compute sets another"
             )
         api("ir.OpResetAttr")(self, attr_name)
 
     def __getattr__(self, name: str) -> Any:
-        told = _elsewhere.hint("ir.Op", name)
+        told = _hints.hint("ir.Op", name)
         if told:
             raise AttributeError(told)
         return super().__getattr__(name)
@@ -334,6 +346,11 @@ def _broadcast_type(arg_types: Any, attrs: Any) -> Any:
 
 
 _ATTR_KINDS = ("int", "float", "bool", "str", "dtype", "shape", "Array[int]", "Array[float]")
+# What was read of the ops that were called. An op's type of attributes never changes, and attributes are only added; an
+# op that takes another's name is another op.
+_ATTRS_KEYS: dict[Any, str] = {}
+_ATTR_KINDS_OF: dict[Any, dict[str, str]] = {}
+_MAKE_ATTRS = api("relay.op.MakeAttrs")
 _RELATIONS = {"Identity": _first_type, "Broadcast": _broadcast_type}
 
 
@@ -363,8 +380,18 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
     return register if value is None else register(value)
 
 
-# What an attribute does to an op beside being kept: set by who can do it.
+# What an attribute does to an op beside being kept, by attribute; the modules that can do it add to this.
 SETTERS: dict[str, Callable[[Any, Any], None]] = {}
+
+
+def setter_of(attr_name: str) -> Callable[[Any, Any], None] | None:
+    """What setting an attribute does to an op beside keeping the value; None for nothing."""
+    _node.import_extensions(f"ir.Op {attr_name}")
+    return SETTERS.get(attr_name)
+
 
 Op = _node.class_of("ir.Op")
 _USER_ATTR_VALUES = _core.field_getter(_node.index_of("relay.attrs.UserAttrs"), "values")
+
+
+_public.publish(__name__, "headrace.ir")

@@ -9,9 +9,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from headrace import _arguments, _core, _public, _tvm_files
+from headrace._numpy import np
 
-from headrace import _arguments, _core, _tvm_files
+__all__ = ["load_param_dict", "load_param_dict_from_file", "save_param_dict", "save_param_dict_to_file"]
 
 _NAMES = {
     "bool": "BOOL",
@@ -154,3 +155,6 @@ def _tensor(row: Mapping[str, Any], data: bytes) -> np.ndarray:
     if math.prod(shape) * dtype.itemsize != end - begin:
         raise ValueError(f"{end - begin} bytes for {dtype.name} of the shape {shape}")
     return np.frombuffer(data[begin:end], dtype).reshape(shape).copy()
+
+
+_public.publish(__name__, "headrace.runtime")

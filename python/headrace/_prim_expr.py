@@ -6,8 +6,10 @@ import math
 from numbers import Integral, Number
 from typing import Any
 
-from headrace import _core, _expr, _node
+from headrace import _core, _node
 from headrace._ffi import api
+from headrace._numpy import np
+from headrace._text_form import text_of
 
 _STRUCTURAL_EQUAL = api("ir.StructuralEqual")
 _STRUCTURAL_HASH = api("ir.StructuralHash")
@@ -271,15 +273,13 @@ class _PrimExpr(_Operators):
         return int(self)
 
     def __repr__(self) -> str:
-        return _expr.text_of(self)
+        return text_of(self)
 
 
 def to_dtype(value: Any) -> Any:
     """A dtype as C++ takes it; numpy's will do."""
     if value is None or isinstance(value, str):
         return value
-    import numpy as np
-
     try:
         return np.dtype(value).name
     except (TypeError, ValueError):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
 from numbers import Real
 from time import perf_counter, sleep
 from typing import Any
@@ -28,11 +27,13 @@ class BenchmarkResult:
     @property
     def mean(self) -> float:
         """The mean of the repetitions."""
-        return statistics.fmean(self.results)
+        return math.fsum(self.results) / len(self.results)
 
     @property
     def median(self) -> float:
         """The median of the repetitions."""
+        import statistics  # takes long to import
+
         return statistics.median(self.results)
 
     @property
@@ -48,6 +49,8 @@ class BenchmarkResult:
     @property
     def std(self) -> float:
         """The standard deviation of the repetitions; 0 of one."""
+        import statistics
+
         return statistics.pstdev(self.results)
 
     def __str__(self) -> str:
@@ -177,6 +180,9 @@ def _count(value: int, what: str) -> int:
 def _seconds(milliseconds: float, what: str) -> float:
     if not isinstance(milliseconds, Real) or isinstance(milliseconds, bool):
         raise _core.UserError(f"{what}: expected a number of milliseconds, got {_arguments.kind(milliseconds)}")
-    if not (isfinite(milliseconds) and milliseconds >= 0):
+    if not (math.isfinite(milliseconds) and milliseconds >= 0):
         raise _core.UserError(f"{what}: {milliseconds} is no number of milliseconds from 0 on")
     return float(milliseconds) / 1e3
+
+
+_core.Module.time_evaluator = time_evaluator

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import struct
 
-import numpy as np
-
 from headrace import _core
+from headrace._numpy import np
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
 _ARRAY_MAGIC = 0xDD5E40F096B4A13F

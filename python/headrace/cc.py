@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from os import PathLike
 
+from headrace import _public
 from headrace._core import UserError
 
 __all__ = ["create_shared", "get_cc"]
@@ -66,3 +67,6 @@ def create_shared(
     if done.returncode != 0:
         said = (done.stderr + done.stdout).strip() or "nothing"
         raise UserError(f"create_shared: '{' '.join(words)}' ended with {done.returncode} and said: {said}")
+
+
+_public.settle(__name__)

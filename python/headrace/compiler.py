@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headrace import _arguments, _core
+from headrace import _arguments, _core, _public
+from headrace.target import chosen_target
 
 __all__ = [
     "CompiledModel",
@@ -15,7 +16,7 @@ __all__ = [
 ]
 
 
-class CompiledModel:
+class CompiledModel(_core.Model):
     """A program that is ready to run: call it with the inputs in order, or by name.
 
     Inputs are numpy arrays or any DLPack tensors, read in place where they are dense, or lists and numbers, which get
@@ -25,6 +26,7 @@ class CompiledModel:
     """
 
     def __init__(self, executor: _core.Executor | _core.Elsewhere) -> None:
+        super().__init__(executor.call)
         self._executor = executor
         self._names = [spec.name for spec in executor.inputs]
 
@@ -51,13 +53,11 @@ class CompiledModel:
         ports = [", ".join(map(repr, specs)) for specs in (self.inputs, self.outputs)]
         return f"CompiledModel({' -> '.join(ports)})"
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        outputs = self._executor.run(self._in_order(args, kwargs))
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+    if TYPE_CHECKING:  # it is C++'s
 
-    def _in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
-        if not kwargs:
-            return list(args)
+        def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
+
+    def _in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         left = self._names[len(args) :]
         unknown = [name for name in kwargs if name not in left]
         missing = [name for name in left if name not in kwargs]
@@ -65,7 +65,7 @@ class CompiledModel:
             problems = [f"unknown or given twice: {', '.join(unknown)}"] if unknown else []
             problems += [f"missing: {', '.join(missing)}"] if missing else []
             raise _core.UserError(f"the inputs are {', '.join(self._names)}; {'; '.join(problems)}")
-        return [*args, *(kwargs[name] for name in left)]
+        return (*args, *(kwargs[name] for name in left))
 
 
 def compile(
@@ -126,7 +126,7 @@ def compile(
         shapes=_arguments.shapes(shapes),
         bound=_arguments.mapping(bound, "bound", 'bound={"x": array}'),
         weights="" if weights is None else _arguments.path(weights, "weights"),
-        target=_arguments.target(target, cpu, features),
+        target=chosen_target(target, cpu, features),
         cpu=_arguments.text(cpu, "cpu"),
         features=_arguments.text(features, "features"),
         opt_level=_arguments.integer(opt_level, "opt_level"),
@@ -166,3 +166,6 @@ def load(artifact: str | PathLike[str], *, program: str = "default", threads: in
         )
     program = _arguments.text(program, "program")
     return CompiledModel(_core.open_executor(name, program, _arguments.integer(threads, "threads")))
+
+
+_public.settle(__name__)

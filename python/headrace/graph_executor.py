@@ -10,12 +10,12 @@ y = m.get_output(0).numpy()
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
-import numpy as np
-
+from headrace import _public
 from headrace._arguments import kind, retold, text
-from headrace._core import Device, Module, NDArray, UserError, array
+from headrace._core import Device, Module, NDArray, UserError, array, try_array
 from headrace._params import load_param_dict
 from headrace._timing import BenchmarkResult, TimingPlan, check_device
 
@@ -56,20 +56,22 @@ class GraphModule:
             For a tensor that does not fit, what is the name or index of no input, or other elements than a parameter
             was bound to.
         """
-        if key is None and isinstance(params.get("key"), (str, int, np.integer, Mapping, type(None))):
+        if key is None and isinstance(params.get("key"), (str, Integral, Mapping, type(None))):
             key = params.pop("key", None)
         if value is None and (key is not None or params.get("value") is None):
             value = params.pop("value", None)
         if isinstance(key, Mapping):
             raise UserError("set_input: a dict is given; write set_input(**params), which takes inputs by name")
-        if not isinstance(key, (str, int, np.integer, type(None))):
+        if not isinstance(key, (str, Integral, type(None))):
             raise UserError(f"set_input: key: expected the name or the index of an input, got {kind(key)}")
         self._set_inputs(params if key is None else {key: value, **params})
 
     def _set_inputs(self, tensors: Mapping[str | int, Any]) -> None:
         """Copies tensors in. In a mapping every name is an input's, also `key`, `value` and `self`."""
         for name, tensor in tensors.items():
-            value = array(tensor, f"input {name!r}", self._dtype_for(name, tensor))
+            value = try_array(tensor)
+            if value is None:
+                value = array(tensor, f"input {name!r}", self._dtype_for(name, tensor))
             try:
                 self.module["set_input"](name, value)
             except UserError as error:
@@ -212,3 +214,6 @@ class GraphModule:
 
     def __getitem__(self, name: str) -> Any:
         return self.module[name]
+
+
+_public.settle(__name__)

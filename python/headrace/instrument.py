@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from headrace import _arguments, _core, _node
+from headrace import _arguments, _core, _node, _public
 from headrace._ffi import api
 
 __all__ = [
@@ -185,3 +185,6 @@ class VerifyText(PassInstrument):
 
     def __init__(self) -> None:
         PassInstrument.__init__(self, native=api("instrument.MakeRoundTripInstrument")())
+
+
+_public.settle(__name__)

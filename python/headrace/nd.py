@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
-import numpy as np
-
-from headrace import _arguments, _core
+from headrace import _arguments, _core, _public
 from headrace._core import Device, NDArray, UserError
 from headrace._core import array as _share
 from headrace._ffi import api
+from headrace._numpy import np
 from headrace.target import Target
 
 __all__ = ["Device", "NDArray", "array", "cpu", "device", "empty", "from_dlpack"]
@@ -129,7 +129,7 @@ def _kind(dev_type: str | int | Target) -> str | int:
         return _SHORT.get(word, word)
     if isinstance(dev_type, Target):
         return dev_type.device_type
-    if isinstance(dev_type, (int, np.integer)):
+    if isinstance(dev_type, Integral):
         return _arguments.integer(dev_type, "dev_type")
     raise UserError(f"dev_type: expected a str, an int or a Target, got {_arguments.kind(dev_type)}")
 
@@ -138,3 +138,6 @@ def _checked(device: Device | None) -> Device:
     if device is not None and not isinstance(device, Device):
         raise UserError(f"device: expected a Device, as headrace.cpu(), got {_arguments.kind(device)}")
     return cpu() if device is None else _arguments.present(device, "device")
+
+
+_public.settle(__name__)

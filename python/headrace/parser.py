@@ -1,5 +1,5 @@
 """Reading text, by the place where users of Relay look for it."""
 
-from headrace.relay import fromtext, parse, parse_expr
+from headrace._compat import places
 
-__all__ = ["fromtext", "parse", "parse_expr"]
+__all__ = places.show(__name__)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
-from headrace import _arguments, _core, _node
+from headrace import _arguments, _core, _node, _public
 from headrace._container import ADT, Array, Map
 from headrace._core import Module, NDArray, PackedFunc
-from headrace._export import export_library as _export_library
 from headrace._ffi import api, convert
 from headrace._node import Object
 from headrace._params import (
@@ -18,7 +17,6 @@ from headrace._params import (
     save_param_dict,
     save_param_dict_to_file,
 )
-from headrace._timing import time_evaluator as _time_evaluator
 from headrace.nd import cpu
 
 __all__ = [
@@ -80,10 +78,6 @@ class DataType(str):
 
 
 _BITS = {"bool": 1, "handle": 64, "void": 0}  # of dtypes whose names do not say it
-
-
-Module.export_library = _export_library
-Module.time_evaluator = _time_evaluator
 
 
 def load_module(path: str | PathLike[str], fmt: str | None = None) -> Module:
@@ -196,3 +190,6 @@ def seal_library(library: str | PathLike[str], output: str | PathLike[str] | Non
     """
     name = _arguments.path(library, "library")
     api("runtime.SealLibrary")(name, name if output is None else _arguments.path(output, "output"))
+
+
+_public.settle(__name__)

@@ -10,9 +10,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from headrace import _arguments, _core
+from headrace import _arguments, _core, _public
 from headrace._memory_file import MemoryFile
 from headrace.compiler import CompiledModel, compile
+from headrace.target import chosen_target
 
 __all__ = [
     "InferenceSession",
@@ -73,7 +74,7 @@ class InferenceSession:
         numbers = {"threads": threads, "opt_level": opt_level, "jobs": jobs}
         self._options = {
             **{name: _arguments.integer(value, name) for name, value in numbers.items()},
-            "target": _arguments.target(target, cpu, features),
+            "target": chosen_target(target, cpu, features),
             "cpu": _arguments.text(cpu, "cpu"),
             "features": _arguments.text(features, "features"),
             "disabled_passes": _arguments.names(disabled_passes, "disabled_passes"),
@@ -146,7 +147,7 @@ class InferenceSession:
                 f"the inputs are {', '.join(names)}; missing: {', '.join(missing) or 'none'}; "
                 f"unknown: {', '.join(unknown) or 'none'}"
             )
-        return {arg.name: _core.array(feed[arg.name], f"input '{arg.name}'", arg.dtype) for arg in self._inputs}
+        return {arg.name: _arguments.tensor(feed[arg.name], "input '{}'", arg.name, arg.dtype) for arg in self._inputs}
 
     def _check_files(self) -> None:
         for file, stamp in self._files.items():
@@ -217,3 +218,6 @@ def _check_onnxruntime_options(sess_options: object, providers: object, provider
         raise _core.UserError("provider_options: there are none to set; leave it out")
     if providers is not None and _arguments.names(providers, "providers") not in ([], [_PROVIDER]):
         raise _core.UserError(f"providers: got {list(providers)!r}; there is only {_PROVIDER!r}")
+
+
+_public.settle(__name__)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from headrace import _core, _node
+from headrace import _core, _node, _public
 from headrace._container import Array
 from headrace._ffi import api
 
@@ -286,6 +286,13 @@ def create(target: Any) -> Any:
     return _node.class_of("Target")(target)
 
 
+def chosen_target(value: Any, *parts: str) -> Any:
+    """What to compile for: a Target, or None where neither `value` nor the innermost `with` says, or `parts` do."""
+    if value is not None:
+        return Target(value)
+    return None if any(parts) else Target.current()
+
+
 def list_kinds() -> list[str]:
     """The names of the kinds of targets.
 
@@ -414,3 +421,6 @@ def _plain(value: Any) -> Any:
 TargetKind = _node.class_of("TargetKind")
 Target = _node.class_of("Target")
 VirtualDevice = _node.class_of("VirtualDevice")
+
+
+_public.settle(__name__)

@@ -1,6 +1,5 @@
 """Tensor expressions, by the names that users of te know: all that `headrace.tir` has."""
 
-from headrace import tir
-from headrace.tir import *  # noqa: F403
+from headrace._compat import places
 
-__all__ = [*tir.__all__]
+__all__ = places.show(__name__)

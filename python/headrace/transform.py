@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
 
-from headrace import _arguments, _core, _elsewhere, _node
+from headrace import _arguments, _core, _hints, _node, _public
 from headrace._ffi import api
 from headrace.ir import IRModule
 
@@ -123,7 +123,7 @@ class _PassContext:
         try:
             api("transform.CheckContext")(self)
         except _core.UserError:
-            for told in map(_elsewhere.config_hint, fields["config"].keys() - PassContext.list_configs().keys()):
+            for told in map(_hints.config_hint, fields["config"].keys() - PassContext.list_configs().keys()):
                 if told:
                     raise _core.UserError(told) from None
             raise
@@ -470,3 +470,6 @@ def ApplyPassToFunction(transform: Any, func_name_regex: str, error_if_no_functi
         return result
 
     return module_pass(run, opt_level=0, name=f"ApplyPassToFunction({transform.info.name})")
+
+
+_public.settle(__name__)

@@ -36,22 +36,55 @@ PackedFunc get_function(const runtime::Module& module, const std::string& name, 
   return function;
 }
 
-nb::list run(load::Executor& executor, const nb::sequence& inputs) {
+// The input at `i`, whose name and dtype are made into text only where they are needed.
+NDArray to_input(nb::handle input, const std::vector<artifact::TensorSpec>& specs, size_t i) {
+  if (std::optional<NDArray> tensor = try_to_ndarray(input)) return *std::move(tensor);
+  if (i >= specs.size()) return to_ndarray(input, fmt::format("input {}", i));
+  return to_ndarray(input, fmt::format("input '{}'", specs[i].name), specs[i].dtype.to_string());
+}
+
+template <typename Sequence>
+std::vector<NDArray> outputs_of(load::Executor& executor, const Sequence& inputs) {
   const std::vector<artifact::TensorSpec>& specs = executor.runner().program().inputs;
   std::vector<NDArray> tensors;
-  for (const nb::handle input : inputs) {
-    const size_t i = tensors.size();
-    tensors.push_back(i < specs.size()
-                          ? to_ndarray(input, fmt::format("input '{}'", specs[i].name), specs[i].dtype.to_string())
-                          : to_ndarray(input, fmt::format("input {}", i)));
-  }
-  std::vector<NDArray> outputs;
-  {
-    GilReleased released;
-    outputs = load::run(executor, tensors);
-  }
+  tensors.reserve(specs.size());
+  for (const nb::handle input : inputs) tensors.push_back(to_input(input, specs, tensors.size()));
+  GilReleased released;
+  return load::run(executor, tensors);
+}
+
+nb::list run(load::Executor& executor, const nb::sequence& inputs) {
+  nb::list result;
+  for (const NDArray& output : outputs_of(executor, inputs)) result.append(output);
+  return result;
+}
+
+// The only output, or a tuple of them all.
+nb::object call(load::Executor& executor, const nb::tuple& inputs) {
+  const std::vector<NDArray> outputs = outputs_of(executor, inputs);
+  if (outputs.size() == 1) return nb::cast(outputs[0]);
   nb::list result;
   for (const NDArray& output : outputs) result.append(output);
+  return nb::tuple(result);
+}
+
+// Base of Python's CompiledModel: calls go to a function without a frame of Python's between.
+struct Model {
+  nb::object call;
+};
+
+// A call of a model. With arguments by name, the class's method _in_order gives all of them in order.
+PyObject* call_model(PyObject* self, PyObject* args, PyObject* kwargs) {
+  if (!nb::inst_ready(self)) {
+    PyErr_SetString(PyExc_TypeError, "the model was not made: its __init__ calls super().__init__ first");
+    return nullptr;
+  }
+  PyObject* const call = nb::inst_ptr<Model>(self)->call.ptr();
+  if (kwargs == nullptr || PyDict_GET_SIZE(kwargs) == 0) return PyObject_CallOneArg(call, args);
+  PyObject* const in_order = PyObject_CallMethod(self, "_in_order", "OO", args, kwargs);
+  if (in_order == nullptr) return nullptr;
+  PyObject* const result = PyObject_CallOneArg(call, in_order);
+  Py_DECREF(in_order);
   return result;
 }
 
@@ -68,12 +101,17 @@ void bind_executors(nb::module_& m) {
       .def_prop_ro("inputs", [](const load::Executor& self) { return specs_of(self.runner().program().inputs); })
       .def_prop_ro("outputs", [](const load::Executor& self) { return specs_of(self.runner().program().outputs); })
       .def_prop_ro("threads", [](const load::Executor& self) { return self.runner().num_threads(); })
-      .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.");
+      .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.")
+      .def("call", &call, nb::arg("inputs"), "As run; gives the only output, or a tuple.");
   nb::class_<Elsewhere>(m, "Elsewhere", "A program in an artifact for another processor: described here, not run.")
       .def_prop_ro("inputs", [](const Elsewhere& self) { return specs_of(self.program.inputs); })
       .def_prop_ro("outputs", [](const Elsewhere& self) { return specs_of(self.program.outputs); })
       .def_ro("threads", &Elsewhere::threads)
-      .def("run", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.");
+      .def("run", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.")
+      .def("call", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.");
+  static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_model)}, {0, nullptr}};
+  nb::class_<Model>(m, "Model", nb::type_slots(slots), "What calls a function with its arguments as one tuple.")
+      .def("__init__", [](Model* self, nb::object call) { new (self) Model{std::move(call)}; }, nb::arg("call"));
 }
 
 nb::bytes to_bytes(const std::string& bytes) { return nb::bytes(bytes.data(), bytes.size()); }

@@ -1,5 +1,6 @@
 #include "values.h"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -286,6 +287,33 @@ NDArray to_ndarray(nb::handle object, const std::string& what, const std::string
   return share(is_plain ? with_dtype(array, wanted) : array, what);
 }
 
+// The capsule of an array of numpy; invalid where numpy refuses.
+static nb::object ask_numpy_for_dlpack(nb::handle array) {
+  static PyObject* const method = PyUnicode_InternFromString("__dlpack__");
+  static PyObject* const version = Py_BuildValue("(ii)", 1, 0);
+  static PyObject* const names = Py_BuildValue("(s)", "max_version");
+  PyObject* const args[] = {array.ptr(), version};
+  nb::object capsule = nb::steal(PyObject_VectorcallMethod(method, args, 1, names));
+  if (!capsule.is_valid()) {
+    if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw nb::python_error();
+    PyErr_Clear();
+  }
+  return capsule;
+}
+
+std::optional<NDArray> try_to_ndarray(nb::handle object) {
+  if (nb::isinstance<NDArray>(object)) return *nb::inst_ptr<NDArray>(object);
+  // Of exactly this class: a subclass may have a mask. Only a class of C has a module in this name.
+  if (std::string_view(Py_TYPE(object.ptr())->tp_name) != "numpy.ndarray") return std::nullopt;
+  const nb::object capsule = ask_numpy_for_dlpack(object);
+  if (!capsule.is_valid()) return std::nullopt;
+  try {
+    return from_capsule(capsule);
+  } catch (const UserError&) {
+    return std::nullopt;  // to_ndarray says it with a name
+  }
+}
+
 nb::object to_dlpack(const NDArray& array, bool versioned) {
   if (versioned) {
     return nb::steal(PyCapsule_New(array.to_dlpack_versioned(), kVersionedCapsule, [](PyObject* capsule) {
@@ -463,6 +491,8 @@ void bind_values(nb::module_& m) {
       nb::arg("data").none(), nb::arg("name") = "data", nb::arg("dtype") = "",
       "An NDArray that shares the memory of a DLPack tensor; of lists and numbers, a new one, of `dtype` where that "
       "holds them. Messages call it `name`.");
+  m.def("try_array", &try_to_ndarray, nb::arg("data").none(),
+        "As array, for an NDArray and an array of numpy's; None for what needs a name for messages, or a dtype.");
 }
 
 }  // namespace headrace::python

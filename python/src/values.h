@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <memory>
+#include <optional>
 
 #include "artifact/manifest.h"
 #include "object/function.h"
@@ -32,6 +33,9 @@ Value to_value_of(nb::handle object, F&& where) {
 // makes of lists and numbers. They have no dtype of their own: they get `wanted`, numpy's name of one, where it holds
 // their values (of integers exactly; an integer dtype takes no others). `what` names it in UserErrors: "input 'x'".
 NDArray to_ndarray(nb::handle object, const std::string& what, const std::string& wanted = "");
+// As to_ndarray of an NDArray and of an array of numpy that DLPack can share; null for anything else. It needs no name
+// for messages, so callers make one only when this gives null.
+std::optional<NDArray> try_to_ndarray(nb::handle object);
 // A view of memory that is the caller's, as a step of an artifact passes it to a function: valid while the call runs.
 // `lease` is held as long as the view and what was made of it.
 NDArray borrow(const DLTensor& tensor, std::shared_ptr<const void> lease);

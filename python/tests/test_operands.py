@@ -9,6 +9,7 @@ import pytest
 
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
 from headrace import relay  # noqa: E402
+from headrace.relay._op_call import OpSchema  # noqa: E402
 
 
 def var(dtype, shape=(2,)):
@@ -139,7 +140,7 @@ def mixed_ops():
     found = {}
     for name in hr.get_global_func("ir.OpNames")():
         row = hr.get_global_func("ir.DescribeOp")(name)
-        attrs = [field["name"] for field in relay._op_functions._Schema(name).attrs.values()]
+        attrs = [field["name"] for field in OpSchema(name).attrs.values()]
         kinds = {
             str(operand): re.match(r"\w*", str(doc)).group()
             for operand, kind, doc in row["arguments"]

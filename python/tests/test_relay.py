@@ -97,12 +97,19 @@ def test_every_op_has_a_function_with_a_signature_and_docs():
     assert parameters["data_layout"].default == "NCHW"
 
 
+def parameters_of(function):
+    """The text of a function's parameters with their defaults, without their types."""
+    signature = inspect.signature(function)
+    plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
+    return str(inspect.Signature(plain))
+
+
 def test_attributes_have_the_defaults_of_their_rank():
-    assert str(inspect.signature(relay.nn.max_pool2d)) == (
+    assert parameters_of(relay.nn.max_pool2d) == (
         "(data, pool_size=(1, 1), strides=(1, 1), dilation=(1, 1), padding=(0, 0), layout='NCHW', out_layout='', "
         "ceil_mode=False, *, span=None)"
     )
-    assert str(inspect.signature(relay.nn.conv1d_transpose)) == (
+    assert parameters_of(relay.nn.conv1d_transpose) == (
         "(data, weight, strides=(1,), padding=(0,), dilation=(1,), channels=None, kernel_size=None, groups=1, "
         "data_layout='NCW', kernel_layout='IOW', out_layout='', output_padding=(0,), out_dtype=None, *, span=None)"
     )
@@ -120,7 +127,7 @@ def test_weight_gradient_names_its_layouts_as_relay_does():
     x, g = relay.var("x", shape=(2, 3, 5, 5)), relay.var("g", shape=(2, 4, 3, 3))
     call = relay.nn.conv2d_backward_weight(g, x, kernel_size=3, kernel_layout="HWIO")
     assert (call.attrs.grad_layout, call.attrs.data_layout, call.attrs.kernel_layout) == ("NCHW", "NCHW", "HWIO")
-    assert str(inspect.signature(relay.nn.conv2d_backward_weight)) == (
+    assert parameters_of(relay.nn.conv2d_backward_weight) == (
         "(grad, data, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, kernel_size=None, "
         "grad_layout='NCHW', data_layout='NCHW', kernel_layout='OIHW', out_dtype=None, *, span=None)"
     )
@@ -140,11 +147,11 @@ def test_ops_that_are_registered_later_are_found():
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: relay.nn.conv2d(x4()), TypeError, r"nn.conv2d\(\): missing a required argument: 'weight'"),
+        (lambda: relay.nn.conv2d(x4()), TypeError, r"conv2d\(\) missing 1 required positional argument: 'weight'"),
         (
             lambda: relay.nn.relu(x4(), nonsense=1),
             TypeError,
-            r"nn.relu\(\): got an unexpected keyword argument 'nonsense'",
+            r"relu\(\) got an unexpected keyword argument 'nonsense'",
         ),
         (lambda: relay.nn.relu("x"), hr.UserError, "nn.relu: data: expected an expression, got str"),
         (

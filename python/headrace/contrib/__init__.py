@@ -1,5 +1,5 @@
 """Modules by the place where users of Relay look for them."""
 
-from headrace.contrib import cc, graph_executor, utils
+from headrace._compat import places
 
-__all__ = ["cc", "graph_executor", "utils"]
+__all__ = places.show(__name__)

@@ -1,5 +1,5 @@
 """As `headrace.cc`."""
 
-from headrace.cc import create_shared, get_cc
+from headrace._compat import places
 
-__all__ = ["create_shared", "get_cc"]
+__all__ = places.show(__name__)

@@ -1,5 +1,5 @@
 """As `headrace.graph_executor`."""
 
-from headrace.graph_executor import GraphModule
+from headrace._compat import places
 
-__all__ = ["GraphModule"]
+__all__ = places.show(__name__)

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from headrace import _arguments, _core, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
+from headrace import _arguments, _core, _node, _op, _prim_expr, _public, _text_form, _tvm_files  # noqa: F401
 from headrace._container import Array, Map
 from headrace._ffi import api
 from headrace._op import AttrFieldInfo, Op, register_op_attr  # noqa: F401
@@ -141,7 +141,7 @@ class _Type:
         return _STRUCTURAL_HASH(self, False)
 
     def __repr__(self) -> str:
-        return _expr.text_of(self)
+        return _text_form.text_of(self)
 
 
 class TypeKind(IntEnum):
@@ -197,7 +197,7 @@ _node.constructor("ir.Span", "source_name line column end_line end_column", "Whe
 
 
 @_node.mixin("ir.IRModule")
-class _IRModule(_expr.Printed):
+class _IRModule(_text_form.Printed):
     """Functions and type definitions by name.
 
     Threads may add to a module while others read it: a pass, a build and a print take what is there when they begin.
@@ -551,3 +551,6 @@ IntImm = _node.class_of("ir.IntImm")
 PrimExpr = _node.class_of("ir.PrimExpr")
 Type = _node.class_of("ir.Type")
 __all__ += ["Constructor", "GlobalVar", "RelayExpr", "RelayRefType"]
+
+_public.facade(__name__, {}, unlisted="container instrument transform")
+_public.settle(__name__)

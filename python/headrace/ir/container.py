@@ -1,5 +1,5 @@
 """Sequences and mappings that C++ and Python share, by the place where users of TVM look for them."""
 
-from headrace._container import Array, Map
+from headrace._compat import places
 
-__all__ = ["Array", "Map"]
+__all__ = places.show(__name__)

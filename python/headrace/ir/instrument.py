@@ -1,4 +1,5 @@
 """As `headrace.instrument`."""
 
-from headrace.instrument import *  # noqa: F403
-from headrace.instrument import __all__ as __all__
+from headrace._compat import places
+
+__all__ = places.show(__name__)

@@ -1,4 +1,5 @@
 """As `headrace.transform`."""
 
-from headrace.transform import *  # noqa: F403
-from headrace.transform import __all__ as __all__
+from headrace._compat import places
+
+__all__ = places.show(__name__)

@@ -1,96 +1,63 @@
-"""Relay: programs of tensors and functions, as users of Relay write them."""
+"""Relay: programs of tensors and functions, as users of Relay write them.
+
+The functions of ops are Python text, a `def` each: `relay.nn` and the modules of the other families have theirs, and
+`relay` has those of the ops without a family. `python/write_ops.py` writes them when the package is built.
+"""
 
 from __future__ import annotations
 
-import sys as _sys
+import sys
+from typing import Any as _AnyValue  # relay.Any is a dimension
 
-from headrace import _expr
-from headrace._params import load_param_dict, save_param_dict
-from headrace.relay import (
-    _classes,
-    _family_adapters,
-    _padding,
-    _with_fields,
-    adt,
-    analysis,
-    annotation,
-    backend,
-    build_module,
-    expr,
-    frontend,
-    function,
-    op,
-    param_dict,
-    prelude,
-    scope_builder,
-    testing,
-    transform,
-    ty,
+from headrace import _node, _public
+
+
+def _find_op(name: str) -> _AnyValue:
+    """The function of an op without a family, or the module of a family of ops that users registered."""
+    from headrace.relay import _op_functions, _root_ops
+
+    this = sys.modules[__name__]
+    if name not in _root_ops.__all__:
+        return _op_functions.find(this, "", name)
+    setattr(this, name, getattr(_root_ops, name))
+    return getattr(this, name)
+
+
+def _op_names() -> set[str]:
+    from headrace.relay import _op_functions
+
+    return _op_functions.names_within("")
+
+
+__all__ = _public.facade(
+    __name__,
+    {
+        "headrace._operands": "TupleWrapper const",
+        "headrace._params": "load_param_dict save_param_dict",
+        "headrace.relay._build_ir": "ScopeBuilder bind var",
+        "headrace.relay._classes": (
+            "Any Attrs Expr IRModule Op PrimType RelayExpr ShapeVar SourceName Span Type TypeConstraint TypeKind "
+            "scalar_type "
+            + " ".join(key.removeprefix("relay.") for key in _node.all_keys("relay") if key != "relay.Expr")
+        ),
+        "headrace.relay._op_adapters": (
+            "arange full gather_nd matrix_set_diag mean_variance std strided_set unique variance"
+        ),
+        "headrace.relay._run": "GraphExecutorFactoryModule bind_params_by_name build create_executor",
+        "headrace.relay._text": "astext fromtext parse parse_expr",
+        "headrace._compat.with_fields": (
+            "CallWithFields ConstantWithFields FunctionWithFields IfWithFields LetWithFields RefCreateWithFields "
+            "RefReadWithFields RefWriteWithFields TupleGetItemWithFields TupleWithFields VarWithFields"
+        ),
+        "headrace.relay.expr_functor": "ExprFunctor ExprMutator ExprVisitor",
+        "headrace.relay.type_functor": "TypeFunctor TypeMutator TypeVisitor",
+    },
+    modules=(
+        "adt analysis annotation backend build_module expr frontend function op param_dict prelude scope_builder "
+        "testing transform ty"
+    ),
+    unlisted="expr_functor image memory nn random type_functor vision",
+    find=_find_op,
+    more=_op_names,
 )
-from headrace.relay import _op_adapters as _adapters
-from headrace.relay import _op_functions as _ops
-from headrace.relay._build_ir import ScopeBuilder, bind, const, var
-from headrace.relay._classes import *  # noqa: F403
-from headrace.relay._run import GraphExecutorFactoryModule, bind_params_by_name, build, create_executor
-from headrace.relay._text import astext, fromtext, parse, parse_expr
-from headrace.relay._with_fields import *  # noqa: F403
-from headrace.relay.expr_functor import ExprFunctor, ExprMutator, ExprVisitor
-from headrace.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
-
-Expr = _classes.RelayExpr
-TupleWrapper = _expr.TupleWrapper
-
-globals().update(_adapters.FUNCTIONS)
-_ops.fill(_sys.modules[__name__])
-for _family, _functions in _family_adapters.FAMILIES.items():
-    vars(globals()[_family]).update(_functions)
-    globals()[_family].__all__ += _functions
-
-__all__ = [
-    *_adapters.FUNCTIONS,
-    *_classes.__all__,
-    *_with_fields.__all__,
-    "Expr",
-    "ExprFunctor",
-    "ExprMutator",
-    "ExprVisitor",
-    "GraphExecutorFactoryModule",
-    "ScopeBuilder",
-    "TupleWrapper",
-    "TypeFunctor",
-    "TypeMutator",
-    "TypeVisitor",
-    "adt",
-    "analysis",
-    "annotation",
-    "astext",
-    "backend",
-    "bind",
-    "bind_params_by_name",
-    "build",
-    "build_module",
-    "const",
-    "create_executor",
-    "expr",
-    "frontend",
-    "fromtext",
-    "function",
-    "load_param_dict",
-    "op",
-    "param_dict",
-    "parse",
-    "parse_expr",
-    "prelude",
-    "save_param_dict",
-    "scope_builder",
-    "testing",
-    "transform",
-    "ty",
-    "var",
-]
-
-# Also where users of Relay import them from.
-_sys.modules[f"{op.__name__}.nn.utils"] = _padding
-globals()["nn"].utils = _padding
-_sys.modules[f"{op.__name__}.op"] = op
-_sys.modules[f"{op.__name__}.annotation"] = annotation
+_public.settle(__name__)

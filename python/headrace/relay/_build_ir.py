@@ -1,20 +1,17 @@
-"""Making expressions: variables, constants, scopes."""
+"""Making expressions: variables, scopes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from numbers import Number
+from numbers import Integral
 from typing import Any
 
-import numpy as np
-
-from headrace import _arguments, _core, _expr, _node
+from headrace import _arguments, _core, _public
 from headrace._ffi import api
 from headrace.relay import _classes as nodes
 
-_NARROW = {"float64": "float32", "int64": "int32"}
+__all__ = ["ScopeBuilder", "bind", "var"]
 
 
 def var(
@@ -56,152 +53,10 @@ def var(
         type_annotation = nodes.TensorType((), type_annotation)
     elif shape is not None:
         for i, dim in enumerate(shape):
-            if isinstance(dim, (int, np.integer)) and dim < 0:
+            if isinstance(dim, Integral) and dim < 0:
                 raise _core.UserError(f"var: dimension {i} of shape is {dim}; it is 0 or more, or relay.Any()")
         type_annotation = nodes.TensorType(shape, dtype)
     return nodes.Var(name_hint, type_annotation, span=span)
-
-
-def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
-    """A constant.
-
-    Parameters
-    ----------
-    value : bool, int, float, list, numpy.ndarray or NDArray
-        The tensor; an array is copied.
-    dtype : str, optional
-        Its dtype. Without it, numbers, lists and numpy's arrays of float64 and int64 are float32 and int32, as in
-        Relay; an NDArray keeps its own.
-    span : Span, optional
-        Where it comes from.
-
-    Returns
-    -------
-    Constant
-
-    Raises
-    ------
-    UserError
-        For what is no tensor, and integers that int32 does not hold where no dtype is given.
-    """
-    if isinstance(value, _core.NDArray):
-        array = value.numpy()
-    elif isinstance(value, (bool, int, float, list, tuple, np.ndarray, np.generic)):
-        array = np.asarray(value)
-        if dtype is None:
-            array = _narrowed(array)
-    else:
-        raise _core.UserError(f"const: expected a number, a list or an array, got {type(value).__name__}")
-    return nodes.Constant(_core.array(_with_dtype(array, dtype), "value"), span=span)
-
-
-def _narrowed(array: np.ndarray) -> np.ndarray:
-    if array.dtype == np.int64 and array.size:
-        limits = np.iinfo(np.int32)
-        for number in (array.min(), array.max()):
-            if not limits.min <= number <= limits.max:
-                raise _core.UserError(f'const: {number} is no int32, which integers are; give dtype="int64"')
-    return array.astype(_NARROW.get(array.dtype.name, array.dtype), copy=False)
-
-
-def _numpy_dtype(dtype: Any, what: str) -> np.dtype:
-    if not isinstance(dtype, (str, type, np.dtype)):
-        raise _core.UserError(f"{what}: dtype: expected a str, got {_arguments.kind(dtype)}")
-    if dtype == "bfloat16":
-        import ml_dtypes
-
-        dtype = ml_dtypes.bfloat16
-    try:
-        return np.dtype(dtype)
-    except TypeError as error:
-        raise _core.UserError(f"{what}: {error}") from None
-
-
-def _with_dtype(array: np.ndarray, dtype: str | None) -> np.ndarray:
-    target = None if dtype is None else _numpy_dtype(dtype, "const")
-    try:
-        return np.array(array, dtype=target, copy=True)
-    except (OverflowError, TypeError) as error:
-        raise _core.UserError(f"const: {error}") from None
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value is a number of Python or of numpy."""
-    return isinstance(value, (Number, np.generic)) and not isinstance(value, (str, bytes))
-
-
-def is_array(value: Any) -> bool:
-    """Whether a value is what constants are made of, and no number."""
-    return isinstance(value, (list, np.ndarray, _core.NDArray))
-
-
-def _holds(dtype: np.dtype, number: Any) -> bool:
-    """Whether a dtype has the number; a float dtype may round it."""
-    if dtype.kind in "biu":
-        least, most = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
-        return least <= number <= most and int(number) == number
-    try:
-        wide = float(number)
-    except OverflowError:
-        return False
-    with np.errstate(over="ignore"):
-        return not math.isfinite(wide) or math.isfinite(float(np.asarray(wide).astype(dtype)))
-
-
-def number_as(value: Any, dtype: Any, what: str, is_beside: bool = False) -> Any:
-    """A constant of a number that is taken for an operand; UserError where the dtype does not hold it.
-
-    `relay.const(0.5, "int32")` cuts, since it says so; here the dtype is another operand's or the op's.
-    """
-    number = value.item() if isinstance(value, np.generic) else value
-    if not isinstance(number, (int, float)):
-        raise _core.UserError(f"{what}: expected an expression, got {_arguments.kind(value)}")
-    target = _numpy_dtype(dtype, what)
-    if _holds(target, number):
-        return const(number, dtype)
-    if not is_beside:
-        raise _core.UserError(f"{what}: {number} is no {target.name}; give a number that {target.name} holds")
-    wider = ["int32", "int64", "float32", "float64"][0 if isinstance(number, int) else 2 :]
-    fitting = next((name for name in wider if _holds(np.dtype(name), number)), None)
-    advice = f", as in x.astype('{fitting}')" if fitting else " to a dtype that holds it"
-    raise _core.UserError(f"{what}: {number} beside {target.name}: cast the other operand{advice}")
-
-
-def operand(value: Any, what: str, dtype: Any = None, beside: str | None = None) -> Any:
-    """What is given for an operand, as an expression.
-
-    Parameters
-    ----------
-    value : RelayExpr, number, list, numpy.ndarray or NDArray
-        An array is a constant, as `const` makes it, but keeps the dtype that the operand beside it has too.
-    what : str
-        The op and the operand, for messages.
-    dtype : str, optional
-        Of a number, where the op says it.
-    beside : str, optional
-        The dtype of what stands beside it, which a number gets else.
-
-    Returns
-    -------
-    RelayExpr
-
-    Raises
-    ------
-    UserError
-        For a number that its dtype does not hold, and for what is none of these.
-    """
-    if dtype is not None and isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    if is_number(value):
-        chosen = dtype or beside
-        return const(value) if chosen is None else number_as(value, chosen, what, is_beside=not dtype)
-    if isinstance(value, np.ndarray) and value.dtype.name == beside:
-        return const(value, beside)
-    if is_array(value):
-        return const(value)
-    if not isinstance(value, (_expr.TupleWrapper, nodes.RelayExpr)):
-        raise _core.UserError(f"{what}: expected an expression, got {_arguments.kind(value)}")
-    return value
 
 
 def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:
@@ -326,6 +181,4 @@ class ScopeBuilder:
         return body
 
 
-def make_node(type_key: str, **fields: Any) -> Any:
-    """A node of a type from its fields."""
-    return _node.make(type_key, fields)
+_public.publish(__name__, "headrace.relay")

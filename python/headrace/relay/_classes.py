@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any as _AnyValue
 
-from headrace import _expr, _node, ir
+from headrace import _node, _operands, _public, ir
 
 __all__ = ["Any", "RelayExpr", "ShapeVar", "TupleWrapper", "TypeKind", "scalar_type"]
 
@@ -14,8 +14,8 @@ for _key in _node.all_keys("relay"):
     __all__.append(_class.__name__)
 
 Any = ir.Any
-RelayExpr = _node.class_of("relay.Expr")
-TupleWrapper = _expr.TupleWrapper
+RelayExpr = Expr = _node.class_of("relay.Expr")
+TupleWrapper = _operands.TupleWrapper
 Op = ir.Op
 Attrs = ir.Attrs
 Span = ir.Span
@@ -57,3 +57,6 @@ def scalar_type(dtype: str) -> _AnyValue:
     TensorType
     """
     return _node.class_of("relay.TensorType").Scalar(dtype)
+
+
+_public.publish(__name__, "headrace.relay")

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+from headrace import _arguments, _core, _node
+from headrace._numpy import np
+from headrace._operands import TupleWrapper, const, operand
+from headrace.relay._op_functions import deferred
 
-from headrace import _arguments, _core, _expr
-from headrace.relay._build_ir import const, operand
-from headrace.relay._classes import Constant
-from headrace.relay._op_functions import make_function
-
-_SUPPRESS = make_function("vision.all_class_non_max_suppression")
-_UNIFORM = make_function("random.uniform")
-_NORMAL = make_function("random.normal")
+_SUPPRESS = deferred("vision.all_class_non_max_suppression")
+_UNIFORM = deferred("random.uniform")
+_NORMAL = deferred("random.normal")
 _NO_LIMIT = 2**31 - 1
 
 
 def _global_pool(kind: str, spatial: int) -> Callable[..., Any]:
-    pool = make_function(f"nn.adaptive_{kind}_pool{spatial}d")
+    pool = deferred(f"nn.adaptive_{kind}_pool{spatial}d")
     usual = {1: "NCW", 3: "NCDHW"}[spatial]
 
     def function(data: Any, layout: str = usual, out_layout: str = "", *, span: Any = None) -> Any:
@@ -54,7 +52,7 @@ global_max_pool1d, global_max_pool3d = _global_pool("max", 1), _global_pool("max
 
 
 def _resize(spatial: int) -> Callable[..., Any]:
-    op = make_function(f"image.resize{spatial}d")
+    op = deferred(f"image.resize{spatial}d")
     usual = {1: "NCW", 2: "NCHW", 3: "NCDHW"}[spatial]
     name = f"image.resize{spatial}d"
 
@@ -77,7 +75,9 @@ def _resize(spatial: int) -> Callable[..., Any]:
             raise _core.UserError(
                 f"{name}: there is no mode 'tf_crop_and_resize'; relay.image.crop_and_resize resamples parts of images"
             )
-        size, roi = (list(v.data.numpy()) if isinstance(v, Constant) else v for v in (size, roi))
+        size, roi = (
+            list(v.data.numpy()) if isinstance(v, _node.class_of("relay.Constant")) else v for v in (size, roi)
+        )
         if isinstance(roi, _core.Object):  # operands stand in their order
             size = size if isinstance(size, _core.Object) else const(np.array(_sizes(size, name, spatial), "int64"))
         elif roi is not None:
@@ -148,7 +148,7 @@ def all_class_non_max_suppression(
     output_format: str = "onnx",
     *,
     span: Any = None,
-) -> _expr.TupleWrapper:
+) -> TupleWrapper:
     """Of each class, the boxes that no better box of the class hides.
 
     Parameters
@@ -179,12 +179,12 @@ def all_class_non_max_suppression(
     most = operand(max_output_boxes_per_class, f"{what}: max_output_boxes_per_class", "int32")
     overlap = operand(iou_threshold, f"{what}: iou_threshold", "float32")
     least = operand(score_threshold, f"{what}: score_threshold", "float32")
-    return _expr.TupleWrapper(_SUPPRESS(boxes, scores, most, overlap, least, output_format, span=span), 2)
+    return TupleWrapper(_SUPPRESS(boxes, scores, most, overlap, least, output_format, span=span), 2)
 
 
 def uniform(
     key: Any, shape: Any, dtype: str = "float32", low: Any = 0.0, high: Any = 1.0, *, span: Any = None
-) -> _expr.TupleWrapper:
+) -> TupleWrapper:
     """Numbers in [low, high), all as likely. Rounding may give `high` where few numbers lie between the two.
 
     Parameters
@@ -211,7 +211,7 @@ def uniform(
 
 def normal(
     key: Any, shape: Any, dtype: str = "float32", mean: Any = 0.0, scale: Any = 1.0, *, span: Any = None
-) -> _expr.TupleWrapper:
+) -> TupleWrapper:
     """Normally distributed numbers.
 
     Parameters
@@ -266,3 +266,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "random": {"normal": normal, "threefry_key": threefry_key, "uniform": uniform},
     "vision": {"all_class_non_max_suppression": all_class_non_max_suppression},
 }
+
+for _family, _functions in FAMILIES.items():
+    for _function in _functions.values():
+        _function.__module__ = f"headrace.relay.{_family}"

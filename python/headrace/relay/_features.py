@@ -5,10 +5,12 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from headrace import _arguments
+from headrace import _arguments, _public
 from headrace._ffi import api
 from headrace.ir import IRModule
 from headrace.relay import _classes as nodes
+
+__all__ = ["Feature", "detect_feature"]
 
 
 class Feature(IntEnum):
@@ -74,3 +76,6 @@ def _features_of(root: Any) -> set[Feature]:
 
 def _is_recursive(let: Any) -> bool:
     return isinstance(let.value, nodes.Function) and let.var in list(api("relay.analysis.free_vars")(let.value))
+
+
+_public.publish(__name__, "headrace.relay.analysis")

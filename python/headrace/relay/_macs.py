@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from headrace import _arguments, _core
+from headrace import _arguments, _core, _public
 from headrace._ffi import api
 from headrace.ir import IRModule
 from headrace.relay import _classes as nodes
+
+__all__ = ["get_total_mac_number"]
 
 _PRODUCTS = ("nn.dense", "nn.matmul", "nn.batch_matmul")
 _CONVOLUTIONS = tuple(f"nn.conv{rank}d{kind}" for rank in (1, 2, 3) for kind in ("", "_transpose"))
@@ -65,3 +67,6 @@ def _shape(expr: Any) -> tuple[int, ...]:
         return expr.checked_type.concrete_shape
     except _core.UserError as error:
         raise _core.UserError(f"get_total_mac_number: {error}") from None
+
+
+_public.publish(__name__, "headrace.relay.analysis")

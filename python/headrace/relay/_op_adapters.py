@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
+from headrace import _arguments, _core, _node, _public
+from headrace._numpy import np
+from headrace._operands import TupleWrapper, dtype_of, operand, shape_of
+from headrace.relay._op_functions import deferred
 
-from headrace import _arguments, _core, _expr
-from headrace.relay._build_ir import operand
-from headrace.relay._op_functions import make_function
+__all__ = [
+    "arange",
+    "full",
+    "gather_nd",
+    "matrix_set_diag",
+    "mean_variance",
+    "std",
+    "strided_set",
+    "unique",
+    "variance",
+]
 
-_arange = make_function("arange")
-_mean = make_function("mean")
-_variance = make_function("variance")
-_sqrt = make_function("sqrt")
-_full = make_function("full")
-_unique = make_function("unique")
-_matrix_set_diag = make_function("matrix_set_diag")
-_strided_set = make_function("strided_set")
-_gather_nd = make_function("gather_nd")
+_arange = deferred("arange")
+_mean = deferred("mean")
+_variance = deferred("variance")
+_sqrt = deferred("sqrt")
+_full = deferred("full")
+_unique = deferred("unique")
+_matrix_set_diag = deferred("matrix_set_diag")
+_strided_set = deferred("strided_set")
+_gather_nd = deferred("gather_nd")
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32", *, span: Any = None) -> Any:
@@ -107,7 +118,7 @@ def std(
 
 def mean_variance(
     data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
-) -> _expr.TupleWrapper:
+) -> TupleWrapper:
     """Mean and variance.
 
     Parameters
@@ -124,11 +135,11 @@ def mean_variance(
     TupleWrapper
         The mean, and the variance.
     """
-    from headrace.relay._classes import Tuple
-
     mean = _mean(data, axis, True, exclude)
     spread = _variance(data, mean, axis, keepdims, exclude, unbiased)
-    return _expr.TupleWrapper(Tuple([mean if keepdims else _mean(data, axis, False, exclude), spread]), 2)
+    return TupleWrapper(
+        _node.class_of("relay.Tuple")([mean if keepdims else _mean(data, axis, False, exclude), spread]), 2
+    )
 
 
 def full(fill_value: Any, shape: Any = (), dtype: str = "", *, span: Any = None) -> Any:
@@ -150,13 +161,13 @@ def full(fill_value: Any, shape: Any = (), dtype: str = "", *, span: Any = None)
     RelayExpr
     """
     value = operand(fill_value, "full: fill_value", dtype or None)
-    chosen = dtype or _expr.dtype_of(value)
+    chosen = dtype or dtype_of(value)
     if chosen is None:
         raise _core.UserError("full: the dtype of fill_value is not known; give dtype")
     return _full(value, shape, chosen, span=span)
 
 
-def unique(data: Any, is_sorted: bool = True, return_counts: bool = False, *, span: Any = None) -> _expr.TupleWrapper:
+def unique(data: Any, is_sorted: bool = True, return_counts: bool = False, *, span: Any = None) -> TupleWrapper:
     """The different elements of a tensor of one axis.
 
     Parameters
@@ -267,7 +278,7 @@ def gather_nd(data: Any, indices: Any, batch_dims: int = 0, index_rank: int | No
     """
     if index_rank is not None:
         rank = _arguments.integer(index_rank, "gather_nd: index_rank")
-        shape = _expr.shape_of(_arguments.expression(indices, "gather_nd: indices"))
+        shape = shape_of(_arguments.expression(indices, "gather_nd: indices"))
         first = None if shape is None else shape[:1]
         if rank < 1 or first not in (None, (None,), (rank,)):
             told = "1 or more" if first is None else f"the first dimension of indices, whose shape is {shape}"
@@ -280,3 +291,6 @@ FUNCTIONS: dict[str, Any] = {
     function.__name__: function
     for function in (arange, full, gather_nd, matrix_set_diag, mean_variance, std, strided_set, unique, variance)
 }
+
+
+_public.publish(__name__, "headrace.relay")

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable
 from typing import Any
 
+from headrace import _public
 from headrace._core import UserError
 
 __all__ = ["get_pad_tuple1d", "get_pad_tuple2d", "get_pad_tuple3d"]
@@ -88,3 +89,7 @@ def pad_tuple(padding: Any, rank: int, what: str = "padding") -> tuple[int, ...]
     if len(sizes) == 2 * rank:
         return sizes
     return (sizes * rank if len(sizes) == 1 else sizes) * 2
+
+
+_public.publish(__name__, "headrace.relay.op.nn.utils")
+_public.settle(__name__)

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from headrace import _arguments, _core, _elsewhere
+from headrace import _arguments, _core, _hints, _public
 from headrace._container import ADT
 from headrace._ffi import api
 from headrace.graph_executor import GraphModule
 from headrace.ir import IRModule
+from headrace.relay import _build_options as choices
 from headrace.relay import _classes as nodes
-from headrace.relay.backend import _options as choices
 from headrace.relay.transform import InferType
-from headrace.target import Target
+from headrace.target import Target, chosen_target
 from headrace.transform import PassContext
+
+__all__ = ["GraphExecutorFactoryModule", "bind_params_by_name", "build", "create_executor"]
 
 _GRAPH, _CPP = choices.Executor("graph"), choices.Runtime("cpp")
 
@@ -188,7 +190,7 @@ def _tensors(params: Mapping[str, Any] | None, what: str) -> dict[str, _core.NDA
 
 def _target(target: Any) -> Target:
     """What is compiled for: the argument, the target of the innermost `with`, or this machine."""
-    return _arguments.target(target) or Target("llvm")
+    return chosen_target(target) or Target("llvm")
 
 
 def _as_module(program: Any) -> Any:
@@ -278,6 +280,9 @@ def _argument(value: Any, param: Any) -> Any:
         return ADT(tag=0, items=[_argument(item, param) for item in value])
     if isinstance(value, _core.Object):
         return value
+    shared = _core.try_array(value)
+    if shared is not None:
+        return shared
     declared = param.type_annotation
     dtype = str(declared.dtype) if isinstance(declared, nodes.TensorType) else ""
     return _core.array(value, f"argument '{param.name_hint}'", dtype)
@@ -358,5 +363,8 @@ def create_executor(
     if kind == "graph":
         return GraphExecutor(module, device or _core.cpu(), _target(target))
     told = f"create_executor: there is no kind '{kind}'; the kinds are debug and graph"
-    instead = _elsewhere.instead("relay.vm") if kind == "vm" else None
+    instead = _hints.instead("relay.vm") if kind == "vm" else None
     raise _core.UserError(f"{told}: {instead}" if instead else told)
+
+
+_public.publish(__name__, "headrace.relay")

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from headrace import _arguments, _core, _node, _tvm_files, nd
+from headrace import _arguments, _core, _node, _public, _tvm_files, nd
 from headrace._ffi import api
+
+__all__ = ["astext", "fromtext", "parse", "parse_expr"]
 
 
 def _check(text: Any, what: str) -> str:
@@ -191,3 +193,6 @@ def astext(
     if not isinstance(expr_or_mod, _core.Object):
         expr_or_mod = _arguments.expression(expr_or_mod, "astext: expr_or_mod")
     return api("relay.ir.AsText")(expr_or_mod, bool(show_meta_data), annotate, bool(show_types))
+
+
+_public.publish(__name__, "headrace.relay")

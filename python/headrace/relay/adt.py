@@ -1,25 +1,5 @@
 """Data types and matches, by the place where users of Relay look for them."""
 
-from headrace.relay._classes import (
-    Clause,
-    Constructor,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    PatternWildcard,
-    TypeData,
-)
+from headrace._compat import places
 
-__all__ = [
-    "Clause",
-    "Constructor",
-    "Match",
-    "Pattern",
-    "PatternConstructor",
-    "PatternTuple",
-    "PatternVar",
-    "PatternWildcard",
-    "TypeData",
-]
+__all__ = places.show(__name__)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from headrace import _arguments, _core
+from headrace import _arguments, _core, _public
 from headrace._ffi import api
 from headrace.ir import IRModule, Type
 from headrace.relay import _classes as nodes
@@ -437,3 +437,6 @@ def fusion_borders(mod: Any) -> list[FusionBorder]:
         FusionBorder(border["producer"], list(border["users"]), border["reason"], border["message"])
         for border in api("relay.analysis.fusion_borders")(_arguments.module(mod, "fusion_borders: mod"))
     ]
+
+
+_public.settle(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace import _public
 from headrace.relay import _op_functions as _ops
 
 __all__ = [
@@ -12,7 +13,7 @@ __all__ = [
     "stop_fusion",
 ]
 
-_ON_DEVICE = _ops.make_function("on_device")
+_ON_DEVICE = _ops.deferred("on_device")
 
 
 def on_device(body: Any, virtual_device: Any, constrain_result: bool = False, constrain_body: bool = True) -> Any:
@@ -36,7 +37,7 @@ def on_device(body: Any, virtual_device: Any, constrain_result: bool = False, co
     return _ON_DEVICE(body, virtual_device, constrain_result, constrain_body)
 
 
-_STOP_FUSION = _ops.make_function("annotation.stop_fusion")
+_STOP_FUSION = _ops.deferred("annotation.stop_fusion")
 
 
 def stop_fusion(data: Any) -> Any:
@@ -54,7 +55,7 @@ def stop_fusion(data: Any) -> Any:
     return _STOP_FUSION(data)
 
 
-_CHECKPOINT = _ops.make_function("annotation.checkpoint")
+_CHECKPOINT = _ops.deferred("annotation.checkpoint")
 
 
 def checkpoint(data: Any) -> Any:
@@ -70,3 +71,6 @@ def checkpoint(data: Any) -> Any:
     Call
     """
     return _CHECKPOINT(data)
+
+
+_public.settle(__name__)

@@ -1,5 +1,5 @@
 """Building and running, by the place where users of Relay look for it."""
 
-from headrace.relay._run import GraphExecutorFactoryModule, bind_params_by_name, build, create_executor
+from headrace._compat import places
 
-__all__ = ["GraphExecutorFactoryModule", "bind_params_by_name", "build", "create_executor"]
+__all__ = places.show(__name__)

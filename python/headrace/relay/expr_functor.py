@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import _core
+from headrace import _core, _public
 from headrace._arguments import kind
 from headrace._ffi import api
 from headrace.relay import _classes as nodes
@@ -246,3 +246,6 @@ class ExprMutator(ExprFunctor):
 
 
 _DEFAULTS = {getattr(cls, name) for cls in (ExprVisitor, ExprMutator) for name in _METHODS.values()}
+
+
+_public.settle(__name__)

@@ -7,7 +7,7 @@ from numbers import Integral
 from os import PathLike
 from typing import Any
 
-from headrace import _arguments
+from headrace import _arguments, _public
 from headrace._core import UserError
 from headrace._ffi import api
 from headrace._memory_file import MemoryFile
@@ -83,3 +83,6 @@ def _sizes(name: str, dims: Any) -> tuple[int, ...]:
 
 def _load(path: str, shapes: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     return api("relay.frontend.LoadONNX")(path, shapes), {}
+
+
+_public.settle(__name__)

@@ -1,6 +1,5 @@
 """Functions, by the place where users of Relay look for them."""
 
-from headrace.relay._classes import Function
-from headrace.relay._with_fields import FunctionWithFields
+from headrace._compat import places
 
-__all__ = ["Function", "FunctionWithFields"]
+__all__ = places.show(__name__)

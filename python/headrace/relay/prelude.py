@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import _elsewhere, ir
+from headrace import _hints, _public, ir
 
 __all__ = [
     "Prelude",
@@ -38,6 +38,9 @@ class Prelude:
 
     def __getattr__(self, name: str) -> Any:
         if name == "mod" or name not in self.mod:
-            told = _elsewhere.hint(f"{__name__}.Prelude", name)
+            told = _hints.hint(f"{__name__}.Prelude", name)
             raise AttributeError(told or f"prelude.rly has no function '{name}'")
         return self.mod.get_global_var(name)
+
+
+_public.settle(__name__)

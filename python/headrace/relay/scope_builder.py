@@ -1,5 +1,5 @@
 """Scopes, by the place where users of Relay look for them."""
 
-from headrace.relay._build_ir import ScopeBuilder
+from headrace._compat import places
 
-__all__ = ["ScopeBuilder"]
+__all__ = places.show(__name__)

@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from headrace import _arguments, _elsewhere, _node
+from headrace import _arguments, _hints, _node, _public
 from headrace._core import UserError
 from headrace._ffi import api
+from headrace.ir import IRModule
 from headrace.transform import (
     ModulePass,
     Pass,
@@ -41,7 +42,7 @@ __all__ = [
 FunctionPass = _node.class_of("transform.FunctionPass")
 
 # Passes of Relay's that are not here, by the compiler's table.
-_elsewhere.add(__name__, {str(name): str(instead) for name, instead in api("transform.PassesNotHere")().items()})
+_hints.add(__name__, {str(name): str(instead) for name, instead in api("transform.PassesNotHere")().items()})
 
 
 def _presence(default: Any) -> str:
@@ -97,8 +98,6 @@ def InferTypeLocal(expr: Any) -> Any:
     -------
     Type
     """
-    from headrace.ir import IRModule
-
     expr = _arguments.expression(expr, "InferTypeLocal: expr")
     return api("relay.analysis.infer_type_expr")(expr, IRModule()).checked_type
 
@@ -109,3 +108,6 @@ def __getattr__(name: str) -> Any:
     near = difflib.get_close_matches(name, __all__, n=3)
     told = f"did you mean {' or '.join(near)}?" if near else "hr.transform.pass_registry() lists the passes"
     raise AttributeError(f"there is no pass '{name}'; {told}")
+
+
+_public.settle(__name__)

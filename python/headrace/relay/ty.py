@@ -1,37 +1,5 @@
 """Types, by the place where users of Relay look for them."""
 
-from headrace.ir import Type
-from headrace.relay._classes import (
-    Any,
-    FuncType,
-    GlobalTypeVar,
-    IncompleteType,
-    RefType,
-    ShapeVar,
-    TensorType,
-    TupleType,
-    TypeCall,
-    TypeConstraint,
-    TypeKind,
-    TypeRelation,
-    TypeVar,
-    scalar_type,
-)
+from headrace._compat import places
 
-__all__ = [
-    "Any",
-    "FuncType",
-    "GlobalTypeVar",
-    "IncompleteType",
-    "RefType",
-    "ShapeVar",
-    "TensorType",
-    "TupleType",
-    "Type",
-    "TypeCall",
-    "TypeConstraint",
-    "TypeKind",
-    "TypeRelation",
-    "TypeVar",
-    "scalar_type",
-]
+__all__ = places.show(__name__)

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
+from headrace import _public
 from headrace._arguments import kind
 from headrace._core import Object, UserError
 from headrace.relay._functor import Functor, documented
@@ -232,3 +233,6 @@ class TypeMutator(TypeFunctor):
 
 
 _DEFAULTS = {getattr(cls, name) for cls in (TypeVisitor, TypeMutator) for name in _METHODS.values()}
+
+
+_public.settle(__name__)

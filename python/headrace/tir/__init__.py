@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace import _node
+from headrace import _node, _public
 from headrace.ir import Any, FloatImm, IntImm, PrimExpr, StringImm
 from headrace.tir import _functions, _operators, _tensors
 from headrace.tir._functions import *  # noqa: F403
@@ -36,3 +36,6 @@ __all__ = [
     "SizeVar",
     "StringImm",
 ]
+
+_public.facade(__name__, {}, unlisted="transform")
+_public.settle(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
-from headrace import _core, _node
+from headrace import _core, _node, _public
 from headrace._ffi import api
 from headrace._prim_expr import binary, is_expr, number, to_dtype, to_expr, to_exprs
 
@@ -367,3 +367,6 @@ class _Select:
     def __init__(self, condition: Any, true_value: Any, false_value: Any) -> None:
         choice = [to_expr(condition), *to_exprs(true_value, false_value)]
         _core.Object.__init__(self, api("tir.MakeSelect")(*choice))
+
+
+_public.publish(__name__, "headrace.tir")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import _core
+from headrace import _core, _public
 from headrace._prim_expr import _Operators, binary
 
 __all__ = [
@@ -160,3 +160,6 @@ class Or(Operator):
     """Whether a condition holds."""
 
     operator = "or"
+
+
+_public.publish(__name__, "headrace.tir")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import _core, _node
+from headrace import _core, _node, _public
 from headrace._ffi import api
+
+__all__ = ["interpret", "parse", "parse_module", "raise_compute"]
 
 
 @_node.mixin("tir.PrimFunc")
@@ -104,3 +106,6 @@ def interpret(func: Any, *args: Any) -> Any:
     """
     outputs = list(api("tir.Interpret")(func, [_core.array(arg) for arg in args]))
     return outputs[0] if len(outputs) == 1 else outputs
+
+
+_public.publish(__name__, "headrace.tir")

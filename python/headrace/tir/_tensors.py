@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
-from headrace import _core, _node
+from headrace import _core, _node, _public
 from headrace._ffi import api
 from headrace._prim_expr import _Operators, binary, is_expr, to_expr, to_exprs
 
@@ -439,3 +439,6 @@ def create_prim_func(args: Sequence[Tensor], name: str = "main") -> Any:
     if list(args[: len(inputs)]) != inputs:
         raise _core.UserError("args: placeholders stand before the tensors that are computed")
     return api("tir.PlainLoops")(compute_form(inputs, outputs), name)
+
+
+_public.publish(__name__, "headrace.tir")

@@ -1,6 +1,5 @@
 """What a build takes and what the evaluator gives, by the place where users of Relay look for it."""
 
-from headrace.relay.backend import executor, interpreter, runtime
-from headrace.relay.backend._options import Executor, Runtime
+from headrace._compat import places
 
-__all__ = ["Executor", "Runtime", "executor", "interpreter", "runtime"]
+__all__ = places.show(__name__)

@@ -1,5 +1,5 @@
 """The executor that a build takes, by the place where users of Relay look for it."""
 
-from headrace.relay.backend._options import Executor
+from headrace._compat import places
 
-__all__ = ["Executor"]
+__all__ = places.show(__name__)

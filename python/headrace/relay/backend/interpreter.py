@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from headrace import _node
+from headrace import _node, _public
 from headrace._ffi import api
 
 __all__ = ["ConstructorValue", "RefValue"]
@@ -46,3 +46,6 @@ class _RefValue:
 
 ConstructorValue = _node.class_of("interp.ConstructorValue")
 RefValue = _node.class_of("interp.RefValue")
+
+
+_public.settle(__name__)

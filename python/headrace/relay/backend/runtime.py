@@ -1,5 +1,5 @@
 """The runtime that a build takes, by the place where users of Relay look for it."""
 
-from headrace.relay.backend._options import Runtime
+from headrace._compat import places
 
-__all__ = ["Runtime"]
+__all__ = places.show(__name__)

@@ -1,11 +1,8 @@
-"""Names of Relay that are not here, with what there is instead: for attributes and for imports alike."""
+"""Hints for names that TVM has and Headrace has not: each says what there is instead."""
 
 from __future__ import annotations
 
-import sys
-import types
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 _BACKENDS = "backends of users are not there yet"
 _CONTEXT = "a context says it: with hr.transform.PassContext(opt_level=3, config={...})"
@@ -194,46 +191,3 @@ def hint(module: str, name: str) -> str | None:
 def add(module: str, instead: Mapping[str, str]) -> None:
     """Makes more names of a module known, each with what there is instead."""
     _INSTEAD.update({f"{module}.{name}".removeprefix("headrace."): told for name, told in instead.items()})
-
-
-def attend(module: types.ModuleType, name: str) -> None:
-    """Lets a module say what there is instead of a name that it does not have, and that no `__getattr__` of its finds.
-
-    Parameters
-    ----------
-    module : module
-        The module.
-    name : str
-        Its full name, as users know it.
-    """
-    find: Callable[[str], Any] | None = vars(module).get("__getattr__")
-
-    def __getattr__(attribute: str) -> Any:
-        if attribute == "__path__":
-            return []  # only below a module that has one `import` asks the finder, which has the hints
-        told = hint(name, attribute)
-        try:
-            if find is not None:
-                return find(attribute)
-        except AttributeError:
-            if told is None:
-                raise
-        if told is None:
-            raise AttributeError(f"module '{name}' has no attribute '{attribute}'", name=attribute, obj=module)
-        raise AttributeError(told)
-
-    module.__getattr__ = __getattr__
-
-
-class _Finder:
-    """Asked by `import` when nobody else knows a module: `from headrace.relay import vm` loses an attribute's hint."""
-
-    @staticmethod
-    def find_spec(fullname: str, path: Sequence[str] | None = None, target: Any = None) -> None:
-        module, _, name = fullname.rpartition(".")
-        told = hint(module, name) if module.partition(".")[0] == "headrace" and not name.startswith("_") else None
-        if told:
-            raise ImportError(told, name=fullname)  # of a ModuleNotFoundError `from` forgets the text
-
-
-sys.meta_path.append(_Finder)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from headrace import _arguments, _core
+from headrace import _arguments, _core, _public
 
 __all__ = [
     "CallWithFields",
@@ -96,3 +96,6 @@ RefWriteWithFields = _make("RefWriteWithFields", "ref_write", "relay.RefWrite", 
 FunctionWithFields = _make(
     "FunctionWithFields", "function", "relay.Function", "params body ret_type ty_params=type_params attrs"
 )
+
+
+_public.publish(__name__, "headrace.relay")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from headrace import _arguments, _core
+from headrace import _arguments, _core, _public
+
+__all__ = ["Executor", "Runtime"]
 
 
 class _Choice:
@@ -144,3 +146,6 @@ class Runtime(_Choice):
             The kind of each option.
         """
         return dict.fromkeys(Runtime(runtime)._values, "bool")
+
+
+_public.publish(__name__, "headrace.relay.backend")

@@ -1,0 +1,367 @@
+"""Registering ops: what users say of an op of theirs, and of how passes treat any op."""
+
+from __future__ import annotations
+
+import functools
+from enum import IntEnum
+from typing import Any
+
+from headrace import _core, _op, _public, tir
+from headrace._ffi import api, register_func
+from headrace.ir import Op, TupleType, register_op_attr
+
+__all__ = [
+    "MIXED_PRECISION_ALWAYS",
+    "MIXED_PRECISION_FOLLOW",
+    "MIXED_PRECISION_NEVER",
+    "Op",
+    "OpPattern",
+    "get",
+    "register",
+    "register_compute",
+    "register_convert_op_layout",
+    "register_gradient",
+    "register_legalize",
+    "register_mixed_precision_conversion",
+    "register_op_attr",
+    "register_packed_func",
+    "register_pattern",
+    "register_prim_func",
+    "register_stateful",
+    "reset_legalize",
+    "why_opaque",
+]
+
+get = Op.get
+get.__module__ = "headrace.relay.op"
+
+
+class OpPattern(IntEnum):
+    """How an op may take part in a fused group, from the most to the least willing."""
+
+    ELEMWISE = 0
+    BROADCAST = 1
+    INJECTIVE = 2
+    COMM_REDUCE = 3
+    OUT_ELEMWISE_FUSABLE = 4
+    TUPLE = 7
+    OPAQUE = 8
+
+
+def register(op_name: str, describe: str = "", override: bool = False) -> Op:
+    """Makes an op known. `docs/user-ops.md` shows what more to say of it.
+
+    Parameters
+    ----------
+    op_name : str
+        Such as "my.scale"; `relay.my.scale` is its function then. Where Python cannot write that ("my.class") or
+        `relay` has something else of the name, call what this gives, or `relay.op.get(op_name)`.
+    describe : str
+        What it does.
+    override : bool
+        Whether an op that was registered at run time under that name may be replaced. Programs that were made before
+        keep the op that they were made with.
+
+    Returns
+    -------
+    Op
+
+    Raises
+    ------
+    UserError
+        When the name is taken, or means something else in text.
+    """
+    return api("relay.op.Register")(op_name, describe, override)
+
+
+def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
+    """Sets what computes an op, element by element: what fuses and is scheduled as other ops are.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    compute : function or PrimFunc, optional
+        Of (attrs, inputs, out_type): the attributes, the arguments as `tir.Tensor` (tuples taken apart), the type of
+        the result. It gives a `tir.Tensor`, a list of them, or a `tir.Compute`. A PrimFunc computes all calls; it fuses
+        when its loops are plain enough (`Op.why_opaque` says why not). Without it, a decorator is returned.
+    level : int
+        Taken for the sake of old programs; the last one that is set counts.
+
+    Returns
+    -------
+    What was given, or the decorator
+    """
+
+    return register_op_attr(op_name, "FTVMCompute", compute, level)
+
+
+def _set_compute(op: Any, given: Any) -> None:
+    if isinstance(given, tir.PrimFunc):
+        api("relay.op.SetLoops")(op, given)
+    elif callable(given):
+        api("relay.op.SetForm")(op, lambda *call: _form(op.name, given, *call))
+    else:
+        raise _core.UserError(f"{op.name}: compute: expected a function or a PrimFunc, got {type(given).__name__}")
+
+
+_op.SETTERS["FTVMCompute"] = _set_compute
+
+
+def _tensors(function: Any, attrs: Any, inputs: list[Any], out_types: Any) -> tuple[list[Any], Any]:
+    """What a function gives for a call, and the tensors that it was given."""
+    tensors = [tir.Tensor(buffer) for buffer in inputs]
+    out_type = out_types[0] if len(out_types) == 1 else TupleType(list(out_types))
+    return tensors, function(attrs, tensors, out_type)
+
+
+def _form(op_name: str, compute: Any, attrs: Any, inputs: Any, out_types: Any) -> Any:
+    tensors, given = _tensors(compute, attrs, inputs, out_types)
+    if isinstance(given, tir.Compute):
+        return given
+    outputs = list(given) if isinstance(given, (list, tuple)) else [given]
+    for output in outputs:
+        if not isinstance(output, tir.Tensor):
+            raise _core.UserError(
+                f"{op_name}: the compute gave {given!r}; expected a tir.Tensor, a list of them, or a tir.Compute"
+            )
+    try:
+        return tir.compute_form(tensors, [_copy(output) if output in tensors else output for output in outputs])
+    except _core.UserError as error:
+        raise _core.UserError(f"{op_name}: its compute: {error}") from None
+
+
+def _copy(tensor: tir.Tensor) -> tir.Tensor:
+    return tir.compute(tensor.shape, lambda *i: tensor[i], f"{tensor.name}_copy")
+
+
+def register_prim_func(op_name: str, make: Any = None) -> Any:
+    """Sets what gives the loops of each call of an op.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    make : function, optional
+        Of (attrs, inputs, out_type), as for `register_compute`. It gives a PrimFunc of the inputs, then the results.
+        Without it, a decorator is returned.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+
+    def decorate(given: Any) -> Any:
+        api("relay.op.SetLoopsOfCall")(get(op_name), lambda *call: _tensors(given, *call)[1])
+        return given
+
+    return decorate if make is None else decorate(make)
+
+
+def _writing(op_name: str, function: Any) -> Any:
+    """The function, which must write its results: what it gives instead would be lost."""
+
+    @functools.wraps(function, updated=())
+    def call(*arrays: Any) -> None:
+        given = function(*arrays)
+        is_written = isinstance(given, _core.NDArray) and any(given.same_as(array) for array in arrays)
+        if given is not None and not is_written:  # `lambda x, out: out.copyfrom(x)` gives out
+            raise _core.UserError(
+                f"{op_name}: its function gave a {type(given).__name__}; it has to write its results into the arrays"
+                " behind the inputs, as out.copyfrom(...) does, and to give nothing"
+            )
+
+    return call
+
+
+def register_packed_func(op_name: str, function: Any = None, func_name: str = "", override: bool = False) -> Any:
+    """Lets a function compute an op: with an NDArray for each input, then for each output, which it writes.
+
+    Programs that were compiled call it by its name: who loads an artifact registers it first. It does not get the op's
+    attributes. The arrays are views that end with the call; inputs are not to be written.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    function : function, optional
+        The function; or the name of a global function, which may be registered later. Without it, a decorator is
+        returned.
+    func_name : str
+        The name of the global function that `function` becomes; that of the op when it is left out.
+    override : bool
+        Whether a global function of that name may be replaced.
+
+    Returns
+    -------
+    What was given, or the decorator
+    """
+
+    def decorate(given: Any) -> Any:
+        name = given if isinstance(given, str) else func_name or op_name
+        if not isinstance(given, str):
+            register_func(name, _writing(op_name, given), override)
+        api("relay.op.SetFunction")(get(op_name), name)
+        return given
+
+    return decorate if function is None else decorate(function)
+
+
+def register_pattern(op_name: str, pattern: OpPattern | str, level: int = 10) -> None:
+    """Says how an op may fuse, where its compute form is not to tell that by itself.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    pattern : OpPattern or str
+        A pattern, or its name. ELEMWISE and BROADCAST promise that the op reads its inputs so; a compute form that
+        does otherwise is an error at the call.
+    level : int
+        Taken for the sake of old programs.
+    """
+    if isinstance(pattern, str):
+        if pattern not in OpPattern.__members__:
+            raise _core.UserError(
+                f"{op_name}: there is no pattern {pattern!r}; the patterns: {', '.join(OpPattern.__members__)}"
+            )
+        pattern = OpPattern[pattern]
+    register_op_attr(op_name, "TOpPattern", int(pattern), level)
+
+
+def register_stateful(op_name: str, stateful: bool = True, level: int = 10) -> None:
+    """Says that an op has effects, so that no pass drops, doubles or moves its calls.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    stateful : bool
+        Whether it has.
+    level : int
+        Taken for the sake of old programs.
+    """
+    register_op_attr(op_name, "TOpIsStateful", bool(stateful), level)
+
+
+def why_opaque(call: Any) -> str:
+    """Why a call of an op, which InferType typed, is not fused with others; empty when it may be.
+
+    Parameters
+    ----------
+    call : Call
+        The call.
+
+    Returns
+    -------
+    str
+    """
+    return api("relay.op.WhyOpaque")(call)
+
+
+def register_legalize(op_name: str, legalize_op: Any = None, level: int = 10) -> Any:
+    """Sets what `relay.transform.Legalize` makes of calls of an op.
+
+    Parameters
+    ----------
+    op_name : str
+        The op.
+    legalize_op : function, optional
+        Of (attrs, inputs, types): attributes, arguments, and the types of the arguments and of the result. It gives an
+        expression, or None to leave the call alone. Without it, a decorator is returned.
+    level : int
+        Taken for the sake of old programs; the last one that is set counts.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+
+    def decorate(function: Any) -> Any:
+        api("relay.op.RegisterLegalize")(op_name, function, "FTVMLegalize")
+        return function
+
+    return decorate if legalize_op is None else decorate(legalize_op)
+
+
+def reset_legalize(op_name: str) -> None:
+    """Takes away what `register_legalize` set.
+
+    Parameters
+    ----------
+    op_name : str
+        The op.
+    """
+    api("relay.op.RegisterLegalize")(op_name, None, "FTVMLegalize")
+
+
+def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: int = 10) -> Any:
+    """Sets what `relay.transform.ConvertLayout` makes of calls of an op that its layouts name.
+
+    Parameters
+    ----------
+    op_name : str
+        The op, one that was registered at run time or one of Headrace's.
+    convert_layout : function, optional
+        Of (attrs, inputs, tinfos, desired_layouts): attributes, arguments, the types of the arguments and of the
+        result, and the op's list of layouts. It gives an expression of the call's type over the arguments, which have
+        the layout that was written, or None to leave the call alone. Without it, a decorator is returned.
+    level : int
+        Taken for the sake of old programs; the last one that is set counts.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+    return register_op_attr(op_name, "FTVMConvertOpLayout", convert_layout, level)
+
+
+# What a call does in ToMixedPrecision.
+MIXED_PRECISION_ALWAYS = 0
+MIXED_PRECISION_FOLLOW = 1
+MIXED_PRECISION_NEVER = 2
+
+
+def register_mixed_precision_conversion(op_name: str, func: Any = None, level: int = 10) -> Any:
+    """Sets what `relay.transform.ToMixedPrecision` may do with calls of an op; it counts before the pass' own lists.
+
+    Parameters
+    ----------
+    op_name : str
+        The op.
+    func : function, optional
+        Of (call, mixed_precision_type), the latter "float16" or "bfloat16". It gives MIXED_PRECISION_ALWAYS (its
+        operands are worth a cast), _FOLLOW (where they are small already) or _NEVER; or a list of that, the type that
+        sums are kept in, and the type of the result, which must be mixed_precision_type. Without it, a decorator is
+        returned.
+    level : int
+        Taken for the sake of old programs; the last one that is set counts.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+    return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)
+
+
+def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> Any:
+    """Sets what `relay.transform.FirstOrderGradient` takes for the gradient of an op.
+
+    Parameters
+    ----------
+    op_name : str
+        The op.
+    fgradient : function, optional
+        Of (call, grad): the call, typed, and the gradient by its result. It gives a list: for each argument an
+        expression of the argument's type, or None where there is no gradient. Without it, a decorator is returned.
+    level : int
+        Taken for the sake of old programs; the last one that is set counts.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+    return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
+
+
+_public.publish(__name__, "headrace.relay.op")
