@@ -83,6 +83,28 @@ class PeerTest(CliTest):
         for verb in ("bench", "verify"):
             self.against(script, r'onnxruntime: \{ "names": \[ "x" \] \} 1\b', verb, "--bind", "x=x.npy")
 
+    def test_random_inputs_are_the_same_everywhere(self) -> None:
+        # SplitMix64 (Steele, Lea, Flood 2014), whose state the seed and the name begin; sums of twelve 32-bit numbers.
+        state, mask = 5, 2**64 - 1
+        state = (state * 131 + ord("x")) & mask
+
+        def number() -> int:
+            nonlocal state
+            state = (state + 0x9E3779B97F4A7C15) & mask
+            z = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
+            z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+            return z ^ (z >> 31)
+
+        values = []
+        for _ in range(64):
+            halves = [half for _ in range(6) for half in divmod(number(), 2**32)]
+            values.append((sum(halves) - 6 * 2**32) / 2**32)
+        self.assertLess(abs(sum(values)) / 64, 0.5)  # of mean 0
+        copy = self.folder / "sent.npy"
+        for verb in ("bench", "verify"):
+            self.against(f"cp $6/input_0.npy {copy}\necho error done", "done", verb, *ONE, "--seed", "5")
+            self.assertEqual(copy.read_bytes()[-256:], struct.pack("<64f", *values))
+
     def test_no_place_for_temporary_files(self) -> None:
         environment = self.python("echo ready 1") | {"TMPDIR": "/no/folder"}
         self.fails(
@@ -294,7 +316,7 @@ class InterruptionTest(CliTest):
             self.skipTest("no Python here has onnxruntime and headrace.peer")
         for number in (signal.SIGINT, signal.SIGTERM):
             for group in (False, True):
-                with self.running(python, "bench", DIGITS, *ONE, "--rounds", "100000") as process:
+                with self.running(python, "bench", DIGITS, "--shape", "x=256,1,8,8", "--rounds", "100000") as process:
                     for _ in range(600):
                         if any(self.temporary.iterdir()):
                             break

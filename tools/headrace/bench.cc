@@ -200,7 +200,7 @@ int bench(const BenchState& state, const Common& common) {
   return HR_OK;
 }
 
-constexpr const char* kFooter =
+constexpr const char* kBenchFooter =
     "Timed is the call that runs the model, with inputs and outputs bound before: ours in this process, "
     "run_with_iobinding\n"
     "of onnxruntime in a Python process of its own, by the clock of that process. Both have the same number of "
@@ -223,7 +223,7 @@ Verb add_bench(CLI::App& app, const Common& common) {
       ->capture_default_str();
   verb->add_flag("--steps", state->steps, "Also the best time of each step, in rounds of their own");
   takes(verb->add_option("--seed", state->seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
-  verb->footer(kFooter);
+  verb->footer(kBenchFooter);
   return [state, &common] { return bench(*state, common); };
 }
 

@@ -10,7 +10,8 @@
 namespace headrace::tools {
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinite = std::numeric_limits<double>::infinity(),
+                 kNotANumber = std::numeric_limits<double>::quiet_NaN();
 const DataType kF32 = DataType::float_(32);
 
 NDArray tensor_of(const std::vector<double>& values, DataType dtype = DataType::float_(64)) {
@@ -20,7 +21,7 @@ NDArray tensor_of(const std::vector<double>& values, DataType dtype = DataType::
 }
 
 // One float64 output; the reference is 1. A peer of NaN: none.
-OutputComparison compare(double ours, double peer = kNaN, std::optional<double> limit = std::nullopt) {
+OutputComparison compare(double ours, double peer = kNotANumber, std::optional<double> limit = std::nullopt) {
   OutputSets sets{.names = {"y"}, .ours = {tensor_of({ours})}, .reference = {tensor_of({1})}, .peer = std::nullopt};
   if (!std::isnan(peer)) sets.peer = {tensor_of({peer})};
   return compare_outputs(sets, limit).front();
@@ -31,7 +32,7 @@ TEST(Comparison, TheLimitIsTwiceThePeersErrorWithinBounds) {
   EXPECT_DOUBLE_EQ(error_limit(kF32, 1e-7), 1e-5);
   EXPECT_DOUBLE_EQ(error_limit(kF32, 2e-5), 4e-5);
   EXPECT_DOUBLE_EQ(error_limit(kF32, 0.3), 1e-3);
-  EXPECT_DOUBLE_EQ(error_limit(kF32, kInf), 1e-5);
+  EXPECT_DOUBLE_EQ(error_limit(kF32, kInfinite), 1e-5);
   EXPECT_DOUBLE_EQ(error_limit(DataType::float_(64), 0), 1e-12);
   EXPECT_DOUBLE_EQ(error_limit(DataType::float_(16), std::nullopt), 0.001953125);
   EXPECT_DOUBLE_EQ(error_limit(DataType::float_(16), 1), 0.02);
@@ -48,7 +49,7 @@ TEST(Comparison, TheDifferenceIsLimitedByOurError) {
   EXPECT_DOUBLE_EQ(difference_limit(kF32, 1e-6, 1), 1.1e-5);
   EXPECT_DOUBLE_EQ(difference_limit(kF32, 1e-5, 1), 5e-5);
   EXPECT_DOUBLE_EQ(difference_limit(kF32, 0.1, 1), 1e-3);
-  EXPECT_DOUBLE_EQ(difference_limit(kF32, kInf, 1), 1e-5);
+  EXPECT_DOUBLE_EQ(difference_limit(kF32, kInfinite, 1), 1e-5);
 }
 
 TEST(Comparison, SmallOutputsOfFunctionsHaveAbsoluteErrors) {
@@ -65,7 +66,7 @@ TEST(Comparison, APeerThatIsFarMakesTheImportSuspect) {
   EXPECT_FALSE(wrong.ok());
   EXPECT_GT(wrong.share_of_limit(), 1);
   EXPECT_NE(explain_mismatch(wrong, "onnxruntime").find("The import is suspect"), std::string::npos);
-  EXPECT_FALSE(compare(1, kInf).ok());
+  EXPECT_FALSE(compare(1, kInfinite).ok());
   EXPECT_TRUE(compare(1 + 1e-13, 1 - 1e-13).ok());
 }
 
@@ -105,21 +106,21 @@ TEST(Comparison, EveryOutputHasItsLimit) {
 TEST(Comparison, AnotherDtypeOfThePeerIsAMismatch) {
   OutputSets sets{.names = {"a"}, .ours = {tensor_of({2})}, .reference = {tensor_of({2})}, .peer = std::nullopt};
   sets.peer = {tensor_of({2}, kF32)};
-  EXPECT_EQ(compare_outputs(sets, std::nullopt)[0].difference, kInf);
+  EXPECT_EQ(compare_outputs(sets, std::nullopt)[0].difference, kInfinite);
 }
 
 TEST(Comparison, TheLargestDifferenceIsOfAllOutputs) {
   const NDArray one = tensor_of({1}), four = tensor_of({4}), five = tensor_of({5});
   EXPECT_EQ(largest_difference({one, four}, {one, four}), 0);
   EXPECT_DOUBLE_EQ(largest_difference({one, five}, {one, four}), 0.25);
-  EXPECT_EQ(largest_difference({one}, {one, four}), kInf);
-  EXPECT_EQ(largest_difference({tensor_of({1}, kF32)}, {one}), kInf);
+  EXPECT_EQ(largest_difference({one}, {one, four}), kInfinite);
+  EXPECT_EQ(largest_difference({tensor_of({1}, kF32)}, {one}), kInfinite);
 }
 
 TEST(Comparison, RefusesWhatComparesNothing) {
   OutputSets sets{.names = {"a"}, .ours = {tensor_of({})}, .reference = {tensor_of({})}, .peer = std::nullopt};
   EXPECT_THROW(compare_outputs(sets, std::nullopt), UserError);
-  sets.ours = sets.reference = {tensor_of({kNaN})};
+  sets.ours = sets.reference = {tensor_of({kNotANumber})};
   EXPECT_THROW(compare_outputs(sets, std::nullopt), UserError);
   sets.ours.clear();
   EXPECT_THROW(compare_outputs(sets, std::nullopt), UserError);

@@ -143,7 +143,7 @@ int verify(const VerifyState& state, const Common& common) {
   return verdict.ok() ? HR_OK : HR_MISMATCH;
 }
 
-constexpr const char* kFooter =
+constexpr const char* kVerifyFooter =
     "The float64 interpreter runs the imported program, so it finds what is compiled wrongly; onnxruntime reads the\n"
     "model itself, so it also finds what is imported wrongly. Errors are of each output, relative to its largest\n"
     "element in float64. Limits without --limit:\n"
@@ -174,7 +174,7 @@ Verb add_verify(CLI::App& app, const Common& common) {
                               "Largest error allowed, used as it is for both comparisons and all outputs (default: by "
                               "dtype, see below)"),
              "1e-4");
-  verb->footer(kFooter);
+  verb->footer(kVerifyFooter);
   return [state, &common] { return verify(*state, common); };
 }
 
