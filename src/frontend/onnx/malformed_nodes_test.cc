@@ -45,61 +45,64 @@ std::vector<Base> bases_of_the_data() {
   return bases;
 }
 
+void add(std::vector<Base>& bases, std::string_view op, int64_t opset, const std::vector<Operand>& operands,
+         const Attributes& attributes = {}, size_t outputs = 1) {
+  GraphWriter graph = node_graph(op, operands, attributes, outputs);
+  bases.push_back({std::string(op), kit::encode_model(std::move(graph).finish(), {{"", opset}}), {}});
+}
+
 // The operators that the data has no case of, or only cases of several nodes.
-std::vector<Base> bases_by_hand() {
-  std::vector<Base> bases;
-  const auto add = [&](std::string_view op, int64_t opset, const std::vector<Operand>& operands,
-                       const Attributes& attributes = {}, size_t outputs = 1) {
-    GraphWriter graph = node_graph(op, operands, attributes, outputs);
-    bases.push_back({std::string(op), kit::encode_model(std::move(graph).finish(), {{"", opset}}), {}});
-  };
+void add_young_operators(std::vector<Base>& bases) {
   const NDArray x = f32({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), two = f32({2}, {1, 2}), bools = boolean({2}, {0, 1});
   const NDArray rows = f32({1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8}), past = f32({1, 2, 1, 2}, {1, 2, 3, 4});
   const NDArray bytes = make_array({2}, {1, 2}, DataType::uint(8)), angles = f32({2, 1}, {1, 1});
   const AttributeSpec kernel("kernel_shape", Ints{2, 2}), shape("shape", Ints{2});
   for (const std::string_view op : {"Gelu", "Mish", "Softplus", "Softsign", "GlobalAveragePool", "GlobalMaxPool",
                                     "GlobalLpPool", "LpNormalization", "RandomNormalLike", "RandomUniformLike"})
-    add(op, 22, {x});
-  for (const std::string_view op : {"BitwiseAnd", "BitwiseOr", "BitwiseXor"}) add(op, 18, {bytes, bytes});
-  add("BitwiseNot", 18, {bytes});
-  add("Not", 13, {bools});
-  add("LpPool", 18, {x}, {kernel});
-  add("RandomNormal", 22, {}, {shape});
-  add("RandomUniform", 22, {}, {shape});
-  add("Multinomial", 22, {f32({1, 2}, {1, 2})});
-  add("GroupNormalization", 21, {x, two, two}, {AttributeSpec("num_groups", 2)});
-  add("RMSNormalization", 23, {x, two});
-  add("AffineGrid", 20, {f32({1, 2, 3}, {1, 0, 0, 0, 1, 0}), fixed(i64({4}, {1, 1, 2, 2}))});
-  add("CenterCropPad", 18, {two, fixed(i64({1}, {3}))});
-  add("Col2Im", 18, {f32({1, 2, 2}, {1, 2, 3, 4}), fixed(i64({2}, {1, 3})), fixed(i64({2}, {1, 2}))});
-  add("MaxRoiPool", 22, {x, f32({1, 5}, {0, 0, 0, 1, 1})}, {AttributeSpec("pooled_shape", Ints{1, 1})});
-  add("RotaryEmbedding", 23, {x, angles, angles, i64({1, 2}, {0, 1})});
-  add("Attention", 23, {x, x, x, boolean({2, 3}, {1, 1, 1, 1, 1, 1}), past, past}, {}, 3);
-  add("Attention", 23, {rows, rows, rows}, {AttributeSpec("q_num_heads", 2), AttributeSpec("kv_num_heads", 2)});
-  // Operands that may be left out, where there are cases without them alone.
-  add("Conv", 13, {x, f32({1, 2, 1, 1}, {1, 2}), f32({1}, {1})});
-  add("ConvTranspose", 13, {x, f32({2, 1, 1, 1}, {1, 2}), f32({1}, {1})});
-  add("MatMulInteger", 13,
+    add(bases, op, 22, {x});
+  for (const std::string_view op : {"BitwiseAnd", "BitwiseOr", "BitwiseXor"}) add(bases, op, 18, {bytes, bytes});
+  add(bases, "BitwiseNot", 18, {bytes});
+  add(bases, "Not", 13, {bools});
+  add(bases, "LpPool", 18, {x}, {kernel});
+  add(bases, "RandomNormal", 22, {}, {shape});
+  add(bases, "RandomUniform", 22, {}, {shape});
+  add(bases, "Multinomial", 22, {f32({1, 2}, {1, 2})});
+  add(bases, "GroupNormalization", 21, {x, two, two}, {AttributeSpec("num_groups", 2)});
+  add(bases, "RMSNormalization", 23, {x, two});
+  add(bases, "AffineGrid", 20, {f32({1, 2, 3}, {1, 0, 0, 0, 1, 0}), fixed(i64({4}, {1, 1, 2, 2}))});
+  add(bases, "CenterCropPad", 18, {two, fixed(i64({1}, {3}))});
+  add(bases, "Col2Im", 18, {f32({1, 2, 2}, {1, 2, 3, 4}), fixed(i64({2}, {1, 3})), fixed(i64({2}, {1, 2}))});
+  add(bases, "MaxRoiPool", 22, {x, f32({1, 5}, {0, 0, 0, 1, 1})}, {AttributeSpec("pooled_shape", Ints{1, 1})});
+  add(bases, "RotaryEmbedding", 23, {x, angles, angles, i64({1, 2}, {0, 1})});
+  add(bases, "Attention", 23, {x, x, x, boolean({2, 3}, {1, 1, 1, 1, 1, 1}), past, past}, {}, 3);
+  add(bases, "Attention", 23, {rows, rows, rows}, {AttributeSpec("q_num_heads", 2), AttributeSpec("kv_num_heads", 2)});
+}
+
+// Nodes with operands that may be left out, and those of old opsets.
+void add_optional_operands(std::vector<Base>& bases) {
+  const NDArray x = f32({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), two = f32({2}, {1, 2}), column = f32({2, 1}, {1, 1});
+  add(bases, "Conv", 13, {x, f32({1, 2, 1, 1}, {1, 2}), f32({1}, {1})});
+  add(bases, "ConvTranspose", 13, {x, f32({2, 1, 1, 1}, {1, 2}), f32({1}, {1})});
+  add(bases, "MatMulInteger", 13,
       {make_array({1, 1}, {1}, DataType::uint(8)), make_array({1, 1}, {1}, DataType::uint(8)),
        make_array({}, {1}, DataType::uint(8)), make_array({}, {1}, DataType::uint(8))});
-  add("Einsum", 13, {two, two, two}, {AttributeSpec("equation", "i,i,i->")});
-  add("Einsum", 13, {two}, {AttributeSpec("equation", "i->")});
-  for (const std::string_view op : {"Sum", "Mean", "Max", "Min"}) add(op, 13, {two, two, two});
-  add("Concat", 13, {two, two, two}, {AttributeSpec("axis", 0)});
-  add("Slice", 13, {x, fixed(i64({1}, {0})), fixed(i64({1}, {1})), fixed(i64({1}, {3})), fixed(i64({1}, {1}))});
-  add("Resize", 19, {x, fixed(f32({8}, {0, 0, 0, 0, 1, 1, 1, 1})), fixed(f32({4}, {1, 1, 2, 2}))},
+  add(bases, "Einsum", 13, {two, two, two}, {AttributeSpec("equation", "i,i,i->")});
+  add(bases, "Einsum", 13, {two}, {AttributeSpec("equation", "i->")});
+  for (const std::string_view op : {"Sum", "Mean", "Max", "Min"}) add(bases, op, 13, {two, two, two});
+  add(bases, "Concat", 13, {two, two, two}, {AttributeSpec("axis", 0)});
+  add(bases, "Slice", 13, {x, fixed(i64({1}, {0})), fixed(i64({1}, {1})), fixed(i64({1}, {3})), fixed(i64({1}, {1}))});
+  add(bases, "Resize", 19, {x, fixed(f32({8}, {0, 0, 0, 0, 1, 1, 1, 1})), fixed(f32({4}, {1, 1, 2, 2}))},
       {AttributeSpec("coordinate_transformation_mode", "tf_crop_and_resize")});
-  add("Resize", 19, {x, Operand(), Operand(), fixed(i64({4}, {1, 2, 3, 3}))});
-  add("Resize", 10, {x, fixed(f32({4}, {1, 1, 2, 2}))});
-  add("Upsample", 9, {x, fixed(f32({4}, {1, 1, 2, 2}))});
-  add("Pad", 18, {two, fixed(i64({2}, {1, 1})), f32({}, {1}), fixed(i64({1}, {0}))});
-  add("Cast", 19, {two}, {AttributeSpec("to", 1), AttributeSpec("saturate", 1)});
-  add("CastLike", 19, {two, two}, {AttributeSpec("saturate", 1)});
-  add("Gemm", 6, {angles, f32({1, 2}, {1, 2}), f32({2, 2}, {1, 2, 3, 4})}, {AttributeSpec("broadcast", 1)});
-  add("Add", 6, {x, two}, {AttributeSpec("broadcast", 1)});
-  add("BatchNormalization", 7, {x, two, two, two, two}, {AttributeSpec("spatial", 1)});
-  add("Dropout", 13, {two, fixed(f32({}, {0.5})), fixed(boolean({}, {1}))}, {}, 2);
-  return bases;
+  add(bases, "Resize", 19, {x, Operand(), Operand(), fixed(i64({4}, {1, 2, 3, 3}))});
+  add(bases, "Resize", 10, {x, fixed(f32({4}, {1, 1, 2, 2}))});
+  add(bases, "Upsample", 9, {x, fixed(f32({4}, {1, 1, 2, 2}))});
+  add(bases, "Pad", 18, {two, fixed(i64({2}, {1, 1})), f32({}, {1}), fixed(i64({1}, {0}))});
+  add(bases, "Cast", 19, {two}, {AttributeSpec("to", 1), AttributeSpec("saturate", 1)});
+  add(bases, "CastLike", 19, {two, two}, {AttributeSpec("saturate", 1)});
+  add(bases, "Gemm", 6, {column, f32({1, 2}, {1, 2}), f32({2, 2}, {1, 2, 3, 4})}, {AttributeSpec("broadcast", 1)});
+  add(bases, "Add", 6, {x, two}, {AttributeSpec("broadcast", 1)});
+  add(bases, "BatchNormalization", 7, {x, two, two, two, two}, {AttributeSpec("spatial", 1)});
+  add(bases, "Dropout", 13, {two, fixed(f32({}, {0.5})), fixed(boolean({}, {1}))}, {}, 2);
 }
 
 // The copy of the model whose node has `inputs`.
@@ -137,7 +140,8 @@ void check_without_operands(const Base& base, const Model& model) {
 
 std::vector<Base> all_bases() {
   std::vector<Base> bases = bases_of_the_data();
-  for (Base& base : bases_by_hand()) bases.push_back(std::move(base));
+  add_young_operators(bases);
+  add_optional_operands(bases);
   return bases;
 }
 
