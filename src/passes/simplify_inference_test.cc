@@ -112,6 +112,34 @@ TEST(SimplifyInference, OfSymbolicSizes) {
   expect_same_results(before, after, {ramp({2, 6, 3}, -1), ramp({6}, 1)});
 }
 
+// Deviations of 0 with an epsilon that float16 does not hold, and means whose squares it does not hold.
+TEST(SimplifyInference, HalfFloatsAreComputedInFloat32) {
+  for (const char* dtype : {"float16", "bfloat16"}) {
+    const IRModule before = read(fmt::format(
+        "def @main(%x: Tensor[(2, 3), {0}], %g: Tensor[(3), {0}], %m: Tensor[(3), {0}], %v: Tensor[(3), {0}]) {{\n"
+        "  %0 = nn.batch_norm(%x, %g, %g, %m, %v, epsilon=1e-8f);\n  (%0.0, nn.l2_normalize(%x, eps=1e-8f, "
+        "axis=[1]))\n}}",
+        dtype));
+    const IRModule after = run_pass("SimplifyInference", before);
+    const auto fill = [&](const Shape& shape, std::initializer_list<double> values) {
+      const NDArray data = NDArray::empty(shape, main_of(before).params[0]->checked_type().as<TensorTypeNode>()->dtype);
+      int64_t i = 0;
+      for (const double value : values) set_element(data.tensor(), i++, value);
+      return data;
+    };
+    const std::vector<NDArray> inputs{fill({2, 3}, {1, 1024, -512, 0.5, 1024, 512}), fill({3}, {1, 0.5, 2}),
+                                      fill({3}, {1, 1024, 0}), fill({3}, {0, 1, 16384})};
+    const auto results = interp::run_main(after, inputs);
+    // gamma * (x - mean) / sqrt(variance + epsilon) + beta, where gamma is beta too.
+    const double want[] = {1, 0.5, 2 * -512 / 128.0 + 2};
+    for (const int64_t i : {0, 1, 2}) {
+      EXPECT_NEAR(element_as_double(results[0].tensor(), i), want[i], 2e-2 * std::abs(want[i])) << dtype << " " << i;
+    }
+    // x / |x|: 1024 / sqrt(1 + 1024^2 + 512^2)
+    EXPECT_NEAR(element_as_double(results[1].tensor(), 1), 0.8944, 5e-3) << dtype;
+  }
+}
+
 // There is no mean of nothing.
 TEST(SimplifyInference, OfNoElements) {
   const IRModule before =

@@ -118,14 +118,30 @@ Expr unpack_l2_normalize(const Writer& writer) {
   return writer.binary("divide", x, writer.unary("sqrt", least));
 }
 
-// A norm of its data's own statistics as arithmetic; `call` itself for any other op.
+using Unpack = Expr (*)(const Writer&);
+
+// Unpacks a norm of float16 or bfloat16 in float32, as the ops compute: squares, small epsilons and the reciprocals of
+// small deviations leave the range of float16.
+Expr unpack_wide(const CallNode& call, const TensorTypeNode& type, Unpack unpack) {
+  if (type.dtype.bits() != 16) return unpack(Writer(call, type));
+  const DataType wide = DataType::float_(32);
+  Array<Expr> args;
+  for (const Expr& arg : call.args) args.push_back(ops::cast(arg, wide, call.span));
+  const auto wide_call = copy_with(call, [&](CallNode& copy) { copy.args = args; });
+  const TensorType wide_type = make_tensor_type(type.shape, wide);
+  return ops::cast(unpack(Writer(*wide_call.as<CallNode>(), *wide_type)), type.dtype, call.span);
+}
+
+// Returns a norm of its data's own statistics as arithmetic; `call` itself for any other op.
 Expr unpack_norm(const CallNode& call, const TensorTypeNode& type) {
-  const Writer writer(call, type);
-  const std::string_view op = call.as_op()->name;
-  if (op == "nn.layer_norm") return unpack_layer_norm(writer);
-  if (op == "nn.instance_norm") return unpack_instance_norm(writer);
-  if (op == "nn.group_norm") return unpack_group_norm(writer);
-  return op == "nn.l2_normalize" ? unpack_l2_normalize(writer) : Expr(ref(&call));
+  static constexpr std::pair<std::string_view, Unpack> kNorms[] = {{"nn.layer_norm", unpack_layer_norm},
+                                                                   {"nn.instance_norm", unpack_instance_norm},
+                                                                   {"nn.group_norm", unpack_group_norm},
+                                                                   {"nn.l2_normalize", unpack_l2_normalize}};
+  for (const auto& [op, unpack] : kNorms) {
+    if (call.as_op()->name == op) return unpack_wide(call, type, unpack);
+  }
+  return ref(&call);
 }
 
 // `before` carries the types, `after` the operands as rewritten so far. The result has the type of the data.
@@ -141,7 +157,7 @@ Expr simplify_call(const Expr& before, const Expr& after, bool unpack_norms) {
   if (item == nullptr || item->index != 0) return after;
   const auto* of = item->tuple.as<CallNode>();
   if (is_call_of(of, "nn.dropout")) return of->args[0];
-  return type != nullptr && is_call_of(of, "nn.batch_norm") ? unpack_batch_norm(Writer(*of, *type)) : after;
+  return type != nullptr && is_call_of(of, "nn.batch_norm") ? unpack_wide(*of, *type, unpack_batch_norm) : after;
 }
 
 }  // namespace

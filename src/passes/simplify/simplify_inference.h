@@ -10,11 +10,11 @@
 //   nn.group_norm(x, g, b)           ->   the same, of x reshaped to [N, groups, C / groups, ...] and back
 //   nn.l2_normalize(x)               ->   x / sqrt(maximum(sum(x * x), eps)), over the axes
 //
-// In float16 such arithmetic sums in float16, where the ops' own kernels sum in float32. Which is faster depends on the
-// shape: of (1, 64, 56, 56) group norm takes 62 us as a kernel and 157 us as arithmetic, of (1, 128, 768) layer norm 45
-// and 30 us (x86-64, 2 cores, float32). So builds leave these norms to their kernels; the pass by its name unpacks
-// them, as Relay's does, unless the option "relay.SimplifyInference.unpack_norms" says else. A norm of no elements
-// stays: it has no mean.
+// Norms of float16 and bfloat16 are cast to float32 and their results back, because the ops compute in float32 too.
+// Which is faster, arithmetic or the op's kernel, depends on the shape: of (1, 64, 56, 56) group norm takes 62 us as a
+// kernel and 157 us as arithmetic, of (1, 128, 768) layer norm 45 and 30 us (x86-64, 2 cores, float32). So builds leave
+// these norms to their kernels; the pass by its name unpacks them, as Relay's does, unless the option
+// "relay.SimplifyInference.unpack_norms" says else. A norm of no elements stays: it has no mean.
 //
 // Needs types (the rank of x). Runs before FoldConstant, which computes s, and FoldScaleAxis, which moves it into
 // weights. Preserves results up to rounding: batch norm is one multiplication and one addition. What it makes stands
