@@ -81,7 +81,7 @@ std::optional<double> scalar_value(const Expr& expr) {
 }
 
 bool Law::holds_for(const Site& site, int32_t opt_level) const {
-  if (numerics != LawNumerics::exact && opt_level < kInexactLevel && site.dtype().is_float()) return false;
+  if (numerics == LawNumerics::rounding && opt_level < kRoundingLevel && site.dtype().is_float()) return false;
   if (shape == LawShape::known && !site.shape()) return false;
   const DataType dtype = dtypes == LawDtypes::all ? DataType() : dtype_of(site.arg(0));
   switch (dtypes) {

@@ -47,8 +47,9 @@ enum class LawNumerics : uint8_t {
   rounding,   // rounds differently, within the bound that docs/numerics.md states for the law
 };
 
-// The level from which laws that are not exact apply to floats.
-inline constexpr int32_t kInexactLevel = 3;
+// The level from which laws that round differently apply to floats. Those that only change the sign of a zero apply at
+// every level, as in Relay.
+inline constexpr int32_t kRoundingLevel = 3;
 
 struct Law {
   std::string_view op;

@@ -12,12 +12,11 @@
 // dimension `?` proves nothing: an operand stands for a call only where the shapes are surely the same. Laws that hold
 // for some dtypes only (integers wrap, NaN is no number) say so in their tables.
 //
-// Below level 3 floating-point results keep every bit: only exact laws apply to floats. From level 3 on, laws apply
-// that may change the sign of a zero, and those that round differently (LawNumerics in law.h): constants of the same
-// sign that are added one after the other are added first, factors are multiplied first where no intermediate product
-// that disappears could have overflowed or lost digits to underflow, small powers become products, and 1 / sqrt(x) is
-// rounded once. Constants of opposite signs are never added: (x + c) - c rounds x to the spacing of c, which programs
-// do on purpose. docs/numerics.md states each bound.
+// Below level 3 floating-point results keep every bit but the sign of a zero. From level 3 on, laws apply that round
+// differently (LawNumerics in law.h): constants of the same sign that are added one after the other are added first,
+// factors are multiplied first where no intermediate product that disappears could have overflowed or lost digits to
+// underflow, small powers become products, and 1 / sqrt(x) is rounded once. Constants of opposite signs are never
+// added: (x + c) - c rounds x to the spacing of c, which programs do on purpose. docs/numerics.md states each bound.
 #pragma once
 
 #include "relay/expr.h"
