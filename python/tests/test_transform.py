@@ -871,3 +871,22 @@ def test_dynamic_to_static_wraps_as_the_interpreter(make, want):
     mod = hr.IRModule.from_expr(relay.Function([], make()))
     mod = transform.Sequential([relay.transform.InferType(), relay.transform.DynamicToStatic()])(mod)
     assert relay.create_executor("debug", mod=mod).evaluate()().numpy() == want
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, ValueError])
+def test_what_a_users_function_raises_ends_the_folding_of_constants(raised):
+    name = f"test.raises_{raised.__name__}"
+    relay.op.register(name)
+    op = relay.op.get(name)
+    op.set_num_inputs(1)
+    op.add_argument("data", "Tensor", "Not read.")
+    op.add_type_rel(f"Raises{raised.__name__}", lambda types, attrs: types[0])
+
+    @relay.op.register_packed_func(name, func_name=f"{name}.impl")
+    def compute(data, out):
+        raise raised("stop")
+
+    x = relay.var("x", shape=(4,))
+    body = x + relay.Call(op, [relay.const(np.ones(4, "float32"))])
+    with pytest.raises(raised, match="stop"):
+        relay.transform.FoldConstant()(hr.IRModule.from_expr(relay.Function([x], body)))
