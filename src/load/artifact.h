@@ -51,7 +51,7 @@ class Executor {
   std::vector<executors::Callee> callees_;
 };
 
-// The same for who cannot go on without: a refusal is an error (Expected::value_or_throw).
+// Makes an executor and throws a refusal as an error (Expected::value_or_throw).
 std::shared_ptr<Executor> make_executor(std::shared_ptr<const Artifact> artifact, const std::string& program,
                                         int32_t threads);
 

@@ -17,7 +17,7 @@ runtime::Module make_artifact_module(std::shared_ptr<const Artifact> artifact);
 // Opens a file; UserError with the refusal's message.
 runtime::Module load_artifact_module(const std::string& path);
 
-// The same from the bytes of such a file, all weights in it.
+// Loads an artifact from the bytes of its file, which must contain all weights.
 runtime::Module load_artifact_binary(const std::string& bytes);
 
 }  // namespace headrace::load

@@ -12,7 +12,7 @@ namespace headrace::load {
 // behind it, lib.so.1.2.
 std::string format_of(const std::string& path, const std::string& format);
 
-// What the names of loaders of files begin with; the format follows.
+// The prefix of the names of file loaders, which is followed by the format.
 inline constexpr std::string_view kLoadFilePrefix = "runtime.module.loadfile_";
 inline constexpr const char* kWhyNoLoaderOfSo =
     "Headrace opens the format so itself, and would never ask another loader; name your format otherwise";
