@@ -25,8 +25,7 @@ enum class Bind : uint8_t {
   everything,
   // Binds values used in another function, branch or clause than the one that computes them: basic block normal form.
   // Also binds nodes with effects that are shared between a let in braces and its surroundings, or that must be
-  // evaluated
-  // before another bound node.
+  // evaluated before another bound node.
   across_branches,
 };
 
