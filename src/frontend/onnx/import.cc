@@ -172,7 +172,7 @@ class Importer {
   }
 
   // Imports the branch that a known condition selects, in place of the node. If it is refused, reports why and returns
-  // nullopt.
+  // no outputs.
   Exprs import_if(const Node& node, const std::string& user) {
     const std::string label = node_label(node);
     const auto invalid = [&](std::string message) {
@@ -225,7 +225,7 @@ class Importer {
     return is_whole ? convert(node, *row, std::move(inputs)) : Exprs();
   }
 
-  // Imports a node and returns its outputs. If it is refused, reports why and returns nullopt.
+  // Imports a node and returns its outputs. If it is refused, reports why and returns no outputs.
   Exprs convert(const Node& node, const OpRow& row, Exprs inputs) {
     const std::string label = node_label(node);
     try {

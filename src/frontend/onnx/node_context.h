@@ -123,12 +123,12 @@ class NodeContext {
   std::set<std::string_view> read_;
 };
 
-// The relay dtype of an ONNX element type; nothing for those that no tensor of ours has (string, complex).
+// Returns the relay dtype of an ONNX element type; nullopt for types that relay does not have (string, complex).
 std::optional<DataType> find_dtype(ElementType type);
-// A tensor of the model as an NDArray, sharing the file's memory where it can; Refused for a dtype without one,
-// UserError for a malformed tensor.
+// Loads a tensor of the model as an NDArray, which shares the file's memory where possible. Throws Refused for an
+// element type without a relay dtype, and UserError for a malformed tensor.
 NDArray load_array(TensorSource& tensors, const TensorProto& tensor);
-// A node's name, or its first output's where it has none.
+// Returns a node's name, or the name of its first output if it has none.
 std::string node_label(const Node& node);
 // "Conv", "com.example.Foo"
 std::string op_label(const Node& node);

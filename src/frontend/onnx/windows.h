@@ -7,9 +7,9 @@
 namespace headrace::onnx {
 
 struct Windows {
-  Shape kernel, strides, dilations, pad_begin, pad_end;  // one a spatial axis
+  Shape kernel, strides, dilations, pad_begin, pad_end;  // one value for each spatial axis
 
-  // As relay's ops want it: all begins, then all ends.
+  // Returns the padding in the order of relay's attributes: all begins, then all ends.
   Shape padding() const;
 };
 

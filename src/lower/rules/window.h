@@ -33,7 +33,7 @@ struct WindowSource {
 //
 //   copy[n, c, a, b, y, x] = data[n, c, y * stride_h + a - pad_h, x * stride_w + b - pad_w]
 //
-// The same taps of neighbouring windows are then adjacent in memory, whatever the stride. Channels that are last in the
+// Equal taps of neighbouring windows are then adjacent in memory, whatever the stride. Channels that are last in the
 // data stay last in the copy; of split channels, all parts but the outermost are last. If the copy would be
 // disproportionately large (is_wasteful), each read is guarded instead: it gives the data's element, or `fill` outside.
 class WindowedData {
