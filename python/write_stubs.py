@@ -48,7 +48,7 @@ def kind_text(kind: str) -> str:
         return _KINDS[kind]
     if kind in _node.all_keys():
         cls = _node.class_of(kind)
-        # What is one of several kinds of node is asked for the fields of that kind.
+        # A base class of several kinds of node is typed as Any, so that callers may read the fields of each kind.
         return (
             "_t.Any" if any(issubclass(other, cls) for other in _all_nodes() if other is not cls) else class_text(cls)
         )

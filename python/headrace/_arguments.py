@@ -11,7 +11,7 @@ from headrace import _node
 from headrace._container import Map
 from headrace._core import Device, NDArray, UserError, array, try_array
 
-# What is given where a model's file belongs, and who takes it.
+# Hints for objects that are passed in place of a model's file: the functions that accept these objects.
 _INSTEAD = {
     "ModelProto": "; relay.frontend.from_onnx reads it, or onnx.save it",
     "IRModule": "; relay.build compiles it",

@@ -346,8 +346,8 @@ def _broadcast_type(arg_types: Any, attrs: Any) -> Any:
 
 
 _ATTR_KINDS = ("int", "float", "bool", "str", "dtype", "shape", "Array[int]", "Array[float]")
-# What was read of the ops that were called. An op's type of attributes never changes, and attributes are only added; an
-# op that takes another's name is another op.
+# Caches of the properties of ops that were called. They stay valid: an op's type of attributes never changes,
+# attributes are only added, and an op that replaces another of the same name is a different object.
 _ATTRS_KEYS: dict[Any, str] = {}
 _ATTR_KINDS_OF: dict[Any, dict[str, str]] = {}
 _MAKE_ATTRS = api("relay.op.MakeAttrs")
@@ -380,7 +380,8 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
     return register if value is None else register(value)
 
 
-# What an attribute does to an op beside being kept, by attribute; the modules that can do it add to this.
+# Functions that run when an attribute is set on an op, besides storing its value, by the attribute's name. The modules
+# that implement such attributes add to this table.
 SETTERS: dict[str, Callable[[Any, Any], None]] = {}
 
 

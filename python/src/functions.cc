@@ -11,7 +11,7 @@ namespace headrace::python {
 
 namespace {
 
-// A Python object that any thread may drop, with the GIL or without it.
+// Holds a Python object. Any thread may destroy the holder, with or without the GIL.
 struct SharedObject {
   explicit SharedObject(nb::object object) : pointer(object.release().ptr()) {}
   SharedObject(const SharedObject&) = delete;
@@ -23,7 +23,7 @@ struct SharedObject {
   PyObject* pointer;
 };
 
-// The exception of Python that an error carries.
+// Carries a Python exception inside a C++ error.
 struct PythonErrorObj : Object {
   using Parent = Object;
   static constexpr std::string_view type_key = "python.Error";
@@ -31,7 +31,7 @@ struct PythonErrorObj : Object {
   std::shared_ptr<SharedObject> exception;
 };
 
-// What an exception says; its own code may fail, or say what is no text.
+// Returns the text of an exception. Copes with an exception whose __str__ fails or returns invalid text.
 std::string text_of(const nb::object& exception) {
   try {
     const nb::str text(exception);

@@ -64,13 +64,13 @@ nb::list fields_of(int32_t index) {
   return fields;
 }
 
-// The getter of a field, for a property.
+// Makes the getter of a property that reads a field.
 nb::object field_getter(int32_t index, const std::string& name) {
   const FieldInfo* field = find_field(type_info_of(index), name);
   if (field == nullptr) throw_user_error("type {} has no field '{}'", type_info_of(index).key, name);
   return nb::cpp_function([field](const ObjectRef& self) {
     const Value value = field->get(self.get());
-    // What is known of a program (types, values that were folded) follows from its tensors.
+    // Tensors of a program are read-only, because its types and folded values were derived from their elements.
     if (value.type_index() == type_index::kTensor) return nb::cast(value.as<NDArray>().as_read_only());
     return from_value(value);
   });

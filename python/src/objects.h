@@ -7,9 +7,9 @@
 
 namespace headrace::python {
 
-// An instance of the class of the object's type; `ref` is not null.
+// Returns an instance of the Python class of the object's type. `ref` must not be null.
 nb::object wrap_object(ObjectRef ref);
-// The object that a Python instance holds; null when it is no Object.
+// Returns the object that a Python instance holds; null if the instance is not an Object.
 const ObjectRef* find_object(nb::handle instance);
 
 // A function of C++ that calls `callable`. It may be called and dropped by any thread.
@@ -17,9 +17,9 @@ PackedFunc to_function(nb::object callable);
 // Calls a function with Python's arguments, the GIL released.
 nb::object call_function(const PackedFunc& function, PyObject* const* args, size_t count);
 
-// What is for people to read: text, or bytes that are none with an escape for each (\xff).
+// Converts bytes to text for people: each byte that is not part of valid UTF-8 becomes an escape (\xff).
 nb::str to_shown(std::string_view bytes);
-// Raises the Python exception that a ForeignError carries; false when it carries none of Python's.
+// Raises the Python exception that a ForeignError carries; returns false if it carries none.
 bool restore_python_error(const ForeignError& error);
 
 void bind_objects(nb::module_& m);

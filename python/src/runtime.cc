@@ -27,7 +27,7 @@ std::vector<Spec> specs_of(const std::vector<artifact::TensorSpec>& specs) {
   return result;
 }
 
-// What is asked of an executor, of a program that this machine cannot run.
+// Throws the reason why this machine cannot run the program.
 nb::list refuse_run(const Elsewhere& program, nb::handle) { throw MissingError(program.reason); }
 
 PackedFunc get_function(const runtime::Module& module, const std::string& name, bool query_imports) {
@@ -36,7 +36,7 @@ PackedFunc get_function(const runtime::Module& module, const std::string& name, 
   return function;
 }
 
-// The input at `i`, whose name and dtype are made into text only where they are needed.
+// Converts the input at `i` to a tensor. Formats the input's name and dtype only if they are needed.
 NDArray to_input(nb::handle input, const std::vector<artifact::TensorSpec>& specs, size_t i) {
   if (std::optional<NDArray> tensor = try_to_ndarray(input)) return *std::move(tensor);
   if (i >= specs.size()) return to_ndarray(input, fmt::format("input {}", i));
@@ -59,7 +59,7 @@ nb::list run(load::Executor& executor, const nb::sequence& inputs) {
   return result;
 }
 
-// The only output, or a tuple of them all.
+// Returns the only output, or a tuple of all outputs.
 nb::object call(load::Executor& executor, const nb::tuple& inputs) {
   const std::vector<NDArray> outputs = outputs_of(executor, inputs);
   if (outputs.size() == 1) return nb::cast(outputs[0]);

@@ -78,7 +78,8 @@ NDArray share_bfloat16(nb::handle array) {
   return result;
 }
 
-// What numpy and exporters say of what they cannot give; any other error is the object's own.
+// Returns whether the error is one with which numpy and DLPack exporters reject an object. Any other error comes from
+// the object's own code.
 bool is_refusal(const nb::python_error& error) {
   for (PyObject* type :
        {PyExc_TypeError, PyExc_ValueError, PyExc_BufferError, PyExc_RuntimeError, PyExc_OverflowError}) {
@@ -225,7 +226,7 @@ Value to_dtype_name(nb::handle dtype) {
   return Value(DataType::parse(text_of(dtype.attr("name"))).to_string());
 }
 
-// What is no plain number, string or node.
+// Converts an object that is not a plain number, string or node.
 Value to_other_value(nb::handle object) {
   if (nb::isinstance<NDArray>(object)) return Value(nb::cast<NDArray>(object));
   if (nb::isinstance<Device>(object)) return Value(nb::cast<Device>(object));
@@ -303,7 +304,8 @@ static nb::object ask_numpy_for_dlpack(nb::handle array) {
 
 std::optional<NDArray> try_to_ndarray(nb::handle object) {
   if (nb::isinstance<NDArray>(object)) return *nb::inst_ptr<NDArray>(object);
-  // Of exactly this class: a subclass may have a mask. Only a class of C has a module in this name.
+  // Accepts exactly numpy's class, because a subclass may have a mask. Only classes written in C have a module in
+  // tp_name, so a Python class of the same name does not match.
   if (std::string_view(Py_TYPE(object.ptr())->tp_name) != "numpy.ndarray") return std::nullopt;
   const nb::object capsule = ask_numpy_for_dlpack(object);
   if (!capsule.is_valid()) return std::nullopt;
@@ -387,7 +389,7 @@ static void bind_device(nb::module_& m) {
       nb::arg("id") = 0, "The CPU.");
 }
 
-// What a tensor is, and how numpy sees it.
+// Binds the properties of a tensor and its conversion to numpy.
 static void bind_reading(nb::class_<NDArray>& tensor) {
   tensor.def_prop_ro("shape", [](const NDArray& array) { return nb::tuple(nb::cast(array.shape())); })
       .def_prop_ro("dtype", [](const NDArray& array) { return array.dtype().to_string(); })
@@ -404,7 +406,7 @@ static void bind_reading(nb::class_<NDArray>& tensor) {
       .def("__iter__", [](nb::handle self) { return nb::iter(to_numpy(self)); });
 }
 
-// What others read it by: DLPack and numpy's __array__.
+// Binds the protocols by which other libraries read a tensor: DLPack and numpy's __array__.
 static void bind_exchange(nb::class_<NDArray>& tensor) {
   tensor
       .def("__dlpack_device__",

@@ -115,7 +115,8 @@ def test_where_chooses_a_number():
 
 # --- ops whose operands are of several dtypes
 
-# What the registry calls the dtype of an operand; T and f are one dtype within an op.
+# The dtype that the tests pass, and the dtype that they expect, for each name of an operand's dtype in the registry. T
+# and f stand for one dtype within an op.
 _GIVEN = {"T": "float64", "f": "float64", "float32": "float64", "int": "int8", "dtype": "float32", "": "float64"}
 _WANTED = {"T": "float64", "f": "float64", "int": "int64", "dtype": "float32"}
 _ATTRS = {"gather": {"axis": 0}, "image.crop_and_resize": {"crop_size": (2, 2)}, "one_hot": {"depth": 3}}

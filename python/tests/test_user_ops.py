@@ -146,7 +146,7 @@ def test_names_that_no_parameter_can_have():
         op.add_argument("data")
     with pytest.raises(hr.UserError, match="there is an attribute 'factor' already"):
         op.add_argument("factor")
-    # What is not refused is given and read.
+    # Names that are not refused can be passed and read.
     op.add_attr("match", "int", 1).add_attr("name", "str", "x").add_argument("type")
     function = getattr(relay.usertest, op.name.partition(".")[2])
     call = function(relay.var("x"), relay.var("y"), match=5, name="z")

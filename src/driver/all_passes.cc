@@ -10,7 +10,7 @@ namespace {
 
 using pass::Pass;
 
-// The lists that have a name.
+// Returns the lists that a pass list can name.
 std::vector<std::pair<std::string_view, std::vector<Pass>>> named_lists(Ir ir) {
   if (ir == Ir::tir) return {{"kernel", tir_passes::pipeline()}};
   return {{"canonical", passes::canonical()}, {"native", passes::native()}};
@@ -22,7 +22,7 @@ std::vector<Pass> make_list(Ir ir) {
     list.push_back({{"InferType", 0, {}, "gives every expression its type"},
                     [](const IRModule& module, const pass::PassContext&) { return relay::infer_type(module); }});
   }
-  // The last of a name counts: what runs by name is so in no list.
+  // A later pass replaces an earlier one of the same name, so that by_name() overrides the lists of a build.
   const auto add = [&list](const std::vector<Pass>& members) {
     for (const Pass& pass : members) {
       const auto same = [&](const Pass& known) { return known.info.name == pass.info.name; };
@@ -45,7 +45,7 @@ const Pass* find_pass(std::string_view name, Ir ir) {
   return found == all_passes(ir).end() ? nullptr : &*found;
 }
 
-// `lists`: names of lists that would do as well.
+// Throws the error for an unknown pass. `lists` holds the names of lists that are allowed in its place.
 [[noreturn]] void throw_unknown(std::string_view name, Ir ir, std::vector<std::string_view> lists) {
   for (const Pass& pass : all_passes(ir)) lists.push_back(pass.info.name);
   const bool is_tir = ir == Ir::tir;

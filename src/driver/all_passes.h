@@ -1,4 +1,4 @@
-// Every pass by its name: what `headrace-opt` and Python look passes up in.
+// Finds passes by name, for `headrace-opt` and Python.
 #pragma once
 
 #include "pass/pass.h"
@@ -7,19 +7,21 @@ namespace headrace::driver {
 
 enum class Ir : uint8_t { relay, tir };
 
-// Of relay: InferType, then those of the canonical and the native list and those that run by name, each as it runs by
-// its name (passes/pipeline.h); of tir: those of the kernel list. In the order of the lists.
+// Returns all passes over an IR, in the order of their lists. For relay: InferType, the canonical list, the native list
+// and the passes that run by name only (passes/pipeline.h). For tir: the kernel list. A pass that does more when it is
+// named than in a build is here in the form that runs by name.
 const std::vector<pass::Pass>& all_passes(Ir ir = Ir::relay);
 
-// The pass of that name in any spelling; UserError that lists the names when there is none.
+// Returns the pass with that name or alias. Throws UserError that lists the names if there is none.
 const pass::Pass& get_pass(std::string_view name, Ir ir = Ir::relay);
 
-// The passes of a comma-separated list, in which `canonical` and `native` (of relay) and `kernel` (of tir) stand for
-// those lists.
+// The passes that a comma-separated list selects. `canonical` and `native` (for relay) and `kernel` (for tir) stand for
+// the whole lists of these names.
 struct PassList {
   std::vector<pass::Pass> passes;
-  std::vector<std::string> named;  // those that were asked for by their own name: they run at every level
+  std::vector<std::string> named;  // the passes selected by their own names, which run at every optimization level
 };
+// Throws UserError as get_pass.
 PassList parse_pass_list(std::string_view text, Ir ir = Ir::relay);
 
 }  // namespace headrace::driver

@@ -50,7 +50,7 @@ class BuiltBody : public runtime::ModuleBody {
   }
 
  private:
-  // The module may import more now than when it was compiled.
+  // Reads the imports again, because modules may have been imported since the compile.
   CompiledCode code_with_imports(const runtime::Module& self) const {
     CompiledCode code = *code_;
     code.modules = save_modules(self.imports());
@@ -62,7 +62,7 @@ class BuiltBody : public runtime::ModuleBody {
   int64_t weights_limit_bytes_;
 };
 
-// The programs of an artifact that this machine's CPU cannot run: each says so when it is called.
+// A module for an artifact that this machine's CPU cannot run. Each function throws the reason when it is called.
 class ElsewhereBody : public runtime::ModuleBody {
  public:
   explicit ElsewhereBody(artifact::Manifest manifest) : manifest_(std::move(manifest)) {}
@@ -79,19 +79,19 @@ class ElsewhereBody : public runtime::ModuleBody {
   artifact::Manifest manifest_;
 };
 
-// Whether the CPU of this machine lacks what each of the programs needs.
+// Returns whether this machine's CPU can run none of the programs.
 bool runs_elsewhere(const artifact::Manifest& manifest) {
   return std::ranges::all_of(manifest.programs, [](const artifact::Program& program) {
     return runtime::cpu_refusal(program, kCompiledModel).has_value();
   });
 }
 
-// The weights as they lie in the open artifact, so that memory holds them once.
+// Returns views of the weights in the open artifact, so that memory holds them only once.
 std::vector<NDArray> weights_in(const std::shared_ptr<const load::Artifact>& artifact) {
   std::vector<NDArray> tensors;
   for (size_t i = 0; i < artifact->manifest().weights.size(); ++i) {
     const artifact::Weight& weight = artifact->manifest().weights[i];
-    // Nobody writes to them: a tensor that is saved is read.
+    // The cast is safe, because saving a tensor only reads it.
     auto* data = const_cast<std::byte*>(artifact->library->weight(i));
     tensors.push_back(NDArray::view(data, Shape(weight.shape.begin(), weight.shape.end()), weight.dtype,
                                     [artifact] { static_cast<void>(artifact); }));

@@ -1,4 +1,4 @@
-// A module that was compiled into memory: its programs, and its code for who wants to keep it.
+// Compiles a model to a module in memory, which can be run and saved in every format.
 #pragma once
 
 #include "driver/compile.h"
@@ -6,18 +6,20 @@
 
 namespace headrace::driver {
 
-// Functions and imports as load::make_artifact_module; where the target's CPU is not this machine's, its functions are
-// UserErrors that say what is missing. Saved with all that it imports by then:
-//   SaveToFile(path, format)  "so", "o": what compile_to_file would write; "ll":
-//                             LLVM text of the kernels, "s" or "asm": their assembly, "c": their C. Empty: as the path
-//                             ends, and so for a name without an ending.
-//   GetSource(format)         "ll" (or empty), "s", "asm", "c"
-//   SaveToBinary()            the bytes of the artifact, for the loader "graph_executor_factory"
-// UserError: another format (the message lists these), an import that cannot be saved, a file that cannot be written.
+// Compiles the model. Has the functions and imports of load::make_artifact_module. If this machine's CPU cannot run the
+// target's code, every function throws a UserError that names the missing features. The module can be saved, together
+// with all modules that it imports at that time:
+//   SaveToFile(path, format)  "so" and "o" write the files of compile_to_file, "ll" the kernels as LLVM text, "s" or
+//                             "asm" their assembly, "c" their C. With an empty format the extension of `path` decides;
+//                             a name without an extension means "so".
+//   GetSource(format)         returns the text of "ll" (the default), "s", "asm" or "c"
+//   SaveToBinary()            returns the bytes of the artifact, for the loader "graph_executor_factory"
+// These throw UserError for an unknown format (the message lists the formats), an import that cannot be saved, and a
+// file that cannot be written.
 runtime::Module build_module(const Model& model, const CompileOptions& options = {});
 
-// A relocatable object of write_module, linked here and opened. UserError when a byte of it is not as it was written,
-// or it is none of ours.
+// Links a relocatable object that write_module wrote, and opens the result. Throws UserError if the object was changed
+// since it was written, or if it does not come from write_module.
 runtime::Module load_object(const std::string& path);
 
 }  // namespace headrace::driver

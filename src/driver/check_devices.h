@@ -1,13 +1,13 @@
-// Programs that ask for a device that no artifact runs on are refused before the work: nothing runs elsewhere in
-// silence.
+// Rejects programs that ask for a device other than the CPU, so that nothing runs silently on another device than the
+// program says.
 #pragma once
 
 #include "ir/module.h"
 
 namespace headrace::driver {
 
-// UserError, saying where, for an on_device, a device_copy or a function's planned device (PlanDevices) that is not the
-// CPU. `module` is typed.
+// Throws UserError at the first on_device, device_copy or function device planned by PlanDevices that is not the CPU.
+// `module` must be typed.
 void check_devices(const IRModule& module);
 
 }  // namespace headrace::driver

@@ -1,11 +1,12 @@
-// Options that mean nothing are refused before the work, whoever gives them: a program, Python, C++.
+// Checks the options of a compile before it starts, for the command line, Python and C++ alike.
 #pragma once
 
 #include "driver/compile.h"
 
 namespace headrace::driver {
 
-// UserError that names the option: a number outside its range, a pass that is not known or that cannot be left out.
+// Throws UserError, which names the option, for a number out of range, an unknown pass, and a disabled pass that a
+// compile cannot do without.
 void check_options(const CompileOptions& options);
 
 }  // namespace headrace::driver

@@ -12,7 +12,7 @@ static_assert(kMaxBytes == lower::kMaxBufferBytes);
 namespace {
 
 constexpr std::string_view kAdvice = "fix a smaller batch or picture with the inputs' shapes";
-// Of what an op makes.
+// Prepended to the advice if an op computes the tensor.
 constexpr std::string_view kOrPadding = "check the padding and the sizes in its attributes, or ";
 
 std::string name_of(const Expr& expr) {
@@ -20,7 +20,7 @@ std::string name_of(const Expr& expr) {
   return call != nullptr && call->as_op() != nullptr ? call->as_op()->name : "compile";
 }
 
-// What no artifact can hold; empty: nothing.
+// Returns why an artifact cannot hold a tensor of the type, as the end of a sentence; empty if it can.
 std::string shape_fault(const Type& type) {
   const auto* tensor = type.as<TensorTypeNode>();
   if (tensor == nullptr) return {};
@@ -31,7 +31,7 @@ std::string shape_fault(const Type& type) {
   return {};
 }
 
-// Bytes of a tensor whose size is known, as a double: the product may be past any integer.
+// Returns the bytes of a tensor of static shape, as a double because the product may overflow any integer.
 double bytes_of(const Type& type) {
   const auto* tensor = type.as<TensorTypeNode>();
   const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);

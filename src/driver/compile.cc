@@ -61,7 +61,7 @@ pass::PassContext make_tir_context(const CompileOptions& options) {
   return make_context(options, [](const IRModule& module) { tir::verify(module); });
 }
 
-// What the compiler says to itself in main's attributes is not the model's to say.
+// Rejects models that set attributes reserved for the compiler.
 void check_attributes(const IRModule& module) {
   const auto* main = module->lookup("main").as<relay::FunctionNode>();
   if (main != nullptr && main->attrs.contains(passes::kBoundedOutputs))
@@ -70,7 +70,7 @@ void check_attributes(const IRModule& module) {
                          passes::kBoundedOutputs));
 }
 
-// The code generator trusts its input: what breaks a rule of loop programs would be no valid LLVM.
+// Verifies the loops. The code generator does not check its input, and would emit invalid LLVM for malformed loops.
 void check_loops(const IRModule& loops) {
   for (const auto& [name, function] : loops->functions()) {
     const std::vector<std::string> breaches = tir::find_breaches(function.cast<tir::PrimFuncNode>());
@@ -78,7 +78,7 @@ void check_loops(const IRModule& loops) {
   }
 }
 
-// What the passes make of the model: typed relay, in groups.
+// Runs the canonical and the native passes. Returns typed relay whose op calls lie in fused groups.
 IRModule run_relay_passes(const IRModule& module, const CompileOptions& options, NoteSink note) {
   const pass::PassContext context = make_relay_context(options, std::move(note));
   std::vector<pass::Pass> list = passes::canonical();
@@ -96,7 +96,7 @@ artifact::BoundParam bound_param(const std::string& name, const NDArray& data) {
           .hash = artifact::content_hash({dense.data<const uint8_t>(), dense.size_bytes()})};
 }
 
-// One compile: each stage reads what the stages before it left.
+// The state of one compile. Each stage reads the members that earlier stages wrote.
 class Compilation {
  public:
   Compilation(const Model& model, const CompileOptions& options, bool makes_objects)
@@ -105,7 +105,7 @@ class Compilation {
     code_.target = choose_target(compiler_, options.target);
   }
 
-  // `link` gets what the other stages made.
+  // Runs all stages. The last one calls `link` with the code that the others produced.
   template <typename F>
   CompileReport run(F&& link) {
     code_.modules = save_modules(model_.modules);
@@ -149,7 +149,7 @@ class Compilation {
     }
   }
 
-  // Of an op that a user registered, also why it is a kernel of its own.
+  // Returns which backend runs the step. For an op that a user registered, also why it was not fused with others.
   artifact::Placement placement_of(const artifact::Step& step) const {
     if (step.kind == artifact::StepKind::kExternal)
       return {.op = step.op,
@@ -199,7 +199,7 @@ class Compilation {
 
   const Model& model_;
   const CompileOptions& options_;
-  bool makes_objects_;  // text is made of the kernels, when it is written
+  bool makes_objects_;  // false for text formats, which are printed from the kernels' loops
   codegen::NativeCompiler compiler_;
   IRModule module_;
   CompiledCode code_;

@@ -301,7 +301,7 @@ TEST(Compile, FilesAppearWholeOrNotAtAll) {
   std::filesystem::remove_all(folder);
 }
 
-// Who is killed while writing must leave no part of a file behind.
+// A process that is killed while writing leaves no part of a file behind.
 TEST(OutputFile, HasNoNameUntilItIsWhole) {
   const auto folder = std::filesystem::path(testing::TempDir()) / "headrace_parts";
   std::filesystem::remove_all(folder);

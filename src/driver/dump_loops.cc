@@ -7,7 +7,7 @@
 
 namespace headrace::driver {
 
-// A name as one of a file: what might lead elsewhere, or be too long, is not in it.
+// Returns a safe file name: at most 200 characters, and an underscore for each one that is not a letter or digit.
 static std::string file_name(std::string_view name) {
   std::string result(name.substr(0, 200));
   for (char& c : result) {

@@ -1,4 +1,4 @@
-// The loops of kernels as text files, for people to read and for headrace-opt.
+// Writes the loops of kernels as text files, for people and for headrace-opt.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace headrace::driver {
 
-// Writes each function of `loops`, which are tir's, to `folder`/NAME`suffix`. The folder is made when it is not there.
-// UserError when a file cannot be written.
+// Writes each tir function of `loops` to the file `folder`/NAME`suffix`. Creates the folder if it does not exist.
+// Throws UserError if a file cannot be written.
 void dump_loops(const IRModule& loops, const std::string& folder, std::string_view suffix);
 
 }  // namespace headrace::driver

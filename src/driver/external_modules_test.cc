@@ -103,7 +103,7 @@ std::shared_ptr<const load::Artifact> compile_and_open(const Model& model) {
   return load::open_artifact(compile_to_memory(model).descriptor, "the artifact").value_or_throw();
 }
 
-// Of code whose one step calls `function`, outside: what a backend's region will be.
+// Makes code whose only step calls the external `function`, as a region of a backend would.
 CompiledCode external_code(const std::string& function, const std::vector<runtime::Module>& modules) {
   ops::register_all_ops();
   register_kinds();
@@ -287,7 +287,7 @@ TEST(ExternalModules, AKindThatNobodyLoadsIsNamed) {
                         "function runtime.module.loadbinary_neverheardof ("));
 }
 
-// What placed ops somewhere is a backend.
+// If the placement names the kind of a missing module as a backend, the refusal says that the backend is missing.
 TEST(ExternalModules, ABackendThatIsMissingIsNamed) {
   const auto error = [](const std::string& message) {
     CompiledCode code = external_code("toy_scale", {bytes_module("neverheardof", "x")});

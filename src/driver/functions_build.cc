@@ -8,7 +8,8 @@ namespace headrace::driver {
 
 namespace {
 
-// What the scope around the call says of passes holds for those of the build too; the level is the call's.
+// Makes the options of a build. The pass configuration is that of the current pass context, except for the level, which
+// the call gives.
 CompileOptions options_of(const Target& target, int64_t opt_level, int64_t threads) {
   CompileOptions options;
   options.target = target;

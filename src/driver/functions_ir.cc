@@ -16,7 +16,7 @@ Array<Value> describe_arguments(const OpNode& op) {
   return arguments;
 }
 
-// What an op's Python function is made from.
+// Returns the properties from which Python generates the op's function.
 Map<std::string, Value> describe_op(const std::string& name) {
   const Op op = get_op(name);
   return {{"name", op->name},
@@ -44,7 +44,7 @@ void register_object_functions() {
                     assert_structural_equal(a, b, {.map_free_vars = map_free_vars});
                   }));
   register_global("ir.FirstMismatch", make_packed(&describe_mismatch));
-  // As a signed number: values have no unsigned ones.
+  // Returns the hash as a signed number, because a Value cannot hold an unsigned one.
   register_global("ir.StructuralHash", make_packed([](const Value& value, bool map_free_vars) {
                     return static_cast<int64_t>(structural_hash(value, {.map_free_vars = map_free_vars}));
                   }));
@@ -76,7 +76,7 @@ void register_module_functions() {
 void register_ir_functions() {
   register_object_functions();
   register_module_functions();
-  // Takes anything and does nothing: what a call costs is measured with it.
+  // Does nothing, with any arguments. Benchmarks measure the cost of a call with it.
   register_global("testing.Nop", PackedFunc([](Args) { return Value(); }));
   register_global("ir.OpNames", make_packed([] { return Array<std::string>(op_names()); }));
   register_global("ir.GetOp", make_packed([](const std::string& name) { return get_op(name); }));

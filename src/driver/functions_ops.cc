@@ -1,4 +1,4 @@
-// Registering ops (lower/user_ops), and reading and writing what their attributes are, from other languages.
+// Lets other languages register ops (lower/user_ops) and read and write the attributes of ops.
 #include "driver/functions.h"
 #include "lower/rule_input.h"
 #include "lower/user_ops/open_attrs.h"
@@ -23,7 +23,7 @@ bool is_known(const Type& type) {
   return std::none_of(leaves.begin(), leaves.end(), [](const Type& leaf) { return leaf.is<IncompleteTypeNode>(); });
 }
 
-// Asked once all arguments have types.
+// Wraps a user's type relation. The relation is called only once the types of all arguments are known.
 relay::TypeRelationFn relation_of(const PackedFunc& function) {
   return [function](const relay::RelationInput& input) -> Type {
     if (!std::all_of(input.arg_types.begin(), input.arg_types.end(), is_known)) return {};
@@ -41,7 +41,7 @@ Value call_with_tensors(const PackedFunc& function, const RuleInput& input) {
   return function(attrs_of(input.call), Array<Buffer>(input.inputs), out_types);
 }
 
-// The node of that kind which a function gave for a call.
+// Returns the node that a user's function returned for a call. Throws UserError at the call if it has another type.
 template <typename T>
 Ref<T> given(const CallNode& call, const Value& value, std::string_view what) {
   const Ref<T> node = value.is<ObjectRef>() ? value.as<ObjectRef>().cast<T>() : Ref<T>();
@@ -67,7 +67,7 @@ lower::PrimFuncFn loops_of(const PackedFunc& function) {
   };
 }
 
-// The op's attributes as rows of Python's field list.
+// Returns a description of each attribute of the op, from which Python makes its list of fields.
 Array<Value> describe_attrs(const Op& op) {
   Array<Value> rows;
   const relay::AttrSchema* schema = op->find(relay::kAttrSchema);

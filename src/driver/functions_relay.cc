@@ -30,7 +30,8 @@ bool is_tir(const IRModule& module) {
   return !functions.empty() && (*functions.begin()).second.is<tir::PrimFuncNode>();
 }
 
-// What a user's function answers: None as "".
+// Wraps a user's annotation function for the printer. None means no annotation. Throws UserError if it returns anything
+// else than text.
 std::function<std::string(const Expr&)> annotation_of(const std::optional<PackedFunc>& annotate) {
   if (!annotate) return {};
   return [annotate](const Expr& expr) -> std::string {
@@ -69,7 +70,7 @@ Array<std::string> breaches(const ObjectRef& object) {
   throw_user_error("expected an IRModule or an expression, got {}", object->key());
 }
 
-// Of the groups that FuseOps makes in the current context: none where it is disabled.
+// Returns the borders of the groups that FuseOps makes in the current context; none if FuseOps is disabled there.
 Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
   const pass::PassContext context = pass::to_context(pass::current_context());
   Array<Map<std::string, Value>> borders;
@@ -84,7 +85,7 @@ Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
   return borders;
 }
 
-// What a text has as meta[...]: the data of its constants from a file, if one is named, or as they are given; devices.
+// The table to which meta[...] in a text refers: devices, and the data of constants, read from a file or given.
 struct MetaTable {
   std::optional<std::vector<NDArray>> constants;
   std::optional<std::vector<std::string>> devices;

@@ -39,7 +39,7 @@ TargetKind register_kind(const std::string& name, int64_t device_type, const Arr
   return kind;
 }
 
-// A device that need not be on this machine, by the name or DLPack's number of its kind.
+// Makes a device from the name or the DLPack number of its kind. The device need not exist on this machine.
 Device to_device(const Value& kind, int64_t id) {
   if (id < 0) throw_user_error("device id: got {}; it is 0 or more", id);
   const auto index = static_cast<int32_t>(id);

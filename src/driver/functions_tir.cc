@@ -73,7 +73,7 @@ PrimExpr make_checked_load(const Buffer& buffer, const Array<PrimExpr>& indices)
   return make_load(buffer, indices);
 }
 
-// In the order they are read first.
+// Returns the buffers in the order in which they are first read.
 Array<Buffer> buffers_read_by(const PrimExpr& e) {
   Array<Buffer> buffers;
   std::unordered_set<const BufferNode*> seen;

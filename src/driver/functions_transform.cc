@@ -24,7 +24,8 @@ bool is_option(const Pass& pass, std::string_view name) {
                      [&](const ConfigKey& option) { return option.name == name; });
 }
 
-// Of a call: the pass' options in their order, None for one that keeps its default, or one map of options by name.
+// Reads a pass's options from the arguments of a call. The arguments are either the options in their declared order,
+// with None for a default, or one map from names to values.
 Options options_of(const Pass& pass, const Args& args) {
   const auto count = static_cast<size_t>(args.size());
   if (count == 1 && matches_item<Options>(args[0])) {
@@ -42,7 +43,7 @@ Options options_of(const Pass& pass, const Args& args) {
   return options;
 }
 
-// The pass with its own options, each the configuration of its runs alone.
+// Returns the pass with its own options set. The options apply to runs of this pass only.
 PassRef make_with_options(const Pass& pass, const Options& options) {
   if (options.empty()) return make_pass(pass);
   Options config;
@@ -76,7 +77,7 @@ Array<Value> describe_config() {
   return keys;
 }
 
-// What passes read of ops.
+// Declares the types of the op attributes that passes read.
 void declare_op_attrs() {
   declare_op_attr<PackedFunc>(passes::kLegalizeAttr, "a function of (attributes, arguments, types)");
   declare_op_attr<PackedFunc>(passes::kConvertLayoutAttr, "a function of (attributes, arguments, types, layouts)");
@@ -100,7 +101,7 @@ void register_passes() {
   register_global("relay._transform.GetPass", make_packed([](const std::string& name, const Options& options) {
                     return make_with_options(get_pass(name), options);
                   }));
-  // Of a legalisation that is None the op has none.
+  // None removes the op's legalisation.
   register_global(
       "relay.op.RegisterLegalize",
       make_packed([](const std::string& op, const std::optional<PackedFunc>& legalize, const std::string& attr) {

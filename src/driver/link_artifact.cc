@@ -53,7 +53,8 @@ codegen::DataSection section_of(const std::string& name, std::string_view bytes)
   return {.name = name, .size_bytes = bytes.size(), .chunks = {{0, std::as_bytes(std::span(bytes))}}, .symbol = ""};
 }
 
-// The sentence for a bare client, with each thing that the static main does not do; empty: it does all.
+// Returns the message for clients that run the artifact without the runtime library: each feature of the program that
+// the static main does not support. Empty if it supports them all.
 std::string why_runtime(const artifact::Program& program, const plan::SideWeights* side) {
   std::vector<std::string> reasons;
   if (side != nullptr) reasons.push_back(fmt::format("its weights lie beside it, in '{}'", side->file.name));
@@ -79,7 +80,7 @@ std::vector<codegen::ObjectCode> all_objects(const codegen::NativeCompiler& comp
   return objects;
 }
 
-// `side` null: the weights go into the file.
+// Writes the ELF file. If `side` is null, the weights go into it.
 artifact::Manifest write_elf(const CompiledCode& code, codegen::LinkForm form, int descriptor, const std::string& name,
                              const plan::SideWeights* side) {
   const codegen::NativeCompiler compiler = codegen::NativeCompiler::load();
@@ -118,7 +119,7 @@ LinkedArtifact write_kernel_text(const CompiledCode& code, ModuleFormat format, 
   return {.manifest = make_manifest(code, nullptr), .nbytes = static_cast<int64_t>(text.size())};
 }
 
-// The side file's name for the manifest, which is text.
+// Returns the side file's name for the manifest. Throws UserError if it is not UTF-8, because the manifest is text.
 std::string plain_name(const std::string& path) {
   std::string name = std::filesystem::path(path).filename().string();
   if (!is_utf8(name))

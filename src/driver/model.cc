@@ -28,7 +28,7 @@ Model load_relay(const std::string& path, const LoadOptions& options) {
                           {.weights = options.weights.empty() ? nullptr : &weights, .import_paths = {folder}});
   Model model = make_model(module);
   for (const auto& [name, source] : module->source_map()) {
-    if (name != path) model.files.push_back(name);  // what it imports
+    if (name != path) model.files.push_back(name);  // a file that the text imports
   }
   return model;
 }
@@ -69,8 +69,8 @@ ModelPorts ports_of(const onnx::Graph& graph) {
   return ports;
 }
 
-// For every input of `graph` that `options` leave open: what the model fixes stays, the rest is a guess at what people
-// have.
+// Returns example shapes for the inputs of `graph` that have open dimensions and that `options` do not set. Fixed
+// dimensions stay, and open ones get typical sizes: batch 1, pictures of 224 by 224, otherwise 16.
 std::string shape_example(const onnx::Graph& graph, const LoadOptions& options) {
   std::map<std::string, int64_t> symbols;
   std::vector<NamedShape> shapes;
@@ -98,12 +98,12 @@ void check_no_weights(const std::string& path, const std::string& weights) {
     throw_user_error("'{}' brings its weights itself; the weights file '{}' is for relay text", path, weights);
 }
 
-// Whether the path is that of an open descriptor: an ONNX model's in memory, say, with all of its data.
+// Returns whether the path is that of an open descriptor, such as an ONNX model in memory.
 bool is_descriptor(const std::string& path) { return path.starts_with("/proc/self/fd/"); }
 
 onnx::Model read_onnx(const std::string& path) {
   onnx::Model model = onnx::read_model(path);
-  if (is_descriptor(path)) model.directory.clear();  // beside it lie the process's other descriptors
+  if (is_descriptor(path)) model.directory.clear();  // external data must not name the process's other descriptors
   return model;
 }
 
@@ -121,7 +121,7 @@ Model load_onnx(const std::string& path, const LoadOptions& options) {
           std::move(imported.files), options.bound};
 }
 
-// They are the names of the program's inputs.
+// Checks the names of main's parameters, which become the names of the program's inputs.
 void check_names(const std::vector<std::string>& names) {
   std::map<std::string_view, size_t> places;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -190,7 +190,8 @@ Model load_model(const std::string& path, const LoadOptions& options) {
 
 Model make_model(const IRModule& module) {
   register_all();
-  Model model{relay::infer_type(relay::unique_binders(snapshot(module))), {}, {}};  // others may add to what was given
+  // Takes a snapshot, because the caller may add functions to the module later.
+  Model model{relay::infer_type(relay::unique_binders(snapshot(module))), {}, {}};
   const auto* main = model.module->lookup("main").as<relay::FunctionNode>();
   if (main == nullptr) throw_user_error("'@main' is no relay function");
   for (const relay::Var& param : main->params) model.inputs.push_back(param->name_hint);

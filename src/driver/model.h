@@ -1,4 +1,4 @@
-// A program to compile and the names that its users know its inputs and outputs by.
+// A program to compile, with the names of its inputs and outputs, and the functions that load one from a file.
 #pragma once
 
 #include "relay/expr.h"
@@ -8,39 +8,40 @@ namespace headrace::driver {
 
 struct Model {
   IRModule module;                      // `main` is the program
-  std::vector<std::string> inputs;      // of main's parameters, in order
-  std::vector<std::string> outputs;     // of main's results, tuples flattened
-  std::vector<std::string> files = {};  // what it was read from: no artifact is written over them
-  // What was given for parameters, which are constants since, and for names that main does not have: who runs the
-  // program may give it again.
+  std::vector<std::string> inputs;      // the names of main's parameters, in order
+  std::vector<std::string> outputs;     // the names of main's results, tuples flattened
+  std::vector<std::string> files = {};  // the files that it was read from; artifacts never overwrite them
+  // The values of parameters that were bound as constants, and values for names that main does not have. Callers of the
+  // compiled program may pass the same values again.
   std::map<std::string, NDArray> bound = {};
-  // External modules that the artifact takes with it (driver/save_modules.h), in the order of their look-up.
+  // External modules that are saved in the artifact (driver/save_modules.h), in the order in which functions are looked
+  // up in them.
   std::vector<runtime::Module> modules = {};
 };
 
-// Names of a module's own: its parameters' and output0, output1 ... Needs main's type (infers it). UserError when two
-// parameters share a name, or one has none.
+// Makes a model whose inputs have the names of main's parameters, and whose outputs are output0, output1, ... Infers
+// the types. Throws UserError if two parameters share a name, or if one has no name.
 Model make_model(const IRModule& module);
 
-// The shape of an input, for a message, in the words of whoever gives shapes.
+// Input shapes for a message, as the user would write them on the command line or in Python.
 using NamedShape = std::pair<std::string, std::vector<int64_t>>;
 std::string shapes_as_flags(const std::vector<NamedShape>& shapes);  // --shape x=1,3 --shape y=2
-// shapes={"x": (1, 3), "y": (2,)}, for the argument of that name
+// shapes={"x": (1, 3), "y": (2,)}, if `argument` is "shapes"
 std::string shapes_as_dict(std::string_view argument, const std::vector<NamedShape>& shapes);
 
 struct LoadOptions {
-  std::map<std::string, std::vector<int64_t>> shapes = {};  // of inputs, by name; the others keep what the model says
+  std::map<std::string, std::vector<int64_t>> shapes = {};  // shapes of inputs by name; default: as the model declares
   std::map<std::string, NDArray> bound = {};                // inputs that become constants
-  std::string weights = {};  // a file with the data of relay text's constants; empty: none
-  std::string (*show_shapes)(const std::vector<NamedShape>&) = &shapes_as_flags;
+  std::string weights = {};  // a file with the data of the constants of a relay text; empty: none
+  std::string (*show_shapes)(const std::vector<NamedShape>&) = &shapes_as_flags;  // formats shapes in messages
 };
 
-// Reads a model file: ONNX, or relay's text form (.relay). "/proc/self/fd/N", an open descriptor, is an ONNX model
-// whose data lies in it alone. UserError: no such file, a format that is not known, a model that is malformed or not
-// supported, an input that it does not have.
+// Reads a model file: ONNX, or relay's text form (.relay). The path "/proc/self/fd/N" of an open descriptor names an
+// ONNX model without external data. Throws UserError for a missing file, an unknown format, a malformed or unsupported
+// model, and an option for an input that the model does not have.
 Model load_model(const std::string& path, const LoadOptions& options = {});
 
-// What a model file declares, before any shape is fixed.
+// The inputs and outputs that a model file declares, before any shape is fixed.
 struct ModelDim {
   int64_t value = -1;  // -1: not fixed
   std::string symbol;  // its name, where it has one
@@ -50,18 +51,19 @@ struct ModelPort {
   std::string dtype;
   std::vector<ModelDim> shape;
   bool has_shape = true;  // false: not even its rank is known
-  // Whether every dimension is a number.
+  // Returns whether every dimension is a number.
   bool is_fixed() const;
 };
 struct ModelPorts {
-  std::vector<ModelPort> inputs;  // initialisers are none
+  std::vector<ModelPort> inputs;  // without initialisers
   std::vector<ModelPort> outputs;
 };
 
-// `weights` as in LoadOptions. UserError as load_model, for what is wrong with the files themselves.
+// Reads the declared inputs and outputs. `weights` as in LoadOptions. Throws UserError as load_model for files that
+// cannot be read or are malformed.
 ModelPorts read_ports(const std::string& path, const std::string& weights = {});
 
-// The files that hold a model: `path`, and those with data of an ONNX model beside it, which need not be there.
+// Returns the files that hold a model: `path` and the external data files of an ONNX model, which need not exist.
 std::vector<std::string> model_files(const std::string& path);
 
 }  // namespace headrace::driver

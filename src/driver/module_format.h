@@ -1,4 +1,4 @@
-// The formats that a compiled module is written in: docs/modules.md says what each is.
+// The file formats of a compiled module, which docs/modules.md describes.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@ namespace headrace::driver {
 
 enum class ModuleFormat : uint8_t { kShared, kObject, kLlvm, kAssembly, kC };
 
-// `format` when it says one, else the ending of `path`: "so" (a name without an ending and one with a version behind
-// it, lib.so.1, too), "o", "ll", "s", "asm" or "c". UserError for another, which lists them, and for a name that is an
-// ending alone.
+// Returns the format named `format`, or if that is empty, the format of the extension of `path`: "so", "o", "ll", "s",
+// "asm" or "c". A name without an extension, and a versioned one such as lib.so.1, mean "so". Throws UserError for an
+// unknown format (the message lists the formats), and for a name that consists of an extension alone.
 ModuleFormat module_format(const std::string& path, const std::string& format = "");
 
-// Whether a format is text, of the kernels alone.
+// Returns whether the format is text, which holds the kernels only.
 bool is_text(ModuleFormat format);
-// The text of that name; empty: "ll". UserError for a format that is no text; it lists those that are.
+// Returns the text format with that name; an empty name means "ll". Throws UserError, which lists the text formats, for
+// any other name.
 ModuleFormat source_format(const std::string& format);
 
-// A shared object may be executed, since it is code as it stands.
+// Returns kProgram for shared objects, which contain executable code, and kData for all other formats.
 FileKind file_kind(ModuleFormat format);
 
 }  // namespace headrace::driver

@@ -263,7 +263,7 @@ TEST_F(ModuleFormats, AnObjectOfOthersIsNoArtifact) {
   kit::write_file(path("f.o"), with_trailer(compiler.compile_llvm(texts, compiler.host_target(), {})[0].bytes));
   EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("f.o")); }),
               HasSubstr("f.o' is not an artifact of Headrace: it has no section '.headrace.manifest'"));
-  // What a C compiler's objects often name, and lld does not survive in one process.
+  // Objects of C compilers often refer to the global offset table, with which lld would end the process.
   const std::vector<std::string> tables = {"module asm \".data\"\nmodule asm \".quad _GLOBAL_OFFSET_TABLE_\""};
   kit::write_file(path("g.o"), with_trailer(compiler.compile_llvm(tables, compiler.host_target(), {})[0].bytes));
   EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("g.o")); }),

@@ -36,7 +36,7 @@ std::string fused_json() {
   return save_json(Value(pass::run_passes(parse_pass_list("canonical,native").passes, typed, context)));
 }
 
-// What the compile says; empty when it makes an artifact.
+// Returns the error of compiling the model; empty if it compiles.
 std::string error_of(const std::string& json) {
   return kit::user_error_of(
       [&] { compile_to_memory(make_model(load_json(json).as<IRModule>()), {.passes = {.opt_level = 1}}); });

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxLinks = 40;  // as Linux
+constexpr int kMaxLinks = 40;  // the limit of Linux
 
 [[noreturn]] void fail(const std::string& path, std::string_view why) {
   throw_user_error("cannot write '{}': {}", path, why);
@@ -31,7 +31,7 @@ bool is_stream(const std::string& path) {
   return fs::is_fifo(status) || fs::is_character_file(status);
 }
 
-// What `path` names after symbolic links, which need not exist yet.
+// Follows the symbolic links of `path`. The file that they lead to need not exist.
 std::string follow_links(const std::string& path) {
   fs::path at = path;
   std::error_code error;
@@ -62,7 +62,7 @@ void write_chars(int descriptor, const std::string& path, std::string_view text)
 OutputFile::OutputFile(std::string path, FileKind kind) : path_(std::move(path)) {
   check_name(path_);
   target_ = follow_links(path_);
-  // Without a name while it is written, where the file system can: what is killed leaves nothing behind.
+  // Creates the file without a name if the file system can, so that a killed process leaves nothing behind.
   const std::string folder = fs::path(target_).parent_path().string();
   const mode_t mode = kind == FileKind::kProgram ? 0777 : 0666;
   descriptor_ = open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
@@ -71,7 +71,8 @@ OutputFile::OutputFile(std::string path, FileKind kind) : path_(std::move(path))
 
 std::string OutputFile::next_name() const {
   static std::atomic<int> count{0};
-  // A file's name may be as long as the system allows; the temporary one is no longer.
+  // Truncates the name, because a temporary name must not exceed the system's limit when the file's own name is near
+  // it.
   constexpr size_t kLongestStem = 200;
   const fs::path target(target_);
   const std::string stem = target.filename().string().substr(0, kLongestStem);
@@ -138,7 +139,7 @@ void commit_both(OutputFile& first, OutputFile& last) {
 }
 
 void check_no_input(const std::string& path, const std::vector<std::string>& inputs, std::string_view what) {
-  if (path.find('\0') != std::string::npos) return;  // no file at all: OutputFile says so
+  if (path.find('\0') != std::string::npos) return;  // an invalid name, which OutputFile reports
   for (const std::string& input : inputs) {
     std::error_code ignored;
     if (fs::equivalent(path, input, ignored) && fs::is_regular_file(path, ignored))

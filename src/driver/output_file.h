@@ -1,5 +1,5 @@
-// A file that appears whole or not at all: written under a temporary name in its folder, then renamed. A symbolic link
-// is followed: what it points to is replaced, not the link.
+// Writes files that appear complete or not at all: a file is written under a temporary name in its folder and then
+// renamed. Symbolic links are followed: the target is replaced, not the link.
 #pragma once
 
 #include <sys/types.h>
@@ -11,22 +11,22 @@
 
 namespace headrace::driver {
 
-// A program may be executed, data not; who may do what else is the umask's to say.
+// Determines whether the file is executable. The umask restricts its permissions further.
 enum class FileKind : uint8_t { kData, kProgram };
 
 class OutputFile {
  public:
-  // UserError when the folder is missing or cannot be written to, or `path` is empty, a folder, or something else that
-  // is no regular file.
+  // Opens the temporary file. Throws UserError if the folder is missing or not writable, and if `path` is empty, a
+  // folder, or another kind of file that is not regular.
   explicit OutputFile(std::string path, FileKind kind = FileKind::kData);
-  // Removes what was not committed.
+  // Removes the temporary file if it was not committed.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
 
   int descriptor() const { return descriptor_; }
-  // The file that `path` names, behind all symbolic links.
+  // Returns the file that `path` names, after following all symbolic links.
   const std::string& target() const { return target_; }
-  // Gives the file its name. UserError when the operating system says no.
+  // Renames the file to its final name. Throws UserError if the operating system reports an error.
   void commit();
 
  private:
@@ -34,26 +34,27 @@ class OutputFile {
 
   std::string next_name() const;
   void open_named(mode_t mode);
-  // A rename needs a name to begin with. False, with errno, when the operating system says no.
+  // Links a file without a name to a temporary one, since only a named file can be renamed. Returns false and sets
+  // errno on error.
   bool give_temporary_name();
-  // Renames the file that commit() will replace. Its name then; empty: there is none.
+  // Renames the existing file that commit() will replace. Returns its new name; empty if there is no such file.
   std::string set_aside() const;
 
   std::string path_;    // as given
-  std::string target_;  // what it names
+  std::string target_;  // with symbolic links followed
   std::string temporary_;
   int descriptor_ = -1;
 };
 
-// Gives both files their names, `first` before `last`. When the operating system says no: a UserError, and what they
-// would have replaced is there as before. Who reads between the two sees the new `first` and the old `last`.
+// Commits both files, `first` before `last`. If the operating system reports an error, restores the files that they
+// would have replaced and throws UserError. A reader between the two renames sees the new `first` and the old `last`.
 void commit_both(OutputFile& first, OutputFile& last);
 
-// UserError when `path` names one of the files that `inputs` name, under whatever name: it would be overwritten.
-// `what` says in messages who reads them: "the model".
+// Throws UserError if `path` is the same file as one of `inputs`, even under another name, because writing it would
+// overwrite the input. `what` names the reader of the inputs in messages: "the model".
 void check_no_input(const std::string& path, const std::vector<std::string>& inputs, std::string_view what);
 
-// Writes `text` as such a file; to a pipe or a character device, such as /dev/null, directly.
+// Writes `text` to an OutputFile and commits it. Writes directly to pipes and character devices, such as /dev/null.
 void write_text(const std::string& path, std::string_view text);
 
 }  // namespace headrace::driver

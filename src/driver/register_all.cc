@@ -21,7 +21,7 @@ void register_functions() {
   register_op_functions();
 }
 
-// The ops themselves come first there.
+// register_all_rules() registers the ops before their rules.
 void register_all() {
   lower::register_all_rules();
   static std::once_flag once;

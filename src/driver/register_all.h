@@ -1,10 +1,10 @@
-// What a process knows: ops, their compute rules.
+// Registers the ops, their compute rules, the object types and the global functions of a process.
 #pragma once
 
 namespace headrace::driver {
 
-// Makes all ops and rules known before anything reads them: ops are read without a lock, so nothing may be added to
-// them later. Every way into the driver calls it; threads may call it at once, and only the first call does work.
+// Registers everything. Call before anything reads an op: ops are read without a lock, so nothing may be added to them
+// later. Every entry point of the driver calls it. Thread-safe; only the first call does work.
 void register_all();
 
 }  // namespace headrace::driver

@@ -14,7 +14,7 @@ using runtime::ModuleObj;
 
 namespace {
 
-// What is saved beside a module: its imports, unless its own bytes hold them.
+// Returns the imports that must be saved beside a module: all, or none if its own bytes contain them.
 std::vector<Module> saved_imports(ModuleObj& module) {
   if (module.body->saves_imports()) return {};
   return Module(Ref<ModuleObj>(&module)).imports();
@@ -22,15 +22,17 @@ std::vector<Module> saved_imports(ModuleObj& module) {
 
 struct Order {
   std::vector<ModuleObj*> modules;
-  std::unordered_map<const ModuleObj*, std::vector<Module>> imports;  // as they were when asked: threads may add some
+  // The imports at the time of the first visit; other threads may add imports meanwhile.
+  std::unordered_map<const ModuleObj*, std::vector<Module>> imports;
 };
 
-// All modules, importers before what they import, otherwise in the order in which they are first named: the reverse of
-// the order in which a walk that takes the last first leaves them. With a stack of our own.
+// Sorts all modules topologically, importers before their imports, otherwise in the order of first mention. This is the
+// reverse post-order of a depth-first walk that visits the last import first. Uses an explicit stack, because chains of
+// imports may be long.
 Order in_order(std::span<const Module> roots) {
   struct Visit {
     ModuleObj* module;
-    size_t left;  // imports that are not yet visited: the first so many
+    size_t left;  // the number of imports not yet visited, which are the first ones
   };
   Order order;
   std::vector<Visit> path;
@@ -61,7 +63,8 @@ void check_roots(std::span<const Module> roots) {
   }
 }
 
-// What a root imports is asked with it. The manifest keeps no second, earlier place.
+// Checks that no root is also imported by a later module. The manifest stores one position for each module, and its
+// importer comes first.
 void check_places(std::span<const Module> roots, const Order& order) {
   std::set<const ModuleObj*> imported, seen;
   for (const auto& [module, imports] : order.imports) {

@@ -1,4 +1,4 @@
-// External modules as an artifact keeps them: a row of the manifest and the bytes of a section for each.
+// Saves external modules for an artifact: a row of the manifest and the bytes of a section for each module.
 #pragma once
 
 #include <span>
@@ -12,14 +12,15 @@ namespace headrace::driver {
 
 struct SavedModules {
   std::vector<artifact::ExternalModule> rows;
-  std::vector<std::string> blobs;  // by row: what SaveToBinary gave
+  std::vector<std::string> blobs;  // the bytes of SaveToBinary for each row
 };
 
-// `roots`, in the order in which their functions are looked for, and all that they import (but for kinds whose own
-// bytes hold that), each once: importers come before what they import, sections are numbered. Loading the rows
-// (load/artifact.h) gives modules in which every function is found in the same module as here. UserError: a null
-// module, a kind without a name, a module that cannot be saved (the message names its kind), and a root that a later
-// module imports too: loaded, it would be asked after it.
+// Saves `roots`, which are given in the order in which functions are looked up in them, and all modules that they
+// import (except those contained in the bytes of their importer). Each module is saved once, importers before their
+// imports, in numbered sections. After loading the rows (load/artifact.h), each function is found in the same module as
+// before. Throws UserError for a null module, a kind without a name, a module that cannot be saved (the message names
+// its kind), and a root that a later module imports too, because after loading the functions of that later module would
+// be found first.
 SavedModules save_modules(std::span<const runtime::Module> roots);
 
 }  // namespace headrace::driver

@@ -1,5 +1,5 @@
-// What the entries of an artifact for bare clients say of tensors that would end the process: headrace_run and
-// __tvm_ffi_main, called as C calls them.
+// Checks that the entry points for clients without the runtime, headrace_run and __tvm_ffi_main, report bad tensors
+// that would otherwise crash the process. The entry points are called as C calls them.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <headrace/c_api.h>
@@ -45,9 +45,10 @@ class StaticMain : public testing::Test {
                      .byte_offset = 0};
     }
   }
-  void TearDown() override { unlink(path_.c_str()); }  // what registered a function of the library is not closed
+  // Keeps the library open, because its functions may still be registered.
+  void TearDown() override { unlink(path_.c_str()); }
 
-  // What a run says, as "reason: sentence"; "0: " when it has run.
+  // Runs the program and returns its result as "reason: message"; "0: " for success.
   std::string run(DLTensor* const* in, DLTensor* const* out) {
     text_[0] = '\0';
     const HeadraceHost host = kit::host_with_message(text_);
@@ -60,7 +61,7 @@ class StaticMain : public testing::Test {
     const std::array<DLTensor*, 1> out{&tensors_[2]};
     return run(in.data(), out.data());
   }
-  // The same for a change of the tensors, which is taken back.
+  // Runs the program with changed tensors, and restores them.
   std::string run_with(const std::function<void(std::array<DLTensor, 3>&)>& change) {
     const auto before = tensors_;
     change(tensors_);

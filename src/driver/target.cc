@@ -9,7 +9,7 @@ namespace headrace::driver {
 
 namespace {
 
-// Whether the user named the feature, to have it.
+// Returns whether the user enabled the feature by name.
 bool is_asked_for(const Target& target, const std::string& feature) {
   const Array<std::string> named = target->list("mattr");
   return std::find(named.begin(), named.end(), "+" + feature) != named.end();
@@ -17,7 +17,8 @@ bool is_asked_for(const Target& target, const std::string& feature) {
 
 std::string_view architecture_of(std::string_view triple) { return triple.substr(0, triple.find('-')); }
 
-// The static main in every artifact is compiled with Headrace, for the machine it runs on.
+// Throws UserError for another architecture than this machine's: the static main in every artifact was compiled
+// together with Headrace, for the architecture that Headrace runs on.
 void check_architecture(std::string_view wanted, std::string_view host) {
   const std::string_view ours = architecture_of(host);
   if (architecture_of(wanted) == ours) return;
@@ -33,7 +34,7 @@ codegen::TargetRequest request_of(const Target& target) {
           .triple = target->text("mtriple")};
 }
 
-// The kind that the native code generator is for.
+// The target kind of the native code generator.
 constexpr std::string_view kNativeKind = "llvm";
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The machine that a compile is for, as the code generator and the schedules need it.
+// Describes the machine that a compile is for to the code generator and the schedules.
 #pragma once
 
 #include "codegen/native.h"
@@ -7,23 +7,26 @@
 
 namespace headrace::driver {
 
-// The processor that the options of the programs and of Python name; empty: this machine's. `features` as
-// "+avx2,-avx512f".
+// Makes the target for the CPU and features that a user named on the command line or in Python. An empty `cpu` means
+// this machine's. `features` has the form "+avx2,-avx512f".
 Target llvm_target(const std::string& cpu, const std::string& features);
 
-// UserError: code is not made for targets of this kind, or not for a host other than the target, or the target is one
-// that checked_target refuses.
+// Throws UserError if there is no code generator for targets of this kind, if the target has a different host, or if
+// checked_target rejects the target.
 void check_target(const Target& target);
 
-// The processor features of a target of kind llvm, by LLVM's names, sorted; none of another kind's. UserError as
-// NativeCompiler::resolve_target.
+// Returns the sorted LLVM names of the CPU features of a target of kind llvm; empty for other kinds. Throws UserError
+// as NativeCompiler::resolve_target.
 std::vector<std::string> target_features(const codegen::NativeCompiler& compiler, const Target& target);
 
-// What the user asked for, without the features of the processor that the runtime has no test for: an artifact needs
-// only what loading can check. UserError as check_target and NativeCompiler::resolve_target, for a triple of another
-// architecture than this machine's, and when such a feature is asked for by name.
+// Resolves the target for the code generator. Leaves out CPU features that the runtime cannot detect, because the
+// loader must be able to check every feature that an artifact needs. Throws UserError as check_target and
+// NativeCompiler::resolve_target, for a triple of an architecture other than this machine's, and if the user named a
+// feature that the runtime cannot detect.
 codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, const Target& target);
 
+// Returns the properties of the target that schedules use: vector width, number of vector registers, fused
+// multiply-add.
 lower::ScheduleOptions schedule_options(const codegen::NativeTarget& target);
 
 }  // namespace headrace::driver

@@ -41,7 +41,8 @@ Evaluation evaluate(const Expr& closed, ConstantBudget& budget) {
   } catch (const ops::WorkLimitReached& reached) {
     result = {Evaluation::Outcome::over_budget, {}, reached.message()};
   } catch (const UserError& error) {
-    // An op's refusal names the op; anything else (a missing part, a wrong option) is not for here.
+    // Rejected operands are plain UserErrors that name the op. Any other error, such as a missing library or a wrong
+    // option, goes to the caller.
     if (typeid(error) != typeid(UserError) || error.where().op.empty()) throw;
     result = {Evaluation::Outcome::refused, {}, error.what()};
   }

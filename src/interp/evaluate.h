@@ -1,4 +1,4 @@
-// Evaluates constants while a program is compiled: within a budget, on several threads.
+// Evaluates constant expressions at compile time, within a budget and on several threads.
 #pragma once
 
 #include "interp/interp.h"
@@ -6,15 +6,18 @@
 
 namespace headrace::interp {
 
-// What the constants of one program may cost a compile: a few seconds and 64 MB for a small program, and in proportion
-// to the data of a large one. So a short text cannot make a compile run for minutes or write a huge file.
+// Limits how much work and memory a compile spends on evaluating the constants of one program, so that a short text
+// cannot make a compile run for minutes or write a huge file. The budget is 4e8 steps (a few seconds) and 64 MB of
+// results, plus 50 steps and 4 bytes for each byte of the program's own constants. A step is defined in EvalWork.
 class ConstantBudget {
  public:
-  // `source_bytes`: the data of the program's own constants.
+  // `source_bytes` is the size of the program's own constants.
   explicit ConstantBudget(int64_t source_bytes, int32_t threads = 1);
 
-  // The limits of the next evaluation. Small ones are allowed even when all is spent.
+  // Returns the limits of the next evaluation: all that is left. Even with nothing left it allows 20,000 steps and
+  // 64 kB, because types depend on the values of shapes, axes and scalars.
   ops::EvalWork::Limits next() const;
+  // Subtracts the work of an evaluation, finished or not.
   void charge(const ops::EvalWork& work);
 
  private:
@@ -25,7 +28,7 @@ class ConstantBudget {
 struct Evaluation {
   enum class Outcome : uint8_t {
     done,
-    refused,     // an op refuses these operands; a program that comes to it reports that when it runs
+    refused,     // an op rejects its operands; `why` is its error. The program throws it if it runs the op
     over_budget  // `why` says which limit
   };
   Outcome outcome = Outcome::done;
@@ -33,8 +36,8 @@ struct Evaluation {
   std::string why;
 };
 
-// Evaluates a closed expression. Throws every error except that an op refuses its operands: an interrupt, an exception
-// of a user's function, a missing part.
+// Evaluates a closed expression and charges the budget for it. An op that rejects its operands and an exceeded limit
+// are outcomes; all other errors are thrown: an interrupt, an exception of a user's function, a missing library.
 Evaluation evaluate(const Expr& closed, ConstantBudget& budget);
 
 }  // namespace headrace::interp

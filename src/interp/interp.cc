@@ -74,7 +74,7 @@ struct RefValueObj : Object {
 
 bool widens(DataType dtype) { return dtype.is_float() && dtype.bits() < 64; }
 
-// Of a tuple or a value of a data type; null for others.
+// Returns the items of a tuple or the arguments of a value of a data type; null for other values.
 const std::vector<Value>* parts_of(const Value& value) {
   if (const auto* tuple = value.as_node<ADTObj>()) return &tuple->items;
   if (const auto* data = value.as_node<ConstructorValueObj>()) return &data->parts;
@@ -296,7 +296,7 @@ class Interpreter {
     co_return result;
   }
 
-  // What is evaluated instead of a let, an if, a match.
+  // Returns the expression whose value is the value of a let, an if or a match: the body or the taken branch.
   Expr body_of(const Expr& expr, Frame& frame) {
     if (const auto* branch = expr.as<IfNode>()) {
       const NDArray cond = frame.done.at(branch->cond.get()).value.as<NDArray>();
@@ -521,7 +521,7 @@ class Interpreter {
     return run_eval(*eval, call, std::move(data), std::move(data_types), declared);
   }
 
-  // What goes wrong below the op, such as a result that no memory holds, is told at the op.
+  // Evaluates the op. An error without a place, such as a result too large for memory, is reported at the op.
   static std::vector<NDArray> evaluated(const ops::EvalFn& eval, const ops::EvalInput& input) {
     try {
       return eval(input);

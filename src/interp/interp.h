@@ -1,5 +1,5 @@
-// The reference interpreter of relay: the definition of what a program computes. Slow and plain; every lowering, pass
-// and executor is tested against it.
+// The reference interpreter of relay, which defines the result of every program. It is slow and simple; every lowering,
+// pass and executor is tested against it.
 #pragma once
 
 #include "ops/eval_work.h"
@@ -8,17 +8,17 @@
 namespace headrace::interp {
 
 enum class Precision : uint8_t {
-  declared,  // every tensor in its own dtype
-  float64,   // float32, float16 and bfloat16 tensors are computed as float64: what the model means, without rounding
+  declared,  // computes every tensor in its own dtype
+  float64,  // computes float32, float16 and bfloat16 tensors as float64, which shows the result almost without rounding
 };
 
 struct Options {
   Precision precision = Precision::declared;
-  int64_t max_depth = 50'000;     // nested function calls and branches; UserError beyond
-  ops::EvalWork* work = nullptr;  // limits and threads of the ops' evaluations; null: none, and one thread
+  int64_t max_depth = 50'000;     // the limit of nested function calls and branches; UserError beyond it
+  ops::EvalWork* work = nullptr;  // limits and threads of the ops' evaluations; null: no limits, one thread
 };
 
-// A value of a data type: what made it, and of what.
+// A value of a data type: its constructor and the constructor's arguments.
 struct ConstructorValueObj : Object {
   using Parent = Object;
   static constexpr std::string_view type_key = "interp.ConstructorValue";
@@ -29,19 +29,19 @@ struct ConstructorValueObj : Object {
   static void fields(FieldList<ConstructorValueObj>& f);
 };
 
-// What a reference holds now; UserError for a value that is none.
+// Returns the current contents of a reference. Throws UserError for a value that is not a reference.
 Value read_ref(const Value& value);
 
-// The types of the values above, by number.
+// Registers the object types of the interpreter's values.
 void register_types();
 
-// Runs function `name` of `module` on tensors (or ADT tuples of them, or values of data types) and gives its value: an
-// NDArray, an ADT for a tuple, a ConstructorValueObj for a value of a data type, a reference. The module need not be
-// typed. UserError on a wrong number, shape or dtype of arguments, at the op that cannot run.
+// Runs function `name` of `module` on tensors, ADT tuples of tensors, or values of data types. Returns an NDArray, an
+// ADT for a tuple, a ConstructorValueObj for a value of a data type, or a reference. The module need not be typed.
+// Throws UserError for a wrong number, shape or dtype of arguments, and at an op that cannot run.
 Value run(const IRModule& module, std::string_view name, const std::vector<Value>& args, const Options& options = {});
-// As above, for the function `main`; the tensors of its result in order, tuples flattened.
+// Runs the function `main` and returns the tensors of its result in order, with tuples flattened.
 std::vector<NDArray> run_main(const IRModule& module, const std::vector<NDArray>& args, const Options& options = {});
-// The value of a closed expression.
+// Evaluates a closed expression.
 Value run_expr(const Expr& expr, const Options& options = {});
 
 }  // namespace headrace::interp

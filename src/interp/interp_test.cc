@@ -203,7 +203,7 @@ TEST(Interp, ClosuresReferencesAndMutualRecursion) {
             1);
 }
 
-// What a closure captured stays as it was, whoever calls it and however often.
+// The captured values of a closure stay the same in every call.
 TEST(Interp, ClosuresKeepWhatTheyCaptured) {
   EXPECT_EQ(run_int("def @main() { let %k = 3; let %f = fn (%n: int32) -> int32 {"
                     " if (equal(%n, 0)) { %k } else { let %m = subtract(%n, 1); add(%f(%m), %m) } }; %f(4) }"),
@@ -218,7 +218,7 @@ TEST(Interp, ClosuresKeepWhatTheyCaptured) {
             16);
 }
 
-// What a run of `depth` functions inside one another allocates.
+// Returns the bytes that running `depth` nested functions allocates.
 int64_t bytes_of_nest(int depth) {
   std::string nest = fmt::format("add(%a{}, 0)", depth - 1);
   for (int i = depth - 1; i >= 0; --i)

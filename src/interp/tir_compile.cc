@@ -67,7 +67,7 @@ class Compiler {
 
   // --- expressions: each part of a statement's expressions is computed once
 
-  // What is left to do for an expression, the next last.
+  // A step of visiting an expression. The stack of tasks holds the next one last.
   using Task = std::function<void()>;
 
   Slot value(const PrimExpr& e) {
@@ -89,7 +89,8 @@ class Compiler {
     done_[e.get()] = slot;
     done_order_.push_back(e.get());
   }
-  // What is computed under a condition is not there outside.
+  // Forgets the slots of expressions visited since the mark, because values computed under a condition are not
+  // available outside of it.
   void forget(size_t mark) {
     for (; done_order_.size() > mark; done_order_.pop_back()) done_.erase(done_order_.back());
   }
@@ -120,7 +121,7 @@ class Compiler {
     for (const PrimExpr& operand : operands_of(e)) visit_later(operand);
   }
 
-  // What the body computed depends on the variable: another let may bind it anew.
+  // Forgets the slots of the body afterwards, because they depend on the variable, which another let may bind again.
   void visit_let(const PrimExpr& e, const PrimLetNode& let) {
     const auto mark = std::make_shared<size_t>(0);
     later([this, e, &let, mark] {

@@ -270,7 +270,7 @@ TEST(TirInterp, NativeCodeGivesTheSameBits) {
   const int count = kit::case_count(60, 600);
   for (int i = 0; i < count; ++i)
     functions.push_back(tir_passes::run_pipeline(complete_function(random, fmt::format("f{}", i))));
-  // Of C a third: its compiler takes longer.
+  // Compiles a third of the functions as C, because the C compiler takes longer.
   const size_t num_in_c = functions.size() / 3;
   const kit::NativeKernels kernels(functions),
       as_c({functions.begin(), functions.begin() + static_cast<std::ptrdiff_t>(num_in_c)},

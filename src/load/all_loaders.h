@@ -1,10 +1,10 @@
-// The kinds of modules that the runtime itself makes from bytes.
+// Registers the loaders of the module kinds that the runtime itself implements.
 #pragma once
 
 namespace headrace::load {
 
-// Registers their loaders, once, and from then on refuses others for the kinds and the format that are Headrace's own.
-// Whoever opens an artifact has called it.
+// Registers the loaders. Only the first call does work. Afterwards, loaders of others for these kinds and for the
+// format "so" are refused. Every function that opens an artifact calls it.
 void register_all_loaders();
 
 }  // namespace headrace::load

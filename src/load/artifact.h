@@ -1,4 +1,4 @@
-// Opening an artifact and making executors of its programs.
+// Opens artifacts and makes executors of their programs.
 #pragma once
 
 #include <memory>
@@ -22,8 +22,9 @@ struct Artifact {
   const artifact::Manifest& manifest() const { return library->manifest(); }
 };
 
-// Refuses as runtime::Library::open does, and with BACKEND_MISSING when an external module has no loader here; the
-// message says which fallback the manifest offers. Throws UserError when a loader rejects its blob.
+// Opens an artifact. Refuses as runtime::Library::open does, and with BACKEND_MISSING if this process has no loader for
+// an external module; the message names the fallback that the manifest offers. Throws UserError if a loader rejects its
+// blob.
 Expected<std::shared_ptr<const Artifact>> open_artifact(const std::string& path);
 Expected<std::shared_ptr<const Artifact>> open_artifact(Descriptor descriptor, const std::string& name);
 
@@ -37,7 +38,7 @@ class Executor {
 
   executors::GraphRunner& runner() { return *runner_; }
   const executors::GraphRunner& runner() const { return *runner_; }
-  // Held by who sets tensors and runs, where several threads may.
+  // Lock it to set tensors and run, if several threads may use the executor.
   runtime::Turn& turn() { return turn_; }
 
  private:
@@ -51,7 +52,7 @@ class Executor {
   std::vector<executors::Callee> callees_;
 };
 
-// The same for who cannot go on without: a refusal is an error (Expected::value_or_throw).
+// Makes an executor and throws a refusal as an error (Expected::value_or_throw).
 std::shared_ptr<Executor> make_executor(std::shared_ptr<const Artifact> artifact, const std::string& program,
                                         int32_t threads);
 

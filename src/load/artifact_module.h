@@ -1,4 +1,4 @@
-// An open artifact as a runtime::Module: what `lib["default"](dev)` works on.
+// Wraps an open artifact as a runtime::Module, the object on which `lib["default"](dev)` is called.
 #pragma once
 
 #include <string_view>
@@ -9,15 +9,16 @@ namespace headrace::load {
 
 inline constexpr std::string_view kArtifactModuleKind = "graph_executor_factory";
 
-// Its functions are the artifact's programs: f(device) or f(device, threads) -> graph executor module. UserError when
-// the device is not a CPU or the program cannot run here. The external modules are its imports. SaveToBinary gives the
-// bytes of the file; UserError when its weights lie beside it, or when it imports other modules by now.
+// Makes a module whose functions are the artifact's programs: f(device) or f(device, threads) -> graph executor module.
+// They throw UserError if the device is not a CPU or if the program cannot run on this machine. The external modules
+// are its imports. SaveToBinary returns the bytes of the file; it throws UserError if the weights are in a side file,
+// and if other modules were imported since.
 runtime::Module make_artifact_module(std::shared_ptr<const Artifact> artifact);
 
-// Opens a file; UserError with the refusal's message.
+// Opens the artifact in a file. Throws refusals as UserError.
 runtime::Module load_artifact_module(const std::string& path);
 
-// The same from the bytes of such a file, all weights in it.
+// Loads an artifact from the bytes of its file, which must contain all weights.
 runtime::Module load_artifact_binary(const std::string& bytes);
 
 }  // namespace headrace::load

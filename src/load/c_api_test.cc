@@ -154,13 +154,13 @@ TEST_F(CApi, NullIsACodeEverywhere) {
   hr_executor_destroy(executor);
 }
 
-// What the caller's tensor has wrong, and what the message says of it.
+// A mistake in the caller's tensor, and the words of the message about it.
 struct BadTensor {
   std::string_view words;
   std::function<void(DLTensor&)> change;
 };
 
-// Of the toy's input, float32 [6, 8]. The first ones are wrong for any tensor.
+// Returns mistakes in the toy's input, float32 [6, 8]. The first ones are wrong for any tensor.
 std::vector<BadTensor> bad_tensors() {
   static int64_t negative[] = {6, -8}, huge[] = {INT64_MAX, 8};
   return {

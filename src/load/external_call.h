@@ -1,4 +1,4 @@
-// Calling a PackedFunc where a graph program calls a kernel.
+// Lets a graph program call a PackedFunc in place of a kernel.
 #pragma once
 
 #include "executors/graph/graph_runner.h"
@@ -6,8 +6,9 @@
 
 namespace headrace::load {
 
-// Calls `function` destination-passing, with one DLTensor* per argument (inputs, then outputs). An error that it raises
-// is what the call gives; the thread keeps none. `function` outlives the call's users.
+// Makes the call, which calls `function` in destination-passing style with one DLTensor* for each argument (inputs,
+// then outputs). It returns the function's error, and does not leave it as the thread's stored error. `function` must
+// outlive the users of the call.
 executors::ExternalCall external_call(const PackedFunc& function);
 
 }  // namespace headrace::load

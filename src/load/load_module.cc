@@ -9,7 +9,7 @@
 namespace headrace::load {
 namespace {
 
-// What the names of the global functions with that prefix end in, in order.
+// Returns the names of the global functions with that prefix, without the prefix, sorted.
 std::vector<std::string> registered(std::string_view prefix) {
   std::vector<std::string> names;
   for (const std::string& name : global_names()) {

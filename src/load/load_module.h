@@ -1,4 +1,4 @@
-// Opening a module from a file, whatever its format.
+// Opens modules from files of any format.
 #pragma once
 
 #include <string>
@@ -8,23 +8,24 @@
 
 namespace headrace::load {
 
-// `format` when it says one, else the ending of the path; "so" for a name without one and for one with a version
-// behind it, lib.so.1.2.
+// Returns `format` if it is not empty, otherwise the extension of the path. A name without an extension, and a
+// versioned one such as lib.so.1.2, mean "so".
 std::string format_of(const std::string& path, const std::string& format);
 
-// What the names of loaders of files begin with; the format follows.
+// The prefix of the names of file loaders, which is followed by the format.
 inline constexpr std::string_view kLoadFilePrefix = "runtime.module.loadfile_";
 inline constexpr const char* kWhyNoLoaderOfSo =
     "Headrace opens the format so itself, and would never ask another loader; name your format otherwise";
 
-// The module in the file `path`. An artifact ("so") is opened by load_artifact_module; of any other format the global
-// function "runtime.module.loadfile_<format>" is called with path and format, and gives a Module. UserError: no such
-// function (the message lists the formats there are), a function that gives something else or asks for the same file
-// again, what a loader throws, an artifact where somebody registered a loader of "so" before Headrace could refuse it.
+// Opens the module in the file `path`. Opens an artifact ("so") with load_artifact_module. For any other format, calls
+// the global function "runtime.module.loadfile_<format>" with path and format, which returns a Module. Throws UserError
+// if there is no such function (the message lists the formats), if it returns something else or asks for the same file
+// again, and for an artifact if a loader of "so" was registered before Headrace could refuse it. Rethrows the errors of
+// loaders.
 runtime::Module load_module(const std::string& path, const std::string& format = "");
 
-// The module of kind `key` in `bytes`, which SaveToBinary gave: by the function "runtime.module.loadbinary_<key>".
-// UserError when there is none; the message lists the kinds there are.
+// Loads a module of kind `key` from the bytes of SaveToBinary, with the function "runtime.module.loadbinary_<key>".
+// Throws UserError, which lists the known kinds, if there is no such function.
 runtime::Module load_binary(const std::string& key, const std::string& bytes);
 
 }  // namespace headrace::load

@@ -1,4 +1,4 @@
-// One call of a program: tensors in, fresh tensors out.
+// Runs a program once, and returns its outputs in new tensors.
 #pragma once
 
 #include <span>
@@ -9,9 +9,10 @@
 
 namespace headrace::load {
 
-// Runs the executor's program on `inputs`, which it reads in place where they are dense and aligned. Gives new tensors,
-// written in place; a bounded output has the shape that this run gave it. Threads that share an executor take turns.
-// UserError: a wrong number, dtype, shape or device of inputs; a kernel that failed (with the op).
+// Runs the executor's program on `inputs`, and reads them in place if they are dense and aligned. Kernels write
+// directly to the returned tensors; a bounded output has the shape that this run computed. Threads that share an
+// executor take turns. Throws UserError for a wrong number, dtype, shape or device of inputs, and at the op of a kernel
+// that fails.
 std::vector<NDArray> run(Executor& executor, std::span<const NDArray> inputs);
 
 }  // namespace headrace::load

@@ -4,7 +4,7 @@
 //   out[c, p, q] = sum of windows[c, p + r, q + s]        windows[y, x] = ...       (in the worker's own memory)
 //                                                         out[c, p, q] = ...
 //
-// What one stage hands to the next stays in the cache, and threads meet once.
+// The data that one stage passes to the next stays in the cache, and threads synchronise only once.
 #pragma once
 
 #include <unordered_set>

@@ -85,7 +85,7 @@ TEST(StructuralNode, SharingOfDagNodesCorresponds) {
   EXPECT_TRUE(same(apart_calls, make_tuple({make_call("f", {}), make_call("f", {})})));
   const auto other = make_call("f", {});
   EXPECT_TRUE(same(twice, make_tuple({other, other})));
-  // The same nodes in another arrangement differ.
+  // Two graphs of the same nodes differ if the nodes are shared differently.
   const auto a = make_call("f", {}), b = make_call("f", {});
   EXPECT_FALSE(same(make_tuple({a, b, a}), make_tuple({a, b, b})));
 }

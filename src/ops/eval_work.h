@@ -1,4 +1,4 @@
-// What the evaluation of ops may cost: a limit of work and memory, and threads.
+// Limits and counts the work and memory of evaluating ops, and runs their loops on several threads.
 #pragma once
 
 #include <atomic>
@@ -11,31 +11,37 @@
 
 namespace headrace::ops {
 
-// Thrown by an evaluation that reaches a limit of its EvalWork. Not a UserError: the program is right, only too costly
-// to evaluate here.
+// Thrown when an evaluation exceeds a limit of its EvalWork. Not a UserError: the program is valid, but too expensive
+// to evaluate at compile time.
 class WorkLimitReached : public Error {
  public:
   explicit WorkLimitReached(std::string message) : Error("WorkLimitReached", std::move(message), {}) {}
 };
 
+// The work of one evaluation, which may call many ops. The evaluation function of each op reports its work here, before
+// it does the work.
 class EvalWork {
  public:
   struct Limits {
-    int64_t steps = std::numeric_limits<int64_t>::max();  // multiply-adds, comparisons, elements read or written
-    int64_t bytes = std::numeric_limits<int64_t>::max();  // of results, those in between included
+    // A step is one multiply-add, one comparison, or one element read or written: 1 to 10 ns.
+    int64_t steps = std::numeric_limits<int64_t>::max();
+    // The sum over the results of all ops, intermediate results included. Memory that is freed is not subtracted.
+    int64_t bytes = std::numeric_limits<int64_t>::max();
     int32_t threads = 1;
   };
   explicit EvalWork(const Limits& limits) : limits_(limits) {}
 
-  // Counts work that is about to be done. Call it for pieces of at most some million steps: it polls for interrupts
-  // (base/interrupt.h) and throws WorkLimitReached past the limit. From any thread.
+  // Counts `steps` that the caller is about to do. Throws WorkLimitReached past the limit, and polls for interrupts
+  // (base/interrupt.h); so call it at least once every few million steps. Thread-safe.
   void spend(int64_t steps);
-  // Counts a result of so many bytes before it is made.
+  // Counts a result of `bytes` before the caller allocates it. Throws WorkLimitReached past the limit. Not thread-safe.
   void take_bytes(int64_t bytes);
-  // Calls body(begin, end) for parts of [0, count) that together cover it, on up to `threads` threads. A part takes
-  // some `steps_each` steps an index; little work stays on the calling thread. An exception of a part is thrown here.
+  // Splits [0, count) into contiguous parts and calls body(begin, end) for each, on up to `threads` threads. Returns
+  // when all are done. `steps_each` is the expected number of steps per index: a part gets at least about 1e6 steps, so
+  // small loops run on the calling thread alone. Rethrows the exception of the first part that failed.
   void for_each_part(int64_t count, double steps_each, const std::function<void(int64_t, int64_t)>& body) const;
 
+  // Return what was counted so far.
   int64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   int64_t bytes() const { return bytes_; }
 

@@ -114,7 +114,7 @@ TEST(FoldConstant, WhatCannotBeComputedStays) {
 
 // ---- what folding may cost
 
-// What FoldConstant makes of a body, and the notes that it leaves.
+// The result of FoldConstant for a body, with the notes that the pass reports.
 struct Folded {
   Expr body;
   std::vector<pass::PassNote> notes;

@@ -24,7 +24,7 @@ enum class Bind : uint8_t {
   // Binds every operation: administrative normal form.
   everything,
   // Binds values used in another function, branch or clause than the one that computes them: basic block normal form.
-  // Of nodes with effects, also binds those shared between a let in braces and its surroundings, and those that must be
+  // Also binds nodes with effects that are shared between a let in braces and its surroundings, or that must be
   // evaluated before another bound node.
   across_branches,
 };

@@ -73,7 +73,7 @@ def replace_attribute(data: bytes, name: str, before: float | Sequence[int], aft
         old, new = encode(name, before), encode(name, after)
         if len(old) != len(new):
             raise ValueError(f"{name}: {before} and {after} are not as long")
-        # What is before the type: writers differ in where they put it.
+        # Replaces only the bytes before the attribute's type, because writers put the type in different places.
         changed = changed.replace(old[:-3], new[:-3])
     if changed == data:
         raise ValueError(f"the model has no attribute {name}={before}")

@@ -43,7 +43,7 @@ ZOO = ("mlp", "squeezenet1_1", "mobilenet_v2", "vgg16", "resnet18", "resnet50", 
 EVERYTHING = ("digits", *ZOO, "classifier", "detector", "page")
 IN_CI = ("digits", "mlp", "squeezenet1_1", "mobilenet_v2", "classifier")
 LEVELS, THREADS = (0, 3), (1, 2)
-# Of the inputs that are made here, at size ci.
+# Shapes of the generated inputs at test size ci.
 CI_SHAPES = {
     "digits": (16, 1, 8, 8),
     "mlp": (1, 784),

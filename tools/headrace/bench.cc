@@ -1,4 +1,4 @@
-// headrace bench: seconds a run, in rounds that take turns with another runtime.
+// headrace bench: measures the time of a run, in rounds that alternate with another runtime.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -25,7 +25,7 @@ struct BenchState {
   uint64_t seed = 1;
 };
 
-// The best time of each step of a program, in nanoseconds.
+// The shortest time of each step of a program, in nanoseconds.
 using StepTimes = std::vector<uint64_t>;
 
 // Longer than the idle threads of either runtime spin.
@@ -55,7 +55,7 @@ StepTimes time_steps(executors::GraphRunner& runner, int rounds) {
   return best;
 }
 
-// What is timed; `limits` as open_or_compile gives them.
+// The artifact that is timed. `limits` are those of open_or_compile.
 struct Subject {
   std::vector<int64_t> limits;
   std::shared_ptr<const load::Artifact> artifact;
@@ -65,7 +65,7 @@ NDArray random_input(const Subject& subject, size_t i, const artifact::TensorSpe
   return random_tensor(spec, seed, i < subject.limits.size() ? subject.limits[i] : kRandomLimit);
 }
 
-// What the last run wrote, in the runner's memory.
+// Returns views of the last run's outputs in the runner's memory.
 std::vector<NDArray> outputs_of(const executors::GraphRunner& runner) {
   std::vector<NDArray> outputs;
   for (size_t i = 0; i < runner.program().outputs.size(); ++i) {
@@ -77,7 +77,7 @@ std::vector<NDArray> outputs_of(const executors::GraphRunner& runner) {
 }
 
 Measured measure(const BenchState& state, const Subject& subject, int threads, std::string& peer_version) {
-  // Before threads and the peer are started: they inherit it.
+  // Make the scope before threads and the peer are started, because they inherit its processors.
   const ProcessorScope processors(threads);
   const auto executor = load::make_executor(subject.artifact, artifact::kDefaultProgram, threads);
   executors::GraphRunner& runner = executor->runner();
@@ -102,7 +102,8 @@ Measured measure(const BenchState& state, const Subject& subject, int threads, s
   return measured;
 }
 
-// The steps of the program that is timed; empty when the artifact has no such program (making its runner says so).
+// Returns the steps of the program that is timed. Returns none if the artifact has no such program, which is reported
+// when its runner is made.
 const artifact::GraphProgram& default_graph(const load::Artifact& artifact) {
   static const artifact::GraphProgram none;
   for (const artifact::Program& program : artifact.manifest().programs) {
@@ -150,7 +151,7 @@ void print_steps(const artifact::GraphProgram& graph, const std::vector<int>& th
   std::cout << to_table(rows);
 }
 
-// What was measured, in one row of the table and one object of the report.
+// Writes the measured times to one row of the table and one object of the report.
 void add_result(const BenchState& state, int threads, const Measured& measured, std::vector<std::string>& row,
                 Report& one) {
   one.set("threads", Value(int64_t{threads}));

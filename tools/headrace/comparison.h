@@ -1,9 +1,9 @@
-// Judges the outputs of a compiled model by those of the float64 interpreter and of another runtime.
+// Compares the outputs of a compiled model with those of the float64 interpreter and of another runtime.
 //
-// The interpreter runs the program that was imported: it finds what was compiled wrongly, and agrees with a wrong
-// import. The other runtime reads the model by itself: it finds a wrong import, and rounds as we do. So three errors
-// are measured for each output: ours to float64, the peer's to float64, and ours to the peer's. All are relative to the
-// largest element of the float64 output.
+// The interpreter runs the imported program, so it reveals a wrong compilation but not a wrong import. The other
+// runtime reads the model itself, so it reveals a wrong import, and it rounds as compiled code does. Therefore three
+// errors are measured for each output: ours to float64, the peer's to float64, and ours to the peer's. All are relative
+// to the largest element of the float64 output.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace headrace::tools {
 
-// Bounds of a limit that is not given: it is never below `least` nor above `most`.
+// The range of a limit that the user does not give.
 struct LimitRange {
   double least, most;
 };
@@ -22,15 +22,16 @@ struct LimitRange {
 // float32 1e-5 to 1e-3, float64 1e-12 to 1e-3, float16 0.002 to 0.02, bfloat16 0.016 to 0.1; integers and bools 0.
 LimitRange limit_range(DataType dtype);
 
-// The largest allowed error of ours to float64: twice the peer's, within the dtype's range. `peer_error`: infinite, or
-// none without a peer, gives the least.
+// Returns the largest allowed error of our output to float64: twice the peer's error, clamped to the dtype's range. The
+// range's least for an infinite peer error, and if there is no peer.
 double error_limit(DataType dtype, std::optional<double> peer_error);
 
-// The largest allowed difference of ours and the peer's: our error and what the peer's may be, at most the range's
-// most. The peer's may be the largest of four times our error, the range's least, and four units in the last place of
-// 1, since functions such as sigmoid are often computed with an absolute error, which counts where all of an output is
-// small. All are relative to `magnitude`, the largest element of the output. The limit does not grow with the peer's
-// error: a wrong import makes that large, while a network that amplifies rounding shows in our error too.
+// Returns the largest allowed difference between our output and the peer's: our error plus an allowance for the peer's
+// error, at most the range's most. The allowance is the largest of: four times our error, the range's least, and four
+// units in the last place of 1. The last is for functions such as sigmoid, which are often computed with an absolute
+// error that matters if all elements of an output are small. All errors are relative to `magnitude`, the largest
+// element of the output. The limit does not depend on the peer's measured error, because a wrong import makes that
+// error large; a network that amplifies rounding shows in our own error, too.
 double difference_limit(DataType dtype, double error, double magnitude);
 
 struct OutputComparison {
@@ -43,7 +44,7 @@ struct OutputComparison {
   bool is_near_float64() const { return error <= limit; }
   bool is_near_peer() const { return difference <= difference_limit; }
   bool ok() const { return is_near_float64() && is_near_peer(); }
-  // How much of its limit the larger of both takes: above 1 is a mismatch.
+  // Returns the larger of error / limit and difference / difference_limit. A value above 1 is a mismatch.
   double share_of_limit() const;
 };
 
@@ -53,19 +54,19 @@ struct OutputSets {
   std::optional<std::vector<NDArray>> peer;
 };
 
-// One comparison an output. `limit`: used as it is for both errors, in place of those above. UserError when the sets
-// have not as many outputs, or no element is finite in both: nothing would be compared. An output of another shape or,
-// of the peer, of another dtype has an infinite error.
+// Returns one comparison for each output. A given `limit` replaces both limits above. Throws UserError if the sets have
+// different numbers of outputs, or if no element is finite in both, because nothing would be compared. The error is
+// infinite if the shapes differ, or if the peer's dtype differs.
 std::vector<OutputComparison> compare_outputs(const OutputSets& sets, std::optional<double> limit);
 
-// The largest difference over all outputs, relative to the largest element of the peer's; infinite where their numbers,
-// shapes or dtypes differ.
+// Returns the largest difference over all outputs, relative to the largest element of the peer's output. Infinite if
+// the numbers of outputs, the shapes or the dtypes differ.
 double largest_difference(const std::vector<NDArray>& ours, const std::vector<NDArray>& peer);
 
-// The output that is nearest to its limit, or furthest above it. There is one.
+// Returns the output with the largest share_of_limit(). `outputs` must not be empty.
 const OutputComparison& worst_of(const std::vector<OutputComparison>& outputs);
 
-// What a mismatch suggests, in a sentence: that the model was compiled wrongly, or imported wrongly.
+// Returns a sentence that says whether the mismatch suggests a wrong compilation or a wrong import.
 std::string explain_mismatch(const OutputComparison& output, const std::string& peer);
 
 }  // namespace headrace::tools

@@ -1,4 +1,4 @@
-// How far one tensor is from another.
+// Measures the error between two tensors.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace headrace::tools {
 
-// The largest magnitude of a finite element; 1 where all of them are zero or none is finite, for lack of a scale.
+// Returns the largest magnitude of a finite element; 1 if all of them are zero or none is finite.
 double magnitude_of(const NDArray& tensor);
 
 struct ErrorMeasure {
@@ -15,9 +15,9 @@ struct ErrorMeasure {
   int64_t compared = 0;  // elements that are finite in both
 };
 
-// The largest difference of two elements, relative to `magnitude`. Integers and bools are compared exactly, whatever
-// their size. The error is infinite where one element is NaN or infinite and the other is not the same, and where the
-// shapes differ.
+// Returns the largest difference of two elements, relative to `magnitude`. Compares integers and bools of any size
+// exactly. The error is infinite if one element is NaN or infinite and the other is not the same, and if the shapes
+// differ.
 ErrorMeasure relative_error(const NDArray& want, const NDArray& got, double magnitude);
 
 }  // namespace headrace::tools

@@ -1,13 +1,13 @@
-// Which integers a program's inputs may hold where it picks elements by them.
+// Finds the valid range of inputs that a program uses as indices, so that random inputs can be made for it.
 #pragma once
 
 #include "ir/module.h"
 
 namespace headrace::tools {
 
-// A parameter of `main` each: integers below this are indices within every axis that the program is known to pick from
-// by them, directly or after integer arithmetic; kRandomLimit where there is none. `module` is typed. Linear in its
-// size.
+// Returns a limit for each parameter of `main`: integers below it are valid indices into every axis that the program is
+// known to index with the parameter, directly or after integer arithmetic. kRandomLimit if there is no such axis.
+// `module` must be typed. Linear in its size.
 std::vector<int64_t> index_limits(const IRModule& module);
 
 }  // namespace headrace::tools

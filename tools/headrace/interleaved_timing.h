@@ -1,4 +1,4 @@
-// Timing several runtimes on one model so that a busy machine treats them alike.
+// Times several runtimes on one model in turns, so that other load on the machine affects them equally.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ class Times {
   std::vector<double> seconds_;
 };
 
-// Runs once and gives the seconds that it took.
+// Runs once and returns the seconds that the run took.
 using TimedRun = std::function<double()>;
 
 struct TurnOptions {
@@ -28,8 +28,7 @@ struct TurnOptions {
   std::chrono::milliseconds pause{0};
 };
 
-// Lets all runs take turns for so many rounds, after one round that touches their memory and is not counted. The times
-// of each.
+// Calls all runs in turns for `rounds` rounds, after one warm-up round that is not counted. Returns the times of each.
 std::vector<Times> time_in_turns(std::span<const TimedRun> runs, const TurnOptions& options);
 
 }  // namespace headrace::tools

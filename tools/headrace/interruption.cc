@@ -21,8 +21,9 @@ namespace headrace::tools {
 
 namespace {
 
-// What a signal must not leave behind. The mutex is held while a process or folder is made or removed, and by the
-// thread that cleans up until the process ends, so that nothing new is made meanwhile and no error is reported.
+// The child processes and folders that must be cleaned up on a signal. The mutex is held while a process or folder is
+// created or removed. The thread that cleans up holds it until the process ends, so that nothing new is created
+// meanwhile and no error is reported.
 struct Leftovers {
   std::mutex mutex;
   std::set<pid_t> processes;

@@ -1,4 +1,4 @@
-// What options hold, from their text; `headrace` and `headrace-opt` share it.
+// Parses the values of command-line options, for `headrace` and `headrace-opt`.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace headrace::tools {
 
-// What options hold, from text: "name=value" as a pair, "1,3,224,224", "1,2". UsageError that names the option.
+// Parse "name=value" to a pair, "1,3,224,224" to a shape, and "1,2" to counts. Throw UsageError that names the option.
 std::pair<std::string, std::string> split_assignment(const std::string& option, const std::string& text);
 std::vector<int64_t> parse_shape(const std::string& option, const std::string& text);
-// All of --shape: each "x=1,3,224,224". UserError when an input is named twice.
+// Parses all values of --shape, each "x=1,3,224,224". Throws UserError if an input is named twice.
 std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& texts);
 std::vector<int> parse_counts(const std::string& option, const std::string& text);
 

@@ -1,4 +1,4 @@
-// Options that several verbs have, and how their text is read.
+// Options that several verbs share.
 #pragma once
 
 #include "driver/compile.h"
@@ -20,15 +20,15 @@ struct ModelOptions {
   std::vector<std::string> disabled_passes;
 
   void add_to(CLI::App& verb, const std::string& what_models);
-  // The options given on the command line, as "--shape": all of them say how a model is read or compiled.
+  // Returns the names of the options given on the command line, such as "--shape".
   std::vector<std::string> given() const;
   driver::LoadOptions load_options() const;
-  // With a line of progress on stderr when it is a terminal and nobody asked for quiet.
+  // Returns the options of the compile. Shows progress on stderr if it is a terminal and --quiet is not given.
   driver::CompileOptions compile_options(const Common& common) const;
 
  private:
   std::vector<const CLI::Option*> options_;
-  const CLI::Option* target_option_ = nullptr;  // an empty target is one that is given, and wrong
+  const CLI::Option* target_option_ = nullptr;  // tells an omitted target from an empty one, which is an error
 };
 
 }  // namespace headrace::tools

@@ -1,4 +1,4 @@
-// What verbs print.
+// Formats and prints the output of verbs.
 #pragma once
 
 #include <fmt/ranges.h>
@@ -12,13 +12,14 @@
 
 namespace headrace::tools {
 
-// One JSON object, two spaces a level, with a newline. Values: numbers, strings, booleans, None, Array, Map, Shape.
+// Formats a report as a JSON object with two spaces for each level and a final newline. Values may be numbers, strings,
+// booleans, None, Array, Map and Shape.
 std::string to_json(const Report& report);
 
-// Rows with columns aligned, their cells as shown_text.h shows names; the first row is the heading.
+// Formats rows with aligned columns. Escapes the cells (shown_text.h). The first row is the heading.
 std::string to_table(std::vector<std::vector<std::string>> rows);
 
-// Prints to the standard output. Never throws when it is full: the program finds that at its end, once for all verbs.
+// Prints to the standard output. Does not throw if writing fails; finish_output() reports that at the program's end.
 template <typename... Args>
 void print_out(fmt::format_string<Args...> format, Args&&... args) {
   std::cout << fmt::format(format, std::forward<Args>(args)...);

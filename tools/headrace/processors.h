@@ -7,9 +7,9 @@
 
 namespace headrace::tools {
 
-// While it lives, this thread, the threads that it starts and the processes that it starts run on `count` processors
-// alone: those that this thread may use, one of each core before the second of any. On all of them when there are no
-// more than `count`.
+// Restricts this thread, and the threads and processes that it starts, to `count` of the processors that it may use, as
+// long as the scope lives. Takes one processor of each core before the second one of any. Uses all processors if there
+// are no more than `count`.
 class ProcessorScope {
  public:
   explicit ProcessorScope(int count);

@@ -1,4 +1,4 @@
-// How the programs end when something went wrong.
+// Reports errors at the end of the programs.
 #pragma once
 
 #include <exception>
@@ -6,14 +6,15 @@
 
 namespace headrace::tools {
 
-// Says on the standard error what stopped `program`, and gives its exit code. Control characters of names in the
-// message are escaped (shown_text.h).
+// Prints the error that stopped `program` to stderr and returns the exit code. Escapes control characters in the
+// message (shown_text.h).
 int report_failure(std::string_view program, const std::exception& error);
-// The same for a wrong command line; `help` is the command that says more.
+// Prints the error of a wrong command line to stderr and returns the exit code. `help` is the command that shows the
+// usage.
 int report_usage(std::string_view program, std::string_view help, std::string_view message);
 
-// Ends the standard output and gives `code`. UserError when it cannot be written to, now or before: print to std::cout,
-// which keeps that in mind, and not by fmt::print, which throws what nobody would take for a full disk.
+// Flushes the standard output and returns `code`. Throws UserError if this write or an earlier one failed. Print to
+// std::cout, which remembers failed writes, and not with fmt::print, whose exception does not mention the full disk.
 int finish_output(int code);
 
 }  // namespace headrace::tools

@@ -1,4 +1,4 @@
-// The verbs of the program `headrace`: each adds itself to the command line and gives what it runs.
+// The verbs (subcommands) of the program `headrace`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,16 +11,17 @@
 
 namespace headrace::tools {
 
-// What every verb is told.
+// The options of all verbs.
 struct Common {
   bool json = false;   // one JSON object on stdout instead of text
   bool quiet = false;  // no progress
 };
 
-// What a verb found: printed as JSON, or as text by the verb itself.
+// The results of a verb, which are printed as JSON. The verb itself prints them as text.
 using Report = Map<std::string, Value>;
 
-// Adds the verb's sub-command and options; the function runs it and gives the exit code, a number of hr_status.
+// Runs a verb and returns the exit code, a number of hr_status. Each function below adds the verb's subcommand and its
+// options to `app`, and returns the function that runs it.
 using Verb = std::function<int()>;
 Verb add_compile(CLI::App& app, const Common& common);
 Verb add_run(CLI::App& app, const Common& common);

@@ -1,4 +1,4 @@
-// headrace verify: the compiled model against the reference interpreter in float64, and against another runtime.
+// headrace verify: compares a compiled model with the reference interpreter in float64, and with another runtime.
 #include <algorithm>
 #include <iostream>
 
@@ -28,7 +28,7 @@ struct VerifyState {
 
 using Tensors = std::map<std::string, NDArray>;
 
-// What a model leaves open is as in the file of the input.
+// Fixes the shapes that an ONNX model leaves open to the shapes of the input files.
 void add_shapes(const VerifyState& state, const Tensors& given, driver::LoadOptions& load) {
   if (given.empty() || !state.model.path.ends_with(".onnx")) return;
   for (const driver::ModelPort& port : driver::read_ports(state.model.path).inputs) {
@@ -47,7 +47,7 @@ std::vector<NDArray> make_inputs(const VerifyState& state, const IRModule& modul
   return inputs;
 }
 
-// What was compared, and with which peer ("onnxruntime 1.31.1"; empty: none).
+// The result of comparing all outputs, and the peer that was compared with ("onnxruntime 1.31.1"; empty if none).
 struct Verdict {
   std::vector<OutputComparison> outputs;
   std::string peer;

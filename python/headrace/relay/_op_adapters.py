@@ -286,7 +286,7 @@ def gather_nd(data: Any, indices: Any, batch_dims: int = 0, index_rank: int | No
     return _gather_nd(data, indices, batch_dims, span=span)
 
 
-# What stands in `relay` in place of the ops' own functions.
+# The functions that replace the ops' generated functions in `relay`.
 FUNCTIONS: dict[str, Any] = {
     function.__name__: function
     for function in (arange, full, gather_nd, matrix_set_diag, mean_variance, std, strided_set, unique, variance)

@@ -19,7 +19,7 @@ from headrace.relay._op_call import OpSchema
 _EMPTY = inspect.Parameter.empty
 _NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _ROOT = "headrace.relay"
-# What stands in the docs of parameters that ops do not say.
+# The documentation of parameters that ops do not document themselves.
 _OF_ALL = {
     "args": ["*args : RelayExpr", "    The operands."],
     "span": ["span : Span, optional", "    Where it comes from."],

@@ -316,7 +316,7 @@ def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: 
     return register_op_attr(op_name, "FTVMConvertOpLayout", convert_layout, level)
 
 
-# What a call does in ToMixedPrecision.
+# The categories of ops in ToMixedPrecision.
 MIXED_PRECISION_ALWAYS = 0
 MIXED_PRECISION_FOLLOW = 1
 MIXED_PRECISION_NEVER = 2

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kMasked = -std::numeric_limits<double>::infinity();
 
-// [batch, sequence, heads * size] as [batch, sequence, heads, size].
+// Reshapes [batch, sequence, heads * size] to [batch, sequence, heads, size].
 Expr with_heads(NodeContext& context, const Expr& x, int64_t heads, std::string_view attribute) {
   const Shape shape = context.known_shape(x);
   if (heads < 1 || shape[2] % heads != 0)
@@ -28,12 +28,12 @@ Expr with_heads(NodeContext& context, const Expr& x, int64_t heads, std::string_
   return context.reshape(x, Shape{shape[0], shape[1], heads, shape[2] / heads});
 }
 
-// Heads and positions in the other order.
+// Swaps the axes of heads and positions.
 Expr turned(NodeContext& context, const Expr& x) { return ops::transpose(x, {0, 2, 1, 3}, context.span()); }
 
 // ---- RotaryEmbedding
 
-// The cosines or sines of each position, [batch, positions, 1, pairs].
+// Returns the cosines or sines of each position, [batch, positions, 1, pairs].
 Expr angles(NodeContext& context, size_t i, std::string_view name, const Shape& x, int64_t pairs) {
   const Span& span = context.span();
   Expr table = context.input(i);
@@ -49,7 +49,7 @@ Expr angles(NodeContext& context, size_t i, std::string_view name, const Shape& 
   return ops::expand_dims(table, 2, 1, span);
 }
 
-// Pairs of numbers turned by an angle: those that are side by side, or those half a row apart.
+// Rotates pairs of numbers by an angle. The numbers of a pair are adjacent (interleaved), or half a row apart.
 Expr rotated(NodeContext& context, const Expr& x, const Expr& cos, const Expr& sin, bool interleaved) {
   const Span& span = context.span();
   const Shape shape = context.known_shape(x);
@@ -93,7 +93,7 @@ Exprs convert_rotary_embedding(NodeContext& context) {
 
 // ---- Attention
 
-// What is put together and asked for on the way; 16-bit numbers are computed in float32 and rounded at the end.
+// The operands of attention. 16-bit numbers are computed in float32 and rounded at the end.
 struct AttentionParts {
   Expr q, k, v;  // [batch, heads, positions, size], keys and values with those of the past
   DataType dtype, computed;
@@ -130,7 +130,7 @@ AttentionParts parts_of(NodeContext& context) {
   return parts;
 }
 
-// The keys' or values' heads, each as often as there are queries' heads for it.
+// Repeats each head of the keys or values for all heads of queries that share it.
 Expr shared_heads(NodeContext& context, const Expr& x, const Expr& q) {
   const int64_t heads = context.known_dim(x, 1), wanted = context.known_dim(q, 1);
   if (heads == wanted) return x;
@@ -139,7 +139,7 @@ Expr shared_heads(NodeContext& context, const Expr& x, const Expr& q) {
   return ops::repeat(x, wanted / heads, 1, context.span());
 }
 
-// 0 where position j may be looked at from position i, else -inf: [positions, positions of keys].
+// Returns the causal mask, [positions, positions of keys]: 0 if position i may attend to position j, otherwise -inf.
 Expr causal_bias(NodeContext& context, int64_t rows, int64_t columns, int64_t past, DataType dtype) {
   context.check_table_size(rows * columns);
   std::vector<float> bias;
@@ -150,7 +150,7 @@ Expr causal_bias(NodeContext& context, int64_t rows, int64_t columns, int64_t pa
   return context.cast(relay::make_constant(data, context.span()), dtype);
 }
 
-// The mask as what is added, with the columns of all keys: those that it lacks are masked.
+// Converts the mask to a term that is added to the products. Columns that the mask does not have are masked.
 Expr mask_bias(NodeContext& context, int64_t columns, DataType dtype) {
   const Span& span = context.span();
   Expr mask = context.input(3);
@@ -166,7 +166,7 @@ Expr mask_bias(NodeContext& context, int64_t columns, DataType dtype) {
   return ops::pad(mask, widths, context.scalar(kMasked, dtype), "constant", span);
 }
 
-// What is added to the products; null for nothing.
+// Returns the sum of the mask and the causal mask, which is added to the products; null if there is neither.
 Expr bias_of(NodeContext& context, const AttentionParts& parts) {
   const int64_t rows = context.known_dim(parts.q, 2), columns = context.known_dim(parts.k, 2);
   const Expr mask = context.has(3) ? mask_bias(context, columns, parts.computed) : Expr();
@@ -175,7 +175,7 @@ Expr bias_of(NodeContext& context, const AttentionParts& parts) {
   return mask ? ops::add(mask, causal, context.span()) : causal;
 }
 
-// Q by K transposed, each times the root of the scale, which has the dtype of the data.
+// Multiplies Q and the transpose of K, each scaled by the square root of the scale in the dtype of the data.
 Expr products(NodeContext& context, const AttentionParts& parts) {
   const Span& span = context.span();
   const double size = static_cast<double>(context.known_dim(parts.q, 3));
@@ -194,7 +194,7 @@ Expr softcapped(NodeContext& context, const Expr& x, double cap) {
                        context.span());
 }
 
-// The softmax of rows; a row of which everything is masked is 0.
+// Returns the softmax of each row. A row that is masked completely becomes 0.
 Expr weights_of(NodeContext& context, const Expr& x, const Expr& bias) {
   const Span& span = context.span();
   DataType dtype = context.dtype(x);
@@ -208,7 +208,8 @@ Expr weights_of(NodeContext& context, const Expr& x, const Expr& bias) {
   return ops::where(is_masked, context.scalar(0, context.dtype(x)), soft, span);
 }
 
-// ONNX Attention (23): softmax(Q K' scale + bias) V, in groups of heads, with what was kept of earlier positions.
+// ONNX Attention (23): softmax(Q K' scale + bias) V, in groups of heads, with the cached keys and values of earlier
+// positions.
 Exprs convert_attention(NodeContext& context) {
   const Span& span = context.span();
   const AttentionParts parts = parts_of(context);

@@ -197,7 +197,7 @@ TEST_F(ConvertHalf, SumsAreAccumulatedInFloat32) {
   }
 }
 
-// What is joined to an element several times is rounded once.
+// An element that receives several updates is rounded once.
 TEST_F(ConvertHalf, ScatteredSumsAreRoundedOnce) {
   const NDArray x = half({2}, {40000, 1}), updates = half({2}, {40000, -50000});
   const AttributeSpec add("reduction", "add");

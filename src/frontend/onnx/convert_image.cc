@@ -14,12 +14,12 @@ namespace headrace::onnx {
 
 namespace {
 
-// Of an axis whose positions become constants.
+// The largest size of an axis whose positions become constants.
 constexpr int64_t kMostPositions = int64_t{1} << 16;
 
 constexpr double kMostScale = 1e9;
 
-// The size of an axis that stays as it is, whatever it is.
+// Marks an axis of symbolic size, which must keep its size.
 constexpr int64_t kSymbolic = -1;
 
 // One axis; `begin` and `end` are its region of interest, in fractions.
@@ -58,7 +58,7 @@ double input_coordinate(const std::string& mode, const Axis& axis, int64_t i) {
   if (mode == "asymmetric") return divided(x, axis);
   if (mode == "tf_half_pixel_for_nn") return divided(x + 0.5, axis);
   if (mode == "half_pixel_symmetric") {
-    // What rounding the size down cuts off is cut off at both ends.
+    // The part lost by rounding the size down is cut off equally at both ends.
     const double kept = out / (axis.scale * in);
     return in / 2 * (1 - kept) + divided(x + 0.5, axis) - 0.5;
   }

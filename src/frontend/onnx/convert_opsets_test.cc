@@ -1,4 +1,5 @@
-// What opsets 18 to 23 changed, where the cases of the onnx package do not look: wrong models, and forms by hand.
+// Tests the changes of opsets 18 to 23 that the cases of the onnx package do not cover, with malformed models and with
+// operator forms written by hand.
 #include <cmath>
 
 #include "frontend/onnx/tests/import_testing.h"

@@ -27,7 +27,7 @@ Expr key_of(NodeContext& context) {
   return relay::make_constant(NDArray::from_vector({ops::kKeyWords}, DataType::uint(64), words), context.span());
 }
 
-// The dtype that the attribute names; `otherwise` without one.
+// Returns the dtype that the attribute names; `otherwise` if there is no attribute.
 DataType dtype_attr(NodeContext& context, DataType otherwise) {
   if (!context.has_attr("dtype")) return otherwise;
   const ElementType type = context.element_type_attr("dtype", ElementType::kUndefined);
@@ -43,7 +43,7 @@ DataType float_dtype_attr(NodeContext& context, DataType otherwise) {
   return dtype;
 }
 
-// What numbers of a dtype are drawn in.
+// Returns the dtype in which random numbers of `dtype` are drawn.
 DataType drawn_in(DataType dtype) {
   return dtype == DataType::float_(64) ? DataType::float_(64) : DataType::float_(32);
 }
@@ -52,7 +52,7 @@ Expr as_dtype(NodeContext& context, const Expr& x, DataType dtype) {
   return context.dtype(x) == dtype ? x : ops::cast(x, dtype, context.span());
 }
 
-// What `op` draws: numbers in [a, b) of random.uniform; of mean a and deviation b of random.normal.
+// Draws random numbers: in [a, b) for random.uniform, with mean a and standard deviation b for random.normal.
 Expr draw(NodeContext& context, std::string_view op, double a, double b, const Shape& shape, DataType dtype) {
   const DataType drawn = drawn_in(dtype);
   const Array<Expr> args{key_of(context), context.scalar(a, drawn), context.scalar(b, drawn)};

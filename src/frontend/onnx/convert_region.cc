@@ -20,7 +20,7 @@ namespace headrace::onnx {
 
 namespace {
 
-// What the words of GridSample's modes are in relay; those of opset 16, then those of 20.
+// Returns relay's name for the mode of GridSample. Opset 20 renamed the modes of opset 16.
 std::string grid_method(NodeContext& context) {
   const std::string mode = context.string_attr("mode", context.opset() < 20 ? "bilinear" : "linear");
   if (mode == "bilinear" || mode == "linear") return "bilinear";

@@ -44,7 +44,7 @@ Exprs convert_reshape(NodeContext& context) {
   Dims dims = wanted;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (is_int(dims[i], 0) && !allowzero && i < from.size()) dims[i] = from[i];
-    // What a -1 stands for cannot be told from a second unknown size.
+    // The size of a -1 cannot be inferred next to a second unknown size.
     if (is_int(dims[i], -1)) return {ops::reshape(data, context.input(1), allowzero, context.span())};
   }
   return {context.reshape(data, dims)};

@@ -36,8 +36,8 @@ bool is_small(const TensorType& type, int64_t most) {
   return true;
 }
 
-// Whether running a typed expression over small constants costs next to nothing: no large tensor on the way, and no
-// window, whose cost its attributes decide.
+// Returns whether evaluating a typed expression over small constants is cheap: it has no large intermediate tensor, and
+// no sliding window, whose cost depends on attributes.
 bool is_cheap(const Expr& root) {
   bool cheap = true;
   relay::post_order(root, [&](const Expr& expr) {
@@ -83,7 +83,7 @@ Expr Facts::folded(const Expr& expr, const std::vector<Expr>& sources) {
   if (sources.empty() || !std::all_of(sources.begin(), sources.end(), is_small_constant) || !is_cheap(result))
     return result;
   const interp::Evaluation evaluation = interp::evaluate(result, budget_);
-  // A call that an op refuses is an error where it runs, if it ever does.
+  // Keeps a call that the op rejects; the program throws the error if it runs the call.
   if (evaluation.outcome != interp::Evaluation::Outcome::done) return result;
   return typed(relay::make_constant(evaluation.value.as<NDArray>(), result->span));
 }

@@ -1,4 +1,4 @@
-// What the importer knows of the expressions it builds: types, values of small integer tensors, constants.
+// Infers the types and known values of the expressions that the importer builds: small integer tensors and constants.
 #pragma once
 
 #include <unordered_set>
@@ -11,17 +11,18 @@ namespace headrace::onnx {
 
 class Facts {
  public:
-  // The expression with its type. UserError from the op that it does not fit.
+  // Infers the type of the expression. Throws UserError from an op that does not accept its operands.
   Expr typed(const Expr& expr) { return inference_.infer(expr); }
-  // The type of a tensor, inferred if it has none yet.
+  // Returns the type of a tensor, and infers it if the tensor has none yet.
   TensorType type(const Expr& expr);
-  // The elements of a small integer tensor, `?` where unknown; nothing when nothing is known.
+  // Returns the elements of a small integer tensor, `?` for unknown ones; nullopt if none is known.
   std::optional<std::vector<PrimExpr>> values(const Expr& expr);
-  // The tensor itself where it is known: a constant, or a small integer tensor whose elements all are; else null.
+  // Returns the tensor if its elements are known: a constant, or a small integer tensor of known elements. Null
+  // otherwise.
   NDArray constant(const Expr& expr);
-  // A typed expression, or the Constant that it equals: where all its elements are known, or where it is small and made
-  // from `sources`, which are all small constants, without heavy ops. At most kFoldedElements elements; a subgraph that
-  // computes shapes or scalars folds away node by node.
+  // Returns a Constant equal to the expression if it has at most kFoldedElements elements and either all of them are
+  // known, or `sources`, from which it is computed without expensive ops, are small constants. Otherwise returns the
+  // typed expression. Subgraphs that compute shapes or scalars are folded node by node.
   Expr folded(const Expr& expr, const std::vector<Expr>& sources);
 
   static constexpr int64_t kFoldedElements = 64;
@@ -32,7 +33,7 @@ class Facts {
   interp::ConstantBudget budget_{0};
 };
 
-// The tensor of a known list of integers.
+// Makes a tensor from a list of integers.
 NDArray make_int_tensor(const Shape& shape, DataType dtype, const std::vector<int64_t>& values);
 
 }  // namespace headrace::onnx

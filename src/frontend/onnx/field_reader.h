@@ -15,8 +15,8 @@ struct Source {
   std::string_view name;
 };
 
-// Where the reader is: a chain of message names that lives on the stack. `name` points at the view that the reader
-// fills when it meets the message's name.
+// The reader's place in the model: a chain of message names that lives on the stack. `name` points to the view that the
+// reader sets when it reads the message's name.
 struct Place {
   const Place* parent = nullptr;
   std::string_view what;
@@ -26,8 +26,8 @@ struct Place {
   std::string text() const;
 };
 
-// A name from a file as it may appear in a message: quoted, control characters and what is no
-// UTF-8 escaped, cut after 80 bytes.
+// Formats a name from a file for a message: quoted, truncated to 80 bytes, with control characters and invalid UTF-8
+// escaped.
 std::string printable(std::string_view name);
 
 // Every getter checks the wire type and the bounds and throws UserError; nothing is allocated beyond the bytes

@@ -1,4 +1,4 @@
-// The inputs of a graph: which become parameters, with which types.
+// Decides which inputs of a graph become parameters, and their types.
 #pragma once
 
 #include "frontend/onnx/import.h"
@@ -7,10 +7,10 @@
 
 namespace headrace::onnx {
 
-// The inputs that are no initialisers, dense or sparse, in order. Linear in the graph's size.
+// Returns the inputs that are not (dense or sparse) initialisers, in order. Linear in the graph's size.
 std::vector<const ValueInfo*> true_inputs(const Graph& graph);
 
-// A declared shape for messages: "(2, ?, batch)".
+// Formats a declared shape for messages: "(2, ?, batch)".
 std::string show_dims(const std::vector<Dim>& dims);
 
 struct GraphInput {
@@ -19,8 +19,8 @@ struct GraphInput {
   NDArray bound;   // the constant; null for a parameter
 };
 
-// One entry a graph input that is no initialiser, in order; an input that cannot be imported adds to `refusals` and
-// has neither. UserError when the options do not fit.
+// Returns an entry for each of true_inputs(), in order. An input that cannot be imported is added to `refusals`, and
+// its entry has neither a parameter nor a constant. Throws UserError if the options contradict the model.
 std::vector<GraphInput> resolve_inputs(const Model& model, const ImportOptions& options,
                                        std::vector<NodeRefusal>& refusals);
 

@@ -1,4 +1,4 @@
-// The outputs of a graph: what the model says of them, held against what its nodes compute.
+// Compares the declared types of a graph's outputs with the types that its nodes compute.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace headrace::onnx {
 
-// What the declaration of an output says against the computed type, in a sentence; empty: nothing. Compared is what
-// both sides know: element types, ranks, dimensions that are numbers on both.
+// Returns a sentence about how the declaration of an output contradicts the computed type; empty if it does not.
+// Compares the element types, the ranks, and the dimensions that are numbers in both.
 std::string output_contradiction(const ValueInfo& declared, const TensorType& computed);
 
 }  // namespace headrace::onnx

@@ -17,10 +17,10 @@ namespace headrace::onnx {
 
 namespace {
 
-// What a name of the graph stands for.
+// The value of a name in the graph.
 struct Slot {
-  Expr expr;                            // null: it could not be made, for a reason that is listed
-  const TensorProto* tensor = nullptr;  // an initialiser that nobody has used yet
+  Expr expr;                            // null: it could not be imported, for a reason in the list of refusals
+  const TensorProto* tensor = nullptr;  // an initialiser that was not used yet
 };
 
 class Importer {
@@ -52,7 +52,7 @@ class Importer {
   void refuse(std::string node, std::string op, hr_reason reason, std::string message, std::string value = {}) {
     refusals_.push_back({std::move(node), std::move(op), reason, std::move(message), std::move(value)});
   }
-  // What many tensors share, such as a file that is missing, is told once.
+  // Reports a mistake of the graph. The same message, such as that of a missing file of many tensors, is reported once.
   void refuse_graph(std::string message) {
     if (told_.insert(message).second) refuse("", "", HR_REASON_BAD_MODEL, std::move(message));
   }
@@ -102,7 +102,7 @@ class Importer {
     }
   }
 
-  // The value of a name; null, after saying why once, when there is none.
+  // Returns the value of a name. If there is none, reports the reason once and returns null.
   Expr find(std::string_view name, const std::string& user) {
     const auto it = slots_.find(name);
     if (it == slots_.end()) {
@@ -123,7 +123,8 @@ class Importer {
     });
   }
 
-  // The row of a node's operator, after checking what can be checked without its inputs; null when it is refused.
+  // Returns the table row of a node's operator, after all checks that do not need the inputs. If a check fails, reports
+  // it and returns null.
   const OpRow* check_node(const Node& node) {
     const std::string label = node_label(node), op = op_label(node);
     const OpRow* row = is_default_domain(node.domain) ? find_op_row(node.op_type) : nullptr;
@@ -170,7 +171,8 @@ class Importer {
     }
   }
 
-  // The branch that a known condition chooses, in place of the node; none, after saying why, when it is refused.
+  // Imports the branch that a known condition selects, in place of the node. If it is refused, reports why and returns
+  // no outputs.
   Exprs import_if(const Node& node, const std::string& user) {
     const std::string label = node_label(node);
     const auto invalid = [&](std::string message) {
@@ -195,7 +197,8 @@ class Importer {
     return import_branch(branch->graphs[0], node, user);
   }
 
-  // The outputs of a graph that sees the names around it; its own are gone afterwards.
+  // Imports a subgraph, which can use the names of the surrounding graphs, and returns its outputs. Removes its own
+  // names afterwards.
   Exprs import_branch(const Graph& graph, const Node& node, const std::string& user) {
     if (!graph.inputs.empty() || graph.outputs.size() != node.outputs.size()) {
       refuse(node_label(node), "If", HR_REASON_BAD_MODEL,
@@ -222,7 +225,7 @@ class Importer {
     return is_whole ? convert(node, *row, std::move(inputs)) : Exprs();
   }
 
-  // The node's outputs; none, after saying why, when it is refused.
+  // Imports a node and returns its outputs. If it is refused, reports why and returns no outputs.
   Exprs convert(const Node& node, const OpRow& row, Exprs inputs) {
     const std::string label = node_label(node);
     try {

@@ -1,10 +1,10 @@
-// ONNX model -> relay: an IRModule whose `main` computes what the model's graph does.
+// Imports an ONNX model to relay: an IRModule whose `main` computes the model's graph.
 //
 // One converter per ONNX operator (op_table.cc lists them), for opsets kOldestOpset to kNewestOpset of the default
 // domain. Types are inferred node by node, with the values of small integer tensors, so that shape subgraphs
 // (Shape -> Gather -> Concat -> Reshape) disappear where shapes are known. Small tensors computed from constants alone
-// become constants; an If whose condition is known is its branch. Each call's span names the ONNX node. Cost is linear
-// in the size of the model; stack use does not depend on it, but for nested subgraphs (kMaxGraphDepth).
+// become constants, and an If whose condition is known is replaced with its branch. Each call's span names the ONNX
+// node. Takes time linear in the size of the model. Stack use grows only with nested subgraphs (kMaxGraphDepth).
 #pragma once
 
 #include <map>
@@ -23,22 +23,21 @@ struct ImportOptions {
 
 struct ImportedModel {
   IRModule module;                   // typed; its only function is `main`
-  std::vector<std::string> inputs;   // of main, in order: the graph inputs that are neither initialisers nor bound
-  std::vector<std::string> outputs;  // of the graph, in order; main gives a tuple unless there is just one
-  std::vector<std::string> files;    // that hold data of the model beside it
+  std::vector<std::string> inputs;   // main's inputs in order: graph inputs that are neither initialisers nor bound
+  std::vector<std::string> outputs;  // the graph's outputs in order; main returns a tuple unless there is just one
+  std::vector<std::string> files;    // the external data files of the model
 };
 
-// Dimensions that the model gives a name become one symbol each; unnamed ones a symbol each of their own.
-// Initialisers keep their dtype and share the mapped file's memory where it is aligned; those of a model that was read
-// from the caller's memory are copied.
-// Throws ImportError with all that is wrong with the model: its nodes, its data, outputs that are declared as something
-// else than the nodes compute. UserError when the options do not fit the model
-// (an unknown input, a wrong rank, a size that contradicts the model or another input) or it imports no supported
-// opset.
+// Imports the model. Dimensions with the same name become one symbol; each unnamed dimension becomes a symbol of its
+// own. Initialisers keep their dtype. They share the mapped file's memory where it is aligned; those of a model that
+// was read from the caller's memory are copied. Throws ImportError, which lists all mistakes in the model: in nodes, in
+// data, and in outputs declared with other types than the nodes compute. Throws UserError if the options contradict the
+// model (an unknown input, a wrong rank, a size that contradicts the model or another input), and if the model imports
+// no supported opset.
 ImportedModel import_model(const Model& model, const ImportOptions& options = {});
 
-// The dimensions of the inputs that neither the model nor the options fix, as "x[0] (batch)" or "x[2]"; "x (rank)" for
-// an input without a shape.
+// Returns the input dimensions that neither the model nor the options fix, as "x[0] (batch)" or "x[2]", and "x (rank)"
+// for an input without a shape.
 std::vector<std::string> symbolic_dimensions(const Model& model, const ImportOptions& options = {});
 
 }  // namespace headrace::onnx

@@ -1,4 +1,4 @@
-// What an import refuses, as text for people and as codes for programs.
+// The error of an import: a list of mistakes, as text for people and as codes for programs.
 #pragma once
 
 #include <headrace/reason.h>
@@ -10,16 +10,16 @@
 
 namespace headrace::onnx {
 
-// One thing of a model that cannot be imported.
+// A node, or another part of a model, that cannot be imported.
 struct NodeRefusal {
   std::string node;  // the node's name, or its first output's where it has none; empty: the graph itself
   std::string op;    // "Conv", "com.example.Foo"; empty: the graph itself
   hr_reason reason = HR_REASON_NONE;
-  std::string message;  // what, and what to do
-  std::string value;    // of HR_REASON_DATA_DEPENDENT: the name of the value that must be known when importing
+  std::string message;  // the mistake and what to do about it
+  std::string value;    // for HR_REASON_DATA_DEPENDENT: the name of the value that must be known when importing
 };
 
-// All that is refused of one model, at once. Nodes that only depend on refused ones are not listed.
+// All refusals of one model. Nodes that cannot be imported only because they depend on refused ones are not listed.
 class ImportError : public UserError {
  public:
   ImportError(std::vector<NodeRefusal> refusals, const std::string& source);

@@ -168,7 +168,7 @@ TEST(ImportErrors, Inputs) {
   EXPECT_THAT(import_error(std::move(text)), HasSubstr("input 'x' has element type string, which is not supported"));
 }
 
-// What importing relu_model says when its output is declared so; empty: nothing.
+// Returns the error of importing a Relu whose output is declared with this type; empty if there is none.
 std::string declared_as(ElementType type, const std::vector<kit::DimSpec>& dims, const ImportOptions& options = {}) {
   GraphWriter graph = one_input();
   graph.node("Relu", {"x"}, {}, "y");

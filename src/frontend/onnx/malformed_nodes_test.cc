@@ -112,7 +112,7 @@ Model with_inputs(const Model& model, std::vector<std::string_view> inputs) {
   return changed;
 }
 
-// What importing ends with must be a module or an error that names the node.
+// Checks that importing gives a module or an error that names the node.
 void check(const Model& model, const Node& node, const ImportOptions& options) {
   try {
     import_model(model, options);

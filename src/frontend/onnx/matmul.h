@@ -1,11 +1,12 @@
-// The product of ONNX MatMul, for the operators that are made of it.
+// Builds the product of ONNX MatMul, for MatMul and the operators that contain it.
 #pragma once
 
 #include "frontend/onnx/node_context.h"
 
 namespace headrace::onnx {
 
-// As numpy.matmul: leading dimensions broadcast; a vector is a row or a column that the result does not show.
+// Multiplies as numpy.matmul: leading dimensions broadcast; a vector counts as a row or a column, whose extra dimension
+// is removed from the result.
 Expr multiply(NodeContext& context, Expr a, Expr b);
 
 }  // namespace headrace::onnx

@@ -173,13 +173,13 @@ struct Model {
   Graph graph;
   std::vector<ModelFunction> functions;
 
-  std::string source;                      // how messages name the model: the file's path, or what the caller said
-  std::string directory;                   // where external data files are looked for; empty: there are none
+  std::string source;                      // the model's name in messages: the file's path, or a name from the caller
+  std::string directory;                   // the folder of external data files; empty: external data is an error
   std::shared_ptr<const MappedFile> file;  // null when the model was read from the caller's memory
 };
 
-// Where the model says that tensors lie outside of it, in its graph and the graphs in its nodes: each path once,
-// sorted, as written. Linear in the model's size.
+// Returns the paths of the model's external data files, as written in the model, sorted and without duplicates.
+// Includes those of subgraphs. Linear in the model's size.
 std::vector<std::string> external_locations(const Model& model);
 
 // True for the names of the domain that the ONNX standard operators live in.

@@ -1,4 +1,4 @@
-// The ONNX operators that can be imported: one row each.
+// The table of the ONNX operators that can be imported.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 
 namespace headrace::onnx {
 
-// Gives the node's outputs, in order; trailing optional ones may be missing.
+// Builds the node's outputs, in order. Trailing optional outputs may be missing.
 using Converter = Exprs (*)(NodeContext&);
 
 struct OpRow {
@@ -18,12 +18,12 @@ struct OpRow {
 };
 inline constexpr int kAny = -1;
 
-// The row of an operator of the default domain; null when it is not supported.
+// Returns the row of an operator of the default domain; null if it is not supported.
 const OpRow* find_op_row(std::string_view name);
-// Their names, sorted.
+// Returns the names of all supported operators, sorted.
 std::vector<std::string_view> supported_ops();
 
-// Which dtypes an operator takes, for NodeContext's checks.
+// The groups of dtypes that operators accept, for NodeContext::check_dtype.
 inline bool is_bool(DataType dtype) { return dtype.is_bool(); }
 inline bool is_number(DataType dtype) { return !dtype.is_bool(); }
 inline bool is_float(DataType dtype) { return dtype.is_float(); }

@@ -1,8 +1,8 @@
-// ONNX file -> Model: the decoder of the wire format. It checks the encoding; whether the model makes sense and is
-// supported is the importer's business.
+// Decodes the wire format of ONNX files. Checks only the encoding; the importer checks whether the model is valid and
+// supported.
 //
-// Any malformed input is a UserError that names the place in the model and the byte offset. Memory used is linear in
-// the size of the input, time too; nesting of subgraphs and types is limited.
+// Throws UserError, which names the place in the model and the byte offset, for any malformed input. Takes time and
+// memory linear in the size of the input. The nesting of subgraphs and types is limited.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +30,11 @@ Model read_model(const std::string& path);
 // external data files lie (empty: a tensor with external data is an error).
 Model read_model(std::span<const std::byte> bytes, std::string source, std::string directory = {});
 
-// The values that test data and external tools store one a file.
+// Decodes a file that holds a single tensor, as test data and external tools store them.
 TensorProto read_tensor_proto(std::string_view bytes, std::string_view source);
 
-// The version of the default operator set that the model imports. Throws UserError, saying which are supported, when
-// it imports none or one outside kOldestOpset..kNewestOpset.
+// Returns the version of the default operator set that the model imports. Throws UserError, which lists the supported
+// versions, if it imports none or one outside kOldestOpset..kNewestOpset.
 int64_t default_opset(const Model& model);
 
 }  // namespace headrace::onnx

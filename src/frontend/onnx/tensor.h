@@ -1,4 +1,4 @@
-// A TensorProto's elements as one dense block of bytes, wherever and however the file stores them.
+// Loads a TensorProto's elements as one dense block of bytes, from any of the places where a model can store them.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ struct TensorData {
   int64_t element_count() const;  // the product of dims; 1 for a scalar
 };
 
-// Where a tensor's message and its external data come from.
+// The origin of a tensor's message and its external data.
 class TensorSource {
  public:
   // The tensors of `model`, which must outlive this object but not the TensorData that it gives, if it was read from

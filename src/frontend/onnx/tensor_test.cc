@@ -245,7 +245,7 @@ TEST_F(ExternalData, LinksStayInTheModelsFolder) {
   fs::remove_all(outside);
 }
 
-// What is read does not change with the file.
+// A tensor that was read does not change if its file is truncated later.
 TEST_F(ExternalData, AFileThatIsCutLaterIsWhole) {
   TensorData data = load_initializer(encode_external({{"location", "sub/w.bin"}, {"offset", "4096"}}));
   std::ofstream(folder_ / "sub" / "w.bin", std::ios::trunc) << "";

@@ -1,4 +1,4 @@
-// Pools whose windows follow from the size of the result.
+// Rules of pools whose windows are derived from the size of the result.
 #include "ops/nn/adaptive_pool.h"
 
 #include "lower/rules/layout_index.h"
@@ -9,7 +9,7 @@ namespace headrace::lower {
 
 namespace {
 
-// One spatial axis: how many elements a window has at most, and where window i begins and ends.
+// The windows along one spatial axis: the largest number of elements of a window, and the bounds of window i.
 struct Axis {
   int64_t in, out, longest = 0;
 

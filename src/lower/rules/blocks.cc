@@ -1,4 +1,4 @@
-// Ops that cut space into blocks or spread it.
+// Rules of ops that move elements between space and batch or channels, in blocks.
 #include "ops/tensor/blocks.h"
 
 #include "lower/rules/rule.h"
@@ -34,7 +34,7 @@ ComputeRuleFn sub_pixel_rule(bool to_space) {
   };
 }
 
-// A number of the attributes in the result's dtype; an integer saturates.
+// Returns an attribute's number in the result's dtype; saturates for integers.
 PrimExpr fill_value(const RuleInput& input, double value) {
   return make_cast(input.out_types[0]->dtype, make_float(value, DataType::float_(64)));
 }

@@ -1,4 +1,4 @@
-// Binary ops with numpy's broadcasting, where, bias_add.
+// Rules of binary ops with numpy's broadcasting, where, bias_add.
 #include "ops/tensor/broadcast.h"
 
 #include "lower/rules/rule.h"
@@ -9,7 +9,7 @@ namespace {
 
 using Binary = std::function<PrimExpr(const PrimExpr&, const PrimExpr&)>;
 
-// `f` of the two elements in their wide dtype.
+// Makes the rule that applies `f` to the two elements in their wide dtype.
 void binary_rule(std::string_view op, Binary f) {
   set_rule(op, [f = std::move(f)](const RuleInput& input) {
     return map_rule(input, [&](const Index& i) {
@@ -32,7 +32,7 @@ PrimExpr trunc_divide(const PrimExpr& a, const PrimExpr& b) {
   return a->dtype.is_float() ? make_intrinsic(Intrinsic::trunc, a->dtype, {quotient}) : quotient;
 }
 
-// The scalar that argument `i` is, when it is a constant.
+// Returns the value of argument `i` if it is a constant scalar.
 std::optional<double> constant_scalar(const RuleInput& input, size_t i) {
   const auto* constant = input.call.args[i].as<relay::ConstantNode>();
   if (constant == nullptr || constant->data.num_elements() != 1) return std::nullopt;
@@ -58,7 +58,7 @@ Compute where_rule(const RuleInput& input) {
 Compute bias_add_rule(const RuleInput& input) {
   const size_t axis = normal_axis(input.attrs<ops::BiasAddAttrs>().axis, input.in_types[0]->shape.size());
   return map_rule(input, [&](const Index& i) {
-    // A bias of one element may stand for an axis whose size was not known.
+    // A bias of one element is broadcast: type inference allows it for an axis of unknown size.
     const PrimExpr at = is_int(input.in_types[1]->shape[0], 1) ? make_int(0) : i[axis];
     return wide(load(input.inputs[0], i)) + wide(load(input.inputs[1], {at}));
   });

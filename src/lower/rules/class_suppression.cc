@@ -1,4 +1,4 @@
-// Suppression of boxes class by class.
+// Rules of non-maximum suppression that treats each class separately.
 #include "ops/image/class_suppression.h"
 
 #include "lower/rules/rule.h"
@@ -12,7 +12,7 @@ using tir::make_if;
 using tir::make_seq;
 using tir::Stmt;
 
-// The boxes of one class of one batch, line `line` of the scores.
+// The boxes of one class in one batch, whose scores are line `line`.
 struct ClassBoxes {
   const KernelInput& input;
   PrimExpr line, batch;
@@ -28,7 +28,7 @@ struct ClassBoxes {
   PrimExpr number(size_t i) const {
     return make_cast(wide_type(input.inputs[0].buffer->dtype), input.inputs[i].item(make_int(0)));
   }
-  // Box a hides box b.
+  // Returns whether box a suppresses box b.
   PrimExpr hides(const PrimExpr& a, const PrimExpr& b) const {
     const PrimExpr zero = number_like(0, score(a));
     const auto shared = [&](int64_t axis) {
@@ -40,7 +40,7 @@ struct ClassBoxes {
   }
 };
 
-// Looks at a box, after `total` of its class are kept; a kept one becomes row `count` of the result.
+// Decides on a box, after `total` boxes of its class were kept. A kept box becomes row `count` of the result.
 Stmt look_at(const ClassBoxes& own, const PrimExpr& box, const Line& kept, const Cell& total, const Cell& count,
              const Cell& keeps) {
   const Line& rows = own.input.outputs[0];
@@ -63,7 +63,7 @@ Stmt look_at(const ClassBoxes& own, const PrimExpr& box, const Line& kept, const
 }
 
 Stmt suppress_class(const ClassBoxes& own, const Cell& count) {
-  // What scores NaN counts only without a threshold, and comes last.
+  // A box whose score is NaN is ranked last, and is considered only if there is no threshold.
   const auto ranked = [&](const PrimExpr& box) {
     const PrimExpr score = own.score(box);
     return make_select(make_intrinsic(Intrinsic::isnan, DataType::bool_(), {score}),

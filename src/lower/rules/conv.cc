@@ -1,4 +1,4 @@
-// Convolutions.
+// Rules of convolutions and their weight gradients.
 #include "ops/nn/conv.h"
 
 #include <bit>
@@ -10,17 +10,17 @@ namespace headrace::lower {
 
 namespace {
 
-// The share of a widest vector register that vectors along a row of `width` fill on average: full ones, then powers of
-// two.
+// Returns how much of the widest vector register the vectors along a row of `width` use on average. A row is cut into
+// full vectors, then into vectors of smaller powers of two.
 double row_use(int64_t width) {
   const int64_t vectors = width / kWidestLanes + std::popcount(static_cast<uint64_t>(width % kWidestLanes));
   return static_cast<double>(width) / static_cast<double>(vectors * kWidestLanes);
 }
 
-// Whether vectors should run over several rows of the result: when rows fill vectors badly, and windows overlap (else
-// rows follow one another as it is). Between two joined rows lie windows of no use, and a pass takes the result out of
-// the sums; with few terms a sum, only very short rows pay for it (depthwise 3x3: 14 columns 0.045 ms as they are,
-// 0.061 joined; 7 columns 0.037 and 0.028).
+// Returns whether vectors should run over several rows of the result: if single rows fill vectors badly, and if windows
+// overlap (otherwise rows are contiguous anyway). Joining has a cost: windows between two rows are computed in vain,
+// and a second stage copies the result out of the sums. With few terms in a sum, it pays only for very short rows
+// (depthwise 3x3: 14 columns take 0.045 ms, joined 0.061 ms; 7 columns take 0.037 ms, joined 0.028 ms).
 bool joins_rows(const ops::ConvForm& form, const Shape& taps, const Shape& out, int64_t terms) {
   constexpr double kPassCost = 0.15;
   if (form.data_layout != "NCHW" || taps[1] == 1 || out[0] <= 1) return false;
@@ -29,8 +29,8 @@ bool joins_rows(const ops::ConvForm& form, const Shape& taps, const Shape& out, 
   return row_use(out[1]) + kPassCost < joined_use;
 }
 
-// The products of one window with the weight of output channel k, summed over input channels and taps: the index of the
-// reduction is input channels (their outermost part), taps, the other parts of input channels.
+// The products of one window with the weights of output channel k. The reduction runs over the outermost part of the
+// input channels, then the taps, then the other parts of the input channels.
 struct ConvSum {
   const RuleInput& input;
   const ops::ConvForm& form;
@@ -38,7 +38,7 @@ struct ConvSum {
   std::vector<PrimExpr> weight;  // O I H W, whole
   PrimExpr per_group;            // output channels
 
-  // Of the data.
+  // Returns the data's channel that term `r` of output channel `k` reads.
   AxisIndex channel(const AxisIndex& k, const Index& r) const {
     const bool is_one = is_int(weight[1], 1);
     if (form.groups == 1) return is_one ? AxisIndex(make_int(0)) : input_channel(r);
@@ -62,7 +62,7 @@ struct ConvSum {
   }
 
  private:
-  // Of the weight.
+  // Returns the weight's input channel in the reduction's index `r`.
   AxisIndex input_channel(const Index& r) const {
     Index parts{r[0]};
     parts.insert(parts.end(), r.begin() + 1 + static_cast<std::ptrdiff_t>(form.spatial()), r.end());
@@ -70,7 +70,7 @@ struct ConvSum {
   }
 };
 
-// The result taken out of the sums of all joined windows.
+// Makes the stage that copies the result out of the sums of all joined windows.
 void add_joined(Compute& compute, const ConvSum& sum, const WindowedData& data, const std::vector<PrimExpr>& out) {
   const RuleInput& input = sum.input;
   const Buffer sums = make_stage_buffer("sums", wide_type(input.out_types[0]->dtype),
@@ -121,7 +121,7 @@ Compute conv_rule(const RuleInput& input, const ops::ConvForm& form) {
   return compute;
 }
 
-// weight[k, c, r, s] = sum over n, p, q of grad[n, k, p, q] * data[n, group(k) + c, what tap r, s reads at p, q]
+// weight[k, c, r, s] = sum over n, p, q of grad[n, k, p, q] * data[n, group(k) + c, position of tap (r, s) at (p, q)]
 Compute backward_weight_rule(const RuleInput& input) {
   const ops::ConvForm form = ops::conv_form(input.attrs<ops::ConvAttrs>());
   const ConvLayouts layouts = layouts_of(form);

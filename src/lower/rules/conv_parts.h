@@ -1,4 +1,4 @@
-// What convolutions share: layouts, operands, sums of products.
+// Helpers of the convolution rules: layouts, operands, sums of products.
 #pragma once
 
 #include "lower/rules/window.h"
@@ -12,10 +12,12 @@ struct ConvLayouts {
 
 ConvLayouts layouts_of(const ops::ConvForm& form);
 
-// An element of an operand as eval takes it: in the result's dtype, then in the dtype that is summed in.
+// Converts an element of an operand as the op's evaluation does: to the result's dtype, then to the accumulator's
+// dtype.
 PrimExpr operand(const RuleInput& input, const PrimExpr& element);
 
-// The result as sums of `product`, which gets the result's index by letters (N C H W) and the index of the reduction.
+// Makes the stage that sums `product` over a reduction of the given extents. `product` receives the result's index by
+// letters (N C H W) and the index of the reduction.
 using ConvProduct = std::function<PrimExpr(const std::vector<AxisIndex>&, const Index&)>;
 ComputeStage sum_products(const RuleInput& input, const ops::ConvForm& form, const std::vector<PrimExpr>& extents,
                           const ConvProduct& product);

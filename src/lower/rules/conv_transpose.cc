@@ -1,4 +1,4 @@
-// Transposed convolutions, as gathers.
+// Rules of transposed convolutions, computed as gathers.
 #include "lower/rules/conv_parts.h"
 #include "ops/nn/conv.h"
 
@@ -6,7 +6,7 @@ namespace headrace::lower {
 
 namespace {
 
-// What both forms below are made from.
+// The operands and sizes that both forms below use.
 struct Transposed {
   const RuleInput& input;
   const ops::ConvForm& form;
@@ -29,7 +29,7 @@ struct Transposed {
   double elements_around() const { return count_elements(data) + count_elements(out); }
   PrimExpr zero() const { return make_const(0, wide_type(input.out_types[0]->dtype)); }
   PrimExpr group_inputs() const { return floor_div(weight[0], make_int(form.groups)); }
-  // The input channel that term c of output channel k reads.
+  // Returns the input channel that term c of output channel k reads.
   PrimExpr channel(const PrimExpr& k, const PrimExpr& c) const {
     return form.groups > 1 ? floor_div(k, weight[1]) * group_inputs() + c : c;
   }
@@ -42,13 +42,13 @@ struct Transposed {
   }
 };
 
-// As a convolution with stride 1 of the data spread out: element i stands at i * stride, with zeros between.
+// Computes a convolution with stride 1 of spread data, in which element i is at i * stride, with zeros between.
 //
 //   spread[n, c, y, x] = data[n, c, (y - before) / stride, ...] where that is whole
 //   out[n, k, p, q] = sum over c, r, s of spread[n, c, p + (R - 1 - r) * dilation, ...] * weight[c, k, r, s]
 //
-// The spread data is a stage of its own, unless it would be out of proportion: then its elements are worked out where
-// they are read.
+// The spread data is a stage of its own. If it would be disproportionately large (is_wasteful), its elements are
+// computed where they are read.
 class SpreadForm {
  public:
   explicit SpreadForm(const Transposed& t) : t_(t) {
@@ -70,7 +70,7 @@ class SpreadForm {
       const PrimExpr channel = t_.channel(i[1], r[0]);
       Index taps, at{i[0], channel};
       for (size_t k = 0; k < t_.spatial(); ++k) {
-        // The taps from the last to the first, so that the data is read upwards.
+        // Takes the taps from the last to the first, so that the data is read in ascending order.
         taps.push_back(make_int(t_.taps[k] - 1) - r[1 + k]);
         at.push_back(i[2 + k] + r[1 + k] * t_.window.dilation[k]);
       }
@@ -81,7 +81,7 @@ class SpreadForm {
   }
 
  private:
-  // Of the spread data.
+  // Returns the element of the spread data at a position.
   PrimExpr element(const Index& at) const {
     const ops::Window& w = t_.window;
     std::vector<AxisIndex> position{at[0], at[1]};
@@ -102,7 +102,7 @@ class SpreadForm {
   std::optional<ComputeStage> stage_;
 };
 
-// Without dilation: each phase of the stride is a convolution of its own, and the result takes the phases in turn.
+// Without dilation: computes each phase of the stride as a separate convolution, and interleaves the phases.
 //
 //   phases[n, k, a, b, y, x] = sum over c, j, l of data[n, c, y - j, x - l] * weight[c, k, a + j * stride, ...]
 //   out[n, k, p, q] = phases[n, k, (p + pad) % stride, ..., (p + pad) / stride, ...]
@@ -117,7 +117,7 @@ class PhaseForm {
     }
   }
 
-  // Whether the phases, strides x places each, have far more elements than the result takes from them.
+  // Returns whether the phases have far more elements than the result takes from them.
   bool is_out_of_proportion() const {
     double elements = count_elements({t_.out[0], t_.out[1]});
     for (size_t i = 0; i < 2; ++i)
@@ -166,9 +166,9 @@ class PhaseForm {
   }
 
  private:
-  // Of an element of the data with its tap. Steps go from the last to the first, so that the data is read upwards. A
-  // phase may have a tap less than others: the product is left out then, for with a tap of zero an infinite element
-  // would give NaN.
+  // Returns the product of an element of the data and its tap. Steps run from the last to the first, so that the data
+  // is read in ascending order. A phase may have one tap less than others; that product is skipped, because multiplying
+  // an infinite element by a zero tap would give NaN.
   PrimExpr product(const PrimExpr& element, const PrimExpr& channel, const Index& i, const Index& r) const {
     Index at;
     std::vector<PrimExpr> conditions;
@@ -193,7 +193,7 @@ Compute conv_transpose_rule(const RuleInput& input, const ops::ConvForm& form) {
   const bool is_empty = num_elements(static_shape(input, input.out_types[0]->shape)) == 0;
   const bool is_dilated =
       std::any_of(t.window.dilation.begin(), t.window.dilation.end(), [](int64_t d) { return d != 1; });
-  // The phases are worked out for planes; lines and volumes are rare enough to be spread.
+  // Uses phases for two spatial axes only; one and three axes are rare and use the spread form.
   const bool spreads = form.spatial() != 2 || is_dilated || is_empty || PhaseForm(t).is_out_of_proportion();
   return spreads ? SpreadForm(t).make() : PhaseForm(t).make();
 }

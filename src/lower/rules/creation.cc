@@ -1,4 +1,4 @@
-// Ops that make tensors.
+// Rules of ops that create tensors.
 #include "ops/tensor/creation.h"
 
 #include "lower/rules/rule.h"

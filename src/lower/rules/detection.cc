@@ -1,4 +1,4 @@
-// What detectors make of their feature maps.
+// Rules of ops that turn the feature maps of detectors into boxes and regions.
 #include "ops/image/detection.h"
 
 #include "lower/rules/rule.h"
@@ -45,7 +45,7 @@ Stmt multibox_prior_rule(const KernelInput& input) {
 
 // ---- multibox_transform_loc
 
-// Writes box j of batch b, of class `id`, as result `to`.
+// Writes box j of batch b, with class `id`, to row `to` of the result.
 Stmt write_box(const KernelInput& input, const PrimExpr& b, const PrimExpr& j, const PrimExpr& id,
                const PrimExpr& score, const PrimExpr& to) {
   const auto& attrs = input.attrs<ops::MultiBoxTransformLocAttrs>();
@@ -67,7 +67,7 @@ Stmt write_box(const KernelInput& input, const PrimExpr& b, const PrimExpr& j, c
   return make_seq(stmts);
 }
 
-// Finds the best class of box j of batch b, and writes the box behind the `count` before when it has one.
+// Finds the best class of box j of batch b. If there is one, appends the box to the `count` boxes before it.
 Stmt transform_box(const KernelInput& input, const PrimExpr& b, const PrimExpr& j, const Cell& id, const Cell& score,
                    const Cell& count) {
   const auto& attrs = input.attrs<ops::MultiBoxTransformLocAttrs>();
@@ -111,7 +111,7 @@ struct Bin {
   PrimExpr begin, end;
 };
 
-// ops::rounded_edge in detection.cc, operation by operation.
+// Computes ops::rounded_edge (detection.cc) with the same operations in the same order.
 PrimExpr rounded_edge(const PrimExpr& at) {
   const auto call = [](Intrinsic f, const PrimExpr& x) { return make_intrinsic(f, kReal, {x}); };
   const PrimExpr rounded = make_select(make_binary(BinaryOp::lt, at, real(0)), call(Intrinsic::ceil, at - real(0.5)),
@@ -147,7 +147,7 @@ Stmt pool_element(const KernelInput& input, const PrimExpr& plane, const Bin& ro
   });
 }
 
-// body(first element, length) of a region along an axis.
+// Computes the first element and the length of a region along an axis, and passes them to `body`.
 Stmt with_region(const KernelInput& input, const PrimExpr& r, int64_t side,
                  const std::function<Stmt(const PrimExpr&, const PrimExpr&)>& body) {
   const PrimExpr scale = real(input.attrs<ops::ROIPoolAttrs>().spatial_scale);
@@ -189,8 +189,8 @@ Compute yolo_reorg_rule(const RuleInput& input) {
   const Shape x = static_shape(input, input.in_types[0]->shape), y = static_shape(input, input.out_types[0]->shape);
   const int64_t channels = x[1], height = x[2], width = x[3], deep = channels / (s * s);
   return single_stage(input, map_stage(input.make_output(), [&](const Index& i) {
-                        // The place in a plane of the result, seen in data's shape, and where that lies in data seen as
-                        // wider planes.
+                        // The position in a plane of the result, interpreted in the data's shape, and its position in
+                        // the data interpreted as wider planes.
                         const auto div = [](const PrimExpr& a, int64_t b) { return floor_div(a, make_int(b)); };
                         const auto mod = [](const PrimExpr& a, int64_t b) { return floor_mod(a, make_int(b)); };
                         const PrimExpr at = (i[1] * y[2] + i[2]) * y[3] + i[3];

@@ -1,4 +1,4 @@
-// Unary functions and activations.
+// Rules of unary functions and activations.
 #include "ops/tensor/elementwise.h"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 using Unary = std::function<PrimExpr(const PrimExpr&)>;
 
-// `f` of the element in its wide dtype.
+// Makes the rule that applies `f` to the element in its wide dtype.
 void unary_rule(std::string_view op, Unary f) {
   set_rule(op, [f = std::move(f)](const RuleInput& input) {
     return map_rule(input, [&](const Index& i) { return f(wide(load(input.inputs[0], i))); });
@@ -39,7 +39,7 @@ PrimExpr inverted(const PrimExpr& x) { return x->dtype.is_bool() ? make_not(x) :
 
 PrimExpr rectified(const PrimExpr& x, const PrimExpr& slope) { return make_select(is_positive(x), x, x * slope); }
 
-// `bound` as a number of `dtype`, for what is computed in `wide`: an integer saturates.
+// Returns `bound` converted to `dtype` (saturating for integers), as a number of the computation's dtype `wide`.
 PrimExpr bound_in(double bound, DataType dtype, DataType wide) {
   if (dtype.is_float()) return make_float(round_number(bound, dtype), wide);
   const PrimExpr least = tir::identity_of(Combiner::max, dtype), most = tir::identity_of(Combiner::min, dtype);
@@ -113,7 +113,7 @@ void set_functions() {
   }
 }
 
-// floor(x * 2^left * multiplier / 2^(31 + right) + 1/2), all of 64 bits.
+// Returns floor(x * 2^left * multiplier / 2^(31 + right) + 1/2), computed in 64 bits.
 PrimExpr fixed_product(const PrimExpr& x, const PrimExpr& multiplier, const PrimExpr& left, const PrimExpr& right) {
   const DataType dtype = DataType::int_(64);
   const auto shifted = [&](Intrinsic shift, const PrimExpr& value, const PrimExpr& by) {

@@ -1,4 +1,4 @@
-// Sampling at places that are data.
+// Rules of ops that sample at positions given as data.
 #include "ops/image/grid.h"
 
 #include "lower/rules/rule.h"
@@ -33,7 +33,7 @@ Compute affine_grid_rule(const RuleInput& input) {
 
 // ---- grid_sample
 
-// ops::reflected in grid.cc, operation by operation.
+// Computes ops::reflected (grid.cc) with the same operations in the same order.
 PrimExpr reflected(const GridSampleAttrs& attrs, const PrimExpr& x, int64_t size) {
   const double begin = attrs.align_corners ? 0 : -0.5,
                length = static_cast<double>(attrs.align_corners ? size - 1 : size);
@@ -55,7 +55,7 @@ struct GridTap {
   PrimExpr at, weight;
 };
 
-// The taps of coordinate x of the grid along an axis; one outside has an index of -1.
+// Returns the taps for the grid's coordinate x along an axis. A tap outside the data has the index -1.
 std::vector<GridTap> taps_of(const GridSampleAttrs& attrs, const PrimExpr& x, int64_t size) {
   const auto tap = [&](const PrimExpr& at, const PrimExpr& weight) {
     const PrimExpr is_inside = is_within(at, real(0), real(static_cast<double>(size)));
@@ -76,7 +76,7 @@ std::vector<GridTap> taps_of(const GridSampleAttrs& attrs, const PrimExpr& x, in
   return taps;
 }
 
-// The taps of all axes for one place of the grid, axis by axis.
+// Returns the taps of all axes for one position of the grid, axis by axis.
 struct Taps {
   Line at, weight;
   int64_t each;
@@ -90,7 +90,7 @@ Stmt fill_taps(const GridSampleAttrs& attrs, const Taps& taps, const Line& grid,
   for (int64_t k = 0; k < spatial; ++k) {
     const int64_t size = taps.sizes[static_cast<size_t>(k)];
     const auto n = static_cast<double>(size);
-    // The grid's first row is along the last axis.
+    // The grid's first row holds the coordinates along the last axis.
     const PrimExpr given = grid.item((image * spatial + (spatial - 1 - k)) * places + place);
     const PrimExpr raised = make_cast(kReal, given) + real(1);
     const PrimExpr x =
@@ -108,7 +108,8 @@ Stmt fill_taps(const GridSampleAttrs& attrs, const Taps& taps, const Line& grid,
   return make_seq(stmts);
 }
 
-// Adds to `total` the elements that the taps of the axes from `k` on name, below element `at` of those before.
+// Adds to `total` the weighted elements of all combinations of taps of the axes from `k` on. `at` is the offset that
+// the taps of the axes before `k` selected.
 Stmt add_weighted(const Taps& taps, const Line& data, size_t k, const PrimExpr& at, const PrimExpr& weight,
                   const Cell& total) {
   if (k == taps.sizes.size()) return total.set(total.get() + weight * make_cast(kReal, data.item(at)));
@@ -156,14 +157,14 @@ Stmt grid_sample_rule(const KernelInput& input) {
 
 // ---- crop_and_resize
 
-// Where index i of a crop lies between the edges of its box: ops::crop_place in grid.cc.
+// Returns the position of index i of a crop between the edges of its box, as ops::crop_place (grid.cc).
 PrimExpr crop_place(const PrimExpr& low, const PrimExpr& high, const PrimExpr& i, int64_t crop, int64_t size) {
   const PrimExpr last = real(static_cast<double>(size - 1));
   if (crop == 1) return real(0.5) * (low + high) * last;
   return low * last + make_cast(kReal, i) * divide((high - low) * last, real(static_cast<double>(crop - 1)));
 }
 
-// The element between four at (y, x) of the plane that begins at `base`, rows `row` apart and columns `column`.
+// Interpolates between four elements at (y, x) of the plane that begins at `base`, with strides `row` and `column`.
 PrimExpr between(const Line& data, const PrimExpr& base, const PrimExpr& y, const PrimExpr& x, int64_t row,
                  int64_t column, bool is_nearest) {
   const auto element = [&](const PrimExpr& r, const PrimExpr& c) {

@@ -1,4 +1,4 @@
-// Normalisations over groups of axes.
+// Rules of normalisations over groups of axes.
 #include "ops/nn/group_norm.h"
 
 #include "lower/rules/rule.h"
@@ -7,7 +7,7 @@ namespace headrace::lower {
 
 namespace {
 
-// Stages [N, groups] that combine all elements of a group.
+// Makes stages of shape [N, groups] that reduce all elements of a group.
 struct Groups {
   const RuleInput& input;
   ops::GroupNormView view;

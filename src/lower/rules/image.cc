@@ -1,4 +1,4 @@
-// Resampling of images.
+// Rules of ops that resample images.
 #include "ops/image/image.h"
 
 #include "lower/rules/rule.h"
@@ -9,7 +9,8 @@ namespace {
 
 using ops::Resize2DAttrs;
 
-// Where output index i reads an axis: ops::resize_coordinate, operation by operation.
+// Returns the coordinate that output index i reads along an axis. Has the operations of ops::resize_coordinate in the
+// same order.
 PrimExpr coordinate(const std::string& mode, const PrimExpr& i, int64_t in, int64_t out) {
   const PrimExpr at = make_cast(kReal, i);
   const PrimExpr scale = real(static_cast<double>(in) / static_cast<double>(out));
@@ -122,7 +123,7 @@ Compute resize_rule(const RuleInput& input, const Resize2DAttrs& attrs) {
   ComputeStage stage = reduce_stage(compute.outputs[0], Combiner::sum, extents, [&](const Index& i, const Index& r) {
     PrimExpr weight = load(tables[0].weight, {r[0], i[axes[0]]});
     for (size_t k = 1; k < axes.size(); ++k) weight = weight * load(tables[k].weight, {r[k], i[axes[k]]});
-    // A neighbour that counts nothing must not bring its infinity in.
+    // A neighbour of weight zero is skipped, because an infinite one would give NaN.
     return make_select(make_binary(BinaryOp::ne, weight, number_like(0, weight)), weight * element(i, r),
                        number_like(0, weight));
   });

@@ -1,4 +1,4 @@
-// Ops that join tensors and cut them: a stage a part, each writing its own box or reading one.
+// Rules of ops that concatenate and split tensors. There is one stage for each part, which reads or writes its own box.
 #include "lower/rules/rule.h"
 #include "ops/tensor/join.h"
 

@@ -1,4 +1,4 @@
-// Losses.
+// Rules of losses.
 #include "ops/nn/loss.h"
 
 #include "lower/rules/rule.h"
@@ -21,7 +21,7 @@ ComputeRuleFn cross_entropy_rule(bool takes_logarithm) {
   };
 }
 
-// What one target gives.
+// The terms of one target: whether it counts, its weight and its loss.
 struct NllTerms {
   const RuleInput& input;
   int64_t ignored;
@@ -29,7 +29,7 @@ struct NllTerms {
 
   PrimExpr target(const Index& i) const { return as_index(load(input.inputs[1], i)); }
   PrimExpr counts(const Index& i) const { return make_binary(BinaryOp::ne, target(i), make_int(ignored)); }
-  // Within memory, whatever the check says.
+  // Clamps the class, so that a read stays inside the buffer even before the check reports a bad target.
   PrimExpr safe(const Index& i) const { return clamp(target(i), make_int(0), classes - 1); }
   PrimExpr weight(const Index& i) const {
     const PrimExpr w = wide(load(input.inputs[2], {safe(i)}));

@@ -1,4 +1,4 @@
-// Ops that choose an element by its position.
+// Rules of ops that choose an element by its position.
 #include "ops/tensor/mask.h"
 
 #include "lower/rules/rule.h"
@@ -46,7 +46,7 @@ Compute matrix_set_diag_rule(const RuleInput& input) {
   return map_rule(input, [&](const Index& i) {
     const PrimExpr row = i[i.size() - 2], column = i.back(), d = column - row;
     const PrimExpr zero = make_int(0), is_above = make_binary(BinaryOp::ge, d, zero);
-    // As ops::diagonal_offset has it.
+    // Computes the offset as ops::diagonal_offset does.
     const PrimExpr length = least(least(d, zero) + m, make_int(n) - most(d, zero));
     const PrimExpr pushed = make_int(ops::longest_diagonal(attrs, m, n)) - length;
     const PrimExpr offset =
@@ -76,7 +76,7 @@ struct SliceAxis {
     const PrimExpr at = make_select(make_binary(BinaryOp::lt, given, make_int(0)), given + n, given);
     return make_select(is_forward(), clamp(at, make_int(0), n), clamp(at, make_int(-1), n - 1));
   }
-  // A step longer than the axis is as good as one of its length, and does not overflow.
+  // Limits the step to the axis's length, which selects the same elements and cannot overflow.
   PrimExpr short_step() const { return clamp(step, make_int(0) - n - 1, n + 1); }
   PrimExpr count() const {
     const PrimExpr span = make_select(is_forward(), end - begin, begin - end), s = short_step();

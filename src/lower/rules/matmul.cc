@@ -1,4 +1,4 @@
-// Products of matrices, and of tensors by an equation.
+// Rules of matrix products, and of einsum.
 #include "ops/nn/matmul.h"
 
 #include "lower/rules/rule.h"
@@ -33,7 +33,7 @@ Compute product_rule(const RuleInput& input, bool transpose_a, bool transpose_b)
   return single_stage(input, rounded(std::move(stage)));
 }
 
-// One sum of products over the labels that the result has not.
+// Sums the products over all labels that the result does not have.
 Compute einsum_rule(const RuleInput& input) {
   std::vector<size_t> ranks;
   for (const TensorType& type : input.in_types) ranks.push_back(type->shape.size());

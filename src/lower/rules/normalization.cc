@@ -1,4 +1,4 @@
-// Normalizations: batch_norm, layer_norm, softmax, log_softmax, lrn.
+// Rules of normalizations: batch_norm, layer_norm, softmax, log_softmax, lrn.
 #include "ops/nn/normalization.h"
 
 #include "lower/rules/rule.h"
@@ -7,7 +7,7 @@ namespace headrace::lower {
 
 namespace {
 
-// An index without its axis, and with `at` put there.
+// Remove the axis from an index, and insert `at` in its place.
 Index without(const Index& index, size_t axis) {
   Index rest = index;
   rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(axis));
@@ -19,11 +19,11 @@ Index with(const Index& index, size_t axis, const PrimExpr& at) {
   return whole;
 }
 
-// What the ops that work on lines along an axis share: stages that give one value a line.
+// Makes stages that reduce the lines along an axis to one value each.
 struct Lines {
   const RuleInput& input;
   size_t axis;
-  DataType dtype;  // that is computed in
+  DataType dtype;  // the dtype of the computation
 
   Lines(const RuleInput& input, int64_t axis)
       : input(input),
@@ -35,7 +35,7 @@ struct Lines {
   PrimExpr of_line(const ComputeStage& stage, const Index& index) const {
     return load(stage.output, without(index, axis));
   }
-  // A line's elements combined.
+  // Makes a stage that combines the elements of each line.
   ComputeStage combine(const char* name, Combiner combiner, const std::function<PrimExpr(const Index&)>& value) const {
     const Buffer buffer = make_stage_buffer(name, dtype, without(to_vector(input.in_types[0]->shape), axis));
     return reduce_stage(buffer, combiner, {size()},
@@ -52,7 +52,7 @@ struct Lines {
   static Index to_vector(const Array<PrimExpr>& dims) { return dims.to_vector(); }
 };
 
-// normal * gamma + beta, as far as the attributes want it.
+// Returns normal * gamma + beta, without the factor or the term that the attributes turn off.
 template <typename A>
 PrimExpr scaled(const RuleInput& input, const A& attrs, const PrimExpr& normal, const PrimExpr& channel) {
   const PrimExpr grown = attrs.scale ? normal * wide(load(input.inputs[1], {channel})) : normal;
@@ -97,7 +97,7 @@ Compute layer_norm_rule(const RuleInput& input) {
   return lines.joined({mean, deviation, result});
 }
 
-// The greatest element is taken off first, so that exp cannot overflow.
+// Subtracts the greatest element first, so that exp cannot overflow.
 Compute softmax_rule(const RuleInput& input) {
   const Lines lines(input, input.attrs<ops::SoftmaxAttrs>().axis);
   const ComputeStage greatest = lines.combine("greatest", Combiner::max, [&](const Index& i) { return lines.data(i); });
@@ -125,7 +125,7 @@ Compute log_softmax_rule(const RuleInput& input) {
 Compute lrn_rule(const RuleInput& input) {
   const auto& attrs = input.attrs<ops::LRNAttrs>();
   const Lines lines(input, attrs.axis);
-  // An even window has its extra channel after the centre; what reaches past all channels adds nothing.
+  // A window of even size has its extra channel after the centre. Channels outside the data count as zero.
   const int64_t channels = static_dim(input, lines.size()), size = std::min(attrs.size, 2 * channels + 1);
   const int64_t before = (size - 1) / 2;
   const Buffer buffer = make_buffer("squares", lines.dtype, input.in_types[0]->shape);
@@ -138,7 +138,7 @@ Compute lrn_rule(const RuleInput& input) {
       });
   const ComputeStage result = lines.result([&](const Index& i) {
     const PrimExpr x = lines.data(i);
-    // alpha / size in the dtype, as the definition has it.
+    // Rounds alpha / size in this dtype, as the op's definition does.
     const PrimExpr slope = divide(number_like(attrs.alpha, x), make_float(static_cast<double>(attrs.size), x->dtype));
     const PrimExpr base = number_like(attrs.bias, x) + slope * load(buffer, i);
     return divide(x, make_intrinsic(Intrinsic::pow, x->dtype, {base, number_like(attrs.beta, x)}));

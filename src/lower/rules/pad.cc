@@ -1,4 +1,4 @@
-// Padding.
+// Rules of padding.
 #include "ops/nn/pad.h"
 
 #include "lower/rules/rule.h"
@@ -28,7 +28,8 @@ Widths pad_widths(const RuleInput& input) {
   return widths;
 }
 
-// The element of an axis of n that stands at `at` when that may be outside.
+// Returns the index of the element that stands at position `at` of an axis of size n, where `at` may be outside the
+// axis.
 PrimExpr reflected(Border border, const PrimExpr& at, const PrimExpr& n) {
   const PrimExpr zero = make_int(0);
   if (border == Border::edge) return clamp(at, zero, n - 1);
@@ -38,7 +39,7 @@ PrimExpr reflected(Border border, const PrimExpr& at, const PrimExpr& n) {
                      make_select(make_binary(BinaryOp::ge, at, n), above, at));
 }
 
-// `value` gives what lies outside, in any dtype; it is asked for constant borders only.
+// `value` returns the element outside the data, in any dtype. It is called for constant borders only.
 Compute pad_with(const RuleInput& input, const Widths& widths, Border border, const std::function<PrimExpr()>& value) {
   const Array<PrimExpr>& shape = input.in_types[0]->shape;
   return map_rule(input, [&](const Index& i) {

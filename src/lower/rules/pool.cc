@@ -1,4 +1,4 @@
-// Max, average and global pools.
+// Rules of max, average and global pools.
 #include "ops/nn/pool.h"
 
 #include "lower/rules/window.h"
@@ -17,7 +17,8 @@ PoolForm global_form(const RuleInput& input) {
   return ops::global_pool_form(attrs, {static_dim(input, dims[2]), static_dim(input, dims[3])});
 }
 
-// The windows combined in `dtype`; `finish` gets the combined value and the window's index in spatial axes.
+// Combines the elements of each window in `dtype`. `finish` receives the combined value and the window's index in the
+// spatial axes.
 Compute combine_windows(const RuleInput& input, const PoolForm& form, Combiner combiner, DataType dtype,
                         const std::function<PrimExpr(const PrimExpr&, const Index&)>& finish) {
   const auto out = whole_dims(input.out_types[0], form.out_layout, form.letters);
@@ -50,8 +51,8 @@ Compute max_rule(const RuleInput& input, const PoolForm& form) {
                          [](const PrimExpr& value, const Index&) { return value; });
 }
 
-// How many taps of a window lie in [low, high), both positions in the data, -padding where `low` is none: taps that
-// begin before `high` less those before `low`.
+// Returns how many taps of a window lie in the positions [low, high) of the data: the taps before `high` minus those
+// before `low`. An absent `low` means -padding.
 PrimExpr taps_within(const PoolForm& form, size_t i, const PrimExpr& window, std::optional<int64_t> low, int64_t high) {
   const ops::Window& w = form.window;
   const auto taps_before = [&](int64_t limit) {
@@ -62,19 +63,19 @@ PrimExpr taps_within(const PoolForm& form, size_t i, const PrimExpr& window, std
   return low ? taps_before(high) - taps_before(*low) : taps_before(high);
 }
 
-// The taps that count along one axis: a constant where all windows agree.
+// Returns the number of taps that count along one axis. It is a constant if all windows have the same number.
 PrimExpr axis_divisor(const PoolForm& form, size_t i, const PrimExpr& window, int64_t size, int64_t windows,
                       bool counts_padding) {
   const ops::Window& w = form.window;
   const int64_t high = counts_padding ? size + w.pad_end[i] : size;
-  // The first window begins first, the last one ends last.
+  // Checking the first and the last window suffices: they begin first and end last.
   const int64_t last = (windows - 1) * w.strides[i] - w.pad_begin[i] + (form.taps[i] - 1) * w.dilation[i];
   const bool all_full = (counts_padding || w.pad_begin[i] == 0) && last < high;
   if (all_full) return make_int(form.taps[i]);
   return taps_within(form, i, window, counts_padding ? std::nullopt : std::optional<int64_t>(0), high);
 }
 
-// By how much the sum of the window at `place` of the spatial axes is divided; dimensions are by letters.
+// Returns the divisor of the average of the window at `place` of the spatial axes. Dimensions are by letters.
 PrimExpr divisor(const RuleInput& input, const PoolForm& form, const std::vector<PrimExpr>& data,
                  const std::vector<PrimExpr>& windows, const Index& place, bool counts_padding) {
   PrimExpr count = make_int(1);
@@ -95,13 +96,13 @@ Compute avg_rule(const RuleInput& input, const PoolForm& form, bool counts_paddi
 
 // ---- gradients
 
-// What lies where, for the gradient of a pool: argument 0 is the result's, argument 1 the data; a plane of windows is
-// indexed [n, c, p, q] between the stages.
+// The operands and sizes of a pool's gradient. Argument 0 is the gradient of the result, argument 1 the data. Buffers
+// between the stages that hold one value for each window are indexed [n, c, p, q].
 struct PoolGrad {
   const RuleInput& input;
   PoolForm form;
   std::vector<PrimExpr> data, windows;  // dimensions by letters
-  DataType dtype;                       // that is computed in
+  DataType dtype;                       // the dtype of the computation
 
   explicit PoolGrad(const RuleInput& input)
       : input(input),
@@ -119,16 +120,16 @@ struct PoolGrad {
     for (const int64_t count : form.taps) extents.push_back(make_int(count));
     return extents;
   }
-  // The place of a tap among the window's.
+  // Returns the number of a tap in its window.
   PrimExpr number(const Index& tap) const { return tap[0] * form.taps[1] + tap[1]; }
-  // The element that a tap of a window reads, or `otherwise`.
+  // Returns the element that a tap of a window reads, or `otherwise` outside the data.
   PrimExpr read(const Index& window, const Index& tap, const std::function<PrimExpr(const PrimExpr&)>& of,
                 const PrimExpr& otherwise) const {
     const TapPlace place = tap_place(form.window, window[0], window[1], {window[2], window[3]}, tap, data);
     const PrimExpr x = wide(load_by_letters(input.inputs[1], form.layout, form.letters, place.at));
     return guarded(place.is_inside, of(x), otherwise);
   }
-  // The result: an element's sum over the taps of the windows that read it through them, of(window, tap).
+  // Makes the result: for each element, the sum of of(window, tap) over all windows and taps that read the element.
   ComputeStage sum_over_windows(const std::function<PrimExpr(const Index&, const Index&)>& of) const {
     return rounded(reduce_stage(input.make_output(), Combiner::sum, taps(), [&](const Index& i, const Index& tap) {
       const Index at = whole(axis_indices(form.layout, form.letters, i));
@@ -146,7 +147,8 @@ struct PoolGrad {
   }
 };
 
-// The greatest element of each window, which tap has it first, and the gradients of the windows that chose an element.
+// Computes the greatest element of each window, then the first tap that holds it, then for each element the sum of the
+// gradients of the windows that chose it.
 Compute max_grad_rule(const RuleInput& input) {
   const PoolGrad p(input);
   const Buffer best = make_stage_buffer("best", p.dtype, p.windows);
@@ -172,7 +174,7 @@ Compute max_grad_rule(const RuleInput& input) {
   return compute;
 }
 
-// What each tap of a window gets, and the sum of what an element gets.
+// Computes the share of each window's gradient that one tap receives, then for each element the sum of its shares.
 Compute avg_grad_rule(const RuleInput& input) {
   const PoolGrad p(input);
   const bool counts_padding = input.attrs<ops::PoolAttrs>().count_include_pad;

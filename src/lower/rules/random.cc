@@ -1,4 +1,4 @@
-// Threefry, block by block.
+// Rules of random ops, which run the Threefry cipher block by block.
 #include "ops/algorithm/random.h"
 
 #include <limits>
@@ -23,7 +23,7 @@ PrimExpr rotated(const PrimExpr& x, int by) {
               bits(Intrinsic::shift_right, x, word(static_cast<uint64_t>(64 - by))));
 }
 
-// Word i of the cipher's key; the fifth is the parity.
+// Returns word i of the cipher's key. The fifth word is the parity of the others.
 PrimExpr schedule(const Line& key, size_t i) {
   if (i < 4) return key.item(make_int(static_cast<int64_t>(i)));
   PrimExpr parity = word(ops::kThreefryParity);
@@ -31,7 +31,7 @@ PrimExpr schedule(const Line& key, size_t i) {
   return parity;
 }
 
-// Word i of the number of the block `block` blocks on.
+// Returns word i of the counter of the block that is `block` blocks after the current one.
 PrimExpr number(const Line& key, const PrimExpr& block, int64_t i) {
   const PrimExpr first = key.item(make_int(4)) + make_cast(kWord, block);
   if (i == 0) return first;
@@ -40,7 +40,7 @@ PrimExpr number(const Line& key, const PrimExpr& block, int64_t i) {
   return own + make_cast(kWord, make_binary(BinaryOp::lt, first, make_cast(kWord, block)));
 }
 
-// x[0 .. 3] of the block's number become its random words.
+// Encrypts the block's counter in x[0 .. 3] to its random words.
 Stmt encrypt(const Line& key, const Line& x, const PrimExpr& block, bool splits) {
   const auto at = [](size_t i) { return make_int(static_cast<int64_t>(i)); };
   std::vector<Stmt> stmts;
@@ -63,7 +63,7 @@ Stmt encrypt(const Line& key, const Line& x, const PrimExpr& block, bool splits)
   return make_seq(stmts);
 }
 
-// The key after `words` words.
+// Writes the key that follows after `words` words were drawn.
 Stmt write_next(const Line& key, const Line& out, int64_t words) {
   std::vector<Stmt> stmts;
   for (int64_t i = 0; i < ops::kKeyWords; ++i) {
@@ -75,7 +75,7 @@ Stmt write_next(const Line& key, const Line& out, int64_t words) {
   return make_seq(stmts);
 }
 
-// write(block, its words) for as many blocks.
+// Loops over the blocks and runs write(block, words of the block) for each.
 Stmt each_block(const Line& key, int64_t blocks, const std::function<Stmt(const PrimExpr&, const Line&)>& write) {
   return each_parallel(blocks, blocks * 64, [&](const PrimExpr& block) {
     return with_scratch("words", kWord, {4},
@@ -83,7 +83,7 @@ Stmt each_block(const Line& key, int64_t blocks, const std::function<Stmt(const 
   });
 }
 
-// body(k) for the numbers k below 4 / `each_takes` of a block, where the result has element block * per + k.
+// Runs body(place, k) for each number k below `per` of a block whose element, block * per + k, exists in the result.
 Stmt each_number(const PrimExpr& block, int64_t per, int64_t size,
                  const std::function<Stmt(const PrimExpr& place, int64_t k)>& body) {
   std::vector<Stmt> stmts;
@@ -117,11 +117,11 @@ Stmt split_rule(const KernelInput& input) {
   return make_seq(stmts);
 }
 
-// In [0, 1): the word's first bits, as many as the dtype has digits.
+// Returns a number in [0, 1) from the highest bits of the word, as many as the dtype has digits.
 PrimExpr unit(const PrimExpr& x, DataType dtype) {
   const int digits = dtype.bits() == 32 ? std::numeric_limits<float>::digits : std::numeric_limits<double>::digits;
   const PrimExpr high = bits(Intrinsic::shift_right, x, word(static_cast<uint64_t>(64 - digits)));
-  // Below 2^53, so that it is the same as a signed number.
+  // The value is below 2^53, so that converting it as a signed number is exact.
   return divide(make_cast(dtype, make_cast(kIndexType, high)),
                 make_float(static_cast<double>(uint64_t{1} << digits), dtype));
 }
@@ -151,7 +151,7 @@ KernelRuleFn numbers_rule(bool is_normal) {
   };
 }
 
-// The class whose part of [0, total) `number` lies in: the first of which the sum of the parts up to it is greater.
+// Returns the class whose part of [0, total) contains `number`: the first class at which the running sum exceeds it.
 Stmt find_class(const Line& probs, const PrimExpr& first, int64_t classes, const PrimExpr& number, const Line& out,
                 const PrimExpr& place) {
   const DataType dtype = probs.buffer->dtype;
@@ -160,7 +160,7 @@ Stmt find_class(const Line& probs, const PrimExpr& first, int64_t classes, const
     return with_cell(kIndexType, [&](const Cell& found) {
       const Stmt look = each(classes, [&](const PrimExpr& k) {
         return bind(probs.item(first + k), [&](const PrimExpr& own) {
-          // `found` stays where the sum before it was greater already.
+          // Keeps `found` if an earlier running sum exceeded the number.
           const PrimExpr is_open = make_binary(BinaryOp::logical_and, make_binary(BinaryOp::gt, own, zero),
                                                make_binary(BinaryOp::le, sum.get(), number));
           return tir::make_if(is_open, make_seq({found.set(k), sum.set(sum.get() + own)}));

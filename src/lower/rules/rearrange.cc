@@ -1,4 +1,4 @@
-// Ops that put elements in other places.
+// Rules of ops that move elements to other positions.
 #include "ops/tensor/rearrange.h"
 
 #include "ir/layout.h"
@@ -37,7 +37,7 @@ Compute reverse_sequence_rule(const RuleInput& input) {
   const PrimExpr n = shape[steps];
   const std::string message = fmt::format("reverse_sequence: a length is out of range for an axis of {}", to_string(n));
   Compute compute = move_rule(input, [&](Index i) {
-    // Within memory, whatever the check says.
+    // Clamps the index, so that a read stays inside the buffer even if the check fails.
     const PrimExpr length = least(as_index(load(input.inputs[1], {i[batch]})), n);
     i[steps] = make_select(less(i[steps], length), length - 1 - i[steps], i[steps]);
     return i;
@@ -91,7 +91,7 @@ Compute unravel_index_rule(const RuleInput& input) {
   const Buffer &indices = input.inputs[0], &shape = input.inputs[1];
   const int64_t rank = static_dim(input, shape->shape[0]);
   const auto size_of = [&](int64_t k) { return as_index(load(shape, {make_int(k)})); };
-  // How many elements one step along axis k is.
+  // Returns the stride of axis k, in elements.
   const auto stride_of = [&](int64_t k) {
     PrimExpr stride = make_int(1);
     for (int64_t i = k + 1; i < rank; ++i) stride = stride * size_of(i);

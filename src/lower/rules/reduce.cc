@@ -1,4 +1,4 @@
-// Reductions over axes.
+// Rules of reductions over axes.
 #include "ops/tensor/reduce.h"
 
 #include "lower/rules/rule.h"
@@ -7,7 +7,7 @@ namespace headrace::lower {
 
 namespace {
 
-// The reduced axes of a call, and how an index of the result and one of the reduction make one of the data.
+// The reduced axes of a call. Combines an index of the result and an index of the reduction to an index of the data.
 struct Reduction {
   std::vector<bool> reduced;
   bool keepdims = false;
@@ -31,7 +31,7 @@ struct Reduction {
     for (const PrimExpr& extent : extents) size = size * extent;
     return size;
   }
-  // Where `reduce` stands among the reduced elements, in row-major order.
+  // Returns the row-major position of `reduce` among the reduced elements.
   PrimExpr position(const Index& reduce) const {
     PrimExpr position = make_int(0);
     for (size_t i = 0; i < extents.size(); ++i) position = position * extents[i] + reduce[i];
@@ -76,8 +76,8 @@ Compute mean_rule(const RuleInput& input) {
                       }));
 }
 
-// First the winning element, then the least (greatest) position that holds it. When one is NaN the winner is NaN, which
-// no element equals: then positions of NaN count.
+// Computes the extreme element first, then the first (or last) position that holds it. If any element is NaN, the
+// extreme is NaN, which equals no element; then the positions of NaN elements are candidates.
 ComputeRuleFn arg_rule(Combiner winner) {
   return [winner](const RuleInput& input) {
     const Reduction reduction = reduction_of<ops::ArgReduceAttrs>(input);

@@ -35,7 +35,7 @@ PrimExpr least(const PrimExpr& a, const PrimExpr& b) { return make_binary(Binary
 PrimExpr most(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::max, a, b); }
 
 PrimExpr negative(const PrimExpr& x) {
-  // -0.0 - x is -x for every x, which 0.0 - x is not for 0.0.
+  // Subtracts from -0.0, because -0.0 - x equals -x for every x, but 0.0 - x does not for x = 0.0.
   return x->dtype.is_float() ? make_float(-0.0, x->dtype) - x : make_int(0, x->dtype) - x;
 }
 

@@ -1,4 +1,4 @@
-// What the rule files share.
+// Helpers of all rule files: registration, stages, arithmetic, errors.
 #pragma once
 
 #include "lower/kernel_rule.h"
@@ -14,40 +14,41 @@ using tir::ComputeStage;
 void set_rule(std::string_view op, ComputeRuleFn rule);
 void set_kernel_rule(std::string_view op, KernelRuleFn rule);
 
-// The result's element `index` as `element` gives it in the wide dtype, rounded to the result's own.
+// Makes the compute form of an elementwise result: `element` computes the element at an index in the wide dtype, and
+// the form rounds it to the result's dtype.
 Compute map_rule(const RuleInput& input, const std::function<PrimExpr(const Index&)>& element);
 
-// A buffer for a stage between.
+// Makes the buffer of an intermediate stage.
 Buffer make_stage_buffer(const char* name, DataType dtype, const std::vector<PrimExpr>& shape);
 
 // Makes `finish(combined value)` the stage's result, rounded to its output's dtype.
 ComputeStage finished(ComputeStage stage, const std::function<PrimExpr(const PrimExpr&)>& finish);
-// The same with the combined value itself.
+// Makes the combined value the stage's result, rounded to its output's dtype.
 ComputeStage rounded(ComputeStage stage);
 
-// Arithmetic as the rules write it.
-inline constexpr DataType kReal = DataType::float_(64);  // of coordinates between elements
+// Shorthands for arithmetic in rules.
+inline constexpr DataType kReal = DataType::float_(64);  // the dtype of fractional coordinates
 PrimExpr real(double value);
 PrimExpr call(Intrinsic intrinsic, const PrimExpr& x);
 PrimExpr divide(const PrimExpr& a, const PrimExpr& b);
 PrimExpr negative(const PrimExpr& x);
-PrimExpr both(const PrimExpr& a, const PrimExpr& b);  // of bools
+PrimExpr both(const PrimExpr& a, const PrimExpr& b);  // logical and
 PrimExpr least(const PrimExpr& a, const PrimExpr& b);
 PrimExpr most(const PrimExpr& a, const PrimExpr& b);
 
-// `number` in the dtype of `like`.
+// Returns `number` in the dtype of `like`.
 PrimExpr number_like(double number, const PrimExpr& like);
-// At least `low`, at most `high`.
+// Returns min(max(value, low), high).
 PrimExpr clamp(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high);
-// low <= value and value < high.
+// Returns low <= value && value < high.
 PrimExpr is_within(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high);
 
-// The integer that a dimension is; UserError at the call when it is symbolic.
+// Returns the value of a dimension. Throws UserError at the call if it is symbolic.
 int64_t static_dim(const RuleInput& input, const PrimExpr& dim);
 Shape static_shape(const RuleInput& input, const Array<PrimExpr>& dims);
-// A UserError placed at the call, prefixed with the op's name.
+// Throws a UserError at the call, prefixed with the op's name.
 [[noreturn]] void fail_rule(const RuleInput& input, const std::string& message);
-// Argument `i` of the call when it is a constant list of integers.
+// Returns argument `i` of the call if it is a constant list of integers.
 std::optional<std::vector<int64_t>> constant_ints(const RuleInput& input, size_t i);
 
 using ops::normal_axis;

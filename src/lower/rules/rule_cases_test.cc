@@ -66,7 +66,7 @@ int64_t work_of(const tir::Stmt& s) {
   return loop == nullptr ? work : work * as_int(loop->extent).value_or(1);
 }
 
-// What the loops compute, parallel ones last iteration first.
+// Interprets the loops. Runs parallel loops in reverse order.
 std::vector<NDArray> interpret(const tir::PrimFunc& function, const std::vector<NDArray>& inputs) {
   std::vector<NDArray> lines;
   for (const NDArray& input : inputs) lines.push_back(input.reshaped({input.num_elements()}));

@@ -1,4 +1,4 @@
-// Running sums and products: one pass a line.
+// Rules of cumulative sums and products, with one pass over each line.
 #include "ops/algorithm/scan.h"
 
 #include "lower/kernel_rule.h"

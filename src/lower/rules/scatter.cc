@@ -1,4 +1,4 @@
-// Ops that write where indices say: one update after another, since two may meet.
+// Rules of ops that write to indexed positions. Updates run one after another, because two may write to one position.
 #include "ops/algorithm/scatter.h"
 
 #include "lower/rules/rule.h"
@@ -25,7 +25,7 @@ PrimExpr joined(std::string_view mode, const PrimExpr& old, const PrimExpr& upda
 
 using ForEachUpdate = std::function<Stmt(const std::function<Stmt(const PrimExpr& place, const PrimExpr& update)>&)>;
 
-// The mean of each element and its updates: sums and counts on the side.
+// Computes the mean of each element and its updates, with sums and counts in scratch buffers.
 Stmt scatter_means(const KernelInput& input, const ForEachUpdate& updates) {
   const Line &data = input.inputs[0], &out = input.outputs[0];
   const DataType dtype = wide_type(data.buffer->dtype);
@@ -39,7 +39,7 @@ Stmt scatter_means(const KernelInput& input, const ForEachUpdate& updates) {
             {sums.set_item(place, sums.item(place) + wide(update)), counts.set_item(place, counts.item(place) + 1)});
       });
       const Stmt end = each(out.size(), [&](const PrimExpr& i) {
-        // An integer is divided in 64 bits: the count may be past its dtype.
+        // Divides integers in 64 bits, because the count may overflow their dtype.
         const DataType inner = dtype.is_float() ? dtype : dtype.is_uint() ? DataType::uint(64) : kIndexType;
         return out.set_item(i, divide(make_cast(inner, sums.item(i)), make_cast(inner, counts.item(i))));
       });
@@ -80,7 +80,7 @@ Stmt scatter_nd_rule(const KernelInput& input) {
   const int64_t count = depth > 0 ? columns : slice == 0 ? 0 : updates.size() / slice;
   return scatter(input, input.attrs<ops::ScatterNDAttrs>().mode, [&](const auto& write) {
     return each(count, [&](const PrimExpr& y) {
-      // From the innermost: the slice's elements, once all its indices are known.
+      // Builds the loops from the innermost one, which runs over the slice's elements and needs all indices.
       std::function<Stmt(size_t, const PrimExpr&)> place = [&](size_t m, const PrimExpr& at) -> Stmt {
         if (m == depth) {
           return each(slice, [&](const PrimExpr& k) { return write(at * slice + k, updates.item(y * slice + k)); });

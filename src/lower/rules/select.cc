@@ -1,4 +1,4 @@
-// Results as many as the data says, in buffers of the most there can be.
+// Rules of ops whose number of results depends on the data. Their buffers have the largest possible size.
 #include "ops/algorithm/select.h"
 
 #include "lower/rules/rule.h"
@@ -41,7 +41,7 @@ struct UniqueLines {
   const Line* counts;
 };
 
-// Element `at`, the first of its value, becomes the next one found.
+// Appends element `at`, the first with its value, to the values found.
 Stmt add_unique(const UniqueLines& lines, const PrimExpr& at, const Cell& found) {
   return make_seq({lines.values.set_item(found.get(), lines.data.item(at)), lines.first.set_item(found.get(), at),
                    lines.which.set_item(at, found.get()), step(found)});
@@ -54,7 +54,7 @@ Stmt count_element(const UniqueLines& lines, const PrimExpr& which) {
   });
 }
 
-// In the order of values: an element that the one before is less than begins the next value.
+// Finds the values in ascending order: an element that is greater than the one before it begins the next value.
 Stmt number_by_value(const UniqueLines& lines, const Line& order, const Cell& found) {
   return each(lines.data.size(), [&](const PrimExpr& i) {
     return bind(order.item(i), [&](const PrimExpr& at) {
@@ -68,7 +68,7 @@ Stmt number_by_value(const UniqueLines& lines, const Line& order, const Cell& fo
   });
 }
 
-// In the order of the data: `first_of` says for each element where its value is first.
+// Finds the values in the order of the data. `first_of` gives for each element the first position of its value.
 Stmt number_by_place(const UniqueLines& lines, const Line& order, const Line& first_of, const Cell& found) {
   const int64_t n = lines.data.size();
   const Stmt mark = each(n, [&](const PrimExpr& i) {

@@ -1,4 +1,4 @@
-// Ops that change a tensor's shape: each element is one element of the data, found by arithmetic on the index.
+// Rules of ops that change a tensor's shape: each element is copied from the data, at a computed index.
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
 
@@ -8,7 +8,7 @@ namespace headrace::lower {
 
 namespace {
 
-// The result's element at an index is the data's at `source(index)`.
+// Makes the rule that copies each element of the result from the data's element at `source(index)`.
 Compute move_rule(const RuleInput& input, const std::function<Index(const Index&)>& source) {
   return map_rule(input, [&](const Index& i) { return load(input.inputs[0], source(i)); });
 }
@@ -18,7 +18,7 @@ struct Group {
   size_t begin, end;
 };
 
-// Cuts two shapes of as many elements into the shortest groups that agree in their number of elements.
+// Splits two shapes with equal numbers of elements into the shortest pairs of groups with equal numbers of elements.
 std::vector<std::pair<Group, Group>> match_groups(const Shape& a, const Shape& b) {
   std::vector<std::pair<Group, Group>> groups;
   size_t i = 0, j = 0;
@@ -39,7 +39,7 @@ std::vector<std::pair<Group, Group>> match_groups(const Shape& a, const Shape& b
   return groups;
 }
 
-// Where `index`, of the dimensions in `group`, stands among their elements.
+// Returns the row-major position of `index` within the dimensions of `group`.
 PrimExpr flatten(const Index& index, const Shape& shape, const Group& group) {
   PrimExpr at = make_int(0);
   for (size_t i = group.begin; i < group.end; ++i) {
@@ -48,7 +48,7 @@ PrimExpr flatten(const Index& index, const Shape& shape, const Group& group) {
   return at;
 }
 
-// The reverse.
+// Inverse of flatten.
 void unflatten(PrimExpr at, const Shape& shape, const Group& group, Index& index) {
   size_t outermost = group.begin;
   while (outermost < group.end && shape[outermost] == 1) ++outermost;
@@ -64,10 +64,10 @@ void unflatten(PrimExpr at, const Shape& shape, const Group& group, Index& index
   }
 }
 
-// The same elements in row-major order.
+// Copies the elements in row-major order.
 Compute reshape_rule(const RuleInput& input) {
   const Shape from = static_shape(input, input.in_types[0]->shape), to = static_shape(input, input.out_types[0]->shape);
-  // Of no elements, no index is ever asked for.
+  // An empty tensor has no index, so that no groups are needed.
   const bool is_empty = num_elements(from) == 0;
   const auto groups = is_empty ? std::vector<std::pair<Group, Group>>{} : match_groups(from, to);
   return move_rule(input, [&](const Index& i) {
@@ -108,7 +108,7 @@ Compute repeat_rule(const RuleInput& input) {
   const auto& attrs = input.attrs<ops::RepeatAttrs>();
   const size_t axis = normal_axis(attrs.axis, input.in_types[0]->shape.size());
   return move_rule(input, [&](Index i) {
-    // No copy of anything is ever asked for.
+    // An axis repeated zero times makes the result empty, so this index is never used.
     i[axis] = attrs.repeats == 0 ? make_int(0) : floor_div(i[axis], make_int(attrs.repeats));
     return i;
   });

@@ -1,4 +1,4 @@
-// Ops that pick elements: strided_slice, take, gather, gather_nd.
+// Rules of ops that select elements: strided_slice, take, gather, gather_nd.
 #include "ops/tensor/slice.h"
 
 #include "lower/rules/rule.h"
@@ -31,7 +31,7 @@ Compute strided_slice_rule(const RuleInput& input) {
     for (size_t k = 0; k < begin.size(); ++k) {
       const size_t axis = attrs.axes.empty() ? k : normal_axis(attrs.axes[k], shape.size());
       const int64_t step = steps.empty() || by_size ? 1 : steps[k];
-      // A step past the axis is never taken; it must not overflow either.
+      // Limits the step to the axis's length, which selects the same elements and cannot overflow.
       const bool is_single = is_int(input.out_types[0]->shape[axis], 1);
       const PrimExpr offset = is_single ? make_int(0) : i[axis] * step;
       const auto size = as_int(shape[axis]);
@@ -44,15 +44,16 @@ Compute strided_slice_rule(const RuleInput& input) {
   });
 }
 
-// An index as it is kept within memory, whatever a check says of it.
+// Clamps an index to [0, n), so that a read stays inside the buffer even if a check fails.
 PrimExpr bounded(const PrimExpr& index, const PrimExpr& n) { return clamp(index, make_int(0), n - 1); }
 
-// The same where a negative index counts from the end.
+// Counts a negative index from the end, then clamps it to [0, n).
 PrimExpr python_index(const PrimExpr& index, const PrimExpr& n) {
   return bounded(make_select(make_binary(BinaryOp::lt, index, make_int(0)), index + n, index), n);
 }
 
-// `given` is of any integer dtype. The remainder of an unsigned one is taken before it becomes an index.
+// Maps the index `given`, of any integer dtype, into [0, n) as `mode` says. Takes the remainder of an unsigned index
+// before converting it, because it may not fit into the index type.
 PrimExpr resolved(const PrimExpr& given, const PrimExpr& n, std::string_view mode) {
   if (mode != "wrap") return bounded(as_index(given), n);
   const bool is_uint64 = given->dtype == DataType::uint(64);
@@ -60,7 +61,7 @@ PrimExpr resolved(const PrimExpr& given, const PrimExpr& n, std::string_view mod
   return make_cast(kIndexType, make_binary(BinaryOp::floor_mod, given, make_cast(given->dtype, n)));
 }
 
-// Stops the kernel where an element of `indices` is not within [low, n).
+// Makes a stage that stops the kernel if an element of `indices` is not within [low, n).
 ComputeStage check_indices(const RuleInput& input, const Array<PrimExpr>& extents, const PrimExpr& low,
                            const PrimExpr& n, const std::function<Index(const Index&)>& place) {
   const std::string message =
@@ -71,13 +72,13 @@ ComputeStage check_indices(const RuleInput& input, const Array<PrimExpr>& extent
 
 Index same(const Index& index) { return index; }
 
-// The stages of `compute` after `checks`.
+// Puts `checks` before the stages of `compute`.
 Compute checked(std::vector<ComputeStage> checks, Compute compute) {
   compute.stages.insert(compute.stages.begin(), checks.begin(), checks.end());
   return compute;
 }
 
-// Nothing can be taken of an axis without elements.
+// Throws UserError at the call if it takes an element from an empty axis.
 void check_axis(const RuleInput& input, const PrimExpr& n) {
   for (const PrimExpr& dim : input.out_types[0]->shape) {
     if (is_int(dim, 0)) return;
@@ -85,7 +86,7 @@ void check_axis(const RuleInput& input, const PrimExpr& n) {
   if (is_int(n, 0)) fail_rule(input, "an element is taken of an empty axis");
 }
 
-// `at` in an unrolled tensor, as an index of `shape`.
+// Converts the row-major position `at` to an index into `shape`.
 Index unravel(PrimExpr at, const Array<PrimExpr>& shape) {
   Index index(shape.size());
   for (size_t i = shape.size(); i-- > 0;) {
@@ -139,7 +140,7 @@ Compute gather_rule(const RuleInput& input) {
                  }));
 }
 
-// indices[M, Y...]: column y says where its elements lie along M axes.
+// indices[M, Y...]: column y holds the indices of its elements along the first M axes.
 Compute gather_nd_rule(const RuleInput& input) {
   const Array<PrimExpr>& shape = input.in_types[0]->shape;
   const auto batch = static_cast<size_t>(input.attrs<ops::GatherNDAttrs>().batch_dims);

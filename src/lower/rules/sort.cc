@@ -1,4 +1,4 @@
-// Sorts: a stable merge sort of indices, line by line; searches by halving.
+// Rules of ops that sort (a stable merge sort of indices for each line) and that search (binary search).
 #include "ops/algorithm/sort.h"
 
 #include "lower/rules/rule.h"
@@ -28,7 +28,7 @@ Stmt merge(const Line& src, const Line& dst, const PrimExpr& begin, const PrimEx
         return make_seq({dst.set_item(begin + k, src.item(from.get())), from.set(from.get() + 1)});
       };
       const Stmt steps = each(end - begin, [&](const PrimExpr& k) {
-        // The right one is taken only where it is before the left one, so that equal ones keep their order.
+        // Takes the right one only if it is strictly before the left one, which makes the sort stable.
         const PrimExpr takes_right = guarded(make_binary(BinaryOp::ge, right.get(), end), make_bool(false),
                                              guarded(make_binary(BinaryOp::ge, left.get(), middle), make_bool(true),
                                                      is_before(src.item(right.get()), src.item(left.get()))));
@@ -68,7 +68,7 @@ Stmt with_order(int64_t n, const IsBefore& is_before, const std::function<Stmt(c
 
 namespace {
 
-// The first elements of each sorted line along an axis, as many as the outputs have; null: not asked for.
+// Writes the first elements of each sorted line along an axis, as many as the outputs hold. Outputs may be null.
 Stmt take_first(const Line& data, size_t axis, bool ascending, const Line* values, const Line* indices) {
   const AxisSplit split(data.shape, axis), out((values != nullptr ? values : indices)->shape, axis);
   const int64_t work = data.size() * 16;

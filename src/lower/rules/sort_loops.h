@@ -1,4 +1,4 @@
-// Sorting, as loops.
+// Emits loops that sort.
 #pragma once
 
 #include "lower/kernel_rule.h"
@@ -7,14 +7,14 @@ namespace headrace::lower {
 
 using IsBefore = std::function<PrimExpr(const PrimExpr& i, const PrimExpr& j)>;
 
-// Writes the numbers 0 .. n - 1 into memory of their own so that is_before(i, j) holds for no later i and earlier j;
-// equal ones stay in their order (a merge sort, n * log n steps). `body` reads the order from the line it gets.
+// Sorts the numbers 0 .. n - 1 by the strict order `is_before`, with a stable merge sort of O(n log n) steps in scratch
+// memory. `body` makes the statement that reads the sorted numbers from the line it receives.
 tir::Stmt with_order(int64_t n, const IsBefore& is_before, const std::function<tir::Stmt(const Line&)>& body);
-// The same for 0 .. count - 1, where `count` is known when the kernel runs and at most n.
+// Sorts the numbers 0 .. count - 1. `count` is known only when the kernel runs, and is at most n.
 tir::Stmt with_order(int64_t n, const PrimExpr& count, const IsBefore& is_before,
                      const std::function<tir::Stmt(const Line&)>& body);
 
-// a < b, with NaN the greatest.
+// Returns a < b, where NaN is greater than every number.
 PrimExpr is_less(const PrimExpr& a, const PrimExpr& b);
 
 }  // namespace headrace::lower

@@ -1,4 +1,4 @@
-// Boxes and regions.
+// Rules of ops on boxes and regions.
 #include "ops/image/vision.h"
 
 #include "lower/rules/rule.h"
@@ -49,7 +49,7 @@ Stmt get_valid_counts_rule(const KernelInput& input) {
 
 // ---- non_max_suppression
 
-// One batch: the boxes from `first` on, of which `count` are looked at.
+// The boxes of one batch, which begin at `first`. The first `count` of them are considered.
 struct Batch {
   const KernelInput& input;
   const ops::NonMaximumSuppressionAttrs& attrs;
@@ -61,7 +61,7 @@ struct Batch {
     return wide(data().item((number * boxes + box) * size + k));
   }
   PrimExpr score(const PrimExpr& box) const { return element(box, attrs.score_index); }
-  // The lower and the higher side of a box along axis 0 or 1.
+  // Return the lower and the higher edge of a box along axis 0 or 1.
   PrimExpr low(const PrimExpr& box, int64_t axis) const {
     return least(element(box, attrs.coord_start + axis), element(box, attrs.coord_start + axis + 2));
   }
@@ -85,7 +85,7 @@ struct Batch {
   }
 };
 
-// Writes whether each of the first `looked` boxes of `order` is kept.
+// Writes for each of the first `looked` boxes of `order` whether it is kept.
 Stmt suppress(const Batch& batch, const Line& order, const Line& is_kept, const PrimExpr& looked, const Cell& total) {
   const PrimExpr limit = as_index(batch.input.inputs[3].item(make_int(0)));
   const Stmt loop = each(looked, [&](const PrimExpr& i) {
@@ -108,7 +108,7 @@ Stmt suppress(const Batch& batch, const Line& order, const Line& is_kept, const 
   return make_seq({total.set(make_int(0)), loop});
 }
 
-// Box i of the order into the results, of which `next` are written.
+// Writes box i of the order to the results, after the `next` rows that are already written.
 Stmt write_box(const Batch& batch, const Line& order, const PrimExpr& is_kept, const PrimExpr& i, const Cell& next) {
   const Line& out = batch.input.outputs[0];
   return bind(order.item(i), [&](const PrimExpr& box) {
@@ -125,7 +125,7 @@ Stmt write_box(const Batch& batch, const Line& order, const PrimExpr& is_kept, c
 }
 
 Stmt suppress_batch(const Batch& batch, const PrimExpr& count) {
-  // A score that is NaN is the lowest.
+  // Treats a NaN score as the lowest.
   const auto ranked = [&](const PrimExpr& box) {
     const PrimExpr score = batch.score(box);
     return make_select(make_intrinsic(Intrinsic::isnan, DataType::bool_(), {score}),
@@ -163,7 +163,7 @@ Stmt non_max_suppression_rule(const KernelInput& input) {
 
 // ---- roi_align
 
-// One channel of the image that a region is of.
+// One channel of the image that a region belongs to.
 struct Plane {
   const Line& data;
   ops::Planes planes;
@@ -174,7 +174,8 @@ struct Plane {
   }
 };
 
-// The element at (y, x) between four of the plane; the caller knows that it is not far outside.
+// Interpolates between four elements of the plane at (y, x), clamped to the plane. The caller checks that the position
+// is not far outside.
 PrimExpr sample(const Plane& plane, const PrimExpr& y, const PrimExpr& x) {
   const int64_t height = plane.planes.height, width = plane.planes.width;
   const DataType dtype = y->dtype;
@@ -189,7 +190,7 @@ PrimExpr sample(const Plane& plane, const PrimExpr& y, const PrimExpr& x) {
          plane.at(bottom, left) * (v * (one - u)) + plane.at(bottom, right) * (v * u);
 }
 
-// Of one axis of one region: where it begins, how long a bin is and how many samples it has.
+// A region along one axis: its begin, the length of a bin and the number of samples in a bin.
 struct Span1D {
   PrimExpr begin, bin, samples;
 };
@@ -221,7 +222,7 @@ PrimExpr sample_place(const Span1D& span, const PrimExpr& bin, const PrimExpr& s
   return span.begin + (make_cast(dtype, bin) + part) * span.bin;
 }
 
-// One result: the samples of bin (p, q) in a plane.
+// Combines the samples of bin (p, q) in a plane to one result.
 Stmt pool_bin(const KernelInput& input, const Plane& plane, const Index& bin, const Span1D& rows, const Span1D& columns,
               const PrimExpr& place) {
   const bool takes_max = input.attrs<ops::ROIAlignAttrs>().mode == "max";

@@ -126,8 +126,8 @@ void WindowedData::make_copy() {
   if (source_.joins_rows) join_rows(*as_shape(Array<PrimExpr>(places)));
 }
 
-// Makes one line of the copy's rows and columns. Windows come in full vectors, and their taps may reach past the last
-// row: the line is so much longer.
+// Joins the copy's rows and columns into one line. The line is longer than the rows, because windows are computed in
+// full vectors whose taps may reach past the last row.
 void WindowedData::join_rows(const Shape& places) {
   const ops::Window& w = source_.window;
   Shape reach;

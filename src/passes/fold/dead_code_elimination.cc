@@ -16,7 +16,8 @@ using relay::LetNode;
 
 namespace {
 
-// Walks from what must be computed; the value of a let is met when it has an effect, or through its variable.
+// Marks expressions that must be computed, starting from the result. Visits the value of a let if it has an effect, or
+// when its variable is visited.
 class LiveLets {
  public:
   LiveLets(const Expr& body, const Effects& effects) : effects_(effects) {
@@ -77,7 +78,7 @@ IRModule drop_dead_lets(const IRModule& module, const Effects& effects) {
   return rewrite_bodies(module, [&](const Expr& body) { return drop_dead_lets(body, effects); });
 }
 
-// How often the variables of a body are used; any number of times where a function inside uses one.
+// Counts the uses of the variables of a body. A use in an inner function counts as several.
 std::unordered_map<const Object*, int64_t> count_uses(const Expr& body) {
   constexpr int64_t kMany = 2;
   std::unordered_map<const Object*, int64_t> counts;
@@ -89,7 +90,7 @@ std::unordered_map<const Object*, int64_t> count_uses(const Expr& body) {
       if (child.is<relay::VarNode>()) ++counts[child.object()];
     }
   });
-  // One walk over all of them: what they share is met once.
+  // Walks over all functions together, so that shared nodes are visited once.
   relay::post_order(relay::make_tuple(Array<Expr>(inner)), [&](const Expr& e) {
     if (e.is<relay::VarNode>()) counts[e.object()] += kMany;
   });

@@ -31,7 +31,7 @@ struct DynamicCall {
   size_t num_args() const { return call.args.size(); }
   const Expr arg(size_t i) const { return call.args[i]; }
   std::optional<Shape> shape() const { return as_shape(type.shape); }
-  // The elements of argument i, where it is a constant.
+  // Returns the elements of argument i if it is a constant.
   std::optional<Shape> ints(size_t i) const {
     const Expr operand = arg(i);
     const auto* constant = operand.as<ConstantNode>();
@@ -43,7 +43,7 @@ struct DynamicCall {
   }
 };
 
-// The call with attributes edited and only the arguments `keep`; the type stays.
+// Copies the call with edited attributes and only the arguments `keep`. Keeps its type.
 template <typename Attributes, typename F>
 Expr with_attrs(const DynamicCall& c, const std::vector<size_t>& keep, F&& edit) {
   Array<Expr> args;
@@ -51,7 +51,7 @@ Expr with_attrs(const DynamicCall& c, const std::vector<size_t>& keep, F&& edit)
   return relay::make_call(c.call.op, args, copy_with(c.call.attrs_as<Attributes>(), edit), {}, c.call.span);
 }
 
-// The result's sizes as reshape takes them: at most one is unknown, and written -1. A 0 is a size.
+// Returns the result's sizes in the form that reshape takes: at most one is unknown, which is -1. A 0 is a size.
 std::optional<Shape> reshape_sizes(const Array<PrimExpr>& dims) {
   Shape sizes;
   bool has_zero = false, has_unknown = false;
@@ -68,8 +68,8 @@ std::optional<Shape> reshape_sizes(const Array<PrimExpr>& dims) {
 
 bool contains_zero(const Shape& shape) { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
 
-// Whether the size that is unknown is the one that -1 finds: the operand says -1 itself, or whatever it says, the
-// elements fit. Elsewhere a program whose operand asks for another number of elements is refused when it runs.
+// Returns whether -1 gives the unknown size: if the operand itself has -1 there, or if the number of elements fits for
+// any value of the operand. Otherwise the reshape must stay, because it reports a mismatch when the program runs.
 bool finds_unknown_size(const DynamicCall& c) {
   const auto operand = c.ints(1);
   if (operand && std::find(operand->begin(), operand->end(), -1) != operand->end()) return true;
@@ -148,7 +148,7 @@ Expr fix_broadcast_to_like(const DynamicCall& c) {
 
 struct Row {
   std::string_view op;
-  // Null when too little is known.
+  // Returns null if too little is known.
   Expr (*fix)(const DynamicCall& call);
 };
 constexpr Row kRows[] = {
@@ -168,7 +168,7 @@ constexpr Row kRows[] = {
     {"broadcast_to_like", fix_broadcast_to_like},
 };
 
-// The constant of the node's type with the inferred elements; null when one is not known.
+// Returns a constant of the node's type with the inferred elements; null if an element is unknown.
 Expr to_constant(const ExprNode& node, const std::vector<PrimExpr>& value) {
   const auto* type = node.checked_type().as<TensorTypeNode>();
   const auto shape = type == nullptr ? std::nullopt : as_shape(type->shape);
@@ -198,7 +198,8 @@ Expr fix_call(const Expr& before, const Expr& after, const relay::ValueMap& valu
 
 }  // namespace
 
-// One inference for the module: what a function without a declared result gives is inferred once, not for each caller.
+// Infers the whole module at once, so that the result of a function without a declared result type is inferred once,
+// not for each caller.
 IRModule dynamic_to_static(const IRModule& module) {
   const relay::TypedModule typed = relay::infer_type_and_values(in_order(module).module);
   const Effects effects(typed.module);

@@ -22,7 +22,7 @@ using relay::TupleGetItemNode;
 
 namespace {
 
-// The calls that may become one with others.
+// Collects the calls that may be merged with others.
 class Candidates {
  public:
   Candidates(const Expr& body, const SkipCall& skip) {
@@ -43,12 +43,12 @@ class Candidates {
 
 uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15u + (hash >> 29); }
 
-// Equal numbers: equal values, wherever they are computed. A node that is neither a pure call, an item nor a constant
-// has a number of its own.
+// Numbers the values of nodes: nodes with equal numbers have equal values, wherever they are computed. A node that is
+// neither a pure call, an item of a tuple nor a constant has a number of its own.
 class Numbers {
  public:
   explicit Numbers(const Candidates& candidates) : candidates_(candidates) {}
-  // The numbers of the children are known.
+  // Returns the number of a node whose children are already numbered.
   int add(const Expr& expr) {
     const auto [it, is_new] = numbers_.try_emplace(expr.object(), -1);
     if (is_new) it->second = number_of(expr);
@@ -112,7 +112,7 @@ class Numbers {
   int count_ = 0;
 };
 
-// A scope's place in a walk over the tree of scopes: those inside it are in [begin, end) too.
+// A scope's interval in a walk over the tree of scopes. The intervals of inner scopes are inside [begin, end).
 struct Extent {
   int begin, end;
 };
@@ -132,8 +132,7 @@ std::vector<Extent> find_extents(const relay::Scopes& scopes) {
   return extents;
 }
 
-// The blocks that equal calls lie in, those around which there is no other, each with the call that stands for all in
-// it.
+// The outermost blocks that contain equal calls, each with the call that replaces all equal calls inside it.
 class EqualCalls {
  public:
   void add(const Extent& block) {
@@ -158,7 +157,7 @@ class EqualCalls {
   std::map<int, Outermost> blocks_;  // by begin
 };
 
-// The first of each class of equal nodes. Order of evaluation decides which is first, never an address.
+// Keeps the first node of each class of equal nodes. The order of evaluation decides which is first, never an address.
 class Table {
  public:
   Table(const Expr& body, const SkipCall& skip)
@@ -169,14 +168,14 @@ class Table {
     relay::post_order(body, [&](const Expr& expr) { numbers_.add(expr); });
     calls_.resize(numbers_.count());
     firsts_.resize(numbers_.count());
-    // All calls before the first is rewritten: one in a branch may come before the one around it.
+    // Registers all calls before the first is rewritten, because a call in a branch may precede the one around it.
     relay::post_order(body, [&](const Expr& expr) {
       if (candidates_.holds(expr)) calls_of(expr).add(block_of(expr));
     });
   }
 
-  // Calls of two branches stay two: as one they would be evaluated before both, even if neither is taken. Items and
-  // constants take no time.
+  // Does not merge calls of different branches, because a merged call would be evaluated even if neither branch is
+  // taken. Items and constants may be merged, because they take no time.
   Expr first_equal(const Expr& before, const Expr& after) {
     if (candidates_.holds(before)) return calls_of(before).first(block_of(before), after);
     if (before.is<ConstantNode>()) return first_of(firsts_[number(before)], after);

@@ -1,14 +1,14 @@
-// EliminateCommonSubexpr: equal calls of pure ops, and equal constants, become one.
+// EliminateCommonSubexpr: merges equal calls of pure ops, and equal constants.
 //
 //   (exp(x), exp(x))   ->   %0 = exp(x); (%0, %0)
 //
-// Equal means: the same op, equal attributes, the same operands; for constants, the same shape, dtype and bits. Ops
-// with effects are left, as are calls of which one lies in one branch, clause or function and the other in another: as
-// one they would be evaluated before both, even if neither is entered. Where an equal call lies around the two, all are
-// one. A second run finds nothing more. Runs after passes that duplicate, before FuseOps. Preserves results to the last
-// bit.
+// Calls are equal if they have the same op, equal attributes and the same operands; constants, if they have the same
+// shape, dtype and bits. Ops with effects stay. Two calls in different branches, clauses or functions stay, because a
+// merged call would be evaluated before both, even if neither is entered; if an equal call is in a scope around both,
+// all three are merged. A second run changes nothing. Runs after passes that duplicate calls, before FuseOps. Preserves
+// results to the last bit.
 //
-// Calls that the option `fskip` says true of stay as they are, as if they had an effect.
+// Calls for which the option `fskip` returns true stay, as if they had an effect.
 #pragma once
 
 #include "pass/pass.h"
@@ -16,9 +16,10 @@
 
 namespace headrace::passes {
 
-// Whether a call is left alone; asked once of each. Null: none is.
+// Returns whether a call must stay. Called once for each call. If null, no call is skipped.
 using SkipCall = std::function<bool(const relay::Call& call)>;
-// "relay.EliminateCommonSubexpr.fskip" of the context's configuration; UserError when it gives no bool.
+// Reads "relay.EliminateCommonSubexpr.fskip" from the context's configuration. The returned function throws UserError
+// if the option's function returns anything but a bool.
 SkipCall common_subexpr_skip(const pass::PassContext& context);
 
 IRModule eliminate_common_subexpr(const IRModule& module, const SkipCall& skip = {});

@@ -8,7 +8,7 @@ namespace headrace::passes {
 
 namespace {
 
-// Tuples of ops' results are as deep as the ops' types.
+// Converts a value to constants and tuples of them. Recursion is as deep as the type of an op's result.
 Expr as_constants(const Value& value, const Span& span) {
   const auto* tuple = value.as_node<ADTObj>();
   if (tuple == nullptr) return relay::make_constant(value.as<NDArray>(), span);

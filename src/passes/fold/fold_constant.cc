@@ -20,10 +20,11 @@ using relay::TupleNode;
 
 namespace {
 
-// Results of more bytes stay calls when they have kGrowth times the bytes of what they are made of: those of ops that
-// only repeat elements, those of all others. The latter is what a compile may add to a file without anybody asking.
+// A larger result stays a call if it also has more than kGrowth times the bytes of its source constants. The first
+// limit is for ops that only repeat elements, the second for all others: how much a single fold may add to the
+// artifact.
 constexpr size_t kMaxRepeatedBytes = size_t{64} << 10, kMaxComputedBytes = size_t{16} << 20, kGrowth = 8;
-// Larger results are no part of what is computed at compile time.
+// Calls of a kept result that is larger than this are not folded: evaluating them would need that result in memory.
 constexpr size_t kMaxOperandBytes = size_t{64} << 20;
 
 bool only_repeats(const OpNode& op) {
@@ -33,7 +34,7 @@ bool only_repeats(const OpNode& op) {
   return std::find(std::begin(kOps), std::end(kOps), op.name) != std::end(kOps);
 }
 
-// Of such an op the operand that gives the result's shape alone, by its index.
+// Returns the index of the operand of which the op reads only the shape, if it has one.
 std::optional<size_t> shape_operand(const OpNode& op) {
   if (op.name == "zeros_like" || op.name == "ones_like" || op.name == "full_like") return 0;
   return op.name == "broadcast_to_like" ? std::optional<size_t>(1) : std::nullopt;
@@ -44,7 +45,7 @@ struct Size {
   size_t bytes = 0;
 };
 
-// Of a tensor, or of all items of a tuple, where the type is known and static; what is not counts nothing.
+// Returns the size of a tensor, or the sum over the items of a tuple. Tensors of unknown or dynamic type count as 0.
 Size size_of(const Expr& expr) {
   Size size;
   if (!expr->has_checked_type()) return size;
@@ -70,7 +71,8 @@ Expr fold_shape_of(const Expr& before, const CallNode& call) {
   return relay::make_constant(value, call.span);
 }
 
-// What is an operand, by itself or in a tuple, of a call that computes no operands where it reads them: a convolution.
+// Returns the operands, also those inside tuples, of calls that do not compute operands in their own kernels, such as
+// convolutions. Such an operand is read from memory in any case.
 std::unordered_set<const Object*> operands_that_stay_apart(const Expr& root) {
   std::unordered_set<const Object*> apart;
   relay::post_order(root, [&](const Expr& expr) {
@@ -85,7 +87,7 @@ std::unordered_set<const Object*> operands_that_stay_apart(const Expr& root) {
   return apart;
 }
 
-// The lets of a body whose values become constants: the constants take their variables' places.
+// Finds the lets whose values become constants, and substitutes the constants for their variables.
 class ConstantLets {
  public:
   explicit ConstantLets(const Expr& root) {
@@ -97,8 +99,8 @@ class ConstantLets {
     });
   }
 
-  // What stands for `before`, which became `after`: of a variable its constant, of its let the body. Asked in
-  // post-order, so a let's value comes before its variable.
+  // Returns the replacement of `before`, which was rewritten to `after`: the constant for a variable, the body for a
+  // let that is no longer needed. Call in post-order, so that a let's value comes before the uses of its variable.
   Expr replace(const Expr& before, const Expr& after) {
     Expr result = after;
     if (const auto* let = before.as<LetNode>(); let != nullptr && constant_of(let->var)) {
@@ -112,8 +114,9 @@ class ConstantLets {
   }
 
  private:
-  // Null for what is no such variable. One of a type that says less than the constant's stays, since what is made of it
-  // may need that type: a reference that is written later.
+  // Returns the constant for a variable; null if there is none. Also null if the variable's type is more general than
+  // the constant's, because its users may need that type: a reference made of it may later be written with another
+  // shape.
   Expr constant_of(const Expr& expr) const {
     const auto value = values_of_vars_.find(expr.object());
     if (value == values_of_vars_.end()) return {};
@@ -124,7 +127,7 @@ class ConstantLets {
   }
 
   std::unordered_map<const Object*, const Object*> values_of_vars_;
-  std::unordered_map<const Object*, Expr> constants_;  // by the let's value, null before it is one
+  std::unordered_map<const Object*, Expr> constants_;  // by the let's value; null until it becomes a constant
 };
 
 class Folder {
@@ -169,7 +172,7 @@ class Folder {
     return value ? value : after;
   }
 
-  // Bytes of the constants that an operand is made of; nothing for what depends on more than constants.
+  // Returns the bytes of the constants that an operand is computed from; nullopt if it depends on anything else.
   std::optional<size_t> source_bytes_of(const Expr& expr) const {
     if (const auto* constant = expr.as<ConstantNode>()) return constant->data.size_bytes();
     if (const auto kept = kept_.find(expr.object()); kept != kept_.end()) return kept->second.source_bytes;
@@ -188,7 +191,7 @@ class Folder {
   const pass::PassContext& context_;
   std::unordered_set<const Object*> apart_;
   ConstantLets lets_;
-  // Calls of constants that stay.
+  // Calls of constants that were not folded, by node.
   struct Kept {
     Expr call;
     size_t source_bytes = 0;
@@ -207,7 +210,7 @@ Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
 }
 
 IRModule fold_constant(const IRModule& module, const pass::PassContext& context) {
-  // Reads too: an item taken out of its tuple would be read after what is written in between.
+  // Reads of references count as effects, too: an item taken out of its tuple could move behind a write.
   const InOrder ordered = in_order(module);
   int64_t bytes = 0;
   for (const auto& [name, function] : ordered.module->functions()) bytes += constant_bytes(function);

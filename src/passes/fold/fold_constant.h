@@ -1,33 +1,39 @@
-// FoldConstant: what depends on constants alone becomes a constant.
+// FoldConstant: evaluates expressions that depend on constants alone and replaces them with their values.
 //
 //   add(1f, 2f)              ->  3f
 //   (a, b).1                 ->  b
-//   shape_of(x), x (2, 3)    ->  meta constant [2, 3]     where the type says the whole shape
+//   shape_of(x), x (2, 3)    ->  meta constant [2, 3]     if the shape of x is static
 //   let %a = add(1f, 2f);    ->  multiply(%x, 3f)
 //   multiply(%x, %a)
 //
-// A let of a constant goes, and the constant stands for its variable. Lets of anything else stay where they are, and
-// with them the order of effects.
+// Drops a let of a constant and puts the constant in place of its variable. Other lets stay where they are, which keeps
+// the order of effects.
 //
-// A result that is large, and many times larger than all it is made of, stays a call where its readers compute their
-// operands as they read them: as data it would fill the artifact and be read from memory, as a call it costs neither.
-// Large means 64 kB for what only repeats elements (zeros, ones, full, broadcast_to and their likes, tile, repeat,
-// arange), 16 MB for anything else; many times, 8; what zeros_like and the others take only the shape of is not what
-// they are made of; readers are elementwise and injective ops, and main's result. Calls of such a result are folded by
-// the same rule.
+// Some constant expressions stay calls, because storing their result would cost more than computing it. A call stays
+// if all of these hold:
+//   - The result is large: more than 64 kB for ops that only repeat elements (zeros, ones, full, broadcast_to, their
+//     `_like` forms, tile, repeat, arange), more than 16 MB for other ops.
+//   - The result has more than 8 times the bytes of the constants that it is computed from. An operand of which only
+//     the shape is read, such as that of zeros_like, does not count.
+//   - Every reader is an elementwise or injective op, which computes the call inside its own kernel, or the call is
+//     the function's result. As data, the result would enlarge the artifact and be read from memory; as part of a
+//     kernel it does neither.
+// A call of such an operand is folded by the same rule, with the operand's constants as its own:
 //
-//   add(%x, broadcast_to(c, shape=[256, 1000]))       stays, c having 1000 elements
-//   negative(broadcast_to(c, shape=[256, 1000]))      ->  meta constant (256, 1000)      computed once, 1 MB
-//   nn.dense(%x, broadcast_to(c, shape=[256, 1000]))  ->  a meta constant as the weight, read as it is
+//   add(%x, broadcast_to(c, shape=[256, 1000]))       stays, if c has 1000 elements
+//   negative(broadcast_to(c, shape=[256, 1000]))      ->  meta constant (256, 1000), since 1 MB is below 16 MB
+//   nn.dense(%x, broadcast_to(c, shape=[256, 1000]))  ->  a meta constant as the weight: nn.dense reads data
 //
-// So not every constant expression becomes a Constant. What needs one finds one: shapes, axes and the like are small,
-// weights are read by ops that take no operands into their kernels.
+// Passes that need a Constant still find one: shapes and axes are small, and weights are read by ops such as nn.dense
+// that do not compute operands inside their kernels.
 //
-// Needs types for sizes and shape_of only. The reference interpreter evaluates, on the context's threads and within a
-// budget that grows with the program's own data (interp/evaluate.h). A call that exceeds the budget stays, and the
-// context's `note` is told of it (HR_REASON_FOLD_LIMIT). Ops with effects are left, and so is what reads a reference.
-// What cannot be computed here (an op of a user's whose function is not registered, operands that an op refuses) stays
-// a call: the program tells it if it comes there. Preserves results: the interpreter defines the ops.
+// Needs types for sizes and shape_of only. Evaluates with the reference interpreter, on the context's threads and
+// within a budget that grows with the data of the program's own constants (interp/evaluate.h). These stay calls:
+//   - a call that exceeds the budget; it is reported to the context's `note` (HR_REASON_FOLD_LIMIT)
+//   - an op with effects, and anything that reads a reference
+//   - a call that fails: a user's op whose function is not registered, operands that the op rejects. The program
+//     reports the error when it runs the call.
+// Preserves results, because the interpreter defines the ops.
 #pragma once
 
 #include "pass/pass.h"
@@ -36,7 +42,7 @@
 namespace headrace::passes {
 
 IRModule fold_constant(const IRModule& module, const pass::PassContext& context);
-// The expression with its constant parts folded.
+// Folds the constant parts of one expression, which must have no effects.
 Expr fold_constant(const Expr& expr, const pass::PassContext& context);
 
 }  // namespace headrace::passes

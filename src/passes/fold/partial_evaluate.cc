@@ -24,11 +24,13 @@ using relay::Var;
 namespace {
 
 constexpr size_t kMostBytes = size_t{64} << 10;
-// A function literal that is left is bound where it is first used, again in each branch. After this many copies it is
-// bound where it is made, lest literals in branches of literals double with each level.
+// A function literal of the residual program is bound where it is first used, once in each branch that uses it. After
+// this many copies, literals are bound where they are made, because literals in branches of literals would otherwise
+// double the program with each level.
 constexpr int64_t kMostCopies = 1'000;
 
-// One activation: the variables, and what the function's type variables and symbols are.
+// One activation of a function: the values of its variables, and the types and sizes bound to its type variables and
+// symbolic dimensions.
 struct Frame {
   Known::Vars vars;
   relay::TypeBindings types;
@@ -42,7 +44,7 @@ class Evaluator {
  public:
   Evaluator(const IRModule& module, int64_t most_unfolded) : module_(module), most_unfolded_(most_unfolded) {}
 
-  // The body of a function of the module, of whose parameters nothing is known.
+  // Returns the residual body of a function of the module, with all parameters unknown.
   Expr run(const FunctionNode& function) {
     residual_.open();
     activations_[&function].push_back(0);
@@ -86,7 +88,8 @@ class Evaluator {
   }
   static Type type_of(const Expr& expr, const Frame& frame) { return retyped(expr->checked_type(), frame); }
 
-  // What stands for the value in the program that is left.
+  // Returns an expression for the value in the residual program. Binds tuples, data and function literals to variables
+  // in the innermost block, and reuses that variable while its block is open.
   Nested<Expr> reify(Known* value) {
     const bool is_there = value->atom && residual_.is_open(value->block);
     if (is_there) co_return value->atom;
@@ -118,8 +121,9 @@ class Evaluator {
     co_return value->atom;
   }
 
-  // A function literal that is left. What it captured is bound before it, once for all uses in it; nothing is known of
-  // references when it is called, and it does not follow calls of itself.
+  // Emits a function literal. Reifies its captured values before it, once for all uses inside. Evaluates the body with
+  // unknown parameters and unknown contents of references, because it may be called at any time later. Calls of itself
+  // stay calls.
   Nested<Expr> reify_closure(Known* value) {
     const auto& function = *value->node.as<FunctionNode>();
     if (!reified_.insert(&function).second) ++num_copies_;
@@ -183,7 +187,7 @@ class Evaluator {
     co_return value;
   }
 
-  // A program that nobody verified may use what nothing binds.
+  // Returns the value of a variable. Throws UserError for an unbound variable: the program may not have been verified.
   static Known* value_of(const relay::VarNode* var, const Frame& frame) {
     const auto found = frame.vars.find(var);
     if (found == frame.vars.end())
@@ -192,7 +196,7 @@ class Evaluator {
     return found->second;
   }
 
-  // An operation; its result is called `name` where it is left.
+  // Evaluates one operation. If it stays in the residual program, its result is bound to a variable called `name`.
   Nested<Known*> step(Expr e, Frame& frame, std::string name) {
     Known* value = nullptr;
     if (e.is<relay::VarNode>()) {
@@ -237,7 +241,7 @@ class Evaluator {
     co_return operands;
   }
 
-  // The operation stays, on what stands for its operands.
+  // Emits the operation on its reified operands and returns its result as an unknown value.
   Nested<Known*> leave(Expr e, std::vector<Known*> operands, Frame& frame, std::string name) {
     std::vector<Expr> atoms;
     for (Known* operand : operands) {
@@ -250,7 +254,7 @@ class Evaluator {
       for (const Type& type : node->type_args) type_args.push_back(retyped(type, frame));
       left = copy_with(*node, [&](CallNode& copy) { copy.type_args = type_args; });
     }
-    // The same node twice would be evaluated once.
+    // Copies the node: a node that occurs twice in the residual program would be evaluated only once.
     co_return unknown(residual_.bind(left == e ? renewed(e) : left, name));
   }
 
@@ -270,7 +274,7 @@ class Evaluator {
     } else if (id >= 0) {
       store_.set(id, operands[1]);
     } else {
-      store_.forget();  // it may be any of them
+      store_.forget();  // the write may be to any reference
     }
     co_return left;
   }
@@ -288,7 +292,7 @@ class Evaluator {
     }
     if (!is_opaque(*e.as<FunctionNode>())) {
       Known* made = make(std::move(value));
-      if (num_copies_ > kMostCopies) co_await reify(made);  // here once, not wherever it is used
+      if (num_copies_ > kMostCopies) co_await reify(made);  // binds it once here, not in each block that uses it
       co_return made;
     }
     Renewal renewal{{}, frame.types};
@@ -340,7 +344,7 @@ class Evaluator {
     co_return result;
   }
 
-  // What an op is given may be called by it.
+  // Returns whether an op that takes the value as an operand may call it.
   static bool may_be_called(const Known* value) { return value->kind == Known::closure || value->kind == Known::named; }
 
   Known* evaluated(const CallNode& node, const Expr& op, const std::vector<Known*>& args) {
@@ -354,7 +358,7 @@ class Evaluator {
     return result ? from_constants(result) : nullptr;
   }
 
-  // A constant or a tuple of constants; null for another value.
+  // Returns a constant or a tuple of constants; null for any other value.
   static Expr as_constants(const Known& value) {
     if (value.kind == Known::tensor) return value.node;
     if (value.kind != Known::tuple) return {};
@@ -366,7 +370,7 @@ class Evaluator {
     return relay::make_tuple(items);
   }
 
-  // The function that a value is, where its body is known.
+  // Returns the function that a value stands for; null if its body is unknown or must be left alone.
   Function function_of(const Known& callee) const {
     if (callee.kind == Known::closure) return callee.node.cast<FunctionNode>();
     const auto* global = callee.kind == Known::named ? callee.node.as<GlobalVarNode>() : nullptr;
@@ -392,7 +396,8 @@ class Evaluator {
 
   // ---- conditions
 
-  // A body that runs by chance: what is bound in it stays in it.
+  // Evaluates a body that runs conditionally. Its bindings stay in a block of its own, and its changes of references
+  // are undone afterwards.
   Nested<Expr> block(Expr body, Frame& frame, const std::vector<std::pair<Var, Var>>& vars) {
     const size_t outer = store_.mark();
     residual_.open();
@@ -453,14 +458,14 @@ class Evaluator {
 
   const IRModule& module_;
   Residual residual_;
-  interp::ConstantBudget budget_{0};  // of all calls that are evaluated
+  interp::ConstantBudget budget_{0};  // shared by all evaluated calls
   std::deque<Known> values_;
   Store store_;
   int next_cell_ = 0;
-  std::vector<const Object*> active_;  // the functions whose bodies are being evaluated in place of calls
-  std::vector<size_t> boundaries_;     // how many were, at each body that runs by chance
+  std::vector<const Object*> active_;  // the stack of functions whose bodies are being evaluated
+  std::vector<size_t> boundaries_;     // the size of `active_` at the start of each open conditional or literal body
   relay::Captures captures_;
-  std::unordered_map<const Object*, std::vector<size_t>> activations_;  // where each is in `active_`
+  std::unordered_map<const Object*, std::vector<size_t>> activations_;  // positions of each function in `active_`
   std::unordered_set<const Object*> reified_;
   int64_t most_unfolded_, num_unfolded_ = 0, num_copies_ = 0;
 };

@@ -53,7 +53,7 @@ void Store::go_back(size_t mark) {
   }
 }
 
-// Patterns are as deep as the user wrote them; a known value is matched as deep as its pattern is.
+// Recurses as deep as the pattern is nested, however deep the value is.
 Match match_known(const relay::Pattern& pattern, Known* value, Known::Vars& vars) {
   if (const auto* var = pattern.as<relay::PatternVarNode>()) {
     vars[var->var.object()] = value;

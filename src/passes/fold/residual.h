@@ -1,4 +1,4 @@
-// What partial evaluation knows of a value, and the program it leaves.
+// The data structures of partial evaluation: partly known values, the residual program, and the contents of references.
 #pragma once
 
 #include <deque>
@@ -10,14 +10,14 @@
 
 namespace headrace::passes {
 
-// A value as far as it is known. All of one run live as long as the run, so that a list of any length is freed without
-// recursion.
+// A value as far as it is known. The evaluator keeps all values of a run until its end, so that freeing a list of any
+// length takes no recursion.
 struct Known {
   enum Kind : uint8_t {
-    dynamic,  // nothing is known but what stands for it
+    dynamic,  // unknown; `atom` is the variable that holds it at run time
     tensor,   // `node` is its constant
-    tuple,
-    data,     // of `items`; of data `node` is the constructor
+    tuple,    // `items` are its items
+    data,     // `node` is the constructor, `items` are its arguments
     closure,  // `node` is the function literal
     named,    // `node` is a GlobalVar, a Constructor or an Op
     cell,     // the reference number `cell_id`
@@ -27,31 +27,33 @@ struct Known {
   Kind kind = dynamic;
   Expr node;
   std::vector<Known*> items;
-  Type type;  // of data, for a constructor that does not say its type parameters
+  Type type;  // for kind `data`: its type, since the constructor alone may not determine the type parameters
   Span span;
   int cell_id = -1;
-  // Of a closure: what it captured, the types where it was made, the variable that is itself.
+  // For kind `closure`: the captured values, the type bindings where it was made, and the variable by which it calls
+  // itself (null if none).
   Vars captured;
   relay::TypeBindings types;
   relay::Var self;
-  // What stands for it in the program that is left, while that block is open; null until it is asked for.
+  // The expression for it in the residual program, valid while `block` is open. Null until reified.
   Expr atom;
   int block = 0;
 
   bool is_static() const { return kind == tensor || kind == data || (kind == tuple && !items.empty()); }
 };
 
-// The lets that are left, in the blocks that are open: the body of a function, a branch, a clause.
+// The lets of the residual program in the open blocks. A block is the body of a function, a branch or a clause.
 class Residual {
  public:
+  // Opens a block inside the innermost one and returns its number.
   int open();
-  // The block as an expression whose value is `result`.
+  // Closes the innermost block and returns its lets around `result`.
   Expr close(const Expr& result);
   int current() const { return blocks_.back().id; }
   bool is_open(int block) const { return open_.contains(block); }
-  // A variable bound to `value` in the innermost block.
+  // Binds `value` to a new variable in the innermost block and returns the variable.
   Expr bind(const Expr& value, const std::string& name, const Type& annotation = {});
-  // As above, with a variable that was made before.
+  // Binds `value` to an existing variable in the innermost block.
   void bind(const relay::Var& var, const Expr& value) { blocks_.back().lets.emplace_back(var, value); }
 
  private:
@@ -64,29 +66,30 @@ class Residual {
   int next_ = 0;
 };
 
-// What the references hold that were made here, where it is known; what a block changed can be taken back. Each change
-// takes constant time, and is taken back in as much.
+// Tracks the known contents of the references that this run created. Keeps a log, so that the changes of a block can be
+// undone. Making and undoing a change take constant time each.
 class Store {
  public:
-  // Null where it is not known.
+  // Returns the contents of a reference; null if they are unknown.
   Known* find(int cell_id) const;
   void set(int cell_id, Known* value);
-  // Nothing is known of any.
+  // Makes the contents of all references unknown.
   void forget();
+  // Returns a position in the log for go_back().
   size_t mark() const { return changes_.size(); }
-  // As it was at the mark.
+  // Undoes all changes since the mark.
   void go_back(size_t mark);
 
  private:
-  // Known while it is newer than what was forgotten.
+  // The contents are known if `time` is later than the last call of forget().
   struct Cell {
     Known* value = nullptr;
     int64_t time = 0;
   };
   struct Change {
-    int cell_id;  // -1: all were forgotten
-    Cell cell;    // as it was
-    int64_t forgotten;
+    int cell_id;        // -1: a call of forget()
+    Cell cell;          // the cell before the change
+    int64_t forgotten;  // `forgotten_` before the change
   };
   std::vector<Cell> cells_;
   std::vector<Change> changes_;
@@ -94,12 +97,12 @@ class Store {
 };
 
 enum class Match : uint8_t { yes, no, unknown };
-// Whether the pattern fits; what its variables are then is added to `vars`.
+// Returns whether the pattern matches the value, and adds the values of the pattern's variables to `vars`. Entries
+// added for a result other than `yes` have no meaning.
 Match match_known(const relay::Pattern& pattern, Known* value, Known::Vars& vars);
 
-// The value of a call whose operands are all constants, as an expression of constants and tuples of them; null where it
-// cannot be computed here: the op has an effect, its result is larger than `most_bytes`, the budget is spent, or the
-// call is an error.
+// Evaluates a call whose operands are all constants; returns constants and tuples of them. Returns null if the op has
+// an effect, if the result is larger than `most_bytes`, if the budget is spent, or if the call is an error.
 Expr evaluate_call(const relay::CallNode& call, size_t most_bytes, interp::ConstantBudget& budget);
 
 }  // namespace headrace::passes

@@ -1,9 +1,9 @@
-// DefuseOps: what FuseOps put into functions comes out of them.
+// DefuseOps: inlines the functions that FuseOps made.
 //
 //   (fn (%p0, Primitive=1) { nn.relu(add(%p0, 1f)) })(%x)   ->   nn.relu(add(%x, 1f))
 //
-// Of calls of primitive function literals alone; one that is bound, global or another compiler's is left. Exact inverse
-// of FuseOps. Needs no types. Preserves results to the last bit.
+// Inlines only calls whose callee is a primitive function literal. Functions that are bound to a variable, global, or
+// marked for another compiler stay. Exact inverse of FuseOps. Needs no types. Preserves results to the last bit.
 #pragma once
 
 #include "relay/expr.h"

@@ -14,7 +14,7 @@ namespace {
 const CallNode& call_of(const Expr& expr) { return *expr.as<CallNode>(); }
 const std::string& op_of(const Expr& call) { return call_of(call).as_op()->name; }
 
-// What an expression that is no op call does with the value.
+// Describes how an expression that is not an op call uses the value, for messages.
 std::string_view use_by(const Expr& user) {
   if (!user) return "the result";
   if (user.is<relay::LetNode>()) return "bound by a let";

@@ -32,7 +32,7 @@ bool may_be_a_shape(const Expr& arg) {
          !is_scalar_constant(arg);
 }
 
-// Whether the sizes of its result come from the value of an operand: within a kernel nobody could tell them.
+// Returns whether the sizes of the call's result depend on the value of an operand, which is unknown inside a kernel.
 bool is_sized_by_operand(const CallNode& call) {
   const auto* relation = call.as_op()->find(relay::kTypeRelation);
   if (relation == nullptr || std::none_of(call.args.begin(), call.args.end(), may_be_a_shape)) return false;
@@ -80,14 +80,15 @@ bool same_shape(const Type& a, const Type& b) {
   return true;
 }
 
-// How `call` reads `arg`: as its kind says, but a broadcast of a full-sized operand is elementwise.
+// Returns how `call` reads `arg`: as the kind of the call, except that a broadcast op reads an operand of full size
+// elementwise.
 FusionKind edge_kind(const CallNode& call, FusionKind kind, const Expr& arg) {
   if (kind == FusionKind::broadcast && same_shape(arg->checked_type(), call.checked_type()))
     return FusionKind::elementwise;
   return kind;
 }
 
-// The op calls of a body, numbered operands first, and who uses whom.
+// The op calls of a body, numbered operands first, and the edges from calls to their users.
 struct CallGraph {
   std::vector<Expr> calls;
   std::vector<FusionKind> kinds;
@@ -249,7 +250,7 @@ class Fuser {
     return false;
   }
 
-  // Why a call was not joined with its post-dominator, and the call that was in the way.
+  // The reason why a call was not joined with its post-dominator, and the call that prevented it.
   struct Stop {
     hr_reason code = HR_REASON_NONE;
     int32_t other = -1;
@@ -278,7 +279,7 @@ class Fuser {
     return {kind == FusionKind::reduction ? HR_REASON_FUSE_KINDS : calls_.why_alone[index(node)], node};
   }
 
-  // `other` is what `node` cannot share a kernel with, by its kind or its group's.
+  // `other` is the call with which `node` cannot share a kernel, because of its kind or its group's kind.
   Stop stop_at(int32_t node, int32_t other, FusionKind other_kind, bool is_group) {
     const hr_reason why_alone = calls_.why_alone[index(other)];
     if (why_alone != HR_REASON_NONE) return {why_alone, other};
@@ -287,8 +288,8 @@ class Fuser {
     return {are_anchors ? HR_REASON_FUSE_ANCHORS : HR_REASON_FUSE_KINDS, other, other_kind, is_group};
   }
 
-  // A call on the ways from `node` to `sink` that reads its operand as dominators_.weight(node) says. What lies behind
-  // more calls than a group has is not looked for.
+  // Returns a call on the paths from `node` to `sink` that reads its operand as dominators_.weight(node) says. Searches
+  // no more calls than a group may have.
   Stop stop_on_way(int32_t node, int32_t sink) {
     ++round_;
     between_.assign(1, node);
@@ -305,7 +306,8 @@ class Fuser {
     return {HR_REASON_FUSE_DEPTH, sink};
   }
 
-  // Joins `node`, `sink` and all between when the rule allows each of their groups and the result is not too large.
+  // Joins `node`, `sink` and all calls between them if the rule allows each of their groups and if the result is not
+  // too large.
   Stop join(int32_t node, int32_t sink, Rule rule) {
     ++round_;
     between_.clear();
@@ -346,7 +348,7 @@ class Fuser {
     root_[index(from)] = into;
     size_[index(into)] += size_[index(from)];
     num_tensors_[index(into)] += num_tensors_[index(from)];
-    // An anchor makes the whole group one; other kinds are told by the last call.
+    // A group with an anchor has the anchor's kind; otherwise its kind is that of the last call.
     if (kinds_[index(from)] == FusionKind::anchor) kinds_[index(into)] = FusionKind::anchor;
   }
 

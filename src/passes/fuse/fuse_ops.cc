@@ -143,7 +143,7 @@ class BodyFuser {
   }
 
  private:
-  // What `expr` became; only the result of a group is seen from outside of it.
+  // Returns the rewritten form of `expr`. Outside of a group, only the group's result has one.
   Expr outside(const Expr& expr) const {
     const auto it = done_.find(expr.object());
     HEADRACE_CHECK(it != done_.end(), "{} is used outside of its group", to_string(expr->span));

@@ -1,12 +1,13 @@
-// CanonicalizeCast: each elementwise reader of a widening cast gets a cast of its own.
+// CanonicalizeCast: copies a widening cast into each of its elementwise readers.
 //
 //   %0 = cast(%x, dtype="float32");           %0 = cast(%x, dtype="float32");
 //   (add(%0, 1f), multiply(%0, 2f))     ->    %1 = cast(%x, dtype="float32");
 //                                             (add(%0, 1f), multiply(%1, 2f))
 //
-// A cast that several kernels read would be a kernel of its own that writes the wider values to memory; a copy in each
-// reader costs next to nothing. Readers are elementwise and broadcasting ops. EliminateCommonSubexpr undoes it; run it
-// after that, before FuseOps. Needs the types of what is cast. Preserves results to the last bit.
+// A cast that several kernels read would become a separate kernel, which writes the wider values to memory. A copy
+// fused into each reader costs almost nothing. Readers are elementwise and broadcasting ops. Run it after
+// EliminateCommonSubexpr, which would undo it, and before FuseOps. Needs the types of the operands of casts. Preserves
+// results to the last bit.
 #pragma once
 
 #include "relay/expr.h"

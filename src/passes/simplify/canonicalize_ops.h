@@ -1,9 +1,9 @@
-// CanonicalizeOps: ops that are others in disguise are written as those.
+// CanonicalizeOps: rewrites ops that are special cases of other ops to these.
 //
 //   nn.bias_add(x, b)              ->  add(x, expand_dims(b, axis=1, num_newaxis=2))      x of rank 4, axis 1
 //   nn.bias_add(x, b, axis=-1)     ->  add(x, b)
 //
-// One form of addition for the passes after it. Needs the types of the data. Preserves results to the last bit.
+// Later passes then see a single form of addition. Needs the types of the data. Preserves results to the last bit.
 #pragma once
 
 #include "relay/expr.h"

@@ -5,19 +5,21 @@
 
 namespace headrace::passes::simplify {
 
-// `result` is a sum of constants in which nothing has overflowed, and no element has lost digits to underflow. Always
-// true of integers, which wrap the same in any order.
+// Returns whether `result`, a sum of constants, is free of overflow and lost no digits to underflow. Always true for
+// integers, which wrap the same in any order.
 bool is_good_sum(const NDArray& result);
 
-// The same of `result`, the product of `a` and `b`: a zero may have been a number too small for the dtype. May say no
-// to a good product with zeros among very small factors.
+// Returns whether `result`, the product of `a` and `b`, is free of overflow and lost no digits to underflow. A zero in
+// it may be an underflow, so it also looks at the factors. May return false for a good product that has zeros among
+// very small factors.
 bool is_good_product(const NDArray& a, const NDArray& b, const NDArray& result);
 
-// The same where `result` are weights, whose terms are summed: trained networks have channels that are all but dead,
-// and a product 2^48 times smaller than the largest may lose its digits.
+// Returns whether `result`, a product that is used as weights, is good enough: as is_good_product, but elements more
+// than 2^48 times smaller than the largest may lose digits. Weights are summed, so such elements hardly count, and
+// trained networks have channels that are almost zero.
 bool is_good_weight(const NDArray& a, const NDArray& b, const NDArray& result);
 
-// Which signs the numbers of a tensor have; zeros have none.
+// The signs that occur among the numbers of a tensor. Zeros have no sign.
 struct Signs {
   bool positive = false, negative = false;
 

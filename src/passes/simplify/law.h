@@ -1,7 +1,7 @@
-// What the laws of SimplifyExpr are made of, and their tables, one a kind.
+// The type of the laws of SimplifyExpr, the tables of laws, and helpers to write them.
 //
-// A law says what a call of an op equals; its statement stands above its function. Laws never change a type. They are
-// asked about calls without effects only, so that operands may be dropped, doubled, or evaluated in another order.
+// A law states an expression that a call of an op equals; its statement is above its function. Laws never change a
+// type. They are applied to calls without effects only, so they may drop, duplicate and reorder operands.
 #pragma once
 
 #include <span>
@@ -13,31 +13,33 @@ namespace headrace::passes::simplify {
 // A call whose operands are simplified and typed.
 struct Site {
   const relay::CallNode& call;
-  const Type& type;  // of the call
+  const Type& type;  // the type of the call
 
   std::string_view op() const { return call.as_op()->name; }
   const Span& span() const { return call.span; }
   Expr arg(size_t i) const { return call.args[i]; }
-  // Where the two are written with `?` they may be of two shapes: for a law by which the shapes are equal.
+  // Returns whether `expr` has the type of the call. Two unknown dimensions `?` count as equal although their sizes may
+  // differ, so use it only in laws that imply equal shapes.
   bool has_type_of(const Expr& expr) const;
-  // Operand i, if it surely has the type of the call, whose operands are broadcast; null otherwise. A `?` of it is the
-  // call's where every other operand has 1 or no dimension there, or is the same expression.
+  // Returns operand i of a call with broadcasting if it certainly has the type of the call; null otherwise. An unknown
+  // dimension `?` of the operand equals that of the call if every other operand has size 1 or no dimension there, or is
+  // the same expression.
   Expr operand(size_t i) const;
-  // The shape of the call, where it is static.
+  // Returns the shape of the call if it is static.
   std::optional<Shape> shape() const;
-  // Null for a type that is no tensor.
+  // Returns the dtype of the call; null if its type is not a tensor.
   DataType dtype() const;
 };
 
-// What the first operand's elements may be.
+// The dtypes of the first operand for which a law holds.
 enum class LawDtypes : uint8_t {
   all,
   floats,
   exact,      // integers and bool: sums and products of them are exact, and nothing is NaN
-  negatable,  // floats and signed integers: -x is on the other side of 0, but for the least integer, which stays
+  negatable,  // floats and signed integers: -x has the other sign, except that the least integer is its own negative
 };
 
-// What must be known of the call's shape.
+// Whether a law needs a static shape of the call.
 enum class LawShape : uint8_t { any, known };
 
 // How far a law may change floating-point results (docs/numerics.md). Integers are always exact.
@@ -53,13 +55,13 @@ inline constexpr int32_t kRoundingLevel = 3;
 
 struct Law {
   std::string_view op;
-  // What the call equals, or null where the law does not apply. Asked only where the law holds.
+  // Returns the expression that the call equals, or null if the law does not apply. Call only if holds_for() is true.
   Expr (*apply)(const Site& site);
   LawDtypes dtypes = LawDtypes::all;
   LawShape shape = LawShape::any;
   LawNumerics numerics = LawNumerics::exact;
 
-  // Returns whether the law may be asked about the call at that level.
+  // Returns whether the law may be applied to the call at that level.
   bool holds_for(const Site& site, int32_t opt_level) const;
 };
 
@@ -72,17 +74,17 @@ std::span<const Law> logic_laws();
 // Ops that only move elements, and those over windows and axes of one element.
 std::span<const Law> shape_laws();
 
-// The call that `expr` is, if it is one of that op; else null.
+// Returns `expr` as a call of the op; null if it is anything else.
 const relay::CallNode* as_call_of(const Expr& expr, std::string_view op);
-// Every element is that value: of a constant, zeros, ones, full.
+// Returns whether `expr` is a constant or a call of zeros, ones or full whose elements are all `value`.
 bool all_elements_are(const Expr& expr, double value);
 std::optional<Shape> static_shape(const Type& type);
 DataType dtype_of(const Expr& expr);
-// The one value of a scalar constant.
+// Returns the value of a scalar constant; nullopt for any other expression.
 std::optional<double> scalar_value(const Expr& expr);
-// Integers or bool.
+// Returns whether the dtype is an integer or bool.
 bool is_exact(DataType dtype);
-// A tensor of the site's type, of static shape, with that value everywhere.
+// Makes a tensor of the site's type, whose shape must be static, with `value` in each element.
 Expr filled(const Site& site, double value);
 
 }  // namespace headrace::passes::simplify

@@ -45,7 +45,7 @@ class ReshapeRemover {
     const Expr source = inner ? inner : data;
     const Type& from = types_.at(source.object());
     const auto* to = before->checked_type().as<TensorTypeNode>();
-    // Of `?` there may be two that differ.
+    // Two unknown dimensions `?` may have different sizes.
     if (!relay::has_unknown_dim(from) && relay::same_type(from, before->checked_type())) return source;
     const auto shape = as_shape(to->shape);
     return inner && shape ? group(*after.as<CallNode>(), source, from, *shape) : after;

@@ -21,10 +21,10 @@ bool all_are(const Shape& shape, int64_t value) {
   return std::all_of(shape.begin(), shape.end(), [&](int64_t v) { return v == value; });
 }
 
-// What reshape must be told, where else a 0 stands for a size of its data.
+// Returns whether reshape needs `allowzero`. Without it, a 0 in a shape means the size of the data's axis.
 bool has_zero(const Shape& shape) { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
 
-// The axes of a transpose of `rank` dimensions, counted from 0.
+// Returns the axes of a transpose of `rank` dimensions, counted from 0.
 Shape axes_of(const CallNode& call, size_t rank) {
   Shape axes = call.attrs_as<ops::TransposeAttrs>().axes;
   if (axes.empty()) {

@@ -1,24 +1,25 @@
-// SimplifyInference: norms, and ops that only matter in training, become arithmetic that later passes fold and fuse.
+// SimplifyInference: rewrites norms to arithmetic that later passes fold and fuse, and removes ops that have an effect
+// in training only.
 //
 //   nn.batch_norm(x, g, b, m, v).0   ->   x * s + (b - m * s)   with s = g / sqrt(v + epsilon), along the axis
 //   nn.dropout(x).0                  ->   x
 //
-// and, with `unpack_norms`, those that compute their statistics of the data itself:
+// and, with `unpack_norms`, the norms that compute their statistics from the data:
 //
 //   nn.layer_norm(x, g, b)           ->   (x - mean(x)) / sqrt(variance(x, mean(x)) + epsilon) * g + b, over the axis
 //   nn.instance_norm(x, g, b)        ->   the same, over all axes but the batch and the channels
 //   nn.group_norm(x, g, b)           ->   the same, of x reshaped to [N, groups, C / groups, ...] and back
 //   nn.l2_normalize(x)               ->   x / sqrt(maximum(sum(x * x), eps)), over the axes
 //
-// Norms of float16 and bfloat16 are cast to float32 and their results back, because the ops compute in float32 too.
-// Which is faster, arithmetic or the op's kernel, depends on the shape: of (1, 64, 56, 56) group norm takes 62 us as a
-// kernel and 157 us as arithmetic, of (1, 128, 768) layer norm 45 and 30 us (x86-64, 2 cores, float32). So builds leave
-// these norms to their kernels; the pass by its name unpacks them, as Relay's does, unless the option
-// "relay.SimplifyInference.unpack_norms" says else. A norm of no elements stays: it has no mean.
+// Norms of float16 and bfloat16 are cast to float32 and their results back, because the ops compute in float32, too.
+// Which form is faster depends on the shape: group norm of (1, 64, 56, 56) takes 62 us as a kernel and 157 us as
+// arithmetic, layer norm of (1, 128, 768) takes 45 us and 30 us (x86-64, 2 cores, float32). So builds do not unpack
+// these norms. The pass unpacks them when it is run by its name, as Relay's does, unless the option
+// "relay.SimplifyInference.unpack_norms" is false. Keeps a norm over no elements, which has no mean.
 //
-// Needs types (the rank of x). Runs before FoldConstant, which computes s, and FoldScaleAxis, which moves it into
-// weights. Preserves results up to rounding: batch norm is one multiplication and one addition. What it makes stands
-// where the op stood.
+// Needs types (the rank of x). Runs before FoldConstant, which computes s, and before FoldScaleAxis, which moves s into
+// weights. Preserves results up to rounding: batch norm becomes one multiplication and one addition. The new expression
+// has the op's position in the order of evaluation.
 #pragma once
 
 #include "relay/expr.h"

@@ -1,4 +1,4 @@
-// What the importer's tests build models with. Included by tests only.
+// Helpers of the importer's tests, which build models and import them. Included by tests only.
 #pragma once
 
 #include <gmock/gmock.h>

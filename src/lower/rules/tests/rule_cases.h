@@ -1,4 +1,4 @@
-// Cases of the rules' tests: a small relay function, its inputs, and how near native code must come to the interpreter.
+// Test cases for the rules: small relay functions with inputs, whose native code is compared with the interpreter.
 #pragma once
 
 #include "relay/expr.h"
@@ -23,16 +23,16 @@ class RuleCases {
  public:
   using Build = std::function<Expr(const std::vector<Expr>&)>;
 
-  // `tolerance` is relative to the largest magnitude of the wanted result and absolute below 1; 0: equal to the bit,
-  // but for the sign of zero and the bits of NaN. Integers are always compared exactly.
+  // Adds a case. `tolerance` is relative to the largest magnitude of the expected result, and absolute below 1. With 0
+  // the results must be equal in every bit, except the sign of zero and the bits of NaN. Integers must always be equal.
   void add(std::string name, const std::vector<In>& inputs, const Build& build, double tolerance = 2e-6);
-  // The same of a function's text, with these inputs, or with made ones.
+  // Adds a case from a function's text, with the given inputs or with generated ones.
   void add_text(std::string name, std::string_view program, const std::vector<NDArray>& inputs, double tolerance);
   void add_text(std::string name, std::string_view program, const std::vector<In>& inputs, double tolerance);
-  // Lowers, compiles and runs all cases with vectors of 128, 256 and 512 bits, as far as the machine has them. Of a
-  // long list each case is run with one width at test size ci, every third case at few.
+  // Lowers, compiles and runs all cases with vectors of 128, 256 and 512 bits, as far as the machine supports them.
+  // From a long list, test size ci runs each case with one width, and test size few runs every third case.
   void check() const;
-  // The same of the kernels written as C and compiled in one go, with vectors of 256 bits.
+  // Runs all cases with the kernels written as C and compiled together, with vectors of 256 bits.
   void check_as_c() const;
 
  private:
