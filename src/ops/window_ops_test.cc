@@ -89,6 +89,14 @@ TEST_F(WindowOpsTest, ConvolutionWithAnInfiniteWeight) {
   expect_near(evaluate(conv2d(x(), x(), attrs), {data, weight})[0], {1, 1, 1, 3}, {NAN, INFINITY, INFINITY}, 0);
 }
 
+TEST_F(WindowOpsTest, ConvolutionsWithoutChannels) {
+  const NDArray data = make_array({1, 1, 1, 3}, {1, 2, 3}), no_filters = make_array({0, 1, 1, 1}, {});
+  EXPECT_EQ(evaluate(conv2d(x(), x(), Conv2DAttrs()), {data, no_filters})[0].shape(), (Shape{1, 0, 1, 3}));
+  const NDArray no_data = make_array({1, 0, 1, 3}, {}), no_inputs = make_array({0, 2, 1, 1}, {});
+  expect_near(evaluate(conv2d_transpose(x(), x(), Conv2DTransposeAttrs()), {no_data, no_inputs})[0], {1, 2, 1, 3},
+              {0, 0, 0, 0, 0, 0}, 0);
+}
+
 // Results between the places that an infinite element is put at stay finite.
 TEST_F(WindowOpsTest, TransposedConvolutionOfInfinity) {
   Conv2DTransposeAttrs attrs;

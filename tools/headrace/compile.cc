@@ -92,7 +92,7 @@ int compile(const CompileState& state, const Common& common) {
     std::cout << to_json(report);
     return HR_OK;
   }
-  for (const pass::PassNote& note : compiled.notes) fmt::print(stderr, "{}\n", to_text(note));
+  for (const pass::PassNote& note : compiled.notes) fmt::print(stderr, "{}\n", shown(to_text(note)));
   double total = 0;
   for (const driver::StageTime& stage : compiled.stages) total += stage.seconds;
   print_out("{}: {}, {} steps for {}, weights {}, arena {}, compiled in {}\n", shown(state.output),

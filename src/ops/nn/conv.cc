@@ -1,5 +1,7 @@
 #include "ops/nn/conv.h"
 
+#include <algorithm>
+
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
@@ -457,7 +459,7 @@ Compute<T> conv_transpose_at(const ConvView& v, const Elements<T>& x, const Elem
 // Stores what at(n, k, place) gives for every element of the result.
 template <typename T, typename F>
 void fill(const EvalInput& input, const ConvView& v, const Elements<T>& y, F&& at) {
-  const int64_t steps = num_elements(v.weight.dims) / v.weight.dims[0];
+  const int64_t steps = num_elements(v.weight.dims) / std::max<int64_t>(v.out.dims[1], 1);
   const Shape plane(v.out.dims.begin() + 2, v.out.dims.end());
   const double plane_steps = static_cast<double>(steps) * static_cast<double>(num_elements(plane));
   input.for_each_part(v.out.dims[0] * v.out.dims[1], plane_steps, [&](int64_t begin, int64_t end) {

@@ -40,23 +40,17 @@ std::optional<size_t> shape_operand(const OpNode& op) {
   return op.name == "broadcast_to_like" ? std::optional<size_t>(1) : std::nullopt;
 }
 
-struct Size {
-  double elements = 0;
+// Returns the bytes of a tensor, or the sum over the items of a tuple. Tensors of unknown or dynamic type count as 0.
+size_t bytes_of(const Expr& expr) {
   size_t bytes = 0;
-};
-
-// Returns the size of a tensor, or the sum over the items of a tuple. Tensors of unknown or dynamic type count as 0.
-Size size_of(const Expr& expr) {
-  Size size;
-  if (!expr->has_checked_type()) return size;
+  if (!expr->has_checked_type()) return bytes;
   for (const Type& leaf : leaves_of(expr->checked_type())) {
     const auto* tensor = leaf.as<TensorTypeNode>();
     const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
     if (!shape) continue;
-    size.elements += static_cast<double>(num_elements(*shape));
-    size.bytes += static_cast<size_t>(num_elements(*shape)) * tensor->dtype.bytes();
+    bytes += static_cast<size_t>(num_elements(*shape)) * tensor->dtype.bytes();
   }
-  return size;
+  return bytes;
 }
 
 Expr fold_shape_of(const Expr& before, const CallNode& call) {
@@ -162,7 +156,7 @@ class Folder {
       if (!bytes) return after;
       if (i != shape_operand(*op)) source_bytes += *bytes;
     }
-    const size_t bytes = size_of(before).bytes;
+    const size_t bytes = bytes_of(before);
     const size_t most = only_repeats(*op) ? kMaxRepeatedBytes : kMaxComputedBytes;
     if (bytes > most && bytes / kGrowth > source_bytes && !apart_.contains(before.object())) {
       if (bytes <= kMaxOperandBytes) kept_.emplace(after.object(), Kept{after, source_bytes});
