@@ -40,7 +40,7 @@ std::vector<NDArray> interpret_text(const IRModule& module, const std::vector<ND
 std::vector<NDArray> run_native(const IRModule& module, const std::vector<NDArray>& args) {
   driver::CompiledModel compiled = driver::compile_to_memory(driver::make_model(module));
   const auto artifact = driver::open_compiled(std::move(compiled), "the compiled case");
-  return load::run(*load::make_executor(artifact, artifact::kDefaultProgram, 2), args);
+  return load::run(*load::make_executor(artifact, artifact::kDefaultProgram, {.threads = 2}), args);
 }
 
 // The executors that every case runs with.

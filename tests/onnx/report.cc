@@ -115,7 +115,9 @@ constexpr std::string_view kChoices =
 - **Random numbers** of RandomNormal, RandomUniform and their Like forms, Bernoulli, Multinomial and Dropout in training
   are the same at each run: they are Threefry's, by the node's `seed`, or without one by the name of its first output.
   Cases that draw are held to dtype, shape, and the same numbers interpreted and compiled.
-- **If** is its branch: its condition must be known when the model is imported (a constant, or a bound input).
+- **If** is the branch that its condition selects, where that is known when the model is imported (a constant, or a bound
+  input). Else it is an `if` of Relay, which the interpreter runs and artifacts do not have yet; both branches must give the
+  same types.
 - **Declared outputs**: an element type, a rank or a number in the shape of a graph output that is not what the nodes
   compute is an error, as is data outside of the model file that is missing, too short, or not below the model's folder.
 )";
@@ -177,7 +179,7 @@ std::string support_page(const std::vector<CaseResult>& results) {
       "shown by [onnx-new-opsets.md](onnx-new-opsets.md).\nWhatever is refused of a model comes as one error that "
       "lists every node.\n\n"
       "```\n{}```\n\n"
-      "## Supported operators\n\n{}, and If where its condition is known\n\n"
+      "## Supported operators\n\n{}, If\n\n"
       "## What Headrace chose\n\n{}\n{}",
       results.size(), onnx::kOldestOpset, onnx::kNewestOpset, table(results), fmt::join(onnx::supported_ops(), ", "),
       kChoices, case_parts(results));

@@ -169,8 +169,8 @@ void check(const Case& c, DataType dtype) {
   for (const NDArray& data : c.fixed_inputs) operands.push_back(fixed(data));
   const ImportedModel imported = import_node(c.op, c.opset, operands, c.attributes);
   driver::CompiledModel compiled = driver::compile_to_memory(driver::make_model(imported.module));
-  const auto executor =
-      load::make_executor(driver::open_compiled(std::move(compiled), "test"), artifact::kDefaultProgram, 1);
+  const auto executor = load::make_executor(driver::open_compiled(std::move(compiled), "test"),
+                                            artifact::kDefaultProgram, {.threads = 1});
   // One unit in the last place, and half of one for the data itself.
   const double tolerance = dtype.is_bfloat16() ? 1.6e-2 : 1.5e-3;
   double largest = 0;

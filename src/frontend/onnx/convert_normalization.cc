@@ -107,15 +107,12 @@ Exprs convert_instance_norm(NodeContext& context) {
   context.check_dtype(x, "data", is_float, "floating point");
   const size_t rank = context.rank(x);
   if (rank < 3) context.invalid("its input has {} dimensions; it needs a batch, channels and one or more axes", rank);
-  const Span& span = context.span();
-  const double epsilon = context.float_attr("epsilon", 1e-5);
-  const Expr normal = normalize(context, context.widened(x), axes_from(2, rank), epsilon).result;
-  const auto channel_wise = [&](const Expr& vector) {
-    if (context.rank(vector) != 1) context.invalid("scale and bias must have one dimension");
-    return ops::expand_dims(context.widened(vector), 1, static_cast<int64_t>(rank) - 2, span);
-  };
-  const Expr scaled = ops::multiply(normal, channel_wise(context.input(1)), span);
-  return {context.cast(ops::add(scaled, channel_wise(context.input(2)), span), context.dtype(x))};
+  for (size_t i = 1; i < 3; ++i) {
+    if (context.rank(context.input(i)) != 1) context.invalid("scale and bias must have one dimension");
+  }
+  return {ops::call_with<ops::InstanceNormAttrs>(
+      "nn.instance_norm", {x, context.input(1), context.input(2)}, context.span(),
+      [&](ops::InstanceNormAttrs& attrs) { attrs.epsilon = context.float_attr("epsilon", 1e-5); })};
 }
 
 // Input `i` may be smaller than x, not larger.

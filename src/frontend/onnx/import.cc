@@ -1,16 +1,20 @@
 #include "frontend/onnx/import.h"
 
+#include <array>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "arith/canonical.h"
 #include "base/interrupt.h"
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/graph_inputs.h"
 #include "frontend/onnx/graph_outputs.h"
 #include "frontend/onnx/op_table.h"
 #include "frontend/onnx/read_model.h"
+#include "object/structural_equal.h"
 #include "ops/all_ops.h"
+#include "ops/tensor/shape.h"
 #include "relay/infer/infer_type.h"
 
 namespace headrace::onnx {
@@ -171,30 +175,75 @@ class Importer {
     }
   }
 
-  // Imports the branch that a known condition selects, in place of the node. If it is refused, reports why and returns
-  // no outputs.
+  // Imports the branch that a known condition selects, in place of the node; where only a run tells, both, as an `if`
+  // of Relay. If the node is refused, reports why and returns no outputs.
   Exprs import_if(const Node& node, const std::string& user) {
-    const std::string label = node_label(node);
-    const auto invalid = [&](std::string message) {
-      refuse(label, "If", HR_REASON_BAD_MODEL, std::move(message));
-      return Exprs();
-    };
-    if (node.inputs.size() != 1) return invalid(fmt::format("it has {} inputs; it takes 1", node.inputs.size()));
+    if (node.inputs.size() != 1)
+      return invalid_if(node, fmt::format("it has {} inputs; it takes 1", node.inputs.size()));
     const Expr condition = find(node.inputs[0], user);
     if (!condition) return {};
+    const TensorType type = facts_.type(condition);
+    if (type->dtype != DataType::bool_())
+      return invalid_if(node, fmt::format("its condition is a {}, expected a bool", type->dtype));
     const NDArray known = facts_.constant(condition);
-    if (!known) {
-      refuse(label, "If", HR_REASON_DATA_DEPENDENT,
-             "only an If whose condition is known when the model is imported is supported",
-             std::string(node.inputs[0]));
+    if (!known) return import_choice(node, condition, user);
+    if (known.num_elements() != 1) return invalid_if(node, "its condition is no single element");
+    const Graph* branch = branch_of(node, element_as_int(known.tensor(), 0) != 0 ? kThen : kElse);
+    return branch == nullptr ? Exprs() : import_branch(*branch, node, user);
+  }
+
+  static constexpr std::string_view kThen = "then_branch", kElse = "else_branch";
+
+  Exprs invalid_if(const Node& node, std::string message) {
+    refuse(node_label(node), "If", HR_REASON_BAD_MODEL, std::move(message));
+    return {};
+  }
+
+  // Returns the graph of a branch; reports that there is none and returns null.
+  const Graph* branch_of(const Node& node, std::string_view name) {
+    const Attribute* branch = node.find_attribute(name);
+    if (branch != nullptr && branch->kind == AttributeKind::kGraph && branch->graphs.size() == 1)
+      return &branch->graphs[0];
+    invalid_if(node, fmt::format("attribute {} is no graph", printable(name)));
+    return nullptr;
+  }
+
+  Exprs import_choice(const Node& node, const Expr& condition, const std::string& user) {
+    if (as_int(arith::size_of(facts_.type(condition))) != std::optional<int64_t>(1))
+      return invalid_if(node, "its condition is no single element");
+    std::array<Exprs, 2> results;
+    for (size_t i = 0; i < 2; ++i) {
+      const Graph* branch = branch_of(node, i == 0 ? kThen : kElse);
+      if (branch == nullptr) return {};
+      results[i] = import_branch(*branch, node, user);
+      if (results[i].empty() || std::count(results[i].begin(), results[i].end(), Expr()) > 0) return {};
+    }
+    for (size_t i = 0; i < results[0].size(); ++i) {
+      const Type types[] = {facts_.type(results[0][i]), facts_.type(results[1][i])};
+      if (structural_equal(types[0], types[1])) continue;
+      refuse(
+          node_label(node), "If", HR_REASON_DATA_DEPENDENT,
+          fmt::format("its branches give output {} as {} and as {}; only equal types are supported where the condition "
+                      "is not known when the model is imported",
+                      i, to_string(types[0]), to_string(types[1])));
       return {};
     }
-    if (known.num_elements() != 1) return invalid("its condition is no single element");
-    const std::string_view name = element_as_int(known.tensor(), 0) != 0 ? "then_branch" : "else_branch";
-    const Attribute* branch = node.find_attribute(name);
-    if (branch == nullptr || branch->kind != AttributeKind::kGraph || branch->graphs.size() != 1)
-      return invalid(fmt::format("attribute {} is no graph", printable(name)));
-    return import_branch(branch->graphs[0], node, user);
+    return make_choice(node, condition, results);
+  }
+
+  Exprs make_choice(const Node& node, const Expr& condition, const std::array<Exprs, 2>& results) {
+    const Span span = make_span(node_label(node));
+    const auto as_one = [&](const Exprs& outputs) {
+      return outputs.size() == 1 ? outputs[0] : Expr(relay::make_tuple({outputs.begin(), outputs.end()}, span));
+    };
+    const bool is_scalar = facts_.type(condition)->shape.empty();
+    const Expr scalar = is_scalar ? condition : ops::reshape(condition, Shape(), false, span);
+    const Expr choice = facts_.typed(relay::make_if(scalar, as_one(results[0]), as_one(results[1]), span));
+    if (results[0].size() == 1) return {choice};
+    Exprs outputs;
+    for (size_t i = 0; i < results[0].size(); ++i)
+      outputs.push_back(facts_.typed(relay::make_tuple_get_item(choice, static_cast<int64_t>(i), span)));
+    return outputs;
   }
 
   // Imports a subgraph, which can use the names of the surrounding graphs, and returns its outputs. Removes its own

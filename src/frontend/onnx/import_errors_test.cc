@@ -225,19 +225,34 @@ TEST(ImportErrors, AMissingFileOfManyTensorsIsToldOnce) {
   EXPECT_THAT(text, Not(HasSubstr("tensor 'b'")));
 }
 
-TEST(ImportErrors, IfNeedsAKnownConditionAndItsBranch) {
-  const auto if_error = [](bool known, const Attributes& attributes, const std::vector<std::string>& inputs = {"c"}) {
+// A branch that gives x, as a tensor of `elements` elements.
+AttributeSpec branch(const char* name, const std::vector<int64_t>& elements) {
+  GraphWriter graph("branch");
+  graph.initializer("shape", ElementType::kInt64, {1}, std::as_bytes(std::span(elements)));
+  graph.node("ConstantOfShape", {"shape"}, {}, "z");
+  graph.output("z", ElementType::kFloat, {});
+  return AttributeSpec(name, std::move(graph).finish());
+}
+
+TEST(ImportErrors, IfNeedsItsConditionAndItsBranches) {
+  const auto if_error = [](bool known, const Attributes& attributes, const std::vector<std::string>& inputs = {"c"},
+                           const std::vector<kit::DimSpec>& shape = {}) {
     GraphWriter graph = one_input();
     if (known) {
       graph.initializer("c", ElementType::kBool, {}, std::as_bytes(std::span("\1", 1)));
     } else {
-      graph.input("c", ElementType::kBool, {});
+      graph.input("c", ElementType::kBool, shape);
     }
     graph.node("If", inputs, attributes, "y");
     graph.output("y", ElementType::kFloat, {});
     return import_error(std::move(graph));
   };
-  EXPECT_THAT(if_error(false, {}), HasSubstr("whose condition is known"));
+  EXPECT_THAT(if_error(false, {}), HasSubstr("attribute 'then_branch' is no graph"));
+  EXPECT_THAT(if_error(false, {branch("then_branch", {3})}), HasSubstr("attribute 'else_branch' is no graph"));
+  EXPECT_THAT(if_error(false, {branch("then_branch", {3}), branch("else_branch", {4})}),
+              HasSubstr("its branches give output 0 as Tensor[(3), float32] and as Tensor[(4), float32]"));
+  EXPECT_THAT(if_error(false, {}, {"c"}, {int64_t{2}}), HasSubstr("its condition is no single element"));
+  EXPECT_THAT(if_error(false, {}, {"x"}), HasSubstr("its condition is a float32, expected a bool"));
   EXPECT_THAT(if_error(true, {}), HasSubstr("attribute 'then_branch' is no graph"));
   EXPECT_THAT(if_error(true, {}, {}), HasSubstr("it has 0 inputs; it takes 1"));
   EXPECT_THAT(if_error(true, {AttributeSpec("then_branch", GraphWriter("empty").finish())}),

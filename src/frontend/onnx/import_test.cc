@@ -234,6 +234,34 @@ TEST(Import, AnIfOfAKnownConditionIsItsBranch) {
   }
 }
 
+// A condition that only a run tells: both branches, in an `if`; also of a condition of shape [1] and of two results.
+TEST(Import, AnIfOfAnUnknownConditionIsAnIf) {
+  const ImportedModel imported = import_graph(if_graph());
+  for (const double condition : {0.0, 1.0}) {
+    const double factor = condition != 0 ? -2 : 2;
+    expect_near(interp::run_main(imported.module, {boolean({}, {condition}), f32({2}, {3, 4})}).at(0), {2},
+                {3 * factor, 4 * factor}, 0);
+  }
+  GraphWriter graph;
+  graph.input("c", ElementType::kBool, {int64_t{1}});
+  graph.input("x", ElementType::kFloat, {int64_t{2}});
+  const auto branch = [](const char* first, const char* second) {
+    GraphWriter made(first);
+    made.node(first, {"x"}, {}, "p");
+    made.node(second, {"x"}, {}, "q");
+    for (const char* name : {"p", "q"}) made.output(name, ElementType::kFloat, {});
+    return std::move(made).finish();
+  };
+  graph.node_with_outputs(
+      "If", {"c"}, {"a", "b"},
+      {AttributeSpec("then_branch", branch("Neg", "Abs")), AttributeSpec("else_branch", branch("Abs", "Neg"))});
+  graph.node("Sub", {"a", "b"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  const ImportedModel two = import_graph(std::move(graph));
+  expect_near(interp::run_main(two.module, {boolean({1}, {1}), f32({2}, {3, -4})}).at(0), {2}, {-6, 0}, 0);
+  expect_near(interp::run_main(two.module, {boolean({1}, {0}), f32({2}, {3, -4})}).at(0), {2}, {6, 0}, 0);
+}
+
 TEST(Import, HalfAndInt8InitialisersKeepTheirDtype) {
   for (const char* dtype : {"float16", "bfloat16", "int8"}) {
     const DataType type = DataType::parse(dtype);
