@@ -19,7 +19,7 @@ using tools::Report;
 // A case that is ready to run, its inputs set.
 struct Kernel {
   KernelCase what;
-  std::shared_ptr<load::Executor> executor;
+  std::shared_ptr<executors::Executor> executor;
   std::vector<NDArray> inputs;
   double best_seconds = 0;
 };
@@ -33,12 +33,12 @@ NDArray filled(const Shape& shape) {
 Kernel make_kernel(const KernelCase& what, int threads) {
   driver::CompiledModel compiled = driver::compile_to_memory(driver::make_model(relay::parse_module(what.program)));
   const auto opened = driver::open_compiled(std::move(compiled), what.name);
-  Kernel kernel{
-      .what = what, .executor = load::make_executor(opened, artifact::kDefaultProgram, threads), .inputs = {}};
-  executors::GraphRunner& runner = kernel.executor->runner();
-  for (const artifact::TensorSpec& spec : runner.program().inputs) {
+  Kernel kernel{.what = what,
+                .executor = load::make_executor(opened, artifact::kDefaultProgram, {.threads = threads}),
+                .inputs = {}};
+  for (const artifact::TensorSpec& spec : kernel.executor->inputs()) {
     kernel.inputs.push_back(filled(Shape(spec.shape.begin(), spec.shape.end())));
-    runner.set_input_zero_copy(kernel.inputs.size() - 1, kernel.inputs.back().tensor());
+    executors::throw_if_failed(kernel.executor->bind_input(kernel.inputs.size() - 1, kernel.inputs.back().tensor()));
   }
   return kernel;
 }
@@ -49,7 +49,7 @@ void run_round(Kernel& kernel) {
   double spent = 0;
   for (int i = 0; i < 2 || spent < kSeconds; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    const executors::RunStatus status = kernel.executor->runner().run();
+    const executors::Status status = kernel.executor->run();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     executors::throw_if_failed(status);
     if (kernel.best_seconds == 0 || seconds < kernel.best_seconds) kernel.best_seconds = seconds;

@@ -19,7 +19,7 @@ that is a library of its own). Rules:
 
 The Python package has floors instead of rooms: python/floors.txt, whose rules are in tools/python_floors.py.
 
-`*_test.cc` files and the folders of level 13 may include any room; the rules plugin, folder and length bind them too.
+`*_test.cc` files and the folders of level 14 may include any room; the rules plugin, folder and length bind them too.
 Prints one line per violation and exits 1, or a summary and 0.
 """
 

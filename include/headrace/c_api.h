@@ -12,7 +12,7 @@
  *
  * The end of this file is another way in, without this library: headrace_run, for plain dlopen clients.
  *
- * Version 1. Functions are only ever added; structs that a caller fills in start with their size. */
+ * Version 2. Functions and fields are only ever added; structs that a caller fills in start with their size. */
 #ifndef HEADRACE_C_API_H_
 #define HEADRACE_C_API_H_
 
@@ -29,7 +29,7 @@ extern "C" {
 #define HR_NOEXCEPT
 #endif
 
-#define HR_C_API_VERSION 1u
+#define HR_C_API_VERSION 2u
 #define HR_EXPORT __attribute__((visibility("default")))
 
 /* Fields that are not known are empty strings, never NULL. */
@@ -51,8 +51,13 @@ typedef struct hr_tensor_info {
 
 typedef struct hr_executor_options {
   uint32_t size;   /* sizeof(hr_executor_options) */
-  int32_t threads; /* 0: the artifact's default */
+  int32_t threads; /* 0: one for each of `cpus`, else the artifact's default */
+  /* Since version 2. Processors for threads of the executor's own, as the system counts them; the calling thread is not
+   * moved. NULL: the executor shares the threads of all executors of the process that have as many. */
+  const int32_t* cpus;
+  int32_t num_cpus;
 } hr_executor_options;
+#define HR_EXECUTOR_OPTIONS_SIZE_1 8u /* the size in version 1 */
 
 typedef struct hr_artifact hr_artifact;
 typedef struct hr_executor hr_executor;

@@ -16,7 +16,8 @@ typedef enum hr_reason {
   HR_REASON_NEEDS_RUNTIME = 9,
   HR_REASON_BAD_MANIFEST = 10,
   HR_REASON_SYMBOL_MISSING = 11,
-  HR_REASON_SYSTEM = 12, /* the operating system said no: permissions, memory, descriptors */
+  HR_REASON_SYSTEM = 12,         /* the operating system said no: permissions, memory, descriptors */
+  HR_REASON_DEVICE_MISSING = 16, /* the program needs memory of a device that this process does not have */
   /* running an artifact */
   HR_REASON_BAD_TENSOR = 13, /* dtype, shape, device or strides of an input or output that was given */
   HR_REASON_INPUT_MISSING = 14,
@@ -42,7 +43,11 @@ typedef enum hr_reason {
   HR_REASON_FUSE_TUPLE = 48,          /* it is an item of a tuple that is taken apart again */
   HR_REASON_FUSE_SCOPE = 49,          /* a let, a branch, a match or a function lies between */
   /* constants */
-  HR_REASON_FOLD_LIMIT = 50 /* evaluating it at compile time takes too many steps or too much memory */
+  HR_REASON_FOLD_LIMIT = 50, /* evaluating it at compile time takes too many steps or too much memory */
+  /* placement: why an op runs on the backend that it runs on */
+  HR_REASON_PLACE_ONLY_NATIVE = 60, /* no other backend was asked for */
+  HR_REASON_PLACE_BY_HAND = 61,     /* the program says so: it lies in a function marked Compiler */
+  HR_REASON_PLACE_NO_FALLBACK = 62  /* the region cannot be compiled natively too, so it has no fallback */
 } hr_reason;
 
 #endif /* HEADRACE_REASON_H_ */

@@ -138,7 +138,9 @@ def compile(
     return CompiledModel(executor)
 
 
-def load(artifact: str | PathLike[str], *, program: str = "default", threads: int = 0) -> CompiledModel:
+def load(
+    artifact: str | PathLike[str], *, program: str = "default", threads: int = 0, cpus: Iterable[int] | None = None
+) -> CompiledModel:
     """Opens an artifact that was compiled before.
 
     Parameters
@@ -148,7 +150,10 @@ def load(artifact: str | PathLike[str], *, program: str = "default", threads: in
     program : str
         Which of its programs.
     threads : int
-        0 is what the artifact says.
+        0 is one for each of `cpus`, or else what the artifact says.
+    cpus : iterable of int
+        Processors, as the system counts them, on which the model gets threads of its own; the calling thread is not
+        moved. None: the model shares the threads of all models of the process that have as many.
 
     Returns
     -------
@@ -157,7 +162,8 @@ def load(artifact: str | PathLike[str], *, program: str = "default", threads: in
     Raises
     ------
     UserError
-        For a file that is no artifact; one that is a model is for `compile`.
+        For a file that is no artifact (one that is a model is for `compile`), and for a processor that this process may
+        not use.
     """
     name = _arguments.path(artifact, "artifact")
     if name.endswith((".onnx", ".relay")):
@@ -165,7 +171,8 @@ def load(artifact: str | PathLike[str], *, program: str = "default", threads: in
             f"artifact: '{name}' is a model, which headrace.compile compiles; load opens what that wrote"
         )
     program = _arguments.text(program, "program")
-    return CompiledModel(_core.open_executor(name, program, _arguments.integer(threads, "threads")))
+    processors = [] if cpus is None else [_arguments.integer(cpu, f"cpus[{i}]") for i, cpu in enumerate(cpus)]
+    return CompiledModel(_core.open_executor(name, program, _arguments.integer(threads, "threads"), processors))
 
 
 _public.settle(__name__)

@@ -23,7 +23,7 @@ namespace headrace::python {
 namespace {
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
-using Compiled = std::variant<std::shared_ptr<load::Executor>, Elsewhere>;
+using Compiled = std::variant<std::shared_ptr<executors::Executor>, Elsewhere>;
 
 std::string shapes_as_argument(const std::vector<driver::NamedShape>& shapes) {
   return driver::shapes_as_dict("shapes", shapes);
@@ -53,8 +53,10 @@ driver::CompileOptions compile_options(nb::handle target, const std::string& cpu
   return options;
 }
 
-std::shared_ptr<load::Executor> open_executor(const std::string& path, const std::string& program, int threads) {
-  return load::make_executor(load::open_artifact(path).value_or_throw(), program, threads);
+std::shared_ptr<executors::Executor> open_executor(const std::string& path, const std::string& program, int threads,
+                                                   std::vector<int32_t> cpus = {}) {
+  return load::make_executor(load::open_artifact(path).value_or_throw(), program,
+                             {.threads = threads, .cpus = std::move(cpus)});
 }
 
 // Code for another processor is written all the same. What comes back runs from the file.
@@ -120,7 +122,7 @@ void bind_compile(nb::module_& m) {
         const driver::Model model = driver::load_model(path, load);
         if (output) return compile_and_open(model, *output, options);
         return load::make_executor(driver::open_compiled(driver::compile_to_memory(model, options), path),
-                                   artifact::kDefaultProgram, options.threads);
+                                   artifact::kDefaultProgram, {.threads = options.threads});
       },
       nb::arg("path"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("weights") = "",
       nb::arg("target") = nb::none(), nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
@@ -139,7 +141,7 @@ void bind_compile(nb::module_& m) {
       nb::arg("target").none(), nb::arg("cpu"), nb::arg("features"), nb::arg("opt_level"), nb::arg("jobs"),
       nb::arg("threads"), nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
   m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
-        nb::arg("threads") = 0, nb::call_guard<GilReleased>());
+        nb::arg("threads") = 0, nb::arg("cpus") = std::vector<int32_t>(), nb::call_guard<GilReleased>());
   bind_ports(m);
 }
 

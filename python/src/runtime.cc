@@ -44,8 +44,8 @@ NDArray to_input(nb::handle input, const std::vector<artifact::TensorSpec>& spec
 }
 
 template <typename Sequence>
-std::vector<NDArray> outputs_of(load::Executor& executor, const Sequence& inputs) {
-  const std::vector<artifact::TensorSpec>& specs = executor.runner().program().inputs;
+std::vector<NDArray> outputs_of(executors::Executor& executor, const Sequence& inputs) {
+  const std::vector<artifact::TensorSpec>& specs = executor.inputs();
   std::vector<NDArray> tensors;
   tensors.reserve(specs.size());
   for (const nb::handle input : inputs) tensors.push_back(to_input(input, specs, tensors.size()));
@@ -53,14 +53,14 @@ std::vector<NDArray> outputs_of(load::Executor& executor, const Sequence& inputs
   return load::run(executor, tensors);
 }
 
-nb::list run(load::Executor& executor, const nb::sequence& inputs) {
+nb::list run(executors::Executor& executor, const nb::sequence& inputs) {
   nb::list result;
   for (const NDArray& output : outputs_of(executor, inputs)) result.append(output);
   return result;
 }
 
 // Returns the only output, or a tuple of all outputs.
-nb::object call(load::Executor& executor, const nb::tuple& inputs) {
+nb::object call(executors::Executor& executor, const nb::tuple& inputs) {
   const std::vector<NDArray> outputs = outputs_of(executor, inputs);
   if (outputs.size() == 1) return nb::cast(outputs[0]);
   nb::list result;
@@ -96,11 +96,20 @@ void bind_executors(nb::module_& m) {
       .def("__repr__", [](const Spec& spec) {
         return fmt::format("{}: {} ({})", spec.name, spec.dtype, fmt::join(spec.shape, ", "));
       });
-  nb::class_<load::Executor>(m, "Executor",
-                             "One program of an artifact, ready to run; threads that call it take turns.")
-      .def_prop_ro("inputs", [](const load::Executor& self) { return specs_of(self.runner().program().inputs); })
-      .def_prop_ro("outputs", [](const load::Executor& self) { return specs_of(self.runner().program().outputs); })
-      .def_prop_ro("threads", [](const load::Executor& self) { return self.runner().num_threads(); })
+  nb::class_<executors::Executor>(m, "Executor",
+                                  "One program of an artifact, ready to run; threads that call it take turns.")
+      .def_prop_ro("inputs", [](const executors::Executor& self) { return specs_of(self.inputs()); })
+      .def_prop_ro("outputs", [](const executors::Executor& self) { return specs_of(self.outputs()); })
+      .def_prop_ro("threads", [](const executors::Executor& self) { return self.num_threads(); })
+      .def_prop_ro(
+          "metrics",
+          [](const executors::Executor& self) {
+            nb::dict counts;
+            counts["runs"] = self.metrics().runs;
+            counts["failures"] = self.metrics().failures;
+            return counts;
+          },
+          "How many runs were started since the executor was made, and how many of them failed.")
       .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.")
       .def("call", &call, nb::arg("inputs"), "As run; gives the only output, or a tuple.");
   nb::class_<Elsewhere>(m, "Elsewhere", "A program in an artifact for another processor: described here, not run.")

@@ -70,6 +70,14 @@ def test_artifact_round_trip(tmp_path, images):
     compiled = hr.compile(DIGITS, shapes=ONE, output=path)
     loaded = hr.load(path, threads=1)
     assert loaded.threads == 1
+    (cpu, *_) = sorted(os.sched_getaffinity(0))
+    pinned = hr.load(path, cpus=[cpu])
+    assert pinned.threads == 1
+    np.testing.assert_array_equal(pinned(images[:1]).numpy(), compiled(images[:1]).numpy())
+    with pytest.raises(hr.UserError, match="processor 1048576 was asked for"):
+        hr.load(path, cpus=[1 << 20])
+    with pytest.raises(hr.UserError, match=r"cpus\[0\]: expected an int"):
+        hr.load(path, cpus=["0"])
     assert [spec.name for spec in loaded.inputs] == ["x"]
     assert loaded.inputs[0].shape == (1, 1, 8, 8)
     np.testing.assert_array_equal(loaded(images[:1]).numpy(), compiled(images[:1]).numpy())

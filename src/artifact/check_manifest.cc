@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "artifact/check_pipeline.h"
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
 #include "tensor/strides.h"
@@ -48,51 +49,74 @@ void check_tensor_specs(const std::string& path, const std::vector<TensorSpec>& 
   }
 }
 
+void check_arenas(const std::string& path, const std::vector<Arena>& arenas) {
+  int64_t left = kMaxTensorBytes;
+  for (size_t i = 0; i < arenas.size(); ++i) {
+    const std::string at = fmt::format("{}[{}]", path, i);
+    if (arenas[i].nbytes < 0 || arenas[i].nbytes > left)
+      broken(at + ".nbytes", "is {}, outside 0 .. {}", arenas[i].nbytes, left);
+    left -= arenas[i].nbytes;
+    for (size_t k = 0; k < i; ++k) {
+      if (arenas[k].location == arenas[i].location)
+        broken(at + ".location", "is {}, as is an earlier one's", to_string(arenas[i].location));
+    }
+  }
+}
+
 void check_memory(const std::string& path, const MemoryPlan& memory) {
-  if (memory.arena_bytes < 0 || memory.arena_bytes > kMaxTensorBytes)
-    broken(path + ".arena_bytes", "is {}, outside 0 .. {}", memory.arena_bytes, kMaxTensorBytes);
+  check_arenas(path + ".arenas", memory.arenas);
   check_multiple(path + ".workspace_bytes", memory.workspace_bytes);
   if (memory.workspace_bytes > kMaxTensorBytes)
     broken(path + ".workspace_bytes", "is {}, above {}", memory.workspace_bytes, kMaxTensorBytes);
   for (size_t i = 0; i < memory.storages.size(); ++i) {
+    const Storage& storage = memory.storages[i];
     const std::string at = fmt::format("{}.storages[{}]", path, i);
-    check_multiple(at + ".offset", memory.storages[i].offset);
-    check_range(at, memory.storages[i].offset, memory.storages[i].nbytes, memory.arena_bytes);
+    if (storage.arena < 0 || storage.arena >= static_cast<int64_t>(memory.arenas.size()))
+      broken(at + ".arena", "is {}, there are {} arenas", storage.arena, memory.arenas.size());
+    check_multiple(at + ".offset", storage.offset);
+    check_range(at, storage.offset, storage.nbytes, memory.arenas[static_cast<size_t>(storage.arena)].nbytes);
   }
 }
 
-// Returns the bytes of what an entry is a view of.
-int64_t base_nbytes(const std::string& path, const Manifest& manifest, const Program& program, const Entry& entry) {
+// An entry's base: how many bytes it has, and where they lie. Weights lie where their entries say.
+struct EntryBase {
+  int64_t nbytes = 0;
+  Location location;
+};
+
+EntryBase base_of(const TensorSpec& spec) { return {tensor_nbytes(spec.dtype, spec.shape).value(), spec.location}; }
+
+EntryBase base_of(const std::string& path, const Manifest& manifest, const Program& program, const Entry& entry) {
   const auto at = [&](const auto& bases, std::string_view what) -> const auto& {
     if (entry.index < 0 || entry.index >= static_cast<int64_t>(bases.size()))
       broken(path + ".index", "is {}, there are {} {}", entry.index, bases.size(), what);
     return bases[static_cast<size_t>(entry.index)];
   };
   switch (entry.place) {
-    case Place::kStorage:
-      return at(program.memory.storages, "storages").nbytes;
+    case Place::kStorage: {
+      const Storage& storage = at(program.memory.storages, "storages");
+      return {storage.nbytes, program.memory.arenas[static_cast<size_t>(storage.arena)].location};
+    }
     case Place::kWeight:
-      return at(manifest.weights, "weights").nbytes;
-    case Place::kInput: {
-      const TensorSpec& spec = at(program.inputs, "inputs");
-      return tensor_nbytes(spec.dtype, spec.shape).value();
-    }
-    case Place::kOutput: {
-      const TensorSpec& spec = at(program.outputs, "outputs");
-      return tensor_nbytes(spec.dtype, spec.shape).value();
-    }
+      return {at(manifest.weights, "weights").nbytes, entry.location};
+    case Place::kInput:
+      return base_of(at(program.inputs, "inputs"));
+    case Place::kOutput:
+      return base_of(at(program.outputs, "outputs"));
   }
   throw InternalError("an entry of a manifest is in no place");
 }
 
 void check_entry(const std::string& path, const Manifest& manifest, const Program& program, const Entry& entry) {
-  const int64_t limit = base_nbytes(path, manifest, program, entry);
+  const EntryBase base = base_of(path, manifest, program, entry);
   const std::optional<int64_t> nbytes = view_nbytes(entry.dtype, entry.shape, entry.strides);
   if (!nbytes) {
     broken(path, "has impossible extents: shape [{}], strides [{}]", fmt::join(entry.shape, ", "),
            fmt::join(entry.strides, ", "));
   }
-  check_range(path, entry.byte_offset, *nbytes, limit);
+  check_range(path, entry.byte_offset, *nbytes, base.nbytes);
+  if (entry.location != base.location)
+    broken(path + ".location", "is {}, and its base lies at {}", to_string(entry.location), to_string(base.location));
   const auto alignment = static_cast<int64_t>(entry.dtype.element().bytes());
   if (entry.byte_offset % alignment != 0)
     broken(path + ".byte_offset", "is {}, not aligned to its element of {} bytes", entry.byte_offset, alignment);
@@ -123,8 +147,8 @@ void check_step(const std::string& path, const GraphProgram& graph, const Step& 
     if (place == Place::kWeight || place == Place::kInput)
       broken(fmt::format("{}.args[{}]", path, i), "writes to a weight or an input");
   }
-  if (step.kind == StepKind::kCopy) return check_copy(path, graph, step);
-  if (step.callee.empty()) broken(path + ".callee", "is empty");
+  if (std::holds_alternative<CopyStep>(step.action)) return check_copy(path, graph, step);
+  if (callee_of(step.action).empty()) broken(path + ".callee", "is empty");
 }
 
 void check_outputs_are_written(const std::string& path, const Program& program) {
@@ -224,6 +248,51 @@ void check_module(const std::string& path, const Manifest& manifest, size_t inde
   }
 }
 
+void check_backends(const std::vector<Backend>& backends) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < backends.size(); ++i) {
+    const std::string path = fmt::format("backends[{}].name", i);
+    if (backends[i].name.empty()) broken(path, "is empty");
+    if (!names.insert(backends[i].name).second) broken(path, "is '{}', as is an earlier one's", backends[i].name);
+  }
+}
+
+void check_region(const std::string& path, const Manifest& manifest, const Region& region) {
+  if (region.name.empty()) broken(path + ".name", "is empty");
+  const auto is_its_backend = [&](const Backend& backend) { return backend.name == region.backend; };
+  if (std::none_of(manifest.backends.begin(), manifest.backends.end(), is_its_backend))
+    broken(path + ".backend", "is '{}', which is none of the backends", region.backend);
+  if (!region.fallback.empty() && find_program(manifest, region.fallback) == nullptr)
+    broken(path + ".fallback", "is '{}', which is no program of the file", region.fallback);
+  for (size_t i = 0; i < region.body_weights.size(); ++i) {
+    const int64_t weight = region.body_weights[i];
+    if (weight < 0 || weight >= static_cast<int64_t>(manifest.weights.size()))
+      broken(fmt::format("{}.body_weights[{}]", path, i), "is {}, there are {} weights", weight,
+             manifest.weights.size());
+  }
+}
+
+void check_programs(const Manifest& manifest) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < manifest.programs.size(); ++i) {
+    const std::string path = fmt::format("programs[{}]", i);
+    const std::string& name = manifest.programs[i].name;
+    if (name.empty()) broken(path + ".name", "is empty");
+    if (!names.insert(name).second) broken(path + ".name", "is '{}', as is an earlier one's", name);
+    check_program(path, manifest, manifest.programs[i]);
+  }
+}
+
+void check_regions(const Manifest& manifest) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < manifest.regions.size(); ++i) {
+    const std::string path = fmt::format("regions[{}]", i);
+    check_region(path, manifest, manifest.regions[i]);
+    if (!names.insert(manifest.regions[i].name).second)
+      broken(path + ".name", "is '{}', as is an earlier one's", manifest.regions[i].name);
+  }
+}
+
 }  // namespace
 
 void check_manifest(const Manifest& manifest) {
@@ -233,14 +302,10 @@ void check_manifest(const Manifest& manifest) {
   for (size_t i = 0; i < manifest.weights.size(); ++i)
     check_weight(fmt::format("weights[{}]", i), manifest, manifest.weights[i]);
   for (size_t i = 0; i < manifest.modules.size(); ++i) check_module(fmt::format("modules[{}]", i), manifest, i);
-  std::set<std::string_view> names;
-  for (size_t i = 0; i < manifest.programs.size(); ++i) {
-    const std::string path = fmt::format("programs[{}]", i);
-    const std::string& name = manifest.programs[i].name;
-    if (name.empty()) broken(path + ".name", "is empty");
-    if (!names.insert(name).second) broken(path + ".name", "is '{}', as is an earlier one's", name);
-    check_program(path, manifest, manifest.programs[i]);
-  }
+  check_programs(manifest);
+  check_backends(manifest.backends);
+  check_regions(manifest);
+  if (manifest.pipeline) check_pipeline(*manifest.pipeline, manifest);
 }
 
 }  // namespace headrace::artifact

@@ -9,14 +9,19 @@ namespace headrace::artifact {
 //   1. Program names are not empty and differ; so do input names and output names within a program.
 //   2. The kernel ABI of a program is within HR_KERNEL_ABI_OLDEST .. HR_KERNEL_ABI_VERSION.
 //   3. Shapes have no negative extents, ranks up to kMaxRank, and sizes up to kMaxTensorBytes.
-//   4. Storages lie within the arena; their offsets and the workspace are multiples of HR_ALIGNMENT.
+//   4. Arenas are of different locations; storages lie within theirs; their offsets and the workspace are multiples of
+//      HR_ALIGNMENT.
 //   5. Weights: `nbytes` is that of dtype and shape, `offset` a multiple of HR_ALIGNMENT, the hash has 32 hexadecimal
 //      digits. With a side file they lie within it, and its name is a plain file name.
-//   6. Every entry lies within its base, at an offset that is a multiple of its element's size.
+//   6. Every entry lies within its base, at its base's location, at an offset that is a multiple of its element's size.
 //   7. Steps name entries that exist, write at least one of them, and never write a weight or an input; a kernel or
 //      import has a name; a copy has two contiguous arguments of one dtype and shape.
 //   8. Every output is written by some step.
 //   9. Modules import only later modules; section names start with kBlobSectionPrefix.
+//  10. Backends have names of their own; a region names one of them, its fallback names a program, and its body's
+//      weights exist.
+//  11. A pipeline's stages run a program or a function, in an existing group; an edge leads from an input of the
+//      pipeline or an output of a stage to an input of a later stage or an output of the pipeline, which has no other.
 void check_manifest(const Manifest& manifest);
 
 }  // namespace headrace::artifact

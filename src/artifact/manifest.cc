@@ -1,6 +1,36 @@
 #include "artifact/manifest.h"
 
+#include <array>
+#include <numeric>
+
 namespace headrace::artifact {
+namespace {
+
+// The names of the actions, in the order of StepAction.
+constexpr std::array<std::string_view, std::variant_size_v<StepAction>> kActionNames = {"kernel", "external", "copy"};
+
+}  // namespace
+
+std::string_view name_of(const StepAction& action) { return kActionNames[action.index()]; }
+
+const std::string& callee_of(const StepAction& action) {
+  static const std::string none;
+  if (const auto* kernel = std::get_if<KernelCall>(&action)) return kernel->symbol;
+  if (const auto* external = std::get_if<ExternalCall>(&action)) return external->function;
+  return none;
+}
+
+std::optional<StepAction> make_step_action(std::string_view name, std::string callee) {
+  if (name == kActionNames[0]) return KernelCall{std::move(callee)};
+  if (name == kActionNames[1]) return ExternalCall{std::move(callee)};
+  if (name == kActionNames[2]) return CopyStep{};
+  return std::nullopt;
+}
+
+int64_t arena_bytes(const MemoryPlan& memory) {
+  return std::accumulate(memory.arenas.begin(), memory.arenas.end(), int64_t{0},
+                         [](int64_t sum, const Arena& arena) { return sum + arena.nbytes; });
+}
 
 const Program* find_program(const Manifest& manifest, std::string_view name) {
   for (const Program& program : manifest.programs) {

@@ -9,14 +9,18 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include "artifact/location.h"
+#include "artifact/pipeline_plan.h"
+#include "artifact/tensor_spec.h"
 #include "tensor/data_type.h"
 
 namespace headrace::artifact {
 
 // Version of the manifest that this build writes, and the oldest that it reads.
-inline constexpr int64_t kManifestVersion = 4;
+inline constexpr int64_t kManifestVersion = 5;
 inline constexpr int64_t kManifestOldest = 2;
 
 // Names of the ELF sections.
@@ -27,29 +31,32 @@ inline constexpr const char* kBlobSectionPrefix = ".headrace.blob.";
 // The program that bare clients run.
 inline constexpr const char* kDefaultProgram = "default";
 
-struct TensorSpec {
-  std::string name;
-  DataType dtype;
-  std::vector<int64_t> shape;
-};
-
 struct Target {
   std::string triple;                 // "x86_64-unknown-linux-gnu"
   std::string cpu;                    // LLVM's name; information only
   std::vector<std::string> features;  // LLVM's names; the code needs each of them
 };
 
-// A piece of the arena. Storages whose values are never alive at the same time overlap.
+// Memory that a run holds in one place for what lies between inputs and outputs.
+struct Arena {
+  Location location = {};
+  int64_t nbytes = 0;
+};
+
+// A piece of an arena. Storages whose values are never alive at the same time overlap.
 struct Storage {
+  int32_t arena = 0;   // an arena of the plan; the storage lies where the arena does
   int64_t offset = 0;  // bytes from the arena's start; a multiple of HR_ALIGNMENT
   int64_t nbytes = 0;
 };
 
 struct MemoryPlan {
-  int64_t arena_bytes = 0;
+  std::vector<Arena> arenas;    // of different locations
   int64_t workspace_bytes = 0;  // scratch of one worker; a multiple of HR_ALIGNMENT
   std::vector<Storage> storages;
 };
+// Returns the bytes of all arenas.
+int64_t arena_bytes(const MemoryPlan& memory);
 
 enum class Place { kStorage, kWeight, kInput, kOutput };
 
@@ -59,23 +66,37 @@ struct Entry {
   Place place = Place::kStorage;
   int64_t index = 0;        // which storage, weight, input or output
   int64_t byte_offset = 0;  // from the start of that base
-  DataType dtype;
-  std::vector<int64_t> shape;
-  std::vector<int64_t> strides;  // in elements, not negative; empty: contiguous
+  DataType dtype = {};
+  std::vector<int64_t> shape = {};
+  std::vector<int64_t> strides = {};  // in elements, not negative; empty: contiguous
+  // The location of its base. A weight is brought there when an executor is made.
+  Location location = {};
 };
 
-enum class StepKind {
-  kKernel,    // calls the symbol `callee` of the artifact
-  kExternal,  // calls the import `callee`: a function of an external module, or of the process
-  kCopy,      // copies args[0] to args[1], both contiguous and of one dtype and shape (an output that is an input)
+// Calls a function of the artifact's own code.
+struct KernelCall {
+  std::string symbol;
 };
+// Calls an import: a function of an external module or of the process, as regions and ops of users are.
+struct ExternalCall {
+  std::string function;
+};
+// Copies args[0] to args[1], both contiguous and of one dtype and shape (an output that is an input).
+struct CopyStep {};
+using StepAction = std::variant<KernelCall, ExternalCall, CopyStep>;
+
+// Returns the action's name, as manifests and `headrace inspect` show it: "kernel", "external", "copy".
+std::string_view name_of(const StepAction& action);
+// Returns the name of the function that is called; empty for a copy.
+const std::string& callee_of(const StepAction& action);
+// Returns an action by its name, calling `callee`; nothing when there is no action of that name.
+std::optional<StepAction> make_step_action(std::string_view name, std::string callee);
 
 struct Step {
-  StepKind kind = StepKind::kKernel;
-  std::string callee;         // empty for kCopy
-  std::vector<int32_t> args;  // entries: inputs, then outputs
-  int32_t num_outputs = 1;    // the last so many of `args` are written
-  std::string op;             // the name that the user knows: node names of the model; may be empty
+  StepAction action = KernelCall{};
+  std::vector<int32_t> args = {};  // entries: inputs, then outputs
+  int32_t num_outputs = 1;         // the last so many of `args` are written
+  std::string op = {};             // the name that the user knows: node names of the model; may be empty
 };
 
 // A flat list, run in order.
@@ -84,10 +105,19 @@ struct GraphProgram {
   std::vector<Step> steps;
 };
 
-// The backend that runs an op, and why no other does.
+// The backend that runs an op of the model, and why no other does.
 struct Placement {
-  std::string op;
-  std::string backend;
+  std::string op;       // where the op stands in the model, or its name
+  std::string backend;  // "native", or the name of another compiler
+  hr_reason reason = HR_REASON_NONE;
+  std::string message;
+  std::string region = {};  // the region that holds the op; empty: none
+};
+
+// Says what the compiler left undone, and why; no error.
+struct CompileNote {
+  std::string pass;  // "FoldConstant"
+  std::string op;    // where in the model; may be empty
   hr_reason reason = HR_REASON_NONE;
   std::string message;
 };
@@ -119,6 +149,7 @@ struct Program {
   MemoryPlan memory;
   GraphProgram graph;
   std::vector<Placement> placement;
+  std::vector<CompileNote> notes;
 };
 
 // XXH3-128 as 32 hexadecimal digits.
@@ -146,12 +177,30 @@ struct ExternalModule {
   std::vector<int32_t> imports;  // modules it imports; each comes later in the list, so the tree has no cycle
 };
 
+// A compiler or library beside the native one that made a part of the file.
+struct Backend {
+  std::string name;
+  std::string version;  // of its own; may be empty
+};
+
+// A part of a program that another backend computes. Steps call its function by name.
+struct Region {
+  std::string name;                   // the function's
+  std::string backend;                // one of the manifest's backends
+  std::string fallback;               // the program that computes the same natively; empty: none
+  std::string body;                   // the function as Relay text; its large constants are `body_weights`, in order
+  std::vector<int64_t> body_weights;  // weights of the manifest
+};
+
 struct Manifest {
   std::vector<Program> programs;
   std::vector<Weight> weights;
   std::optional<SideFile> side_file;  // holds all weights when present; otherwise the weights section does
   std::vector<ExternalModule> modules;
-  int32_t default_threads = 0;  // 0: one per core
+  std::vector<Backend> backends;
+  std::vector<Region> regions;
+  std::optional<PipelinePlan> pipeline;  // how the programs form a pipeline
+  int32_t default_threads = 0;           // 0: one per core
 };
 
 // Returns the program of that name, or nullptr.

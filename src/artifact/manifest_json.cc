@@ -25,14 +25,8 @@ constexpr std::array<std::pair<Place, std::string_view>, 4> kPlaceNames = {{
     {Place::kOutput, "output"},
 }};
 
-constexpr std::array<std::pair<StepKind, std::string_view>, 3> kStepKindNames = {{
-    {StepKind::kKernel, "kernel"},
-    {StepKind::kExternal, "external"},
-    {StepKind::kCopy, "copy"},
-}};
-
 template <typename Enum, size_t N>
-std::string_view name_of(const std::array<std::pair<Enum, std::string_view>, N>& names, Enum value) {
+std::string_view text_of(const std::array<std::pair<Enum, std::string_view>, N>& names, Enum value) {
   for (const auto& [known, name] : names) {
     if (known == value) return name;
   }
@@ -49,29 +43,37 @@ Json list_of(const std::vector<T>& values, Write write) {
 }
 
 Json write_tensor_spec(const TensorSpec& spec) {
-  return {{"name", spec.name}, {"dtype", spec.dtype.to_string()}, {"shape", spec.shape}};
+  return {{"name", spec.name},
+          {"dtype", spec.dtype.to_string()},
+          {"shape", spec.shape},
+          {"location", to_string(spec.location)}};
 }
 
 Json write_target(const Target& target) {
   return {{"triple", target.triple}, {"cpu", target.cpu}, {"features", target.features}};
 }
 
-Json write_storage(const Storage& storage) { return {{"offset", storage.offset}, {"nbytes", storage.nbytes}}; }
+Json write_arena(const Arena& arena) { return {{"location", to_string(arena.location)}, {"nbytes", arena.nbytes}}; }
+
+Json write_storage(const Storage& storage) {
+  return {{"arena", storage.arena}, {"offset", storage.offset}, {"nbytes", storage.nbytes}};
+}
 
 Json write_memory(const MemoryPlan& memory) {
-  return {{"arena_bytes", memory.arena_bytes},
+  return {{"arenas", list_of(memory.arenas, write_arena)},
           {"workspace_bytes", memory.workspace_bytes},
           {"storages", list_of(memory.storages, write_storage)}};
 }
 
 Json write_entry(const Entry& entry) {
-  return {{"place", name_of(kPlaceNames, entry.place)}, {"index", entry.index}, {"byte_offset", entry.byte_offset},
-          {"dtype", entry.dtype.to_string()},           {"shape", entry.shape}, {"strides", entry.strides}};
+  return {{"place", text_of(kPlaceNames, entry.place)}, {"index", entry.index}, {"byte_offset", entry.byte_offset},
+          {"dtype", entry.dtype.to_string()},           {"shape", entry.shape}, {"strides", entry.strides},
+          {"location", to_string(entry.location)}};
 }
 
 Json write_step(const Step& step) {
-  return {{"kind", name_of(kStepKindNames, step.kind)},
-          {"callee", step.callee},
+  return {{"kind", name_of(step.action)},
+          {"callee", callee_of(step.action)},
           {"args", step.args},
           {"num_outputs", step.num_outputs},
           {"op", step.op}};
@@ -81,7 +83,12 @@ Json write_placement(const Placement& placement) {
   return {{"op", placement.op},
           {"backend", placement.backend},
           {"reason", static_cast<int>(placement.reason)},
-          {"message", placement.message}};
+          {"message", placement.message},
+          {"region", placement.region}};
+}
+
+Json write_note(const CompileNote& note) {
+  return {{"pass", note.pass}, {"op", note.op}, {"reason", static_cast<int>(note.reason)}, {"message", note.message}};
 }
 
 Json write_bounded_output(const BoundedOutput& bounded) {
@@ -89,9 +96,10 @@ Json write_bounded_output(const BoundedOutput& bounded) {
 }
 
 Json write_bound_param(const BoundParam& param) {
-  Json json = write_tensor_spec(param.spec);
-  json["hash"] = param.hash;
-  return json;
+  return {{"name", param.spec.name},
+          {"dtype", param.spec.dtype.to_string()},
+          {"shape", param.spec.shape},
+          {"hash", param.hash}};
 }
 
 Json write_program(const Program& program) {
@@ -107,7 +115,8 @@ Json write_program(const Program& program) {
           {"kernel_abi", program.kernel_abi},
           {"memory", write_memory(program.memory)},
           {"graph", graph},
-          {"placement", list_of(program.placement, write_placement)}};
+          {"placement", list_of(program.placement, write_placement)},
+          {"notes", list_of(program.notes, write_note)}};
 }
 
 Json write_weight(const Weight& weight) {
@@ -124,6 +133,39 @@ Json write_module(const ExternalModule& module) {
 
 Json write_side_file(const SideFile& file) {
   return {{"name", file.name}, {"nbytes", file.nbytes}, {"hash", file.hash}};
+}
+
+Json write_backend(const Backend& backend) { return {{"name", backend.name}, {"version", backend.version}}; }
+
+Json write_region(const Region& region) {
+  return {{"name", region.name},
+          {"backend", region.backend},
+          {"fallback", region.fallback},
+          {"body", region.body},
+          {"body_weights", region.body_weights}};
+}
+
+Json write_group(const PipelineGroup& group) {
+  return {
+      {"name", group.name}, {"location", to_string(group.location)}, {"cpus", group.cpus}, {"threads", group.threads}};
+}
+
+Json write_stage(const PipelineStage& stage) {
+  return {{"name", stage.name},   {"program", stage.program},   {"function", stage.function},
+          {"group", stage.group}, {"replicas", stage.replicas}, {"max_batch", stage.max_batch}};
+}
+
+Json write_port(const PipelinePort& port) { return {{"stage", port.stage}, {"port", port.port}}; }
+
+Json write_edge(const PipelineEdge& edge) {
+  return {{"from", write_port(edge.from)}, {"to", write_port(edge.to)}, {"slots", edge.slots}};
+}
+
+Json write_pipeline(const PipelinePlan& plan) {
+  return {{"groups", list_of(plan.groups, write_group)},
+          {"stages", list_of(plan.stages, write_stage)},
+          {"edges", list_of(plan.edges, write_edge)},
+          {"max_inflight", plan.max_inflight}};
 }
 
 // ---- reading
@@ -220,9 +262,21 @@ int64_t read_int64(const Cursor& cursor) { return cursor.integer<int64_t>(); }
 int32_t read_int32(const Cursor& cursor) { return cursor.integer<int32_t>(); }
 std::string read_string(const Cursor& cursor) { return cursor.string(); }
 
+Location read_location(const Cursor& cursor) {
+  const std::string text = cursor.string();
+  std::optional<Location> location = parse_location(text);
+  if (!location) cursor.fail(fmt::format("is '{}', which names no device as KIND:ID or KIND:ID/MEMORY", text));
+  return *std::move(location);
+}
+
+hr_reason read_reason(const Cursor& cursor) { return static_cast<hr_reason>(cursor.integer<int32_t>(0)); }
+
 TensorSpec read_tensor_spec(const Cursor& cursor) {
-  const auto [name, dtype, shape] = fields(cursor, "name", "dtype", "shape");
-  return {.name = name.string(), .dtype = dtype.dtype(), .shape = shape.list(read_int64)};
+  const auto [name, dtype, shape, location] = fields(cursor, "name", "dtype", "shape", "location");
+  return {.name = name.string(),
+          .dtype = dtype.dtype(),
+          .shape = shape.list(read_int64),
+          .location = read_location(location)};
 }
 
 Target read_target(const Cursor& cursor) {
@@ -230,33 +284,46 @@ Target read_target(const Cursor& cursor) {
   return {.triple = triple.string(), .cpu = cpu.string(), .features = features.list(read_string)};
 }
 
+Arena read_arena(const Cursor& cursor) {
+  const auto [location, nbytes] = fields(cursor, "location", "nbytes");
+  return {.location = read_location(location), .nbytes = read_int64(nbytes)};
+}
+
 Storage read_storage(const Cursor& cursor) {
-  const auto [offset, nbytes] = fields(cursor, "offset", "nbytes");
-  return {.offset = read_int64(offset), .nbytes = read_int64(nbytes)};
+  const auto [arena, offset, nbytes] = fields(cursor, "arena", "offset", "nbytes");
+  return {.arena = read_int32(arena), .offset = read_int64(offset), .nbytes = read_int64(nbytes)};
 }
 
 MemoryPlan read_memory(const Cursor& cursor) {
-  const auto [arena, workspace, storages] = fields(cursor, "arena_bytes", "workspace_bytes", "storages");
-  return {.arena_bytes = read_int64(arena),
+  const auto [arenas, workspace, storages] = fields(cursor, "arenas", "workspace_bytes", "storages");
+  return {.arenas = arenas.list(read_arena),
           .workspace_bytes = read_int64(workspace),
           .storages = storages.list(read_storage)};
 }
 
 Entry read_entry(const Cursor& cursor) {
-  const auto [place, index, byte_offset, dtype, shape, strides] =
-      fields(cursor, "place", "index", "byte_offset", "dtype", "shape", "strides");
+  const auto [place, index, byte_offset, dtype, shape, strides, location] =
+      fields(cursor, "place", "index", "byte_offset", "dtype", "shape", "strides", "location");
   return {.place = place.one_of(kPlaceNames),
           .index = read_int64(index),
           .byte_offset = read_int64(byte_offset),
           .dtype = dtype.dtype(),
           .shape = shape.list(read_int64),
-          .strides = strides.list(read_int64)};
+          .strides = strides.list(read_int64),
+          .location = read_location(location)};
+}
+
+StepAction read_action(const Cursor& kind, const Cursor& callee) {
+  const std::string name = kind.string();
+  std::optional<StepAction> action = make_step_action(name, callee.string());
+  if (!action) kind.fail(fmt::format("is '{}', which this version does not know", name));
+  if (callee_of(*action) != callee.string()) callee.fail(fmt::format("is set, and a {} calls nothing", name));
+  return *std::move(action);
 }
 
 Step read_step(const Cursor& cursor) {
   const auto [kind, callee, args, num_outputs, op] = fields(cursor, "kind", "callee", "args", "num_outputs", "op");
-  return {.kind = kind.one_of(kStepKindNames),
-          .callee = callee.string(),
+  return {.action = read_action(kind, callee),
           .args = args.list(read_int32),
           .num_outputs = read_int32(num_outputs),
           .op = op.string()};
@@ -268,11 +335,17 @@ GraphProgram read_graph(const Cursor& cursor) {
 }
 
 Placement read_placement(const Cursor& cursor) {
-  const auto [op, backend, reason, message] = fields(cursor, "op", "backend", "reason", "message");
+  const auto [op, backend, reason, message, region] = fields(cursor, "op", "backend", "reason", "message", "region");
   return {.op = op.string(),
           .backend = backend.string(),
-          .reason = static_cast<hr_reason>(reason.integer<int32_t>(0)),
-          .message = message.string()};
+          .reason = read_reason(reason),
+          .message = message.string(),
+          .region = region.string()};
+}
+
+CompileNote read_note(const Cursor& cursor) {
+  const auto [pass, op, reason, message] = fields(cursor, "pass", "op", "reason", "message");
+  return {.pass = pass.string(), .op = op.string(), .reason = read_reason(reason), .message = message.string()};
 }
 
 BoundedOutput read_bounded_output(const Cursor& cursor) {
@@ -288,8 +361,8 @@ BoundParam read_bound_param(const Cursor& cursor) {
 
 Program read_program(const Cursor& cursor) {
   const auto [name, inputs, outputs, bounded_outputs, bound_params, target, compiler, kernel_abi, memory, graph,
-              placement] = fields(cursor, "name", "inputs", "outputs", "bounded_outputs", "bound_params", "target",
-                                  "compiler", "kernel_abi", "memory", "graph", "placement");
+              placement, notes] = fields(cursor, "name", "inputs", "outputs", "bounded_outputs", "bound_params",
+                                         "target", "compiler", "kernel_abi", "memory", "graph", "placement", "notes");
   return {.name = name.string(),
           .inputs = inputs.list(read_tensor_spec),
           .outputs = outputs.list(read_tensor_spec),
@@ -300,7 +373,8 @@ Program read_program(const Cursor& cursor) {
           .kernel_abi = read_int64(kernel_abi),
           .memory = read_memory(memory),
           .graph = read_graph(graph),
-          .placement = placement.list(read_placement)};
+          .placement = placement.list(read_placement),
+          .notes = notes.list(read_note)};
 }
 
 Weight read_weight(const Cursor& cursor) {
@@ -339,15 +413,105 @@ int64_t read_version(const Json& json) {
   return number;
 }
 
-// Adds the fields that old versions lack: version 2 had no bounded outputs, versions 2 and 3 no bound parameters.
+Backend read_backend(const Cursor& cursor) {
+  const auto [name, version] = fields(cursor, "name", "version");
+  return {.name = name.string(), .version = version.string()};
+}
+
+Region read_region(const Cursor& cursor) {
+  const auto [name, backend, fallback, body, weights] =
+      fields(cursor, "name", "backend", "fallback", "body", "body_weights");
+  return {.name = name.string(),
+          .backend = backend.string(),
+          .fallback = fallback.string(),
+          .body = body.string(),
+          .body_weights = weights.list(read_int64)};
+}
+
+PipelineGroup read_group(const Cursor& cursor) {
+  const auto [name, location, cpus, threads] = fields(cursor, "name", "location", "cpus", "threads");
+  return {.name = name.string(),
+          .location = read_location(location),
+          .cpus = cpus.list(read_int32),
+          .threads = read_int32(threads)};
+}
+
+PipelineStage read_stage(const Cursor& cursor) {
+  const auto [name, program, function, group, replicas, max_batch] =
+      fields(cursor, "name", "program", "function", "group", "replicas", "max_batch");
+  return {.name = name.string(),
+          .program = program.string(),
+          .function = function.string(),
+          .group = read_int32(group),
+          .replicas = read_int32(replicas),
+          .max_batch = read_int32(max_batch)};
+}
+
+PipelinePort read_port(const Cursor& cursor) {
+  const auto [stage, port] = fields(cursor, "stage", "port");
+  return {.stage = read_int32(stage), .port = read_int32(port)};
+}
+
+PipelineEdge read_edge(const Cursor& cursor) {
+  const auto [from, to, slots] = fields(cursor, "from", "to", "slots");
+  return {.from = read_port(from), .to = read_port(to), .slots = read_int32(slots)};
+}
+
+std::optional<PipelinePlan> read_pipeline(const Cursor& cursor) {
+  if (cursor.is_null()) return std::nullopt;
+  const auto [groups, stages, edges, max_inflight] = fields(cursor, "groups", "stages", "edges", "max_inflight");
+  return PipelinePlan{.groups = groups.list(read_group),
+                      .stages = stages.list(read_stage),
+                      .edges = edges.list(read_edge),
+                      .max_inflight = read_int32(max_inflight)};
+}
+
+// Calls `change` for each object in the list `field` of `owner`, where there is one; reading reports what has another
+// form.
+template <typename Change>
+void for_each_object(Json& owner, const char* field, Change change) {
+  if (!owner.is_object()) return;
+  const auto list = owner.find(field);
+  if (list == owner.end() || !list->is_array()) return;
+  for (Json& item : *list) {
+    if (item.is_object()) change(item);
+  }
+}
+
+// Makes the one arena of the CPU, which versions before 5 had, the first of a list.
+void upgrade_memory(Json& program) {
+  const auto memory = program.find("memory");
+  if (memory == program.end() || !memory->is_object()) return;
+  if (const auto nbytes = memory->find("arena_bytes"); nbytes != memory->end()) {
+    const Json arena = {{"location", to_string(Location())}, {"nbytes", *nbytes}};
+    memory->emplace("arenas", Json::array({arena}));
+    memory->erase("arena_bytes");
+  }
+  for_each_object(*memory, "storages", [](Json& storage) { storage.emplace("arena", 0); });
+}
+
+// Adds what version 5 brought: locations, arenas of several devices, regions of placements, notes.
+void upgrade_to_5(Json& program) {
+  const auto add_location = [](Json& item) { item.emplace("location", to_string(Location())); };
+  for (const char* field : {"inputs", "outputs"}) for_each_object(program, field, add_location);
+  if (const auto graph = program.find("graph"); graph != program.end())
+    for_each_object(*graph, "entries", add_location);
+  for_each_object(program, "placement", [](Json& placement) { placement.emplace("region", ""); });
+  program.emplace("notes", Json::array());
+  upgrade_memory(program);
+}
+
+// Adds the fields that old versions lack: version 2 had no bounded outputs, versions 2 and 3 no bound parameters,
+// versions 2 to 4 one device and one backend.
 void upgrade(Json& json, int64_t version) {
-  const auto programs = json.find("programs");
-  if (programs == json.end() || !programs->is_array()) return;
-  for (Json& program : *programs) {
-    if (!program.is_object()) continue;
+  for_each_object(json, "programs", [&](Json& program) {
     if (version < 3) program.emplace("bounded_outputs", Json::array());
     if (version < 4) program.emplace("bound_params", Json::array());
-  }
+    if (version < 5) upgrade_to_5(program);
+  });
+  if (version >= 5) return;
+  for (const char* field : {"backends", "regions"}) json.emplace(field, Json::array());
+  json.emplace("pipeline", nullptr);
 }
 
 // Parses, and refuses an object with two fields of one name (the library would keep the last).
@@ -381,6 +545,9 @@ std::string write_manifest(const Manifest& manifest) {
                {"weights", list_of(manifest.weights, write_weight)},
                {"side_file", manifest.side_file ? write_side_file(*manifest.side_file) : Json()},
                {"modules", list_of(manifest.modules, write_module)},
+               {"backends", list_of(manifest.backends, write_backend)},
+               {"regions", list_of(manifest.regions, write_region)},
+               {"pipeline", manifest.pipeline ? write_pipeline(*manifest.pipeline) : Json()},
                {"default_threads", manifest.default_threads}};
   return json.dump(1);
 }
@@ -388,12 +555,16 @@ std::string write_manifest(const Manifest& manifest) {
 Manifest read_manifest(std::string_view text) {
   Json json = parse_json(text);
   upgrade(json, read_version(json));
-  const auto [format, version, programs, weights, side_file, modules, threads] =
-      fields(Cursor(json, ""), "format", "version", "programs", "weights", "side_file", "modules", "default_threads");
+  const auto [format, version, programs, weights, side_file, modules, backends, regions, pipeline, threads] =
+      fields(Cursor(json, ""), "format", "version", "programs", "weights", "side_file", "modules", "backends",
+             "regions", "pipeline", "default_threads");
   Manifest manifest{.programs = programs.list(read_program),
                     .weights = weights.list(read_weight),
                     .side_file = read_side_file(side_file),
                     .modules = modules.list(read_module),
+                    .backends = backends.list(read_backend),
+                    .regions = regions.list(read_region),
+                    .pipeline = read_pipeline(pipeline),
                     .default_threads = read_int32(threads)};
   check_manifest(manifest);
   return manifest;

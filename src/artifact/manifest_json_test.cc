@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "artifact/check_manifest.h"
@@ -32,6 +33,23 @@ Manifest full_manifest() {
                       {.loader = "toy", .section = ".headrace.blob.1", .imports = {}}};
   manifest.side_file = SideFile{.name = "weights.safetensors", .nbytes = 4096, .hash = std::string(32, '0')};
   manifest.default_threads = 2;
+  const Location pinned{.device = {kDLCUDA, 1}, .memory_kind = "pinned"};
+  manifest.programs[1].inputs[0].location = manifest.programs[1].graph.entries[0].location = pinned;
+  manifest.programs[1].memory.arenas.push_back({.location = pinned, .nbytes = 64});
+  manifest.programs[1].notes = {
+      {.pass = "FoldConstant", .op = "fc1", .reason = HR_REASON_FOLD_LIMIT, .message = "too much"}};
+  manifest.programs[1].placement[0].region = "theirs";
+  manifest.backends = {{.name = "toy", .version = "1.2"}};
+  manifest.regions = {
+      {.name = "theirs", .backend = "toy", .fallback = "small", .body = "def @theirs() { () }", .body_weights = {1}}};
+  manifest.pipeline =
+      PipelinePlan{.groups = {{.name = "all", .location = {}, .cpus = {0, 1}, .threads = 2}},
+                   .stages = {{.name = "first", .program = "default", .function = ""},
+                              {.name = "second", .program = "", .function = "post", .replicas = 2, .max_batch = 4}},
+                   .edges = {{.from = {-1, 0}, .to = {0, 0}},
+                             {.from = {0, 1}, .to = {1, 0}, .slots = 3},
+                             {.from = {1, 0}, .to = {-1, 0}}},
+                   .max_inflight = 16};
   return manifest;
 }
 
@@ -41,7 +59,7 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(write_manifest(read), text);
   EXPECT_EQ(read.programs[1].name, "small");
   EXPECT_EQ(read.programs[1].graph.entries[3].strides, (std::vector<int64_t>{5, 1}));
-  EXPECT_EQ(read.programs[1].graph.steps[2].kind, StepKind::kCopy);
+  EXPECT_TRUE(std::holds_alternative<CopyStep>(read.programs[1].graph.steps[2].action));
   EXPECT_EQ(read.programs[0].bounded_outputs.at(0).output, 1);
   EXPECT_EQ(read.programs[0].bounded_outputs.at(0).extent, 7);
   EXPECT_TRUE(read.programs[1].bounded_outputs.empty());
@@ -53,27 +71,76 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(read.side_file->nbytes, 4096);
   EXPECT_EQ(find_program(read, "small"), &read.programs[1]);
   EXPECT_EQ(find_program(read, "large"), nullptr);
+  EXPECT_EQ(to_string(read.programs[1].inputs[0].location), "cuda:1/pinned");
+  EXPECT_EQ(read.programs[1].memory.arenas[1].location, read.programs[1].graph.entries[0].location);
+  EXPECT_EQ(read.programs[1].notes.at(0).reason, HR_REASON_FOLD_LIMIT);
+  EXPECT_EQ(read.programs[1].placement.at(0).region, "theirs");
+  EXPECT_EQ(read.backends.at(0).version, "1.2");
+  EXPECT_EQ(read.regions.at(0).fallback, "small");
+  EXPECT_EQ(read.regions.at(0).body_weights, std::vector<int64_t>{1});
+  EXPECT_EQ(read.pipeline->groups.at(0).cpus, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(read.pipeline->stages.at(1).function, "post");
+  EXPECT_EQ(read.pipeline->edges.at(1).slots, 3);
+  EXPECT_EQ(read.pipeline->max_inflight, 16);
 }
 
-// Version 2 had no bounded outputs, and versions 2 and 3 no bound parameters; their other fields are read.
+// Makes the text of version 4 of a manifest on the CPU, without regions and pipeline.
+nlohmann::ordered_json as_version_4(const std::string& text) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
+  json["version"] = 4;
+  for (const char* field : {"backends", "regions", "pipeline"}) json.erase(field);
+  for (nlohmann::ordered_json& program : json["programs"]) {
+    for (const char* field : {"inputs", "outputs"}) {
+      for (nlohmann::ordered_json& spec : program[field]) spec.erase("location");
+    }
+    for (nlohmann::ordered_json& entry : program["graph"]["entries"]) entry.erase("location");
+    for (nlohmann::ordered_json& placement : program["placement"]) placement.erase("region");
+    program.erase("notes");
+    nlohmann::ordered_json& memory = program["memory"];
+    memory["arena_bytes"] = memory["arenas"][0]["nbytes"];
+    memory.erase("arenas");
+    for (nlohmann::ordered_json& storage : memory["storages"]) storage.erase("arena");
+  }
+  return json;
+}
+
+// Version 2 had no bounded outputs, versions 2 and 3 no bound parameters, versions 2 to 4 one device and one backend.
 TEST(Manifest, ReadsTheVersionsBefore) {
-  Manifest manifest = full_manifest();
-  manifest.programs[0].bounded_outputs.clear();
-  manifest.programs[0].bound_params.clear();
-  std::string text = write_manifest(manifest);
-  const std::string now = text;
-  const auto step_back = [&](const std::string& field, char from, char to) {
-    const std::string line = "   \"" + field + "\": [],\n";
-    for (size_t at = 0; (at = text.find(line)) != std::string::npos;) text.erase(at, line.size());
-    const std::string version = "\"version\": ";
-    EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(text); }),
-                HasSubstr("programs[0] has no field '" + field + "'"));
-    text.replace(text.find(version + from), version.size() + 1, version + to);
-    EXPECT_EQ(write_manifest(read_manifest(text)), now);
+  Manifest manifest = headrace::testing::toy_manifest();
+  manifest.programs.push_back(headrace::testing::toy_program("small"));
+  const std::string now = write_manifest(manifest);
+  nlohmann::ordered_json json = as_version_4(now);
+  EXPECT_EQ(write_manifest(read_manifest(json.dump(1))), now);
+  const auto step_back = [&](const char* field, int version) {
+    for (nlohmann::ordered_json& program : json["programs"]) program.erase(field);
+    EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(json.dump()); }),
+                HasSubstr(fmt::format("programs[0] has no field '{}'", field)));
+    json["version"] = version;
+    EXPECT_EQ(write_manifest(read_manifest(json.dump())), now);
   };
-  step_back("bound_params", '4', '3');
-  step_back("bounded_outputs", '3', '2');
-  EXPECT_EQ(text.find("bound"), std::string::npos);
+  step_back("bound_params", 3);
+  step_back("bounded_outputs", 2);
+}
+
+// Old texts whose parts have another form than the upgrade looks for are refused as new ones are.
+TEST(Manifest, MalformedOldTextIsNamed) {
+  const nlohmann::ordered_json good = as_version_4(write_manifest(headrace::testing::toy_manifest()));
+  const auto error = [&](const std::function<void(nlohmann::ordered_json&)>& damage) {
+    nlohmann::ordered_json json = good;
+    damage(json);
+    return kit::user_error_of([&] { (void)read_manifest(json.dump()); });
+  };
+  using Json = nlohmann::ordered_json;
+  EXPECT_THAT(error([](Json& json) { json["programs"] = 7; }), HasSubstr("programs is not a list"));
+  EXPECT_THAT(error([](Json& json) { json["programs"][0] = 7; }), HasSubstr("programs[0] is not an object"));
+  EXPECT_THAT(error([](Json& json) { json["programs"][0]["graph"] = 7; }), HasSubstr("graph is not an object"));
+  EXPECT_THAT(error([](Json& json) { json["programs"][0]["memory"] = 7; }), HasSubstr("memory is not an object"));
+  EXPECT_THAT(error([](Json& json) { json["programs"][0]["memory"].erase("arena_bytes"); }),
+              HasSubstr("memory has no field 'arenas'"));
+  EXPECT_THAT(error([](Json& json) { json["programs"][0]["memory"]["storages"] = Json(); }),
+              HasSubstr("memory.storages is not a list"));
+  EXPECT_THAT(error([](Json& json) { json["programs"][0]["inputs"][0] = "x"; }),
+              HasSubstr("inputs[0] is not an object"));
 }
 
 // Replaces the first `from` after the first `after` in the text of a good manifest, and expects that sentence.
@@ -89,10 +156,10 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"", "{", "[", "the manifest is no JSON text"},
       {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is no JSON text"},
       {"", "headrace-manifest", "elf", "field 'format'"},
-      {"", "\"version\": 4", "\"version\": 5", "has version 5, this runtime reads 2 to 4"},
-      {"", "\"version\": 4", "\"version\": 1", "has version 1, this runtime reads 2 to 4; use the runtime"},
-      {"", "\"version\": 4", "\"version\": \"4\"", "version is not an integer"},
-      {"", "\"version\": 4", "\"other\": 4", "no field 'version'"},
+      {"", "\"version\": 5", "\"version\": 6", "has version 6, this runtime reads 2 to 5"},
+      {"", "\"version\": 5", "\"version\": 1", "has version 1, this runtime reads 2 to 5; use the runtime"},
+      {"", "\"version\": 5", "\"version\": \"5\"", "version is not an integer"},
+      {"", "\"version\": 5", "\"other\": 5", "no field 'version'"},
       {"", "\"modules\"", "\"more\": 1, \"modules\"", "the top has an unknown field 'more'"},
       {"", "\"modules\"", "\"mod\"", "the top has an unknown field 'mod'"},
       {"", "\"default_threads\": 2", "\"default_threads\": 2, \"default_threads\": 3",
@@ -125,8 +192,35 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"", "\"features\": []", "\"features\": [1]", "programs[0].target.features[0] is not a string"},
       {"", "\"features\": []", "\"features\": {}", "programs[0].target.features is not a list"},
       {"", "\"kernel_abi\": 1", "\"kernel_abi\": 99", "version 99 of the kernel ABI, this runtime has 1 to 1"},
-      {"", "\"arena_bytes\": 128", "\"arena_bytes\": 64", "programs[0].memory.storages[0] covers 120 bytes at 0"},
-      {"", "\"arena_bytes\": 128", "\"arena_bytes\": -1", "programs[0].memory.arena_bytes is -1"},
+      {"arenas", "\"nbytes\": 128", "\"nbytes\": 64", "programs[0].memory.storages[0] covers 120 bytes at 0"},
+      {"arenas", "\"nbytes\": 128", "\"nbytes\": -1", "programs[0].memory.arenas[0].nbytes is -1"},
+      {"arenas", "\"cpu:0\"", "\"moon:0\"", "programs[0].memory.arenas[0].location is 'moon:0', which names no device"},
+      {"cuda:1/pinned", "cuda:1/pinned", "cuda:1",
+       "programs[1].graph.entries[0].location is cuda:1/pinned, and its base"},
+      {"", "cuda:1/pinned\",\n      \"nbytes\"", "cpu:0\",\n      \"nbytes\"",
+       "programs[1].memory.arenas[1].location is cpu:0, as is an earlier one's"},
+      {"storages", "\"arena\": 0", "\"arena\": 1", "programs[0].memory.storages[0].arena is 1, there are 1 arenas"},
+      {"\"copy\"", "\"callee\": \"\"", "\"callee\": \"f\"", "steps[2].callee is set, and a copy calls nothing"},
+      {"\"backends\"", "\"toy\"", "\"\"", "backends[0].name is empty"},
+      {"\"regions\"", "\"toy\"", "\"tot\"", "regions[0].backend is 'tot', which is none of the backends"},
+      {"\"regions\"", "\"small\"", "\"tall\"", "regions[0].fallback is 'tall', which is no program of the file"},
+      {"\"regions\"", "\"theirs\"", "\"\"", "regions[0].name is empty"},
+      {"\"body_weights\"", "1", "2", "regions[0].body_weights[0] is 2, there are 2 weights"},
+      {"\"pipeline\"", "\"program\": \"default\"", "\"program\": \"x\"",
+       "pipeline.stages[0].program is 'x', which is no"},
+      {"\"pipeline\"", "\"program\": \"default\"", "\"program\": \"\"", "pipeline.stages[0] must have a program or a"},
+      {"\"pipeline\"", "\"name\": \"second\"", "\"name\": \"first\"", "pipeline.stages[1].name is 'first', as is"},
+      {"\"pipeline\"", "\"group\": 0", "\"group\": 1", "pipeline.stages[0].group is 1, there are 1 groups"},
+      {"\"pipeline\"", "\"replicas\": 1", "\"replicas\": 0", "pipeline.stages[0].replicas is 0, below 1"},
+      {"\"pipeline\"", "\"max_batch\": 1", "\"max_batch\": 0", "pipeline.stages[0].max_batch is 0, below 1"},
+      {"\"pipeline\"", "\"threads\": 2", "\"threads\": -2", "pipeline.groups[0].threads is -2"},
+      {"\"edges\"", "\"stage\": -1", "\"stage\": -2", "pipeline.edges[0].from.stage is -2, there are 2 stages"},
+      {"\"edges\"", "\"port\": 0", "\"port\": -1", "pipeline.edges[0].from.port is -1"},
+      {"\"edges\"", "\"port\": 1", "\"port\": 2", "pipeline.edges[1].from.port is 2, the program has 2 outputs"},
+      {"\"edges\"", "\"slots\": 3", "\"slots\": 0", "pipeline.edges[1].slots is 0, below 1"},
+      {"\"edges\"", "\"stage\": 0,\n     \"port\": 1", "\"stage\": 1,\n     \"port\": 1",
+       "pipeline.edges[1] leads from stage 1 to stage 1, which does not come later"},
+      {"max_inflight", "16", "-1", "pipeline.max_inflight is -1"},
       {"", "\"workspace_bytes\": 64", "\"workspace_bytes\": 63", "memory.workspace_bytes is 63, which is no multiple"},
       {"entries", "\"place\": \"input\"", "\"place\": \"disk\"",
        "entries[0].place is 'disk', which this version does not"},
@@ -143,7 +237,7 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"steps", "\"num_outputs\": 1", "\"num_outputs\": 0", "steps[0].num_outputs is 0, outside 1 .. 4"},
       {"steps", "\"num_outputs\": 1", "\"num_outputs\": 2", "steps[0].args[2] writes to a weight or an input"},
       {"steps", "\"args\": [", "\"args\": [8,", "programs[0].graph.steps[0].args[0] is 8, there are 8 entries"},
-      {"steps", "\"kind\": \"kernel\"", "\"kind\": \"copy\"", "steps[0] is a copy without exactly two arguments"},
+      {"steps", "\"kind\": \"kernel\"", "\"kind\": \"copy\"", "steps[0].callee is set, and a copy calls nothing"},
       {"\"weights\": [", "\"offset\": 0", "\"offset\": 8", "weights[0].offset is 8, which is no multiple of 64"},
       {"\"weights\": [", "\"nbytes\": 160", "\"nbytes\": 161",
        "weights[0].nbytes is 161, its dtype and shape need 160"},

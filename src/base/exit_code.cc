@@ -32,8 +32,9 @@ hr_status exit_code_of(const std::exception& error) {
 }
 
 hr_status exit_code_of(hr_reason reason) {
-  return reason == HR_REASON_BACKEND_MISSING || reason == HR_REASON_CPU_FEATURE_MISSING ? HR_MISSING_DEPENDENCY
-                                                                                        : HR_USER;
+  const bool is_missing = reason == HR_REASON_BACKEND_MISSING || reason == HR_REASON_CPU_FEATURE_MISSING ||
+                          reason == HR_REASON_DEVICE_MISSING;
+  return is_missing ? HR_MISSING_DEPENDENCY : HR_USER;
 }
 
 }  // namespace headrace

@@ -24,6 +24,7 @@ TEST(ExitCode, SaysWhoseFaultItIs) {
 TEST(ExitCode, RefusalsAreErrorsOfTheSameCode) {
   for (const auto& [reason, code] :
        {std::pair(HR_REASON_BACKEND_MISSING, HR_MISSING_DEPENDENCY),
+        std::pair(HR_REASON_DEVICE_MISSING, HR_MISSING_DEPENDENCY),
         std::pair(HR_REASON_CPU_FEATURE_MISSING, HR_MISSING_DEPENDENCY), std::pair(HR_REASON_NOT_FOUND, HR_USER)}) {
     EXPECT_EQ(exit_code_of(reason), code);
     try {

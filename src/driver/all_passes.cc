@@ -1,6 +1,12 @@
 #include "driver/all_passes.h"
 
+#include "ir/op_attrs.h"
+#include "pass/known_passes.h"
+#include "passes/gradient/gradient_rules.h"
+#include "passes/nn/convert_layout.h"
+#include "passes/nn/precision_lists.h"
 #include "passes/pipeline.h"
+#include "passes/simplify/legalize.h"
 #include "relay/infer/infer_type.h"
 #include "tir_passes/pipeline.h"
 
@@ -73,6 +79,17 @@ const Pass& get_pass(std::string_view name, Ir ir) {
   const Pass* found = find_pass(name, ir);
   if (found == nullptr) throw_unknown(name, ir, {});
   return *found;
+}
+
+void declare_passes() {
+  for (const Ir ir : {Ir::relay, Ir::tir}) {
+    for (const Pass& pass : all_passes(ir)) pass::make_known(pass.info);
+  }
+  for (const Pass& pass : all_passes()) pass::declare_options(pass.info);
+  declare_op_attr<PackedFunc>(passes::kLegalizeAttr, "a function of (attributes, arguments, types)");
+  declare_op_attr<PackedFunc>(passes::kConvertLayoutAttr, "a function of (attributes, arguments, types, layouts)");
+  declare_op_attr<PackedFunc>(passes::kPrecisionAttr, "a function of (call, type)");
+  declare_op_attr<PackedFunc>(passes::kGradientAttr, "a function of (call, gradient)");
 }
 
 PassList parse_pass_list(std::string_view text, Ir ir) {

@@ -15,6 +15,9 @@ const std::vector<pass::Pass>& all_passes(Ir ir = Ir::relay);
 // Returns the pass with that name or alias. Throws UserError that lists the names if there is none.
 const pass::Pass& get_pass(std::string_view name, Ir ir = Ir::relay);
 
+// Makes all passes, their options and the op attributes that they read known to contexts. register_all() calls it once.
+void declare_passes();
+
 // The passes that a comma-separated list selects. `canonical` and `native` (for relay) and `kernel` (for tir) stand for
 // the whole lists of these names.
 struct PassList {

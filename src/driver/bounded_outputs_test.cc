@@ -48,7 +48,7 @@ TEST(BoundedOutputs, AreWhatTheInterpreterGives) {
   for (const int level : {0, 3}) {
     const auto executor = load::make_executor(
         open_compiled(compile_to_memory(model, {.passes = {.opt_level = level}, .verify_each = true}), "test"),
-        "default", 2);
+        "default", {.threads = 2});
     for (const auto& values : kMasks) {
       const std::vector<NDArray> inputs{mask(values)};
       expect_equal(interp::run_main(model.module, inputs), load::run(*executor, inputs));
@@ -70,12 +70,12 @@ TEST(BoundedOutputs, TheManifestNamesThem) {
 }
 
 TEST(BoundedOutputs, ModuleAndCApiGiveTheActualShape) {
-  const auto executor =
-      load::make_executor(open_compiled(compile_to_memory(bounded_model(kPlaces), {}), "test"), "default", 1);
-  executors::GraphRunner& runner = executor->runner();
+  const auto executor = load::make_executor(open_compiled(compile_to_memory(bounded_model(kPlaces), {}), "test"),
+                                            "default", {.threads = 1});
+  executors::Executor& runner = *executor;
   EXPECT_EQ(runner.output(1).shape[1], 12);
   const NDArray x = mask(kMasks[0]);
-  runner.set_input(0, x.tensor());
+  executors::throw_if_failed(runner.set_input(0, x.tensor()));
   ASSERT_EQ(runner.run().code, 0);
   const DLTensor& places = runner.output(1);
   ASSERT_EQ(places.shape[1], 3);

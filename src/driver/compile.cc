@@ -11,6 +11,7 @@
 #include "driver/check_devices.h"
 #include "driver/check_options.h"
 #include "driver/check_size.h"
+#include "driver/compile_regions.h"
 #include "driver/dump_loops.h"
 #include "driver/link_artifact.h"
 #include "driver/module_format.h"
@@ -22,11 +23,15 @@
 #include "ops/call_fusion.h"
 #include "pass/instruments.h"
 #include "passes/forms/bound_outputs.h"
+#include "partition/place.h"
 #include "passes/pipeline.h"
-#include "plan/destination_passing.h"
 #include "plan/graph_program.h"
+#include "plan/join_views.h"
 #include "plan/plan_memory.h"
+#include "plan/read_program.h"
+#include "plan/verify_program.h"
 #include "relay/infer/infer_type.h"
+#include "relay/text/print.h"
 #include "relay/unique_binders.h"
 #include "relay/verify.h"
 #include "runtime/thread_pool.h"
@@ -78,22 +83,44 @@ void check_loops(const IRModule& loops) {
   }
 }
 
-// Runs the canonical and the native passes. Returns typed relay whose op calls lie in fused groups.
-IRModule run_relay_passes(const IRModule& module, const CompileOptions& options, NoteSink note) {
-  const pass::PassContext context = make_relay_context(options, std::move(note));
-  std::vector<pass::Pass> list = passes::canonical();
-  for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
+// Checks the program before the compile spends time on it, and runs the passes that come before placement.
+IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& context) {
   const IRModule typed = relay::infer_type(relay::unique_binders(module));
   check_attributes(typed);
   check_devices(typed);
   check_tensor_sizes(typed);
-  return pass::run_passes(list, typed, context);
+  return pass::run_passes(passes::canonical(), typed, context);
+}
+
+artifact::CompileNote to_note(const pass::PassNote& note) {
+  return {.pass = note.pass, .op = to_string(note.span), .reason = note.reason, .message = note.message};
 }
 
 artifact::BoundParam bound_param(const std::string& name, const NDArray& data) {
   const NDArray dense = data.to_dense();
   return {.spec = {.name = name, .dtype = dense.dtype(), .shape = dense.shape()},
           .hash = artifact::content_hash({dense.data<const uint8_t>(), dense.size_bytes()})};
+}
+
+// A program on its way to native code; each stage fills in the members that it makes.
+struct NativeProgram {
+  plan::ProgramNames names;
+  IRModule module = {};  // after the canonical passes, then after the native ones
+  plan::Program plan = {};
+  int64_t workspace_bytes = 0;  // of one thread: the largest that a kernel needs
+  bool is_fallback = false;
+};
+
+// The native form of a region, which runs where its backend is missing.
+NativeProgram fallback_of(const partition::Region& region, const IRModule& module) {
+  NativeProgram program{.names = {.program = region.name}, .module = snapshot(module), .is_fallback = true};
+  for (const relay::Var& param : region.function->params) program.names.inputs.push_back(param->name_hint);
+  const size_t num_outputs = leaves_of(region.function->body->checked_type()).size();
+  for (size_t i = 0; i < num_outputs; ++i) program.names.outputs.push_back(fmt::format("output{}", i));
+  const relay::Function& function = region.function;
+  program.module->add_function(module->get_global_var("main"),
+                               relay::make_function(function->params, function->body, function->ret_type), true);
+  return program;
 }
 
 // The state of one compile. Each stage reads the members that earlier stages wrote.
@@ -103,18 +130,20 @@ class Compilation {
       : model_(model), options_(options), makes_objects_(makes_objects), compiler_(codegen::NativeCompiler::load()) {
     register_all();
     code_.target = choose_target(compiler_, options.target);
+    context_ = make_relay_context(options, [this](const pass::PassNote& note) { report_.notes.push_back(note); });
   }
 
   // Runs all stages. The last one calls `link` with the code that the others produced.
   template <typename F>
   CompileReport run(F&& link) {
-    code_.modules = save_modules(model_.modules);
-    stage("relay passes", [&] {
-      module_ =
-          run_relay_passes(model_.module, options_, [&](const pass::PassNote& note) { report_.notes.push_back(note); });
-    });
+    code_.modules = save_modules(model_.modules);  // first: what cannot be saved ends a compile before it begins
+    IRModule canonical;
+    stage("canonical passes", [&] { canonical = run_canonical_passes(model_.module, context_); });
+    stage("placement", [&] { placed_ = partition::place(canonical); });
+    stage("backends", [&] { compile_backends(); });
+    stage("native passes", [&] { run_native_passes(); });
     stage("plan", [&] { plan(); });
-    stage("lower", [&] { lower_kernels(); });
+    stage("lower", [&] { lower(); });
     stage("native code", [&] { generate_code(); });
     LinkedArtifact linked;
     stage("link", [&] { linked = link(code_); });
@@ -124,7 +153,7 @@ class Compilation {
   }
 
  private:
-  static constexpr int kStages = 5;
+  static constexpr int kStages = 8;
 
   template <typename F>
   void stage(std::string_view name, F&& body) {
@@ -136,56 +165,139 @@ class Compilation {
     report_.stages.push_back({std::string(name), seconds.count()});
   }
 
-  void plan() {
-    module_ = plan::plan_memory(plan::to_destination_passing(module_));
-    artifact::Program& program = code_.program;
-    program = plan::emit_graph_program(module_, {model_.inputs, model_.outputs}, code_.weights);
-    check_run_size(program.memory.arena_bytes);
-    program.target = {code_.target.triple, code_.target.cpu, code_.target.enabled};
-    program.compiler = HEADRACE_VERSION;
-    for (const auto& [name, data] : model_.bound) program.bound_params.push_back(bound_param(name, data));
-    for (const artifact::Step& step : program.graph.steps) {
-      if (step.kind != artifact::StepKind::kCopy) program.placement.push_back(placement_of(step));
+  // Calls `body` with each program. A fallback that has no native form is left out and noted: it is not what was asked
+  // for, and its region runs without one.
+  template <typename F>
+  void for_each_program(F&& body) {
+    std::vector<NativeProgram> kept;
+    for (NativeProgram& program : programs_) {
+      try {
+        body(program);
+        kept.push_back(std::move(program));
+      } catch (const UserError& error) {
+        if (!program.is_fallback) throw;
+        report_.notes.push_back(
+            {.reason = HR_REASON_PLACE_NO_FALLBACK,
+             .pass = "placement",
+             .message = fmt::format("the region '{}' runs on its backend only, because it cannot be "
+                                    "compiled natively: {}",
+                                    program.names.program, error.message())});
+      }
+    }
+    programs_ = std::move(kept);
+  }
+
+  void compile_backends() {
+    const std::vector<runtime::Module> compiled = compile_regions(placed_.regions, model_.modules);
+    std::vector<runtime::Module> modules = model_.modules;
+    modules.insert(modules.end(), compiled.begin(), compiled.end());
+    if (!compiled.empty()) code_.modules = save_modules(modules);
+    for (const partition::Region& region : placed_.regions) {
+      const auto is_its = [&](const artifact::Backend& backend) { return backend.name == region.backend; };
+      if (std::none_of(code_.backends.begin(), code_.backends.end(), is_its))
+        code_.backends.push_back({.name = region.backend, .version = ""});
     }
   }
 
-  // Returns which backend runs the step. For an op that a user registered, also why it was not fused with others.
-  artifact::Placement placement_of(const artifact::Step& step) const {
-    if (step.kind == artifact::StepKind::kExternal)
-      return {.op = step.op,
-              .backend = "external",
-              .reason = HR_REASON_NONE,
-              .message = fmt::format("calls the function '{}'", step.callee)};
-    const auto group = module_->lookup(step.callee).cast<relay::FunctionNode>();
-    const auto* call = group->body.as<relay::CallNode>();
-    const bool is_users = call != nullptr && call->as_op() != nullptr && lower::is_user_op(call->op.cast<OpNode>());
-    std::string why = is_users ? ops::why_opaque(*call) : "";
-    const hr_reason reason = why.empty() ? HR_REASON_NONE : HR_REASON_FUSE_PATTERN;
-    return {.op = step.op, .backend = "native", .reason = reason, .message = std::move(why)};
+  void run_native_passes() {
+    programs_.push_back({.names = {.inputs = model_.inputs, .outputs = model_.outputs}, .module = placed_.module});
+    for (const partition::Region& region : placed_.regions) programs_.push_back(fallback_of(region, placed_.module));
+    for_each_program([&](NativeProgram& program) {
+      if (program.is_fallback) program.module = run_canonical_passes(program.module, context_);
+      program.module = pass::run_passes(passes::native(), program.module, context_);
+    });
   }
 
-  void lower_kernels() {
+  void plan() {
+    for_each_program([&](NativeProgram& program) {
+      program.plan = plan::read_program(program.module, groups_);
+      if (options_.passes.opt_level > 0) plan::join_views(program.plan);
+      plan::plan_memory(program.plan);
+      const std::vector<std::string> breaches = plan::find_breaches(program.plan);
+      HEADRACE_CHECK(breaches.empty(), "the plan of '{}' is not well-formed: {}", program.names.program,
+                     breaches.front());
+      check_run_size(plan::arena_bytes(program.plan, {}));
+    });
+  }
+
+  void lower() {
+    for_each_program([&](NativeProgram& program) { lower_kernels(program); });
+    for (const NativeProgram& program : programs_) emit(program);
+    for (const partition::Region& region : placed_.regions) emit(region);
+  }
+
+  // Lowers the kernels of a program that no earlier program has.
+  void lower_kernels(NativeProgram& program) {
     const lower::ScheduleOptions options = schedule_options(code_.target);
     IRModule loops = make_module();
-    for (const auto& [name, function] : module_->functions()) {
-      if (name->name_hint == "main") continue;
+    for (const auto& [name, function] : program.plan.functions) {
+      if (plan::import_of(name, *function) || workspaces_.contains(name->name_hint)) continue;
       poll_interrupt();
-      const auto group = function.cast<relay::FunctionNode>();
-      if (ops::external_of(group->body) != nullptr) continue;
-      loops->add_function(name, lower::lower_function(group, name->name_hint, options));
+      loops->add_function(name, lower::lower_function(function, name->name_hint, options));
     }
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".lowered.tir");
-    for (const auto& [name, function] : loops->functions()) code_.loops.push_back(function.cast<tir::PrimFuncNode>());
+    std::vector<tir::PrimFunc> lowered;
+    for (const auto& [name, function] : loops->functions()) lowered.push_back(function.cast<tir::PrimFuncNode>());
     loops = pass::run_passes(tir_passes::pipeline(), loops, make_tir_context(options_));
     check_loops(loops);
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".tir");
-    for (const auto& [name, function] : loops->functions()) {
-      code_.kernels.push_back(function.cast<tir::PrimFuncNode>());
-      const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*code_.kernels.back()).size_bytes);
-      check_workspace_size(workspace, module_->lookup(name->name_hint)->span);
-      int64_t& largest = code_.program.memory.workspace_bytes;
-      largest = std::max(largest, workspace);
+    for (const auto& [name, function] : loops->functions())
+      add_kernel(program, name, function.cast<tir::PrimFuncNode>());
+    code_.loops.insert(code_.loops.end(), lowered.begin(), lowered.end());
+    for (const auto& [name, function] : program.plan.functions) {
+      if (const auto known = workspaces_.find(name->name_hint); known != workspaces_.end())
+        program.workspace_bytes = std::max(program.workspace_bytes, known->second);
     }
+  }
+
+  void add_kernel(const NativeProgram& program, const GlobalVar& name, tir::PrimFunc kernel) {
+    const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*kernel).size_bytes);
+    for (const auto& [known, function] : program.plan.functions) {
+      if (known->name_hint == name->name_hint) check_workspace_size(workspace, function->span);
+    }
+    workspaces_.emplace(name->name_hint, workspace);
+    code_.kernels.push_back(std::move(kernel));
+  }
+
+  void emit(const NativeProgram& source) {
+    artifact::Program program = plan::emit_graph_program(source.plan, source.names, code_.weights);
+    program.memory.workspace_bytes = source.workspace_bytes;
+    program.target = {code_.target.triple, code_.target.cpu, code_.target.enabled};
+    program.compiler = HEADRACE_VERSION;
+    if (!source.is_fallback) {
+      for (const auto& [name, data] : model_.bound) program.bound_params.push_back(bound_param(name, data));
+      program.placement = placed_.placement;
+      for (const pass::PassNote& note : report_.notes) program.notes.push_back(to_note(note));
+      note_unfused(source.plan, program.notes);
+    }
+    code_.programs.push_back(std::move(program));
+  }
+
+  // Notes why ops that users registered were not fused with others.
+  static void note_unfused(const plan::Program& plan, std::vector<artifact::CompileNote>& notes) {
+    for (const plan::Step& step : plan.steps) {
+      const auto* call = step.function ? plan.functions[*step.function].second->body.as<relay::CallNode>() : nullptr;
+      const bool is_users = call != nullptr && call->as_op() != nullptr && lower::is_user_op(call->op.cast<OpNode>());
+      const std::string why = is_users ? ops::why_opaque(*call) : "";
+      if (why.empty()) continue;
+      notes.push_back(
+          {.pass = "FuseOps", .op = to_string(step.span), .reason = HR_REASON_FUSE_PATTERN, .message = why});
+    }
+  }
+
+  void emit(const partition::Region& region) {
+    std::vector<NDArray> weights;
+    IRModule module = make_module();
+    module->add_function(make_global_var(region.name), region.function);
+    const bool has_fallback = std::any_of(code_.programs.begin(), code_.programs.end(),
+                                          [&](const auto& program) { return program.name == region.name; });
+    artifact::Region row{.name = region.name,
+                         .backend = region.backend,
+                         .fallback = has_fallback ? region.name : "",
+                         .body = relay::print_module(module, {.weights = &weights}),
+                         .body_weights = {}};
+    for (const NDArray& weight : weights) row.body_weights.push_back(code_.weights.add(weight));
+    code_.regions.push_back(std::move(row));
   }
 
   void generate_code() {
@@ -201,7 +313,11 @@ class Compilation {
   const CompileOptions& options_;
   bool makes_objects_;  // false for text formats, which are printed from the kernels' loops
   codegen::NativeCompiler compiler_;
-  IRModule module_;
+  pass::PassContext context_;
+  partition::PlacedModule placed_;
+  std::vector<NativeProgram> programs_;        // the model's own first
+  plan::GroupTable groups_;                    // of all programs
+  std::map<std::string, int64_t> workspaces_;  // of each kernel that was lowered
   CompiledCode code_;
   CompileReport report_;
 };

@@ -69,8 +69,9 @@ std::vector<NDArray> inputs_of(const Model& model) {
   return inputs;
 }
 
-std::shared_ptr<load::Executor> open(CompiledModel compiled, int threads) {
-  return load::make_executor(open_compiled(std::move(compiled), "test"), artifact::kDefaultProgram, threads);
+std::shared_ptr<executors::Executor> open(CompiledModel compiled, int threads) {
+  return load::make_executor(open_compiled(std::move(compiled), "test"), artifact::kDefaultProgram,
+                             {.threads = threads});
 }
 
 void expect_close(const std::vector<NDArray>& expected, const std::vector<NDArray>& actual) {
@@ -214,7 +215,7 @@ TEST(Compile, OneArtifactRunsInTwoThreads) {
     std::vector<std::jthread> threads;
     for (auto& result : results) {
       threads.emplace_back([&] {
-        auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, 2).value();
+        auto executor = load::try_make_executor(artifact.value(), artifact::kDefaultProgram, {.threads = 2}).value();
         for (int i = 0; i < 20; ++i) result = load::run(*executor, inputs);
       });
     }
@@ -460,13 +461,12 @@ TEST(Compile, DevicesThatNoArtifactRunsOnAreTold) {
   EXPECT_EQ(refusal(main("on_device(exp(%x), virtual_device=\"cpu:0\")")), "no error");
 }
 
-TEST(Compile, EveryKernelIsPlaced) {
+TEST(Compile, EveryOpIsPlaced) {
   const artifact::Program program = compile_to_memory(read(kProgram)).report.manifest.programs[0];
-  ASSERT_FALSE(program.placement.empty());
-  EXPECT_LE(program.placement.size(), program.graph.steps.size());
+  ASSERT_GE(program.placement.size(), program.graph.steps.size());
   for (const artifact::Placement& placement : program.placement) {
     EXPECT_EQ(placement.backend, "native");
-    EXPECT_EQ(placement.reason, HR_REASON_NONE);
+    EXPECT_EQ(placement.reason, HR_REASON_PLACE_ONLY_NATIVE);
     EXPECT_FALSE(placement.op.empty());
   }
 }
@@ -485,7 +485,8 @@ TEST(Compile, ModulesThatImportThePrelude) {
   }
 }
 
-// Hundreds of parts: one kernel cuts, one joins, one is for all that is done to the parts.
+// Hundreds of parts: one kernel cuts, one is for all that is done to the parts, which are written where the result lies.
+// At level 0 a third one joins them.
 TEST(Compile, WideSplitsAndJoins) {
   constexpr int kParts = 400;
   std::string text = fmt::format(
@@ -496,11 +497,14 @@ TEST(Compile, WideSplitsAndJoins) {
   for (int i = 0; i < kParts; ++i) items += fmt::format("{}exp(%0.{})", i == 0 ? "" : ", ", i);
   text += fmt::format("  concatenate(({}), axis=0)\n}}\n", items);
   const Model model = read(text);
-  CompiledModel compiled = compile_to_memory(model, {.passes = {.opt_level = 1}});
-  std::set<std::string> kernels;
-  for (const artifact::Step& step : compiled.report.manifest.programs[0].graph.steps) kernels.insert(step.callee);
-  EXPECT_EQ(kernels.size(), 3u);
-  expect_agrees(model, std::move(compiled));
+  for (const auto& [level, count] : {std::pair(0, 3u), std::pair(1, 2u)}) {
+    CompiledModel compiled = compile_to_memory(model, {.passes = {.opt_level = level}});
+    std::set<std::string> kernels;
+    for (const artifact::Step& step : compiled.report.manifest.programs[0].graph.steps)
+      kernels.insert(artifact::callee_of(step.action));
+    EXPECT_EQ(kernels.size(), count);
+    expect_agrees(model, std::move(compiled));
+  }
 }
 
 TEST(Compile, WhatOnlyRepeatsIsNoData) {

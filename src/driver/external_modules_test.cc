@@ -110,7 +110,7 @@ CompiledCode external_code(const std::string& function, const std::vector<runtim
   CompiledCode code;
   code.target = choose_target(codegen::NativeCompiler::load(), make_target("llvm"));
   code.modules = save_modules(modules);
-  artifact::Program& program = code.program;
+  artifact::Program& program = code.programs.emplace_back();
   program.name = "default";
   program.inputs = {{"x", DataType::float_(32), {4}}};
   program.outputs = {{"y", DataType::float_(32), {4}}};
@@ -119,7 +119,7 @@ CompiledCode external_code(const std::string& function, const std::vector<runtim
     return artifact::Entry{.place = place, .dtype = DataType::float_(32), .shape = {4}, .strides = {}};
   };
   program.graph.entries = {entry(artifact::Place::kInput), entry(artifact::Place::kOutput)};
-  program.graph.steps = {{.kind = artifact::StepKind::kExternal, .callee = function, .args = {0, 1}, .op = "scale1"}};
+  program.graph.steps = {{.action = artifact::ExternalCall{function}, .args = {0, 1}, .op = "scale1"}};
   program.placement = {{.op = "scale1", .backend = "toy", .reason = HR_REASON_NONE, .message = ""}};
   return code;
 }
@@ -130,13 +130,13 @@ Descriptor link(const CompiledCode& code) {
   return descriptor;
 }
 
-std::vector<float> run_toy(const std::shared_ptr<load::Executor>& executor, const std::vector<float>& x) {
+std::vector<float> run_toy(const std::shared_ptr<executors::Executor>& executor, const std::vector<float>& x) {
   const NDArray y = load::run(*executor, std::vector{NDArray::from_vector({4}, DataType::float_(32), x)}).at(0);
   return {y.data<const float>(), y.data<const float>() + 4};
 }
 
-std::shared_ptr<load::Executor> executor_of(const std::shared_ptr<const load::Artifact>& artifact) {
-  return load::Executor::make(artifact, "default", 1).value_or_throw();
+std::shared_ptr<executors::Executor> executor_of(const std::shared_ptr<const load::Artifact>& artifact) {
+  return load::try_make_executor(artifact, "default", {.threads = 1}).value_or_throw();
 }
 
 // As a step of a program calls it.
@@ -156,8 +156,8 @@ TEST(ExternalModules, AStepCallsWhatWasSaved) {
   const auto executor = executor_of(artifact);
   EXPECT_THAT(run_toy(executor, {1, 2, 3, -4}), ElementsAre(3, 6, 9, -12));
   const NDArray x = NDArray::from_vector({4}, DataType::float_(32), std::vector<float>{2000, 0, 0, 0});
-  executor->runner().set_input(0, x.tensor());
-  const executors::RunStatus status = executor->runner().run();
+  executors::throw_if_failed(executor->set_input(0, x.tensor()));
+  const executors::Status status = executor->run();
   EXPECT_EQ(status.reason, HR_REASON_KERNEL_FAILED);
   EXPECT_EQ(status.op, "scale1");
   EXPECT_EQ(status.message, "toy: x[0] is above 1000");
@@ -184,7 +184,7 @@ TEST(ExternalModules, AFailureIsTheCallsOwn) {
   EXPECT_FALSE(take_stored_error());
   // Outside a run, an error of the thread is no business of who asks how a run ended.
   raise("UserError", "of another call");
-  const executors::RunStatus status{.code = -1, .op = "scale1", .message = "toy"};
+  const executors::Status status{.code = -1, .op = "scale1", .message = "toy"};
   EXPECT_EQ(kit::user_error_of([&] { executors::throw_if_failed(status); }), "toy\n  at: scale1");
   EXPECT_TRUE(take_stored_error());
 }
@@ -291,7 +291,7 @@ TEST(ExternalModules, AKindThatNobodyLoadsIsNamed) {
 TEST(ExternalModules, ABackendThatIsMissingIsNamed) {
   const auto error = [](const std::string& message) {
     CompiledCode code = external_code("toy_scale", {bytes_module("neverheardof", "x")});
-    code.program.placement = {
+    code.programs[0].placement = {
         {.op = "scale1", .backend = "neverheardof", .reason = HR_REASON_NONE, .message = message}};
     const auto artifact = load::open_artifact(link(code), "net.so");
     EXPECT_FALSE(artifact);

@@ -21,10 +21,13 @@ namespace headrace::driver {
 namespace {
 
 artifact::Manifest make_manifest(const CompiledCode& code, const plan::SideWeights* side) {
-  artifact::Manifest manifest{.programs = {code.program},
+  artifact::Manifest manifest{.programs = code.programs,
                               .weights = code.weights.weights(),
                               .side_file = std::nullopt,
                               .modules = code.modules.rows,
+                              .backends = code.backends,
+                              .regions = code.regions,
+                              .pipeline = std::nullopt,
                               .default_threads = code.default_threads};
   if (side != nullptr) {
     manifest.side_file = side->file;
@@ -59,8 +62,10 @@ std::string why_runtime(const artifact::Program& program, const plan::SideWeight
   std::vector<std::string> reasons;
   if (side != nullptr) reasons.push_back(fmt::format("its weights lie beside it, in '{}'", side->file.name));
   for (const artifact::Step& step : program.graph.steps) {
-    if (step.kind != artifact::StepKind::kExternal) continue;
-    reasons.push_back(fmt::format("it calls the function '{}' of an external module or of the process", step.callee));
+    const auto* call = std::get_if<artifact::ExternalCall>(&step.action);
+    if (call == nullptr) continue;
+    reasons.push_back(
+        fmt::format("it calls the function '{}' of an external module or of the process", call->function));
     break;  // one will do
   }
   if (!program.bounded_outputs.empty())
@@ -72,7 +77,7 @@ std::string why_runtime(const artifact::Program& program, const plan::SideWeight
 std::vector<codegen::ObjectCode> all_objects(const codegen::NativeCompiler& compiler, const CompiledCode& code,
                                              const plan::SideWeights* side) {
   const std::vector<std::string> main_tables{plan::static_main_tables(
-      code.program, code.weights.weights(), code.target.triple, why_runtime(code.program, side))};
+      code.programs[0], code.weights.weights(), code.target.triple, why_runtime(code.programs[0], side))};
   std::vector<codegen::ObjectCode> objects = code.objects;
   for (auto& tables : compiler.compile_llvm(main_tables, code.target, {.opt_level = 0, .jobs = 1}))
     objects.push_back(std::move(tables));

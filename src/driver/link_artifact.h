@@ -20,7 +20,9 @@ inline constexpr const char* kSideFileSuffix = ".safetensors";
 // The input of linking: the results of all earlier stages.
 struct CompiledCode {
   codegen::NativeTarget target;
-  artifact::Program program;
+  std::vector<artifact::Program> programs;  // the one for bare clients first
+  std::vector<artifact::Backend> backends;  // of the regions
+  std::vector<artifact::Region> regions;
   plan::WeightTable weights;
   std::vector<tir::PrimFunc> loops;          // the kernels after lowering, from which C is written
   std::vector<tir::PrimFunc> kernels;        // the kernels after the tir passes

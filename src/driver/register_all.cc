@@ -2,7 +2,8 @@
 
 #include <mutex>
 
-#include "driver/functions.h"
+#include "driver/all_passes.h"
+#include "driver/built_module.h"
 #include "ir/target.h"
 #include "ir/virtual_device.h"
 #include "lower/compute_rule.h"
@@ -10,16 +11,6 @@
 #include "tir/stmt.h"
 
 namespace headrace::driver {
-
-void register_functions() {
-  register_ir_functions();
-  register_tir_functions();
-  register_target_functions();
-  register_relay_functions();
-  register_transform_functions();
-  register_build_functions();
-  register_op_functions();
-}
 
 // register_all_rules() registers the ops before their rules.
 void register_all() {
@@ -31,7 +22,9 @@ void register_all() {
     type_of<TargetNode>();
     type_of<VirtualDeviceNode>();
     type_of<relay::UserAttrsNode>();
-    register_functions();
+    declare_passes();
+    register_global("runtime.module.loadfile_o",
+                    make_packed([](const std::string& path, const std::string&) { return load_object(path); }));
   });
 }
 

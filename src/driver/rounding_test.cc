@@ -39,7 +39,7 @@ TEST(Rounding, FusedOpsRoundOneByOne) {
           EXPECT_EQ(compiled.report.manifest.programs[0].graph.steps.size(), 1u) << body;
         }
         const auto executor =
-            load::make_executor(open_compiled(std::move(compiled), "test"), artifact::kDefaultProgram, 1);
+            load::make_executor(open_compiled(std::move(compiled), "test"), artifact::kDefaultProgram, {.threads = 1});
         EXPECT_TRUE(load::run(*executor, inputs).at(0).content_equal(want))
             << body << " of " << fmt::format("{}", dtype) << " at level " << level;
       }

@@ -72,7 +72,7 @@ class SideFile : public ::testing::Test {
   }
   static void expect_runs(const std::string& path) {
     const auto executor =
-        load::Executor::make(load::open_artifact(path).value_or_throw(), "default", 1).value_or_throw();
+        load::try_make_executor(load::open_artifact(path).value_or_throw(), "default", {.threads = 1}).value_or_throw();
     const std::vector<NDArray> outputs = load::run(*executor, std::vector{input()});
     EXPECT_EQ(floats(outputs.at(0)), kFirst);
     EXPECT_EQ(floats(outputs.at(1)), kSecond);
@@ -301,7 +301,8 @@ TEST_F(SideFile, DtypesThatTheFormatLacksAreBytes) {
 TEST_F(SideFile, MemoryHoldsAllAndIsSavedAsTwoFiles) {
   CompiledModel compiled = compile_to_memory(small_model(), {.weights_limit_bytes = 0});
   EXPECT_FALSE(compiled.report.manifest.side_file);
-  const auto executor = load::make_executor(open_compiled(std::move(compiled), "memory"), artifact::kDefaultProgram, 1);
+  const auto executor =
+      load::make_executor(open_compiled(std::move(compiled), "memory"), artifact::kDefaultProgram, {.threads = 1});
   EXPECT_EQ(floats(load::run(*executor, std::vector{input()}).at(0)), kFirst);
   const runtime::Module built = build_module(small_model(), {.weights_limit_bytes = 0});
   built.SaveToFile(artifact_, "so");

@@ -459,7 +459,8 @@ class Interpreter {
     const auto* input_types = inputs != nullptr ? args[1].declared.as<TupleTypeNode>() : nullptr;
     if (input_types == nullptr) throw_at(call.span, "call_dps", "takes a function, a tuple of inputs, one of outputs");
     std::vector<Typed> operands;
-    for (size_t i = 0; i < inputs->items.size(); ++i) operands.push_back({inputs->items[i], input_types->items[i]});
+    for (size_t i = 0; i < inputs->items.size(); ++i)
+      operands.push_back({Value(inputs->items[i].as<NDArray>().to_dense()), input_types->items[i]});
     const Typed result = co_await call_value(args[0].value, std::move(operands), call.span);
     std::vector<NDArray> results, outputs;
     collect(result.value, results);

@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "executors/graph/graph_executor.h"
 #include "load/all_loaders.h"
 #include "load/external_call.h"
 
@@ -12,7 +13,6 @@ namespace {
 using artifact::Manifest;
 using artifact::Program;
 using artifact::Step;
-using artifact::StepKind;
 using runtime::Library;
 using runtime::Module;
 
@@ -23,19 +23,26 @@ class RootBody : public runtime::ModuleBody {
   PackedFunc get_function(const std::string&, const Module&) override { return {}; }
 };
 
-// A kind that ops were placed on is a backend, and the placements may say what to do without it. Any other is that of a
-// module that a user imported.
-std::string missing_loader(const Library& library, const std::string& kind) {
-  bool is_backend = false;
-  std::string hint = "install that backend, or compile the model without it";
+// Returns what a user does where the backend is missing: what a placement on it says, or that there is a fallback.
+std::string without_backend(const Library& library, const std::string& backend) {
   for (const Program& program : library.manifest().programs) {
     for (const artifact::Placement& placement : program.placement) {
-      if (placement.backend != kind) continue;
-      if (!std::exchange(is_backend, true) && !placement.message.empty()) hint = placement.message;
+      if (placement.backend == backend && placement.region.empty() && !placement.message.empty())
+        return placement.message;
     }
   }
+  return "install that backend, or compile the model without it";
+}
+
+// A kind that ops were placed on is a backend. Any other is that of a module that a user imported.
+std::string missing_loader(const Library& library, const std::string& kind) {
+  bool is_backend = false;
+  for (const Program& program : library.manifest().programs) {
+    for (const artifact::Placement& placement : program.placement) is_backend |= placement.backend == kind;
+  }
   if (is_backend)
-    return fmt::format("'{}' needs the backend '{}', which this runtime does not have; {}", library.name(), kind, hint);
+    return fmt::format("'{}' needs the backend '{}', which this runtime does not have; {}", library.name(), kind,
+                       without_backend(library, kind));
   return fmt::format(
       "'{}' has a module of the kind '{}', which nothing here loads; register the function {}{} (register_func in "
       "Python, register_module_loader in C++), or load the library that does, first",
@@ -105,16 +112,26 @@ Refusal import_missing(const Library& library, const Program& program, const Ste
       fmt::format("'{}' needs the function '{}', which its program '{}' calls{}: no module of the file and no global "
                   "function of this process provides it; register it (register_func in Python, register_global in "
                   "C++) or load the library that does, first",
-                  library.name(), step.callee, program.name, step.op.empty() ? "" : fmt::format(" for {}", step.op))};
+                  library.name(), artifact::callee_of(step.action), program.name,
+                  step.op.empty() ? "" : fmt::format(" for {}", step.op))};
 }
 
-int32_t num_threads(int32_t asked, const Manifest& manifest) {
-  if (asked < 0 || asked > runtime::kMaxWorkers)
-    throw_user_error("{} threads were asked for; ask for 1 to {}, or 0 for the artifact's default", asked,
+void check_threads(int32_t threads) {
+  if (threads < 0 || threads > runtime::kMaxWorkers)
+    throw_user_error("{} threads were asked for; ask for 1 to {}, or 0 for the artifact's default", threads,
                      runtime::kMaxWorkers);
-  if (asked > 0) return asked;
-  return manifest.default_threads > 0 ? std::min(manifest.default_threads, runtime::kMaxWorkers)
-                                      : runtime::num_processors();
+}
+
+std::shared_ptr<runtime::ThreadPool> choose_pool(const executors::ExecutorOptions& options, const Manifest& manifest) {
+  check_threads(options.threads);
+  if (options.pool != nullptr) return options.pool;
+  if (!options.cpus.empty()) {
+    const auto all = static_cast<int32_t>(std::min(options.cpus.size(), size_t{runtime::kMaxWorkers}));
+    return std::make_shared<runtime::ThreadPool>(options.threads > 0 ? options.threads : all, options.cpus);
+  }
+  if (options.threads > 0) return runtime::shared_pool(options.threads);
+  return runtime::shared_pool(manifest.default_threads > 0 ? std::min(manifest.default_threads, runtime::kMaxWorkers)
+                                                           : runtime::num_processors());
 }
 
 std::string program_names(const Manifest& manifest) {
@@ -133,32 +150,71 @@ Expected<std::shared_ptr<const Artifact>> open_artifact(Descriptor descriptor, c
   return make_artifact(Library::open(std::move(descriptor), name));
 }
 
-std::optional<Refusal> Executor::resolve(const Program& program) {
-  const Library& library = *artifact_->library;
-  // Callees point into imports_, which must not grow any more then.
-  imports_.reserve(program.graph.steps.size());
+namespace {
+
+// An executor with all that it borrows.
+struct LoadedExecutor {
+  std::shared_ptr<const Artifact> artifact;
+  std::vector<PackedFunc> imports;  // of external steps, in order of steps
+  std::unique_ptr<executors::GraphExecutor> executor;
+};
+
+Refusal kernel_missing(const Library& library, const Program& program, const std::string& symbol) {
+  return {HR_REASON_SYMBOL_MISSING,
+          fmt::format("'{}' does not have the kernel '{}' that its program '{}' calls; compile the model again",
+                      library.name(), symbol, program.name)};
+}
+
+// Finds what each step calls. Callees point into `loaded.imports`, which does not grow any more afterwards.
+Expected<std::vector<executors::Callee>> resolve(const Program& program, LoadedExecutor& loaded) {
+  const Library& library = *loaded.artifact->library;
+  std::vector<executors::Callee> callees;
+  loaded.imports.reserve(program.graph.steps.size());
   for (const Step& step : program.graph.steps) {
     executors::Callee callee;
-    if (step.kind == StepKind::kKernel) {
-      callee.kernel = reinterpret_cast<hr_kernel>(library.symbol(step.callee));
-      if (callee.kernel == nullptr)
-        return Refusal{
-            HR_REASON_SYMBOL_MISSING,
-            fmt::format("'{}' does not have the kernel '{}' that its program '{}' calls; compile the model again",
-                        library.name(), step.callee, program.name)};
-    } else if (step.kind == StepKind::kExternal) {
-      const PackedFunc function = find_import(artifact_->root, step.callee);
+    if (const auto* kernel = std::get_if<artifact::KernelCall>(&step.action)) {
+      callee.kernel = reinterpret_cast<hr_kernel>(library.symbol(kernel->symbol));
+      if (callee.kernel == nullptr) return kernel_missing(library, program, kernel->symbol);
+    } else if (const auto* external = std::get_if<artifact::ExternalCall>(&step.action)) {
+      const PackedFunc function = find_import(loaded.artifact->root, external->function);
       if (!function) return import_missing(library, program, step);
-      imports_.push_back(function);
-      callee.external = external_call(imports_.back());
+      loaded.imports.push_back(function);
+      callee.external = external_call(loaded.imports.back());
     }
-    callees_.push_back(callee);
+    callees.push_back(callee);
+  }
+  return callees;
+}
+
+// Refuses a program that needs memory elsewhere than on this process's CPU.
+std::optional<Refusal> device_refusal(const Program& program, const std::string& name) {
+  const artifact::Location here;
+  const auto refuse = [&](const artifact::Location& location) {
+    return Refusal{
+        HR_REASON_DEVICE_MISSING,
+        fmt::format("'{}' has the program '{}' with memory at {}, and this runtime has the CPU's, {}; run it "
+                    "where that device and its runtime are, or compile the model for the CPU",
+                    name, program.name, artifact::to_string(location), artifact::to_string(here))};
+  };
+  for (const auto* specs : {&program.inputs, &program.outputs}) {
+    for (const artifact::TensorSpec& spec : *specs) {
+      if (spec.location != here) return refuse(spec.location);
+    }
+  }
+  for (const artifact::Arena& arena : program.memory.arenas) {
+    if (arena.location != here) return refuse(arena.location);
+  }
+  for (const artifact::Entry& entry : program.graph.entries) {
+    if (entry.location != here) return refuse(entry.location);
   }
   return std::nullopt;
 }
 
-Expected<std::shared_ptr<Executor>> Executor::make(std::shared_ptr<const Artifact> artifact,
-                                                   const std::string& program_name, int32_t threads) {
+}  // namespace
+
+Expected<std::shared_ptr<executors::Executor>> try_make_executor(std::shared_ptr<const Artifact> artifact,
+                                                                 const std::string& program_name,
+                                                                 const executors::ExecutorOptions& options) {
   const Library& library = *artifact->library;
   const Manifest& manifest = library.manifest();
   const Program* program = artifact::find_program(manifest, program_name);
@@ -167,19 +223,22 @@ Expected<std::shared_ptr<Executor>> Executor::make(std::shared_ptr<const Artifac
                                                     program_names(manifest))};
   }
   if (std::optional<Refusal> refusal = runtime::cpu_refusal(*program, library.name())) return *std::move(refusal);
-  const int32_t workers = num_threads(threads, manifest);
-  std::shared_ptr<Executor> executor(new Executor(std::move(artifact)));
-  if (std::optional<Refusal> refusal = executor->resolve(*program)) return *std::move(refusal);
+  if (std::optional<Refusal> refusal = device_refusal(*program, library.name())) return *std::move(refusal);
+  std::shared_ptr<runtime::ThreadPool> pool = choose_pool(options, manifest);
+  const auto loaded = std::make_shared<LoadedExecutor>();
+  loaded->artifact = std::move(artifact);
+  const Expected<std::vector<executors::Callee>> callees = resolve(*program, *loaded);
+  if (!callees) return callees.refusal();
   std::vector<const std::byte*> weights;
   for (size_t i = 0; i < manifest.weights.size(); ++i) weights.push_back(library.weight(i));
-  executor->runner_ =
-      std::make_unique<executors::GraphRunner>(*program, executor->callees_, weights, runtime::shared_pool(workers));
-  return executor;
+  loaded->executor = std::make_unique<executors::GraphExecutor>(
+      executors::GraphParts{.program = *program, .callees = callees.value(), .weights = weights}, std::move(pool));
+  return std::shared_ptr<executors::Executor>(loaded, loaded->executor.get());
 }
 
-std::shared_ptr<Executor> make_executor(std::shared_ptr<const Artifact> artifact, const std::string& program,
-                                        int32_t threads) {
-  return Executor::make(std::move(artifact), program, threads).value_or_throw();
+std::shared_ptr<executors::Executor> make_executor(std::shared_ptr<const Artifact> artifact, const std::string& program,
+                                                   const executors::ExecutorOptions& options) {
+  return try_make_executor(std::move(artifact), program, options).value_or_throw();
 }
 
 }  // namespace headrace::load

@@ -12,9 +12,7 @@ runtime::Module make_executor_module(const std::shared_ptr<const Artifact>& arti
   if (device.type != kDLCPU) throw_user_error("program '{}' runs on the CPU, not on {}", program, device.to_string());
   if (device.id != 0)
     throw_user_error("program '{}': there is one CPU, cpu(0), and no {}", program, device.to_string());
-  const std::shared_ptr<Executor> executor = make_executor(artifact, program, threads);
-  // Shares ownership of the executor, points to its runner.
-  return executors::make_graph_module({executor, &executor->runner()});
+  return executors::make_graph_module(make_executor(artifact, program, {.threads = threads}));
 }
 
 class ArtifactBody : public runtime::ModuleBody {

@@ -31,9 +31,9 @@ using ::testing::HasSubstr;
 
 std::shared_ptr<const Artifact> open_or_die(const std::string& path) { return open_artifact(path).value_or_throw(); }
 
-std::shared_ptr<Executor> executor_or_die(std::shared_ptr<const Artifact> artifact, int32_t threads,
-                                          const std::string& program = "default") {
-  return make_executor(std::move(artifact), program, threads);
+std::shared_ptr<executors::Executor> executor_or_die(std::shared_ptr<const Artifact> artifact, int32_t threads,
+                                                     const std::string& program = "default") {
+  return make_executor(std::move(artifact), program, {.threads = threads});
 }
 
 Refusal refusal_of(const std::vector<uint8_t>& bytes) {
@@ -56,10 +56,10 @@ TEST(Artifact, RunsWithAnyThreadCount) {
     const auto executor = executor_or_die(artifact, threads);
     std::vector<float> x = toy_input();
     const TensorView view(x.data(), {6, 8});
-    executor->runner().set_input(0, view.tensor);
-    ASSERT_EQ(executor->runner().run().code, 0);
-    EXPECT_EQ(floats(executor->runner().output(0)), toy_expected(x));
-    EXPECT_EQ(floats(executor->runner().output(1)), x);
+    executors::throw_if_failed(executor->set_input(0, view.tensor));
+    ASSERT_EQ(executor->run().code, 0);
+    EXPECT_EQ(floats(executor->output(0)), toy_expected(x));
+    EXPECT_EQ(floats(executor->output(1)), x);
   }
 }
 
@@ -71,9 +71,9 @@ TEST(Artifact, RunsFromAMemoryFile) {
   ASSERT_TRUE(artifact) << artifact.refusal().message;
   const auto executor = executor_or_die(artifact.value(), 1);
   std::vector<float> x = toy_input();
-  executor->runner().set_input(0, TensorView(x.data(), {6, 8}).tensor);
-  ASSERT_EQ(executor->runner().run().code, 0);
-  EXPECT_EQ(floats(executor->runner().output(0)), toy_expected(x));
+  executors::throw_if_failed(executor->set_input(0, TensorView(x.data(), {6, 8}).tensor));
+  ASSERT_EQ(executor->run().code, 0);
+  EXPECT_EQ(floats(executor->output(0)), toy_expected(x));
 }
 
 // As a plain copy of files does: the old pages are gone, and the system still knows the file as the one that is loaded.
@@ -88,9 +88,9 @@ TEST(Artifact, AFileWrittenIntoALoadedOneIsLoadedBesideIt) {
   for (const auto& artifact : {fresh, old}) {
     const auto executor = executor_or_die(artifact, 2);
     std::vector<float> x = toy_input();
-    executor->runner().set_input(0, TensorView(x.data(), {6, 8}).tensor);
-    ASSERT_EQ(executor->runner().run().code, 0);
-    EXPECT_EQ(floats(executor->runner().output(0)), toy_expected(x));
+    executors::throw_if_failed(executor->set_input(0, TensorView(x.data(), {6, 8}).tensor));
+    ASSERT_EQ(executor->run().code, 0);
+    EXPECT_EQ(floats(executor->output(0)), toy_expected(x));
   }
 }
 
@@ -103,9 +103,9 @@ TEST(Artifact, TwoThreadsShareOneArtifact) {
     std::vector<float> x = toy_input();
     for (float& value : x) value += shift;
     const std::vector<float> expected = toy_expected(x);
-    executor->runner().set_input(0, TensorView(x.data(), {6, 8}).tensor);
+    executors::throw_if_failed(executor->set_input(0, TensorView(x.data(), {6, 8}).tensor));
     for (int i = 0; i < 2000; ++i) {
-      if (executor->runner().run().code != 0 || floats(executor->runner().output(0)) != expected) ++wrong;
+      if (executor->run().code != 0 || floats(executor->output(0)) != expected) ++wrong;
     }
   };
   std::thread first(job, 0.0f);
@@ -154,9 +154,9 @@ TEST(Artifact, ReusedDescriptorNumbersAreNotMistaken) {
   const auto executor = executor_or_die(again, 1);
   again.reset();
   std::vector<float> x = toy_input();
-  executor->runner().set_input(0, TensorView(x.data(), {6, 8}).tensor);
-  ASSERT_EQ(executor->runner().run().code, 0);
-  EXPECT_EQ(floats(executor->runner().output(0)), toy_expected(x));
+  executors::throw_if_failed(executor->set_input(0, TensorView(x.data(), {6, 8}).tensor));
+  ASSERT_EQ(executor->run().code, 0);
+  EXPECT_EQ(floats(executor->output(0)), toy_expected(x));
 }
 
 TEST(ArtifactRefuses, EveryTruncation) {
@@ -266,7 +266,7 @@ TEST(Artifact, OtherProgramsRunWhenOneNeedsMore) {
   const TempFile file(make_artifact(manifest));
   const auto artifact = open_or_die(file.path());
   EXPECT_NE(executor_or_die(artifact, 1), nullptr);
-  const auto fast = Executor::make(artifact, "fast", 1);
+  const auto fast = try_make_executor(artifact, "fast", {.threads = 1});
   ASSERT_FALSE(fast);
   EXPECT_EQ(fast.refusal().code, HR_REASON_CPU_FEATURE_MISSING);
 }
@@ -286,18 +286,18 @@ TEST(ArtifactRefuses, ManifestsThatDoNotFitTheFile) {
 
 TEST(ArtifactRefuses, MissingKernelProgramAndThreads) {
   artifact::Manifest manifest = toy_manifest();
-  manifest.programs[0].graph.steps[0].callee = "toy_nothing";
+  manifest.programs[0].graph.steps[0].action = artifact::KernelCall{"toy_nothing"};
   const TempFile file(make_artifact(manifest));
   const auto artifact = open_or_die(file.path());
-  const auto kernel = Executor::make(artifact, "default", 1);
+  const auto kernel = try_make_executor(artifact, "default", {.threads = 1});
   ASSERT_FALSE(kernel);
   EXPECT_EQ(kernel.refusal().code, HR_REASON_SYMBOL_MISSING);
   EXPECT_THAT(kernel.refusal().message, HasSubstr("kernel 'toy_nothing'"));
-  const auto program = Executor::make(artifact, "training", 1);
+  const auto program = try_make_executor(artifact, "training", {.threads = 1});
   ASSERT_FALSE(program);
   EXPECT_THAT(program.refusal().message, HasSubstr("no program 'training'; it has default"));
-  EXPECT_THROW((void)Executor::make(artifact, "default", 100000), UserError);
-  EXPECT_THROW((void)Executor::make(artifact, "default", -1), UserError);
+  EXPECT_THROW((void)try_make_executor(artifact, "default", {.threads = 100000}), UserError);
+  EXPECT_THROW((void)try_make_executor(artifact, "default", {.threads = -1}), UserError);
 }
 
 TEST(ArtifactModule, MakesExecutorsByProgramName) {
@@ -350,7 +350,7 @@ artifact::Manifest external_manifest() {
   program.outputs = {headrace::testing::spec("y", {4})};
   program.graph.entries = {headrace::testing::entry(artifact::Place::kInput, 0, {4}),
                            headrace::testing::entry(artifact::Place::kOutput, 0, {4})};
-  program.graph.steps = {headrace::testing::step(artifact::StepKind::kExternal, "toy_unknown", {0, 1}, "scale1")};
+  program.graph.steps = {headrace::testing::step(artifact::ExternalCall{"toy_unknown"}, {0, 1}, "scale1")};
   program.placement = {{.op = "scale1", .backend = "toy", .reason = HR_REASON_NONE, .message = ""}};
   return manifest;
 }
@@ -358,7 +358,8 @@ artifact::Manifest external_manifest() {
 TEST(ExternalModule, ImportOfNobodyIsAnError) {
   const TempFile file(make_artifact(external_manifest()));
   const auto artifact = open_or_die(file.path());
-  const Expected<std::shared_ptr<Executor>> executor = Executor::make(artifact, "default", 1);
+  const Expected<std::shared_ptr<executors::Executor>> executor =
+      try_make_executor(artifact, "default", {.threads = 1});
   ASSERT_FALSE(executor) << "an unresolved import was accepted";
   EXPECT_EQ(executor.refusal().code, HR_REASON_SYMBOL_MISSING);
   EXPECT_THAT(executor.refusal().message,

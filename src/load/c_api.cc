@@ -17,7 +17,7 @@ struct hr_artifact {
 };
 
 struct hr_executor {
-  std::shared_ptr<headrace::load::Executor> executor;
+  std::shared_ptr<headrace::executors::Executor> executor;
 };
 
 namespace {
@@ -114,19 +114,33 @@ hr_status give_count(size_t count, int32_t* result) {
   return HR_OK;
 }
 
-using Setter = void (headrace::executors::GraphRunner::*)(size_t, const DLTensor&);
+hr_status fail(const headrace::executors::Status& status) noexcept {
+  return fail(HR_USER, status.reason, status.message, status.op);
+}
+
+using Setter = headrace::executors::Status (headrace::executors::Executor::*)(size_t, const DLTensor&) noexcept;
 
 hr_status set_tensor(hr_executor* executor, int32_t index, const DLTensor* tensor, Setter setter) noexcept {
+  if (executor == nullptr || tensor == nullptr) return usage("the executor or the tensor is NULL");
   return guard([&] {
-    if (executor == nullptr || tensor == nullptr) return usage("the executor or the tensor is NULL");
     if (index < 0) return usage(fmt::format("there is no tensor {}", index));
-    try {
-      (executor->executor->runner().*setter)(static_cast<size_t>(index), *tensor);
-    } catch (const UserError& error) {
-      return fail(HR_USER, HR_REASON_BAD_TENSOR, error.message(), error.where().op, error.where().place);
-    }
-    return HR_OK;
+    const headrace::executors::Status status = (executor->executor.get()->*setter)(static_cast<size_t>(index), *tensor);
+    return status.ok() ? HR_OK : fail(status);
   });
+}
+
+// Reads the options of a client that was compiled with this version of hr_executor_options or an earlier one.
+headrace::executors::ExecutorOptions read_options(const hr_executor_options* options) {
+  headrace::executors::ExecutorOptions read;
+  if (options == nullptr) return read;
+  if (options->size < HR_EXECUTOR_OPTIONS_SIZE_1)
+    throw headrace::UsageError("hr_executor_options.size is not sizeof(hr_executor_options)");
+  read.threads = options->threads;
+  if (options->size < sizeof(hr_executor_options) || options->num_cpus == 0) return read;
+  if (options->num_cpus < 0 || options->cpus == nullptr)
+    throw headrace::UsageError("hr_executor_options.cpus is not a list of num_cpus processors");
+  read.cpus.assign(options->cpus, options->cpus + options->num_cpus);
+  return read;
 }
 
 }  // namespace
@@ -190,11 +204,8 @@ hr_status hr_executor_create(hr_artifact* artifact, const char* program, const h
   return guard([&] {
     if (artifact == nullptr || executor == nullptr) return usage("the artifact or the place for the result is NULL");
     *executor = nullptr;
-    if (options != nullptr && options->size < sizeof(hr_executor_options))
-      return usage("hr_executor_options.size is not sizeof(hr_executor_options)");
-    const int32_t threads = options != nullptr ? options->threads : 0;
-    Expected<std::shared_ptr<headrace::load::Executor>> made =
-        headrace::load::Executor::make(artifact->artifact, program_name(program), threads);
+    Expected<std::shared_ptr<headrace::executors::Executor>> made =
+        headrace::load::try_make_executor(artifact->artifact, program_name(program), read_options(options));
     if (!made) return fail(made.refusal());
     *executor = new hr_executor{std::move(made.value())};
     return HR_OK;
@@ -204,34 +215,34 @@ hr_status hr_executor_create(hr_artifact* artifact, const char* program, const h
 void hr_executor_destroy(hr_executor* executor) noexcept { delete executor; }
 
 hr_status hr_executor_set_input(hr_executor* executor, int32_t index, const DLTensor* tensor) noexcept {
-  return set_tensor(executor, index, tensor, &headrace::executors::GraphRunner::set_input);
+  return set_tensor(executor, index, tensor, &headrace::executors::Executor::set_input);
 }
 
 hr_status hr_executor_set_input_zero_copy(hr_executor* executor, int32_t index, const DLTensor* tensor) noexcept {
-  return set_tensor(executor, index, tensor, &headrace::executors::GraphRunner::set_input_zero_copy);
+  return set_tensor(executor, index, tensor, &headrace::executors::Executor::bind_input);
 }
 
 hr_status hr_executor_set_output_zero_copy(hr_executor* executor, int32_t index, const DLTensor* tensor) noexcept {
-  return set_tensor(executor, index, tensor, &headrace::executors::GraphRunner::set_output_zero_copy);
+  return set_tensor(executor, index, tensor, &headrace::executors::Executor::bind_output);
 }
 
 hr_status hr_executor_run(hr_executor* executor) noexcept {
   if (executor == nullptr) return usage("the executor is NULL");
-  const headrace::executors::RunStatus status = executor->executor->runner().run();
-  return status.code == 0 ? HR_OK : fail(HR_USER, status.reason, status.message, status.op);
+  const headrace::executors::Status status = executor->executor->run();
+  return status.ok() ? HR_OK : fail(status);
 }
 
 hr_status hr_executor_get_output(const hr_executor* executor, int32_t index, DLTensor* view) noexcept {
   return guard([&] {
     if (executor == nullptr || view == nullptr) return usage("the executor or the place for the result is NULL");
-    const headrace::executors::GraphRunner& runner = executor->executor->runner();
-    const size_t count = runner.program().outputs.size();
+    const headrace::executors::Executor& found = *executor->executor;
+    const size_t count = found.outputs().size();
     if (!is_index(index, count)) return no_such("output", index, count);
-    if (!runner.has_output(static_cast<size_t>(index))) {
+    if (!found.has_output(static_cast<size_t>(index))) {
       return usage(fmt::format("output '{}' was not computed yet: call hr_executor_run first, which must succeed",
-                               runner.program().outputs[static_cast<size_t>(index)].name));
+                               found.outputs()[static_cast<size_t>(index)].name));
     }
-    *view = runner.output(static_cast<size_t>(index));
+    *view = found.output(static_cast<size_t>(index));
     return HR_OK;
   });
 }

@@ -34,7 +34,7 @@ Ref<ErrorObj> call(void* self, DLTensor* const* args, int32_t num_args) {
 
 }  // namespace
 
-executors::ExternalCall external_call(const PackedFunc& function) {
+executors::ExternalFunction external_call(const PackedFunc& function) {
   return {.function = &call, .self = static_cast<Object*>(function.object().get())};
 }
 

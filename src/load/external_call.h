@@ -1,7 +1,7 @@
 // Lets a graph program call a PackedFunc in place of a kernel.
 #pragma once
 
-#include "executors/graph/graph_runner.h"
+#include "executors/graph/graph_executor.h"
 #include "object/function.h"
 
 namespace headrace::load {
@@ -9,6 +9,6 @@ namespace headrace::load {
 // Makes the call, which calls `function` in destination-passing style with one DLTensor* for each argument (inputs,
 // then outputs). It returns the function's error, and does not leave it as the thread's stored error. `function` must
 // outlive the users of the call.
-executors::ExternalCall external_call(const PackedFunc& function);
+executors::ExternalFunction external_call(const PackedFunc& function);
 
 }  // namespace headrace::load

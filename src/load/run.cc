@@ -4,36 +4,32 @@
 
 namespace headrace::load {
 
-std::vector<NDArray> run(Executor& executor, std::span<const NDArray> inputs) {
-  executors::GraphRunner& runner = executor.runner();
-  const artifact::Program& program = runner.program();
-  if (inputs.size() != program.inputs.size()) {
+std::vector<NDArray> run(executors::Executor& executor, std::span<const NDArray> inputs) {
+  if (inputs.size() != executor.inputs().size()) {
     std::vector<std::string> names;
-    for (const artifact::TensorSpec& spec : program.inputs) names.push_back(spec.name);
+    for (const artifact::TensorSpec& spec : executor.inputs()) names.push_back(spec.name);
     throw_user_error("the program takes {} inputs ({}), got {}", names.size(), fmt::join(names, ", "), inputs.size());
   }
   const std::lock_guard turn(executor.turn());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const NDArray& input = inputs[i];
     const auto address = reinterpret_cast<uintptr_t>(input.data<std::byte>());
-    if (input.is_dense() && address % input.dtype().bytes() == 0) {
-      runner.set_input_zero_copy(i, input.tensor());
-    } else {
-      runner.set_input(i, input.tensor());
-    }
+    const bool is_direct = input.is_dense() && address % input.dtype().bytes() == 0;
+    executors::throw_if_failed(is_direct ? executor.bind_input(i, input.tensor())
+                                         : executor.set_input(i, input.tensor()));
   }
   std::vector<NDArray> outputs;
-  for (size_t i = 0; i < program.outputs.size(); ++i) {
-    const artifact::TensorSpec& spec = program.outputs[i];
+  for (const artifact::TensorSpec& spec : executor.outputs()) {
     outputs.push_back(NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype));
-    runner.set_output_zero_copy(i, outputs.back().tensor());
+    executors::throw_if_failed(executor.bind_output(outputs.size() - 1, outputs.back().tensor()));
   }
-  executors::throw_if_failed(runner.run());
-  for (const artifact::BoundedOutput& bounded : program.bounded_outputs) {
-    const auto index = static_cast<size_t>(bounded.output);
-    const DLTensor& made = runner.output(index);
-    const NDArray whole = outputs[index];
-    outputs[index] = NDArray::view(made.data, Shape(made.shape, made.shape + made.ndim), whole.dtype(), [whole] {});
+  executors::throw_if_failed(executor.run());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const DLTensor& made = executor.output(i);
+    const Shape shape(made.shape, made.shape + made.ndim);
+    if (shape == outputs[i].shape()) continue;  // else a bounded output, shorter than its bound
+    const NDArray whole = outputs[i];
+    outputs[i] = NDArray::view(made.data, shape, whole.dtype(), [whole] {});
   }
   return outputs;
 }

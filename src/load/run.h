@@ -13,6 +13,6 @@ namespace headrace::load {
 // directly to the returned tensors; a bounded output has the shape that this run computed. Threads that share an
 // executor take turns. Throws UserError for a wrong number, dtype, shape or device of inputs, and at the op of a kernel
 // that fails.
-std::vector<NDArray> run(Executor& executor, std::span<const NDArray> inputs);
+std::vector<NDArray> run(executors::Executor& executor, std::span<const NDArray> inputs);
 
 }  // namespace headrace::load

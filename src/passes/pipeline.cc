@@ -90,6 +90,11 @@ Pass combining_dense() {
       });
 }
 
+Pass folding_constants() {
+  return with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
+                      [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); });
+}
+
 Pass legalizing() {
   return with_context("Legalize", 1, "calls become what the legalisations of their ops make of them",
                       {config_key<std::string>("legalize_map_attr_name", "the op attribute", kLegalizeAttr)},
@@ -230,22 +235,12 @@ std::vector<Pass> canonical() {
       simplifying_inference(false),
       // Before FoldConstant, because it leaves constants to fold, and before the passes that need static shapes.
       plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
-      // These three before FoldConstant, which joins the weights of the branches that they combine.
-      combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
-      combining_dense(),
-      combining<combine_parallel_batch_matmul>("CombineParallelBatchMatmul",
-                                               "batched products of the same data become one"),
       // Before FoldScaleAxis and SimplifyExpr, which look for factors and operands that are constants.
-      with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
-                   [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }),
+      folding_constants(),
       // Before SimplifyExpr, which joins the additions that become neighbours when a scale has gone.
       folding_scale_axis(false),
       // Before EliminateCommonSubexpr, because simplified calls are more often equal.
       simplifying_expressions(),
-      // After SimplifyExpr, whose laws look for the plain forms.
-      after({"SimplifyExpr"},
-            plain<fast_math>("FastMath", 4,
-                             "exp, tanh, erf and softmax get the names of their fast forms, which compute the same")),
       // After all passes that make or change calls.
       eliminating_common_subexpr(),
       // Last: drops the functions and lets that the passes above left without a use.
@@ -255,6 +250,17 @@ std::vector<Pass> canonical() {
 
 std::vector<Pass> native() {
   return {
+      // These are not canonical: another backend looks for the ops as the program has them.
+      combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
+      combining_dense(),
+      combining<combine_parallel_batch_matmul>("CombineParallelBatchMatmul",
+                                               "batched products of the same data become one"),
+      // After the passes above, which leave joined weights that are constants.
+      folding_constants(),
+      // After SimplifyExpr of the canonical list, whose laws look for the plain forms.
+      after({"SimplifyExpr"},
+            plain<fast_math>("FastMath", 4,
+                             "exp, tanh, erf and softmax get the names of their fast forms, which compute the same")),
       // After the canonical passes, which may find the size, and before FuseOps, which hides ops in groups.
       plain<bound_outputs>("BoundOutputs", 0, "results of a size that the data tells become buffers and extents"),
       // Last: after it every op is inside a group, where no pass looks for it.

@@ -5,14 +5,16 @@
 
 namespace headrace::passes {
 
-// Returns the passes that every model goes through first, whatever backend runs it.
+// Returns the passes that every model goes through first, whatever backend runs it. They keep every op that Relay names
+// whole, but for batch_norm, so that a backend finds what it looks for.
 std::vector<pass::Pass> canonical();
 
 // Passes of no list, which run where they are named. One that is of the list above too, under the same name, is here as
 // it runs where it is named: it does more than in a build.
 std::vector<pass::Pass> by_name();
 
-// Returns the passes over the native parts of a program, after the canonical ones and before lowering.
+// Returns the passes over the native parts of a program, after placement and before lowering. FoldConstant is in both
+// lists.
 std::vector<pass::Pass> native();
 
 }  // namespace headrace::passes

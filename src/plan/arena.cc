@@ -17,8 +17,7 @@ void Arena::remove_gap(std::map<int64_t, int64_t>::iterator gap) {
 }
 
 int64_t Arena::take(int64_t nbytes) {
-  // An empty storage has a line too, so that offsets differ while storages live.
-  const int64_t size = std::max<int64_t>(1, (nbytes + kLine - 1) / kLine) * kLine;
+  const int64_t size = lines(nbytes);
   int64_t offset = end_;
   const auto fit = gaps_by_size_.lower_bound(size);
   if (fit != gaps_by_size_.end()) {

@@ -1,6 +1,7 @@
 // The free list of a memory plan. Private to plan/.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -10,6 +11,9 @@ namespace headrace::plan {
 class Arena {
  public:
   static constexpr int64_t kLine = 64;
+  // Returns the bytes that a range of `nbytes` takes: whole lines, at least one, so that offsets differ while ranges
+  // live.
+  static int64_t lines(int64_t nbytes) { return std::max(kLine, (nbytes + kLine - 1) / kLine * kLine); }
 
   // Returns the offset of `nbytes` free bytes (rounded up to lines): in the smallest gap that fits, the lowest of equal
   // ones; otherwise at the end, where a gap that touches the end is used first.

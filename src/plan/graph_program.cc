@@ -1,100 +1,92 @@
 #include "plan/graph_program.h"
 
+#include <algorithm>
+
 #include "ops/call_fusion.h"
-#include "ops/tensor/memory.h"
-#include "passes/forms/bound_outputs.h"
-#include "plan/destination_passing.h"
-#include "relay/visit.h"
+#include "plan/plan_memory.h"
 
 namespace headrace::plan {
 
 using artifact::Entry;
 using artifact::Place;
-using artifact::Program;
-using artifact::StepKind;
-using artifact::TensorSpec;
 using relay::CallNode;
 using relay::ConstantNode;
 using relay::FunctionNode;
-using relay::LetNode;
-using relay::TupleNode;
-using relay::VarNode;
 
 namespace {
 
+std::vector<int64_t> numbers_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
+
 class Emitter {
  public:
-  Emitter(const IRModule& module, Program& program, WeightTable& weights)
-      : module_(module), program_(program), weights_(weights) {}
+  Emitter(const Program& program, WeightTable& weights)
+      : program_(program), weights_(weights), entries_(program.views.size(), -1), indices_(program.bases.size(), -1) {}
 
-  void emit(const FunctionNode& main, const ProgramNames& names) {
-    const auto num_outputs = static_cast<size_t>(main.attrs.at(kNumOutputs).as<int64_t>());
-    const size_t num_inputs = main.params.size() - num_outputs;
-    HEADRACE_CHECK(names.inputs.size() == num_inputs && names.outputs.size() == num_outputs,
-                   "{} names for {} inputs, {} for {} outputs", names.inputs.size(), num_inputs, names.outputs.size(),
-                   num_outputs);
-    for (size_t i = 0; i < main.params.size(); ++i) {
-      const bool is_input = i < num_inputs;
-      const size_t index = is_input ? i : i - num_inputs;
-      const auto* type = main.params[i]->type_annotation.as<TensorTypeNode>();
-      const Shape shape = type->concrete_shape();
-      std::vector<TensorSpec>& specs = is_input ? program_.inputs : program_.outputs;
-      specs.push_back({(is_input ? names.inputs : names.outputs)[index], type->dtype, {shape.begin(), shape.end()}});
-      entries_[main.params[i].get()] = add_entry({is_input ? Place::kInput : Place::kOutput,
-                                                  static_cast<int64_t>(index),
-                                                  0,
-                                                  type->dtype,
-                                                  {shape.begin(), shape.end()},
-                                                  {}});
+  artifact::Program emit(const ProgramNames& names) {
+    HEADRACE_CHECK(names.inputs.size() == program_.inputs.size() && names.outputs.size() == program_.outputs.size(),
+                   "{} names for {} inputs, {} for {} outputs", names.inputs.size(), program_.inputs.size(),
+                   names.outputs.size(), program_.outputs.size());
+    emitted_.name = names.program;
+    emit_ports(program_.inputs, names.inputs, emitted_.inputs);
+    emit_ports(program_.outputs, names.outputs, emitted_.outputs);
+    emit_arenas();
+    for (const Step& step : program_.steps) emit_step(step);
+    for (const BoundedOutput& bounded : program_.bounded_outputs) {
+      emitted_.bounded_outputs.push_back({.output = static_cast<int64_t>(bounded.output),
+                                          .axis = static_cast<int64_t>(bounded.axis),
+                                          .extent = entry(bounded.extent)});
     }
-    Expr at = main.body;
-    for (; at.is<LetNode>(); at = at.as<LetNode>()->body) emit_binding(*at.as<LetNode>());
-    emit_bounds(main, *at.as<TupleNode>());
+    return std::move(emitted_);
   }
 
  private:
-  void emit_bounds(const FunctionNode& main, const TupleNode& extents) {
-    for (const passes::BoundedOutput& row : passes::bounded_outputs_of(main, kOutputExtents)) {
-      program_.bounded_outputs.push_back({.output = static_cast<int64_t>(row.output),
-                                          .axis = static_cast<int64_t>(row.axis),
-                                          .extent = entry(extents.items[row.extent])});
+  void emit_ports(const std::vector<size_t>& ports, const std::vector<std::string>& names,
+                  std::vector<artifact::TensorSpec>& specs) {
+    for (size_t i = 0; i < ports.size(); ++i) {
+      const View& view = program_.views[ports[i]];
+      indices_[view.base] = static_cast<int64_t>(i);
+      specs.push_back({.name = names[i],
+                       .dtype = view.type->dtype,
+                       .shape = numbers_of(view.shape),
+                       .location = program_.bases[view.base].location});
+      entry(ports[i]);
     }
   }
 
-  void emit_binding(const LetNode& let) {
-    const auto* call = let.value.as<CallNode>();
-    const OpNode* op = call != nullptr ? call->as_op() : nullptr;
-    HEADRACE_CHECK(op != nullptr, "a binding of {} in destination passing form", let.value->key());
-    if (op->name == "memory.alloc_storage") {
-      HEADRACE_CHECK(arena_ == nullptr, "memory has not been planned: there are two storages");
-      arena_ = let.var.get();
-      program_.memory.arena_bytes = call->attrs_as<ops::AllocStorageAttrs>().size;
-    } else if (op->name == "memory.view") {
-      entries_[let.var.get()] = view(*call);
-    } else if (op->name == "memory.copy") {
-      program_.graph.steps.push_back({StepKind::kCopy, "", {entry(call->args[0]), entry(call->args[1])}, 1, "copy"});
-    } else if (op->name == "call_dps") {
-      emit_call(*call);
-    } else {
-      throw InternalError(fmt::format("'{}' in destination passing form", op->name));
+  void emit_arenas() {
+    for (const Base& base : program_.bases) {
+      if (base.offset && !find_arena(base.location))
+        emitted_.memory.arenas.push_back({.location = base.location, .nbytes = arena_bytes(program_, base.location)});
     }
   }
 
-  void emit_call(const CallNode& call) {
-    artifact::Step step;
-    step.callee = call.args[0].as<GlobalVarNode>()->name_hint;
-    step.op = to_string(call.span);
-    for (const Expr& input : call.args[1].as<TupleNode>()->items) step.args.push_back(entry(input));
-    const auto group = module_->lookup(step.callee).cast<FunctionNode>();
-    if (const std::string* external = ops::external_of(group->body)) {
-      step.kind = StepKind::kExternal;
-      step.callee = *external;
-      step.args = operands_of(*group, step.args);
+  std::optional<int32_t> find_arena(const artifact::Location& location) const {
+    const auto& arenas = emitted_.memory.arenas;
+    const auto found =
+        std::find_if(arenas.begin(), arenas.end(), [&](const auto& one) { return one.location == location; });
+    if (found == arenas.end()) return std::nullopt;
+    return static_cast<int32_t>(found - arenas.begin());
+  }
+
+  void emit_step(const Step& step) {
+    artifact::Step made{.action = artifact::CopyStep{}, .num_outputs = static_cast<int32_t>(step.outputs.size())};
+    std::vector<int32_t> inputs;
+    for (const size_t input : step.inputs) inputs.push_back(entry(input));
+    made.op = step.function ? to_string(step.span) : "copy";
+    if (step.function) {
+      const auto& [name, function] = program_.functions[*step.function];
+      const bool is_op_of_process = ops::external_of(function->body) != nullptr;
+      if (is_op_of_process) inputs = operands_of(*function, inputs);
+      made.action = action_of(name, *function);
     }
-    const Array<Expr>& outputs = call.args[2].as<TupleNode>()->items;
-    for (const Expr& output : outputs) step.args.push_back(entry(output));
-    step.num_outputs = static_cast<int32_t>(outputs.size());
-    program_.graph.steps.push_back(std::move(step));
+    made.args = std::move(inputs);
+    for (const size_t output : step.outputs) made.args.push_back(entry(output));
+    emitted_.graph.steps.push_back(std::move(made));
+  }
+
+  static artifact::StepAction action_of(const GlobalVar& name, const FunctionNode& function) {
+    if (const auto import = import_of(name, function)) return artifact::ExternalCall{*import};
+    return artifact::KernelCall{name->name_hint};
   }
 
   // Returns the operands of a group's only call, tuples taken apart, when the group's parameters are `inputs`: a group
@@ -111,74 +103,83 @@ class Emitter {
     while (!pending.empty()) {
       const Expr arg = pending.back();
       pending.pop_back();
-      if (const auto* tuple = arg.as<TupleNode>()) {
+      if (const auto* tuple = arg.as<relay::TupleNode>()) {
         push(tuple->items);
       } else {
         const auto param = params.find(arg.get());
-        if (param == params.end() && !arg.is<ConstantNode>()) ops::refuse_computed_operand(*group.body.as<CallNode>());
-        operands.push_back(param == params.end() ? entry(arg) : param->second);
+        const auto* constant = arg.as<ConstantNode>();
+        if (param == params.end() && constant == nullptr) ops::refuse_computed_operand(*group.body.as<CallNode>());
+        operands.push_back(param == params.end() ? add_constant(constant->data) : param->second);
       }
     }
     return operands;
   }
 
-  int32_t view(const CallNode& call) {
-    const auto& attrs = call.attrs_as<ops::MemoryViewAttrs>();
-    Entry made{Place::kStorage, 0, attrs.byte_offset, attrs.dtype, {attrs.shape.begin(), attrs.shape.end()}, {}};
-    if (call.args[0].as<VarNode>() == arena_ && arena_ != nullptr) {
-      made.index = storage(attrs.byte_offset, num_elements(attrs.shape) * static_cast<int64_t>(attrs.dtype.bytes()));
-      made.byte_offset = 0;
-    } else {
-      const Entry& base = program_.graph.entries[static_cast<size_t>(entry(call.args[0]))];
-      made.place = base.place;
-      made.index = base.index;
-      made.byte_offset += base.byte_offset;
+  // Returns the entry of a view, which is made at its first use.
+  int32_t entry(size_t index) {
+    int32_t& known = entries_[index];
+    if (known >= 0) return known;
+    const View& view = program_.views[index];
+    const Base& base = program_.bases[view.base];
+    return known = add_entry({.place = place_of(base.kind),
+                              .index = base_index(view.base),
+                              .byte_offset = view.byte_offset,
+                              .dtype = view.type->dtype,
+                              .shape = numbers_of(view.shape),
+                              .strides = numbers_of(view.strides),
+                              .location = base.location});
+  }
+
+  int32_t add_constant(const NDArray& data) {
+    return add_entry({.place = Place::kWeight,
+                      .index = weights_.add(data),
+                      .dtype = data.dtype(),
+                      .shape = numbers_of(data.shape()),
+                      .strides = {}});
+  }
+
+  static Place place_of(Base::Kind kind) {
+    switch (kind) {
+      case Base::Kind::input:
+        return Place::kInput;
+      case Base::Kind::output:
+        return Place::kOutput;
+      case Base::Kind::constant:
+        return Place::kWeight;
+      case Base::Kind::storage:
+        return Place::kStorage;
     }
-    return add_entry(std::move(made));
+    throw InternalError("a base of a program is of no kind");
   }
 
-  // Returns the index of the piece of the arena; views of one piece share it.
-  int64_t storage(int64_t offset, int64_t nbytes) {
-    auto& storages = program_.memory.storages;
-    const auto [it, is_new] = storages_.emplace(std::pair(offset, nbytes), storages.size());
-    if (is_new) storages.push_back({offset, nbytes});
-    return static_cast<int64_t>(it->second);
+  // Returns the base's index among the manifest's inputs, outputs, weights or storages.
+  int64_t base_index(size_t index) {
+    int64_t& known = indices_[index];
+    if (known >= 0) return known;
+    const Base& base = program_.bases[index];
+    if (base.kind == Base::Kind::constant) return known = weights_.add(base.constant->data);
+    HEADRACE_CHECK(base.kind == Base::Kind::storage && base.offset, "the memory of a program is not planned");
+    auto& storages = emitted_.memory.storages;
+    storages.push_back({.arena = *find_arena(base.location), .offset = *base.offset, .nbytes = base.nbytes});
+    return known = static_cast<int64_t>(storages.size()) - 1;
   }
 
-  int32_t entry(const Expr& expr) {
-    const auto known = entries_.find(expr.get());
-    if (known != entries_.end()) return known->second;
-    const auto* constant = expr.as<ConstantNode>();
-    HEADRACE_CHECK(constant != nullptr, "a step takes a {}", expr->key());
-    const Shape& shape = constant->data.shape();
-    return entries_[expr.get()] = add_entry({Place::kWeight,
-                                             weights_.add(constant->data),
-                                             0,
-                                             constant->data.dtype(),
-                                             {shape.begin(), shape.end()},
-                                             {}});
+  int32_t add_entry(Entry made) {
+    emitted_.graph.entries.push_back(std::move(made));
+    return static_cast<int32_t>(emitted_.graph.entries.size()) - 1;
   }
 
-  int32_t add_entry(Entry entry) {
-    program_.graph.entries.push_back(std::move(entry));
-    return static_cast<int32_t>(program_.graph.entries.size()) - 1;
-  }
-
-  const IRModule& module_;
-  Program& program_;
+  const Program& program_;
   WeightTable& weights_;
-  const VarNode* arena_ = nullptr;
-  std::unordered_map<const ExprNode*, int32_t> entries_;
-  std::map<std::pair<int64_t, int64_t>, size_t> storages_;
+  artifact::Program emitted_;
+  std::vector<int32_t> entries_;  // of views
+  std::vector<int64_t> indices_;  // of bases
 };
 
 }  // namespace
 
-Program emit_graph_program(const IRModule& module, const ProgramNames& names, WeightTable& weights) {
-  Program program;
-  program.name = artifact::kDefaultProgram;
-  Emitter(module, program, weights).emit(*module->lookup("main").cast<FunctionNode>().get(), names);
-  return program;
+artifact::Program emit_graph_program(const Program& program, const ProgramNames& names, WeightTable& weights) {
+  return Emitter(program, weights).emit(names);
 }
 
 }  // namespace headrace::plan

@@ -1,72 +1,63 @@
 #include "plan/plan_memory.h"
 
-#include "ops/tensor/memory.h"
+#include <algorithm>
+#include <map>
+
 #include "plan/arena.h"
-#include "relay/infer/infer_type.h"
 
 namespace headrace::plan {
 
-using relay::CallNode;
-using relay::FunctionNode;
-using relay::LetNode;
-using relay::Var;
-using relay::VarNode;
-
 namespace {
-
-const CallNode* call_of(const Expr& value, std::string_view op) {
-  const auto* call = value.as<CallNode>();
-  return call != nullptr && call->as_op() != nullptr && call->as_op()->name == op ? call : nullptr;
-}
 
 class Planner {
  public:
-  IRModule plan(const IRModule& module) {
-    const auto main = module->lookup("main").cast<FunctionNode>();
-    arena_var_ = relay::make_var("arena");
-    Expr at = main->body;
-    for (; at.is<LetNode>(); at = at.as<LetNode>()->body) plan_binding(*at.as<LetNode>());
-    if (offsets_.empty()) return module;
-    Expr body = at;
-    for (size_t i = bindings_.size(); i-- > 0;) body = relay::make_let(bindings_[i].first, bindings_[i].second, body);
-    body = relay::make_let(arena_var_, ops::alloc_storage(arena_.nbytes()), body);
-    IRModule result = snapshot(module);
-    result->add_function(module->get_global_var("main"),
-                         copy_with(*main.get(), [&](FunctionNode& copy) { copy.body = body; }), true);
-    return relay::infer_type(result);
-  }
+  explicit Planner(Program& program) : program_(program), lifetimes_(lifetimes_of(program)) {}
 
- private:
-  void plan_binding(const LetNode& let) {
-    if (const auto* alloc = call_of(let.value, "memory.alloc_storage")) {
-      offsets_[let.var.get()] = arena_.take(alloc->attrs_as<ops::AllocStorageAttrs>().size);
-    } else if (const auto* kill = call_of(let.value, "memory.kill")) {
-      const int64_t* offset = offset_of(kill->args[0]);
-      HEADRACE_CHECK(offset != nullptr, "memory.kill of something that is no storage");
-      arena_.give_back(*offset);
-    } else if (const auto* view = call_of(let.value, "memory.view"); view && offset_of(view->args[0])) {
-      const auto& attrs = view->attrs_as<ops::MemoryViewAttrs>();
-      bindings_.emplace_back(let.var, ops::memory_view(arena_var_, *offset_of(view->args[0]) + attrs.byte_offset,
-                                                       attrs.shape, attrs.dtype, view->span));
-    } else {
-      bindings_.emplace_back(let.var, let.value);
+  void plan() {
+    for (Base& base : program_.bases) base.offset.reset();
+    for (size_t i = 0; i < program_.steps.size(); ++i) {
+      const Step& step = program_.steps[i];
+      for (const auto* views : {&step.inputs, &step.outputs}) {
+        for (const size_t view : *views) take(program_.views[view].base);
+      }
+      for (const auto* views : {&step.inputs, &step.outputs}) {
+        for (const size_t view : *views) give_back(program_.views[view].base, i);
+      }
     }
   }
 
-  // Returns the offset of the storage that `expr` names; null when it is not a storage.
-  const int64_t* offset_of(const Expr& expr) const {
-    const auto it = offsets_.find(expr.as<VarNode>());
-    return it == offsets_.end() ? nullptr : &it->second;
+ private:
+  Arena& arena_of(const Base& base) { return arenas_[artifact::to_string(base.location)]; }
+
+  void take(size_t index) {
+    Base& base = program_.bases[index];
+    if (base.kind != Base::Kind::storage || base.offset) return;
+    base.offset = arena_of(base).take(base.nbytes);
   }
 
-  Arena arena_;
-  Var arena_var_;
-  std::unordered_map<const VarNode*, int64_t> offsets_;
-  std::vector<std::pair<Var, Expr>> bindings_;
+  void give_back(size_t index, size_t step) {
+    const Base& base = program_.bases[index];
+    Lifetime& lifetime = lifetimes_[index];
+    if (base.kind != Base::Kind::storage || lifetime.last != step) return;
+    arena_of(base).give_back(*base.offset);
+    lifetime.last = SIZE_MAX;  // a step may have several views of it
+  }
+
+  Program& program_;
+  std::vector<Lifetime> lifetimes_;
+  std::map<std::string, Arena> arenas_;  // by location
 };
 
 }  // namespace
 
-IRModule plan_memory(const IRModule& module) { return Planner().plan(module); }
+void plan_memory(Program& program) { Planner(program).plan(); }
+
+int64_t arena_bytes(const Program& program, const artifact::Location& location) {
+  int64_t end = 0;
+  for (const Base& base : program.bases) {
+    if (base.offset && base.location == location) end = std::max(end, *base.offset + Arena::lines(base.nbytes));
+  }
+  return end;
+}
 
 }  // namespace headrace::plan

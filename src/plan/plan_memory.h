@@ -1,18 +1,18 @@
-// Memory plan: one arena for all storages of a main in destination passing form. Storages that are never alive at the
-// same time share bytes of it.
+// Memory plan: one arena at each location for the storages that lie there. Storages that are never in use at the same
+// time share bytes of it.
 //
-//   %s0 = alloc_storage(256); ... kill(%s0); %s1 = alloc_storage(128); ... kill(%s1)
-//   ->
-//   %arena = alloc_storage(256); ... views of %s0 and of %s1 are views of %arena at offset 0
-//
-// Each storage takes the smallest gap that fits, in program order, and only whole lines of 64 bytes; the arena grows
-// when none fits. Runs after to_destination_passing, before the emitters. n storages take n log n.
+// Each storage takes the smallest gap that fits, in the order of first use, and only whole lines of 64 bytes; the arena
+// grows when none fits. Runs after join_views, before the emitters. n storages take n log n.
 #pragma once
 
-#include "relay/expr.h"
+#include "plan/program.h"
 
 namespace headrace::plan {
 
-IRModule plan_memory(const IRModule& module);
+// Gives every storage that a step uses its offset.
+void plan_memory(Program& program);
+
+// Returns the size of the arena at a location, for a program whose memory is planned.
+int64_t arena_bytes(const Program& program, const artifact::Location& location);
 
 }  // namespace headrace::plan

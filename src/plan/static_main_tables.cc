@@ -32,7 +32,6 @@ using artifact::Entry;
 using artifact::Place;
 using artifact::Program;
 using artifact::Step;
-using artifact::StepKind;
 
 static_assert(static_cast<int>(Place::kStorage) == HR_MAIN_ARENA && static_cast<int>(Place::kWeight) == HR_MAIN_WEIGHT);
 static_assert(static_cast<int>(Place::kInput) == HR_MAIN_INPUT && static_cast<int>(Place::kOutput) == HR_MAIN_OUTPUT);
@@ -86,8 +85,9 @@ class Tables {
     text_ += fmt::format(
         "@headrace_program = hidden constant {{ ptr, ptr, ptr, i64, i64, i32, i32, i32, i32, i32, i32, ptr }} "
         "{{ ptr {}, ptr {}, ptr {}, i64 {}, i64 {}, i32 {}, i32 {}, i32 {}, i32 {}, i32 {}, i32 0, ptr {} }}\n",
-        entries, steps, weights, program_.memory.arena_bytes, program_.memory.workspace_bytes, program_.inputs.size(),
-        program_.outputs.size(), program_.graph.entries.size(), program_.graph.steps.size(), max_args, needs_runtime);
+        entries, steps, weights, artifact::arena_bytes(program_.memory), program_.memory.workspace_bytes,
+        program_.inputs.size(), program_.outputs.size(), program_.graph.entries.size(), program_.graph.steps.size(),
+        max_args, needs_runtime);
   }
 
   // Returns the name of a constant array of integers; equal ones are one.
@@ -114,12 +114,12 @@ class Tables {
   }
 
   std::string step_text(const Step& step) {
-    HEADRACE_CHECK(step.kind != StepKind::kExternal, "an external step in a static main");
+    HEADRACE_CHECK(!std::holds_alternative<artifact::ExternalCall>(step.action), "an external step in a static main");
     std::string kernel = "null";
     int64_t nbytes = 0;
-    if (step.kind == StepKind::kKernel) {
-      kernel = "@" + step.callee;
-      if (declared_.insert(step.callee).second) text_ += fmt::format("declare i32 {}(ptr, ptr)\n", kernel);
+    if (const auto* call = std::get_if<artifact::KernelCall>(&step.action)) {
+      kernel = "@" + call->symbol;
+      if (declared_.insert(call->symbol).second) text_ += fmt::format("declare i32 {}(ptr, ptr)\n", kernel);
     } else {
       const Entry& source = program_.graph.entries[static_cast<size_t>(step.args[0])];
       nbytes = artifact::tensor_nbytes(source.dtype, source.shape).value();

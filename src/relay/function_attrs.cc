@@ -2,6 +2,23 @@
 
 namespace headrace::relay {
 
+namespace {
+
+std::optional<std::string> name_in(const FunctionNode& function, const char* attribute) {
+  const auto value = function.attrs.get(attribute);
+  if (!value) return std::nullopt;
+  const bool is_name = ValueTraits<std::string>::matches(value->raw());
+  if (!is_name || value->as<std::string>().empty())
+    throw_at(function.span, "compile",
+             fmt::format("the attribute {} of a function is no name; give it a string", attribute));
+  return value->as<std::string>();
+}
+
+}  // namespace
+
+std::optional<std::string> compiler_of(const FunctionNode& function) { return name_in(function, kCompiler); }
+std::optional<std::string> symbol_of(const FunctionNode& function) { return name_in(function, kGlobalSymbol); }
+
 bool is_primitive(const FunctionNode& function) {
   const auto value = function.attrs.get(kPrimitive);
   return value && value->is<int64_t>() && value->as<int64_t>() != 0;

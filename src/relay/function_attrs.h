@@ -14,6 +14,14 @@ inline constexpr const char* kComposite = "Composite";
 // Passes leave the function as it is.
 inline constexpr const char* kSkipOptimization = "SkipOptimization";
 
+// The name under which code that is compiled for the function is found.
+inline constexpr const char* kGlobalSymbol = "global_symbol";
+
+// Return those attributes; nothing when the function has none. UserError at the function for a value that is not a
+// string, or is an empty one.
+std::optional<std::string> compiler_of(const FunctionNode& function);
+std::optional<std::string> symbol_of(const FunctionNode& function);
+
 bool is_primitive(const FunctionNode& function);
 inline bool is_primitive(const Function& function) { return function && is_primitive(*function); }
 

@@ -40,15 +40,37 @@ int64_t part_begin(int64_t count, int64_t index, int64_t num_workers) {
   return count / num_workers * index + count % num_workers * index / num_workers;
 }
 
+cpu_set_t allowed_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) CPU_SET(0, &set);
+  return set;
+}
+
+void check_cpus(const std::vector<int32_t>& cpus) {
+  const cpu_set_t allowed = allowed_cpus();
+  for (const int32_t cpu : cpus) {
+    if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<size_t>(cpu), &allowed)) continue;
+    std::vector<int> known;
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+      if (CPU_ISSET(static_cast<size_t>(i), &allowed)) known.push_back(i);
+    }
+    throw_user_error("processor {} was asked for; this process may use {}", cpu, fmt::join(known, ", "));
+  }
+}
+
 }  // namespace
 
 // With more workers than processors, one that spins keeps another from working.
-ThreadPool::ThreadPool(int32_t num_workers)
+ThreadPool::ThreadPool(int32_t num_workers, std::vector<int32_t> cpus)
     : num_workers_(num_workers),
-      spin_rounds_(num_workers <= num_processors() ? kSpinRounds : 0),
+      cpus_(std::move(cpus)),
+      spin_rounds_(num_workers <= (cpus_.empty() ? num_processors() : static_cast<int32_t>(cpus_.size())) ? kSpinRounds
+                                                                                                          : 0),
       process_(this_process()),
       parts_(static_cast<size_t>(std::max(num_workers, 1))) {
   HEADRACE_CHECK(num_workers >= 1 && num_workers <= kMaxWorkers, "a pool of {} workers", num_workers);
+  check_cpus(cpus_);
   threads_.reserve(static_cast<size_t>(num_workers) - 1);
   try {
     for (int32_t i = 1; i < num_workers; ++i) threads_.emplace_back([this, i] { work(i); });
@@ -85,7 +107,17 @@ void ThreadPool::wait_while(const std::atomic<uint32_t>& value, uint32_t old) co
   value.wait(old, std::memory_order_acquire);
 }
 
+void ThreadPool::move_to_cpus() const noexcept {
+  if (cpus_.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int32_t cpu : cpus_) CPU_SET(static_cast<size_t>(cpu), &set);
+  // It fails when the processors were taken from the process after the check; the thread then runs where it may.
+  static_cast<void>(::pthread_setaffinity_np(::pthread_self(), sizeof set, &set));
+}
+
 void ThreadPool::work(int32_t index) noexcept {
+  move_to_cpus();
   for (uint32_t seen = 0;;) {
     wait_while(epoch_, seen);
     seen = epoch_.load(std::memory_order_acquire);
@@ -173,10 +205,8 @@ std::shared_ptr<ThreadPool> shared_pool(int32_t num_workers) {
 }
 
 int32_t num_processors() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  return std::clamp(CPU_COUNT(&set), 1, kMaxWorkers);
+  const cpu_set_t allowed = allowed_cpus();
+  return std::clamp(CPU_COUNT(&allowed), 1, kMaxWorkers);
 }
 
 }  // namespace headrace::runtime

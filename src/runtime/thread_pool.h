@@ -24,8 +24,10 @@ inline constexpr int32_t kMaxWorkers = 512;
 // themselves, as do nested loops and loops in a process that was forked after the pool was made.
 class ThreadPool {
  public:
-  // Starts the workers, 1 <= num_workers <= kMaxWorkers. UserError when the system has no more threads.
-  explicit ThreadPool(int32_t num_workers);
+  // Starts the workers, 1 <= num_workers <= kMaxWorkers, on the processors `cpus` if there are any; worker 0, the
+  // calling thread, stays where it is. UserError when the system has no more threads, and for a processor that this
+  // process may not use.
+  explicit ThreadPool(int32_t num_workers, std::vector<int32_t> cpus = {});
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
   // Stops the workers; no parallel_for may be running.
@@ -68,6 +70,8 @@ class ThreadPool {
   // Returns once `value` is not `old`.
   void wait_while(const std::atomic<uint32_t>& value, uint32_t old) const noexcept;
   void work(int32_t index) noexcept;
+  // Moves the calling thread to cpus_.
+  void move_to_cpus() const noexcept;
   // Returns true for one caller per epoch. That caller must run the part, and the job waits for it.
   bool take(int32_t index, uint32_t epoch) noexcept;
   void run_part(int32_t index) noexcept;
@@ -76,6 +80,7 @@ class ThreadPool {
   void stop() noexcept;
 
   int32_t num_workers_;
+  std::vector<int32_t> cpus_;
   int spin_rounds_;
   uint64_t process_;
   std::atomic<bool> is_busy_ = false;  // one job at a time; the holder is worker 0

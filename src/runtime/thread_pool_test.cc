@@ -4,10 +4,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <sched.h>
+
+#include <atomic>
 #include <cstring>
 #include <numeric>
 
 #include "base/error.h"
+#include "kit/errors.h"
 
 namespace headrace::runtime {
 namespace {
@@ -42,6 +46,42 @@ TEST(ThreadPool, RunsEachIterationOnce) {
       EXPECT_EQ(std::accumulate(hits.begin(), hits.end(), int64_t{0}), count);
       for (int64_t i = 0; i < count; ++i) EXPECT_EQ(hits[static_cast<size_t>(i)], 1);
     }
+  }
+}
+
+// Worker 1 runs on the processor that it was given; the calling thread stays where it may run.
+TEST(ThreadPool, WorkersRunOnTheirProcessors) {
+  cpu_set_t before, after;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  for (int32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(static_cast<size_t>(cpu), &before)) continue;
+    ThreadPool pool(2, {cpu});
+    const hr_kernel_env env = make_env(pool);
+    struct Seen {
+      pthread_t caller;
+      std::atomic<int> cpu;
+    } seen{::pthread_self(), -1};
+    // The caller may take the worker's part, too; that says nothing of the worker.
+    const auto record = [](const hr_kernel_env*, void* closure, int64_t, int64_t) {
+      auto& found = *static_cast<Seen*>(closure);
+      if (::pthread_equal(::pthread_self(), found.caller) == 0) found.cpu = ::sched_getcpu();
+      return 0;
+    };
+    for (int i = 0; i < 1000 && seen.cpu < 0; ++i) {
+      ASSERT_EQ(pool.parallel_for(&env, record, &seen, 2), 0);
+      ::usleep(1000);
+    }
+    EXPECT_TRUE(seen.cpu == cpu || seen.cpu == -1) << seen.cpu;
+  }
+  ASSERT_EQ(::sched_getaffinity(0, sizeof after, &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+TEST(ThreadPool, AProcessorThatIsNotOursIsNamed) {
+  for (const int32_t cpu : {-1, 1 << 20, CPU_SETSIZE - 1}) {
+    const std::string error = kit::user_error_of([&] { ThreadPool pool(2, {cpu}); });
+    EXPECT_NE(error.find(fmt::format("processor {} was asked for; this process may use ", cpu)), std::string::npos)
+        << error;
   }
 }
 

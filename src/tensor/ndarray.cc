@@ -205,8 +205,12 @@ void NDArray::copy_from(const NDArray& src) const {
   if (shape() != src.shape() || dtype() != src.dtype())
     throw_user_error("cannot copy a tensor {}({}) into {}({})", src.dtype(), fmt::join(src.shape(), ", "), dtype(),
                      fmt::join(shape(), ", "));
-  if (!is_dense()) throw_user_error("cannot copy into a strided tensor");
   if (object_->read_only) throw_user_error("cannot copy into a read-only tensor");
+  if (!is_dense()) {
+    if (device().type != kDLCPU) throw_user_error("cannot copy into a strided tensor on {}", device().to_string());
+    const NDArray dense = src.to_dense();
+    return copy_to_strided(dense.data<std::byte>(), dtype().bytes(), tensor());
+  }
   // Two devices of unlike types meet on the CPU.
   const bool unlike = src.device().type != kDLCPU && device().type != kDLCPU && src.device().type != device().type;
   const NDArray dense = src.is_dense() && !unlike ? src : src.to_dense();

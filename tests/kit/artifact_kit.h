@@ -75,10 +75,9 @@ inline artifact::Entry entry(artifact::Place place, int64_t index, std::vector<i
   return made;
 }
 
-inline artifact::Step step(artifact::StepKind kind, std::string callee, std::vector<int32_t> args, std::string op) {
+inline artifact::Step step(artifact::StepAction action, std::vector<int32_t> args, std::string op) {
   artifact::Step made;
-  made.kind = kind;
-  made.callee = std::move(callee);
+  made.action = std::move(action);
   made.args = std::move(args);
   made.op = std::move(op);
   return made;
@@ -87,7 +86,6 @@ inline artifact::Step step(artifact::StepKind kind, std::string callee, std::vec
 // Returns the toy program: x f32[6,8] -> y f32[30] = 2 relu(x w^T + b), same f32[6,8] = x.
 inline artifact::Program toy_program(std::string name) {
   using artifact::Place;
-  using artifact::StepKind;
   artifact::Program program;
   program.name = std::move(name);
   program.inputs = {spec("x", {6, 8})};
@@ -95,16 +93,16 @@ inline artifact::Program toy_program(std::string name) {
   program.target.triple = "x86_64-unknown-linux-gnu";
   program.target.cpu = "x86-64";
   program.compiler = "0.1.0";
-  program.memory.arena_bytes = 128;
+  program.memory.arenas = {{.nbytes = 128}};
   program.memory.workspace_bytes = 64;
   program.memory.storages = {{.offset = 0, .nbytes = 120}};
   program.graph.entries = {entry(Place::kInput, 0, {6, 8}), entry(Place::kWeight, 0, {5, 8}),
                            entry(Place::kWeight, 1, {5}),   entry(Place::kStorage, 0, {6, 5}),
                            entry(Place::kStorage, 0, {30}), entry(Place::kOutput, 0, {30}),
                            entry(Place::kOutput, 1, {6, 8})};
-  program.graph.steps = {step(StepKind::kKernel, "toy_dense_relu", {0, 1, 2, 3}, "fc1"),
-                         step(StepKind::kKernel, "toy_add", {4, 4, 5}, "double"),
-                         step(StepKind::kCopy, "", {0, 6}, "")};
+  program.graph.steps = {step(artifact::KernelCall{"toy_dense_relu"}, {0, 1, 2, 3}, "fc1"),
+                         step(artifact::KernelCall{"toy_add"}, {4, 4, 5}, "double"),
+                         step(artifact::CopyStep{}, {0, 6}, "")};
   program.placement = {{.op = "fc1", .backend = "native", .reason = HR_REASON_NONE, .message = ""}};
   return program;
 }

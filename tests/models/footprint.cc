@@ -45,31 +45,31 @@ std::vector<NDArray> make_tensors(const std::vector<artifact::TensorSpec>& specs
   return tensors;
 }
 
-void run_once(executors::GraphRunner& runner, const std::vector<NDArray>& inputs, const std::vector<NDArray>& outputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) runner.set_input_zero_copy(i, inputs[i].tensor());
-  for (size_t i = 0; i < outputs.size(); ++i) runner.set_output_zero_copy(i, outputs[i].tensor());
-  executors::throw_if_failed(runner.run());
+void run_once(executors::Executor& executor, const std::vector<NDArray>& inputs, const std::vector<NDArray>& outputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) executors::throw_if_failed(executor.bind_input(i, inputs[i].tensor()));
+  for (size_t i = 0; i < outputs.size(); ++i) executors::throw_if_failed(executor.bind_output(i, outputs[i].tensor()));
+  executors::throw_if_failed(executor.run());
 }
 
 int measure(const std::string& path) {
   const int64_t before = resident_bytes();
   const auto artifact = load::open_artifact(path).value_or_throw();
-  const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, 1);
+  const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, {.threads = 1});
   const int64_t load_growth = resident_bytes() - before;
   const int64_t before_ports = resident_bytes();
-  const std::vector<NDArray> inputs = make_tensors(executor->runner().program().inputs);
-  const std::vector<NDArray> outputs = make_tensors(executor->runner().program().outputs);
+  const std::vector<NDArray> inputs = make_tensors(executor->inputs());
+  const std::vector<NDArray> outputs = make_tensors(executor->outputs());
   const int64_t of_ports = resident_bytes() - before_ports;  // the caller's own
-  run_once(executor->runner(), inputs, outputs);
+  run_once(*executor, inputs, outputs);
   const int64_t run_growth = resident_bytes() - before - of_ports;
   kit::AllocationCount later;
   {
     const kit::CountAllocations counter;
-    for (int i = 0; i < kLaterRuns; ++i) run_once(executor->runner(), inputs, outputs);
+    for (int i = 0; i < kLaterRuns; ++i) run_once(*executor, inputs, outputs);
     later = counter.count();
   }
   const int64_t weights = weight_bytes_of(artifact->manifest());
-  const int64_t arena = executor->runner().program().memory.arena_bytes;
+  const int64_t arena = artifact::arena_bytes(artifact->manifest().programs[0].memory);
   const int64_t code = static_cast<int64_t>(std::filesystem::file_size(path)) - weights;
   const int64_t load_limit = kSpareBytes + code;
   const int64_t run_limit = load_limit + (weights + arena) / 10 * 13;

@@ -31,9 +31,9 @@ using StepTimes = std::vector<uint64_t>;
 // Longer than the idle threads of either runtime spin.
 constexpr int kPauseMilliseconds = 20;
 
-double time_run(executors::GraphRunner& runner, std::span<uint64_t> step_nanoseconds = {}) {
+double time_run(executors::Executor& executor, std::span<uint64_t> step_nanoseconds = {}) {
   const auto begin = std::chrono::steady_clock::now();
-  const executors::RunStatus status = runner.run(step_nanoseconds);
+  const executors::Status status = executor.run(step_nanoseconds);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   executors::throw_if_failed(status);
   return seconds.count();
@@ -46,10 +46,10 @@ struct Measured {
   double difference = 0;  // of our outputs and the peer's
 };
 
-StepTimes time_steps(executors::GraphRunner& runner, int rounds) {
-  StepTimes best(runner.program().graph.steps.size(), UINT64_MAX), once(best.size());
+StepTimes time_steps(executors::Executor& executor, int rounds) {
+  StepTimes best(executor.num_steps(), UINT64_MAX), once(best.size());
   for (int round = 0; round < rounds; ++round) {
-    time_run(runner, once);
+    time_run(executor, once);
     for (size_t i = 0; i < best.size(); ++i) best[i] = std::min(best[i], once[i]);
   }
   return best;
@@ -65,13 +65,13 @@ NDArray random_input(const Subject& subject, size_t i, const artifact::TensorSpe
   return random_tensor(spec, seed, i < subject.limits.size() ? subject.limits[i] : kRandomLimit);
 }
 
-// Returns views of the last run's outputs in the runner's memory.
-std::vector<NDArray> outputs_of(const executors::GraphRunner& runner) {
+// Returns views of the last run's outputs in the executor's memory.
+std::vector<NDArray> outputs_of(const executors::Executor& executor) {
   std::vector<NDArray> outputs;
-  for (size_t i = 0; i < runner.program().outputs.size(); ++i) {
-    const DLTensor& made = runner.output(i);
+  for (size_t i = 0; i < executor.outputs().size(); ++i) {
+    const DLTensor& made = executor.output(i);
     outputs.push_back(
-        NDArray::view(made.data, Shape(made.shape, made.shape + made.ndim), runner.program().outputs[i].dtype, [] {}));
+        NDArray::view(made.data, Shape(made.shape, made.shape + made.ndim), executor.outputs()[i].dtype, [] {}));
   }
   return outputs;
 }
@@ -79,14 +79,14 @@ std::vector<NDArray> outputs_of(const executors::GraphRunner& runner) {
 Measured measure(const BenchState& state, const Subject& subject, int threads, std::string& peer_version) {
   // Make the scope before threads and the peer are started, because they inherit its processors.
   const ProcessorScope processors(threads);
-  const auto executor = load::make_executor(subject.artifact, artifact::kDefaultProgram, threads);
-  executors::GraphRunner& runner = executor->runner();
+  const auto executor = load::make_executor(subject.artifact, artifact::kDefaultProgram, {.threads = threads});
   std::map<std::string, NDArray> inputs;
-  for (size_t i = 0; i < runner.program().inputs.size(); ++i) {
-    const artifact::TensorSpec& spec = runner.program().inputs[i];
-    runner.set_input(i, inputs.emplace(spec.name, random_input(subject, i, spec, state.seed)).first->second.tensor());
+  for (size_t i = 0; i < executor->inputs().size(); ++i) {
+    const artifact::TensorSpec& spec = executor->inputs()[i];
+    const NDArray& input = inputs.emplace(spec.name, random_input(subject, i, spec, state.seed)).first->second;
+    executors::throw_if_failed(executor->set_input(i, input.tensor()));
   }
-  std::vector<TimedRun> runs{[&] { return time_run(runner); }};
+  std::vector<TimedRun> runs{[&] { return time_run(*executor); }};
   std::unique_ptr<Peer> peer;
   if (state.peer.is_given()) {
     inputs.merge(state.model.load_options().bound);  // what is a constant to us is an input to the peer
@@ -97,13 +97,13 @@ Measured measure(const BenchState& state, const Subject& subject, int threads, s
   const std::chrono::milliseconds pause(peer && threads > 1 ? kPauseMilliseconds : 0);
   const std::vector<Times> times = time_in_turns(runs, {.rounds = state.rounds, .pause = pause});
   Measured measured{.ours = times.front(), .peer = times.back(), .steps = {}, .processors = processors.processors()};
-  if (peer) measured.difference = largest_difference(outputs_of(runner), peer->run());
-  if (state.steps) measured.steps = time_steps(runner, state.rounds);
+  if (peer) measured.difference = largest_difference(outputs_of(*executor), peer->run());
+  if (state.steps) measured.steps = time_steps(*executor, state.rounds);
   return measured;
 }
 
 // Returns the steps of the program that is timed. Returns none if the artifact has no such program, which is reported
-// when its runner is made.
+// when its executor is made.
 const artifact::GraphProgram& default_graph(const load::Artifact& artifact) {
   static const artifact::GraphProgram none;
   for (const artifact::Program& program : artifact.manifest().programs) {
@@ -130,7 +130,7 @@ Array<Value> report_steps(const artifact::GraphProgram& graph, const StepTimes& 
   for (size_t i = 0; i < best.size(); ++i) {
     const artifact::Step& step = graph.steps[i];
     list.push_back(Value(Report{{"op", Value(step.op)},
-                                {"callee", Value(step.callee)},
+                                {"callee", Value(artifact::callee_of(step.action))},
                                 {"shapes", Value(shapes_of(graph, step))},
                                 {"best_seconds", Value(static_cast<double>(best[i]) * 1e-9)}}));
   }

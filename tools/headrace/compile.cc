@@ -35,7 +35,7 @@ Report report_of(const driver::CompileReport& compiled, const std::string& path)
           {"steps", Value(static_cast<int64_t>(program.graph.steps.size()))},
           {"weight_bytes", Value(weight_bytes)},
           {"side_file", compiled.manifest.side_file ? Value(compiled.manifest.side_file->name) : Value()},
-          {"arena_bytes", Value(program.memory.arena_bytes)},
+          {"arena_bytes", Value(artifact::arena_bytes(program.memory))},
           {"cpu", Value(program.target.cpu)},
           {"seconds", Value(seconds)}};
 }

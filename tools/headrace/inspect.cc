@@ -28,7 +28,8 @@ Array<Value> specs_of(const std::vector<artifact::TensorSpec>& specs) {
   for (const artifact::TensorSpec& spec : specs) {
     list.push_back(Value(Report{{"name", Value(spec.name)},
                                 {"dtype", Value(spec.dtype.to_string())},
-                                {"shape", Value(Shape(spec.shape.begin(), spec.shape.end()))}}));
+                                {"shape", Value(Shape(spec.shape.begin(), spec.shape.end()))},
+                                {"location", Value(artifact::to_string(spec.location))}}));
   }
   return list;
 }
@@ -50,16 +51,11 @@ Array<Value> bounded_outputs_of(const Program& program) {
   return list;
 }
 
-std::string kind_of(const artifact::Step& step) {
-  if (step.kind == artifact::StepKind::kCopy) return "copy";
-  return step.kind == artifact::StepKind::kKernel ? "kernel" : "external";
-}
-
 // The functions that are not in the file's own code, sorted: external modules or the process provide them.
 std::set<std::string> imports_of(const Program& program) {
   std::set<std::string> names;
   for (const artifact::Step& step : program.graph.steps) {
-    if (step.kind == artifact::StepKind::kExternal) names.insert(step.callee);
+    if (const auto* call = std::get_if<artifact::ExternalCall>(&step.action)) names.insert(call->function);
   }
   return names;
 }
@@ -82,12 +78,21 @@ Report report_of(const Program& program) {
     placement.push_back(Value(Report{{"op", Value(one.op)},
                                      {"backend", Value(one.backend)},
                                      {"reason", Value(static_cast<int64_t>(one.reason))},
-                                     {"message", Value(one.message)}}));
+                                     {"message", Value(one.message)},
+                                     {"region", one.region.empty() ? Value() : Value(one.region)}}));
+  }
+  Array<Value> notes;
+  for (const artifact::CompileNote& note : program.notes) {
+    notes.push_back(Value(Report{{"pass", Value(note.pass)},
+                                 {"op", Value(note.op)},
+                                 {"reason", Value(static_cast<int64_t>(note.reason))},
+                                 {"message", Value(note.message)}}));
   }
   Array<Value> steps;
   for (const artifact::Step& step : program.graph.steps) {
-    steps.push_back(
-        Value(Report{{"kind", Value(kind_of(step))}, {"callee", Value(step.callee)}, {"op", Value(step.op)}}));
+    steps.push_back(Value(Report{{"kind", Value(std::string(artifact::name_of(step.action)))},
+                                 {"callee", Value(artifact::callee_of(step.action))},
+                                 {"op", Value(step.op)}}));
   }
   const std::vector<std::string> missing =
       runtime::missing_features(program.target.features, runtime::host_cpu_features());
@@ -103,9 +108,10 @@ Report report_of(const Program& program) {
           {"imports", Value(Array<std::string>(imports.begin(), imports.end()))},
           {"compiler", Value(program.compiler)},
           {"kernel_abi", Value(program.kernel_abi)},
-          {"arena_bytes", Value(program.memory.arena_bytes)},
+          {"arena_bytes", Value(artifact::arena_bytes(program.memory))},
           {"workspace_bytes", Value(program.memory.workspace_bytes)},
           {"placement", Value(placement)},
+          {"notes", Value(notes)},
           {"steps", Value(steps)}};
 }
 
@@ -116,26 +122,45 @@ Value side_file_of(const artifact::Manifest& manifest) {
                       {"xxh3_128", Value(manifest.side_file->hash)}});
 }
 
+Array<Value> regions_of(const artifact::Manifest& manifest) {
+  Array<Value> list;
+  for (const artifact::Region& region : manifest.regions) {
+    list.push_back(Value(Report{{"name", Value(region.name)},
+                                {"backend", Value(region.backend)},
+                                {"fallback", region.fallback.empty() ? Value() : Value(region.fallback)}}));
+  }
+  return list;
+}
+
 void print_parts(const artifact::Manifest& manifest) {
   if (manifest.side_file)
     print_out("weights in {}, {}, which must lie beside this file; it needs the runtime\n",
               shown(manifest.side_file->name), show_bytes(manifest.side_file->nbytes));
   for (const artifact::ExternalModule& module : manifest.modules)
     print_out("external module of kind {}, in {}\n", shown(module.loader), shown(module.section));
+  for (const artifact::Region& region : manifest.regions)
+    print_out("region {} by {}{}\n", shown(region.name), shown(region.backend),
+              region.fallback.empty() ? ", which cannot run natively"
+                                      : fmt::format(", natively as the program {}", shown(region.fallback)));
+}
+
+// Prints how many ops each backend computes, and what the compiler left undone.
+void print_decisions(const Program& program) {
+  for (const auto& [backend, count] : backends_of(program)) {
+    print_out("  {} {}\n", count == 1 ? "1 op" : fmt::format("{} ops", count),
+              backend == "external" ? "by functions of the process or of modules" : "by " + shown(backend));
+  }
+  for (const artifact::CompileNote& note : program.notes)
+    print_out("  note: {}{}: {} (reason {})\n", shown(note.pass), note.op.empty() ? "" : " at " + shown(note.op),
+              shown(note.message), static_cast<int>(note.reason));
 }
 
 void print_program(const Program& program, bool with_steps) {
   print_out("program {}: {} steps, arena {}, workspace {} a thread\n", shown(program.name), program.graph.steps.size(),
-            show_bytes(program.memory.arena_bytes), show_bytes(program.memory.workspace_bytes));
+            show_bytes(artifact::arena_bytes(program.memory)), show_bytes(program.memory.workspace_bytes));
   print_out("  made by Headrace {} for {} ({})\n", shown(program.compiler), shown(program.target.cpu),
             shown(program.target.triple));
-  for (const auto& [backend, count] : backends_of(program)) {
-    if (backend == "external") {
-      print_out("  {}\n", count == 1 ? "1 step by a function" : fmt::format("{} steps by functions", count));
-    } else {
-      print_out("  {} kernels by {}\n", count, shown(backend));
-    }
-  }
+  print_decisions(program);
   const auto missing = runtime::missing_features(program.target.features, runtime::host_cpu_features());
   for (const std::string& name : imports_of(program))
     print_out("  needs the function {} of an external module or of the process that runs it\n", shown(name));
@@ -151,7 +176,8 @@ void print_program(const Program& program, bool with_steps) {
   std::vector<std::vector<std::string>> rows{{"step", "kind", "calls", "op"}};
   for (size_t i = 0; i < program.graph.steps.size(); ++i) {
     const artifact::Step& step = program.graph.steps[i];
-    rows.push_back({std::to_string(i), kind_of(step), step.callee, step.op});
+    rows.push_back(
+        {std::to_string(i), std::string(artifact::name_of(step.action)), artifact::callee_of(step.action), step.op});
   }
   std::cout << to_table(rows);
 }
@@ -173,6 +199,7 @@ int inspect(const InspectState& state, const Common& common) {
                           {"weight_bytes", Value(weight_bytes)},
                           {"side_file", side_file_of(manifest)},
                           {"external_modules", Value(modules)},
+                          {"regions", Value(regions_of(manifest))},
                           {"default_threads", Value(int64_t{manifest.default_threads})},
                           {"programs", Value(programs)}});
     return HR_OK;

@@ -77,15 +77,14 @@ std::vector<std::string> output_files(const RunState& state, const std::vector<a
 }
 
 int run(const RunState& state, const Common& common) {
-  const auto executor = load::make_executor(open_artifact(state.path), state.program, state.threads);
-  const artifact::Program& program = executor->runner().program();
-  const std::vector<std::string> files = output_files(state, program.outputs);
-  const std::vector<NDArray> outputs = load::run(*executor, in_order(program.inputs, read_named(state.inputs)));
+  const auto executor = load::make_executor(open_artifact(state.path), state.program, {.threads = state.threads});
+  const std::vector<std::string> files = output_files(state, executor->outputs());
+  const std::vector<NDArray> outputs = load::run(*executor, in_order(executor->inputs(), read_named(state.inputs)));
   if (!state.folder.empty()) write_tensors(files, outputs);
   Array<Value> described;
   std::vector<std::vector<std::string>> rows{{"output", "type", "min", "max", "mean", "nan, inf", "file"}};
   for (size_t i = 0; i < outputs.size(); ++i) {
-    artifact::TensorSpec spec = program.outputs[i];
+    artifact::TensorSpec spec = executor->outputs()[i];
     spec.shape.assign(outputs[i].shape().begin(), outputs[i].shape().end());
     const std::string& file = files[i];
     Report one{{"name", Value(spec.name)},
@@ -107,7 +106,7 @@ int run(const RunState& state, const Common& common) {
     rows.push_back(row);
   }
   if (common.json) {
-    std::cout << to_json({{"program", Value(program.name)}, {"outputs", Value(described)}});
+    std::cout << to_json({{"program", Value(state.program)}, {"outputs", Value(described)}});
   } else {
     std::cout << to_table(rows);
   }

@@ -64,11 +64,10 @@ Verdict compare(const VerifyState& state, const Common& common) {
   const driver::Model model = driver::load_model(state.model.path, load);
   const auto artifact =
       driver::open_compiled(driver::compile_to_memory(model, state.model.compile_options(common)), state.model.path);
-  const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, state.threads);
-  const artifact::Program& program = executor->runner().program();
-  const std::vector<NDArray> inputs = make_inputs(state, model.module, program.inputs, given);
+  const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, {.threads = state.threads});
+  const std::vector<NDArray> inputs = make_inputs(state, model.module, executor->inputs(), given);
   OutputSets sets;
-  for (const artifact::TensorSpec& output : program.outputs) sets.names.push_back(output.name);
+  for (const artifact::TensorSpec& output : executor->outputs()) sets.names.push_back(output.name);
   sets.ours = load::run(*executor, inputs);
   sets.reference = interp::run_main(model.module, inputs, {.precision = interp::Precision::float64});
   Verdict verdict;

@@ -6,7 +6,7 @@
 
 #include "artifact/tensor_extent.h"
 #include "artifact/trailer.h"
-#include "runtime/turn.h"
+#include "executors/tensor_check.h"
 #include "tensor/ndarray.h"
 #include "tensor/strided_copy.h"
 #include "tensor/strides.h"
@@ -49,7 +49,7 @@ std::string hash_of(const DLTensor& tensor) {
 
 // Checks a tensor against the one that was bound, because the code may contain its elements in any form.
 void check_bound(const BoundParam& param, const DLTensor& tensor) {
-  GraphRunner::check_tensor("parameter", {param.spec}, 0, tensor);
+  require_tensor("parameter", param.spec, tensor, Access::copied);
   if (hash_of(tensor) == param.hash) return;
   throw_user_error(
       "the parameter '{}' is a constant of the program since it was compiled, and this tensor has other elements than "
@@ -59,7 +59,7 @@ void check_bound(const BoundParam& param, const DLTensor& tensor) {
 
 class GraphModuleBody : public runtime::ModuleBody {
  public:
-  explicit GraphModuleBody(std::shared_ptr<GraphRunner> runner) : runner_(std::move(runner)) {
+  explicit GraphModuleBody(std::shared_ptr<Executor> executor) : executor_(std::move(executor)) {
     kept_inputs_.resize(inputs().size());
     kept_outputs_.resize(outputs().size());
   }
@@ -68,8 +68,8 @@ class GraphModuleBody : public runtime::ModuleBody {
   PackedFunc get_function(const std::string& name, const runtime::Module& self) override;
 
  private:
-  const std::vector<TensorSpec>& inputs() const { return runner_->program().inputs; }
-  const std::vector<TensorSpec>& outputs() const { return runner_->program().outputs; }
+  const std::vector<TensorSpec>& inputs() const { return executor_->inputs(); }
+  const std::vector<TensorSpec>& outputs() const { return executor_->outputs(); }
 
   int64_t index_of(const std::string& name) const {
     for (size_t i = 0; i < inputs().size(); ++i) {
@@ -82,7 +82,7 @@ class GraphModuleBody : public runtime::ModuleBody {
   const BoundParam* bound_at(Args args) const {
     if (args.size() == 0 || !ValueTraits<std::string>::matches(args[0])) return nullptr;
     const std::string name = args.at<std::string>(0);
-    for (const BoundParam& param : runner_->program().bound_params) {
+    for (const BoundParam& param : executor_->bound_params()) {
       if (param.spec.name == name) return &param;
     }
     return nullptr;
@@ -119,46 +119,46 @@ class GraphModuleBody : public runtime::ModuleBody {
       return {};
     }
     const size_t index = input_at(args);
-    runner_->set_input(index, tensor_at(args, 1));
+    throw_if_failed(executor_->set_input(index, tensor_at(args, 1)));
     kept_inputs_[index] = Value();
     return {};
   }
   Value set_input_zero_copy(Args args) {
     const size_t index = input_at(args);
-    runner_->set_input_zero_copy(index, tensor_at(args, 1));
+    throw_if_failed(executor_->bind_input(index, tensor_at(args, 1)));
     keep(kept_inputs_[index], args[1]);
     return {};
   }
   Value set_output_zero_copy(Args args) {
     const size_t index = output_at(args);
-    runner_->set_output_zero_copy(index, writable_tensor_at(args, 1));
+    throw_if_failed(executor_->bind_output(index, writable_tensor_at(args, 1)));
     keep(kept_outputs_[index], args[1]);
     return {};
   }
 
   Value run(Args) {
-    throw_if_failed(runner_->run());
+    throw_if_failed(executor_->run());
     return {};
   }
 
-  // Returns a view that keeps the memory's owner alive: the runner, or the NDArray that was set.
+  // Returns a view that keeps the memory's owner alive: the executor, or the NDArray that was set.
   Value view_of(const DLTensor& tensor, const Value& kept) const {
     const Shape shape(tensor.shape, tensor.shape + tensor.ndim);
-    const NDArray view = NDArray::view(tensor.data, shape, DataType(tensor.dtype), [runner = runner_, kept] {});
+    const NDArray view = NDArray::view(tensor.data, shape, DataType(tensor.dtype), [executor = executor_, kept] {});
     const auto owner = kept.as<NDArray>();
     return owner && owner.object()->read_only ? view.as_read_only() : view;
   }
 
   Value get_output(Args args) {
     const size_t index = output_at(args);
-    const DLTensor& made = runner_->output(index);
+    const DLTensor& made = executor_->output(index);
     const DLTensor* dst = args.size() > 1 ? &writable_tensor_at(args, 1) : nullptr;
     if (dst != nullptr) {
       TensorSpec spec = outputs()[index];
       spec.shape.assign(made.shape, made.shape + made.ndim);
-      GraphRunner::check_direct("output", {spec}, 0, *dst);
+      require_tensor("output", spec, *dst, Access::direct);
     }
-    if (!runner_->has_output(index))
+    if (!executor_->has_output(index))
       throw_user_error("output '{}' was not computed yet; call run first, which must succeed", outputs()[index].name);
     const NDArray view = view_of(made, kept_outputs_[index]).as<NDArray>();
     if (dst == nullptr) return view;
@@ -167,7 +167,7 @@ class GraphModuleBody : public runtime::ModuleBody {
   }
   Value get_input(Args args) {
     const size_t index = input_at(args);
-    return view_of(runner_->input(index), kept_inputs_[index]);
+    return view_of(executor_->input(index), kept_inputs_[index]);
   }
 
   Value get_num_inputs(Args) { return static_cast<int64_t>(inputs().size()); }
@@ -176,7 +176,7 @@ class GraphModuleBody : public runtime::ModuleBody {
 
   Value get_bound_params(Args) {
     Array<std::string> names;
-    for (const BoundParam& param : runner_->program().bound_params) names.push_back(param.spec.name);
+    for (const BoundParam& param : executor_->bound_params()) names.push_back(param.spec.name);
     return names;
   }
 
@@ -192,8 +192,7 @@ class GraphModuleBody : public runtime::ModuleBody {
   Value get_input_info(Args) { return info(inputs()); }
   Value get_output_info(Args) { return info(outputs()); }
 
-  runtime::Turn turn_;  // of the threads that call
-  std::shared_ptr<GraphRunner> runner_;
+  std::shared_ptr<Executor> executor_;
   std::vector<Value> kept_inputs_;
   std::vector<Value> kept_outputs_;
 };
@@ -217,7 +216,7 @@ PackedFunc GraphModuleBody::get_function(const std::string& name, const runtime:
   for (const auto& [known, method] : kMethods) {
     if (known != name) continue;
     return PackedFunc([self, this, method = method](Args args) {
-      const std::lock_guard turn(turn_);
+      const std::lock_guard turn(executor_->turn());
       return (this->*method)(args);
     });
   }
@@ -226,8 +225,8 @@ PackedFunc GraphModuleBody::get_function(const std::string& name, const runtime:
 
 }  // namespace
 
-runtime::Module make_graph_module(std::shared_ptr<GraphRunner> runner) {
-  return runtime::Module(std::make_unique<GraphModuleBody>(std::move(runner)));
+runtime::Module make_graph_module(std::shared_ptr<Executor> executor) {
+  return runtime::Module(std::make_unique<GraphModuleBody>(std::move(executor)));
 }
 
 }  // namespace headrace::executors

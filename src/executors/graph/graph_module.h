@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "executors/graph/graph_runner.h"
+#include "executors/executor.h"
 #include "runtime/module.h"
 
 namespace headrace::executors {
@@ -22,6 +22,6 @@ namespace headrace::executors {
 // Threads may call them concurrently; each call is atomic, but the sequence of set_input, run and get_output is not,
 // and belongs to one thread at a time. NDArrays that were set without a copy are kept alive. Errors are UserErrors that
 // name the tensor or the failing op.
-runtime::Module make_graph_module(std::shared_ptr<GraphRunner> runner);
+runtime::Module make_graph_module(std::shared_ptr<Executor> executor);
 
 }  // namespace headrace::executors

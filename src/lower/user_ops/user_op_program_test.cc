@@ -543,7 +543,7 @@ TEST(UserOps, SameProgramSameBytes) {
   const auto kernels = [] {
     const driver::CompiledModel model = compile_to_memory(
         make_model(read_prog("def @main(%x: Tensor[(2), float32]) { prog.all(%x, required=1, mode=\"z\") }")));
-    return model.report.manifest.programs[0].graph.steps.at(0).callee;
+    return artifact::callee_of(model.report.manifest.programs[0].graph.steps.at(0).action);
   };
   EXPECT_EQ(kernels(), kernels());
   EXPECT_THAT(kernels(), HasSubstr("prog_all"));

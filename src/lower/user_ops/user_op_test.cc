@@ -147,7 +147,7 @@ std::shared_ptr<const load::Artifact> compiled(const IRModule& module) {
 }
 
 Floats run(const std::shared_ptr<const load::Artifact>& artifact, const std::vector<NDArray>& inputs) {
-  return floats(load::run(*load::make_executor(artifact, "default", 1), inputs).at(0));
+  return floats(load::run(*load::make_executor(artifact, "default", {.threads = 1}), inputs).at(0));
 }
 
 // Both, which must give the same.
@@ -201,8 +201,8 @@ TEST(UserOp, OpaqueLoopsAreAKernelOfTheirOwn) {
   // The manifest has the reason, too.
   bool is_told = false;
   const auto artifact = compiled(module);
-  for (const artifact::Placement& placement : artifact->manifest().programs[0].placement)
-    is_told |= placement.reason == HR_REASON_FUSE_PATTERN && !placement.message.empty();
+  for (const artifact::CompileNote& note : artifact->manifest().programs[0].notes)
+    is_told |= note.reason == HR_REASON_FUSE_PATTERN && !note.message.empty();
   EXPECT_TRUE(is_told);
 }
 
@@ -305,7 +305,7 @@ TEST(UserOp, AFunctionIsAnExternalStep) {
   const artifact::Program& program = artifact->manifest().programs[0];
   std::vector<std::string> externals;
   for (const artifact::Step& step : program.graph.steps) {
-    if (step.kind == artifact::StepKind::kExternal) externals.push_back(step.callee);
+    if (const auto* call = std::get_if<artifact::ExternalCall>(&step.action)) externals.push_back(call->function);
   }
   EXPECT_THAT(externals, ElementsAre("test.halve.impl"));
   for (const artifact::Placement& placement : program.placement) {
@@ -361,7 +361,7 @@ TEST(UserOp, AMissingFunctionIsNamed) {
   EXPECT_THAT(kit::user_error_of([&] { interpreted(module, {tensor({3}, {1, 2, 3})}); }),
               HasSubstr("there is no global function 'test.nowhere.impl'"));
   const auto artifact = compiled(module);
-  const auto executor = load::Executor::make(artifact, "default", 1);
+  const auto executor = load::try_make_executor(artifact, "default", {.threads = 1});
   ASSERT_FALSE(executor);
   EXPECT_EQ(executor.refusal().code, HR_REASON_SYMBOL_MISSING);
   EXPECT_THAT(executor.refusal().message, HasSubstr("'net.so' needs the function 'test.nowhere.impl'"));

@@ -224,6 +224,14 @@ void register_join_ops() {
          relate_split, eval_split);
 }
 
+std::optional<size_t> concatenated_axis(const relay::CallNode& call) {
+  const auto* attrs = call.attrs.as<ConcatenateAttrs>();
+  const auto* result = call.checked_type().as<TensorTypeNode>();
+  if (call.as_op() == nullptr || attrs == nullptr || result == nullptr) return std::nullopt;
+  const auto rank = static_cast<int64_t>(result->shape.size());
+  return static_cast<size_t>(attrs->axis < 0 ? attrs->axis + rank : attrs->axis);
+}
+
 Expr concatenate(Array<Expr> items, int64_t axis, Span span) {
   return call_with<ConcatenateAttrs>("concatenate", {make_tuple(items)}, span, [&](auto& a) { a.axis = axis; });
 }

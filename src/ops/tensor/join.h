@@ -47,6 +47,8 @@ struct SplitAttrs : AttrsNode {
 };
 
 Expr concatenate(Array<Expr> items, int64_t axis = 0, Span span = {});
+// Returns the axis of a typed call of concatenate, from 0; nothing for other calls.
+std::optional<size_t> concatenated_axis(const relay::CallNode& call);
 Expr stack(Array<Expr> items, int64_t axis = 0, Span span = {});
 // Returns a tuple of the parts.
 Expr split(Expr data, int64_t sections, int64_t axis = 0, Span span = {});

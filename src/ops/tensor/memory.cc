@@ -1,6 +1,8 @@
 #include "ops/tensor/memory.h"
 
 #include "arith/canonical.h"
+#include "artifact/location.h"
+#include "artifact/tensor_extent.h"
 #include "object/structural_equal.h"
 #include "ops/families.h"
 
@@ -9,13 +11,19 @@ namespace headrace::ops {
 void AllocStorageAttrs::fields(FieldList<AllocStorageAttrs>& f) {
   f.field<&AllocStorageAttrs::size>("size", {.doc = "bytes"})
       .field<&AllocStorageAttrs::alignment>("alignment",
-                                            {.default_value = 64, .has_default = true, .doc = "bytes, a power of 2"});
+                                            {.default_value = 64, .has_default = true, .doc = "bytes, a power of 2"})
+      .field<&AllocStorageAttrs::location>(
+          "location",
+          {.default_value = "cpu:0", .has_default = true, .doc = "where it lies: KIND:ID, or KIND:ID/MEMORY"});
 }
 
 void MemoryViewAttrs::fields(FieldList<MemoryViewAttrs>& f) {
   f.field<&MemoryViewAttrs::byte_offset>("byte_offset", {.doc = "from the start of the base"})
-      .field<&MemoryViewAttrs::shape>("shape", {.doc = "of the view, which is dense"})
-      .field<&MemoryViewAttrs::dtype>("dtype", {.doc = "of the view"});
+      .field<&MemoryViewAttrs::shape>("shape", {.doc = "of the view"})
+      .field<&MemoryViewAttrs::dtype>("dtype", {.doc = "of the view"})
+      .field<&MemoryViewAttrs::strides>(
+          "strides",
+          {.default_value = Shape(), .has_default = true, .doc = "of the view in elements; empty: it is dense"});
 }
 
 namespace {
@@ -30,6 +38,8 @@ Type relate_alloc_storage(const RelationInput& input) {
   if (attrs.size < 0) input.fail(fmt::format("size is {}", attrs.size));
   if (attrs.alignment <= 0 || (attrs.alignment & (attrs.alignment - 1)) != 0 || attrs.alignment > 64)
     input.fail(fmt::format("alignment must be a power of 2 up to 64, got {}", attrs.alignment));
+  if (!artifact::parse_location(attrs.location))
+    input.fail(fmt::format("'{}' is no location; write KIND:ID, such as cpu:0", attrs.location));
   return make_tensor_type({make_int(attrs.size)}, DataType::uint(8));
 }
 
@@ -47,7 +57,10 @@ Type relate_view(const RelationInput& input) {
   if (attrs.dtype.is_void() || attrs.dtype.is_handle()) input.fail(fmt::format("no tensor has dtype {}", attrs.dtype));
   const Array<PrimExpr> dims = to_dims(attrs.shape);
   const auto room = size_bytes(base->shape, base->dtype);
-  const auto need = size_bytes(dims, attrs.dtype);
+  const std::optional<int64_t> need = artifact::view_nbytes(attrs.dtype, attrs.shape, attrs.strides);
+  if (!need)
+    input.fail(fmt::format("no tensor has shape [{}] and strides [{}]", fmt::join(attrs.shape, ", "),
+                           fmt::join(attrs.strides, ", ")));
   if (!room) input.fail(fmt::format("the base's size is not known: {}", show(base)));
   if (attrs.byte_offset < 0 || attrs.byte_offset > *room || *need > *room - attrs.byte_offset)
     input.fail(fmt::format("{} bytes at offset {} do not lie within {} ({} bytes)", *need, attrs.byte_offset,
@@ -101,7 +114,12 @@ std::vector<NDArray> eval_view(const EvalInput& input) {
   if (input.out_types[0]->dtype != attrs.dtype)
     throw UserError("a program in destination passing form runs in its declared dtypes only");
   const NDArray base = input.args[0];
-  return {NDArray::view(base.data<std::byte>() + attrs.byte_offset, attrs.shape, attrs.dtype, [base] {})};
+  const NDArray view = NDArray::view(base.data<std::byte>() + attrs.byte_offset, attrs.shape, attrs.dtype, [base] {});
+  if (!attrs.strides.empty()) {
+    view.object()->strides = attrs.strides;
+    view.object()->tensor.strides = view.object()->strides.data();
+  }
+  return {view};
 }
 
 std::vector<NDArray> eval_copy(const EvalInput& input) {
@@ -125,7 +143,7 @@ void register_memory_ops() {
       .attrs<AllocStorageAttrs>()
       .relation(relate_alloc_storage)
       .eval(eval_alloc_storage);
-  effect("memory.view", "Part of a storage (or of a tensor's memory) as a dense tensor.")
+  effect("memory.view", "Part of a storage (or of a tensor's memory) as a tensor.")
       .arg("base", "Tensor", "T[...]: the storage, or a tensor")
       .attrs<MemoryViewAttrs>()
       .relation(relate_view)
@@ -146,18 +164,19 @@ void register_memory_ops() {
       .relation(relate_call_dps);
 }
 
-Expr alloc_storage(int64_t size, int64_t alignment, Span span) {
+Expr alloc_storage(int64_t size, std::string location, Span span) {
   auto attrs = make_object<AllocStorageAttrs>();
   attrs->size = size;
-  attrs->alignment = alignment;
+  attrs->location = std::move(location);
   return make_call("memory.alloc_storage", {}, attrs, span);
 }
 
-Expr memory_view(Expr base, int64_t byte_offset, Shape shape, DataType dtype, Span span) {
+Expr memory_view(Expr base, int64_t byte_offset, Shape shape, DataType dtype, Shape strides, Span span) {
   auto attrs = make_object<MemoryViewAttrs>();
   attrs->byte_offset = byte_offset;
   attrs->shape = std::move(shape);
   attrs->dtype = dtype;
+  attrs->strides = std::move(strides);
   return make_call("memory.view", {base}, attrs, span);
 }
 
@@ -169,6 +188,19 @@ Expr memory_copy(Expr source, Expr destination, Span span) {
 
 Expr call_dps(Expr function, Array<Expr> inputs, Array<Expr> outputs, Span span) {
   return make_call("call_dps", {function, make_tuple(inputs), make_tuple(outputs)}, {}, span);
+}
+
+const OpNode* memory_kill_op() {
+  static const OpNode* const op = get_op("memory.kill").get();
+  return op;
+}
+const OpNode* memory_copy_op() {
+  static const OpNode* const op = get_op("memory.copy").get();
+  return op;
+}
+const OpNode* call_dps_op() {
+  static const OpNode* const op = get_op("call_dps").get();
+  return op;
 }
 
 }  // namespace headrace::ops

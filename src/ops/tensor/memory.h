@@ -19,6 +19,7 @@ struct AllocStorageAttrs : AttrsNode {
   static void fields(FieldList<AllocStorageAttrs>& f);
   int64_t size = 0;
   int64_t alignment = 64;
+  std::string location = "cpu:0";
 };
 
 struct MemoryViewAttrs : AttrsNode {
@@ -29,15 +30,21 @@ struct MemoryViewAttrs : AttrsNode {
   int64_t byte_offset = 0;
   Shape shape;
   DataType dtype;
+  Shape strides;
 };
 
-Expr alloc_storage(int64_t size, int64_t alignment = 64, Span span = {});
-// Makes a view of `base`, a storage or any other tensor, in another shape.
-Expr memory_view(Expr base, int64_t byte_offset, Shape shape, DataType dtype, Span span = {});
+Expr alloc_storage(int64_t size, std::string location = "cpu:0", Span span = {});
+// Makes a view of `base`, a storage or any other tensor, in another shape. Strides count elements; empty: dense.
+Expr memory_view(Expr base, int64_t byte_offset, Shape shape, DataType dtype, Shape strides = {}, Span span = {});
 Expr memory_kill(Expr storage, Span span = {});
 Expr memory_copy(Expr source, Expr destination, Span span = {});
 // Makes a call of `function`, which takes the tensors `inputs` and returns one tensor, or a tuple of as many as there
 // are outputs.
 Expr call_dps(Expr function, Array<Expr> inputs, Array<Expr> outputs, Span span = {});
+
+// Return the ops, to compare with.
+const OpNode* memory_kill_op();
+const OpNode* memory_copy_op();
+const OpNode* call_dps_op();
 
 }  // namespace headrace::ops

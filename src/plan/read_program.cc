@@ -1,4 +1,4 @@
-#include "plan/dataflow.h"
+#include "plan/read_program.h"
 
 #include <headrace/reason.h>
 
@@ -6,6 +6,9 @@
 
 #include "ops/loops/dims.h"
 #include "ops/op_keys.h"
+#include "passes/forms/bound_outputs.h"
+#include "plan/check_fused.h"
+#include "plan/tensor_group.h"
 #include "relay/function_attrs.h"
 #include "relay/leaves.h"
 #include "relay/visit.h"
@@ -35,10 +38,7 @@ std::string what_is(const Expr& expr) {
   return fmt::format("{}", expr->key());  // a reference's
 }
 
-bool is_group(const Expr& callee) {
-  const auto* function = callee.as<FunctionNode>();
-  return function != nullptr && relay::is_primitive(*function);
-}
+bool is_group(const Function& function) { return relay::is_primitive(function) && !relay::compiler_of(*function); }
 
 // Returns the parameter whose elements, in their order, are the group's whole result; nothing for a group that
 // computes.
@@ -80,17 +80,54 @@ std::string readers_of_unknown_sizes(const Expr& body) {
 
 class Reader {
  public:
-  Dataflow read(const Function& main) {
+  Reader(const IRModule& module, GroupTable& groups) : module_(module), groups_(groups) {}
+
+  Program read(const Function& main) {
     body_ = main->body;
     for (const relay::Var& param : main->params) add_parameter(param);
     relay::post_order(
         main->body, [&](const Expr& expr) { return enter(expr); }, [&](const Expr& expr) { leave(expr); });
-    flow_.results = tensors_of(main->body);
-    return std::move(flow_);
+    Tensors results = tensors_of(main->body);
+    take_extents(*main, results);
+    make_outputs(results);
+    return std::move(program_);
   }
 
  private:
   using Tensors = std::vector<size_t>;
+
+  // Removes the extents from the results.
+  void take_extents(const FunctionNode& main, Tensors& results) {
+    const std::vector<passes::BoundedOutput> rows = passes::bounded_outputs_of(main);
+    size_t num_outputs = results.size();
+    for (const passes::BoundedOutput& row : rows) num_outputs = std::min(num_outputs, row.extent);
+    for (const passes::BoundedOutput& row : rows)
+      program_.bounded_outputs.push_back({.output = row.output, .axis = row.axis, .extent = results[row.extent]});
+    results.resize(num_outputs);
+  }
+
+  // Turns storages that are results into the outputs themselves; other results are copied at the end.
+  void make_outputs(const Tensors& results) {
+    std::vector<std::pair<size_t, size_t>> copies;  // result, output
+    for (size_t i = 0; i < results.size(); ++i) {
+      const View result = program_.views[results[i]];
+      const bool is_output = program_.bases[result.base].kind == Base::Kind::storage;
+      if (!is_output) {
+        program_.bases.emplace_back();
+        copies.emplace_back(results[i], program_.views.size());
+      }
+      const size_t index = is_output ? result.base : program_.bases.size() - 1;
+      Base& base = program_.bases[index];
+      base.kind = Base::Kind::output;
+      base.name = fmt::format("output{}", i);
+      base.type = result.type;
+      base.nbytes = span_bytes(result);
+      // The first result of a storage is the whole of it.
+      program_.outputs.push_back(program_.views.size());
+      program_.views.push_back({.base = index, .type = result.type, .shape = result.shape});
+    }
+    for (const auto& [result, output] : copies) program_.steps.push_back({.inputs = {result}, .outputs = {output}});
+  }
 
   bool enter(const Expr& expr) {
     if (const auto* let = expr.as<LetNode>()) let_values_[let->var.get()] = let->value;
@@ -105,7 +142,7 @@ class Reader {
   }
 
   void leave(const Expr& expr) {
-    if (expr.is<OpNode>() || expr.is<FunctionNode>()) return;
+    if (expr.is<OpNode>() || expr.is<FunctionNode>() || expr.is<GlobalVarNode>()) return;  // callees have no tensors
     if (const auto* call = expr.as<CallNode>()) return leave_call(expr, *call);
     if (const auto* constant = expr.as<ConstantNode>()) return leave_constant(expr, *constant);
     Tensors& own = tensors_[expr.get()];
@@ -126,45 +163,83 @@ class Reader {
     }
   }
 
+  // Returns the function literal that is called, or the module's function for another compiler.
+  Function callee_of(const CallNode& call) const {
+    if (const auto* literal = call.op.as<FunctionNode>()) return Ref<FunctionNode>(const_cast<FunctionNode*>(literal));
+    const auto* name = call.op.as<GlobalVarNode>();
+    if (name == nullptr) return {};
+    const auto* function = module_->lookup(name->name_hint).as<FunctionNode>();
+    const bool is_region = function != nullptr && relay::compiler_of(*function);
+    return is_region ? Ref<FunctionNode>(const_cast<FunctionNode*>(function)) : Function();
+  }
+
   void leave_call(const Expr& expr, const CallNode& call) {
-    if (!is_group(call.op)) {
+    const Function callee = callee_of(call);
+    const bool is_region = callee && relay::compiler_of(*callee);
+    if (!is_region && !is_group(callee)) {
       const OpNode* op = call.as_op();
       HEADRACE_CHECK(op == nullptr, "'{}' is in no group: FuseOps has not run", op->name);
       throw_at(call.span, "call",
                fmt::format("a call of a function that only the run tells, or that calls itself, {}", kNotYet));
     }
-    const Function group = call.op.cast<FunctionNode>();
+    Tensors& own = tensors_[expr.get()];
+    const auto source = is_region ? std::nullopt : reshaped_parameter(*callee.get());
+    if (source && tensors_of(call.args[*source]).size() == 1) {
+      own = {add_view(expr, tensor_type(expr, call.checked_type()),
+                      program_.views[tensors_of(call.args[*source])[0]].base)};
+      return;
+    }
     Tensors inputs;
     for (const Expr& arg : call.args) {
       const Tensors& more = tensors_of(arg);
       inputs.insert(inputs.end(), more.begin(), more.end());
     }
-    Tensors& own = tensors_[expr.get()];
-    const auto source = reshaped_parameter(*group.get());
-    if (source && tensors_of(call.args[*source]).size() == 1) {
-      own = {add_tensor(expr, tensor_type(expr, call.checked_type()),
-                        flow_.tensors[tensors_of(call.args[*source])[0]].base)};
-      return;
-    }
     for (const Type& leaf : leaves_of(call.checked_type())) {
-      const TensorType type = tensor_type(expr, leaf);
-      const size_t base = flow_.bases.size();
-      flow_.bases.emplace_back();
-      own.push_back(add_tensor(expr, type, base));
-      flow_.bases[base].nbytes = num_elements(flow_.tensors.back().shape) * static_cast<int64_t>(type->dtype.bytes());
+      const size_t base = program_.bases.size();
+      program_.bases.emplace_back();
+      own.push_back(add_view(expr, tensor_type(expr, leaf), base));
+      program_.bases[base].nbytes = span_bytes(program_.views.back());
     }
-    flow_.steps.push_back({group, std::move(inputs), own, call.span});
+    const size_t function = is_region ? add_region(call, callee) : add_group(callee);
+    program_.steps.push_back({.function = function, .inputs = std::move(inputs), .outputs = own, .span = call.span});
+  }
+
+  size_t add_group(const Function& group) {
+    const Function taken = with_tensor_parameters(group);
+    return add_function(groups_.add(taken), taken);
+  }
+
+  // A region keeps its name: that is what its compiler's module knows it by. partition/place.h checked the names.
+  size_t add_region(const CallNode& call, const Function& region) {
+    const auto* global = call.op.as<GlobalVarNode>();
+    const std::string name = relay::symbol_of(*region).value_or(global == nullptr ? "" : global->name_hint);
+    HEADRACE_CHECK(!name.empty(), "a region has no name");
+    GlobalVar& var = regions_[name];
+    if (!var) var = make_global_var(name);
+    return add_function(var, with_tensor_parameters(region));
+  }
+
+  size_t add_function(const GlobalVar& name, const Function& function) {
+    const auto [known, is_new] = functions_.emplace(name.object(), program_.functions.size());
+    if (is_new) program_.functions.emplace_back(name, function);
+    return known->second;
   }
 
   void leave_constant(const Expr& expr, const ConstantNode& constant) {
-    flow_.bases.push_back({.memory = Memory::constant, .expr = expr, .output = {}});
-    tensors_[expr.get()] = {add_tensor(expr, constant.tensor_type(), flow_.bases.size() - 1)};
+    const TensorType type = constant.tensor_type();
+    Base base{.kind = Base::Kind::constant, .type = type, .constant = expr.cast<ConstantNode>(), .span = expr->span};
+    base.nbytes = static_cast<int64_t>(constant.data.size_bytes());
+    program_.bases.push_back(std::move(base));
+    tensors_[expr.get()] = {add_view(expr, type, program_.bases.size() - 1)};
   }
 
   void add_parameter(const relay::Var& param) {
     check_parameter(*param.get());
-    flow_.bases.push_back({.memory = Memory::parameter, .expr = param, .output = {}});
-    tensors_[param.get()] = {add_tensor(param, tensor_type(param, param->checked_type()), flow_.bases.size() - 1)};
+    const TensorType type = tensor_type(param, param->checked_type());
+    program_.bases.push_back({.kind = Base::Kind::input, .name = param->name_hint, .type = type, .span = param->span});
+    program_.inputs.push_back(add_view(param, type, program_.bases.size() - 1));
+    program_.bases.back().nbytes = span_bytes(program_.views.back());
+    tensors_[param.get()] = {program_.inputs.back()};
   }
 
   static void check_parameter(const VarNode& param) {
@@ -181,7 +256,7 @@ class Reader {
           "name them");
   }
 
-  size_t add_tensor(const Expr& expr, const TensorType& type, size_t base) {
+  size_t add_view(const Expr& expr, const TensorType& type, size_t base) {
     const auto shape = as_shape(type->shape);
     if (!shape) {
       const std::string fault = ops::unknown_size_fault(type);
@@ -191,8 +266,8 @@ class Reader {
                                            to_string(Type(type)))
                              : fault + readers_of_unknown_sizes(body_));
     }
-    flow_.tensors.push_back({type, *shape, base});
-    return flow_.tensors.size() - 1;
+    program_.views.push_back({.base = base, .type = type, .shape = *shape});
+    return program_.views.size() - 1;
   }
 
   static TensorType tensor_type(const Expr& expr, const Type& type) {
@@ -201,14 +276,22 @@ class Reader {
     return type.cast<TensorTypeNode>();
   }
 
+  const IRModule& module_;
+  GroupTable& groups_;
   Expr body_;
-  Dataflow flow_;
+  Program program_;
   std::unordered_map<const ExprNode*, Tensors> tensors_;
   std::unordered_map<const VarNode*, Expr> let_values_;
+  std::unordered_map<const Object*, size_t> functions_;  // by their global variables
+  std::map<std::string, GlobalVar> regions_;
 };
 
 }  // namespace
 
-Dataflow read_dataflow(const Function& main) { return Reader().read(main); }
+Program read_program(const IRModule& module, GroupTable& groups) {
+  const Function main = module->lookup("main").cast<FunctionNode>();
+  check_fused(main);
+  return Reader(module, groups).read(main);
+}
 
 }  // namespace headrace::plan

@@ -1,11 +1,14 @@
-#include "executors/graph/graph_runner.h"
+#include "executors/graph/graph_executor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <thread>
 
 #include "executors/graph/graph_module.h"
 #include "kit/artifact_kit.h"
@@ -22,7 +25,7 @@ using headrace::testing::toy_expected;
 using headrace::testing::toy_input;
 using ::testing::HasSubstr;
 
-// The toy artifact with a runner of its program; `edit` changes the manifest first.
+// The toy artifact with an executor of its program; `edit` changes the manifest first.
 struct Toy {
   explicit Toy(int32_t threads, const std::function<void(artifact::Manifest&)>& edit = {})
       : Toy(threads, [&] {
@@ -34,15 +37,16 @@ struct Toy {
     library = runtime::Library::open(file.path()).value_or_throw();
     const artifact::Program& program = library->manifest().programs[0];
     for (const artifact::Step& step : program.graph.steps)
-      callees.push_back({.kernel = reinterpret_cast<hr_kernel>(library->symbol(step.callee)), .external = {}});
+      callees.push_back(
+          {.kernel = reinterpret_cast<hr_kernel>(library->symbol(artifact::callee_of(step.action))), .external = {}});
     for (size_t i = 0; i < 2; ++i) weights.push_back(library->weight(i));
-    runner = std::make_shared<GraphRunner>(program, callees, weights, runtime::shared_pool(threads));
+    executor = std::make_shared<GraphExecutor>(GraphParts{program, callees, weights}, runtime::shared_pool(threads));
   }
   headrace::testing::TempFile file;
   std::shared_ptr<const runtime::Library> library;
   std::vector<Callee> callees;
   std::vector<const std::byte*> weights;
-  std::shared_ptr<GraphRunner> runner;
+  std::shared_ptr<GraphExecutor> executor;
 };
 
 std::vector<float> floats(const DLTensor& tensor, size_t count) {
@@ -50,19 +54,19 @@ std::vector<float> floats(const DLTensor& tensor, size_t count) {
   return {data, data + count};
 }
 
-TEST(GraphRunner, RunAllocatesNothing) {
+TEST(GraphExecutor, RunAllocatesNothing) {
   Toy toy(2);
   std::vector<float> x = toy_input();
   const TensorView view(x.data(), {6, 8});
-  toy.runner->set_input(0, view.tensor);
-  ASSERT_EQ(toy.runner->run().code, 0);
+  throw_if_failed(toy.executor->set_input(0, view.tensor));
+  ASSERT_EQ(toy.executor->run().code, 0);
   const kit::CountAllocations counter;
   const auto allocations_of_runs = [&] {
     const int64_t before = counter.count().allocations;
     for (int i = 0; i < 100; ++i) {
-      toy.runner->set_input(0, view.tensor);
-      toy.runner->set_input_zero_copy(0, view.tensor);
-      if (toy.runner->run().code != 0) ADD_FAILURE() << "the run failed";
+      throw_if_failed(toy.executor->set_input(0, view.tensor));
+      throw_if_failed(toy.executor->bind_input(0, view.tensor));
+      if (toy.executor->run().code != 0) ADD_FAILURE() << "the run failed";
     }
     return counter.count().allocations - before;
   };
@@ -76,33 +80,72 @@ TEST(GraphRunner, RunAllocatesNothing) {
   EXPECT_EQ(during_runs, 0);
 }
 
-TEST(GraphRunner, RunTellsHowLongEachStepTook) {
+// Counts the runs that have reached the kernel `meet`, which returns when both have.
+std::atomic<int> arrived = 0;
+
+int32_t meet(const hr_kernel_env*, DLTensor* const*) {
+  arrived.fetch_add(1);
+  for (int i = 0; i < 10'000 && arrived.load() < 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return arrived.load() < 2 ? 1 : 0;
+}
+
+TEST(GraphExecutor, ExecutorsWithPoolsOfTheirOwnRunAtTheSameTime) {
+  arrived = 0;
+  Toy toy(1);
+  toy.callees[0].kernel = &meet;
+  const artifact::Program& program = toy.library->manifest().programs[0];
+  std::vector<float> x = toy_input();
+  std::array<int32_t, 2> codes = {-1, -1};
+  std::vector<std::thread> threads;
+  for (int32_t& code : codes) {
+    threads.emplace_back([&] {
+      GraphExecutor executor({program, toy.callees, toy.weights}, std::make_shared<runtime::ThreadPool>(1));
+      std::vector<float> mine = x;
+      throw_if_failed(executor.set_input(0, TensorView(mine.data(), {6, 8}).tensor));
+      code = executor.run().code;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(codes, ::testing::Each(0));
+}
+
+TEST(GraphExecutor, CountsItsRuns) {
+  Toy toy(1);
+  EXPECT_NE(toy.executor->run().code, 0);  // no input
+  std::vector<float> x = toy_input();
+  throw_if_failed(toy.executor->set_input(0, TensorView(x.data(), {6, 8}).tensor));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(toy.executor->run().code, 0);
+  EXPECT_EQ(toy.executor->metrics().runs, 4u);
+  EXPECT_EQ(toy.executor->metrics().failures, 1u);
+}
+
+TEST(GraphExecutor, RunTellsHowLongEachStepTook) {
   Toy toy(1);
   std::vector<float> x = toy_input();
   const TensorView view(x.data(), {6, 8});
-  toy.runner->set_input(0, view.tensor);
-  std::vector<uint64_t> nanoseconds(toy.runner->program().graph.steps.size(), 0);
-  ASSERT_EQ(toy.runner->run(nanoseconds).code, 0);
+  throw_if_failed(toy.executor->set_input(0, view.tensor));
+  std::vector<uint64_t> nanoseconds(toy.executor->num_steps(), 0);
+  ASSERT_EQ(toy.executor->run(nanoseconds).code, 0);
   EXPECT_THAT(nanoseconds, ::testing::Each(::testing::Gt(0)));
 }
 
-TEST(GraphRunner, ZeroCopyReadsAndWritesTheCallersMemory) {
+TEST(GraphExecutor, ZeroCopyReadsAndWritesTheCallersMemory) {
   Toy toy(1);
   std::vector<float> x = toy_input();
   std::vector<float> y(30, -1);
-  toy.runner->set_input_zero_copy(0, TensorView(x.data(), {6, 8}).tensor);
-  toy.runner->set_output_zero_copy(0, TensorView(y.data(), {30}).tensor);
-  ASSERT_EQ(toy.runner->run().code, 0);
+  throw_if_failed(toy.executor->bind_input(0, TensorView(x.data(), {6, 8}).tensor));
+  throw_if_failed(toy.executor->bind_output(0, TensorView(y.data(), {30}).tensor));
+  ASSERT_EQ(toy.executor->run().code, 0);
   EXPECT_EQ(y, toy_expected(x));
-  EXPECT_EQ(toy.runner->output(0).data, y.data());
+  EXPECT_EQ(toy.executor->output(0).data, y.data());
   x[3] += 1;
-  ASSERT_EQ(toy.runner->run().code, 0);
+  ASSERT_EQ(toy.executor->run().code, 0);
   EXPECT_EQ(y, toy_expected(x));
-  EXPECT_EQ(floats(toy.runner->output(1), 48), x);
-  // A copy goes back to the runner's own memory.
+  EXPECT_EQ(floats(toy.executor->output(1), 48), x);
+  // A copy goes back to the executor's own memory.
   const std::vector<float> zero(48);
-  toy.runner->set_input(0, TensorView(const_cast<float*>(zero.data()), {6, 8}).tensor);
-  ASSERT_EQ(toy.runner->run().code, 0);
+  throw_if_failed(toy.executor->set_input(0, TensorView(const_cast<float*>(zero.data()), {6, 8}).tensor));
+  ASSERT_EQ(toy.executor->run().code, 0);
   EXPECT_EQ(y, toy_expected(zero));
   EXPECT_NE(x, zero);
 }
@@ -118,24 +161,25 @@ std::function<void(artifact::Manifest&)> bounded_by_n(int64_t axis) {
   };
 }
 
-TEST(GraphRunner, ABoundedOutputIsDenseInItsActualShape) {
+TEST(GraphExecutor, ABoundedOutputIsDenseInItsActualShape) {
   const std::vector<float> x = toy_input();
   const auto input = NDArray::from_vector({6, 8}, DataType::float_(32), x);
   for (const int64_t axis : {0, 1}) {
     Toy toy(1, bounded_by_n(axis));
-    const runtime::Module module = make_graph_module(toy.runner);
-    toy.runner->set_input(0, input.tensor());
-    EXPECT_EQ(toy.runner->output(1).shape[0], 6);
-    EXPECT_EQ(toy.runner->output(1).shape[1], 8);
+    const runtime::Module module = make_graph_module(toy.executor);
+    throw_if_failed(toy.executor->set_input(0, input.tensor()));
+    EXPECT_EQ(toy.executor->output(1).shape[0], 6);
+    EXPECT_EQ(toy.executor->output(1).shape[1], 8);
     for (const int64_t n : {3, 0, 6, 1}) {
-      toy.runner->set_input(1, NDArray::from_vector({1}, DataType::int_(64), std::vector<int64_t>{n}).tensor());
-      ASSERT_EQ(toy.runner->run().code, 0);
+      throw_if_failed(
+          toy.executor->set_input(1, NDArray::from_vector({1}, DataType::int_(64), std::vector<int64_t>{n}).tensor()));
+      ASSERT_EQ(toy.executor->run().code, 0);
       const auto out = module.GetFunction("get_output")(1).as<NDArray>();
       ASSERT_EQ(out.shape(), axis == 0 ? (Shape{n, 8}) : (Shape{6, n}));
       const auto width = static_cast<size_t>(out.shape()[1]);
       for (size_t i = 0; i < static_cast<size_t>(out.num_elements()); ++i)
         EXPECT_EQ(out.data<float>()[i], x[i / width * 8 + i % width]) << "axis " << axis << " element " << i;
-      EXPECT_EQ(floats(toy.runner->output(0), 30), toy_expected(x));
+      EXPECT_EQ(floats(toy.executor->output(0), 30), toy_expected(x));
       const NDArray copy = NDArray::zeros(out.shape(), DataType::float_(32));
       module.GetFunction("get_output")(1, copy);
       EXPECT_TRUE(copy.content_equal(out));
@@ -146,43 +190,44 @@ TEST(GraphRunner, ABoundedOutputIsDenseInItsActualShape) {
   }
 }
 
-TEST(GraphRunner, AnExtentPastItsBoundFailsTheRun) {
+TEST(GraphExecutor, AnExtentPastItsBoundFailsTheRun) {
   const auto input = NDArray::from_vector({6, 8}, DataType::float_(32), toy_input());
   Toy toy(1, bounded_by_n(1));
-  toy.runner->set_input(0, input.tensor());
+  throw_if_failed(toy.executor->set_input(0, input.tensor()));
   for (const int64_t n : {int64_t{9}, int64_t{-1}, INT64_MAX}) {
-    toy.runner->set_input(1, NDArray::from_vector({1}, DataType::int_(64), std::vector<int64_t>{n}).tensor());
-    const RunStatus status = toy.runner->run();
+    throw_if_failed(
+        toy.executor->set_input(1, NDArray::from_vector({1}, DataType::int_(64), std::vector<int64_t>{n}).tensor()));
+    const Status status = toy.executor->run();
     EXPECT_EQ(status.reason, HR_REASON_KERNEL_FAILED);
     EXPECT_EQ(status.op, "same");
     EXPECT_EQ(status.message, "the output's extent is not within its bound");
   }
 }
 
-TEST(GraphRunner, OutputsHaveMemoryOfTheirOwn) {
+TEST(GraphExecutor, OutputsHaveMemoryOfTheirOwn) {
   Toy toy(1);
   std::vector<float> memory = toy_input(), second(60);
   memory.resize(96);
   const std::vector<float> x(memory.begin(), memory.begin() + 48);
-  toy.runner->set_input_zero_copy(0, TensorView(memory.data(), {6, 8}).tensor);
+  throw_if_failed(toy.executor->bind_input(0, TensorView(memory.data(), {6, 8}).tensor));
   // The last element of the input is the first of the output.
-  toy.runner->set_output_zero_copy(0, TensorView(memory.data() + 47, {30}).tensor);
-  const RunStatus status = toy.runner->run();
+  throw_if_failed(toy.executor->bind_output(0, TensorView(memory.data() + 47, {30}).tensor));
+  const Status status = toy.executor->run();
   EXPECT_EQ(status.reason, HR_REASON_BAD_TENSOR);
-  EXPECT_EQ(status.op, toy.runner->program().outputs[0].name);
+  EXPECT_EQ(status.op, toy.executor->outputs()[0].name);
   EXPECT_THAT(std::string(status.message), HasSubstr("shares memory with an input or another output"));
-  EXPECT_EQ(toy.runner->run().reason, HR_REASON_BAD_TENSOR);
-  toy.runner->set_output_zero_copy(0, TensorView(memory.data() + 48, {30}).tensor);
-  EXPECT_EQ(toy.runner->run().code, 0);
+  EXPECT_EQ(toy.executor->run().reason, HR_REASON_BAD_TENSOR);
+  throw_if_failed(toy.executor->bind_output(0, TensorView(memory.data() + 48, {30}).tensor));
+  EXPECT_EQ(toy.executor->run().code, 0);
   EXPECT_TRUE(std::equal(memory.begin() + 48, memory.begin() + 78, toy_expected(x).begin()));
   // Two outputs in one place.
-  toy.runner->set_output_zero_copy(1, TensorView(second.data(), {6, 8}).tensor);
-  EXPECT_EQ(toy.runner->run().code, 0);
-  toy.runner->set_output_zero_copy(0, TensorView(second.data() + 30, {30}).tensor);
-  EXPECT_EQ(toy.runner->run().reason, HR_REASON_BAD_TENSOR);
+  throw_if_failed(toy.executor->bind_output(1, TensorView(second.data(), {6, 8}).tensor));
+  EXPECT_EQ(toy.executor->run().code, 0);
+  throw_if_failed(toy.executor->bind_output(0, TensorView(second.data() + 30, {30}).tensor));
+  EXPECT_EQ(toy.executor->run().reason, HR_REASON_BAD_TENSOR);
 }
 
-TEST(GraphRunner, StridedInputsAreCopied) {
+TEST(GraphExecutor, StridedInputsAreCopied) {
   Toy toy(1);
   const std::vector<float> x = toy_input();
   std::vector<float> transposed(48);
@@ -192,10 +237,10 @@ TEST(GraphRunner, StridedInputsAreCopied) {
   TensorView view(transposed.data(), {6, 8});
   std::vector<int64_t> strides = {1, 6};
   view.tensor.strides = strides.data();
-  toy.runner->set_input(0, view.tensor);
-  ASSERT_EQ(toy.runner->run().code, 0);
-  EXPECT_EQ(floats(toy.runner->output(0), 30), toy_expected(x));
-  EXPECT_THAT(kit::user_error_of([&] { toy.runner->set_input_zero_copy(0, view.tensor); }),
+  throw_if_failed(toy.executor->set_input(0, view.tensor));
+  ASSERT_EQ(toy.executor->run().code, 0);
+  EXPECT_EQ(floats(toy.executor->output(0), 30), toy_expected(x));
+  EXPECT_THAT(kit::user_error_of([&] { throw_if_failed(toy.executor->bind_input(0, view.tensor)); }),
               HasSubstr("input 'x' is not contiguous"));
   // Backwards, from the last element.
   std::vector<float> reversed(x.rbegin(), x.rend());
@@ -203,16 +248,16 @@ TEST(GraphRunner, StridedInputsAreCopied) {
   strides = {-8, -1};
   backwards.tensor.strides = strides.data();
   backwards.tensor.byte_offset = 47 * sizeof(float);
-  toy.runner->set_input(0, backwards.tensor);
-  ASSERT_EQ(toy.runner->run().code, 0);
-  EXPECT_EQ(floats(toy.runner->output(0), 30), toy_expected(x));
+  throw_if_failed(toy.executor->set_input(0, backwards.tensor));
+  ASSERT_EQ(toy.executor->run().code, 0);
+  EXPECT_EQ(floats(toy.executor->output(0), 30), toy_expected(x));
 }
 
-TEST(GraphRunner, WrongTensorsAreNamed) {
+TEST(GraphExecutor, WrongTensorsAreNamed) {
   Toy toy(1);
   std::vector<float> x(100);
   const auto set = [&](const DLTensor& tensor) {
-    return kit::user_error_of([&] { toy.runner->set_input(0, tensor); });
+    return kit::user_error_of([&] { throw_if_failed(toy.executor->set_input(0, tensor)); });
   };
   EXPECT_EQ(set(TensorView(x.data(), {8, 6}).tensor), "input 'x' has shape (8, 6), the program takes (6, 8)\n  at: x");
   EXPECT_EQ(set(TensorView(x.data(), {48}).tensor), "input 'x' has 1 dimensions, the program takes (6, 8)\n  at: x");
@@ -225,28 +270,30 @@ TEST(GraphRunner, WrongTensorsAreNamed) {
   EXPECT_THAT(set(device.tensor), HasSubstr("input 'x' is on a device of type 2"));
   TensorView unaligned(x.data(), {6, 8});
   unaligned.tensor.byte_offset = 2;
-  EXPECT_THAT(kit::user_error_of([&] { toy.runner->set_input_zero_copy(0, unaligned.tensor); }),
+  EXPECT_THAT(kit::user_error_of([&] { throw_if_failed(toy.executor->bind_input(0, unaligned.tensor)); }),
               HasSubstr("not aligned to its element of 4 bytes"));
-  EXPECT_THAT(kit::user_error_of([&] { toy.runner->set_input(1, unaligned.tensor); }),
+  EXPECT_THAT(kit::user_error_of([&] { throw_if_failed(toy.executor->set_input(1, unaligned.tensor)); }),
               HasSubstr("there is no input 1"));
-  EXPECT_THAT(kit::user_error_of([&] { toy.runner->set_output_zero_copy(2, unaligned.tensor); }),
+  EXPECT_THAT(kit::user_error_of([&] { throw_if_failed(toy.executor->bind_output(2, unaligned.tensor)); }),
               HasSubstr("there is no output 2: the program has 2"));
 }
 
-TEST(GraphRunner, AMissingInputIsNamed) {
+TEST(GraphExecutor, AMissingInputIsNamed) {
   Toy toy(1);
-  const RunStatus status = toy.runner->run();
+  const Status status = toy.executor->run();
   EXPECT_EQ(status.reason, HR_REASON_INPUT_MISSING);
   EXPECT_EQ(status.op, "x");
 }
 
-TEST(GraphRunner, AFailingKernelIsNamed) {
+TEST(GraphExecutor, AFailingKernelIsNamed) {
   for (int32_t threads : {1, 3}) {
-    Toy toy(threads, [](artifact::Manifest& manifest) { manifest.programs[0].graph.steps[1].callee = "toy_fail"; });
+    Toy toy(threads, [](artifact::Manifest& manifest) {
+      manifest.programs[0].graph.steps[1].action = artifact::KernelCall{"toy_fail"};
+    });
     std::vector<float> x = toy_input();
-    toy.runner->set_input(0, TensorView(x.data(), {6, 8}).tensor);
+    throw_if_failed(toy.executor->set_input(0, TensorView(x.data(), {6, 8}).tensor));
     for (int i = 0; i < 2; ++i) {
-      const RunStatus status = toy.runner->run();
+      const Status status = toy.executor->run();
       EXPECT_EQ(status.code, 7);
       EXPECT_EQ(status.reason, HR_REASON_KERNEL_FAILED);
       EXPECT_EQ(status.op, "double");
@@ -257,7 +304,7 @@ TEST(GraphRunner, AFailingKernelIsNamed) {
 
 TEST(GraphModule, HasTheFunctionsRelayUsersKnow) {
   Toy toy(2);
-  const runtime::Module module = make_graph_module(toy.runner);
+  const runtime::Module module = make_graph_module(toy.executor);
   const std::vector<float> x = toy_input();
   const NDArray input = NDArray::from_vector({6, 8}, DataType::float_(32), x);
   module.GetFunction("set_input")("x", input);
@@ -284,7 +331,7 @@ TEST(GraphModule, KeepsTensorsAlive) {
   Toy toy(1);
   std::vector<float> x = toy_input();
   bool is_released = false;
-  runtime::Module module = make_graph_module(toy.runner);
+  runtime::Module module = make_graph_module(toy.executor);
   module.GetFunction("set_input_zero_copy")(
       0, NDArray::view(x.data(), {6, 8}, DataType::float_(32), [&] { is_released = true; }));
   EXPECT_FALSE(is_released);
@@ -293,14 +340,14 @@ TEST(GraphModule, KeepsTensorsAlive) {
   module.GetFunction("set_input")(0, NDArray::zeros({6, 8}, DataType::float_(32)));
   EXPECT_TRUE(is_released);
   module = runtime::Module();
-  toy.runner.reset();
-  // The view still holds the runner's memory.
+  toy.executor.reset();
+  // The view still holds the executor's memory.
   EXPECT_EQ(std::vector<float>(y.data<float>(), y.data<float>() + 30), toy_expected(x));
 }
 
 TEST(GraphModule, Errors) {
   Toy toy(1);
-  const runtime::Module module = make_graph_module(toy.runner);
+  const runtime::Module module = make_graph_module(toy.executor);
   const NDArray wrong = NDArray::zeros({2}, DataType::float_(32));
   EXPECT_THAT(kit::user_error_of([&] { module.GetFunction("set_input")("z", wrong); }),
               HasSubstr("there is no input 'z'; the inputs are x"));

@@ -1,4 +1,4 @@
-#include "driver/functions.h"
+#include "functions/register_functions.h"
 
 #include <unordered_set>
 
@@ -15,7 +15,7 @@
 #include "tir/verify.h"
 #include "tir/verify_expr.h"
 
-namespace headrace::driver {
+namespace headrace::functions {
 
 namespace {
 
@@ -137,4 +137,4 @@ void register_tir_functions() {
   register_programs();
 }
 
-}  // namespace headrace::driver
+}  // namespace headrace::functions

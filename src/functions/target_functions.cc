@@ -1,4 +1,4 @@
-#include "driver/functions.h"
+#include "functions/register_functions.h"
 #include "driver/target.h"
 #include "ir/target_tag.h"
 #include "ir/virtual_device.h"
@@ -6,7 +6,7 @@
 #include "object/repr.h"
 #include "tensor/device_kind.h"
 
-namespace headrace::driver {
+namespace headrace::functions {
 
 namespace {
 
@@ -82,7 +82,7 @@ void register_target_functions() {
   register_global("target.ToString", make_packed([](const Target& target) { return to_string(target); }));
   register_global("target.Export", make_packed([](const Target& target) { return export_target(target); }));
   register_global("target.Features", make_packed([](const Target& target) {
-                    return Array<std::string>(target_features(codegen::NativeCompiler::load(), target));
+                    return Array<std::string>(driver::target_features(codegen::NativeCompiler::load(), target));
                   }));
   register_global("target.RegisterKind", make_packed(&register_kind));
   register_global("target.KindNames", make_packed([] { return Array<std::string>(target_kind_names()); }));
@@ -95,4 +95,4 @@ void register_target_functions() {
   register_global("target.Tags", make_packed([] { return Array<std::string>(target_tags()); }));
 }
 
-}  // namespace headrace::driver
+}  // namespace headrace::functions

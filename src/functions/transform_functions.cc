@@ -1,18 +1,14 @@
 #include "driver/all_passes.h"
-#include "driver/functions.h"
-#include "ir/op_attrs.h"
+#include "functions/register_functions.h"
 #include "pass/config.h"
 #include "pass/instruments.h"
 #include "pass/known_passes.h"
 #include "pass/pass_objects.h"
 #include "pass/round_trip.h"
-#include "passes/gradient/gradient_rules.h"
-#include "passes/nn/convert_layout.h"
-#include "passes/nn/precision_lists.h"
 #include "passes/simplify/legalize.h"
 #include "relay/verify.h"
 
-namespace headrace::driver {
+namespace headrace::functions {
 
 namespace {
 
@@ -64,7 +60,7 @@ PassRef make_with_options(const Pass& pass, const Options& options) {
 
 Array<Value> describe_passes() {
   Array<Value> passes;
-  for (const Pass& pass : all_passes()) passes.push_back(Value(make_pass_info(pass.info)));
+  for (const Pass& pass : driver::all_passes()) passes.push_back(Value(make_pass_info(pass.info)));
   return passes;
 }
 
@@ -77,29 +73,18 @@ Array<Value> describe_config() {
   return keys;
 }
 
-// Declares the types of the op attributes that passes read.
-void declare_op_attrs() {
-  declare_op_attr<PackedFunc>(passes::kLegalizeAttr, "a function of (attributes, arguments, types)");
-  declare_op_attr<PackedFunc>(passes::kConvertLayoutAttr, "a function of (attributes, arguments, types, layouts)");
-  declare_op_attr<PackedFunc>(passes::kPrecisionAttr, "a function of (call, type)");
-  declare_op_attr<PackedFunc>(passes::kGradientAttr, "a function of (call, gradient)");
-}
-
 void register_passes() {
-  for (const Ir ir : {Ir::relay, Ir::tir}) {
-    for (const Pass& pass : all_passes(ir)) make_known(pass.info);
-  }
   const auto add = [](const std::string& name, const Pass& pass) {
     register_global("relay._transform." + name, PackedFunc([&pass](const Args& args) {
                       return Value(make_with_options(pass, options_of(pass, args)));
                     }));
   };
-  for (const Pass& pass : all_passes()) {
+  for (const Pass& pass : driver::all_passes()) {
     add(pass.info.name, pass);
     for (const std::string& alias : pass.info.aliases) add(alias, pass);
   }
   register_global("relay._transform.GetPass", make_packed([](const std::string& name, const Options& options) {
-                    return make_with_options(get_pass(name), options);
+                    return make_with_options(driver::get_pass(name), options);
                   }));
   // None removes the op's legalisation.
   register_global(
@@ -160,8 +145,6 @@ void register_instruments() {
 }  // namespace
 
 void register_transform_functions() {
-  for (const Pass& pass : all_passes()) declare_options(pass.info);
-  declare_op_attrs();
   type_of<ModulePassObj>();
   type_of<FunctionPassObj>();
   type_of<PrimFuncPassObj>();
@@ -174,4 +157,4 @@ void register_transform_functions() {
   register_instruments();
 }
 
-}  // namespace headrace::driver
+}  // namespace headrace::functions

@@ -1,6 +1,6 @@
 #include "arith/canonical.h"
 #include "driver/all_passes.h"
-#include "driver/functions.h"
+#include "functions/register_functions.h"
 #include "interp/interp.h"
 #include "object/function.h"
 #include "pass/pass_objects.h"
@@ -19,7 +19,7 @@
 #include "tir/print.h"
 #include "tir/stmt.h"
 
-namespace headrace::driver {
+namespace headrace::functions {
 
 namespace {
 
@@ -74,7 +74,7 @@ Array<std::string> breaches(const ObjectRef& object) {
 Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
   const pass::PassContext context = pass::to_context(pass::current_context());
   Array<Map<std::string, Value>> borders;
-  if (context.is_disabled(get_pass("FuseOps").info)) return borders;
+  if (context.is_disabled(driver::get_pass("FuseOps").info)) return borders;
   for (const auto& [code, producer, users, message] : passes::find_fuse_borders(
            relay::infer_type(relay::unique_binders(snapshot(module))), passes::fuse_options(context))) {
     borders.push_back({{"producer", producer},
@@ -175,4 +175,4 @@ void register_relay_functions() {
                   }));
 }
 
-}  // namespace headrace::driver
+}  // namespace headrace::functions

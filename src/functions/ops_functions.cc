@@ -1,5 +1,5 @@
 // Lets other languages register ops (lower/user_ops) and read and write the attributes of ops.
-#include "driver/functions.h"
+#include "functions/register_functions.h"
 #include "lower/rule_input.h"
 #include "lower/user_ops/open_attrs.h"
 #include "object/function.h"
@@ -7,7 +7,7 @@
 #include "ops/call_fusion.h"
 #include "tir/compute_form.h"
 
-namespace headrace::driver {
+namespace headrace::functions {
 
 namespace {
 
@@ -144,4 +144,4 @@ void register_op_functions() {
   register_global("ir.OpResetAttr", make_packed(&lower::reset_open_attr));
 }
 
-}  // namespace headrace::driver
+}  // namespace headrace::functions

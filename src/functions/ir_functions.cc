@@ -1,11 +1,11 @@
-#include "driver/functions.h"
+#include "functions/register_functions.h"
 #include "ir/module.h"
 #include "object/function.h"
 #include "object/json.h"
 #include "object/repr.h"
 #include "object/structural_equal.h"
 
-namespace headrace::driver {
+namespace headrace::functions {
 
 namespace {
 
@@ -83,4 +83,4 @@ void register_ir_functions() {
   register_global("ir.DescribeOp", make_packed(&describe_op));
 }
 
-}  // namespace headrace::driver
+}  // namespace headrace::functions

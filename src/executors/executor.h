@@ -1,0 +1,99 @@
+// Executor: one program, ready to run: what the graph executor, and later the virtual machine and pipelines, offer to
+// the C API, to modules, to Python and to the programs.
+//
+//   bind the inputs and outputs once, or set them for each run  ->  run  ->  read the outputs
+//
+// All memory is taken when an executor is made. Setting, binding and running allocate nothing and throw nothing: they
+// return a Status.
+#pragma once
+
+#include <dlpack/dlpack.h>
+#include <headrace/reason.h>
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "object/function.h"
+#include "runtime/thread_pool.h"
+#include "runtime/turn.h"
+
+namespace headrace::executors {
+
+// How a call ended. The views are valid until the executor's next call.
+struct [[nodiscard]] Status {
+  int32_t code = 0;  // 0: ok; otherwise what the kernel returned, or the reason
+  hr_reason reason = HR_REASON_NONE;
+  std::string_view op;       // the step's name in the model, or the tensor's
+  std::string_view message;  // the kernel's sentence, or ours
+  Ref<ErrorObj> error = {};  // the error of an external call; null for other failures
+
+  bool ok() const { return code == 0; }
+};
+// Throws a UserError with the op's name for a call that failed, or the exception of another language that ended it.
+void throw_if_failed(const Status& status);
+
+// The threads of an executor: those of `pool` if one is given, else a pool of its own on the processors `cpus`, else
+// the process's shared pool of that many threads. Executors with pools of their own run at the same time without
+// waiting for each other's workers.
+struct ExecutorOptions {
+  int32_t threads = 0;             // 0: as many as `cpus`, else the artifact's default, else one per processor
+  std::vector<int32_t> cpus = {};  // numbers of processors, as the system counts them; the caller's thread is not moved
+  std::shared_ptr<runtime::ThreadPool> pool = {};
+};
+
+// Counts since the executor was made.
+struct Metrics {
+  uint64_t runs = 0;      // that were started
+  uint64_t failures = 0;  // of these
+};
+
+// One run at a time; executors of one program run side by side. Tensors lie on the CPU.
+class Executor {
+ public:
+  Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  virtual ~Executor() = default;
+
+  virtual const std::vector<artifact::TensorSpec>& inputs() const = 0;
+  virtual const std::vector<artifact::TensorSpec>& outputs() const = 0;
+  virtual const std::vector<artifact::BoundParam>& bound_params() const = 0;
+  virtual int32_t num_threads() const = 0;
+  // Returns the number of steps that a run can time.
+  virtual size_t num_steps() const = 0;
+  // May be called from any thread.
+  virtual Metrics metrics() const = 0;
+
+  // Copies `tensor` into the executor's memory. Fails with BAD_TENSOR when there is no such input, or when its device,
+  // dtype or shape is not the program's; strides may be any.
+  virtual Status set_input(size_t index, const DLTensor& tensor) noexcept = 0;
+  // Make the program read or write `tensor` itself in all runs until set or bound again. It must also be contiguous and
+  // aligned to its element. The memory is the caller's; an output's must not overlap an input's or another output's,
+  // which the next run checks once.
+  virtual Status bind_input(size_t index, const DLTensor& tensor) noexcept = 0;
+  virtual Status bind_output(size_t index, const DLTensor& tensor) noexcept = 0;
+
+  // Runs the program. Fails with INPUT_MISSING when an input was never set, BAD_TENSOR when an output shares memory
+  // with an input or another output, KERNEL_FAILED when a step says so or gives a bounded output an extent past its
+  // bound. Given a number for each step, it writes how long the step took there.
+  virtual Status run(std::span<uint64_t> step_nanoseconds = {}) noexcept = 0;
+
+  // Return the tensor that the program reads or writes now; it is contiguous, and valid until set again or until the
+  // executor ends. A bounded output has the shape of the last run, and its largest shape before the first.
+  virtual const DLTensor& input(size_t index) const = 0;
+  virtual const DLTensor& output(size_t index) const = 0;
+  // Whether the last run succeeded and wrote the memory that the output has now.
+  virtual bool has_output(size_t index) const = 0;
+
+  // Lock it to set tensors and run, if several threads may use the executor.
+  runtime::Turn& turn() { return turn_; }
+
+ private:
+  runtime::Turn turn_;
+};
+
+}  // namespace headrace::executors

@@ -1,0 +1,23 @@
+// Checks a tensor of a caller against the description of an input or output.
+#pragma once
+
+#include <dlpack/dlpack.h>
+
+#include "artifact/tensor_spec.h"
+#include "executors/message.h"
+
+namespace headrace::executors {
+
+enum class Access : uint8_t {
+  copied,  // its elements are copied from or to it: strides may be any
+  direct,  // a program reads or writes it in place: it must also be contiguous and aligned to its element
+};
+
+// Returns whether `tensor` is what `spec` describes, on the CPU. If not, writes the sentence that says why and what to
+// do, which begins with `what`: "input 'x' has dtype ...".
+bool check_tensor(std::string_view what, const artifact::TensorSpec& spec, const DLTensor& tensor, Access access,
+                  Message& message) noexcept;
+// Throws a UserError about the tensor with that sentence.
+void require_tensor(std::string_view what, const artifact::TensorSpec& spec, const DLTensor& tensor, Access access);
+
+}  // namespace headrace::executors

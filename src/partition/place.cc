@@ -1,0 +1,113 @@
+#include "partition/place.h"
+
+#include <algorithm>
+
+#include "object/structural_equal.h"
+#include "ops/call_fusion.h"
+#include "relay/function_attrs.h"
+#include "relay/visit.h"
+
+namespace headrace::partition {
+
+using relay::CallNode;
+using relay::Function;
+using relay::FunctionNode;
+
+namespace {
+
+std::string place_of(const CallNode& call) {
+  const std::string place = to_string(call.span);
+  return place.empty() ? call.as_op()->name : place;
+}
+
+class Placer {
+ public:
+  explicit Placer(const IRModule& module) : module_(module) { placed_.module = module; }
+
+  PlacedModule place() {
+    const auto main = module_->lookup("main").cast<FunctionNode>();
+    relay::post_order(
+        main->body, [&](const Expr& expr) { return enter(expr); }, [&](const Expr& expr) { leave(expr); });
+    return std::move(placed_);
+  }
+
+ private:
+  // Does not walk into a region's body, which place_region reads.
+  static bool enter(const Expr& expr) {
+    const auto* function = expr.as<FunctionNode>();
+    return function == nullptr || !relay::compiler_of(*function);
+  }
+
+  void leave(const Expr& expr) {
+    const auto* call = expr.as<CallNode>();
+    if (call == nullptr) return;
+    if (call->as_op() != nullptr) return placed_.placement.push_back(native(*call));
+    const Function callee = callee_of(*call);
+    if (callee && relay::compiler_of(*callee)) place_region(*call, callee);
+  }
+
+  static artifact::Placement native(const CallNode& call) {
+    if (const std::string* function = ops::external_of(Ref<CallNode>(const_cast<CallNode*>(&call))))
+      return {.op = place_of(call),
+              .backend = kExternal,
+              .reason = HR_REASON_NONE,
+              .message = fmt::format("calls the function '{}'", *function)};
+    return {.op = place_of(call),
+            .backend = kNative,
+            .reason = HR_REASON_PLACE_ONLY_NATIVE,
+            .message = "no other backend was asked for"};
+  }
+
+  Function callee_of(const CallNode& call) const {
+    if (call.op.is<FunctionNode>()) return call.op.cast<FunctionNode>();
+    const auto* name = call.op.as<GlobalVarNode>();
+    if (name == nullptr || !module_->lookup(name->name_hint).is<FunctionNode>()) return {};
+    return module_->lookup(name->name_hint).cast<FunctionNode>();
+  }
+
+  static std::string name_of(const CallNode& call, const FunctionNode& region) {
+    if (const auto symbol = relay::symbol_of(region)) return *symbol;
+    if (const auto* global = call.op.as<GlobalVarNode>()) return global->name_hint;
+    throw_at(
+        region.span, "compile",
+        fmt::format("a function for the compiler '{}' has no name; give it the attribute {}, or make it a function "
+                    "of the module",
+                    *relay::compiler_of(region), relay::kGlobalSymbol));
+  }
+
+  void place_region(const CallNode& call, const Function& function) {
+    const std::string name = name_of(call, *function);
+    const auto known = std::find_if(placed_.regions.begin(), placed_.regions.end(),
+                                    [&](const Region& region) { return region.name == name; });
+    if (known != placed_.regions.end()) {
+      if (known->function != function && !structural_equal(known->function, function))
+        throw_at(function->span, "compile",
+                 fmt::format("two functions for other compilers are both named '{}'; rename one", name));
+      return;
+    }
+    if (name == artifact::kDefaultProgram)
+      throw_at(
+          function->span, "compile",
+          fmt::format("'{}' is the name of the program itself; give the function for another compiler another name",
+                      name));
+    placed_.regions.push_back({.name = name, .backend = *relay::compiler_of(*function), .function = function});
+    relay::post_order(function->body, [&](const Expr& expr) {
+      const auto* inner = expr.as<CallNode>();
+      if (inner == nullptr || inner->as_op() == nullptr) return;
+      placed_.placement.push_back({.op = place_of(*inner),
+                                   .backend = placed_.regions.back().backend,
+                                   .reason = HR_REASON_PLACE_BY_HAND,
+                                   .message = fmt::format("the program puts it into the function '{}'", name),
+                                   .region = name});
+    });
+  }
+
+  const IRModule& module_;
+  PlacedModule placed_;
+};
+
+}  // namespace
+
+PlacedModule place(const IRModule& module) { return Placer(module).place(); }
+
+}  // namespace headrace::partition

@@ -1,0 +1,37 @@
+// Place: decides which backend computes each op of a program, between the canonical passes, which every backend sees
+// the results of, and the native ones.
+//
+//   def @f(%a, Compiler="x") { exp(%a) }         regions: @f for x
+//   def @main(%p) { add(@f(%p), %p) }       ->   placement: exp by x, in @f; add by native
+//
+// Today the program says itself what other backends compute: functions marked Compiler, which calls of @main name, are
+// regions; all other ops are native. Choosing regions by rules or by cost changes nothing else of a compile.
+#pragma once
+
+#include "artifact/manifest.h"
+#include "relay/expr.h"
+
+namespace headrace::partition {
+
+// A part of the program that a backend other than the native one compiles.
+struct Region {
+  std::string name;     // the function under which its code is found: its global_symbol, else its name in the module
+  std::string backend;  // what Compiler says
+  relay::Function function;
+};
+
+struct PlacedModule {
+  IRModule module;                             // calls each region as a function marked Compiler
+  std::vector<artifact::Placement> placement;  // one for each call of an op, in the order of evaluation
+  std::vector<Region> regions;                 // in the order of their first call
+};
+
+// Places the main of `module`, which has types and has run through the canonical passes. UserError for a region without
+// a name, two different ones with one name, one with the name of the program, and a Compiler that is not a name.
+PlacedModule place(const IRModule& module);
+
+// The names that placements give these two.
+inline constexpr const char* kNative = "native";
+inline constexpr const char* kExternal = "external";  // a function of the process, which computes a user's op
+
+}  // namespace headrace::partition
