@@ -3,7 +3,7 @@
 
 #include "codegen/native.h"
 #include "ir/target.h"
-#include "lower/schedule.h"
+#include "lower/loops/schedule.h"
 
 namespace headrace::driver {
 

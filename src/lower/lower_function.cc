@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "lower/compute_rule.h"
-#include "lower/fuse_stages.h"
+#include "lower/stages/fuse_stages.h"
 #include "lower/kernel_rule.h"
 #include "lower/rule_input.h"
 #include "relay/leaves.h"

@@ -1,7 +1,7 @@
 // Lowers a fused group to its compute form and to loops, by the compute rules of its ops.
 #pragma once
 
-#include "lower/schedule.h"
+#include "lower/loops/schedule.h"
 #include "relay/expr.h"
 
 namespace headrace::lower {

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "lower/machine_numbers.h"
+#include "lower/loops/machine_numbers.h"
 #include "lower/rules/conv_parts.h"
 
 namespace headrace::lower {

@@ -4,7 +4,7 @@
 #include "kit/errors.h"
 #include "kit/native_kernels.h"
 #include "lower/compute_rule.h"
-#include "lower/fuse_stages.h"
+#include "lower/stages/fuse_stages.h"
 #include "lower/lower_function.h"
 #include "lower/rules/tests/rule_cases.h"
 #include "lower/rules/tests/window_choice.h"

@@ -1,6 +1,6 @@
 #include "lower/rules/window.h"
 
-#include "lower/machine_numbers.h"
+#include "lower/loops/machine_numbers.h"
 
 namespace headrace::lower {
 
