@@ -165,14 +165,14 @@ class Compilation {
   }
 
   void lower_kernels() {
-    const lower::ScheduleOptions options = schedule_options(code_.target);
+    const cost::Machine machine = machine_of(code_.target);
     IRModule loops = make_module();
     for (const auto& [name, function] : module_->functions()) {
       if (name->name_hint == "main") continue;
       poll_interrupt();
       const auto group = function.cast<relay::FunctionNode>();
       if (ops::external_of(group->body) != nullptr) continue;
-      loops->add_function(name, lower::lower_function(group, name->name_hint, options));
+      loops->add_function(name, lower::lower_function(group, name->name_hint, machine));
     }
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".lowered.tir");
     for (const auto& [name, function] : loops->functions()) code_.loops.push_back(function.cast<tir::PrimFuncNode>());

@@ -154,10 +154,10 @@ Compute compute_of(const relay::Function& group) {
   return Composer().compose(group);
 }
 
-tir::PrimFunc lower_function(const relay::Function& group, const std::string& symbol, const ScheduleOptions& options) {
+tir::PrimFunc lower_function(const relay::Function& group, const std::string& symbol, const cost::Machine& machine) {
   check_params(group);
-  if (auto kernel = lower_kernel(group, symbol)) return *std::move(kernel);
-  return schedule(fuse_stages(Composer().compose(group)), symbol, options);
+  if (auto kernel = lower_kernel(group, symbol, machine)) return *std::move(kernel);
+  return schedule(fuse_stages(Composer().compose(group)), symbol, machine);
 }
 
 }  // namespace headrace::lower

@@ -64,8 +64,7 @@ Buffer part_of(const Buffer& buffer, size_t depth) {
 
 }  // namespace
 
-Stmt group_loops(const Compute& compute, const StageGroup& group, FlatBuffers& buffers,
-                 const ScheduleOptions& options) {
+Stmt group_loops(const Compute& compute, const StageGroup& group, FlatBuffers& buffers, const cost::Machine& machine) {
   Parts parts;
   for (const Buffer& buffer : group.local) parts[buffer.get()] = part_of(buffer, group.depth);
   std::vector<PrimExpr> outer;
@@ -87,8 +86,8 @@ Stmt group_loops(const Compute& compute, const StageGroup& group, FlatBuffers& b
   std::vector<Stmt> bodies;
   for (size_t i = group.begin; i < group.end; ++i) {
     FlatBuffers whole;
-    parallel = parallel || is_worth_threads(flatten(compute.stages[i], whole), true);
-    bodies.push_back(stage_loops(flatten(inner_stage(compute.stages[i], outer, parts), buffers, extents), options));
+    parallel = parallel || is_worth_threads(flatten(compute.stages[i], whole), true, machine);
+    bodies.push_back(stage_loops(flatten(inner_stage(compute.stages[i], outer, parts), buffers, extents), machine));
   }
   Stmt body = make_seq(bodies);
   for (const Buffer& buffer : group.local) {

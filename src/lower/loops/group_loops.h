@@ -9,6 +9,6 @@ namespace headrace::lower {
 
 // Makes the loops of a group, which allocate its local buffers.
 tir::Stmt group_loops(const tir::Compute& compute, const StageGroup& group, FlatBuffers& buffers,
-                      const ScheduleOptions& options);
+                      const cost::Machine& machine);
 
 }  // namespace headrace::lower

@@ -1,5 +1,4 @@
 #include "lower/loops/guard_range.h"
-#include "lower/loops/machine_numbers.h"
 #include "lower/loops/stage_loops.h"
 #include "tir/rewrite.h"
 
@@ -53,10 +52,6 @@ Stmt by_piece(const std::vector<Piece>& pieces, const Values& values, const Prim
   return make_if(make_binary(BinaryOp::lt, at->second, make_int(first.count)), then, otherwise);
 }
 
-int64_t lanes_of(DataType dtype, const ScheduleOptions& options) {
-  return std::max(1, options.vector_bits / std::max(8, dtype.bits()));
-}
-
 bool reads_vectors(const std::vector<Access>& accesses, const PrimVarNode* var) {
   return std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
     const int64_t step = access.index.coefficient(var);
@@ -64,13 +59,15 @@ bool reads_vectors(const std::vector<Access>& accesses, const PrimVarNode* var) 
   });
 }
 
-bool is_worth_threads(const FlatStage& stage, bool is_vector) {
+bool is_worth_threads(const FlatStage& stage, bool is_vector, const cost::Machine& machine) {
   if (stage.is_part) return false;
   int64_t work = 1;
   for (const int64_t extent : stage.extents) work *= extent;
   for (const int64_t extent : stage.reduce_extents) work *= extent;
   const bool is_reduction = stage.combiner != Combiner::none;
-  return work >= (!is_vector ? kMinScalarWork : is_reduction ? kMinReductionWork : kMinMapWork);
+  return work >= (!is_vector     ? machine.min_scalar_work
+                  : is_reduction ? machine.min_reduction_work
+                                 : machine.min_map_work);
 }
 
 bool is_few_parts(const std::vector<Loop>& loops) {
@@ -139,15 +136,15 @@ Stmt store_vector(const FlatStage& stage, const PrimExpr& value, Values values, 
 
 }  // namespace
 
-Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options) {
+Stmt map_loops(const FlatStage& stage, const cost::Machine& machine) {
   if (stage.axes.empty()) return make_store(stage.output, stage.value, {stage.place});
   const PrimVar last = stage.axes.back();
   const Affine place = to_affine(stage.place, {});
   const bool is_vector = reads_vectors(accesses_of(stage.value), last.get()) && place.coefficient(last.get()) == 1;
-  const int64_t lanes = is_vector ? lanes_of(stage.value->dtype, options) : 1;
+  const int64_t lanes = is_vector ? lanes_of(machine, stage.value->dtype) : 1;
   std::vector<Loop> outer;
   for (size_t i = 0; i + 1 < stage.axes.size(); ++i) outer.push_back({stage.axes[i], stage.extents[i]});
-  const bool parallel = is_worth_threads(stage, is_vector);
+  const bool parallel = is_worth_threads(stage, is_vector, machine);
   // Blocks of the last axis are parts too where rows are too few.
   const std::vector<Piece> blocks = cut(stage.extents.back(), lanes);
   if (parallel && is_few_parts(outer) && count_of(blocks) > 1) {

@@ -1,6 +1,5 @@
 #include "lower/loops/prefetch_rows.h"
 
-#include "lower/loops/machine_numbers.h"
 #include "tir/rewrite.h"
 
 namespace headrace::lower {
@@ -38,7 +37,7 @@ Stmt prefetch_next_rows(const Reduction& reduction, const Tiling& tiling, const 
       tiling.shares && !tiling.columns_first && count_of(tiling.rows) > 1 && count_of(tiling.columns) <= kMostTiles;
   const Access* operand = helps ? row_operand(reduction, *tiling.second) : nullptr;
   if (operand == nullptr) return make_seq({});
-  const int64_t per_line = kCacheLineBytes / operand->load->dtype.bytes(), width = stage.extents.back();
+  const int64_t per_line = reduction.machine.line_bytes / operand->load->dtype.bytes(), width = stage.extents.back();
   const int64_t range = first ? first->extent : stage.reduce_extents[0];
   const int64_t lines = (reduction.num_terms() / stage.reduce_extents[0] * range + per_line - 1) / per_line;
   Values values = place.values;

@@ -134,7 +134,7 @@ Stmt reduce_along(const Reduction& reduction, bool parallel) {
   CutAxis a, b;
   if (!stage.axes.empty()) a.axis = stage.axes.size() - 1;
   if (a.axis) b.axis = reduction.sharing_axis(stage.axes[*a.axis].get());
-  const bool many = reduction.options.vector_registers >= 32;
+  const bool many = reduction.machine.vector_registers >= 32;
   const int64_t rows_b = b.axis ? std::min<int64_t>(stage.extents[*b.axis], many ? 4 : 2) : 1;
   const int64_t rows_a = a.axis ? std::min<int64_t>(stage.extents[*a.axis], rows_b > 1 ? 4 : 8) : 1;
   if (a.axis) a.pieces = cut(stage.extents[*a.axis], rows_a);

@@ -6,11 +6,11 @@ namespace headrace::lower {
 
 using namespace tir;  // this file writes loop IR and nothing else
 
-Reduction::Reduction(const FlatStage& stage, const ScheduleOptions& options)
+Reduction::Reduction(const FlatStage& stage, const cost::Machine& machine)
     : stage(stage),
-      options(options),
+      machine(machine),
       accesses(accesses_of(stage.value)),
-      lanes(lanes_of(stage.value->dtype, options)) {}
+      lanes(lanes_of(machine, stage.value->dtype)) {}
 
 int64_t Reduction::num_terms() const {
   int64_t count = 1;
@@ -32,7 +32,7 @@ std::optional<size_t> Reduction::sharing_axis(const PrimVarNode* mover) const {
 
 PrimExpr Reduction::combined(const PrimExpr& acc, const PrimExpr& term) const {
   const auto* product = term.as<BinaryNode>();
-  const bool fma = options.has_fma && stage.combiner == Combiner::sum && product != nullptr &&
+  const bool fma = machine.has_fma && stage.combiner == Combiner::sum && product != nullptr &&
                    product->op == BinaryOp::mul && term->dtype.is_float() && term->dtype.bits() >= 32;
   if (fma) return make_intrinsic(Intrinsic::fma, term->dtype, {product->a, product->b, acc});
   return combine(stage.combiner, acc, term);

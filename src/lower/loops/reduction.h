@@ -13,10 +13,10 @@ struct Range {
 
 // A stage with a reduction, and the facts that layouts need.
 struct Reduction {
-  Reduction(const FlatStage& stage, const ScheduleOptions& options);
+  Reduction(const FlatStage& stage, const cost::Machine& machine);
 
   const FlatStage& stage;
-  const ScheduleOptions& options;
+  const cost::Machine& machine;
   std::vector<Access> accesses;  // of the value
   int64_t lanes;                 // of the value, in a vector register
 

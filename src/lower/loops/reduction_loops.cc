@@ -20,10 +20,10 @@ static Stmt reduce_one_by_one(const Reduction& reduction, bool parallel) {
   });
 }
 
-Stmt reduction_loops(const FlatStage& stage, const ScheduleOptions& options) {
-  const Reduction reduction(stage, options);
+Stmt reduction_loops(const FlatStage& stage, const cost::Machine& machine) {
+  const Reduction reduction(stage, machine);
   const bool across = can_reduce_across(reduction), along = can_reduce_along(reduction);
-  const bool parallel = is_worth_threads(stage, across || along);
+  const bool parallel = is_worth_threads(stage, across || along, machine);
   if (across) return reduce_across(reduction, parallel);
   return along ? reduce_along(reduction, parallel) : reduce_one_by_one(reduction, parallel);
 }

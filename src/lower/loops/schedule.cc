@@ -7,12 +7,12 @@ namespace headrace::lower {
 
 using namespace tir;  // this file writes loop IR and nothing else
 
-Stmt stage_loops(const FlatStage& stage, const ScheduleOptions& options) {
+Stmt stage_loops(const FlatStage& stage, const cost::Machine& machine) {
   if (std::find(stage.extents.begin(), stage.extents.end(), 0) != stage.extents.end()) return make_seq({});
-  return stage.combiner == Combiner::none ? map_loops(stage, options) : reduction_loops(stage, options);
+  return stage.combiner == Combiner::none ? map_loops(stage, machine) : reduction_loops(stage, machine);
 }
 
-PrimFunc schedule(const Compute& compute, const std::string& symbol, const ScheduleOptions& options) {
+PrimFunc schedule(const Compute& compute, const std::string& symbol, const cost::Machine& machine) {
   FlatBuffers buffers;
   const StageUses uses(compute);
   std::vector<Stmt> stages;
@@ -21,9 +21,9 @@ PrimFunc schedule(const Compute& compute, const std::string& symbol, const Sched
   for (size_t i = 0; i < compute.stages.size();) {
     const ComputeStage& stage = compute.stages[i];
     const StageGroup group = find_group(compute, uses, i);
-    stages.push_back(group.depth > 0    ? group_loops(compute, group, buffers, options)
+    stages.push_back(group.depth > 0    ? group_loops(compute, group, buffers, machine)
                      : stage.is_check() ? check_loops(flatten(stage, buffers), stage.message)
-                                        : stage_loops(flatten(stage, buffers), options));
+                                        : stage_loops(flatten(stage, buffers), machine));
     for (const Buffer& buffer : group.local) made.insert(buffer.get());
     i = group.end;
   }

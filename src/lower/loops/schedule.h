@@ -2,20 +2,14 @@
 // the innermost reduction), a register tile over it and one more axis, threads over the outermost axes.
 #pragma once
 
+#include "cost/machine.h"
 #include "tir/compute.h"
 
 namespace headrace::lower {
 
-// Properties of the target that a schedule uses.
-struct ScheduleOptions {
-  int vector_bits = 256;
-  int vector_registers = 16;
-  bool has_fma = true;
-};
-
 // Returns the loops of `compute`, whose shapes are all static, as a function of its inputs, then its outputs; each is a
 // line of elements (dense, row-major). Outputs must not overlap inputs. Each sum is accumulated in one fixed order, for
 // any number of threads.
-tir::PrimFunc schedule(const tir::Compute& compute, const std::string& symbol, const ScheduleOptions& options);
+tir::PrimFunc schedule(const tir::Compute& compute, const std::string& symbol, const cost::Machine& machine);
 
 }  // namespace headrace::lower

@@ -19,18 +19,20 @@ using tir::Combiner;
 using tir::Compute;
 
 // Schedules, compiles, links, loads and runs `compute` on `inputs`; gives its only output.
-NDArray run_native(const Compute& compute, const std::vector<NDArray>& inputs, const ScheduleOptions& options) {
-  const kit::NativeKernels kernels({tir_passes::run_pipeline(schedule(compute, "kernel", options))});
+NDArray run_native(const Compute& compute, const std::vector<NDArray>& inputs, const cost::Machine& machine) {
+  const kit::NativeKernels kernels({tir_passes::run_pipeline(schedule(compute, "kernel", machine))});
   return kernels.run(0, inputs).at(0);
 }
 
-const ScheduleOptions kOptions[] = {{128, 16, false}, {256, 16, true}, {512, 32, true}};
+const cost::Machine kMachines[] = {{.vector_bits = 128, .vector_registers = 16, .has_fma = false},
+                                   {.vector_bits = 256, .vector_registers = 16, .has_fma = true},
+                                   {.vector_bits = 512, .vector_registers = 32, .has_fma = true}};
 
-class EveryOptions : public testing::TestWithParam<ScheduleOptions> {};
-INSTANTIATE_TEST_SUITE_P(Schedule, EveryOptions, testing::ValuesIn(kOptions),
+class EveryWidth : public testing::TestWithParam<cost::Machine> {};
+INSTANTIATE_TEST_SUITE_P(Schedule, EveryWidth, testing::ValuesIn(kMachines),
                          [](const auto& info) { return fmt::format("bits{}", info.param.vector_bits); });
 
-TEST_P(EveryOptions, MapOfAnyWidth) {
+TEST_P(EveryWidth, MapOfAnyWidth) {
   for (const int64_t width : {1, 2, 7, 16, 33, 20000}) {
     const Shape shape{3, width};
     Buffer x = kit::float_buffer("x", shape), y = kit::float_buffer("y", shape);
@@ -55,11 +57,11 @@ Compute matmul(Buffer a, Buffer b, Buffer c, bool b_is_transposed) {
           {c}};
 }
 
-void check_matmul(int64_t m, int64_t n, int64_t k, bool transposed, const ScheduleOptions& options) {
+void check_matmul(int64_t m, int64_t n, int64_t k, bool transposed, const cost::Machine& machine) {
   Buffer a = kit::float_buffer("a", {m, k}), b = kit::float_buffer("b", transposed ? Shape{n, k} : Shape{k, n}),
          c = kit::float_buffer("c", {m, n});
   const NDArray x = kit::random_array({m, k}, 2), y = kit::random_array(*as_shape(b->shape), 3);
-  const NDArray z = run_native(matmul(a, b, c, transposed), {x, y}, options);
+  const NDArray z = run_native(matmul(a, b, c, transposed), {x, y}, machine);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       double sum = 0;
@@ -71,7 +73,7 @@ void check_matmul(int64_t m, int64_t n, int64_t k, bool transposed, const Schedu
   }
 }
 
-TEST_P(EveryOptions, MatmulOfAnyShape) {
+TEST_P(EveryWidth, MatmulOfAnyShape) {
   for (const Shape& s : {Shape{1, 1, 1}, Shape{5, 7, 3}, Shape{9, 33, 17}, Shape{40, 65, 64}, Shape{41, 300, 600}}) {
     check_matmul(s[0], s[1], s[2], false, GetParam());
     check_matmul(s[0], s[1], s[2], true, GetParam());
@@ -79,7 +81,7 @@ TEST_P(EveryOptions, MatmulOfAnyShape) {
 }
 
 // A padded 3x3 convolution with a bias and relu behind it: three ops, two stages, one of them in the workspace.
-TEST_P(EveryOptions, ConvolutionWithFusedEpilogue) {
+TEST_P(EveryWidth, ConvolutionWithFusedEpilogue) {
   constexpr int64_t kIn = 3, kOut = 10, kSize = 13;
   Buffer x = kit::float_buffer("x", {kIn, kSize, kSize}), w = kit::float_buffer("w", {kOut, kIn, 3, 3}),
          bias = kit::float_buffer("bias", {kOut});
@@ -132,7 +134,7 @@ TEST_P(EveryOptions, ConvolutionWithFusedEpilogue) {
 }
 
 // max, exp, sum, divide: four stages, none of which may be lost.
-TEST_P(EveryOptions, SoftmaxInStages) {
+TEST_P(EveryWidth, SoftmaxInStages) {
   const Shape shape{4, 37};
   Buffer x = kit::float_buffer("x", shape), top = kit::float_buffer("top", {4}), e = kit::float_buffer("e", shape),
          sum = kit::float_buffer("sum", {4});
@@ -165,7 +167,7 @@ TEST_P(EveryOptions, SoftmaxInStages) {
 TEST(Schedule, EmptyOutputIsNoLoop) {
   Buffer x = kit::float_buffer("x", {0, 4}), y = kit::float_buffer("y", {0, 4});
   Compute compute{{x}, {map_stage(y, [&](const Index& i) { return load(x, i); })}, {y}};
-  EXPECT_EQ(run_native(compute, {kit::random_array({0, 4}, 1)}, kOptions[1]).num_elements(), 0);
+  EXPECT_EQ(run_native(compute, {kit::random_array({0, 4}, 1)}, kMachines[1]).num_elements(), 0);
 }
 
 TEST(Schedule, SymbolicShapeIsRefused) {

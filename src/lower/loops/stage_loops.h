@@ -7,14 +7,14 @@
 namespace headrace::lower {
 
 // Makes the loops of a stage without reduction, with vectors along the last axis where its elements are contiguous.
-tir::Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options);
+tir::Stmt map_loops(const FlatStage& stage, const cost::Machine& machine);
 
 // Makes the loops of a stage with a reduction. Vectors run along the last axis of the result, or else along the last
 // reduced axis, with a tile of results in registers. Each result is combined in one fixed order.
-tir::Stmt reduction_loops(const FlatStage& stage, const ScheduleOptions& options);
+tir::Stmt reduction_loops(const FlatStage& stage, const cost::Machine& machine);
 
 // Makes the loops of a stage of either kind; an empty statement where an axis is empty.
-tir::Stmt stage_loops(const FlatStage& stage, const ScheduleOptions& options);
+tir::Stmt stage_loops(const FlatStage& stage, const cost::Machine& machine);
 
 // Makes the loops of a check: an assertion for every index.
 tir::Stmt check_loops(const FlatStage& stage, const std::string& message);
@@ -41,13 +41,11 @@ int64_t count_of(const std::vector<Piece>& pieces);
 tir::Stmt by_piece(const std::vector<Piece>& pieces, const Values& values, const PrimVar& block,
                    const std::function<tir::Stmt(const Piece&, const PrimExpr&)>& body);
 
-// Elements of `dtype` in a vector register.
-int64_t lanes_of(DataType dtype, const ScheduleOptions& options);
 // Returns whether a vector along `var` reads, in every buffer, consecutive elements, every second element, or one
 // element for all lanes.
 bool reads_vectors(const std::vector<Access>& accesses, const PrimVarNode* var);
-// Returns whether the stage takes so long that several threads help.
-bool is_worth_threads(const FlatStage& stage, bool is_vector);
+// Returns whether the stage takes so long on this machine that several threads help.
+bool is_worth_threads(const FlatStage& stage, bool is_vector, const cost::Machine& machine);
 
 // Makes a nest of `loops` around `body`, which gets the axes' values. With `parallel`, the outermost loops are run by
 // all threads, as many of them as it takes for enough parts.

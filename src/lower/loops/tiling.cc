@@ -1,7 +1,5 @@
 #include "lower/loops/tiling.h"
 
-#include "lower/loops/machine_numbers.h"
-
 namespace headrace::lower {
 
 namespace {
@@ -30,7 +28,7 @@ bool puts_columns_first(const Reduction& reduction, const Tiling& tiling) {
     (access.index.coefficient(reduction.last_axis()) != 0 ? of_columns : of_rows) += bytes;
   }
   const int64_t row_blocks = count_of(tiling.rows), column_blocks = count_of(tiling.columns);
-  return of_columns > kCacheBytes && of_columns + of_rows * column_blocks < of_columns * row_blocks;
+  return of_columns > reduction.machine.kept_bytes && of_columns + of_rows * column_blocks < of_columns * row_blocks;
 }
 
 // Returns how many reduced axes, from the last, fit into one loop body together with all results of a tile. A body that
@@ -54,7 +52,7 @@ Tiling choose_tiling(const Reduction& reduction) {
   const FlatStage& stage = reduction.stage;
   const size_t last = stage.axes.size() - 1;
   const int64_t width = stage.extents[last], lanes = reduction.lanes, terms = reduction.num_terms();
-  const bool wide = reduction.options.vector_registers >= 32;
+  const bool wide = reduction.machine.vector_registers >= 32;
   // One tile for the whole axis where that is of few vectors, else two vectors at a time.
   const bool whole = wide && vectors_of(width, lanes).size() <= 4;
   const int64_t columns = whole ? width : std::min(width, 2 * lanes);
@@ -65,7 +63,7 @@ Tiling choose_tiling(const Reduction& reduction) {
   if (!tiling.shares && last > 0 && terms * 4 <= kMostCopies) tiling.second = last - 1;
   const int64_t vectors = static_cast<int64_t>(vectors_of(columns, lanes).size());
   // Some registers stay free for the operands.
-  const int64_t budget = std::max<int64_t>(1, (reduction.options.vector_registers - (wide ? 8 : 4)) / vectors);
+  const int64_t budget = std::max<int64_t>(1, (reduction.machine.vector_registers - (wide ? 8 : 4)) / vectors);
   const int64_t most = tiling.shares ? kMostRows : std::max<int64_t>(1, kMostCopies / (terms * vectors));
   const int64_t rows = tiling.second ? std::min({stage.extents[*tiling.second], budget, most}) : 1;
   tiling.unrolled = unrolled_axes(reduction, rows * vectors, tiling.shares);

@@ -3,7 +3,6 @@
 
 #include <bit>
 
-#include "lower/loops/machine_numbers.h"
 #include "lower/rules/conv_parts.h"
 
 namespace headrace::lower {

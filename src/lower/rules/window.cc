@@ -1,7 +1,5 @@
 #include "lower/rules/window.h"
 
-#include "lower/loops/machine_numbers.h"
-
 namespace headrace::lower {
 
 bool is_wasteful(double elements, double around) { return elements > 0x1p24 && elements > 8 * around; }

@@ -8,6 +8,9 @@
 
 namespace headrace::lower {
 
+// Lanes of the vectors that joined rows are laid out for; narrower vectors divide it.
+inline constexpr int64_t kWidestLanes = 16;
+
 // The data that windows slide over. Sizes are in the order of the layout's letters: batch, channels, spatial axes.
 struct WindowSource {
   Buffer data;

@@ -1,12 +1,13 @@
-// Probes of the machine's limits, against which benchmarks are compared. Each probe repeats rounds of about a
-// millisecond and reports the best, so that other work on the machine has little influence.
+// Probes of the limits of the machine that runs this process, against which benchmarks are compared. Compiling never
+// asks them: the table in cost/machine.h describes the machine that code is made for. Each probe repeats rounds of
+// about a millisecond and reports the best, so that other work on the machine has little influence.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
-namespace headrace::bench {
+namespace headrace::cost {
 
 // Sizes in bytes; estimates where the system does not give them.
 struct Caches {
@@ -28,4 +29,4 @@ std::optional<double> hop_nanoseconds(double seconds);
 // Returns which instructions fma_gflops used: "AVX-512", "AVX2", "plain".
 std::string fma_instructions();
 
-}  // namespace headrace::bench
+}  // namespace headrace::cost

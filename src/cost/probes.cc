@@ -1,4 +1,4 @@
-#include "bench/probes.h"
+#include "cost/probes.h"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -18,7 +18,7 @@
 #include <immintrin.h>
 #endif
 
-namespace headrace::bench {
+namespace headrace::cost {
 
 namespace {
 
@@ -266,4 +266,4 @@ std::optional<double> hop_nanoseconds(double seconds) {
   return rounds[rounds.size() / 2];
 }
 
-}  // namespace headrace::bench
+}  // namespace headrace::cost
