@@ -1,8 +1,8 @@
 // Loops for one stage.
 #pragma once
 
-#include "lower/stages/flat_stage.h"
 #include "lower/loops/schedule.h"
+#include "lower/stages/flat_stage.h"
 
 namespace headrace::lower {
 

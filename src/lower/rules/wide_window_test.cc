@@ -4,6 +4,7 @@
 #include "codegen/workspace.h"
 #include "kit/errors.h"
 #include "lower/compute_rule.h"
+#include "lower/loops/window_copies.h"
 #include "lower/lower_function.h"
 #include "lower/rules/tests/rule_cases.h"
 #include "lower/rules/tests/window_choice.h"
@@ -109,7 +110,7 @@ TEST(WideWindows, AsManyTermsAsThereIsData) {
                     return ops::max_pool(a[0],
                                          PoolChoice{.pool_size = {20000, 20000}, .padding = {10000, 10000}}.over(2));
                   }};
-  const tir::Compute compute = compute_of(function_of(wide));
+  const tir::Compute compute = copy_windows(compute_of(function_of(wide)), {});
   ASSERT_EQ(compute.stages.size(), 1u);
   EXPECT_EQ(as_int(compute.stages[0].reduce_extents[0]), 4);
   EXPECT_EQ(as_int(compute.stages[0].reduce_extents[1]), 5);
@@ -119,7 +120,7 @@ TEST(WideWindows, CopiesInProportionStay) {
   const Wide wide{"max", {{{1, 1, 40, 50}}}, [](const Args& a) {
                     return ops::max_pool(a[0], PoolChoice{.pool_size = {3, 3}, .padding = {1, 1}}.over(2));
                   }};
-  EXPECT_EQ(compute_of(function_of(wide)).stages.size(), 2u) << "the padded copy, and the pool";
+  EXPECT_EQ(copy_windows(compute_of(function_of(wide)), {}).stages.size(), 2u) << "the padded copy, and the pool";
 }
 
 }  // namespace

@@ -69,6 +69,23 @@ tir::ComputeStage check_stage(const Array<PrimExpr>& extents, std::string messag
   return stage;
 }
 
+Buffer make_stage_buffer(const char* name, DataType dtype, const std::vector<PrimExpr>& shape) {
+  return make_buffer(name, dtype, Array<PrimExpr>(shape));
+}
+
+bool is_wasteful(double elements, double around) { return elements > 0x1p24 && elements > 8 * around; }
+
+double count_elements(const std::vector<PrimExpr>& dims) {
+  double count = 1;
+  for (const PrimExpr& dim : dims) count *= static_cast<double>(as_int(dim).value_or(1));
+  return count;
+}
+
+PrimExpr is_within(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high) {
+  return make_binary(BinaryOp::logical_and, make_binary(BinaryOp::ge, value, low),
+                     make_binary(BinaryOp::lt, value, high));
+}
+
 PrimExpr all_of(const std::vector<PrimExpr>& conditions) {
   PrimExpr all = make_bool(true);
   for (const PrimExpr& condition : conditions) all = make_binary(BinaryOp::logical_and, all, condition);

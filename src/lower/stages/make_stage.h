@@ -25,6 +25,18 @@ tir::ComputeStage part_stage(Buffer output, const std::vector<PrimExpr>& origin,
 // Makes a stage that stops the kernel with `message` unless `condition` holds for every index below `extents`.
 tir::ComputeStage check_stage(const Array<PrimExpr>& extents, std::string message,
                               const std::function<PrimExpr(const Index&)>& condition);
+// Makes the buffer of an intermediate stage.
+Buffer make_stage_buffer(const char* name, DataType dtype, const std::vector<PrimExpr>& shape);
+
+// Returns whether an intermediate buffer with `elements` elements is disproportionately large: more than 16 Mi
+// elements, and more than 8 times `around`, the elements of the operands and results. Large padding, dilation or
+// strides can make such a buffer from small data.
+bool is_wasteful(double elements, double around);
+// Returns the number of elements of static dimensions, as a double because it may overflow any integer.
+double count_elements(const std::vector<PrimExpr>& dims);
+
+// Returns low <= value && value < high.
+PrimExpr is_within(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high);
 // Joins conditions; true for none.
 PrimExpr all_of(const std::vector<PrimExpr>& conditions);
 // Returns `value` where `condition` holds, else `otherwise`; only that side is evaluated.
