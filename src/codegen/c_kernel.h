@@ -11,8 +11,7 @@
 #include "codegen/c_helpers.h"
 #include "codegen/c_lanes.h"
 #include "codegen/c_syntax.h"
-#include "codegen/workspace.h"
-#include "tir/stmt.h"
+#include "tir/workspace.h"
 
 namespace headrace::codegen {
 
@@ -150,7 +149,7 @@ class CKernel {
   void write_vector_store(const tir::BufferStoreNode& store);
 
   CHelpers& helpers_;
-  WorkspaceLayout workspace_;
+  tir::WorkspaceLayout workspace_;
   std::string symbol_;
   std::string functions_;  // bodies of parallel loops that are complete
   int parts_ = 0;

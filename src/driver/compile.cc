@@ -6,7 +6,6 @@
 #include "artifact/trailer.h"
 #include "base/interrupt.h"
 #include "base/memory_file.h"
-#include "codegen/workspace.h"
 #include "driver/all_passes.h"
 #include "driver/check_devices.h"
 #include "driver/check_options.h"
@@ -31,6 +30,7 @@
 #include "relay/verify.h"
 #include "runtime/thread_pool.h"
 #include "tir/verify.h"
+#include "tir/workspace.h"
 #include "tir_passes/pipeline.h"
 
 namespace headrace::driver {
@@ -181,7 +181,7 @@ class Compilation {
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".tir");
     for (const auto& [name, function] : loops->functions()) {
       code_.kernels.push_back(function.cast<tir::PrimFuncNode>());
-      const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*code_.kernels.back()).size_bytes);
+      const auto workspace = static_cast<int64_t>(tir::workspace_of(*code_.kernels.back()).size_bytes);
       check_workspace_size(workspace, module_->lookup(name->name_hint)->span);
       int64_t& largest = code_.program.memory.workspace_bytes;
       largest = std::max(largest, workspace);

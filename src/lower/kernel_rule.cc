@@ -3,6 +3,7 @@
 #include "lower/rule_input.h"
 #include "ops/call_fusion.h"
 #include "relay/leaves.h"
+#include "tir/workspace.h"
 
 namespace headrace::lower {
 
@@ -136,7 +137,7 @@ class KernelBuilder {
     }
     const PrimFunc function =
         make_prim_func(symbol, params_, static_cast<int64_t>(input.outputs.size()), std::move(body));
-    return copy_with(*function, [](PrimFuncNode& copy) { copy.attrs.set("tir.noalias", Value(true)); });
+    return with_workspace(copy_with(*function, [](PrimFuncNode& copy) { copy.attrs.set("tir.noalias", Value(true)); }));
   }
 
  private:

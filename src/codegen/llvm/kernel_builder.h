@@ -14,7 +14,7 @@
 #include <unordered_map>
 
 #include "codegen/native.h"
-#include "codegen/workspace.h"
+#include "tir/workspace.h"
 
 namespace headrace::codegen::llvm_plugin {
 
@@ -122,7 +122,7 @@ class KernelBuilder {
   llvm::LLVMContext& context_;
   const NativeTarget& target_;
   llvm::IRBuilder<> ir_;
-  WorkspaceLayout workspace_;
+  tir::WorkspaceLayout workspace_;
   std::string symbol_;
   int parts_ = 0;
   bool no_alias_ = false;

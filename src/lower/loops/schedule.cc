@@ -2,6 +2,7 @@
 
 #include "lower/loops/group_loops.h"
 #include "lower/loops/stage_loops.h"
+#include "tir/workspace.h"
 
 namespace headrace::lower {
 
@@ -37,7 +38,7 @@ PrimFunc schedule(const Compute& compute, const std::string& symbol, const cost:
   for (const Buffer& input : compute.inputs) params.push_back(buffers.line(input));
   for (const Buffer& output : compute.outputs) params.push_back(buffers.line(output));
   const PrimFunc function = make_prim_func(symbol, params, static_cast<int64_t>(compute.outputs.size()), body);
-  return copy_with(*function, [](PrimFuncNode& copy) { copy.attrs.set("tir.noalias", Value(true)); });
+  return with_workspace(copy_with(*function, [](PrimFuncNode& copy) { copy.attrs.set("tir.noalias", Value(true)); }));
 }
 
 }  // namespace headrace::lower

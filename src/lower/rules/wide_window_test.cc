@@ -1,7 +1,6 @@
 // Windows that reach far beyond their data: no padded copy of it is made, and results are those of the interpreter.
 #include <gtest/gtest.h>
 
-#include "codegen/workspace.h"
 #include "kit/errors.h"
 #include "lower/compute_rule.h"
 #include "lower/loops/window_copies.h"
@@ -11,6 +10,7 @@
 #include "ops/nn/conv.h"
 #include "ops/nn/pool.h"
 #include "relay/infer/infer_type.h"
+#include "tir/workspace.h"
 
 // Attributes are given by name; the others have their defaults.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -100,7 +100,7 @@ TEST(WideWindows, GiveWhatTheInterpreterGives) {
 TEST(WideWindows, NeedLittleWorkspace) {
   for (const Wide& wide : wide_cases()) {
     const tir::PrimFunc kernel = lower_function(function_of(wide), "f", {});
-    EXPECT_LT(codegen::layout_workspace(*kernel).size_bytes, size_t{64} << 10) << wide.name;
+    EXPECT_LT(tir::workspace_of(*kernel).size_bytes, size_t{64} << 10) << wide.name;
   }
 }
 
