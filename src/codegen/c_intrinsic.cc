@@ -72,6 +72,7 @@ constexpr CKernel::IntrinsicTable::Row CKernel::IntrinsicTable::kRows[] = {
     {Intrinsic::vector_load, nullptr, &CKernel::emit_vector_load, false},
     {Intrinsic::reduce_add, nullptr, &CKernel::emit_reduce_add, false},
     {Intrinsic::prefetch, nullptr, &CKernel::emit_prefetch, false},
+    {Intrinsic::hypot, "hypot"},
 };
 
 CCode CKernel::emit_intrinsic(const IntrinsicCallNode& e) {

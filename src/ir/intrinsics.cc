@@ -14,6 +14,11 @@ constexpr IntrinsicEvaluation of_one() {
           .doubles = [](const double* a) -> double { return F(a[0]); }};
 }
 template <auto F>
+constexpr IntrinsicEvaluation of_two() {
+  return {.floats = [](const float* a) -> float { return F(a[0], a[1]); },
+          .doubles = [](const double* a) -> double { return F(a[0], a[1]); }};
+}
+template <auto F>
 constexpr IntrinsicEvaluation of_three() {
   return {.floats = [](const float* a) -> float { return F(a[0], a[1], a[2]); },
           .doubles = [](const double* a) -> double { return F(a[0], a[1], a[2]); }};
@@ -115,6 +120,8 @@ constexpr IntrinsicRow kRows[] = {
     {vector_load, "vector_load", 2, OperandRule::place, ResultRule::given, IntrinsicEffect::reads_memory, false},
     {reduce_add, "reduce_add", 1, OperandRule::number, ResultRule::element, IntrinsicEffect::none, false},
     {prefetch, "prefetch", 2, OperandRule::place, ResultRule::none, IntrinsicEffect::hint, false},
+    {hypot, "hypot", 2, OperandRule::real, ResultRule::operand, IntrinsicEffect::none, true,
+     of_two<[](auto x, auto y) { return std::hypot(x, y); }>()},
 };
 static_assert(lists_every_intrinsic(kRows));
 

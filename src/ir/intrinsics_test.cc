@@ -60,5 +60,14 @@ TEST(Intrinsics, KnownValues) {
   EXPECT_EQ(of_integers("shift_left", {1, 8}, u8), 0u);
 }
 
+// Squares of these overflow or vanish.
+TEST(Intrinsics, HypotNeitherOverflowsNorVanishes) {
+  EXPECT_EQ(of_floats("hypot", {3, 4}), 5.0F);
+  EXPECT_NEAR(of_floats("hypot", {3e30F, 4e30F}) / 5e30F, 1, 1e-6);
+  EXPECT_NEAR(of_floats("hypot", {3e-30F, 4e-30F}) / 5e-30F, 1, 1e-6);
+  const double wide[] = {3e200, -4e200};
+  EXPECT_NEAR(named("hypot").evaluation.doubles(wide) / 5e200, 1, 1e-12);
+}
+
 }  // namespace
 }  // namespace headrace

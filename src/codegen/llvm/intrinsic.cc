@@ -71,6 +71,7 @@ constexpr KernelBuilder::IntrinsicTable::Row KernelBuilder::IntrinsicTable::kRow
     own(Intrinsic::vector_load, &B::emit_vector_load, false),
     own(Intrinsic::reduce_add, &B::emit_reduce_add),
     own(Intrinsic::prefetch, &B::emit_prefetch, false),
+    library(Intrinsic::hypot, "hypot"),
 };
 
 llvm::Value* KernelBuilder::emit_intrinsic(const IntrinsicCallNode& e) {
