@@ -6,7 +6,7 @@
 
 #include "bench/kernels.h"
 #include "bench/passes.h"
-#include "bench/probes.h"
+#include "cost/probes.h"
 #include "bench/scaling.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/report_failure.h"
@@ -20,17 +20,17 @@ namespace {
 using tools::Report;
 
 Report probe_machine(int threads, double seconds) {
-  const Caches caches = read_caches();
+  const cost::Caches caches = cost::read_caches();
   return {{"threads", Value(int64_t{threads})},
-          {"fma_instructions", Value(fma_instructions())},
-          {"fma_gflops", Value(fma_gflops(threads, seconds))},
-          {"l2_gigabytes", Value(read_gigabytes(threads, caches.l2 / 2, seconds))},
-          {"l3_gigabytes", Value(read_gigabytes(threads, std::min(4 * caches.l2, caches.l3 / 2), seconds))},
-          {"dram_gigabytes", Value(read_gigabytes(threads, 2 * caches.l3, seconds))}};
+          {"fma_instructions", Value(cost::fma_instructions())},
+          {"fma_gflops", Value(cost::fma_gflops(threads, seconds))},
+          {"l2_gigabytes", Value(cost::read_gigabytes(threads, caches.l2 / 2, seconds))},
+          {"l3_gigabytes", Value(cost::read_gigabytes(threads, std::min(4 * caches.l2, caches.l3 / 2), seconds))},
+          {"dram_gigabytes", Value(cost::read_gigabytes(threads, 2 * caches.l3, seconds))}};
 }
 
 Value hop(double seconds) {
-  const std::optional<double> nanoseconds = hop_nanoseconds(seconds);
+  const std::optional<double> nanoseconds = cost::hop_nanoseconds(seconds);
   return nanoseconds ? Value(*nanoseconds) : Value();
 }
 

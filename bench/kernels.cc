@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "bench/probes.h"
+#include "cost/probes.h"
 #include "driver/compile.h"
 #include "load/run.h"
 #include "object/array.h"
@@ -88,16 +88,16 @@ Report measure_kernels(const KernelOptions& options) {
   }
   if (kernels.empty())
     throw_user_error("no kernel is named like '{}'; there are {}", options.only, fmt::join(names, ", "));
-  const Caches caches = read_caches();
+  const cost::Caches caches = cost::read_caches();
   const double seconds = options.probe_seconds;
   std::vector<Level> levels{
-      {"L2", caches.l2, read_gigabytes(options.threads, caches.l2 / 2, seconds)},
-      {"L3", caches.l3, read_gigabytes(options.threads, std::min(4 * caches.l2, caches.l3 / 2), seconds)},
-      {"DRAM", INT64_MAX, read_gigabytes(options.threads, 2 * caches.l3, seconds)}};
-  double gflops = fma_gflops(options.threads, seconds);
+      {"L2", caches.l2, cost::read_gigabytes(options.threads, caches.l2 / 2, seconds)},
+      {"L3", caches.l3, cost::read_gigabytes(options.threads, std::min(4 * caches.l2, caches.l3 / 2), seconds)},
+      {"DRAM", INT64_MAX, cost::read_gigabytes(options.threads, 2 * caches.l3, seconds)}};
+  double gflops = cost::fma_gflops(options.threads, seconds);
   for (int round = 0; round < options.rounds; ++round) {
     for (Kernel& kernel : kernels) run_round(kernel);
-    gflops = std::max(gflops, fma_gflops(options.threads, seconds / 10));
+    gflops = std::max(gflops, cost::fma_gflops(options.threads, seconds / 10));
   }
   Array<Value> reports;
   for (const Kernel& kernel : kernels) reports.push_back(Value(report_of(kernel, gflops, levels)));

@@ -109,7 +109,7 @@ std::string CKernel::signature_comment(const tir::PrimFuncNode& function) const 
 
 std::string CKernel::write(const tir::PrimFuncNode& function) {
   symbol_ = tir::symbol_of(function);
-  workspace_ = layout_workspace(function);
+  workspace_ = tir::workspace_of(function);
   const auto no_alias = function.attrs.get("tir.noalias");
   no_alias_ = no_alias.has_value() && no_alias->as<bool>();
   add_stored(function.body, stored_);

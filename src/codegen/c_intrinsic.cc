@@ -1,5 +1,6 @@
 // Intrinsics of tir in C.
 #include "codegen/c_kernel.h"
+#include "ir/intrinsics.h"
 #include "tir_passes/lower_math.h"
 
 namespace headrace::codegen {
@@ -15,46 +16,94 @@ CCode parts_of_call(const std::string& name, const std::vector<CCode>& args) {
 // The integer type without a sign in which a number is shifted and inverted: nothing is promoted to int there.
 std::string wide_of(DataType dtype) { return dtype.bits() == 64 ? "uint64_t" : "uint32_t"; }
 
-// Returns the C library's name of an intrinsic.
-std::string library_name(Intrinsic intrinsic) {
-  if (intrinsic == Intrinsic::abs) return "fabs";
-  return intrinsic == Intrinsic::round ? "rint" : std::string(name_of(intrinsic));
-}
-
 }  // namespace
 
+// One row for each intrinsic: a function of C's library (with an f behind it for float), or a method of its own, or a
+// method that calls the function for floats. Results of functions are rounded to the dtype of the call.
+struct CKernel::IntrinsicTable {
+  struct Row {
+    Intrinsic intrinsic;
+    const char* library = nullptr;
+    CCode (CKernel::*own)(const IntrinsicCallNode&, const Args&) = nullptr;
+    bool takes_values = true;  // false: the method emits the operands itself
+  };
+  static const Row kRows[kIntrinsicCount];
+  static const Row& row_of(Intrinsic intrinsic) { return kRows[static_cast<size_t>(intrinsic)]; }
+};
+
+constexpr CKernel::IntrinsicTable::Row CKernel::IntrinsicTable::kRows[] = {
+    {Intrinsic::exp, "exp"},
+    {Intrinsic::log, "log"},
+    {Intrinsic::log2, "log2"},
+    {Intrinsic::log10, "log10"},
+    {Intrinsic::log1p, "log1p"},
+    {Intrinsic::sqrt, "sqrt"},
+    {Intrinsic::rsqrt, nullptr, &CKernel::emit_rsqrt},
+    {Intrinsic::sin, "sin"},
+    {Intrinsic::cos, "cos"},
+    {Intrinsic::tan, "tan"},
+    {Intrinsic::asin, "asin"},
+    {Intrinsic::acos, "acos"},
+    {Intrinsic::atan, "atan"},
+    {Intrinsic::sinh, "sinh"},
+    {Intrinsic::cosh, "cosh"},
+    {Intrinsic::tanh, "tanh"},
+    {Intrinsic::asinh, "asinh"},
+    {Intrinsic::acosh, "acosh"},
+    {Intrinsic::atanh, "atanh"},
+    {Intrinsic::erf, "erf"},
+    {Intrinsic::floor, "floor"},
+    {Intrinsic::ceil, "ceil"},
+    {Intrinsic::round, "rint"},
+    {Intrinsic::trunc, "trunc"},
+    {Intrinsic::abs, "fabs", &CKernel::emit_abs},
+    {Intrinsic::pow, "pow", &CKernel::emit_power},
+    {Intrinsic::fma, "fma"},
+    {Intrinsic::isnan, nullptr, &CKernel::emit_test},
+    {Intrinsic::isinf, nullptr, &CKernel::emit_test},
+    {Intrinsic::if_then_else, nullptr, &CKernel::emit_if_then_else, false},
+    {Intrinsic::bitwise_and, nullptr, &CKernel::emit_bitwise},
+    {Intrinsic::bitwise_or, nullptr, &CKernel::emit_bitwise},
+    {Intrinsic::bitwise_xor, nullptr, &CKernel::emit_bitwise},
+    {Intrinsic::bitwise_not, nullptr, &CKernel::emit_bitwise},
+    {Intrinsic::shift_left, nullptr, &CKernel::emit_shift},
+    {Intrinsic::shift_right, nullptr, &CKernel::emit_shift},
+    {Intrinsic::reinterpret, nullptr, &CKernel::emit_reinterpret},
+    {Intrinsic::vector_load, nullptr, &CKernel::emit_vector_load, false},
+    {Intrinsic::reduce_add, nullptr, &CKernel::emit_reduce_add, false},
+    {Intrinsic::prefetch, nullptr, &CKernel::emit_prefetch, false},
+    {Intrinsic::hypot, "hypot"},
+};
+
 CCode CKernel::emit_intrinsic(const IntrinsicCallNode& e) {
-  switch (e.intrinsic) {
-    case Intrinsic::if_then_else:
-      return emit_if_then_else(e);
-    case Intrinsic::reduce_add:
-      return emit_reduce_add(e);
-    case Intrinsic::vector_load:
-      return from_memory(element_of(e.args[0], e.args[1]), e.dtype);
-    case Intrinsic::prefetch:
-      return {fmt::format("{}(&{})", helpers_.use_prefetch(), element_of(e.args[0], e.args[1]))};
-    default:
-      break;
-  }
-  std::vector<CCode> args;
+  static_assert(lists_every_intrinsic(IntrinsicTable::kRows));
+  const IntrinsicTable::Row& row = IntrinsicTable::row_of(e.intrinsic);
+  if (row.own != nullptr && !row.takes_values) return (this->*row.own)(e, {});
+  Args args;
   for (const PrimExpr& arg : e.args) args.push_back(emit(arg));
-  switch (e.intrinsic) {
-    case Intrinsic::bitwise_and:
-    case Intrinsic::bitwise_or:
-    case Intrinsic::bitwise_xor:
-    case Intrinsic::bitwise_not:
-      return emit_bitwise(e, args);
-    case Intrinsic::shift_left:
-    case Intrinsic::shift_right:
-      return emit_shift(e, args);
-    case Intrinsic::reinterpret:
-      return reinterpreted(args[0], e.args[0]->dtype, e.dtype);
-    default:
-      return rounded(emit_math(e, args), e.dtype);
-  }
+  return row.own != nullptr ? (this->*row.own)(e, args) : emit_function(e, args);
 }
 
-CCode CKernel::emit_bitwise(const IntrinsicCallNode& e, const std::vector<CCode>& args) {
+// Calls the row's function of C's library.
+CCode CKernel::emit_function(const IntrinsicCallNode& e, const Args& args) {
+  const DataType dtype = e.args[0]->dtype;
+  HEADRACE_CHECK(dtype.is_float(), "{} of {}", name_of(e.intrinsic), dtype);
+  return rounded(parts_of_call(function_of(e.intrinsic, dtype), args), e.dtype);
+}
+
+CCode CKernel::emit_vector_load(const IntrinsicCallNode& e, const Args&) {
+  return from_memory(element_of(e.args[0], e.args[1]), e.dtype);
+}
+
+CCode CKernel::emit_prefetch(const IntrinsicCallNode& e, const Args&) {
+  return {fmt::format("{}(&{})", helpers_.use_prefetch(), element_of(e.args[0], e.args[1]))};
+}
+
+CCode CKernel::emit_reinterpret(const IntrinsicCallNode& e, const Args& args) {
+  return reinterpreted(args[0], e.args[0]->dtype, e.dtype);
+}
+
+CCode CKernel::emit_bitwise(const IntrinsicCallNode& e, const Args& args) {
   const DataType dtype = e.args[0]->dtype;
   if (e.intrinsic == Intrinsic::bitwise_not) {
     if (dtype.is_bool()) return {"!" + at_least(args[0], CLevel::primary), CLevel::unary};
@@ -68,7 +117,7 @@ CCode CKernel::emit_bitwise(const IntrinsicCallNode& e, const std::vector<CCode>
 }
 
 // Handles a shift by the width or more: the result is that of shifting step by step.
-CCode CKernel::emit_shift(const IntrinsicCallNode& e, const std::vector<CCode>& args) {
+CCode CKernel::emit_shift(const IntrinsicCallNode& e, const Args& args) {
   const DataType dtype = e.args[0]->dtype;
   const bool is_left = e.intrinsic == Intrinsic::shift_left;
   if (dtype.is_bool())
@@ -87,7 +136,7 @@ CCode CKernel::emit_shift(const IntrinsicCallNode& e, const std::vector<CCode>& 
 }
 
 // Evaluates one side only: as `c ? a : b` where both are C expressions, else as an if.
-CCode CKernel::emit_if_then_else(const IntrinsicCallNode& e) {
+CCode CKernel::emit_if_then_else(const IntrinsicCallNode& e, const Args&) {
   const CCode condition = emit(e.args[0]);
   const size_t before = frame_->names.count();
   const std::string name = frame_->names.add("t");
@@ -125,7 +174,7 @@ CCode CKernel::emit_if_then_else(const IntrinsicCallNode& e) {
 }
 
 // Sums the lanes, the lowest first.
-CCode CKernel::emit_reduce_add(const IntrinsicCallNode& e) {
+CCode CKernel::emit_reduce_add(const IntrinsicCallNode& e, const Args&) {
   const int lanes = e.args[0]->dtype.lanes();
   if (lanes == 1) return emit(e.args[0]);
   const PrimVar sum = make_prim_var("sum", e.dtype);
@@ -147,37 +196,36 @@ CCode CKernel::emit_reduce_add(const IntrinsicCallNode& e) {
   return {name};
 }
 
-CCode CKernel::emit_math(const IntrinsicCallNode& e, const std::vector<CCode>& args) {
+CCode CKernel::emit_abs(const IntrinsicCallNode& e, const Args& args) {
   const DataType dtype = e.args[0]->dtype;
-  switch (e.intrinsic) {
-    case Intrinsic::abs:
-      if (dtype.is_uint() || dtype.is_bool()) return args[0];
-      if (dtype.is_int()) return parts_of_call(helpers_.use("abs", dtype), args);
-      break;
-    case Intrinsic::rsqrt:
-      return {fmt::format("{} / sqrt{}({})", dtype.bits() == 64 ? "1.0" : "1.0f", c_suffix(dtype), args[0].text),
-              CLevel::product};
-    case Intrinsic::isnan:
-    case Intrinsic::isinf:
-      return {fmt::format("{}({}) != 0", name_of(e.intrinsic), args[0].text), CLevel::equality};
-    case Intrinsic::pow:
-      if (dtype.is_bool())
-        return {fmt::format("{} || !{}", at_least(args[0], CLevel::bitwise), at_least(args[1], CLevel::primary)),
-                CLevel::logical_or};
-      if (!dtype.is_float()) return parts_of_call(helpers_.use("power", dtype), args);
-      break;
-    default:
-      break;
-  }
-  HEADRACE_CHECK(dtype.is_float(), "{} of {}", name_of(e.intrinsic), dtype);
-  return parts_of_call(function_of(e.intrinsic, dtype), args);
+  if (dtype.is_uint() || dtype.is_bool()) return args[0];
+  return dtype.is_int() ? parts_of_call(helpers_.use("abs", dtype), args) : emit_function(e, args);
+}
+
+CCode CKernel::emit_rsqrt(const IntrinsicCallNode& e, const Args& args) {
+  const DataType dtype = e.args[0]->dtype;
+  const std::string text =
+      fmt::format("{} / sqrt{}({})", dtype.bits() == 64 ? "1.0" : "1.0f", c_suffix(dtype), args[0].text);
+  return rounded({text, CLevel::product}, e.dtype);
+}
+
+CCode CKernel::emit_test(const IntrinsicCallNode& e, const Args& args) {
+  return {fmt::format("{}({}) != 0", name_of(e.intrinsic), args[0].text), CLevel::equality};
+}
+
+CCode CKernel::emit_power(const IntrinsicCallNode& e, const Args& args) {
+  const DataType dtype = e.args[0]->dtype;
+  if (dtype.is_bool())
+    return {fmt::format("{} || !{}", at_least(args[0], CLevel::bitwise), at_least(args[1], CLevel::primary)),
+            CLevel::logical_or};
+  return dtype.is_float() ? emit_function(e, args) : parts_of_call(helpers_.use("power", dtype), args);
 }
 
 // Functions that LowerMath computes without a library become functions of the text, with the arithmetic that native
 // code has inline.
 std::string CKernel::function_of(Intrinsic intrinsic, DataType dtype) {
-  const std::string library = library_name(intrinsic) + c_suffix(dtype);
-  if (dtype != DataType::float_(32) || intrinsic == Intrinsic::pow || intrinsic == Intrinsic::fma) return library;
+  const std::string library = IntrinsicTable::row_of(intrinsic).library + c_suffix(dtype);
+  if (dtype != DataType::float_(32) || row_of(intrinsic).arity != 1) return library;
   const PrimVar x = make_prim_var("x", dtype);
   const Buffer y = make_buffer("y", dtype, {});
   const PrimExpr whole = make_intrinsic(intrinsic, dtype, {x});

@@ -11,8 +11,7 @@
 #include "codegen/c_helpers.h"
 #include "codegen/c_lanes.h"
 #include "codegen/c_syntax.h"
-#include "codegen/workspace.h"
-#include "tir/stmt.h"
+#include "tir/workspace.h"
 
 namespace headrace::codegen {
 
@@ -128,12 +127,22 @@ class CKernel {
   CCode named(const CCode& value, DataType dtype, std::string_view hint);
 
   // c_intrinsic.cc
+  // What each row of its table emits. `args` are the operands; they are empty for rows that emit them themselves.
+  using Args = std::vector<CCode>;
+  struct IntrinsicTable;
   CCode emit_intrinsic(const IntrinsicCallNode& e);
-  CCode emit_bitwise(const IntrinsicCallNode& e, const std::vector<CCode>& args);
-  CCode emit_shift(const IntrinsicCallNode& e, const std::vector<CCode>& args);
-  CCode emit_if_then_else(const IntrinsicCallNode& e);
-  CCode emit_reduce_add(const IntrinsicCallNode& e);
-  CCode emit_math(const IntrinsicCallNode& e, const std::vector<CCode>& args);
+  CCode emit_function(const IntrinsicCallNode& e, const Args& args);
+  CCode emit_abs(const IntrinsicCallNode& e, const Args& args);
+  CCode emit_rsqrt(const IntrinsicCallNode& e, const Args& args);
+  CCode emit_test(const IntrinsicCallNode& e, const Args& args);
+  CCode emit_power(const IntrinsicCallNode& e, const Args& args);
+  CCode emit_bitwise(const IntrinsicCallNode& e, const Args& args);
+  CCode emit_shift(const IntrinsicCallNode& e, const Args& args);
+  CCode emit_reinterpret(const IntrinsicCallNode& e, const Args& args);
+  CCode emit_vector_load(const IntrinsicCallNode& e, const Args&);
+  CCode emit_prefetch(const IntrinsicCallNode& e, const Args&);
+  CCode emit_if_then_else(const IntrinsicCallNode& e, const Args&);
+  CCode emit_reduce_add(const IntrinsicCallNode& e, const Args&);
   std::string function_of(Intrinsic intrinsic, DataType dtype);
 
   // c_memory.cc
@@ -150,7 +159,7 @@ class CKernel {
   void write_vector_store(const tir::BufferStoreNode& store);
 
   CHelpers& helpers_;
-  WorkspaceLayout workspace_;
+  tir::WorkspaceLayout workspace_;
   std::string symbol_;
   std::string functions_;  // bodies of parallel loops that are complete
   int parts_ = 0;

@@ -20,6 +20,7 @@
 #include "kit/native_kernels.h"
 #include "tir/parse.h"
 #include "tir/print.h"
+#include "tir/workspace.h"
 
 namespace headrace::codegen {
 namespace {
@@ -35,7 +36,8 @@ constexpr const char* kKernels = HEADRACE_SOURCE_DIR "/src/codegen/tests/c_kerne
 std::vector<tir::PrimFunc> kernels_of(const std::string& text) {
   std::vector<tir::PrimFunc> kernels;
   const IRModule module = tir::parse_module(text);
-  for (const auto& [name, function] : module->functions()) kernels.push_back(function.cast<tir::PrimFuncNode>());
+  for (const auto& [name, function] : module->functions())
+    kernels.push_back(tir::with_workspace(function.cast<tir::PrimFuncNode>()));
   return kernels;
 }
 

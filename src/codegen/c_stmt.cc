@@ -247,7 +247,7 @@ void CKernel::write_allocate(const tir::AllocateNode& allocation) {
   bind(&buffer, buffer.name, type + "*");
   const std::string& name = frame_->variables.at(&buffer).name;
   if (allocation.scope == tir::Scope::registers) {
-    const uint64_t count = size_bytes_of(buffer) / buffer.dtype.bytes();
+    const uint64_t count = tir::size_bytes_of(buffer) / buffer.dtype.bytes();
     line(fmt::format("{} {}[{}];", type, name, std::max<uint64_t>(count, 1)));
   } else {
     frame_->uses_env = true;

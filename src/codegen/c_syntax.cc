@@ -122,9 +122,10 @@ constexpr std::string_view kReserved[] = {"alignas",
                                           "xor_eq"};
 
 // The functions that the text may call; each exists with the suffix "f" too.
-constexpr std::string_view kLibrary[] = {"exp",  "log",   "log2", "log10", "log1p", "sqrt", "sin",   "cos",   "tan",
-                                         "asin", "acos",  "atan", "sinh",  "cosh",  "tanh", "asinh", "acosh", "atanh",
-                                         "erf",  "floor", "ceil", "rint",  "trunc", "fabs", "pow",   "fma",   "fmod"};
+constexpr std::string_view kLibrary[] = {"hypot", "exp",  "log",   "log2",  "log10", "log1p", "sqrt",
+                                         "sin",   "cos",  "tan",   "asin",  "acos",  "atan",  "sinh",
+                                         "cosh",  "tanh", "asinh", "acosh", "atanh", "erf",   "floor",
+                                         "ceil",  "rint", "trunc", "fabs",  "pow",   "fma",   "fmod"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -12,8 +12,8 @@
 
 #include "base/error.h"
 #include "codegen/native.h"
-#include "codegen/workspace.h"
 #include "kit/errors.h"
+#include "tir/workspace.h"
 
 namespace headrace::codegen {
 namespace {
@@ -44,8 +44,10 @@ struct Tensor {
 
 class Kernel {
  public:
-  explicit Kernel(const tir::PrimFunc& function, const NativeTarget& target = NativeCompiler::load().host_target())
-      : fd_(memfd_create("kernel", MFD_CLOEXEC)), workspace_bytes_(layout_workspace(*function).size_bytes) {
+  explicit Kernel(const tir::PrimFunc& given, const NativeTarget& target = NativeCompiler::load().host_target())
+      : fd_(memfd_create("kernel", MFD_CLOEXEC)) {
+    const tir::PrimFunc function = tir::with_workspace(given);
+    workspace_bytes_ = tir::workspace_of(*function).size_bytes;
     const auto objects = NativeCompiler::load().compile({&function, 1}, target, {});
     const std::vector<std::string> exports = {tir::symbol_of(*function)};
     NativeCompiler::load().link({.target = target, .objects = objects, .sections = {}, .exports = exports}, fd_);
@@ -135,7 +137,7 @@ TEST(Kernel, MatrixProductInParallelWithSymbolsAndWorkspace) {
     const Stmt row = tir::make_for(j, make_int(0), n, ForKind::serial, cell);
     const auto function =
         tir::make_prim_func("matmul", {a, b, c}, 1, tir::make_for(i, make_int(0), m, ForKind::parallel, row));
-    EXPECT_EQ(layout_workspace(*function).size_bytes, scope == tir::Scope::workspace ? 64U : 0U);
+    EXPECT_EQ(tir::workspace_of(*tir::with_workspace(function)).size_bytes, scope == tir::Scope::workspace ? 64U : 0U);
     Kernel kernel(function);
     std::vector<float> x(9 * 5), y(5 * 4), z(9 * 4, -1), expected(9 * 4, 0);
     for (size_t t = 0; t < x.size(); ++t) x[t] = static_cast<float>(t) - 20;
@@ -423,22 +425,6 @@ TEST(Kernel, UnsupportedTypeIsAnError) {
   const auto function =
       tir::make_prim_func("narrow", {x}, 1, tir::make_store(x, make_int(1, DataType::int_(4)), {make_int(0)}));
   EXPECT_THROW(NativeCompiler::load().compile({&function, 1}, NativeCompiler::load().host_target(), {}), UserError);
-}
-
-TEST(Workspace, SiblingsShareNestedOnesDoNot) {
-  auto buffer = [](const char* name, int64_t n) { return make_buffer(name, DataType::float_(32), dims({n})); };
-  const Buffer a = buffer("a", 17), b = buffer("b", 1), c = buffer("c", 100), d = buffer("d", 1);
-  const Stmt nothing = tir::make_evaluate(make_int(0));
-  const auto ws = tir::Scope::workspace;
-  const Stmt body =
-      tir::make_seq({tir::make_allocate(a, ws, tir::make_allocate(b, ws, nothing)), tir::make_allocate(c, ws, nothing),
-                     tir::make_allocate(d, tir::Scope::registers, nothing)});
-  const WorkspaceLayout layout = layout_workspace(*tir::make_prim_func("f", {}, 0, body));
-  EXPECT_EQ(layout.offset_bytes.at(a.get()), 0U);
-  EXPECT_EQ(layout.offset_bytes.at(b.get()), 128U);
-  EXPECT_EQ(layout.offset_bytes.at(c.get()), 0U);
-  EXPECT_FALSE(layout.offset_bytes.contains(d.get()));
-  EXPECT_EQ(layout.size_bytes, 448U);
 }
 
 }  // namespace

@@ -16,14 +16,14 @@ namespace {
 // The functions that generated code may call. The libraries to link against are made here from these names: no library
 // of the compiling machine is read, so the bytes do not depend on it, and references carry no symbol version.
 constexpr std::string_view kMathFunctions[] = {
-    "acos",   "acosf",  "acosh",     "acoshf",     "asin",  "asinf", "asinh",     "asinhf",     "atan",   "atan2",
-    "atan2f", "atanf",  "atanh",     "atanhf",     "cbrt",  "cbrtf", "ceil",      "ceilf",      "cos",    "cosf",
-    "cosh",   "coshf",  "erf",       "erfc",       "erfcf", "erff",  "exp",       "exp2",       "exp2f",  "expf",
-    "expm1",  "expm1f", "floor",     "floorf",     "fma",   "fmaf",  "fmax",      "fmaxf",      "fmin",   "fminf",
-    "fmod",   "fmodf",  "ldexp",     "ldexpf",     "log",   "log10", "log10f",    "log1p",      "log1pf", "log2",
-    "log2f",  "logf",   "nearbyint", "nearbyintf", "pow",   "powf",  "remainder", "remainderf", "rint",   "rintf",
-    "round",  "roundf", "sin",       "sinf",       "sinh",  "sinhf", "sqrt",      "sqrtf",      "tan",    "tanf",
-    "tanh",   "tanhf",  "trunc",     "truncf"};
+    "acos",   "acosf",  "acosh", "acoshf", "asin",      "asinf",      "asinh", "asinhf", "atan",      "atan2",
+    "atan2f", "atanf",  "atanh", "atanhf", "cbrt",      "cbrtf",      "ceil",  "ceilf",  "cos",       "cosf",
+    "cosh",   "coshf",  "erf",   "erfc",   "erfcf",     "erff",       "exp",   "exp2",   "exp2f",     "expf",
+    "expm1",  "expm1f", "floor", "floorf", "fma",       "fmaf",       "fmax",  "fmaxf",  "fmin",      "fminf",
+    "fmod",   "fmodf",  "hypot", "hypotf", "ldexp",     "ldexpf",     "log",   "log10",  "log10f",    "log1p",
+    "log1pf", "log2",   "log2f", "logf",   "nearbyint", "nearbyintf", "pow",   "powf",   "remainder", "remainderf",
+    "rint",   "rintf",  "round", "roundf", "sin",       "sinf",       "sinh",  "sinhf",  "sqrt",      "sqrtf",
+    "tan",    "tanf",   "tanh",  "tanhf",  "trunc",     "truncf"};
 constexpr std::string_view kCFunctions[] = {"aligned_alloc", "free",   "malloc",   "memcmp", "memcpy",
                                             "memmove",       "memset", "snprintf", "strlen", "vsnprintf"};
 

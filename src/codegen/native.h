@@ -90,7 +90,7 @@ class NativeCompiler {
   NativeTarget resolve_target(const TargetRequest& request) const;
 
   // Compiles one object for each function, in their order; each defines its global_symbol, of type hr_kernel. A
-  // worker's workspace must have the size that layout_workspace (codegen/workspace.h) gives. UserError: a dtype that
+  // worker's workspace must have the size that workspace_of (tir/workspace.h) gives. UserError: a dtype that
   // native code does not support.
   std::vector<ObjectCode> compile(std::span<const tir::PrimFunc> functions, const NativeTarget& target,
                                   const CompileOptions& options) const;

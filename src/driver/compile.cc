@@ -6,7 +6,6 @@
 #include "artifact/trailer.h"
 #include "base/interrupt.h"
 #include "base/memory_file.h"
-#include "codegen/workspace.h"
 #include "driver/all_passes.h"
 #include "driver/check_devices.h"
 #include "driver/check_options.h"
@@ -36,6 +35,7 @@
 #include "relay/verify.h"
 #include "runtime/thread_pool.h"
 #include "tir/verify.h"
+#include "tir/workspace.h"
 #include "tir_passes/pipeline.h"
 
 namespace headrace::driver {
@@ -228,12 +228,12 @@ class Compilation {
 
   // Lowers the kernels of a program that no earlier program has.
   void lower_kernels(NativeProgram& program) {
-    const lower::ScheduleOptions options = schedule_options(code_.target);
+    const cost::Machine machine = machine_of(code_.target);
     IRModule loops = make_module();
     for (const auto& [name, function] : program.plan.functions) {
       if (plan::import_of(name, *function) || workspaces_.contains(name->name_hint)) continue;
       poll_interrupt();
-      loops->add_function(name, lower::lower_function(function, name->name_hint, options));
+      loops->add_function(name, lower::lower_function(function, name->name_hint, machine));
     }
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".lowered.tir");
     std::vector<tir::PrimFunc> lowered;
@@ -251,7 +251,7 @@ class Compilation {
   }
 
   void add_kernel(const NativeProgram& program, const GlobalVar& name, tir::PrimFunc kernel) {
-    const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*kernel).size_bytes);
+    const auto workspace = static_cast<int64_t>(tir::workspace_of(*kernel).size_bytes);
     for (const auto& [known, function] : program.plan.functions) {
       if (known->name_hint == name->name_hint) check_workspace_size(workspace, function->span);
     }

@@ -269,8 +269,8 @@ TEST(Compile, NewProcessorsGetTheirWidestRegisters) {
   const codegen::NativeCompiler compiler = codegen::NativeCompiler::load();
   const codegen::NativeTarget target =
       choose_target(compiler, parse_target("llvm -mcpu=x86-64-v4 -mtriple=x86_64-linux-gnu"));
-  EXPECT_EQ(schedule_options(target).vector_bits, 512);
-  EXPECT_EQ(schedule_options(target).vector_registers, 32);
+  EXPECT_EQ(machine_of(target).vector_bits, 512);
+  EXPECT_EQ(machine_of(target).vector_registers, 32);
 }
 
 // The static main is of one architecture.

@@ -81,12 +81,6 @@ codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, con
   return compiler.resolve_target(reduced);
 }
 
-lower::ScheduleOptions schedule_options(const codegen::NativeTarget& target) {
-  lower::ScheduleOptions options;
-  options.vector_bits = target.vector_bits;
-  options.vector_registers = target.has("avx512vl") ? 32 : 16;
-  options.has_fma = target.has("fma");
-  return options;
-}
+cost::Machine machine_of(const codegen::NativeTarget& target) { return cost::machine_for(target.cpu, target.enabled); }
 
 }  // namespace headrace::driver

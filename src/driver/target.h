@@ -2,8 +2,8 @@
 #pragma once
 
 #include "codegen/native.h"
+#include "cost/machine.h"
 #include "ir/target.h"
-#include "lower/schedule.h"
 
 namespace headrace::driver {
 
@@ -25,8 +25,7 @@ std::vector<std::string> target_features(const codegen::NativeCompiler& compiler
 // feature that the runtime cannot detect.
 codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, const Target& target);
 
-// Returns the properties of the target that schedules use: vector width, number of vector registers, fused
-// multiply-add.
-lower::ScheduleOptions schedule_options(const codegen::NativeTarget& target);
+// Returns the machine that lowering and cost models see: the row of the target's processor (cost/machine.h).
+cost::Machine machine_of(const codegen::NativeTarget& target);
 
 }  // namespace headrace::driver

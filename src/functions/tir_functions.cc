@@ -59,7 +59,7 @@ PrimExpr make_checked_select(const PrimExpr& condition, const PrimExpr& a, const
 }
 
 PrimExpr make_checked_call(const std::string& name, const Array<PrimExpr>& args, const std::optional<DataType>& given) {
-  const auto intrinsic = named(name, Intrinsic::prefetch, "function");
+  const auto intrinsic = named(name, greatest(Intrinsic{}), "function");
   const auto dtype = given ? given : tir::usual_dtype(intrinsic, args);
   if (!dtype) throw_user_error("{} does not tell the dtype of its result", name);
   const PrimExpr call = make_intrinsic(intrinsic, *dtype, args);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/compare.h"
+#include "ir/intrinsics.h"
 #include "tensor/convert_number.h"
 
 namespace headrace::interp {
@@ -103,100 +104,6 @@ Cell real_to_whole(double value, DataType to) {
   return value >= limit ? low_bits(~uint64_t{0}, to.bits()) : static_cast<uint64_t>(value);
 }
 
-template <typename T>
-struct Function {
-  Intrinsic which;
-  T (*run)(T);
-};
-template <typename T>
-constexpr Function<T> kFunctions[] = {
-    {Intrinsic::exp, [](T x) -> T { return std::exp(x); }},
-    {Intrinsic::log, [](T x) -> T { return std::log(x); }},
-    {Intrinsic::log2, [](T x) -> T { return std::log2(x); }},
-    {Intrinsic::log10, [](T x) -> T { return std::log10(x); }},
-    {Intrinsic::log1p, [](T x) -> T { return std::log1p(x); }},
-    {Intrinsic::sqrt, [](T x) -> T { return std::sqrt(x); }},
-    {Intrinsic::sin, [](T x) -> T { return std::sin(x); }},
-    {Intrinsic::cos, [](T x) -> T { return std::cos(x); }},
-    {Intrinsic::tan, [](T x) -> T { return std::tan(x); }},
-    {Intrinsic::asin, [](T x) -> T { return std::asin(x); }},
-    {Intrinsic::acos, [](T x) -> T { return std::acos(x); }},
-    {Intrinsic::atan, [](T x) -> T { return std::atan(x); }},
-    {Intrinsic::sinh, [](T x) -> T { return std::sinh(x); }},
-    {Intrinsic::cosh, [](T x) -> T { return std::cosh(x); }},
-    {Intrinsic::tanh, [](T x) -> T { return std::tanh(x); }},
-    {Intrinsic::asinh, [](T x) -> T { return std::asinh(x); }},
-    {Intrinsic::acosh, [](T x) -> T { return std::acosh(x); }},
-    {Intrinsic::atanh, [](T x) -> T { return std::atanh(x); }},
-    {Intrinsic::erf, [](T x) -> T { return std::erf(x); }},
-    {Intrinsic::floor, [](T x) -> T { return std::floor(x); }},
-    {Intrinsic::ceil, [](T x) -> T { return std::ceil(x); }},
-    {Intrinsic::trunc, [](T x) -> T { return std::trunc(x); }},
-    {Intrinsic::rsqrt, [](T x) -> T { return T{1} / std::sqrt(x); }},
-    {Intrinsic::round, [](T x) -> T { return std::nearbyint(x); }},
-    {Intrinsic::abs, [](T x) -> T { return std::abs(x); }},
-};
-
-template <typename T>
-T library(Intrinsic which, T x) {
-  for (const Function<T>& function : kFunctions<T>) {
-    if (function.which == which) return function.run(x);
-  }
-  throw InternalError(fmt::format("{} is no function of one number", name_of(which)));
-}
-
-template <typename T>
-Cell real_intrinsic(Intrinsic which, T x, T y, T z, DataType dtype) {
-  if (which == Intrinsic::isnan) return std::isnan(x);
-  if (which == Intrinsic::isinf) return std::isinf(x);
-  if (which == Intrinsic::pow) return of(std::pow(x, y), dtype);
-  if (which == Intrinsic::fma) return of(std::fma(x, y, z), dtype);
-  return of(library(which, x), dtype);
-}
-
-// By squaring; below 0 the truncated quotient 1 / base^-exponent.
-Cell power(Cell base, Cell exponent, DataType dtype) {
-  if (dtype.is_int() && static_cast<int64_t>(exponent) < 0) {
-    if (base == 1) return 1;
-    return base == ~uint64_t{0} ? ((exponent & 1) != 0 ? base : 1) : 0;
-  }
-  uint64_t result = 1;
-  for (; exponent != 0; exponent >>= 1, base *= base) {
-    if ((exponent & 1) != 0) result *= base;
-  }
-  return wrap(result, dtype);
-}
-
-Cell shift(Intrinsic which, Cell a, Cell amount, DataType dtype) {
-  const uint64_t by = low_bits(amount, dtype.bits()), last = static_cast<uint64_t>(dtype.bits() - 1);
-  if (which == Intrinsic::shift_right && dtype.is_int())
-    return static_cast<uint64_t>(static_cast<int64_t>(a) >> std::min(by, last));
-  if (by > last) return 0;
-  return which == Intrinsic::shift_left ? wrap(a << by, dtype) : a >> by;
-}
-
-Cell whole_intrinsic(Intrinsic which, const Cell* args, DataType dtype) {
-  switch (which) {
-    case Intrinsic::abs:
-      return dtype.is_int() && static_cast<int64_t>(args[0]) < 0 ? wrap(0 - args[0], dtype) : args[0];
-    case Intrinsic::pow:
-      return power(args[0], args[1], dtype);
-    case Intrinsic::bitwise_and:
-      return args[0] & args[1];
-    case Intrinsic::bitwise_or:
-      return args[0] | args[1];
-    case Intrinsic::bitwise_xor:
-      return args[0] ^ args[1];
-    case Intrinsic::bitwise_not:
-      return wrap(~args[0], dtype);
-    case Intrinsic::shift_left:
-    case Intrinsic::shift_right:
-      return shift(which, args[0], args[1], dtype);
-    default:
-      throw InternalError(fmt::format("{} of {}", name_of(which), dtype));
-  }
-}
-
 }  // namespace
 
 void check_cell_dtype(DataType dtype) {
@@ -257,11 +164,24 @@ Cell reinterpret(Cell value, DataType from, DataType to) {
 }
 
 Cell intrinsic(Intrinsic which, const Cell* args, DataType dtype) {
-  if (!dtype.is_float()) return whole_intrinsic(which, args, dtype);
-  const bool has_y = which == Intrinsic::pow || which == Intrinsic::fma, has_z = which == Intrinsic::fma;
-  if (is_wide(dtype))
-    return real_intrinsic(which, f64(args[0]), has_y ? f64(args[1]) : 0, has_z ? f64(args[2]) : 0, dtype);
-  return real_intrinsic(which, f32(args[0]), has_y ? f32(args[1]) : 0, has_z ? f32(args[2]) : 0, dtype);
+  const IntrinsicRow& row = row_of(which);
+  const IntrinsicEvaluation& run = row.evaluation;
+  if (!dtype.is_float()) {
+    HEADRACE_CHECK(run.integers != nullptr, "{} of {}", row.name, dtype);
+    return wrap(run.integers(args, dtype), dtype);
+  }
+  constexpr size_t kMostArgs = 3;
+  HEADRACE_CHECK(row.arity <= kMostArgs, "{} takes {} numbers", row.name, row.arity);
+  if (run.tests != nullptr) return run.tests(is_wide(dtype) ? f64(args[0]) : static_cast<double>(f32(args[0])));
+  HEADRACE_CHECK(run.floats != nullptr, "{} of {}", row.name, dtype);
+  if (is_wide(dtype)) {
+    double wide[kMostArgs];
+    for (size_t i = 0; i < row.arity; ++i) wide[i] = f64(args[i]);
+    return of(run.doubles(wide), dtype);
+  }
+  float numbers[kMostArgs];
+  for (size_t i = 0; i < row.arity; ++i) numbers[i] = f32(args[i]);
+  return of(run.floats(numbers), dtype);
 }
 
 Cell read_element(const std::byte* at, DataType dtype) {

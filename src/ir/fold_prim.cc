@@ -119,16 +119,4 @@ std::string_view name_of(BinaryOp op) {
   return kNames[static_cast<size_t>(op)];
 }
 
-std::string_view name_of(Intrinsic intrinsic) {
-  static constexpr std::string_view kNames[] = {
-      "exp",         "log",          "log2",        "log10",      "log1p",       "sqrt",        "rsqrt",
-      "sin",         "cos",          "tan",         "asin",       "acos",        "atan",        "sinh",
-      "cosh",        "tanh",         "asinh",       "acosh",      "atanh",       "erf",         "floor",
-      "ceil",        "round",        "trunc",       "abs",        "pow",         "fma",         "isnan",
-      "isinf",       "if_then_else", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left",
-      "shift_right", "reinterpret",  "vector_load", "reduce_add", "prefetch"};
-  static_assert(std::size(kNames) == static_cast<size_t>(Intrinsic::prefetch) + 1);
-  return kNames[static_cast<size_t>(intrinsic)];
-}
-
 }  // namespace headrace

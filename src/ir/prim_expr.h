@@ -204,8 +204,9 @@ enum class Intrinsic : uint8_t {
   vector_load,  // (buffer data pointer, element offset): dtype.lanes() consecutive elements, any alignment
   reduce_add,   // (vector): the sum of its lanes, lowest first
   prefetch,     // (pointer, element offset)
+  hypot,        // the square root of x * x + y * y, whose squares neither overflow nor vanish
 };
-constexpr Intrinsic greatest(Intrinsic) { return Intrinsic::prefetch; }
+constexpr Intrinsic greatest(Intrinsic) { return Intrinsic::hypot; }
 std::string_view name_of(Intrinsic intrinsic);
 
 struct IntrinsicCallNode : PrimExprNode {

@@ -2,8 +2,8 @@
 // all_rules.cc.
 #pragma once
 
+#include "lower/stages/make_stage.h"
 #include "ops/op_keys.h"
-#include "tir/compute.h"
 
 namespace headrace::lower {
 
@@ -31,26 +31,6 @@ std::vector<std::string> ops_without_rule();
 
 // --- what rules are written with ---
 
-using Index = std::vector<PrimExpr>;
-
-// Variables i0, i1, ... for the axes of `shape`.
-std::vector<PrimVar> make_axes(const Array<PrimExpr>& shape, const char* prefix = "i");
-Index to_index(const std::vector<PrimVar>& axes);
-PrimExpr load(const Buffer& buffer, const Index& index);
-// Loads the element of `buffer` that numpy broadcasting reads for element `index` of a result of that rank.
-PrimExpr load_broadcast(const Buffer& buffer, const Index& index);
-
-// Makes a stage without reduction: output[index] = element(index).
-tir::ComputeStage map_stage(Buffer output, const std::function<PrimExpr(const Index&)>& element);
-// Makes a stage that combines value(index, reduce_index) over `reduce_extents`.
-tir::ComputeStage reduce_stage(Buffer output, tir::Combiner combiner, const std::vector<PrimExpr>& reduce_extents,
-                               const std::function<PrimExpr(const Index&, const Index&)>& value);
-// Makes a map_stage for the box of `output` that begins at `origin`.
-tir::ComputeStage part_stage(Buffer output, const std::vector<PrimExpr>& origin, const Array<PrimExpr>& extents,
-                             const std::function<PrimExpr(const Index&)>& element);
-// Makes a stage that stops the kernel with `message` unless `condition` holds for every index below `extents`.
-tir::ComputeStage check_stage(const Array<PrimExpr>& extents, std::string message,
-                              const std::function<PrimExpr(const Index&)>& condition);
 // Makes the compute form of one stage that writes the op's only result.
 tir::Compute single_stage(const RuleInput& input, tir::ComputeStage stage);
 
@@ -63,9 +43,5 @@ PrimExpr wide(const PrimExpr& value);
 // Casts an integer from the user's data to int64. A uint64 of 2^63 or more becomes the greatest int64, which is out of
 // range for any axis, too.
 PrimExpr as_index(const PrimExpr& value);
-// Joins conditions; true for none.
-PrimExpr all_of(const std::vector<PrimExpr>& conditions);
-// Returns `value` where `condition` holds, else `otherwise`; only that side is evaluated.
-PrimExpr guarded(const PrimExpr& condition, const PrimExpr& value, const PrimExpr& otherwise);
 
 }  // namespace headrace::lower

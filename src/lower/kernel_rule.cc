@@ -3,6 +3,7 @@
 #include "lower/rule_input.h"
 #include "ops/call_fusion.h"
 #include "relay/leaves.h"
+#include "tir/workspace.h"
 
 namespace headrace::lower {
 
@@ -49,10 +50,8 @@ Stmt each(int64_t extent, const ByValue& body, ForKind kind) {
   return each(make_int(extent), body, kind);
 }
 
-Stmt each_parallel(int64_t extent, int64_t work, const ByValue& body) {
-  // Waking threads costs about as much as this many elements of such loops.
-  constexpr int64_t kWorthThreads = 20'000;
-  return each(extent, body, work >= kWorthThreads ? ForKind::parallel : ForKind::serial);
+Stmt each_parallel(const KernelInput& input, int64_t extent, int64_t work, const ByValue& body) {
+  return each(extent, body, work >= input.machine.min_kernel_work ? ForKind::parallel : ForKind::serial);
 }
 
 Stmt each_index(const Shape& shape, const std::function<Stmt(const Index&)>& body) {
@@ -124,8 +123,8 @@ class KernelBuilder {
     }
   }
 
-  PrimFunc build(const std::string& symbol, const KernelRuleFn& rule) {
-    KernelInput input{op_, {}, {}};
+  PrimFunc build(const std::string& symbol, const KernelRuleFn& rule, const cost::Machine& machine) {
+    KernelInput input{op_, machine, {}, {}};
     for (const Expr& item : relay::items_of_args(call_)) add_input(input, item);
     for (const Line& line : input.inputs) op_.inputs.push_back(line.buffer);
     for (const TensorType& type : op_.out_types) {
@@ -138,7 +137,7 @@ class KernelBuilder {
     }
     const PrimFunc function =
         make_prim_func(symbol, params_, static_cast<int64_t>(input.outputs.size()), std::move(body));
-    return copy_with(*function, [](PrimFuncNode& copy) { copy.attrs.set("tir.noalias", Value(true)); });
+    return with_workspace(copy_with(*function, [](PrimFuncNode& copy) { copy.attrs.set("tir.noalias", Value(true)); }));
   }
 
  private:
@@ -178,14 +177,15 @@ class KernelBuilder {
 
 }  // namespace
 
-std::optional<PrimFunc> lower_kernel(const relay::Function& group, const std::string& symbol) {
+std::optional<PrimFunc> lower_kernel(const relay::Function& group, const std::string& symbol,
+                                     const cost::Machine& machine) {
   const auto* call = group->body.as<CallNode>();
   const OpNode* op = call == nullptr ? nullptr : call->as_op();
   const KernelRuleFn* rule = op == nullptr ? nullptr : op->find(kKernelRule);
   if (rule == nullptr) return std::nullopt;
   // An op with both rules uses the compute rule where the call can fuse.
   if (op->find(kComputeRule) != nullptr && ops::fusion_kind_of(*call) != ops::FusionKind::opaque) return std::nullopt;
-  return KernelBuilder(group, *call).build(symbol, *rule);
+  return KernelBuilder(group, *call).build(symbol, *rule, machine);
 }
 
 }  // namespace headrace::lower

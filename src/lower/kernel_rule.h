@@ -2,6 +2,7 @@
 // suppression of boxes. An op has one or the other. Ops with a kernel rule are opaque: each is a kernel of its own.
 #pragma once
 
+#include "cost/machine.h"
 #include "lower/compute_rule.h"
 
 namespace headrace::lower {
@@ -22,6 +23,7 @@ struct Line {
 
 struct KernelInput {
   const RuleInput& op;
+  const cost::Machine& machine;
   std::vector<Line> inputs, outputs;
 
   template <typename T>
@@ -35,7 +37,8 @@ using KernelRuleFn = std::function<tir::Stmt(const KernelInput&)>;
 inline constexpr OpKey<KernelRuleFn> kKernelRule{"KernelRule"};
 
 // Returns the kernel of `group` when it is one call of an op with a kernel rule; nothing otherwise.
-std::optional<tir::PrimFunc> lower_kernel(const relay::Function& group, const std::string& symbol);
+std::optional<tir::PrimFunc> lower_kernel(const relay::Function& group, const std::string& symbol,
+                                          const cost::Machine& machine);
 
 // --- what kernel rules are written with ---
 
@@ -50,8 +53,9 @@ using ByValue = std::function<tir::Stmt(const PrimExpr&)>;
 // Makes a loop: for i in [0, extent).
 tir::Stmt each(const PrimExpr& extent, const ByValue& body, tir::ForKind kind = tir::ForKind::serial);
 tir::Stmt each(int64_t extent, const ByValue& body, tir::ForKind kind = tir::ForKind::serial);
-// Makes that loop parallel when the `work` of all iterations (elements touched) is worth several threads.
-tir::Stmt each_parallel(int64_t extent, int64_t work, const ByValue& body);
+// Makes that loop parallel when the `work` of all iterations (elements touched) is worth several threads on the
+// machine of `input`.
+tir::Stmt each_parallel(const KernelInput& input, int64_t extent, int64_t work, const ByValue& body);
 // Makes a nest of loops over all indices of `shape`, the last axis innermost.
 tir::Stmt each_index(const Shape& shape, const std::function<tir::Stmt(const Index&)>& body);
 // Computes `value` once, before `body`.

@@ -3,9 +3,10 @@
 #include <unordered_set>
 
 #include "lower/compute_rule.h"
-#include "lower/fuse_stages.h"
 #include "lower/kernel_rule.h"
+#include "lower/loops/window_copies.h"
 #include "lower/rule_input.h"
+#include "lower/stages/fuse_stages.h"
 #include "relay/leaves.h"
 #include "relay/visit.h"
 #include "tir/rewrite.h"
@@ -46,6 +47,9 @@ void check_buffers(const CallNode& call, const OpNode& op, const Compute& part) 
 
 class Composer {
  public:
+  // With a machine, stages that read windows are replaced as copy_windows does.
+  explicit Composer(const cost::Machine* machine) : machine_(machine) {}
+
   Compute compose(const relay::Function& group) {
     for (const relay::Var& param : group->params) {
       const auto type = param->checked_type().cast<TensorTypeNode>();
@@ -95,6 +99,7 @@ class Composer {
       for (const Buffer& buffer : buffers_.at(arg.get())) input.inputs.push_back(buffer);
     }
     Compute part = (*rule)(input);
+    if (machine_ != nullptr) part = copy_windows(std::move(part), *machine_);
     check_buffers(call, *op, part);
     for (ComputeStage& stage : part.stages) compute_.stages.push_back(std::move(stage));
     return part.outputs;
@@ -142,6 +147,7 @@ class Composer {
     }
   }
 
+  const cost::Machine* machine_;
   Compute compute_;
   std::unordered_map<const ExprNode*, std::vector<Buffer>> buffers_;
   std::unordered_map<const BufferNode*, PrimExpr> scalars_;
@@ -151,13 +157,13 @@ class Composer {
 
 Compute compute_of(const relay::Function& group) {
   check_params(group);
-  return Composer().compose(group);
+  return Composer(nullptr).compose(group);
 }
 
-tir::PrimFunc lower_function(const relay::Function& group, const std::string& symbol, const ScheduleOptions& options) {
+tir::PrimFunc lower_function(const relay::Function& group, const std::string& symbol, const cost::Machine& machine) {
   check_params(group);
-  if (auto kernel = lower_kernel(group, symbol)) return *std::move(kernel);
-  return schedule(fuse_stages(Composer().compose(group)), symbol, options);
+  if (auto kernel = lower_kernel(group, symbol, machine)) return *std::move(kernel);
+  return schedule(fuse_stages(Composer(&machine).compose(group)), symbol, machine);
 }
 
 }  // namespace headrace::lower

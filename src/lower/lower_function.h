@@ -1,7 +1,7 @@
 // Lowers a fused group to its compute form and to loops, by the compute rules of its ops.
 #pragma once
 
-#include "lower/schedule.h"
+#include "lower/loops/schedule.h"
 #include "relay/expr.h"
 
 namespace headrace::lower {
@@ -15,6 +15,6 @@ inline constexpr int64_t kMaxBufferBytes = int64_t{1} << 40;
 tir::Compute compute_of(const relay::Function& group);
 
 // Makes the kernel of `group` under the name `symbol`: by compute rules, or by the kernel rule of its only op.
-tir::PrimFunc lower_function(const relay::Function& group, const std::string& symbol, const ScheduleOptions& options);
+tir::PrimFunc lower_function(const relay::Function& group, const std::string& symbol, const cost::Machine& machine);
 
 }  // namespace headrace::lower

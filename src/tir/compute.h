@@ -2,6 +2,8 @@
 // by substitution, and schedules turn it into loops.
 #pragma once
 
+#include <memory>
+
 #include "tir/stmt.h"
 
 namespace headrace::tir {
@@ -14,6 +16,37 @@ enum class Combiner : uint8_t {
   min,
 };
 constexpr Combiner greatest(Combiner) { return Combiner::min; }
+
+// How a stage reads windows that slide over a tensor, as a convolution or a pool does. The stage's value is complete
+// without it: a schedule uses it to decide whether the stage reads a copy of the tensor instead, padded or in another
+// order.
+struct WindowRead {
+  // A spatial axis: tap t of window w is at position w * stride + t * dilation - pad of the tensor.
+  struct Axis {
+    PrimExpr window;                        // the window's number, in terms of the stage's axes
+    size_t reduce_axis = 0;                 // of the stage, which walks the taps
+    int64_t count = 0, taps = 0, size = 0;  // windows, taps of each, positions of the tensor
+    int64_t stride = 1, dilation = 1, pad = 0;
+
+    int64_t last_tap() const { return (taps - 1) * dilation; }
+  };
+
+  PrimExpr read;  // the part of the stage's value that is replaced: the element at a tap, or `fill` outside the tensor
+  PrimExpr fill;
+  Buffer data;
+  std::vector<Axis> axes;
+  // The element at any place: `element` in terms of the variables of the parts of batch and channels that are outside
+  // the spatial axes in memory, of the position along each spatial axis, and of the parts that are inside.
+  PrimExpr element;
+  std::vector<PrimVar> outer, position, inner;
+  std::vector<PrimExpr> outer_at, inner_at;            // the values of `outer` and `inner` that the stage reads at
+  std::vector<PrimExpr> outer_extents, inner_extents;  // of the tensor
+  // The stage's axes that are the batch and the channels of a convolution's result, the outermost part of each first.
+  // The value's other factors are the same for all windows. Empty for stages that are no convolution.
+  std::vector<size_t> batch_axes, channel_axes;
+  bool reads_little = false;  // few windows read the same element
+  bool ignores_taps = false;  // the result depends on the elements of a window, not on their taps
+};
 
 // One buffer, or a part of one, computed from others:
 //   output[axes...] = epilogue(combine over reduce_axes of value)
@@ -36,6 +69,7 @@ struct ComputeStage {
   std::string message;
   // Set for a buffer that exists for its layout: fusion never recomputes its elements where they are read.
   bool is_layout = false;
+  std::shared_ptr<const WindowRead> windows = nullptr;  // null where the stage reads no windows
 
   bool is_check() const { return !message.empty(); }
   bool is_partial() const { return !place.empty(); }

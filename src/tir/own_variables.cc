@@ -18,6 +18,7 @@ static void renew(ComputeStage& stage) {
   for (PrimExpr& index : stage.place) index = substitute(index, values);
   stage.value = substitute(stage.value, values);
   if (stage.epilogue) stage.epilogue = substitute(stage.epilogue, values);
+  stage.windows = nullptr;  // it names the old variables
 }
 
 Compute with_own_variables(Compute compute) {

@@ -1,4 +1,4 @@
-// Turns the compute form into the plainest loops, which define its meaning. lower/schedule.h makes the fast ones.
+// Turns the compute form into the plainest loops, which define its meaning. lower/loops/schedule.h makes the fast ones.
 //
 //   y[i, j] = sum over k of a[i, k] * b[k, j]
 //   -> for i in serial(4) { for j in serial(5) {

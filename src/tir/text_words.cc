@@ -1,5 +1,7 @@
 #include "tir/text_words.h"
 
+#include "ir/intrinsics.h"
+
 namespace headrace::tir {
 
 namespace {
@@ -45,12 +47,7 @@ std::optional<DataType> dtype_of_word(std::string_view word) {
   }
 }
 
-std::optional<Intrinsic> intrinsic_of(std::string_view word) {
-  for (int i = 0; i <= static_cast<int>(Intrinsic::prefetch); ++i) {
-    if (name_of(static_cast<Intrinsic>(i)) == word) return static_cast<Intrinsic>(i);
-  }
-  return std::nullopt;
-}
+std::optional<Intrinsic> intrinsic_of(std::string_view word) { return find_intrinsic(word); }
 
 std::optional<ForKind> for_kind_of(std::string_view word) {
   for (int i = 0; i <= static_cast<int>(ForKind::unrolled); ++i) {
@@ -90,21 +87,14 @@ const OperatorText* operator_of_function(std::string_view word) {
 }
 
 std::optional<DataType> usual_dtype(Intrinsic intrinsic, const Array<PrimExpr>& args) {
-  switch (intrinsic) {
-    case Intrinsic::prefetch:
-      return DataType::int_(32);  // not used
-    case Intrinsic::reinterpret:
-    case Intrinsic::vector_load:
-      return std::nullopt;
-    case Intrinsic::if_then_else:
-      return args.size() > 1 ? std::optional(args[1]->dtype) : std::nullopt;
-    default:
-      break;
-  }
-  if (args.empty()) return std::nullopt;
-  const DataType first = args[0]->dtype;
-  if (intrinsic == Intrinsic::isnan || intrinsic == Intrinsic::isinf) return DataType::bool_(first.lanes());
-  return intrinsic == Intrinsic::reduce_add ? first.element() : first;
+  const ResultRule rule = row_of(intrinsic).result;
+  if (rule == ResultRule::none) return DataType::int_(32);  // not used
+  if (rule == ResultRule::given) return std::nullopt;
+  const size_t source = rule == ResultRule::choice ? 1 : 0;
+  if (args.size() <= source) return std::nullopt;
+  const DataType dtype = args[source]->dtype;
+  if (rule == ResultRule::truth) return DataType::bool_(dtype.lanes());
+  return rule == ResultRule::element ? dtype.element() : dtype;
 }
 
 }  // namespace headrace::tir

@@ -7,6 +7,7 @@
 #include "tir/post_order.h"
 #include "tir/print.h"
 #include "tir/verify_expr.h"
+#include "tir/workspace.h"
 
 namespace headrace::tir {
 
@@ -28,6 +29,10 @@ class Verifier {
     bind_symbols(*function);
     for (const Buffer& param : function->params) verify_param(param);
     visit(function->body);
+    place_ = "the function";
+    if (breaches_.empty()) {
+      for (const std::string& rule : breaches_of_workspace(*function)) breach(rule);
+    }
     return std::move(breaches_);
   }
 

@@ -11,7 +11,9 @@
 //   6. a load or store has one integer index a dimension, of which only the last may be a vector; what is stored has
 //      the buffer's dtype with the lanes of that index; vector_load and prefetch name a place in a buffer;
 //   7. a loop's variable, begin and extent are integers of one dtype; vectorized and unrolled loops have constant
-//      extents; a parallel loop is inside no other parallel loop and no vectorized one.
+//      extents; a parallel loop is inside no other parallel loop and no vectorized one;
+//   8. a layout of the workspace (workspace.h) has a place for each of its buffers, and those that are allocated
+//      together do not overlap.
 // Linear in the size of the function; expressions may be of any depth, statements nest as one kernel's do.
 #pragma once
 

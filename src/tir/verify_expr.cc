@@ -1,6 +1,7 @@
 #include "tir/verify_expr.h"
 
 #include "base/count_of.h"
+#include "ir/intrinsics.h"
 #include "tir/post_order.h"
 #include "tir/print.h"
 #include "tir/text_words.h"
@@ -10,42 +11,6 @@ namespace headrace::tir {
 namespace {
 
 bool is_integer(DataType dtype) { return dtype.is_int() || dtype.is_uint(); }
-
-// The number and the kind of an intrinsic's arguments.
-struct Signature {
-  size_t count;
-  enum class Operand : uint8_t { any, real, number, integer, condition } operand;
-};
-
-Signature signature_of(Intrinsic intrinsic) {
-  using Operand = Signature::Operand;
-  switch (intrinsic) {
-    case Intrinsic::pow:
-      return {2, Operand::number};
-    case Intrinsic::fma:
-      return {3, Operand::real};
-    case Intrinsic::if_then_else:
-      return {3, Operand::condition};
-    case Intrinsic::bitwise_and:
-    case Intrinsic::bitwise_or:
-    case Intrinsic::bitwise_xor:
-    case Intrinsic::shift_left:
-    case Intrinsic::shift_right:
-      return {2, Operand::integer};
-    case Intrinsic::bitwise_not:
-      return {1, Operand::integer};
-    case Intrinsic::abs:
-    case Intrinsic::reduce_add:
-      return {1, Operand::number};
-    case Intrinsic::reinterpret:
-      return {1, Operand::any};
-    case Intrinsic::vector_load:
-    case Intrinsic::prefetch:
-      return {2, Operand::any};
-    default:
-      return {1, Operand::real};
-  }
-}
 
 class ExprRules {
  public:
@@ -118,22 +83,23 @@ class ExprRules {
   }
 
   void check_intrinsic(const IntrinsicCallNode& node) {
-    const auto [count, operand] = signature_of(node.intrinsic);
-    if (node.args.size() != count)
-      return expect(false, fmt::format("{} takes {}, not {}", name_of(node.intrinsic), count_of(count, "argument"),
-                                       node.args.size()));
-    if (operand == Signature::Operand::condition) return check_choice(node.args[0], node.args[1], node.args[2]);
-    if (node.intrinsic == Intrinsic::vector_load || node.intrinsic == Intrinsic::prefetch) return check_place(node);
+    const IntrinsicRow& row = row_of(node.intrinsic);
+    const OperandRule operand = row.operands;
+    if (node.args.size() != row.arity)
+      return expect(false,
+                    fmt::format("{} takes {}, not {}", row.name, count_of(row.arity, "argument"), node.args.size()));
+    if (operand == OperandRule::choice) return check_choice(node.args[0], node.args[1], node.args[2]);
+    if (operand == OperandRule::place) return check_place(node);
     const DataType first = node.args[0]->dtype;
-    if (node.intrinsic == Intrinsic::reinterpret) {
+    if (operand == OperandRule::bits) {
       expect(first.bits() == e_->dtype.bits() && first.lanes() == e_->dtype.lanes() && !first.is_handle() &&
                  !e_->dtype.is_handle(),
              fmt::format("{} has other bits than {}", first, e_->dtype));
       return;
     }
-    const bool fits = operand == Signature::Operand::real      ? first.is_float()
-                      : operand == Signature::Operand::integer ? is_integer(first) || first.is_bool()
-                                                               : !first.is_handle() && !first.is_void();
+    const bool fits = operand == OperandRule::real      ? first.is_float()
+                      : operand == OperandRule::integer ? is_integer(first) || first.is_bool()
+                                                        : !first.is_handle() && !first.is_void();
     expect(fits, fmt::format("{} of {}", name_of(node.intrinsic), first));
     for (const PrimExpr& arg : node.args)
       expect(arg->dtype == first, fmt::format("{} of {} and {}", name_of(node.intrinsic), first, arg->dtype));

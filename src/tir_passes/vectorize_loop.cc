@@ -1,5 +1,6 @@
 #include "tir_passes/vectorize_loop.h"
 
+#include "ir/intrinsics.h"
 #include "tir/post_order.h"
 #include "tir/rewrite.h"
 
@@ -117,7 +118,7 @@ class Vectorizer {
       vector = vector || args.back()->dtype.lanes() != 1;
     }
     if (!vector) return make_intrinsic(node.intrinsic, e->dtype, args);
-    if (node.intrinsic >= Intrinsic::vector_load) throw NotVector{};
+    if (!row_of(node.intrinsic).is_lanewise) throw NotVector{};
     // A condition that all lanes share stays a branch; otherwise each lane selects its side, and loads are masked.
     const bool is_branch = node.intrinsic == Intrinsic::if_then_else && args[0]->dtype.lanes() == 1;
     for (size_t i = is_branch ? 1 : 0; i < args.size(); ++i) args.set(i, widen(args[i], lanes_));

@@ -13,8 +13,8 @@
 
 #include "base/temporary_name.h"
 #include "codegen/c_source.h"
-#include "codegen/workspace.h"
 #include "kit/guard_page.h"
+#include "tir/workspace.h"
 
 namespace headrace::kit {
 
@@ -53,9 +53,15 @@ struct Argument {
   DLTensor tensor{};
 };
 
+// Lays out the workspaces of functions that tests wrote by hand.
+std::vector<tir::PrimFunc> laid_out(std::vector<tir::PrimFunc> functions) {
+  for (tir::PrimFunc& function : functions) function = tir::with_workspace(function);
+  return functions;
+}
+
 }  // namespace
 
-NativeKernels::NativeKernels(std::vector<tir::PrimFunc> functions) : functions_(std::move(functions)) {
+NativeKernels::NativeKernels(std::vector<tir::PrimFunc> functions) : functions_(laid_out(std::move(functions))) {
   const auto compiler = codegen::NativeCompiler::load();
   const auto target = compiler.host_target();
   const auto objects = compiler.compile(functions_, target, {.jobs = 2});
@@ -68,7 +74,7 @@ NativeKernels::NativeKernels(std::vector<tir::PrimFunc> functions) : functions_(
 }
 
 NativeKernels::NativeKernels(std::vector<tir::PrimFunc> functions, const std::string& options)
-    : functions_(std::move(functions)) {
+    : functions_(laid_out(std::move(functions))) {
   // One file of all would take a compiler much memory.
   constexpr size_t kMostInAFile = 100;
   std::string folder = temporary_name(testing::TempDir() + "headrace_c_kernels_");
@@ -121,7 +127,7 @@ int32_t NativeKernels::call(size_t i, const std::vector<NDArray>& inputs, std::v
       std::memcpy(arguments[k]->buffer.data(), inputs[k].data<char>(), inputs[k].size_bytes());
     }
   }
-  const uint64_t workspace_bytes = codegen::layout_workspace(function).size_bytes;
+  const uint64_t workspace_bytes = tir::workspace_of(function).size_bytes;
   GuardedBuffer workspace(static_cast<size_t>(kWorkers * workspace_bytes), HR_ALIGNMENT);
   hr_kernel_env env{};
   env.size = sizeof(env);

@@ -148,7 +148,7 @@ llvm::Value* KernelBuilder::data_of_argument(llvm::Value* tensors, size_t number
 
 void KernelBuilder::add(const tir::PrimFuncNode& function) {
   symbol_ = tir::symbol_of(function);
-  workspace_ = layout_workspace(function);
+  workspace_ = tir::workspace_of(function);
   const auto no_alias = function.attrs.get("tir.noalias");
   no_alias_ = no_alias.has_value() && no_alias->as<bool>();
   llvm::Type* pointer = ir_.getPtrTy();
@@ -371,7 +371,7 @@ void KernelBuilder::emit_allocate(const tir::AllocateNode& allocation) {
   const BufferNode& buffer = *allocation.buffer;
   llvm::Value* memory = nullptr;
   if (allocation.scope == tir::Scope::registers) {
-    const uint64_t count = size_bytes_of(buffer) / buffer.dtype.bytes();
+    const uint64_t count = tir::size_bytes_of(buffer) / buffer.dtype.bytes();
     memory = entry_alloca(llvm::ArrayType::get(memory_type(buffer.dtype), count), HR_ALIGNMENT);
   } else {
     llvm::Value* block = load_field(env_, offsetof(hr_kernel_env, workspace), ir_.getPtrTy());

@@ -14,7 +14,7 @@
 #include <unordered_map>
 
 #include "codegen/native.h"
-#include "codegen/workspace.h"
+#include "tir/workspace.h"
 
 namespace headrace::codegen::llvm_plugin {
 
@@ -62,12 +62,6 @@ class KernelBuilder {
   llvm::Value* emit_binary(const BinaryNode& e);
   llvm::Value* emit_float_division(BinaryOp op, llvm::Value* a, llvm::Value* b, DataType dtype);
   llvm::Value* emit_ramp(const RampNode& e);
-  llvm::Value* emit_intrinsic(const IntrinsicCallNode& e);
-  llvm::Value* emit_vector_load(const IntrinsicCallNode& e);
-  llvm::Value* emit_prefetch(const IntrinsicCallNode& e);
-  llvm::Value* emit_shift(Intrinsic intrinsic, llvm::Value* a, llvm::Value* by, DataType dtype);
-  llvm::Value* emit_reduce_add(llvm::Value* vector, DataType dtype);
-  llvm::Value* emit_if_then_else(const IntrinsicCallNode& e);
 
   // memory.cc
   enum class AccessKind : uint8_t { scalar, consecutive, alternate, scattered };  // alternate: every second element
@@ -111,8 +105,25 @@ class KernelBuilder {
   llvm::Value* min_max(BinaryOp op, llvm::Value* a, llvm::Value* b, DataType dtype);
   llvm::Constant* same_bits(llvm::Type* type, uint64_t bits);
 
+  // intrinsic.cc: what each row of its table emits. `args` are the operands; float16 and bfloat16 arrive as float. They
+  // are empty for rows that emit their operands themselves.
+  using Args = std::vector<llvm::Value*>;
+  struct IntrinsicTable;
+  llvm::Value* emit_intrinsic(const IntrinsicCallNode& e);
+  llvm::Value* emit_abs(const IntrinsicCallNode& e, const Args& args);
+  llvm::Value* emit_rsqrt(const IntrinsicCallNode& e, const Args& args);
+  llvm::Value* emit_isnan(const IntrinsicCallNode& e, const Args& args);
+  llvm::Value* emit_isinf(const IntrinsicCallNode& e, const Args& args);
+  llvm::Value* emit_power(const IntrinsicCallNode& e, const Args& args);
+  llvm::Value* emit_bitwise(const IntrinsicCallNode& e, const Args& args);
+  llvm::Value* emit_shift(const IntrinsicCallNode& e, const Args& args);
+  llvm::Value* emit_reinterpret(const IntrinsicCallNode& e, const Args& args);
+  llvm::Value* emit_reduce_add(const IntrinsicCallNode& e, const Args& args);
+  llvm::Value* emit_vector_load(const IntrinsicCallNode& e, const Args&);
+  llvm::Value* emit_prefetch(const IntrinsicCallNode& e, const Args&);
+  llvm::Value* emit_if_then_else(const IntrinsicCallNode& e, const Args&);
+
   // math.cc
-  llvm::Value* emit_math(Intrinsic intrinsic, DataType dtype, const std::vector<llvm::Value*>& args);
   llvm::Value* call_library(const std::string& name, const std::vector<llvm::Value*>& args);
   llvm::Value* call_lanes(llvm::FunctionCallee callee, const std::vector<llvm::Value*>& args);
   llvm::Function* integer_power(DataType dtype);
@@ -122,7 +133,7 @@ class KernelBuilder {
   llvm::LLVMContext& context_;
   const NativeTarget& target_;
   llvm::IRBuilder<> ir_;
-  WorkspaceLayout workspace_;
+  tir::WorkspaceLayout workspace_;
   std::string symbol_;
   int parts_ = 0;
   bool no_alias_ = false;

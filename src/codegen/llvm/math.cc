@@ -1,39 +1,7 @@
-// Mathematical functions of kernels.
-#include <llvm/IR/Intrinsics.h>
-
-#include <optional>
-
+// Mathematical functions of kernels that are no instructions.
 #include "codegen/llvm/kernel_builder.h"
 
 namespace headrace::codegen::llvm_plugin {
-
-namespace {
-
-// Functions that become instructions, in LLVM's terms.
-std::optional<llvm::Intrinsic::ID> instruction_of(Intrinsic intrinsic) {
-  switch (intrinsic) {
-    case Intrinsic::sqrt:
-      return llvm::Intrinsic::sqrt;
-    case Intrinsic::floor:
-      return llvm::Intrinsic::floor;
-    case Intrinsic::ceil:
-      return llvm::Intrinsic::ceil;
-    case Intrinsic::trunc:
-      return llvm::Intrinsic::trunc;
-    case Intrinsic::round:
-      return llvm::Intrinsic::roundeven;
-    case Intrinsic::fma:
-      return llvm::Intrinsic::fma;
-    default:
-      return std::nullopt;
-  }
-}
-
-llvm::Value* integer_abs(llvm::IRBuilder<>& ir, llvm::Value* value) {
-  return ir.CreateBinaryIntrinsic(llvm::Intrinsic::abs, value, ir.getFalse());
-}
-
-}  // namespace
 
 llvm::Value* KernelBuilder::call_library(const std::string& name, const std::vector<llvm::Value*>& args) {
   llvm::Type* type = args[0]->getType();
@@ -109,33 +77,6 @@ llvm::Function* KernelBuilder::integer_power(DataType dtype) {
   ir_.SetInsertPoint(end);
   ir_.CreateRet(grown);
   return function;
-}
-
-// Emits a function. `args` have the dtype of the first argument; float16 and bfloat16 arrive as float, and the caller
-// rounds.
-llvm::Value* KernelBuilder::emit_math(Intrinsic intrinsic, DataType dtype, const std::vector<llvm::Value*>& args) {
-  llvm::Type* type = args[0]->getType();
-  if (const auto id = instruction_of(intrinsic)) return ir_.CreateIntrinsic(*id, {type}, args);
-  switch (intrinsic) {
-    case Intrinsic::abs:
-      if (dtype.is_uint() || dtype.is_bool()) return args[0];
-      if (dtype.is_int()) return integer_abs(ir_, args[0]);
-      return ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, args[0]);
-    case Intrinsic::rsqrt:
-      return ir_.CreateFDiv(llvm::ConstantFP::get(type, 1.0), ir_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, args[0]));
-    case Intrinsic::isnan:
-      return ir_.CreateFCmpUNO(args[0], args[0]);
-    case Intrinsic::isinf:
-      return ir_.CreateFCmpOEQ(ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, args[0]),
-                               llvm::ConstantFP::getInfinity(type));
-    case Intrinsic::pow:
-      if (!dtype.is_float()) return call_lanes(integer_power(dtype), args);
-      return call_library("pow", args);
-    default:
-      HEADRACE_CHECK(dtype.is_float(), "{} of {}", name_of(intrinsic), dtype);
-      // The others carry the names of C's library.
-      return call_library(std::string(name_of(intrinsic)), args);
-  }
 }
 
 }  // namespace headrace::codegen::llvm_plugin

@@ -15,6 +15,7 @@
 #include <mutex>
 
 #include "base/error.h"
+#include "cost/machine.h"
 
 extern "C" {
 void LLVMInitializeX86TargetInfo();
@@ -129,15 +130,6 @@ bool is_instruction_set(const llvm::Triple& triple, llvm::StringRef feature) {
   return !triple.isX86() || x86.contains(feature);
 }
 
-int vector_bits(const llvm::Triple& triple, const NativeTarget& target) {
-  if (triple.isX86()) {
-    // Without evex512 LLVM splits every wide vector in two.
-    return target.has("avx512f") && target.has("evex512") ? 512 : target.has("avx") ? 256 : 128;
-  }
-  if (triple.isAArch64()) return 128;
-  return target.has("v") ? 128 : 64;
-}
-
 // Refuses a processor without the features that 64-bit code needs: LLVM would end the process, or make code that cannot
 // be linked.
 void check_base(const llvm::Triple& triple, const std::string& cpu, const llvm::MCSubtargetInfo& info) {
@@ -208,7 +200,7 @@ NativeTarget resolve_target(const TargetRequest& request) {
     if (on && is_instruction_set(triple, row.Key)) result.enabled.emplace_back(row.Key);
   }
   std::sort(result.enabled.begin(), result.enabled.end());
-  result.vector_bits = vector_bits(triple, result);
+  result.vector_bits = cost::vector_bits_of(result.enabled);
   return result;
 }
 

@@ -134,22 +134,21 @@ class PhaseForm {
                              .taps = {steps_[0], steps_[1]},
                              .count = {make_int(count_[0]), make_int(count_[1])},
                              .fill = t_.zero(),
-                             .convert = [&](const PrimExpr& element) { return operand(input, element); },
-                             .reads_little = false,
-                             .ignores_taps = false,
-                             .joins_rows = false});
+                             .convert = [&](const PrimExpr& element) { return operand(input, element); }});
     Compute compute{input.inputs, {}, {}};
-    if (data.stage()) compute.stages.push_back(*data.stage());
     const auto& strides = t_.window.strides;
     const Buffer phases = make_stage_buffer(
         "phases", t_.zero()->dtype,
         {t_.out[0], t_.out[1], make_int(strides[0]), make_int(strides[1]), make_int(count_[0]), make_int(count_[1])});
-    compute.stages.push_back(
-        reduce_stage(phases, Combiner::sum, {t_.group_inputs(), make_int(steps_[0]), make_int(steps_[1])},
-                     [&](const Index& i, const Index& r) {
-                       const PrimExpr channel = t_.channel(i[1], r[0]);
-                       return product(data.at(i[0], channel, {i[4], i[5]}, {r[1], r[2]}), channel, i, r);
-                     }));
+    WindowReadPtr windows;
+    compute.stages.push_back(reduce_stage(phases, Combiner::sum,
+                                          {t_.group_inputs(), make_int(steps_[0]), make_int(steps_[1])},
+                                          [&](const Index& i, const Index& r) {
+                                            const PrimExpr channel = t_.channel(i[1], r[0]);
+                                            windows = data.read(i[0], channel, {i[4], i[5]}, r, 1);
+                                            return product(windows->read, channel, i, r);
+                                          }));
+    compute.stages.back().windows = windows;
     const Buffer result = input.make_output();
     compute.stages.push_back(map_stage(result, [&](const Index& index) {
       const Index i = whole(axis_indices(t_.layouts.out, t_.form.letters, index));

@@ -23,7 +23,7 @@ Stmt multibox_prior_rule(const KernelInput& input) {
   const auto place = [&](size_t axis, const PrimExpr& i, int64_t size) {
     return (make_cast(kReal, i) + real(attrs.offsets[axis])) * real(ops::prior_step(attrs, axis, size));
   };
-  return each_parallel(height, out.size(), [&](const PrimExpr& i) {
+  return each_parallel(input, height, out.size(), [&](const PrimExpr& i) {
     return each(width, [&](const PrimExpr& j) {
       std::vector<Stmt> stmts;
       PrimExpr next = (i * width + j) * (static_cast<int64_t>(boxes.size()) * 4);
@@ -173,7 +173,7 @@ Stmt roi_pool_rule(const KernelInput& input) {
       });
     });
   };
-  return each_parallel(out.shape[0], out.size() * 16, [&](const PrimExpr& r) {
+  return each_parallel(input, out.shape[0], out.size() * 16, [&](const PrimExpr& r) {
     return bind(make_cast(kIndexType, real_item(rois, r * 5)), [&](const PrimExpr& batch) {
       return make_seq({tir::make_assert(is_within(batch, make_int(0), make_int(data.shape[0])),
                                         "vision.roi_pool: a region is of a batch that data has not"),

@@ -144,7 +144,7 @@ Stmt grid_sample_rule(const KernelInput& input) {
     });
     return make_seq({fill_taps(attrs, taps, grid, image, place, places), all});
   };
-  return each_parallel(images * places, out.size() * 8, [&](const PrimExpr& i) {
+  return each_parallel(input, images * places, out.size() * 8, [&](const PrimExpr& i) {
     return bind(floor_div(i, make_int(places)), [&](const PrimExpr& image) {
       return with_scratch("at", kIndexType, table, [&](const Line& at) {
         return with_scratch("weight", kReal, table, [&](const Line& weight) {
@@ -205,7 +205,7 @@ Stmt crop_and_resize_rule(const KernelInput& input) {
       });
     });
   };
-  return each_parallel(out.shape[0], out.size() * 8, [&](const PrimExpr& box) {
+  return each_parallel(input, out.shape[0], out.size() * 8, [&](const PrimExpr& box) {
     return bind(as_index(indices.item(box)), [&](const PrimExpr& image) {
       return make_seq({tir::make_assert(is_within(image, make_int(0), make_int(data.shape[0])),
                                         "image.crop_and_resize: a box is of an image that data has not"),

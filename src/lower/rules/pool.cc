@@ -28,22 +28,20 @@ Compute combine_windows(const RuleInput& input, const PoolForm& form, Combiner c
                                   .taps = form.taps,
                                   .count = {out.begin() + 2, out.end()},
                                   .fill = tir::identity_of(combiner, dtype),
-                                  .convert = [dtype](const PrimExpr& value) { return make_cast(dtype, value); },
-                                  .reads_little = true,
-                                  .ignores_taps = true,
-                                  .joins_rows = false});
-  Compute compute{input.inputs, {}, {}};
-  if (data.stage()) compute.stages.push_back(*data.stage());
+                                  .convert = [dtype](const PrimExpr& value) { return make_cast(dtype, value); }});
   Index window;
+  WindowReadPtr windows;
   ComputeStage stage =
       reduce_stage(input.make_output(), combiner, data.tap_extents(), [&](const Index& i, const Index& tap) {
         const auto at = axis_indices(form.out_layout, form.letters, i);
         window = whole({at.begin() + 2, at.end()});
-        return data.at(at[0], at[1], window, tap);
+        windows = data.read(at[0], at[1], window, tap, 0);
+        return windows->read;
       });
-  compute.stages.push_back(finished(std::move(stage), [&](const PrimExpr& value) { return finish(value, window); }));
-  compute.outputs = {compute.stages.back().output};
-  return compute;
+  windows->reads_little = true;
+  windows->ignores_taps = true;
+  stage.windows = windows;
+  return single_stage(input, finished(std::move(stage), [&](const PrimExpr& value) { return finish(value, window); }));
 }
 
 Compute max_rule(const RuleInput& input, const PoolForm& form) {

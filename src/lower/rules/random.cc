@@ -76,8 +76,9 @@ Stmt write_next(const Line& key, const Line& out, int64_t words) {
 }
 
 // Loops over the blocks and runs write(block, words of the block) for each.
-Stmt each_block(const Line& key, int64_t blocks, const std::function<Stmt(const PrimExpr&, const Line&)>& write) {
-  return each_parallel(blocks, blocks * 64, [&](const PrimExpr& block) {
+Stmt each_block(const KernelInput& input, const Line& key, int64_t blocks,
+                const std::function<Stmt(const PrimExpr&, const Line&)>& write) {
+  return each_parallel(input, blocks, blocks * 64, [&](const PrimExpr& block) {
     return with_scratch("words", kWord, {4},
                         [&](const Line& x) { return make_seq({encrypt(key, x, block, false), write(block, x)}); });
   });
@@ -96,7 +97,7 @@ Stmt each_number(const PrimExpr& block, int64_t per, int64_t size,
 
 Stmt generate_rule(const KernelInput& input) {
   const Line &key = input.inputs[0], &out = input.outputs[1];
-  const Stmt blocks = each_block(key, (out.size() + 3) / 4, [&](const PrimExpr& block, const Line& x) {
+  const Stmt blocks = each_block(input, key, (out.size() + 3) / 4, [&](const PrimExpr& block, const Line& x) {
     return each_number(block, 4, out.size(),
                        [&](const PrimExpr& place, int64_t k) { return out.set_item(place, x.item(make_int(k))); });
   });
@@ -140,7 +141,7 @@ KernelRuleFn numbers_rule(bool is_normal) {
     const DataType dtype = out.buffer->dtype;
     const PrimExpr a = input.inputs[1].item(make_int(0)), b = input.inputs[2].item(make_int(0));
     const int64_t takes = is_normal ? 2 : 1, per = 4 / takes;
-    const Stmt blocks = each_block(key, (out.size() + per - 1) / per, [&](const PrimExpr& block, const Line& x) {
+    const Stmt blocks = each_block(input, key, (out.size() + per - 1) / per, [&](const PrimExpr& block, const Line& x) {
       return each_number(block, per, out.size(), [&](const PrimExpr& place, int64_t k) {
         const auto uniform = [&](int64_t i) { return unit(x.item(make_int(i)), dtype); };
         if (!is_normal) return out.set_item(place, a + (b - a) * uniform(k));
@@ -191,7 +192,7 @@ Stmt multinomial_rule(const KernelInput& input) {
                                       "above 0")});
   };
   return with_scratch("totals", dtype, {rows}, [&](const Line& totals) {
-    const Stmt blocks = each_block(key, (out.size() + 3) / 4, [&](const PrimExpr& block, const Line& x) {
+    const Stmt blocks = each_block(input, key, (out.size() + 3) / 4, [&](const PrimExpr& block, const Line& x) {
       return each_number(block, 4, out.size(), [&](const PrimExpr& place, int64_t k) {
         return bind(floor_div(place, make_int(std::max<int64_t>(samples, 1))), [&](const PrimExpr& row) {
           return bind(unit(x.item(make_int(k)), dtype) * totals.item(row), [&](const PrimExpr& number) {

@@ -13,10 +13,6 @@ Compute map_rule(const RuleInput& input, const std::function<PrimExpr(const Inde
       input, map_stage(input.make_output(), [&](const Index& index) { return make_cast(dtype, element(index)); }));
 }
 
-Buffer make_stage_buffer(const char* name, DataType dtype, const std::vector<PrimExpr>& shape) {
-  return make_buffer(name, dtype, Array<PrimExpr>(shape));
-}
-
 ComputeStage finished(ComputeStage stage, const std::function<PrimExpr(const PrimExpr&)>& finish) {
   stage.epilogue = make_cast(stage.output->dtype, finish(stage.reduced));
   return stage;
@@ -43,11 +39,6 @@ PrimExpr number_like(double number, const PrimExpr& like) { return make_const(nu
 
 PrimExpr clamp(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high) {
   return least(most(value, low), high);
-}
-
-PrimExpr is_within(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high) {
-  return make_binary(BinaryOp::logical_and, make_binary(BinaryOp::ge, value, low),
-                     make_binary(BinaryOp::lt, value, high));
 }
 
 void fail_rule(const RuleInput& input, const std::string& message) {

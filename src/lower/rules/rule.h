@@ -18,9 +18,6 @@ void set_kernel_rule(std::string_view op, KernelRuleFn rule);
 // the form rounds it to the result's dtype.
 Compute map_rule(const RuleInput& input, const std::function<PrimExpr(const Index&)>& element);
 
-// Makes the buffer of an intermediate stage.
-Buffer make_stage_buffer(const char* name, DataType dtype, const std::vector<PrimExpr>& shape);
-
 // Makes `finish(combined value)` the stage's result, rounded to its output's dtype.
 ComputeStage finished(ComputeStage stage, const std::function<PrimExpr(const PrimExpr&)>& finish);
 // Makes the combined value the stage's result, rounded to its output's dtype.
@@ -40,8 +37,6 @@ PrimExpr most(const PrimExpr& a, const PrimExpr& b);
 PrimExpr number_like(double number, const PrimExpr& like);
 // Returns min(max(value, low), high).
 PrimExpr clamp(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high);
-// Returns low <= value && value < high.
-PrimExpr is_within(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high);
 
 // Returns the value of a dimension. Throws UserError at the call if it is symbolic.
 int64_t static_dim(const RuleInput& input, const PrimExpr& dim);

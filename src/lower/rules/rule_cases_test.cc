@@ -142,14 +142,14 @@ void RuleCases::check() const {
 }
 
 void RuleCases::check_as_c() const {
-  const ScheduleOptions options{256, 16, true};
+  const cost::Machine machine{.vector_bits = 256, .vector_registers = 16, .has_fma = true};
   std::vector<const Case*> cases;
   for (size_t i = 0; i < cases_.size(); ++i) {
     if (kit::is_chosen(i)) cases.push_back(&cases_[i]);
   }
   std::vector<tir::PrimFunc> loops;
   for (const Case* c : cases)
-    loops.push_back(lower_function(c->function, fmt::format("case{}", loops.size()), options));
+    loops.push_back(lower_function(c->function, fmt::format("case{}", loops.size()), machine));
   const kit::NativeKernels kernels(loops, "-std=c11 -O1 -Wall -Werror");
   for (size_t i = 0; i < cases.size(); ++i) {
     const Case& c = *cases[i];
@@ -167,11 +167,12 @@ void RuleCases::check_as_c() const {
 }
 
 void RuleCases::check_width(int vector_bits, const std::vector<const Case*>& cases) const {
-  const ScheduleOptions options{vector_bits, vector_bits == 512 ? 32 : 16, vector_bits > 128};
+  const cost::Machine machine{
+      .vector_bits = vector_bits, .vector_registers = vector_bits == 512 ? 32 : 16, .has_fma = vector_bits > 128};
   std::vector<tir::PrimFunc> loops, functions;
   for (const Case* c : cases) {
     SCOPED_TRACE(c->name);
-    loops.push_back(lower_function(c->function, fmt::format("case{}", functions.size()), options));
+    loops.push_back(lower_function(c->function, fmt::format("case{}", functions.size()), machine));
     functions.push_back(tir_passes::run_pipeline(loops.back()));
     EXPECT_EQ(text_or_rule_error(loops.back()), "");
     EXPECT_EQ(text_or_rule_error(functions.back()), "");

@@ -15,7 +15,7 @@ KernelRuleFn scan_rule(Combiner combiner) {
     const AxisSplit split(out.shape, normal_axis(attrs.axis.value_or(0), out.shape.size()));
     const DataType dtype = wide_type(out.buffer->dtype);
     if (out.size() == 0) return tir::make_seq({});
-    return each_parallel(split.lines(), out.size(), [&](const PrimExpr& line) {
+    return each_parallel(input, split.lines(), out.size(), [&](const PrimExpr& line) {
       return with_cell(dtype, [&](const Cell& total) {
         const tir::Stmt steps = each(split.size, [&](const PrimExpr& k) {
           const PrimExpr at = split.line_begin(line) + k * split.inner;

@@ -69,11 +69,12 @@ Stmt with_order(int64_t n, const IsBefore& is_before, const std::function<Stmt(c
 namespace {
 
 // Writes the first elements of each sorted line along an axis, as many as the outputs hold. Outputs may be null.
-Stmt take_first(const Line& data, size_t axis, bool ascending, const Line* values, const Line* indices) {
+Stmt take_first(const KernelInput& input, size_t axis, bool ascending, const Line* values, const Line* indices) {
+  const Line& data = input.inputs[0];
   const AxisSplit split(data.shape, axis), out((values != nullptr ? values : indices)->shape, axis);
   const int64_t work = data.size() * 16;
   if (data.size() == 0 || out.size == 0) return make_seq({});
-  return each_parallel(split.lines(), work, [&](const PrimExpr& line) {
+  return each_parallel(input, split.lines(), work, [&](const PrimExpr& line) {
     const auto element = [&](const PrimExpr& i) { return wide(data.item(split.line_begin(line) + i * split.inner)); };
     const auto is_before = [&](const PrimExpr& i, const PrimExpr& j) {
       return ascending ? is_less(element(i), element(j)) : is_less(element(j), element(i));
@@ -97,15 +98,15 @@ KernelRuleFn sort_rule(bool gives_values) {
   return [gives_values](const KernelInput& input) {
     const auto& attrs = input.attrs<ops::ArgsortAttrs>();
     const Line* out = &input.outputs[0];
-    return take_first(input.inputs[0], normal_axis(attrs.axis, out->shape.size()), attrs.is_ascend,
-                      gives_values ? out : nullptr, gives_values ? nullptr : out);
+    return take_first(input, normal_axis(attrs.axis, out->shape.size()), attrs.is_ascend, gives_values ? out : nullptr,
+                      gives_values ? nullptr : out);
   };
 }
 
 Stmt topk_rule(const KernelInput& input) {
   const auto& attrs = input.attrs<ops::TopKAttrs>();
   const Line* first = &input.outputs.front();
-  return take_first(input.inputs[0], normal_axis(attrs.axis, first->shape.size()), attrs.is_ascend,
+  return take_first(input, normal_axis(attrs.axis, first->shape.size()), attrs.is_ascend,
                     attrs.ret_type == "indices" ? nullptr : first,
                     attrs.ret_type == "values" ? nullptr : &input.outputs.back());
 }
@@ -116,7 +117,7 @@ Stmt searchsorted_rule(const KernelInput& input) {
   const int64_t size = sequence.shape.back(), row = values.shape.empty() ? 1 : values.shape.back();
   int64_t halvings = 0;
   while (size >> halvings != 0) ++halvings;
-  return each_parallel(out.size(), out.size() * (halvings + 1), [&](const PrimExpr& i) {
+  return each_parallel(input, out.size(), out.size() * (halvings + 1), [&](const PrimExpr& i) {
     const PrimExpr begin = is_shared ? make_int(0) : floor_div(i, make_int(row)) * size;
     return with_cell(kIndexType, [&](const Cell& low) {
       return with_cell(kIndexType, [&](const Cell& high) {

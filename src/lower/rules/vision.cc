@@ -268,7 +268,7 @@ Stmt roi_align_rule(const KernelInput& input) {
       });
     });
   };
-  return each_parallel(out.shape[0], out.size() * 16, [&](const PrimExpr& r) {
+  return each_parallel(input, out.shape[0], out.size() * 16, [&](const PrimExpr& r) {
     return bind(make_cast(kIndexType, wide(rois.item(r * 5))), [&](const PrimExpr& batch) {
       return make_seq({tir::make_assert(is_within(batch, make_int(0), make_int(data.shape[0])),
                                         "vision.roi_align: a region is of a batch that data has not"),

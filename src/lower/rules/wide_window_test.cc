@@ -1,15 +1,16 @@
 // Windows that reach far beyond their data: no padded copy of it is made, and results are those of the interpreter.
 #include <gtest/gtest.h>
 
-#include "codegen/workspace.h"
 #include "kit/errors.h"
 #include "lower/compute_rule.h"
+#include "lower/loops/window_copies.h"
 #include "lower/lower_function.h"
 #include "lower/rules/tests/rule_cases.h"
 #include "lower/rules/tests/window_choice.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/pool.h"
 #include "relay/infer/infer_type.h"
+#include "tir/workspace.h"
 
 // Attributes are given by name; the others have their defaults.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -99,7 +100,7 @@ TEST(WideWindows, GiveWhatTheInterpreterGives) {
 TEST(WideWindows, NeedLittleWorkspace) {
   for (const Wide& wide : wide_cases()) {
     const tir::PrimFunc kernel = lower_function(function_of(wide), "f", {});
-    EXPECT_LT(codegen::layout_workspace(*kernel).size_bytes, size_t{64} << 10) << wide.name;
+    EXPECT_LT(tir::workspace_of(*kernel).size_bytes, size_t{64} << 10) << wide.name;
   }
 }
 
@@ -109,7 +110,7 @@ TEST(WideWindows, AsManyTermsAsThereIsData) {
                     return ops::max_pool(a[0],
                                          PoolChoice{.pool_size = {20000, 20000}, .padding = {10000, 10000}}.over(2));
                   }};
-  const tir::Compute compute = compute_of(function_of(wide));
+  const tir::Compute compute = copy_windows(compute_of(function_of(wide)), {});
   ASSERT_EQ(compute.stages.size(), 1u);
   EXPECT_EQ(as_int(compute.stages[0].reduce_extents[0]), 4);
   EXPECT_EQ(as_int(compute.stages[0].reduce_extents[1]), 5);
@@ -119,7 +120,7 @@ TEST(WideWindows, CopiesInProportionStay) {
   const Wide wide{"max", {{{1, 1, 40, 50}}}, [](const Args& a) {
                     return ops::max_pool(a[0], PoolChoice{.pool_size = {3, 3}, .padding = {1, 1}}.over(2));
                   }};
-  EXPECT_EQ(compute_of(function_of(wide)).stages.size(), 2u) << "the padded copy, and the pool";
+  EXPECT_EQ(copy_windows(compute_of(function_of(wide)), {}).stages.size(), 2u) << "the padded copy, and the pool";
 }
 
 }  // namespace
