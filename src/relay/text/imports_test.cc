@@ -96,7 +96,7 @@ TEST_F(ImportedTexts, ErrorsSayWhereAndWhat) {
   write("outer.rly", "\nimport \"bad.rly\"");
   EXPECT_EQ(error_of("import \"outer.rly\""),
             fmt::format("{0}:2:17: expected an expression, found '}}'\n  def @f() {{ 1 +  }}\n                  ^\n"
-                        "{0}:3:12: %x is not defined here\n  def @g() {{ %x }}\n             ^~\n"
+                        "{0}:3:12: %x is not defined here\n  def @g() {{ %x }}\n             ^^\n"
                         "imported at {1}:3:8\nimported at main:2:8",
                         path("bad.rly"), path("outer.rly")));
   write("x.rly", "import \"y.rly\"");

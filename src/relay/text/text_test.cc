@@ -288,7 +288,7 @@ TEST_F(Text, ADefinitionMayReadTheOneItReplaces) {
   EXPECT_EQ(kit::user_error_of([] { parse_expr("fn (%x: float32) { %0 = (%0, 1); %0 }"); }),
             "<text>:1:26: %0 is not defined here\n"
             "  fn (%x: float32) { %0 = (%0, 1); %0 }\n"
-            "                           ^~");
+            "                           ^^");
 }
 
 TEST_F(Text, WhatHasNoTextFormSaysSo) {
@@ -302,10 +302,10 @@ TEST_F(Text, AllErrorsComeAtOnce) {
   EXPECT_EQ(body_error("%0 = test.convo(%x);\n  %1 = (%y;\n  %0"),
             "bad.relay:3:8: there is no op 'test.convo'; did you mean test.conv?\n"
             "    %0 = test.convo(%x);\n"
-            "         ^~~~~~~~~~\n"
+            "         ^^^^^^^^^^\n"
             "bad.relay:4:9: %y is not defined here\n"
             "    %1 = (%y;\n"
-            "          ^~\n"
+            "          ^^\n"
             "bad.relay:4:11: expected ')' after a tuple or an expression in parentheses, found ';'\n"
             "    %1 = (%y;\n"
             "            ^");
