@@ -107,7 +107,7 @@ TEST_F(ImportedTexts, ErrorsSayWhereAndWhat) {
   EXPECT_THAT(
       error_of("import \"none.rly\""),
       HasSubstr(fmt::format("main:2:8: there is no file 'none.rly' to import in {}, and no such text comes with "
-                            "Headrace (there are nat.rly, prelude.rly)",
+                            "Headrace (there are core.rly, gradient.rly, nat.rly, prelude.rly)",
                             path())));
   EXPECT_THAT(error_of("import \"more\\0.rly\""), HasSubstr("there is no file"));
   fs::create_directories(folder_ / "folder");
