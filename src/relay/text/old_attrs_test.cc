@@ -225,7 +225,7 @@ TEST(OldAttrText, VirtualDevicesThatAreNoneAreTold) {
   EXPECT_THAT(old_error("def @main(%x {virtual_device=\"cpu:0\"}: int32, param_virtual_devices=[\"cpu:0\"]) { %x }"),
               HasSubstr("the attribute 'param_virtual_devices' is given twice"));
   EXPECT_THAT(old_error("def @main() { meta[VirtualDevice][0] }"),
-              HasSubstr("meta holds relay.Constant, and VirtualDevice for attributes, not 'VirtualDevice'"));
+              HasSubstr("a virtual device is the value of an attribute, and no expression"));
   EXPECT_THAT(old_error("def @main() { 1 }\n#[metadata]\n{\"version\": 1, \"VirtualDevice\": [1]}"),
               HasSubstr("\"VirtualDevice\" of the metadata is a list of texts"));
 }
