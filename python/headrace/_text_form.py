@@ -12,7 +12,7 @@ from headrace._ffi import api
 def text_of(node: Any) -> str:
     """The text form without large data; of what has none, or has names that are no text, a short text."""
     try:
-        return api("relay.ir.AsText")(node, False, None, False)
+        return api("relay.ir.AsText")(node, False, None, True)
     except (_core.UserError, UnicodeDecodeError):
         return node._short_text()
 
@@ -26,14 +26,16 @@ class Printed:
         self,
         show_meta_data: bool = True,
         annotate: Callable[[Any], str | None] | None = None,
-        show_types: bool = False,
+        show_types: bool | None = None,
     ) -> str:
         """The text form, which `relay.parse` reads; without the data of large constants it cannot be read back.
 
         `annotate` answers with a comment to stand behind an expression, as in `relay.astext`; with `show_types` each
-        has the type that InferType found there.
+        has the type that InferType found there, if it ran; they are shown unless `annotate` is given.
         """
-        return api("relay.ir.AsText")(self, bool(show_meta_data), annotate, bool(show_types))
+        return api("relay.ir.AsText")(
+            self, bool(show_meta_data), annotate, annotate is None if show_types is None else bool(show_types)
+        )
 
     def __str__(self) -> str:
         return text_of(self)

@@ -343,7 +343,7 @@ def test_errors_of_texts_name_the_line():
         "  at: add\n"
         "  in: from_string:3:3\n"
         "      add(%x, %y)\n"
-        "      ^~~~~~~~~~~"
+        "      ^^^^^^^^^^^"
     )
     body = relay.parse(text)["main"].body
     with pytest.raises(hr.UserError, match=r"in: from_string:3:3$"):  # an expression has no text

@@ -817,7 +817,8 @@ def test_builds_keep_the_configuration():
 def test_infer_type():
     mod = relay.transform.InferType()(sample())
     assert mod["main"].checked_type.ret_type == relay.TensorType((2,))
-    ir.assert_structural_equal(mod, sample())
+    assert mod["main"].ret_type == relay.TensorType((2,))
+    ir.assert_structural_equal(mod["main"].copy_with(ret_type=None), sample()["main"])
     with pytest.raises(hr.UserError, match="add"):
         relay.transform.InferType()(
             hr.IRModule.from_expr(relay.add(relay.var("a", shape=(2,)), relay.var("b", shape=(3,))))
@@ -850,7 +851,7 @@ def test_a_call_is_typed_by_the_sizes_that_it_reads_now():
     mod = relay.transform.InferType()(
         hr.IRModule.from_expr(relay.Function([x], relay.Let(s, sizes, relay.reshape(x, s))))
     )
-    changed = hr.IRModule.from_expr(OtherSizes().visit(mod["main"]))
+    changed = hr.IRModule.from_expr(OtherSizes().visit(mod["main"]).copy_with(ret_type=None))
     data = np.arange(6, dtype="float32").reshape(2, 3)
     for passes in ([relay.transform.InferType()], [relay.transform.InferType(), relay.transform.DynamicToStatic()]):
         after = transform.Sequential(passes)(changed)

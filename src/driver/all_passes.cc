@@ -8,6 +8,7 @@
 #include "passes/pipeline.h"
 #include "passes/simplify/legalize.h"
 #include "relay/infer/infer_type.h"
+#include "relay/infer/result_types.h"
 #include "tir_passes/pipeline.h"
 
 namespace headrace::driver {
@@ -25,8 +26,12 @@ std::vector<std::pair<std::string_view, std::vector<Pass>>> named_lists(Ir ir) {
 std::vector<Pass> make_list(Ir ir) {
   std::vector<Pass> list;
   if (ir == Ir::relay) {
-    list.push_back({{"InferType", 0, {}, "gives every expression its type"},
-                    [](const IRModule& module, const pass::PassContext&) { return relay::infer_type(module); }});
+    list.push_back({{"InferType", 0, {}, "gives every expression its type, and functions the type of their result"},
+                    [](const IRModule& module, const pass::PassContext&) {
+                      const IRModule typed = relay::infer_type(module);
+                      const IRModule annotated = relay::with_result_types(typed);
+                      return annotated == typed ? typed : relay::infer_type(annotated);
+                    }});
   }
   // A later pass replaces an earlier one of the same name, so that by_name() overrides the lists of a build.
   const auto add = [&list](const std::vector<Pass>& members) {

@@ -478,7 +478,7 @@ void expect_agrees(const Model& model, CompiledModel compiled) {
 
 // Whose functions are polymorphic, recursive and unused here.
 TEST(Compile, ModulesThatImportThePrelude) {
-  for (const char* name : {"prelude.rly", "nat.rly"}) {
+  for (const char* name : {"prelude.rly", "nat.rly", "gradient.rly", "core.rly"}) {
     const Model model = read(
         fmt::format("#[version = \"0.0.5\"]\nimport \"{}\"\ndef @main(%x: Tensor[(3), float32]) {{ exp(%x) }}", name));
     expect_agrees(model, compile_to_memory(model));

@@ -1,3 +1,4 @@
+#include "arith/canonical_type.h"
 #include "functions/register_functions.h"
 #include "ir/module.h"
 #include "object/function.h"
@@ -47,6 +48,14 @@ void register_object_functions() {
   // Returns the hash as a signed number, because a Value cannot hold an unsigned one.
   register_global("ir.StructuralHash", make_packed([](const Value& value, bool map_free_vars) {
                     return static_cast<int64_t>(structural_hash(value, {.map_free_vars = map_free_vars}));
+                  }));
+  // Equality of types in which dimensions of one value, such as n + n and n * 2, are one.
+  register_global("ir.TypeEqual", make_packed([](const Type& a, const Type& b) {
+                    return structural_equal(Value(a), Value(b)) ||
+                           structural_equal(Value(arith::canonical_type(a)), Value(arith::canonical_type(b)));
+                  }));
+  register_global("ir.TypeHash", make_packed([](const Type& type) {
+                    return static_cast<int64_t>(structural_hash(Value(arith::canonical_type(type))));
                   }));
   register_global("ir.Repr", make_packed([](const Value& value) { return repr(value); }));
 }

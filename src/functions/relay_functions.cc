@@ -85,10 +85,12 @@ Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
   return borders;
 }
 
-// The table to which meta[...] in a text refers: devices, and the data of constants, read from a file or given.
+// The table to which meta[...] in a text refers: devices, the data of constants, read from a file or given, and other
+// nodes.
 struct MetaTable {
   std::optional<std::vector<NDArray>> constants;
   std::optional<std::vector<std::string>> devices;
+  Map<std::string, Array<ObjectRef>> nodes;
 
   MetaTable(const std::optional<std::string>& file, const Map<std::string, Value>& given) {
     if (file) constants = relay::read_weights(*file);
@@ -96,10 +98,15 @@ struct MetaTable {
       if (file) throw_user_error("the constants of the text are given twice: in the file '{}' and in a table", *file);
       constants = list->as<Array<NDArray>>().to_vector();
     }
-    if (const auto list = given.get("VirtualDevice")) devices = list->as<Array<std::string>>().to_vector();
+    for (const auto& [kind, list] : given) {
+      if (kind == "VirtualDevice") devices = list.as<Array<std::string>>().to_vector();
+      if (kind != "VirtualDevice" && kind != "relay.Constant") nodes.set(kind, list.as<Array<ObjectRef>>());
+    }
   }
   relay::ParseOptions options() const {
-    return {.weights = constants ? &*constants : nullptr, .virtual_devices = devices ? &*devices : nullptr};
+    return {.weights = constants ? &*constants : nullptr,
+            .virtual_devices = devices ? &*devices : nullptr,
+            .meta_nodes = nodes};
   }
 };
 

@@ -19,7 +19,10 @@ struct Case {
 IRModule read(const std::string& text) {
   ops::register_all_ops();
   return relay::infer_type(
-      relay::parse_module("#[version = \"0.0.5\"]\nimport \"prelude.rly\";\nimport \"nat.rly\"\n" + text, "test"));
+      relay::parse_module("#[version = \"0.0.5\"]\nimport \"prelude.rly\";\nimport \"nat.rly\"\nimport \"core.rly\"\n"
+                          "import \"gradient.rly\"\n" +
+                              text,
+                          "test"));
 }
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.body; }
@@ -51,6 +54,17 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"@digits(@map(fn (%x) { subtract(9, %x) }, @list()))", 68584},
         Case{"@foldr(fn (%x: int32, %a: int32) { subtract(%x, %a) }, 0, @list())", 3 - (1 - (4 - (1 - 5)))},
         Case{"@foldr1(fn (%x: int32, %a: int32) { subtract(%x, %a) }, @list())", 3 - (1 - (4 - (1 - 5)))},
+        Case{"@FromGradCell(Raw(3))", 3}, Case{"@FromGradCell(One(fn () { 4 }))", 4},
+        Case{"@FromGradCell(@MultiplyGradCell(fn (%a: int32, %b: int32) { multiply(%a, %b) }, Raw(3), Raw(5)))", 15},
+        // A product with one and a sum with zero are not computed: the functions here would give others.
+        Case{"@FromGradCell(@MultiplyGradCell(fn (%a: int32, %b: int32) { 9 }, One(fn () { 1 }), Raw(5)))", 5},
+        Case{"@FromGradCell(@MultiplyGradCell(fn (%a: int32, %b: int32) { 9 }, Raw(5), One(fn () { 1 })))", 5},
+        Case{"@FromGradCell(@MultiplyGradCell(fn (%a: int32, %b: int32) { 9 }, Zero(fn () { 0 }), Raw(5)))", 0},
+        Case{"@FromGradCell(@MultiplyGradCell(fn (%a: int32, %b: int32) { 9 }, One(fn () { 1 }), Zero(fn () { 0 })))",
+             0},
+        Case{"@FromGradCell(@AddGradCell(fn (%a: int32, %b: int32) { add(%a, %b) }, Raw(3), One(fn () { 1 })))", 4},
+        Case{"@FromGradCell(@AddGradCell(fn (%a: int32, %b: int32) { 9 }, Zero(fn () { 0 }), Raw(5)))", 5},
+        Case{"@FromGradCell(@AddGradCell(fn (%a: int32, %b: int32) { 9 }, Raw(5), Zero(fn () { 0 })))", 5},
         Case{"@sum(@list())", 14}, Case{"@digits(@concat(@tl(@list()), @list()))", 141531415},
         Case{"@digits(@filter(@odd, @list()))", 3115},
         Case{"@sum(@map(fn (%p) { multiply(%p.0, %p.1) }, @zip(@list(), @tl(@list()))))", 3 + 4 + 4 + 5},
@@ -90,7 +104,7 @@ TEST(Imports, ErrorsNameWhatThereIs) {
     return "no error";
   };
   EXPECT_NE(
-      error_of("import \"other.rly\"").find("there is no text 'other.rly' to import; there are nat.rly, prelude.rly"),
+      error_of("import \"other.rly\"").find("there is no text 'other.rly' to import; there are core.rly, gradient.rly, nat.rly, prelude.rly"),
       std::string::npos);
   EXPECT_NE(error_of("import \"prelude.rly\"\ndef @map() { 1 }").find("'@map' is defined twice"), std::string::npos);
   EXPECT_NE(error_of("import \"prelude.rly\"\ntype List { }").find("'List' is defined twice"), std::string::npos);

@@ -15,7 +15,13 @@ void ExprNode::fields(FieldList<ExprNode>& f) {
 
 void GlobalVarNode::fields(FieldList<GlobalVarNode>& f) { f.field<&GlobalVarNode::name_hint>("name_hint"); }
 
-void BaseFuncNode::fields(FieldList<BaseFuncNode>& f) { f.field<&BaseFuncNode::attrs>("attrs"); }
+static Value as_plain_attrs(const Value& given) {
+  return given.is<DictAttrs>() ? Value(plain_attrs(given.as<DictAttrs>())) : given;
+}
+
+void BaseFuncNode::fields(FieldList<BaseFuncNode>& f) {
+  f.field<&BaseFuncNode::attrs>("attrs", {.convert = as_plain_attrs});
+}
 
 void OpNode::fields(FieldList<OpNode>& f) { f.field<&OpNode::name>("name"); }
 

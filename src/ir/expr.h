@@ -58,6 +58,9 @@ struct AttrsNode : Object {
 using Attrs = Ref<AttrsNode>;
 
 using DictAttrs = Map<std::string, Value>;
+// Returns a function's attributes with plain numbers and texts for constants that are scalar expressions, also within
+// lists and maps: IntImm(1) is 1, as both say the same in Relay. Returns the same map where it has none.
+DictAttrs plain_attrs(const DictAttrs& attrs);
 
 // Base of relay::FunctionNode and tir::PrimFuncNode.
 struct BaseFuncNode : ExprNode {

@@ -64,6 +64,8 @@ struct PrimVarNode : PrimExprNode {
   static constexpr StructuralKind structural_kind = StructuralKind::var;
   static void fields(FieldList<PrimVarNode>& f);
   std::string name_hint;
+  // The symbol of dimensions that this variable of another integer dtype stands for (to_dimension). It is set once.
+  mutable PrimExpr dimension;
 };
 using PrimVar = Ref<PrimVarNode>;
 
@@ -280,6 +282,10 @@ bool is_any(const PrimExpr& e);
 // Returns `dims` as integers, or nothing when one is symbolic.
 std::optional<Shape> as_shape(const Array<PrimExpr>& dims);
 Array<PrimExpr> to_dims(const Shape& shape);
+// Returns the dimension that an integer expression says. Dimensions are int64: a number of another integer dtype is
+// that number, and a variable of another integer dtype stands for one symbol of its name, the same each time.
+// Expressions of other dtypes stay as they are. Threads may call this for one variable at the same time.
+PrimExpr to_dimension(const PrimExpr& e);
 // Returns `e` with every variable in `values` replaced.
 PrimExpr substitute(const PrimExpr& e, const std::unordered_map<const PrimVarNode*, PrimExpr>& values);
 // Returns the text: "n * 2 + 1".

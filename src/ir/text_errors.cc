@@ -43,7 +43,7 @@ std::string text_excerpt(std::string_view text, size_t offset, size_t length, st
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   }
   const size_t room = std::max<size_t>(1, end > offset ? end - offset : 1);
-  const std::string marks = "^" + std::string(std::clamp<size_t>(length, 1, room) - 1, '~');
+  const std::string marks(std::clamp<size_t>(length, 1, room), '^');
   return fmt::format("{0}{1}\n{0}{2}{3}", indent, shown, std::string(offset - from, ' '), marks);
 }
 

@@ -5,8 +5,8 @@
 
 namespace headrace {
 
-// Returns two lines, each behind `indent`: the line that `offset` is in (a part of it where it is long), and below it a
-// caret and `length` marks.
+// Returns two lines, each behind `indent`: the line that `offset` is in (a part of it where it is long), and below it
+// `length` carets.
 std::string text_excerpt(std::string_view text, size_t offset, size_t length, std::string_view indent);
 // Returns the line and the caret for the beginning of a span; marks one word where the span has no end. Empty when the
 // text has no such place because the span points into another text.
@@ -19,7 +19,7 @@ class TextErrors {
   // Records an error at `text[offset, offset + length)`.
   void report(size_t offset, size_t length, std::string message);
   bool any() const { return !errors_.empty(); }
-  // Throws one UserError with every report in order of place: line and column, message, source line, caret. Does
+  // Throws one UserError with every report in order of place: line and column, message, source line, carets. Does
   // nothing without reports. Reports past the 50th are only counted.
   void throw_if_any() const;
   Span span(size_t begin, size_t end) const;

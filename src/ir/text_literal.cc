@@ -33,9 +33,9 @@ std::optional<DataType> dtype_of_suffix(std::string_view suffix, bool is_real) {
   };
   static constexpr Suffix kSuffixes[] = {
       {"f", DataType::float_(32)},   {"f16", DataType::float_(16)},  {"f32", DataType::float_(32)},
-      {"f64", DataType::float_(64)}, {"bf16", DataType::bfloat16()}, {"i1", DataType::int_(1)},
+      {"f64", DataType::float_(64)}, {"bf16", DataType::bfloat16()}, {"i", DataType::int_(32)}, {"i1", DataType::int_(1)},
       {"i4", DataType::int_(4)},     {"i8", DataType::int_(8)},      {"i16", DataType::int_(16)},
-      {"i32", DataType::int_(32)},   {"i64", DataType::int_(64)},    {"u1", DataType::uint(1)},
+      {"i32", DataType::int_(32)},   {"i64", DataType::int_(64)},    {"u1", DataType::bool_()},
       {"u4", DataType::uint(4)},     {"u8", DataType::uint(8)},      {"u16", DataType::uint(16)},
       {"u32", DataType::uint(32)},   {"u64", DataType::uint(64)}};
   if (suffix.empty()) return is_real ? DataType::float_(32) : DataType::int_(32);
@@ -84,6 +84,7 @@ static uint64_t infinity_bits(DataType dtype) {
 
 // Returns the magnitude of the last integer, or of the first one.
 static uint64_t integer_limit(bool negative, DataType dtype) {
+  if (dtype.is_bool()) return negative ? 0 : 1;
   const int bits = std::clamp(dtype.bits(), 8, 64);
   if (dtype.is_uint()) return negative ? 0 : bits == 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1;
   return (uint64_t{1} << (bits - 1)) - (negative ? 0 : 1);
@@ -99,7 +100,8 @@ std::optional<uint64_t> integer_bits(std::string_view digits, bool negative, Dat
 
 std::string integer_misfit(std::string_view digits, bool negative, DataType dtype) {
   return fmt::format("{}{} does not fit {} ({}{} to {})", negative ? "-" : "", digits, dtype,
-                     dtype.is_uint() ? "" : "-", integer_limit(true, dtype), integer_limit(false, dtype));
+                     dtype.is_uint() || dtype.is_bool() ? "" : "-", integer_limit(true, dtype),
+                     integer_limit(false, dtype));
 }
 
 std::optional<uint64_t> real_bits(std::string_view text, DataType dtype) {

@@ -19,6 +19,9 @@ TEST(TextLiteral, IntegersMustFitTheirDtype) {
             "9223372036854775808 does not fit int64 (-9223372036854775808 to 9223372036854775807)");
   EXPECT_EQ(integer_bits("9223372036854775808", false, DataType::int_(64)), std::nullopt);
   EXPECT_EQ(integer_bits("9223372036854775808", true, DataType::int_(64)), uint64_t{1} << 63);
+  EXPECT_EQ(integer_bits("1", false, DataType::bool_()), 1U);
+  EXPECT_EQ(integer_bits("2", false, DataType::bool_()), std::nullopt);
+  EXPECT_EQ(integer_misfit("2", false, DataType::bool_()), "2 does not fit bool (0 to 1)");
   // Elements smaller than a byte take one byte each.
   EXPECT_EQ(integer_bits("100", false, DataType::int_(4)), 100U);
   for (const char* bad : {"", "1x", "99999999999999999999"})

@@ -1,5 +1,6 @@
 #include "ir/type.h"
 
+#include "ir/map_operands.h"
 #include "ir/max_dim.h"
 
 namespace headrace {
@@ -8,8 +9,12 @@ void TypeNode::fields(FieldList<TypeNode>& f) { f.field<&TypeNode::span>("span",
 
 void PrimTypeNode::fields(FieldList<PrimTypeNode>& f) { f.field<&PrimTypeNode::dtype>("dtype"); }
 
+static Value shape_as_dimensions(const Value& given) {
+  return given.is<Array<PrimExpr>>() ? Value(map_items(given.as<Array<PrimExpr>>(), to_dimension)) : given;
+}
+
 void TensorTypeNode::fields(FieldList<TensorTypeNode>& f) {
-  f.field<&TensorTypeNode::shape>("shape").field<&TensorTypeNode::dtype>("dtype");
+  f.field<&TensorTypeNode::shape>("shape", {.convert = shape_as_dimensions}).field<&TensorTypeNode::dtype>("dtype");
 }
 
 void TupleTypeNode::fields(FieldList<TupleTypeNode>& f) { f.field<&TupleTypeNode::items>("fields"); }
@@ -71,7 +76,7 @@ TensorType make_tensor_type(Array<PrimExpr> shape, DataType dtype) {
       throw_user_error("a tensor with a dimension of {} is more than any machine holds", *value);
   }
   auto node = make_object<TensorTypeNode>();
-  node->shape = std::move(shape);
+  node->shape = map_items(shape, to_dimension);
   node->dtype = dtype;
   return node;
 }

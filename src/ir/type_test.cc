@@ -8,6 +8,7 @@
 #include "kit/errors.h"
 #include "kit/options.h"
 #include "object/json.h"
+#include "object/structural_equal.h"
 
 namespace headrace {
 namespace {
@@ -74,6 +75,30 @@ TEST(Type, EnumeratorsOfJsonExist) {
   const Value sum(make_binary(BinaryOp::add, make_prim_var("n"), make_int(1)));
   EXPECT_EQ(error(sum, "op", 16), "");
   EXPECT_THAT(error(sum, "op", 17), testing::HasSubstr("'op'"));
+}
+
+// Relay's programs have dimensions of int32, and of other integer dtypes.
+TEST(TensorTypes, DimensionsAreOfOneDtype) {
+  const auto type = [](PrimExpr dim) { return make_tensor_type(Array<PrimExpr>{std::move(dim)}); };
+  for (const DataType dtype : {DataType::int_(16), DataType::int_(32), DataType::uint(8)}) {
+    const PrimVar n = make_prim_var("n", dtype);
+    EXPECT_TRUE(structural_equal(Value(type(make_int(3, dtype))), Value(type(make_int(3)))));
+    const TensorType symbolic = type(n);
+    EXPECT_EQ(symbolic->shape[0]->dtype, kIndexType);
+    EXPECT_EQ(to_string(symbolic), "Tensor[(n), float32]");
+    EXPECT_EQ(symbolic->shape[0], type(n)->shape[0]) << "one symbol each time";
+    EXPECT_NE(symbolic->shape[0], type(make_prim_var("n", dtype))->shape[0]);
+    EXPECT_EQ(to_string(Type(type(n * make_int(2, dtype) + make_int(1, dtype)))), "Tensor[((n * 2) + 1), float32]");
+    const PrimExpr negative = make_select(make_binary(BinaryOp::lt, n, make_int(1, dtype)), n, n);
+    EXPECT_EQ(type(negative)->shape[0]->dtype, kIndexType);
+  }
+  const PrimExpr real = make_float(2);
+  EXPECT_EQ(type(real)->shape[0], real);
+  const ObjectRef made =
+      make_node("relay.TensorType",
+                {{"shape", Value(Array<PrimExpr>{make_int(2, DataType::int_(32))})}, {"dtype", Value("int8")}});
+  EXPECT_EQ(made.cast<TensorTypeNode>()->concrete_shape(), (Shape{2}));
+  EXPECT_TRUE(structural_equal(Value(made), Value(make_tensor_type(Shape{2}, DataType::int_(8)))));
 }
 
 }  // namespace

@@ -71,7 +71,8 @@ static bool is_no_dtype(const FieldInfo& field, const RawValue& raw) {
 }
 
 static void set_field(Object* node, const TypeInfo& type, const FieldInfo& field, const Value& given) {
-  const Value value = is_no_dtype(field, given.raw()) ? Value() : given;
+  const bool converts = field.options.convert != nullptr && !given.is_none();
+  const Value value = is_no_dtype(field, given.raw()) ? Value() : converts ? field.options.convert(given) : given;
   if (!field.accepts(value.raw()) && !(value.is_none() && field.options.optional))
     throw_user_error("field '{}' of {}: expected {}{}, got {}", field.name, type.key, field.kind, range_of(field),
                      wrong_value(field, value));

@@ -23,6 +23,10 @@ struct FieldOptions {
   Value default_value = {};    // used by keyword constructors when the field is not given
   bool has_default = false;
   std::string doc = {};
+  // Gives the form of a value in which it is set by name (keyword constructors, JSON), before its kind is checked.
+  Value (*convert)(const Value& given) = nullptr;
+  // Gives the value that None is equal to in structural equality and hash, of an optional field.
+  Value (*when_none)() = nullptr;
 };
 
 struct FieldInfo {

@@ -163,6 +163,7 @@ class Comparer {
       case StructuralKind::tree:
         return push_unless_proven(std::move(pair));
       case StructuralKind::dag:
+        if (detail::is_empty_list(left)) return push_unless_proven(std::move(pair));
         if (const Met met = meet(left, right); met != Met::neither) {
           if (!stack_.empty()) stack_.back().uses.more = true;  // the bindings it looked up are unknown now
           return met == Met::together || fail(pair, "sharing differs: one side was met before, elsewhere");
@@ -287,8 +288,8 @@ class Comparer {
       const TypeInfo& type = p.a.object()->type_info();
       for (const FieldInfo& field : type.fields) {
         if (!detail::counts(field)) continue;
-        frame.parts.push_back(
-            {field.get(p.a.object()), field.get(p.b.object()), detail::mode_of(field, type, p.mode), &field});
+        frame.parts.push_back({detail::compared_value(field, p.a.object()), detail::compared_value(field, p.b.object()),
+                               detail::mode_of(field, type, p.mode), &field});
       }
     }
     stack_.push_back(std::move(frame));
@@ -348,7 +349,7 @@ class Comparer {
     const StructuralKind kind = detail::kind_of(type);
     if (kind == StructuralKind::var && detail::is_bound_anew(type, frame.pair.mode)) {
       bind_anew(a, b);
-    } else if (kind == StructuralKind::dag || kind == StructuralKind::var) {
+    } else if ((kind == StructuralKind::dag && !detail::is_empty_list(a.object())) || kind == StructuralKind::var) {
       correspond(a, b);
     } else {
       proven_.insert_or_assign(std::pair(a.object(), b.object()), Proven{a, b, std::move(frame.uses), scope_});

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "object/array.h"
 #include "object/reflect.h"
 
 namespace headrace::detail {
@@ -33,7 +34,26 @@ inline bool is_bound_anew(const TypeInfo& type, DefMode mode) {
          has_field(type, &FieldOptions::def_recursive);
 }
 
+// Returns the value of a field of a node as it is compared.
+inline Value compared_value(const FieldInfo& field, const Object* node) {
+  Value value = field.get(node);
+  return value.is_none() && field.options.when_none != nullptr ? field.options.when_none() : value;
+}
+
 inline bool counts(const FieldInfo& field) { return !field.options.ignore && !field.options.transient; }
+
+// Returns whether a node has nothing but a list without items, as the empty tuple. It is a constant: whether it is
+// shared does not count, as in Relay.
+inline bool is_empty_list(const Object* node) {
+  const FieldInfo* list = nullptr;
+  for (const FieldInfo& field : node->type_info().fields) {
+    if (!counts(field)) continue;
+    if (list != nullptr || !field.kind.starts_with("Array[")) return false;
+    list = &field;
+  }
+  const auto* items = list == nullptr ? nullptr : list->get(node).as_node<ArrayObj>();
+  return items != nullptr && items->items.empty();
+}
 
 // Returns the mode in which a field of a node is visited that itself is visited in `mode`.
 inline DefMode mode_of(const FieldInfo& field, const TypeInfo& type, DefMode mode) {

@@ -121,7 +121,8 @@ class Hasher {
       }
     } else {
       for (const FieldInfo& field : type.fields) {
-        if (detail::counts(field)) parts.emplace_back(field.get(value.object()), detail::mode_of(field, type, mode));
+        if (!detail::counts(field)) continue;
+        parts.emplace_back(detail::compared_value(field, value.object()), detail::mode_of(field, type, mode));
       }
     }
     return parts;

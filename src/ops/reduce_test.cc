@@ -77,7 +77,7 @@ TEST_F(ReduceTest, Types) {
   EXPECT_EQ(relate_text(reduce("sum", any_arg(), Shape{0}, false, true), {x}), "Tensor[(n), float32]");
   EXPECT_EQ(relate_text(reduce("sum", any_arg(), Shape{}), {x}), "Tensor[(n, 3, ?), float32]");
   EXPECT_EQ(relate_text(reduce("sum", any_arg()), {x}), relate_text(reduce("sum", any_arg()), {tensor(Shape{2})}));
-  EXPECT_EQ(relate_text(arg_reduce("argmax", any_arg(), Shape{1}, true), {x}), "Tensor[(n, 1, ?), int64]");
+  EXPECT_EQ(relate_text(arg_reduce("argmax", any_arg(), Shape{1}, true), {x}), "Tensor[(n, 1, ?), int32]");
 }
 
 TEST_F(ReduceTest, WrongArgumentsAreNamed) {

@@ -77,9 +77,10 @@ void check_one_of(const RelationInput& input, std::string_view what, const std::
     input.fail(fmt::format("{} is '{}', expected one of {}", what, got, fmt::join(known, ", ")));
 }
 
+static bool is_integer_dtype(DataType dtype) { return dtype.is_int() || dtype.is_uint(); }
+
 void check_out_dtype(const RelationInput& input, DataType out, DataType data) {
-  const auto is_integer = [](DataType dtype) { return dtype.is_int() || dtype.is_uint(); };
-  if ((out.is_float() && data.is_float()) || (is_integer(out) && is_integer(data))) return;
+  if ((out.is_float() && data.is_float()) || (is_integer_dtype(out) && is_integer_dtype(data))) return;
   input.fail(fmt::format("out_dtype {} and data of {} must both be floats or both integers", out, data));
 }
 
@@ -88,6 +89,12 @@ void check_same_dtype(const RelationInput& input, const TensorType& expected, co
   if (expected->dtype == got->dtype) return;
   input.fail(fmt::format("{} must have dtype {}, got {} ({} and {}); cast one of them", what, expected->dtype,
                          got->dtype, show(expected), show(got)));
+}
+
+void check_factor_dtypes(const RelationInput& input, const TensorType& first, const TensorType& second,
+                         std::string_view what) {
+  const bool are_integers = is_integer_dtype(first->dtype) && is_integer_dtype(second->dtype);
+  if (!are_integers) check_same_dtype(input, first, second, what);
 }
 
 size_t normal_axis(const RelationInput& input, int64_t axis, size_t rank, std::string_view what) {

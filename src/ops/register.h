@@ -60,6 +60,10 @@ inline std::string show(const TensorType& type) { return to_string(Type(type)); 
 // Fails unless argument `i`'s dtype is `expected`'s; `what` names the argument.
 void check_same_dtype(const RelationInput& input, const TensorType& expected, const TensorType& got,
                       std::string_view what);
+// Fails unless the operands of a product have one dtype or are both integers, such as uint8 data and int8 weights.
+// Integers are converted to the result's dtype before they are multiplied. `what` names the second operand.
+void check_factor_dtypes(const RelationInput& input, const TensorType& first, const TensorType& second,
+                         std::string_view what);
 // Fails unless the attribute `what` is one of the words.
 void check_one_of(const RelationInput& input, std::string_view what, const std::string& got,
                   std::initializer_list<std::string_view> known);

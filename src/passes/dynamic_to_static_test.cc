@@ -168,7 +168,7 @@ TEST(DynamicToStatic, AnUnknownSizeIsLeftToReshapeWhereTheElementsTellIt) {
     const std::string text = "def @main(" + params + ") { reshape(%x, " + sizes + ") }";
     return relay::print_module(run_pass("DynamicToStatic", read(text)));
   };
-  const std::string rows = "concatenate((strided_slice(shape_of(%x), begin=[0], end=[1]), ";
+  const std::string rows = "concatenate((strided_slice(shape_of(%x, dtype=\"int64\"), begin=[0], end=[1]), ";
   EXPECT_THAT(after("%x: Tensor[(n, 2, 3), float32]", rows + "const(Tensor[(1), int64], [6])))"),
               HasSubstr("newshape=[-1, 6]"));
   EXPECT_THAT(after("%x: Tensor[(n), float32]", "const(Tensor[(2), int64], [-1, 3])"), HasSubstr("newshape=[-1, 3]"));

@@ -189,6 +189,39 @@ TEST(FoldScaleAxis, BuildsLeaveVariablesAlone) {
 }
 
 // Ways that are longer than the passes go keep their scale, and the time stays in proportion.
+// As in Relay, a context sees the passes that it consists of.
+TEST(FoldScaleAxis, IsASequence) {
+  const IRModule before = read(program_of("  multiply(nn.conv2d(%x, %w), %s)"));
+  using Names = std::vector<std::string>;
+  const auto traced = [&](pass::PassContext context, bool by_itself) {
+    Names names;
+    context.trace = [&](const IRModule&, const pass::PassInfo& info, bool is_before) {
+      if (is_before) names.push_back(info.name);
+    };
+    if (by_itself) context.required_pass.push_back("FoldScaleAxis");
+    run_pass("FoldScaleAxis", before, context);
+    return names;
+  };
+  const Names all = {"BackwardFoldScaleAxis", "ForwardFoldScaleAxis", "FoldConstant"};
+  const auto at = [](int32_t level) {
+    pass::PassContext context = typed_context();
+    context.opt_level = level;
+    return context;
+  };
+  EXPECT_EQ(traced(at(3), false), all);
+  EXPECT_EQ(traced(at(2), false), (Names{"FoldConstant"}));
+  EXPECT_EQ(traced(at(0), false), Names{});
+  EXPECT_EQ(traced(at(0), true), all);
+  pass::PassContext less = at(3), more = at(2), none = at(3);
+  less.disabled_pass = {"BackwardFoldScaleAxis"};
+  EXPECT_EQ(traced(less, false), (Names{"ForwardFoldScaleAxis", "FoldConstant"}));
+  EXPECT_EQ(traced(less, true), (Names{"ForwardFoldScaleAxis", "FoldConstant"}));
+  more.required_pass = {"forward_fold_scale_axis"};
+  EXPECT_EQ(traced(more, false), (Names{"ForwardFoldScaleAxis", "FoldConstant"}));
+  none.disabled_pass = {"FoldScaleAxis"};
+  EXPECT_EQ(traced(none, false), Names{});
+}
+
 TEST(FoldScaleAxis, LongWays) {
   const auto ways = [](int count) {
     std::string text = "  %0 = nn.dense(%y, %m);\n";

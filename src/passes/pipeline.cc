@@ -113,16 +113,42 @@ Pass simplifying_inference(bool unpacks_norms) {
       }));
 }
 
-// Makes FoldScaleAxis. Called by name it multiplies weights that are variables, as in Relay; builds do not, since that
-// is work at each run.
-Pass folding_scale_axis(bool with_variables) {
-  return rounding(with_context(
-      "FoldScaleAxis", 3, "multiplications around a convolution move into its weights",
+bool folds_variables(const PassContext& context, bool otherwise) {
+  return context.option<bool>("relay.FoldScaleAxis.fold_variables").value_or(otherwise);
+}
+
+Pass folding_scale_backward(bool with_variables) {
+  return rounding(with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights",
+                               {}, [with_variables](const IRModule& m, const PassContext& c) {
+                                 return backward_fold_scale_axis(m, c, folds_variables(c, with_variables));
+                               }));
+}
+
+// Comes after the backward pass, which needs no positive factors where both could move a scale.
+Pass folding_scale_forward(bool with_variables) {
+  return after(
+      {"BackwardFoldScaleAxis"},
+      rounding(with_context("ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
+                            [with_variables](const IRModule& m, const PassContext& c) {
+                              return forward_fold_scale_axis(m, c, folds_variables(c, with_variables));
+                            })));
+}
+
+Pass folding_constants() {
+  return with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
+                      [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); });
+}
+
+// Makes FoldScaleAxis of steps. Called by name it multiplies weights that are variables, as in Relay; builds do not,
+// since that is work at each run.
+Pass folding_scale_axis(std::vector<Pass> steps) {
+  Pass pass = rounding(with_context(
+      kFoldScaleAxis, 0, "multiplications around a convolution move into its weights",
       {config_key<bool>("fold_variables", "into weights, and of factors, that are no constants; in builds false",
                         "true")},
-      [with_variables](const IRModule& m, const PassContext& c) {
-        return fold_scale_axis(m, c, c.option<bool>("relay.FoldScaleAxis.fold_variables").value_or(with_variables));
-      }));
+      [steps = std::move(steps)](const IRModule& m, const PassContext& c) { return fold_scale_axis(m, c, steps); }));
+  pass.info.traceable = false;  // its steps are traced
+  return pass;
 }
 
 Pass simplifying_expressions() {
@@ -238,7 +264,7 @@ std::vector<Pass> canonical() {
       // Before FoldScaleAxis and SimplifyExpr, which look for factors and operands that are constants.
       folding_constants(),
       // Before SimplifyExpr, which joins the additions that become neighbours when a scale has gone.
-      folding_scale_axis(false),
+      folding_scale_axis({folding_scale_backward(false), folding_scale_forward(false)}),
       // Before EliminateCommonSubexpr, because simplified calls are more often equal.
       simplifying_expressions(),
       // After all passes that make or change calls.
@@ -272,7 +298,7 @@ std::vector<Pass> native() {
 std::vector<Pass> by_name() {
   return {
       simplifying_inference(true),
-      folding_scale_axis(true),
+      folding_scale_axis({folding_scale_backward(true), folding_scale_forward(true), folding_constants()}),
       plain<to_a_normal_form>("ToANormalForm", 1,
                               "every operation is bound by a let, in the scope that holds its uses"),
       plain<to_basic_block_normal_form>("ToBasicBlockNormalForm", 1, "what several blocks use is bound by a let"),
@@ -291,13 +317,8 @@ std::vector<Pass> by_name() {
       with_context("SplitArgs", 1, "concatenations of more tensors than a kernel takes are split",
                    {config_key<int64_t>("max_function_args", "the most inputs of a call; 0: any number", "0")},
                    [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }),
-      rounding(with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights", {},
-                            [](const IRModule& m, const PassContext& c) { return backward_fold_scale_axis(m, c); })),
-      // After the backward pass, which needs no positive factors where both could move a scale.
-      after({"BackwardFoldScaleAxis"},
-            rounding(with_context(
-                "ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
-                [](const IRModule& m, const PassContext& c) { return forward_fold_scale_axis(m, c); }))),
+      folding_scale_backward(true),
+      folding_scale_forward(true),
       converting_layout(),
       mixing_precision(),
       plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),

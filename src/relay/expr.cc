@@ -4,15 +4,21 @@ namespace headrace::relay {
 
 void ConstantNode::fields(FieldList<ConstantNode>& f) { f.field<&ConstantNode::data>("data"); }
 
+// A type that is not written is one to be inferred, as `_` is.
+static Value unknown_type() {
+  static const Value type(make_incomplete_type());
+  return type;
+}
+
 void VarNode::fields(FieldList<VarNode>& f) {
   f.field<&VarNode::name_hint>("name_hint", {.ignore = true})
-      .field<&VarNode::type_annotation>("type_annotation", {.optional = true});
+      .field<&VarNode::type_annotation>("type_annotation", {.optional = true, .when_none = unknown_type});
 }
 
 void FunctionNode::fields(FieldList<FunctionNode>& f) {
   f.field<&FunctionNode::type_params>("type_params", {.def_once = true})
       .field<&FunctionNode::params>("params", {.def_recursive = true})
-      .field<&FunctionNode::ret_type>("ret_type", {.optional = true})
+      .field<&FunctionNode::ret_type>("ret_type", {.optional = true, .when_none = unknown_type})
       .field<&FunctionNode::body>("body");
 }
 
@@ -101,7 +107,7 @@ Function make_function(Array<Var> params, Expr body, Type ret_type, Array<TypeVa
   node->body = std::move(body);
   node->ret_type = std::move(ret_type);
   node->type_params = std::move(type_params);
-  node->attrs = std::move(attrs);
+  node->attrs = plain_attrs(attrs);
   return node;
 }
 

@@ -1,5 +1,5 @@
 // DataType: kind, bits and lanes of an element; as DLDataType, and with its name ("float32", "int4", "bool",
-// "float32x16").
+// "float32x16"). An unsigned integer of one bit is bool, as in Relay: both names give one dtype, which prints as bool.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -20,8 +20,9 @@ class DataType {
   };
   constexpr DataType() = default;
   constexpr DataType(Code code, int bits, int lanes = 1)
-      : raw_{code, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)} {}
-  constexpr explicit DataType(DLDataType raw) : raw_(raw) {}
+      : DataType(DLDataType{code, static_cast<uint8_t>(bits), static_cast<uint16_t>(lanes)}) {}
+  constexpr explicit DataType(DLDataType raw)
+      : raw_(raw.code == kDLUInt && raw.bits == 1 ? DLDataType{kDLBool, 8, raw.lanes} : raw) {}
 
   static constexpr DataType int_(int bits, int lanes = 1) { return {kInt, bits, lanes}; }
   static constexpr DataType uint(int bits, int lanes = 1) { return {kUInt, bits, lanes}; }

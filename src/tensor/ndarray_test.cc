@@ -199,9 +199,12 @@ TEST(Half, EveryBitPatternComesBack) {
 }
 
 TEST(DataTypeText, PrintsWhatItParses) {
-  for (const char* name : {"float32", "float64", "float16", "bfloat16", "int64", "int4", "uint8", "uint1", "bool",
-                           "handle", "void", "float32x8", "int8x65535"})
+  for (const char* name : {"float32", "float64", "float16", "bfloat16", "int64", "int4", "uint8", "bool", "handle",
+                           "void", "float32x8", "int8x65535"})
     EXPECT_EQ(DataType::parse(name).to_string(), name);
+  EXPECT_EQ(DataType::parse("uint1"), DataType::bool_());
+  EXPECT_EQ(DataType::parse("uint1x4"), DataType::bool_(4));
+  EXPECT_EQ(DataType(DLDataType{kDLUInt, 1, 1}).to_string(), "bool");
   for (const char* bad :
        {"", "float", "float32x", "float32x0", "float32x-1", "float32x70000", "x8", "voidx4", "int8x4x4"})
     EXPECT_THROW(DataType::parse(bad), UserError) << bad;

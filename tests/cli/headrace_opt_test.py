@@ -97,7 +97,7 @@ class HeadraceOpt(unittest.TestCase):
             result.stderr.split("\n", 1)[1],
             "  at: add\n  in: <stdin>:3:19\n"
             "      nn.relu(add(%x, add(%x, 2i64)))\n"
-            "                      ^~~~~~~~~~~~~\n",
+            "                      ^^^^^^^^^^^^^\n",
         )
 
     def test_loop_programs(self) -> None:

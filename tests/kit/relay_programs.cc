@@ -423,7 +423,7 @@ class Generator {
   // Shapes as values.
   Expr make_dynamic() {
     const Expr data = pick();
-    const Expr shape = ops::shape_of(data);
+    const Expr shape = ops::shape_of(data, DataType::int_(64));
     if (random_.chance(0.5f)) {
       const NDArray minus_one = NDArray::from_vector<int64_t>({1}, DataType::int_(64), {-1});
       const Expr first = ops::strided_slice(shape, Shape{0}, Shape{1});

@@ -126,19 +126,21 @@ def load_json(json_str: str) -> Any:
 
 _STRUCTURAL_EQUAL = api("ir.StructuralEqual")
 _STRUCTURAL_HASH = api("ir.StructuralHash")
+_TYPE_EQUAL = api("ir.TypeEqual")
+_TYPE_HASH = api("ir.TypeHash")
 
 
 @_node.mixin("ir.Type")
 class _Type:
-    """Base of the types of expressions. Types are equal by structure."""
+    """Base of the types of expressions. Types are equal by structure; dimensions are where their values are."""
 
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Type) and _STRUCTURAL_EQUAL(self, other, False)
+        return isinstance(other, Type) and _TYPE_EQUAL(self, other)
 
     def __hash__(self) -> int:
-        return _STRUCTURAL_HASH(self, False)
+        return _TYPE_HASH(self)
 
     def __repr__(self) -> str:
         return _text_form.text_of(self)
@@ -374,7 +376,7 @@ class _IRModule(_text_form.Printed):
         Parameters
         ----------
         file_to_import : str
-            "prelude.rly" or "nat.rly".
+            "prelude.rly", "nat.rly", "gradient.rly" or "core.rly".
 
         Raises
         ------

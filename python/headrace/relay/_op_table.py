@@ -14,8 +14,8 @@ ORDER: dict[str, str] = {
     "clip": "data a_min a_max",
     "gather": "data axis indices",
     "take": "data indices axis batch_dims mode",
-    "argmax": "data axis keepdims exclude select_last_index",
-    "argmin": "data axis keepdims exclude select_last_index",
+    "argmax": "data axis keepdims exclude select_last_index dtype",
+    "argmin": "data axis keepdims exclude select_last_index dtype",
     "strided_slice": "data begin end strides axes slice_mode",
     **dict.fromkeys(
         ["nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"],

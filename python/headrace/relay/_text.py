@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -46,6 +47,12 @@ def _device(item: Any) -> str:
     return item if isinstance(item, str) else str(_arguments.node(item, "init_meta_table", "VirtualDevice"))
 
 
+def _other(kind: str, item: Any) -> Any:
+    if not isinstance(item, _core.Object):
+        raise _core.UserError(f"init_meta_table: {kind}: expected nodes, got {_arguments.kind(item)}")
+    return item
+
+
 _META = {"relay.Constant": _constant, "VirtualDevice": _device}
 
 
@@ -53,11 +60,9 @@ def _meta_table(table: Any) -> dict[str, list[Any]]:
     """What a text has as meta[KIND][i], by kind."""
     entries = _arguments.entries(table, "init_meta_table")
     for kind, items in entries.items():
-        if kind not in _META:
-            raise _core.UserError(f"init_meta_table: texts read meta of {' and '.join(_META)}, not {kind!r}")
         if isinstance(items, (str, Mapping)) or not hasattr(items, "__iter__"):
             raise _core.UserError(f"init_meta_table: {kind}: expected a list, got {_arguments.kind(items)}")
-    return {kind: [_META[kind](item) for item in items] for kind, items in entries.items()}
+    return {kind: [_META.get(kind, partial(_other, kind))(item) for item in items] for kind, items in entries.items()}
 
 
 def _path(weights: str | PathLike[str] | None) -> str | None:
@@ -94,8 +99,9 @@ def parse(
         Functions and types that the text may use, and that the result has, too. It is not changed. A text that defines
         one of its names is refused.
     init_meta_table : dict of str to list, optional
-        What the text calls meta[relay.Constant][i] (Constants, tensors or arrays) and meta[VirtualDevice][i]
-        (VirtualDevices or their texts), where it does not hold them itself. Tensors and arrays are copied.
+        What the text calls meta[relay.Constant][i] (Constants, tensors or arrays), meta[VirtualDevice][i]
+        (VirtualDevices or their texts) and meta[KIND][i] (nodes of that kind), where it does not hold them itself.
+        Tensors and arrays are copied.
     weights : path, optional
         The file with the data of the text's constants, where it is not in the text (safetensors, `headrace-opt
         --weights`). Constants share the mapped file: it must not change while they live.
@@ -170,7 +176,7 @@ def astext(
     expr_or_mod: Any,
     show_meta_data: bool = True,
     annotate: Callable[[Any], str | None] | None = None,
-    show_types: bool = False,
+    show_types: bool | None = None,
 ) -> str:
     """The text form of an expression or a module.
 
@@ -183,8 +189,9 @@ def astext(
     annotate : function, optional
         From an expression to what stands behind it as a comment; nothing for "" and None. It is asked of what computes:
         calls, tuples and their fields, functions, branches, matches, references.
-    show_types : bool
-        Whether the types that InferType found stand behind the expressions, as comments ``/* ty=... */``.
+    show_types : bool, optional
+        Whether the types that InferType found, if it ran, stand behind the expressions, as comments ``/* ty=... */``;
+        without it they do unless `annotate` is given, as in Relay.
 
     Returns
     -------
@@ -192,7 +199,9 @@ def astext(
     """
     if not isinstance(expr_or_mod, _core.Object):
         expr_or_mod = _arguments.expression(expr_or_mod, "astext: expr_or_mod")
-    return api("relay.ir.AsText")(expr_or_mod, bool(show_meta_data), annotate, bool(show_types))
+    return api("relay.ir.AsText")(
+        expr_or_mod, bool(show_meta_data), annotate, annotate is None if show_types is None else bool(show_types)
+    )
 
 
 _public.publish(__name__, "headrace.relay")

@@ -54,7 +54,7 @@ Expr hardmax(NodeContext& context, const Expr& x, int64_t axis) {
   Shape shape(context.rank(x), 1);
   shape[static_cast<size_t>(axis)] = size;
   const Expr counter = context.int_constant(shape, positions);
-  const Expr greatest = ops::arg_reduce("argmax", x, Shape{axis}, true, false, span);
+  const Expr greatest = ops::arg_reduce("argmax", x, Shape{axis}, true, false, DataType::int_(64), span);
   return ops::cast(ops::binary("equal", greatest, counter, span), context.dtype(x), span);
 }
 Exprs convert_hardmax(NodeContext& context) {

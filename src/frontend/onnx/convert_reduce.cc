@@ -156,7 +156,7 @@ Exprs convert_arg(NodeContext& context, std::string_view op) {
   context.check_dtype(x, "data", is_number, "numbers");
   const int64_t axis = context.int_attr("axis", 0);
   const bool keepdims = context.flag_attr("keepdims", true), last = context.flag_attr("select_last_index", false);
-  return {ops::arg_reduce(op, x, Shape{axis}, keepdims, last, context.span())};
+  return {ops::arg_reduce(op, x, Shape{axis}, keepdims, last, DataType::int_(64), context.span())};
 }
 Exprs convert_arg_max(NodeContext& context) { return convert_arg(context, "argmax"); }
 Exprs convert_arg_min(NodeContext& context) { return convert_arg(context, "argmin"); }

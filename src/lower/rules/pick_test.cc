@@ -203,7 +203,7 @@ TEST(CreationRules, All) {
     cases.add(fmt::format("ones {}", dtype), {}, [=](const Args&) { return ops::ones({3, 19}, dtype); }, 0);
   }
   cases.add("shape_of", {{{3, 19, 1}}}, [](const Args& a) { return ops::shape_of(a[0]); });
-  cases.add("shape_of i32", {{{3, 19, 1}}}, [](const Args& a) { return ops::shape_of(a[0], kI32); });
+  cases.add("shape_of i64", {{{3, 19, 1}}}, [](const Args& a) { return ops::shape_of(a[0], DataType::int_(64)); });
   cases.add("shape_of scalar", {{Shape{}}}, [](const Args& a) { return ops::shape_of(a[0]); });
   cases.add("ndarray_size", {{{3, 19}}}, [](const Args& a) { return ops::ndarray_size(a[0], kI32); });
   cases.check();

@@ -88,6 +88,7 @@ ComputeRuleFn arg_rule(Combiner winner) {
     const DataType dtype = wide_type(input.in_types[0]->dtype);
     const Buffer best = make_buffer("best", dtype, input.out_types[0]->shape);
     const Combiner choice = last ? Combiner::max : Combiner::min;
+    const DataType index = input.out_types[0]->dtype;
     Compute compute{input.inputs, {}, {input.make_output()}};
     compute.stages.push_back(reduce_stage(best, winner, reduction.extents, element));
     compute.stages.push_back(
@@ -98,7 +99,7 @@ ComputeRuleFn arg_rule(Combiner winner) {
             is_best =
                 make_binary(BinaryOp::logical_or, is_best, make_intrinsic(Intrinsic::isnan, DataType::bool_(), {x}));
           }
-          return make_select(is_best, reduction.position(r), tir::identity_of(choice, kIndexType));
+          return make_select(is_best, make_cast(index, reduction.position(r)), tir::identity_of(choice, index));
         }));
     return compute;
   };

@@ -192,7 +192,7 @@ ConvShapes check_conv(const RelationInput& input, const TensorType& data, const 
   shapes.data = check_dims(input, data, "data", data_layout, form.letters);
   shapes.weight = check_dims(input, weight, "weight", kernel_layout, form.kernel_letters);
   shapes.out_layout = check_layout(input, "out_layout", form.out_layout, form.letters, form.in_parts());
-  check_same_dtype(input, data, weight, "weight");
+  check_factor_dtypes(input, data, weight, "weight");
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
   check_out_dtype(input, attrs.out_dtype.value_or(data->dtype), data->dtype);
   shapes.window = make_window(input, form.spatial(), form.strides, form.padding, form.dilation);

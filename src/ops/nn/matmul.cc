@@ -49,7 +49,7 @@ Product product_of(const BatchMatmulAttrs& a) { return {a.transpose_a, a.transpo
 // Returns the type [..., M, N] for a and b, whose batch dimensions the caller gives.
 Type relate_product(const RelationInput& input, const Product& product, const TensorType& a, const TensorType& b,
                     std::vector<PrimExpr> batch) {
-  check_same_dtype(input, a, b, input.call.as_op()->arguments[1].name);
+  check_factor_dtypes(input, a, b, input.call.as_op()->arguments[1].name);
   if (a->dtype.is_bool()) input.fail(fmt::format("operands must be numbers, got {}", show(a)));
   const DataType dtype = product.out_dtype.value_or(a->dtype);
   check_out_dtype(input, dtype, a->dtype);

@@ -20,7 +20,7 @@ void ArangeAttrs::fields(FieldList<ArangeAttrs>& f) {
 }
 
 void ShapeOfAttrs::fields(FieldList<ShapeOfAttrs>& f) {
-  f.field<&ShapeOfAttrs::dtype>("dtype", {.default_value = "int64", .has_default = true, .doc = "an integer dtype"});
+  f.field<&ShapeOfAttrs::dtype>("dtype", {.default_value = "int32", .has_default = true, .doc = "an integer dtype"});
 }
 
 namespace {
@@ -213,10 +213,33 @@ DataType shape_dtype(const RelationInput& input) {
   return dtype;
 }
 
+bool holds_size(DataType dtype, int64_t size) {
+  const int bits = dtype.bits() - (dtype.is_int() ? 1 : 0);
+  return bits >= 63 || size < int64_t{1} << bits;
+}
+
+std::string size_too_large(DataType dtype, int64_t size) {
+  return fmt::format("{} does not hold the size {}; ask for a wider dtype, such as dtype=\"int64\"", dtype, size);
+}
+
+// Refuses a dtype that does not hold a size that is known.
+void check_size(const RelationInput& input, const PrimExpr& size) {
+  const DataType dtype = shape_dtype(input);
+  const auto known = as_int(size);
+  if (known && !holds_size(dtype, *known)) input.fail(size_too_large(dtype, *known));
+}
+
+void set_size(const NDArray& result, int64_t index, int64_t size) {
+  if (!holds_size(result.dtype(), size)) throw_user_error("{}", size_too_large(result.dtype(), size));
+  set_element_int(result.tensor(), index, size);
+}
+
 Type relate_shape_of(const RelationInput& input) {
   const DataType dtype = shape_dtype(input);
   const TensorType data = input.tensor(0);
-  return data ? make_tensor_type({make_int(static_cast<int64_t>(data->shape.size()))}, dtype) : TensorType();
+  if (!data) return {};
+  for (const PrimExpr& dim : data->shape) check_size(input, dim);
+  return make_tensor_type({make_int(static_cast<int64_t>(data->shape.size()))}, dtype);
 }
 
 std::optional<std::vector<PrimExpr>> shape_value(const RelationInput& input) {
@@ -226,11 +249,14 @@ std::optional<std::vector<PrimExpr>> shape_value(const RelationInput& input) {
 std::vector<NDArray> eval_shape_of(const EvalInput& input) {
   NDArray result = input.make_output();
   for (size_t i = 0; i < input.args[0].shape().size(); ++i)
-    set_element_int(result.tensor(), static_cast<int64_t>(i), input.args[0].shape()[i]);
+    set_size(result, static_cast<int64_t>(i), input.args[0].shape()[i]);
   return {result};
 }
 
-Type relate_ndarray_size(const RelationInput& input) { return make_scalar_type(shape_dtype(input)); }
+Type relate_ndarray_size(const RelationInput& input) {
+  if (const TensorType data = input.tensor(0)) check_size(input, arith::product(data->shape));
+  return make_scalar_type(shape_dtype(input));
+}
 
 std::optional<std::vector<PrimExpr>> size_value(const RelationInput& input) {
   return std::vector<PrimExpr>{arith::product(input.tensor(0)->shape)};
@@ -238,7 +264,7 @@ std::optional<std::vector<PrimExpr>> size_value(const RelationInput& input) {
 
 std::vector<NDArray> eval_ndarray_size(const EvalInput& input) {
   NDArray result = input.make_output();
-  set_element_int(result.tensor(), 0, input.args[0].num_elements());
+  set_size(result, 0, input.args[0].num_elements());
   return {result};
 }
 

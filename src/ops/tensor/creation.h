@@ -29,7 +29,7 @@ struct ShapeOfAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.ShapeOfAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<ShapeOfAttrs>& f);
-  DataType dtype = DataType::int_(64);
+  DataType dtype = DataType::int_(32);
 };
 
 Expr full(Expr fill_value, Shape shape, DataType dtype, Span span = {});
@@ -39,7 +39,8 @@ Expr ones(Shape shape, DataType dtype, Span span = {});
 Expr full_like(Expr data, Expr fill_value, Span span = {});
 // Makes start, start + step, ... before stop, from three scalars of dtype.
 Expr arange(Expr start, Expr stop, Expr step, DataType dtype, Span span = {});
-Expr shape_of(Expr data, DataType dtype = DataType::int_(64), Span span = {});
-Expr ndarray_size(Expr data, DataType dtype = DataType::int_(64), Span span = {});
+// Make the sizes of a tensor, and the number of its elements. As in Relay, they are int32 unless `dtype` says else.
+Expr shape_of(Expr data, DataType dtype = DataType::int_(32), Span span = {});
+Expr ndarray_size(Expr data, DataType dtype = DataType::int_(32), Span span = {});
 
 }  // namespace headrace::ops

@@ -1,5 +1,6 @@
 #include "ops/tensor/reduce.h"
 
+#include "arith/canonical.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
@@ -29,7 +30,9 @@ void ArgReduceAttrs::fields(FieldList<ArgReduceAttrs>& f) {
       .field<&ArgReduceAttrs::select_last_index>(
           "select_last_index", {.default_value = false, .has_default = true, .doc = "of equal elements, name the last"})
       .field<&ArgReduceAttrs::exclude>(
-          "exclude", {.default_value = false, .has_default = true, .doc = "reduce the axes that are not named"});
+          "exclude", {.default_value = false, .has_default = true, .doc = "reduce the axes that are not named"})
+      .field<&ArgReduceAttrs::dtype>(
+          "dtype", {.default_value = "int32", .has_default = true, .doc = "dtype of the index: int32 or int64"});
 }
 
 void VarianceAttrs::fields(FieldList<VarianceAttrs>& f) {
@@ -126,11 +129,33 @@ Type relate_logical(const RelationInput& input) {
   return reduced_type<ReduceAttrs>(input, data, data->dtype);
 }
 
+constexpr int64_t kMostInt32Positions = int64_t{1} << 31;
+
+std::string too_many_positions(std::string_view count) {
+  return fmt::format("{} elements have positions that int32 does not hold; ask for dtype=\"int64\"", count);
+}
+
+// Refuses int32 for an index into more elements than int32 counts.
+void check_positions(const RelationInput& input, const TensorType& data) {
+  const auto& attrs = input.call.attrs_as<ArgReduceAttrs>();
+  if (attrs.dtype != DataType::int_(32) && attrs.dtype != DataType::int_(64))
+    input.fail(fmt::format("dtype must be int32 or int64, got {}", attrs.dtype));
+  const std::vector<bool> reduced = reduced_axes(attrs.axis, attrs.exclude, data->shape.size());
+  std::vector<PrimExpr> sizes;
+  for (size_t i = 0; i < reduced.size(); ++i) {
+    if (reduced[i]) sizes.push_back(data->shape[i]);
+  }
+  const auto count = as_int(arith::product(Array<PrimExpr>(sizes)));
+  if (count && *count > kMostInt32Positions && attrs.dtype == DataType::int_(32))
+    input.fail(too_many_positions(std::to_string(*count)));
+}
+
 Type relate_arg(const RelationInput& input) {
   const TensorType data = input.tensor(0);
   if (!data) return {};
-  const Type result = reduced_type<ArgReduceAttrs>(input, data, DataType::int_(64));
+  const Type result = reduced_type<ArgReduceAttrs>(input, data, input.call.attrs_as<ArgReduceAttrs>().dtype);
   check_not_empty<ArgReduceAttrs>(input, data);
+  check_positions(input, data);
   return result;
 }
 
@@ -286,10 +311,11 @@ EvalFn eval_arg(bool greatest) {
     const NDArray out = input.make_output();
     const Groups groups = groups_of<ArgReduceAttrs>(input);
     groups.check_not_empty();
+    if (out.dtype() == DataType::int_(32) && groups.group_size > kMostInt32Positions)
+      throw_user_error("{}", too_many_positions(std::to_string(groups.group_size)));
     const bool last = input.attrs<ArgReduceAttrs>().select_last_index;
     dispatch_any(input.args[0].dtype(), [&]<typename T>() {
       const Elements<T> x(input.args[0]);
-      const Elements<int64_t> y(out);
       groups.for_each_output([&](int64_t i, int64_t at) {
         Compute<T> best = x[at];
         int64_t position = 0, best_position = 0;
@@ -298,7 +324,7 @@ EvalFn eval_arg(bool greatest) {
           if (better) best = x[j], best_position = position;
           ++position;
         });
-        y.set(i, best_position);
+        set_element_int(out.tensor(), i, best_position);
       });
     });
     return std::vector<NDArray>{out};
@@ -379,7 +405,7 @@ void reduce_op(const char* name, const char* what, TypeRelationFn relation, Eval
 }
 
 void arg_op(const char* name, const char* what, bool greatest) {
-  OpBuilder(name, fmt::format("Index of the {} element: data T[...] -> int64[the axes that stay], counted in row-major "
+  OpBuilder(name, fmt::format("Index of the {} element: data T[...] -> dtype[the axes that stay], counted in row-major "
                               "order over the reduced axes. The first NaN counts as the {}.",
                               what, what))
       .arg("data", "Tensor", "T[...], numbers: what is searched")
@@ -450,11 +476,12 @@ Expr reduce(std::string_view op, Expr data, std::optional<Shape> axis, bool keep
 }
 
 Expr arg_reduce(std::string_view op, Expr data, std::optional<Shape> axis, bool keepdims, bool select_last_index,
-                Span span) {
+                DataType dtype, Span span) {
   auto attrs = make_object<ArgReduceAttrs>();
   attrs->axis = std::move(axis);
   attrs->keepdims = keepdims;
   attrs->select_last_index = select_last_index;
+  attrs->dtype = dtype;
   return make_call(op, {std::move(data)}, attrs, std::move(span));
 }
 

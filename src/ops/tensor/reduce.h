@@ -24,6 +24,7 @@ struct ArgReduceAttrs : AttrsNode {
   bool keepdims = false;
   bool select_last_index = false;
   bool exclude = false;
+  DataType dtype = DataType::int_(32);
 };
 
 // Attributes of collapse_sum_to, whose shape may instead be an argument, an int tensor of one dimension.
@@ -49,9 +50,9 @@ struct VarianceAttrs : AttrsNode {
 // Makes sum, mean, max, min, prod, all or any: reduce("sum", x, {{1, 2}}, true).
 Expr reduce(std::string_view op, Expr data, std::optional<Shape> axis = std::nullopt, bool keepdims = false,
             bool exclude = false, Span span = {});
-// Makes argmax or argmin: the index along the axis, or into the flattened reduced axes.
+// Makes argmax or argmin: the index along the axis, or into the flattened reduced axes, as int32 or int64.
 Expr arg_reduce(std::string_view op, Expr data, std::optional<Shape> axis = std::nullopt, bool keepdims = false,
-                bool select_last_index = false, Span span = {});
+                bool select_last_index = false, DataType dtype = DataType::int_(32), Span span = {});
 // Sums over the axes along which `shape` was broadcast to the data's.
 Expr collapse_sum_to(Expr data, Shape shape, Span span = {});
 Expr variance(Expr data, Expr mean, std::optional<Shape> axis = std::nullopt, bool keepdims = false,

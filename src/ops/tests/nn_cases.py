@@ -37,6 +37,34 @@ def add_products() -> None:
     error("batch_matmul", "nn.batch_matmul(%0, %1)", [x, data(3, 4, 5)], "batch sizes must agree or be 1")
 
 
+def add_mixed_products() -> None:
+    """Products of uint8 by int8 and of int8 by uint8, whose sums no int8 or uint8 holds."""
+    own = Numbers(16)
+    for one, two in (("uint8", "int8"), ("int8", "uint8")):
+        low = {"uint8": 0, "int8": -128}
+
+        def factor(dtype: str, *shape: int, low: dict[str, int] = low) -> np.ndarray:
+            return own.ints(*shape, low=low[dtype], high=low[dtype] + 256, dtype=dtype)
+
+        words = 'out_dtype="int32"'
+        x, w = factor(one, 3, 40), factor(two, 5, 40)
+        y = x.astype("int32") @ w.astype("int32").T
+        case(f"dense {one} by {two}", f"nn.dense(%0, %1, {words})", [x, w], [y])
+        a, b = factor(one, 2, 3, 20), factor(two, 2, 4, 20)
+        y = a.astype("int32") @ b.astype("int32").transpose(0, 2, 1)
+        case(f"batch_matmul {one} by {two}", f"nn.batch_matmul(%0, %1, {words})", [a, b], [y])
+        a, b = factor(one, 1, 3, 5, 6), factor(two, 4, 3, 3, 3)
+        y = run_onnx("Conv", [a.astype("float32"), b.astype("float32")], pads=[1, 1, 1, 1]).astype("int32")
+        case(f"conv2d {one} by {two}", f"nn.conv2d(%0, %1, padding=[1], {words})", [a, b], [y])
+    case("dense uint8 by int8 in uint8", "nn.dense(%0, %1)", [x.view("uint8"), w.view("int8")], [_wrapped(x, w)])
+    error("dense float by int8", "nn.dense(%0, %1)", [own.data(3, 40), w.view("int8")], "must have dtype float32")
+
+
+def _wrapped(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The product of x as uint8 by w as int8, in uint8."""
+    return (x.view("uint8").astype("int32") @ w.view("int8").astype("int32").T).astype("uint8")
+
+
 def add_convolutions() -> None:
     x, w = data(2, 4, 6, 5), data(6, 2, 3, 2)
     window = "strides=[2, 1], padding=[1, 0, 0, 1], dilation=[1, 2]"
@@ -155,6 +183,7 @@ def add_lrn() -> None:
 
 def add_nn_cases() -> None:
     add_products()
+    add_mixed_products()
     add_convolutions()
     add_pools()
     add_batch_norm()

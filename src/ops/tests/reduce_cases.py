@@ -79,17 +79,24 @@ def add_arguments() -> None:
     nans = data(2, 4)
     nans[0, 1] = nans[0, 3] = np.nan
     for name, function in {"argmax": np.argmax, "argmin": np.argmin}.items():
-        case(f"{name} all", f"{name}(%0)", [x], [np.int64(function(x))])
-        case(f"{name} 1", f"{name}(%0, axis=[1])", [x], [function(x, axis=1)])
-        case(f"{name} kept", f"{name}(%0, axis=[-1], keepdims=True)", [x], [function(x, axis=-1, keepdims=True)])
-        last = x.shape[2] - 1 - function(x[:, :, ::-1], axis=2)
+        case(f"{name} all", f"{name}(%0)", [x], [np.int32(function(x))])
+        case(f"{name} 1", f"{name}(%0, axis=[1])", [x], [function(x, axis=1).astype("int32")])
+        long = f'{name}(%0, axis=[1], dtype="int64")'
+        case(f"{name} int64", long, [x], [function(x, axis=1)])
+        case(
+            f"{name} kept",
+            f"{name}(%0, axis=[-1], keepdims=True)",
+            [x],
+            [function(x, axis=-1, keepdims=True).astype("int32")],
+        )
+        last = (x.shape[2] - 1 - function(x[:, :, ::-1], axis=2)).astype("int32")
         case(f"{name} last", f"{name}(%0, axis=[2], select_last_index=True)", [x], [last])
-        two = function(x.transpose(1, 0, 2).reshape(2, 15), axis=1)
+        two = function(x.transpose(1, 0, 2).reshape(2, 15), axis=1).astype("int32")
         case(f"{name} of two axes", f"{name}(%0, axis=[0, 2])", [x], [two])
         case(f"{name} excluded", f"{name}(%0, axis=[1], exclude=True)", [x], [two])
-        case(f"{name} nan", f"{name}(%0, axis=[1])", [nans], [function(nans, axis=1)])
+        case(f"{name} nan", f"{name}(%0, axis=[1])", [nans], [function(nans, axis=1).astype("int32")])
         i = ints(4, 3, dtype="int8")
-        case(f"{name} int8", f"{name}(%0, axis=[0])", [i], [function(i, axis=0)])
+        case(f"{name} int8", f"{name}(%0, axis=[0])", [i], [function(i, axis=0).astype("int32")])
         error(f"{name} of nothing", f"{name}(%0)", [x[:0]], "is empty: nothing to choose from")
         error(f"{name} axis", f"{name}(%0, axis=[3])", [x], "axis 3 is out of range")
 

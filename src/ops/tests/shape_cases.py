@@ -163,7 +163,7 @@ def add_fills() -> None:
         shape, size = np.array(x.shape, dtype), np.array(x.size, dtype)
         case(f"shape_of {dtype}", f'shape_of(%0, dtype="{dtype}")', [x], [shape])
         case(f"ndarray_size {dtype}", f'ndarray_size(%0, dtype="{dtype}")', [x], [size])
-    case("ndarray_size of 24", "ndarray_size(%0)", [ints(2, 3, 4)], [np.int64(24)])
+    case("ndarray_size of 24", "ndarray_size(%0)", [ints(2, 3, 4)], [np.int32(24)])
     for name in ("shape_of", "ndarray_size"):
         error(name, f'{name}(%0, dtype="float32")', [x], "dtype must be integer, got float32")
     for x in (ints(3, 4), data(5) > 0, data(2, 2)):

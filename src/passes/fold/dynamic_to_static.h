@@ -1,6 +1,6 @@
 // DynamicToStatic: replaces shape arithmetic with the values that type inference has computed.
 //
-//   %0 = shape_of(%x);                                      x: (2, 3, 4)
+//   %0 = shape_of(%x, dtype="int64");                       x: (2, 3, 4)
 //   %1 = take(%0, 0);
 //   reshape(%x, stack((%1, -1i64)))                    ->   reshape(%x, newshape=[2, 12])
 //

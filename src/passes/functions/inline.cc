@@ -1,8 +1,10 @@
 #include "passes/functions/inline.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "graph/components.h"
+#include "ir/type_parts.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/inline_lets.h"
@@ -34,6 +36,19 @@ std::vector<GlobalVar> marked_functions(const IRModule& module) {
     if (node != nullptr && is_marked(*node)) marked.push_back(var);
   }
   return marked;
+}
+
+// Returns whether a function has one type: none with parameters or symbols, which each use may choose anew.
+bool is_monomorphic(const FunctionNode& function) {
+  const auto has_symbol = [](const Type& part) {
+    const auto* tensor = part.as<TensorTypeNode>();
+    return tensor != nullptr && std::any_of(tensor->shape.begin(), tensor->shape.end(),
+                                            [](const PrimExpr& dim) { return !as_int(dim) && !is_any(dim); });
+  };
+  return function.type_params.empty() &&
+         std::none_of(function.params.begin(), function.params.end(), [&](const relay::Var& param) {
+           return !param->has_checked_type() || any_type(param->checked_type(), has_symbol);
+         });
 }
 
 using Takes = std::function<bool(const FunctionNode&)>;  // whether calls of that function become its body
@@ -126,9 +141,10 @@ class Inliner {
         nodes_left_(most_nodes) {}
   int64_t nodes_left() const { return nodes_left_; }
 
-  // Calls of these functions, and of literals, become their bodies; `drops`: those that nothing refers to then are
-  // dropped.
+  // Calls of these functions, and of literals, become their bodies. With `drops` names of these functions that are
+  // values become the functions, and functions that nothing refers to then are dropped.
   IRModule run(const std::vector<GlobalVar>& globals, bool drops) {
+    takes_values_ = drops;
     for (const GlobalVar& var : without_cycles(globals)) add(var);
     const IRModule result = rewrite_bodies(module_, [&](const Expr& body) { return inlined(body); });
     return drops ? drop_unused(result) : result;
@@ -165,11 +181,33 @@ class Inliner {
 
   Expr inlined(const Expr& body) {
     return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+      if (const auto* name = before.as<GlobalVarNode>()) return takes_values_ ? value_of(*name) : after;
       const auto* call = before.as<CallNode>();
-      const Inlined* callee = call == nullptr ? nullptr : callee_of(*call, *after.as<CallNode>());
-      if (callee == nullptr || callee->function->params.size() != call->args.size()) return after;
-      return inline_call(*call, *after.as<CallNode>(), *callee);
+      if (call == nullptr) return after;
+      const Expr same = with_name_of(*call, after);
+      const Inlined* callee = callee_of(*call, *same.as<CallNode>());
+      if (callee == nullptr || callee->function->params.size() != call->args.size()) return same;
+      return inline_call(*call, *same.as<CallNode>(), *callee);
     });
+  }
+
+  // Returns the function that a name stands for where it is a value; the name itself where it stays.
+  Expr value_of(const GlobalVarNode& name) {
+    const auto found = functions_.find(name.name_hint);
+    if (found == functions_.end() || !is_monomorphic(*found->second.function)) return ref(&name);
+    const Inlined& inlined = found->second;
+    if (inlined.num_nodes > nodes_left_) {
+      nodes_left_ = -1;
+      return ref(&name);
+    }
+    nodes_left_ -= inlined.num_nodes;
+    return renewed(copy_with(*inlined.function, [&](FunctionNode& copy) { copy.body = inlined.body; }));
+  }
+
+  // A name that is called is no value: a call that stays keeps it.
+  static Expr with_name_of(const CallNode& before, const Expr& after) {
+    const bool is_changed = before.op.is<GlobalVarNode>() && after.as<CallNode>()->op != before.op;
+    return is_changed ? Expr(copy_with(*after.as<CallNode>(), [&](CallNode& copy) { copy.op = before.op; })) : after;
   }
 
   // Returns the function to inline at a call; null where the call stays. Considers a literal only while the budget of
@@ -244,6 +282,7 @@ class Inliner {
   IRModule module_;
   Effects effects_;
   Takes takes_;
+  bool takes_values_ = false;
   std::unordered_map<std::string, Inlined> functions_;
   std::unordered_map<const FunctionNode*, Inlined> literals_;
   int64_t nodes_left_;

@@ -110,7 +110,9 @@ Expr elements_each(const Expr& whole, const Expr& part, const GradientSite& s) {
     return scalar(static_cast<double>(num_elements(*of_whole)) /
                       static_cast<double>(std::max<int64_t>(1, num_elements(*of_part))),
                   s);
-  const auto size = [&](const Expr& e) { return ops::cast(ops::ndarray_size(e), dtype_of(s.arg(0))); };
+  const auto size = [&](const Expr& e) {
+    return ops::cast(ops::ndarray_size(e, DataType::int_(64)), dtype_of(s.arg(0)));
+  };
   return ops::divide(size(whole), size(part));
 }
 

@@ -1,15 +1,15 @@
 // ConvertLayout: convolutions and pools run in the layouts the user asks for.
 //
 //   nn.relu(nn.conv2d(%x, %w))       {"nn.conv2d": ["NHWC", "OHWI"]}
-//     ->  %0 = transpose(%x, axes=[0, 2, 3, 1]);
-//         %1 = nn.relu(nn.conv2d(%0, transpose(%w, ...), data_layout="NHWC", kernel_layout="OHWI"));
-//         transpose(%1, axes=[0, 3, 1, 2])
+//     ->  %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NHWC");
+//         %1 = nn.relu(nn.conv2d(%0, layout_transform(%w, ...), data_layout="NHWC", kernel_layout="OHWI"));
+//         layout_transform(%1, src_layout="NHWC", dst_layout="NCHW")
 //
 // A value stays in the new layout through ops that do not depend on layout (elementwise ones), ops whose axes can be
 // renumbered (bias_add, prelu, concatenate, softmax, batch-wise reductions that keep their dimensions, nn.pad), ops
 // with a layout of their own (pools, image.resize2d), and lets. A small operand of a broadcast is converted, too. All
-// other ops get the original layout. So transposes remain only at the borders; those of weights fold (FoldConstant),
-// and pairs cancel (SimplifyExpr).
+// other ops get the original layout. So changes of layout remain only at the borders; those of weights fold (FoldConstant),
+// and pairs cancel (SimplifyExpr, for which a change without parts is a transpose).
 //
 // Supported ops are convolutions over 1, 2 and 3 axes, their transposes, their pools and adaptive pools, global pools
 // of planes and image.resize2d; other ops keep their layout. A layout is an order of the op's own letters: NCHW, NHWC;

@@ -2,7 +2,6 @@
 
 #include "ops/axis.h"
 #include "ops/tensor/rearrange.h"
-#include "ops/tensor/shape.h"
 
 namespace headrace::passes {
 
@@ -63,10 +62,7 @@ std::optional<LayoutForm> broadcast_form(const Array<PrimExpr>& dims, const Layo
 
 Expr change_layout(const Expr& expr, const Layout& from, const Layout& to, const Span& span) {
   if (from == to) return expr;
-  if (from.is_packed() || to.is_packed()) return ops::layout_transform(expr, from.text(), to.text(), span);
-  Shape axes;
-  for (const Layout::Item& item : to.items()) axes.push_back(static_cast<int64_t>(*from.find(item.letter)));
-  return ops::transpose(expr, axes, span);
+  return ops::layout_transform(expr, from.text(), to.text(), span);
 }
 
 }  // namespace headrace::passes

@@ -32,7 +32,7 @@ bool can_store(const Array<PrimExpr>& dims, const LayoutForm& form);
 // has parts of one. Nothing where there is no such form.
 std::optional<LayoutForm> broadcast_form(const Array<PrimExpr>& dims, const LayoutForm& form);
 
-// Converts `expr` from layout `from` to layout `to`: itself, a transpose, or with parts a layout_transform.
+// Converts `expr` from layout `from` to layout `to`: itself, or a layout_transform.
 Expr change_layout(const Expr& expr, const Layout& from, const Layout& to, const Span& span);
 
 }  // namespace headrace::passes

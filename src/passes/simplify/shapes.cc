@@ -1,3 +1,4 @@
+#include "ir/layout.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
 #include "ops/tensor/creation.h"
@@ -49,13 +50,23 @@ Expr join_transposes(const Site& s) {
   return inner == nullptr ? Expr() : Expr(ops::transpose(data, axes, s.call.span));
 }
 
-// layout_transform(x, a, a) == x; layout_transform(layout_transform(x, a, b), b, c) == layout_transform(x, a, c)
+// layout_transform(x, a, b) == transpose(x, the places in a of b's letters); null where a letter is in parts
+Expr as_transpose(const Site& s, const ops::LayoutTransformAttrs& attrs) {
+  const Layout from = Layout::parse(attrs.src_layout), to = Layout::parse(attrs.dst_layout);
+  if (from.is_packed() || to.is_packed()) return {};
+  Shape axes;
+  for (const Layout::Item& item : to.items()) axes.push_back(static_cast<int64_t>(*from.find(item.letter)));
+  return ops::transpose(s.arg(0), axes, s.span());
+}
+
+// layout_transform(x, a, a) == x; layout_transform(layout_transform(x, a, b), b, c) == layout_transform(x, a, c);
+// layout_transform(x, a, b) == transpose(x, ...) without parts
 Expr join_layout_transforms(const Site& s) {
   const auto& outer = s.call.attrs_as<ops::LayoutTransformAttrs>();
   if (outer.src_layout == outer.dst_layout) return s.arg(0);
   const auto* call = as_call_of(s.arg(0), "layout_transform");
   const auto* inner = call == nullptr ? nullptr : &call->attrs_as<ops::LayoutTransformAttrs>();
-  if (inner == nullptr || inner->dst_layout != outer.src_layout) return {};
+  if (inner == nullptr || inner->dst_layout != outer.src_layout) return as_transpose(s, outer);
   if (inner->src_layout == outer.dst_layout) return call->args[0];
   return ops::layout_transform(call->args[0], inner->src_layout, outer.dst_layout, s.span());
 }

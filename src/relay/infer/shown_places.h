@@ -11,7 +11,7 @@ namespace headrace::relay {
 //     at: nn.dense
 //     in: from_string:3:8
 //       %0 = nn.dense(%x, %w);
-//            ^~~~~~~~~~~~~~~~
+//            ^^^^^^^^^^^^^^^^
 //
 // Returns the error itself otherwise. `about` is the node with the error: when its span begins at the place, the whole
 // span is marked. Without it (null) one word is marked.

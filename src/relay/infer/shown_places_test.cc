@@ -42,7 +42,7 @@ TEST(ShownPlaces, OneError) {
             "  at: nn.dense\n"
             "  in: net.relay:4:3\n"
             "      nn.dense(%0, transpose(%0))\n"
-            "      ^~~~~~~~~~~~~~~~~~~~~~~~~~~");
+            "      ^^^^^^^^^^^^^^^^^^^^^^^^^^^");
 }
 
 TEST(ShownPlaces, TheFieldsOfTheErrorStayAsTheyAre) {
@@ -67,16 +67,16 @@ TEST(ShownPlaces, ManyErrorsEachWithItsLineOnce) {
             "  at: add\n"
             "  in: net.relay:3:4\n"
             "      (add(%x, %y),\n"
-            "       ^~~~~~~~~~~\n"
+            "       ^^^^^^^^^^^\n"
             "  item 0 is taken of a value that is no tuple: Tensor[(2, 3), float32]\n"
             "  in: net.relay:4:4\n"
             "       %x.0)\n"
-            "       ^~~~\n"
+            "       ^^^^\n"
             "  the condition is Tensor[(2), float32], expected a bool scalar\n"
             "  at: if\n"
             "  in: net.relay:6:45\n"
             "    def @f(%x: Tensor[(2), float32]) -> int32 { if (%x) { 1 } else { 2 } }\n"
-            "                                                ^~~~~~~~~~~~~~~~~~~~~~~~");
+            "                                                ^^^^^^^^^^^^^^^^^^^^^^^^");
 }
 
 TEST(ShownPlaces, AFunctionIsMarkedToTheEndOfItsLine) {
@@ -84,7 +84,7 @@ TEST(ShownPlaces, AFunctionIsMarkedToTheEndOfItsLine) {
             "the function is annotated to give Tensor[(m), float32] and its body gives Tensor[(n), float32]\n"
             "  in: net.relay:2:1\n"
             "    def @main(%x: Tensor[(n), float32]) -> Tensor[(m), float32] {\n"
-            "    ^~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~");
+            "    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^");
 }
 
 TEST(ShownPlaces, AConstructorOfATypeDefinition) {
@@ -93,7 +93,7 @@ TEST(ShownPlaces, AConstructorOfATypeDefinition) {
             "  at: Full\n"
             "  in: net.relay:2:15\n"
             "    type Box[A] { Full(A, Box), }\n"
-            "                  ^~~~");
+            "                  ^^^^");
 }
 
 TEST(ShownPlaces, AnImportedTextShowsItsOwnLine) {
@@ -101,15 +101,15 @@ TEST(ShownPlaces, AnImportedTextShowsItsOwnLine) {
   const IRModule module =
       parse_module(std::string(kLine1) + "def @main() { @two(1) }", "net.relay", {.init_module = library});
   EXPECT_THAT(kit::user_error_of([&] { infer_type(module); }),
-              HasSubstr("\n  in: lib.rly:4:3\n      add(%x, 1f)\n      ^~~~~~~~~~~"));
+              HasSubstr("\n  in: lib.rly:4:3\n      add(%x, 1f)\n      ^^^^^^^^^^^"));
 }
 
 TEST(ShownPlaces, ALongLineIsCut) {
   const std::string error =
       shown_error("def @main(%x: int32) { (" + std::string(300, ' ') + "%x + 1f" + std::string(300, ' ') + ") }");
   EXPECT_THAT(error, HasSubstr("\n    " + std::string(77, ' ') + "%x + 1f"));
-  EXPECT_THAT(error, HasSubstr("\n    " + std::string(80, ' ') + "^~~~"));
-  EXPECT_THAT(error, Not(HasSubstr("^~~~~")));
+  EXPECT_THAT(error, HasSubstr("\n    " + std::string(80, ' ') + "^^^^"));
+  EXPECT_THAT(error, Not(HasSubstr("^^^^^")));
 }
 
 TEST(ShownPlaces, AnExpressionOfAModuleShowsTheModulesLine) {
@@ -133,7 +133,7 @@ TEST(ShownPlaces, WhatNoTextHasIsToldAsItWas) {
   made->add_source(make_source("net.relay", "one line"));
   EXPECT_EQ(kit::user_error_of([&] { infer_type(made); }), plain);
   made->add_source(make_source("net.relay", "one\n%x + 1 # here"));
-  EXPECT_EQ(kit::user_error_of([&] { infer_type(made); }), plain + "\n    %x + 1 # here\n    ^~");
+  EXPECT_EQ(kit::user_error_of([&] { infer_type(made); }), plain + "\n    %x + 1 # here\n    ^^");
 }
 
 TEST(ShownPlaces, PlacesThatAreNoPlacesInATextShowNothing) {
@@ -145,7 +145,7 @@ TEST(ShownPlaces, PlacesThatAreNoPlacesInATextShowNothing) {
     EXPECT_STREQ(with_shown_place(error, {}, module).what(), error.what()) << place;
   }
   EXPECT_STREQ(with_shown_place(UserError("wrong", {"", "a:1:2"}), {}, module).what(),
-               "wrong\n  in: a:1:2\n    text\n     ^~~");
+               "wrong\n  in: a:1:2\n    text\n     ^^^");
   EXPECT_STREQ(with_shown_place(UserError("wrong", {"", "a:3:4"}), {}, module).what(),
                "wrong\n  in: a:3:4\n    more\n       ^");
 }

@@ -96,7 +96,7 @@ TEST_F(ImportedTexts, ErrorsSayWhereAndWhat) {
   write("outer.rly", "\nimport \"bad.rly\"");
   EXPECT_EQ(error_of("import \"outer.rly\""),
             fmt::format("{0}:2:17: expected an expression, found '}}'\n  def @f() {{ 1 +  }}\n                  ^\n"
-                        "{0}:3:12: %x is not defined here\n  def @g() {{ %x }}\n             ^~\n"
+                        "{0}:3:12: %x is not defined here\n  def @g() {{ %x }}\n             ^^\n"
                         "imported at {1}:3:8\nimported at main:2:8",
                         path("bad.rly"), path("outer.rly")));
   write("x.rly", "import \"y.rly\"");
@@ -107,7 +107,7 @@ TEST_F(ImportedTexts, ErrorsSayWhereAndWhat) {
   EXPECT_THAT(
       error_of("import \"none.rly\""),
       HasSubstr(fmt::format("main:2:8: there is no file 'none.rly' to import in {}, and no such text comes with "
-                            "Headrace (there are nat.rly, prelude.rly)",
+                            "Headrace (there are core.rly, gradient.rly, nat.rly, prelude.rly)",
                             path())));
   EXPECT_THAT(error_of("import \"more\\0.rly\""), HasSubstr("there is no file"));
   fs::create_directories(folder_ / "folder");

@@ -22,6 +22,8 @@ struct ParseOptions {
   const std::vector<NDArray>* weights = nullptr;
   // The texts (ir/virtual_device.h) of meta[VirtualDevice][i], for a text whose metadata block has none.
   const std::vector<std::string>* virtual_devices = nullptr;
+  // The nodes of meta[KIND][i] of other kinds, by KIND, for a text whose metadata block has none of the kind.
+  Map<std::string, Array<ObjectRef>> meta_nodes = {};
   // The folders that files are imported from.
   std::vector<std::string> import_paths = {};
   // A module whose functions, types, attributes and sources the text may use; the result contains them, too. It is not

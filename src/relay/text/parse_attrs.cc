@@ -60,10 +60,11 @@ bool Parser::at_tuple() const {
   return false;
 }
 
-// Parses meta[relay.Constant][0], the tensor, or meta[VirtualDevice][0], the device's text.
+// Parses meta[relay.Constant][0], the tensor; meta[VirtualDevice][0], the device's text; or the node of another kind.
 Value Parser::meta_value() {
   const Token first = peek();
-  if (!peek(2).is("VirtualDevice")) return Value(meta_constant(first));
+  if (peek(2).is("relay.Constant")) return Value(meta_constant(first));
+  if (!peek(2).is("VirtualDevice")) return Value(meta_node(first));
   meta_kind();
   const int64_t index = meta_index("a device");
   if (index >= static_cast<int64_t>(devices().size()))
@@ -126,6 +127,7 @@ Value Parser::tensor_argument() {
   const Token first = peek();
   const bool negative = accept("-");
   if (first.is("const")) return Value(small_tensor(first));
+  if (first.is("meta") && !peek(2).is("relay.Constant")) fail(first, "a tensor is meta[relay.Constant][0]");
   if (first.is("meta")) return Value(meta_constant(first));
   if (!first.is("True") && !first.is("False")) return Value(scalar(take(), negative));
   take();

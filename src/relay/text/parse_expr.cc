@@ -17,12 +17,22 @@ Expr Parser::variable(const Token& token) {
   return placeholder(token);
 }
 
-// Statements and the result, up to what closes the block.
+// Statements and the result, up to what closes the block. An expression before `;` is computed for its effects: a let
+// of a variable that nothing uses.
 Nested<Expr> Parser::block() {
   const size_t mark = vars_.mark();
   std::vector<Let> lets;
+  Expr result;
   bool more = true;
-  while (more) {
+  while (!result) {
+    if (!more) {
+      const Token first = peek();
+      Expr value = co_await expr(0);
+      more = accept(";");
+      if (more) lets.push_back(make_let(make_var("_"), value, {}, span_from(first)));
+      if (!more) result = value;
+      continue;
+    }
     bool failed = false;
     try {
       more = co_await statement(lets);
@@ -37,7 +47,6 @@ Nested<Expr> Parser::block() {
       co_return placeholder(peek());
     }
   }
-  Expr result = co_await expr(0);
   for (size_t i = lets.size(); i > 0; --i) {
     lets[i - 1]->body = result;
     result = lets[i - 1];
@@ -245,13 +254,16 @@ Nested<Expr> Parser::primary() {
   co_return named;
 }
 
+// Parses what begins with `-`: a number's signs are its own, as in --1, which is 1.
 Nested<Expr> Parser::negated(Token first) {
-  take();
-  const Token number = peek();
+  size_t signs = 1;
+  while (peek(signs).is("-")) ++signs;
+  const Token number = peek(signs);
   if (number.kind == TokenKind::integer || number.kind == TokenKind::real) {
-    take();
-    co_return Expr(make_constant(scalar(number, true), span_from(first)));
+    for (size_t i = 0; i <= signs; ++i) take();
+    co_return Expr(make_constant(scalar(number, signs % 2 == 1), span_from(first)));
   }
+  take();
   Expr value = co_await postfix();
   const Op op = find_op("negative");
   if (!op) fail(first, "'-' needs the op negative, which is not registered");
@@ -281,10 +293,8 @@ Nested<Expr> Parser::keyword(Token first) {
     co_return Expr(
         make_constant(NDArray::from_vector<uint8_t>({}, DataType::bool_(), {first.is("True")}), span_from(first)));
   }
-  if (first.is("const") || first.is("meta")) {
-    NDArray data = first.is("const") ? small_tensor(first) : meta_constant(first);
-    co_return Expr(make_constant(data, span_from(first)));
-  }
+  if (first.is("meta")) co_return meta_expression(first);
+  if (first.is("const")) co_return Expr(make_constant(small_tensor(first), span_from(first)));
   co_return named_callee(first);
 }
 

@@ -1,7 +1,9 @@
 // Constants: scalars, small tensors, the metadata block.
 #include <cmath>
 
+#include "ir/text_names.h"
 #include "object/base64.h"
+#include "object/json.h"
 #include "relay/text/parser.h"
 
 namespace headrace::relay {
@@ -33,8 +35,11 @@ void Parser::set_literal(const NDArray& data, int64_t index, const Token& number
   set_integer(data, index, number, negative);
 }
 
+// An integer without a suffix is int64 where int32 does not hold it, as in Relay.
 NDArray Parser::scalar(const Token& number, bool negative) {
-  const auto dtype = dtype_of_suffix(number.suffix, number.kind == TokenKind::real);
+  auto dtype = dtype_of_suffix(number.suffix, number.kind == TokenKind::real);
+  const bool is_plain = number.kind == TokenKind::integer && number.suffix.empty();
+  if (is_plain && !integer_bits(number.text, negative, DataType::int_(32))) dtype = DataType::int_(64);
   if (!dtype)
     fail(number, fmt::format("'{}' is no suffix of a number; suffixes are f f16 f64 bf16 i8 i16 i32 i64 u8 ...",
                              number.suffix));
@@ -81,11 +86,11 @@ NDArray Parser::small_tensor(const Token& first) {
   const NDArray data = NDArray::empty(*shape, tensor->dtype);
   for (int64_t i = 0; i < count; ++i) {
     const auto& [token, negative] = elements[static_cast<size_t>(i)];
-    if (!tensor->dtype.is_bool()) {
+    const bool is_word = token.is("True") || token.is("False");
+    if (!tensor->dtype.is_bool() || token.kind == TokenKind::integer) {
       set_literal(data, i, token, negative);
     } else {
-      if (!token.is("True") && !token.is("False"))
-        fail(token, fmt::format("expected True or False, found '{}'", token.text));
+      if (!is_word) fail(token, fmt::format("expected True or False, found '{}'", token.text));
       put_bits(data, i, token.is("True") ? 1 : 0);
     }
   }
@@ -111,9 +116,7 @@ int64_t Parser::meta_index(std::string_view what) {
 
 // Parses meta[relay.Constant][3]
 NDArray Parser::meta_constant(const Token& first) {
-  const Token kind = meta_kind();
-  if (!kind.is("relay.Constant"))
-    fail(kind, fmt::format("meta holds relay.Constant, and VirtualDevice for attributes, not '{}'", kind.text));
+  meta_kind();
   const int64_t index = meta_index("a constant");
   const std::vector<NDArray>& data = data_of_constants();
   if (index >= static_cast<int64_t>(data.size())) {
@@ -121,6 +124,29 @@ NDArray Parser::meta_constant(const Token& first) {
     return NDArray::empty({}, DataType::float_(32));  // a stand-in, so that reading goes on
   }
   return data[static_cast<size_t>(index)];
+}
+
+ObjectRef Parser::meta_node(const Token& first) {
+  const std::string kind(meta_kind().text);
+  const int64_t index = meta_index("a node");
+  const auto own = nodes_.find(kind);
+  const auto given = options_.meta_nodes.get(kind);
+  const size_t count = own != nodes_.end() ? own->second.size() : given ? given->size() : 0;
+  if (static_cast<size_t>(index) >= count)
+    fail(first,
+         fmt::format("there is no {} {}: the text has {} (its #[metadata] block holds them, or init_meta_table in "
+                     "Python)",
+                     kind, index, count));
+  return own != nodes_.end() ? own->second[static_cast<size_t>(index)] : (*given)[static_cast<size_t>(index)];
+}
+
+// Parses meta[relay.Constant][3], or an expression of another kind.
+Expr Parser::meta_expression(const Token& first) {
+  if (peek(2).is("relay.Constant")) return make_constant(meta_constant(first), span_from(first));
+  if (peek(2).is("VirtualDevice")) fail(first, "a virtual device is the value of an attribute, and no expression");
+  const ObjectRef node = meta_node(first);
+  if (!node.is<ExprNode>()) fail(first, fmt::format("a {} is no expression", node->key()));
+  return node.cast<ExprNode>();
 }
 
 // Reports missing data once for all constants, because a forgotten file holds the data of all of them.
@@ -156,16 +182,25 @@ void Parser::metadata_devices(const Token& first, const Value& list) {
   for (const std::string& text : list.as<Array<std::string>>()) devices_.push_back(device_text(first, Value(text)));
 }
 
+// Reads "relay.attrs.SomeAttrs": ["{...}", ...], texts of JSON.
+void Parser::metadata_nodes(const Token& first, const std::string& kind, const Value& list) {
+  if (!list.is<Array<std::string>>())
+    fail(first, fmt::format("{} of the metadata is a list of JSON texts", quoted(kind)));
+  for (const std::string& text : list.as<Array<std::string>>()) {
+    try {
+      nodes_[kind].push_back(load_json(text).as<ObjectRef>());
+    } catch (const UserError& error) {
+      fail(first, fmt::format("{} of the metadata: {}", quoted(kind), error.message()));
+    }
+  }
+}
+
 // Reads the block whose `#[` is token `at`, then goes back.
 void Parser::metadata(size_t at) {
   const size_t back = std::exchange(at_, at);
   const Token first = take();
   take();
   expect("]", "after metadata");
-  if (options_.weights != nullptr)
-    fail(first,
-         "the text holds the data of its constants itself: read it without a weights file or a table of constants");
-  has_metadata_ = true;
   const Value root = value(0);
   if (!root.is<Map<std::string, Value>>()) fail(first, "the metadata is a map");
   const auto map = root.as<Map<std::string, Value>>();
@@ -174,9 +209,16 @@ void Parser::metadata(size_t at) {
     fail(first, "the metadata has no \"version\": 1, the only version there is");
   const auto list = map.get("relay.Constant");
   if (const auto devices = map.get("VirtualDevice")) metadata_devices(first, *devices);
-  const bool may_lack_constants = !list && !devices_.empty();
+  for (const auto& [kind, nodes] : map) {
+    if (kind != "version" && kind != "relay.Constant" && kind != "VirtualDevice") metadata_nodes(first, kind, nodes);
+  }
+  const bool may_lack_constants = !list && (!devices_.empty() || !nodes_.empty());
   if (!may_lack_constants && (!list || !list->is<Array<Value>>()))
     fail(first, "the metadata has no list \"relay.Constant\"");
+  if (list && options_.weights != nullptr)
+    fail(first,
+         "the text holds the data of its constants itself: read it without a weights file or a table of constants");
+  has_metadata_ = list.has_value();
   if (list) {
     for (const Value& item : list->as<Array<Value>>()) metadata_item(first, item);
   }

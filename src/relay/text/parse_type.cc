@@ -288,6 +288,11 @@ Nested<PrimExpr> Parser::dim_primary() {
     PrimExpr called = co_await dim_function(first);
     co_return called;
   }
+  if (first.is("meta") && peek(1).is("[")) {
+    const PrimExpr dim = meta_node(first).cast<PrimExprNode>();
+    if (!dim) fail(first, "the node is no dimension");
+    co_return to_dimension(dim);
+  }
   if (first.kind != TokenKind::word && first.kind != TokenKind::string) fail_expected("a dimension");
   co_return symbol(first);
 }

@@ -2,6 +2,7 @@
 // parse_literal.cc (constants and metadata), parse_imports.cc, parse.cc (modules). Inner header of relay.
 #pragma once
 
+#include <map>
 #include <set>
 
 #include "ir/text_literal.h"
@@ -116,6 +117,9 @@ class Parser : private TokenReader {
   NDArray scalar(const Token& number, bool negative);
   NDArray small_tensor(const Token& first);
   NDArray meta_constant(const Token& first);
+  // Parses meta[KIND][3] of a node that is no constant.
+  ObjectRef meta_node(const Token& first);
+  Expr meta_expression(const Token& first);
   const std::vector<NDArray>& data_of_constants() const {
     return has_metadata_ || options_.weights == nullptr ? constants_ : *options_.weights;
   }
@@ -132,6 +136,7 @@ class Parser : private TokenReader {
   void metadata(size_t at);
   void metadata_item(const Token& first, const Value& item);
   void metadata_devices(const Token& first, const Value& list);
+  void metadata_nodes(const Token& first, const std::string& kind, const Value& list);
 
   // Modules.
   void version(bool required);
@@ -167,7 +172,8 @@ class Parser : private TokenReader {
   ScopedNames<TypeVar> type_vars_;
   ScopedNames<Expr> vars_;  // "x" for %x, "#0" for %0
   std::vector<NDArray> constants_;
-  std::vector<std::string> devices_;  // texts of the metadata
+  std::vector<std::string> devices_;                     // texts of the metadata
+  std::map<std::string, std::vector<ObjectRef>> nodes_;  // of the metadata, by kind
   bool has_metadata_ = false;
   std::vector<std::pair<Token, int64_t>> without_data_;  // the constants, by number, that there is no data for
 };

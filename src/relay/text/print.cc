@@ -42,7 +42,7 @@ std::string comment_of(std::string_view answer) {
 class ExprPrinter {
  public:
   // `shared` are the constructors' names that several types of the module have.
-  ExprPrinter(std::string& out, ConstantTable& constants, const PrintOptions& options = {},
+  ExprPrinter(std::string& out, MetaTable& constants, const PrintOptions& options = {},
               const std::unordered_set<std::string>& shared = {})
       : out_(out), values_{constants, names_}, options_(options), shared_(shared) {
     names_.print_attrs = [this](std::string& text, const TypeRelationNode& relation) {
@@ -224,7 +224,7 @@ class ExprPrinter {
     if (const auto* constant = expr.as<ConstantNode>()) {
       std::string out;
       values_.print_constant(out, constant->data);
-      return out;
+      return options_.show_types && constant->has_checked_type() ? out + type_comment(constant->checked_type()) : out;
     }
     if (const auto* constructor = expr.as<ConstructorNode>())
       return (constructor->inputs.empty() ? "&" : "") + constructor_text(*constructor);
@@ -409,12 +409,11 @@ class ExprPrinter {
   std::unordered_set<std::string> shared_;
 };
 
-void finish(std::string& out, const ConstantTable& constants, const PrintOptions& options) {
-  if (options.weights != nullptr) {
-    *options.weights = constants.items();
-  } else if (options.show_meta_data && !constants.items().empty()) {
-    print_metadata(out, constants.items());
-  }
+void finish(std::string& out, const MetaTable& constants, const PrintOptions& options) {
+  if (options.weights != nullptr) *options.weights = constants.items();
+  const bool has_data = !constants.nodes().empty() || (options.weights == nullptr && !constants.items().empty());
+  if (!has_data || !options.show_meta_data) return;
+  print_metadata(out, options.weights == nullptr ? constants.items() : std::vector<NDArray>(), constants.nodes());
 }
 
 std::unordered_set<std::string> shared_constructors(const IRModule& module) {
@@ -427,7 +426,7 @@ std::unordered_set<std::string> shared_constructors(const IRModule& module) {
   return shared;
 }
 
-void print_module_attrs(std::string& out, const IRModule& module, ConstantTable& constants) {
+void print_module_attrs(std::string& out, const IRModule& module, MetaTable& constants) {
   if (module->attrs.empty()) return;
   PrintNames names;
   const ValuePrinter values{constants, names};
@@ -444,7 +443,7 @@ void print_module_attrs(std::string& out, const IRModule& module, ConstantTable&
 
 std::string print_module(const IRModule& module, const PrintOptions& options) {
   std::string out(kVersionLine);
-  ConstantTable constants;
+  MetaTable constants;
   print_module_attrs(out, module, constants);
   for (const auto& [var, data] : module->type_definitions()) {
     ExprPrinter(out, constants).print_type_def(data);
@@ -467,7 +466,7 @@ std::string print_module(const IRModule& module, const PrintOptions& options) {
 std::string print_expr(const Expr& expr, const PrintOptions& options) {
   HEADRACE_CHECK(expr.defined(), "a null expression");
   std::string out;
-  ConstantTable constants;
+  MetaTable constants;
   ExprPrinter(out, constants, options).print_root(expr);
   finish(out, constants, options);
   return std::string(kVersionLine) + out;
@@ -476,7 +475,7 @@ std::string print_expr(const Expr& expr, const PrintOptions& options) {
 std::string type_text(const Type& type) {
   HEADRACE_CHECK(type.defined(), "a null type");
   std::string out;
-  ConstantTable constants;
+  MetaTable constants;
   ExprPrinter printer(out, constants);
   if (const TypeData data = type.cast<TypeDataNode>()) {
     printer.print_type_def(data);

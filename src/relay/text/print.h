@@ -11,13 +11,15 @@
 //   and names are unique within a top-level function; two variables of one name become %x and %x_1.
 // - A name that is no identifier is quoted: %"conv 1", @"main:0", ("batch size", 3).
 // - Symbols of dimensions print by name, one name a symbol within a top-level function; type parameters do so, too.
-//   `n:int32` has another dtype than int64; so has the dimension `3i32`. floordiv, floormod, min, max, select are
-//   functions; `int32(n)` is a cast.
+//   In other scalar expressions `n:int32` and `3i32` have another dtype than int64. floordiv, floormod, min, max, select
+//   are functions; `int32(n)` is a cast.
 // - Scalars: 1 (int32), 1i64, 1u8, 1f (float32), 1f64, 1f16, 1bf16, True; nanf, -inff, nan(0x7fc00001)f (bits of a NaN
 //   without the sign). Decimals are the shortest that read back to the same bits.
 // - Tensors of at most 16 elements: const(Tensor[(2, 2), float32], [1, 2.5, nan, -inf]). Others, and those of vectors
 //   (int8x4): meta[relay.Constant][i], with the bytes (little-endian, base64) in the #[metadata] block, or in
 //   PrintOptions::weights.
+// - Attributes that hold other objects: meta[KIND][i] with the object's type as KIND. The #[metadata] block has their
+//   JSON (object/json.h). What such an object shares with the program is its own after reading.
 // - `@id[int32](%x)` is a call with type arguments.
 // - `&Nil` is the constructor Nil as a value; `Nil` is its call; `List::Nil` where an op or another type has the name.
 // - `extern type Storage` is a data type without constructors.
@@ -40,8 +42,9 @@ struct PrintOptions {
   bool show_meta_data = true;
   // Takes the data of meta[relay.Constant][i] as item i, each content once, instead of the metadata block.
   std::vector<NDArray>* weights = nullptr;
-  // Writes the type that InferType gave behind what computes: `%0 = nn.relu(%x) /* ty=Tensor[(2), float32] */;`. Names
-  // and annotations say theirs, a let its value's. They are comments: the text reads back as the same program.
+  // Writes the type that InferType gave behind what computes: `%0 = nn.relu(%x) /* ty=Tensor[(2), float32] */;`.
+  // Constants say theirs, too; names and annotations say their own, a let its value's. They are comments: the text
+  // reads back as the same program.
   bool show_types = false;
   // Returns a comment that is printed behind an expression, where types are printed, too; "" for none. A result that is
   // a comment itself, /* ... */, is printed as it is.
@@ -49,7 +52,7 @@ struct PrintOptions {
 };
 
 // Prints a module. Deterministic: equal modules with equal names give equal bytes. UserError on parts without a text
-// form: attributes that hold objects other than numbers, strings, lists, maps, tensors and dimensions; functions that
+// form: attributes that hold objects without JSON, such as functions of the process; functions that
 // are not relay's; names of types and constructors that are not identifiers; and whatever print_type (ir/type_text.h)
 // refuses.
 std::string print_module(const IRModule& module, const PrintOptions& options = {});

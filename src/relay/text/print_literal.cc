@@ -2,10 +2,13 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "ir/type.h"
+#include "ir/text_names.h"
 #include "object/base64.h"
+#include "object/json.h"
 #include "ir/text_literal.h"
 
 namespace headrace::relay {
@@ -77,7 +80,7 @@ std::optional<std::string> inline_constant_text(const NDArray& data) {
   return fmt::format("const({}, [{}])", type, fmt::join(items, ", "));
 }
 
-size_t ConstantTable::index_of(const NDArray& data) {
+size_t MetaTable::index_of(const NDArray& data) {
   const uint64_t hash = data.content_hash();
   const auto [begin, end] = by_hash_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
@@ -88,8 +91,28 @@ size_t ConstantTable::index_of(const NDArray& data) {
   return items_.size() - 1;
 }
 
-void print_metadata(std::string& out, const std::vector<NDArray>& constants) {
-  out += "\n#[metadata]\n{\n  \"version\": 1,\n  \"relay.Constant\": [\n";
+size_t MetaTable::index_of(const ObjectRef& node) {
+  const std::string json = save_json(Value(node));
+  std::vector<std::string>& known = nodes_[std::string(node->key())];
+  const auto found = std::find(known.begin(), known.end(), json);
+  if (found != known.end()) return static_cast<size_t>(found - known.begin());
+  known.push_back(json);
+  return known.size() - 1;
+}
+
+void print_metadata(std::string& out, const std::vector<NDArray>& constants, const MetaNodes& nodes) {
+  out += "\n#[metadata]\n{\n  \"version\": 1";
+  for (const auto& [key, texts] : nodes) {
+    out += fmt::format(",\n  {}: [\n", quoted(key));
+    for (size_t i = 0; i < texts.size(); ++i)
+      out += fmt::format("    {}{}\n", quoted(texts[i]), i + 1 < texts.size() ? "," : "");
+    out += "  ]";
+  }
+  if (constants.empty()) {
+    out += "\n}\n";
+    return;
+  }
+  out += ",\n  \"relay.Constant\": [\n";
   for (size_t i = 0; i < constants.size(); ++i) {
     const NDArray& data = constants[i];
     out += fmt::format("    {{\"dtype\": \"{}\", \"shape\": [{}], \"data\": \"", data.dtype(),

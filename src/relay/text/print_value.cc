@@ -49,6 +49,14 @@ static void print_map(const ValuePrinter& printer, std::string& out, const MapOb
   out += "}";
 }
 
+static void print_node(const ValuePrinter& printer, std::string& out, const ObjectRef& node) {
+  try {
+    out += fmt::format("meta[{}][{}]", node->key(), printer.constants.index_of(node));
+  } catch (const UserError& error) {
+    throw_user_error("an attribute that holds a {} has no text form: {}", node->key(), error.message());
+  }
+}
+
 static void print_object(const ValuePrinter& printer, std::string& out, const Value& value) {
   if (const auto* array = value.as_node<ArrayObj>()) {
     print_array(printer, out, *array);
@@ -65,7 +73,7 @@ static void print_object(const ValuePrinter& printer, std::string& out, const Va
   } else if (value.as_node<PrimExprNode>() != nullptr) {
     print_dim_value(out, value.as<PrimExpr>(), printer.names);
   } else {
-    throw_user_error("an attribute that holds a {} has no text form", kind_name(value.raw()));
+    print_node(printer, out, value.as<ObjectRef>());
   }
 }
 

@@ -9,7 +9,7 @@ namespace headrace::relay {
 
 // Prints values of attributes; holds the table of constants and the names of symbols.
 struct ValuePrinter {
-  ConstantTable& constants;
+  MetaTable& constants;
   PrintNames& names;
 
   // Prints a value; with `in_dtype_field` a dtype is written as plain "float32", as version 0.0.5 does.

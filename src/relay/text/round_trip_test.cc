@@ -191,7 +191,7 @@ TEST_F(RoundTrip, AnExternTypeIsNotMatched) {
     EXPECT_EQ(kit::user_error_of([&] { infer_type(module); }),
               "a value of Storage cannot be matched: the type is extern, it has no constructors\n"
               "  at: match\n  in: t.relay:3:26\n    def @main(%s: Storage) { " +
-                  clauses + " }\n" + std::string(29, ' ') + "^" + std::string(clauses.size() - 1, '~'));
+                  clauses + " }\n" + std::string(29, ' ') + std::string(clauses.size(), '^'));
   }
   const IRModule module = parsed("extern type T[A]\ndef @main(%t: T[int32]) { match (%t) { _ => { 1 }, } }");
   EXPECT_THAT(kit::user_error_of([&] { infer_type(module); }), HasSubstr("a value of T[int32] cannot be matched"));

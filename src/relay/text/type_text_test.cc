@@ -56,7 +56,7 @@ std::vector<std::pair<Type, std::string>> types_and_texts() {
       {make_prim_type(DataType::handle()), "prim[handle]"},
       {make_tensor_type(Shape{2, 3}, DataType::float_(16)), "Tensor[(2, 3), float16]"},
       {tensor({n, make_any(), other_n}), "Tensor[(n, ?, n_1), float32]"},
-      {tensor({spaced, narrow}), "Tensor[(\"batch size\", k:int32), float32]"},
+      {tensor({spaced, narrow}), "Tensor[(\"batch size\", k), float32]"},
       {tensor({make_binary(BinaryOp::mul, make_binary(BinaryOp::add, n, make_int(1)), make_int(2))}),
        "Tensor[((n + 1) * 2), float32]"},
       {tensor({make_binary(BinaryOp::floor_div, n, make_int(2)), make_binary(BinaryOp::floor_mod, n, make_int(2)),

@@ -1,0 +1,191 @@
+"""What programs of Relay rely on: dtypes, equality, forms and texts."""
+
+import headrace as hr
+import numpy as np
+import pytest
+from headrace import relay, tir
+
+HEAD = '#[version = "0.0.5"]\n'
+
+
+def result_type(expr):
+    return relay.transform.InferType()(hr.IRModule.from_expr(expr))["main"].checked_type.ret_type
+
+
+def test_indices_and_sizes_are_int32_unless_told_otherwise():
+    x = relay.var("x", shape=(2, 3, 4))
+    assert result_type(relay.argmax(x, 1)) == relay.TensorType((2, 4), "int32")
+    assert result_type(relay.argmin(x)) == relay.TensorType((), "int32")
+    assert result_type(relay.argmin(x, axis=[1], dtype="int64")) == relay.TensorType((2, 4), "int64")
+    assert result_type(relay.shape_of(x)) == relay.TensorType((3,), "int32")
+    assert result_type(relay.shape_of(x, dtype="int64")) == relay.TensorType((3,), "int64")
+    assert result_type(relay.ndarray_size(x)) == relay.TensorType((), "int32")
+    data = np.array([[3, 9, 9], [4, 1, 2]], "float32")
+    got = relay.create_executor("graph").evaluate(relay.Function([], relay.argmax(relay.const(data), 1)))().numpy()
+    assert got.dtype == np.int32 and got.tolist() == [1, 0]
+    with pytest.raises(hr.UserError, match='elements have positions that int32 does not hold; ask for dtype="int64"'):
+        result_type(relay.argmax(relay.var("x", shape=(2**16, 2**16), dtype="int8")))
+
+
+def test_bool_and_uint1_are_one_dtype():
+    assert relay.TensorType((2,), "uint1") == relay.TensorType((2,), "bool")
+    assert relay.TensorType((2,), "uint1").dtype == "bool"
+    x = relay.var("x", shape=(2,), dtype="uint1")
+    assert result_type(relay.logical_and(x, relay.var("y", shape=(2,), dtype="bool"))).dtype == "bool"
+
+
+@pytest.mark.parametrize(("data", "weight"), [("uint8", "int8"), ("int8", "uint8")])
+def test_products_of_signed_and_unsigned_bytes(data, weight):
+    rng = np.random.default_rng(1)
+    a = rng.integers(np.iinfo(data).min, np.iinfo(data).max, (3, 64)).astype(data)
+    b = rng.integers(np.iinfo(weight).min, np.iinfo(weight).max, (5, 64)).astype(weight)
+    x, w = relay.var("x", shape=(3, 64), dtype=data), relay.var("w", shape=(5, 64), dtype=weight)
+    product = relay.Function([x, w], relay.nn.dense(x, w, out_dtype="int32"))
+    for kind in ("debug", "graph"):
+        got = relay.create_executor(kind).evaluate(product)(a, b).numpy()
+        np.testing.assert_array_equal(got, a.astype("int32") @ b.astype("int32").T)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64"])
+def test_dimensions_of_any_integer_dtype(dtype):
+    n = tir.Var("n", dtype)
+    x = relay.var("x", shape=(n, tir.IntImm(dtype, 4)))
+    got = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], relay.reshape(x, (-1, 2)))))["main"]
+    assert got.checked_type == relay.FuncType([relay.TensorType((n, 4))], relay.TensorType((n * 2, 2)))
+    shape = relay.const(np.array([4, 2]), dtype)
+    y = relay.var("y", shape=(8,))
+    assert result_type(relay.reshape(y, shape)) == relay.TensorType((4, 2))
+    assert result_type(relay.broadcast_to(relay.var("z", shape=(2,)), shape)) == relay.TensorType((4, 2))
+    assert result_type(relay.full(relay.const(1.0), shape, "float32")) == relay.TensorType((4, 2))
+
+
+def test_an_int_imm_is_the_integer_as_an_attribute():
+    x = relay.var("x", shape=(2,))
+    plain = relay.Function([x], x).with_attr("Primitive", 1)
+    imm = relay.Function([x], x).with_attr("Primitive", tir.IntImm("int32", 1))
+    assert hr.ir.structural_equal(plain, imm) and imm.attrs["Primitive"] == 1
+    assert hr.ir.structural_hash(plain) == hr.ir.structural_hash(imm)
+    mod = hr.IRModule()
+    mod["f"] = relay.Function([x], relay.negative(x)).with_attr("Inline", tir.IntImm("int32", 1))
+    y = relay.var("y", shape=(2,))
+    mod["main"] = relay.Function([y], mod.get_global_var("f")(y))
+    assert relay.analysis.list_op_freqs(relay.transform.Inline()(relay.transform.InferType()(mod))) == {"negative": 1}
+
+
+def test_the_type_of_a_result_is_filled_in():
+    x = relay.var("x", shape=(2, 3))
+    mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], relay.sum(x, 1))))
+    assert mod["main"].ret_type == relay.TensorType((2,))
+    assert "-> Tensor[(2), float32] {" in str(mod)
+    assert relay.transform.InferType()(mod)["main"].same_as(mod["main"])
+    n = relay.var("x", shape=(relay.Any(),))
+    sizes = relay.transform.InferType()(hr.IRModule.from_expr(relay.reshape(n, relay.const(np.array([2]), "int32"))))
+    assert relay.transform.DynamicToStatic()(sizes)["main"].checked_type.ret_type == relay.TensorType((2,))
+
+
+def test_dimensions_of_one_value_are_equal_in_types():
+    t, n = tir.Var("t"), tir.Var("n")
+    twice, double = relay.TensorType((n, t + t)), relay.TensorType((n, t * 2))
+    assert twice == double and hash(twice) == hash(double)
+    assert twice != relay.TensorType((n, t * 3))
+    assert relay.TupleType([twice]) == relay.TupleType([double])
+    assert not hr.ir.structural_equal(twice, double)
+    x = relay.var("x", shape=(n, t))
+    assert result_type(relay.concatenate([x, x], axis=1)) == twice
+
+
+def test_a_variable_without_a_type_is_one_whose_type_is_inferred():
+    plain, open_ = relay.Var("x"), relay.Var("x", relay.IncompleteType())
+    assert hr.ir.structural_equal(relay.Function([plain], plain), relay.Function([open_], open_))
+    assert hr.ir.structural_equal(relay.parse_expr("fn (%x) { %x }"), relay.parse_expr("fn (%x: _) { %x }"))
+
+
+def test_a_shared_node_is_not_two_equal_nodes():
+    x = relay.var("x", shape=(2,))
+    once = relay.negative(x)
+    shared, apart = relay.Tuple([once, once]), relay.Tuple([relay.negative(x), relay.negative(x)])
+    assert not hr.ir.structural_equal(shared, apart) and not hr.ir.structural_equal(apart, shared)
+    unit = relay.Tuple([])
+    assert hr.ir.structural_equal(relay.Tuple([unit, unit]), relay.Tuple([relay.Tuple([]), relay.Tuple([])]))
+
+
+def test_functions_that_are_arguments_are_inlined():
+    mod = hr.IRModule()
+    first = relay.Function([], relay.const(1)).with_attr("Inline", 1)
+    second = relay.Function([], relay.const(2)).with_attr("Inline", 1)
+    mod["first"], mod["second"] = first, second
+    p = relay.var("p", shape=(), dtype="bool")
+    names = [mod.get_global_var("first"), mod.get_global_var("second")]
+    mod["main"] = relay.Function([p], relay.Call(relay.If(p, *names), []))
+    got = relay.transform.Inline()(mod)
+    assert [var.name_hint for var in got.get_global_vars()] == ["main"]
+    q = relay.var("p", shape=(), dtype="bool")
+    want = relay.Function([q], relay.Call(relay.If(q, first, second), []))
+    hr.ir.assert_structural_equal(got["main"], want)
+
+
+def test_fold_scale_axis_is_a_sequence():
+    x, w, s = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3)), relay.var("s", shape=(4,))
+    mod = hr.IRModule.from_expr(relay.multiply(relay.nn.dense(x, w), s))
+    seen = []
+
+    def note(module, info, before):
+        if before:
+            seen.append(info.name)
+
+    with hr.transform.PassContext(opt_level=3, trace=note):
+        hr.transform.Sequential([relay.transform.FoldScaleAxis()])(mod)
+    assert seen[1:] == ["BackwardFoldScaleAxis", "ForwardFoldScaleAxis", "FoldConstant"]
+    with hr.transform.PassContext(opt_level=3, disabled_pass=["BackwardFoldScaleAxis"]):
+        kept = hr.transform.Sequential([relay.transform.FoldScaleAxis()])(mod)
+    dense = kept["main"].body.args[0]
+    assert dense.op.name == "nn.dense" and isinstance(dense.args[1], relay.Var)
+
+
+def test_convert_layout_writes_layout_transforms():
+    x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.var("w", shape=(4, 3, 1, 1))
+    mod = hr.IRModule.from_expr(relay.Function([x, w], relay.nn.conv2d(x, w, kernel_size=(1, 1), channels=4)))
+    got = relay.transform.ConvertLayout({"nn.conv2d": ["NHWC", "HWIO"]})(relay.transform.InferType()(mod))
+    assert relay.analysis.list_op_freqs(got) == {"layout_transform": 3, "nn.conv2d": 1}
+    simple = relay.transform.SimplifyExpr()(relay.transform.InferType()(got))
+    assert relay.analysis.list_op_freqs(simple) == {"transpose": 3, "nn.conv2d": 1}
+
+
+def test_texts_show_types_where_they_were_inferred():
+    one = relay.const(1)
+    mod = hr.IRModule.from_expr(relay.add(one, one))
+    assert "ty=" not in str(mod)
+    text = relay.transform.InferType()(mod).astext()
+    assert text.count("/* ty=int32 */") == 3
+    hr.ir.assert_structural_equal(relay.parse(text), relay.transform.InferType()(mod))
+    assert "ty=" not in relay.transform.InferType()(mod).astext(show_types=False)
+    assert "ty=" not in relay.transform.InferType()(mod).astext(annotate=lambda expr: "mine")
+
+
+def test_sequences_literals_and_meta_in_texts():
+    unit, one = relay.Tuple([]), relay.const(1)
+    hr.ir.assert_structural_equal(relay.parse_expr("(); ()"), relay.Let(relay.Var("_"), unit, unit), map_free_vars=True)
+    hr.ir.assert_structural_equal(relay.parse_expr("%0 = (); %1 = 1; (%0, %0, %1)"), relay.Tuple([unit, unit, one]))
+    assert relay.parse_expr("2147483648").data.dtype == "int64"
+    assert relay.parse_expr("---10").data.numpy() == -10
+    with pytest.raises(hr.UserError, match=r"32768 does not fit int16.*\n  32768i16\n  \^\^\^\^\^\^\^\^"):
+        relay.parse_expr("32768i16")
+    n = tir.Var("n")
+    text = HEAD + "def @main(%x: Tensor[(meta[tir.SizeVar][0], 2), float32]) { %x }"
+    assert relay.parse(text, init_meta_table={"tir.SizeVar": [n]})["main"].params[0].type_annotation.shape[0].same_as(n)
+
+
+@pytest.mark.parametrize(
+    ("name", "types", "functions"),
+    [
+        ("gradient.rly", ["GradCell"], ["AddGradCell", "FromGradCell", "MultiplyGradCell"]),
+        ("core.rly", ["Storage"], []),
+    ],
+)
+def test_the_texts_that_come_with_relay(name, types, functions):
+    mod = hr.IRModule()
+    mod.import_from_std(name)
+    assert [var.name_hint for var in mod.get_global_type_vars()] == types
+    assert sorted(var.name_hint for var in mod.get_global_vars()) == functions
+    imported = relay.parse(f'{HEAD}import "{name}"\ndef @main() {{ 1 }}')
+    assert [var.name_hint for var in imported.get_global_type_vars()] == types
