@@ -7,6 +7,7 @@
 #include "pass/pass_objects.h"
 #include "pass/round_trip.h"
 #include "passes/gradient/gradient_rules.h"
+#include "passes/nn/alter_op_layout.h"
 #include "passes/nn/convert_layout.h"
 #include "passes/nn/precision_lists.h"
 #include "passes/simplify/legalize.h"
@@ -81,6 +82,7 @@ Array<Value> describe_config() {
 void declare_op_attrs() {
   declare_op_attr<PackedFunc>(passes::kLegalizeAttr, "a function of (attributes, arguments, types)");
   declare_op_attr<PackedFunc>(passes::kConvertLayoutAttr, "a function of (attributes, arguments, types, layouts)");
+  declare_op_attr<PackedFunc>(passes::kAlterLayoutAttr, "a function of (attributes, arguments, types, type)");
   declare_op_attr<PackedFunc>(passes::kPrecisionAttr, "a function of (call, type)");
   declare_op_attr<PackedFunc>(passes::kGradientAttr, "a function of (call, gradient)");
 }
