@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "driver/functions.h"
+#include "ir/env_func.h"
 #include "ir/target.h"
 #include "ir/virtual_device.h"
 #include "lower/compute_rule.h"
@@ -30,6 +31,7 @@ void register_all() {
     type_of<TargetKindNode>();
     type_of<TargetNode>();
     type_of<VirtualDeviceNode>();
+    type_of<EnvFuncNode>();
     type_of<relay::UserAttrsNode>();
     register_functions();
   });
