@@ -35,7 +35,9 @@ __all__ = _public.facade(
     __name__,
     {
         "headrace._container": "Array Map",
-        "headrace._core": ("Device InternalError MissingError Module NDArray PackedFunc UserError __version__"),
+        "headrace._core": (
+            "Device DiagnosticError InternalError MissingError Module NDArray PackedFunc UserError __version__"
+        ),
         "headrace._ffi": "convert get_global_func list_global_func_names register_func",
         "headrace._node": "Object register_object",
         "headrace.compiler": "CompiledModel compile load",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -228,9 +229,64 @@ def _pieces_of(node: Any) -> list[Any]:
     return pieces
 
 
+class String(str):
+    """A text. Fields of nodes give Python's str, and so is this.
+
+    Parameters
+    ----------
+    content : str
+        The text.
+    """
+
+    __slots__ = ()
+
+
+class ShapeTuple(tuple):
+    """The sizes of a tensor. Fields of nodes give Python's tuple, and so is this.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        The sizes.
+
+    Raises
+    ------
+    UserError
+        For what is no sequence of whole numbers.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, shape: Iterable[Any] = ()) -> ShapeTuple:
+        sizes = list(shape) if isinstance(shape, Iterable) else [None]
+        try:
+            return super().__new__(cls, [operator.index(size) for size in sizes])
+        except TypeError:
+            raise _core.UserError(f"ShapeTuple: expected a sequence of whole numbers, got {shape!r}") from None
+
+
+def tuple_object(fields: Sequence[Any] | None = None) -> Any:
+    """A tuple of values, as programs take and give it.
+
+    Parameters
+    ----------
+    fields : sequence, optional
+        The values, which may be sequences themselves.
+
+    Returns
+    -------
+    ADT
+    """
+    return ADT(0, [tuple_object(field) if isinstance(field, (list, tuple)) else field for field in fields or ()])
+
+
 _MISSING = object()
 Array = _node.class_of("object.Array")
 Map = _node.class_of("object.Map")
 ADT = _node.class_of("object.ADT")
 Sequence.register(Array)
 Mapping.register(Map)
+__all__ = ["ADT", "Array", "Map", "ShapeTuple", "String", "tuple_object"]
+for _name in ("ShapeTuple", "String"):
+    globals()[_name].__module__ = "headrace.runtime"
+tuple_object.__module__ = "headrace.runtime.container"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+_AS_PYTHON = 'relay.create_executor("debug") runs a program; none is written as Python'
 _BACKENDS = "backends of users are not there yet"
 _CONTEXT = "a context says it: with hr.transform.PassContext(opt_level=3, config={...})"
 _CPU = 'programs run on the CPU: the device is hr.cpu(), the target "llvm"'
 _CPS = "there is no continuation-passing form"
-_EXECUTOR = 'GraphModule(lib["default"](hr.cpu())) runs what relay.build gave'
 _FIXTURES = "its tests ran in a pytest of TVM's; pytest.fixture and pytest.mark.parametrize do the same"
-_FROM_ONNX = "there are no networks made by functions; export one to ONNX and read that by frontend.from_onnx"
+_FROM_ONNX = "there is no such network; export one to ONNX and read that by frontend.from_onnx"
 _INTERPRETED = 'relay.create_executor("debug") runs control flow, and relay.build compiles programs without any'
 _QUANTIZED = "quantized ops are not there"
 _SCHEDULES = "the compiler chooses; schedules are not written by hand"
@@ -38,10 +38,8 @@ _INSTEAD = {
     "topi.utils.get_const_tuple(shape) is tuple(int(dim) for dim in shape)",
     "contrib.debugger": "`headrace bench --steps` times each step",
     "contrib.download": "files are got without the package, as by urllib.request.urlretrieve",
-    "contrib.graph_executor.create": _EXECUTOR,
     "contrib.graph_runtime": "hr.contrib.graph_executor is its name now",
     "contrib.relay_viz": "mod.show() prints a program; `headrace inspect --steps` shows what it is compiled to",
-    "graph_executor.create": _EXECUTOR,
     "ir.DictAttrs": 'attributes of functions and modules are given as a dict, attrs={"Primitive": 1}, and read as one',
     "ir.Op.set_attrs_type_key": "leave it out; op.add_attr(name, kind, default) says the attributes, one at a time",
     "ir.Range": "the pair (begin, end) says it, as in te.reduce_axis((0, n))",
@@ -51,6 +49,8 @@ _INSTEAD = {
     "relay.analysis.search_fc_transpose": "analysis.post_order_visit finds the calls of nn.dense; FoldConstant "
     "transposes constant weights",
     "relay.backend": "relay.build and relay.create_executor are all there is of it",
+    "relay.backend.te_compiler": "relay.build compiles a function to kernels, and lib.get_source() shows them; "
+    "te.create_prim_func makes the loops of a tensor expression",
     "relay.build_config": _CONTEXT,
     "relay.build_module.BuildModule": "relay.build compiles a module",
     "relay.collage": "one compiler takes the whole program",
@@ -70,8 +70,6 @@ _INSTEAD = {
     "relay.frontend.common": "relay.testing.run_infer_type(expr).checked_type tells shapes; there is one frontend, "
     "from_onnx",
     "relay.loops": 'a recursive function is the loop; relay.create_executor("debug") runs it',
-    "relay.op.register_alter_op_layout": "relay.transform.ConvertLayout takes the layouts that you want, and "
-    "relay.op.register_convert_op_layout says how an op takes them",
     "relay.op.register_external_compiler": f"{_BACKENDS}; relay.op.register_packed_func lets a function compute an op",
     **_all(
         "relay.op.register_",
@@ -91,25 +89,22 @@ _INSTEAD = {
     "relay.setrecursionlimit": "programs may nest as deep as they like; Python's own limit is sys.setrecursionlimit",
     **_all(
         "relay.testing.",
-        "densenet dcgan dqn inception_v3 layers lstm mlp mobilenet resnet resnet_3d squeezenet synthetic tf vgg "
-        "yolo_detection",
+        "darknet lenet tf tflite tlstm yolo_detection",
         _FROM_ONNX,
     ),
-    "relay.testing.check_grad": "transform.FirstOrderGradient() makes a gradient; compare it to differences of results",
-    "relay.testing.create_workload": "IRModule.from_expr(f) makes a module, and numpy its parameters",
-    "relay.testing.init": "numpy makes parameters",
+    "relay.testing.ctx_list": "testing.enabled_targets() gives the same pairs",
+    "relay.testing.config": "testing.enabled_targets() gives pairs of a target and a device",
+    **_all("relay.testing.", "py_converter run_as_python to_python", _AS_PYTHON),
     "relay.transform.ChangeBatch": "relay.Function([new], relay.bind(f.body, {f.params[0]: new})) is `f` with an "
     "input of another type",
     "relay.transform.FoldConstantExpr": "FoldConstant() folds a module; IRModule.from_expr makes one of an expression",
     "relay.transform.ToANormalFormExpr": "ToANormalForm() is over a module; IRModule.from_expr makes one of an "
     "expression",
     "relay.transform.build_config": _CONTEXT,
-    "relay.transform.gradient": "FirstOrderGradient is a pass over the module",
     "relay.transform.mixed_precision": "its constants and relay.op.register_mixed_precision_conversion are in relay.op",
     "relay.transform.recast": "ToMixedPrecision() takes a program to float16; relay.ExprMutator rewrites others",
     **_all("relay.transform.", "to_cps un_cps", _CPS),
     "relay.vm": _INTERPRETED,
-    "runtime.String": "texts are Python's str",
     "runtime.vm": _INTERPRETED,
     "target.arm_cpu": 'hr.Target("llvm -mcpu=...") names the processor; code is made for this machine\'s kind',
     **_all("te.", "create_schedule thread_axis", _SCHEDULES),
@@ -149,7 +144,6 @@ _OP_ATTRS = {
     **_all("", "FTVMSchedule FTVMStrategy", f"{_SCHEDULES}; relay.op.register_compute says what an op computes"),
     "FInferCorrectLayout": "relay.op.register_convert_op_layout says how an op takes a layout",
     "FShapeFunc": "the type relation, op.add_type_rel, tells the shapes, symbolic ones too",
-    "FTVMAlterOpLayout": "relay.transform.ConvertLayout takes the layouts that you want",
 }
 
 

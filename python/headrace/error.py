@@ -1,9 +1,9 @@
 """What Headrace raises."""
 
 from headrace import _public
-from headrace._core import InternalError, MissingError, UserError
+from headrace._core import DiagnosticError, InternalError, MissingError, UserError
 
-__all__ = ["InternalError", "MissingError", "TVMError", "UserError"]
+__all__ = ["DiagnosticError", "InternalError", "MissingError", "TVMError", "UserError"]
 
 TVMError = UserError
 

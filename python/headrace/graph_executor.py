@@ -9,19 +9,66 @@ y = m.get_output(0).numpy()
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
 from headrace import _public
 from headrace._arguments import kind, retold, text
+from headrace._container import Array
 from headrace._core import Device, Module, NDArray, UserError, array, try_array
 from headrace._params import load_param_dict
 from headrace._timing import BenchmarkResult, TimingPlan, check_device
 
-__all__ = [
-    "GraphModule",
-]
+__all__ = ["GraphModule", "create"]
+
+
+def _plain(value: Any) -> Any:
+    """Arrays and maps as lists and dicts."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, Array) else value
+
+
+def graph_json_of(module: Module) -> str:
+    """The JSON of the steps of a compiled module, as `GraphExecutorFactoryModule.get_graph_json` gives it."""
+    if not isinstance(module, Module) or not module.implements_function("get_graph_nodes"):
+        got = "a module that is none" if isinstance(module, Module) else kind(module)
+        raise UserError(f"expected a compiled module that this machine can run, got {got}")
+    return json.dumps(_plain(module["get_graph_nodes"]()))
+
+
+def create(graph_json_str: str, libmod: Any, device: Device) -> GraphModule:
+    """An executor of what `graph, lib, params = relay.build(...)` gives.
+
+    Parameters
+    ----------
+    graph_json_str : str
+        The graph, which is the library's own: it is in the code already.
+    libmod : runtime.Module
+        The library, or one that `runtime.load_module` gives of its file.
+    device : Device
+        The CPU.
+
+    Returns
+    -------
+    GraphModule
+
+    Raises
+    ------
+    UserError
+        For another graph than the library's, and for what is no compiled module.
+    """
+    module = getattr(libmod, "module", libmod)
+    own = graph_json_of(module)
+    try:
+        is_same = json.loads(text(graph_json_str, "create: graph_json_str")) == json.loads(own)
+    except json.JSONDecodeError as error:
+        raise UserError(f"create: graph_json_str is no JSON: {error}") from None
+    if not is_same:
+        raise UserError("create: graph_json_str is another graph than the library's; give what the same build gave")
+    return GraphModule(module["default"](device))
 
 
 class GraphModule:

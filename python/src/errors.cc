@@ -9,6 +9,7 @@ namespace headrace::python {
 namespace {
 
 nb::object* user_error = nullptr;
+nb::object* diagnostic_error = nullptr;
 nb::object* missing_error = nullptr;
 nb::object* internal_error = nullptr;
 
@@ -38,6 +39,9 @@ void bind_errors(nb::module_& m) {
   user_error = new nb::object(make_type(m, "UserError", PyExc_ValueError,
                                         "A bad model, shape, option or file: the message says what is wrong and what "
                                         "to do. `op` and `place` say where, where that is known."));
+  diagnostic_error = new nb::object(make_type(m, "DiagnosticError", user_error->ptr(),
+                                              "A fault at a known place of a program, its text or a model: what the "
+                                              "parser and type inference find. `place` says where."));
   missing_error = new nb::object(make_type(m, "MissingError", user_error->ptr(),
                                            "Something that is needed is not here: a code generator, a backend, a "
                                            "feature of the processor."));
@@ -50,7 +54,7 @@ void bind_errors(nb::module_& m) {
     } catch (const MissingError& error) {
       raise(*missing_error, error);
     } catch (const UserError& error) {
-      raise(*user_error, error);
+      raise(error.where().place.empty() ? *user_error : *diagnostic_error, error);
     } catch (const Error& error) {
       raise(*internal_error, error);
     }

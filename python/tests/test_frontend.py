@@ -86,8 +86,8 @@ def test_a_proto_is_called_by_its_name():
 def test_names_of_relay_that_are_not_here():
     with pytest.raises(AttributeError, match="from_pytorch': export the model to ONNX"):
         relay.frontend.from_pytorch  # noqa: B018
-    with pytest.raises(AttributeError, match="has no 'AlterOpLayout': ConvertLayout takes"):
-        relay.transform.AlterOpLayout  # noqa: B018
+    with pytest.raises(AttributeError, match="has no 'AnnotateMemoryScope': there are no textures"):
+        relay.transform.AnnotateMemoryScope  # noqa: B018
 
 
 def test_the_first_argument_of_fuse_ops_is_relays_level():

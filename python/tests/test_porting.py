@@ -290,7 +290,7 @@ def test_imports_that_are_nowhere():
     with pytest.raises(AttributeError, match="module 'headrace' has no attribute 'nowhere'"):
         _ = hr.nowhere
     with pytest.raises(AttributeError, match="export one to ONNX"):
-        _ = relay.testing.mobilenet
+        _ = relay.testing.darknet
     assert not hasattr(relay, "vm")
 
 

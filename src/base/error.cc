@@ -51,11 +51,12 @@ static std::string without_nul(std::string text) {
   return text;
 }
 
-// Adds the place, unless the message shows it already, as a list of errors does.
+// Adds the place, unless the message shows it already, as a list of errors does, or begins with it.
 static std::string with_place(const std::string& message, const ErrorPlace& where) {
   std::string lines;
   if (!where.op.empty()) lines += fmt::format("\n  at: {}", where.op);
-  if (!where.place.empty()) lines += fmt::format("\n  in: {}", where.place);
+  const bool begins_with_place = message.starts_with(where.place + ":");
+  if (!where.place.empty() && !begins_with_place) lines += fmt::format("\n  in: {}", where.place);
   return (message + "\n").find(lines + "\n") == std::string::npos ? message + lines : message;
 }
 

@@ -3,6 +3,7 @@
 #include "ir/op_attrs.h"
 #include "pass/known_passes.h"
 #include "passes/gradient/gradient_rules.h"
+#include "passes/nn/alter_op_layout.h"
 #include "passes/nn/convert_layout.h"
 #include "passes/nn/precision_lists.h"
 #include "passes/pipeline.h"
@@ -93,6 +94,7 @@ void declare_passes() {
   for (const Pass& pass : all_passes()) pass::declare_options(pass.info);
   declare_op_attr<PackedFunc>(passes::kLegalizeAttr, "a function of (attributes, arguments, types)");
   declare_op_attr<PackedFunc>(passes::kConvertLayoutAttr, "a function of (attributes, arguments, types, layouts)");
+  declare_op_attr<PackedFunc>(passes::kAlterLayoutAttr, "a function of (attributes, arguments, types, type)");
   declare_op_attr<PackedFunc>(passes::kPrecisionAttr, "a function of (call, type)");
   declare_op_attr<PackedFunc>(passes::kGradientAttr, "a function of (call, gradient)");
 }

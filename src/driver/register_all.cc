@@ -4,6 +4,7 @@
 
 #include "driver/all_passes.h"
 #include "driver/built_module.h"
+#include "ir/env_func.h"
 #include "ir/target.h"
 #include "ir/virtual_device.h"
 #include "lower/compute_rule.h"
@@ -21,6 +22,7 @@ void register_all() {
     type_of<TargetKindNode>();
     type_of<TargetNode>();
     type_of<VirtualDeviceNode>();
+    type_of<EnvFuncNode>();
     type_of<relay::UserAttrsNode>();
     declare_passes();
     register_global("runtime.module.loadfile_o",

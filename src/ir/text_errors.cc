@@ -93,7 +93,8 @@ void TextErrors::throw_if_any() const {
   std::string message;
   for (size_t i = 0; i < std::min(sorted.size(), kMaxShown); ++i) message += (i == 0 ? "" : "\n") + render(sorted[i]);
   if (sorted.size() > kMaxShown) message += fmt::format("\n... and {} more errors", sorted.size() - kMaxShown);
-  throw UserError(message);
+  const auto [line, column] = line_column(sorted[0].offset);
+  throw UserError(message, {"", fmt::format("{}:{}:{}", source_, line, column)});
 }
 
 }  // namespace headrace

@@ -20,7 +20,7 @@ class TextErrors {
   void report(size_t offset, size_t length, std::string message);
   bool any() const { return !errors_.empty(); }
   // Throws one UserError with every report in order of place: line and column, message, source line, carets. Does
-  // nothing without reports. Reports past the 50th are only counted.
+  // nothing without reports. Reports past the 50th are only counted. The error's place is that of the first.
   void throw_if_any() const;
   Span span(size_t begin, size_t end) const;
 

@@ -2,6 +2,7 @@
 
 #include "base/memory_file.h"
 #include "executors/graph/graph_module.h"
+#include "load/graph_nodes.h"
 #include "tensor/device.h"
 
 namespace headrace::load {
@@ -20,7 +21,14 @@ class ArtifactBody : public runtime::ModuleBody {
   explicit ArtifactBody(std::shared_ptr<const Artifact> artifact) : artifact_(std::move(artifact)) {}
   std::string_view type_key() const override { return kArtifactModuleKind; }
   PackedFunc get_function(const std::string& name, const runtime::Module&) override {
-    if (artifact::find_program(artifact_->manifest(), name) == nullptr) return {};
+    const artifact::Manifest& manifest = artifact_->manifest();
+    if (artifact::find_program(manifest, name) == nullptr) {
+      const artifact::Program* program = artifact::find_program(manifest, artifact::kDefaultProgram);
+      if (name != kGraphFunction || program == nullptr) return {};
+      return PackedFunc([artifact = artifact_, program](Args) -> Value {
+        return Value(graph_nodes(*program, artifact->manifest().weights.size()));
+      });
+    }
     return PackedFunc([artifact = artifact_, name](Args args) -> Value {
       const bool fits =
           (args.size() == 1 || (args.size() == 2 && matches_item<int64_t>(args[1]))) && matches_item<Device>(args[0]);

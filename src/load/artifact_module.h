@@ -9,6 +9,10 @@ namespace headrace::load {
 
 inline constexpr std::string_view kArtifactModuleKind = "graph_executor_factory";
 
+// The function of an artifact's module that describes the program "default" (load/graph_nodes.h), unless a program of
+// this name is in the artifact.
+inline constexpr std::string_view kGraphFunction = "get_graph_nodes";
+
 // Makes a module whose functions are the artifact's programs: f(device) or f(device, threads) -> graph executor module.
 // They throw UserError if the device is not a CPU or if the program cannot run on this machine. The external modules
 // are its imports. SaveToBinary returns the bytes of the file; it throws UserError if the weights are in a side file,

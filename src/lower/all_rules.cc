@@ -37,6 +37,9 @@ void register_all_rules() {
     register_class_suppression_rules();
     register_grid_rules();
     register_detection_rules();
+    register_dilation_rules();
+    register_correlation_rules();
+    register_deformable_rules();
     register_random_rules();
   });
 }

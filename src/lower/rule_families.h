@@ -30,6 +30,9 @@ void register_vision_rules();         // rules/vision.cc: get_valid_counts, non_
 void register_class_suppression_rules();  // rules/class_suppression.cc: all_class_non_max_suppression
 void register_grid_rules();               // rules/grid.cc: affine_grid, grid_sample, crop_and_resize
 void register_detection_rules();          // rules/detection.cc: multibox_prior, multibox_transform_loc, roi_pool, ...
+void register_dilation_rules();           // rules/dilation.cc: dilation2d
+void register_correlation_rules();        // rules/correlation.cc: correlation
+void register_deformable_rules();         // rules/deformable.cc: deformable_conv2d
 void register_random_rules();  // rules/random.cc: threefry_generate, threefry_split, uniform, normal, multinomial
 
 }  // namespace headrace::lower

@@ -40,6 +40,9 @@ void register_all_ops() {
     register_class_suppression_ops();
     register_grid_ops();
     register_detection_ops();
+    register_dilation_ops();
+    register_correlation_ops();
+    register_deformable_ops();
     register_random_ops();
     register_annotation_ops();
     register_device_ops();

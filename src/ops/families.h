@@ -32,6 +32,9 @@ void register_vision_ops();             // vision.cc: get_valid_counts, non_max_
 void register_class_suppression_ops();  // class_suppression.cc: all_class_non_max_suppression
 void register_grid_ops();               // grid.cc: affine_grid, grid_sample, crop_and_resize
 void register_detection_ops();          // detection.cc: multibox_prior, multibox_transform_loc, roi_pool, yolo_reorg
+void register_dilation_ops();           // dilation.cc: dilation2d
+void register_correlation_ops();        // correlation.cc: correlation
+void register_deformable_ops();         // deformable.cc: deformable_conv2d
 void register_random_ops();             // random.cc: threefry_generate, threefry_split, uniform, normal, multinomial
 void register_annotation_ops();         // annotation.cc: stop_fusion
 void register_device_ops();             // device.cc: on_device, device_copy

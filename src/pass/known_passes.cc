@@ -14,7 +14,6 @@ struct PassTable {
 
 // Relay's passes that do not exist here, each with its replacement.
 constexpr std::pair<std::string_view, std::string_view> kNotHere[] = {
-    {"AlterOpLayout", "ConvertLayout takes the layouts that you want"},
     {"AnnotateMemoryScope", "there are no textures"},
     {"AnnotateTarget", "backends of users are not there yet"},
     {"AutoSchedulerLayoutRewrite", "schedules are not written by hand"},

@@ -19,6 +19,7 @@
 #include "passes/fuse/defuse_ops.h"
 #include "passes/fuse/fuse_ops.h"
 #include "passes/gradient/first_order_gradient.h"
+#include "passes/nn/alter_op_layout.h"
 #include "passes/nn/combine_parallel.h"
 #include "passes/nn/convert_layout.h"
 #include "passes/nn/fold_explicit_padding.h"
@@ -196,6 +197,7 @@ Pass fusing() {
                 "FoldExplicitPadding",
                 "SplitArgs",
                 "ConvertLayout",
+                "AlterOpLayout",
                 "ToMixedPrecision",
                 "FirstOrderGradient",
                 "BoundOutputs"},
@@ -320,6 +322,7 @@ std::vector<Pass> by_name() {
       folding_scale_backward(true),
       folding_scale_forward(true),
       converting_layout(),
+      plain<alter_op_layout>("AlterOpLayout", 3, "calls become what users' functions make of them, in other layouts"),
       mixing_precision(),
       plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),
       plain<annotate_spans>("AnnotateSpans", 0, "spans become places in the program's own text"),

@@ -11,7 +11,8 @@ _MODULES = {
     "headrace.contrib": "cc graph_executor utils",
     "headrace.relay.backend": "executor interpreter runtime",
 }
-_UNLISTED = {"headrace.relay.testing": "nat temp_op_attr"}
+_NETWORKS = "dcgan densenet dqn inception_v3 init layers lstm mlp mobilenet resnet resnet_3d squeezenet synthetic vgg"
+_UNLISTED = {"headrace.relay.testing": f"nat temp_op_attr {_NETWORKS}"}
 
 # By module: the modules that have the names, and the names; "*" for the whole `__all__`.
 _NAMES = {
@@ -52,6 +53,10 @@ _NAMES = {
     "headrace.relay.param_dict": {"headrace._params": "load_param_dict save_param_dict"},
     "headrace.relay.scope_builder": {"headrace.relay._build_ir": "ScopeBuilder"},
     "headrace.relay.testing": {"headrace._compat.relay_testing": "*"},
+    **{
+        f"headrace.relay.testing.{network}": {f"headrace._compat.networks.{network}": "*"}
+        for network in _NETWORKS.split()
+    },
     "headrace.relay.testing.nat": {"headrace._compat.natural_numbers": "*"},
     "headrace.relay.testing.temp_op_attr": {"headrace._compat.temporary_op_attr": "*"},
     "headrace.relay.ty": {
@@ -60,6 +65,7 @@ _NAMES = {
             "TypeConstraint TypeKind TypeRelation TypeVar scalar_type"
         )
     },
+    "headrace.runtime.container": {"headrace._container": "ADT Array Map ShapeTuple String tuple_object"},
     "headrace.te": {"headrace.tir": "*"},
     "headrace.testing": {"headrace._compat.testing": "*"},
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace import _arguments, _core, _node, _op, _prim_expr, _public, _text_form, _tvm_files  # noqa: F401
 from headrace._container import Array, Map
-from headrace._ffi import api
+from headrace._ffi import api, get_global_func
 from headrace._op import AttrFieldInfo, Op, register_op_attr  # noqa: F401
 
 
@@ -460,6 +460,42 @@ class _Attrs:
     def get_int_tuple(self, key: str) -> tuple[int, ...]:
         """An attribute of several integers."""
         return tuple(int(item) for item in getattr(self, key))
+
+
+@_node.mixin("ir.EnvFunc")
+class _EnvFunc:
+    """A global function by its name, as a node: JSON keeps it. Each call finds the function anew."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def get(name: str) -> Any:
+        """The node of a global function.
+
+        Parameters
+        ----------
+        name : str
+            The function's name.
+
+        Returns
+        -------
+        EnvFunc
+
+        Raises
+        ------
+        UserError
+            When there is no such function.
+        """
+        get_global_func(name)
+        return _node.make("ir.EnvFunc", {"name": name})
+
+    @property
+    def func(self) -> Any:
+        """The function; UserError when there is none of the name now."""
+        return get_global_func(self.name)
+
+    def __call__(self, *args: Any) -> Any:
+        return self.func(*args)
 
 
 def _name_of(var: Any) -> str:

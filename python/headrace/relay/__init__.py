@@ -41,7 +41,8 @@ __all__ = _public.facade(
             + " ".join(key.removeprefix("relay.") for key in _node.all_keys("relay") if key != "relay.Expr")
         ),
         "headrace.relay._op_adapters": (
-            "arange full gather_nd matrix_set_diag mean_variance std strided_set unique variance"
+            "arange full gather_nd logsumexp matrix_set_diag mean_variance reverse_reshape std strided_set unique "
+            "variance"
         ),
         "headrace.relay._run": "GraphExecutorFactoryModule bind_params_by_name build create_executor",
         "headrace.relay._text": "astext fromtext parse parse_expr",

@@ -139,6 +139,58 @@ def _corners(roi: Any, name: str) -> list[float]:
 resize1d, resize2d, resize3d = _resize(1), _resize(2), _resize(3)
 
 
+def _packed_conv2d(name: str) -> Callable[..., Any]:
+    conv2d = deferred("nn.conv2d")
+
+    def function(
+        data: Any,
+        kernel: Any,
+        strides: Any = (1, 1),
+        padding: Any = (0, 0),
+        dilation: Any = (1, 1),
+        groups: int = 1,
+        channels: int | None = None,
+        kernel_size: Any = None,
+        data_layout: str = "NCHW8c",
+        kernel_layout: str = "OIHW",
+        out_layout: str = "",
+        out_dtype: str = "",
+        *,
+        span: Any = None,
+    ) -> Any:
+        sizes = (strides, padding, dilation, groups, channels, kernel_size)
+        return conv2d(data, kernel, *sizes, data_layout, kernel_layout, out_layout, out_dtype, span=span)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = """A convolution of planes whose channels lie in parts: `conv2d` with packed layouts.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        T[N, C / 8, H, W, 8], or in data_layout: the image.
+    kernel : RelayExpr
+        T[K / 8, C / groups / 8, R, S, 8, 8] for the layout OIHW8i8o, or in kernel_layout: the kernel.
+    strides, padding, dilation, groups, channels, kernel_size
+        As of `conv2d`.
+    data_layout, kernel_layout, out_layout : str
+        Such as "NCHW8c" and "OIHW8i8o"; out_layout empty: data_layout.
+    out_dtype : str
+        The result's; empty: data's.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    Call
+        Of `nn.conv2d`.
+    """
+    return function
+
+
+contrib_conv2d_nchwc = _packed_conv2d("contrib_conv2d_nchwc")
+contrib_depthwise_conv2d_nchwc = _packed_conv2d("contrib_depthwise_conv2d_nchwc")
+
+
 def all_class_non_max_suppression(
     boxes: Any,
     scores: Any,
@@ -261,7 +313,14 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "image": {"resize1d": resize1d, "resize2d": resize2d, "resize3d": resize3d},
     "nn": {
         function.__name__: function
-        for function in (global_avg_pool1d, global_avg_pool3d, global_max_pool1d, global_max_pool3d)
+        for function in (
+            contrib_conv2d_nchwc,
+            contrib_depthwise_conv2d_nchwc,
+            global_avg_pool1d,
+            global_avg_pool3d,
+            global_max_pool1d,
+            global_max_pool3d,
+        )
     },
     "random": {"normal": normal, "threefry_key": threefry_key, "uniform": uniform},
     "vision": {"all_class_non_max_suppression": all_class_non_max_suppression},

@@ -13,8 +13,10 @@ __all__ = [
     "arange",
     "full",
     "gather_nd",
+    "logsumexp",
     "matrix_set_diag",
     "mean_variance",
+    "reverse_reshape",
     "std",
     "strided_set",
     "unique",
@@ -30,6 +32,8 @@ _unique = deferred("unique")
 _matrix_set_diag = deferred("matrix_set_diag")
 _strided_set = deferred("strided_set")
 _gather_nd = deferred("gather_nd")
+_reverse_reshape = deferred("contrib_reverse_reshape")
+_exp, _log, _max, _sum, _squeeze = map(deferred, ("exp", "log", "max", "sum", "squeeze"))
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32", *, span: Any = None) -> Any:
@@ -286,11 +290,52 @@ def gather_nd(data: Any, indices: Any, batch_dims: int = 0, index_rank: int | No
     return _gather_nd(data, indices, batch_dims, span=span)
 
 
+def reverse_reshape(data: Any, newshape: Any, *, span: Any = None) -> Any:
+    """The same elements in another shape, whose special values are matched from the last axis to the first.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        T[...]: what gets another shape.
+    newshape : tuple of int
+        As of `reshape`: 0 copies a size, -1 is inferred, -2 copies the rest, -3 merges two, -4 splits one.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    Call
+        Of `contrib_reverse_reshape`.
+    """
+    return _reverse_reshape(data, newshape, span=span)
+
+
+def logsumexp(data: Any, axis: Any = None, keepdims: bool = False, *, span: Any = None) -> Any:
+    """The logarithm of the sum of the exponentials, where large elements do not overflow.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        f[...]: the exponents.
+    axis : int or tuple of int, optional
+        What is reduced; everything when it is left out.
+    keepdims : bool
+        Whether reduced axes are kept with size 1.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    RelayExpr
+    """
+    axes = (axis,) if isinstance(axis, int) else axis
+    greatest = _max(data, axes, True, span=span)
+    total = _log(_sum(_exp(data - greatest, span=span), axes, True, span=span), span=span) + greatest
+    return total if keepdims else _squeeze(total, () if axes is None else axes, span=span)
+
+
 # The functions that replace the ops' generated functions in `relay`.
-FUNCTIONS: dict[str, Any] = {
-    function.__name__: function
-    for function in (arange, full, gather_nd, matrix_set_diag, mean_variance, std, strided_set, unique, variance)
-}
+FUNCTIONS: dict[str, Any] = {name: globals()[name] for name in __all__}
 
 
 _public.publish(__name__, "headrace.relay")

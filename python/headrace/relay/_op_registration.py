@@ -18,6 +18,7 @@ __all__ = [
     "OpPattern",
     "get",
     "register",
+    "register_alter_op_layout",
     "register_compute",
     "register_convert_op_layout",
     "register_gradient",
@@ -293,6 +294,27 @@ def reset_legalize(op_name: str) -> None:
         The op.
     """
     api("relay.op.RegisterLegalize")(op_name, None, "FTVMLegalize")
+
+
+def register_alter_op_layout(op_name: str, alter_layout: Any = None, level: int = 10) -> Any:
+    """Sets what `relay.transform.AlterOpLayout` makes of calls of an op.
+
+    Parameters
+    ----------
+    op_name : str
+        The op.
+    alter_layout : function, optional
+        Of (attrs, inputs, tinfos, out_type): attributes, arguments, the types of the arguments, and that of the result.
+        It gives a call of the op over the arguments, in other layouts, which the pass converts them and the result to;
+        another expression of the call's type; or None to leave the call alone. Without it, a decorator is returned.
+    level : int
+        Taken for the sake of old programs; the last one that is set counts.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+    return register_op_attr(op_name, "FTVMAlterOpLayout", alter_layout, level)
 
 
 def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: int = 10) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from headrace import _arguments, _core, _hints, _public
 from headrace._container import ADT
 from headrace._ffi import api
-from headrace.graph_executor import GraphModule
+from headrace.graph_executor import GraphModule, graph_json_of
 from headrace.ir import IRModule
 from headrace.relay import _build_options as choices
 from headrace.relay import _classes as nodes
@@ -50,11 +51,36 @@ class GraphExecutorFactoryModule:
             )
         return self.module[name]
 
-    def __iter__(self) -> Any:
-        raise _core.UserError(
-            'relay.build gives one object: there is no tuple of graph, library and parameters to unpack; lib["default"]'
-            "(headrace.cpu()) makes an executor of it"
+    def __iter__(self) -> Iterator[Any]:
+        warnings.warn(
+            "a build is one object; to unpack it into graph, library and parameters is the old way: "
+            'lib["default"](headrace.cpu()) makes an executor',
+            DeprecationWarning,
+            stacklevel=2,
         )
+        return iter((self.get_graph_json(), self.module, self.get_params()))
+
+    def get_graph_json(self) -> str:
+        """The steps of a run as JSON, by the keys of Relay's graphs; `graph_executor.create` takes it.
+
+        Nodes with the op "null" are inputs and constants ("p0", "p1" ...), those with "tvm_op" calls of kernels, whose
+        names are `func_name` among their attributes, and copies ("__copy"). Memory that several steps write parts of
+        makes all of them inputs of the step that reads it; views are not nodes.
+
+        Returns
+        -------
+        str
+
+        Raises
+        ------
+        UserError
+            For a build that this machine cannot run.
+        """
+        return graph_json_of(self.module)
+
+    def get_executor_config(self) -> str:
+        """The same as `get_graph_json`."""
+        return self.get_graph_json()
 
     def get_lib(self) -> _core.Module:
         """The code."""

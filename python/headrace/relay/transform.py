@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,7 @@ __all__ = [
     "PrintIR",
     "Sequential",
     "function_pass",
+    "gradient",
     "module_pass",
     "pass_registry",
     "prim_func_pass",
@@ -100,6 +102,41 @@ def InferTypeLocal(expr: Any) -> Any:
     """
     expr = _arguments.expression(expr, "InferTypeLocal: expr")
     return api("relay.analysis.infer_type_expr")(expr, IRModule()).checked_type
+
+
+def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order") -> Any:
+    """The function that gives what a function gives, and the gradients by its parameters.
+
+    Parameters
+    ----------
+    expr : Function or GlobalVar
+        The function; or the name of one of `mod`.
+    mod : IRModule, optional
+        Functions that it may call. Calls are inlined.
+    mode : str
+        "first_order" or "higher_order", which give the same: FirstOrderGradient's result, which has gradients itself.
+
+    Returns
+    -------
+    Function
+        The parameters -> the result, and a tuple of gradients.
+
+    Raises
+    ------
+    UserError
+        For another mode, and for what FirstOrderGradient refuses: branches, matches, references and recursion.
+    """
+    if mode not in ("first_order", "higher_order"):
+        raise UserError(f"gradient: mode is {mode!r}; it is first_order or higher_order")
+    module = IRModule() if mod is None else mod.copy()
+    expr = _arguments.expression(expr, "gradient: expr")
+    function = module[expr] if expr.type_key == "relay.GlobalVar" else expr
+    name = "gradient"
+    while name in module:
+        name += "_"
+    module[name] = function
+    passes = sys.modules[__name__]  # which has its passes by their names, from the registry
+    return passes.FirstOrderGradient()(passes.InferType()(module))[name]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from headrace import _node, _public
 from headrace.ir import Any, FloatImm, IntImm, PrimExpr, StringImm
-from headrace.tir import _functions, _operators, _tensors
+from headrace.tir import _dtypes, _functions, _operators, _tensors
+from headrace.tir._dtypes import *  # noqa: F403
 from headrace.tir._functions import *  # noqa: F403
 from headrace.tir._operators import *  # noqa: F403
 from headrace.tir._programs import interpret, parse, parse_module, raise_compute
@@ -21,6 +22,7 @@ for _key in _node.all_keys("tir"):
 Var = SizeVar = _node.class_of("tir.Var")
 
 __all__ = [
+    *_dtypes.__all__,
     *_functions.__all__,
     *_operators.__all__,
     *_tensors.__all__,
@@ -36,6 +38,8 @@ __all__ = [
     "SizeVar",
     "StringImm",
 ]
+
+bool = vars(_dtypes)["bool"]  # `import *` leaves out what would hide Python's
 
 _public.facade(__name__, {}, unlisted="transform")
 _public.settle(__name__)

@@ -20,6 +20,21 @@ void ReshapeAttrs::fields(FieldList<ReshapeAttrs>& f) {
                                        {.default_value = false, .has_default = true, .doc = "0 is a size of zero"});
 }
 
+void ReshapeLikeAttrs::fields(FieldList<ReshapeLikeAttrs>& f) {
+  const auto end = [](const char* doc) {
+    return FieldOptions{.optional = true, .default_value = Value(), .has_default = true, .doc = doc};
+  };
+  f.field<&ReshapeLikeAttrs::lhs_begin>(
+       "lhs_begin",
+       {.default_value = 0, .has_default = true, .doc = "the first axis of data that is replaced, in -rank .. rank"})
+      .field<&ReshapeLikeAttrs::lhs_end>("lhs_end", end("the axis of data after the last; left out: its rank"))
+      .field<&ReshapeLikeAttrs::rhs_begin>("rhs_begin",
+                                           {.default_value = 0,
+                                            .has_default = true,
+                                            .doc = "the first axis of shape_like that stands there, in -rank .. rank"})
+      .field<&ReshapeLikeAttrs::rhs_end>("rhs_end", end("the axis of shape_like after the last; left out: its rank"));
+}
+
 void TransposeAttrs::fields(FieldList<TransposeAttrs>& f) {
   f.field<&TransposeAttrs::axes>(
       "axes",
@@ -155,12 +170,39 @@ Type relate_reverse_reshape(const RelationInput& input) {
   return make_tensor_type(Array<PrimExpr>(dims), data->dtype);
 }
 
+// Returns the dimensions [begin, end) of a tensor as positions; a negative bound counts from the end.
+std::pair<size_t, size_t> dims_between(const RelationInput& input, std::string_view side, int64_t begin,
+                                       std::optional<int64_t> end, const TensorType& tensor) {
+  const auto rank = static_cast<int64_t>(tensor->shape.size());
+  const auto bound = [&](std::string_view name, int64_t axis) {
+    if (axis < -rank || axis > rank)
+      input.fail(fmt::format("{}_{} is {}, expected {} to {} for {}", side, name, axis, -rank, rank, show(tensor)));
+    return static_cast<size_t>(axis < 0 ? axis + rank : axis);
+  };
+  const size_t first = bound("begin", begin), last = bound("end", end.value_or(rank));
+  if (first > last)
+    input.fail(fmt::format("{}_begin is axis {} of {}, after {}_end, axis {}", side, first, show(tensor), side, last));
+  return {first, last};
+}
+
 Type relate_reshape_like(const RelationInput& input) {
   const TensorType data = input.tensor(0), like = input.tensor(1);
   if (!data || !like) return {};
-  if (arith::is_unequal(arith::product(data->shape), arith::product(like->shape)))
+  static const auto kWhole = make_object<ReshapeLikeAttrs>();
+  const auto& attrs = input.call.attrs ? input.call.attrs_as<ReshapeLikeAttrs>() : *kWhole;
+  const auto [begin, end] = dims_between(input, "lhs", attrs.lhs_begin, attrs.lhs_end, data);
+  const auto [from, to] = dims_between(input, "rhs", attrs.rhs_begin, attrs.rhs_end, like);
+  Array<PrimExpr> dims, replaced, replacing;
+  for (size_t i = 0; i < begin; ++i) dims.push_back(data->shape[i]);
+  for (size_t i = begin; i < end; ++i) replaced.push_back(data->shape[i]);
+  for (size_t i = from; i < to; ++i) {
+    dims.push_back(like->shape[i]);
+    replacing.push_back(like->shape[i]);
+  }
+  for (size_t i = end; i < data->shape.size(); ++i) dims.push_back(data->shape[i]);
+  if (arith::is_unequal(arith::product(replaced), arith::product(replacing)))
     input.fail(fmt::format("{} cannot be reshaped like {}: the numbers of elements differ", show(data), show(like)));
-  return make_tensor_type(like->shape, data->dtype);
+  return make_tensor_type(dims, data->dtype);
 }
 
 Type relate_batch_flatten(const RelationInput& input) {
@@ -271,10 +313,14 @@ void register_shape_ops() {
                 .arg("data", "Tensor", "T[...]: what gets another shape")
                 .attrs<ReshapeAttrs>(),
             relate_reverse_reshape);
-  reshaping(OpBuilder("reshape_like", "The elements of data in the shape of shape_like.")
-                .arg("data", "Tensor", "T[...]: the elements")
-                .arg("shape_like", "Tensor", "[...], as many elements: only its shape counts"),
-            relate_reshape_like);
+  reshaping(
+      OpBuilder("reshape_like",
+                "The elements of data in the shape of shape_like: its axes rhs_begin to rhs_end stand in place of "
+                "data's axes lhs_begin to lhs_end, all by default.")
+          .arg("data", "Tensor", "T[...]: the elements")
+          .arg("shape_like", "Tensor", "[...], as many elements in these axes: only its shape counts")
+          .attrs<ReshapeLikeAttrs>(),
+      relate_reshape_like);
   reshaping(OpBuilder("nn.batch_flatten", "All but the first axis as one: x[N, ...] -> [N, rest].")
                 .arg("data", "Tensor", "T[N, ...]: what is made a matrix"),
             relate_batch_flatten);
@@ -299,7 +345,9 @@ Expr reshape(Expr data, Shape newshape, bool allowzero, Span span) {
 Expr reshape(Expr data, Expr newshape, bool allowzero, Span span) {
   return call_with<ReshapeAttrs>("reshape", {data, newshape}, span, [&](auto& a) { a.allowzero = allowzero; });
 }
-Expr reshape_like(Expr data, Expr like, Span span) { return make_call("reshape_like", {data, like}, {}, span); }
+Expr reshape_like(Expr data, Expr like, Span span) {
+  return call_with<ReshapeLikeAttrs>("reshape_like", {data, like}, span, [](auto&) {});
+}
 Expr batch_flatten(Expr data, Span span) { return make_call("nn.batch_flatten", {data}, {}, span); }
 Expr transpose(Expr data, Shape axes, Span span) {
   return call_with<TransposeAttrs>("transpose", {data}, span, [&](auto& a) { a.axes = axes; });

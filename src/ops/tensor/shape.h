@@ -17,6 +17,17 @@ struct ReshapeAttrs : AttrsNode {
   bool allowzero = false;
 };
 
+struct ReshapeLikeAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.ReshapeLikeAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<ReshapeLikeAttrs>& f);
+  int64_t lhs_begin = 0;
+  std::optional<int64_t> lhs_end;
+  int64_t rhs_begin = 0;
+  std::optional<int64_t> rhs_end;
+};
+
 struct TransposeAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.TransposeAttrs";

@@ -16,6 +16,7 @@ from half_cases import add_half_cases
 from image_cases import add_image_cases
 from index_cases import add_index_cases
 from integer_cases import add_integer_cases
+from matching_cases import add_matching_cases
 from nn_cases import add_nn_cases
 from op_case_format import Numbers, case, error, finish, run_onnx, scalar
 from packed_cases import add_packed_cases
@@ -518,6 +519,7 @@ add_random_cases(ints)
 
 # ---- images and detectors
 add_image_cases(data)
+add_matching_cases()
 
 # ---- as many as the data says
 add_select_cases(data)

@@ -31,7 +31,17 @@ def add_reshapes() -> None:
     error("reshape", "reshape(%0, newshape=[5, -1])", [x], "cannot be reshaped to")
     error("reshape twice", "reshape(%0, newshape=[-1, -1])", [x], "only one size may be -1")
     case("reshape_like", "reshape_like(%0, %1)", [x, ints(6, 4)], [x.reshape(6, 4)])
+    count = np.arange(24, dtype="int32")
+    for name, call, source, like, shape in (
+        ("part", "lhs_begin=1, rhs_begin=1", (2, 12), (7, 3, 4), (2, 3, 4)),
+        ("from the end", "lhs_begin=-2, lhs_end=-1, rhs_begin=0, rhs_end=2", (3, 8, 1), (2, 4, 5), (3, 2, 4, 1)),
+    ):
+        arrays = [count.reshape(source), np.zeros(like, "int8")]
+        case(f"reshape_like {name}", f"reshape_like(%0, %1, {call})", arrays, [count.reshape(shape)])
     error("reshape_like", "reshape_like(%0, %1)", [x, ints(5)], "the numbers of elements differ")
+    like = np.zeros((6, 4), "int32")
+    error("reshape_like begin", "reshape_like(%0, %1, lhs_begin=5)", [x, like], "lhs_begin is 5, expected -3 to 3")
+    error("reshape_like end", "reshape_like(%0, %1, lhs_begin=2, lhs_end=1)", [x, like], "after lhs_end")
     case("batch_flatten", "nn.batch_flatten(%0)", [x], [x.reshape(2, 12)])
     error("batch_flatten", "nn.batch_flatten(%0)", [scalar(1)], "a scalar has no batch axis")
 

@@ -83,7 +83,7 @@ const LayoutOp* find_layout_op(std::string_view op) {
 
 class LayoutConverter final : FormRewriter<LayoutForm> {
  public:
-  explicit LayoutConverter(const DesiredLayouts& desired) : desired_(desired) {}
+  explicit LayoutConverter(const LayoutChoice& choose) : choose_(choose) {}
 
   Expr run(const Expr& body) {
     rewrite(body);
@@ -123,7 +123,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
   }
 
   std::optional<Stored> convert_conv(const CallNode& call, const LayoutOp& op) {
-    const auto layouts = desired_.get(call.as_op()->name);
+    const auto layouts = choose_(call);
     if (!layouts) return std::nullopt;
     const auto& attrs = call.attrs_as<ops::ConvAttrs>();
     const Layout own = Layout::parse(attrs.data_layout), own_kernel = Layout::parse(attrs.kernel_layout),
@@ -176,7 +176,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
 
   std::optional<LayoutForm> window_form(const CallNode& call, const Layout& own) {
     if (own.is_packed()) return std::nullopt;
-    if (const auto layouts = desired_.get(call.as_op()->name); layouts && (*layouts)[0] != "default") {
+    if (const auto layouts = choose_(call); layouts && (*layouts)[0] != "default") {
       const LayoutForm wanted{own, Layout::parse((*layouts)[0])};
       if (can_store(call.args[0], wanted)) return wanted;
     }
@@ -312,7 +312,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     return change_layout(whole, own->written, own->stored, expr->span);
   }
 
-  const DesiredLayouts& desired_;
+  const LayoutChoice& choose_;
 };
 
 constexpr const char* kKey = "relay.ConvertLayout.desired_layouts";
@@ -327,37 +327,39 @@ PackedFunc find_conversion(const std::string& name) {
   return value->as<PackedFunc>();
 }
 
-void check_layouts(const std::string& op, const Array<std::string>& layouts) {
-  if (find_conversion(op)) {
-    if (layouts.empty()) throw_user_error("{}: '{}' takes a list of one layout or more, got none", kKey, op);
-    return;
-  }
+}  // namespace
+
+void check_layouts(std::string_view what, const std::string& op, const Array<std::string>& layouts) {
   const LayoutOp* known = find_layout_op(op);
   if (known == nullptr) {
     std::vector<std::string_view> names;
     for (const LayoutOp& row : kLayoutOps) names.push_back(row.name);
-    throw_user_error("{}: '{}' has no layout to convert; these have: {}, and ops with the attribute {}", kKey, op,
+    throw_user_error("{}: '{}' has no layout to convert; these have: {}, and ops with the attribute {}", what, op,
                      fmt::join(names, ", "), kConvertLayoutAttr);
   }
   const size_t most = known->kernel.empty() ? 1 : 2;
   if (layouts.empty() || layouts.size() > most)
-    throw_user_error("{}: '{}' takes {}, got {} layouts", kKey, op,
+    throw_user_error("{}: '{}' takes {}, got {} layouts", what, op,
                      most == 1 ? "one layout" : "one or two layouts (data, kernel)", layouts.size());
   for (size_t i = 0; i < layouts.size(); ++i) {
     const std::string_view letters = i == 0 ? known->data : known->kernel;
     const std::string fault =
         layouts[i] == "default" ? std::string() : ops::layout_fault(layouts[i], letters, known->in_parts);
     if (!fault.empty())
-      throw_user_error("{}: '{}' is no order of the letters {} of '{}'{}", kKey, layouts[i], letters, op, fault);
+      throw_user_error("{}: '{}' is no order of the letters {} of '{}'{}", what, layouts[i], letters, op, fault);
   }
 }
-
-}  // namespace
 
 void check_desired_layouts(const Value& value) {
   if (!value.is<DesiredLayouts>())
     throw_user_error("{} must map names of ops to lists of layouts, got {}", kKey, repr(value));
-  for (const auto& [op, layouts] : value.as<DesiredLayouts>()) check_layouts(op, layouts);
+  for (const auto& [op, layouts] : value.as<DesiredLayouts>()) {
+    if (!find_conversion(op)) {
+      check_layouts(kKey, op, layouts);
+    } else if (layouts.empty()) {
+      throw_user_error("{}: '{}' takes a list of one layout or more, got none", kKey, op);
+    }
+  }
 }
 
 DesiredLayouts desired_layouts(const pass::PassContext& context) {
@@ -381,12 +383,16 @@ static IRModule convert_by_functions(const IRModule& module, const DesiredLayout
   return rewrite_calls(module, {.what = kWhat, .attr = kConvertLayoutAttr, .find = find});
 }
 
+IRModule convert_layout(const IRModule& module, const LayoutChoice& choose) {
+  return rewrite_bodies(module, [&](const Expr& body) { return LayoutConverter(choose).run(body); });
+}
+
 IRModule convert_layout(const IRModule& module, const DesiredLayouts& desired) {
   DesiredLayouts ours, users;
   for (const auto& [op, layouts] : desired) (find_conversion(op) ? users : ours).set(op, layouts);
   const IRModule converted = users.empty() ? module : convert_by_functions(module, users);
   if (ours.empty()) return converted;
-  return rewrite_bodies(converted, [&](const Expr& body) { return LayoutConverter(ours).run(body); });
+  return convert_layout(converted, [&](const CallNode& call) { return ours.get(call.as_op()->name); });
 }
 
 }  // namespace headrace::passes

@@ -34,6 +34,8 @@
 // and HWOI for transposes). Needs types. Preserves results up to the order in which a kernel adds.
 #pragma once
 
+#include <functional>
+
 #include "pass/pass.h"
 #include "relay/expr.h"
 
@@ -44,6 +46,12 @@ inline constexpr const char* kConvertLayoutAttr = "FTVMConvertOpLayout";
 // Op name -> the layout of its data, and for convolutions of its kernel.
 using DesiredLayouts = Map<std::string, Array<std::string>>;
 
+// The layouts of one call, as the list of its op in DesiredLayouts; nothing for a call that nobody asks for.
+using LayoutChoice = std::function<std::optional<Array<std::string>>(const relay::CallNode& call)>;
+
+// Throws a UserError, which begins with `what`, when the list is not one for the op or the op has no layout.
+void check_layouts(std::string_view what, const std::string& op, const Array<std::string>& layouts);
+
 // Throws a UserError when `value` is not a map of names to lists of layouts, names an op without a layout, or gives a
 // layout that the op does not have. Also called where a context, or a pass with options, is made.
 void check_desired_layouts(const Value& value);
@@ -53,5 +61,7 @@ DesiredLayouts desired_layouts(const pass::PassContext& context);
 
 // Converts a module. UserError when a user's function returns no expression, or one of another type.
 IRModule convert_layout(const IRModule& module, const DesiredLayouts& desired);
+// Converts the calls that `choose` gives checked layouts for, and does not ask the functions of users.
+IRModule convert_layout(const IRModule& module, const LayoutChoice& choose);
 
 }  // namespace headrace::passes

@@ -34,7 +34,6 @@ const std::vector<OldAttr>& old_attrs() {
                                                           "nn.dense",  "nn.matmul", "nn.batch_matmul"};
   static const std::vector<std::string_view> kResizes = {"image.resize1d", "image.resize2d", "image.resize3d"};
   constexpr std::string_view kTuned = "it is a layout that a tuner of TVM gave the weight: write the program before it";
-  constexpr std::string_view kPart = "a part of a shape is taken: write reshape with the whole shape";
   constexpr std::string_view kTwice = "it repeats an operand, which says something else: leave it out";
   static const std::vector<OldAttr> kAttrs = {
       {kWeighted, "auto_scheduler_rewritten_layout", Silent::empty_text, kTuned},
@@ -42,10 +41,6 @@ const std::vector<OldAttr>& old_attrs() {
       {kResizes, "extrapolation_value", Silent::zero, "it is of tf_crop_and_resize: write image.crop_and_resize"},
       {{"reshape"}, "reverse", Silent::no, "sizes are found from the right: write contrib_reverse_reshape"},
       {{"contrib_reverse_reshape"}, "reverse", Silent::yes, "sizes are found from the left: write reshape"},
-      {{"reshape_like"}, "lhs_begin", Silent::zero, kPart},
-      {{"reshape_like"}, "lhs_end", Silent::none, kPart},
-      {{"reshape_like"}, "rhs_begin", Silent::zero, kPart},
-      {{"reshape_like"}, "rhs_end", Silent::none, kPart},
       {{"arange"}, "start", Silent::operand, kTwice, 0},
       {{"arange"}, "stop", Silent::operand, kTwice, 1},
       {{"arange"}, "step", Silent::operand, kTwice, 2},

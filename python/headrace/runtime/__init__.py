@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from headrace import _arguments, _core, _node, _public
-from headrace._container import ADT, Array, Map
+from headrace._container import ADT, Array, Map, ShapeTuple, String
 from headrace._core import Module, NDArray, PackedFunc
 from headrace._ffi import api, convert
 from headrace._node import Object
@@ -28,6 +28,8 @@ __all__ = [
     "NDArray",
     "Object",
     "PackedFunc",
+    "ShapeTuple",
+    "String",
     "convert",
     "cpu",
     "create_module",
@@ -192,4 +194,5 @@ def seal_library(library: str | PathLike[str], output: str | PathLike[str] | Non
     api("runtime.SealLibrary")(name, name if output is None else _arguments.path(output, "output"))
 
 
+_public.facade(__name__, {}, unlisted="container")
 _public.settle(__name__)

@@ -1,0 +1,5 @@
+"""Parameters for networks."""
+
+from headrace._compat import places
+
+__all__ = places.show(__name__)

@@ -1,0 +1,88 @@
+"""Functions of ops that came late: what they give, beside ops that say the same."""
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+from headrace import relay  # noqa: E402
+from headrace.relay.testing import run_infer_type  # noqa: E402
+
+
+def evaluated(body, **values):
+    params = relay.analysis.free_vars(body)
+    run = relay.create_executor().evaluate(relay.Function(params, body))
+    return run(*[values[param.name_hint] for param in params]).numpy()
+
+
+def packed_channels(x, *axes):
+    """Channels in parts of 4, the parts last."""
+    for axis in axes:
+        x = np.moveaxis(x.reshape(*x.shape[:axis], -1, 4, *x.shape[axis + 1 :]), axis + 1, -1)
+    return x
+
+
+def test_convolutions_with_packed_channels():
+    random = np.random.default_rng(0)
+    data = random.normal(size=(1, 8, 5, 5)).astype("float32")
+    kernel = random.normal(size=(4, 8, 3, 3)).astype("float32")
+    planes, packed = relay.var("x", shape=(1, 8, 5, 5)), relay.var("x", shape=(1, 2, 5, 5, 4))
+    layouts = {"data_layout": "NCHW4c", "kernel_layout": "OIHW4i4o"}
+    w = relay.var("w", shape=(1, 2, 3, 3, 4, 4))
+    call = relay.nn.contrib_conv2d_nchwc(packed, w, padding=(1, 1), channels=4, kernel_size=(3, 3), **layouts)
+    assert (call.op.name, call.attrs.kernel_layout) == ("nn.conv2d", "OIHW4i4o")
+    found = evaluated(call, x=packed_channels(data, 1), w=packed_channels(kernel, 1, 0))
+    plain = relay.nn.conv2d(planes, relay.var("w", shape=(4, 8, 3, 3)), padding=1)
+    expected = packed_channels(evaluated(plain, x=data, w=kernel), 1)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_depthwise_convolutions_with_packed_channels():
+    random = np.random.default_rng(0)
+    data = random.normal(size=(1, 8, 5, 5)).astype("float32")
+    kernel = random.normal(size=(8, 1, 3, 3)).astype("float32")
+    planes, packed = relay.var("x", shape=(1, 8, 5, 5)), relay.var("x", shape=(1, 2, 5, 5, 4))
+    layouts = {"data_layout": "NCHW4c", "kernel_layout": "OIHW1i4o"}
+    w = relay.var("w", shape=(2, 1, 3, 3, 1, 4))
+    call = relay.nn.contrib_depthwise_conv2d_nchwc(packed, w, groups=8, **layouts)
+    parts = np.moveaxis(kernel.reshape(2, 4, 1, 3, 3), 1, -1)[..., None, :]
+    found = evaluated(call, x=packed_channels(data, 1), w=parts)
+    plain = relay.nn.conv2d(planes, relay.var("w", shape=(8, 1, 3, 3)), groups=8)
+    expected = packed_channels(evaluated(plain, x=data, w=kernel), 1)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_windows_that_give_their_greatest_sum():
+    x, w = relay.var("x", shape=(1, 2, 5, 5)), relay.var("w", shape=(2, 3, 3))
+    call = run_infer_type(relay.image.dilation2d(x, w, strides=2, padding=1, dilations=[1, 1]))
+    assert call.checked_type == relay.TensorType((1, 2, 3, 3))
+    data, weight = np.arange(50, dtype="float32").reshape(1, 2, 5, 5), np.zeros((2, 3, 3), "float32")
+    pooled = evaluated(relay.nn.max_pool2d(x, (3, 3), (2, 2), padding=(1, 1)), x=data)
+    np.testing.assert_array_equal(evaluated(call, x=data, w=weight), pooled)
+
+
+def test_neighbourhoods_that_are_compared():
+    x, y = relay.var("x", shape=(1, 3, 10, 10)), relay.var("y", shape=(1, 3, 10, 10))
+    call = relay.nn.correlation(x, y, 1, 4, 1, 1, 4, True, "NCHW")
+    assert run_infer_type(call).checked_type == relay.TensorType((1, 81, 10, 10))
+    data = np.random.default_rng(0).normal(size=(1, 3, 10, 10)).astype("float32")
+    found = evaluated(call, x=data, y=data)
+    np.testing.assert_allclose(found[:, 40], (data * data).mean(axis=1), rtol=1e-5)  # the displacement of none
+
+
+def test_a_convolution_with_displaced_taps():
+    x, offset = relay.var("x", shape=(1, 4, 6, 6)), relay.var("offset", shape=(1, 18, 6, 6))
+    layers = {"padding": (1, 1), "channels": 8, "kernel_size": (3, 3)}
+    call = relay.nn.deformable_conv2d(x, offset, relay.var("w"), **layers)
+    params = run_infer_type(relay.Function(relay.analysis.free_vars(call), call)).params
+    assert params[2].checked_type == relay.TensorType((8, 4, 3, 3))
+    random = np.random.default_rng(0)
+    sizes = {"x": (1, 4, 6, 6), "w": (8, 4, 3, 3)}
+    values = {name: random.normal(size=size).astype("float32") for name, size in sizes.items()}
+    down = np.zeros((1, 18, 6, 6), "float32")
+    down[:, ::2] = 1  # each tap reads a row below
+    found = evaluated(call, offset=down, **values)
+    shifted = np.pad(values["x"], ((0, 0), (0, 0), (0, 1), (0, 0)))[:, :, 1:]
+    plain = relay.nn.conv2d(x, relay.var("w", shape=(8, 4, 3, 3)), padding=(1, 1))
+    expected = evaluated(plain, x=shifted, w=values["w"])
+    # The first row differs: its taps above the data read the data's first row here, and the padding there.
+    np.testing.assert_allclose(found[:, :, 1:], expected[:, :, 1:], rtol=1e-4, atol=1e-5)
