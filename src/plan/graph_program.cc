@@ -1,6 +1,7 @@
 #include "plan/graph_program.h"
 
 #include "ops/call_fusion.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/memory.h"
 #include "passes/forms/bound_outputs.h"
 #include "plan/destination_passing.h"
@@ -65,15 +66,15 @@ class Emitter {
     const auto* call = let.value.as<CallNode>();
     const OpNode* op = call != nullptr ? call->as_op() : nullptr;
     HEADRACE_CHECK(op != nullptr, "a binding of {} in destination passing form", let.value->key());
-    if (op->name == "memory.alloc_storage") {
+    if (op::kMemoryAllocStorage.is(op)) {
       HEADRACE_CHECK(arena_ == nullptr, "memory has not been planned: there are two storages");
       arena_ = let.var.get();
       program_.memory.arena_bytes = call->attrs_as<ops::AllocStorageAttrs>().size;
-    } else if (op->name == "memory.view") {
+    } else if (op::kMemoryView.is(op)) {
       entries_[let.var.get()] = view(*call);
-    } else if (op->name == "memory.copy") {
+    } else if (op::kMemoryCopy.is(op)) {
       program_.graph.steps.push_back({StepKind::kCopy, "", {entry(call->args[0]), entry(call->args[1])}, 1, "copy"});
-    } else if (op->name == "call_dps") {
+    } else if (op::kCallDps.is(op)) {
       emit_call(*call);
     } else {
       throw InternalError(fmt::format("'{}' in destination passing form", op->name));

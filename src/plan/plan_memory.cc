@@ -1,23 +1,19 @@
 #include "plan/plan_memory.h"
 
+#include "ops/op_handles.h"
 #include "ops/tensor/memory.h"
 #include "plan/arena.h"
 #include "relay/infer/infer_type.h"
+#include "relay/match.h"
 
 namespace headrace::plan {
 
-using relay::CallNode;
 using relay::FunctionNode;
 using relay::LetNode;
 using relay::Var;
 using relay::VarNode;
 
 namespace {
-
-const CallNode* call_of(const Expr& value, std::string_view op) {
-  const auto* call = value.as<CallNode>();
-  return call != nullptr && call->as_op() != nullptr && call->as_op()->name == op ? call : nullptr;
-}
 
 class Planner {
  public:
@@ -38,13 +34,13 @@ class Planner {
 
  private:
   void plan_binding(const LetNode& let) {
-    if (const auto* alloc = call_of(let.value, "memory.alloc_storage")) {
+    if (const auto* alloc = relay::call_of(let.value, op::kMemoryAllocStorage)) {
       offsets_[let.var.get()] = arena_.take(alloc->attrs_as<ops::AllocStorageAttrs>().size);
-    } else if (const auto* kill = call_of(let.value, "memory.kill")) {
+    } else if (const auto* kill = relay::call_of(let.value, op::kMemoryKill)) {
       const int64_t* offset = offset_of(kill->args[0]);
       HEADRACE_CHECK(offset != nullptr, "memory.kill of something that is no storage");
       arena_.give_back(*offset);
-    } else if (const auto* view = call_of(let.value, "memory.view"); view && offset_of(view->args[0])) {
+    } else if (const auto* view = relay::call_of(let.value, op::kMemoryView); view && offset_of(view->args[0])) {
       const auto& attrs = view->attrs_as<ops::MemoryViewAttrs>();
       bindings_.emplace_back(let.var, ops::memory_view(arena_var_, *offset_of(view->args[0]) + attrs.byte_offset,
                                                        attrs.shape, attrs.dtype, view->span));
