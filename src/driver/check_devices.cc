@@ -1,7 +1,9 @@
 #include "driver/check_devices.h"
 
+#include "ops/op_handles.h"
 #include "ops/tensor/device.h"
 #include "passes/devices/plan_devices.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::driver {
@@ -20,9 +22,8 @@ void check_device(const std::string& text, const Span& place) {
 }
 
 void check_call(const relay::CallNode& call) {
-  if (call.as_op() == nullptr) return;
-  if (call.as_op()->name == "on_device") check_device(call.attrs_as<ops::OnDeviceAttrs>().virtual_device, call.span);
-  if (call.as_op()->name != "device_copy") return;
+  if (relay::is_call(call, op::kOnDevice)) check_device(call.attrs_as<ops::OnDeviceAttrs>().virtual_device, call.span);
+  if (!relay::is_call(call, op::kDeviceCopy)) return;
   const auto& attrs = call.attrs_as<ops::DeviceCopyAttrs>();
   check_device(attrs.src_virtual_device, call.span);
   check_device(attrs.dst_virtual_device, call.span);

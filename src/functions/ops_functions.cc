@@ -123,11 +123,96 @@ void register_computes() {
                   }));
 }
 
+// ---- facts that passes ask
+
+template <typename T>
+T parse_word(const Op& op, std::string_view what, const std::string& word,
+             std::initializer_list<std::pair<std::string_view, T>> words) {
+  std::vector<std::string_view> known;
+  for (const auto& [name, value] : words) {
+    if (name == word) return value;
+    known.push_back(name);
+  }
+  throw_user_error("{}: {} '{}'; expected one of {}", op->name, what, word, fmt::join(known, ", "));
+}
+
+ops::KeepsElements parse_keeps_elements(const Op& op, const std::string& word) {
+  return parse_word<ops::KeepsElements>(op, "it keeps elements as", word,
+                                        {{"view", ops::KeepsElements::view},
+                                         {"broadcast", ops::KeepsElements::broadcast},
+                                         {"note", ops::KeepsElements::note}});
+}
+
+ops::CommutingFactorsFn commuting_factors_of(const Op& op, const std::string& word) {
+  const auto factors = parse_word<ops::CommutingFactors>(
+      op, "it commutes with factors", word,
+      {{"positive", ops::CommutingFactors::positive}, {"any", ops::CommutingFactors::any}});
+  return [factors](const CallNode&, std::optional<size_t>) { return factors; };
+}
+
+// Wraps a user's function of (attrs, axis), which gives the word of the factors or None.
+ops::CommutingFactorsFn commuting_factors_by(const PackedFunc& function) {
+  return [function](const CallNode& call, std::optional<size_t> axis) {
+    const Value at = axis ? Value(static_cast<int64_t>(*axis)) : Value();
+    const Value given = function(attrs_of(call), at);
+    if (given.is_none()) return ops::CommutingFactors::none;
+    if (given.is<std::string>() && given.as<std::string>() == "positive") return ops::CommutingFactors::positive;
+    if (given.is<std::string>() && given.as<std::string>() == "any") return ops::CommutingFactors::any;
+    lower::fail_call(call,
+                     fmt::format("its commuting factors are {}; expected 'positive', 'any' or None", repr(given)));
+  };
+}
+
+// Wraps a user's function of (attrs, inputs), which gives an expression or None.
+ops::BoundedFormFn bounded_form_by(const PackedFunc& function) {
+  return [function](const CallNode& call) -> Expr {
+    const Value given = function(attrs_of(call), call.args);
+    if (given.is_none()) return {};
+    const Expr form = given.is<ObjectRef>() ? given.as<ObjectRef>().cast<ExprNode>() : Expr();
+    if (!form) lower::fail_call(call, fmt::format("its bounded form gave no expression but {}", repr(given)));
+    return form;
+  };
+}
+
+// Wraps a user's function of (attrs, argument, axis, result_axis), which gives a bool.
+ops::TreatsApartFn treats_apart_by(const PackedFunc& function) {
+  return [function](const CallNode& call, const ops::UnknownAxis& where) {
+    const auto number = [](size_t value) { return static_cast<int64_t>(value); };
+    const Value given = function(attrs_of(call), number(where.arg), number(where.axis), number(where.result_axis));
+    if (!given.is<bool>())
+      lower::fail_call(call, fmt::format("whether it treats indices apart is {}; expected a bool", repr(given)));
+    return given.as<bool>();
+  };
+}
+
+void register_facts() {
+  register_global("relay.op.SetKeepsElements", make_packed([](const Op& op, const std::string& how) {
+                    lower::set_user_facts(op, {.keeps_elements = parse_keeps_elements(op, how)});
+                  }));
+  register_global("relay.op.SetCommutingFactors", make_packed([](const Op& op, const Value& factors) {
+                    const bool is_word = factors.is<std::string>();
+                    lower::set_user_facts(
+                        op, {.commuting_factors = is_word ? commuting_factors_of(op, factors.as<std::string>())
+                                                          : commuting_factors_by(factors.as<PackedFunc>())});
+                  }));
+  register_global("relay.op.SetKeepLayout", make_packed([](const Op& op, const Array<std::string>& axis_attrs) {
+                    std::vector<std::string> names(axis_attrs.begin(), axis_attrs.end());
+                    lower::set_user_facts(op, {.keep_layout = lower::keep_layout_with(*op, std::move(names))});
+                  }));
+  register_global("relay.op.SetBoundedForm", make_packed([](const Op& op, const PackedFunc& form) {
+                    lower::set_user_facts(op, {.bounded_form = bounded_form_by(form)});
+                  }));
+  register_global("relay.op.SetTreatsApart", make_packed([](const Op& op, const PackedFunc& function) {
+                    lower::set_user_facts(op, {.treats_apart = treats_apart_by(function)});
+                  }));
+}
+
 }  // namespace
 
 void register_op_functions() {
   register_declarations();
   register_computes();
+  register_facts();
   register_global("relay.op.MakeAttrs", make_packed([](const Op& op, const Map<std::string, Value>& given) {
                     const Attrs attrs = relay::make_user_attrs(*op, to_pairs(given));
                     return attrs ? Value(attrs) : Value();

@@ -5,9 +5,11 @@
 #include "interp/check_arguments.h"
 #include "object/string.h"
 #include "ops/loops/element.h"
+#include "ops/op_handles.h"
 #include "ops/op_keys.h"
 #include "relay/captures.h"
 #include "relay/descent.h"
+#include "relay/match.h"
 #include "relay/place_lets.h"
 #include "relay/unique_binders.h"
 #include "relay/visit.h"
@@ -278,7 +280,7 @@ class Interpreter {
 
   // Calls of functions, branches, clauses and lets run a body.
   static bool enters_a_body(const Expr& expr) {
-    if (const auto* call = expr.as<CallNode>()) return call->as_op() == nullptr || call->as_op()->name == "call_dps";
+    if (const auto* call = expr.as<CallNode>()) return call->as_op() == nullptr || relay::is_call(*call, op::kCallDps);
     return expr.is<IfNode>() || expr.is<LetNode>() || expr.is<MatchNode>();
   }
 
@@ -457,7 +459,8 @@ class Interpreter {
   Nested<Typed> eval_call_dps(const CallNode& call, std::vector<Typed> args) {
     const auto* inputs = args.size() == 3 ? args[1].value.as_node<ADTObj>() : nullptr;
     const auto* input_types = inputs != nullptr ? args[1].declared.as<TupleTypeNode>() : nullptr;
-    if (input_types == nullptr) throw_at(call.span, "call_dps", "takes a function, a tuple of inputs, one of outputs");
+    if (input_types == nullptr)
+      throw_at(call.span, call.as_op()->name, "takes a function, a tuple of inputs, one of outputs");
     std::vector<Typed> operands;
     for (size_t i = 0; i < inputs->items.size(); ++i)
       operands.push_back({Value(inputs->items[i].as<NDArray>().to_dense()), input_types->items[i]});
@@ -466,7 +469,7 @@ class Interpreter {
     collect(result.value, results);
     collect(args[2].value, outputs);
     if (results.size() != outputs.size())
-      throw_at(call.span, "call_dps", fmt::format("{} results for {} outputs", results.size(), outputs.size()));
+      throw_at(call.span, call.as_op()->name, fmt::format("{} results for {} outputs", results.size(), outputs.size()));
     for (size_t i = 0; i < results.size(); ++i) outputs[i].copy_from(results[i]);
     co_return Typed{Value(make_adt(0, {})), make_tuple_type({})};
   }

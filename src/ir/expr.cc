@@ -5,6 +5,7 @@
 #include <shared_mutex>
 
 #include "ir/near_names.h"
+#include "ir/op_handle.h"
 #include "ir/op_table.h"
 
 namespace headrace {
@@ -49,7 +50,46 @@ OpTable& op_table() {
   static OpTable& table = *new OpTable;
   return table;
 }
+
+struct OpKeyTable {
+  std::shared_mutex mutex;
+  std::map<std::string, size_t, std::less<>> slots;
+};
+OpKeyTable& op_key_table() {
+  static OpKeyTable& table = *new OpKeyTable;
+  return table;
+}
 }  // namespace
+
+size_t op_key_slot(std::string_view name) {
+  if (const auto known = find_op_key_slot(name)) return *known;
+  std::unique_lock lock(op_key_table().mutex);
+  auto& slots = op_key_table().slots;
+  return slots.emplace(name, slots.size()).first->second;
+}
+
+std::optional<size_t> find_op_key_slot(std::string_view name) {
+  std::shared_lock lock(op_key_table().mutex);
+  const auto it = op_key_table().slots.find(name);
+  return it == op_key_table().slots.end() ? std::nullopt : std::optional(it->second);
+}
+
+const std::any* OpNode::find_any(std::string_view key) const {
+  const auto slot = find_op_key_slot(key);
+  return slot && *slot < keyed.size() && keyed[*slot].has_value() ? &keyed[*slot] : nullptr;
+}
+
+void OpNode::erase(std::string_view key) {
+  const auto slot = find_op_key_slot(key);
+  if (slot && *slot < keyed.size()) keyed[*slot].reset();
+}
+
+const OpNode& OpHandle::resolve() const {
+  const Op found = find_op(name_);
+  HEADRACE_CHECK(found, "no op is registered as '{}'", name_);
+  op_.store(found.get(), std::memory_order_release);
+  return *found;
+}
 
 Op find_op(std::string_view name) {
   std::shared_lock lock(op_table().mutex);

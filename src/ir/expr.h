@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/op_key.h"
 #include "ir/type.h"
 #include "ir/type_slot.h"
 
@@ -72,12 +73,6 @@ struct BaseFuncNode : ExprNode {
 };
 using BaseFunc = Ref<BaseFuncNode>;
 
-// The key of a typed op attribute. Keys live in the room that reads them: relay/op_keys.h, ops/op_keys.h.
-template <typename T>
-struct OpKey {
-  std::string_view name;
-};
-
 struct OpNode;
 // Checks a value that a user sets under `key` (OpKey<Value>) against the declaration of that key (ir/op_attrs.h).
 // UserError.
@@ -105,19 +100,25 @@ struct OpNode : ExprNode {
   int32_t num_inputs = -1;  // -1: any number
   int32_t support_level = 10;
   int32_t version = 1;
-  std::string attrs_type_key;  // key of the attributes' struct; empty when the op has none
-  std::map<std::string, std::any, std::less<>> keyed;
+  std::string attrs_type_key;   // key of the attributes' struct; empty when the op has none
+  std::vector<std::any> keyed;  // by the slot of the key (ir/op_key.h)
 
   template <typename T>
-  const T* find(OpKey<T> key) const {
-    auto it = keyed.find(key.name);
-    return it == keyed.end() ? nullptr : std::any_cast<T>(&it->second);
+  const T* find(const OpKey<T>& key) const {
+    const size_t slot = key.slot();
+    return slot < keyed.size() ? std::any_cast<T>(&keyed[slot]) : nullptr;
   }
   template <typename T>
-  void set(OpKey<T> key, T value) {
+  void set(const OpKey<T>& key, T value) {
     if constexpr (std::same_as<T, Value>) check_op_attr(*this, key.name, value);
-    keyed.insert_or_assign(std::string(key.name), std::any(std::move(value)));
+    const size_t slot = key.slot();
+    if (slot >= keyed.size()) keyed.resize(slot + 1);
+    keyed[slot] = std::any(std::move(value));
   }
+  // Returns the value under the key's name, of whatever type it is; null where there is none.
+  const std::any* find_any(std::string_view key) const;
+  // Removes the value under the key's name, if there is one.
+  void erase(std::string_view key);
 };
 using Op = Ref<OpNode>;
 

@@ -51,7 +51,4 @@ inline constexpr OpKey<EvalFn> kEval{"Eval"};
 
 using relay::kStateful;
 
-// The result is the first argument's elements in their order, in another shape: it may share the argument's memory.
-inline constexpr OpKey<bool> kKeepsElements{"KeepsElements"};
-
 }  // namespace headrace::ops

@@ -56,11 +56,6 @@ OpBuilder& OpBuilder::value(ValueInferenceFn infer) {
   return *this;
 }
 
-OpBuilder& OpBuilder::keeps_elements() {
-  op_->set(kKeepsElements, true);
-  return *this;
-}
-
 OpBuilder& OpBuilder::stateful() {
   op_->set(kStateful, true);
   return *this;

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "ops/axis.h"
-#include "ops/op_keys.h"
+#include "ops/op_facts.h"
 
 namespace headrace::ops {
 
@@ -36,8 +36,22 @@ class OpBuilder {
   OpBuilder& eval(EvalFn eval);
   OpBuilder& value(ValueInferenceFn infer);
   OpBuilder& level(int32_t support_level);
-  // Sets kKeepsElements.
-  OpBuilder& keeps_elements();
+  // Sets any other key: kRepeats, kBoundedForm (ops/op_facts.h).
+  template <typename T>
+  OpBuilder& fact(const OpKey<T>& key, std::type_identity_t<T> value) {
+    op_->set(key, std::move(value));
+    return *this;
+  }
+  // Sets kKeepLayout for ops whose only axis is the attribute `axis` of their struct T.
+  template <typename T>
+  OpBuilder& keeps_layout_but_axis() {
+    return fact(kKeepLayout, [](const relay::CallNode& call, const AxisPlaceFn& place) -> std::optional<Attrs> {
+      const T& attrs = call.attrs_as<T>();
+      const auto axis = place(attrs.axis);
+      if (!axis) return std::nullopt;
+      return Attrs(copy_with(attrs, [&](T& copy) { copy.axis = *axis; }));
+    });
+  }
   // Marks the op as having effects; see kStateful.
   OpBuilder& stateful();
 

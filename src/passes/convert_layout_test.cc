@@ -342,7 +342,7 @@ class Conversion {
     op_ = get_op(op);
     op_->set(OpKey<Value>{kConvertLayoutAttr}, function);
   }
-  ~Conversion() { op_->keyed.erase(kConvertLayoutAttr); }
+  ~Conversion() { op_->erase(kConvertLayoutAttr); }
   Conversion(const Conversion&) = delete;
 
  private:

@@ -158,7 +158,7 @@ class OpAttr {
   OpAttr(const char* op, std::string key, Value value) : op_(get_op(op)), key_(std::move(key)) {
     op_->set(OpKey<Value>{key_}, std::move(value));
   }
-  ~OpAttr() { op_->keyed.erase(key_); }
+  ~OpAttr() { op_->erase(key_); }
 
  private:
   Op op_;

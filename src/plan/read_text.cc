@@ -1,9 +1,11 @@
 // Reads a program from its text form (program_text.h).
 #include <set>
 
+#include "ops/op_handles.h"
 #include "ops/tensor/memory.h"
 #include "passes/forms/bound_outputs.h"
 #include "plan/program_text.h"
+#include "relay/match.h"
 
 namespace headrace::plan {
 
@@ -54,11 +56,12 @@ class TextReader {
   void read_binding(const LetNode& let) {
     const auto* call = let.value.as<CallNode>();
     if (call == nullptr || call->as_op() == nullptr) refuse(let.value, "a binding is no call of an op");
-    if (const auto* alloc = call->attrs.as<ops::AllocStorageAttrs>()) {
-      const auto location = artifact::parse_location(alloc->location);
-      if (!location) refuse(let.value, fmt::format("'{}' is no location", alloc->location));
-      storages_[let.var.get()] = add_base({.nbytes = alloc->size, .location = *location, .span = call->span});
-    } else if (call->attrs.is<ops::MemoryViewAttrs>()) {
+    if (relay::is_call(*call, op::kMemoryAllocStorage)) {
+      const auto& alloc = call->attrs_as<ops::AllocStorageAttrs>();
+      const auto location = artifact::parse_location(alloc.location);
+      if (!location) refuse(let.value, fmt::format("'{}' is no location", alloc.location));
+      storages_[let.var.get()] = add_base({.nbytes = alloc.size, .location = *location, .span = call->span});
+    } else if (relay::is_call(*call, op::kMemoryView)) {
       read_view(let, *call);
     } else {
       read_effect(let.value, *call);
@@ -80,13 +83,13 @@ class TextReader {
   }
 
   void read_effect(const Expr& at, const CallNode& call) {
-    if (call.as_op() == ops::memory_kill_op()) {
+    if (relay::is_call(call, op::kMemoryKill)) {
       const auto storage = storages_.find(call.args[0].get());
       if (storage == storages_.end()) refuse(at, "memory.kill of something that is no storage");
       killed_.insert(storage->second);
-    } else if (call.as_op() == ops::memory_copy_op()) {
+    } else if (relay::is_call(call, op::kMemoryCopy)) {
       program_.steps.push_back({.inputs = {used(call.args[0])}, .outputs = {used(call.args[1])}, .span = call.span});
-    } else if (call.as_op() == ops::call_dps_op()) {
+    } else if (relay::is_call(call, op::kCallDps)) {
       read_call(at, call);
     } else {
       refuse(at, fmt::format("'{}' is bound, which is no op on memory", call.as_op()->name));

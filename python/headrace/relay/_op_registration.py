@@ -19,9 +19,13 @@ __all__ = [
     "get",
     "register",
     "register_alter_op_layout",
+    "register_bounded_form",
+    "register_commuting_factors",
     "register_compute",
     "register_convert_op_layout",
     "register_gradient",
+    "register_keep_layout",
+    "register_keeps_elements",
     "register_legalize",
     "register_mixed_precision_conversion",
     "register_op_attr",
@@ -29,6 +33,7 @@ __all__ = [
     "register_pattern",
     "register_prim_func",
     "register_stateful",
+    "register_treats_apart",
     "reset_legalize",
     "why_opaque",
 ]
@@ -258,6 +263,110 @@ def why_opaque(call: Any) -> str:
     str
     """
     return api("relay.op.WhyOpaque")(call)
+
+
+def register_keeps_elements(op_name: str, how: str = "view") -> None:
+    """Says that an op gives its first argument's elements in their order, in another shape and the same dtype.
+
+    A call may then be a view of the argument's memory, which nothing computes, and `SimplifyExpr` joins it with other
+    views. A type relation that gives another dtype or number of elements is an error at the call.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    how : str
+        "view": `FuseOps` leaves the call alone. "broadcast": the op mostly serves a broadcast and fuses as its pattern
+        says. "note": the op marks its operand, and no pass joins it with views.
+    """
+    api("relay.op.SetKeepsElements")(get(op_name), how)
+
+
+def register_commuting_factors(op_name: str, factors: Any = None) -> Any:
+    """Says which multiplications commute with an op, so that `FoldScaleAxis` moves them past it into weights.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    factors : str or function, optional
+        "any" when op(x * s) equals op(x) * s for all factors s along one axis of the first argument x, "positive" when
+        it does for factors above 0. Or a function of (attrs, axis), the latter None for one factor for all elements,
+        which gives one of the two or None. Without it, a decorator for such a function is returned.
+
+    Returns
+    -------
+    What was given, or the decorator
+    """
+
+    def decorate(given: Any) -> Any:
+        api("relay.op.SetCommutingFactors")(get(op_name), given)
+        return given
+
+    return decorate if factors is None else decorate(factors)
+
+
+def register_keep_layout(op_name: str, axis_attrs: Any = ()) -> None:
+    """Says that an op gives the same for transposed data, transposed: `ConvertLayout` keeps the layout through it.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time. Its result has the axes of its first argument, in their order.
+    axis_attrs : list of str
+        Its attributes, of kind "int", that are the number of an axis of the first argument. They are renumbered.
+    """
+    api("relay.op.SetKeepLayout")(get(op_name), list(axis_attrs))
+
+
+def register_bounded_form(op_name: str, make: Any = None) -> Any:
+    """Sets what `BoundOutputs` takes for calls of an op whose result has an axis of a size that only the data tells.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    make : function, optional
+        Of (attrs, inputs). It gives a tuple expression: a buffer of the call's type with a number in place of `?`, and
+        a Tensor[(1), int64], how many indices of that axis count; or None. Inputs that are not constants are
+        variables of the arguments' types. Without it, a decorator is returned.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+
+    def decorate(given: Any) -> Any:
+        api("relay.op.SetBoundedForm")(get(op_name), given)
+        return given
+
+    return decorate if make is None else decorate(make)
+
+
+def register_treats_apart(op_name: str, treats: Any = None) -> Any:
+    """Sets whether an op may follow results of a size that only the data tells, in a buffer with room for the most.
+
+    Elementwise ops, and ops of users whose compute form is elementwise, need no such word.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    treats : function, optional
+        Of (attrs, argument, axis, result_axis): the number of the argument that has an axis of unknown size, that axis,
+        and the axis of the result. It gives True when each index of the result's axis depends on no other index of the
+        argument's, and no element at an index makes the call fail. Without it, a decorator is returned.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+
+    def decorate(given: Any) -> Any:
+        api("relay.op.SetTreatsApart")(get(op_name), given)
+        return given
+
+    return decorate if treats is None else decorate(treats)
 
 
 def register_legalize(op_name: str, legalize_op: Any = None, level: int = 10) -> Any:

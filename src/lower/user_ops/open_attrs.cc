@@ -27,8 +27,8 @@ void set_open_attr(const Op& op, const std::string& key, const Value& value) {
     if (!value.is<bool>()) throw_wrong_op_attr(*op, key, "a bool", value);
     return set_user_stateful(op, value.as<bool>());
   }
-  const auto known = op->keyed.find(key);
-  if (known != op->keyed.end() && std::any_cast<Value>(&known->second) == nullptr)
+  const std::any* known = op->find_any(key);
+  if (known != nullptr && std::any_cast<Value>(known) == nullptr)
     throw_user_error("the attribute '{}' of op '{}' is set in C++ and of another kind; choose another key", key,
                      op->name);
   op->set(OpKey<Value>{key}, value);
@@ -40,15 +40,16 @@ Value get_open_attr(const Op& op, const std::string& key) {
     return kind == nullptr ? Value() : Value(static_cast<int64_t>(*kind));
   }
   if (key == kStatefulKey) return Value(relay::is_stateful(*op));
-  const Value* value = op->find(OpKey<Value>{key});
+  const std::any* found = op->find_any(key);
+  const Value* value = found == nullptr ? nullptr : std::any_cast<Value>(found);
   return value == nullptr ? Value() : *value;
 }
 
 void reset_open_attr(const Op& op, const std::string& key) {
   if (key == kPatternKey) return set_user_fusion(op, std::nullopt);
   if (key == kStatefulKey) return set_user_stateful(op, false);
-  const auto known = op->keyed.find(key);
-  if (known != op->keyed.end() && std::any_cast<Value>(&known->second) != nullptr) op->keyed.erase(known);
+  const std::any* known = op->find_any(key);
+  if (known != nullptr && std::any_cast<Value>(known) != nullptr) op->erase(key);
 }
 
 }  // namespace headrace::lower

@@ -28,10 +28,6 @@ constexpr OpKey<bool> kIsUserOp{"IsUserOp"};
 // The evaluation that the user gave, which one that follows from what computes the op does not replace.
 constexpr OpKey<ops::EvalFn> kUserEval{"UserEval"};
 
-void erase(OpNode& op, std::string_view key) {
-  if (const auto at = op.keyed.find(key); at != op.keyed.end()) op.keyed.erase(at);
-}
-
 OpNode& changeable(const Op& op) {
   if (!is_user_op(op))
     throw_user_error("'{}' is an op of Headrace, which is not changed; register an op under another name", op->name);
@@ -42,6 +38,13 @@ OpNode& changeable(const Op& op) {
 template <typename F>
 void check_given(const Op& op, const F& function, std::string_view what) {
   if (!function) throw_user_error("{}: the function that {} is empty; give one that can be called", op->name, what);
+}
+
+// A view is computed by nothing, so the effect of a call would be lost.
+void check_is_no_view_with_effects(const OpNode& op, bool is_view, bool is_stateful) {
+  if (is_view && is_stateful)
+    throw_user_error("{}: an op that keeps its argument's elements has no effect, and it is registered as stateful",
+                     op.name);
 }
 
 void check_name(const OpNode& op, std::string_view name, std::string_view what, std::string_view fault) {
@@ -62,6 +65,7 @@ Type related(const relay::TypeRelationFn& relation, const RelationInput& input) 
   if (const std::string fault = relay::user_attrs_fault(*input.call.as_op(), input.call.attrs); !fault.empty())
     input.fail(fault);
   const Type type = relation(input);
+  if (type && input.call.as_op()->find(ops::kKeepsElements) != nullptr) check_keeps_elements(input, type);
   if (type && !is_tensors(type))
     input.fail(fmt::format("its type relation gave {}; an op gives a tensor or a tuple of one tensor or more",
                            to_string(type)));
@@ -214,6 +218,7 @@ Op register_user_op(UserOp given) {
   if (given.eval) set_user_eval(op, std::move(given.eval));
   if (given.fusion) set_user_fusion(op, *given.fusion);
   set_user_stateful(op, given.is_stateful);
+  set_user_facts(op, std::move(given.facts));
   publish_op(op, given.override);
   return op;
 }
@@ -260,7 +265,7 @@ void set_user_compute(const Op& op, UserCompute compute) {
   if (const auto* make = std::get_if<PrimFuncFn>(&compute)) check_given(op, *make, "makes its loops");
   for (const std::string_view key : {kComputeRule.name, kKernelRule.name, ops::kCallFusion.name, ops::kExternal.name,
                                      ops::kEval.name, ops::kWhyOpaque.name})
-    erase(node, key);
+    node.erase(key);
   if (const auto* form = std::get_if<ComputeRuleFn>(&compute)) {
     set_form(node, *form);
   } else if (const auto* function = std::get_if<PrimFunc>(&compute)) {
@@ -285,14 +290,26 @@ void set_user_eval(const Op& op, ops::EvalFn eval) {
 
 void set_user_fusion(const Op& op, std::optional<FusionKind> fusion) {
   OpNode& node = changeable(op);
-  erase(node, ops::kFusionKind.name);
+  node.erase(ops::kFusionKind.name);
   if (fusion) node.set(ops::kFusionKind, *fusion);
 }
 
 void set_user_stateful(const Op& op, bool is_stateful) {
   OpNode& node = changeable(op);
-  erase(node, ops::kStateful.name);
+  check_is_no_view_with_effects(node, node.find(ops::kKeepsElements) != nullptr, is_stateful);
+  node.erase(ops::kStateful.name);
   if (is_stateful) node.set(ops::kStateful, true);
+}
+
+void set_user_facts(const Op& op, UserFacts facts) {
+  OpNode& node = changeable(op);
+  check_is_no_view_with_effects(node, facts.keeps_elements.has_value(), relay::is_stateful(node));
+  if (facts.keeps_elements) node.set(ops::kKeepsElements, *facts.keeps_elements);
+  if (facts.repeats) node.set(ops::kRepeats, *facts.repeats);
+  if (facts.commuting_factors) node.set(ops::kCommutingFactors, std::move(facts.commuting_factors));
+  if (facts.keep_layout) node.set(ops::kKeepLayout, std::move(facts.keep_layout));
+  if (facts.bounded_form) node.set(ops::kBoundedForm, checked_bounded_form(std::move(facts.bounded_form)));
+  if (facts.treats_apart) node.set(ops::kTreatsApart, std::move(facts.treats_apart));
 }
 
 relay::Call make_user_call(std::string_view op, Array<Expr> args,

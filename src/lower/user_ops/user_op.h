@@ -17,6 +17,7 @@
 #include <variant>
 
 #include "lower/compute_rule.h"
+#include "lower/user_ops/user_facts.h"
 #include "ops/call_fusion.h"
 #include "relay/user_attrs.h"
 
@@ -43,6 +44,7 @@ struct UserOp {
   ops::EvalFn eval = {};                       // empty: what `compute` says, run plainly
   std::optional<ops::FusionKind> fusion = {};  // nothing: derived from the compute form
   bool is_stateful = false;                    // see ops::kStateful
+  UserFacts facts = {};
   bool override = false;  // an op that a user registered under the name is replaced; those of Headrace cannot be
 };
 
@@ -64,6 +66,8 @@ void set_user_compute(const Op& op, UserCompute compute);
 void set_user_eval(const Op& op, ops::EvalFn eval);  // counts whatever computes the op, set before or after it
 void set_user_fusion(const Op& op, std::optional<ops::FusionKind> fusion);  // nothing: derived from the computation
 void set_user_stateful(const Op& op, bool is_stateful);
+// Sets the facts that are given and leaves the others.
+void set_user_facts(const Op& op, UserFacts facts);
 bool is_user_op(const Op& op);
 
 // Makes a call with attributes by name. UserError as relay::make_user_attrs.

@@ -7,7 +7,8 @@
 #include "ops/loops/element.h"
 #include "ops/loops/move.h"
 #include "ops/families.h"
-#include "relay/expr.h"
+#include "ops/tensor/elementwise.h"
+#include "relay/match.h"
 
 namespace headrace::ops {
 
@@ -65,6 +66,14 @@ int64_t count_true(const NDArray& condition) {
 
 void write(const NDArray& out, const std::vector<int64_t>& values) {
   for (size_t i = 0; i < values.size(); ++i) set_element_int(out.tensor(), static_cast<int64_t>(i), values[i]);
+}
+
+Expr bound_argwhere(const relay::CallNode& call) {
+  if (!relay::known_shape_of(call.args[0])) return {};
+  const Expr found = relay::make_call("argwhere_bounded", {call.args[0]}, {}, call.span);
+  const Expr count = relay::make_tuple_get_item(found, 1, call.span);
+  return relay::make_tuple(
+      {relay::make_tuple_get_item(found, 0, call.span), cast(count, DataType::int_(64), call.span)}, call.span);
 }
 
 std::vector<NDArray> eval_argwhere(const EvalInput& input) {
@@ -156,7 +165,8 @@ void register_select_ops() {
       .relation(relate_argwhere)
       .fusion(FusionKind::opaque)
       .level(10)
-      .eval(eval_argwhere);
+      .eval(eval_argwhere)
+      .fact(kBoundedForm, bound_argwhere);
   OpBuilder("argwhere_bounded",
             "argwhere with room for every place: condition T[n...] -> (int32[elements, rank] the places, -1 behind "
             "them; int32[1] how many).")

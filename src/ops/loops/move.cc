@@ -76,8 +76,8 @@ ValueInferenceFn value_by_moving(TypeRelationFn relation, EvalFn eval) {
   };
 }
 
-void moving(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval, FusionKind kind) {
-  op.relation(relation).fusion(kind).eval(eval).value(value_by_moving(relation, eval));
+OpBuilder& moving(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval, FusionKind kind) {
+  return op.relation(relation).fusion(kind).eval(eval).value(value_by_moving(relation, eval));
 }
 
 }  // namespace headrace::ops

@@ -59,6 +59,7 @@ std::optional<std::vector<int64_t>> known_ints(const RelationInput& input, size_
 ValueInferenceFn value_by_moving(TypeRelationFn relation, EvalFn eval);
 
 // Sets the properties that such ops share; call after arguments and attributes.
-void moving(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval, FusionKind kind = FusionKind::injective);
+OpBuilder& moving(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval,
+                  FusionKind kind = FusionKind::injective);
 
 }  // namespace headrace::ops

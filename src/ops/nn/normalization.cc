@@ -229,7 +229,8 @@ void register_softmaxes() {
         .attrs<SoftmaxAttrs>()
         .relation(relate_softmax)
         .fusion(FusionKind::opaque)
-        .eval(row.eval);
+        .eval(row.eval)
+        .keeps_layout_but_axis<SoftmaxAttrs>();
   }
 }
 

@@ -177,6 +177,16 @@ std::vector<NDArray> eval_mirror_pad(const EvalInput& input) {
   return pad_with(input, widths_before(attrs.pad_width), border_of(attrs.mode), {});
 }
 
+// Zeros stay zeros. Padding along the factors' axis would leave more indices than factors.
+CommutingFactors factors_beside_zeros(const relay::CallNode& call, std::optional<size_t> axis) {
+  const auto& attrs = call.attrs_as<PadAttrs>();
+  const auto* value = call.args.size() == 2 ? call.args[1].as<relay::ConstantNode>() : nullptr;
+  if (value == nullptr || attrs.pad_mode != "constant") return CommutingFactors::none;
+  if (element_as_double(value->data.to_dense().tensor(), 0) != 0) return CommutingFactors::none;
+  const bool is_beside = !axis || attrs.pad_width[*axis] == Shape{0, 0};
+  return is_beside ? CommutingFactors::any : CommutingFactors::none;
+}
+
 }  // namespace
 
 void register_pad_ops() {
@@ -189,7 +199,8 @@ void register_pad_ops() {
       .attrs<PadAttrs>()
       .relation(relate_pad)
       .fusion(FusionKind::injective)
-      .eval(eval_pad);
+      .eval(eval_pad)
+      .fact(kCommutingFactors, factors_beside_zeros);
   OpBuilder("nn.mirror_pad", "The mirror image put around a tensor.")
       .arg("data", "Tensor", "T[...]: what is padded")
       .attrs<MirrorPadAttrs>()

@@ -277,6 +277,17 @@ std::vector<NDArray> eval_pool_grad(const EvalInput& input, bool is_max) {
 
 // ---- registration
 
+// Returns `factors` where the windows slide over other axes than theirs.
+template <typename T>
+CommutingFactorsFn factors_beside(CommutingFactors factors) {
+  return [factors](const relay::CallNode& call, std::optional<size_t> axis) {
+    const T& attrs = call.attrs_as<T>();
+    const bool keeps_layout = attrs.out_layout.empty() || attrs.out_layout == attrs.layout;
+    const bool is_beside = !axis || (keeps_layout && axes_of(attrs.layout, "C")[0] == *axis);
+    return is_beside ? factors : CommutingFactors::none;
+  };
+}
+
 template <size_t spatial>
 void register_windows() {
   const char* shapes[] = {"[N,C,W] -> T[N,C,Q]", "[N,C,H,W] -> T[N,C,P,Q]", "[N,C,D,H,W] -> T[N,C,O,P,Q]"};
@@ -295,7 +306,8 @@ void register_windows() {
       .eval([](const EvalInput& input) {
         const NDArray out = input.make_output();
         return eval_max(input, out, PoolView(pool_form(input.attrs<PoolAttrs>()), input.args[0], out));
-      });
+      })
+      .fact(kCommutingFactors, factors_beside<PoolAttrs>(CommutingFactors::positive));
   OpBuilder(
       fmt::format("nn.avg_pool{}d", spatial),
       fmt::format("Mean of each window: {}. Divides by the taps in the data, with count_include_pad by those in data "
@@ -311,7 +323,8 @@ void register_windows() {
         const NDArray out = input.make_output();
         const auto& attrs = input.attrs<PoolAttrs>();
         return eval_avg(input, out, PoolView(pool_form(attrs), input.args[0], out), attrs.count_include_pad);
-      });
+      })
+      .fact(kCommutingFactors, factors_beside<PoolAttrs>(CommutingFactors::any));
 }
 
 template <typename A>
@@ -327,14 +340,15 @@ void register_grad(const char* name, std::string doc) {
       .eval([=](const EvalInput& input) { return eval_pool_grad(input, is_max); });
 }
 
-void register_global(const char* name, const char* what, EvalFn eval) {
-  OpBuilder(name, fmt::format("{} of each plane: data T[N,C,H,W] -> T[N,C,1,1].", what))
-      .arg("data", "Tensor", "T[N, C, H, W], numbers, or in another layout: what is pooled")
+OpBuilder register_global(const char* name, const char* what, EvalFn eval) {
+  OpBuilder op(name, fmt::format("{} of each plane: data T[N,C,H,W] -> T[N,C,1,1].", what));
+  op.arg("data", "Tensor", "T[N, C, H, W], numbers, or in another layout: what is pooled")
       .attrs<GlobalPool2DAttrs>()
       .relation(relate_global)
       .fusion(FusionKind::anchor)
       .level(2)
       .eval(std::move(eval));
+  return op;
 }
 
 Expr global_pool(std::string_view op, Expr data, std::string layout, Span span) {
@@ -365,7 +379,7 @@ void register_pool_ops() {
   register_global("nn.global_avg_pool2d", "Mean", [](const EvalInput& input) {
     const NDArray out = input.make_output();
     return eval_avg(input, out, view_global(input, out), false);
-  });
+  }).fact(kCommutingFactors, factors_beside<GlobalPool2DAttrs>(CommutingFactors::any));
 }
 
 static Expr pool(const char* kind, Expr data, const PoolAttrs& attrs, Span span) {

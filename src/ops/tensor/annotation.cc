@@ -10,7 +10,7 @@ static void register_annotation(const char* name, const char* doc, FusionKind ki
       .relation([](const RelationInput& input) -> Type { return input.tensor(0); })
       .value([](const RelationInput& input) { return input.arg_value(0); })
       .fusion(kind)
-      .keeps_elements()
+      .fact(kKeepsElements, KeepsElements::note)
       .eval([](const EvalInput& input) { return std::vector<NDArray>{input.args[0]}; });
 }
 

@@ -7,7 +7,7 @@
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
 #include "ops/loops/index.h"
-#include "relay/expr.h"
+#include "relay/match.h"
 
 namespace headrace::ops {
 
@@ -458,6 +458,20 @@ constexpr Kind kLogical{allow_bool, "bool", false};
 constexpr Kind kBits{allow_bits, "integers or bool", false};
 constexpr Kind kShift{is_integer, "integers", false};
 
+// Returns whether the other operand is one value for all indices of the axis: it has no such axis, or one index of it.
+bool is_broadcast_along(const relay::CallNode& call, const UnknownAxis& where) {
+  const auto other = relay::known_shape_of(call.args[1 - where.arg]);
+  if (!other) return false;
+  const size_t from_end = relay::tensor_type_of(call.args[where.arg])->shape.size() - where.axis;
+  return other->size() < from_end || (*other)[other->size() - from_end] == 1;
+}
+
+// An integer behind the indices that count may be 0.
+bool divides_apart(const relay::CallNode& call, const UnknownAxis& where) {
+  const auto* type = relay::tensor_type_of(call.args[1 - where.arg]);
+  return type != nullptr && type->dtype.is_float() && is_broadcast_along(call, where);
+}
+
 OpBuilder binary_op(const char* name, const char* what, const Kind& kind, EvalFn eval) {
   OpBuilder op(name, fmt::format("{}: lhs T[...], rhs T[...] ({}) -> {}[...], shapes broadcast as numpy's do.", what,
                                  kind.wanted, kind.gives_bool ? "bool" : "T"));
@@ -472,11 +486,14 @@ OpBuilder binary_op(const char* name, const char* what, const Kind& kind, EvalFn
 void register_arithmetic() {
   auto wrapping = [](auto f) { return eval_arithmetic([](auto a, auto b) { return wrap(a, b, decltype(f){}); }); };
   binary_op("add", "lhs + rhs, integers wrap", kArithmetic, wrapping([](auto a, auto b) { return a + b; }))
-      .value(infer_binary<BinaryOp::add>);
+      .value(infer_binary<BinaryOp::add>)
+      .fact(kTreatsApart, is_broadcast_along);
   binary_op("subtract", "lhs - rhs, integers wrap", kArithmetic, wrapping([](auto a, auto b) { return a - b; }))
-      .value(infer_binary<BinaryOp::sub>);
+      .value(infer_binary<BinaryOp::sub>)
+      .fact(kTreatsApart, is_broadcast_along);
   binary_op("multiply", "lhs * rhs, integers wrap", kArithmetic, wrapping([](auto a, auto b) { return a * b; }))
-      .value(infer_binary<BinaryOp::mul>);
+      .value(infer_binary<BinaryOp::mul>)
+      .fact(kTreatsApart, is_broadcast_along);
   binary_op("divide", "lhs / rhs, integers truncate, x / 0 of integers is 0", kArithmetic,
             eval_arithmetic([](auto a, auto b) {
               if constexpr (is_floating<decltype(a)>) {
@@ -485,15 +502,18 @@ void register_arithmetic() {
                 return trunc_quotient(a, b);
               }
             }))
-      .value(infer_quotient<BinaryOp::div>);
+      .value(infer_quotient<BinaryOp::div>)
+      .fact(kTreatsApart, divides_apart);
   binary_op("power", "lhs to the power rhs, integers wrap", kArithmetic,
             eval_arithmetic([](auto a, auto b) { return power_of(a, b); }));
   binary_op("maximum", "The greater, NaN where either is", kExtremum,
             eval_arithmetic([](auto a, auto b) { return greater_of(a, b); }))
-      .value(infer_binary<BinaryOp::max>);
+      .value(infer_binary<BinaryOp::max>)
+      .fact(kTreatsApart, is_broadcast_along);
   binary_op("minimum", "The lesser, NaN where either is", kExtremum,
             eval_arithmetic([](auto a, auto b) { return lesser_of(a, b); }))
-      .value(infer_binary<BinaryOp::min>);
+      .value(infer_binary<BinaryOp::min>)
+      .fact(kTreatsApart, is_broadcast_along);
 }
 
 void register_divisions() {
@@ -564,7 +584,8 @@ void register_broadcast_ops() {
       .attrs<BiasAddAttrs>()
       .relation(relate_bias_add)
       .fusion(FusionKind::broadcast)
-      .eval(eval_bias_add);
+      .eval(eval_bias_add)
+      .keeps_layout_but_axis<BiasAddAttrs>();
 }
 
 Expr binary(std::string_view op, Expr lhs, Expr rhs, Span span) {

@@ -284,7 +284,8 @@ void register_constants() {
       .relation(relate_full)
       .fusion(FusionKind::elementwise)
       .eval(eval_full)
-      .value(full_value);
+      .value(full_value)
+      .fact(kRepeats, {});
   OpBuilder("zeros", "A tensor of zeros.")
       .arg("shape", "Tensor", "int[rank of the result], optional: shape as a tensor")
       .any_args()
@@ -292,7 +293,8 @@ void register_constants() {
       .relation(relate_init)
       .fusion(FusionKind::elementwise)
       .eval(eval_number(0))
-      .value(number_value(0));
+      .value(number_value(0))
+      .fact(kRepeats, {});
   OpBuilder("ones", "A tensor of ones.")
       .arg("shape", "Tensor", "int[rank of the result], optional: shape as a tensor")
       .any_args()
@@ -300,14 +302,16 @@ void register_constants() {
       .relation(relate_init)
       .fusion(FusionKind::elementwise)
       .eval(eval_number(1))
-      .value(number_value(1));
+      .value(number_value(1))
+      .fact(kRepeats, {});
   OpBuilder("full_like", "The scalar fill_value in the shape of data.")
       .arg("data", "Tensor", "T[...]: only its type counts")
       .arg("fill_value", "Tensor", "T[]: the value")
       .relation(relate_full_like)
       .fusion(FusionKind::elementwise)
       .eval(eval_full_like)
-      .value(full_like_value);
+      .value(full_like_value)
+      .fact(kRepeats, {.type_operand = 0});
 }
 
 }  // namespace
@@ -322,7 +326,8 @@ void register_creation_ops() {
       .relation(relate_arange)
       .fusion(FusionKind::injective)
       .eval(eval_arange)
-      .value(arange_value);
+      .value(arange_value)
+      .fact(kRepeats, {});
   OpBuilder("shape_of", "The shape of a tensor as a tensor: x[...] -> [rank].")
       .arg("data", "Tensor", "T[...]: only its shape counts")
       .attrs<ShapeOfAttrs>()

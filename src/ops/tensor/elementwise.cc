@@ -397,19 +397,24 @@ void register_predicates() {
       .eval(eval_bitwise_not);
 }
 
+// An op whose two slopes depend on the sign of x alone.
+CommutingFactors positive_factors(const relay::CallNode&, std::optional<size_t>) { return CommutingFactors::positive; }
+
 void register_activations() {
   OpBuilder("nn.relu", "max(x, 0), NaN stays: x[...] -> the same type.")
       .arg("data", "Tensor", "T[...], numbers: x")
       .relation(relate_number)
       .fusion(FusionKind::elementwise)
-      .eval(eval_number([](auto x) { return x < 0 ? decltype(x){0} : x; }));
+      .eval(eval_number([](auto x) { return x < 0 ? decltype(x){0} : x; }))
+      .fact(kCommutingFactors, positive_factors);
   OpBuilder("nn.leaky_relu", "x where x > 0, else alpha * x: x f[...] -> the same type.")
       .arg("data", "Tensor", "f[...]: x")
       .attrs<LeakyReluAttrs>()
       .relation(relate_float)
       .fusion(FusionKind::elementwise)
       .level(3)
-      .eval(eval_leaky_relu);
+      .eval(eval_leaky_relu)
+      .fact(kCommutingFactors, positive_factors);
   OpBuilder("nn.prelu", "x where x > 0, else alpha[c] * x: x f[..., C, ...], alpha f[C] -> x's type; C is at `axis`.")
       .arg("data", "Tensor", "f[..., C, ...]: x")
       .arg("alpha", "Tensor", "f[C], of the same dtype: the slope of each channel below 0")
@@ -417,7 +422,9 @@ void register_activations() {
       .relation(relate_prelu)
       .fusion(FusionKind::broadcast)
       .level(3)
-      .eval(eval_prelu);
+      .eval(eval_prelu)
+      .fact(kCommutingFactors, positive_factors)
+      .keeps_layout_but_axis<PReluAttrs>();
   OpBuilder("clip",
             "min(max(x, a_min), a_max), NaN stays: x[...] -> the same type. Bounds outside an integer dtype's "
             "range are its limits.")
@@ -468,12 +475,14 @@ void register_fills() {
       .arg("data", "Tensor", "T[...]: only its type counts")
       .relation(relate_same_type)
       .fusion(FusionKind::elementwise)
-      .eval(eval_fill(0));
+      .eval(eval_fill(0))
+      .fact(kRepeats, {.type_operand = 0});
   OpBuilder("ones_like", "1 everywhere: x[...] -> the same type.")
       .arg("data", "Tensor", "T[...]: only its type counts")
       .relation(relate_same_type)
       .fusion(FusionKind::elementwise)
-      .eval(eval_fill(1));
+      .eval(eval_fill(1))
+      .fact(kRepeats, {.type_operand = 0});
 }
 
 }  // namespace

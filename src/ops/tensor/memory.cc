@@ -190,17 +190,4 @@ Expr call_dps(Expr function, Array<Expr> inputs, Array<Expr> outputs, Span span)
   return make_call("call_dps", {function, make_tuple(inputs), make_tuple(outputs)}, {}, span);
 }
 
-const OpNode* memory_kill_op() {
-  static const OpNode* const op = get_op("memory.kill").get();
-  return op;
-}
-const OpNode* memory_copy_op() {
-  static const OpNode* const op = get_op("memory.copy").get();
-  return op;
-}
-const OpNode* call_dps_op() {
-  static const OpNode* const op = get_op("call_dps").get();
-  return op;
-}
-
 }  // namespace headrace::ops

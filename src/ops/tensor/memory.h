@@ -42,9 +42,4 @@ Expr memory_copy(Expr source, Expr destination, Span span = {});
 // are outputs.
 Expr call_dps(Expr function, Array<Expr> inputs, Array<Expr> outputs, Span span = {});
 
-// Return the ops, to compare with.
-const OpNode* memory_kill_op();
-const OpNode* memory_copy_op();
-const OpNode* call_dps_op();
-
 }  // namespace headrace::ops

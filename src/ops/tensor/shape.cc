@@ -7,6 +7,7 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/move.h"
+#include "relay/match.h"
 
 namespace headrace::ops {
 
@@ -174,9 +175,9 @@ Type relate_reverse_reshape(const RelationInput& input) {
 std::pair<size_t, size_t> dims_between(const RelationInput& input, std::string_view side, int64_t begin,
                                        std::optional<int64_t> end, const TensorType& tensor) {
   const auto rank = static_cast<int64_t>(tensor->shape.size());
-  const auto bound = [&](std::string_view name, int64_t axis) {
+  const auto bound = [&](std::string_view what, int64_t axis) {
     if (axis < -rank || axis > rank)
-      input.fail(fmt::format("{}_{} is {}, expected {} to {} for {}", side, name, axis, -rank, rank, show(tensor)));
+      input.fail(fmt::format("{}_{} is {}, expected {} to {} for {}", side, what, axis, -rank, rank, show(tensor)));
     return static_cast<size_t>(axis < 0 ? axis + rank : axis);
   };
   const size_t first = bound("begin", begin), last = bound("end", end.value_or(rank));
@@ -291,9 +292,27 @@ Type relate_expand_dims(const RelationInput& input) {
 }
 
 // An op whose result is its argument's elements in another shape.
-void reshaping(OpBuilder& op, const TypeRelationFn& relation, FusionKind kind = FusionKind::injective) {
-  op.keeps_elements();
+OpBuilder& reshaping(OpBuilder& op, const TypeRelationFn& relation, KeepsElements keeps = KeepsElements::view,
+                     FusionKind kind = FusionKind::injective) {
+  op.fact(kKeepsElements, keeps);
   moving(op, relation, eval_same_elements, kind);
+  return op;
+}
+
+// Moving, dropping or adding axes of size 1 keeps the indices of every other axis apart.
+bool always_apart(const relay::CallNode&, const UnknownAxis&) { return true; }
+
+// Returns whether a reshape keeps the rows along the first axis.
+bool reshapes_rows(const relay::CallNode& call, const UnknownAxis& where) {
+  const auto& attrs = call.attrs_as<ReshapeAttrs>();
+  if (call.args.size() != 1 || where.axis != 0 || where.result_axis != 0 || attrs.newshape.empty()) return false;
+  const auto row_size = [](const Array<PrimExpr>& dims) {
+    int64_t size = 1;
+    for (size_t i = 1; i < dims.size(); ++i) size *= *as_int(dims[i]);
+    return size;
+  };
+  return attrs.newshape[0] == -1 && row_size(relay::tensor_type_of(call.args[0])->shape) ==
+                                        row_size(call.checked_type().as<TensorTypeNode>()->shape);
 }
 
 }  // namespace
@@ -306,7 +325,8 @@ void register_shape_ops() {
                 .arg("newshape", "Tensor", "int[rank of the result], optional: newshape as a tensor")
                 .any_args()
                 .attrs<ReshapeAttrs>(),
-            relate_reshape);
+            relate_reshape)
+      .fact(kTreatsApart, reshapes_rows);
   reshaping(OpBuilder("contrib_reverse_reshape",
                       "reshape, with the special values of newshape matched from the last dimension to the first: "
                       "x[10,5,4] by (-1, 0) -> [50,4].")
@@ -327,15 +347,18 @@ void register_shape_ops() {
   moving(OpBuilder("transpose", "The axes in another order; without axes, reversed.")
              .arg("data", "Tensor", "T[...]: what is transposed")
              .attrs<TransposeAttrs>(),
-         relate_transpose, eval_transpose);
+         relate_transpose, eval_transpose)
+      .fact(kTreatsApart, always_apart);
   reshaping(OpBuilder("squeeze", "Without its axes of size 1, or those named.")
                 .arg("data", "Tensor", "T[...]: what loses axes")
                 .attrs<SqueezeAttrs>(),
-            relate_squeeze);
+            relate_squeeze, KeepsElements::broadcast)
+      .fact(kTreatsApart, always_apart);
   reshaping(OpBuilder("expand_dims", "With num_newaxis axes of size 1 put in at axis.")
                 .arg("data", "Tensor", "T[...]: what gets axes")
                 .attrs<ExpandDimsAttrs>(),
-            relate_expand_dims, FusionKind::broadcast);
+            relate_expand_dims, KeepsElements::broadcast, FusionKind::broadcast)
+      .fact(kTreatsApart, always_apart);
 }
 
 Expr reshape(Expr data, Shape newshape, bool allowzero, Span span) {

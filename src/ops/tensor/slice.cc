@@ -6,6 +6,9 @@
 #include "ops/loops/indices_beside.h"
 #include "ops/loops/index_value.h"
 #include "ops/loops/move.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
+#include "relay/match.h"
 
 namespace headrace::ops {
 
@@ -360,6 +363,64 @@ std::vector<NDArray> eval_gather_nd(const EvalInput& input) {
   return {result};
 }
 
+// ---- results of unknown size
+
+constexpr DataType kExtentType = DataType::int_(64);
+
+Expr extent_of(int64_t value) {
+  const NDArray data = NDArray::empty({1}, kExtentType);
+  set_element_int(data.tensor(), 0, value);
+  return relay::make_constant(data);
+}
+
+// Returns whether every element of a constant argument is `value`.
+bool is_all(const Expr& arg, int64_t value) {
+  const auto* constant = arg.as<relay::ConstantNode>();
+  if (constant == nullptr) return false;
+  const NDArray data = constant->data.to_dense();
+  for (int64_t i = 0; i < data.num_elements(); ++i) {
+    if (element_as_int(data.tensor(), i) != value) return false;
+  }
+  return true;
+}
+
+// Bounds data[0:end] along one axis, where `end` is computed; negative ends count from the back, as in Python.
+Expr bound_slice_end(const relay::CallNode& call) {
+  const auto axis = unknown_axis(call.checked_type().as<TensorTypeNode>());
+  if (!axis || call.args.size() < 3) return {};
+  const auto& attrs = call.attrs_as<StridedSliceAttrs>();
+  const auto shape = relay::known_shape_of(call.args[0]);
+  if (!shape || attrs.slice_mode != "end" || relay::known_shape_of(call.args[2]) != std::optional(Shape{1})) return {};
+  const auto rank = static_cast<int64_t>(shape->size());
+  const int64_t sliced = attrs.axes.empty() ? 0 : attrs.axes[0];
+  if (static_cast<size_t>(sliced < 0 ? sliced + rank : sliced) != *axis) return {};
+  if (!is_all(call.args[1], 0) || (call.args.size() > 3 && !is_all(call.args[3], 1))) return {};
+  const Span& span = call.span;
+  const Expr size = extent_of((*shape)[*axis]), zero = extent_of(0), given = cast(call.args[2], kExtentType, span);
+  const Expr counted = where(binary("less", given, zero, span), add(given, size, span), given, span);
+  const Expr extent = binary("minimum", binary("maximum", counted, zero, span), size, span);
+  return relay::make_tuple({call.args[0], extent}, span);
+}
+
+bool slices_other_axes(const relay::CallNode& call, const UnknownAxis& where) {
+  const auto& attrs = call.attrs_as<StridedSliceAttrs>();
+  if (call.args.size() != 1 || attrs.slice_mode != "end") return false;
+  const auto rank = static_cast<int64_t>(relay::tensor_type_of(call.args[0])->shape.size());
+  for (size_t i = 0; i < attrs.begin.size(); ++i) {
+    const int64_t axis = attrs.axes.empty() ? static_cast<int64_t>(i) : attrs.axes[i];
+    if (static_cast<size_t>(axis < 0 ? axis + rank : axis) != where.axis) continue;
+    const int64_t step = attrs.strides.empty() ? 1 : attrs.strides[attrs.strides.size() == 1 ? 0 : i];
+    if (attrs.begin[i] != 0 || attrs.end[i] < INT32_MAX || step != 1) return false;
+  }
+  return true;
+}
+
+// Indices behind the extent may be any, and mode "fast" stops at one that is out of range.
+bool looks_up_apart(const relay::CallNode& call, const UnknownAxis& where) {
+  const auto& attrs = call.attrs_as<TakeAttrs>();
+  return where.arg == 1 && attrs.batch_dims == 0 && attrs.mode != "fast";
+}
+
 }  // namespace
 
 void register_slice_ops() {
@@ -373,12 +434,15 @@ void register_slice_ops() {
           .arg("strides", "Tensor", "int[axes], optional, after end: strides as a tensor")
           .any_args()
           .attrs<StridedSliceAttrs>(),
-      relate_strided_slice, eval_strided_slice);
+      relate_strided_slice, eval_strided_slice)
+      .fact(kTreatsApart, slices_other_axes)
+      .fact(kBoundedForm, bound_slice_end);
   moving(OpBuilder("take", "Slices of data along an axis at indices: [.., n, ..] and indices[Y] -> [.., Y, ..].")
              .arg("data", "Tensor", "T[.., n, ..]: what is read")
              .arg("indices", "Tensor", "int[Y...]: which slices along the axis")
              .attrs<TakeAttrs>(),
-         relate_take, eval_take);
+         relate_take, eval_take)
+      .fact(kTreatsApart, looks_up_apart);
   moving(OpBuilder("gather",
                    "out[i][j][k] = data[i][indices[i][j][k]][k] for axis 1; a negative index counts from the end.")
              .arg("data", "Tensor", "T[...]: what is read")

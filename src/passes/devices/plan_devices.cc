@@ -2,9 +2,11 @@
 
 #include "ir/virtual_device.h"
 #include "object/repr.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/device.h"
 #include "passes/devices/device_domains.h"
 #include "relay/function_attrs.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -16,11 +18,6 @@ using relay::LetNode;
 using relay::MatchNode;
 
 namespace {
-
-const CallNode* call_of(const Expr& e, std::string_view op) {
-  const auto* call = e.as<CallNode>();
-  return call != nullptr && call->as_op() != nullptr && call->as_op()->name == op ? call : nullptr;
-}
 
 std::string normal(const std::string& device) { return to_string(parse_virtual_device(device)); }
 
@@ -46,7 +43,7 @@ class Planner {
     for_each_function([&](const GlobalVar& var, const FunctionNode& function) { collect(var, function); });
     for (const auto& [leaf, device, place] : pins_) {
       if (!domains_.set_device(leaf, device))
-        throw_at(place, "on_device",
+        throw_at(place, op::kOnDevice.node().name,
                  fmt::format("the value is asked to be on {} and on {}; copy it by device_copy for one of them",
                              domains_.device(leaf), device));
     }
@@ -188,7 +185,7 @@ class Planner {
 
   static void refuse_annotated(const FunctionNode& unit) {
     relay::post_order(unit.body, [&](const Expr& e) {
-      if (call_of(e, "on_device") != nullptr || call_of(e, "device_copy") != nullptr)
+      if (relay::is_call(e, op::kOnDevice) || relay::is_call(e, op::kDeviceCopy))
         throw_at(e->span, "PlanDevices",
                  fmt::format("{} is within a unit, which runs on one device; run PlanDevices before FuseOps",
                              e.as<CallNode>()->as_op()->name));
@@ -228,8 +225,8 @@ class Planner {
   }
 
   void collect_call(const Expr& e, const CallNode& call) {
-    if (call_of(e, "on_device") != nullptr) return collect_on_device(e, call);
-    if (call_of(e, "device_copy") != nullptr) return collect_copy(e, call);
+    if (relay::is_call(e, op::kOnDevice)) return collect_on_device(e, call);
+    if (relay::is_call(e, op::kDeviceCopy)) return collect_copy(e, call);
     if (call.as_op() != nullptr || call.op.is<ConstructorNode>()) {
       const Domain leaf = domains_.make_leaf();
       known_[e.object()] = DeviceDomains::all_of(leaf, e->checked_type());
@@ -277,9 +274,8 @@ class Planner {
         if (!domains_.join(x, y) && !use.value)
           throw_at(
               use.place, "match",
-              fmt::format("a variable of the pattern is on {}, with the data, and is asked to be on {}; copy it by "
-                          "device_copy",
-                          domains_.device(x), domains_.device(y)));
+              fmt::format("a variable of the pattern is on {}, with the data, and is asked to be on {}; copy it by {}",
+                          domains_.device(x), domains_.device(y), op::kDeviceCopy.name()));
       }
     }
   }
@@ -313,14 +309,14 @@ class Planner {
 
   Expr rewritten(const Expr& e) {
     if (!relay::is_entered(e)) return e;
-    if (const auto* call = call_of(e, "on_device")) return needed(call->args[0], at(e), e->span);
+    if (const auto* call = relay::call_of(e, op::kOnDevice)) return needed(call->args[0], at(e), e->span);
     if (const auto* match = e.as<MatchNode>()) return rewritten_match(e, *match);
     std::vector<Expr> children = relay::children_of(e);
     for (size_t i = 0; i < children.size(); ++i) {
       const Domain to = needed_at(e, i);
       children[i] = to ? needed(children[i], to, e->span) : done_.at(children[i].object());
     }
-    if (const auto* copy = call_of(e, "device_copy")) {
+    if (const auto* copy = relay::call_of(e, op::kDeviceCopy)) {
       const auto& attrs = copy->attrs_as<ops::DeviceCopyAttrs>();
       if (normal(attrs.src_virtual_device) == normal(attrs.dst_virtual_device)) return children[1];
     }
@@ -356,7 +352,7 @@ class Planner {
 
   Domain needed_arg(const Expr& e, const CallNode& call, size_t i) {
     const Type& type = call.args[i]->checked_type();
-    if (const auto* copy = call_of(e, "device_copy")) {
+    if (const auto* copy = relay::call_of(e, op::kDeviceCopy)) {
       const Domain source = domains_.make_leaf();
       domains_.set_device(source, normal(copy->attrs_as<ops::DeviceCopyAttrs>().src_virtual_device));
       return source;
@@ -437,7 +433,7 @@ bool says_anything(const IRModule& module) {
     if (node == nullptr || relay::is_left_alone(*node)) continue;
     says = says || node->attrs.contains(kParamVirtualDevices) || node->attrs.contains(kResultVirtualDevice);
     relay::post_order(node->body, [&](const Expr& e) {
-      says = says || call_of(e, "on_device") != nullptr || call_of(e, "device_copy") != nullptr;
+      says = says || relay::is_call(e, op::kOnDevice) || relay::is_call(e, op::kDeviceCopy);
     });
   }
   return says;

@@ -4,6 +4,7 @@
 #include "ops/image/image.h"
 #include "ops/loops/index_value.h"
 #include "ops/nn/pad.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
@@ -13,6 +14,7 @@
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/leaves.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -147,25 +149,25 @@ Expr fix_broadcast_to_like(const DynamicCall& c) {
 }
 
 struct Row {
-  std::string_view op;
+  const OpHandle& op;
   // Returns null if too little is known.
   Expr (*fix)(const DynamicCall& call);
 };
 constexpr Row kRows[] = {
-    {"reshape", fix_reshape},
-    {"broadcast_to", fix_broadcast_to},
-    {"full", fix_full},
-    {"full_like", fix_full_like},
-    {"zeros", fix_init<ops::zeros>},
-    {"zeros_like", fix_init<ops::zeros>},
-    {"ones", fix_init<ops::ones>},
-    {"ones_like", fix_init<ops::ones>},
-    {"tile", fix_tile},
-    {"strided_slice", fix_strided_slice},
-    {"nn.pad", fix_pad},
-    {"image.resize2d", fix_resize2d},
-    {"reshape_like", fix_reshape_like},
-    {"broadcast_to_like", fix_broadcast_to_like},
+    {op::kReshape, fix_reshape},
+    {op::kBroadcastTo, fix_broadcast_to},
+    {op::kFull, fix_full},
+    {op::kFullLike, fix_full_like},
+    {op::kZeros, fix_init<ops::zeros>},
+    {op::kZerosLike, fix_init<ops::zeros>},
+    {op::kOnes, fix_init<ops::ones>},
+    {op::kOnesLike, fix_init<ops::ones>},
+    {op::kTile, fix_tile},
+    {op::kStridedSlice, fix_strided_slice},
+    {op::kPad, fix_pad},
+    {op::kImageResize2D, fix_resize2d},
+    {op::kReshapeLike, fix_reshape_like},
+    {op::kBroadcastToLike, fix_broadcast_to_like},
 };
 
 // Returns a constant of the node's type with the inferred elements; null if an element is unknown.
@@ -190,7 +192,7 @@ Expr fix_call(const Expr& before, const Expr& after, const relay::ValueMap& valu
   }
   const auto* type = before->checked_type().as<TensorTypeNode>();
   for (const Row& row : kRows) {
-    if (type == nullptr || row.op != call->as_op()->name) continue;
+    if (type == nullptr || !relay::is_call(*call, row.op)) continue;
     if (Expr fixed = row.fix({*call, *before.as<CallNode>(), *type})) return fixed;
   }
   return after;

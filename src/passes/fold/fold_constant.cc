@@ -3,11 +3,14 @@
 #include <unordered_set>
 
 #include "ops/call_fusion.h"
+#include "ops/op_facts.h"
+#include "ops/op_handles.h"
 #include "passes/fold/evaluate.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/type_match.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -27,19 +30,6 @@ constexpr size_t kMaxRepeatedBytes = size_t{64} << 10, kMaxComputedBytes = size_
 // Calls of a kept result that is larger than this are not folded: evaluating them would need that result in memory.
 constexpr size_t kMaxOperandBytes = size_t{64} << 20;
 
-bool only_repeats(const OpNode& op) {
-  constexpr std::string_view kOps[] = {
-      "zeros",      "ones",      "full",      "broadcast_to",     "tile", "repeat", "arange",
-      "zeros_like", "ones_like", "full_like", "broadcast_to_like"};
-  return std::find(std::begin(kOps), std::end(kOps), op.name) != std::end(kOps);
-}
-
-// Returns the index of the operand of which the op reads only the shape, if it has one.
-std::optional<size_t> shape_operand(const OpNode& op) {
-  if (op.name == "zeros_like" || op.name == "ones_like" || op.name == "full_like") return 0;
-  return op.name == "broadcast_to_like" ? std::optional<size_t>(1) : std::nullopt;
-}
-
 // Returns the bytes of a tensor, or the sum over the items of a tuple. Tensors of unknown or dynamic type count as 0.
 size_t bytes_of(const Expr& expr) {
   size_t bytes = 0;
@@ -57,7 +47,7 @@ Expr fold_shape_of(const Expr& before, const CallNode& call) {
   const auto* data = before.as<CallNode>();
   if (data == nullptr || data->args.empty() || !data->args[0]->has_checked_type()) return {};
   const auto* type = data->args[0]->checked_type().as<TensorTypeNode>();
-  const auto* result = before->has_checked_type() ? before->checked_type().as<TensorTypeNode>() : nullptr;
+  const auto* result = relay::tensor_type_of(before);
   const auto shape = type == nullptr ? std::nullopt : as_shape(type->shape);
   if (!shape || result == nullptr) return {};
   NDArray value = NDArray::empty({static_cast<int64_t>(shape->size())}, result->dtype);
@@ -146,18 +136,20 @@ class Folder {
   Expr fold_call(const Expr& before, const Expr& after, const CallNode& call) {
     const OpNode* op = call.as_op();
     if (op == nullptr) return after;
-    if (op->name == "shape_of") {
+    if (op::kShapeOf.is(op)) {
       if (Expr folded = fold_shape_of(before, call)) return folded;
     }
     if (!may_evaluate(*op)) return after;
+    const ops::Repeats* repeats = op->find(ops::kRepeats);
+    const auto type_operand = repeats == nullptr ? std::nullopt : repeats->type_operand;
     size_t source_bytes = 0;
     for (size_t i = 0; i < call.args.size(); ++i) {
       const auto bytes = source_bytes_of(call.args[i]);
       if (!bytes) return after;
-      if (i != shape_operand(*op)) source_bytes += *bytes;
+      if (i != type_operand) source_bytes += *bytes;
     }
     const size_t bytes = bytes_of(before);
-    const size_t most = only_repeats(*op) ? kMaxRepeatedBytes : kMaxComputedBytes;
+    const size_t most = repeats != nullptr ? kMaxRepeatedBytes : kMaxComputedBytes;
     if (bytes > most && bytes / kGrowth > source_bytes && !apart_.contains(before.object())) {
       if (bytes <= kMaxOperandBytes) kept_.emplace(after.object(), Kept{after, source_bytes});
       return after;

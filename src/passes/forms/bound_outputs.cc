@@ -1,51 +1,28 @@
 #include "passes/forms/bound_outputs.h"
 
-#include <algorithm>
-#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "arith/canonical.h"
 #include "object/foreign_error.h"
-#include "ops/algorithm/select.h"
 #include "ops/call_fusion.h"
-#include "ops/tensor/broadcast.h"
-#include "ops/tensor/elementwise.h"
-#include "ops/tensor/shape.h"
-#include "ops/tensor/slice.h"
+#include "ops/op_facts.h"
 #include "passes/rewrite/references.h"
 #include "relay/infer/infer_type.h"
 #include "relay/leaves.h"
-#include "relay/op_keys.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
 
+using ops::UnknownAxis;
 using relay::CallNode;
-using relay::ConstantNode;
 using relay::FunctionNode;
 using relay::LetNode;
 using relay::TupleGetItemNode;
 using relay::TupleNode;
 
 namespace {
-
-constexpr DataType kExtentType = DataType::int_(64);
-
-const TensorTypeNode* tensor_type(const Expr& expr) {
-  return expr->has_checked_type() ? expr->checked_type().as<TensorTypeNode>() : nullptr;
-}
-
-// Returns the one axis of unknown size of a tensor whose other sizes are integers.
-std::optional<size_t> open_axis(const TensorTypeNode* type) {
-  std::optional<size_t> found;
-  for (size_t i = 0; type != nullptr && i < type->shape.size(); ++i) {
-    if (as_int(type->shape[i])) continue;
-    if (found || !is_any(type->shape[i])) return std::nullopt;
-    found = i;
-  }
-  return found;
-}
 
 // A value of unknown size: `extent` (int64[1]) indices of `axis` of `buffer`, whose sizes are known.
 struct Bounded {
@@ -54,111 +31,46 @@ struct Bounded {
   Expr extent;
 };
 
-Expr vector_of(int64_t value) {
-  const NDArray data = NDArray::empty({1}, kExtentType);
-  set_element_int(data.tensor(), 0, value);
-  return relay::make_constant(data);
-}
-
-// Returns whether every element of a constant argument is `value`.
-bool is_all(const Expr& arg, int64_t value) {
-  const auto* constant = arg.as<ConstantNode>();
-  if (constant == nullptr) return false;
-  const NDArray data = constant->data.to_dense();
-  for (int64_t i = 0; i < data.num_elements(); ++i) {
-    if (element_as_int(data.tensor(), i) != value) return false;
-  }
-  return true;
-}
-
-std::optional<Bounded> bound_argwhere(const CallNode& call) {
-  const auto* condition = tensor_type(call.args[0]);
-  if (condition == nullptr || !as_shape(condition->shape)) return std::nullopt;
-  const Expr found = relay::make_call("argwhere_bounded", {call.args[0]}, {}, call.span);
-  return Bounded{relay::make_tuple_get_item(found, 0, call.span), 0,
-                 ops::cast(relay::make_tuple_get_item(found, 1, call.span), kExtentType, call.span)};
-}
-
-// Bounds data[0:end] along one axis, where `end` is computed; negative ends count from the back, as in Python.
-std::optional<Bounded> bound_slice_end(const CallNode& call, size_t axis) {
-  const auto& attrs = call.attrs_as<ops::StridedSliceAttrs>();
-  const auto *data = tensor_type(call.args[0]), *end = tensor_type(call.args[2]);
-  const auto shape = data == nullptr ? std::nullopt : as_shape(data->shape);
-  if (!shape || end == nullptr || attrs.slice_mode != "end" || as_shape(end->shape) != std::optional(Shape{1}))
-    return std::nullopt;
-  const auto rank = static_cast<int64_t>(shape->size());
-  const int64_t sliced = attrs.axes.empty() ? 0 : attrs.axes[0];
-  if (static_cast<size_t>(sliced < 0 ? sliced + rank : sliced) != axis) return std::nullopt;
-  if (!is_all(call.args[1], 0) || (call.args.size() > 3 && !is_all(call.args[3], 1))) return std::nullopt;
-  const Span& span = call.span;
-  const Expr size = vector_of((*shape)[axis]), zero = vector_of(0), given = ops::cast(call.args[2], kExtentType, span);
-  const Expr counted = ops::where(ops::binary("less", given, zero, span), ops::add(given, size, span), given, span);
-  return Bounded{call.args[0], axis, ops::binary("minimum", ops::binary("maximum", counted, zero, span), size, span)};
-}
-
-// Argument `at` is bounded along `axis`, the result has its unknown size at `result_axis`: may the call read the whole
-// buffer?
-struct Reader {
-  const CallNode& call;
-  size_t at, axis, result_axis;
-  std::string_view name() const { return call.as_op()->name; }
-  size_t rank() const { return tensor_type(call.args[at])->shape.size(); }
-};
-
-bool is_elementwise(const Reader& r) {
-  const size_t result_rank = r.call.checked_type().as<TensorTypeNode>()->shape.size();
-  return r.call.args.size() == 1 && r.result_axis == r.axis && result_rank == r.rank() &&
-         ops::fusion_kind_of(r.call) == ops::FusionKind::elementwise;
-}
-
-// Indices behind the extent may be any, and mode "fast" stops at one that is out of range.
-bool is_lookup(const Reader& r) {
-  const auto& attrs = r.call.attrs_as<ops::TakeAttrs>();
-  return r.at == 1 && attrs.batch_dims == 0 && attrs.mode != "fast";
-}
-
-// Returns whether a call is arithmetic that fails for no element, with an operand that is broadcast along the axis.
-bool is_arithmetic(const Reader& r) {
-  constexpr std::array<std::string_view, 6> kNames{"add", "subtract", "multiply", "divide", "minimum", "maximum"};
-  if (r.call.args.size() != 2 || std::find(kNames.begin(), kNames.end(), r.name()) == kNames.end()) return false;
-  const auto* other = tensor_type(r.call.args[1 - r.at]);
-  if (other == nullptr || !as_shape(other->shape)) return false;
-  if (r.name() == "divide" && !other->dtype.is_float()) return false;  // an integer behind the extent may be 0
-  const size_t from_end = r.rank() - r.axis;
-  return other->shape.size() < from_end || as_int(other->shape[other->shape.size() - from_end]) == 1;
+bool is_elementwise(const CallNode& call, const UnknownAxis& where) {
+  const size_t rank = relay::tensor_type_of(call.args[where.arg])->shape.size();
+  const size_t result_rank = call.checked_type().as<TensorTypeNode>()->shape.size();
+  return call.args.size() == 1 && where.result_axis == where.axis && result_rank == rank &&
+         ops::fusion_kind_of(call) == ops::FusionKind::elementwise;
 }
 
 // Returns the call over a symbolic size, typed; null when its op does not accept one.
-relay::Call over_symbol(const Reader& r, const PrimVar& size) {
+relay::Call over_symbol(const CallNode& call, const UnknownAxis& where, const PrimVar& size) {
   Array<relay::Var> params;
   Array<Expr> args;
-  for (size_t i = 0; i < r.call.args.size(); ++i) {
-    const auto* type = tensor_type(r.call.args[i]);
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    const auto* type = relay::tensor_type_of(call.args[i]);
     if (type == nullptr) return {};
     Array<PrimExpr> shape = type->shape;
-    if (i == r.at) shape.set(r.axis, size);
+    if (i == where.arg) shape.set(where.axis, size);
     params.push_back(relay::make_var("x", make_tensor_type(shape, type->dtype)));
     args.push_back(params[i]);
   }
-  const auto function = relay::make_function(params, relay::make_call(r.call.op, args, r.call.attrs));
+  const auto function = relay::make_function(params, relay::make_call(call.op, args, call.attrs));
   return relay::infer_type(Expr(function)).cast<FunctionNode>()->body.cast<CallNode>();
 }
 
 // Returns whether a user's op is elementwise for any size. Its compute form describes one call, but with a symbol as
 // the size the description holds for any size, and an elementwise form that names no size does not depend on it.
-bool is_users_elementwise(const Reader& r) {
-  const OpNode& op = *r.call.as_op();
-  const size_t result_rank = tensor_type(ref(&r.call))->shape.size();
+bool is_users_elementwise(const CallNode& of, const UnknownAxis& where) {
+  const OpNode& op = *of.as_op();
+  const size_t rank = relay::tensor_type_of(of.args[where.arg])->shape.size();
+  const size_t result_rank = relay::tensor_type_of(ref(&of))->shape.size();
   if (op.find(ops::kCallFusion) == nullptr) return false;
-  if (r.rank() - r.axis != result_rank - r.result_axis) return false;
-  for (size_t i = 0; i < r.call.args.size(); ++i) {
-    if (i != r.at && relay::has_unknown_dim(r.call.args[i]->checked_type())) return false;
+  if (rank - where.axis != result_rank - where.result_axis) return false;
+  for (size_t i = 0; i < of.args.size(); ++i) {
+    if (i != where.arg && relay::has_unknown_dim(of.args[i]->checked_type())) return false;
   }
   const PrimVar size = make_prim_var("n");
   try {
-    const relay::Call call = over_symbol(r, size);
-    const auto* type = call ? tensor_type(call) : nullptr;
-    return type != nullptr && type->shape.size() == result_rank && arith::is_equal(type->shape[r.result_axis], size) &&
+    const relay::Call call = over_symbol(of, where, size);
+    const auto* type = call ? relay::tensor_type_of(call) : nullptr;
+    return type != nullptr && type->shape.size() == result_rank &&
+           arith::is_equal(type->shape[where.result_axis], size) &&
            ops::fusion_kind_of(*call) <= ops::FusionKind::broadcast;
   } catch (const UserError&) {  // of an op that wants numbers
   } catch (const ForeignError&) {
@@ -166,38 +78,12 @@ bool is_users_elementwise(const Reader& r) {
   return false;
 }
 
-bool is_rows_of_rows(const Reader& r) {
-  const auto& attrs = r.call.attrs_as<ops::ReshapeAttrs>();
-  if (r.call.args.size() != 1 || r.axis != 0 || r.result_axis != 0 || attrs.newshape.empty()) return false;
-  const auto row_size = [](const Array<PrimExpr>& dims) {
-    int64_t size = 1;
-    for (size_t i = 1; i < dims.size(); ++i) size *= *as_int(dims[i]);
-    return size;
-  };
-  return attrs.newshape[0] == -1 &&
-         row_size(tensor_type(r.call.args[0])->shape) == row_size(r.call.checked_type().as<TensorTypeNode>()->shape);
-}
-
-bool slices_other_axes(const Reader& r) {
-  const auto& attrs = r.call.attrs_as<ops::StridedSliceAttrs>();
-  if (r.call.args.size() != 1 || attrs.slice_mode != "end") return false;
-  for (size_t i = 0; i < attrs.begin.size(); ++i) {
-    const int64_t axis = attrs.axes.empty() ? static_cast<int64_t>(i) : attrs.axes[i];
-    if (static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(r.rank()) : axis) != r.axis) continue;
-    const int64_t step = attrs.strides.empty() ? 1 : attrs.strides[attrs.strides.size() == 1 ? 0 : i];
-    if (attrs.begin[i] != 0 || attrs.end[i] < INT32_MAX || step != 1) return false;
-  }
-  return true;
-}
-
-bool reads_each_index(const Reader& r) {
-  const std::string_view name = r.name();
-  if (name == "transpose" || name == "squeeze" || name == "expand_dims") return true;
-  if (name == "reshape") return is_rows_of_rows(r);
-  if (name == "strided_slice") return slices_other_axes(r);
-  if (name == "take") return is_lookup(r);
-  if (relay::is_stateful(*r.call.as_op())) return false;
-  return is_elementwise(r) || is_arithmetic(r) || is_users_elementwise(r);
+// Returns whether the call may read a whole buffer in place of the argument of unknown size.
+bool treats_apart(const CallNode& call, const UnknownAxis& where) {
+  if (relay::is_stateful(*call.as_op())) return false;
+  const ops::TreatsApartFn* known = call.as_op()->find(ops::kTreatsApart);
+  if (known != nullptr && (*known)(call, where)) return true;
+  return is_elementwise(call, where) || is_users_elementwise(call, where);
 }
 
 // Finds the bounded form of every value of unknown size that has one.
@@ -228,12 +114,22 @@ class Bounds {
     }
     const auto* call = node.as<CallNode>();
     const OpNode* op = call == nullptr ? nullptr : call->as_op();
-    const auto axis = op == nullptr ? std::nullopt : open_axis(tensor_type(node));
+    const auto axis = op == nullptr ? std::nullopt : ops::unknown_axis(relay::tensor_type_of(node));
     if (!axis) return;
     std::optional<Bounded> made = through(*call, *axis);
-    if (!made && op->name == "argwhere") made = bound_argwhere(*call);
-    if (!made && op->name == "strided_slice" && call->args.size() > 2) made = bound_slice_end(*call, *axis);
+    if (!made) made = bounded_form(*call, *axis);
     if (made) bounded_.emplace(node.object(), *std::move(made));
+  }
+
+  // Returns what the op itself says of a call that makes a value of unknown size.
+  static std::optional<Bounded> bounded_form(const CallNode& call, size_t axis) {
+    const ops::BoundedFormFn* make = call.as_op()->find(ops::kBoundedForm);
+    const Expr form = make == nullptr || relay::is_stateful(*call.as_op()) ? Expr() : (*make)(call);
+    if (!form) return std::nullopt;
+    const auto* pair = form.as<TupleNode>();
+    if (pair != nullptr && pair->items.size() == 2) return Bounded{pair->items[0], axis, pair->items[1]};
+    return Bounded{relay::make_tuple_get_item(form, 0, call.span), axis,
+                   relay::make_tuple_get_item(form, 1, call.span)};
   }
 
   // Returns the call over the buffer of its one bounded argument.
@@ -247,7 +143,7 @@ class Bounds {
       source = arg;
       at = i;
     }
-    if (source == nullptr || !reads_each_index({call, at, source->axis, result_axis})) return std::nullopt;
+    if (source == nullptr || !treats_apart(call, {at, source->axis, result_axis})) return std::nullopt;
     Array<Expr> args = call.args;
     args.set(at, source->buffer);
     return Bounded{relay::make_call(call.op, args, call.attrs, call.type_args, call.span), result_axis, source->extent};

@@ -7,12 +7,12 @@
 //
 // The results become one flat tuple: the outputs in their order, then the extents, int64[1], which say how many indices
 // of an output's axis are valid. The attribute bounded_outputs has three numbers for each bounded output: the output,
-// its axis, the result that is the extent. Unknown sizes come from argwhere, and from strided_slice of one axis, from 0
-// in steps of 1, to a computed end. They propagate through ops that treat each index of the axis separately:
-// elementwise functions, arithmetic with a tensor that has no such axis, transpose, squeeze, expand_dims, reshape of
-// whole rows, take by such indices, strided_slice of other axes, and ops of users whose compute form is elementwise or
-// broadcast over a symbolic size. Elements of a buffer past the extent are unspecified, and none of these ops fails on
-// them.
+// its axis, the result that is the extent. Unknown sizes come from ops with a bounded form (ops::kBoundedForm):
+// argwhere, strided_slice of one axis, from 0 in steps of 1, to a computed end, and ops of users. They propagate
+// through ops that treat each index of the axis separately: elementwise functions, ops with ops::kTreatsApart
+// (arithmetic with a tensor that has no such axis, transpose, squeeze, expand_dims, reshape of whole rows, take by such
+// indices, strided_slice of other axes, ops of users), and ops of users whose compute form is elementwise or broadcast
+// over a symbolic size. Elements of a buffer past the extent are unspecified, and none of these ops fails on them.
 //
 // A main with another result of unknown size stays as it is, and so does one that is called; plan/ reports them. Needs
 // types. Runs after the canonical passes, which may find the size, and before FuseOps.

@@ -5,6 +5,7 @@
 #include "arith/canonical.h"
 #include "graph/post_dominators.h"
 #include "ops/call_fusion.h"
+#include "ops/op_facts.h"
 #include "relay/function_attrs.h"
 #include "relay/leaves.h"
 #include "relay/op_keys.h"
@@ -61,9 +62,9 @@ struct CallKind {
 
 CallKind kind_of(const CallNode& call) {
   const OpNode& op = *call.as_op();
-  // Alone these are views of their input, which no kernel copies. The other ops that keep elements (squeeze,
-  // expand_dims) mostly serve a broadcast, and fuse into it.
-  const bool is_view = op.name == "reshape" || op.name == "reshape_like" || op.name == "nn.batch_flatten";
+  // Alone these are views of their input, which no kernel copies.
+  const ops::KeepsElements* keeps = op.find(ops::kKeepsElements);
+  const bool is_view = keeps != nullptr && *keeps == ops::KeepsElements::view && !relay::is_stateful(op);
   if (is_view) return {FusionKind::opaque, HR_REASON_FUSE_VIEW};
   if (relay::has_unknown_dim(call.checked_type()) || is_sized_by_operand(call))
     return {FusionKind::opaque, HR_REASON_FUSE_DATA_SIZED};

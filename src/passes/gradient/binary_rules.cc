@@ -1,5 +1,6 @@
 // Gradients of arithmetic on two operands that broadcast, of where and bias_add.
 #include "ops/tensor/broadcast.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/reduce.h"
 #include "passes/gradient/rule_tools.h"
@@ -37,23 +38,23 @@ bool has_zero(const Expr& expr) {
 Gradients grad_power(const GradientSite& s) {
   const Expr x = s.arg(0), y = s.arg(1);
   // Where y is 0 the slope is 0 x^0: 0 x^-1 is not a number at 0.
-  const Expr safe_y = has_zero(y) ? ops::where(ops::binary("equal", y, scalar(0, s)), ones_as(y), y) : y;
-  const Expr by_base = multiply(s.gradient, multiply(y, ops::binary("power", x, subtract(safe_y, scalar(1, s)))));
+  const Expr safe_y = has_zero(y) ? ops::where(ops::binary(op::kEqual, y, scalar(0, s)), ones_as(y), y) : y;
+  const Expr by_base = multiply(s.gradient, multiply(y, ops::binary(op::kPower, x, subtract(safe_y, scalar(1, s)))));
   if (y.is<relay::ConstantNode>()) return {summed_to(by_base, s.result, x), Expr()};
-  const Expr is_zero = ops::binary("equal", x, scalar(0, s));
+  const Expr is_zero = ops::binary(op::kEqual, x, scalar(0, s));
   const Expr safe = ops::where(is_zero, ones_as(x), x);
-  return binary(s, by_base, multiply(s.gradient, multiply(s.result, unary("log", safe))));
+  return binary(s, by_base, multiply(s.gradient, multiply(s.result, unary(op::kLog, safe))));
 }
 Gradients grad_extremum(const GradientSite& s) {
-  const bool is_maximum = s.call.as_op()->name == "maximum";
-  const Expr takes_first = ops::binary(is_maximum ? "greater_equal" : "less_equal", s.arg(0), s.arg(1));
+  const bool is_maximum = relay::is_call(s.call, op::kMaximum);
+  const Expr takes_first = ops::binary(is_maximum ? op::kGreaterEqual : op::kLessEqual, s.arg(0), s.arg(1));
   const Expr zero = zeros_as(s.result);
   return binary(s, ops::where(takes_first, s.gradient, zero), ops::where(takes_first, zero, s.gradient));
 }
 // x - y q, where the whole quotient q has no slope: 1, and -q
 Gradients grad_remainder(const GradientSite& s) {
-  const bool rounds_down = s.call.as_op()->name == "floor_mod";
-  const Expr quotient = ops::binary(rounds_down ? "floor_divide" : "trunc_divide", s.arg(0), s.arg(1));
+  const bool rounds_down = relay::is_call(s.call, op::kFloorMod);
+  const Expr quotient = ops::binary(rounds_down ? op::kFloorDivide : op::kTruncDivide, s.arg(0), s.arg(1));
   return binary(s, s.gradient, negative(multiply(s.gradient, quotient)));
 }
 // Steps have no slope.
@@ -69,20 +70,20 @@ Gradients grad_bias_add(const GradientSite& s) {
 }
 
 constexpr GradientRow kBinaryRows[] = {
-    {"add", grad_add},
-    {"divide", grad_divide},
-    {"floor_divide", grad_whole_quotient},
-    {"floor_mod", grad_remainder},
-    {"maximum", grad_extremum},
-    {"minimum", grad_extremum},
-    {"mod", grad_remainder},
-    {"multiply", grad_multiply},
-    {"nn.bias_add", grad_bias_add},
-    {"power", grad_power},
-    {"subtract", grad_subtract},
-    {"trunc_divide", grad_whole_quotient},
-    {"trunc_mod", grad_remainder},
-    {"where", grad_where},
+    {op::kAdd, grad_add},
+    {op::kDivide, grad_divide},
+    {op::kFloorDivide, grad_whole_quotient},
+    {op::kFloorMod, grad_remainder},
+    {op::kMaximum, grad_extremum},
+    {op::kMinimum, grad_extremum},
+    {op::kMod, grad_remainder},
+    {op::kMultiply, grad_multiply},
+    {op::kBiasAdd, grad_bias_add},
+    {op::kPower, grad_power},
+    {op::kSubtract, grad_subtract},
+    {op::kTruncDivide, grad_whole_quotient},
+    {op::kTruncMod, grad_remainder},
+    {op::kWhere, grad_where},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 //   w' = backward_weight(y, x): by y conv(x, g), by x conv_transpose(y, g)
 #include "ops/loops/window.h"
 #include "ops/nn/conv.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
@@ -57,7 +58,7 @@ Convolution convolution_of(const GradientSite& s, ops::ConvForm form, const Expr
 }
 
 template <typename Attrs>
-Expr convolution_call(const std::string& op, const Convolution& c, const Expr& first, const Expr& second,
+Expr convolution_call(std::string_view op, const Convolution& c, const Expr& first, const Expr& second,
                       const auto& fill) {
   return ops::call_with<Attrs>(op, {first, second}, {}, [&](ops::ConvAttrs& attrs) {
     attrs.strides = c.window.strides;
@@ -142,7 +143,7 @@ Expr back_to_weight(const Convolution& c, const Expr& gradient, const Expr& data
   if (c.spatial() != 2)
     return back_to_weight_by_conv(c, gradient, data, static_dim_of(like, c.form.data_layout.find('N')),
                                   static_dim_of(like, c.form.data_layout.find('C')));
-  return convolution_call<ops::Conv2DBackwardWeightAttrs>("nn.conv2d_backward_weight", c, gradient, data,
+  return convolution_call<ops::Conv2DBackwardWeightAttrs>(op::kConv2DBackwardWeight, c, gradient, data,
                                                           [&](ops::ConvAttrs& attrs) {
                                                             attrs.kernel_size = Shape(c.kernel.begin(), c.kernel.end());
                                                             attrs.out_layout = c.form.out_layout;
@@ -174,13 +175,13 @@ Gradients grad_backward_weight(const GradientSite& s) {
 }
 
 constexpr GradientRow kConvRows[] = {
-    {"nn.conv1d", grad_conv<ops::Conv1DAttrs>},
-    {"nn.conv1d_transpose", grad_conv_transpose<ops::Conv1DTransposeAttrs>},
-    {"nn.conv2d", grad_conv<ops::Conv2DAttrs>},
-    {"nn.conv2d_backward_weight", grad_backward_weight},
-    {"nn.conv2d_transpose", grad_conv_transpose<ops::Conv2DTransposeAttrs>},
-    {"nn.conv3d", grad_conv<ops::Conv3DAttrs>},
-    {"nn.conv3d_transpose", grad_conv_transpose<ops::Conv3DTransposeAttrs>},
+    {op::kConv1D, grad_conv<ops::Conv1DAttrs>},
+    {op::kConv1DTranspose, grad_conv_transpose<ops::Conv1DTransposeAttrs>},
+    {op::kConv2D, grad_conv<ops::Conv2DAttrs>},
+    {op::kConv2DBackwardWeight, grad_backward_weight},
+    {op::kConv2DTranspose, grad_conv_transpose<ops::Conv2DTransposeAttrs>},
+    {op::kConv3D, grad_conv<ops::Conv3DAttrs>},
+    {op::kConv3DTranspose, grad_conv_transpose<ops::Conv3DTransposeAttrs>},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/elementwise.h"
@@ -171,7 +172,7 @@ class Differentiator {
     const Expr scalar = value == 0 || value == 1 ? Expr() : Expr(relay::make_scalar(value, type.dtype));
     if (!shape)
       return scalar ? ops::full_like(like, scalar, span)
-                    : ops::unary(value == 0 ? "zeros_like" : "ones_like", like, span);
+                    : ops::unary(value == 0 ? op::kZerosLike : op::kOnesLike, like, span);
     if (scalar) return ops::full(scalar, *shape, type.dtype, span);
     return value == 0 ? ops::zeros(*shape, type.dtype, span) : ops::ones(*shape, type.dtype, span);
   }

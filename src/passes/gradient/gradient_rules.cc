@@ -12,15 +12,22 @@ using gradient_rules::Gradients;
 
 namespace {
 
-const GradientRow* find_row(std::string_view op) {
+using RowIndex = std::unordered_map<const OpNode*, const GradientRow*>;
+
+RowIndex make_row_index() {
   using namespace gradient_rules;
+  RowIndex index;
   for (const auto family : {unary_gradients, binary_gradients, shape_gradients, index_gradients, reduce_gradients,
                             matrix_gradients, conv_gradients, window_gradients, normalize_gradients}) {
-    for (const GradientRow& row : family()) {
-      if (row.op == op) return &row;
-    }
+    for (const GradientRow& row : family()) index.emplace(&row.op.node(), &row);
   }
-  return nullptr;
+  return index;
+}
+
+const GradientRow* find_row(const OpNode* op) {
+  static const RowIndex index = make_row_index();
+  const auto found = index.find(op);
+  return found == index.end() ? nullptr : found->second;
 }
 
 // Returns whether a gradient has the form that its argument needs: null for an argument without one, a tuple literal of
@@ -56,7 +63,7 @@ Gradients user_gradients(const GradientSite& site, const Value& rule) {
 
 Gradients rule_gradients(const GradientSite& site) {
   const std::string& name = site.call.as_op()->name;
-  const GradientRow* row = find_row(name);
+  const GradientRow* row = find_row(site.call.as_op());
   if (row == nullptr)
     throw_at(
         site.call.span, name,
@@ -94,15 +101,15 @@ Shape GradientSite::arg_shape(size_t i) const { return gradient_rules::static_sh
 Shape GradientSite::shape() const { return gradient_rules::static_shape_of(result); }
 
 bool has_user_gradient(const OpNode& op) {
-  const Value* rule = op.find(OpKey<Value>{kGradientAttr});
+  const Value* rule = op.find(kGradientKey);
   return rule != nullptr && !rule->is_none();
 }
 
-bool has_gradient_rule(std::string_view op) { return find_row(op) != nullptr; }
+bool has_gradient_rule(std::string_view op) { return find_row(find_op(op).get()) != nullptr; }
 
 std::vector<Expr> gradients_of(const GradientSite& site) {
   const OpNode& op = *site.call.as_op();
-  if (has_user_gradient(op)) return user_gradients(site, *op.find(OpKey<Value>{kGradientAttr}));
+  if (has_user_gradient(op)) return user_gradients(site, *op.find(kGradientKey));
   Gradients gradients = rule_gradients(site);
   if (site.call.span) set_spans(site, gradients);
   return gradients;

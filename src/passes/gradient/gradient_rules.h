@@ -19,6 +19,7 @@ struct GradientSite {
 // The op attribute for gradients of users: a function of (call, gradient by its result) that returns the list of
 // gradients by the arguments. It takes precedence over the project's rules.
 inline constexpr const char* kGradientAttr = "FPrimalGradient";
+inline constexpr OpKey<Value> kGradientKey{kGradientAttr};
 bool has_user_gradient(const OpNode& op);
 
 // Returns whether the project has a rule for the op.

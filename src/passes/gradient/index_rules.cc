@@ -7,6 +7,7 @@
 
 #include "ops/algorithm/scatter.h"
 #include "ops/nn/pad.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/blocks.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
@@ -73,7 +74,7 @@ Gradients grad_pad(const GradientSite& s) {
   const Expr by_data = ops::pad(s.gradient, opposite, scalar(0, s));
   const DataType dtype = dtype_of(s.arg(1));
   if (!dtype.is_float()) return {by_data, Expr()};
-  const Expr rest = ops::subtract(ops::reduce("sum", s.gradient), ops::reduce("sum", by_data));
+  const Expr rest = ops::subtract(ops::reduce(op::kSum, s.gradient), ops::reduce(op::kSum, by_data));
   return {by_data, reshaped_as(dtype == dtype_of(s.arg(0)) ? rest : ops::cast(rest, dtype), s.arg(1))};
 }
 Gradients grad_depth_to_space(const GradientSite& s) {
@@ -123,7 +124,7 @@ Gradients put_gradients(const GradientSite& s, const std::string& mode, const Sh
   if (mode != "update") refuse(s, fmt::format("no gradient where updates are joined by '{}'", mode));
   const Expr order = ops::reshape(counted(num_elements(sources)), sources, num_elements(sources) == 0);
   const Expr last = pick(put(ops::zeros(targets, DataType::int_(64)), order));
-  Expr counts = ops::binary("equal", last, order);
+  Expr counts = ops::binary(op::kEqual, last, order);
   const auto rest = static_cast<int64_t>(rank_of(s.arg(2)) - sources.size());
   if (rest > 0) counts = ops::expand_dims(counts, static_cast<int64_t>(sources.size()), rest);
   return {put(s.gradient, zeros_as(s.arg(2))), Expr(), ops::where(counts, pick(s.gradient), zeros_as(s.arg(2)))};
@@ -145,17 +146,17 @@ Gradients grad_scatter_nd(const GradientSite& s) {
 }
 
 constexpr GradientRow kIndexRows[] = {
-    {"gather", grad_gather},
-    {"gather_nd", grad_gather_nd},
-    {"nn.depth_to_space", grad_depth_to_space},
-    {"nn.mirror_pad", grad_picked},
-    {"nn.pad", grad_pad},
-    {"scatter_elements", grad_scatter_elements},
-    {"scatter_nd", grad_scatter_nd},
-    {"sliding_window", grad_picked},
-    {"strided_slice", grad_strided_slice},
-    {"take", grad_take},
-    {"vision.yolo_reorg", grad_picked},
+    {op::kGather, grad_gather},
+    {op::kGatherNd, grad_gather_nd},
+    {op::kDepthToSpace, grad_depth_to_space},
+    {op::kMirrorPad, grad_picked},
+    {op::kPad, grad_pad},
+    {op::kScatterElements, grad_scatter_elements},
+    {op::kScatterNd, grad_scatter_nd},
+    {op::kSlidingWindow, grad_picked},
+    {op::kStridedSlice, grad_strided_slice},
+    {op::kTake, grad_take},
+    {op::kYoloReorg, grad_picked},
 };
 
 }  // namespace

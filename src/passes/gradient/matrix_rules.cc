@@ -5,6 +5,7 @@
 #include "arith/canonical.h"
 #include "ops/loops/dims.h"
 #include "ops/nn/matmul.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/einsum.h"
@@ -60,10 +61,10 @@ Gradients grad_batch_matmul(const GradientSite& s) {
     return ops::batch_matmul(a, b, plain);
   };
   const auto of_batch = [&](const Expr& gradient, size_t i) {
-    const PrimExpr &own = tensor_type_of(s.arg(i)).shape[0], &all = tensor_type_of(s.result).shape[0];
+    const PrimExpr &own = tensor_of(s.arg(i)).shape[0], &all = tensor_of(s.result).shape[0];
     if (arith::is_equal(own, all)) return gradient;
-    if (as_int(own) != 1) return ops::binary("collapse_sum_like", gradient, s.arg(i));
-    return ops::reduce("sum", gradient, Shape{0}, true);
+    if (as_int(own) != 1) return ops::binary(op::kCollapseSumLike, gradient, s.arg(i));
+    return ops::reduce(op::kSum, gradient, Shape{0}, true);
   };
   const Expr g = operand_gradient(s);
   const Expr a = attrs.transpose_a ? turned(s.arg(0), 3) : s.arg(0),
@@ -175,10 +176,10 @@ Gradients grad_einsum(const GradientSite& s) {
 }
 
 constexpr GradientRow kMatrixRows[] = {
-    {"einsum", grad_einsum},
-    {"nn.batch_matmul", grad_batch_matmul},
-    {"nn.dense", grad_dense},
-    {"nn.matmul", grad_matmul},
+    {op::kEinsum, grad_einsum},
+    {op::kBatchMatmul, grad_batch_matmul},
+    {op::kDense, grad_dense},
+    {op::kMatmul, grad_matmul},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "ops/nn/loss.h"
 #include "ops/nn/normalization.h"
 #include "ops/nn/pad.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/mask.h"
@@ -21,8 +22,8 @@ using ops::unary;
 
 namespace {
 
-Expr kept_sum(const Expr& tensor, const Shape& axes) { return ops::reduce("sum", tensor, axes, true); }
-Expr kept_mean(const Expr& tensor, const Shape& axes) { return ops::reduce("mean", tensor, axes, true); }
+Expr kept_sum(const Expr& tensor, const Shape& axes) { return ops::reduce(op::kSum, tensor, axes, true); }
+Expr kept_mean(const Expr& tensor, const Shape& axes) { return ops::reduce(op::kMean, tensor, axes, true); }
 
 // y = softmax(x): y (g - sum(g y))
 Gradients grad_softmax(const GradientSite& s) {
@@ -32,7 +33,7 @@ Gradients grad_softmax(const GradientSite& s) {
 // y = log_softmax(x): g - exp(y) sum(g)
 Gradients grad_log_softmax(const GradientSite& s) {
   const Shape axis{s.call.attrs_as<ops::SoftmaxAttrs>().axis};
-  return {subtract(s.gradient, multiply(unary("exp", s.result), kept_sum(s.gradient, axis)))};
+  return {subtract(s.gradient, multiply(unary(op::kExp, s.result), kept_sum(s.gradient, axis)))};
 }
 
 // y = n gamma + beta with n = (x - m) r, r = 1 / sqrt(v + epsilon), m and v the mean and variance over `axes` of x as
@@ -49,7 +50,7 @@ Gradients norm_gradients(const GradientSite& s, const Norm& norm, const Shaped& 
   const auto unshaped = [&](const Expr& e) { return reshaped_as(e, s.arg(0)); };
   const Expr x = shaped(s.arg(0));
   const Expr centred = subtract(x, kept_mean(x, norm.axes));
-  const Expr r = unary("rsqrt", add(kept_mean(square(centred), norm.axes), scalar(norm.epsilon, s)));
+  const Expr r = unary(op::kRsqrt, add(kept_mean(square(centred), norm.axes), scalar(norm.epsilon, s)));
   const Expr n = multiply(centred, r);
   const Expr gamma = along_axis(s.arg(1), norm.channel_axis, rank_of(s.result));
   const Expr h = shaped(norm.scale ? multiply(s.gradient, gamma) : s.gradient);
@@ -96,7 +97,7 @@ Gradients grad_batch_norm(const GradientSite& s) {
   const auto& gradients = s.gradient.as<relay::TupleNode>()->items;
   const Expr& g = gradients[0];
   const auto along = [&](const Expr& vector) { return along_axis(vector, axis, rank); };
-  const Expr r = unary("rsqrt", add(s.arg(4), scalar(attrs.epsilon, s)));
+  const Expr r = unary(op::kRsqrt, add(s.arg(4), scalar(attrs.epsilon, s)));
   const Expr n = multiply(subtract(s.arg(0), along(s.arg(3))), along(r));
   const Expr scaled = attrs.scale ? multiply(r, s.arg(1)) : r;
   const Expr by_x = multiply(g, along(scaled)), by_n = summed_but(multiply(g, n), axis);
@@ -109,11 +110,11 @@ Gradients grad_l2_normalize(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::L2NormalizeAttrs>();
   const Expr least = scalar(attrs.eps, s);
   const auto over = attrs.axis.empty() ? std::nullopt : std::optional<Shape>(attrs.axis);
-  const Expr sum = ops::reduce("sum", square(s.arg(0)), over, true);
-  const Expr is_sum = ops::cast(ops::binary("greater_equal", sum, least), dtype_of(s.result));
-  const Expr along = multiply(is_sum, ops::reduce("sum", multiply(s.gradient, s.result), over, true));
-  return {
-      multiply(subtract(s.gradient, multiply(s.result, along)), unary("rsqrt", ops::binary("maximum", sum, least)))};
+  const Expr sum = ops::reduce(op::kSum, square(s.arg(0)), over, true);
+  const Expr is_sum = ops::cast(ops::binary(op::kGreaterEqual, sum, least), dtype_of(s.result));
+  const Expr along = multiply(is_sum, ops::reduce(op::kSum, multiply(s.gradient, s.result), over, true));
+  return {multiply(subtract(s.gradient, multiply(s.result, along)),
+                   unary(op::kRsqrt, ops::binary(op::kMaximum, sum, least)))};
 }
 
 // Returns the sums over a window of so many elements before and behind each along an axis of n.
@@ -139,7 +140,7 @@ Gradients grad_lrn(const GradientSite& s) {
   const double rate = attrs.alpha / static_cast<double>(attrs.size);
   const Expr squares = window_sum(square(s.arg(0)), rank, axis, n, before, behind, s);
   const Expr d = add(scalar(attrs.bias, s), multiply(scalar(rate, s), squares));
-  const Expr scaled = multiply(s.gradient, ops::binary("power", d, scalar(-attrs.beta, s)));
+  const Expr scaled = multiply(s.gradient, ops::binary(op::kPower, d, scalar(-attrs.beta, s)));
   const Expr around = window_sum(divide(multiply(scaled, s.arg(0)), d), rank, axis, n, behind, before, s);
   return {subtract(scaled, multiply(scalar(2 * rate * attrs.beta, s), multiply(s.arg(0), around)))};
 }
@@ -147,7 +148,7 @@ Gradients grad_lrn(const GradientSite& s) {
 // -sum(t log p) / N
 Gradients grad_cross_entropy(const GradientSite& s) {
   const Expr each = negative(divide(s.gradient, scalar(static_cast<double>(static_dim_of(s.arg(0), 0)), s)));
-  return {multiply(each, divide(s.arg(1), s.arg(0))), multiply(each, unary("log", s.arg(0)))};
+  return {multiply(each, divide(s.arg(1), s.arg(0))), multiply(each, unary(op::kLog, s.arg(0)))};
 }
 // -sum(t p) / N
 Gradients grad_cross_entropy_with_logits(const GradientSite& s) {
@@ -165,30 +166,30 @@ Gradients grad_nll_loss(const GradientSite& s) {
   const Expr picked = ops::one_hot(s.arg(1), number(1, dtype), number(0, dtype), classes, 1, dtype);
   const DataType wide = DataType::int_(64);
   const Expr is_ignored =
-      ops::binary("equal", ops::cast(s.arg(1), wide), number(static_cast<double>(attrs.ignore_index), wide));
-  const Expr counts = ops::cast(ops::unary("logical_not", is_ignored), dtype);
+      ops::binary(op::kEqual, ops::cast(s.arg(1), wide), number(static_cast<double>(attrs.ignore_index), wide));
+  const Expr counts = ops::cast(ops::unary(op::kLogicalNot, is_ignored), dtype);
   const Expr k = multiply(picked, ops::expand_dims(counts, 1)), w = along_axis(s.arg(2), 1, rank_of(s.arg(0)));
   Expr g = negative(attrs.reduction == "none" ? ops::expand_dims(s.gradient, 1) : s.gradient), p = s.arg(0);
   if (attrs.reduction == "mean") {
-    g = divide(g, ops::reduce("sum", multiply(k, w)));
+    g = divide(g, ops::reduce(op::kSum, multiply(k, w)));
     p = add(p, s.result);
   }
   return {multiply(g, multiply(k, w)), Expr(), summed_but(multiply(g, multiply(k, p)), 1)};
 }
 
 constexpr GradientRow kNormalizeRows[] = {
-    {"nn.batch_norm", grad_batch_norm},
-    {"nn.cross_entropy", grad_cross_entropy},
-    {"nn.cross_entropy_with_logits", grad_cross_entropy_with_logits},
-    {"nn.fast_softmax", grad_softmax},
-    {"nn.group_norm", grad_group_norm},
-    {"nn.instance_norm", grad_instance_norm},
-    {"nn.l2_normalize", grad_l2_normalize},
-    {"nn.layer_norm", grad_layer_norm},
-    {"nn.log_softmax", grad_log_softmax},
-    {"nn.lrn", grad_lrn},
-    {"nn.nll_loss", grad_nll_loss},
-    {"nn.softmax", grad_softmax},
+    {op::kBatchNorm, grad_batch_norm},
+    {op::kCrossEntropy, grad_cross_entropy},
+    {op::kCrossEntropyWithLogits, grad_cross_entropy_with_logits},
+    {op::kFastSoftmax, grad_softmax},
+    {op::kGroupNorm, grad_group_norm},
+    {op::kInstanceNorm, grad_instance_norm},
+    {op::kL2Normalize, grad_l2_normalize},
+    {op::kLayerNorm, grad_layer_norm},
+    {op::kLogSoftmax, grad_log_softmax},
+    {op::kLrn, grad_lrn},
+    {op::kNllLoss, grad_nll_loss},
+    {op::kSoftmax, grad_softmax},
 };
 
 }  // namespace

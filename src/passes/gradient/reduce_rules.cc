@@ -2,6 +2,7 @@
 #include "ops/algorithm/scan.h"
 #include "ops/algorithm/scatter.h"
 #include "ops/algorithm/sort.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/reduce.h"
@@ -56,9 +57,9 @@ Gradients grad_mean(const GradientSite& s) {
 }
 // The gradient goes to the greatest (least) element; among several, to all in equal parts.
 Gradients grad_extreme(const GradientSite& s) {
-  const Expr is_it = ops::cast(ops::binary("equal", s.arg(0), spread(s.result, s)), dtype_of(s.result));
+  const Expr is_it = ops::cast(ops::binary(op::kEqual, s.arg(0), spread(s.result, s)), dtype_of(s.result));
   const auto* attrs = s.call.attrs.as<ops::ReduceAttrs>();
-  const Expr count = ops::reduce("sum", is_it, attrs->axis, attrs->keepdims, attrs->exclude);
+  const Expr count = ops::reduce(op::kSum, is_it, attrs->axis, attrs->keepdims, attrs->exclude);
   return {multiply(is_it, spread(divide(s.gradient, count), s))};
 }
 // The product of the other elements, as the product of those before and those behind, which also works for several
@@ -78,8 +79,8 @@ Gradients grad_prod(const GradientSite& s) {
   }
   if (kept * gone == 0) return {zeros_as(s.arg(0))};
   const Expr lines = ops::reshape(ordered(s.arg(0), order), {kept, gone});
-  const Expr behind = ops::reverse(ops::scan("cumprod", ops::reverse(lines, 1), 1, true), 1);
-  const Expr others = multiply(ops::scan("cumprod", lines, 1, true), behind);
+  const Expr behind = ops::reverse(ops::scan(op::kCumprod, ops::reverse(lines, 1), 1, true), 1);
+  const Expr others = multiply(ops::scan(op::kCumprod, lines, 1, true), behind);
   Shape turned;
   for (const int64_t axis : order) turned.push_back(shape[static_cast<size_t>(axis)]);
   return {multiply(spread(s.gradient, s), ordered(ops::reshape(others, turned), back))};
@@ -101,7 +102,7 @@ Gradients grad_collapse_sum(const GradientSite& s) {
 
 // Returns for each element the sum of the gradients of the running sums from there on.
 Expr sum_of_following(const Expr& gradient, int64_t axis, bool exclusive) {
-  return ops::reverse(ops::scan("cumsum", ops::reverse(gradient, axis), axis, exclusive), axis);
+  return ops::reverse(ops::scan(op::kCumsum, ops::reverse(gradient, axis), axis, exclusive), axis);
 }
 // Applies `by_lines` to the first argument and the gradient along `axis`, or along axis 0 of the flattened argument.
 template <typename ByLines>
@@ -120,7 +121,7 @@ Gradients grad_cumsum(const GradientSite& s) {
 // y_j is a product that x_i is in: y_j / x_i. It is not defined where an element is 0.
 Gradients grad_cumprod(const GradientSite& s) {
   return scan_gradients(s, [](const Expr& x, const Expr& g, int64_t axis, bool exclusive) {
-    const Expr y = ops::scan("cumprod", x, axis, exclusive);
+    const Expr y = ops::scan(op::kCumprod, x, axis, exclusive);
     return divide(sum_of_following(multiply(g, y), axis, exclusive), x);
   });
 }
@@ -141,18 +142,18 @@ Gradients grad_topk(const GradientSite& s) {
 }
 
 constexpr GradientRow kReduceRows[] = {
-    {"collapse_sum_like", grad_collapse_sum},
-    {"collapse_sum_to", grad_collapse_sum},
-    {"cumprod", grad_cumprod},
-    {"cumsum", grad_cumsum},
-    {"max", grad_extreme},
-    {"mean", grad_mean},
-    {"min", grad_extreme},
-    {"prod", grad_prod},
-    {"sort", grad_sort},
-    {"sum", grad_sum},
-    {"topk", grad_topk},
-    {"variance", grad_variance},
+    {op::kCollapseSumLike, grad_collapse_sum},
+    {op::kCollapseSumTo, grad_collapse_sum},
+    {op::kCumprod, grad_cumprod},
+    {op::kCumsum, grad_cumsum},
+    {op::kMax, grad_extreme},
+    {op::kMean, grad_mean},
+    {op::kMin, grad_extreme},
+    {op::kProd, grad_prod},
+    {op::kSort, grad_sort},
+    {op::kSum, grad_sum},
+    {op::kTopk, grad_topk},
+    {op::kVariance, grad_variance},
 };
 
 }  // namespace

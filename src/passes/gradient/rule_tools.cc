@@ -2,6 +2,7 @@
 
 #include "arith/canonical.h"
 #include "ops/loops/dims.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/elementwise.h"
@@ -11,15 +12,15 @@
 
 namespace headrace::passes::gradient_rules {
 
-const TensorTypeNode& tensor_type_of(const Expr& expr) {
+const TensorTypeNode& tensor_of(const Expr& expr) {
   const auto* tensor = expr->checked_type().as<TensorTypeNode>();
   if (tensor == nullptr)
     throw_at(expr->span, "gradient", fmt::format("a gradient needs a tensor, got {}", to_string(expr->checked_type())));
   return *tensor;
 }
 
-DataType dtype_of(const Expr& expr) { return tensor_type_of(expr).dtype; }
-size_t rank_of(const Expr& expr) { return tensor_type_of(expr).shape.size(); }
+DataType dtype_of(const Expr& expr) { return tensor_of(expr).dtype; }
+size_t rank_of(const Expr& expr) { return tensor_of(expr).shape.size(); }
 
 static void throw_not_static(const Expr& expr) {
   throw_at(expr->span, "gradient",
@@ -27,12 +28,10 @@ static void throw_not_static(const Expr& expr) {
 }
 
 int64_t static_dim_of(const Expr& expr, size_t axis) {
-  const auto dim = as_int(tensor_type_of(expr).shape[axis]);
+  const auto dim = as_int(tensor_of(expr).shape[axis]);
   if (!dim) throw_not_static(expr);
   return *dim;
 }
-
-std::optional<Shape> known_shape_of(const Expr& expr) { return as_shape(tensor_type_of(expr).shape); }
 
 Shape static_shape_of(const Expr& expr) {
   const auto shape = known_shape_of(expr);
@@ -41,16 +40,16 @@ Shape static_shape_of(const Expr& expr) {
 }
 
 Expr scalar(double value, const GradientSite& s) { return relay::make_scalar(value, dtype_of(s.arg(0))); }
-Expr negative(const Expr& x) { return ops::unary("negative", x); }
+Expr negative(const Expr& x) { return ops::unary(op::kNegative, x); }
 Expr square(const Expr& x) { return ops::multiply(x, x); }
 
 Expr zeros_as(const Expr& like) {
   const auto shape = known_shape_of(like);
-  return shape ? ops::zeros(*shape, dtype_of(like)) : ops::unary("zeros_like", like);
+  return shape ? ops::zeros(*shape, dtype_of(like)) : ops::unary(op::kZerosLike, like);
 }
 Expr ones_as(const Expr& like) {
   const auto shape = known_shape_of(like);
-  return shape ? ops::ones(*shape, dtype_of(like)) : ops::unary("ones_like", like);
+  return shape ? ops::ones(*shape, dtype_of(like)) : ops::unary(op::kOnesLike, like);
 }
 Expr reshaped_as(const Expr& data, const Expr& like) {
   const auto shape = known_shape_of(like);
@@ -75,12 +74,12 @@ static std::optional<Shape> repeated_axes(const Array<PrimExpr>& from, const Arr
 }
 
 Expr summed_to(const Expr& gradient, const Expr& result, const Expr& operand) {
-  const Array<PrimExpr>& from = tensor_type_of(result).shape;
-  const Array<PrimExpr>& to = tensor_type_of(operand).shape;
+  const Array<PrimExpr>& from = tensor_of(result).shape;
+  const Array<PrimExpr>& to = tensor_of(operand).shape;
   const auto axes = repeated_axes(from, to);
-  if (!axes) return ops::binary("collapse_sum_like", gradient, operand);
+  if (!axes) return ops::binary(op::kCollapseSumLike, gradient, operand);
   if (axes->empty()) return gradient;
-  return reshaped_as(ops::reduce("sum", gradient, *axes, true), operand);
+  return reshaped_as(ops::reduce(op::kSum, gradient, *axes, true), operand);
 }
 
 Gradients binary(const GradientSite& s, const Expr& by_first, const Expr& by_second) {
@@ -101,7 +100,7 @@ Expr along_axis(const Expr& vector, size_t axis, size_t rank) {
   return behind == 0 ? vector : ops::expand_dims(vector, 1, behind);
 }
 Expr summed_but(const Expr& tensor, size_t axis) {
-  return ops::reduce("sum", tensor, Shape{static_cast<int64_t>(axis)}, false, true);
+  return ops::reduce(op::kSum, tensor, Shape{static_cast<int64_t>(axis)}, false, true);
 }
 
 Expr elements_each(const Expr& whole, const Expr& part, const GradientSite& s) {

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "passes/gradient/gradient_rules.h"
+#include "relay/match.h"
 
 namespace headrace::passes::gradient_rules {
 
@@ -12,7 +13,7 @@ namespace headrace::passes::gradient_rules {
 using Gradients = std::vector<Expr>;
 
 struct GradientRow {
-  std::string_view op;
+  const OpHandle& op;
   Gradients (*rule)(const GradientSite& site);
 };
 
@@ -28,14 +29,13 @@ std::span<const GradientRow> window_gradients();     // pools, resampling
 std::span<const GradientRow> normalize_gradients();  // softmax, norms, losses
 
 // Return properties of a typed expression that is a tensor.
-const TensorTypeNode& tensor_type_of(const Expr& expr);
+const TensorTypeNode& tensor_of(const Expr& expr);
 DataType dtype_of(const Expr& expr);
 size_t rank_of(const Expr& expr);
+using relay::known_shape_of;
 // Return a dimension, and the shape; UserError at `expr` when a dimension is not a number.
 int64_t static_dim_of(const Expr& expr, size_t axis);
 Shape static_shape_of(const Expr& expr);
-// Returns the shape; nothing when a dimension is not a number.
-std::optional<Shape> known_shape_of(const Expr& expr);
 
 // Makes a scalar constant of the first argument's dtype.
 Expr scalar(double value, const GradientSite& s);

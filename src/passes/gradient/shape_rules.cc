@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ops/nn/pad.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/blocks.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/join.h"
@@ -54,7 +55,7 @@ Gradients grad_tile(const GradientSite& s) {
     parts.push_back(n);
   }
   const Expr cut = ops::reshape(s.gradient, parts, num_elements(parts) == 0);
-  return only_first(s, reshaped_as(ops::reduce("sum", cut, axes), s.arg(0)));
+  return only_first(s, reshaped_as(ops::reduce(op::kSum, cut, axes), s.arg(0)));
 }
 // repeat: the axis of n elements becomes one of n and one of repetitions.
 Gradients grad_repeat(const GradientSite& s) {
@@ -63,13 +64,13 @@ Gradients grad_repeat(const GradientSite& s) {
   Shape parts = s.arg_shape(0);
   parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(axis) + 1, attrs.repeats);
   const Expr cut = ops::reshape(s.gradient, parts, num_elements(parts) == 0);
-  return {ops::reduce("sum", cut, Shape{static_cast<int64_t>(axis) + 1})};
+  return {ops::reduce(op::kSum, cut, Shape{static_cast<int64_t>(axis) + 1})};
 }
 // full and full_like repeat one scalar.
 Gradients grad_full(const GradientSite& s) {
-  const size_t value = s.call.as_op()->name == "full_like" ? 1 : 0;
+  const size_t value = relay::is_call(s.call, op::kFullLike) ? 1 : 0;
   Gradients gradients(s.call.args.size());
-  gradients[value] = ops::reduce("sum", s.gradient);
+  gradients[value] = ops::reduce(op::kSum, s.gradient);
   return gradients;
 }
 // Result k varies along one axis only.
@@ -137,8 +138,8 @@ Gradients grad_one_hot(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::OneHotAttrs>();
   const auto number = [&](double value) { return relay::make_scalar(value, attrs.dtype); };
   const Expr is_on = ops::one_hot(s.arg(0), number(1), number(0), attrs.depth, attrs.axis, attrs.dtype);
-  const Expr by_on = ops::reduce("sum", ops::multiply(s.gradient, is_on));
-  return {Expr(), by_on, ops::subtract(ops::reduce("sum", s.gradient), by_on)};
+  const Expr by_on = ops::reduce(op::kSum, ops::multiply(s.gradient, is_on));
+  return {Expr(), by_on, ops::subtract(ops::reduce(op::kSum, s.gradient), by_on)};
 }
 
 // Blocks.
@@ -148,46 +149,46 @@ Gradients grad_space_to_depth(const GradientSite& s) {
 }
 Gradients grad_space_to_batch(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::SpaceToBatchNDAttrs>();
-  return {ops::call_with<ops::BatchToSpaceNDAttrs>("nn.batch_to_space_nd", {s.gradient}, {}, [&](auto& back) {
+  return {ops::call_with<ops::BatchToSpaceNDAttrs>(op::kBatchToSpaceNd, {s.gradient}, {}, [&](auto& back) {
     back.block_shape = attrs.block_shape, back.crops = attrs.paddings;
   })};
 }
 Gradients grad_batch_to_space(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::BatchToSpaceNDAttrs>();
-  return {ops::call_with<ops::SpaceToBatchNDAttrs>("nn.space_to_batch_nd", {s.gradient}, {}, [&](auto& back) {
+  return {ops::call_with<ops::SpaceToBatchNDAttrs>(op::kSpaceToBatchNd, {s.gradient}, {}, [&](auto& back) {
     back.block_shape = attrs.block_shape, back.paddings = attrs.crops;
   })};
 }
 
 constexpr GradientRow kShapeRows[] = {
-    {"broadcast_to", grad_broadcast},
-    {"broadcast_to_like", grad_broadcast},
-    {"concatenate", grad_concatenate},
-    {"contrib_reverse_reshape", grad_view},
-    {"expand_dims", grad_view},
-    {"full", grad_full},
-    {"full_like", grad_full},
-    {"layout_transform", grad_layout_transform},
-    {"meshgrid", grad_meshgrid},
-    {"nn.batch_flatten", grad_view},
-    {"nn.batch_to_space_nd", grad_batch_to_space},
-    {"nn.dilate", grad_dilate},
-    {"nn.space_to_batch_nd", grad_space_to_batch},
-    {"nn.space_to_depth", grad_space_to_depth},
-    {"one_hot", grad_one_hot},
-    {"repeat", grad_repeat},
-    {"reshape", grad_view},
-    {"reshape_like", grad_view},
-    {"reverse", grad_reverse},
-    {"reverse_sequence", grad_reverse_sequence},
-    {"sequence_mask", grad_sequence_mask},
-    {"slice_like", grad_slice_like},
-    {"split", grad_split},
-    {"squeeze", grad_view},
-    {"stack", grad_stack},
-    {"tile", grad_tile},
-    {"transpose", grad_transpose},
-    {"trilu", grad_trilu},
+    {op::kBroadcastTo, grad_broadcast},
+    {op::kBroadcastToLike, grad_broadcast},
+    {op::kConcatenate, grad_concatenate},
+    {op::kContribReverseReshape, grad_view},
+    {op::kExpandDims, grad_view},
+    {op::kFull, grad_full},
+    {op::kFullLike, grad_full},
+    {op::kLayoutTransform, grad_layout_transform},
+    {op::kMeshgrid, grad_meshgrid},
+    {op::kBatchFlatten, grad_view},
+    {op::kBatchToSpaceNd, grad_batch_to_space},
+    {op::kDilate, grad_dilate},
+    {op::kSpaceToBatchNd, grad_space_to_batch},
+    {op::kSpaceToDepth, grad_space_to_depth},
+    {op::kOneHot, grad_one_hot},
+    {op::kRepeat, grad_repeat},
+    {op::kReshape, grad_view},
+    {op::kReshapeLike, grad_view},
+    {op::kReverse, grad_reverse},
+    {op::kReverseSequence, grad_reverse_sequence},
+    {op::kSequenceMask, grad_sequence_mask},
+    {op::kSliceLike, grad_slice_like},
+    {op::kSplit, grad_split},
+    {op::kSqueeze, grad_view},
+    {op::kStack, grad_stack},
+    {op::kTile, grad_tile},
+    {op::kTranspose, grad_transpose},
+    {op::kTrilu, grad_trilu},
 };
 
 }  // namespace

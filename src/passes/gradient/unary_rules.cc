@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "ops/tensor/broadcast.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/elementwise.h"
 #include "passes/gradient/rule_tools.h"
 
@@ -52,101 +53,101 @@ Gradients grad_sigmoid(const GradientSite& s) {
 }
 // erf' = 2 / sqrt(pi) * exp(-x^2)
 Gradients grad_erf(const GradientSite& s) {
-  const Expr bell = unary("exp", negative(square(s.arg(0))));
+  const Expr bell = unary(op::kExp, negative(square(s.arg(0))));
   return {multiply(s.gradient, multiply(scalar(2 / std::sqrt(std::numbers::pi), s), bell))};
 }
 
-Gradients grad_sin(const GradientSite& s) { return {multiply(s.gradient, unary("cos", s.arg(0)))}; }
-Gradients grad_cos(const GradientSite& s) { return {negative(multiply(s.gradient, unary("sin", s.arg(0))))}; }
+Gradients grad_sin(const GradientSite& s) { return {multiply(s.gradient, unary(op::kCos, s.arg(0)))}; }
+Gradients grad_cos(const GradientSite& s) { return {negative(multiply(s.gradient, unary(op::kSin, s.arg(0))))}; }
 // tan' = 1 + tan^2
 Gradients grad_tan(const GradientSite& s) { return {multiply(s.gradient, add(one(s), square(s.result)))}; }
 // asin' = 1 / sqrt(1 - x^2) = -acos'
 Gradients grad_asin(const GradientSite& s) {
-  return {multiply(s.gradient, unary("rsqrt", subtract(one(s), square(s.arg(0)))))};
+  return {multiply(s.gradient, unary(op::kRsqrt, subtract(one(s), square(s.arg(0)))))};
 }
 Gradients grad_acos(const GradientSite& s) { return {negative(grad_asin(s)[0])}; }
 // atan' = 1 / (1 + x^2)
 Gradients grad_atan(const GradientSite& s) { return {divide(s.gradient, add(one(s), square(s.arg(0))))}; }
-Gradients grad_sinh(const GradientSite& s) { return {multiply(s.gradient, unary("cosh", s.arg(0)))}; }
-Gradients grad_cosh(const GradientSite& s) { return {multiply(s.gradient, unary("sinh", s.arg(0)))}; }
+Gradients grad_sinh(const GradientSite& s) { return {multiply(s.gradient, unary(op::kCosh, s.arg(0)))}; }
+Gradients grad_cosh(const GradientSite& s) { return {multiply(s.gradient, unary(op::kSinh, s.arg(0)))}; }
 // asinh' = 1 / sqrt(x^2 + 1)
 Gradients grad_asinh(const GradientSite& s) {
-  return {multiply(s.gradient, unary("rsqrt", add(square(s.arg(0)), one(s))))};
+  return {multiply(s.gradient, unary(op::kRsqrt, add(square(s.arg(0)), one(s))))};
 }
 // acosh' = 1 / sqrt((x - 1) (x + 1)), where x^2 - 1 would lose the digits of x near 1
 Gradients grad_acosh(const GradientSite& s) {
   const Expr product = multiply(subtract(s.arg(0), one(s)), add(s.arg(0), one(s)));
-  return {multiply(s.gradient, unary("rsqrt", product))};
+  return {multiply(s.gradient, unary(op::kRsqrt, product))};
 }
 // atanh' = 1 / (1 - x^2)
 Gradients grad_atanh(const GradientSite& s) { return {divide(s.gradient, subtract(one(s), square(s.arg(0))))}; }
 
-Gradients grad_abs(const GradientSite& s) { return {multiply(s.gradient, unary("sign", s.arg(0)))}; }
-Gradients grad_relu(const GradientSite& s) { return {masked(ops::binary("greater", s.arg(0), scalar(0, s)), s)}; }
+Gradients grad_abs(const GradientSite& s) { return {multiply(s.gradient, unary(op::kSign, s.arg(0)))}; }
+Gradients grad_relu(const GradientSite& s) { return {masked(ops::binary(op::kGreater, s.arg(0), scalar(0, s)), s)}; }
 Gradients grad_leaky_relu(const GradientSite& s) {
   const Expr slope = scalar(s.call.attrs_as<ops::LeakyReluAttrs>().alpha, s);
-  return {ops::where(ops::binary("greater", s.arg(0), scalar(0, s)), s.gradient, multiply(s.gradient, slope))};
+  return {ops::where(ops::binary(op::kGreater, s.arg(0), scalar(0, s)), s.gradient, multiply(s.gradient, slope))};
 }
 // x where x > 0, else alpha x: alpha's is x, summed up over all but the channels.
 Gradients grad_prelu(const GradientSite& s) {
   const size_t rank = rank_of(s.result), axis = ops::normal_axis(s.call.attrs_as<ops::PReluAttrs>().axis, rank);
-  const Expr is_positive = ops::binary("greater", s.arg(0), scalar(0, s));
+  const Expr is_positive = ops::binary(op::kGreater, s.arg(0), scalar(0, s));
   const Expr sloped = multiply(s.gradient, along_axis(s.arg(1), axis, rank));
   const Expr by_slope = ops::where(is_positive, zeros_as(s.result), multiply(s.gradient, s.arg(0)));
   return {ops::where(is_positive, s.gradient, sloped), summed_but(by_slope, axis)};
 }
 Gradients grad_clip(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::ClipAttrs>();
-  const Expr above = ops::binary("greater_equal", s.arg(0), scalar(attrs.a_min, s));
-  const Expr below = ops::binary("less_equal", s.arg(0), scalar(attrs.a_max, s));
-  return {masked(ops::binary("logical_and", above, below), s)};
+  const Expr above = ops::binary(op::kGreaterEqual, s.arg(0), scalar(attrs.a_min, s));
+  const Expr below = ops::binary(op::kLessEqual, s.arg(0), scalar(attrs.a_max, s));
+  return {masked(ops::binary(op::kLogicalAnd, above, below), s)};
 }
 
 constexpr GradientRow kUnaryRows[] = {
-    {"abs", grad_abs},
-    {"acos", grad_acos},
-    {"acosh", grad_acosh},
-    {"annotation.checkpoint", grad_copy},
-    {"annotation.stop_fusion", grad_copy},
-    {"asin", grad_asin},
-    {"asinh", grad_asinh},
-    {"atan", grad_atan},
-    {"atanh", grad_atanh},
-    {"cast", grad_cast},
-    {"cast_like", grad_cast_like},
-    {"ceil", grad_step},
-    {"clip", grad_clip},
-    {"copy", grad_copy},
-    {"cos", grad_cos},
-    {"cosh", grad_cosh},
-    {"device_copy", grad_copy},
-    {"erf", grad_erf},
-    {"exp", grad_exp},
-    {"fast_erf", grad_erf},
-    {"fast_exp", grad_exp},
-    {"fast_tanh", grad_tanh},
-    {"floor", grad_step},
-    {"log", grad_log},
-    {"log10", grad_log10},
-    {"log2", grad_log2},
-    {"negative", grad_negative},
-    {"nn.dropout", grad_dropout},
-    {"nn.leaky_relu", grad_leaky_relu},
-    {"nn.prelu", grad_prelu},
-    {"nn.relu", grad_relu},
-    {"on_device", grad_copy},
-    {"ones_like", grad_step},
-    {"round", grad_step},
-    {"rsqrt", grad_rsqrt},
-    {"sigmoid", grad_sigmoid},
-    {"sign", grad_step},
-    {"sin", grad_sin},
-    {"sinh", grad_sinh},
-    {"sqrt", grad_sqrt},
-    {"tan", grad_tan},
-    {"tanh", grad_tanh},
-    {"trunc", grad_step},
-    {"zeros_like", grad_step},
+    {op::kAbs, grad_abs},
+    {op::kAcos, grad_acos},
+    {op::kAcosh, grad_acosh},
+    {op::kCheckpoint, grad_copy},
+    {op::kStopFusion, grad_copy},
+    {op::kAsin, grad_asin},
+    {op::kAsinh, grad_asinh},
+    {op::kAtan, grad_atan},
+    {op::kAtanh, grad_atanh},
+    {op::kCast, grad_cast},
+    {op::kCastLike, grad_cast_like},
+    {op::kCeil, grad_step},
+    {op::kClip, grad_clip},
+    {op::kCopy, grad_copy},
+    {op::kCos, grad_cos},
+    {op::kCosh, grad_cosh},
+    {op::kDeviceCopy, grad_copy},
+    {op::kErf, grad_erf},
+    {op::kExp, grad_exp},
+    {op::kFastErf, grad_erf},
+    {op::kFastExp, grad_exp},
+    {op::kFastTanh, grad_tanh},
+    {op::kFloor, grad_step},
+    {op::kLog, grad_log},
+    {op::kLog10, grad_log10},
+    {op::kLog2, grad_log2},
+    {op::kNegative, grad_negative},
+    {op::kDropout, grad_dropout},
+    {op::kLeakyRelu, grad_leaky_relu},
+    {op::kPrelu, grad_prelu},
+    {op::kRelu, grad_relu},
+    {op::kOnDevice, grad_copy},
+    {op::kOnesLike, grad_step},
+    {op::kRound, grad_step},
+    {op::kRsqrt, grad_rsqrt},
+    {op::kSigmoid, grad_sigmoid},
+    {op::kSign, grad_step},
+    {op::kSin, grad_sin},
+    {op::kSinh, grad_sinh},
+    {op::kSqrt, grad_sqrt},
+    {op::kTan, grad_tan},
+    {op::kTanh, grad_tanh},
+    {op::kTrunc, grad_step},
+    {op::kZerosLike, grad_step},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "ops/nn/adaptive_pool.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/pool.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/mask.h"
@@ -18,7 +19,8 @@ namespace headrace::passes::gradient_rules {
 namespace {
 
 Gradients grad_pool2d(const GradientSite& s) {
-  return {relay::make_call(s.call.as_op()->name + "_grad", {s.gradient, s.arg(0)}, s.call.attrs)};
+  const OpHandle& grad = relay::is_call(s.call, op::kMaxPool2D) ? op::kMaxPool2DGrad : op::kAvgPool2DGrad;
+  return {relay::make_call(grad, {s.gradient, s.arg(0)}, s.call.attrs)};
 }
 // Treats a pool over one axis W as one over H W, where H has one element.
 template <typename PlaneAttrs>
@@ -42,14 +44,14 @@ Gradients grad_pool1d(const GradientSite& s) {
   flat->out_layout = with_height(out_layout);
   flat->ceil_mode = attrs.ceil_mode;
   flat->count_include_pad = attrs.count_include_pad;
-  const bool is_max = s.call.as_op()->name == "nn.max_pool1d";
-  const Expr by_plane = relay::make_call(is_max ? "nn.max_pool2d_grad" : "nn.avg_pool2d_grad",
+  const bool is_max = relay::is_call(s.call, op::kMaxPool1D);
+  const Expr by_plane = relay::make_call(is_max ? op::kMaxPool2DGrad : op::kAvgPool2DGrad,
                                          {plane(s.gradient, out_layout), plane(s.arg(0), attrs.layout)}, Attrs(flat));
   return {ops::squeeze(by_plane, {static_cast<int64_t>(attrs.layout.find('W'))})};
 }
 // The gradient of an average pool is linear in the incoming gradient, and its own gradient is an average pool.
 Gradients grad_avg_pool2d_grad(const GradientSite& s) {
-  return {relay::make_call("nn.avg_pool2d", {s.gradient}, s.call.attrs), zeros_as(s.arg(1))};
+  return {relay::make_call(op::kAvgPool2D, {s.gradient}, s.call.attrs), zeros_as(s.arg(1))};
 }
 
 // Converts a tensor from the result's layout to that of the data.
@@ -68,8 +70,8 @@ Gradients grad_global_max_pool2d(const GradientSite& s) {
   if (attrs.layout.size() != 4)
     refuse(s, fmt::format("no gradient in layout {}, which has axes in parts; see ConvertLayout", attrs.layout));
   const Expr greatest = in_data_layout(s.result, attrs);
-  const Expr is_it = ops::cast(ops::binary("equal", s.arg(0), greatest), dtype_of(s.result));
-  const Expr each = ops::divide(in_data_layout(s.gradient, attrs), ops::reduce("sum", is_it, plane, true));
+  const Expr is_it = ops::cast(ops::binary(op::kEqual, s.arg(0), greatest), dtype_of(s.result));
+  const Expr each = ops::divide(in_data_layout(s.gradient, attrs), ops::reduce(op::kSum, is_it, plane, true));
   return {ops::multiply(is_it, each)};
 }
 
@@ -99,7 +101,7 @@ Expr resample_back(const GradientSite& s, const ops::Resize2DAttrs& attrs) {
     along->roi = {};
     along->layout = "NCW";
     along->out_dtype.reset();
-    return relay::make_call("image.resize1d", {units}, Attrs(along));
+    return relay::make_call(op::kImageResize1D, {units}, Attrs(along));
   });
 }
 Gradients grad_resize(const GradientSite& s) {
@@ -119,27 +121,27 @@ Gradients grad_adaptive_avg_pool(const GradientSite& s) {
     refuse(s, fmt::format("no gradient from layout {} to {}", attrs.layout, attrs.out_layout));
   const std::vector<size_t> axes = ops::axes_of(attrs.layout, letters.substr(2));
   return {back_along(s, axes, [](const Expr& units, int64_t size) {
-    return ops::call_with<ops::AdaptivePool1DAttrs>("nn.adaptive_avg_pool1d", {units}, {},
+    return ops::call_with<ops::AdaptivePool1DAttrs>(op::kAdaptiveAvgPool1D, {units}, {},
                                                     [&](auto& along) { along.output_size = Shape{size}; });
   })};
 }
 
 constexpr GradientRow kWindowRows[] = {
-    {"image.resize1d", grad_resize},
-    {"image.resize2d", grad_resize},
-    {"image.resize3d", grad_resize},
-    {"nn.adaptive_avg_pool1d", grad_adaptive_avg_pool},
-    {"nn.adaptive_avg_pool2d", grad_adaptive_avg_pool},
-    {"nn.adaptive_avg_pool3d", grad_adaptive_avg_pool},
-    {"nn.avg_pool1d", grad_pool1d<ops::AvgPool2DAttrs>},
-    {"nn.avg_pool2d", grad_pool2d},
-    {"nn.avg_pool2d_grad", grad_avg_pool2d_grad},
-    {"nn.global_avg_pool2d", grad_global_avg_pool2d},
-    {"nn.global_max_pool2d", grad_global_max_pool2d},
-    {"nn.max_pool1d", grad_pool1d<ops::MaxPool2DAttrs>},
-    {"nn.max_pool2d", grad_pool2d},
-    {"nn.upsampling", grad_upsampling<ops::UpSamplingAttrs>},
-    {"nn.upsampling3d", grad_upsampling<ops::UpSampling3DAttrs>},
+    {op::kImageResize1D, grad_resize},
+    {op::kImageResize2D, grad_resize},
+    {op::kImageResize3D, grad_resize},
+    {op::kAdaptiveAvgPool1D, grad_adaptive_avg_pool},
+    {op::kAdaptiveAvgPool2D, grad_adaptive_avg_pool},
+    {op::kAdaptiveAvgPool3D, grad_adaptive_avg_pool},
+    {op::kAvgPool1D, grad_pool1d<ops::AvgPool2DAttrs>},
+    {op::kAvgPool2D, grad_pool2d},
+    {op::kAvgPool2DGrad, grad_avg_pool2d_grad},
+    {op::kGlobalAvgPool2D, grad_global_avg_pool2d},
+    {op::kGlobalMaxPool2D, grad_global_max_pool2d},
+    {op::kMaxPool1D, grad_pool1d<ops::MaxPool2DAttrs>},
+    {op::kMaxPool2D, grad_pool2d},
+    {op::kUpsampling, grad_upsampling<ops::UpSamplingAttrs>},
+    {op::kUpsampling3D, grad_upsampling<ops::UpSampling3DAttrs>},
 };
 
 }  // namespace

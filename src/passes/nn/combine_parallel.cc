@@ -9,6 +9,7 @@
 #include "ops/call_fusion.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/join.h"
 #include "ops/tensor/shape.h"
@@ -17,6 +18,7 @@
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/replace_nodes.h"
 #include "relay/function_attrs.h"
+#include "relay/match.h"
 #include "relay/scopes.h"
 #include "relay/visit.h"
 
@@ -28,7 +30,7 @@ using relay::ConstantNode;
 namespace {
 
 std::optional<Shape> shape_of(const Expr& expr) {
-  const auto* tensor = expr->has_checked_type() ? expr->checked_type().as<TensorTypeNode>() : nullptr;
+  const auto* tensor = relay::tensor_type_of(expr);
   return tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
 }
 
@@ -41,7 +43,7 @@ struct Product {
 };
 
 struct Kind {
-  std::string_view op;
+  const OpHandle& op;
   std::optional<Product> (*read)(const CallNode& call);  // nothing: it is not combined
 };
 
@@ -113,7 +115,7 @@ class Combiner {
 
   bool is_call_of_kind(const Expr& e) const {
     const auto* call = e.as<CallNode>();
-    return call != nullptr && call->as_op() != nullptr && call->as_op()->name == kind_.op;
+    return call != nullptr && relay::is_call(*call, kind_.op);
   }
 
   // Can be evaluated beside the other branches' operands.
@@ -327,15 +329,15 @@ IRModule combine(const IRModule& module, const Kind& kind, int64_t min_branches)
 }  // namespace
 
 IRModule combine_parallel_conv2d(const IRModule& module, int64_t min_num_branches) {
-  return combine(module, {"nn.conv2d", read_conv2d}, min_num_branches);
+  return combine(module, {op::kConv2D, read_conv2d}, min_num_branches);
 }
 
 IRModule combine_parallel_dense(const IRModule& module, int64_t min_num_branches, bool to_batch) {
-  return combine(module, {"nn.dense", to_batch ? read_dense_to_batch : read_dense}, min_num_branches);
+  return combine(module, {op::kDense, to_batch ? read_dense_to_batch : read_dense}, min_num_branches);
 }
 
 IRModule combine_parallel_batch_matmul(const IRModule& module, int64_t min_num_branches) {
-  return combine(module, {"nn.batch_matmul", read_batch_matmul}, min_num_branches);
+  return combine(module, {op::kBatchMatmul, read_batch_matmul}, min_num_branches);
 }
 
 int64_t min_num_branches(const pass::PassContext& context, std::string_view pass) {

@@ -15,6 +15,7 @@
 #include "ops/nn/normalization.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
@@ -24,6 +25,7 @@
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/form_rewriter.h"
 #include "passes/rewrite/rewrite_calls.h"
+#include "relay/match.h"
 
 namespace headrace::passes {
 
@@ -31,53 +33,49 @@ using relay::CallNode;
 
 namespace {
 
-const TensorTypeNode* tensor_type_of(const Expr& expr) {
-  return expr->has_checked_type() ? expr->checked_type().as<TensorTypeNode>() : nullptr;
-}
-
 size_t rank_of(const Expr& expr) {
-  const auto* tensor = tensor_type_of(expr);
+  const auto* tensor = relay::tensor_type_of(expr);
   return tensor == nullptr ? 0 : tensor->shape.size();
 }
 
 bool can_store(const Expr& expr, const LayoutForm& form) {
-  const auto* tensor = tensor_type_of(expr);
+  const auto* tensor = relay::tensor_type_of(expr);
   return tensor != nullptr && can_store(tensor->shape, form);
 }
 
 struct LayoutOp {
-  std::string_view name;
+  const OpHandle& op;
   std::string_view data, kernel;  // the letters; no kernel: empty
   std::string_view in_parts = "";
 };
 constexpr LayoutOp kLayoutOps[] = {
-    {"nn.conv1d", "NCW", "OIW", ops::kPackedAxes},
-    {"nn.conv2d", "NCHW", "OIHW", ops::kPackedAxes},
-    {"nn.conv3d", "NCDHW", "OIDHW", ops::kPackedAxes},
-    {"nn.conv1d_transpose", "NCW", "IOW"},
-    {"nn.conv2d_transpose", "NCHW", "IOHW"},
-    {"nn.conv3d_transpose", "NCDHW", "IODHW"},
-    {"nn.max_pool1d", "NCW", "", ops::kPackedAxes},
-    {"nn.max_pool2d", "NCHW", "", ops::kPackedAxes},
-    {"nn.max_pool3d", "NCDHW", "", ops::kPackedAxes},
-    {"nn.avg_pool1d", "NCW", "", ops::kPackedAxes},
-    {"nn.avg_pool2d", "NCHW", "", ops::kPackedAxes},
-    {"nn.avg_pool3d", "NCDHW", "", ops::kPackedAxes},
-    {"nn.global_max_pool2d", "NCHW", "", ops::kPackedAxes},
-    {"nn.global_avg_pool2d", "NCHW", "", ops::kPackedAxes},
-    {"nn.adaptive_max_pool1d", "NCW", "", ops::kPackedAxes},
-    {"nn.adaptive_max_pool2d", "NCHW", "", ops::kPackedAxes},
-    {"nn.adaptive_max_pool3d", "NCDHW", "", ops::kPackedAxes},
-    {"nn.adaptive_avg_pool1d", "NCW", "", ops::kPackedAxes},
-    {"nn.adaptive_avg_pool2d", "NCHW", "", ops::kPackedAxes},
-    {"nn.adaptive_avg_pool3d", "NCDHW", "", ops::kPackedAxes},
-    {"image.resize2d", "NCHW", ""},
+    {op::kConv1D, "NCW", "OIW", ops::kPackedAxes},
+    {op::kConv2D, "NCHW", "OIHW", ops::kPackedAxes},
+    {op::kConv3D, "NCDHW", "OIDHW", ops::kPackedAxes},
+    {op::kConv1DTranspose, "NCW", "IOW"},
+    {op::kConv2DTranspose, "NCHW", "IOHW"},
+    {op::kConv3DTranspose, "NCDHW", "IODHW"},
+    {op::kMaxPool1D, "NCW", "", ops::kPackedAxes},
+    {op::kMaxPool2D, "NCHW", "", ops::kPackedAxes},
+    {op::kMaxPool3D, "NCDHW", "", ops::kPackedAxes},
+    {op::kAvgPool1D, "NCW", "", ops::kPackedAxes},
+    {op::kAvgPool2D, "NCHW", "", ops::kPackedAxes},
+    {op::kAvgPool3D, "NCDHW", "", ops::kPackedAxes},
+    {op::kGlobalMaxPool2D, "NCHW", "", ops::kPackedAxes},
+    {op::kGlobalAvgPool2D, "NCHW", "", ops::kPackedAxes},
+    {op::kAdaptiveMaxPool1D, "NCW", "", ops::kPackedAxes},
+    {op::kAdaptiveMaxPool2D, "NCHW", "", ops::kPackedAxes},
+    {op::kAdaptiveMaxPool3D, "NCDHW", "", ops::kPackedAxes},
+    {op::kAdaptiveAvgPool1D, "NCW", "", ops::kPackedAxes},
+    {op::kAdaptiveAvgPool2D, "NCHW", "", ops::kPackedAxes},
+    {op::kAdaptiveAvgPool3D, "NCDHW", "", ops::kPackedAxes},
+    {op::kImageResize2D, "NCHW", ""},
 };
 
 // Returns the row of an op; null for an op without a layout to convert.
-const LayoutOp* find_layout_op(std::string_view op) {
+const LayoutOp* find_layout_op(const OpNode* op) {
   const auto* found =
-      std::find_if(std::begin(kLayoutOps), std::end(kLayoutOps), [&](const LayoutOp& row) { return row.name == op; });
+      std::find_if(std::begin(kLayoutOps), std::end(kLayoutOps), [&](const LayoutOp& row) { return row.op.is(op); });
   return found == std::end(kLayoutOps) ? nullptr : found;
 }
 
@@ -111,15 +109,14 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
   }
 
   std::optional<Stored> convert_call(const CallNode& call) {
-    const std::string& op = call.as_op()->name;
-    if (const LayoutOp* row = find_layout_op(op)) {
+    if (const LayoutOp* row = find_layout_op(call.as_op())) {
       if (call.attrs.is<ops::ConvAttrs>()) return convert_conv(call, *row);
       if (call.attrs.is<ops::PoolAttrs>()) return convert_window<ops::PoolAttrs>(call);
       if (call.attrs.is<ops::GlobalPool2DAttrs>()) return convert_window<ops::GlobalPool2DAttrs>(call);
       if (call.attrs.is<ops::AdaptivePoolAttrs>()) return convert_window<ops::AdaptivePoolAttrs>(call);
       if (call.args.size() == 1) return convert_window<ops::Resize2DAttrs>(call);
     }
-    return follow(call, op);
+    return follow(call);
   }
 
   std::optional<Stored> convert_conv(const CallNode& call, const LayoutOp& op) {
@@ -131,7 +128,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     if (own.is_packed() || own_kernel.is_packed() || own_out.is_packed()) return std::nullopt;
     const Layout wanted = (*layouts)[0] == "default" ? own : Layout::parse((*layouts)[0]);
     const LayoutForm data{own, wanted}, out{own_out, wanted};
-    const auto* weight = tensor_type_of(call.args[1]);
+    const auto* weight = relay::tensor_type_of(call.args[1]);
     const auto kernel = weight == nullptr
                             ? std::nullopt
                             : broadcast_form(weight->shape, {own_kernel, kernel_layout(*layouts, wanted, op)});
@@ -185,40 +182,40 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
   }
 
   // Converts ops that take their data's form; returns nothing for ops that cannot.
-  std::optional<Stored> follow(const CallNode& call, const std::string& op) {
-    if (op == "concatenate") return follow_concatenate(call);
+  std::optional<Stored> follow(const CallNode& call) {
+    if (relay::is_call(call, op::kConcatenate)) return follow_concatenate(call);
+    if (call.args.empty()) return std::nullopt;
     const auto kind = ops::promised_kind_of(call);
-    if (call.args.empty() || !kind) return std::nullopt;
     const LayoutForm& first = at(call.args[0]).form;
     const bool is_broadcast = kind == ops::FusionKind::broadcast || kind == ops::FusionKind::elementwise;
     if (is_broadcast && !call.attrs && call.args.size() >= 2) return follow_broadcast(call);
     if (first.is_as_written()) return std::nullopt;
+    if (const ops::KeepLayoutFn* keep = call.as_op()->find(ops::kKeepLayout)) {
+      auto stored = follow_by_key(call, first, *keep);
+      return stored || !relay::is_call(call, op::kBiasAdd) ? stored : bias_in_parts(call, first);
+    }
     if (kind == ops::FusionKind::elementwise && call.args.size() == 1 && rank_of(ref(&call)) == first.rank())
       return Stored{with(call, {at(call.args[0]).expr}, call.attrs), first};
-    if (op == "nn.bias_add") return follow_bias_add(call, first);
-    if (op == "nn.prelu") return with_axis<ops::PReluAttrs>(call, first);
-    if (op == "nn.softmax" || op == "nn.log_softmax") return with_axis<ops::SoftmaxAttrs>(call, first);
-    if (op == "nn.pad" && call.args.size() == 2) return follow_pad(call, first);
+    if (relay::is_call(call, op::kPad) && call.args.size() == 2) return follow_pad(call, first);
     if (call.attrs.is<ops::ReduceAttrs>()) return follow_reduce(call, first);
     return std::nullopt;
   }
 
-  template <typename T>
-  std::optional<Stored> with_axis(const CallNode& call, const LayoutForm& form) {
-    const T& attrs = call.attrs_as<T>();
-    const auto axis = form.whole(attrs.axis);
-    if (!axis) return std::nullopt;
+  std::optional<Stored> follow_by_key(const CallNode& call, const LayoutForm& form, const ops::KeepLayoutFn& keep) {
+    if (relay::is_stateful(*call.as_op())) return std::nullopt;
+    if (rank_of(call.args[0]) != form.rank() || rank_of(ref(&call)) != form.rank()) return std::nullopt;
+    const auto attrs = keep(call, [&](int64_t axis) { return form.whole(axis); });
+    if (!attrs) return std::nullopt;
     Array<Expr> args = call.args;
     for (size_t i = 1; i < args.size(); ++i) args.set(i, as_written(call.args[i]));
     args.set(0, at(call.args[0]).expr);
-    return Stored{with(call, args, copy_with(attrs, [&](T& a) { a.axis = *axis; })), form};
+    return Stored{with(call, args, *attrs), form};
   }
 
-  // Converts to an addition when the axis is in parts: of b[C / 16, 1, 1, 16] to data in NCHW16c.
-  std::optional<Stored> follow_bias_add(const CallNode& call, const LayoutForm& form) {
-    if (auto stored = with_axis<ops::BiasAddAttrs>(call, form)) return stored;
+  // Converts to an addition along an axis in parts: of b[C / 16, 1, 1, 16] to data in NCHW16c.
+  std::optional<Stored> bias_in_parts(const CallNode& call, const LayoutForm& form) {
     const size_t axis = ops::normal_axis(call.attrs_as<ops::BiasAddAttrs>().axis, form.rank());
-    const auto* bias = tensor_type_of(call.args[1]);
+    const auto* bias = relay::tensor_type_of(call.args[1]);
     if (bias == nullptr) return std::nullopt;
     const auto after = static_cast<int64_t>(form.rank() - 1 - axis);
     const Expr column = after == 0 ? as_written(call.args[1])
@@ -285,7 +282,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     if (form.is_as_written() || !can_store(ref(&call), form)) return std::nullopt;
     Array<Expr> args;
     for (const Expr& arg : call.args) {
-      const auto* tensor = tensor_type_of(arg);
+      const auto* tensor = relay::tensor_type_of(arg);
       if (tensor == nullptr) return std::nullopt;
       if (tensor->shape.size() == form.rank()) {
         const auto own = broadcast_form(tensor->shape, form);
@@ -320,7 +317,7 @@ constexpr const char* kKey = "relay.ConvertLayout.desired_layouts";
 // Returns the conversion function that a user set on the op; null when there is none.
 PackedFunc find_conversion(const std::string& name) {
   const Op op = find_op(name);
-  const Value* value = op ? op->find(OpKey<Value>{kConvertLayoutAttr}) : nullptr;
+  const Value* value = op ? op->find(kConvertLayoutKey) : nullptr;
   if (value == nullptr || value->is_none()) return {};
   if (!value->is<PackedFunc>())
     throw_user_error("the attribute '{}' of op '{}' is no function that converts layouts", kConvertLayoutAttr, name);
@@ -330,10 +327,10 @@ PackedFunc find_conversion(const std::string& name) {
 }  // namespace
 
 void check_layouts(std::string_view what, const std::string& op, const Array<std::string>& layouts) {
-  const LayoutOp* known = find_layout_op(op);
+  const LayoutOp* known = find_layout_op(find_op(op).get());
   if (known == nullptr) {
     std::vector<std::string_view> names;
-    for (const LayoutOp& row : kLayoutOps) names.push_back(row.name);
+    for (const LayoutOp& row : kLayoutOps) names.push_back(row.op.name());
     throw_user_error("{}: '{}' has no layout to convert; these have: {}, and ops with the attribute {}", what, op,
                      fmt::join(names, ", "), kConvertLayoutAttr);
   }

@@ -7,8 +7,10 @@
 #include "ops/nn/conv.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
+#include "ops/op_handles.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -35,8 +37,8 @@ std::vector<size_t> spatial_axes(std::string_view layout) {
 }
 
 std::optional<Padding> read_padding(const Expr& expr, std::string_view layout) {
-  const auto* call = expr.as<CallNode>();
-  if (call == nullptr || call->as_op() == nullptr || call->as_op()->name != "nn.pad") return std::nullopt;
+  const auto* call = relay::call_of(expr, op::kPad);
+  if (call == nullptr) return std::nullopt;
   const auto& attrs = call->attrs_as<ops::PadAttrs>();
   const auto* value = call->args.back().as<ConstantNode>();
   const bool is_plain = std::all_of(layout.begin(), layout.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
@@ -107,14 +109,13 @@ Expr fold_into_pool(const CallNode& call, const ops::PoolAttrs& attrs, bool is_m
                       }));
 }
 
-// Finds the op by name, because gradients and transposes have the attributes of pools and convolutions, too.
+// Asks for the ops themselves, because gradients and transposes have the attributes of pools and convolutions, too.
 Expr fold(const CallNode& call) {
-  const std::string& op = call.as_op()->name;
-  for (const char* rank : {"1d", "2d", "3d"}) {
-    if (op == fmt::format("nn.conv{}", rank)) return fold_into_conv(call, call.attrs_as<ops::ConvAttrs>());
-    if (op == fmt::format("nn.max_pool{}", rank)) return fold_into_pool(call, call.attrs_as<ops::PoolAttrs>(), true);
-    if (op == fmt::format("nn.avg_pool{}", rank)) return fold_into_pool(call, call.attrs_as<ops::PoolAttrs>(), false);
-  }
+  if (relay::is_call_of_any(call, {&op::kConv1D, &op::kConv2D, &op::kConv3D}))
+    return fold_into_conv(call, call.attrs_as<ops::ConvAttrs>());
+  const bool is_max = relay::is_call_of_any(call, {&op::kMaxPool1D, &op::kMaxPool2D, &op::kMaxPool3D});
+  if (is_max || relay::is_call_of_any(call, {&op::kAvgPool1D, &op::kAvgPool2D, &op::kAvgPool3D}))
+    return fold_into_pool(call, call.attrs_as<ops::PoolAttrs>(), is_max);
   return {};
 }
 
@@ -124,7 +125,7 @@ IRModule fold_explicit_padding(const IRModule& module) {
   return rewrite_bodies(module, [](const Expr& body) {
     return relay::rewrite_post_order(body, relay::is_entered, [](const Expr&, const Expr& after) {
       const auto* call = after.as<CallNode>();
-      const Expr folded = call == nullptr || call->as_op() == nullptr ? Expr() : fold(*call);
+      const Expr folded = call == nullptr ? Expr() : fold(*call);
       return folded ? folded : after;
     });
   });

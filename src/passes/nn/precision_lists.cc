@@ -1,5 +1,6 @@
 #include "passes/nn/precision_lists.h"
 
+#include "ir/op_handle.h"
 #include "object/function.h"
 #include "object/repr.h"
 
@@ -225,22 +226,31 @@ PrecisionCategory from_answer(const relay::CallNode& call, const Value& answer, 
   return category;
 }
 
-std::optional<PrecisionCategory> listed(std::string_view op) {
-  const auto is_in = [&](const auto& list) {
-    return std::find(std::begin(list), std::end(list), op) != std::end(list);
+using CategoryIndex = std::unordered_map<const OpNode*, PrecisionCategory>;
+
+CategoryIndex make_category_index() {
+  CategoryIndex index;
+  const auto add = [&](const auto& list, PrecisionCategory category) {
+    for (const std::string_view name : list) index.emplace(&OpHandle(name).node(), category);
   };
-  if (is_in(kAlways)) return PrecisionCategory::always;
-  if (is_in(kFollow)) return PrecisionCategory::follow;
-  if (is_in(kNever)) return PrecisionCategory::never;
-  return {};
+  add(kAlways, PrecisionCategory::always);
+  add(kFollow, PrecisionCategory::follow);
+  add(kNever, PrecisionCategory::never);
+  return index;
+}
+
+std::optional<PrecisionCategory> listed(const OpNode& op) {
+  static const CategoryIndex index = make_category_index();
+  const auto found = index.find(&op);
+  return found == index.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace
 
 std::optional<PrecisionCategory> precision_category(const relay::Call& call, DataType small) {
   const OpNode& op = *call->as_op();
-  const Value* rule = op.find(OpKey<Value>{kPrecisionAttr});
-  if (rule == nullptr || rule->is_none()) return listed(op.name);
+  const Value* rule = op.find(kPrecisionKey);
+  if (rule == nullptr || rule->is_none()) return listed(op);
   if (!rule->is<PackedFunc>())
     throw_user_error("the attribute '{}' of op '{}' is no function but {}", kPrecisionAttr, op.name, repr(*rule));
   const std::string name = small.to_string();

@@ -15,6 +15,7 @@ enum class PrecisionCategory : uint8_t {
 // The attribute of ops that users set: a function of (call, "float16") that gives a category, or a list [category, type
 // of sums, type of results]. It counts before the lists.
 inline constexpr const char* kPrecisionAttr = "FTVMMixedPrecisionConversionType";
+inline constexpr OpKey<Value> kPrecisionKey{kPrecisionAttr};
 
 // Returns the category of a call of an op; nothing where neither a list nor a user gives one. UserError at the call
 // when the user's function returns no category, or results of another type than `small`.

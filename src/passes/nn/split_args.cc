@@ -1,8 +1,10 @@
 #include "passes/nn/split_args.h"
 
+#include "ops/op_handles.h"
 #include "ops/tensor/join.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -44,12 +46,12 @@ Expr split_stack(const CallNode& call, const Array<Expr>& items, size_t most) {
 }
 
 Expr split(const Expr& expr, size_t most) {
+  if (!relay::is_call_of_any(expr, {&op::kConcatenate, &op::kStack})) return expr;
   const auto* call = expr.as<CallNode>();
-  const OpNode* op = call == nullptr ? nullptr : call->as_op();
-  if (op == nullptr || (op->name != "concatenate" && op->name != "stack")) return expr;
   const auto* tuple = call->args[0].as<relay::TupleNode>();
   if (tuple == nullptr || tuple->items.size() <= most) return expr;
-  return op->name == "stack" ? split_stack(*call, tuple->items, most) : split_concatenate(*call, tuple->items, most);
+  const bool stacks = relay::is_call(*call, op::kStack);
+  return stacks ? split_stack(*call, tuple->items, most) : split_concatenate(*call, tuple->items, most);
 }
 
 }  // namespace

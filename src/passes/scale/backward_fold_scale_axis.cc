@@ -4,12 +4,15 @@
 
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
+#include "ops/op_facts.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/scale/channel_scale.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/type_match.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -35,11 +38,11 @@ class KnownNodes {
   }
   const TensorTypeNode* type_of(const Expr& expr) const {
     const auto type = types_.find(expr);
-    return type == types_.end() ? tensor_type_of(expr) : type->second;
+    return type == types_.end() ? relay::tensor_type_of(expr) : type->second;
   }
   // Records that `after` replaces `before`.
   void take_over(const Expr& before, const Expr& after) {
-    if (after != before) add(after, counts_.at(before), tensor_type_of(before));
+    if (after != before) add(after, counts_.at(before), relay::tensor_type_of(before));
   }
   // Records a new node, its number of uses and its type.
   void add(const Expr& expr, int count, const TensorTypeNode* type) {
@@ -59,18 +62,12 @@ struct Step {
   std::vector<size_t> data;           // of any other: the arguments that are scaled when the call is
 };
 
-bool is_addition(const CallNode& call) { return call.as_op()->name == "add" || call.as_op()->name == "subtract"; }
-
-bool is_rectifier(const CallNode& call) {
-  const std::string_view op = call.as_op()->name;
-  return op == "nn.relu" || op == "nn.leaky_relu" || op == "nn.prelu";
-}
+bool is_addition(const CallNode& call) { return relay::is_call_of_any(call, {&op::kAdd, &op::kSubtract}); }
 
 // Returns the axis along which an op with weights writes channels, in a result of `rank` dimensions.
 std::optional<WeightAxis> output_axis(const CallNode& call, size_t rank) {
-  const std::string_view op = call.as_op()->name;
-  if (op == "nn.dense") return WeightAxis{rank - 1, 0, 2};
-  if (op == "nn.matmul")
+  if (relay::is_call(call, op::kDense)) return WeightAxis{rank - 1, 0, 2};
+  if (relay::is_call(call, op::kMatmul))
     return WeightAxis{rank - 1, call.attrs_as<ops::MatmulAttrs>().transpose_b ? size_t{0} : size_t{1}, 2};
   if (!is_plain_conv(call)) return std::nullopt;
   const auto& attrs = call.attrs_as<ops::ConvAttrs>();
@@ -84,9 +81,7 @@ class ScaleFolder {
   ScaleFolder(const Expr& body, const ScaleRules& rules, const Effects& effects)
       : rules_(rules), effects_(effects), known_(body) {
     relay::post_order(body, relay::is_entered, [&](const Expr& e) {
-      const auto* call = e.as<CallNode>();
-      if (call != nullptr && call->as_op() != nullptr && call->as_op()->name == "multiply")
-        products_.insert(e.object());
+      if (relay::is_call(e, op::kMultiply)) products_.insert(e.object());
     });
   }
 
@@ -99,13 +94,13 @@ class ScaleFolder {
  private:
   // Folds a multiplication; `after` has the operands as rewritten.
   Expr fold(const Expr& before, const CallNode& after) {
-    const auto* type = tensor_type_of(before);
+    const auto* type = relay::tensor_type_of(before);
     if (type == nullptr || !type->dtype.is_float()) return ref(&after);
     for (const size_t side : {size_t{1}, size_t{0}}) {
       const Expr factors = before.as<CallNode>()->args[side], data = before.as<CallNode>()->args[1 - side];
       const bool may_move = after.args[side].is<ConstantNode>() || (rules_.with_variables && !effects_.of(factors));
       if (!may_move || !relay::same_type(before->checked_type(), data->checked_type())) continue;
-      const auto scale = read_scale(after.args[side], tensor_type_of(factors), type->shape.size());
+      const auto scale = read_scale(after.args[side], relay::tensor_type_of(factors), type->shape.size());
       if (!scale) continue;
       if (Expr scaled = push(after.args[1 - side], *scale)) return scaled;
     }
@@ -157,10 +152,18 @@ class ScaleFolder {
     return steps;
   }
 
+  // Returns whether the call may be one that a scale moves past: from its result to its first argument, which has as
+  // many channels.
+  bool is_followed(const CallNode& call) const {
+    if (call.as_op()->find(ops::kCommutingFactors) == nullptr || call.args.empty()) return false;
+    const auto *data = known_.type_of(call.args[0]), *result = known_.type_of(ref(&call));
+    return data != nullptr && result != nullptr && relay::same_type(ref(data), ref(result));
+  }
+
   // Returns the arguments that are scaled when the call is; none where its result cannot be scaled so.
   std::vector<size_t> data_of(const CallNode& call, const Scale& scale) const {
-    if (is_rectifier(call)) return scale.is_positive() ? std::vector<size_t>{0} : std::vector<size_t>{};
-    if (call.as_op()->name == "nn.bias_add") {
+    if (is_followed(call)) return commutes(call, scale) ? std::vector<size_t>{0} : std::vector<size_t>{};
+    if (relay::is_call(call, op::kBiasAdd)) {
       const size_t axis = ops::normal_axis(call.attrs_as<ops::BiasAddAttrs>().axis, scale.rank);
       return scale.is_uniform() || axis == scale.axis ? std::vector<size_t>{0} : std::vector<size_t>{};
     }
@@ -182,8 +185,8 @@ class ScaleFolder {
   bool is_added(const Expr& arg, const Scale& scale) const {
     const auto* call = arg.as<CallNode>();
     const bool leads_down = call != nullptr && call->as_op() != nullptr &&
-                            (output_axis(*call, scale.rank) || is_addition(*call) || is_rectifier(*call) ||
-                             call->as_op()->name == "nn.bias_add");
+                            (output_axis(*call, scale.rank) || is_addition(*call) || is_followed(*call) ||
+                             relay::is_call(*call, op::kBiasAdd));
     const auto* type = known_.type_of(arg);
     const auto shape = type == nullptr || leads_down ? std::nullopt : as_shape(type->shape);
     const auto axis = shape ? varying_axis(*shape, scale.rank) : std::nullopt;
@@ -196,10 +199,10 @@ class ScaleFolder {
     const CallNode& call = *step.call;
     Array<Expr> args = call.args;
     for (const size_t side : step.data) args.set(side, scaled.at(call.args[side].object()));
-    const bool adds = !is_rectifier(call) && step.data.size() == 1;
+    const bool adds = !is_followed(call) && step.data.size() == 1;
     if (adds) {
       const size_t side = 1 - step.data[0];
-      const bool is_vector = call.as_op()->name == "nn.bias_add";
+      const bool is_vector = relay::is_call(call, op::kBiasAdd);
       const Expr factors = is_vector ? scale.along(0, 1) : scale.along(scale.axis, scale.rank);
       const Expr added = rules_.multiplied(call.args[side], factors);
       if (!added) return {};

@@ -6,7 +6,8 @@
 //   multiply(nn.relu(add(...)), s)              ->   nn.relu(add(...))            where every scale is positive
 //
 // s has one value, or one a channel. The path leads through add and subtract of two such products, or of one and an
-// operand with one value a channel, nn.bias_add, nn.relu, nn.leaky_relu and nn.prelu (with positive constants), down to
+// operand with one value a channel, nn.bias_add, and ops whose result has the type of their first argument and that
+// commute with the factors (ops::kCommutingFactors: nn.relu, nn.leaky_relu and nn.prelu with positive ones), down to
 // convolutions over 1 to 3 axes (any groups and layouts without parts), their transposes without groups, nn.dense,
 // nn.matmul. Every value on it must have one use, or both forms would be computed. Floats only, of one dtype. Batch
 // norm arrives here as multiply and add (SimplifyInference).

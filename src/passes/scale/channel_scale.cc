@@ -4,11 +4,14 @@
 #include <cmath>
 
 #include "ops/nn/conv.h"
+#include "ops/op_facts.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/shape.h"
 #include "passes/fold/fold_constant.h"
 #include "passes/simplify/joined_constants.h"
 #include "relay/infer/infer_type.h"
+#include "relay/match.h"
 
 namespace headrace::passes {
 
@@ -67,10 +70,6 @@ std::optional<size_t> varying_axis(const Shape& shape, size_t rank) {
   return axis;
 }
 
-const TensorTypeNode* tensor_type_of(const Expr& expr) {
-  return expr->has_checked_type() ? expr->checked_type().as<TensorTypeNode>() : nullptr;
-}
-
 NDArray constant_data(const Expr& expr) {
   const auto* constant = expr.as<relay::ConstantNode>();
   return constant == nullptr ? NDArray() : constant->data.to_dense();
@@ -97,12 +96,12 @@ Expr ScaleRules::divided(const Expr& a, const Expr& b) const {
 }
 
 bool AddedConstants::pass(const relay::CallNode& call, size_t data, Direction direction) {
-  const std::string_view op = call.as_op()->name;
-  if (op != "add" && op != "subtract" && op != "nn.bias_add") return true;
-  const bool negates = op == "subtract" && data == 1;
+  if (!relay::is_call_of_any(call, {&op::kAdd, &op::kSubtract, &op::kBiasAdd})) return true;
+  const bool subtracts = relay::is_call(call, op::kSubtract);
+  const bool negates = subtracts && data == 1;
   if (negates && direction == Direction::to_result) is_negated_ = !is_negated_;
   if (const NDArray constant = constant_data(call.args[1 - data])) {
-    const bool is_subtracted = op == "subtract" && data == 0;
+    const bool is_subtracted = subtracts && data == 0;
     const simplify::Signs signs = simplify::signs_of(constant);
     const simplify::Signs added = is_subtracted != is_negated_ ? signs.negated() : signs;
     if (signs_.oppose(added)) return false;
@@ -119,8 +118,22 @@ bool is_along(const Scale& scale, const WeightAxis& where, const TensorTypeNode*
          (scale.axis == where.data_axis && is_int(weights->shape[where.weight_axis], scale.count()));
 }
 
+bool commutes(const relay::CallNode& call, const Scale& scale) {
+  const ops::CommutingFactorsFn* factors = call.as_op()->find(ops::kCommutingFactors);
+  if (factors == nullptr || call.args.empty() || relay::is_stateful(*call.as_op())) return false;
+  switch ((*factors)(call, scale.is_uniform() ? std::nullopt : std::optional(scale.axis))) {
+    case ops::CommutingFactors::none:
+      return false;
+    case ops::CommutingFactors::positive:
+      return scale.is_positive();
+    case ops::CommutingFactors::any:
+      return true;
+  }
+  return false;
+}
+
 bool is_plain_conv(const relay::CallNode& call) {
-  if (!call.attrs.is<ops::ConvAttrs>() || call.as_op()->name == "nn.conv2d_backward_weight") return false;
+  if (!call.attrs.is<ops::ConvAttrs>() || relay::is_call(call, op::kConv2DBackwardWeight)) return false;
   const ops::ConvForm form = ops::conv_form(call.attrs_as<ops::ConvAttrs>());
   const size_t rank = form.letters.size();
   return form.data_layout.size() == rank && form.kernel_layout.size() == rank && form.out_layout.size() == rank;

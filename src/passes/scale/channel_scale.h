@@ -37,9 +37,6 @@ std::optional<Scale> read_scale(const Expr& factors, const TensorTypeNode* type,
 // Nothing when it varies along several.
 std::optional<size_t> varying_axis(const Shape& shape, size_t rank);
 
-// Returns the type of a tensor; null for an expression that has no type yet or is not a tensor.
-const TensorTypeNode* tensor_type_of(const Expr& expr);
-
 // Returns the dense data of a constant; null for any other expression.
 NDArray constant_data(const Expr& expr);
 
@@ -83,6 +80,10 @@ struct WeightAxis {
 };
 // Returns whether scaling data along `where.data_axis` is the same as scaling the weights of that type instead.
 bool is_along(const Scale& scale, const WeightAxis& where, const TensorTypeNode* weights);
+
+// Returns whether op(x * s) == op(x) * s for the call, x being its first argument: see ops::kCommutingFactors. `scale`
+// lies along an axis of x that the result has too.
+bool commutes(const relay::CallNode& call, const Scale& scale);
 
 // Returns whether the call is nn.conv1d, nn.conv2d, nn.conv3d or a transpose of them, in layouts without parts.
 bool is_plain_conv(const relay::CallNode& call);

@@ -3,16 +3,17 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "arith/canonical.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
-#include "ops/nn/pad.h"
-#include "ops/nn/pool.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/scale/channel_scale.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/type_match.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -26,7 +27,7 @@ namespace {
 std::optional<WeightAxis> conv_input_axis(const CallNode& call) {
   const auto& attrs = call.attrs_as<ops::ConvAttrs>();
   const ops::ConvForm form = ops::conv_form(attrs);
-  const auto* weights = tensor_type_of(call.args[1]);
+  const auto* weights = relay::tensor_type_of(call.args[1]);
   const size_t rank = form.letters.size();
   if (weights == nullptr || weights->shape.size() != rank) return std::nullopt;
   const size_t channels = form.data_layout.find('C');
@@ -38,44 +39,22 @@ std::optional<WeightAxis> conv_input_axis(const CallNode& call) {
 }
 
 std::optional<WeightAxis> input_axis(const CallNode& call, size_t data_rank) {
-  if (call.as_op()->name == "nn.dense") return WeightAxis{data_rank - 1, 1, 2};
-  if (call.as_op()->name != "nn.matmul") return is_plain_conv(call) ? conv_input_axis(call) : std::nullopt;
+  if (relay::is_call(call, op::kDense)) return WeightAxis{data_rank - 1, 1, 2};
+  if (!relay::is_call(call, op::kMatmul)) return is_plain_conv(call) ? conv_input_axis(call) : std::nullopt;
   const auto& attrs = call.attrs_as<ops::MatmulAttrs>();
   return WeightAxis{data_rank - (attrs.transpose_a ? 2 : 1), attrs.transpose_b ? size_t{1} : size_t{0}, 2};
 }
 
-bool is_zero_padding(const CallNode& call) {
-  const NDArray value = call.args.size() == 2 ? constant_data(call.args[1]) : NDArray();
-  const bool is_constant = call.attrs_as<ops::PadAttrs>().pad_mode == "constant";
-  return is_constant && value && element_as_double(value.tensor(), 0) == 0;
+bool adds_to_it(const CallNode& call) {
+  return relay::is_call_of_any(call, {&op::kAdd, &op::kSubtract, &op::kBiasAdd});
 }
 
-// Windows slide over other axes than the scale's.
-template <typename T>
-bool pools_beside(const CallNode& call, const Scale& scale) {
-  const T& attrs = call.attrs_as<T>();
-  const bool keeps_layout = attrs.out_layout.empty() || attrs.out_layout == attrs.layout;
-  return scale.is_uniform() || (keeps_layout && ops::axes_of(attrs.layout, "C")[0] == scale.axis);
-}
-
-bool is_one_of(std::string_view op, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), op) != names.end();
-}
-
-bool adds_to_it(const CallNode& call) { return is_one_of(call.as_op()->name, {"add", "subtract", "nn.bias_add"}); }
-
-// Returns whether f(x * s) == f(x) * s, for ops that read one tensor.
-bool lets_through(const CallNode& call, const Scale& scale) {
-  const std::string_view op = call.as_op()->name;
-  if (op == "nn.relu" || op == "nn.leaky_relu") return scale.is_positive();
-  if (is_one_of(op, {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"}))
-    return scale.is_positive() && pools_beside<ops::PoolAttrs>(call, scale);
-  if (is_one_of(op, {"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"}))
-    return pools_beside<ops::PoolAttrs>(call, scale);
-  if (op == "nn.global_avg_pool2d") return pools_beside<ops::GlobalPool2DAttrs>(call, scale);
-  // Padding of the channels would leave more channels than factors.
-  return op == "nn.pad" && is_zero_padding(call) &&
-         (scale.is_uniform() || call.attrs_as<ops::PadAttrs>().pad_width[scale.axis] == Shape{0, 0});
+// Returns whether the result of the call has as many indices of the scale's axis as its first argument.
+bool keeps_axis(const CallNode& call, const Scale& scale) {
+  const auto *from = relay::tensor_type_of(call.args[0]), *to = relay::tensor_type_of(ref(&call));
+  if (from == nullptr || to == nullptr) return false;
+  return scale.is_uniform() || (to->shape.size() == scale.rank && from->shape.size() == scale.rank &&
+                                arith::is_equal(from->shape[scale.axis], to->shape[scale.axis]));
 }
 
 // A scale on its way: the multiplication it comes from, and where it goes.
@@ -133,14 +112,14 @@ class ForwardFolder {
 
   void fold(const Expr& expr) {
     const auto* call = expr.as<CallNode>();
-    const auto* type = tensor_type_of(expr);
-    const bool is_product = call != nullptr && call->as_op() != nullptr && call->as_op()->name == "multiply";
+    const auto* type = relay::tensor_type_of(expr);
+    const bool is_product = call != nullptr && relay::is_call(*call, op::kMultiply);
     if (!is_product || type == nullptr || !type->dtype.is_float()) return;
     for (const size_t side : {size_t{1}, size_t{0}}) {
       const Expr &factors = call->args[side], &data = call->args[1 - side];
       const bool may_move = factors.is<ConstantNode>() || (rules_.with_variables && !effects_.of(factors));
       if (!may_move || !relay::same_type(expr->checked_type(), data->checked_type())) continue;
-      const auto scale = read_scale(factors, tensor_type_of(factors), type->shape.size());
+      const auto scale = read_scale(factors, relay::tensor_type_of(factors), type->shape.size());
       if (!scale || !move(expr, *scale)) continue;
       dropped_.emplace(expr.object(), side);
       return;
@@ -157,7 +136,7 @@ class ForwardFolder {
       if (!add_change(changes, *reader, 1, {product, scale, where.weight_axis, where.weight_rank})) return false;
     }
     for (const CallNode* addition : ways->additions) {
-      const bool is_vector = addition->as_op()->name == "nn.bias_add";
+      const bool is_vector = relay::is_call(*addition, op::kBiasAdd);
       const size_t arg = ways->through.contains(addition->args[0].object()) ? 1 : 0;
       const Moved moved{product, scale, is_vector ? 0 : scale.axis, is_vector ? 1 : scale.rank};
       if (!add_change(changes, *addition, arg, moved)) return false;
@@ -201,23 +180,24 @@ class ForwardFolder {
 
   static bool reads(const Use& use, const Scale& scale) {
     const auto where = use.arg == 0 ? input_axis(*use.call, scale.rank) : std::nullopt;
-    return where && is_along(scale, *where, tensor_type_of(use.call->args[1]));
+    return where && is_along(scale, *where, relay::tensor_type_of(use.call->args[1]));
   }
 
   bool passes(const Use& use, const Scale& scale) const {
     const CallNode& call = *use.call;
     const Expr& data = call.args[use.arg];
-    if (call.as_op()->name != "multiply" && !adds_to_it(call)) return use.arg == 0 && lets_through(call, scale);
+    if (!relay::is_call(call, op::kMultiply) && !adds_to_it(call))
+      return use.arg == 0 && keeps_axis(call, scale) && commutes(call, scale);
     // A tensor that is broadcast has fewer channels than there are factors.
     if (!call.has_checked_type() || !relay::same_type(call.checked_type(), data->checked_type())) return false;
-    if (call.as_op()->name == "multiply") return true;
+    if (relay::is_call(call, op::kMultiply)) return true;
     const Expr& added = call.args[1 - use.arg];
     if (!scale.is_invertible() || !(rules_.with_variables || added.is<ConstantNode>())) return false;
-    if (call.as_op()->name == "nn.bias_add") {
+    if (relay::is_call(call, op::kBiasAdd)) {
       const size_t axis = ops::normal_axis(call.attrs_as<ops::BiasAddAttrs>().axis, scale.rank);
       return use.arg == 0 && (scale.is_uniform() || axis == scale.axis);
     }
-    const auto* type = tensor_type_of(added);
+    const auto* type = relay::tensor_type_of(added);
     const auto shape = type == nullptr ? std::nullopt : as_shape(type->shape);
     const auto axis = shape ? varying_axis(*shape, scale.rank) : std::nullopt;
     return axis && (*axis == scale.rank || scale.is_uniform() || *axis == scale.axis);

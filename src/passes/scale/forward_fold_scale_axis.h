@@ -6,10 +6,11 @@
 //   nn.conv2d(nn.max_pool2d(multiply(x, s)), w)   ->  nn.conv2d(nn.max_pool2d(x), w')
 //
 // w' is w * s along the channels that are read. s has one value, or one a channel. Every way from the product leads to
-// weights, through nn.relu, nn.leaky_relu and max pools (constants that are positive), add, subtract and nn.bias_add of
-// one value a channel (constants without 0), other multiplications, average pools, nn.global_avg_pool2d and zero
-// padding, up to convolutions over 1 to 3 axes (without groups, or depthwise, in layouts without parts), their
-// transposes without groups, nn.dense, nn.matmul. Floats only, of one dtype.
+// weights, through ops that commute with the factors (ops::kCommutingFactors: with constants that are positive nn.relu,
+// nn.leaky_relu, nn.prelu and max pools; average pools, nn.global_avg_pool2d and zero padding), add, subtract and
+// nn.bias_add of one value a channel (constants without 0), other multiplications, up to convolutions over 1 to 3 axes
+// (without groups, or depthwise, in layouts without parts), their transposes without groups, nn.dense, nn.matmul.
+// Floats only, of one dtype.
 //
 // How it works: each multiplication walks from its result to all readers, and on through the ops above (find_ways). The
 // walk succeeds when every path ends in an op with weights along the scaled axis; a path to anything else, or to the

@@ -1,4 +1,5 @@
 #include "interp/interp.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "passes/simplify/joined_constants.h"
@@ -14,23 +15,23 @@ namespace {
 // x + 0 == 0 + x == x - 0 == x
 Expr drop_zero(const Site& s) {
   if (all_elements_are(s.arg(1), 0)) return s.operand(0);
-  return s.op() == "add" && all_elements_are(s.arg(0), 0) ? s.operand(1) : Expr();
+  return s.is(op::kAdd) && all_elements_are(s.arg(0), 0) ? s.operand(1) : Expr();
 }
 
 // x * 1 == 1 * x == x / 1 == pow(x, 1) == x
 Expr drop_one(const Site& s) {
   if (all_elements_are(s.arg(1), 1)) return s.operand(0);
-  return s.op() == "multiply" && all_elements_are(s.arg(0), 1) ? s.operand(1) : Expr();
+  return s.is(op::kMultiply) && all_elements_are(s.arg(0), 1) ? s.operand(1) : Expr();
 }
 
 NDArray constant_data(const Expr& constant) { return constant.as<ConstantNode>()->data; }
 
 // Which sums and products of two constants may take the place of two operations on a variable.
-bool may_join(std::string_view op, const NDArray& a, const NDArray& b) {
+bool may_join(const CallNode& binary, const NDArray& a, const NDArray& b) {
   if (!a.dtype().is_float()) return true;
-  if (op == "multiply") return keeps_range(a, b);
+  if (relay::is_call(binary, op::kMultiply)) return keeps_range(a, b);
   const Signs signs = signs_of(a);
-  return !(op == "subtract" ? signs.negated() : signs).oppose(signs_of(b));
+  return !(relay::is_call(binary, op::kSubtract) ? signs.negated() : signs).oppose(signs_of(b));
 }
 
 // The shape that both broadcast to.
@@ -49,14 +50,14 @@ Shape broadcast_shape(const Shape& a, const Shape& b) {
 // would make a constant that is larger than both.
 std::optional<NDArray> joined(const Expr& call) {
   const CallNode& binary = *call.as<CallNode>();
-  const std::string_view op = binary.as_op()->name;
   const NDArray a = constant_data(binary.args[0]).to_dense(), b = constant_data(binary.args[1]).to_dense();
-  if (!may_join(op, a, b)) return {};
+  if (!may_join(binary, a, b)) return {};
   // An outer product of the two would be larger than both.
   const Shape shape = broadcast_shape(a.shape(), b.shape());
   if (num_elements(shape) > std::max(a.num_elements(), b.num_elements())) return {};
   const NDArray data = interp::run_expr(call).as<NDArray>();
-  const bool is_good = op == "multiply" ? is_good_product(a, b, data) : is_good_sum(data);
+  const bool is_product = relay::is_call(binary, op::kMultiply);
+  const bool is_good = is_product ? is_good_product(a, b, data) : is_good_sum(data);
   return is_good ? std::optional(data) : std::nullopt;
 }
 
@@ -74,18 +75,18 @@ std::optional<WithConstant> split_constant(const CallNode& call) {
 // (x + c) + d == x + (c + d) where c and d have one sign; (x * c) * d == x * (c * d); up to rounding
 Expr join_constants(const Site& s) {
   const auto outer = split_constant(s.call);
-  const auto* inner_call = outer ? as_call_of(outer->other, s.op()) : nullptr;
+  const auto* inner_call = outer ? relay::call_of(outer->other, s.op()) : nullptr;
   const auto inner = inner_call == nullptr ? std::nullopt : split_constant(*inner_call);
   if (!inner) return {};
-  const auto data = joined(ops::binary(s.op(), inner->constant, outer->constant));
+  const auto data = joined(ops::binary(s.op().name, inner->constant, outer->constant));
   if (!data) return {};
-  return ops::binary(s.op(), inner->other, relay::make_constant(*data, s.call.span), s.call.span);
+  return ops::binary(s.op().name, inner->other, relay::make_constant(*data, s.call.span), s.call.span);
 }
 
 // bias_add(x, b) + c == x + (b' + c), where b' is b along its axis and has the sign of c; up to rounding
 Expr join_bias(const Site& s) {
   const auto outer = split_constant(s.call);
-  const auto* inner = outer ? as_call_of(outer->other, "nn.bias_add") : nullptr;
+  const auto* inner = outer ? relay::call_of(outer->other, op::kBiasAdd) : nullptr;
   if (inner == nullptr || !inner->args[1].is<ConstantNode>() || !s.has_type_of(outer->other)) return {};
   const auto rank = s.type.as<TensorTypeNode>()->shape.size();
   const size_t axis = ops::normal_axis(inner->attrs_as<ops::BiasAddAttrs>().axis, rank);
@@ -98,7 +99,7 @@ Expr join_bias(const Site& s) {
 
 // (x - c) - d == x - (c + d) where c and d have one sign; up to rounding
 Expr join_subtractions(const Site& s) {
-  const auto* inner = as_call_of(s.arg(0), "subtract");
+  const auto* inner = relay::call_of(s.arg(0), op::kSubtract);
   if (inner == nullptr || !s.arg(1).is<ConstantNode>() || !inner->args[1].is<ConstantNode>()) return {};
   const auto data = joined(ops::add(inner->args[1], s.arg(1)));
   return data ? ops::subtract(inner->args[0], relay::make_constant(*data, s.span()), s.span()) : Expr();
@@ -107,7 +108,7 @@ Expr join_subtractions(const Site& s) {
 // (x - c) + d == x + (d - c) where c and d have opposite signs; up to rounding
 Expr add_after_subtract(const Site& s) {
   const auto outer = split_constant(s.call);
-  const auto* inner = outer ? as_call_of(outer->other, "subtract") : nullptr;
+  const auto* inner = outer ? relay::call_of(outer->other, op::kSubtract) : nullptr;
   if (inner == nullptr || !inner->args[1].is<ConstantNode>()) return {};
   const auto data = joined(ops::subtract(outer->constant, inner->args[1]));
   return data ? ops::add(inner->args[0], relay::make_constant(*data, s.span()), s.span()) : Expr();
@@ -115,7 +116,7 @@ Expr add_after_subtract(const Site& s) {
 
 // (x + c) - d == x + (c - d) where c and d have opposite signs; up to rounding
 Expr subtract_after_add(const Site& s) {
-  const auto* call = as_call_of(s.arg(0), "add");
+  const auto* call = relay::call_of(s.arg(0), op::kAdd);
   const auto inner = call == nullptr ? std::nullopt : split_constant(*call);
   if (!inner || !s.arg(1).is<ConstantNode>()) return {};
   const auto data = joined(ops::subtract(inner->constant, s.arg(1)));
@@ -130,17 +131,18 @@ Expr multiply_by_zero(const Site& s) {
   return all_elements_are(s.arg(0), 0) || all_elements_are(s.arg(1), 0) ? filled(s, 0) : Expr();
 }
 
-const CallNode* as_negative(const Expr& expr) { return as_call_of(expr, "negative"); }
+const CallNode* as_negative(const Expr& expr) { return relay::call_of(expr, op::kNegative); }
 
 // 0 - x == -x
 Expr subtract_from_zero(const Site& s) {
-  return all_elements_are(s.arg(0), 0) && s.operand(1) ? ops::unary("negative", s.arg(1), s.span()) : Expr();
+  return all_elements_are(s.arg(0), 0) && s.operand(1) ? ops::unary(op::kNegative, s.arg(1), s.span()) : Expr();
 }
 
 // x * -1 == -1 * x == -x
 Expr multiply_by_minus_one(const Site& s) {
   for (const size_t side : {size_t{0}, size_t{1}}) {
-    if (all_elements_are(s.arg(1 - side), -1) && s.operand(side)) return ops::unary("negative", s.arg(side), s.span());
+    if (all_elements_are(s.arg(1 - side), -1) && s.operand(side))
+      return ops::unary(op::kNegative, s.arg(side), s.span());
   }
   return {};
 }
@@ -161,12 +163,12 @@ Expr subtract_negative(const Site& s) {
 // -x * -y == x * y; -x / -y == x / y, of floats: the least integer is its own negative, and unsigned ones have none
 Expr drop_two_negatives(const Site& s) {
   const auto *x = as_negative(s.arg(0)), *y = as_negative(s.arg(1));
-  return x == nullptr || y == nullptr ? Expr() : ops::binary(s.op(), x->args[0], y->args[0], s.span());
+  return x == nullptr || y == nullptr ? Expr() : ops::binary(s.op().name, x->args[0], y->args[0], s.span());
 }
 
 // -(x - y) == y - x
 Expr negate_difference(const Site& s) {
-  const auto* inner = as_call_of(s.arg(0), "subtract");
+  const auto* inner = relay::call_of(s.arg(0), op::kSubtract);
   return inner == nullptr ? Expr() : ops::subtract(inner->args[1], inner->args[0], s.span());
 }
 
@@ -183,9 +185,9 @@ Expr invert(const Site& s) {
 
 // 1 / sqrt(x) == rsqrt(x); up to rounding
 Expr invert_root(const Site& s) {
-  const auto* root = as_call_of(s.arg(1), "sqrt");
+  const auto* root = relay::call_of(s.arg(1), op::kSqrt);
   const bool is_inverse = root != nullptr && all_elements_are(s.arg(0), 1) && s.operand(1);
-  return is_inverse ? ops::unary("rsqrt", root->args[0], s.span()) : Expr();
+  return is_inverse ? ops::unary(op::kRsqrt, root->args[0], s.span()) : Expr();
 }
 
 // floor_divide(x, 1) == trunc_divide(x, 1) == x, of integers
@@ -209,36 +211,36 @@ constexpr auto kZeroSign = LawNumerics::zero_sign;
 constexpr auto kRounding = LawNumerics::rounding;
 
 constexpr Law kArithmeticLaws[] = {
-    {"add", drop_zero, kAll, kAny, kZeroSign},
-    {"add", join_constants, kAll, kAny, kRounding},
-    {"add", join_bias, kAll, kAny, kRounding},
-    {"add", add_after_subtract, kAll, kAny, kRounding},
-    {"add", add_negative},
-    {"subtract", drop_zero, kAll, kAny, kZeroSign},  // exact but where the zero is -0
-    {"subtract", subtract_itself, LawDtypes::exact, LawShape::known},
-    {"subtract", subtract_from_zero, kAll, kAny, kZeroSign},
-    {"subtract", join_subtractions, kAll, kAny, kRounding},
-    {"subtract", subtract_after_add, kAll, kAny, kRounding},
-    {"subtract", subtract_negative},
-    {"multiply", drop_one},
-    {"multiply", multiply_by_zero, LawDtypes::exact, LawShape::known},
-    {"multiply", multiply_by_minus_one},
-    {"multiply", join_constants, kAll, kAny, kRounding},
-    {"multiply", drop_two_negatives},
-    {"divide", drop_one},
-    {"divide", drop_two_negatives, LawDtypes::floats},
-    {"divide", invert_root, kAll, kAny, kRounding},
-    {"floor_divide", divide_by_one, LawDtypes::exact},
-    {"trunc_divide", divide_by_one, LawDtypes::exact},
-    {"mod", rest_of_one, LawDtypes::exact, LawShape::known},
-    {"trunc_mod", rest_of_one, LawDtypes::exact, LawShape::known},
-    {"floor_mod", rest_of_one, LawDtypes::exact, LawShape::known},
-    {"power", drop_one},
-    {"power", square, kAll, kAny, kRounding},
-    {"power", invert, LawDtypes::floats, kAny, kRounding},
-    {"negative", drop_double_negative},
-    {"negative", negate_difference, kAll, kAny, kZeroSign},
-    {"nn.bias_add", drop_zero_bias, kAll, kAny, kZeroSign},
+    {op::kAdd, drop_zero, kAll, kAny, kZeroSign},
+    {op::kAdd, join_constants, kAll, kAny, kRounding},
+    {op::kAdd, join_bias, kAll, kAny, kRounding},
+    {op::kAdd, add_after_subtract, kAll, kAny, kRounding},
+    {op::kAdd, add_negative},
+    {op::kSubtract, drop_zero, kAll, kAny, kZeroSign},  // exact but where the zero is -0
+    {op::kSubtract, subtract_itself, LawDtypes::exact, LawShape::known},
+    {op::kSubtract, subtract_from_zero, kAll, kAny, kZeroSign},
+    {op::kSubtract, join_subtractions, kAll, kAny, kRounding},
+    {op::kSubtract, subtract_after_add, kAll, kAny, kRounding},
+    {op::kSubtract, subtract_negative},
+    {op::kMultiply, drop_one},
+    {op::kMultiply, multiply_by_zero, LawDtypes::exact, LawShape::known},
+    {op::kMultiply, multiply_by_minus_one},
+    {op::kMultiply, join_constants, kAll, kAny, kRounding},
+    {op::kMultiply, drop_two_negatives},
+    {op::kDivide, drop_one},
+    {op::kDivide, drop_two_negatives, LawDtypes::floats},
+    {op::kDivide, invert_root, kAll, kAny, kRounding},
+    {op::kFloorDivide, divide_by_one, LawDtypes::exact},
+    {op::kTruncDivide, divide_by_one, LawDtypes::exact},
+    {op::kMod, rest_of_one, LawDtypes::exact, LawShape::known},
+    {op::kTruncMod, rest_of_one, LawDtypes::exact, LawShape::known},
+    {op::kFloorMod, rest_of_one, LawDtypes::exact, LawShape::known},
+    {op::kPower, drop_one},
+    {op::kPower, square, kAll, kAny, kRounding},
+    {op::kPower, invert, LawDtypes::floats, kAny, kRounding},
+    {op::kNegative, drop_double_negative},
+    {op::kNegative, negate_difference, kAll, kAny, kZeroSign},
+    {op::kBiasAdd, drop_zero_bias, kAll, kAny, kZeroSign},
 };
 
 }  // namespace

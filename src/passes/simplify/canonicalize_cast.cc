@@ -1,9 +1,11 @@
 #include "passes/simplify/canonicalize_cast.h"
 
 #include "ops/call_fusion.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/elementwise.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -13,8 +15,8 @@ using relay::CallNode;
 namespace {
 
 bool is_widening_cast(const Expr& expr) {
-  const auto* call = expr.as<CallNode>();
-  if (call == nullptr || call->as_op() == nullptr || call->as_op()->name != "cast") return false;
+  const auto* call = relay::call_of(expr, op::kCast);
+  if (call == nullptr) return false;
   const auto* from = call->args[0]->checked_type().as<TensorTypeNode>();
   return from != nullptr && from->dtype.bits() < call->attrs_as<ops::CastAttrs>().dtype.bits();
 }

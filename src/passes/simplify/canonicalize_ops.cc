@@ -1,9 +1,11 @@
 #include "passes/simplify/canonicalize_ops.h"
 
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/shape.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -14,8 +16,7 @@ namespace {
 
 // Null where the type of the data is not known.
 Expr as_addition(const CallNode& before, const CallNode& after) {
-  const Expr& data = before.args[0];
-  const auto* type = data->has_checked_type() ? data->checked_type().as<TensorTypeNode>() : nullptr;
+  const auto* type = relay::tensor_type_of(before.args[0]);
   if (type == nullptr) return {};
   const auto rank = static_cast<int64_t>(type->shape.size());
   const int64_t axis = before.attrs_as<ops::BiasAddAttrs>().axis;
@@ -29,9 +30,8 @@ Expr as_addition(const CallNode& before, const CallNode& after) {
 IRModule canonicalize_ops(const IRModule& module) {
   return rewrite_bodies(module, [](const Expr& body) {
     return relay::rewrite_post_order(body, relay::is_entered, [](const Expr& before, const Expr& after) {
-      const auto* call = before.as<CallNode>();
-      const OpNode* op = call == nullptr ? nullptr : call->as_op();
-      if (op == nullptr || op->name != "nn.bias_add") return after;
+      const auto* call = relay::call_of(before, op::kBiasAdd);
+      if (call == nullptr) return after;
       const Expr addition = as_addition(*call, *after.as<CallNode>());
       return addition ? addition : after;
     });

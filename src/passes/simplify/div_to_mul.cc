@@ -2,14 +2,15 @@
 
 #include <cmath>
 
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
 
-using relay::CallNode;
 using relay::ConstantNode;
 
 namespace {
@@ -34,9 +35,8 @@ NDArray reciprocal(const NDArray& divisor) {
 IRModule div_to_mul(const IRModule& module) {
   return rewrite_bodies(module, [](const Expr& body) {
     return relay::rewrite_post_order(body, relay::is_entered, [](const Expr&, const Expr& after) -> Expr {
-      const auto* call = after.as<CallNode>();
-      const OpNode* op = call == nullptr ? nullptr : call->as_op();
-      if (op == nullptr || op->name != "divide") return after;
+      const auto* call = relay::call_of(after, op::kDivide);
+      if (call == nullptr) return after;
       const auto* divisor = call->args[1].as<ConstantNode>();
       if (divisor == nullptr || !divisor->data.dtype().is_float()) return after;
       const NDArray factor = reciprocal(divisor->data);

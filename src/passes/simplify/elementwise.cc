@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ops/tensor/elementwise.h"
+#include "ops/op_handles.h"
 #include "passes/simplify/law.h"
 
 namespace headrace::passes::simplify {
@@ -22,7 +23,7 @@ bool is_exact_cast(DataType from, DataType to) {
 // cast(x, x's dtype) == copy(x) == x; cast(cast(x, t), u) == cast(x, u) where t holds every value of x's dtype
 Expr join_casts(const Site& s) {
   if (s.dtype() == dtype_of(s.arg(0))) return s.arg(0);
-  const auto* inner = as_call_of(s.arg(0), "cast");
+  const auto* inner = relay::call_of(s.arg(0), op::kCast);
   if (inner == nullptr || !is_exact_cast(dtype_of(inner->args[0]), dtype_of(s.arg(0)))) return {};
   const Expr data = inner->args[0];
   return s.dtype() == dtype_of(data) ? data : ops::cast(data, s.dtype(), s.span());
@@ -31,36 +32,33 @@ Expr join_casts(const Site& s) {
 // cast_like(x, y) == cast(x, y's dtype)
 Expr cast_like_as_cast(const Site& s) { return ops::cast(s.arg(0), s.dtype(), s.span()); }
 
-bool is_call_of_any(const Expr& expr, std::span<const std::string_view> ops) {
-  return std::any_of(ops.begin(), ops.end(), [&](std::string_view op) { return as_call_of(expr, op) != nullptr; });
-}
-
 // f(f(x)) == f(x): abs, sign
-Expr drop_repeated(const Site& s) { return as_call_of(s.arg(0), s.op()) != nullptr ? s.arg(0) : Expr(); }
+Expr drop_repeated(const Site& s) { return relay::call_of(s.arg(0), s.op()) != nullptr ? s.arg(0) : Expr(); }
 
 // f(y) == y where y is ceil(x), floor(x), round(x) or trunc(x), and f one of them
 Expr drop_rounding(const Site& s) {
-  static constexpr std::string_view kWhole[] = {"ceil", "floor", "round", "trunc"};
-  return is_call_of_any(s.arg(0), kWhole) ? s.arg(0) : Expr();
+  const bool is_whole = relay::is_call_of_any(s.arg(0), {&op::kCeil, &op::kFloor, &op::kRound, &op::kTrunc});
+  return is_whole ? s.arg(0) : Expr();
 }
 
 // relu(y) == abs(y) == y where y is never negative: relu, abs, exp, sigmoid, sqrt, of floats
 Expr drop_of_nonnegative(const Site& s) {
-  static constexpr std::string_view kNonNegative[] = {"nn.relu", "abs", "exp", "sigmoid", "sqrt"};
-  return is_call_of_any(s.arg(0), kNonNegative) ? s.arg(0) : Expr();
+  const bool is_never_negative =
+      relay::is_call_of_any(s.arg(0), {&op::kRelu, &op::kAbs, &op::kExp, &op::kSigmoid, &op::kSqrt});
+  return is_never_negative ? s.arg(0) : Expr();
 }
 
 // relu(relu(x)) == relu(x)
-Expr drop_second_relu(const Site& s) { return as_call_of(s.arg(0), "nn.relu") != nullptr ? s.arg(0) : Expr(); }
+Expr drop_second_relu(const Site& s) { return relay::is_call(s.arg(0), op::kRelu) ? s.arg(0) : Expr(); }
 
 // abs(-x) == abs(x), of floats and signed integers
 Expr drop_negative_in_abs(const Site& s) {
-  const auto* inner = as_call_of(s.arg(0), "negative");
-  return inner == nullptr ? Expr() : ops::unary("abs", inner->args[0], s.span());
+  const auto* inner = relay::call_of(s.arg(0), op::kNegative);
+  return inner == nullptr ? Expr() : ops::unary(op::kAbs, inner->args[0], s.span());
 }
 
 const ops::ClipAttrs* as_clip(const Expr& expr) {
-  const auto* call = as_call_of(expr, "clip");
+  const auto* call = relay::call_of(expr, op::kClip);
   const auto* attrs = call == nullptr ? nullptr : call->attrs.as<ops::ClipAttrs>();
   return attrs != nullptr && attrs->a_min <= attrs->a_max ? attrs : nullptr;
 }
@@ -83,7 +81,7 @@ Expr relu_of_clip(const Site& s) {
 // clip(relu(x), a, b) == clip(x, max(a, 0), b) where b is not negative
 Expr clip_of_relu(const Site& s) {
   const auto* outer = as_clip(ref(&s.call));
-  const auto* inner = as_call_of(s.arg(0), "nn.relu");
+  const auto* inner = relay::call_of(s.arg(0), op::kRelu);
   if (inner == nullptr || outer == nullptr || outer->a_max < 0) return {};
   return ops::clip(inner->args[0], std::max(outer->a_min, 0.0), outer->a_max, s.span());
 }
@@ -114,13 +112,13 @@ std::optional<Bound> read_bound(const CallNode& call) {
 
 // minimum(maximum(x, a), b) == maximum(minimum(x, b), a) == clip(x, a, b) where a is not above b, of floats
 Expr bounds_as_clip(const Site& s) {
-  const std::string_view other = s.op() == "minimum" ? "maximum" : "minimum";
+  const OpHandle& other = s.is(op::kMinimum) ? op::kMaximum : op::kMinimum;
   const auto outer = read_bound(s.call);
-  const auto* inner_call = outer ? as_call_of(outer->data, other) : nullptr;
+  const auto* inner_call = outer ? relay::call_of(outer->data, other) : nullptr;
   const auto inner = inner_call == nullptr ? std::nullopt : read_bound(*inner_call);
   if (!inner) return {};
-  const double low = s.op() == "minimum" ? inner->value : outer->value;
-  const double high = s.op() == "minimum" ? outer->value : inner->value;
+  const double low = s.is(op::kMinimum) ? inner->value : outer->value;
+  const double high = s.is(op::kMinimum) ? outer->value : inner->value;
   return low <= high ? ops::clip(inner->data, low, high, s.span()) : Expr();
 }
 
@@ -130,28 +128,28 @@ Expr drop_straight_leaky_relu(const Site& s) {
 }
 
 constexpr Law kElementwiseLaws[] = {
-    {"cast", join_casts},
-    {"cast_like", cast_like_as_cast},
-    {"copy", join_casts},
-    {"nn.relu", drop_second_relu},
-    {"nn.relu", drop_of_nonnegative, LawDtypes::floats},
-    {"nn.relu", relu_of_clip},
-    {"abs", drop_repeated},
-    {"abs", drop_of_nonnegative, LawDtypes::floats, LawShape::any, LawNumerics::zero_sign},
-    {"abs", drop_negative_in_abs, LawDtypes::negatable},
-    {"sign", drop_repeated},
-    {"ceil", drop_rounding},
-    {"floor", drop_rounding},
-    {"round", drop_rounding},
-    {"trunc", drop_rounding},
-    {"clip", join_clips},
-    {"clip", clip_of_relu},
-    {"maximum", extremum_of_one},
-    {"maximum", maximum_with_zero, LawDtypes::floats, LawShape::any, LawNumerics::zero_sign},
-    {"maximum", bounds_as_clip, LawDtypes::floats},
-    {"minimum", extremum_of_one},
-    {"minimum", bounds_as_clip, LawDtypes::floats},
-    {"nn.leaky_relu", drop_straight_leaky_relu},
+    {op::kCast, join_casts},
+    {op::kCastLike, cast_like_as_cast},
+    {op::kCopy, join_casts},
+    {op::kRelu, drop_second_relu},
+    {op::kRelu, drop_of_nonnegative, LawDtypes::floats},
+    {op::kRelu, relu_of_clip},
+    {op::kAbs, drop_repeated},
+    {op::kAbs, drop_of_nonnegative, LawDtypes::floats, LawShape::any, LawNumerics::zero_sign},
+    {op::kAbs, drop_negative_in_abs, LawDtypes::negatable},
+    {op::kSign, drop_repeated},
+    {op::kCeil, drop_rounding},
+    {op::kFloor, drop_rounding},
+    {op::kRound, drop_rounding},
+    {op::kTrunc, drop_rounding},
+    {op::kClip, join_clips},
+    {op::kClip, clip_of_relu},
+    {op::kMaximum, extremum_of_one},
+    {op::kMaximum, maximum_with_zero, LawDtypes::floats, LawShape::any, LawNumerics::zero_sign},
+    {op::kMaximum, bounds_as_clip, LawDtypes::floats},
+    {op::kMinimum, extremum_of_one},
+    {op::kMinimum, bounds_as_clip, LawDtypes::floats},
+    {op::kLeakyRelu, drop_straight_leaky_relu},
 };
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "passes/simplify/law.h"
 
+#include "ops/op_handles.h"
 #include "ops/tensor/creation.h"
 #include "relay/infer/type_match.h"
 
 namespace headrace::passes::simplify {
 
-using relay::CallNode;
 using relay::ConstantNode;
 
 bool Site::has_type_of(const Expr& expr) const { return relay::same_type(type, expr->checked_type()); }
@@ -49,16 +49,11 @@ std::optional<Shape> static_shape(const Type& type) {
   return tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
 }
 
-const CallNode* as_call_of(const Expr& expr, std::string_view op) {
-  const auto* call = expr.as<CallNode>();
-  return call != nullptr && call->as_op() != nullptr && call->as_op()->name == op ? call : nullptr;
-}
-
 bool all_elements_are(const Expr& expr, double value) {
   // Large ones are no constants (FoldConstant).
-  if (as_call_of(expr, "zeros") != nullptr) return value == 0;
-  if (as_call_of(expr, "ones") != nullptr) return value == 1;
-  const auto* full = as_call_of(expr, "full");
+  if (relay::is_call(expr, op::kZeros)) return value == 0;
+  if (relay::is_call(expr, op::kOnes)) return value == 1;
+  const auto* full = relay::call_of(expr, op::kFull);
   const auto* constant = full == nullptr ? expr.as<ConstantNode>() : full->args[0].as<ConstantNode>();
   if (constant == nullptr) return false;
   if (full != nullptr && constant->data.dtype() != expr->checked_type().as<TensorTypeNode>()->dtype) return false;

@@ -6,7 +6,7 @@
 
 #include <span>
 
-#include "relay/expr.h"
+#include "relay/match.h"
 
 namespace headrace::passes::simplify {
 
@@ -15,7 +15,8 @@ struct Site {
   const relay::CallNode& call;
   const Type& type;  // the type of the call
 
-  std::string_view op() const { return call.as_op()->name; }
+  const OpNode& op() const { return *call.as_op(); }
+  bool is(const OpHandle& handle) const { return relay::is_call(call, handle); }
   const Span& span() const { return call.span; }
   Expr arg(size_t i) const { return call.args[i]; }
   // Returns whether `expr` has the type of the call. Two unknown dimensions `?` count as equal although their sizes may
@@ -54,7 +55,7 @@ enum class LawNumerics : uint8_t {
 inline constexpr int32_t kRoundingLevel = 3;
 
 struct Law {
-  std::string_view op;
+  const OpHandle& op;
   // Returns the expression that the call equals, or null if the law does not apply. Call only if holds_for() is true.
   Expr (*apply)(const Site& site);
   LawDtypes dtypes = LawDtypes::all;
@@ -74,8 +75,9 @@ std::span<const Law> logic_laws();
 // Ops that only move elements, and those over windows and axes of one element.
 std::span<const Law> shape_laws();
 
-// Returns `expr` as a call of the op; null if it is anything else.
-const relay::CallNode* as_call_of(const Expr& expr, std::string_view op);
+// Joins a view (ops::only_reshapes) with the view that it reads, or drops it. The law of every such op, of a user's
+// too; the call's shape must be static. Null where it does not apply.
+Expr join_views(const Site& s);
 // Returns whether `expr` is a constant or a call of zeros, ones or full whose elements are all `value`.
 bool all_elements_are(const Expr& expr, double value);
 std::optional<Shape> static_shape(const Type& type);

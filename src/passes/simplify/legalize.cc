@@ -20,9 +20,9 @@ LegalizeFn from_packed(const PackedFunc& function) {
 }
 
 LegalizeFn find_legalize(const OpNode& op, const std::string& attr) {
-  const auto found = op.keyed.find(attr);
-  if (found == op.keyed.end()) return {};
-  const auto* value = std::any_cast<Value>(&found->second);
+  const std::any* found = op.find_any(attr);
+  if (found == nullptr) return {};
+  const auto* value = std::any_cast<Value>(found);
   if (value != nullptr && value->is_none()) return {};
   if (value != nullptr && value->is<PackedFunc>()) return from_packed(value->as<PackedFunc>());
   throw_user_error("the attribute '{}' of op '{}' is no function that legalises calls", attr, op.name);
@@ -45,7 +45,7 @@ void set_legalize(const Op& op, LegalizeFn legalize, std::string attr) {
 void set_legalize(const Op& op, const PackedFunc& legalize, std::string attr) {
   op->set(OpKey<Value>{attr}, Value(legalize));
 }
-void clear_legalize(const Op& op, const std::string& attr) { op->keyed.erase(attr); }
+void clear_legalize(const Op& op, const std::string& attr) { op->erase(attr); }
 
 std::string legalize_attr(const pass::PassContext& context) {
   const auto value = context.config.get(kKey);
@@ -59,7 +59,7 @@ std::string legalize_attr(const pass::PassContext& context) {
 // Whether an op has it. The usual attribute need not be there: no op of ours has a legalisation.
 static bool find_attr(const std::string& attr) {
   for (const std::string& name : op_names()) {
-    if (get_op(name)->keyed.contains(attr)) return true;
+    if (get_op(name)->find_any(attr) != nullptr) return true;
   }
   if (attr == kLegalizeAttr) return false;
   throw_user_error("{}: no op has an attribute '{}'; the usual one is {}", kKey, attr, kLegalizeAttr);

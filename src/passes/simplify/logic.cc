@@ -1,4 +1,5 @@
 #include "ops/tensor/broadcast.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/elementwise.h"
 #include "passes/simplify/law.h"
 
@@ -10,29 +11,29 @@ namespace {
 
 // not not x == x; bitwise_not(bitwise_not(x)) == x
 Expr drop_double_not(const Site& s) {
-  const auto* inner = as_call_of(s.arg(0), s.op());
+  const auto* inner = relay::call_of(s.arg(0), s.op());
   return inner == nullptr ? Expr() : inner->args[0];
 }
 
-// The comparison that is true where `op` is false, of numbers that are never NaN.
-std::string_view opposite(std::string_view op) {
-  static constexpr std::pair<std::string_view, std::string_view> kPairs[] = {
-      {"equal", "not_equal"}, {"less", "greater_equal"}, {"greater", "less_equal"}};
+// The comparison that is true where `comparison` is false, of numbers that are never NaN; null for other calls.
+const OpHandle* opposite(const CallNode& comparison) {
+  static constexpr std::pair<const OpHandle*, const OpHandle*> kPairs[] = {
+      {&op::kEqual, &op::kNotEqual}, {&op::kLess, &op::kGreaterEqual}, {&op::kGreater, &op::kLessEqual}};
   for (const auto& [a, b] : kPairs) {
-    if (op == a) return b;
-    if (op == b) return a;
+    if (relay::is_call(comparison, *a)) return b;
+    if (relay::is_call(comparison, *b)) return a;
   }
-  return {};
+  return nullptr;
 }
 
 // not (x < y) == x >= y, and so for each comparison; of floats for equal and not_equal alone, since NaN is not ordered
 Expr push_not(const Site& s) {
   const auto* inner = s.arg(0).as<CallNode>();
-  if (inner == nullptr || inner->as_op() == nullptr) return {};
-  const std::string_view op = inner->as_op()->name, other = opposite(op);
-  const bool orders = op != "equal" && op != "not_equal";
-  if (other.empty() || (orders && !is_exact(dtype_of(inner->args[0])))) return {};
-  return ops::binary(other, inner->args[0], inner->args[1], s.span());
+  const OpHandle* other = inner == nullptr ? nullptr : opposite(*inner);
+  if (other == nullptr) return {};
+  const bool orders = !relay::is_call_of_any(*inner, {&op::kEqual, &op::kNotEqual});
+  if (orders && !is_exact(dtype_of(inner->args[0]))) return {};
+  return ops::binary(*other, inner->args[0], inner->args[1], s.span());
 }
 
 // x and x == x or x == x; the same of bits
@@ -85,39 +86,39 @@ Expr where_known(const Site& s) {
 
 // where(not c, x, y) == where(c, y, x)
 Expr where_not(const Site& s) {
-  const auto* condition = as_call_of(s.arg(0), "logical_not");
+  const auto* condition = relay::call_of(s.arg(0), op::kLogicalNot);
   return condition == nullptr ? Expr() : ops::where(condition->args[0], s.arg(2), s.arg(1), s.span());
 }
 
 constexpr Law kLogicLaws[] = {
-    {"logical_not", drop_double_not},
-    {"logical_not", push_not},
-    {"logical_and", drop_repeated},
-    {"logical_and", drop_true},
-    {"logical_and", and_false, LawDtypes::all, LawShape::known},
-    {"logical_or", drop_repeated},
-    {"logical_or", drop_false},
-    {"logical_or", or_true, LawDtypes::all, LawShape::known},
-    {"logical_xor", drop_false},
-    {"logical_xor", xor_itself, LawDtypes::all, LawShape::known},
-    {"bitwise_not", drop_double_not},
-    {"bitwise_and", drop_repeated},
-    {"bitwise_and", and_false, LawDtypes::all, LawShape::known},
-    {"bitwise_or", drop_repeated},
-    {"bitwise_or", drop_false},
-    {"bitwise_xor", drop_false},
-    {"bitwise_xor", xor_itself, LawDtypes::all, LawShape::known},
-    {"left_shift", drop_shift},
-    {"right_shift", drop_shift},
-    {"equal", compare_equal, LawDtypes::exact, LawShape::known},
-    {"less_equal", compare_equal, LawDtypes::exact, LawShape::known},
-    {"greater_equal", compare_equal, LawDtypes::exact, LawShape::known},
-    {"not_equal", compare_unequal, LawDtypes::exact, LawShape::known},
-    {"less", compare_unequal, LawDtypes::exact, LawShape::known},
-    {"greater", compare_unequal, LawDtypes::exact, LawShape::known},
-    {"where", where_both_same},
-    {"where", where_known},
-    {"where", where_not},
+    {op::kLogicalNot, drop_double_not},
+    {op::kLogicalNot, push_not},
+    {op::kLogicalAnd, drop_repeated},
+    {op::kLogicalAnd, drop_true},
+    {op::kLogicalAnd, and_false, LawDtypes::all, LawShape::known},
+    {op::kLogicalOr, drop_repeated},
+    {op::kLogicalOr, drop_false},
+    {op::kLogicalOr, or_true, LawDtypes::all, LawShape::known},
+    {op::kLogicalXor, drop_false},
+    {op::kLogicalXor, xor_itself, LawDtypes::all, LawShape::known},
+    {op::kBitwiseNot, drop_double_not},
+    {op::kBitwiseAnd, drop_repeated},
+    {op::kBitwiseAnd, and_false, LawDtypes::all, LawShape::known},
+    {op::kBitwiseOr, drop_repeated},
+    {op::kBitwiseOr, drop_false},
+    {op::kBitwiseXor, drop_false},
+    {op::kBitwiseXor, xor_itself, LawDtypes::all, LawShape::known},
+    {op::kLeftShift, drop_shift},
+    {op::kRightShift, drop_shift},
+    {op::kEqual, compare_equal, LawDtypes::exact, LawShape::known},
+    {op::kLessEqual, compare_equal, LawDtypes::exact, LawShape::known},
+    {op::kGreaterEqual, compare_equal, LawDtypes::exact, LawShape::known},
+    {op::kNotEqual, compare_unequal, LawDtypes::exact, LawShape::known},
+    {op::kLess, compare_unequal, LawDtypes::exact, LawShape::known},
+    {op::kGreater, compare_unequal, LawDtypes::exact, LawShape::known},
+    {op::kWhere, where_both_same},
+    {op::kWhere, where_known},
+    {op::kWhere, where_not},
 };
 
 }  // namespace

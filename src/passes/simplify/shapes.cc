@@ -1,6 +1,7 @@
 #include "ir/layout.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
@@ -17,6 +18,14 @@ using relay::CallNode;
 using relay::ConstantNode;
 
 namespace {
+
+// The data of a call that only names the same elements differently; null for others. A call with more operands is not
+// one: they may have effects, or give the shape.
+Expr viewed(const Expr& expr) {
+  const auto* call = relay::op_call(expr);
+  const bool is_view = call != nullptr && call->args.size() == 1 && ops::only_reshapes(*call->as_op());
+  return is_view && !relay::is_stateful(*call->as_op()) ? call->args[0] : Expr();
+}
 
 bool all_are(const Shape& shape, int64_t value) {
   return std::all_of(shape.begin(), shape.end(), [&](int64_t v) { return v == value; });
@@ -40,7 +49,7 @@ Expr join_transposes(const Site& s) {
   const auto* tensor = s.type.as<TensorTypeNode>();
   Shape axes = axes_of(s.call, tensor->shape.size());
   Expr data = s.arg(0);
-  const auto* inner = as_call_of(data, "transpose");
+  const auto* inner = relay::call_of(data, op::kTranspose);
   if (inner != nullptr) {
     const Shape first = axes_of(*inner, axes.size());
     for (int64_t& axis : axes) axis = first[static_cast<size_t>(axis)];
@@ -64,32 +73,11 @@ Expr as_transpose(const Site& s, const ops::LayoutTransformAttrs& attrs) {
 Expr join_layout_transforms(const Site& s) {
   const auto& outer = s.call.attrs_as<ops::LayoutTransformAttrs>();
   if (outer.src_layout == outer.dst_layout) return s.arg(0);
-  const auto* call = as_call_of(s.arg(0), "layout_transform");
+  const auto* call = relay::call_of(s.arg(0), op::kLayoutTransform);
   const auto* inner = call == nullptr ? nullptr : &call->attrs_as<ops::LayoutTransformAttrs>();
   if (inner == nullptr || inner->dst_layout != outer.src_layout) return as_transpose(s, outer);
   if (inner->src_layout == outer.dst_layout) return call->args[0];
   return ops::layout_transform(call->args[0], inner->src_layout, outer.dst_layout, s.span());
-}
-
-constexpr std::string_view kViews[] = {"reshape", "nn.batch_flatten", "squeeze", "expand_dims"};
-
-// The data of a call that only names the same elements differently; null for others.
-Expr viewed(const Expr& expr) {
-  for (const std::string_view op : kViews) {
-    if (const auto* call = as_call_of(expr, op); call != nullptr && call->args.size() == 1) return call->args[0];
-  }
-  return {};
-}
-
-// view(x) == x where the shape is x's; view(view(x)) == x likewise; reshape(view(x), s) == reshape(x, s)
-Expr join_views(const Site& s) {
-  if (s.call.args.size() != 1) return {};
-  if (s.has_type_of(s.arg(0))) return s.arg(0);
-  const Expr data = viewed(s.arg(0));
-  if (!data || s.has_type_of(data)) return data;
-  if (s.op() != "reshape" && s.op() != "nn.batch_flatten") return {};
-  const Shape shape = *s.shape();
-  return ops::reshape(data, shape, has_zero(shape), s.call.span);
 }
 
 // The axes of x that squeeze drops.
@@ -106,7 +94,7 @@ std::optional<std::vector<bool>> dropped_axes(const CallNode& call, const Type& 
 // squeeze(squeeze(x, a), b) == squeeze(x, a and b)
 Expr join_squeezes(const Site& s) {
   const Expr middle = s.arg(0);
-  const auto* inner = as_call_of(middle, "squeeze");
+  const auto* inner = relay::call_of(middle, op::kSqueeze);
   if (inner == nullptr) return {};
   const auto first = dropped_axes(*inner, inner->args[0]->checked_type());
   const auto second = dropped_axes(s.call, middle->checked_type());
@@ -121,7 +109,7 @@ Expr join_squeezes(const Site& s) {
 
 // expand_dims(expand_dims(x, i, n), j, m) == expand_dims(x, i, n + m) where j lies within the n axes, or at their end
 Expr join_expand_dims(const Site& s) {
-  const auto* inner = as_call_of(s.arg(0), "expand_dims");
+  const auto* inner = relay::call_of(s.arg(0), op::kExpandDims);
   if (inner == nullptr) return {};
   const auto &outer_attrs = s.call.attrs_as<ops::ExpandDimsAttrs>(), &attrs = inner->attrs_as<ops::ExpandDimsAttrs>();
   const auto rank = static_cast<int64_t>(s.type.as<TensorTypeNode>()->shape.size());
@@ -141,8 +129,8 @@ Expr drop_concatenate(const Site& s) {
 
 // pad(x) by nothing == x
 Expr drop_pad(const Site& s) {
-  const Array<Shape> widths = s.op() == "nn.pad" ? s.call.attrs_as<ops::PadAttrs>().pad_width
-                                                 : s.call.attrs_as<ops::MirrorPadAttrs>().pad_width;
+  const Array<Shape> widths =
+      s.is(op::kPad) ? s.call.attrs_as<ops::PadAttrs>().pad_width : s.call.attrs_as<ops::MirrorPadAttrs>().pad_width;
   const bool is_given = !widths.empty();
   return is_given && std::all_of(widths.begin(), widths.end(), [](const Shape& w) { return all_are(w, 0); })
              ? s.operand(0)
@@ -205,7 +193,7 @@ Expr drop_reverse(const Site& s) {
   };
   const size_t axis = axis_of(s.call);
   if (shape && (*shape)[axis] == 1) return s.arg(0);
-  const auto* inner = as_call_of(s.arg(0), "reverse");
+  const auto* inner = relay::call_of(s.arg(0), op::kReverse);
   return inner != nullptr && axis_of(*inner) == axis ? inner->args[0] : Expr();
 }
 
@@ -214,7 +202,7 @@ Expr drop_repeat(const Site& s) { return s.operand(0); }
 
 // broadcast_to(broadcast_to(x, s), t) == broadcast_to(x, t)
 Expr join_broadcasts(const Site& s) {
-  const auto* inner = as_call_of(s.arg(0), "broadcast_to");
+  const auto* inner = relay::call_of(s.arg(0), op::kBroadcastTo);
   return inner == nullptr ? Expr() : ops::broadcast_to(inner->args[0], *s.shape(), s.span());
 }
 
@@ -230,7 +218,7 @@ const CallNode* whole_split(const relay::TupleNode& tuple) {
   const CallNode* split = nullptr;
   for (size_t i = 0; i < tuple.items.size(); ++i) {
     const auto* item = tuple.items[i].as<relay::TupleGetItemNode>();
-    const auto* of = item == nullptr ? nullptr : as_call_of(item->tuple, "split");
+    const auto* of = item == nullptr ? nullptr : relay::call_of(item->tuple, op::kSplit);
     if (of == nullptr || static_cast<size_t>(item->index) != i || (split != nullptr && of != split)) return nullptr;
     split = of;
   }
@@ -260,7 +248,7 @@ Expr reduce_nothing(const Site& s) {
 
 // pad(pad(x, a, v), b, v) == pad(x, a + b, v)
 Expr join_pads(const Site& s) {
-  const auto* inner = as_call_of(s.arg(0), "nn.pad");
+  const auto* inner = relay::call_of(s.arg(0), op::kPad);
   if (inner == nullptr || s.call.args.size() != 2 || inner->args.size() != 2) return {};
   const auto &a = inner->attrs_as<ops::PadAttrs>(), &b = s.call.attrs_as<ops::PadAttrs>();
   const auto *v = inner->args[1].as<ConstantNode>(), *w = s.arg(1).as<ConstantNode>();
@@ -284,48 +272,55 @@ Expr drop_pool(const Site& s) {
 }
 
 constexpr Law kShapesLaws[] = {
-    {"transpose", join_transposes},
-    {"transpose", transpose_as_reshape, LawDtypes::all, LawShape::known},
-    {"layout_transform", join_layout_transforms},
-    {"reshape", join_views, LawDtypes::all, LawShape::known},
-    {"nn.batch_flatten", join_views, LawDtypes::all, LawShape::known},
-    {"squeeze", join_views, LawDtypes::all, LawShape::known},
-    {"squeeze", join_squeezes},
-    {"expand_dims", join_views, LawDtypes::all, LawShape::known},
-    {"expand_dims", join_expand_dims},
-    {"concatenate", drop_concatenate},
-    {"concatenate", join_split},
-    {"stack", stack_of_one},
-    {"nn.pad", drop_pad},
-    {"nn.pad", join_pads},
-    {"nn.mirror_pad", drop_pad},
-    {"strided_slice", drop_slice, LawDtypes::all, LawShape::known},
-    {"broadcast_to", drop_broadcast, LawDtypes::all, LawShape::known},
-    {"broadcast_to", join_broadcasts, LawDtypes::all, LawShape::known},
-    {"tile", drop_broadcast, LawDtypes::all, LawShape::known},
-    {"repeat", drop_repeat, LawDtypes::all, LawShape::known},
-    {"reverse", drop_reverse},
-    {"sum", reduce_nothing, LawDtypes::all, LawShape::known, LawNumerics::zero_sign},
-    {"mean", reduce_nothing, LawDtypes::all, LawShape::known, LawNumerics::zero_sign},
-    {"max", reduce_nothing, LawDtypes::all, LawShape::known},
-    {"min", reduce_nothing, LawDtypes::all, LawShape::known},
-    {"prod", reduce_nothing, LawDtypes::all, LawShape::known},
-    {"collapse_sum_to", reduce_nothing, LawDtypes::all, LawShape::known, LawNumerics::zero_sign},
-    {"zeros_like", zeros_like_as_zeros, LawDtypes::all, LawShape::known},
-    {"ones_like", ones_like_as_ones, LawDtypes::all, LawShape::known},
-    {"full_like", full_like_as_full, LawDtypes::all, LawShape::known},
-    {"reshape_like", reshape_like_as_reshape, LawDtypes::all, LawShape::known},
-    {"broadcast_to_like", broadcast_to_like_as_broadcast_to, LawDtypes::all, LawShape::known},
-    {"collapse_sum_like", collapse_sum_like_as_collapse_sum_to, LawDtypes::all, LawShape::known},
-    {"nn.max_pool1d", drop_pool},
-    {"nn.max_pool2d", drop_pool},
-    {"nn.max_pool3d", drop_pool},
-    {"nn.avg_pool1d", drop_pool, LawDtypes::all, LawShape::any, LawNumerics::zero_sign},
-    {"nn.avg_pool2d", drop_pool, LawDtypes::all, LawShape::any, LawNumerics::zero_sign},
-    {"nn.avg_pool3d", drop_pool, LawDtypes::all, LawShape::any, LawNumerics::zero_sign},
+    {op::kTranspose, join_transposes},
+    {op::kTranspose, transpose_as_reshape, LawDtypes::all, LawShape::known},
+    {op::kLayoutTransform, join_layout_transforms},
+    {op::kSqueeze, join_squeezes},
+    {op::kExpandDims, join_expand_dims},
+    {op::kConcatenate, drop_concatenate},
+    {op::kConcatenate, join_split},
+    {op::kStack, stack_of_one},
+    {op::kPad, drop_pad},
+    {op::kPad, join_pads},
+    {op::kMirrorPad, drop_pad},
+    {op::kStridedSlice, drop_slice, LawDtypes::all, LawShape::known},
+    {op::kBroadcastTo, drop_broadcast, LawDtypes::all, LawShape::known},
+    {op::kBroadcastTo, join_broadcasts, LawDtypes::all, LawShape::known},
+    {op::kTile, drop_broadcast, LawDtypes::all, LawShape::known},
+    {op::kRepeat, drop_repeat, LawDtypes::all, LawShape::known},
+    {op::kReverse, drop_reverse},
+    {op::kSum, reduce_nothing, LawDtypes::all, LawShape::known, LawNumerics::zero_sign},
+    {op::kMean, reduce_nothing, LawDtypes::all, LawShape::known, LawNumerics::zero_sign},
+    {op::kMax, reduce_nothing, LawDtypes::all, LawShape::known},
+    {op::kMin, reduce_nothing, LawDtypes::all, LawShape::known},
+    {op::kProd, reduce_nothing, LawDtypes::all, LawShape::known},
+    {op::kCollapseSumTo, reduce_nothing, LawDtypes::all, LawShape::known, LawNumerics::zero_sign},
+    {op::kZerosLike, zeros_like_as_zeros, LawDtypes::all, LawShape::known},
+    {op::kOnesLike, ones_like_as_ones, LawDtypes::all, LawShape::known},
+    {op::kFullLike, full_like_as_full, LawDtypes::all, LawShape::known},
+    {op::kReshapeLike, reshape_like_as_reshape, LawDtypes::all, LawShape::known},
+    {op::kBroadcastToLike, broadcast_to_like_as_broadcast_to, LawDtypes::all, LawShape::known},
+    {op::kCollapseSumLike, collapse_sum_like_as_collapse_sum_to, LawDtypes::all, LawShape::known},
+    {op::kMaxPool1D, drop_pool},
+    {op::kMaxPool2D, drop_pool},
+    {op::kMaxPool3D, drop_pool},
+    {op::kAvgPool1D, drop_pool, LawDtypes::all, LawShape::any, LawNumerics::zero_sign},
+    {op::kAvgPool2D, drop_pool, LawDtypes::all, LawShape::any, LawNumerics::zero_sign},
+    {op::kAvgPool3D, drop_pool, LawDtypes::all, LawShape::any, LawNumerics::zero_sign},
 };
 
 }  // namespace
+
+// view(x) == x where the shape is x's; view(view(x)) == x likewise; reshape(view(x), s) == reshape(x, s)
+Expr join_views(const Site& s) {
+  if (s.call.args.size() != 1) return {};
+  if (s.has_type_of(s.arg(0))) return s.arg(0);
+  const Expr data = viewed(s.arg(0));
+  if (!data || s.has_type_of(data)) return data;
+  if (!relay::is_call_of_any(s.call, {&op::kReshape, &op::kBatchFlatten})) return {};
+  const Shape shape = *s.shape();
+  return ops::reshape(data, shape, has_zero(shape), s.call.span);
+}
 
 std::span<const Law> shape_laws() { return kShapesLaws; }
 

@@ -1,5 +1,7 @@
 #include "passes/simplify/simplify_expr.h"
 
+#include "ops/op_facts.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/join.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
@@ -17,13 +19,13 @@ using simplify::Law;
 namespace {
 
 // The laws of each op, in the order of the tables.
-using LawIndex = std::unordered_map<std::string_view, std::vector<Law>>;
+using LawIndex = std::unordered_map<const OpNode*, std::vector<Law>>;
 
 LawIndex make_index() {
   LawIndex index;
   for (const auto& table :
        {simplify::arithmetic_laws(), simplify::elementwise_laws(), simplify::logic_laws(), simplify::shape_laws()}) {
-    for (const Law& law : table) index[law.op].push_back(law);
+    for (const Law& law : table) index[&law.op.node()].push_back(law);
   }
   return index;
 }
@@ -41,7 +43,7 @@ Expr choose_branch(const relay::IfNode& branch) {
 
 // split(x).0 == x where all of x is the one part
 Expr item_of_whole(const relay::TupleGetItemNode& item) {
-  const auto* split = simplify::as_call_of(item.tuple, "split");
+  const auto* split = relay::call_of(item.tuple, op::kSplit);
   const auto* parts = split == nullptr ? nullptr : item.tuple->checked_type().as<TupleTypeNode>();
   return parts != nullptr && parts->items.size() == 1 ? split->args[0] : Expr();
 }
@@ -55,9 +57,12 @@ Expr apply_law(const Expr& expr, int32_t opt_level) {
   if (const auto* item = expr.as<relay::TupleGetItemNode>()) same = item_of_whole(*item);
   if (same) return has_type(same, type) ? same : Expr();
   const auto* call = expr.as<CallNode>();
-  const auto laws = call == nullptr || call->as_op() == nullptr ? index.end() : index.find(call->as_op()->name);
-  if (laws == index.end()) return {};
+  const auto laws = call == nullptr ? index.end() : index.find(call->as_op());
+  const bool is_view = call != nullptr && call->as_op() != nullptr && ops::only_reshapes(*call->as_op());
+  if (laws == index.end() && !is_view) return {};
   const simplify::Site site{*call, type};
+  if (Expr joined = is_view && site.shape() ? simplify::join_views(site) : Expr()) return joined;
+  if (laws == index.end()) return {};
   for (const Law& law : laws->second) {
     if (!law.holds_for(site, opt_level)) continue;
     if (Expr result = law.apply(site)) return result;

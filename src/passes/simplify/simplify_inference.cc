@@ -5,6 +5,7 @@
 #include "ops/axis.h"
 #include "ops/nn/group_norm.h"
 #include "ops/nn/normalization.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/reduce.h"
@@ -12,6 +13,7 @@
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -19,10 +21,6 @@ namespace headrace::passes {
 using relay::CallNode;
 
 namespace {
-
-bool is_call_of(const CallNode* call, std::string_view op) {
-  return call != nullptr && call->as_op() != nullptr && call->as_op()->name == op;
-}
 
 // Arithmetic in the place of one call.
 struct Writer {
@@ -32,8 +30,8 @@ struct Writer {
   Writer(const CallNode& call, const TensorTypeNode& type) : call(call), type(type) {}
 
   size_t rank() const { return type.shape.size(); }
-  Expr unary(std::string_view op, const Expr& x) const { return ops::unary(op, x, call.span); }
-  Expr binary(std::string_view op, const Expr& a, const Expr& b) const { return ops::binary(op, a, b, call.span); }
+  Expr unary(const OpHandle& op, const Expr& x) const { return ops::unary(op, x, call.span); }
+  Expr binary(const OpHandle& op, const Expr& a, const Expr& b) const { return ops::binary(op, a, b, call.span); }
   Expr number(double value, DataType dtype) const {
     const relay::Constant scalar = relay::make_scalar(value, dtype);
     return relay::make_constant(scalar->data, call.span);
@@ -45,16 +43,16 @@ struct Writer {
   }
   // (x - mean) / sqrt(variance + epsilon), of x's elements along `axes`.
   Expr normalized(const Expr& x, const Shape& axes, double epsilon) const {
-    const Expr mean = ops::reduce("mean", x, axes, true, false, call.span);
+    const Expr mean = ops::reduce(op::kMean, x, axes, true, false, call.span);
     const Expr variance = ops::variance(x, mean, axes, true, false, call.span);
-    const Expr deviation = unary("sqrt", binary("add", variance, number(epsilon, type.dtype)));
-    return binary("divide", binary("subtract", x, mean), deviation);
+    const Expr deviation = unary(op::kSqrt, binary(op::kAdd, variance, number(epsilon, type.dtype)));
+    return binary(op::kDivide, binary(op::kSubtract, x, mean), deviation);
   }
   // normal * gamma + beta, as far as the attributes want it.
   template <typename A>
   Expr scaled(Expr normal, const A& attrs, size_t axis) const {
-    if (attrs.scale) normal = binary("multiply", normal, along(call.args[1], axis));
-    return attrs.center ? binary("add", normal, along(call.args[2], axis)) : normal;
+    if (attrs.scale) normal = binary(op::kMultiply, normal, along(call.args[1], axis));
+    return attrs.center ? binary(op::kAdd, normal, along(call.args[2], axis)) : normal;
   }
 };
 
@@ -63,11 +61,12 @@ Expr unpack_batch_norm(const Writer& writer) {
   const auto& attrs = call.attrs_as<ops::BatchNormAttrs>();
   const size_t axis = ops::normal_axis(attrs.axis, writer.rank());
   const Expr data = call.args[0], gamma = call.args[1], beta = call.args[2], mean = call.args[3], var = call.args[4];
-  Expr scale = writer.unary("rsqrt", writer.binary("add", var, writer.number(attrs.epsilon, writer.type.dtype)));
-  if (attrs.scale) scale = writer.binary("multiply", scale, gamma);
-  Expr shift = writer.unary("negative", writer.binary("multiply", mean, scale));
-  if (attrs.center) shift = writer.binary("add", shift, beta);
-  return writer.binary("add", writer.binary("multiply", data, writer.along(scale, axis)), writer.along(shift, axis));
+  Expr scale = writer.unary(op::kRsqrt, writer.binary(op::kAdd, var, writer.number(attrs.epsilon, writer.type.dtype)));
+  if (attrs.scale) scale = writer.binary(op::kMultiply, scale, gamma);
+  Expr shift = writer.unary(op::kNegative, writer.binary(op::kMultiply, mean, scale));
+  if (attrs.center) shift = writer.binary(op::kAdd, shift, beta);
+  return writer.binary(op::kAdd, writer.binary(op::kMultiply, data, writer.along(scale, axis)),
+                       writer.along(shift, axis));
 }
 
 Expr unpack_layer_norm(const Writer& writer) {
@@ -113,9 +112,9 @@ Expr unpack_l2_normalize(const Writer& writer) {
   const auto& attrs = writer.call.attrs_as<ops::L2NormalizeAttrs>();
   const Expr x = writer.call.args[0];
   const std::optional<Shape> axes = attrs.axis.empty() ? std::nullopt : std::optional(attrs.axis);
-  const Expr sum = ops::reduce("sum", writer.binary("multiply", x, x), axes, true, false, writer.call.span);
-  const Expr least = writer.binary("maximum", sum, writer.number(attrs.eps, writer.type.dtype));
-  return writer.binary("divide", x, writer.unary("sqrt", least));
+  const Expr sum = ops::reduce(op::kSum, writer.binary(op::kMultiply, x, x), axes, true, false, writer.call.span);
+  const Expr least = writer.binary(op::kMaximum, sum, writer.number(attrs.eps, writer.type.dtype));
+  return writer.binary(op::kDivide, x, writer.unary(op::kSqrt, least));
 }
 
 using Unpack = Expr (*)(const Writer&);
@@ -134,30 +133,30 @@ Expr unpack_wide(const CallNode& call, const TensorTypeNode& type, Unpack unpack
 
 // Returns a norm of its data's own statistics as arithmetic; `call` itself for any other op.
 Expr unpack_norm(const CallNode& call, const TensorTypeNode& type) {
-  static constexpr std::pair<std::string_view, Unpack> kNorms[] = {{"nn.layer_norm", unpack_layer_norm},
-                                                                   {"nn.instance_norm", unpack_instance_norm},
-                                                                   {"nn.group_norm", unpack_group_norm},
-                                                                   {"nn.l2_normalize", unpack_l2_normalize}};
+  static constexpr std::pair<const OpHandle*, Unpack> kNorms[] = {{&op::kLayerNorm, unpack_layer_norm},
+                                                                  {&op::kInstanceNorm, unpack_instance_norm},
+                                                                  {&op::kGroupNorm, unpack_group_norm},
+                                                                  {&op::kL2Normalize, unpack_l2_normalize}};
   for (const auto& [op, unpack] : kNorms) {
-    if (call.as_op()->name == op) return unpack_wide(call, type, unpack);
+    if (relay::is_call(call, *op)) return unpack_wide(call, type, unpack);
   }
   return ref(&call);
 }
 
 // `before` carries the types, `after` the operands as rewritten so far. The result has the type of the data.
 Expr simplify_call(const Expr& before, const Expr& after, bool unpack_norms) {
-  const auto* type = before->has_checked_type() ? before->checked_type().as<TensorTypeNode>() : nullptr;
-  const auto* call = after.as<CallNode>();
-  if (call != nullptr && call->as_op() != nullptr && unpack_norms && type != nullptr) {
+  const auto* type = relay::tensor_type_of(before);
+  const auto* call = relay::op_call(after);
+  if (call != nullptr && unpack_norms && type != nullptr) {
     const auto is_empty = [](const PrimExpr& dim) { return is_int(dim, 0); };
     const bool has_mean = std::none_of(type->shape.begin(), type->shape.end(), is_empty);
     return has_mean ? unpack_norm(*call, *type) : after;
   }
   const auto* item = after.as<relay::TupleGetItemNode>();
   if (item == nullptr || item->index != 0) return after;
-  const auto* of = item->tuple.as<CallNode>();
-  if (is_call_of(of, "nn.dropout")) return of->args[0];
-  return type != nullptr && is_call_of(of, "nn.batch_norm") ? unpack_wide(*of, *type, unpack_batch_norm) : after;
+  if (const auto* dropout = relay::call_of(item->tuple, op::kDropout)) return dropout->args[0];
+  const auto* norm = relay::call_of(item->tuple, op::kBatchNorm);
+  return type != nullptr && norm != nullptr ? unpack_wide(*norm, *type, unpack_batch_norm) : after;
 }
 
 }  // namespace

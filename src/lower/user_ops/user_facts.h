@@ -1,0 +1,33 @@
+// What passes ask of an op that a user registered, beyond types, computation and fusion: the facts of ops/op_facts.h.
+#pragma once
+
+#include "lower/rule_input.h"
+#include "ops/op_facts.h"
+
+namespace headrace::lower {
+
+// Each fact is optional; passes then treat the op with the care of one that they know nothing of.
+struct UserFacts {
+  std::optional<ops::KeepsElements> keeps_elements = {};
+  std::optional<ops::Repeats> repeats = {};
+  ops::CommutingFactorsFn commuting_factors = {};
+  ops::KeepLayoutFn keep_layout = {};  // keep_layout_with makes one
+  ops::BoundedFormFn bounded_form = {};
+  ops::TreatsApartFn treats_apart = {};
+};
+
+// Returns a function that renumbers the named attributes of a call, each the number of an axis of the first argument;
+// without names it returns the attributes as they are. UserError when the op has no attribute of a name and kind "int",
+// and at a call whose attribute is no axis.
+ops::KeepLayoutFn keep_layout_with(const OpNode& op, std::vector<std::string> axis_attrs);
+
+// Throws a UserError at the call unless `result` has the dtype and the number of elements of the first argument, where
+// both are known.
+void check_keeps_elements(const relay::RelationInput& input, const Type& result);
+
+// Returns `make` with its expressions checked. The expression is typed; UserError at the call when it is no tuple of a
+// buffer with the call's type but for a known size, and of int64[1]. `make` gets the call over variables in place of
+// the arguments, except those that are constants.
+ops::BoundedFormFn checked_bounded_form(ops::BoundedFormFn make);
+
+}  // namespace headrace::lower
