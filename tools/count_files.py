@@ -42,6 +42,8 @@ ALLOWED: dict[str, str] = {
 WORDS = set(
     "abs add all any arange ceil clip exp floor floor_mod full isinf max mean min mod round sqrt sum zeros".split()  # noqa: SIM905
 )
+# The handles are one line for each op that passes match.
+NOT_COUNTED = {"tools/count_files.py", "src/ops/op_handles.h"}
 ADAPTERS = "python/headrace/relay/_op_"
 
 
@@ -52,7 +54,7 @@ def sources(root: Path) -> dict[str, str]:
     return {
         name: path.read_text()
         for name, path in sorted(names.items())
-        if "_test" not in name and "/tests/" not in name and name != "tools/count_files.py"
+        if "_test" not in name and "/tests/" not in name and name not in NOT_COUNTED
     }
 
 

@@ -160,7 +160,7 @@ def test_layouts_are_kept_with_axes_renumbered():
     mod = program(lambda x: op(relay.nn.conv2d(x, weights)), (1, 3, 4, 4))
     converted = relay.transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})(mod)
     last = converted["main"].body
-    assert last.op.name == "transpose"
+    assert last.op.name == "layout_transform"
     assert last.args[0].op.name == op.name
     assert last.args[0].attrs.axis == 3
     with pytest.raises(hr.UserError, match=f"{op.name}: 'axes' is no attribute of kind int"):

@@ -36,7 +36,7 @@ void add(Affine& sum, const Affine& more, int64_t factor) {
   for (const auto& [term, coefficient] : more.terms) add_term(sum, term, times(coefficient, factor));
 }
 
-Affine constant_of(int64_t value) { return {value, {}}; }
+Affine constant_sum(int64_t value) { return {value, {}}; }
 Affine term_of(PrimExpr term) { return {0, {{std::move(term), 1}}}; }
 
 const BinaryNode* as_binary(const PrimExpr& e, BinaryOp op) {
@@ -174,7 +174,7 @@ PrimExpr Affine::to_expr() const {
 }
 
 Affine to_affine(const PrimExpr& e, const Extents& extents) {
-  if (const auto value = as_int(e)) return constant_of(*value);
+  if (const auto value = as_int(e)) return constant_sum(*value);
   const auto* node = e.as<BinaryNode>();
   if (node == nullptr || e->dtype != kIndexType) return term_of(e);
   const auto divisor = as_int(node->b);

@@ -485,8 +485,8 @@ TEST(Compile, ModulesThatImportThePrelude) {
   }
 }
 
-// Hundreds of parts: one kernel cuts, one is for all that is done to the parts, which are written where the result lies.
-// At level 0 a third one joins them.
+// Hundreds of parts: one kernel cuts, one is for all that is done to the parts, which are written where the result
+// lies. At level 0 a third one joins them.
 TEST(Compile, WideSplitsAndJoins) {
   constexpr int kParts = 400;
   std::string text = fmt::format(

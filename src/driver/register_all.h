@@ -1,5 +1,5 @@
-// Registers the ops, their compute rules, the passes and the object types of a process. The functions that other languages
-// call are registered by functions/register_functions.h.
+// Registers the ops, their compute rules, the passes and the object types of a process. The functions that other
+// languages call are registered by functions/register_functions.h.
 #pragma once
 
 namespace headrace::driver {

@@ -1,3 +1,4 @@
+#include "driver/register_all.h"
 #include "driver/target.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +16,7 @@ namespace {
 constexpr const char* kX86 = " -mtriple=x86_64-linux-gnu";
 
 std::string compile_error(const Target& target) {
+  register_all();
   const Model model =
       make_model(relay::parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%x) }"));
   return kit::user_error_of([&] { compile_to_memory(model, {.target = target}); });

@@ -103,9 +103,9 @@ TEST(Imports, ErrorsNameWhatThereIs) {
     }
     return "no error";
   };
-  EXPECT_NE(
-      error_of("import \"other.rly\"").find("there is no text 'other.rly' to import; there are core.rly, gradient.rly, nat.rly, prelude.rly"),
-      std::string::npos);
+  EXPECT_NE(error_of("import \"other.rly\"")
+                .find("there is no text 'other.rly' to import; there are core.rly, gradient.rly, nat.rly, prelude.rly"),
+            std::string::npos);
   EXPECT_NE(error_of("import \"prelude.rly\"\ndef @map() { 1 }").find("'@map' is defined twice"), std::string::npos);
   EXPECT_NE(error_of("import \"prelude.rly\"\ntype List { }").find("'List' is defined twice"), std::string::npos);
   EXPECT_NE(error_of("import prelude").find("expected def, type, import"), std::string::npos);

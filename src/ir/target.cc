@@ -11,18 +11,18 @@ namespace headrace {
 namespace {
 
 using Config = Map<std::string, Value>;
-using Type = TargetOptionType;
+using OptionType = TargetOptionType;
 
 constexpr const char* kExample = "as in: llvm -mcpu=x86-64-v3";
 constexpr std::string_view kBlanks = " \t\r\n";
 
 // The option "keys", which every kind has.
 const TargetOption& keys_option() {
-  static const TargetOption& option = *new TargetOption{.name = "keys", .type = Type::texts, .doc = {}};
+  static const TargetOption& option = *new TargetOption{.name = "keys", .type = OptionType::texts, .doc = {}};
   return option;
 }
 const TargetOption& tag_option() {
-  static const TargetOption& option = *new TargetOption{.name = "tag", .type = Type::text, .doc = {}};
+  static const TargetOption& option = *new TargetOption{.name = "tag", .type = OptionType::text, .doc = {}};
   return option;
 }
 bool is_common(std::string_view option) { return option == "keys" || option == "host" || option == "tag"; }
@@ -171,8 +171,8 @@ std::pair<std::string, Value> parse_option(const TargetKindNode& kind, const std
   check_option_name(kind, name);
   if (text.empty()) throw_user_error("the target's option -{}= has no value", name);
   const TargetOption* option = kind.find_option(name);
-  if (option != nullptr && option->type == Type::whole) return {name, parse_whole(*option, text)};
-  if (option != nullptr && option->type == Type::truth) return {name, parse_truth(*option, text)};
+  if (option != nullptr && option->type == OptionType::whole) return {name, parse_whole(*option, text)};
+  if (option != nullptr && option->type == OptionType::truth) return {name, parse_truth(*option, text)};
   return {name, Value(text)};
 }
 

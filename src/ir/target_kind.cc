@@ -13,10 +13,12 @@ namespace headrace {
 
 namespace {
 
-using Type = TargetOptionType;
+using OptionType = TargetOptionType;
 
-constexpr std::pair<Type, std::string_view> kTypeNames[] = {
-    {Type::text, "str"}, {Type::whole, "int"}, {Type::truth, "bool"}, {Type::texts, "Array[str]"}};
+constexpr std::pair<OptionType, std::string_view> kTypeNames[] = {{OptionType::text, "str"},
+                                                                  {OptionType::whole, "int"},
+                                                                  {OptionType::truth, "bool"},
+                                                                  {OptionType::texts, "Array[str]"}};
 
 // Options of Relay's kind `llvm` that would change nothing here.
 const std::vector<RefusedTargetOption>& refused_by_llvm() {
@@ -44,11 +46,15 @@ TargetKind llvm_kind() {
   kind->default_device_type = kDLCPU;
   kind->default_keys = {"cpu"};
   kind->options = {
-      {.name = "mtriple", .type = Type::text, .doc = "the machine; without it this one's"},
-      {.name = "mcpu", .type = Type::text, .doc = "the processor, by LLVM's name; without it, or native: this one's"},
-      {.name = "mattr", .type = Type::texts, .doc = "features of the processor to add or leave out: +NAME, -NAME"},
+      {.name = "mtriple", .type = OptionType::text, .doc = "the machine; without it this one's"},
+      {.name = "mcpu",
+       .type = OptionType::text,
+       .doc = "the processor, by LLVM's name; without it, or native: this one's"},
+      {.name = "mattr",
+       .type = OptionType::texts,
+       .doc = "features of the processor to add or leave out: +NAME, -NAME"},
       {.name = "num-cores",
-       .type = Type::whole,
+       .type = OptionType::whole,
        .doc = "threads that an artifact runs with unless told otherwise; without it one a processor",
        .least = 1,
        .most = kMaxTargetCores},
@@ -216,16 +222,16 @@ Array<Value> describe_options(const TargetKind& kind) {
 
 Value check_option_value(const TargetOption& option, const Value& value) {
   switch (option.type) {
-    case Type::text:
+    case OptionType::text:
       if (value.is<std::string>()) return check_text(option, value);
       break;
-    case Type::whole:
+    case OptionType::whole:
       if (value.type_index() == type_index::kInt) return check_whole(option, value);
       break;
-    case Type::truth:
+    case OptionType::truth:
       if (value.type_index() == type_index::kBool) return value;
       break;
-    case Type::texts:
+    case OptionType::texts:
       if (value.is<std::string>() || (!value.is_none() && value.is<Array<std::string>>()))
         return check_texts(option, value);
       break;

@@ -95,7 +95,8 @@ class GraphBuilder {
       else
         outputs.push_back(entry);
     }
-    const std::string function = step.kind == artifact::StepKind::kCopy ? "__copy" : step.callee;
+    const std::string& callee = artifact::callee_of(step.action);
+    const std::string function = callee.empty() ? "__copy" : callee;
     Dict attrs;
     attrs.set("func_name", Value(function));
     attrs.set("num_inputs", Value(std::to_string(sources.size())));

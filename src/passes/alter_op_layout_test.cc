@@ -24,7 +24,7 @@ class Alteration {
     op_ = get_op(op);
     op_->set(OpKey<Value>{kAlterLayoutAttr}, Value(make_packed(std::move(alter))));
   }
-  ~Alteration() { op_->keyed.erase(kAlterLayoutAttr); }
+  ~Alteration() { op_->erase(kAlterLayoutAttr); }
   Alteration(const Alteration&) = delete;
 
  private:
@@ -78,7 +78,7 @@ TEST(AlterOpLayout, ArgumentsMayBeOthers) {
   const Alteration conv = alter_conv(conv_in("NHWC", "HWIO", 2));
   const IRModule after = run_pass("AlterOpLayout", before);
   EXPECT_EQ(count_calls(after, "multiply"), 1);
-  EXPECT_EQ(count_calls(after, "transpose"), 3) << relay::print_module(after);
+  EXPECT_EQ(count_calls(after, "layout_transform"), 3) << relay::print_module(after);
   EXPECT_THAT(relay::print_module(after), HasSubstr("data_layout=\"NHWC\", kernel_layout=\"HWIO\""));
   const IRModule doubled = read(
       "def @main(%x: Tensor[(1, 3, 6, 6), float32], %w: Tensor[(8, 3, 3, 3), float32]) {\n"

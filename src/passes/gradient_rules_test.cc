@@ -19,7 +19,7 @@ struct RuleCase {
 void PrintTo(const RuleCase& c, std::ostream* out) { *out << c.body; }
 
 std::string rule_program(const RuleCase& c) {
-  return fmt::format("def @main({}) {{\n  let %r = {};\n  exp(multiply(%r, 0.3f64))\n}}", c.params, c.body);
+  return fmt::format("def @main({}) {{\n  let %r = {{ {} }};\n  exp(multiply(%r, 0.3f64))\n}}", c.params, c.body);
 }
 
 // Between 0.2 and 0.9, no two alike: no ties, no kinks, inside the domain of every function.

@@ -135,11 +135,6 @@ Pass folding_scale_forward(bool with_variables) {
                             })));
 }
 
-Pass folding_constants() {
-  return with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
-                      [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); });
-}
-
 // Makes FoldScaleAxis of steps. Called by name it multiplies weights that are variables, as in Relay; builds do not,
 // since that is work at each run.
 Pass folding_scale_axis(std::vector<Pass> steps) {

@@ -65,6 +65,7 @@ std::vector<pass::Pass> all_passes() {
 // that runs it over suitable random programs.
 const std::map<std::string, std::string>& properties_elsewhere() {
   static const std::map<std::string, std::string> table{
+      {"AlterOpLayout", "RandomPrograms/RandomLayouts"},
       {"AnnotateSpans", "RandomPrograms.AnnotatedSpansAreOfTheText"},
       {"BoundOutputs", "RandomPrograms.BoundedOutputsKeepTheResults"},
       {"ConvertLayout", "RandomPrograms/RandomLayouts"},

@@ -159,8 +159,7 @@ constexpr Row kRows[] = {
     {"LayoutTransformOfAnother", kImage,
      "layout_transform(layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NHWC\"), src_layout=\"NCHW\","
      " dst_layout=\"NHWC\")",
-     "layout_transform(layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NHWC\"), src_layout=\"NCHW\","
-     " dst_layout=\"NHWC\")"},
+     "transpose(%x, axes=[0, 3, 1, 2])"},
     {"TransposeAsReshape", kOnes, "transpose(%x, axes=[1, 0, 2])", "reshape(%x, newshape=[1, 2, 3])"},
     {"ReshapeToItself", kFloat, "reshape(%x, newshape=[2, -1])", "%x"},
     {"JoinReshapes", kFloat, "reshape(reshape(%x, newshape=[6]), newshape=[3, 2])", "reshape(%x, newshape=[3, 2])"},

@@ -260,7 +260,7 @@ TEST(UserOpFacts, LayoutsAreKeptWithAxesRenumbered) {
   DesiredLayouts desired;
   desired.set("nn.conv2d", Array<std::string>{"NHWC"});
   const IRModule after = relay::infer_type(convert_layout(before, desired));
-  const auto* last = relay::call_of(main_of(after).body, op::kTranspose);
+  const auto* last = relay::call_of(main_of(after).body, op::kLayoutTransform);
   ASSERT_NE(last, nullptr) << relay::print_module(after);
   const auto* along = relay::op_call(last->args[0]);
   ASSERT_EQ(along->as_op(), get_op("facts.along").get());

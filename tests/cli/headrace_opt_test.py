@@ -175,7 +175,7 @@ class HeadraceOpt(unittest.TestCase):
         self.assertIn("nn.relu(%1) /* ty=Tensor[(2, 3), float32] */\n", shown)
         self.assertEqual(self.ok("-", text=shown).stdout, self.ok("-").stdout)
         folded = self.ok("-", "-p", "fold_constant", "--show-types").stdout
-        self.assertIn("%0 = add(%x, 3f) /* ty=Tensor[(2, 3), float32] */;\n", folded)
+        self.assertIn("%0 = add(%x, 3f /* ty=float32 */) /* ty=Tensor[(2, 3), float32] */;\n", folded)
         self.fails(3, "'-' is a loop program, whose text has its types", "-", "--show-types", text=LOOPS)
 
     def test_weights_go_to_a_file_and_come_back(self) -> None:

@@ -8,6 +8,7 @@
 #include "frontend/onnx/read_model.h"
 #include "object/structural_equal.h"
 #include "ops/loops/dims.h"
+#include "relay/visit.h"
 
 namespace headrace::onnx_test {
 
@@ -106,11 +107,27 @@ bool bind_needed(const Model& model, const std::vector<NodeRefusal>& refusals,
   return bound;
 }
 
+// Asks for the conditions of the graph's Ifs, as the importer does for data that it must know: artifacts have no
+// control flow yet. Returns nothing where the imported program has none.
+std::vector<NodeRefusal> unknown_conditions(const Model& model, const onnx::ImportedModel& imported) {
+  bool has_if = false;
+  relay::post_order(imported.module->lookup("main").cast<relay::FunctionNode>()->body,
+                    [&](const Expr& expr) { has_if = has_if || expr.is<relay::IfNode>(); });
+  std::vector<NodeRefusal> conditions;
+  for (const onnx::Node& node : model.graph.nodes) {
+    if (has_if && node.op_type == "If")
+      conditions.push_back({"", "If", HR_REASON_DATA_DEPENDENT, "", std::string(node.inputs[0])});
+  }
+  return conditions;
+}
+
 onnx::ImportedModel import_for(const Model& model, const std::map<std::string, NDArray>& inputs, bool& binds) {
   ImportOptions options = fix_shapes(model, inputs);
   while (true) {
     try {
-      return onnx::import_model(model, options);
+      onnx::ImportedModel imported = onnx::import_model(model, options);
+      if (!bind_needed(model, unknown_conditions(model, imported), inputs, options)) return imported;
+      binds = true;
     } catch (const ImportError& error) {
       if (!bind_needed(model, error.refusals(), inputs, options)) throw;
       binds = true;

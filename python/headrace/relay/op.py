@@ -61,7 +61,8 @@ __all__ = _public.facade(
         "headrace.relay._op_registration": (
             "MIXED_PRECISION_ALWAYS MIXED_PRECISION_FOLLOW MIXED_PRECISION_NEVER Op OpPattern get register "
             "register_alter_op_layout register_bounded_form register_commuting_factors register_compute "
-            "register_convert_op_layout register_gradient register_keep_layout register_keeps_elements register_legalize "
+            "register_convert_op_layout register_gradient register_keep_layout register_keeps_elements "
+            "register_legalize "
             "register_mixed_precision_conversion register_op_attr register_packed_func register_pattern "
             "register_prim_func register_stateful register_treats_apart reset_legalize why_opaque"
         )

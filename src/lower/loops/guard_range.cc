@@ -23,13 +23,13 @@ std::vector<PrimExpr> terms_of(const PrimExpr& condition) {
   return terms;
 }
 
-// The range of a sum without the last axis.
-struct Range {
+// The offsets that a sum takes without the last axis.
+struct OffsetRange {
   int64_t low = 0, high = 0;
 };
 
-std::optional<Range> range_without_last(const FlatStage& stage, const Affine& sum) {
-  Range range{sum.constant, sum.constant};
+std::optional<OffsetRange> range_without_last(const FlatStage& stage, const Affine& sum) {
+  OffsetRange range{sum.constant, sum.constant};
   for (const auto& [term, coefficient] : sum.terms) {
     if (term == PrimExpr(stage.axes.back())) continue;
     const auto axis = std::find_if(stage.axes.begin(), stage.axes.end(),
@@ -53,7 +53,7 @@ bool narrow(const FlatStage& stage, const PrimExpr& condition, Interior& interio
     return true;
   }
   const auto limit = as_int(comparison->b);
-  const std::optional<Range> rest = range_without_last(stage, sum);
+  const std::optional<OffsetRange> rest = range_without_last(stage, sum);
   if (!limit || !rest || step <= 0) return false;
   // The smallest x with step * x >= distance.
   const auto first_at = [&](int64_t distance) { return distance <= 0 ? 0 : (distance + step - 1) / step; };

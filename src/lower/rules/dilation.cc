@@ -21,21 +21,19 @@ Compute dilation_rule(const RuleInput& input) {
                                   .taps = {static_dim(input, kernel[1]), static_dim(input, kernel[2])},
                                   .count = {out.begin() + 2, out.end()},
                                   .fill = make_const(0, dtype),
-                                  .convert = converted,
-                                  .reads_little = true,
-                                  .ignores_taps = false,
-                                  .joins_rows = false});
-  Compute compute{input.inputs, {}, {}};
-  if (data.stage()) compute.stages.push_back(*data.stage());
-  compute.stages.push_back(rounded(
+                                  .convert = converted});
+  WindowReadPtr windows;
+  ComputeStage stage =
       reduce_stage(input.make_output(), Combiner::max, data.tap_extents(), [&](const Index& i, const Index& tap) {
         const auto at = axis_indices(layout, ops::kDilationData, i);
         const PrimExpr weight =
             converted(load_by_letters(input.inputs[1], kernel_layout, ops::kDilationKernel, {at[1], tap[0], tap[1]}));
-        return data.at(at[0], at[1], whole({at.begin() + 2, at.end()}), tap) + weight;
-      })));
-  compute.outputs = {compute.stages.back().output};
-  return compute;
+        windows = data.read(at[0], at[1], whole({at.begin() + 2, at.end()}), tap, 0);
+        return windows->read + weight;
+      });
+  windows->reads_little = true;
+  stage.windows = windows;
+  return single_stage(input, rounded(std::move(stage)));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace headrace::lower {
 namespace {
 
 // Makes the rule that copies each element of the result from the data's element at `source(index)`.
-Compute move_rule(const RuleInput& input, const std::function<Index(const Index&)>& source) {
+Compute reshaping_rule(const RuleInput& input, const std::function<Index(const Index&)>& source) {
   return map_rule(input, [&](const Index& i) { return load(input.inputs[0], source(i)); });
 }
 
@@ -70,7 +70,7 @@ Compute reshape_rule(const RuleInput& input) {
   // An empty tensor has no index, so that no groups are needed.
   const bool is_empty = num_elements(from) == 0;
   const auto groups = is_empty ? std::vector<std::pair<Group, Group>>{} : match_groups(from, to);
-  return move_rule(input, [&](const Index& i) {
+  return reshaping_rule(input, [&](const Index& i) {
     Index source(from.size(), make_int(0));
     for (const auto& [mine, theirs] : groups) unflatten(flatten(i, to, theirs), from, mine, source);
     return source;
@@ -80,7 +80,7 @@ Compute reshape_rule(const RuleInput& input) {
 Compute transpose_rule(const RuleInput& input) {
   const Shape& axes = input.attrs<ops::TransposeAttrs>().axes;
   const size_t rank = input.in_types[0]->shape.size();
-  return move_rule(input, [&](const Index& i) {
+  return reshaping_rule(input, [&](const Index& i) {
     Index source(rank);
     for (size_t k = 0; k < rank; ++k) source[axes.empty() ? rank - 1 - k : normal_axis(axes[k], rank)] = i[k];
     return source;
@@ -93,7 +93,7 @@ Compute broadcast_rule(const RuleInput& input) {
 
 Compute tile_rule(const RuleInput& input) {
   const Array<PrimExpr>& shape = input.in_types[0]->shape;
-  return move_rule(input, [&](const Index& i) {
+  return reshaping_rule(input, [&](const Index& i) {
     Index source;
     for (size_t k = 0; k < shape.size(); ++k) {
       const size_t out = i.size() - shape.size() + k;
@@ -107,7 +107,7 @@ Compute tile_rule(const RuleInput& input) {
 Compute repeat_rule(const RuleInput& input) {
   const auto& attrs = input.attrs<ops::RepeatAttrs>();
   const size_t axis = normal_axis(attrs.axis, input.in_types[0]->shape.size());
-  return move_rule(input, [&](Index i) {
+  return reshaping_rule(input, [&](Index i) {
     // An axis repeated zero times makes the result empty, so this index is never used.
     i[axis] = attrs.repeats == 0 ? make_int(0) : floor_div(i[axis], make_int(attrs.repeats));
     return i;
@@ -117,7 +117,7 @@ Compute repeat_rule(const RuleInput& input) {
 Compute reverse_rule(const RuleInput& input) {
   const Array<PrimExpr>& shape = input.in_types[0]->shape;
   const size_t axis = normal_axis(input.attrs<ops::ReverseAttrs>().axis, shape.size());
-  return move_rule(input, [&](Index i) {
+  return reshaping_rule(input, [&](Index i) {
     i[axis] = shape[axis] - 1 - i[axis];
     return i;
   });

@@ -77,7 +77,7 @@ driver::Model facts_model(const std::string& function) {
 
 void expect_as_interpreted(const driver::Model& model, const std::vector<NDArray>& inputs) {
   const auto executor =
-      load::make_executor(driver::open_compiled(driver::compile_to_memory(model), "test"), "default", 1);
+      load::make_executor(driver::open_compiled(driver::compile_to_memory(model), "test"), "default", {.threads = 1});
   const std::vector<NDArray> want = interp::run_main(model.module, inputs), got = load::run(*executor, inputs);
   ASSERT_EQ(want.size(), got.size());
   for (size_t i = 0; i < want.size(); ++i) {

@@ -141,12 +141,14 @@ class Folder {
     }
     if (!may_evaluate(*op)) return after;
     const ops::Repeats* repeats = op->find(ops::kRepeats);
-    const auto type_operand = repeats == nullptr ? std::nullopt : repeats->type_operand;
+    const auto is_type_operand = [&](size_t i) {
+      return repeats != nullptr && repeats->type_operand == std::optional(i);
+    };
     size_t source_bytes = 0;
     for (size_t i = 0; i < call.args.size(); ++i) {
       const auto bytes = source_bytes_of(call.args[i]);
       if (!bytes) return after;
-      if (i != type_operand) source_bytes += *bytes;
+      if (!is_type_operand(i)) source_bytes += *bytes;
     }
     const size_t bytes = bytes_of(before);
     const size_t most = repeats != nullptr ? kMaxRepeatedBytes : kMaxComputedBytes;
