@@ -79,8 +79,8 @@ TEST(Canonical, HoldsWhatUsersAskOf) {
   const std::string text = relay::print_module(pass::run_passes(canonical(), before, typed_context()));
   EXPECT_NE(text.find("abs"), std::string::npos) << text;
   EXPECT_EQ(text.find("fast_tanh"), std::string::npos) << text;
-  const std::string native_text =
-      relay::print_module(pass::run_passes(native(), pass::run_passes(canonical(), before, typed_context()), typed_context()));
+  const std::string native_text = relay::print_module(
+      pass::run_passes(native(), pass::run_passes(canonical(), before, typed_context()), typed_context()));
   EXPECT_NE(native_text.find("fast_tanh"), std::string::npos) << native_text;
 }
 

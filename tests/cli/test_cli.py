@@ -274,7 +274,9 @@ class JsonTest(CliTest):
         report = self.report("inspect", "one.so")
         (program,) = report["programs"]
         self.assertEqual(report["bytes"], (self.folder / "one.so").stat().st_size)
-        self.assertEqual(program["inputs"], [{"name": "x", "dtype": "float32", "shape": [1, 1, 8, 8], "location": "cpu:0"}])
+        self.assertEqual(
+            program["inputs"], [{"name": "x", "dtype": "float32", "shape": [1, 1, 8, 8], "location": "cpu:0"}]
+        )
         self.assertEqual({row["backend"] for row in program["placement"]}, {"native"})
         self.assertEqual(report["regions"], [])
         self.assertEqual(program["features_missing_here"], [])

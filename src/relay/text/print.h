@@ -11,8 +11,8 @@
 //   and names are unique within a top-level function; two variables of one name become %x and %x_1.
 // - A name that is no identifier is quoted: %"conv 1", @"main:0", ("batch size", 3).
 // - Symbols of dimensions print by name, one name a symbol within a top-level function; type parameters do so, too.
-//   In other scalar expressions `n:int32` and `3i32` have another dtype than int64. floordiv, floormod, min, max, select
-//   are functions; `int32(n)` is a cast.
+//   In other scalar expressions `n:int32` and `3i32` have another dtype than int64. floordiv, floormod, min, max,
+//   select are functions; `int32(n)` is a cast.
 // - Scalars: 1 (int32), 1i64, 1u8, 1f (float32), 1f64, 1f16, 1bf16, True; nanf, -inff, nan(0x7fc00001)f (bits of a NaN
 //   without the sign). Decimals are the shortest that read back to the same bits.
 // - Tensors of at most 16 elements: const(Tensor[(2, 2), float32], [1, 2.5, nan, -inf]). Others, and those of vectors
