@@ -51,7 +51,9 @@ inline bool is_empty_list(const Object* node) {
     if (list != nullptr || !field.kind.starts_with("Array[")) return false;
     list = &field;
   }
-  const auto* items = list == nullptr ? nullptr : list->get(node).as_node<ArrayObj>();
+  if (list == nullptr) return false;
+  const Value value = list->get(node);  // may be the only owner of its items
+  const auto* items = value.as_node<ArrayObj>();
   return items != nullptr && items->items.empty();
 }
 
