@@ -23,7 +23,7 @@ std::string wide_of(DataType dtype) { return dtype.bits() == 64 ? "uint64_t" : "
 struct CKernel::IntrinsicTable {
   struct Row {
     Intrinsic intrinsic;
-    const char* library = nullptr;
+    const char* function = nullptr;  // of C's library
     CCode (CKernel::*own)(const IntrinsicCallNode&, const Args&) = nullptr;
     bool takes_values = true;  // false: the method emits the operands itself
   };
@@ -224,7 +224,7 @@ CCode CKernel::emit_power(const IntrinsicCallNode& e, const Args& args) {
 // Functions that LowerMath computes without a library become functions of the text, with the arithmetic that native
 // code has inline.
 std::string CKernel::function_of(Intrinsic intrinsic, DataType dtype) {
-  const std::string library = IntrinsicTable::row_of(intrinsic).library + c_suffix(dtype);
+  const std::string library = IntrinsicTable::row_of(intrinsic).function + c_suffix(dtype);
   if (dtype != DataType::float_(32) || row_of(intrinsic).arity != 1) return library;
   const PrimVar x = make_prim_var("x", dtype);
   const Buffer y = make_buffer("y", dtype, {});

@@ -14,7 +14,7 @@ struct KernelBuilder::IntrinsicTable {
   struct Row {
     Intrinsic intrinsic;
     llvm::Intrinsic::ID instruction = llvm::Intrinsic::not_intrinsic;
-    const char* library = nullptr;
+    const char* function = nullptr;  // of C's library
     Method own = nullptr;
     bool takes_values = true;  // false: the method emits the operands itself
   };
@@ -82,8 +82,8 @@ llvm::Value* KernelBuilder::emit_intrinsic(const IntrinsicCallNode& e) {
   for (const PrimExpr& arg : e.args) args.push_back(emit(arg));
   if (row.own != nullptr) return (this->*row.own)(e, args);
   HEADRACE_CHECK(e.args[0]->dtype.is_float(), "{} of {}", name_of(e.intrinsic), e.args[0]->dtype);
-  llvm::Value* value = row.library != nullptr ? call_library(row.library, args)
-                                              : ir_.CreateIntrinsic(row.instruction, {args[0]->getType()}, args);
+  llvm::Value* value = row.function != nullptr ? call_library(row.function, args)
+                                               : ir_.CreateIntrinsic(row.instruction, {args[0]->getType()}, args);
   return round_to(value, e.dtype);
 }
 

@@ -35,13 +35,14 @@ struct Toy {
         }()) {}
   Toy(int32_t threads, const artifact::Manifest& manifest) : file(headrace::testing::make_artifact(manifest)) {
     library = runtime::Library::open(file.path()).value_or_throw();
-    const artifact::Program& program = library->manifest().programs[0];
-    for (const artifact::Step& step : program.graph.steps)
+    for (const artifact::Step& step : library->manifest().programs[0].graph.steps)
       callees.push_back(
           {.kernel = reinterpret_cast<hr_kernel>(library->symbol(artifact::callee_of(step.action))), .external = {}});
     for (size_t i = 0; i < 2; ++i) weights.push_back(library->weight(i));
-    executor = std::make_shared<GraphExecutor>(GraphParts{program, callees, weights}, runtime::shared_pool(threads));
+    executor = std::make_shared<GraphExecutor>(parts(), runtime::shared_pool(threads));
   }
+  GraphParts parts() const { return {library->manifest().programs[0], callees, weights}; }
+
   headrace::testing::TempFile file;
   std::shared_ptr<const runtime::Library> library;
   std::vector<Callee> callees;
@@ -93,13 +94,12 @@ TEST(GraphExecutor, ExecutorsWithPoolsOfTheirOwnRunAtTheSameTime) {
   arrived = 0;
   Toy toy(1);
   toy.callees[0].kernel = &meet;
-  const artifact::Program& program = toy.library->manifest().programs[0];
   std::vector<float> x = toy_input();
   std::array<int32_t, 2> codes = {-1, -1};
   std::vector<std::thread> threads;
   for (int32_t& code : codes) {
     threads.emplace_back([&] {
-      GraphExecutor executor({program, toy.callees, toy.weights}, std::make_shared<runtime::ThreadPool>(1));
+      GraphExecutor executor(toy.parts(), std::make_shared<runtime::ThreadPool>(1));
       std::vector<float> mine = x;
       throw_if_failed(executor.set_input(0, TensorView(mine.data(), {6, 8}).tensor));
       code = executor.run().code;
