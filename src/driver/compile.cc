@@ -111,10 +111,20 @@ struct NativeProgram {
   bool is_fallback = false;
 };
 
+// Returns `wanted`, or a name like it that is not empty and not taken: a function may have two parameters of one name,
+// and the inputs of a program may not.
+std::string free_name(const std::string& wanted, const std::vector<std::string>& taken) {
+  std::string name = wanted.empty() ? "input" : wanted;
+  for (int i = 1; std::find(taken.begin(), taken.end(), name) != taken.end(); ++i)
+    name = fmt::format("{}_{}", wanted.empty() ? "input" : wanted, i);
+  return name;
+}
+
 // The native form of a region, which runs where its backend is missing.
 NativeProgram fallback_of(const partition::Region& region, const IRModule& module) {
   NativeProgram program{.names = {.program = region.name}, .module = snapshot(module), .is_fallback = true};
-  for (const relay::Var& param : region.function->params) program.names.inputs.push_back(param->name_hint);
+  for (const relay::Var& param : region.function->params)
+    program.names.inputs.push_back(free_name(param->name_hint, program.names.inputs));
   const size_t num_outputs = leaves_of(region.function->body->checked_type()).size();
   for (size_t i = 0; i < num_outputs; ++i) program.names.outputs.push_back(fmt::format("output{}", i));
   const relay::Function& function = region.function;

@@ -151,6 +151,26 @@ TEST(Regions, AFunctionOfTheProcessMayComputeIt) {
   EXPECT_THAT(run_program(artifact, "default", {0, 1, 2, -1}), ElementsAre(0, 3, 6, -3));
 }
 
+// Builders may give two parameters one name; inputs of a program differ by theirs.
+TEST(Regions, ParametersOfOneNameAreInputsOfTwo) {
+  ops::register_all_ops();
+  runtime::register_module_loader("regions_test", &triple);
+  const TensorType type = make_tensor_type({make_int(4)}, DataType::float_(32));
+  const relay::Var a = relay::make_var("a", type), other = relay::make_var("a", type), x = relay::make_var("x", type);
+  const relay::Function region = relay::make_function({a, other}, relay::make_call("add", {a, other}), {}, {},
+                                                      {{"Compiler", Value(std::string("test"))}});
+  IRModule module = make_module();
+  const GlobalVar name = make_global_var("region");
+  module->add_function(name, region);
+  module->add_function(make_global_var("main"), relay::make_function({x}, relay::make_call(Expr(name), {x, x})));
+  Model model = make_model(module);
+  model.modules = {triple("region")};
+  const auto artifact = compiled(model);
+  const artifact::Program& fallback = artifact->manifest().programs.at(1);
+  EXPECT_EQ(fallback.inputs.at(0).name, "a");
+  EXPECT_EQ(fallback.inputs.at(1).name, "a_1");
+}
+
 // A region with a size that only the data tells has no native form; the file says so.
 TEST(Regions, ARegionWithoutNativeFormIsNoted) {
   const CompiledModel model =

@@ -5,6 +5,7 @@
 #include "object/structural_equal.h"
 #include "ops/call_fusion.h"
 #include "relay/function_attrs.h"
+#include "relay/regions.h"
 #include "relay/visit.h"
 
 namespace headrace::partition {
@@ -42,8 +43,7 @@ class Placer {
     const auto* call = expr.as<CallNode>();
     if (call == nullptr) return;
     if (call->as_op() != nullptr) return placed_.placement.push_back(native(*call));
-    const Function callee = callee_of(*call);
-    if (callee && relay::compiler_of(*callee)) place_region(*call, callee);
+    if (const Function region = relay::region_of(*call, module_)) place_region(*call, region);
   }
 
   static artifact::Placement native(const CallNode& call) {
@@ -58,25 +58,8 @@ class Placer {
             .message = "no other backend was asked for"};
   }
 
-  Function callee_of(const CallNode& call) const {
-    if (call.op.is<FunctionNode>()) return call.op.cast<FunctionNode>();
-    const auto* name = call.op.as<GlobalVarNode>();
-    if (name == nullptr || !module_->lookup(name->name_hint).is<FunctionNode>()) return {};
-    return module_->lookup(name->name_hint).cast<FunctionNode>();
-  }
-
-  static std::string name_of(const CallNode& call, const FunctionNode& region) {
-    if (const auto symbol = relay::symbol_of(region)) return *symbol;
-    if (const auto* global = call.op.as<GlobalVarNode>()) return global->name_hint;
-    throw_at(
-        region.span, "compile",
-        fmt::format("a function for the compiler '{}' has no name; give it the attribute {}, or make it a function "
-                    "of the module",
-                    *relay::compiler_of(region), relay::kGlobalSymbol));
-  }
-
   void place_region(const CallNode& call, const Function& function) {
-    const std::string name = name_of(call, *function);
+    const std::string name = relay::region_name(call, *function);
     const auto known = std::find_if(placed_.regions.begin(), placed_.regions.end(),
                                     [&](const Region& region) { return region.name == name; });
     if (known != placed_.regions.end()) {

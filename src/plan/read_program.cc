@@ -11,6 +11,7 @@
 #include "plan/tensor_group.h"
 #include "relay/function_attrs.h"
 #include "relay/leaves.h"
+#include "relay/regions.h"
 #include "relay/visit.h"
 
 namespace headrace::plan {
@@ -37,8 +38,6 @@ std::string what_is(const Expr& expr) {
   if (expr.is<GlobalVarNode>() || expr.is<FunctionNode>()) return "a function as a value";
   return fmt::format("{}", expr->key());  // a reference's
 }
-
-bool is_group(const Function& function) { return relay::is_primitive(function) && !relay::compiler_of(*function); }
 
 // Returns the parameter whose elements, in their order, are the group's whole result; nothing for a group that
 // computes.
@@ -163,27 +162,17 @@ class Reader {
     }
   }
 
-  // Returns the function literal that is called, or the module's function for another compiler.
-  Function callee_of(const CallNode& call) const {
-    if (const auto* literal = call.op.as<FunctionNode>()) return Ref<FunctionNode>(const_cast<FunctionNode*>(literal));
-    const auto* name = call.op.as<GlobalVarNode>();
-    if (name == nullptr) return {};
-    const auto* function = module_->lookup(name->name_hint).as<FunctionNode>();
-    const bool is_region = function != nullptr && relay::compiler_of(*function);
-    return is_region ? Ref<FunctionNode>(const_cast<FunctionNode*>(function)) : Function();
-  }
-
   void leave_call(const Expr& expr, const CallNode& call) {
-    const Function callee = callee_of(call);
-    const bool is_region = callee && relay::compiler_of(*callee);
-    if (!is_region && !is_group(callee)) {
+    const Function region = relay::region_of(call, module_);
+    const Function group = region ? Function() : call.op.cast<FunctionNode>();
+    if (!region && !relay::is_primitive(group)) {
       const OpNode* op = call.as_op();
       HEADRACE_CHECK(op == nullptr, "'{}' is in no group: FuseOps has not run", op->name);
       throw_at(call.span, "call",
                fmt::format("a call of a function that only the run tells, or that calls itself, {}", kNotYet));
     }
     Tensors& own = tensors_[expr.get()];
-    const auto source = is_region ? std::nullopt : reshaped_parameter(*callee.get());
+    const auto source = region ? std::nullopt : reshaped_parameter(*group.get());
     if (source && tensors_of(call.args[*source]).size() == 1) {
       own = {add_view(expr, tensor_type(expr, call.checked_type()),
                       program_.views[tensors_of(call.args[*source])[0]].base)};
@@ -200,7 +189,7 @@ class Reader {
       own.push_back(add_view(expr, tensor_type(expr, leaf), base));
       program_.bases[base].nbytes = span_bytes(program_.views.back());
     }
-    const size_t function = is_region ? add_region(call, callee) : add_group(callee);
+    const size_t function = region ? add_region(call, region) : add_group(group);
     program_.steps.push_back({.function = function, .inputs = std::move(inputs), .outputs = own, .span = call.span});
   }
 
@@ -211,9 +200,7 @@ class Reader {
 
   // A region keeps its name: that is what its compiler's module knows it by. partition/place.h checked the names.
   size_t add_region(const CallNode& call, const Function& region) {
-    const auto* global = call.op.as<GlobalVarNode>();
-    const std::string name = relay::symbol_of(*region).value_or(global == nullptr ? "" : global->name_hint);
-    HEADRACE_CHECK(!name.empty(), "a region has no name");
+    const std::string name = relay::region_name(call, *region);
     GlobalVar& var = regions_[name];
     if (!var) var = make_global_var(name);
     return add_function(var, with_tensor_parameters(region));
