@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "frontend/onnx/op_table.h"
@@ -130,6 +131,29 @@ std::string cases_of(const std::vector<CaseResult>& results, Outcome outcome) {
   return text + "\n";
 }
 
+// Lists for each operator the Relay ops of the case that has the fewest, and what other cases have beside them.
+std::string ops_of_operators(const std::vector<CaseResult>& results) {
+  struct Row {
+    std::optional<std::vector<std::string>> fewest;
+    std::set<std::string> all;
+  };
+  std::map<std::string, Row> rows;
+  for (const CaseResult& result : results) {
+    if (result.op.empty()) continue;
+    Row& row = rows[result.op];
+    if (!row.fewest || result.relay_ops.size() < row.fewest->size()) row.fewest = result.relay_ops;
+    row.all.insert(result.relay_ops.begin(), result.relay_ops.end());
+  }
+  std::string text = "| operator | Relay ops | in other cases also |\n| --- | --- | --- |\n";
+  for (auto& [op, row] : rows) {
+    for (const std::string& known : *row.fewest) row.all.erase(known);
+    const std::string ops =
+        row.fewest->empty() ? "a constant, or the input itself" : fmt::format("{}", fmt::join(*row.fewest, ", "));
+    text += fmt::format("| {} | {} | {} |\n", op, ops, fmt::join(row.all, ", "));
+  }
+  return text;
+}
+
 }  // namespace
 
 Totals count(const std::vector<CaseResult>& results) {
@@ -166,9 +190,12 @@ static std::string case_parts(const std::vector<CaseResult>& results) {
       "## Interpreted only\n\n"
       "A tensor inside these models has a size that only the data tells. The interpreter runs them; compiling "
       "refuses them.\n\n{}\n"
+      "## What each operator becomes\n\n"
+      "The Relay ops that the importer makes of an operator, by the cases of one node: those of the case with the "
+      "fewest, and those that other cases (other attributes, inputs, dtypes or ranks) have beside or instead.\n\n{}\n"
       "## Operators that are not supported\n\n{}",
       refusals_within(results), cases_of(results, Outcome::passed_bound), cases_of(results, Outcome::interpreted),
-      refused_ops(results));
+      ops_of_operators(results), refused_ops(results));
 }
 
 std::string support_page(const std::vector<CaseResult>& results) {

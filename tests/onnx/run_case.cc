@@ -194,6 +194,19 @@ std::string check_set(const Model& model, const kit::OnnxDataSet& set, const std
   return "";
 }
 
+// Notes what the node of a model of one node became.
+void note_ops(const Model& model, const kit::OnnxDataSet& set, CaseResult& result) {
+  if (model.graph.nodes.size() != 1) return;
+  bool binds = false;
+  const onnx::ImportedModel imported = import_for(model, read_inputs(model, set), binds);
+  result.op = std::string(model.graph.nodes[0].op_type);
+  relay::post_order(imported.module->lookup("main").cast<relay::FunctionNode>()->body, [&](const Expr& expr) {
+    const auto* op = expr.as<OpNode>();
+    if (op != nullptr && std::count(result.relay_ops.begin(), result.relay_ops.end(), op->name) == 0)
+      result.relay_ops.push_back(op->name);
+  });
+}
+
 CaseResult check_case(const kit::OnnxCase& one, const std::vector<Executor>& executors) {
   CaseResult result{&one, Outcome::failed, "", {}};
   const Model model = onnx::read_model(one.model.string());
@@ -203,6 +216,7 @@ CaseResult check_case(const kit::OnnxCase& one, const std::vector<Executor>& exe
     if (!result.message.empty()) return result;
   }
   result.outcome = interprets ? Outcome::interpreted : binds ? Outcome::passed_bound : Outcome::passed_static;
+  if (!one.data_sets.empty()) note_ops(model, one.data_sets[0], result);
   return result;
 }
 

@@ -29,6 +29,9 @@ struct CaseResult {
   Outcome outcome = Outcome::failed;
   std::string message;                      // of a failure: the executor, the data set, what differs
   std::vector<onnx::NodeRefusal> refusals;  // of a refusal
+  // Of a model of one node that was imported: the operator, and the ops of the Relay program, in order, each once.
+  std::string op = {};
+  std::vector<std::string> relay_ops = {};
 };
 
 // Never throws: an error becomes the result's message.

@@ -7,6 +7,7 @@
 #include "frontend/onnx/op_table.h"
 #include "ops/loops/dims.h"
 #include "ops/nn/pad.h"
+#include "ops/tensor/blocks.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/join.h"
 #include "ops/tensor/repeat.h"
@@ -294,22 +295,14 @@ Exprs convert_depth_to_space(NodeContext& context) {
   const std::string mode = context.opset() < 11 ? "DCR" : context.string_attr("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") context.invalid("attribute 'mode' is {}, expected DCR or CRD", printable(mode));
   if (x[1] % (b * b) != 0) context.invalid("{} channels are no multiple of the blocks' {}", x[1], b * b);
-  const int64_t channels = x[1] / (b * b);
-  const bool depth_first = mode == "DCR";
-  const Expr split = context.reshape(context.input(0), depth_first ? Shape{x[0], b, b, channels, x[2], x[3]}
-                                                                   : Shape{x[0], channels, b, b, x[2], x[3]});
-  const Expr moved =
-      ops::transpose(split, depth_first ? Shape{0, 3, 4, 1, 5, 2} : Shape{0, 1, 4, 2, 5, 3}, context.span());
-  return {context.reshape(moved, Shape{x[0], channels, x[2] * b, x[3] * b})};
+  return {ops::depth_to_space(context.input(0), b, "NCHW", mode, context.span())};
 }
 
 // ONNX SpaceToDepth (1, 13): the reverse, in mode DCR.
 Exprs convert_space_to_depth(NodeContext& context) {
   const auto [x, b] = read_blocks(context);
   if (x[2] % b != 0 || x[3] % b != 0) context.invalid("{}x{} pixels are no multiple of the blocks' {}", x[2], x[3], b);
-  const Expr split = context.reshape(context.input(0), Shape{x[0], x[1], x[2] / b, b, x[3] / b, b});
-  const Expr moved = ops::transpose(split, {0, 3, 5, 1, 2, 4}, context.span());
-  return {context.reshape(moved, Shape{x[0], x[1] * b * b, x[2] / b, x[3] / b})};
+  return {ops::space_to_depth(context.input(0), b, "NCHW", context.span())};
 }
 
 }  // namespace
