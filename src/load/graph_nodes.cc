@@ -41,7 +41,7 @@ class GraphBuilder {
       const artifact::TensorSpec& spec = program.inputs[i];
       add_argument(spec.name, {Place::kInput, static_cast<int64_t>(i), 0, spec.dtype, spec.shape, {}});
     }
-    for (size_t i = 0; i < num_weights; ++i) add_weight(static_cast<int64_t>(i));
+    add_weights(num_weights);
     for (const artifact::Step& step : program.graph.steps) add_step(step);
   }
 
@@ -70,11 +70,17 @@ class GraphBuilder {
 
   static Base base_of(const Entry& entry) { return {entry.place, entry.index}; }
 
-  // Adds a weight that a step reads; others are of other programs.
-  void add_weight(int64_t index) {
+  // Adds the weights that steps read, in their order; others are of other programs.
+  void add_weights(size_t num_weights) {
+    std::vector<const Entry*> used(num_weights);
     for (const Entry& entry : program_.graph.entries) {
-      if (entry.place != Place::kWeight || entry.index != index) continue;
-      return add_argument(fmt::format("p{}", num_weights_++), entry);
+      if (entry.place != Place::kWeight) continue;
+      const Entry*& first = used[static_cast<size_t>(entry.index)];
+      if (first == nullptr) first = &entry;
+    }
+    size_t count = 0;
+    for (const Entry* entry : used) {
+      if (entry != nullptr) add_argument(fmt::format("p{}", count++), *entry);
     }
   }
 
@@ -150,7 +156,6 @@ class GraphBuilder {
 
   const Program& program_;
   List nodes_, arguments_, row_starts_, shapes_, dtypes_, storages_;
-  size_t num_weights_ = 0;
   std::map<Base, std::vector<Write>> writes_;
   std::map<Base, size_t> storage_ids_;
 };
