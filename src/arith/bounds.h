@@ -18,8 +18,8 @@ struct Bounds {
 
 using KnownBounds = std::unordered_map<const PrimVarNode*, Bounds>;
 
-// Returns the bounds of `e`. `known` replaces the default bounds of its variables. Returns no bounds for an expression
-// that is not an integer or that has more than kMaxSize nodes.
+// Returns the bounds of `e`. A variable that `known` lists has those bounds; any other is at least 0. Returns no bounds
+// for an expression that is not an integer or that has more than kMaxSize nodes (arith/canonical.h).
 Bounds bounds_of(const PrimExpr& e, const KnownBounds& known = {});
 
 }  // namespace headrace::arith

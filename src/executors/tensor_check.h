@@ -9,15 +9,15 @@
 namespace headrace::executors {
 
 enum class Access : uint8_t {
-  copied,  // its elements are copied from or to it: strides may be any
-  direct,  // a program reads or writes it in place: it must also be contiguous and aligned to its element
+  copied,  // the executor copies its elements into, or out of, memory of the program: any strides will do
+  direct,  // a program reads or writes it in place: it must also be contiguous, and aligned to the size of an element
 };
 
-// Returns whether `tensor` is what `spec` describes, on the CPU. If not, writes the sentence that says why and what to
-// do, which begins with `what`: "input 'x' has dtype ...".
+// Returns whether `tensor` is what `spec` describes, on the CPU. If not, writes to `message` the sentence that says why
+// and what to do, which begins with `what`: "input 'x' has dtype ...".
 bool check_tensor(std::string_view what, const artifact::TensorSpec& spec, const DLTensor& tensor, Access access,
                   Message& message) noexcept;
-// Throws a UserError about the tensor with that sentence.
+// Throws a UserError with that sentence for a tensor that is not what `spec` describes.
 void require_tensor(std::string_view what, const artifact::TensorSpec& spec, const DLTensor& tensor, Access access);
 
 }  // namespace headrace::executors

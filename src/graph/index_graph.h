@@ -1,5 +1,5 @@
-// Graphs over the numbers 0 .. n-1, on which the algorithms of this room work; callers decide what the numbers stand
-// for.
+// Graphs whose nodes are the numbers 0 .. n-1, which the algorithms of graph/ take; callers decide what the numbers
+// stand for.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@ namespace headrace::graph {
 struct Edge {
   int32_t from;
   int32_t to;
-  int32_t weight = 0;
+  int32_t weight = 0;  // for algorithms that say what it means; the others ignore it
 };
 
 // A directed graph that is fixed once built; several edges between two nodes are kept.
 class IndexGraph {
  public:
-  // Builds the graph. InternalError when an edge leaves 0 .. num_nodes-1.
+  // Builds the graph. InternalError when an end of an edge is not one of 0 .. num_nodes-1.
   IndexGraph(int32_t num_nodes, std::span<const Edge> edges);
 
   int32_t num_nodes() const { return static_cast<int32_t>(begins_.size()) - 1; }
@@ -27,7 +27,7 @@ class IndexGraph {
     const auto at = static_cast<size_t>(node);
     return {edges_.data() + begins_[at], begins_[at + 1] - begins_[at]};
   }
-  // Returns whether every edge goes from a lower number to a higher one.
+  // Returns whether every edge goes from a lower number to a higher one; a node with an edge to itself makes it false.
   bool is_topological() const;
 
  private:

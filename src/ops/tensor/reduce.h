@@ -10,9 +10,9 @@ struct ReduceAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.ReduceAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<ReduceAttrs>& f);
-  std::optional<Shape> axis;
+  std::optional<Shape> axis;  // nothing: all axes
   bool keepdims = false;
-  bool exclude = false;
+  bool exclude = false;  // reduce the axes that are not in `axis`
 };
 
 struct ArgReduceAttrs : AttrsNode {
@@ -27,7 +27,8 @@ struct ArgReduceAttrs : AttrsNode {
   DataType dtype = DataType::int_(32);
 };
 
-// Attributes of collapse_sum_to, whose shape may instead be an argument, an int tensor of one dimension.
+// Attributes of collapse_sum_to. A call of two arguments takes the shape from the second one, an int tensor of one
+// dimension, and ignores `shape`.
 struct CollapseSumAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.CollapseSumAttrs";
@@ -50,11 +51,14 @@ struct VarianceAttrs : AttrsNode {
 // Makes sum, mean, max, min, prod, all or any: reduce("sum", x, {{1, 2}}, true).
 Expr reduce(std::string_view op, Expr data, std::optional<Shape> axis = std::nullopt, bool keepdims = false,
             bool exclude = false, Span span = {});
-// Makes argmax or argmin: the index along the axis, or into the flattened reduced axes, as int32 or int64.
+// Makes argmax or argmin: the index along the axis as int32 or int64; where several axes are reduced, the index into
+// them as if they were flattened.
 Expr arg_reduce(std::string_view op, Expr data, std::optional<Shape> axis = std::nullopt, bool keepdims = false,
                 bool select_last_index = false, DataType dtype = DataType::int_(32), Span span = {});
-// Sums over the axes along which `shape` was broadcast to the data's.
+// Sums over the axes along which a tensor of `shape` would be broadcast to the shape of `data`: the gradient of
+// broadcast_to.
 Expr collapse_sum_to(Expr data, Shape shape, Span span = {});
+// Returns the mean of (data - mean)^2 over the axes; with `unbiased`, the sum is divided by the count - 1.
 Expr variance(Expr data, Expr mean, std::optional<Shape> axis = std::nullopt, bool keepdims = false,
               bool unbiased = false, Span span = {});
 

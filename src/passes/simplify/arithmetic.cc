@@ -1,4 +1,4 @@
-#include "interp/interp.h"
+#include "interp/evaluate.h"
 #include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
@@ -55,7 +55,10 @@ std::optional<NDArray> joined(const Expr& call) {
   // An outer product of the two would be larger than both.
   const Shape shape = broadcast_shape(a.shape(), b.shape());
   if (num_elements(shape) > std::max(a.num_elements(), b.num_elements())) return {};
-  const NDArray data = interp::run_expr(call).as<NDArray>();
+  interp::ConstantBudget budget(a.size_bytes() + b.size_bytes());  // the work is linear in the program's constants
+  const interp::Evaluation result = interp::evaluate(call, budget);
+  if (result.outcome != interp::Evaluation::Outcome::done) return {};
+  const NDArray data = result.value.as<NDArray>();
   const bool is_product = relay::is_call(binary, op::kMultiply);
   const bool is_good = is_product ? is_good_product(a, b, data) : is_good_sum(data);
   return is_good ? std::optional(data) : std::nullopt;

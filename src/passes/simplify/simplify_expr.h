@@ -8,15 +8,15 @@
 //
 // Needs types, and keeps every expression's type. Runs after FoldConstant, which makes the constants it looks at, and
 // after FoldScaleAxis, which leaves consecutive additions behind. Expressions with effects, and those that read
-// references, are left as they are; shared ones, and those in braces, are bound before (passes/rewrite/effects.h). A
-// dimension `?` proves nothing: an operand stands for a call only where the shapes are surely the same. Laws that hold
-// for some dtypes only (integers wrap, NaN is no number) say so in their tables.
+// references, are left as they are (passes/rewrite/effects.h). A law replaces a call by one of its operands only where
+// both surely have one shape, which a dimension `?` does not show. Laws that hold for some dtypes only say so in their
+// tables: integers wrap, and NaN differs from itself.
 //
 // Below level 3 floating-point results keep every bit but the sign of a zero. From level 3 on, laws apply that round
-// differently (LawNumerics in law.h): constants of the same sign that are added one after the other are added first,
-// factors are multiplied first where no intermediate product that disappears could have overflowed or lost digits to
-// underflow, small powers become products, and 1 / sqrt(x) is rounded once. Constants of opposite signs are never
-// added: (x + c) - c rounds x to the spacing of c, which programs do on purpose. docs/numerics.md states each bound.
+// differently (LawNumerics in law.h): x + c + d becomes x + (c + d) for constants of the same sign; x * c * d becomes
+// x * (c * d) where x * c cannot have overflowed or lost digits to underflow; x to the power of 2 becomes x * x, and to
+// the power of -1 it becomes 1 / x; 1 / sqrt(x) is rounded once. Constants of opposite signs are never added: (x + c) -
+// c rounds x to the spacing of c, which programs do on purpose. docs/numerics.md states each bound.
 #pragma once
 
 #include "relay/expr.h"

@@ -8,8 +8,9 @@
 //
 // Dimensions are expressions, so structural unification is not enough. Two dimensions that are not canonically equal
 // become an equation. It is solved where it is linear in its one unknown (n * 2 + 1 == 7 gives n == 3), and otherwise
-// kept until other unknowns are settled. `?` agrees with every dimension, and a type that must be both `?` and 3 is
-// `?`, which binds nothing: a later place may know more. Recursion is as deep as a type, which kMaxTypeDepth bounds.
+// kept until other unknowns are settled. `?` agrees with every dimension. A dimension that must be both `?` and 3 is
+// `?`, and an unknown is not settled by `?`: another expression may still say that it is 3. Recursion is as deep as a
+// type, which kMaxTypeDepth (relay/infer/type_match.h) bounds.
 #pragma once
 
 #include <unordered_set>
@@ -20,12 +21,12 @@ namespace headrace::relay {
 
 class TypeSolver {
  public:
-  // Says which symbols stand for themselves, being bound by a function around this place. Others in a function's type
-  // are that function's own.
+  // Says which symbols are bound by a function around the expression that is inferred: they stay as they are. Other
+  // symbols of a function's type are its own, and each use of the function may give them other values.
   using IsFixed = std::function<bool(const PrimVarNode*)>;
   explicit TypeSolver(IsFixed is_fixed) : is_fixed_(std::move(is_fixed)) {}
 
-  // Makes an unknown dimension, which prints by the name of the symbol that it stands for.
+  // Makes an unknown dimension. Messages call it `name`, the symbol of a signature that it takes the place of.
   PrimExpr unknown_dim(const std::string& name);
   bool is_unknown_dim(const PrimExpr& dim) const;
 
@@ -35,36 +36,37 @@ class TypeSolver {
   // Returns the unknowns that are left in a type, each once, in order.
   std::vector<const Object*> unknowns(const Type& type);
   bool is_open(const Type& type) { return !unknowns(type).empty(); }
-  // Remembers a type without unknowns, which will never have any. Many nodes may share one wide tuple type (each let
-  // before a wide result), and its items need not be visited for each of them.
+  // Remembers that a type has no unknowns, so that its items need not be visited again. Many nodes may share one wide
+  // tuple type: each `let` of a chain has the type of the chain's result.
   void remember_closed(const Type& type);
   bool is_remembered(const Type& type) const { return closed_.contains(type.object()); }
 
   // Makes two types equal and returns the result; null when they differ, and then some unknowns may be settled.
-  // Functions in `a` are expected, those in `b` are given: where `a` takes anything, so must `b`.
+  // Functions in `a` are expected, those in `b` are given: where a function of `a` takes a dimension `?`, that of `b`
+  // must take one too.
   Type unify(const Type& a, const Type& b);
   // Returns why a unify() since the last set_place() failed, where the two types alone do not show it; else empty.
   const std::string& why() const { return why_; }
   // Returns the type of a value that comes from either of two branches.
   Type join(const Type& a, const Type& b);
 
-  // Returns the signature at one of its uses: its type parameters are `type_args`, or unknown when there are none
-  // given; its own symbols are unknown dimensions, appended to `dims`. All symbols are its own when `is_global`. Its
-  // constraints are owed from here on, and the result has none.
+  // Returns the signature of `function` for one use of it. `type_args` replace its type parameters; if `type_args` is
+  // empty, unknown types do. Unknown dimensions, appended to `dims`, replace its own symbols, which are all of its
+  // symbols when `is_global`. take_owed() returns its constraints from then on, and the result has none.
   FuncType instantiate(const FuncTypeNode& function, const Array<Type>& type_args, bool is_global,
                        std::vector<PrimExpr>* dims = nullptr);
 
   // A constraint of a function's type that a use of the function must meet.
   struct Owed {
-    Type declared;        // as the type has it
-    Type relation;        // of the types of this use
-    Array<Type> granted;  // constraints of the type that the function is given for: they hold
+    Type declared;        // the constraint as the function's type states it
+    Type relation;        // the constraint with the types of this use
+    Array<Type> granted;  // constraints that may be taken to hold, because the type expected of the function has them
     Expr place;
   };
   // Returns the constraints of functions instantiated since the last call.
   std::vector<Owed> take_owed() { return std::exchange(owed_, {}); }
 
-  // Settles the unknown dimensions that an equation from earlier determines by now. False when there was none.
+  // Settles the unknown dimensions that one of the kept equations determines by now. Returns false when none does.
   bool solve_equations();
   // Makes an unknown dimension `?` if it is not settled.
   void settle_as_any(const PrimExpr& dim);
@@ -76,11 +78,11 @@ class TypeSolver {
     place_ = place;
     why_.clear();
   }
-  // Dimensions that had to be equal when unknowns were in them, and are not.
+  // Two dimensions that must be equal, and that could not be compared yet because of the unknowns in them.
   struct Equation {
     PrimExpr a, b;
     Expr place;
-    bool is_broken = false;  // whatever its unknowns are
+    bool is_broken = false;  // the two differ for all values of the unknowns
   };
   std::vector<Equation> take_broken();
 
@@ -102,7 +104,7 @@ class TypeSolver {
   std::vector<PrimExpr> unknowns_in(const PrimExpr& dim) const;
   Type unify_known(const Type& a, const Type& b);
   PrimExpr unify_dim(const PrimExpr& a, const PrimExpr& b);
-  enum class Outcome : uint8_t { open, settled, none };
+  enum class Outcome : uint8_t { open, settled, none };  // not decided yet; an unknown got its value; no solution
   Outcome solve_dim(const PrimExpr& a, const PrimExpr& b);
   Type unify_tensors(const TensorType& a, const TensorType& b);
   Type unify_functions(const FuncTypeNode& a, const FuncTypeNode& b);
@@ -112,13 +114,13 @@ class TypeSolver {
   std::unordered_map<const Object*, Type> types_;             // settled unknown types
   std::unordered_map<const PrimVarNode*, PrimExpr> dims_;     // settled unknown dimensions
   std::unordered_map<const PrimVarNode*, PrimExpr> unknown_;  // unknown dimensions that are not settled
-  std::unordered_map<const Object*, Type> closed_;            // those that are remembered
+  std::unordered_map<const Object*, Type> closed_;            // types that remember_closed was given
   std::vector<Type> kept_;                                    // keeps the keys of types_ alive
   std::vector<PrimExpr> kept_dims_;
   std::vector<const Object*> settled_;
   std::vector<Equation> equations_;
   std::vector<Owed> owed_;
-  int64_t budget_ = 0;  // parts of the type that is being resolved
+  int64_t budget_ = 0;  // how many more parts the type that is being resolved may have
   std::string why_;
   Expr place_;
 };

@@ -1,4 +1,4 @@
-// Which values no clause of a match covers.
+// Finds the values that no clause of a match covers.
 #pragma once
 
 #include "ir/module.h"
@@ -8,9 +8,9 @@ namespace headrace::relay {
 
 inline constexpr size_t kMaxUnmatchedCases = 10;
 
-// Returns patterns that, together with the clauses, cover every value of the data: the first kMaxUnmatchedCases of them
-// in the order of the constructors' definitions, none when the clauses cover all. `module` has the data types.
-// UserError where there are too many patterns or they are too wide to decide.
+// Returns patterns of values that no clause covers, in the order of the constructors' definitions; empty when the
+// clauses cover every value. Returns at most kMaxUnmatchedCases of them. `module` defines the algebraic data types.
+// UserError for a match that is too large to check: too many clauses, or constructors of too many fields.
 std::vector<Pattern> unmatched_cases(const MatchNode& match, const IRModule& module);
 
 // Returns the text of a pattern from unmatched_cases: "Cons(_, Nil)".
