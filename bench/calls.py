@@ -148,7 +148,7 @@ def compare(folder: str, rounds: int, calls: int) -> None:
     for _ in range(rounds):
         for which, rows in found.items():
             path = {"PYTHONPATH": folder} if which == "other" else {}
-            done = subprocess.run(command, env={**os.environ, **path}, capture_output=True, text=True, check=True)
+            done = subprocess.run(command, env={**os.environ, **path}, stdout=subprocess.PIPE, text=True, check=True)
             rows.append(json.loads(done.stdout))
     for name in found["this"][0]:
         of = {which: [row[name] / 1e3 for row in rows] for which, rows in found.items()}
