@@ -46,7 +46,7 @@ typedef struct hr_tensor_info {
   const char* name;
   DLDataType dtype;
   int32_t ndim;
-  const int64_t* shape; /* -1: not known before the run */
+  const int64_t* shape; /* the largest, where only a run tells */
 } hr_tensor_info;
 
 typedef struct hr_executor_options {
@@ -56,8 +56,21 @@ typedef struct hr_executor_options {
    * moved. NULL: the executor shares the threads of all executors of the process that have as many. */
   const int32_t* cpus;
   int32_t num_cpus;
+  /* Since version 2. What happens to a region of another backend where that is missing, or fails. */
+  int32_t fallback; /* an hr_fallback_mode */
 } hr_executor_options;
+/* 0: the region's native form runs instead, if the file has one. 1: making the executor, or the run, fails. */
+typedef enum hr_fallback_mode { HR_FALLBACK_NATIVE = 0, HR_FALLBACK_NONE = 1 } hr_fallback_mode;
 #define HR_EXECUTOR_OPTIONS_SIZE_1 8u /* the size in version 1 */
+
+/* A region that runs natively from some time on. Strings are valid until the executor is destroyed. */
+typedef struct hr_fallback {
+  const char* region;
+  const char* backend;
+  hr_reason reason;    /* HR_REASON_BACKEND_MISSING or HR_REASON_BACKEND_FAILED */
+  const char* message; /* what the backend said */
+  uint64_t run;        /* the run in which it failed, counted from 1; 0: before the first */
+} hr_fallback;
 
 typedef struct hr_artifact hr_artifact;
 typedef struct hr_executor hr_executor;
@@ -112,6 +125,11 @@ HR_EXPORT hr_status hr_executor_run(hr_executor* executor) HR_NOEXCEPT;
  * the memory for hr_executor_set_output_zero_copy have the largest possible size; the view has the size of the last
  * run, dense. */
 HR_EXPORT hr_status hr_executor_get_output(const hr_executor* executor, int32_t index, DLTensor* view) HR_NOEXCEPT;
+
+/* Since version 2. Describe the regions that have fallen back, in the order in which they did. */
+HR_EXPORT hr_status hr_executor_num_fallbacks(const hr_executor* executor, int32_t* count) HR_NOEXCEPT;
+HR_EXPORT hr_status hr_executor_get_fallback(const hr_executor* executor, int32_t index,
+                                             hr_fallback* fallback) HR_NOEXCEPT;
 
 /* ---- plain dlopen clients --------------------------------------------------------------------------------------
  * Every artifact exports `headrace_run` (HR_RUN_SYMBOL), which runs the program named "default". The client takes the

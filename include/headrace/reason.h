@@ -22,6 +22,7 @@ typedef enum hr_reason {
   HR_REASON_BAD_TENSOR = 13, /* dtype, shape, device or strides of an input or output that was given */
   HR_REASON_INPUT_MISSING = 14,
   HR_REASON_KERNEL_FAILED = 15,
+  HR_REASON_BACKEND_FAILED = 17, /* a backend's code was there, and failed to load or to run */
   /* an op or a model that is not supported */
   HR_REASON_OP_UNSUPPORTED = 20,
   HR_REASON_ATTRIBUTE_UNSUPPORTED = 21,

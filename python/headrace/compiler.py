@@ -45,6 +45,15 @@ class CompiledModel(_core.Model):
         """Threads that a call runs on."""
         return self._executor.threads
 
+    @property
+    def fallbacks(self) -> list[dict[str, Any]]:
+        """Regions of other backends that run natively, because the backend is missing or failed.
+
+        Each is a dict of `region`, `backend`, `reason` (a number of headrace/reason.h), `message` (what the backend
+        said) and `run` (the call in which it failed, counted from 1; 0 where the backend was missing from the start).
+        """
+        return self._executor.fallbacks
+
     def run(self, inputs: Sequence[Any]) -> list[_core.NDArray]:
         """All outputs as a list."""
         return self._executor.run(_arguments.tensors(inputs))
@@ -139,7 +148,12 @@ def compile(
 
 
 def load(
-    artifact: str | PathLike[str], *, program: str = "default", threads: int = 0, cpus: Iterable[int] | None = None
+    artifact: str | PathLike[str],
+    *,
+    program: str = "default",
+    threads: int = 0,
+    cpus: Iterable[int] | None = None,
+    fallback: str = "native",
 ) -> CompiledModel:
     """Opens an artifact that was compiled before.
 
@@ -154,6 +168,9 @@ def load(
     cpus : iterable of int
         Processors, as the system counts them, on which the model gets threads of its own; the calling thread is not
         moved. None: the model shares the threads of all models of the process that have as many.
+    fallback : str
+        What happens to a region of another backend where that is missing, or fails: "native" runs the region's native
+        form, if the file has one, and `CompiledModel.fallbacks` says so; "none" raises the error.
 
     Returns
     -------
@@ -172,7 +189,13 @@ def load(
         )
     program = _arguments.text(program, "program")
     processors = [] if cpus is None else [_arguments.integer(cpu, f"cpus[{i}]") for i, cpu in enumerate(cpus)]
-    return CompiledModel(_core.open_executor(name, program, _arguments.integer(threads, "threads"), processors))
+    if fallback not in ("native", "none"):
+        raise _core.UserError(f"fallback: expected 'native' or 'none', got {fallback!r}")
+    return CompiledModel(
+        _core.open_executor(
+            name, program, _arguments.integer(threads, "threads"), processors, falls_back=fallback == "native"
+        )
+    )
 
 
 _public.settle(__name__)

@@ -54,9 +54,11 @@ driver::CompileOptions compile_options(nb::handle target, const std::string& cpu
 }
 
 std::shared_ptr<executors::Executor> open_executor(const std::string& path, const std::string& program, int threads,
-                                                   std::vector<int32_t> cpus = {}) {
+                                                   std::vector<int32_t> cpus = {}, bool falls_back = true) {
   return load::make_executor(load::open_artifact(path).value_or_throw(), program,
-                             {.threads = threads, .cpus = std::move(cpus)});
+                             {.threads = threads,
+                              .cpus = std::move(cpus),
+                              .fallback = falls_back ? executors::Fallback::native : executors::Fallback::none});
 }
 
 // Code for another processor is written all the same. What comes back runs from the file.
@@ -141,7 +143,8 @@ void bind_compile(nb::module_& m) {
       nb::arg("target").none(), nb::arg("cpu"), nb::arg("features"), nb::arg("opt_level"), nb::arg("jobs"),
       nb::arg("threads"), nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
   m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
-        nb::arg("threads") = 0, nb::arg("cpus") = std::vector<int32_t>(), nb::call_guard<GilReleased>());
+        nb::arg("threads") = 0, nb::arg("cpus") = std::vector<int32_t>(), nb::arg("falls_back") = true,
+        nb::call_guard<GilReleased>());
   bind_ports(m);
 }
 

@@ -88,6 +88,20 @@ PyObject* call_model(PyObject* self, PyObject* args, PyObject* kwargs) {
   return result;
 }
 
+nb::list fallbacks_of(const executors::Executor& executor) {
+  nb::list list;
+  for (const executors::FallbackEvent& event : executor.fallbacks()) {
+    nb::dict row;
+    row["region"] = event.region;
+    row["backend"] = event.backend;
+    row["reason"] = static_cast<int>(event.reason);
+    row["message"] = event.message;
+    row["run"] = event.run;
+    list.append(row);
+  }
+  return list;
+}
+
 void bind_executors(nb::module_& m) {
   nb::class_<Spec>(m, "TensorSpec", "Name, dtype and shape of an input or output.")
       .def_ro("name", &Spec::name)
@@ -107,15 +121,19 @@ void bind_executors(nb::module_& m) {
             nb::dict counts;
             counts["runs"] = self.metrics().runs;
             counts["failures"] = self.metrics().failures;
+            counts["fallbacks"] = self.metrics().fallbacks;
             return counts;
           },
-          "How many runs were started since the executor was made, and how many of them failed.")
+          "How many runs were started since the executor was made, how many of them failed, and how many regions run "
+          "natively because their backend is missing or failed.")
+      .def_prop_ro("fallbacks", &fallbacks_of, "The regions that run natively instead, as dicts.")
       .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.")
       .def("call", &call, nb::arg("inputs"), "As run; gives the only output, or a tuple.");
   nb::class_<Elsewhere>(m, "Elsewhere", "A program in an artifact for another processor: described here, not run.")
       .def_prop_ro("inputs", [](const Elsewhere& self) { return specs_of(self.program.inputs); })
       .def_prop_ro("outputs", [](const Elsewhere& self) { return specs_of(self.program.outputs); })
       .def_ro("threads", &Elsewhere::threads)
+      .def_prop_ro("fallbacks", [](const Elsewhere&) { return nb::list(); })
       .def("run", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.")
       .def("call", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.");
   static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_model)}, {0, nullptr}};

@@ -134,6 +134,33 @@ void check_copy(const std::string& path, const GraphProgram& graph, const Step& 
   }
 }
 
+// Checks that the native form of a region takes and gives the tensors of a step that runs the region.
+void check_native_form(const std::string& path, const GraphProgram& graph, const Step& step, const Program& native) {
+  const size_t num_inputs = native.inputs.size(), count = num_inputs + native.outputs.size();
+  if (step.args.size() != count || static_cast<size_t>(step.num_outputs) != native.outputs.size())
+    broken(path + ".args", "has {} inputs and {} outputs, the native form '{}' has {} and {}",
+           step.args.size() - static_cast<size_t>(step.num_outputs), step.num_outputs, native.name, num_inputs,
+           native.outputs.size());
+  for (size_t i = 0; i < count; ++i) {
+    const TensorSpec& spec = i < num_inputs ? native.inputs[i] : native.outputs[i - num_inputs];
+    const Entry& entry = graph.entries[static_cast<size_t>(step.args[i])];
+    if (entry.dtype != spec.dtype || entry.shape != spec.shape)
+      broken(fmt::format("{}.args[{}]", path, i), "is a {} of shape [{}], the native form '{}' has {} of [{}]",
+             entry.dtype, fmt::join(entry.shape, ", "), native.name, spec.dtype, fmt::join(spec.shape, ", "));
+    if (!entry.strides.empty() && !is_dense(entry.shape, entry.strides))
+      broken(fmt::format("{}.args[{}]", path, i), "is not contiguous, as the tensors of regions are");
+  }
+}
+
+void check_region_call(const std::string& path, const Manifest& manifest, const Program& program, const Step& step) {
+  const std::string& name = callee_of(step.action);
+  const Region* region = find_region(manifest, name);
+  if (region == nullptr) broken(path + ".callee", "is '{}', which is no region of the file", name);
+  if (!program.region.empty()) broken(path, "runs a region within the native form of one");
+  const Program* native = region->fallback.empty() ? nullptr : find_program(manifest, region->fallback);
+  if (native != nullptr) check_native_form(path, program.graph, step, *native);
+}
+
 void check_step(const std::string& path, const GraphProgram& graph, const Step& step) {
   for (size_t i = 0; i < step.args.size(); ++i) {
     if (step.args[i] < 0 || step.args[i] >= static_cast<int64_t>(graph.entries.size()))
@@ -199,6 +226,13 @@ void check_bound_params(const std::string& path, const Program& program) {
   }
 }
 
+void check_native_form_of_region(const std::string& path, const Manifest& manifest, const Program& program) {
+  const Region* region = find_region(manifest, program.region);
+  if (region == nullptr || region->fallback != program.name)
+    broken(path + ".region", "is '{}', which is no region with this native form", program.region);
+  if (!program.bounded_outputs.empty()) broken(path + ".bounded_outputs", "is not empty, in a region's native form");
+}
+
 void check_program(const std::string& path, const Manifest& manifest, const Program& program) {
   if (program.kernel_abi < HR_KERNEL_ABI_OLDEST || program.kernel_abi > HR_KERNEL_ABI_VERSION) {
     throw_user_error(
@@ -212,8 +246,12 @@ void check_program(const std::string& path, const Manifest& manifest, const Prog
   const GraphProgram& graph = program.graph;
   for (size_t i = 0; i < graph.entries.size(); ++i)
     check_entry(fmt::format("{}.graph.entries[{}]", path, i), manifest, program, graph.entries[i]);
-  for (size_t i = 0; i < graph.steps.size(); ++i)
-    check_step(fmt::format("{}.graph.steps[{}]", path, i), graph, graph.steps[i]);
+  for (size_t i = 0; i < graph.steps.size(); ++i) {
+    const std::string at = fmt::format("{}.graph.steps[{}]", path, i);
+    check_step(at, graph, graph.steps[i]);
+    if (std::holds_alternative<RegionCall>(graph.steps[i].action))
+      check_region_call(at, manifest, program, graph.steps[i]);
+  }
   check_outputs_are_written(path, program);
   check_bounded_outputs(path, program);
   check_bound_params(path, program);
@@ -257,13 +295,23 @@ void check_backends(const std::vector<Backend>& backends) {
   }
 }
 
+void check_fallback(const std::string& path, const Manifest& manifest, const Region& region) {
+  if (region.fallback.empty()) return;
+  const Program* program = find_program(manifest, region.fallback);
+  if (program == nullptr) broken(path + ".fallback", "is '{}', which is no program of the file", region.fallback);
+  if (program->region != region.name)
+    broken(path + ".fallback", "is '{}', which is not the native form of '{}'", region.fallback, region.name);
+}
+
 void check_region(const std::string& path, const Manifest& manifest, const Region& region) {
   if (region.name.empty()) broken(path + ".name", "is empty");
   const auto is_its_backend = [&](const Backend& backend) { return backend.name == region.backend; };
   if (std::none_of(manifest.backends.begin(), manifest.backends.end(), is_its_backend))
     broken(path + ".backend", "is '{}', which is none of the backends", region.backend);
-  if (!region.fallback.empty() && find_program(manifest, region.fallback) == nullptr)
-    broken(path + ".fallback", "is '{}', which is no program of the file", region.fallback);
+  if (region.module < -1 || region.module >= static_cast<int64_t>(manifest.modules.size()))
+    broken(path + ".module", "is {}, there are {} modules", region.module, manifest.modules.size());
+  if (region.module >= 0 && !region.symbol.empty()) broken(path + ".module", "is set, and so is the symbol");
+  check_fallback(path, manifest, region);
   for (size_t i = 0; i < region.body_weights.size(); ++i) {
     const int64_t weight = region.body_weights[i];
     if (weight < 0 || weight >= static_cast<int64_t>(manifest.weights.size()))
@@ -305,6 +353,10 @@ void check_manifest(const Manifest& manifest) {
   check_programs(manifest);
   check_backends(manifest.backends);
   check_regions(manifest);
+  for (size_t i = 0; i < manifest.programs.size(); ++i) {
+    const Program& program = manifest.programs[i];
+    if (!program.region.empty()) check_native_form_of_region(fmt::format("programs[{}]", i), manifest, program);
+  }
   if (manifest.pipeline) check_pipeline(*manifest.pipeline, manifest);
 }
 

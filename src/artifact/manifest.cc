@@ -1,5 +1,6 @@
 #include "artifact/manifest.h"
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 
@@ -7,7 +8,8 @@ namespace headrace::artifact {
 namespace {
 
 // The names of the actions, in the order of StepAction.
-constexpr std::array<std::string_view, std::variant_size_v<StepAction>> kActionNames = {"kernel", "external", "copy"};
+constexpr std::array<std::string_view, std::variant_size_v<StepAction>> kActionNames = {"kernel", "external", "region",
+                                                                                        "copy"};
 
 }  // namespace
 
@@ -17,13 +19,15 @@ const std::string& callee_of(const StepAction& action) {
   static const std::string none;
   if (const auto* kernel = std::get_if<KernelCall>(&action)) return kernel->symbol;
   if (const auto* external = std::get_if<ExternalCall>(&action)) return external->function;
+  if (const auto* region = std::get_if<RegionCall>(&action)) return region->region;
   return none;
 }
 
 std::optional<StepAction> make_step_action(std::string_view name, std::string callee) {
   if (name == kActionNames[0]) return KernelCall{std::move(callee)};
   if (name == kActionNames[1]) return ExternalCall{std::move(callee)};
-  if (name == kActionNames[2]) return CopyStep{};
+  if (name == kActionNames[2]) return RegionCall{std::move(callee)};
+  if (name == kActionNames[3]) return CopyStep{};
   return std::nullopt;
 }
 
@@ -32,11 +36,22 @@ int64_t arena_bytes(const MemoryPlan& memory) {
                          [](int64_t sum, const Arena& arena) { return sum + arena.nbytes; });
 }
 
+namespace {
+
+template <typename T>
+const T* find_named(const std::vector<T>& items, std::string_view name) {
+  const auto found = std::find_if(items.begin(), items.end(), [&](const T& item) { return item.name == name; });
+  return found == items.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
 const Program* find_program(const Manifest& manifest, std::string_view name) {
-  for (const Program& program : manifest.programs) {
-    if (program.name == name) return &program;
-  }
-  return nullptr;
+  return find_named(manifest.programs, name);
+}
+
+const Region* find_region(const Manifest& manifest, std::string_view name) {
+  return find_named(manifest.regions, name);
 }
 
 }  // namespace headrace::artifact

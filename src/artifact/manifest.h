@@ -77,17 +77,22 @@ struct Entry {
 struct KernelCall {
   std::string symbol;
 };
-// Calls an import: a function of an external module or of the process, as regions and ops of users are.
+// Calls an import: a function of an external module or of the process, as ops of users are.
 struct ExternalCall {
   std::string function;
 };
+// Runs a region of the manifest: its backend's function, or the region's native form where that cannot be had.
+struct RegionCall {
+  std::string region;  // its name
+};
 // Copies args[0] to args[1], both contiguous and of one dtype and shape (an output that is an input).
 struct CopyStep {};
-using StepAction = std::variant<KernelCall, ExternalCall, CopyStep>;
+using StepAction = std::variant<KernelCall, ExternalCall, RegionCall, CopyStep>;
 
-// Returns the action's name, as manifests and `headrace inspect` show it: "kernel", "external", "copy".
+// Returns the action's name, as manifests and `headrace inspect` show it: "kernel", "external", "region",
+// "copy".
 std::string_view name_of(const StepAction& action);
-// Returns the name of the function that is called; empty for a copy.
+// Returns the name of the function or region that is called; empty for a copy.
 const std::string& callee_of(const StepAction& action);
 // Returns an action by its name, calling `callee`; nothing when there is no action of that name.
 std::optional<StepAction> make_step_action(std::string_view name, std::string callee);
@@ -139,6 +144,7 @@ struct BoundParam {
 
 struct Program {
   std::string name;
+  std::string region;  // the region whose native form this is; empty: a program of the model
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
   std::vector<BoundedOutput> bounded_outputs;  // an output at most once
@@ -183,13 +189,16 @@ struct Backend {
   std::string version;  // of its own; may be empty
 };
 
-// A part of a program that another backend computes. Steps call its function by name.
+// A part of a program that another backend computes. Its code is a kernel of the file, a function of one of the file's
+// modules, or else a function of the process.
 struct Region {
-  std::string name;                   // the function's
-  std::string backend;                // one of the manifest's backends
-  std::string fallback;               // the program that computes the same natively; empty: none
-  std::string body;                   // the function as Relay text; its large constants are `body_weights`, in order
-  std::vector<int64_t> body_weights;  // weights of the manifest
+  std::string name;           // also that of its function
+  std::string backend;        // one of the manifest's backends
+  std::string symbol = {};    // its kernel in the file's own code; empty: none
+  int32_t module = -1;        // the module that has its function, itself or by an import; -1: none
+  std::string fallback = {};  // the program that computes the same natively; empty: none
+  std::string body = {};      // the function as Relay text; its large constants are `body_weights`, in order
+  std::vector<int64_t> body_weights = {};  // weights of the manifest
 };
 
 struct Manifest {
@@ -203,7 +212,8 @@ struct Manifest {
   int32_t default_threads = 0;           // 0: one per core
 };
 
-// Returns the program of that name, or nullptr.
+// Returns the program, or the region, of that name, or nullptr.
 const Program* find_program(const Manifest& manifest, std::string_view name);
+const Region* find_region(const Manifest& manifest, std::string_view name);
 
 }  // namespace headrace::artifact

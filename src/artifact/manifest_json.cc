@@ -106,6 +106,7 @@ Json write_program(const Program& program) {
   const Json graph = {{"entries", list_of(program.graph.entries, write_entry)},
                       {"steps", list_of(program.graph.steps, write_step)}};
   return {{"name", program.name},
+          {"region", program.region},
           {"inputs", list_of(program.inputs, write_tensor_spec)},
           {"outputs", list_of(program.outputs, write_tensor_spec)},
           {"bounded_outputs", list_of(program.bounded_outputs, write_bounded_output)},
@@ -140,6 +141,8 @@ Json write_backend(const Backend& backend) { return {{"name", backend.name}, {"v
 Json write_region(const Region& region) {
   return {{"name", region.name},
           {"backend", region.backend},
+          {"symbol", region.symbol},
+          {"module", region.module},
           {"fallback", region.fallback},
           {"body", region.body},
           {"body_weights", region.body_weights}};
@@ -360,10 +363,12 @@ BoundParam read_bound_param(const Cursor& cursor) {
 }
 
 Program read_program(const Cursor& cursor) {
-  const auto [name, inputs, outputs, bounded_outputs, bound_params, target, compiler, kernel_abi, memory, graph,
-              placement, notes] = fields(cursor, "name", "inputs", "outputs", "bounded_outputs", "bound_params",
-                                         "target", "compiler", "kernel_abi", "memory", "graph", "placement", "notes");
+  const auto [name, region, inputs, outputs, bounded_outputs, bound_params, target, compiler, kernel_abi, memory, graph,
+              placement, notes] =
+      fields(cursor, "name", "region", "inputs", "outputs", "bounded_outputs", "bound_params", "target", "compiler",
+             "kernel_abi", "memory", "graph", "placement", "notes");
   return {.name = name.string(),
+          .region = region.string(),
           .inputs = inputs.list(read_tensor_spec),
           .outputs = outputs.list(read_tensor_spec),
           .bounded_outputs = bounded_outputs.list(read_bounded_output),
@@ -419,10 +424,12 @@ Backend read_backend(const Cursor& cursor) {
 }
 
 Region read_region(const Cursor& cursor) {
-  const auto [name, backend, fallback, body, weights] =
-      fields(cursor, "name", "backend", "fallback", "body", "body_weights");
+  const auto [name, backend, symbol, module, fallback, body, weights] =
+      fields(cursor, "name", "backend", "symbol", "module", "fallback", "body", "body_weights");
   return {.name = name.string(),
           .backend = backend.string(),
+          .symbol = symbol.string(),
+          .module = read_int32(module),
           .fallback = fallback.string(),
           .body = body.string(),
           .body_weights = weights.list(read_int64)};
@@ -490,7 +497,7 @@ void upgrade_memory(Json& program) {
   for_each_object(*memory, "storages", [](Json& storage) { storage.emplace("arena", 0); });
 }
 
-// Adds what version 5 brought: locations, arenas of several devices, regions of placements, notes.
+// Adds what version 5 brought: locations, arenas of several devices, regions, notes.
 void upgrade_to_5(Json& program) {
   const auto add_location = [](Json& item) { item.emplace("location", to_string(Location())); };
   for (const char* field : {"inputs", "outputs"}) for_each_object(program, field, add_location);
@@ -498,6 +505,7 @@ void upgrade_to_5(Json& program) {
     for_each_object(*graph, "entries", add_location);
   for_each_object(program, "placement", [](Json& placement) { placement.emplace("region", ""); });
   program.emplace("notes", Json::array());
+  program.emplace("region", "");
   upgrade_memory(program);
 }
 

@@ -40,8 +40,14 @@ Manifest full_manifest() {
       {.pass = "FoldConstant", .op = "fc1", .reason = HR_REASON_FOLD_LIMIT, .message = "too much"}};
   manifest.programs[1].placement[0].region = "theirs";
   manifest.backends = {{.name = "toy", .version = "1.2"}};
-  manifest.regions = {
-      {.name = "theirs", .backend = "toy", .fallback = "small", .body = "def @theirs() { () }", .body_weights = {1}}};
+  manifest.programs[1].region = "theirs";
+  manifest.regions = {{.name = "theirs",
+                       .backend = "toy",
+                       .symbol = "",
+                       .module = 1,
+                       .fallback = "small",
+                       .body = "def @theirs() { () }",
+                       .body_weights = {1}}};
   manifest.pipeline =
       PipelinePlan{.groups = {{.name = "all", .location = {}, .cpus = {0, 1}, .threads = 2}},
                    .stages = {{.name = "first", .program = "default", .function = ""},
@@ -77,6 +83,8 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(read.programs[1].placement.at(0).region, "theirs");
   EXPECT_EQ(read.backends.at(0).version, "1.2");
   EXPECT_EQ(read.regions.at(0).fallback, "small");
+  EXPECT_EQ(read.regions.at(0).module, 1);
+  EXPECT_EQ(find_program(read, "small")->region, "theirs");
   EXPECT_EQ(read.regions.at(0).body_weights, std::vector<int64_t>{1});
   EXPECT_EQ(read.pipeline->groups.at(0).cpus, (std::vector<int32_t>{0, 1}));
   EXPECT_EQ(read.pipeline->stages.at(1).function, "post");
@@ -96,6 +104,7 @@ nlohmann::ordered_json as_version_4(const std::string& text) {
     for (nlohmann::ordered_json& entry : program["graph"]["entries"]) entry.erase("location");
     for (nlohmann::ordered_json& placement : program["placement"]) placement.erase("region");
     program.erase("notes");
+    program.erase("region");
     nlohmann::ordered_json& memory = program["memory"];
     memory["arena_bytes"] = memory["arenas"][0]["nbytes"];
     memory.erase("arenas");
@@ -206,6 +215,12 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"\"regions\"", "\"small\"", "\"tall\"", "regions[0].fallback is 'tall', which is no program of the file"},
       {"\"regions\"", "\"theirs\"", "\"\"", "regions[0].name is empty"},
       {"\"body_weights\"", "1", "2", "regions[0].body_weights[0] is 2, there are 2 weights"},
+      {"\"regions\"", "\"module\": 1", "\"module\": 2", "regions[0].module is 2, there are 2 modules"},
+      {"\"regions\"", "\"symbol\": \"\"", "\"symbol\": \"f\"", "regions[0].module is set, and so is the symbol"},
+      {"\"regions\"", "\"small\"", "\"default\"", "regions[0].fallback is 'default', which is not the native form of"},
+      {"\"small\"", "\"theirs\"", "\"others\"", "regions[0].fallback is 'small', which is not the native form of"},
+      {"steps", "\"kind\": \"kernel\"", "\"kind\": \"region\"",
+       "steps[0].callee is 'toy_dense_relu', which is no region"},
       {"\"pipeline\"", "\"program\": \"default\"", "\"program\": \"x\"",
        "pipeline.stages[0].program is 'x', which is no"},
       {"\"pipeline\"", "\"program\": \"default\"", "\"program\": \"\"", "pipeline.stages[0] must have a program or a"},
@@ -298,6 +313,19 @@ TEST(Manifest, BrokenRulesAreNamed) {
   manifest.programs[0].outputs[1].shape = {6, 128};
   EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }),
               HasSubstr("bounded_outputs[0] bounds an output of int4, whose elements are no bytes"));
+}
+
+TEST(Manifest, BrokenRulesOfRegionsAreNamed) {
+  Manifest manifest = full_manifest();
+  manifest.programs[0].graph.steps[0].action = RegionCall{"theirs"};
+  EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }),
+              HasSubstr("steps[0].args has 3 inputs and 1 outputs, the native form 'small' has 1 and 2"));
+  manifest.programs[0].graph.steps[0] = {.action = RegionCall{"theirs"}, .args = {1, 4, 6}, .num_outputs = 2};
+  EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }), HasSubstr("steps[0].args[0] is a float32 of"));
+  manifest = full_manifest();
+  manifest.programs[1].graph.steps[0].action = RegionCall{"theirs"};
+  EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }),
+              HasSubstr("programs[1].graph.steps[0] runs a region within the native form of one"));
 }
 
 TEST(Manifest, NoTextCrashes) {

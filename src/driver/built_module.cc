@@ -53,7 +53,8 @@ class BuiltBody : public runtime::ModuleBody {
   // Reads the imports again, because modules may have been imported since the compile.
   CompiledCode code_with_imports(const runtime::Module& self) const {
     CompiledCode code = *code_;
-    code.modules = save_modules(self.imports());
+    code.module_roots = self.imports();
+    save_external_modules(code);
     return code;
   }
 
@@ -110,10 +111,14 @@ runtime::Module build_module(const Model& model, const CompileOptions& options) 
     return built;
   };
   if (runs_elsewhere(compiled.report.manifest))
-    return with_imports(runtime::Module(std::make_unique<ElsewhereBody>(compiled.report.manifest)), model.modules);
+    return with_imports(runtime::Module(std::make_unique<ElsewhereBody>(compiled.report.manifest)), code->module_roots);
   const std::shared_ptr<const load::Artifact> artifact =
       load::open_artifact(std::move(compiled.descriptor), kCompiledModel).value_or_throw();
   code->weights.replace_tensors(weights_in(artifact));
+  for (size_t i = 0; i < code->regions.size(); ++i) {  // the file's own modules take the place of those it was made of
+    if (const int32_t row = code->regions[i].module; row >= 0)
+      code->region_modules[i] = artifact->modules[static_cast<size_t>(row)].value_or_throw();
+  }
   runtime::Module programs = load::make_artifact_module(artifact);
   const std::vector<runtime::Module> imports = programs.imports();
   return with_imports(std::move(programs), imports);

@@ -146,7 +146,8 @@ class Compilation {
   // Runs all stages. The last one calls `link` with the code that the others produced.
   template <typename F>
   CompileReport run(F&& link) {
-    code_.modules = save_modules(model_.modules);  // first: what cannot be saved ends a compile before it begins
+    code_.module_roots = model_.modules;
+    code_.modules = save_modules(code_.module_roots);  // first: what cannot be saved ends a compile before it begins
     IRModule canonical;
     stage("canonical passes", [&] { canonical = run_canonical_passes(model_.module, context_); });
     stage("placement", [&] { placed_ = partition::place(canonical); });
@@ -198,14 +199,15 @@ class Compilation {
   }
 
   void compile_backends() {
-    const std::vector<runtime::Module> compiled = compile_regions(placed_.regions, model_.modules);
-    std::vector<runtime::Module> modules = model_.modules;
-    modules.insert(modules.end(), compiled.begin(), compiled.end());
-    if (!compiled.empty()) code_.modules = save_modules(modules);
-    for (const partition::Region& region : placed_.regions) {
-      const auto is_its = [&](const artifact::Backend& backend) { return backend.name == region.backend; };
-      if (std::none_of(code_.backends.begin(), code_.backends.end(), is_its))
-        code_.backends.push_back({.name = region.backend, .version = ""});
+    compiled_ = compile_regions(placed_.regions, placed_.module, model_.modules, options_.target, context_);
+    code_.module_roots.insert(code_.module_roots.end(), compiled_.modules.begin(), compiled_.modules.end());
+    code_.backends = compiled_.backends;
+    for (size_t i = 0; i < placed_.regions.size(); ++i) {
+      const partition::Region& region = placed_.regions[i];
+      if (compiled_.refused[i])
+        throw_at(region.function->span, "compile",
+                 fmt::format("the backend '{}' does not compile the region '{}': {}", region.backend, region.name,
+                             compiled_.refused[i]->message));
     }
   }
 
@@ -221,6 +223,8 @@ class Compilation {
   void plan() {
     for_each_program([&](NativeProgram& program) {
       program.plan = plan::read_program(program.module, groups_);
+      if (program.is_fallback && !program.plan.bounded_outputs.empty())
+        throw_user_error("only a run tells the size of one of its results");
       if (options_.passes.opt_level > 0) plan::join_views(program.plan);
       plan::plan_memory(program.plan);
       const std::vector<std::string> breaches = plan::find_breaches(program.plan);
@@ -233,7 +237,8 @@ class Compilation {
   void lower() {
     for_each_program([&](NativeProgram& program) { lower_kernels(program); });
     for (const NativeProgram& program : programs_) emit(program);
-    for (const partition::Region& region : placed_.regions) emit(region);
+    for (size_t i = 0; i < placed_.regions.size(); ++i) emit(placed_.regions[i], compiled_.regions[i]);
+    save_external_modules(code_);
   }
 
   // Lowers the kernels of a program that no earlier program has.
@@ -271,6 +276,7 @@ class Compilation {
 
   void emit(const NativeProgram& source) {
     artifact::Program program = plan::emit_graph_program(source.plan, source.names, code_.weights);
+    if (source.is_fallback) program.region = program.name;
     program.memory.workspace_bytes = source.workspace_bytes;
     program.target = {code_.target.triple, code_.target.cpu, code_.target.enabled};
     program.compiler = HEADRACE_VERSION;
@@ -295,7 +301,7 @@ class Compilation {
     }
   }
 
-  void emit(const partition::Region& region) {
+  void emit(const partition::Region& region, const CompiledRegion& compiled) {
     std::vector<NDArray> weights;
     IRModule module = make_module();
     module->add_function(make_global_var(region.name), region.function);
@@ -303,11 +309,13 @@ class Compilation {
                                           [&](const auto& program) { return program.name == region.name; });
     artifact::Region row{.name = region.name,
                          .backend = region.backend,
+                         .symbol = compiled.symbol,
                          .fallback = has_fallback ? region.name : "",
                          .body = relay::print_module(module, {.weights = &weights}),
                          .body_weights = {}};
     for (const NDArray& weight : weights) row.body_weights.push_back(code_.weights.add(weight));
     code_.regions.push_back(std::move(row));
+    code_.region_modules.push_back(compiled.module);
   }
 
   void generate_code() {
@@ -315,6 +323,7 @@ class Compilation {
     code_.opt_level = options_.passes.opt_level == 0 ? 1 : 3;
     if (makes_objects_)
       code_.objects = compiler_.compile(code_.kernels, code_.target, {.opt_level = code_.opt_level, .jobs = jobs});
+    code_.objects.insert(code_.objects.end(), compiled_.objects.begin(), compiled_.objects.end());
     code_.default_threads =
         options_.threads > 0 ? options_.threads : static_cast<int32_t>(options_.target->count("num-cores"));
   }
@@ -325,6 +334,7 @@ class Compilation {
   codegen::NativeCompiler compiler_;
   pass::PassContext context_;
   partition::PlacedModule placed_;
+  CompiledRegions compiled_;
   std::vector<NativeProgram> programs_;        // the model's own first
   plan::GroupTable groups_;                    // of all programs
   std::map<std::string, int64_t> workspaces_;  // of each kernel that was lowered

@@ -1,58 +1,151 @@
 #include "driver/compile_regions.h"
 
 #include <algorithm>
+#include <set>
 
 #include "object/function.h"
+#include "partition/backend.h"
 #include "relay/function_attrs.h"
+#include "relay/visit.h"
 
 namespace headrace::driver {
 
 namespace {
 
-relay::Function with_symbol(const partition::Region& region) {
+using partition::Backend;
+using partition::Region;
+using partition::RegionCode;
+using partition::RegionSource;
+
+relay::Function with_symbol(const Region& region) {
   if (relay::symbol_of(*region.function)) return region.function;
   Map<std::string, Value> attrs = region.function->attrs;
   attrs.set(relay::kGlobalSymbol, Value(region.name));
   return copy_with(*region.function, [&](relay::FunctionNode& copy) { copy.attrs = attrs; });
 }
 
-runtime::Module compile_region(const PackedFunc& compiler, const partition::Region& region) {
-  const Value module = compiler(with_symbol(region));
-  const bool is_module = !module.is_none() && module.is<runtime::Module>();
-  if (!is_module)
-    throw_at(
-        region.function->span, "compile",
-        fmt::format("the function {}{} returned no module for the region '{}'; it must return a runtime::Module that "
-                    "has a function of that name",
-                    kRegionCompilerPrefix, region.backend, region.name));
-  return module.as<runtime::Module>();
+// Returns a module of the region and of all functions that it calls, directly or through others, with the data types
+// of the program.
+IRModule closed_module(const std::string& name, const relay::Function& function, const IRModule& program) {
+  IRModule module = snapshot(program);
+  module->set_functions({});
+  module->add_function(make_global_var(name), function);
+  std::vector<Expr> pending{function};
+  std::set<std::string> seen{name};
+  while (!pending.empty()) {
+    const Expr next = pending.back();
+    pending.pop_back();
+    relay::post_order(
+        next, [](const Expr&) { return true; },
+        [&](const Expr& expr) {
+          const auto* global = expr.as<GlobalVarNode>();
+          if (global == nullptr || !program->find_global_var(global->name_hint) ||
+              !seen.insert(global->name_hint).second)
+            return;
+          const BaseFunc callee = program->lookup(global->name_hint);
+          module->add_function(program->get_global_var(global->name_hint), callee, true);
+          if (callee.is<relay::FunctionNode>()) pending.push_back(callee.cast<relay::FunctionNode>());
+        });
+  }
+  return module;
 }
 
-void check_found(const partition::Region& region, std::span<const runtime::Module> modules) {
-  const auto has_it = [&](const runtime::Module& module) {
-    return module && static_cast<bool>(module.GetFunction(region.name, true));
-  };
-  if (std::any_of(modules.begin(), modules.end(), has_it) || find_global(region.name)) return;
-  throw_at(
-      region.function->span, "compile",
-      fmt::format("the function '{0}' is for the compiler '{1}', and nothing here compiles it: register the function "
-                  "{2}{1}, or give the model a module that has the function '{0}'",
-                  region.name, region.backend, kRegionCompilerPrefix));
-}
+class RegionCompiler {
+ public:
+  RegionCompiler(std::span<const Region> regions, const IRModule& program, std::span<const runtime::Module> modules)
+      : regions_(regions), program_(program), modules_(modules) {
+    made_.regions.resize(regions.size());
+    made_.refused.resize(regions.size());
+  }
+
+  CompiledRegions compile(const Target& target, const pass::PassContext& context) {
+    std::map<std::string, std::vector<size_t>> by_backend;
+    for (size_t i = 0; i < regions_.size(); ++i) {
+      std::vector<size_t>& same = by_backend[regions_[i].backend];
+      if (same.empty()) made_.backends.push_back({.name = regions_[i].backend, .version = ""});
+      same.push_back(i);
+    }
+    for (artifact::Backend& row : made_.backends) {
+      const std::vector<size_t>& indices = by_backend.at(row.name);
+      if (const auto backend = partition::find_backend(row.name)) {
+        row.version = backend->version();
+        compile_by(*backend, indices, target, options_of(row.name, context));
+      } else {
+        for (const size_t i : indices) find_code(i);
+      }
+    }
+    return std::move(made_);
+  }
+
+ private:
+  static Map<std::string, Value> options_of(const std::string& backend, const pass::PassContext& context) {
+    const std::string key = fmt::format("{}{}.options", partition::kRegionCompilerPrefix, backend);
+    return context.option<Map<std::string, Value>>(key).value_or(Map<std::string, Value>());
+  }
+
+  void compile_by(const Backend& backend, const std::vector<size_t>& indices, const Target& target,
+                  const Map<std::string, Value>& options) {
+    std::vector<RegionSource> sources;
+    for (const size_t i : indices) {
+      const relay::Function function = with_symbol(regions_[i]);
+      sources.push_back({.name = regions_[i].name,
+                         .function = function,
+                         .module = closed_module(regions_[i].name, function, program_)});
+    }
+    const std::vector<Expected<RegionCode>> codes =
+        backend.compile({.regions = sources, .target = target, .options = options});
+    HEADRACE_CHECK(codes.size() == indices.size(), "the backend '{}' returned {} codes for {} regions", backend.name(),
+                   codes.size(), indices.size());
+    for (size_t k = 0; k < codes.size(); ++k) take(indices[k], codes[k]);
+  }
+
+  void take(size_t index, const Expected<RegionCode>& code) {
+    if (!code) {
+      made_.refused[index] = code.refusal();
+      return;
+    }
+    const RegionCode& made = code.value();
+    made_.regions[index] = {.symbol = made.symbol, .module = made.module};
+    if (!made.object.bytes.empty()) made_.objects.push_back(made.object);
+    if (made.module) take_module(regions_[index], made.module);
+  }
+
+  void take_module(const Region& region, const runtime::Module& module) {
+    if (!module.GetFunction(region.name, true))
+      throw_at(region.function->span, "compile",
+               fmt::format("the backend '{}' returned a module for the region '{}' that has no function of that name",
+                           region.backend, region.name));
+    const auto is_it = [&](const runtime::Module& known) { return known.object() == module.object(); };
+    if (std::none_of(made_.modules.begin(), made_.modules.end(), is_it)) made_.modules.push_back(module);
+  }
+
+  // Finds the code of a region for which there is no backend.
+  void find_code(size_t index) {
+    const Region& region = regions_[index];
+    for (const runtime::Module& module : modules_) {
+      if (!module || !module.GetFunction(region.name, true)) continue;
+      made_.regions[index].module = module;
+      return;
+    }
+    if (find_global(region.name)) return;
+    throw_at(region.function->span, "compile",
+             fmt::format("the function '{0}' is for the compiler '{1}', and nothing here compiles it: register the "
+                         "function {2}{1}, which compiles such regions, or the function '{0}', which computes this one",
+                         region.name, region.backend, partition::kRegionCompilerPrefix));
+  }
+
+  std::span<const Region> regions_;
+  const IRModule& program_;
+  std::span<const runtime::Module> modules_;
+  CompiledRegions made_;
+};
 
 }  // namespace
 
-std::vector<runtime::Module> compile_regions(std::span<const partition::Region> regions,
-                                             std::span<const runtime::Module> modules) {
-  std::vector<runtime::Module> compiled;
-  for (const partition::Region& region : regions) {
-    if (const PackedFunc compiler = find_global(kRegionCompilerPrefix + region.backend)) {
-      compiled.push_back(compile_region(compiler, region));
-    } else {
-      check_found(region, modules);
-    }
-  }
-  return compiled;
+CompiledRegions compile_regions(std::span<const partition::Region> regions, const IRModule& program,
+                                std::span<const runtime::Module> modules, const Target& target,
+                                const pass::PassContext& context) {
+  return RegionCompiler(regions, program, modules).compile(target, context);
 }
 
 }  // namespace headrace::driver

@@ -1,20 +1,35 @@
-// Compiles the regions of a program by the code generators of their backends.
+// Compiles the regions of a program by their backends.
 #pragma once
 
+#include "artifact/manifest.h"
+#include "base/expected.h"
+#include "codegen/native.h"
+#include "ir/target.h"
 #include "partition/place.h"
+#include "pass/pass.h"
 #include "runtime/module.h"
 
 namespace headrace::driver {
 
-// The prefix of the global functions that compile regions: relay.ext.NAME takes a region as a Relay function, with the
-// attribute global_symbol, and returns a module that has a function of that name. The function is given a DLTensor* for
-// each tensor of the parameters, then for each of the results.
-inline constexpr const char* kRegionCompilerPrefix = "relay.ext.";
+// The code of one region: a kernel named `symbol`, or a function of `module`, or, without both, one of the process.
+struct CompiledRegion {
+  std::string symbol;
+  runtime::Module module;
+};
 
-// Returns a module for each region whose backend has such a function, in their order. Every other region must find its
-// function in `modules`, which the model brings, or among the global functions. UserError that says what to register
-// for one that does not, and for a compiler that returns something else than a module.
-std::vector<runtime::Module> compile_regions(std::span<const partition::Region> regions,
-                                             std::span<const runtime::Module> modules);
+struct CompiledRegions {
+  std::vector<CompiledRegion> regions;          // in the order of the regions that were given
+  std::vector<runtime::Module> modules;         // those that backends made, each once
+  std::vector<codegen::ObjectCode> objects;     // that hold the kernels
+  std::vector<artifact::Backend> backends;      // in the order of their first region
+  std::vector<std::optional<Refusal>> refused;  // for each region, why its backend does not compile it, if so
+};
+
+// Compiles each region by the backend of its name. A region without one must find its function in `modules`, which the
+// model brings, or among the functions of the process. `program` holds the functions that regions call. UserError that
+// says what to register for a region that nothing computes, and for code that lacks the region's function.
+CompiledRegions compile_regions(std::span<const partition::Region> regions, const IRModule& program,
+                                std::span<const runtime::Module> modules, const Target& target,
+                                const pass::PassContext& context);
 
 }  // namespace headrace::driver

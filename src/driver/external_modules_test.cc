@@ -287,20 +287,17 @@ TEST(ExternalModules, AKindThatNobodyLoadsIsNamed) {
                         "function runtime.module.loadbinary_neverheardof ("));
 }
 
-// If the placement names the kind of a missing module as a backend, the refusal says that the backend is missing.
+// A region without a native form needs its module: the refusal names the backend.
 TEST(ExternalModules, ABackendThatIsMissingIsNamed) {
-  const auto error = [](const std::string& message) {
-    CompiledCode code = external_code("toy_scale", {bytes_module("neverheardof", "x")});
-    code.programs[0].placement = {
-        {.op = "scale1", .backend = "neverheardof", .reason = HR_REASON_NONE, .message = message}};
-    const auto artifact = load::open_artifact(link(code), "net.so");
-    EXPECT_FALSE(artifact);
-    EXPECT_EQ(artifact.refusal().code, HR_REASON_BACKEND_MISSING);
-    return artifact.refusal().message;
-  };
-  const std::string needs = "'net.so' needs the backend 'neverheardof', which this runtime does not have; ";
-  EXPECT_EQ(error(""), needs + "install that backend, or compile the model without it");
-  EXPECT_EQ(error("compile with --no-x"), needs + "compile with --no-x");
+  CompiledCode code = external_code("toy_scale", {bytes_module("neverheardof", "x")});
+  code.backends = {{.name = "chip", .version = ""}};
+  code.regions = {{.name = "their_part", .backend = "chip", .module = 0}};
+  const auto artifact = load::open_artifact(link(code), "net.so");
+  ASSERT_FALSE(artifact);
+  EXPECT_EQ(artifact.refusal().code, HR_REASON_BACKEND_MISSING);
+  EXPECT_EQ(artifact.refusal().message,
+            "'net.so' needs the backend 'chip' for its region 'their_part', and this runtime has no loader for modules "
+            "of the kind 'neverheardof'; install that backend, or compile the model without it");
 }
 
 TEST(ExternalModules, ALoaderThatRefusesIsHeard) {

@@ -62,10 +62,11 @@ std::string why_runtime(const artifact::Program& program, const plan::SideWeight
   std::vector<std::string> reasons;
   if (side != nullptr) reasons.push_back(fmt::format("its weights lie beside it, in '{}'", side->file.name));
   for (const artifact::Step& step : program.graph.steps) {
-    const auto* call = std::get_if<artifact::ExternalCall>(&step.action);
-    if (call == nullptr) continue;
-    reasons.push_back(
-        fmt::format("it calls the function '{}' of an external module or of the process", call->function));
+    const bool is_elsewhere = std::holds_alternative<artifact::ExternalCall>(step.action) ||
+                              std::holds_alternative<artifact::RegionCall>(step.action);
+    if (!is_elsewhere) continue;
+    reasons.push_back(fmt::format("it calls the function '{}' of an external module or of the process",
+                                  artifact::callee_of(step.action)));
     break;  // one will do
   }
   if (!program.bounded_outputs.empty())
@@ -74,6 +75,7 @@ std::string why_runtime(const artifact::Program& program, const plan::SideWeight
   return reasons.empty() ? "" : fmt::format("this file needs libheadrace_rt: {}", fmt::join(reasons, ", and "));
 }
 
+// Lists the files of machine code of an artifact.
 std::vector<codegen::ObjectCode> all_objects(const codegen::NativeCompiler& compiler, const CompiledCode& code,
                                              const plan::SideWeights* side) {
   const std::vector<std::string> main_tables{plan::static_main_tables(
@@ -98,6 +100,9 @@ artifact::Manifest write_elf(const CompiledCode& code, codegen::LinkForm form, i
   sections.push_back(section_of(artifact::kManifestSection, text));
   std::vector<std::string> exports{HR_RUN_SYMBOL, plan::kTvmFfiSymbol};
   for (const tir::PrimFunc& kernel : code.kernels) exports.push_back(tir::symbol_of(*kernel));
+  for (const artifact::Region& region : code.regions) {
+    if (!region.symbol.empty()) exports.push_back(region.symbol);
+  }
   const std::vector<codegen::ObjectCode> objects = all_objects(compiler, code, side);
   compiler.link({.target = code.target,
                  .form = form,
@@ -135,6 +140,18 @@ std::string plain_name(const std::string& path) {
 }
 
 }  // namespace
+
+void save_external_modules(CompiledCode& code) {
+  code.modules = save_modules(code.module_roots);
+  for (size_t i = 0; i < code.regions.size(); ++i) {
+    const runtime::Module& module = code.region_modules[i];
+    if (!module) continue;
+    const auto is_it = [&](const runtime::Module& root) { return root.object() == module.object(); };
+    const auto root = std::find_if(code.module_roots.begin(), code.module_roots.end(), is_it);
+    HEADRACE_CHECK(root != code.module_roots.end(), "the module of the region '{}' is not saved", code.regions[i].name);
+    code.regions[i].module = code.modules.roots[static_cast<size_t>(root - code.module_roots.begin())];
+  }
+}
 
 LinkedArtifact link_artifact(const CompiledCode& code, int descriptor, const std::string& name) {
   return link(code, codegen::LinkForm::kShared, descriptor, name, nullptr);

@@ -23,14 +23,19 @@ struct CompiledCode {
   std::vector<artifact::Program> programs;  // the one for bare clients first
   std::vector<artifact::Backend> backends;  // of the regions
   std::vector<artifact::Region> regions;
+  std::vector<runtime::Module> region_modules;  // that of each region; null for one that has none
   plan::WeightTable weights;
-  std::vector<tir::PrimFunc> loops;          // the kernels after lowering, from which C is written
-  std::vector<tir::PrimFunc> kernels;        // the kernels after the tir passes
-  int opt_level = 3;                         // the level of the code generator
-  std::vector<codegen::ObjectCode> objects;  // the kernels' machine code; empty for text formats
-  SavedModules modules;
+  std::vector<tir::PrimFunc> loops;           // the kernels after lowering, from which C is written
+  std::vector<tir::PrimFunc> kernels;         // the kernels after the tir passes
+  int opt_level = 3;                          // the level of the code generator
+  std::vector<codegen::ObjectCode> objects;   // the kernels' machine code; empty for text formats
+  std::vector<runtime::Module> module_roots;  // the external modules: those of the model, then those of backends
+  SavedModules modules;                       // the same, as bytes
   int32_t default_threads = 0;
 };
+
+// Saves the roots of the external modules, and writes into the regions which rows hold theirs.
+void save_external_modules(CompiledCode& code);
 
 struct LinkedArtifact {
   artifact::Manifest manifest;

@@ -2,9 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "artifact/artifact_file.h"
+#include "base/memory_file.h"
+#include "driver/built_module.h"
 #include "driver/compile.h"
 #include "driver/compile_regions.h"
+#include "driver/target.h"
 #include "kit/errors.h"
+#include "load/artifact_module.h"
 #include "load/run.h"
 #include "ops/all_ops.h"
 #include "relay/infer/infer_type.h"
@@ -141,6 +146,145 @@ TEST(Regions, ALiteralWithANameIsARegion) {
   EXPECT_THAT(run_program(artifact, "default", {0, 1, 2, -1}), ElementsAre(0, 3, 6, -3));
 }
 
+std::string compile_error_of(const std::string& text, std::vector<runtime::Module> modules = {}) {
+  return kit::user_error_of([&] { compile_to_memory(read(text, std::move(modules))); });
+}
+
+// A kind of module that fails: to load, in its n-th run, or in every run.
+struct FailingBody : runtime::ModuleBody {
+  explicit FailingBody(std::string what) : what(std::move(what)) {}
+  std::string_view type_key() const override { return what == "gone" ? "regions_test_gone" : "regions_test_failing"; }
+  std::string save_to_binary(const runtime::Module&) const override { return what; }
+  PackedFunc get_function(const std::string& name, const runtime::Module&) override {
+    if (name != "region") return {};
+    const int fails_at = what == "third" ? 3 : 1;
+    return PackedFunc([fails_at, calls = 0](Args args) mutable {
+      if (++calls >= fails_at) throw_user_error("the chip is on fire");
+      const auto* x = static_cast<const DLTensor*>(args[0].v.v_ptr);
+      for (int64_t i = 0; i < x->shape[0]; ++i)
+        static_cast<float*>(static_cast<DLTensor*>(args[1].v.v_ptr)->data)[i] = 7;
+      return Value();
+    });
+  }
+  std::string what;
+};
+
+runtime::Module failing(const std::string& what) { return runtime::Module(std::make_unique<FailingBody>(what)); }
+
+Model failing_model(const std::string& what) {
+  runtime::register_module_loader("regions_test_failing", [](const std::string& bytes) {
+    if (bytes == "unloadable") throw_user_error("the chip is not plugged in");
+    return failing(bytes);
+  });
+  return read(kRegion, {failing(what)});
+}
+
+std::vector<float> numbers(executors::Executor& executor, const std::vector<float>& values) {
+  const NDArray x = NDArray::from_vector({static_cast<int64_t>(values.size())}, DataType::float_(32), values);
+  const NDArray y = load::run(executor, std::vector<NDArray>{x}).at(0);
+  return {y.data<float>(), y.data<float>() + y.num_elements()};
+}
+
+TEST(Fallback, ABackendThatFailsInARunIsReplacedFromThenOn) {
+  const auto artifact = compiled(failing_model("third"));
+  const auto executor = load::make_executor(artifact, "default", {.threads = 1});
+  for (int run = 1; run <= 5; ++run) {
+    const float expected = run < 3 ? -7 : -std::exp(1.0F);
+    EXPECT_FLOAT_EQ(numbers(*executor, {0, 0, 0, 0})[0], expected) << run;
+    EXPECT_EQ(executor->metrics().fallbacks, run < 3 ? 0u : 1u);
+  }
+  const std::vector<executors::FallbackEvent> events = executor->fallbacks();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].region, "region");
+  EXPECT_EQ(events[0].backend, "test");
+  EXPECT_EQ(events[0].reason, HR_REASON_BACKEND_FAILED);
+  EXPECT_EQ(events[0].message, "the chip is on fire");
+  EXPECT_EQ(events[0].run, 3u);
+  EXPECT_EQ(executor->metrics().failures, 0u);
+}
+
+TEST(Fallback, WithoutItTheRunFails) {
+  const auto artifact = compiled(failing_model("always"));
+  const auto executor = load::make_executor(artifact, "default", {.threads = 1, .fallback = executors::Fallback::none});
+  EXPECT_THAT(kit::user_error_of([&] { numbers(*executor, {0, 0, 0, 0}); }), HasSubstr("the chip is on fire"));
+  EXPECT_THAT(executor->fallbacks(), IsEmpty());
+}
+
+// There is no loader, or it refuses its own bytes: the file opens, and executors decide.
+TEST(Fallback, AModuleThatDoesNotLoadIsReplaced) {
+  const std::vector<std::pair<std::string, hr_reason>> cases = {{"gone", HR_REASON_BACKEND_MISSING},
+                                                                {"unloadable", HR_REASON_BACKEND_FAILED}};
+  for (const auto& [what, reason] : cases) {
+    const auto artifact = compiled(failing_model(what));
+    const auto executor = load::make_executor(artifact, "default", {.threads = 1});
+    EXPECT_FLOAT_EQ(numbers(*executor, {1, 1, 1, 1})[0], -std::exp(2.0F));
+    ASSERT_EQ(executor->fallbacks().size(), 1u) << what;
+    EXPECT_EQ(executor->fallbacks()[0].reason, reason);
+    EXPECT_EQ(executor->fallbacks()[0].run, 0u);
+    const auto strict = load::try_make_executor(artifact, "default", {.fallback = executors::Fallback::none});
+    ASSERT_FALSE(strict.has_value());
+    EXPECT_EQ(strict.refusal().code, reason);
+    EXPECT_THAT(strict.refusal().message, HasSubstr(what == "gone" ? "needs the backend 'test' for its region 'region'"
+                                                                   : "the chip is not plugged in"));
+  }
+}
+
+// The native form is no program of the model: a function of its name is the backend's.
+TEST(Fallback, TheNativeFormIsNoProgramOfTheModule) {
+  const runtime::Module module = load::make_artifact_module(compiled(failing_model("third")));
+  EXPECT_TRUE(module.GetFunction("default"));
+  EXPECT_FALSE(module.GetFunction("region"));
+  EXPECT_TRUE(module.GetFunction("region", true));
+}
+
+// What a backend made is in the file that the module is saved to.
+TEST(Regions, ABuiltModuleSavesWhatBackendsMade) {
+  register_global("relay.ext.regions_test_saved", PackedFunc([](Args args) -> Value {
+                    return triple(args.at<relay::Function>(0)->attrs.at("global_symbol").as<std::string>());
+                  }),
+                  true);
+  const Model model = read(
+      "def @a(%a: Tensor[(4), float32], Compiler=\"regions_test_saved\") { exp(%a) }\n"
+      "def @main(%x: Tensor[(4), float32]) { @a(%x) }\n");
+  for (const char* features : {"", "+amx-tile,+avx512fp16"}) {  // the second ones are another machine's, mostly
+    const runtime::Module built = build_module(model, {.target = llvm_target("x86-64-v3", features)});
+    const std::string bytes = built.SaveToBinary();
+    Descriptor file = make_memory_file("saved", std::as_bytes(std::span(bytes))).value_or_throw();
+    const artifact::Manifest manifest = artifact::read_artifact_file(file.number(), "saved").value_or_throw().manifest;
+    ASSERT_EQ(manifest.modules.size(), 1u);
+    EXPECT_EQ(manifest.regions.at(0).module, 0);
+    if (*features != '\0') continue;
+    EXPECT_THAT(run_program(load::open_artifact(std::move(file), "saved").value_or_throw(), "default", {0, 1, 2, -1}),
+                ElementsAre(0, 3, 6, -3));
+  }
+}
+
+TEST(Regions, AModuleWithoutTheFunctionIsRefused) {
+  register_global("relay.ext.regions_test_empty", PackedFunc([](Args) -> Value { return triple("another"); }), true);
+  EXPECT_THAT(compile_error_of("def @a(%a: Tensor[(4), float32], Compiler=\"regions_test_empty\") { exp(%a) }\n"
+                               "def @main(%x: Tensor[(4), float32]) { @a(%x) }\n"),
+              HasSubstr("returned a module for the region 'a' that has no function of that name"));
+}
+
+TEST(Regions, OurOwnWordsAreNoCompilers) {
+  for (const char* word : {"native", "external"}) {
+    EXPECT_THAT(compile_error_of(fmt::format("def @a(%a: Tensor[(4), float32], Compiler=\"{}\") {{ exp(%a) }}\n"
+                                             "def @main(%x: Tensor[(4), float32]) {{ @a(%x) }}\n",
+                                             word)),
+                HasSubstr("cannot be a function's Compiler"));
+  }
+}
+
+// A literal may be marked Primitive as well, and hold constants: the rules of fused groups are not for regions.
+TEST(Regions, ALiteralMayHoldConstants) {
+  const auto artifact =
+      compiled(read("def @main(%x: Tensor[(2), float32]) {\n"
+                    "  fn (%a: Tensor[(2), float32], Compiler=\"test\", Primitive=1, global_symbol=\"lit\") {\n"
+                    "    add(%a, const(Tensor[(2), float32], [1f, 2f])) }(%x)\n}\n",
+                    {triple("lit")}));
+  EXPECT_THAT(run_program(artifact, "default", {1, 2}), ElementsAre(3, 6));
+}
+
 TEST(Regions, AFunctionOfTheProcessMayComputeIt) {
   register_global("regions_test_of_process", triple("regions_test_of_process").GetFunction("regions_test_of_process"),
                   true);
@@ -187,31 +331,29 @@ TEST(Regions, ARegionWithoutNativeFormIsNoted) {
 }
 
 TEST(Regions, EachErrorSaysWhatToDo) {
-  const auto error = [](const std::string& text, std::vector<runtime::Module> modules = {}) {
-    return kit::user_error_of([&] { compile_to_memory(read(text, std::move(modules))); });
-  };
-  EXPECT_THAT(error(kRegion),
+  EXPECT_THAT(compile_error_of(kRegion),
               HasSubstr("the function 'region' is for the compiler 'test', and nothing here compiles it: "
-                        "register the function relay.ext.test, or give"));
-  EXPECT_THAT(error(kRegion, {triple("other")}), HasSubstr("nothing here compiles it"));
+                        "register the function relay.ext.test, which compiles such regions, or the function 'region'"));
+  EXPECT_THAT(compile_error_of(kRegion, {triple("other")}), HasSubstr("nothing here compiles it"));
   register_global("relay.ext.regions_test_none", PackedFunc([](Args) -> Value { return 7; }), true);
-  EXPECT_THAT(error("def @region(%a: Tensor[(4), float32], Compiler=\"regions_test_none\") { exp(%a) }\n"
-                    "def @main(%x: Tensor[(4), float32]) { @region(%x) }\n"),
+  EXPECT_THAT(compile_error_of("def @region(%a: Tensor[(4), float32], Compiler=\"regions_test_none\") { exp(%a) }\n"
+                               "def @main(%x: Tensor[(4), float32]) { @region(%x) }\n"),
               HasSubstr("returned no module for the region 'region'"));
-  EXPECT_THAT(error("def @region(%a: Tensor[(4), float32], Compiler=1) { exp(%a) }\n"
-                    "def @main(%x: Tensor[(4), float32]) { @region(%x) }\n"),
+  EXPECT_THAT(compile_error_of("def @region(%a: Tensor[(4), float32], Compiler=1) { exp(%a) }\n"
+                               "def @main(%x: Tensor[(4), float32]) { @region(%x) }\n"),
               HasSubstr("the attribute Compiler of a function is no name"));
-  EXPECT_THAT(error("def @main(%x: Tensor[(4), float32]) {\n"
-                    "  fn (%a: Tensor[(4), float32], Compiler=\"test\") { exp(%a) }(%x)\n}\n"),
+  EXPECT_THAT(compile_error_of("def @main(%x: Tensor[(4), float32]) {\n"
+                               "  fn (%a: Tensor[(4), float32], Compiler=\"test\") { exp(%a) }(%x)\n}\n"),
               HasSubstr("has no name; give it the attribute global_symbol"));
-  EXPECT_THAT(error("def @a(%a: Tensor[(4), float32], Compiler=\"test\", global_symbol=\"f\") { exp(%a) }\n"
-                    "def @b(%a: Tensor[(4), float32], Compiler=\"test\", global_symbol=\"f\") { negative(%a) }\n"
-                    "def @main(%x: Tensor[(4), float32]) { add(@a(%x), @b(%x)) }\n",
-                    {triple("f")}),
-              HasSubstr("two functions for other compilers are both named 'f'; rename one"));
-  EXPECT_THAT(error("def @default(%a: Tensor[(4), float32], Compiler=\"test\") { exp(%a) }\n"
-                    "def @main(%x: Tensor[(4), float32]) { @default(%x) }\n",
-                    {triple("default")}),
+  EXPECT_THAT(
+      compile_error_of("def @a(%a: Tensor[(4), float32], Compiler=\"test\", global_symbol=\"f\") { exp(%a) }\n"
+                       "def @b(%a: Tensor[(4), float32], Compiler=\"test\", global_symbol=\"f\") { negative(%a) }\n"
+                       "def @main(%x: Tensor[(4), float32]) { add(@a(%x), @b(%x)) }\n",
+                       {triple("f")}),
+      HasSubstr("two functions for other compilers are both named 'f'; rename one"));
+  EXPECT_THAT(compile_error_of("def @default(%a: Tensor[(4), float32], Compiler=\"test\") { exp(%a) }\n"
+                               "def @main(%x: Tensor[(4), float32]) { @default(%x) }\n",
+                               {triple("default")}),
               HasSubstr("'default' is the name of the program itself"));
 }
 

@@ -107,6 +107,7 @@ SavedModules save_modules(std::span<const Module> roots) {
   std::unordered_map<const ModuleObj*, int32_t> rows;
   for (const ModuleObj* module : order.modules) rows.emplace(module, static_cast<int32_t>(rows.size()));
   SavedModules saved;
+  for (const Module& root : roots) saved.roots.push_back(rows.at(root.object().get()));
   for (ModuleObj* module : order.modules) {
     artifact::ExternalModule row{.loader = std::string(module->body->type_key()),
                                  .section = fmt::format("{}{}", artifact::kBlobSectionPrefix, saved.rows.size()),

@@ -13,6 +13,7 @@ namespace headrace::driver {
 struct SavedModules {
   std::vector<artifact::ExternalModule> rows;
   std::vector<std::string> blobs;  // the bytes of SaveToBinary for each row
+  std::vector<int32_t> roots;      // the row of each root
 };
 
 // Saves `roots`, which are given in the order in which functions are looked up in them, and all modules that they

@@ -58,6 +58,7 @@ TEST(SaveModules, ImportersComeFirstAndEachModuleOnce) {
   const std::vector<Module> roots = {a, d};
   const SavedModules saved = save_modules(roots);
   EXPECT_THAT(saved.blobs, ElementsAre("a", "b", "d", "c", "e"));
+  EXPECT_THAT(saved.roots, ElementsAre(0, 2));
   EXPECT_THAT(saved.rows[0].imports, ElementsAre(1, 3));
   EXPECT_THAT(saved.rows[1].imports, ElementsAre(4));
   EXPECT_THAT(saved.rows[2].imports, ElementsAre(3));

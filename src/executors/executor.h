@@ -3,8 +3,8 @@
 //
 //   bind the inputs and outputs once, or set them for each run  ->  run  ->  read the outputs
 //
-// All memory is taken when an executor is made. Setting, binding and running allocate nothing and throw nothing: they
-// return a Status.
+// All memory is taken when an executor is made. Setting, binding and running throw nothing, they return a Status, and
+// allocate nothing, except for the native form of a region in the run in which its backend fails.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -13,6 +13,7 @@
 #include <atomic>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,19 +37,36 @@ struct [[nodiscard]] Status {
 // Throws a UserError with the op's name for a call that failed, or the exception of another language that ended it.
 void throw_if_failed(const Status& status);
 
-// The threads of an executor: those of `pool` if one is given, else a pool of its own on the processors `cpus`, else
-// the process's shared pool of that many threads. Executors with pools of their own run at the same time without
-// waiting for each other's workers.
+// Says what happens to a region whose backend is missing, or fails to load or to run.
+enum class Fallback : uint8_t {
+  native,  // its native form runs instead, if the file has one: from then on, and for that run, too
+  none,    // making the executor, or the run, fails
+};
+
+// The threads of an executor, and what it does where a backend fails. The threads are those of `pool` if one is given,
+// else a pool of its own on the processors `cpus`, else the process's shared pool of that many threads. Executors with
+// pools of their own run at the same time without waiting for each other's workers.
 struct ExecutorOptions {
   int32_t threads = 0;             // 0: as many as `cpus`, else the artifact's default, else one per processor
   std::vector<int32_t> cpus = {};  // numbers of processors, as the system counts them; the caller's thread is not moved
   std::shared_ptr<runtime::ThreadPool> pool = {};
+  Fallback fallback = Fallback::native;
 };
 
 // Counts since the executor was made.
 struct Metrics {
-  uint64_t runs = 0;      // that were started
-  uint64_t failures = 0;  // of these
+  uint64_t runs = 0;       // that were started
+  uint64_t failures = 0;   // of these
+  uint64_t fallbacks = 0;  // regions that run natively, because their backend is missing or failed
+};
+
+// A region that runs natively from some time on, and why.
+struct FallbackEvent {
+  std::string region;
+  std::string backend;
+  hr_reason reason = HR_REASON_NONE;  // BACKEND_MISSING or BACKEND_FAILED
+  std::string message;                // what the backend said
+  uint64_t run = 0;                   // the run in which it failed, counted from 1; 0: before the first
 };
 
 // One run at a time; executors of one program run side by side. Tensors lie on the CPU.
@@ -67,6 +85,8 @@ class Executor {
   virtual size_t num_steps() const = 0;
   // May be called from any thread.
   virtual Metrics metrics() const = 0;
+  // Returns the regions that have fallen back, in the order in which they did. May be called from any thread.
+  virtual std::vector<FallbackEvent> fallbacks() const = 0;
 
   // Copies `tensor` into the executor's memory. Fails with BAD_TENSOR when there is no such input, or when its device,
   // dtype or shape is not the program's; strides may be any.

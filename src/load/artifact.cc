@@ -12,6 +12,7 @@ namespace {
 
 using artifact::Manifest;
 using artifact::Program;
+using artifact::Region;
 using artifact::Step;
 using runtime::Library;
 using runtime::Module;
@@ -23,26 +24,16 @@ class RootBody : public runtime::ModuleBody {
   PackedFunc get_function(const std::string&, const Module&) override { return {}; }
 };
 
-// Returns what a user does where the backend is missing: what a placement on it says, or that there is a fallback.
-std::string without_backend(const Library& library, const std::string& backend) {
-  for (const Program& program : library.manifest().programs) {
-    for (const artifact::Placement& placement : program.placement) {
-      if (placement.backend == backend && placement.region.empty() && !placement.message.empty())
-        return placement.message;
-    }
+// A module that a region needs belongs to the region's backend. Any other is one that a user imported.
+std::string missing_loader(const Library& library, size_t index) {
+  const std::string& kind = library.manifest().modules[index].loader;
+  for (const Region& region : library.manifest().regions) {
+    if (region.module == static_cast<int32_t>(index))
+      return fmt::format(
+          "'{}' needs the backend '{}' for its region '{}', and this runtime has no loader for modules of the kind "
+          "'{}'; install that backend, or compile the model without it",
+          library.name(), region.backend, region.name, kind);
   }
-  return "install that backend, or compile the model without it";
-}
-
-// A kind that ops were placed on is a backend. Any other is that of a module that a user imported.
-std::string missing_loader(const Library& library, const std::string& kind) {
-  bool is_backend = false;
-  for (const Program& program : library.manifest().programs) {
-    for (const artifact::Placement& placement : program.placement) is_backend |= placement.backend == kind;
-  }
-  if (is_backend)
-    return fmt::format("'{}' needs the backend '{}', which this runtime does not have; {}", library.name(), kind,
-                       without_backend(library, kind));
   return fmt::format(
       "'{}' has a module of the kind '{}', which nothing here loads; register the function {}{} (register_func in "
       "Python, register_module_loader in C++), or load the library that does, first",
@@ -69,24 +60,67 @@ Expected<Module> load_external(const Library& library, size_t index) {
   const Expected<std::string> blob = library.blob(index);
   if (!blob) return blob.refusal();
   Module module = make_module(library, external.loader, blob.value());
-  if (!module) return Refusal{HR_REASON_BACKEND_MISSING, missing_loader(library, external.loader)};
+  if (!module) return Refusal{HR_REASON_BACKEND_MISSING, missing_loader(library, index)};
   return module;
 }
 
-Expected<Module> load_modules(const Library& library) {
-  const std::vector<artifact::ExternalModule>& rows = library.manifest().modules;
-  std::vector<Module> modules;
-  std::set<int32_t> imported;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    Expected<Module> module = load_external(library, i);
-    if (!module) return module.refusal();
-    modules.push_back(module.value());
-    imported.insert(rows[i].imports.begin(), rows[i].imports.end());
+// Returns for each module whether the file can be used without it: it is there for regions alone, which all have a
+// native form, or for such a module.
+std::vector<bool> may_be_missing(const Manifest& manifest) {
+  std::vector<bool> may(manifest.modules.size(), false), is_imported = may, must = may;
+  for (const Region& region : manifest.regions) {
+    if (region.module < 0) continue;
+    (region.fallback.empty() ? must : may)[static_cast<size_t>(region.module)] = true;
   }
-  const Module root(std::make_unique<RootBody>());
+  // Importers come before their imports.
+  for (size_t i = 0; i < may.size(); ++i) {
+    may[i] = may[i] && !must[i];
+    for (const int32_t import : manifest.modules[i].imports) {
+      const auto at = static_cast<size_t>(import);
+      may[at] = may[i] && (may[at] || !is_imported[at]);
+      must[at] = must[at] || !may[i];
+      is_imported[at] = true;
+    }
+  }
+  return may;
+}
+
+// Loads a module that the file can be used without: an error of its loader is a refusal, too.
+Expected<Module> load_or_refuse(const Library& library, size_t index) {
+  try {
+    return load_external(library, index);
+  } catch (const UserError& error) {
+    return Refusal{HR_REASON_BACKEND_FAILED, error.what()};
+  }
+}
+
+// Loads the modules of the file, each with its imports. A module is a refusal where it or one of its imports cannot be
+// loaded and the file can be used without it; where it cannot, that is the refusal of the whole.
+Expected<std::vector<Expected<Module>>> load_modules(const Library& library) {
+  const std::vector<artifact::ExternalModule>& rows = library.manifest().modules;
+  const std::vector<bool> may_miss = may_be_missing(library.manifest());
+  std::vector<Expected<Module>> modules;
   for (size_t i = 0; i < rows.size(); ++i) {
-    for (int32_t import : rows[i].imports) modules[i].Import(modules[static_cast<size_t>(import)]);
-    if (!imported.contains(static_cast<int32_t>(i))) root.Import(modules[i]);
+    modules.push_back(may_miss[i] ? load_or_refuse(library, i) : load_external(library, i));
+    if (!modules[i] && !may_miss[i]) return modules[i].refusal();
+  }
+  for (size_t i = rows.size(); i-- > 0;) {
+    for (const int32_t import : rows[i].imports) {
+      const Expected<Module>& imported = modules[static_cast<size_t>(import)];
+      if (!imported) modules[i] = imported.refusal();
+      if (modules[i]) modules[i].value().Import(imported.value());
+    }
+  }
+  return modules;
+}
+
+// Makes the module that imports those of the file which no other imports.
+Module root_of(const Manifest& manifest, const std::vector<Expected<Module>>& modules) {
+  std::set<int32_t> imported;
+  for (const artifact::ExternalModule& row : manifest.modules) imported.insert(row.imports.begin(), row.imports.end());
+  const Module root(std::make_unique<RootBody>());
+  for (size_t i = 0; i < modules.size(); ++i) {
+    if (modules[i] && !imported.contains(static_cast<int32_t>(i))) root.Import(modules[i].value());
   }
   return root;
 }
@@ -94,10 +128,11 @@ Expected<Module> load_modules(const Library& library) {
 Expected<std::shared_ptr<const Artifact>> make_artifact(Expected<std::shared_ptr<const Library>> library) {
   if (!library) return library.refusal();
   register_all_loaders();
-  Expected<Module> root = load_modules(*library.value());
-  if (!root) return root.refusal();
+  Expected<std::vector<Expected<Module>>> modules = load_modules(*library.value());
+  if (!modules) return modules.refusal();
+  Module root = root_of(library.value()->manifest(), modules.value());
   return std::shared_ptr<const Artifact>(
-      std::make_shared<Artifact>(Artifact{std::move(library.value()), std::move(root.value())}));
+      std::make_shared<Artifact>(Artifact{std::move(library.value()), std::move(modules.value()), std::move(root)}));
 }
 
 // A function of the file's external modules, else one of the process; null when neither has it.
@@ -155,7 +190,8 @@ namespace {
 // An executor with all that it borrows.
 struct LoadedExecutor {
   std::shared_ptr<const Artifact> artifact;
-  std::vector<PackedFunc> imports;  // of external steps, in order of steps
+  std::vector<PackedFunc> imports;             // of external steps and regions, in order of steps
+  std::vector<executors::NativeForm> natives;  // of regions, in order of steps
   std::unique_ptr<executors::GraphExecutor> executor;
 };
 
@@ -165,26 +201,87 @@ Refusal kernel_missing(const Library& library, const Program& program, const std
                       library.name(), symbol, program.name)};
 }
 
-// Finds what each step calls. Callees point into `loaded.imports`, which does not grow any more afterwards.
-Expected<std::vector<executors::Callee>> resolve(const Program& program, LoadedExecutor& loaded) {
-  const Library& library = *loaded.artifact->library;
-  std::vector<executors::Callee> callees;
-  loaded.imports.reserve(program.graph.steps.size());
-  for (const Step& step : program.graph.steps) {
-    executors::Callee callee;
-    if (const auto* kernel = std::get_if<artifact::KernelCall>(&step.action)) {
-      callee.kernel = reinterpret_cast<hr_kernel>(library.symbol(kernel->symbol));
-      if (callee.kernel == nullptr) return kernel_missing(library, program, kernel->symbol);
-    } else if (const auto* external = std::get_if<artifact::ExternalCall>(&step.action)) {
-      const PackedFunc function = find_import(loaded.artifact->root, external->function);
-      if (!function) return import_missing(library, program, step);
-      loaded.imports.push_back(function);
-      callee.external = external_call(loaded.imports.back());
-    }
-    callees.push_back(callee);
+// Finds what the steps of a program call. Callees point into `loaded`, whose lists do not grow any more afterwards.
+class Resolver {
+ public:
+  Resolver(const Program& program, LoadedExecutor& loaded, const executors::ExecutorOptions& options)
+      : program_(program), loaded_(loaded), options_(options), library_(*loaded.artifact->library) {
+    loaded.imports.reserve(program.graph.steps.size());
+    loaded.natives.reserve(program.graph.steps.size());
   }
-  return callees;
-}
+
+  Expected<std::vector<executors::Callee>> resolve() {
+    std::vector<executors::Callee> callees;
+    for (const Step& step : program_.graph.steps) {
+      executors::Callee callee;
+      if (std::optional<Refusal> refusal = resolve_step(step, callee)) return *std::move(refusal);
+      callees.push_back(callee);
+    }
+    return callees;
+  }
+
+ private:
+  std::optional<Refusal> resolve_step(const Step& step, executors::Callee& callee) {
+    if (const auto* kernel = std::get_if<artifact::KernelCall>(&step.action)) {
+      return find_kernel(kernel->symbol, callee);
+    }
+    if (const auto* external = std::get_if<artifact::ExternalCall>(&step.action)) {
+      const PackedFunc function = find_import(loaded_.artifact->root, external->function);
+      if (!function) return import_missing(library_, program_, step);
+      set_external(function, callee);
+    } else if (std::holds_alternative<artifact::RegionCall>(step.action)) {
+      return resolve_region(*artifact::find_region(library_.manifest(), artifact::callee_of(step.action)), step,
+                            callee);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Refusal> find_kernel(const std::string& symbol, executors::Callee& callee) const {
+    callee.kernel = reinterpret_cast<hr_kernel>(library_.symbol(symbol));
+    if (callee.kernel == nullptr) return kernel_missing(library_, program_, symbol);
+    return std::nullopt;
+  }
+
+  void set_external(const PackedFunc& function, executors::Callee& callee) {
+    loaded_.imports.push_back(function);
+    callee.external = external_call(loaded_.imports.back());
+  }
+
+  // Finds the code of a region's backend, and the region's native form where the options allow it.
+  std::optional<Refusal> resolve_region(const Region& region, const Step& step, executors::Callee& callee) {
+    std::optional<Refusal> missing = find_region_code(region, step, callee);
+    if (region.fallback.empty() || options_.fallback == executors::Fallback::none) return missing;
+    const auto make = [artifact = loaded_.artifact, name = region.fallback, options = options_] {
+      return make_executor(artifact, name, options);
+    };
+    loaded_.natives.push_back({.backend = region.backend, .make = make, .missing = std::move(missing)});
+    callee.native = &loaded_.natives.back();
+    return std::nullopt;
+  }
+
+  std::optional<Refusal> find_region_code(const Region& region, const Step& step, executors::Callee& callee) {
+    if (!region.symbol.empty()) return find_kernel(region.symbol, callee);
+    if (region.module >= 0) {
+      const Expected<Module>& module = loaded_.artifact->modules[static_cast<size_t>(region.module)];
+      if (!module) return module.refusal();
+      const PackedFunc function = module.value().GetFunction(region.name, true);
+      if (function) return set_external(function, callee), std::nullopt;
+      return Refusal{HR_REASON_BACKEND_FAILED,
+                     fmt::format("the module of the backend '{}' in '{}' has no function '{}', which it was compiled "
+                                 "for; compile the model again",
+                                 region.backend, library_.name(), region.name)};
+    }
+    const PackedFunc function = find_global(region.name);
+    if (!function) return Refusal{HR_REASON_BACKEND_MISSING, import_missing(library_, program_, step).message};
+    set_external(function, callee);
+    return std::nullopt;
+  }
+
+  const Program& program_;
+  LoadedExecutor& loaded_;
+  const executors::ExecutorOptions& options_;
+  const Library& library_;
+};
 
 // Refuses a program that needs memory elsewhere than on this process's CPU.
 std::optional<Refusal> device_refusal(const Program& program, const std::string& name) {
@@ -227,7 +324,8 @@ Expected<std::shared_ptr<executors::Executor>> try_make_executor(std::shared_ptr
   std::shared_ptr<runtime::ThreadPool> pool = choose_pool(options, manifest);
   const auto loaded = std::make_shared<LoadedExecutor>();
   loaded->artifact = std::move(artifact);
-  const Expected<std::vector<executors::Callee>> callees = resolve(*program, *loaded);
+  const executors::ExecutorOptions on_pool{.pool = pool, .fallback = options.fallback};
+  const Expected<std::vector<executors::Callee>> callees = Resolver(*program, *loaded, on_pool).resolve();
   if (!callees) return callees.refusal();
   std::vector<const std::byte*> weights;
   for (size_t i = 0; i < manifest.weights.size(); ++i) weights.push_back(library.weight(i));

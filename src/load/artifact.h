@@ -15,6 +15,9 @@ namespace headrace::load {
 // An open artifact with its external modules. Immutable; threads share it.
 struct Artifact {
   std::shared_ptr<const runtime::Library> library;
+  // The external modules, as the manifest lists them. One that cannot be loaded, and that only regions with a native
+  // form need, is a refusal that says why.
+  std::vector<Expected<runtime::Module>> modules;
   // Its own functions are none; it imports the external modules of the file that are not imported by others.
   runtime::Module root;
 
@@ -22,14 +25,15 @@ struct Artifact {
 };
 
 // Opens an artifact. Refuses as runtime::Library::open does, and with BACKEND_MISSING if this process has no loader for
-// an external module; the message names the fallback that the manifest offers. Throws UserError if a loader rejects its
-// blob.
+// an external module. Throws UserError if a loader rejects its blob. A module that is there for regions with a native
+// form alone may be missing: executors decide then (ExecutorOptions::fallback).
 Expected<std::shared_ptr<const Artifact>> open_artifact(const std::string& path);
 Expected<std::shared_ptr<const Artifact>> open_artifact(Descriptor descriptor, const std::string& name);
 
 // Makes an executor of one program; it keeps the artifact open. Refuses with NOT_FOUND (no such program),
-// CPU_FEATURE_MISSING, DEVICE_MISSING or SYMBOL_MISSING. Throws UserError on a number of threads or a processor out of
-// range, and for lack of memory.
+// CPU_FEATURE_MISSING, DEVICE_MISSING or SYMBOL_MISSING; for a region whose backend cannot be called, if the region has
+// no native form or `options` forbid it, with BACKEND_MISSING or BACKEND_FAILED. Throws UserError on a number of
+// threads or a processor out of range, and for lack of memory.
 Expected<std::shared_ptr<executors::Executor>> try_make_executor(std::shared_ptr<const Artifact> artifact,
                                                                  const std::string& program,
                                                                  const executors::ExecutorOptions& options = {});

@@ -1,5 +1,6 @@
 #include <headrace/c_api.h>
 
+#include <deque>
 #include <new>
 
 #include "base/exit_code.h"
@@ -18,6 +19,7 @@ struct hr_artifact {
 
 struct hr_executor {
   std::shared_ptr<headrace::executors::Executor> executor;
+  mutable std::deque<headrace::executors::FallbackEvent> fallbacks = {};  // those that clients asked for: they stay
 };
 
 namespace {
@@ -136,7 +138,12 @@ headrace::executors::ExecutorOptions read_options(const hr_executor_options* opt
   if (options->size < HR_EXECUTOR_OPTIONS_SIZE_1)
     throw headrace::UsageError("hr_executor_options.size is not sizeof(hr_executor_options)");
   read.threads = options->threads;
-  if (options->size < sizeof(hr_executor_options) || options->num_cpus == 0) return read;
+  if (options->size < sizeof(hr_executor_options)) return read;
+  if (options->fallback != HR_FALLBACK_NATIVE && options->fallback != HR_FALLBACK_NONE)
+    throw headrace::UsageError("hr_executor_options.fallback is not an hr_fallback_mode");
+  using headrace::executors::Fallback;
+  read.fallback = options->fallback == HR_FALLBACK_NONE ? Fallback::none : Fallback::native;
+  if (options->num_cpus == 0) return read;
   if (options->num_cpus < 0 || options->cpus == nullptr)
     throw headrace::UsageError("hr_executor_options.cpus is not a list of num_cpus processors");
   read.cpus.assign(options->cpus, options->cpus + options->num_cpus);
@@ -243,6 +250,29 @@ hr_status hr_executor_get_output(const hr_executor* executor, int32_t index, DLT
                                found.outputs()[static_cast<size_t>(index)].name));
     }
     *view = found.output(static_cast<size_t>(index));
+    return HR_OK;
+  });
+}
+
+hr_status hr_executor_num_fallbacks(const hr_executor* executor, int32_t* count) noexcept {
+  return guard([&] {
+    if (executor == nullptr) return usage("the executor is NULL");
+    return give_count(executor->executor->metrics().fallbacks, count);
+  });
+}
+
+hr_status hr_executor_get_fallback(const hr_executor* executor, int32_t index, hr_fallback* fallback) noexcept {
+  return guard([&] {
+    if (executor == nullptr || fallback == nullptr) return usage("the executor or the place for the result is NULL");
+    const std::vector<headrace::executors::FallbackEvent> events = executor->executor->fallbacks();
+    if (!is_index(index, events.size())) return no_such("fallback", index, events.size());
+    for (size_t i = executor->fallbacks.size(); i < events.size(); ++i) executor->fallbacks.push_back(events[i]);
+    const headrace::executors::FallbackEvent& event = executor->fallbacks[static_cast<size_t>(index)];
+    *fallback = {.region = event.region.c_str(),
+                 .backend = event.backend.c_str(),
+                 .reason = event.reason,
+                 .message = event.message.c_str(),
+                 .run = event.run};
     return HR_OK;
   });
 }

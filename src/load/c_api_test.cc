@@ -51,7 +51,8 @@ TEST_F(CApi, SaysWhatIsInTheFile) {
 
 TEST_F(CApi, RunsAfterTheArtifactIsClosed) {
   hr_executor* executor = nullptr;
-  const hr_executor_options options{.size = sizeof(hr_executor_options), .threads = 2, .cpus = nullptr, .num_cpus = 0};
+  const hr_executor_options options{
+      .size = sizeof(hr_executor_options), .threads = 2, .cpus = nullptr, .num_cpus = 0, .fallback = 0};
   ASSERT_EQ(hr_executor_create(artifact_, nullptr, &options, &executor), HR_OK);
   hr_artifact_close(artifact_);
   artifact_ = nullptr;
@@ -76,9 +77,61 @@ TEST_F(CApi, RunsAfterTheArtifactIsClosed) {
 TEST_F(CApi, TakesOptionsOfVersion1) {
   hr_executor* executor = nullptr;
   const int32_t far = 1 << 20;
-  const hr_executor_options old{.size = HR_EXECUTOR_OPTIONS_SIZE_1, .threads = 1, .cpus = &far, .num_cpus = 1};
+  const hr_executor_options old{
+      .size = HR_EXECUTOR_OPTIONS_SIZE_1, .threads = 1, .cpus = &far, .num_cpus = 1, .fallback = 0};
   ASSERT_EQ(hr_executor_create(artifact_, nullptr, &old, &executor), HR_OK);
   hr_executor_destroy(executor);
+}
+
+// Returns a file whose program is a region: its function would be one of the process, and its native form is there.
+std::vector<uint8_t> artifact_with_region() {
+  headrace::artifact::Manifest manifest = toy_manifest();
+  manifest.programs[0].graph.steps = {
+      headrace::testing::step(headrace::artifact::RegionCall{"theirs"}, {0, 5, 6}, "theirs")};
+  manifest.programs[0].graph.steps[0].num_outputs = 2;
+  manifest.programs.push_back(headrace::testing::toy_program("theirs"));
+  manifest.programs[1].region = "theirs";
+  manifest.backends = {{.name = "chip", .version = "3"}};
+  manifest.regions = {{.name = "theirs", .backend = "chip", .symbol = "", .fallback = "theirs", .body = ""}};
+  return make_artifact(manifest);
+}
+
+TEST(CApiFallback, IsTakenAndReported) {
+  const TempFile file{artifact_with_region()};
+  hr_artifact* artifact = nullptr;
+  ASSERT_EQ(hr_artifact_open(file.path().c_str(), &artifact), HR_OK);
+  hr_executor* executor = nullptr;
+  ASSERT_EQ(hr_executor_create(artifact, nullptr, nullptr, &executor), HR_OK);
+  std::vector<float> x = toy_input();
+  const TensorView input(x.data(), {6, 8});
+  ASSERT_EQ(hr_executor_set_input(executor, 0, &input.tensor), HR_OK);
+  ASSERT_EQ(hr_executor_run(executor), HR_OK);
+  DLTensor y{};
+  ASSERT_EQ(hr_executor_get_output(executor, 0, &y), HR_OK);
+  const std::vector<float> expected = toy_expected(x);
+  EXPECT_EQ(std::memcmp(y.data, expected.data(), expected.size() * sizeof(float)), 0);
+  int32_t count = 0;
+  ASSERT_EQ(hr_executor_num_fallbacks(executor, &count), HR_OK);
+  EXPECT_EQ(count, 1);
+  hr_fallback fallback{};
+  ASSERT_EQ(hr_executor_get_fallback(executor, 0, &fallback), HR_OK);
+  EXPECT_STREQ(fallback.region, "theirs");
+  EXPECT_STREQ(fallback.backend, "chip");
+  EXPECT_EQ(fallback.reason, HR_REASON_BACKEND_MISSING);
+  EXPECT_EQ(fallback.run, 0u);
+  EXPECT_EQ(hr_executor_get_fallback(executor, 1, &fallback), HR_USAGE);
+  EXPECT_EQ(hr_executor_get_fallback(executor, 0, nullptr), HR_USAGE);
+  EXPECT_EQ(hr_executor_get_fallback(nullptr, 0, &fallback), HR_USAGE);
+  EXPECT_EQ(hr_executor_num_fallbacks(nullptr, &count), HR_USAGE);
+  EXPECT_EQ(hr_executor_num_fallbacks(executor, nullptr), HR_USAGE);
+  hr_executor_destroy(executor);
+  hr_executor_options options{
+      .size = sizeof options, .threads = 1, .cpus = nullptr, .num_cpus = 0, .fallback = HR_FALLBACK_NONE};
+  EXPECT_EQ(hr_executor_create(artifact, nullptr, &options, &executor), HR_MISSING_DEPENDENCY);
+  EXPECT_THAT(hr_last_error()->message, HasSubstr("needs the function 'theirs'"));
+  options.fallback = 2;
+  EXPECT_EQ(hr_executor_create(artifact, nullptr, &options, &executor), HR_USAGE);
+  hr_artifact_close(artifact);
 }
 
 TEST_F(CApi, MisuseIsACode) {
@@ -98,17 +151,19 @@ TEST_F(CApi, MisuseIsACode) {
   EXPECT_EQ(hr_artifact_input_info(artifact_, "none", 0, &info), HR_USER);
   EXPECT_THAT(hr_last_error()->message, HasSubstr("has no program 'none'"));
   EXPECT_EQ(hr_executor_create(nullptr, nullptr, nullptr, &executor), HR_USAGE);
-  const hr_executor_options bad_size{.size = 1, .threads = 1, .cpus = nullptr, .num_cpus = 0};
+  const hr_executor_options bad_size{.size = 1, .threads = 1, .cpus = nullptr, .num_cpus = 0, .fallback = 0};
   EXPECT_EQ(hr_executor_create(artifact_, nullptr, &bad_size, &executor), HR_USAGE);
   const hr_executor_options bad_threads{
-      .size = sizeof(hr_executor_options), .threads = -5, .cpus = nullptr, .num_cpus = 0};
+      .size = sizeof(hr_executor_options), .threads = -5, .cpus = nullptr, .num_cpus = 0, .fallback = 0};
   EXPECT_EQ(hr_executor_create(artifact_, nullptr, &bad_threads, &executor), HR_USER);
   EXPECT_THAT(hr_last_error()->message, HasSubstr("-5 threads were asked for"));
   const int32_t far = 1 << 20;
-  const hr_executor_options bad_cpu{.size = sizeof(hr_executor_options), .threads = 0, .cpus = &far, .num_cpus = 1};
+  const hr_executor_options bad_cpu{
+      .size = sizeof(hr_executor_options), .threads = 0, .cpus = &far, .num_cpus = 1, .fallback = 0};
   EXPECT_EQ(hr_executor_create(artifact_, nullptr, &bad_cpu, &executor), HR_USER);
   EXPECT_THAT(hr_last_error()->message, HasSubstr("processor 1048576 was asked for"));
-  const hr_executor_options no_cpus{.size = sizeof(hr_executor_options), .threads = 0, .cpus = nullptr, .num_cpus = 1};
+  const hr_executor_options no_cpus{
+      .size = sizeof(hr_executor_options), .threads = 0, .cpus = nullptr, .num_cpus = 1, .fallback = 0};
   EXPECT_EQ(hr_executor_create(artifact_, nullptr, &no_cpus, &executor), HR_USAGE);
   EXPECT_EQ(hr_executor_run(nullptr), HR_USAGE);
   hr_executor_destroy(nullptr);

@@ -68,6 +68,11 @@ class Placer {
                  fmt::format("two functions for other compilers are both named '{}'; rename one", name));
       return;
     }
+    if (const std::string backend = *relay::compiler_of(*function); backend == kNative || backend == kExternal)
+      throw_at(function->span, "compile",
+               fmt::format("'{}' cannot be a function's Compiler: it is the compiler's own word; remove the attribute, "
+                           "and the function is compiled natively",
+                           backend));
     if (name == artifact::kDefaultProgram)
       throw_at(
           function->span, "compile",

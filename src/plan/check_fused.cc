@@ -66,7 +66,8 @@ void check_fused(const relay::Function& main) {
   const auto enter = [](const Expr& expr) {
     const auto* function = expr.as<FunctionNode>();
     if (function == nullptr) return true;
-    if (relay::is_primitive(*function)) check_group(*function);
+    const bool is_group = relay::is_primitive(*function) && !relay::compiler_of(*function);
+    if (is_group) check_group(*function);
     return false;
   };
   relay::post_order(main->body, enter, [](const Expr&) {});

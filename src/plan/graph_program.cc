@@ -4,6 +4,7 @@
 
 #include "ops/call_fusion.h"
 #include "plan/plan_memory.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::plan {
 
@@ -85,7 +86,9 @@ class Emitter {
   }
 
   static artifact::StepAction action_of(const GlobalVar& name, const FunctionNode& function) {
-    if (const auto import = import_of(name, function)) return artifact::ExternalCall{*import};
+    const auto import = import_of(name, function);
+    if (import && relay::compiler_of(function)) return artifact::RegionCall{*import};
+    if (import) return artifact::ExternalCall{*import};
     return artifact::KernelCall{name->name_hint};
   }
 

@@ -234,7 +234,7 @@ TEST(ReadProgram, ProgramsShareEqualGroups) {
   EXPECT_EQ(groups.functions().size(), a.functions.size() + b.functions.size());
 }
 
-TEST(ReadProgram, ARegionIsAnExternalStep) {
+TEST(ReadProgram, ARegionIsAStepOfItsOwn) {
   const IRModule module = fused(
       "def @region(%a: Tensor[(4), float32], %t: (Tensor[(4), float32], Tensor[(4), float32]), Compiler=\"test\",\n"
       "            global_symbol=\"their_name\", Primitive=1) { (add(%a, %t.0), %t.1) }\n"
@@ -250,7 +250,7 @@ TEST(ReadProgram, ARegionIsAnExternalStep) {
   const artifact::Program emitted = emit_graph_program(program, {.inputs = {"x"}, .outputs = {"a", "b"}}, weights);
   std::vector<std::string> kinds;
   for (const artifact::Step& step : emitted.graph.steps) kinds.emplace_back(artifact::name_of(step.action));
-  EXPECT_THAT(kinds, ElementsAre("kernel", "external", "kernel"));
+  EXPECT_THAT(kinds, ElementsAre("kernel", "region", "kernel"));
   EXPECT_EQ(artifact::callee_of(emitted.graph.steps[1].action), "their_name");
   EXPECT_EQ(emitted.graph.steps[1].args.size(), 5u);
   EXPECT_EQ(emitted.graph.steps[1].num_outputs, 2);

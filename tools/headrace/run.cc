@@ -19,6 +19,7 @@ struct RunState {
   std::string path, program = artifact::kDefaultProgram, folder;
   std::vector<std::string> inputs;
   int threads = 0;
+  std::string fallback = "native";
 };
 
 std::filesystem::path make_folder(const std::string& folder) {
@@ -76,8 +77,21 @@ std::vector<std::string> output_files(const RunState& state, const std::vector<a
   return files;
 }
 
+Array<Value> describe_fallbacks(const executors::Executor& executor) {
+  Array<Value> list;
+  for (const executors::FallbackEvent& event : executor.fallbacks()) {
+    list.push_back(Value(Report{{"region", Value(event.region)},
+                                {"backend", Value(event.backend)},
+                                {"reason", Value(static_cast<int64_t>(event.reason))},
+                                {"message", Value(event.message)}}));
+  }
+  return list;
+}
+
 int run(const RunState& state, const Common& common) {
-  const auto executor = load::make_executor(open_artifact(state.path), state.program, {.threads = state.threads});
+  const auto fallback = state.fallback == "none" ? executors::Fallback::none : executors::Fallback::native;
+  const auto executor =
+      load::make_executor(open_artifact(state.path), state.program, {.threads = state.threads, .fallback = fallback});
   const std::vector<std::string> files = output_files(state, executor->outputs());
   const std::vector<NDArray> outputs = load::run(*executor, in_order(executor->inputs(), read_named(state.inputs)));
   if (!state.folder.empty()) write_tensors(files, outputs);
@@ -106,9 +120,14 @@ int run(const RunState& state, const Common& common) {
     rows.push_back(row);
   }
   if (common.json) {
-    std::cout << to_json({{"program", Value(state.program)}, {"outputs", Value(described)}});
+    std::cout << to_json({{"program", Value(state.program)},
+                          {"outputs", Value(described)},
+                          {"fallbacks", Value(describe_fallbacks(*executor))}});
   } else {
     std::cout << to_table(rows);
+    for (const executors::FallbackEvent& event : executor->fallbacks())
+      print_out("region {} ran natively, not by {}: {}\n", shown(event.region), shown(event.backend),
+                shown(event.message));
   }
   return HR_OK;
 }
@@ -128,6 +147,10 @@ Verb add_run(CLI::App& app, const Common& common) {
   takes(
       verb->add_option("--threads", state->threads, "Threads (0: what the artifact says); results do not depend on it"),
       {0, runtime::kMaxWorkers, 2});
+  verb->add_option("--fallback", state->fallback,
+                   "Where a backend is missing or fails: native (its region runs natively) or none (an error)")
+      ->check(CLI::IsMember({"native", "none"}))
+      ->capture_default_str();
   verb->footer("Example: headrace run model.so --input x=image.npy --output-dir out/");
   return [state, &common] { return run(*state, common); };
 }

@@ -63,7 +63,15 @@ GraphExecutor::GraphExecutor(const GraphParts& parts, std::shared_ptr<runtime::T
 }
 
 Metrics GraphExecutor::metrics() const {
-  return {.runs = runs_.load(std::memory_order_relaxed), .failures = failures_.load(std::memory_order_relaxed)};
+  const std::scoped_lock lock(fallbacks_mutex_);
+  return {.runs = runs_.load(std::memory_order_relaxed),
+          .failures = failures_.load(std::memory_order_relaxed),
+          .fallbacks = fallbacks_.size()};
+}
+
+std::vector<FallbackEvent> GraphExecutor::fallbacks() const {
+  const std::scoped_lock lock(fallbacks_mutex_);
+  return fallbacks_;
 }
 
 void GraphExecutor::make_ports(std::vector<Port>& ports, const std::vector<TensorSpec>& specs, std::byte* memory) {
@@ -115,6 +123,7 @@ void GraphExecutor::make_calls(std::span<const Callee> callees) {
     const artifact::Step& step = steps[i];
     Call call{.action = &step.action,
               .callee = callees[i],
+              .native = {},
               .first_arg = args_.size(),
               .num_args = static_cast<int32_t>(step.args.size()),
               .copy_nbytes = 0};
@@ -123,7 +132,9 @@ void GraphExecutor::make_calls(std::span<const Callee> callees) {
       const artifact::Entry& src = program_.graph.entries[static_cast<size_t>(step.args[0])];
       call.copy_nbytes = static_cast<size_t>(artifact::tensor_nbytes(src.dtype, src.shape).value());
     }
-    calls_.push_back(call);
+    if (call.callee.native != nullptr && call.callee.native->missing)
+      fall_back(call, call.callee.native->missing->code, call.callee.native->missing->message);
+    calls_.push_back(std::move(call));
   }
 }
 
@@ -211,14 +222,15 @@ const GraphExecutor::Port* GraphExecutor::find_overlap() const noexcept {
 }
 
 // Carries out one step; the only place that knows what each action does.
-int32_t GraphExecutor::run_call(const Call& call) noexcept {
+int32_t GraphExecutor::run_call(Call& call) noexcept {
   DLTensor* const* args = args_.data() + call.first_arg;
   struct Act {
     GraphExecutor& self;
-    const Call& call;
+    Call& call;
     DLTensor* const* args;
     int32_t operator()(const artifact::KernelCall&) const { return call.callee.kernel(&self.env_, args); }
     int32_t operator()(const artifact::ExternalCall&) const { return self.run_external(call); }
+    int32_t operator()(const artifact::RegionCall&) const { return self.run_region(call); }
     int32_t operator()(const artifact::CopyStep&) const {
       if (call.copy_nbytes > 0) std::memmove(args[1]->data, args[0]->data, call.copy_nbytes);
       return 0;
@@ -236,6 +248,46 @@ int32_t GraphExecutor::run_external(const Call& call) noexcept {
   const std::string_view kind = is_ours ? std::string_view() : error_->kind, colon = is_ours ? "" : ": ";
   message_.write("{}{}{}", kind, colon, std::string_view(error_->message));
   return -1;
+}
+
+// A backend that failed once is not called again: the native form computes this run and all later ones.
+int32_t GraphExecutor::run_region(Call& call) noexcept {
+  if (call.native != nullptr) return run_native(call);
+  DLTensor* const* args = args_.data() + call.first_arg;
+  const int32_t code = call.callee.kernel != nullptr ? call.callee.kernel(&env_, args) : run_external(call);
+  if (code == 0 || call.callee.native == nullptr || !call.callee.native->make) return code;
+  try {
+    message_.end();
+    fall_back(call, HR_REASON_BACKEND_FAILED, std::string(message_.view()));
+  } catch (...) {  // no memory for the native form: the backend's failure is what the caller sees
+    return code;
+  }
+  message_.clear();
+  error_ = {};
+  return run_native(call);
+}
+
+// Makes the region's native form, which `call` runs from now on, and reports it.
+void GraphExecutor::fall_back(Call& call, hr_reason reason, std::string message) {
+  call.native = call.callee.native->make();
+  const std::scoped_lock lock(fallbacks_mutex_);
+  fallbacks_.push_back({.region = artifact::callee_of(*call.action),
+                        .backend = call.callee.native->backend,
+                        .reason = reason,
+                        .message = std::move(message),
+                        .run = runs_.load(std::memory_order_relaxed)});
+}
+
+int32_t GraphExecutor::run_native(const Call& call) noexcept {
+  Executor& native = *call.native;
+  DLTensor* const* args = args_.data() + call.first_arg;
+  const size_t num_inputs = native.inputs().size();
+  Status status;
+  for (size_t i = 0; i < static_cast<size_t>(call.num_args) && status.ok(); ++i)
+    status = i < num_inputs ? native.bind_input(i, *args[i]) : native.bind_output(i - num_inputs, *args[i]);
+  if (status.ok()) status = native.run();
+  if (!status.ok()) message_.write("{}", status.message);
+  return status.code;
 }
 
 Status GraphExecutor::failure(size_t step, int32_t code) noexcept {

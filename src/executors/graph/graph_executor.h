@@ -4,6 +4,12 @@
 
 #include <headrace/kernel_abi.h>
 
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/expected.h"
 #include "executors/executor.h"
 #include "executors/message.h"
 #include "object/function.h"
@@ -18,10 +24,20 @@ struct ExternalFunction {
   void* self = nullptr;
 };
 
-// A step's target: `kernel` for a KernelCall, `external` for an ExternalCall, neither for a copy.
+// The way from a region to its native form.
+struct NativeForm {
+  std::string backend;  // whose code the form stands in for
+  std::function<std::shared_ptr<Executor>()> make =
+      {};                               // on the pool of the caller; empty: the region must not fall back
+  std::optional<Refusal> missing = {};  // why the backend's code cannot be called; then `make` is set
+};
+
+// A step's target: `kernel` for a KernelCall, `external` for an ExternalCall, one of the two for a RegionCall unless
+// its backend's code is missing, neither for a copy.
 struct Callee {
   hr_kernel kernel = nullptr;
   ExternalFunction external;
+  const NativeForm* native = nullptr;  // of a RegionCall
 };
 
 // What a program borrows from the artifact that it belongs to. All of it outlives the executor.
@@ -42,6 +58,7 @@ class GraphExecutor final : public Executor {
   int32_t num_threads() const override { return pool_->num_workers(); }
   size_t num_steps() const override { return calls_.size(); }
   Metrics metrics() const override;
+  std::vector<FallbackEvent> fallbacks() const override;
 
   Status set_input(size_t index, const DLTensor& tensor) noexcept override;
   Status bind_input(size_t index, const DLTensor& tensor) noexcept override;
@@ -66,7 +83,8 @@ class GraphExecutor final : public Executor {
   struct Call {
     const artifact::StepAction* action;
     Callee callee;
-    size_t first_arg;  // in args_
+    std::shared_ptr<Executor> native;  // of a region that has fallen back
+    size_t first_arg;                  // in args_
     int32_t num_args;
     size_t copy_nbytes;
   };
@@ -80,8 +98,11 @@ class GraphExecutor final : public Executor {
   Status check_ready() noexcept;
   Status run_calls(std::span<uint64_t> step_nanoseconds) noexcept;
   Status fit_outputs() noexcept;
-  int32_t run_call(const Call& call) noexcept;
+  int32_t run_call(Call& call) noexcept;
   int32_t run_external(const Call& call) noexcept;
+  int32_t run_region(Call& call) noexcept;
+  int32_t run_native(const Call& call) noexcept;
+  void fall_back(Call& call, hr_reason reason, std::string message);
   Status failure(size_t step, int32_t code) noexcept;
   Status check_port(std::string_view what, const std::vector<artifact::TensorSpec>& specs, size_t index,
                     const DLTensor& tensor, bool is_direct) noexcept;
@@ -104,6 +125,8 @@ class GraphExecutor final : public Executor {
   hr_kernel_env env_{};
   std::atomic<uint64_t> runs_ = 0;
   std::atomic<uint64_t> failures_ = 0;
+  mutable std::mutex fallbacks_mutex_;
+  std::vector<FallbackEvent> fallbacks_;
 };
 
 }  // namespace headrace::executors

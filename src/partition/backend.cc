@@ -1,0 +1,91 @@
+#include "partition/backend.h"
+
+#include <map>
+#include <mutex>
+
+#include "object/function.h"
+#include "partition/place.h"
+
+namespace headrace::partition {
+
+namespace {
+
+// A backend that is one function: relay.ext.NAME, as Relay users register it.
+class FunctionBackend : public Backend {
+ public:
+  FunctionBackend(std::string name, PackedFunc compiler) : name_(std::move(name)), compiler_(std::move(compiler)) {}
+
+  std::string_view name() const override { return name_; }
+
+  std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const override {
+    std::vector<Expected<RegionCode>> codes;
+    for (const RegionSource& region : request.regions) codes.emplace_back(RegionCode{.module = compile_one(region)});
+    return codes;
+  }
+
+ private:
+  runtime::Module compile_one(const RegionSource& region) const {
+    const Value module = compiler_(region.function);
+    const bool is_module = !module.is_none() && module.is<runtime::Module>();
+    if (!is_module)
+      throw_at(region.function->span, "compile",
+               fmt::format("the function {}{} returned no module for the region '{}'; it must return a "
+                           "runtime::Module that has a function of that name",
+                           kRegionCompilerPrefix, name_, region.name));
+    return module.as<runtime::Module>();
+  }
+
+  std::string name_;
+  PackedFunc compiler_;
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<const Backend>> backends;
+};
+
+Registry& registry() {
+  static Registry one;
+  return one;
+}
+
+bool is_word(std::string_view name) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  };
+  return !name.empty() && std::all_of(name.begin(), name.end(), fits);
+}
+
+}  // namespace
+
+void register_backend(std::shared_ptr<const Backend> backend) {
+  const std::string name(backend->name());
+  if (!is_word(name))
+    throw_user_error("'{}' is no name of a backend; it must be of letters, digits, '_' and '-'", name);
+  if (name == kNative || name == kExternal)
+    throw_user_error("'{}' is the name of one of the compiler's own backends; give the backend another", name);
+  Registry& all = registry();
+  const std::scoped_lock lock(all.mutex);
+  if (!all.backends.emplace(name, std::move(backend)).second)
+    throw_user_error("there is a backend '{}' already; give the new one another name", name);
+}
+
+std::shared_ptr<const Backend> find_backend(const std::string& name) {
+  {
+    Registry& all = registry();
+    const std::scoped_lock lock(all.mutex);
+    if (const auto found = all.backends.find(name); found != all.backends.end()) return found->second;
+  }
+  const PackedFunc compiler = find_global(kRegionCompilerPrefix + name);
+  return compiler ? std::make_shared<FunctionBackend>(name, compiler) : nullptr;
+}
+
+std::vector<std::string> backend_names() {
+  Registry& all = registry();
+  const std::scoped_lock lock(all.mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, backend] : all.backends) names.push_back(name);
+  return names;
+}
+
+}  // namespace headrace::partition

@@ -1,0 +1,75 @@
+// Backend: what a code generator beside the native one offers. The driver gives it the regions that placement chose for
+// it, and puts the code that it returns into the artifact.
+//
+//   region @f(%a) { exp(%a) }, target, options   ->   a module with a function f, or an object with a kernel
+//
+// A backend is immutable; threads share it. Backends of this project have a folder under backends/, those of users are
+// registered at run time; both are found by name.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+#include "codegen/native.h"
+#include "ir/target.h"
+#include "relay/expr.h"
+#include "runtime/module.h"
+
+namespace headrace::partition {
+
+// A region to compile.
+struct RegionSource {
+  std::string name;          // of the function that its code must have
+  relay::Function function;  // has types; its attribute global_symbol is `name`
+  IRModule module;           // the function, under `name`, with all functions and data types that it uses
+};
+
+// The code of a region, in one of two forms.
+struct RegionCode {
+  // A module with a function of the region's name. It is called with a DLTensor* for each tensor of the parameters,
+  // then for each of the results, from any thread. Several regions may have one module.
+  runtime::Module module = {};
+  // Or: an object that is linked into the artifact's own code, with a kernel (hr_kernel, headrace/kernel_abi.h) named
+  // `symbol`, whose arguments are those tensors.
+  codegen::ObjectCode object = {};
+  std::string symbol = {};
+};
+
+struct RegionRequest {
+  std::span<const RegionSource> regions;
+  Target target;                         // of the artifact's native code
+  Map<std::string, Value> options = {};  // of this backend: the pass configuration relay.ext.NAME.options
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  // Returns the name, which is also the value of the attribute Compiler.
+  virtual std::string_view name() const = 0;
+  // Returns the backend's own version, which artifacts record; may be empty.
+  virtual std::string version() const { return ""; }
+  // Returns the code of each region, in order, or why the backend does not compile it: then the region is compiled
+  // natively. Throws a UserError for what the user must mend, such as a wrong option.
+  virtual std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const = 0;
+};
+
+// The prefix of the global functions that compile regions: relay.ext.NAME takes a region as a Relay function, with the
+// attribute global_symbol, and returns a module that has a function of that name.
+inline constexpr const char* kRegionCompilerPrefix = "relay.ext.";
+
+// Makes a backend known to this process. UserError for a name that is no word, is one of the compiler's own (native,
+// external), or is taken.
+void register_backend(std::shared_ptr<const Backend> backend);
+
+// Returns the backend of that name: one that was registered, else one whose regions the global function relay.ext.NAME
+// compiles; null when there is neither.
+std::shared_ptr<const Backend> find_backend(const std::string& name);
+
+// Returns the names of the backends that were registered, sorted.
+std::vector<std::string> backend_names();
+
+}  // namespace headrace::partition
