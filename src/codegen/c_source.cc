@@ -72,6 +72,8 @@ void check_symbol(const std::string& symbol) {
 
 }  // namespace
 
+std::string c_kernel_head() { return fmt::format("{}{}", kHead, kAbi); }
+
 std::string c_source(std::span<const tir::PrimFunc> kernels) {
   CHelpers helpers;
   std::string functions;

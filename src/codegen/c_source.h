@@ -14,6 +14,10 @@
 
 namespace headrace::codegen {
 
+// Returns the text that a file of such kernels begins with: the headers of the C library, and the types of the kernel
+// ABI unless headrace/kernel_abi.h was included before.
+std::string c_kernel_head();
+
 // Returns one source file of these kernels, each with its own symbol. The kernels need not have gone through
 // tir_passes/: loops marked vectorized or unrolled become plain loops, a parallel loop calls env->parallel_for as
 // native code does, vectors become loops over their lanes. The file includes headers of the C library only. Equal

@@ -278,6 +278,10 @@ class Compilation {
     artifact::Program program = plan::emit_graph_program(source.plan, source.names, code_.weights);
     if (source.is_fallback) program.region = program.name;
     program.memory.workspace_bytes = source.workspace_bytes;
+    for (const CompiledRegion& region : compiled_.regions) {
+      if (!source.is_fallback)
+        program.memory.workspace_bytes = std::max(program.memory.workspace_bytes, region.workspace_bytes);
+    }
     program.target = {code_.target.triple, code_.target.cpu, code_.target.enabled};
     program.compiler = HEADRACE_VERSION;
     if (!source.is_fallback) {

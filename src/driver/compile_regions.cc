@@ -105,7 +105,7 @@ class RegionCompiler {
       return;
     }
     const RegionCode& made = code.value();
-    made_.regions[index] = {.symbol = made.symbol, .module = made.module};
+    made_.regions[index] = {.symbol = made.symbol, .module = made.module, .workspace_bytes = made.workspace_bytes};
     if (!made.object.bytes.empty()) made_.objects.push_back(made.object);
     if (made.module) take_module(regions_[index], made.module);
   }

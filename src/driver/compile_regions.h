@@ -15,6 +15,7 @@ namespace headrace::driver {
 struct CompiledRegion {
   std::string symbol;
   runtime::Module module;
+  int64_t workspace_bytes = 0;  // that the kernel needs
 };
 
 struct CompiledRegions {

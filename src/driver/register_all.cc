@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "driver/all_backends.h"
 #include "driver/all_passes.h"
 #include "driver/built_module.h"
 #include "ir/env_func.h"
@@ -25,6 +26,7 @@ void register_all() {
     type_of<EnvFuncNode>();
     type_of<relay::UserAttrsNode>();
     declare_passes();
+    register_all_backends();
     register_global("runtime.module.loadfile_o",
                     make_packed([](const std::string& path, const std::string&) { return load_object(path); }));
   });

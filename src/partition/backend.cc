@@ -1,5 +1,6 @@
 #include "partition/backend.h"
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
@@ -16,6 +17,11 @@ class FunctionBackend : public Backend {
   FunctionBackend(std::string name, PackedFunc compiler) : name_(std::move(name)), compiler_(std::move(compiler)) {}
 
   std::string_view name() const override { return name_; }
+
+  Verdict supports(const relay::CallNode&) const override {
+    return {.reason = HR_REASON_OP_UNSUPPORTED,
+            .message = fmt::format("has no attribute target.{} that says so", name_)};
+  }
 
   std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const override {
     std::vector<Expected<RegionCode>> codes;

@@ -37,6 +37,15 @@ struct RegionCode {
   // `symbol`, whose arguments are those tensors.
   codegen::ObjectCode object = {};
   std::string symbol = {};
+  int64_t workspace_bytes = 0;  // what the kernel needs of its env's workspace; a multiple of HR_ALIGNMENT
+};
+
+// Whether a backend takes a call, and why not.
+struct Verdict {
+  hr_reason reason = HR_REASON_NONE;
+  std::string message = {};  // the rest of a sentence that begins with the name of the op
+
+  bool ok() const { return reason == HR_REASON_NONE; }
 };
 
 struct RegionRequest {
@@ -52,6 +61,8 @@ class Backend {
   virtual std::string_view name() const = 0;
   // Returns the backend's own version, which artifacts record; may be empty.
   virtual std::string version() const { return ""; }
+  // Returns whether the backend computes a typed call of an op, and why not.
+  virtual Verdict supports(const relay::CallNode& call) const = 0;
   // Returns the code of each region, in order, or why the backend does not compile it: then the region is compiled
   // natively. Throws a UserError for what the user must mend, such as a wrong option.
   virtual std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const = 0;

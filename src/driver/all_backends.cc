@@ -1,0 +1,47 @@
+#include "driver/all_backends.h"
+
+#include <array>
+
+#if HEADRACE_USE_CODEGENC
+#include "backends/ccompiler/compile/ccompiler.h"
+#endif
+
+namespace headrace::driver {
+
+namespace {
+
+// A backend, the CMake option that includes it, and how it is made: null in a build without it.
+struct Row {
+  std::string_view name, option;
+  std::shared_ptr<const partition::Backend> (*make)();
+};
+
+constexpr std::array<Row, 1> kBackends = {{
+    {"ccompiler", "USE_CODEGENC",
+#if HEADRACE_USE_CODEGENC
+     &backends::ccompiler::make_backend
+#else
+     nullptr
+#endif
+    },
+}};
+
+}  // namespace
+
+void register_all_backends() {
+  for (const Row& row : kBackends) {
+    if (row.make != nullptr) partition::register_backend(row.make());
+  }
+}
+
+std::shared_ptr<const partition::Backend> require_backend(const std::string& name) {
+  if (auto backend = partition::find_backend(name)) return backend;
+  for (const Row& row : kBackends) {
+    if (row.name == name)
+      throw_user_error("the backend '{}' was left out of this build; configure it with -D{}=ON", name, row.option);
+  }
+  throw_user_error("there is no backend '{}'; there are {}, and those that a program registers as {}NAME", name,
+                   fmt::join(partition::backend_names(), ", "), partition::kRegionCompilerPrefix);
+}
+
+}  // namespace headrace::driver

@@ -1,0 +1,18 @@
+// The backends of this project.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "partition/backend.h"
+
+namespace headrace::driver {
+
+// Registers each backend that this build has. Called once.
+void register_all_backends();
+
+// Returns the backend of that name, as partition::find_backend. UserError for one that there is not: it lists those
+// that there are, and names the build option of one that was left out.
+std::shared_ptr<const partition::Backend> require_backend(const std::string& name);
+
+}  // namespace headrace::driver
