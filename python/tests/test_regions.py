@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 
+import headrace as hr
 import numpy as np
 import pytest
-
-import headrace as hr
 from headrace import relay
 from headrace.relay import transform
 
@@ -316,8 +315,8 @@ def test_outline_mark_and_inline(compiler):
 
     text = HEAD + (
         "def @main(%x: Tensor[(2), float32]) {\n"
-        '  %0 = fn (%a: Tensor[(2), float32], Compiler="one", global_symbol="one_0") -> Tensor[(2), float32] { exp(%a) };\n'
-        '  let %f = fn (%a: Tensor[(2), float32], Compiler="two", global_symbol="two_0") -> Tensor[(2), float32] { abs(%a) };\n'
+        '  %0 = fn (%a: Tensor[(2), float32], Compiler="one", global_symbol="one_0") { exp(%a) };\n'
+        '  let %f = fn (%a: Tensor[(2), float32], Compiler="two", global_symbol="two_0") { abs(%a) };\n'
         "  %f(%0(%x))\n}\n"
     )
     module = relay.parse(text)
