@@ -6,9 +6,13 @@
 #include "object/json.h"
 #include "object/structural_equal.h"
 #include "object/structural_hash.h"
+#include "partition/annotate.h"
+#include "partition/extract.h"
+#include "partition/merge.h"
 #include "pass/pass.h"
 #include "passes/pipeline.h"
 #include "relay/infer/infer_type.h"
+#include "relay/op_keys.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
 #include "relay/verify.h"
@@ -99,12 +103,49 @@ const Row kUntyped[] = {
     {"interpret", interpret},
 };
 
+// The compiler of the works below; it supports all ops but those that shapes of programs have between others.
+constexpr const char* kSomeCompiler = "bench";
+
+bool is_for_compiler(const relay::CallNode& call) {
+  return call.as_op() != nullptr && call.as_op()->name != "nn.relu" && !relay::is_stateful(*call.as_op());
+}
+
+void add_compiler() {
+  static const bool once = [] {
+    for (const std::string& op : op_names()) partition::set_target_check(get_op(op), kSomeCompiler, is_for_compiler);
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+// Annotates, merges and partitions, each by its function.
+void partition_by_passes(const ScalingProgram& program, const Timed& timed) {
+  add_compiler();
+  timed([&] {
+    const IRModule annotated = partition::annotate_target(program.typed, {.targets = {kSomeCompiler}});
+    partition::partition_graph(partition::merge_compiler_regions(annotated));
+  });
+}
+
+void partition_by_label(const ScalingProgram& program, const Timed& timed) {
+  partition::Labels labels;
+  for_each_function(program.typed, [&](const Expr& function) {
+    relay::post_order(function, [&](const Expr& expr) {
+      const auto* call = expr.as<relay::CallNode>();
+      if (call != nullptr && is_for_compiler(*call)) labels.emplace(expr.object(), kSomeCompiler);
+    });
+  });
+  timed([&] { partition::partition_by_labels(program.typed, labels); });
+}
+
 pass::PassContext context_of_passes() {
   pass::PassContext context;
   context.opt_level = 4;
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
   context.config.set("relay.ConvertLayout.desired_layouts",
                      Value(Map<std::string, Value>{{"nn.conv2d", Value(Array<std::string>{"NHWC", "default"})}}));
+  add_compiler();
+  context.config.set("relay.AnnotateTarget.targets", Value(std::string(kSomeCompiler)));
   return context;
 }
 
@@ -121,6 +162,8 @@ std::vector<ScalingWork> make_works() {
   for (const Row& row : kUntyped) works.push_back({row.name, false, row.run});
   works.push_back({"print types", true,
                    [](const ScalingProgram& p, const Timed& timed) { timed([&] { relay::print_module(p.typed); }); }});
+  works.push_back({"regions by passes", true, partition_by_passes});
+  works.push_back({"regions by labels", true, partition_by_label});
   std::vector<pass::Pass> all = passes::canonical();
   for (pass::Pass& pass : passes::native()) all.push_back(std::move(pass));
   works.push_back(work_of("canonical, native", std::move(all)));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -274,7 +275,8 @@ class _Op:
             Any name. "TOpPattern", "TOpIsStateful" and "FTVMCompute" are those of Relay, for ops that were registered
             at run time; the last is what `relay.op.register_compute` sets.
         value
-            Any value, also a function.
+            Any value, also a function. "target.NAME" is a function of a typed call that says whether the compiler NAME
+            supports it, or one of the call's attributes and arguments; AnnotateTarget asks it.
         plevel : int
             Taken for the sake of old programs; the last one that is set counts.
 
@@ -297,6 +299,8 @@ class _Op:
         setter = setter_of(attr_name)
         if setter is not None:
             setter(self, value)
+        if attr_name.startswith("target.") and callable(value):
+            value = _target_check(value)
         api("ir.OpSetAttr")(self, attr_name, value)
         return self
 
@@ -352,6 +356,17 @@ _ATTRS_KEYS: dict[Any, str] = {}
 _ATTR_KINDS_OF: dict[Any, dict[str, str]] = {}
 _MAKE_ATTRS = api("relay.op.MakeAttrs")
 _RELATIONS = {"Identity": _first_type, "Broadcast": _broadcast_type}
+
+
+def _target_check(check: Any) -> Any:
+    """A check of calls for a compiler as a function of the call; Relay's older ones are of attributes and arguments."""
+    try:
+        parameters = inspect.signature(check).parameters.values()
+    except (TypeError, ValueError):
+        return check
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p for p in parameters if p.kind in positional and p.default is inspect.Parameter.empty]
+    return (lambda call: check(call.attrs, call.args)) if len(needed) == 2 else check
 
 
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:

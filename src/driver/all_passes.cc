@@ -2,6 +2,7 @@
 
 #include "ir/op_attrs.h"
 #include "pass/known_passes.h"
+#include "partition/region_passes.h"
 #include "passes/gradient/gradient_rules.h"
 #include "passes/nn/alter_op_layout.h"
 #include "passes/nn/convert_layout.h"
@@ -47,7 +48,10 @@ std::vector<Pass> make_list(Ir ir) {
     }
   };
   for (const auto& [name, members] : named_lists(ir)) add(members);
-  if (ir == Ir::relay) add(passes::by_name());
+  if (ir == Ir::relay) {
+    add(passes::by_name());
+    add(partition::region_passes());
+  }
   return list;
 }
 

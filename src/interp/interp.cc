@@ -366,7 +366,12 @@ class Interpreter {
     if (const auto* constant = expr.as<ConstantNode>())
       return {Value(working(constant->data).as_read_only()), constant->tensor_type()};
     if (const auto* var = expr.as<VarNode>()) return lookup(*var, frame);
-    if (const auto* call = expr.as<CallNode>()) return eval_op(*call->as_op(), *call, operands_of(*call, frame));
+    if (const auto* call = expr.as<CallNode>()) {
+      const std::vector<Typed> operands = operands_of(*call, frame);
+      // Borders of parts for other compilers may enclose a value that is no tensor.
+      if (relay::is_call_of_any(*call, {&op::kCompilerBegin, &op::kCompilerEnd})) return operands.at(0);
+      return eval_op(*call->as_op(), *call, operands);
+    }
     if (const auto* tuple = expr.as<TupleNode>()) return eval_tuple(*tuple, frame);
     if (const auto* item = expr.as<TupleGetItemNode>()) return eval_item(*item, frame);
     if (const auto* function = expr.as<FunctionNode>()) return make_closure(ref(function), frame);

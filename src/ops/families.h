@@ -37,6 +37,7 @@ void register_correlation_ops();        // correlation.cc: correlation
 void register_deformable_ops();         // deformable.cc: deformable_conv2d
 void register_random_ops();             // random.cc: threefry_generate, threefry_split, uniform, normal, multinomial
 void register_annotation_ops();         // annotation.cc: stop_fusion
+void register_compiler_annotation_ops();  // compiler_annotation.cc: compiler_begin, compiler_end
 void register_device_ops();             // device.cc: on_device, device_copy
 void register_memory_ops();             // memory.cc: storages, views, calls that write into them
 void register_old_attrs();              // old_attrs.cc: attributes of pools and convolutions that older programs saved

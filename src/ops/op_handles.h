@@ -14,6 +14,8 @@ inline constexpr OpHandle kAcos{"acos"};
 inline constexpr OpHandle kAcosh{"acosh"};
 inline constexpr OpHandle kAdd{"add"};
 inline constexpr OpHandle kCheckpoint{"annotation.checkpoint"};
+inline constexpr OpHandle kCompilerBegin{"annotation.compiler_begin"};
+inline constexpr OpHandle kCompilerEnd{"annotation.compiler_end"};
 inline constexpr OpHandle kStopFusion{"annotation.stop_fusion"};
 inline constexpr OpHandle kAsin{"asin"};
 inline constexpr OpHandle kAsinh{"asinh"};

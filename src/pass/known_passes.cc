@@ -15,7 +15,6 @@ struct PassTable {
 // Relay's passes that do not exist here, each with its replacement.
 constexpr std::pair<std::string_view, std::string_view> kNotHere[] = {
     {"AnnotateMemoryScope", "there are no textures"},
-    {"AnnotateTarget", "backends of users are not there yet"},
     {"AutoSchedulerLayoutRewrite", "schedules are not written by hand"},
     {"BatchingOps", "the three CombineParallel passes are by their own names"},
     {"CombineParallelOpBatch", "the three CombineParallel passes are for products"},
@@ -28,10 +27,8 @@ constexpr std::pair<std::string_view, std::string_view> kNotHere[] = {
     {"LazyGradientInit", "there is none"},
     {"ManifestAlloc", "memory is planned when a program is compiled"},
     {"ManifestLifetimes", "memory is planned when a program is compiled"},
-    {"MergeCompilerRegions", "backends of users are not there yet"},
     {"MergeComposite", "backends of users are not there yet"},
     {"MetaScheduleLayoutRewrite", "schedules are not written by hand"},
-    {"PartitionGraph", "backends of users are not there yet"},
     {"QnnCanonicalize", "quantized ops are not there"},
     {"QnnLegalize", "quantized ops are not there"},
     {"qnn.Legalize", "quantized ops are not there"},

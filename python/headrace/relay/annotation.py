@@ -9,8 +9,13 @@ from headrace.relay import _op_functions as _ops
 
 __all__ = [
     "checkpoint",
+    "compiler_begin",
+    "compiler_end",
     "on_device",
     "stop_fusion",
+    "subgraph_begin",
+    "subgraph_end",
+    "subgraph_start",
 ]
 
 _ON_DEVICE = _ops.deferred("on_device")
@@ -71,6 +76,51 @@ def checkpoint(data: Any) -> Any:
     Call
     """
     return _CHECKPOINT(data)
+
+
+_COMPILER_BEGIN = _ops.deferred("annotation.compiler_begin")
+_COMPILER_END = _ops.deferred("annotation.compiler_end")
+
+
+def compiler_begin(data: Any, compiler: str) -> Any:
+    """`data`, which here enters a part of the program that another compiler computes.
+
+    `relay.transform.PartitionGraph` makes functions of such parts, and `relay.transform.AnnotateTarget` marks them.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The value, of any type.
+    compiler : str
+        The compiler, such as "dnnl".
+
+    Returns
+    -------
+    Call
+    """
+    return _COMPILER_BEGIN(data, compiler)
+
+
+def compiler_end(data: Any, compiler: str) -> Any:
+    """`data`, which here leaves a part of the program that another compiler computes, as `compiler_begin` says.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The value, of any type.
+    compiler : str
+        The compiler, the same as where the part begins.
+
+    Returns
+    -------
+    Call
+    """
+    return _COMPILER_END(data, compiler)
+
+
+# Earlier names of Relay's.
+subgraph_begin = subgraph_start = compiler_begin
+subgraph_end = compiler_end
 
 
 _public.settle(__name__)

@@ -8,7 +8,18 @@ from typing import Any
 
 from headrace import _public, relay
 from headrace._op import Op
-from headrace.relay import _op_functions, _padding, _root_ops, annotation, image, memory, nn, random, vision
+from headrace.relay import (
+    _extern_ops,
+    _op_functions,
+    _padding,
+    _root_ops,
+    annotation,
+    image,
+    memory,
+    nn,
+    random,
+    vision,
+)
 
 
 def _function(name: str) -> Any:
@@ -70,7 +81,8 @@ __all__ = _public.facade(
     find=_find,
     more=lambda: {*_function_names(), *_op_functions.names_within("")},
 )
-__all__ += ["algorithm", "reduce", "tensor", "transform"]
+__all__ += ["algorithm", "contrib", "reduce", "tensor", "transform"]
+contrib = _extern_ops.contrib
 algorithm, reduce, tensor, transform = map(_functions_module, ("algorithm", "reduce", "tensor", "transform"))
 _show_families()
 _public.settle(__name__)

@@ -173,6 +173,8 @@ void register_elementwise_rules() {
   set_rule("device_copy", copy_rule);
   set_rule("annotation.stop_fusion", copy_rule);
   set_rule("annotation.checkpoint", copy_rule);
+  set_rule("annotation.compiler_begin", copy_rule);
+  set_rule("annotation.compiler_end", copy_rule);
   set_rule("fixed_point_multiply", fixed_point_rule);
   set_rule("fixed_point_multiply_per_axis", fixed_point_per_axis_rule);
   set_rule("zeros_like", fill_rule(0));

@@ -57,3 +57,6 @@ def add_sum_cases(data: Callable[..., np.ndarray], ints: Callable[..., np.ndarra
     error("reverse_reshape", "contrib_reverse_reshape(%0, newshape=[3, 0])", [x], "cannot be reshaped to")
     case("stop_fusion", "annotation.stop_fusion(%0)", [a], [a])
     error("stop_fusion", "annotation.stop_fusion(%0, %0)", [a], "takes 1 argument")
+    for border in ("compiler_begin", "compiler_end"):
+        case(border, f'annotation.{border}(%0, compiler="gpu")', [a], [a])
+        error(border, f'annotation.{border}(%0, compiler="")', [a], "the compiler has no name")

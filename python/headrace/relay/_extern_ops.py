@@ -1,0 +1,110 @@
+"""Which ops a compiler supports, and its patterns: `relay.op.contrib`."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from headrace import _public
+from headrace._core import UserError
+from headrace._op import register_op_attr
+
+__all__ = ["contrib", "get_pattern_table", "register_extern_op", "register_pattern_table"]
+
+_PATTERN_TABLES: dict[str, Any] = {}
+
+
+def register_pattern_table(compiler: str, table: Any = None) -> Any:
+    """Registers the patterns of a compiler, for `relay.transform.MergeComposite`.
+
+    Parameters
+    ----------
+    compiler : str
+        The compiler.
+    table : function or list, optional
+        A function without arguments that gives the patterns, or the list itself: (name, pattern) or
+        (name, pattern, check). Without it, a decorator for such a function is returned.
+
+    Returns
+    -------
+    The table, or the decorator
+
+    Examples
+    --------
+    >>> @relay.op.contrib.register_pattern_table("mychip")
+    ... def patterns():
+    ...     return [("mychip.bias", is_op("add")(is_op("nn.conv2d")(wildcard(), wildcard()), wildcard()))]
+    """
+
+    def register(given: Any) -> Any:
+        _PATTERN_TABLES[compiler] = given() if callable(given) else given
+        return given
+
+    return register if table is None else register(table)
+
+
+def get_pattern_table(compiler: str) -> Any:
+    """Gives the patterns that `register_pattern_table` registered; None where there are none.
+
+    Parameters
+    ----------
+    compiler : str
+        The compiler.
+
+    Returns
+    -------
+    list of tuple, or None
+    """
+    return _PATTERN_TABLES.get(compiler)
+
+
+def register_extern_op(op_name: str, compiler: str, check: Any = True) -> Any:
+    """Says which calls of an op a compiler supports; `relay.transform.AnnotateTarget` asks.
+
+    Parameters
+    ----------
+    op_name : str
+        The op, such as "nn.conv2d".
+    compiler : str
+        The compiler.
+    check : bool or function
+        True: all calls, False: none. A function of the typed call gives True or False; it may also be one of the
+        attributes and the arguments.
+
+    Returns
+    -------
+    function
+        What was registered. Its result says so for a call.
+
+    Raises
+    ------
+    UserError
+        For an unknown op, and for a check that is neither a bool nor a function.
+    """
+    if isinstance(check, bool):
+        answer = check
+        return register_op_attr(op_name, f"target.{compiler}", lambda call: answer)
+    if not callable(check):
+        raise UserError(f"register_extern_op: {op_name}: check is {check!r}; it is a bool or a function of the call")
+    return register_op_attr(op_name, f"target.{compiler}", check)
+
+
+def _module(name: str, doc: str, members: dict[str, Callable[..., Any]]) -> types.ModuleType:
+    module = types.ModuleType(name, doc)
+    vars(module).update(members, __all__=sorted(members))
+    sys.modules[name] = module
+    return module
+
+
+_MEMBERS: dict[str, Callable[..., Any]] = {
+    "get_pattern_table": get_pattern_table,
+    "register_extern_op": register_extern_op,
+    "register_pattern_table": register_pattern_table,
+}
+# Users of Relay import these from either of the two modules.
+contrib = _module("headrace.relay.op.contrib", "The ops and patterns that other compilers support.", dict(_MEMBERS))
+contrib.register = _module("headrace.relay.op.contrib.register", "Registers patterns of compilers.", dict(_MEMBERS))  # type: ignore[attr-defined]
+
+_public.publish(__name__, "headrace.relay.op.contrib")

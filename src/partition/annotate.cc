@@ -1,0 +1,130 @@
+#include "partition/annotate.h"
+
+#include "object/repr.h"
+#include "partition/annotations.h"
+#include "partition/rewrite_functions.h"
+#include "relay/function_attrs.h"
+#include "relay/op_keys.h"
+
+namespace headrace::partition {
+
+using relay::CallNode;
+using relay::FunctionNode;
+
+namespace {
+
+bool op_supported(const OpNode& op, const CallNode& call, const std::string& compiler) {
+  const std::string attr = target_attr(compiler);
+  const std::any* found = op.find_any(attr);
+  if (found == nullptr || relay::is_stateful(op)) return false;
+  const auto* value = std::any_cast<Value>(found);
+  if (value == nullptr || value->is_none()) return false;
+  if (!value->is<PackedFunc>())
+    throw_user_error("the attribute '{}' of op '{}' is {}; it is a function that says whether a call is supported",
+                     attr, op.name, repr(*value));
+  const Value answer = value->as<PackedFunc>()(ref(&call));
+  if (answer.is_none()) return false;
+  if (answer.is<bool>()) return answer.as<bool>();
+  if (answer.is<int64_t>()) return answer.as<int64_t>() != 0;
+  throw_user_error("the attribute '{}' of op '{}' gave {} for a call; it gives True or False", attr, op.name,
+                   repr(answer));
+}
+
+std::string composite_prefix(const Expr& callee) {
+  const auto* function = callee.as<FunctionNode>();
+  const auto name = function == nullptr ? std::nullopt : function->attrs.get(relay::kComposite);
+  if (!name || !name->is<std::string>()) return "";
+  const auto text = name->as<std::string>();
+  const size_t dot = text.find('.');
+  return dot == std::string::npos ? "" : text.substr(0, dot);
+}
+
+// Decides for each node of one body.
+class Annotator {
+ public:
+  Annotator(Annotated annotated, const AnnotateOptions& options)
+      : given_(std::move(annotated)), options_(options), items_(given_.flow.nodes.size()) {
+    for (const Flow::Use& use : given_.flow.uses) {
+      if (use.to != kNone) items_[static_cast<size_t>(use.to)].push_back(use.from);
+    }
+  }
+
+  Expr annotated() {
+    for (int32_t i = 0; i < given_.flow.num_nodes(); ++i) decide(i);
+    return write_annotations(given_.flow, part_, compiler_);
+  }
+
+ private:
+  void decide(int32_t node) {
+    const int32_t given = given_.part[static_cast<size_t>(node)];
+    if (given != kNone && given_.compiler[static_cast<size_t>(given)] != kDefaultCompiler) return keep(given);
+    const std::string compiler = compiler_for(node);
+    part_.push_back(compiler.empty() ? kNone : static_cast<int32_t>(compiler_.size()));
+    if (!compiler.empty()) compiler_.push_back(compiler);
+  }
+
+  void keep(int32_t given) {
+    const auto [it, is_new] = kept_.try_emplace(given, static_cast<int32_t>(compiler_.size()));
+    if (is_new) compiler_.push_back(given_.compiler[static_cast<size_t>(given)]);
+    part_.push_back(it->second);
+  }
+
+  // The compiler of a node; empty where it has no annotation.
+  std::string compiler_for(int32_t node) const {
+    const Expr& expr = given_.flow.node(node);
+    if (!is_computation(expr)) return "";
+    const auto* call = expr.as<CallNode>();
+    if (call == nullptr) return options_.include_non_call_ops ? common_compiler(node) : "";
+    if (call->op.is<relay::VarNode>() && !options_.include_non_call_ops) return "";
+    for (const std::string& target : options_.targets) {
+      if (is_supported(*call, target)) return target;
+    }
+    return kDefaultCompiler;
+  }
+
+  // The compiler that all inputs come from. A variable or a constant comes from none.
+  std::string common_compiler(int32_t node) const {
+    std::string common;
+    for (const int32_t item : items_[static_cast<size_t>(node)]) {
+      const int32_t part = item == kNone ? kNone : part_[static_cast<size_t>(item)];
+      const std::string compiler = part == kNone ? kDefaultCompiler : compiler_[static_cast<size_t>(part)];
+      if (!common.empty() && compiler != common) return kDefaultCompiler;
+      common = compiler;
+    }
+    return common.empty() || !region_fault(given_.flow.node(node)).empty() ? kDefaultCompiler : common;
+  }
+
+  Annotated given_;
+  const AnnotateOptions& options_;
+  std::vector<std::vector<int32_t>> items_;
+  std::vector<int32_t> part_;
+  std::vector<std::string> compiler_;
+  std::unordered_map<int32_t, int32_t> kept_;  // parts that were annotated before
+};
+
+}  // namespace
+
+std::string target_attr(const std::string& compiler) {
+  if (compiler.empty() || compiler == kDefaultCompiler)
+    throw_user_error("'{}' names no compiler; AnnotateTarget takes names such as \"dnnl\"", compiler);
+  return "target." + compiler;
+}
+
+void set_target_check(const Op& op, const std::string& compiler, const TargetCheckFn& check) {
+  op->set(OpKey<Value>{target_attr(compiler)},
+          Value(make_packed([check](const Expr& call) { return check(*call.as<CallNode>()); })));
+}
+
+bool is_supported(const CallNode& call, const std::string& compiler) {
+  if (const OpNode* op = call.as_op()) return op_supported(*op, call, compiler);
+  return composite_prefix(call.op) == compiler && region_fault(ref(&call)).empty();
+}
+
+IRModule annotate_target(const IRModule& module, const AnnotateOptions& options) {
+  for (const std::string& target : options.targets) target_attr(target);
+  return rewrite_entered_functions(module, [&](const std::string&, const FunctionNode& function) {
+    return Annotator(read_annotations(function.body), options).annotated();
+  });
+}
+
+}  // namespace headrace::partition

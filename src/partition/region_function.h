@@ -1,0 +1,82 @@
+// The function of one region, and the call of it.
+#pragma once
+
+#include <map>
+
+#include "object/function.h"
+#include "partition/regions.h"
+
+namespace headrace::partition {
+
+struct RegionName {
+  std::string symbol;  // tvmgen_default_gpu_main_0
+  int64_t number = 0;  // 0
+};
+
+// Names the regions of one function of a module, one after another.
+class RegionNames {
+ public:
+  RegionNames(std::string mod_name, std::string function)
+      : mod_name_(std::move(mod_name)), function_(std::move(function)) {}
+  // Returns the next name that the module has no function of.
+  RegionName next(const IRModuleNode& module, const std::string& backend);
+
+ private:
+  std::string mod_name_, function_;
+  int64_t next_ = 0;
+};
+
+struct RegionSpec {
+  std::string backend;
+  int64_t number = 0;
+  bool bind_constants = true;
+};
+
+// Builds a region's function: all inputs first, then the members, each after those it uses, then the outputs; then the
+// function; then the call; then the values that took the place of outputs.
+class RegionBuilder {
+ public:
+  explicit RegionBuilder(RegionSpec spec) : spec_(std::move(spec)) {}
+
+  // Adds a value from outside, which is `outer` in the rewritten body. One that is there already is the same parameter.
+  void add_input(const Expr& value, const Expr& outer);
+  void add_member(const Expr& node);
+  void add_output(const Expr& node);
+  // Returns whether something leaves the region that it computes.
+  bool has_results() const { return !results_.empty(); }
+  // Returns the function under that name, after relay.ext.<backend>.optimize. UserError when that gives a function of
+  // another type.
+  relay::Function function(const std::string& symbol);
+  void make_call(const GlobalVar& function, const Type& type);
+  // Returns what computes the output `node` outside.
+  Expr outside(const Expr& node) const;
+
+ private:
+  // One tensor of a value: a parameter's, or the one at `index` of a member's leaves.
+  struct Leaf {
+    Expr inner;
+    Expr outer;  // set where it is a value from outside
+    const Object* source = nullptr;
+    size_t index = 0;
+  };
+  std::vector<Leaf> leaves(const Expr& node) const;
+  std::vector<Leaf> find_leaves(const Expr& node) const;
+  const Expr& inner(const Expr& value) const;
+  Expr result() const;
+  Expr leaf_outside(const Leaf& leaf) const;
+  Array<TypeVar> type_variables() const;
+  relay::Function optimized(const relay::Function& made, const PackedFunc& optimize) const;
+
+  RegionSpec spec_;
+  Array<relay::Var> params_;
+  std::vector<Expr> args_;
+  std::unordered_map<const Object*, Expr> inner_;  // parameters, constants and members by the node outside
+  std::unordered_map<const Object*, Expr> outer_;  // values from outside by the node outside
+  std::unordered_map<const Object*, std::vector<Leaf>> leaves_;  // of members by the node outside
+  std::vector<Leaf> results_;
+  std::map<std::pair<const Object*, size_t>, size_t> places_;  // of the results by source and index
+  Expr call_;
+  Array<TypeVar> type_params_;
+};
+
+}  // namespace headrace::partition

@@ -1,0 +1,250 @@
+#include "partition/regions.h"
+
+#include <algorithm>
+#include <map>
+
+#include "graph/merge_regions.h"
+#include "graph/quotient.h"
+#include "relay/function_attrs.h"
+#include "relay/match.h"
+#include "relay/scopes.h"
+#include "relay/visit.h"
+
+namespace headrace::partition {
+
+using relay::CallNode;
+using relay::FunctionNode;
+using relay::TupleGetItemNode;
+using relay::TupleNode;
+
+namespace {
+
+// Walks a body as relay::post_order does, and notes each value when its user has it.
+class FlowReader {
+ public:
+  explicit FlowReader(const Expr& body) {
+    flow_.body = body;
+    if (push(body)) walk();
+    flow_.uses.push_back({body, flow_.find(body), kNone});
+    const relay::Scopes scopes = relay::find_scopes(body);
+    for (const Expr& node : flow_.nodes) flow_.scope.push_back(scopes.at(node).scope);
+    for (const Waiting& use : waiting_) flow_.uses[use.place].to = flow_.find(use.user);
+  }
+  Flow take() { return std::move(flow_); }
+
+ private:
+  struct Frame {
+    Expr expr;
+    std::vector<Expr> children;
+    size_t next = 0;
+  };
+  struct Waiting {
+    size_t place;
+    Expr user;
+  };
+
+  bool push(const Expr& expr) {
+    if (relay::is_atomic(expr) || !seen_.emplace(expr.object(), true).second) return false;
+    stack_.push_back({expr, relay::is_entered(expr) ? relay::children_of(expr) : std::vector<Expr>()});
+    return true;
+  }
+
+  void walk() {
+    while (!stack_.empty()) {
+      Frame& top = stack_.back();
+      if (top.next > 0) note(top.children[top.next - 1], top.expr);
+      if (top.next < top.children.size()) {
+        push(Expr(top.children[top.next++]));  // may move the stack, and `top` with it
+        continue;
+      }
+      flow_.index.emplace(top.expr.object(), flow_.num_nodes());
+      flow_.nodes.push_back(top.expr);
+      stack_.pop_back();
+    }
+  }
+
+  // The frame of a user is on top again after each child, and once more where the child was known.
+  void note(const Expr& value, const Expr& user) {
+    waiting_.push_back({flow_.uses.size(), user});
+    flow_.uses.push_back({value, flow_.find(value), kNone});
+  }
+
+  Flow flow_;
+  std::vector<Frame> stack_;
+  std::vector<Waiting> waiting_;
+  std::unordered_map<const Object*, bool> seen_;
+};
+
+std::string_view kind_of(const Expr& expr) {
+  if (expr.is<relay::RefCreateNode>() || expr.is<relay::RefReadNode>() || expr.is<relay::RefWriteNode>())
+    return "a reference";
+  return "";
+}
+
+}  // namespace
+
+graph::IndexGraph Flow::graph() const {
+  std::vector<graph::Edge> edges;
+  for (const Use& use : uses) {
+    if (use.from != kNone && use.to != kNone) edges.push_back({use.from, use.to});
+  }
+  return graph::IndexGraph(num_nodes(), edges);
+}
+
+Flow make_flow(const Expr& body) { return FlowReader(body).take(); }
+
+bool is_computation(const Expr& expr) {
+  if (const auto* call = expr.as<CallNode>()) return !call->args.empty();
+  if (const auto* tuple = expr.as<TupleNode>()) return !tuple->items.empty();
+  return expr.is<TupleGetItemNode>() || !kind_of(expr).empty();
+}
+
+std::string region_fault(const Expr& expr) {
+  if (const auto kind = kind_of(expr); !kind.empty()) return fmt::format("{} stays in the program", kind);
+  const auto* call = expr.as<CallNode>();
+  if (call == nullptr || call->as_op() != nullptr) return "";
+  const auto* function = call->op.as<FunctionNode>();
+  if (function == nullptr) return "only calls of ops and of composite functions can be computed elsewhere";
+  if (!relay::is_sealed(*function)) return "a function without the attribute Composite is not computed elsewhere";
+  return relay::free_vars(call->op).empty() ? ""
+                                            : "a composite function that captures variables is not computed elsewhere";
+}
+
+Expr retyped(const Expr& before, const Expr& after) {
+  if (after != before && before->has_checked_type() && !after->has_checked_type())
+    after->set_checked_type(before->checked_type());
+  return after;
+}
+
+namespace {
+
+// Gives tuples and items of tuples the backends of the nodes that they connect.
+class TupleLabels {
+ public:
+  TupleLabels(const Flow& flow, std::vector<std::string>& backend) : flow_(flow), backend_(backend) {
+    std::vector<std::vector<int32_t>> users(flow.nodes.size()), items(flow.nodes.size());
+    for (const Flow::Use& use : flow.uses) {
+      if (use.from != kNone) users[static_cast<size_t>(use.from)].push_back(use.to);
+      if (use.from != kNone && use.to != kNone) items[static_cast<size_t>(use.to)].push_back(use.from);
+    }
+    // Users first: a tuple of tuples passes on what it gets.
+    for (size_t i = flow.nodes.size(); i-- > 0;) {
+      if (backend[i].empty() && flow.nodes[i].is<TupleNode>() && is_computation(flow.nodes[i])) adopt(i, users[i]);
+    }
+    for (size_t i = 0; i < flow.nodes.size(); ++i) {
+      if (backend[i].empty() && !flow.nodes[i].is<CallNode>() && is_computation(flow.nodes[i]) &&
+          region_fault(flow.nodes[i]).empty())
+        adopt(i, items[i]);
+    }
+  }
+
+ private:
+  // Takes the backend that all of these have, if one of them can be in a region with the node.
+  void adopt(size_t node, const std::vector<int32_t>& others) {
+    const auto backend_of = [&](int32_t other) {
+      return other == kNone ? std::string() : backend_[static_cast<size_t>(other)];
+    };
+    const auto is_near = [&](int32_t other) {
+      return other != kNone && flow_.scope[static_cast<size_t>(other)] == flow_.scope[node];
+    };
+    if (std::none_of(others.begin(), others.end(), is_near)) return;
+    const std::string first = backend_of(others[0]);
+    if (std::all_of(others.begin(), others.end(), [&](int32_t other) { return backend_of(other) == first; }))
+      backend_[node] = first;
+  }
+
+  const Flow& flow_;
+  std::vector<std::string>& backend_;
+};
+
+// One colour for each backend and scope.
+std::vector<int32_t> colours_of(const Flow& flow, const std::vector<std::string>& backend) {
+  std::map<std::pair<std::string, int32_t>, int32_t> known;
+  std::vector<int32_t> colours;
+  for (size_t i = 0; i < flow.nodes.size(); ++i) {
+    const auto next = static_cast<int32_t>(known.size());
+    colours.push_back(backend[i].empty() ? graph::kNoColour
+                                         : known.try_emplace({backend[i], flow.scope[i]}, next).first->second);
+  }
+  return colours;
+}
+
+}  // namespace
+
+void label_tuples(const Flow& flow, std::vector<std::string>& backend) { TupleLabels(flow, backend); }
+
+Regions choose_regions(const Flow& flow, std::vector<std::string> backend) {
+  label_tuples(flow, backend);
+  std::vector<int32_t> group = graph::merge_regions(flow.graph(), colours_of(flow, backend));
+  std::vector<std::string> of_group(flow.nodes.size());
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (backend[i].empty()) {
+      group[i] = kNone;
+    } else {
+      of_group[static_cast<size_t>(group[i])] = backend[i];
+    }
+  }
+  return number_regions(flow, group, of_group);
+}
+
+int64_t fewest_regions_of(const Flow& flow, std::vector<std::string> backend) {
+  label_tuples(flow, backend);
+  return graph::region_lower_bound(flow.graph(), colours_of(flow, backend));
+}
+
+namespace {
+
+// Takes tuples out of the groups of which nothing uses them inside: who uses a tuple outside puts it together.
+void trim_tuples(const Flow& flow, std::vector<int32_t>& group) {
+  std::vector<bool> is_used(group.size(), false);
+  std::vector<std::vector<int32_t>> items(group.size());
+  for (const Flow::Use& use : flow.uses) {
+    if (use.from != kNone && use.to != kNone) items[static_cast<size_t>(use.to)].push_back(use.from);
+  }
+  for (size_t i = group.size(); i-- > 0;) {  // users first
+    if (!is_used[i] && flow.nodes[i].is<TupleNode>()) group[i] = kNone;
+    for (const int32_t item : items[i]) {
+      if (group[i] != kNone && group[static_cast<size_t>(item)] == group[i]) is_used[static_cast<size_t>(item)] = true;
+    }
+  }
+}
+
+}  // namespace
+
+Regions number_regions(const Flow& flow, std::vector<int32_t> group, const std::vector<std::string>& backend) {
+  trim_tuples(flow, group);
+  std::vector<bool> has_call(backend.size(), false);
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (group[i] != kNone && flow.nodes[i].is<CallNode>()) has_call[static_cast<size_t>(group[i])] = true;
+  }
+  std::vector<int32_t> number(backend.size(), kNone);
+  Regions regions;
+  for (const Flow::Use& use : flow.uses) {
+    const int32_t from = use.from == kNone ? kNone : group[static_cast<size_t>(use.from)];
+    if (from == kNone || !has_call[static_cast<size_t>(from)] || number[static_cast<size_t>(from)] != kNone) continue;
+    if (use.to != kNone && group[static_cast<size_t>(use.to)] == from) continue;
+    number[static_cast<size_t>(from)] = static_cast<int32_t>(regions.backend.size());
+    regions.backend.push_back(backend[static_cast<size_t>(from)]);
+  }
+  for (const int32_t at : group) regions.region.push_back(at == kNone ? kNone : number[static_cast<size_t>(at)]);
+  return regions;
+}
+
+std::vector<int32_t> order_units(const Flow& flow, const Regions& regions) {
+  std::vector<int32_t> group(flow.nodes.size());
+  const auto num_regions = static_cast<int32_t>(regions.backend.size());
+  for (size_t i = 0; i < group.size(); ++i)
+    group[i] = regions.region[i] == kNone ? static_cast<int32_t>(i) : flow.num_nodes() + regions.region[i];
+  graph::QuotientOrder order = graph::order_quotient(flow.graph(), group, flow.num_nodes() + num_regions);
+  if (order.cycle.empty()) return std::move(order.order);
+  const auto at =
+      std::find_if(order.cycle.begin(), order.cycle.end(), [&](int32_t i) { return i >= flow.num_nodes(); });
+  const std::string& backend = regions.backend[static_cast<size_t>(*at - flow.num_nodes())];
+  const auto member = std::find(group.begin(), group.end(), *at) - group.begin();
+  throw_at(flow.node(static_cast<int32_t>(member))->span, "PartitionGraph",
+           fmt::format("a part for the compiler '{}' needs a value that depends on another value of the part; close it "
+                       "before that value and open a new one behind",
+                       backend));
+}
+
+}  // namespace headrace::partition
