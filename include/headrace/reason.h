@@ -48,7 +48,9 @@ typedef enum hr_reason {
   /* placement: why an op runs on the backend that it runs on */
   HR_REASON_PLACE_ONLY_NATIVE = 60, /* no other backend was asked for */
   HR_REASON_PLACE_BY_HAND = 61,     /* the program says so: it lies in a function marked Compiler */
-  HR_REASON_PLACE_NO_FALLBACK = 62  /* the region cannot be compiled natively too, so it has no fallback */
+  HR_REASON_PLACE_NO_FALLBACK = 62, /* the region cannot be compiled natively too, so it has no fallback */
+  HR_REASON_PLACE_BY_ORDER = 63,    /* the backend is the first of the list that takes the op */
+  HR_REASON_PLACE_NO_REGION = 64    /* a backend takes the op, which no region can hold here */
 } hr_reason;
 
 #endif /* HEADRACE_REASON_H_ */

@@ -90,6 +90,8 @@ def compile(
     opt_level: int = 3,
     jobs: int = 0,
     disabled_passes: Iterable[str] = (),
+    backends: Iterable[str] = (),
+    backend_options: Mapping[str, Mapping[str, Any]] | None = None,
     output: str | PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compiles a model file (.onnx, .relay) for this machine, in memory or to the file `output`.
@@ -117,6 +119,10 @@ def compile(
         Threads that compile; the result does not depend on it.
     disabled_passes : list of str
         Passes that do not run.
+    backends : list of str
+        Backends beside the native one, in the order of their priority: each op goes to the first that takes it.
+    backend_options : dict of str to dict
+        Options of backends, by the backend's name.
     output : path, optional
         The artifact to write, ending in .so or in nothing; with code for another processor what is returned refuses
         calls. Other formats are written by `relay.build(...).export_library`.
@@ -142,6 +148,13 @@ def compile(
         jobs=_arguments.integer(jobs, "jobs"),
         threads=_arguments.integer(threads, "threads"),
         disabled_passes=_arguments.names(disabled_passes, "disabled_passes"),
+        backends=_arguments.names(backends, "backends"),
+        backend_options={
+            name: dict(_arguments.mapping(options, f"backend_options[{name!r}]", '{"cc": "clang"}'))
+            for name, options in _arguments.mapping(
+                backend_options, "backend_options", 'backend_options={"ccompiler": {"cc": "clang"}}'
+            ).items()
+        },
         output=None if output is None else _arguments.path(output, "output"),
     )
     return CompiledModel(executor)

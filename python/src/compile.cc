@@ -41,8 +41,15 @@ driver::LoadOptions load_options(const Shapes& shapes, const nb::dict& bound, co
 // `target` may be None.
 driver::CompileOptions compile_options(nb::handle target, const std::string& cpu, const std::string& features,
                                        int opt_level, int jobs, int threads,
-                                       const std::vector<std::string>& disabled_passes) {
+                                       const std::vector<std::string>& disabled_passes,
+                                       const std::vector<std::string>& backends = {},
+                                       const nb::dict& backend_options = {}) {
   driver::CompileOptions options;
+  options.backends = backends;
+  for (const auto& [name, given] : backend_options) {
+    Map<std::string, Value>& own = options.backend_options[nb::cast<std::string>(name)];
+    for (const auto& [key, value] : nb::cast<nb::dict>(given)) own.set(nb::cast<std::string>(key), to_value(value));
+  }
   if (!target.is_none() && !(cpu.empty() && features.empty()))
     throw UserError("target and its parts, cpu and features, are given: give one of the two");
   options.target = target.is_none() ? driver::llvm_target(cpu, features) : to_target(to_value(target));
@@ -114,11 +121,11 @@ void bind_compile(nb::module_& m) {
       "compile",
       [](const std::string& path, const Shapes& shapes, const nb::dict& bound, const std::string& weights,
          const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,
-         int threads, const std::vector<std::string>& disabled_passes,
-         const std::optional<std::string>& output) -> Compiled {
+         int threads, const std::vector<std::string>& disabled_passes, const std::vector<std::string>& backends,
+         const nb::dict& backend_options, const std::optional<std::string>& output) -> Compiled {
         const driver::LoadOptions load = load_options(shapes, bound, weights);
-        const driver::CompileOptions options =
-            compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes);
+        const driver::CompileOptions options = compile_options(target, cpu, features, opt_level, jobs, threads,
+                                                               disabled_passes, backends, backend_options);
         GilReleased released;
         const InterruptScope interruptible(&check_signals);
         const driver::Model model = driver::load_model(path, load);
@@ -129,6 +136,7 @@ void bind_compile(nb::module_& m) {
       nb::arg("path"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("weights") = "",
       nb::arg("target") = nb::none(), nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
       nb::arg("jobs") = 0, nb::arg("threads") = 0, nb::arg("disabled_passes") = std::vector<std::string>(),
+      nb::arg("backends") = std::vector<std::string>(), nb::arg("backend_options") = nb::dict(),
       nb::arg("output") = nb::none());
   m.def(
       "check_options",

@@ -6,6 +6,7 @@
 #include "artifact/trailer.h"
 #include "base/interrupt.h"
 #include "base/memory_file.h"
+#include "driver/all_backends.h"
 #include "driver/all_passes.h"
 #include "driver/check_devices.h"
 #include "driver/check_options.h"
@@ -122,14 +123,14 @@ std::string free_name(const std::string& wanted, const std::vector<std::string>&
 
 // The native form of a region, which runs where its backend is missing.
 NativeProgram fallback_of(const partition::Region& region, const IRModule& module) {
-  NativeProgram program{.names = {.program = region.name}, .module = snapshot(module), .is_fallback = true};
+  const relay::Function& function = region.function;
+  const auto native = relay::make_function(function->params, function->body, function->ret_type);
+  NativeProgram program{
+      .names = {.program = region.name}, .module = closed_module("main", native, module), .is_fallback = true};
   for (const relay::Var& param : region.function->params)
     program.names.inputs.push_back(free_name(param->name_hint, program.names.inputs));
   const size_t num_outputs = leaves_of(region.function->body->checked_type()).size();
   for (size_t i = 0; i < num_outputs; ++i) program.names.outputs.push_back(fmt::format("output{}", i));
-  const relay::Function& function = region.function;
-  program.module->add_function(module->get_global_var("main"),
-                               relay::make_function(function->params, function->body, function->ret_type), true);
   return program;
 }
 
@@ -150,7 +151,7 @@ class Compilation {
     code_.modules = save_modules(code_.module_roots);  // first: what cannot be saved ends a compile before it begins
     IRModule canonical;
     stage("canonical passes", [&] { canonical = run_canonical_passes(model_.module, context_); });
-    stage("placement", [&] { placed_ = partition::place(canonical); });
+    stage("placement", [&] { placed_ = partition::place(canonical, chosen_backends()); });
     stage("backends", [&] { compile_backends(); });
     stage("native passes", [&] { run_native_passes(); });
     stage("plan", [&] { plan(); });
@@ -198,13 +199,27 @@ class Compilation {
     programs_ = std::move(kept);
   }
 
+  partition::Backends chosen_backends() const {
+    partition::Backends chosen;
+    for (const std::string& name : options_.backends) chosen.push_back(require_backend(name));
+    return chosen;
+  }
+
   void compile_backends() {
-    compiled_ = compile_regions(placed_.regions, placed_.module, model_.modules, options_.target, context_);
+    compiled_ =
+        compile_regions(placed_.regions, placed_.module, model_.modules, options_.target, options_.backend_options);
+    check_refused();
+    partition::return_to_native(placed_, compiled_.refused);
+    drop_refused(compiled_);
     code_.module_roots.insert(code_.module_roots.end(), compiled_.modules.begin(), compiled_.modules.end());
     code_.backends = compiled_.backends;
+  }
+
+  // A region that the program itself marks is its backend's, or nobody's.
+  void check_refused() const {
     for (size_t i = 0; i < placed_.regions.size(); ++i) {
       const partition::Region& region = placed_.regions[i];
-      if (compiled_.refused[i])
+      if (compiled_.refused[i] && region.is_by_hand)
         throw_at(region.function->span, "compile",
                  fmt::format("the backend '{}' does not compile the region '{}': {}", region.backend, region.name,
                              compiled_.refused[i]->message));

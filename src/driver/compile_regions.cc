@@ -24,32 +24,6 @@ relay::Function with_symbol(const Region& region) {
   return copy_with(*region.function, [&](relay::FunctionNode& copy) { copy.attrs = attrs; });
 }
 
-// Returns a module of the region and of all functions that it calls, directly or through others, with the data types
-// of the program.
-IRModule closed_module(const std::string& name, const relay::Function& function, const IRModule& program) {
-  IRModule module = snapshot(program);
-  module->set_functions({});
-  module->add_function(make_global_var(name), function);
-  std::vector<Expr> pending{function};
-  std::set<std::string> seen{name};
-  while (!pending.empty()) {
-    const Expr next = pending.back();
-    pending.pop_back();
-    relay::post_order(
-        next, [](const Expr&) { return true; },
-        [&](const Expr& expr) {
-          const auto* global = expr.as<GlobalVarNode>();
-          if (global == nullptr || !program->find_global_var(global->name_hint) ||
-              !seen.insert(global->name_hint).second)
-            return;
-          const BaseFunc callee = program->lookup(global->name_hint);
-          module->add_function(program->get_global_var(global->name_hint), callee, true);
-          if (callee.is<relay::FunctionNode>()) pending.push_back(callee.cast<relay::FunctionNode>());
-        });
-  }
-  return module;
-}
-
 class RegionCompiler {
  public:
   RegionCompiler(std::span<const Region> regions, const IRModule& program, std::span<const runtime::Module> modules)
@@ -58,7 +32,7 @@ class RegionCompiler {
     made_.refused.resize(regions.size());
   }
 
-  CompiledRegions compile(const Target& target, const pass::PassContext& context) {
+  CompiledRegions compile(const Target& target, const std::map<std::string, Map<std::string, Value>>& options) {
     std::map<std::string, std::vector<size_t>> by_backend;
     for (size_t i = 0; i < regions_.size(); ++i) {
       std::vector<size_t>& same = by_backend[regions_[i].backend];
@@ -69,7 +43,8 @@ class RegionCompiler {
       const std::vector<size_t>& indices = by_backend.at(row.name);
       if (const auto backend = partition::find_backend(row.name)) {
         row.version = backend->version();
-        compile_by(*backend, indices, target, options_of(row.name, context));
+        const auto its = options.find(row.name);
+        compile_by(*backend, indices, target, its == options.end() ? Map<std::string, Value>() : its->second);
       } else {
         for (const size_t i : indices) find_code(i);
       }
@@ -78,11 +53,6 @@ class RegionCompiler {
   }
 
  private:
-  static Map<std::string, Value> options_of(const std::string& backend, const pass::PassContext& context) {
-    const std::string key = fmt::format("{}{}.options", partition::kRegionCompilerPrefix, backend);
-    return context.option<Map<std::string, Value>>(key).value_or(Map<std::string, Value>());
-  }
-
   void compile_by(const Backend& backend, const std::vector<size_t>& indices, const Target& target,
                   const Map<std::string, Value>& options) {
     std::vector<RegionSource> sources;
@@ -142,10 +112,43 @@ class RegionCompiler {
 
 }  // namespace
 
+IRModule closed_module(const std::string& name, const relay::Function& function, const IRModule& program) {
+  IRModule module = snapshot(program);
+  module->set_functions({});
+  module->add_function(make_global_var(name), function);
+  std::vector<Expr> pending{function};
+  std::set<std::string> seen{name};
+  while (!pending.empty()) {
+    const Expr next = pending.back();
+    pending.pop_back();
+    relay::post_order(
+        next, [](const Expr&) { return true; },
+        [&](const Expr& expr) {
+          const auto* global = expr.as<GlobalVarNode>();
+          if (global == nullptr || !program->find_global_var(global->name_hint) ||
+              !seen.insert(global->name_hint).second)
+            return;
+          const BaseFunc callee = program->lookup(global->name_hint);
+          module->add_function(program->get_global_var(global->name_hint), callee, true);
+          if (callee.is<relay::FunctionNode>()) pending.push_back(callee.cast<relay::FunctionNode>());
+        });
+  }
+  return module;
+}
+
+void drop_refused(CompiledRegions& compiled) {
+  std::vector<CompiledRegion> kept;
+  for (size_t i = 0; i < compiled.regions.size(); ++i) {
+    if (!compiled.refused[i]) kept.push_back(std::move(compiled.regions[i]));
+  }
+  compiled.regions = std::move(kept);
+  compiled.refused.assign(compiled.regions.size(), std::nullopt);
+}
+
 CompiledRegions compile_regions(std::span<const partition::Region> regions, const IRModule& program,
                                 std::span<const runtime::Module> modules, const Target& target,
-                                const pass::PassContext& context) {
-  return RegionCompiler(regions, program, modules).compile(target, context);
+                                const std::map<std::string, Map<std::string, Value>>& options) {
+  return RegionCompiler(regions, program, modules).compile(target, options);
 }
 
 }  // namespace headrace::driver

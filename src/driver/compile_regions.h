@@ -26,11 +26,19 @@ struct CompiledRegions {
   std::vector<std::optional<Refusal>> refused;  // for each region, why its backend does not compile it, if so
 };
 
+// Returns a module of `function`, under `name`, and of all functions of `program` that it calls, directly or through
+// others, with the data types of the program.
+IRModule closed_module(const std::string& name, const relay::Function& function, const IRModule& program);
+
+// Removes the regions that were refused.
+void drop_refused(CompiledRegions& compiled);
+
 // Compiles each region by the backend of its name. A region without one must find its function in `modules`, which the
-// model brings, or among the functions of the process. `program` holds the functions that regions call. UserError that
-// says what to register for a region that nothing computes, and for code that lacks the region's function.
+// model brings, or among the functions of the process. `program` holds the functions that regions call, `options` those
+// of each backend. UserError that says what to register for a region that nothing computes, and for code that lacks the
+// region's function.
 CompiledRegions compile_regions(std::span<const partition::Region> regions, const IRModule& program,
                                 std::span<const runtime::Module> modules, const Target& target,
-                                const pass::PassContext& context);
+                                const std::map<std::string, Map<std::string, Value>>& options);
 
 }  // namespace headrace::driver

@@ -39,7 +39,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // y = relu(x w^T): a weight, and two kernels at opt_level 0.
-constexpr const char* kProgram =
+constexpr const char* kSavedProgram =
     "#[version = \"0.0.5\"]\n"
     "def @main(%x: Tensor[(1, 2), float32]) {\n"
     "  nn.relu(nn.dense(%x, const(Tensor[(3, 2), float32], [1, 2, 3, 4, -5, -6]), units=3))\n"
@@ -47,7 +47,7 @@ constexpr const char* kProgram =
 
 Model small_model() {
   register_all();
-  return make_model(relay::parse_module(kProgram));
+  return make_model(relay::parse_module(kSavedProgram));
 }
 
 NDArray input() { return NDArray::from_vector({1, 2}, DataType::float_(32), std::vector<float>{1, 10}); }
@@ -176,7 +176,7 @@ TEST_F(ModuleFormats, OnlyProgramsAreExecutable) {
   for (const char* name : {"model.so", "model.o", "model.ll"}) compile_to_file(small_model(), path(name));
   compile_to_file(small_model(), path("split.so"), {.weights_limit_bytes = 0});
   seal_library(path("model.so"), path("sealed.so"));
-  write_text(path("text.relay"), kProgram);
+  write_text(path("text.relay"), kSavedProgram);
   umask(mask);
   const auto mode = [&](const std::string& name) { return static_cast<int>(fs::status(path(name)).permissions()); };
   for (const char* name : {"model.so", "split.so", "sealed.so"}) EXPECT_EQ(mode(name), 0750) << name;
@@ -321,7 +321,7 @@ TEST_F(ModuleFormats, CMakesTheSameKernels) {
     CompiledCode code;
     const auto native = open_compiled(compile_to_memory(model, {.passes = {.opt_level = opt_level}}, &code), "native");
     code.objects = {{"kernels.o", kit::read_file(path("kernels.o"))}};
-    OutputFile file(path("model.so"), FileKind::kProgram);
+    OutputFile file(path("model.so"), FileKind::kSavedProgram);
     link_artifact(code, file, kWeightsLimitBytes, {});
     std::vector<float> pixels(128), results[2];
     for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i * i % 17) / 16;

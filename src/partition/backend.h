@@ -64,7 +64,7 @@ class Backend {
   // Returns whether the backend computes a typed call of an op, and why not.
   virtual Verdict supports(const relay::CallNode& call) const = 0;
   // Returns the code of each region, in order, or why the backend does not compile it: then the region is compiled
-  // natively. Throws a UserError for what the user must mend, such as a wrong option.
+  // natively, unless the program itself marks it. Throws a UserError for what the user must mend, such as a wrong option.
   virtual std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const = 0;
 };
 

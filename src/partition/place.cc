@@ -1,9 +1,12 @@
 #include "partition/place.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "object/structural_equal.h"
 #include "ops/call_fusion.h"
+#include "partition/compiler_functions.h"
 #include "relay/function_attrs.h"
 #include "relay/regions.h"
 #include "relay/visit.h"
@@ -23,7 +26,10 @@ std::string place_of(const CallNode& call) {
 
 class Placer {
  public:
-  explicit Placer(const IRModule& module) : module_(module) { placed_.module = module; }
+  Placer(const RuledModule& ruled, const Backends& backends)
+      : module_(ruled.module), ruled_(ruled.regions.begin(), ruled.regions.end()), backends_(backends) {
+    placed_.module = ruled.module;
+  }
 
   PlacedModule place() {
     const auto main = module_->lookup("main").cast<FunctionNode>();
@@ -46,16 +52,15 @@ class Placer {
     if (const Function region = relay::region_of(*call, module_)) place_region(*call, region);
   }
 
-  static artifact::Placement native(const CallNode& call) {
+  artifact::Placement native(const CallNode& call) const {
     if (const std::string* function = ops::external_of(Ref<CallNode>(const_cast<CallNode*>(&call))))
       return {.op = place_of(call),
               .backend = kExternal,
               .reason = HR_REASON_NONE,
               .message = fmt::format("calls the function '{}'", *function)};
-    return {.op = place_of(call),
-            .backend = kNative,
-            .reason = HR_REASON_PLACE_ONLY_NATIVE,
-            .message = "no other backend was asked for"};
+    Verdict why{.reason = HR_REASON_PLACE_ONLY_NATIVE, .message = "no other backend was asked for"};
+    if (!backends_.empty()) why = why_native(backends_, call);
+    return {.op = place_of(call), .backend = kNative, .reason = why.reason, .message = why.message};
   }
 
   void place_region(const CallNode& call, const Function& function) {
@@ -78,24 +83,60 @@ class Placer {
           function->span, "compile",
           fmt::format("'{}' is the name of the program itself; give the function for another compiler another name",
                       name));
-    placed_.regions.push_back({.name = name, .backend = *relay::compiler_of(*function), .function = function});
+    placed_.regions.push_back({.name = name,
+                               .backend = *relay::compiler_of(*function),
+                               .function = function,
+                               .is_by_hand = !ruled_.contains(name)});
     relay::post_order(function->body, [&](const Expr& expr) {
       const auto* inner = expr.as<CallNode>();
       if (inner == nullptr || inner->as_op() == nullptr) return;
+      const Region& region = placed_.regions.back();
       placed_.placement.push_back({.op = place_of(*inner),
-                                   .backend = placed_.regions.back().backend,
-                                   .reason = HR_REASON_PLACE_BY_HAND,
-                                   .message = fmt::format("the program puts it into the function '{}'", name),
+                                   .backend = region.backend,
+                                   .reason = region.is_by_hand ? HR_REASON_PLACE_BY_HAND : HR_REASON_PLACE_BY_ORDER,
+                                   .message = region.is_by_hand
+                                                  ? fmt::format("the program puts it into the function '{}'", name)
+                                                  : "it is the first backend of the list that takes the op",
                                    .region = name});
     });
   }
 
-  const IRModule& module_;
+  const IRModule module_;
+  const std::set<std::string> ruled_;
+  const Backends& backends_;
   PlacedModule placed_;
 };
 
 }  // namespace
 
-PlacedModule place(const IRModule& module) { return Placer(module).place(); }
+PlacedModule place(const IRModule& module, const Backends& backends) {
+  if (backends.empty()) return Placer({.module = module, .regions = {}}, backends).place();
+  return Placer(place_by_rules(module, backends), backends).place();
+}
+
+void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusal>> refused) {
+  std::map<std::string, const Refusal*> reasons;
+  std::vector<std::string> names;
+  std::vector<Region> kept;
+  for (size_t i = 0; i < placed.regions.size(); ++i) {
+    if (refused[i] && !placed.regions[i].is_by_hand) {
+      names.push_back(placed.regions[i].name);
+      reasons.emplace(names.back(), &*refused[i]);
+    } else {
+      kept.push_back(placed.regions[i]);
+    }
+  }
+  if (names.empty()) return;
+  placed.module = inline_compiler_functions(placed.module, names);
+  placed.regions = std::move(kept);
+  for (artifact::Placement& row : placed.placement) {
+    const auto reason = reasons.find(row.region);
+    if (row.region.empty() || reason == reasons.end()) continue;
+    row = {.op = row.op,
+           .backend = kNative,
+           .reason = reason->second->code,
+           .message = fmt::format("{} refused its region: {}", row.backend, reason->second->message)};
+  }
+}
 
 }  // namespace headrace::partition

@@ -4,11 +4,13 @@
 //   def @f(%a, Compiler="x") { exp(%a) }         regions: @f for x
 //   def @main(%p) { add(@f(%p), %p) }       ->   placement: exp by x, in @f; add by native
 //
-// Today the program says itself what other backends compute: functions marked Compiler, which calls of @main name, are
-// regions; all other ops are native. Choosing regions by rules or by cost changes nothing else of a compile.
+// The program may say itself what other backends compute: functions marked Compiler, which calls of @main name, are
+// regions. Of all other ops, each goes to the first backend of a list that takes it (partition/rules.h), else it is
+// native.
 #pragma once
 
 #include "artifact/manifest.h"
+#include "partition/rules.h"
 #include "relay/expr.h"
 
 namespace headrace::partition {
@@ -18,6 +20,7 @@ struct Region {
   std::string name;     // the function under which its code is found: its global_symbol, else its name in the module
   std::string backend;  // what Compiler says
   relay::Function function;
+  bool is_by_hand = true;  // the program marks it; otherwise it was chosen here
 };
 
 struct PlacedModule {
@@ -26,9 +29,13 @@ struct PlacedModule {
   std::vector<Region> regions;                 // in the order of their first call
 };
 
-// Places the main of `module`, which has types and has run through the canonical passes. UserError for a region without
-// a name, two different ones with one name, one with the name of the program, and a Compiler that is not a name.
-PlacedModule place(const IRModule& module);
+// Places the main of `module`, which has types and has run through the canonical passes, on backends in the order of
+// their priority. UserError for a region without a name, two different ones with one name, one with the name of the
+// program, and a Compiler that is not a name.
+PlacedModule place(const IRModule& module, const Backends& backends = {});
+
+// Makes regions that their backends refuse, and that were chosen here, native parts of the program again.
+void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusal>> refused);
 
 // The names that placements give these two.
 inline constexpr const char* kNative = "native";

@@ -283,6 +283,32 @@ class JsonTest(CliTest):
         self.assertEqual(program["imports"], [])
         self.assertEqual([step["op"] for step in program["steps"]][-1], "softmax")
 
+    def test_backends(self) -> None:
+        (self.folder / "parts.relay").write_text(
+            '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 3), float32]) { negative(nn.softmax(add(%x, %x))) }\n',
+            encoding="utf-8",
+        )
+        self.call("compile", "parts.relay", "-o", "parts.so", "--backends", "ccompiler", check=True)
+        report = self.report("inspect", "parts.so")
+        self.assertEqual([region["backend"] for region in report["regions"]], ["ccompiler"] * 2)
+        program = report["programs"][0]
+        self.assertEqual([row["backend"] for row in program["placement"]], ["ccompiler", "native", "ccompiler"])
+        self.assertEqual([step["kind"] for step in program["steps"]], ["region", "kernel", "region"])
+        np_file = self.folder / "x23.npy"
+        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
+        header += " " * (63 - (10 + len(header)) % 64) + "\n"
+        np_file.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(24))
+        run = self.report("run", "parts.so", "--input", f"x={np_file}", "--fallback", "none")
+        self.assertEqual(run["fallbacks"], [])
+        self.assertAlmostEqual(run["outputs"][0]["mean"], -1 / 3, places=5)
+        done = self.call("compile", "parts.relay", "-o", "no.so", "--backends", "ccompiler,nobody")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("there is no backend 'nobody'; there are ccompiler", done.stderr)
+        done = self.call("compile", "parts.relay", "-o", "no.so", "--backends", "ccompiler", "--backend-option", "cc=x")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("write NAME.KEY=VALUE", done.stderr)
+        self.assertEqual(self.call("run", "parts.so", "--fallback", "maybe").returncode, 2)
+
     def test_bench(self) -> None:
         report = self.report("bench", DIGITS, *ONE, "--threads", "1,2", "--rounds", "3")
         self.assertEqual([result["threads"] for result in report["results"]], [1, 2])

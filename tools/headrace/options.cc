@@ -41,6 +41,13 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
   takes(add("--jobs", jobs, "Threads that compile (0: one a processor); the result does not depend on it"),
         {0, runtime::kMaxWorkers, 2});
   takes_passes(add("--disable-pass", disabled_passes, kDisablePassHelp));
+  add("--backends", backends, "Backends beside the native one; each op goes to the first that takes it")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NAMES");
+  add("--backend-option", backend_options, "An option of a backend, as ccompiler.cc=clang; once an option")
+      ->allow_extra_args(false)
+      ->type_name("NAME.KEY=VALUE");
 }
 
 std::vector<std::string> ModelOptions::given() const {
@@ -69,6 +76,14 @@ driver::CompileOptions ModelOptions::compile_options(const Common& common) const
   options.passes.opt_level = opt_level;
   options.jobs = jobs;
   options.passes.disabled_pass = disabled_passes;
+  options.backends = backends;
+  for (const std::string& text : backend_options) {
+    const auto [name, value] = split_assignment("--backend-option", text);
+    const size_t dot = name.find('.');
+    if (dot == std::string::npos || dot == 0 || dot + 1 == name.size())
+      throw UsageError(fmt::format("--backend-option: '{}' names no option; write NAME.KEY=VALUE", text));
+    options.backend_options[name.substr(0, dot)].set(name.substr(dot + 1), Value(value));
+  }
   if (!common.quiet && isatty(STDERR_FILENO) != 0) {
     options.progress = [](std::string_view stage, int index, int count) {
       fmt::print(stderr, "\r\033[K[{}/{}] {}{}", index + 1, count, stage, index + 1 == count ? "\r\033[K" : "");

@@ -18,6 +18,8 @@ struct ModelOptions {
   int opt_level = 3;
   int jobs = 0;
   std::vector<std::string> disabled_passes;
+  std::vector<std::string> backends;         // in the order of their priority
+  std::vector<std::string> backend_options;  // "ccompiler.cc=clang"
 
   void add_to(CLI::App& verb, const std::string& what_models);
   // Returns the names of the options given on the command line, such as "--shape".

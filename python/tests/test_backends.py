@@ -1,0 +1,83 @@
+"""Backends beside the native one: functions of Python that compile regions, and what happens when they fail."""
+
+import headrace as hr
+import numpy as np
+import pytest
+
+PROGRAM = """#[version = "0.0.5"]
+def @main(%x: Tensor[(4), float32]) { negative(exp(add(%x, 1f))) }
+"""
+
+
+def module_of(kind: str, name: str, run) -> hr.runtime.Module:
+    return hr.runtime.create_module(kind, {name: run}, name.encode())
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "program.relay"
+    path.write_text(PROGRAM)
+    return path
+
+
+def register(kind: str, run) -> None:
+    """A backend that takes exp and computes it by `run`."""
+    hr.ir.register_op_attr("exp", f"target.{kind}", lambda call: True)
+    hr.register_func(
+        f"relay.ext.{kind}", lambda function: module_of(kind, function.attrs["global_symbol"], run), override=True
+    )
+    hr.register_func(
+        f"runtime.module.loadbinary_{kind}", lambda data: module_of(kind, data.decode(), run), override=True
+    )
+
+
+def test_a_backend_of_python_computes_its_ops(program):
+    seen = []
+
+    def run(x, y):
+        seen.append(x.shape)
+        y[:] = np.exp(x.numpy())
+
+    register("test_python_exp", run)
+    model = hr.compile(program, backends=["test_python_exp"])
+    got = model(np.zeros(4, "float32")).numpy()
+    np.testing.assert_allclose(got, -np.exp(np.ones(4)), rtol=1e-6)
+    assert seen == [(4,)]
+    assert model.fallbacks == []
+
+
+def test_a_backend_that_fails_is_replaced_by_native_code(program, tmp_path):
+    calls = []
+
+    def run(x, y):
+        calls.append(1)
+        raise RuntimeError("the chip is gone")
+
+    register("test_python_fails", run)
+    path = tmp_path / "model.so"
+    hr.compile(program, backends=["test_python_fails"], output=path)
+    model = hr.load(path)
+    for _ in range(3):
+        np.testing.assert_allclose(model(np.zeros(4, "float32")).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+    assert len(calls) == 1
+    (event,) = model.fallbacks
+    assert event["backend"] == "test_python_fails"
+    assert event["run"] == 1
+    assert "the chip is gone" in event["message"]
+    strict = hr.load(path, fallback="none")
+    with pytest.raises(Exception, match="the chip is gone"):
+        strict(np.zeros(4, "float32"))
+    with pytest.raises(hr.UserError, match="expected 'native' or 'none', got 'maybe'"):
+        hr.load(path, fallback="maybe")
+
+
+def test_the_c_compiler_is_a_backend(program):
+    model = hr.compile(program, backends=["ccompiler"], backend_options={"ccompiler": {"cc": "cc"}})
+    np.testing.assert_allclose(model(np.zeros(4, "float32")).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+    with pytest.raises(hr.UserError, match="has no option 'gc'"):
+        hr.compile(program, backends=["ccompiler"], backend_options={"ccompiler": {"gc": 1}})
+
+
+def test_an_unknown_backend_is_an_error(program):
+    with pytest.raises(hr.UserError, match="there is no backend 'nobody'; there are ccompiler"):
+        hr.compile(program, backends=["nobody"])

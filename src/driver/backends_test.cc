@@ -1,0 +1,131 @@
+// Placement by a list of backends: which op goes where and why, with right results, refusals and fallbacks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "driver/compile.h"
+#include "driver/register_all.h"
+#include "interp/interp.h"
+#include "kit/errors.h"
+#include "load/run.h"
+#include "partition/backend.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/parse.h"
+
+namespace headrace::driver {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr const char* kThreeParts =
+    "def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {\n"
+    "  let %a = multiply(add(%x, %y), %x);\n"
+    "  let %b = nn.softmax(%a);\n"
+    "  subtract(nn.relu(%b), %y)\n}\n";
+
+IRModule module_of(const std::string& text) {
+  register_all();
+  return relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + text));
+}
+
+std::vector<std::string> rows_of(const artifact::Manifest& manifest) {
+  std::vector<std::string> rows;
+  for (const artifact::Placement& one : manifest.programs[0].placement)
+    rows.push_back(fmt::format("{} {}", one.backend, static_cast<int>(one.reason)));
+  return rows;
+}
+
+void expect_right(const std::string& text, const CompileOptions& options) {
+  const IRModule module = module_of(text);
+  const NDArray x = NDArray::from_vector({2, 3}, DataType::float_(32), std::vector<float>{1, -2, 3, 0.5F, -1, 2}),
+                y = NDArray::from_vector({2, 3}, DataType::float_(32), std::vector<float>{4, 5, -6, 1, 2, -3});
+  const NDArray want = interp::run_main(module, {x, y}).at(0);
+  const auto artifact = open_compiled(compile_to_memory(make_model(module), options), "the artifact");
+  const auto executor = load::make_executor(artifact, "default", {.threads = 1, .fallback = executors::Fallback::none});
+  const NDArray got = load::run(*executor, std::vector<NDArray>{x, y}).at(0);
+  for (int64_t i = 0; i < want.num_elements(); ++i) EXPECT_NEAR(got.data<float>()[i], want.data<float>()[i], 1e-6);
+}
+
+TEST(Backends, EachOpGoesToTheFirstThatTakesIt) {
+  const CompileOptions options{.backends = {"ccompiler"}};
+  const artifact::Manifest manifest = compile_to_memory(make_model(module_of(kThreeParts)), options).report.manifest;
+  EXPECT_THAT(rows_of(manifest),
+              ElementsAre("ccompiler 63", "ccompiler 63", "native 20", "ccompiler 63", "ccompiler 63"));
+  EXPECT_THAT(manifest.programs[0].placement[2].message, HasSubstr("ccompiler: the backend has no C text for this op"));
+  ASSERT_THAT(manifest.regions, SizeIs(2));
+  EXPECT_EQ(manifest.regions[0].name, "tvmgen_default_ccompiler_main_0");
+  EXPECT_EQ(manifest.regions[0].symbol, manifest.regions[0].name);
+  EXPECT_EQ(manifest.regions[0].fallback, manifest.regions[0].name);
+  ASSERT_THAT(manifest.backends, SizeIs(1));
+  EXPECT_EQ(manifest.backends[0].version, "1");
+  EXPECT_THAT(manifest.modules, IsEmpty());
+  for (const int level : {0, 3}) expect_right(kThreeParts, {.passes = {.opt_level = level}, .backends = {"ccompiler"}});
+}
+
+// A backend that takes all ops, refuses to compile regions of more than one, and computes the others as its functions.
+class Picky : public partition::Backend {
+ public:
+  std::string_view name() const override { return "picky_test"; }
+  partition::Verdict supports(const relay::CallNode&) const override { return {}; }
+  std::vector<Expected<partition::RegionCode>> compile(const partition::RegionRequest& request) const override {
+    std::vector<Expected<partition::RegionCode>> codes;
+    for (const partition::RegionSource& region : request.regions)
+      codes.emplace_back(Refusal{HR_REASON_SHAPE_UNSUPPORTED, fmt::format("'{}' does not fit", region.name)});
+    return codes;
+  }
+};
+
+TEST(Backends, ARegionThatIsRefusedIsNative) {
+  module_of(kThreeParts);
+  partition::register_backend(std::make_shared<Picky>());
+  const CompileOptions options{.backends = {"picky_test", "ccompiler"}};
+  const artifact::Manifest manifest = compile_to_memory(make_model(module_of(kThreeParts)), options).report.manifest;
+  EXPECT_THAT(rows_of(manifest), ElementsAre("native 23", "native 23", "native 23", "native 23", "native 23"));
+  EXPECT_THAT(manifest.programs[0].placement[0].message, HasSubstr("picky_test refused its region: 'tvmgen_default"));
+  EXPECT_THAT(manifest.regions, IsEmpty());
+  EXPECT_THAT(manifest.programs, SizeIs(1));
+  expect_right(kThreeParts, options);
+}
+
+TEST(Backends, NamesAreChecked) {
+  const auto error = [](const std::string& name) {
+    return kit::user_error_of(
+        [&] { compile_to_memory(make_model(module_of(kThreeParts)), {.backends = {"ccompiler", name}}); });
+  };
+  EXPECT_THAT(error("nobody"), HasSubstr("there is no backend 'nobody'; there are ccompiler"));
+  EXPECT_THAT(error(""), HasSubstr("there is no backend ''"));
+  struct Named : Picky {
+    explicit Named(std::string name) : its(std::move(name)) {}
+    std::string_view name() const override { return its; }
+    std::string its;
+  };
+  const auto registered = [](const std::string& name) {
+    return kit::user_error_of([&] { partition::register_backend(std::make_shared<Named>(name)); });
+  };
+  EXPECT_THAT(registered("a b"), HasSubstr("'a b' is no name of a backend"));
+  EXPECT_THAT(registered("native"), HasSubstr("one of the compiler's own"));
+  EXPECT_THAT(registered("ccompiler"), HasSubstr("there is a backend 'ccompiler' already"));
+}
+
+TEST(Backends, OptionsReachTheirBackend) {
+  CompileOptions options{.backends = {"ccompiler"}};
+  options.backend_options["ccompiler"].set("cc", Value(std::string("/nowhere/cc")));
+  EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(make_model(module_of(kThreeParts)), options); }),
+              HasSubstr("the C compiler '/nowhere/cc' cannot be started"));
+}
+
+// Equal programs give equal bytes, with backends as without.
+TEST(Backends, SameProgramSameBytes) {
+  const auto bytes = [] {
+    const CompiledModel made = compile_to_memory(make_model(module_of(kThreeParts)), {.backends = {"ccompiler"}});
+    std::string text(static_cast<size_t>(made.report.artifact_bytes), '\0');
+    EXPECT_EQ(pread(made.descriptor.number(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    return text;
+  };
+  EXPECT_EQ(bytes(), bytes());
+}
+
+}  // namespace
+}  // namespace headrace::driver
