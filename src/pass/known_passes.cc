@@ -29,7 +29,6 @@ constexpr std::pair<std::string_view, std::string_view> kNotHere[] = {
     {"ManifestAlloc", "memory is planned when a program is compiled"},
     {"ManifestLifetimes", "memory is planned when a program is compiled"},
     {"MergeCompilerRegions", "backends of users are not there yet"},
-    {"MergeComposite", "backends of users are not there yet"},
     {"MetaScheduleLayoutRewrite", "schedules are not written by hand"},
     {"PartitionGraph", "backends of users are not there yet"},
     {"QnnCanonicalize", "quantized ops are not there"},
