@@ -1,5 +1,7 @@
 #include "partition/compose.h"
 
+#include <memory>
+
 #include "object/function.h"
 #include "passes/rewrite/effects.h"
 #include "relay/function_attrs.h"
@@ -14,23 +16,58 @@ namespace {
 
 constexpr const char* kTableOption = "pattern_table";
 
-// Returns the module with the matches of one pattern as functions; the module itself when there are none.
-IRModule merge_pattern(const IRModule& module, const CompositePattern& entry) {
+// The graphs of the bodies of a module's functions. A pattern that matches nothing in a body leaves its graph to the
+// next one.
+class BodyGraphs {
+ public:
+  const relay::ExprIndex& of(const Expr& body) {
+    auto& graph = graphs_[body.object()];
+    if (!graph) graph = std::make_unique<relay::ExprIndex>(body);
+    return *graph;
+  }
+  // Forgets the graphs of a module that is no more.
+  void clear() { graphs_.clear(); }
+
+ private:
+  std::unordered_map<const Object*, std::unique_ptr<relay::ExprIndex>> graphs_;
+};
+
+// Returns whether types stay as they are when a group becomes a function. Inference follows the values of shapes, and
+// not through the parameters and the result of a function.
+bool keeps_types(const relay::PatternGroup& group, const relay::TypedModule& typed) {
+  const auto values = typed.values.find(group.root.get());
+  if (values != typed.values.end() && !std::all_of(values->second.begin(), values->second.end(), is_any)) return false;
+  if (!relay::has_shape_input(group)) return true;
+  try {
+    relay::infer_type(Expr(relay::function_of(group, 0)), typed.module);
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+// Makes the matches of one pattern functions. Returns whether there are any.
+bool merge_pattern(relay::TypedModule& typed, const CompositePattern& entry, BodyGraphs& graphs) {
+  const relay::PatternIndex pattern(entry.pattern);
   const relay::GroupOptions options{
       .enter = [](const Expr& function) { return relay::is_entered(function); },
       .check = entry.check,
+      .accepts = [&](const relay::PatternGroup& group) { return keeps_types(group, typed); },
   };
   const DictAttrs attrs{{relay::kComposite, Value(entry.name)}};
   IRModule result;
-  for (const auto& [var, function] : module->functions()) {
+  for (const auto& [var, function] : typed.module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || !relay::is_entered(function)) continue;
-    const Expr body = relay::partition_pattern(entry.pattern, node->body, attrs, options);
+    const Expr body = relay::partition_graph(pattern, graphs.of(node->body), attrs, options);
     if (body == node->body) continue;
-    if (!result) result = snapshot(module);
+    if (!result) result = snapshot(typed.module);
     result->add_function(var, copy_with(*node, [&](FunctionNode& copy) { copy.body = body; }), true);
   }
-  return result ? relay::infer_type(result) : module;
+  if (!result) return false;
+  graphs.clear();
+  typed = relay::infer_type_and_values(result);
+  return true;
 }
 
 // Throws for an entry of a table.
@@ -95,11 +132,12 @@ bool is_table(const RawValue& raw) {
 }  // namespace
 
 IRModule merge_composite(const IRModule& module, const std::vector<CompositePattern>& table) {
-  const IRModule typed = relay::infer_type(module);
-  const IRModule ordered = passes::in_order(typed).module;
-  IRModule result = ordered;
-  for (const CompositePattern& entry : table) result = merge_pattern(result, entry);
-  return result == ordered ? typed : result;
+  const IRModule before = relay::infer_type(module);
+  relay::TypedModule typed = relay::infer_type_and_values(passes::in_order(before).module);
+  BodyGraphs graphs;
+  bool has_merged = false;
+  for (const CompositePattern& entry : table) has_merged |= merge_pattern(typed, entry, graphs);
+  return has_merged ? typed.module : before;
 }
 
 std::vector<CompositePattern> read_table(const Value& value) {

@@ -17,6 +17,9 @@
 // smaller matches of the same pattern and to later patterns. Functions that passes leave alone and literals that are
 // units already (relay/function_attrs.h) are not looked into.
 //
+// A match is refused when types would change: when it computes a shape that type inference follows, or needs the values
+// of one that would become a parameter.
+//
 // Preserves results to the last bit, and the order and number of effects. Runs before AnnotateTarget, which places the
 // functions by their names, and after the canonical passes, which make equal pieces look alike.
 #pragma once

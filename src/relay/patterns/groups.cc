@@ -177,38 +177,53 @@ class GroupMaker {
 class GroupFinder {
  public:
   GroupFinder(const PatternIndex& pattern, const ExprIndex& graph, const GroupOptions& options)
-      : pattern_(pattern), graph_(graph), options_(options), matcher_(pattern, graph) {}
+      : pattern_(pattern), graph_(graph), options_(options), matcher_(pattern, graph), taken_(graph.nodes().size()) {}
 
   std::vector<PatternGroup> find() {
     const std::vector<Expr>& nodes = graph_.nodes();
-    const Objects open = find_open();
+    const std::vector<bool> is_open = find_open();
     for (size_t i = nodes.size(); i > 0; --i) {
       const Expr& root = nodes[i - 1];
-      if (!open.contains(root.object()) || taken_.contains(root.object())) continue;
+      if (!is_open[i - 1] || taken_[i - 1]) continue;
       if (matcher_.match(root)) take(GroupMaker(pattern_, matcher_.pairs(), root).make());
     }
     return std::move(groups_);
   }
 
  private:
+  bool is_entered(const Expr& expr) const {
+    const auto* function = expr.as<FunctionNode>();
+    if (function == nullptr || expr == graph_.nodes().back()) return true;
+    return options_.enter ? options_.enter(expr) : !function->attrs.contains(kPartitionedFromPattern);
+  }
+
   // Finds the nodes that are outside of functions that matches are not looked for in.
-  Objects find_open() const {
-    Objects open;
-    const auto enter = [&](const Expr& expr) {
-      const auto* function = expr.as<FunctionNode>();
-      if (function == nullptr || expr == graph_.nodes().back()) return true;
-      return options_.enter ? options_.enter(expr) : !function->attrs.contains(kPartitionedFromPattern);
-    };
-    post_order(graph_.nodes().back(), enter, [&](const Expr& expr) {
-      if (enter(expr)) open.insert(expr.object());
-    });
-    return open;
+  std::vector<bool> find_open() const {
+    const std::vector<Expr>& nodes = graph_.nodes();
+    if (std::all_of(nodes.begin(), nodes.end(), [&](const Expr& expr) { return is_entered(expr); }))
+      return std::vector<bool>(nodes.size(), true);
+    std::vector<bool> is_open(nodes.size());
+    std::vector<Expr> stack{nodes.back()};
+    is_open.back() = true;
+    while (!stack.empty()) {
+      const Expr expr = std::move(stack.back());
+      stack.pop_back();
+      for (const Expr& child : children_of(expr)) {
+        const auto id = static_cast<size_t>(graph_.id_of(child));
+        if (is_open[id] || !is_entered(child)) continue;
+        is_open[id] = true;
+        stack.push_back(child);
+      }
+    }
+    return is_open;
   }
 
   void take(PatternGroup group) {
-    if (!is_valid(group) || (options_.check && !options_.check(group.root))) return;
+    if (!is_valid(group) || (options_.accepts && !options_.accepts(group)) ||
+        (options_.check && !options_.check(group.root)))
+      return;
     for (const Expr& part : group.parts) {
-      if (counts(part)) taken_.insert(part.object());
+      if (counts(part)) taken_[static_cast<size_t>(graph_.id_of(part))] = true;
     }
     groups_.push_back(std::move(group));
   }
@@ -223,7 +238,7 @@ class GroupFinder {
     for (const Expr& part : group.parts) inside.insert(part.object());
     if (!options_.takes_leaves && std::none_of(group.parts.begin(), group.parts.end(), counts)) return false;
     return std::all_of(group.parts.begin(), group.parts.end(), [&](const Expr& part) {
-      return !counts(part) || (!taken_.contains(part.object()) && !has_own_effect(part) &&
+      return !counts(part) || (!taken_[static_cast<size_t>(graph_.id_of(part))] && !has_own_effect(part) &&
                                (part == group.root || stays_inside(part, inside, group.root)));
     });
   }
@@ -240,7 +255,7 @@ class GroupFinder {
   const ExprIndex& graph_;
   const GroupOptions& options_;
   Matcher matcher_;
-  Objects taken_;
+  std::vector<bool> taken_;  // by number of the node
   std::vector<PatternGroup> groups_;
 };
 
@@ -261,7 +276,6 @@ Type declared_type(const Expr& expr) {
   return var == nullptr ? Type() : var->type_annotation;
 }
 
-// Returns whether an input may hold a shape, whose values type inference follows: as a parameter they are unknown.
 bool may_be_shape(const Expr& input) {
   const auto* tensor = tensor_type_of(input);
   return tensor != nullptr && tensor->shape.size() <= 1 && (tensor->dtype.is_int() || tensor->dtype.is_uint());
@@ -272,6 +286,10 @@ bool may_be_shape(const Expr& input) {
 std::vector<PatternGroup> find_groups(const PatternIndex& pattern, const ExprIndex& graph,
                                       const GroupOptions& options) {
   return GroupFinder(pattern, graph, options).find();
+}
+
+bool has_shape_input(const PatternGroup& group) {
+  return std::any_of(group.inputs.begin(), group.inputs.end(), may_be_shape);
 }
 
 Function function_of(const PatternGroup& group, size_t number) {
@@ -289,8 +307,7 @@ Function function_of(const PatternGroup& group, size_t number) {
     made.emplace(part.object(), children.empty() ? part : with_children(part, children));
     name += word_of(part);
   }
-  const bool says_result =
-      group.root->has_checked_type() && std::any_of(group.inputs.begin(), group.inputs.end(), may_be_shape);
+  const bool says_result = group.root->has_checked_type() && has_shape_input(group);
   const Type result = says_result ? group.root->checked_type() : Type();
   const Expr& body = made.at(group.root.object());
   return make_function(params, body, result, {}, {{kPartitionedFromPattern, Value(name)}}, group.root->span);

@@ -34,6 +34,8 @@ struct GroupOptions {
   std::function<bool(const Expr& function)> enter = {};
   // Asked for each match that can become a group; null: all may.
   std::function<bool(const Expr& root)> check = {};
+  // Asked before `check` for each match that can become a group; null: all may.
+  std::function<bool(const PatternGroup& group)> accepts = {};
   // Whether a match that computes nothing counts: a variable, a constant, an op by itself.
   bool takes_leaves = false;
 };
@@ -50,5 +52,9 @@ std::vector<PatternGroup> find_groups(const PatternIndex& pattern, const ExprInd
 // where these are known, and the attribute PartitionedFromPattern. The function says the type of its result where an
 // input may be a shape that determines that type.
 Function function_of(const PatternGroup& group, size_t number);
+
+// Returns whether an input of the group may be a shape: a tensor of integers of at most one dimension. Type inference
+// follows the values of such tensors, and does not know those of parameters.
+bool has_shape_input(const PatternGroup& group);
 
 }  // namespace headrace::relay

@@ -27,17 +27,17 @@ bool may_repeat_binders(const std::vector<PatternGroup>& groups) {
 
 }  // namespace
 
-Expr partition_pattern(const DFPattern& pattern, const Expr& expr, const DictAttrs& attrs,
-                       const GroupOptions& options) {
-  if (pattern.is<FunctionPatternNode>()) return expr;
-  const PatternIndex index(pattern);
-  const Expr typed = typed_for(index, expr);
-  const std::vector<PatternGroup> groups = find_groups(index, ExprIndex(typed), options);
-  if (groups.empty()) return expr;
+Expr partition_graph(const PatternIndex& pattern, const ExprIndex& graph, const DictAttrs& attrs,
+                     const GroupOptions& options) {
+  const Expr& root = graph.nodes().back();
+  // A function pattern by itself matches functions that are not called where they stand.
+  if (pattern.nodes[static_cast<size_t>(pattern.root)].pattern.is<FunctionPatternNode>()) return root;
+  const std::vector<PatternGroup> groups = find_groups(pattern, graph, options);
+  if (groups.empty()) return root;
   std::unordered_map<const Object*, size_t> group_at;
   for (size_t i = 0; i < groups.size(); ++i) group_at.emplace(groups[i].root.object(), i);
   std::unordered_map<const Object*, Expr> done;
-  const Expr result = rewrite_post_order(typed, [&](const Expr& before, const Expr& after) {
+  const Expr result = rewrite_post_order(root, [&](const Expr& before, const Expr& after) {
     Expr now = after;
     if (const auto found = group_at.find(before.object()); found != group_at.end()) {
       const PatternGroup& group = groups[found->second];
@@ -49,6 +49,14 @@ Expr partition_pattern(const DFPattern& pattern, const Expr& expr, const DictAtt
     return now;
   });
   return may_repeat_binders(groups) ? unique_binders(result) : result;
+}
+
+Expr partition_pattern(const DFPattern& pattern, const Expr& expr, const DictAttrs& attrs,
+                       const GroupOptions& options) {
+  const PatternIndex index(pattern);
+  const Expr typed = typed_for(index, expr);
+  const Expr result = partition_graph(index, ExprIndex(typed), attrs, options);
+  return result == typed ? expr : result;
 }
 
 }  // namespace headrace::relay

@@ -12,6 +12,11 @@
 
 namespace headrace::relay {
 
+// Returns the root of `graph` with each group (groups.h) replaced; the root itself when there is none. The graph has
+// types if the pattern asks for any.
+Expr partition_graph(const PatternIndex& pattern, const ExprIndex& graph, const DictAttrs& attrs,
+                     const GroupOptions& options);
+
 // Returns `expr` with each group (groups.h) replaced; `expr` itself when there is none. `attrs` are added to the
 // functions. Replaced nodes and those that use them have no type. A pattern that is a function pattern by itself
 // changes nothing, because the function that it matches is not called there. UserError as Matcher::match.
