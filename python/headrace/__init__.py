@@ -16,6 +16,7 @@ _node.extend_by(
         "object": "headrace._container",
         "relay": "headrace._expr",
         "relay.attrs": "headrace._expr headrace.ir",
+        "relay.dataflow_pattern": "headrace.relay.dataflow_pattern",
         "relay.attrs.UserAttrs": "headrace._op headrace.ir",
         "ir": "headrace.ir",
         "ir.BaseExpr": "",

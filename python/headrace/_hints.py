@@ -54,7 +54,6 @@ _INSTEAD = {
     "relay.build_config": _CONTEXT,
     "relay.build_module.BuildModule": "relay.build compiles a module",
     "relay.collage": "one compiler takes the whole program",
-    "relay.dataflow_pattern": "there are no patterns; relay.ExprMutator rewrites programs",
     **_all("relay.", "MixedModeVisitor expr_functor.MixedModeVisitor", "relay.ExprVisitor goes as deep"),
     **_all(
         "relay.",

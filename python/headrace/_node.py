@@ -23,6 +23,7 @@ _MODULES = {
     "ir": "headrace.ir",
     "relay": "headrace.relay",
     "relay.attrs": "headrace.relay.attrs",
+    "relay.dataflow_pattern": "headrace.relay.dataflow_pattern",
     "tir": "headrace.tir",
     "object": "headrace.runtime",
     "runtime": "headrace.runtime",

@@ -50,8 +50,6 @@ NAMES = [
 MODULES = [
     ("autotvm", "schedules are not written by hand"),
     ("relay.backend.te_compiler", "relay.build compiles a function"),
-    ("relay.dataflow_pattern", "relay.ExprMutator rewrites programs"),
-    ("relay.dataflow_pattern.wildcard", "relay.ExprMutator rewrites programs"),
     ("relay.qnn", "quantized ops are not there"),
     ("relay.qnn.op.dense", "has no"),
     ("relay.testing.yolo_detection", "export one to ONNX"),

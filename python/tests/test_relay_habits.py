@@ -352,7 +352,6 @@ def test_modules_by_their_old_places():
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
-        ("dataflow_pattern", "relay.ExprMutator"),
         ("vm", "relay.create_executor"),
         ("nowhere", "has no .nowhere., and there is no such op"),
     ],

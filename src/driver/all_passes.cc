@@ -1,6 +1,7 @@
 #include "driver/all_passes.h"
 
 #include "ir/op_attrs.h"
+#include "partition/compose.h"
 #include "pass/known_passes.h"
 #include "partition/region_passes.h"
 #include "passes/gradient/gradient_rules.h"
@@ -50,6 +51,7 @@ std::vector<Pass> make_list(Ir ir) {
   for (const auto& [name, members] : named_lists(ir)) add(members);
   if (ir == Ir::relay) {
     add(passes::by_name());
+    add({partition::merging_composites()});
     add(partition::region_passes());
   }
   return list;

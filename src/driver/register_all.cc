@@ -9,6 +9,8 @@
 #include "ir/target.h"
 #include "ir/virtual_device.h"
 #include "lower/compute_rule.h"
+#include "lower/user_ops/open_attrs.h"
+#include "relay/patterns/attr_match.h"
 #include "relay/user_attrs.h"
 #include "tir/stmt.h"
 
@@ -25,6 +27,8 @@ void register_all() {
     type_of<VirtualDeviceNode>();
     type_of<EnvFuncNode>();
     type_of<relay::UserAttrsNode>();
+    relay::register_pattern_types();
+    relay::set_op_attr_reader(&lower::get_open_attr);
     declare_passes();
     register_all_backends();
     register_global("runtime.module.loadfile_o",

@@ -17,6 +17,7 @@ void register_functions() {
     register_transform_functions();
     register_build_functions();
     register_op_functions();
+    register_pattern_functions();
   });
 }
 

@@ -16,5 +16,6 @@ void register_relay_functions();      // text, types, walks, analyses, the inter
 void register_transform_functions();  // passes, contexts, instruments
 void register_build_functions();      // compiling modules
 void register_op_functions();         // registering ops, attributes of ops
+void register_pattern_functions();    // dataflow patterns
 
 }  // namespace headrace::functions

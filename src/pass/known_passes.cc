@@ -27,7 +27,6 @@ constexpr std::pair<std::string_view, std::string_view> kNotHere[] = {
     {"LazyGradientInit", "there is none"},
     {"ManifestAlloc", "memory is planned when a program is compiled"},
     {"ManifestLifetimes", "memory is planned when a program is compiled"},
-    {"MergeComposite", "backends of users are not there yet"},
     {"MetaScheduleLayoutRewrite", "schedules are not written by hand"},
     {"QnnCanonicalize", "quantized ops are not there"},
     {"QnnLegalize", "quantized ops are not there"},

@@ -1,6 +1,6 @@
 // Recursive descent without the call stack: a Nested<T> is a coroutine whose frame is on the heap. `co_await` on one
-// runs it to its end before going on, as a call would; exceptions pass through as through a call. Nesting is bounded by
-// kMaxNesting, far above what programs have, so that hostile text cannot take all memory.
+// runs it to its end before going on, as a call would; exceptions pass through as through a call. Nesting is bounded,
+// far above what programs have, so that hostile text cannot take all memory.
 #pragma once
 
 #include <coroutine>
@@ -14,12 +14,19 @@ namespace headrace::relay {
 
 inline constexpr size_t kMaxNesting = 600'000;
 
+// How deep a descent may nest, and what to say of one that nests deeper.
+struct NestingLimit {
+  size_t frames = kMaxNesting;
+  const char* fault = "the text nests too deeply";
+};
+
 // The frames that wait for each other, the innermost last.
 class Descent {
  public:
+  explicit Descent(NestingLimit limit) : limit_(limit) {}
   // Pushes a frame; returns false, without running it, when the nesting is too deep.
   bool push(std::coroutine_handle<> frame) {
-    if (frames_.size() >= kMaxNesting) return false;
+    if (frames_.size() >= limit_.frames) return false;
     frames_.push_back(frame);
     return true;
   }
@@ -31,8 +38,10 @@ class Descent {
       if (top.done()) frames_.pop_back();
     }
   }
+  const NestingLimit& limit() const { return limit_; }
 
  private:
+  NestingLimit limit_;
   std::vector<std::coroutine_handle<>> frames_;
 };
 
@@ -58,8 +67,8 @@ class [[nodiscard]] Nested {
   }
 
   // Runs it from ordinary code.
-  T run() {
-    Descent descent;
+  T run(NestingLimit limit = {}) {
+    Descent descent(limit);
     frame_.promise().descent = &descent;
     descent.run(frame_);
     return await_resume();
@@ -70,7 +79,7 @@ class [[nodiscard]] Nested {
   bool await_suspend(std::coroutine_handle<Promise> parent) {
     frame_.promise().descent = parent.promise().descent;
     if (frame_.promise().descent->push(frame_)) return true;
-    frame_.promise().error = std::make_exception_ptr(UserError("the text nests too deeply"));
+    frame_.promise().error = std::make_exception_ptr(UserError(frame_.promise().descent->limit().fault));
     return false;
   }
   T await_resume() {

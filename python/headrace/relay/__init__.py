@@ -54,8 +54,8 @@ __all__ = _public.facade(
         "headrace.relay.type_functor": "TypeFunctor TypeMutator TypeVisitor",
     },
     modules=(
-        "adt analysis annotation backend build_module expr frontend function op param_dict prelude scope_builder "
-        "testing transform ty"
+        "adt analysis annotation backend build_module dataflow_pattern expr frontend function op param_dict "
+        "prelude scope_builder testing transform ty"
     ),
     unlisted="expr_functor image memory nn random type_functor vision",
     find=_find_op,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace import _arguments, _hints, _node, _public
@@ -47,6 +47,24 @@ FunctionPass = _node.class_of("transform.FunctionPass")
 _hints.add(__name__, {str(name): str(instead) for name, instead in api("transform.PassesNotHere")().items()})
 
 
+def _pattern_table(table: Any) -> Any:
+    """A table of patterns as C++ takes it: checks give bools, whatever the user's give."""
+    if isinstance(table, str) or not isinstance(table, Iterable):
+        return table
+
+    def entry(row: Any) -> Any:
+        if not isinstance(row, (list, tuple)) or len(row) != 3 or not callable(row[2]):
+            return row
+        check = row[2]
+        return [row[0], row[1], lambda root: bool(check(root))]
+
+    return [entry(row) for row in table]
+
+
+# What makes an option of what users give for it, by the option's kind.
+_CONVERT: dict[str, Callable[[Any], Any]] = {"pattern table": _pattern_table}
+
+
 def _presence(default: Any) -> str:
     return "optional" if default is None else f"default {default!r}"
 
@@ -55,6 +73,7 @@ def _factory(info: Any) -> Callable[..., Any]:
     name = info.name
     configs = PassContext.list_configs()
     keys = {str(option): configs[f"relay.{name}.{option}"] for option in info.options}
+    converters = {key: _CONVERT.get(row["type"], lambda value: value) for key, row in keys.items()}
 
     def make(*args: Any, **options: Any) -> Pass:
         try:
@@ -62,7 +81,8 @@ def _factory(info: Any) -> Callable[..., Any]:
         except TypeError as error:
             takes = f"takes {len(keys)} arguments ({', '.join(keys)})" if keys else "takes no arguments"
             raise UserError(f"pass {name} {takes}: {error}") from None
-        return api("relay._transform.GetPass")(name, {key: value for key, value in given.items() if value is not None})
+        made = {key: converters[key](value) for key, value in given.items() if value is not None}
+        return api("relay._transform.GetPass")(name, made)
 
     lines = [f"{info.summary[:1].upper()}{info.summary[1:]} (level {info.opt_level}).", ""]
     if keys:

@@ -1,0 +1,168 @@
+// MergeComposite over modules: effects, priority, random programs; the pass's option.
+#include "partition/compose.h"
+
+#include <gtest/gtest.h>
+
+#include "driver/all_passes.h"
+#include "driver/register_all.h"
+#include "pass/config.h"
+#include "passes/tests/random_programs.h"
+#include "relay/function_attrs.h"
+#include "relay/patterns/rewrite.h"
+
+namespace headrace::partition {
+namespace {
+
+std::vector<CompositePattern> table_of(const std::string& text) {
+  driver::register_all();
+  return read_table(Value(text));
+}
+
+// Returns what the composites of a module are called, those around others first.
+std::vector<std::string> composites_in(const IRModule& module) {
+  std::vector<std::string> names;
+  for (const auto& [var, function] : module->functions()) {
+    relay::post_order(function, [&](const Expr& expr) {
+      const auto* literal = expr.as<relay::FunctionNode>();
+      const auto name = literal == nullptr ? std::nullopt : literal->attrs.get(relay::kComposite);
+      if (name) names.push_back(name->as<std::string>());
+    });
+  }
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(MergeComposite, ANothingToDoKeepsTheModule) {
+  const IRModule module = passes::read("def @main(%x: Tensor[(2), float32]) { exp(%x) }");
+  EXPECT_EQ(merge_composite(module, table_of("{ a: tanh(_), b: exp(exp(_)) }")), module);
+  EXPECT_EQ(merge_composite(module, {}), module);
+}
+
+TEST(MergeComposite, LaterEntriesTakeWhatIsLeft) {
+  const IRModule module = passes::read("def @main(%x: Tensor[(2), float32]) { exp(tanh(exp(%x))) }");
+  EXPECT_EQ(composites_in(merge_composite(module, table_of("{ pair: tanh(exp(_)), one: exp(_) }"))),
+            (Names{"one", "pair"}));
+  EXPECT_EQ(composites_in(merge_composite(module, table_of("{ one: exp(_), pair: tanh(exp(_)) }"))),
+            (Names{"one", "one"}));
+}
+
+TEST(MergeComposite, ARefusedMatchLeavesItsPartsToOthers) {
+  const IRModule module = passes::read("def @main(%x: Tensor[(2), float32]) { tanh(exp(%x)) }");
+  auto table = table_of("{ pair: { %0 = exp(_); %0 or tanh(%0) }, later: tanh(_) }");
+  std::vector<std::string> asked;
+  table[0].check = [&](const Expr& root) {
+    asked.push_back(root.as<relay::CallNode>()->as_op()->name);
+    EXPECT_TRUE(root->has_checked_type());
+    return asked.back() == "exp";
+  };
+  EXPECT_EQ(composites_in(merge_composite(module, table)), (Names{"later", "pair"}));
+  EXPECT_EQ(asked, (Names{"tanh", "exp"}));
+}
+
+TEST(MergeComposite, EffectsKeepTheirOrder) {
+  const std::string text =
+      "def @main(%x: Tensor[(), float32]) -> (Tensor[(), float32], Tensor[(), float32]) {\n"
+      "  let %r = ref(%x);\n"
+      "  %0 = (ref_write(%r, multiply(%x, 3f)), %x).1;\n"
+      "  (add(exp(ref_read(%r)), %0), ref_read(%r))\n}";
+  const IRModule before = passes::read(text);
+  const IRModule after = merge_composite(before, table_of("{ sum: add(exp(_), _) }"));
+  EXPECT_EQ(composites_in(after), (Names{"sum"}));
+  relay::verify(after);
+  passes::expect_same_results(before, after, {passes::ramp({}, 0.5F)}, 0);
+}
+
+// The shape of the second reshape is computed: as a function's result its values would not be known.
+TEST(MergeComposite, ShapesThatTypesFollowAreNotCut) {
+  const IRModule module = passes::read(
+      "def @main(%x: Tensor[(1, 3), float32]) {\n"
+      "  %0 = add(const(Tensor[(2), int64], [2i64, 0i64]), const(Tensor[(2), int64], [1i64, 1i64]));\n"
+      "  exp(squeeze(reshape(%x, %0)))\n}");
+  for (const char* table : {"{ a: add(_, _) }", "{ a: exp(squeeze(reshape(_, _))) }"}) {
+    const IRModule after = merge_composite(module, table_of(table));
+    EXPECT_TRUE(structural_equal(Value(passes::main_of(after).body->checked_type()),
+                                 Value(passes::main_of(module).body->checked_type())));
+  }
+  EXPECT_EQ(merge_composite(module, table_of("{ a: add(_, _) }")), module);
+}
+
+TEST(MergeComposite, AShapeThatIsAnInputKeepsTheType) {
+  const IRModule module = passes::read("def @main(%x: Tensor[(2, 3), float32]) { exp(reshape(%x, newshape=[3, 2])) }");
+  const IRModule after = merge_composite(module, table_of("{ a: exp(reshape(_)) }"));
+  EXPECT_EQ(composites_in(after), (Names{"a"}));
+  EXPECT_TRUE(structural_equal(Value(passes::main_of(after).body->checked_type()),
+                               Value(passes::main_of(module).body->checked_type())));
+}
+
+TEST(MergeComposite, ThePassTakesItsTableAsText) {
+  driver::register_all();
+  const pass::Pass& pass = driver::get_pass("merge_composite");
+  const IRModule module = passes::read("def @main(%x: Tensor[(2), float32]) { tanh(exp(%x)) }");
+  pass::PassContext context = passes::typed_context();
+  const std::string key = "relay.MergeComposite.pattern_table";
+  EXPECT_EQ(pass::run_passes({pass}, module, context), module);
+  context.config.set(key, pass::parse_config_value(key, "{ a.b: { %0 = exp(_); tanh(%0) } }"));
+  EXPECT_EQ(composites_in(pass::run_passes({pass}, module, context)), (Names{"a.b"}));
+}
+
+// Fifty patterns that match nothing, and one that matches half of the nodes. Quadratic work would take minutes.
+TEST(MergeComposite, LongProgramsTakeLinearTime) {
+  std::string text = "def @main(%x: Tensor[(2), float32]) {\n  %0 = exp(%x);\n";
+  for (int i = 1; i < 30'000; ++i) text += fmt::format("  %{} = {}(%{});\n", i, i % 2 == 0 ? "exp" : "tanh", i - 1);
+  const IRModule module = passes::read(text + "  %29999\n}");
+  std::string table = "{ ";
+  for (int i = 0; i < 50; ++i) table += fmt::format("none{}: abs(exp(tanh(_))), ", i);
+  const IRModule after = merge_composite(module, table_of(table + "pair: tanh(exp(_)) }"));
+  EXPECT_EQ(composites_in(after).size(), 15'000u);
+}
+
+constexpr const char* kManyPatterns =
+    "{ conv: { %0 = nn.conv2d(_, _); %1 = %0 or nn.bias_add(%0, _); %1 or nn.relu(%1) },\n"
+    "  dense: { %0 = nn.dense(_, _); %0 or add(%0, _) },\n"
+    "  diamond: { %0 = _; _ * %0 + %0 },\n"
+    "  chain: { rec %0 = exp(%0) or tanh(%0) or sigmoid(%0) or var; (exp or tanh)(%0) },\n"
+    "  ways: dominates(_(_)[attrs], (_[attrs TOpPattern=0])(_), add(_, _)),\n"
+    "  any: (add or multiply or subtract)(*) ,\n"
+    "  pick: item(_(*)), unary: (_[attrs TOpPattern=0])(_), branch: if(_, _, _), pair: tuple(*) }";
+
+// Each composite computes what it was made of, wherever it came from.
+TEST(MergeCompositeProperty, RandomProgramsKeepTheirResults) {
+  const auto table = table_of(kManyPatterns);
+  int found = 0;
+  auto property = passes::property_of_programs([&](const passes::Program& p) -> std::optional<std::string> {
+    const IRModule before = relay::infer_type(p.module());
+    const IRModule after = merge_composite(before, table);
+    relay::verify(after);
+    found += static_cast<int>(composites_in(after).size());
+    if (auto difference = passes::text_differs(after)) return difference;
+    return passes::results_differ(before, after, p.seed, 0);
+  });
+  EXPECT_TRUE(kit::holds(property));
+  EXPECT_GT(found, 0);
+}
+
+// A callback that gives what it gets changes nothing, whatever its pattern matches.
+TEST(RewriteProperty, AnIdentityChangesNoRandomProgram) {
+  const auto table = table_of(kManyPatterns);
+  int seen = 0;
+  std::vector<relay::PatternCallback> callbacks;
+  for (const CompositePattern& entry : table) {
+    callbacks.push_back(
+        {.name = entry.name,
+         .pattern = entry.pattern,
+         .replace = [&](const Expr&, const Expr& after, const relay::PatternMatches&) { return ++seen, after; }});
+  }
+  auto property = passes::property_of_programs([&](const passes::Program& p) -> std::optional<std::string> {
+    const IRModule module = relay::infer_type(p.module());
+    for (const auto& [var, function] : module->functions()) {
+      if (relay::rewrite_patterns(callbacks, function, module) != function) return "it changed @" + var->name_hint;
+    }
+    return std::nullopt;
+  });
+  EXPECT_TRUE(kit::holds(property));
+  EXPECT_GT(seen, 0);
+}
+
+}  // namespace
+}  // namespace headrace::partition
