@@ -231,7 +231,7 @@ def all_class_non_max_suppression(
     most = operand(max_output_boxes_per_class, f"{what}: max_output_boxes_per_class", "int32")
     overlap = operand(iou_threshold, f"{what}: iou_threshold", "float32")
     least = operand(score_threshold, f"{what}: score_threshold", "float32")
-    return TupleWrapper(_SUPPRESS(boxes, scores, most, overlap, least, output_format, span=span), 2)
+    return _SUPPRESS(boxes, scores, most, overlap, least, output_format, span=span)
 
 
 def uniform(
