@@ -149,23 +149,23 @@ _OP_ATTRS = {
 
 
 def op_attr_hint(key: str) -> str | None:
-    """Why nothing asks for an attribute of TVM's ops; None when nothing is known of it."""
+    """The reason why an attribute of TVM's ops has no effect here; None when the attribute is not one of TVM's."""
     return f"the attribute '{key}' would change nothing: {_OP_ATTRS[key]}; leave it out" if key in _OP_ATTRS else None
 
 
 def config_hint(key: str) -> str | None:
-    """Why a key of Relay's PassContext is none here; None when nothing is known of it."""
+    """The reason why a key of Relay's PassContext does not exist here; None when the key is not one of Relay's."""
     found = [start for start in _CONFIGS if key.startswith(start)]
     return f"there is no configuration '{key}': {_CONFIGS[max(found, key=len)]}; leave it out" if found else None
 
 
 def instead(place: str) -> str | None:
-    """What there is instead of a name of Relay's ("relay.vm"); None when nothing is known of it."""
+    """The replacement for a name of Relay's ("relay.vm"), as a sentence; None when none is known."""
     return _INSTEAD.get(place) or _INSTEAD.get(place.rpartition(".")[0])
 
 
 def hint(module: str, name: str) -> str | None:
-    """What to write instead of a name of a module (`headrace.relay`, "vm"); None when nothing is known of it.
+    """A sentence that says what to write instead of a name (`headrace.relay`, "vm"); None when no replacement is known.
 
     Parameters
     ----------
