@@ -60,7 +60,7 @@ TEST(Defunctionalization, WhatHasNoFirstOrderFormIsTold) {
   EXPECT_EQ(message("type Holder[A] { Holder(fn (A) -> A) }\n"
                     "def @main(%x: float32) -> float32 {\n"
                     "  match (Holder(fn (%y: float32) -> float32 { %y })) { Holder(%f) => %f(%x) }\n}"),
-            "the data type Holder has type parameters and holds functions; give it none");
+            "the data type Holder has type parameters and holds functions; remove its type parameters");
 }
 
 // The results of `@main(0.5f)` once no function is a value any more.
