@@ -1,5 +1,6 @@
-# headrace_room(NAME LEVEL n SIDE S|R|C [LINK libs...]): one folder under src/, one namespace, one object library.
-# Sources are all *.cc of the folder but *_test.cc; those become the executable <name>_test.
+# headrace_room(NAME LEVEL n SIDE S|R|C [TESTS room] [LINK libs...]): one folder under src/, one object library.
+# Sources are all *.cc of the folder but *_test.cc; those become the executable <name>_test. A sub-room with TESTS, which
+# names the room around it, puts its tests into that room's executable: headrace_room(passes/fold ... TESTS passes).
 # headrace_images() joins the rooms into the two core images: libheadrace_rt (S and R), libheadrace (C).
 # headrace_tests() makes the rooms' tests; those of the rooms with threads also make up the target thread_tests.
 # A ctest named x may leave its cases as JUnit XML in results/x.xml of the build folder: `./dev check` counts those, and a
@@ -50,7 +51,10 @@ function(headrace_unity target size)
 endfunction()
 
 function(headrace_room folder)
-  cmake_parse_arguments(ROOM "" "LEVEL;SIDE" "LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "" "LEVEL;SIDE;TESTS" "LINK" ${ARGN})
+  if(ROOM_TESTS AND NOT folder MATCHES "^${ROOM_TESTS}/")
+    message(FATAL_ERROR "headrace_room(${folder} TESTS ${ROOM_TESTS}): TESTS names the room that ${folder} is in")
+  endif()
   if(ROOM_SIDE STREQUAL "C" AND NOT HEADRACE_BUILD_COMPILER)
     return()
   endif()
@@ -78,9 +82,20 @@ function(headrace_room folder)
     set_property(GLOBAL APPEND PROPERTY HEADRACE_LINK_RT ${ROOM_LINK})
   endif()
   if(tests)
-    set_property(GLOBAL APPEND PROPERTY HEADRACE_TEST_ROOMS ${name})
-    set_property(GLOBAL PROPERTY HEADRACE_TEST_SOURCES_${name} ${tests})
+    headrace_add_tests(${name} "${ROOM_TESTS}" ${tests})
   endif()
+endfunction()
+
+# headrace_add_tests(name room tests...): gives the tests to the executable of `room`, or without one to that of `name`.
+function(headrace_add_tests name room)
+  if(room)
+    string(REPLACE "/" "_" name ${room})
+  endif()
+  get_property(rooms GLOBAL PROPERTY HEADRACE_TEST_ROOMS)
+  if(NOT name IN_LIST rooms)
+    set_property(GLOBAL APPEND PROPERTY HEADRACE_TEST_ROOMS ${name})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY HEADRACE_TEST_SOURCES_${name} ${ARGN})
 endfunction()
 
 # headrace_embed_object(room name MACRO): compiles src/<room>/<name>.c for the code that the compiler links into artifacts:

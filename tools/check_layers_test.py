@@ -20,7 +20,7 @@ headrace_room(runtime      LEVEL 4 SIDE R)
 headrace_room(codegen      LEVEL 8 SIDE C)
 headrace_plugin(codegen/llvm LEVEL 9 SIDE C)
 headrace_room(lower        LEVEL 9 SIDE C LINK m)
-headrace_room(lower/tiles  LEVEL 9 SIDE C)
+headrace_room(lower/tiles  LEVEL 9 SIDE C TESTS lower)
 headrace_room(lower/rules  LEVEL 9 SIDE C)
 headrace_room(frontend/one LEVEL 9 SIDE C)
 headrace_room(frontend/two LEVEL 9 SIDE C)
@@ -37,6 +37,7 @@ headrace_room(frontend/two LEVEL 9 SIDE C)
     "src/codegen/llvm/emit.cc": '#include <llvm/IR/IRBuilder.h>\n#include "codegen/c.h"\n',
     "src/lower/lower.h": '#include "lower/tiles/tile.h"\n',
     "src/lower/tiles/tile.h": '/* a room and its sub-room share a level\n#include "no/such.h" */\n',
+    "src/lower/tiles/tile_test.cc": '#include "frontend/one/read.h"\n#include "tests/kit/kit.h"\n',
     "src/lower/rules/rule.h": '#include "lower/tiles/tile.h"\n',
     "src/frontend/one/read.h": '#include "base/error.h"\n',
     "tests/kit/kit.h": '#include "lower/lower.h"\n#include <nlohmann/json.hpp>\n',

@@ -20,7 +20,7 @@ _INSTEAD = {
 
 
 def kind(value: object) -> str:
-    """What a value is, for a message: "None", "str", "int"."""
+    """The name of a value's type, for a message: "None", "str", "int"."""
     return "None" if value is None else type(value).__name__
 
 
@@ -59,14 +59,14 @@ def entries(value: Any, what: str) -> dict[Any, Any]:
 
 
 def retold(error: UserError, message: str, **fields: str) -> UserError:
-    """The same error with another text, and with other fields of where it is, if any."""
+    """A copy of the error with another message; `fields` replace parts of its location."""
     other = type(error)(message)
     vars(other).update({**vars(error), **fields})
     return other
 
 
 def path(value: str | PathLike[str], what: str) -> str:
-    """A file's name."""
+    """The name of a file as a str. UserError for another type, or a name that no file can have."""
     if isinstance(value, (str, PathLike)):
         name = fspath(value)
         if isinstance(name, str):
@@ -79,7 +79,7 @@ def path(value: str | PathLike[str], what: str) -> str:
 
 
 def text(value: str, what: str) -> str:
-    """A str."""
+    """The str itself. UserError for another type, or text that is not valid Unicode."""
     if not isinstance(value, str):
         raise UserError(f"{what}: expected a str, got {kind(value)}")
     if not value.isascii():
@@ -118,7 +118,7 @@ def names(value: Iterable[str], what: str) -> list[str]:
 
 
 def mapping(value: Mapping[str, Any] | None, what: str, example: str) -> dict[str, Any]:
-    """A dict by names of inputs."""
+    """A dict whose keys are names of inputs; empty for None. UserError for anything but a mapping."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -157,6 +157,6 @@ def tensor(value: Any, what: str, name: object, dtype: str = "") -> NDArray:
 
 
 def copied(value: Any, what: str) -> NDArray:
-    """A copy of a tensor: what is a constant of a program is not the memory that somebody may write."""
+    """A copy of a tensor, so that a constant of a program shares no memory that a caller may write to."""
     shared = array(value, what)
     return shared.copyto(shared.device)

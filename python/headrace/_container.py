@@ -179,7 +179,7 @@ class _Hashed:
 
 
 def _hash_of(root: Any) -> int:
-    """As of a tuple of the items, and of the set of the keys: what is equal has one hash."""
+    """The hash of a tuple of an Array's items, or of the set of a Map's keys: equal values have equal hashes."""
     stack: list[tuple[Any, Iterator[Any], list[int]]] = [(root, iter(root), [])]
     while True:
         node, parts, hashes = stack[-1]
@@ -204,7 +204,7 @@ class _Written(str):
 
 
 def _text_of(root: Any) -> str:
-    """As of a list, and of a dict."""
+    """The text of an Array, written like a list, or of a Map, written like a dict."""
     texts: list[str] = []
     waiting: list[Any] = [root]
     while waiting:

@@ -73,7 +73,7 @@ def export_library(
 
 
 def _linker(fcompile: Any, addons: Any, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
-    """What links; None: nothing has to, beside ourselves."""
+    """The function that links the library; None when the package itself can write the file."""
     from headrace.cc import create_shared
 
     if fcompile is None:

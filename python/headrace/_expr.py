@@ -1,4 +1,4 @@
-"""What Python adds to the classes of Relay's nodes: operators, texts, the order of constructors' arguments."""
+"""Adds to the classes of Relay's nodes: operators, texts, the order of constructors' arguments."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _AS_PYTHON = 'relay.create_executor("debug") runs a program; none is written as Python'
-_BACKENDS = "backends of users are not there yet"
 _CONTEXT = "a context says it: with hr.transform.PassContext(opt_level=3, config={...})"
 _CPU = 'programs run on the CPU: the device is hr.cpu(), the target "llvm"'
 _CPS = "there is no continuation-passing form"
@@ -44,7 +43,8 @@ _INSTEAD = {
     "ir.Op.set_attrs_type_key": "leave it out; op.add_attr(name, kind, default) says the attributes, one at a time",
     "ir.Range": "the pair (begin, end) says it, as in te.reduce_axis((0, n))",
     "relay.analysis.CallGraph": "mod.functions and analysis.post_order_visit tell who calls whom",
-    "relay.analysis.get_calibration_data": _BACKENDS,
+    "relay.analysis.get_calibration_data": "let the program return the values that you want to see; "
+    'relay.create_executor("debug") runs any program',
     "relay.analysis.list_fake_quantized_op_freqs": _QUANTIZED,
     "relay.analysis.search_fc_transpose": "analysis.post_order_visit finds the calls of nn.dense; FoldConstant "
     "transposes constant weights",
@@ -69,7 +69,8 @@ _INSTEAD = {
     "relay.frontend.common": "relay.testing.run_infer_type(expr).checked_type tells shapes; there is one frontend, "
     "from_onnx",
     "relay.loops": 'a recursive function is the loop; relay.create_executor("debug") runs it',
-    "relay.op.register_external_compiler": f"{_BACKENDS}; relay.op.register_packed_func lets a function compute an op",
+    "relay.op.register_external_compiler": 'hr.register_func("relay.ext.NAME") takes the functions that a program '
+    'marks Compiler="NAME", and compiles them; relay.op.register_packed_func lets a function compute an op',
     **_all(
         "relay.op.register_",
         "broadcast_schedule injective_schedule reduce_schedule schedule strategy",
@@ -125,7 +126,7 @@ _CONFIGS = {
     "relay.backend.use_meta_schedule": _SCHEDULES,
     "relay.backend.": "relay.build chooses how kernels are made",
     "relay.collage.": "one compiler takes the whole program",
-    "relay.ext.": _BACKENDS,
+    "relay.ext.": "the function relay.ext.NAME is given the Relay function to compile, and no options",
     "relay.fallback_device_type": "programs run on the CPU",
     "relay.frontend.": "relay.frontend.from_onnx takes no options of this kind",
     "tir.": "lowering chooses how loops are made",
@@ -147,23 +148,23 @@ _OP_ATTRS = {
 
 
 def op_attr_hint(key: str) -> str | None:
-    """Why nothing asks for an attribute of TVM's ops; None when nothing is known of it."""
+    """The reason why an attribute of TVM's ops has no effect here; None when the attribute is not one of TVM's."""
     return f"the attribute '{key}' would change nothing: {_OP_ATTRS[key]}; leave it out" if key in _OP_ATTRS else None
 
 
 def config_hint(key: str) -> str | None:
-    """Why a key of Relay's PassContext is none here; None when nothing is known of it."""
+    """The reason why a key of Relay's PassContext does not exist here; None when the key is not one of Relay's."""
     found = [start for start in _CONFIGS if key.startswith(start)]
     return f"there is no configuration '{key}': {_CONFIGS[max(found, key=len)]}; leave it out" if found else None
 
 
 def instead(place: str) -> str | None:
-    """What there is instead of a name of Relay's ("relay.vm"); None when nothing is known of it."""
+    """The replacement for a name of Relay's ("relay.vm"), as a sentence; None when none is known."""
     return _INSTEAD.get(place) or _INSTEAD.get(place.rpartition(".")[0])
 
 
 def hint(module: str, name: str) -> str | None:
-    """What to write instead of a name of a module (`headrace.relay`, "vm"); None when nothing is known of it.
+    """A sentence that says what to write instead of a name (`headrace.relay`, "vm"); None when no replacement is known.
 
     Parameters
     ----------

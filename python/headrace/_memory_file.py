@@ -15,5 +15,5 @@ class MemoryFile:
 
     @property
     def path(self) -> str:
-        """What this process opens it by."""
+        """The path by which this process can open the file."""
         return f"/proc/self/fd/{self._file.fileno()}"

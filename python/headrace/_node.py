@@ -70,7 +70,7 @@ _OLD_KEYS = {
 
 
 class _Object:
-    """What every node has: its C++ fields as attributes, identity, a hash, a text."""
+    """The members that every node has: its C++ fields as attributes, identity, a hash, a text."""
 
     __slots__ = ()
 
@@ -162,22 +162,22 @@ def constructor(key: str, order: str, doc: str = "") -> None:
 
 
 def default(key: str, **values: Any) -> None:
-    """What fields that C++ gives no default are in Python's constructor when they are left out."""
+    """Sets the defaults that Python's constructor has for fields without a default in C++."""
     _defaults.setdefault(key, {}).update(values)
 
 
 def alias(key: str, name: str, field: str) -> None:
-    """Another name of a field: as the constructor's argument and as an attribute."""
+    """Adds another name for a field, which the constructor takes and attributes have."""
     _aliases.setdefault(key, {})[name] = field
 
 
 def converter(kind: str, convert: Callable[[Any], Any]) -> None:
-    """How a Python value becomes what a field of that kind holds; also within arrays of them."""
+    """Sets the function that converts a Python value for fields of that kind; also for the items of arrays of them."""
     _converters[kind] = convert
 
 
 def convert(value: Any, kind: str) -> Any:
-    """`value` as a field of that kind takes it."""
+    """Converts `value` for a field of that kind."""
     if kind in _converters:
         return _converters[kind](value)
     if kind.startswith("Array[") and isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict)):
@@ -250,7 +250,7 @@ def set_class(key: str, cls: type) -> None:
 
 
 def register_object(type_key: str | type) -> Any:
-    """Makes a Python class what nodes of a C++ type are in Python.
+    """Registers a Python class as the class of the nodes of a C++ type.
 
     Parameters
     ----------
@@ -379,7 +379,7 @@ def _constructor_of(key: str, fields: list[dict[str, Any]]) -> Callable[..., Non
 
 
 def _signature_of(key: str, order: list[str], fields: list[dict[str, Any]]) -> inspect.Signature:
-    """Of a constructor; what follows an argument that may be left out may be left out too, for Python's sake."""
+    """The signature of a constructor. After an argument with a default all have one, because Python requires it."""
     by_name = {field["name"]: field for field in fields}
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     is_free = False

@@ -40,17 +40,17 @@ class AttrFieldInfo(dict[str, str]):
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The argument's or attribute's name."""
         return self["name"]
 
     @property
     def type_info(self) -> str:
-        """What it is: "Tensor", "Tuple of tensors" ..."""
+        """The kind of value: "Tensor", "Tuple of tensors" ..."""
         return self["type_info"]
 
     @property
     def description(self) -> str:
-        """Its shape and dtype, then what it means."""
+        """The shape and dtype, then the meaning."""
         return self["description"]
 
 
@@ -131,7 +131,7 @@ class _Op:
         return list(api("ir.OpNames")())
 
     def describe(self) -> Map:
-        """Its doc, arguments (name, kind, doc), number of inputs, support level, type of attributes."""
+        """The op's doc, arguments (name, kind, doc), number of inputs, support level and type of attributes."""
         return api("ir.DescribeOp")(self.name)
 
     @property
@@ -142,17 +142,17 @@ class _Op:
 
     @property
     def num_inputs(self) -> int:
-        """How many arguments it takes; -1: any number."""
+        """How many arguments the op takes; -1: any number."""
         return self.describe()["num_inputs"]
 
     @property
     def support_level(self) -> int:
-        """From 1, the best supported, to 10."""
+        """The support level, from 1 (best supported) to 10."""
         return self.describe()["support_level"]
 
     @property
     def description(self) -> str:
-        """What it does."""
+        """The op's doc: what it computes, with shapes and dtypes."""
         return self.describe()["doc"]
 
     @property
@@ -171,7 +171,7 @@ class _Op:
         Parameters
         ----------
         name : str
-            What it is called.
+            The name.
         type : str
             What it is, in words.
         description : str
@@ -235,12 +235,12 @@ class _Op:
         Parameters
         ----------
         rel_name : str
-            What it is called. Without a function, "Identity" is the type of the first argument, and "Broadcast" what
+            The name. Without a function, "Identity" is the type of the first argument, and "Broadcast" what
             two tensors of one dtype give element by element, as `add` does.
         type_rel_func : function, optional
-            Of (arg_types, attrs): the types of the arguments, whose dimensions may be symbolic, and the attributes
-            (None for an op without any). It gives the type of the result, or None when it cannot tell yet. Calls have
-            the number of arguments and the attributes that the op says.
+            Called with (arg_types, attrs): the types of the arguments, whose dimensions may be symbolic, and the
+            attributes (None for an op without any). It gives the type of the result, or None when it cannot tell yet.
+            Calls have the number of arguments and the attributes that the op says.
 
         Returns
         -------
@@ -263,7 +263,7 @@ class _Op:
         return self
 
     def get_attr(self, attr_name: str) -> Any:
-        """What `set_attr` set, or None. "TOpPattern" is the op's pattern, "TOpIsStateful" whether it has effects."""
+        """The value of `set_attr`, or None. "TOpPattern" is its pattern, "TOpIsStateful" whether it has effects."""
         return api("ir.OpGetAttr")(self, attr_name)
 
     def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> Any:
@@ -278,7 +278,7 @@ class _Op:
             Any value, also a function. "target.NAME" is a function of a typed call that says whether the compiler NAME
             supports it, or one of the call's attributes and arguments; AnnotateTarget asks it.
         plevel : int
-            Taken for the sake of old programs; the last one that is set counts.
+            Accepted for the sake of old programs; the last one that is set counts.
 
         Returns
         -------
@@ -381,7 +381,7 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
     value : optional
         The value; without it, a decorator is returned.
     level : int
-        Taken for the sake of old programs.
+        Accepted for the sake of old programs.
 
     Returns
     -------
@@ -401,7 +401,7 @@ SETTERS: dict[str, Callable[[Any, Any], None]] = {}
 
 
 def setter_of(attr_name: str) -> Callable[[Any, Any], None] | None:
-    """What setting an attribute does to an op beside keeping the value; None for nothing."""
+    """The function to call when an attribute of an op is set, beside keeping the value; None when there is none."""
     _node.import_extensions(f"ir.Op {attr_name}")
     return SETTERS.get(attr_name)
 

@@ -1,4 +1,4 @@
-"""What is given for operands, as expressions: constants of numbers and arrays, and tuples of several results."""
+"""Converts what users give for operands to expressions: numbers and arrays to constants, several results to tuples."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def number_as(value: Any, dtype: Any, what: str, is_beside: bool = False) -> Any
 
 
 def operand(value: Any, what: str, dtype: Any = None, beside: str | None = None) -> Any:
-    """What is given for an operand, as an expression.
+    """Converts the value that is given for an operand to an expression.
 
     Parameters
     ----------
@@ -195,9 +195,9 @@ def operand(value: Any, what: str, dtype: Any = None, beside: str | None = None)
     what : str
         The op and the operand, for messages.
     dtype : str, optional
-        Of a number, where the op says it.
+        The dtype of a number, where the op requires one.
     beside : str, optional
-        The dtype of what stands beside it, which a number gets else.
+        The dtype of the other operand, which a number gets when `dtype` is not given.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What Python adds to scalar expressions: operators, and how numbers become operands."""
+"""Adds operators to scalar expressions, and converts numbers to operands."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def is_expr(value: Any) -> bool:
 
 
 def to_expr(value: Any, dtype: str | None = None) -> Any:
-    """A value as a scalar expression: a number in `dtype`, which is that of what it stands beside.
+    """Converts a value to a scalar expression. A number gets `dtype`, the dtype of the operand beside it.
 
     Parameters
     ----------
     value : PrimExpr, IterVar or number
         The value.
     dtype : str, optional
-        Of a number; without it, an int is int64 and a float float32.
+        The dtype of a number; without it, an int is int64 and a float float32.
 
     Returns
     -------

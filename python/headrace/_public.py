@@ -1,4 +1,4 @@
-"""What public modules have in common: the names that they show, and hints for names that they do not have.
+"""Shared by public modules: the names that they show, and hints for names that they do not have.
 
 A package's `__init__` only lists names (`facade`): a module is imported when one of its names is first asked for. Each
 public module ends with `settle(__name__)`, and a private module with `publish`, which says where its names are shown.

@@ -18,7 +18,7 @@ def text_of(node: Any) -> str:
 
 
 class Printed:
-    """What expressions and modules have of their text form."""
+    """Adds the methods of the text form to expressions and modules."""
 
     __slots__ = ()
 

@@ -71,7 +71,7 @@ def time_evaluator(
     repeats_to_cooldown: int = 1,
     f_preproc: str = "",
 ) -> Callable[..., BenchmarkResult]:
-    """What times a function of the module: it calls the function once, then times it.
+    """A function that times a function of the module: it calls the function once, then times it.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def time_evaluator(
     Returns
     -------
     function
-        Of the arguments of the timed one. It gives the seconds of a call: `results` by repetition, their `mean`,
-        `median`, `min`, `max` and `std`. Printed, it is a table of these in milliseconds.
+        It takes the arguments of the timed function and gives the seconds of a call: `results` by repetition, their
+        `mean`, `median`, `min`, `max` and `std`. Printed, it is a table of these in milliseconds.
 
     Raises
     ------
@@ -156,7 +156,7 @@ class TimingPlan:
         return BenchmarkResult(tuple(results))
 
     def _repetition(self, call: Callable[[], Any], number: int) -> tuple[float, int]:
-        """Its seconds, and how many calls it had."""
+        """Times one repetition: its seconds, and the number of calls in it."""
         zeros = 0
         while True:
             start = perf_counter()

@@ -101,7 +101,7 @@ def compile(
     model : path
         The file.
     shapes : dict of str to tuple of int, optional
-        Of inputs whose shape the model leaves open.
+        The shapes of inputs whose shape the model leaves open.
     bound : dict of str to tensor, optional
         Inputs that become constants.
     weights : path, optional

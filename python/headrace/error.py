@@ -1,4 +1,4 @@
-"""What Headrace raises."""
+"""The exceptions that Headrace raises."""
 
 from headrace import _public
 from headrace._core import DiagnosticError, InternalError, MissingError, UserError

@@ -125,7 +125,7 @@ class GraphModule:
                 raise self._with_cast(error, name, value) from None
 
     def _with_cast(self, error: UserError, name: str | int, value: NDArray) -> UserError:
-        """What setting an input refused; with the cast to write, where that is for the dtype."""
+        """The error of setting an input; when only the dtype is wrong, with the cast to write."""
         message, at, place = str(error).partition("\n")
         if f"has dtype {value.dtype}" not in message or name in self._bound_params():
             return error

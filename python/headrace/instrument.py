@@ -1,4 +1,4 @@
-"""Instruments: what is told of each pass, and may refuse it."""
+"""Instruments: objects that are called around each pass, and may prevent it from running."""
 
 from __future__ import annotations
 

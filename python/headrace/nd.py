@@ -44,7 +44,7 @@ def empty(shape: Sequence[int], dtype: str = "float32", device: Device | None = 
     shape : sequence of int
         Its dimensions.
     dtype : str
-        Of its elements.
+        The dtype of the elements.
     device : Device, optional
         The CPU.
 

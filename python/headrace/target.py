@@ -1,4 +1,4 @@
-"""What code is made for: targets, their kinds and tags."""
+"""The machines that code is generated for: targets, their kinds and tags."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ def create(target: Any) -> Any:
 
 
 def chosen_target(value: Any, *parts: str) -> Any:
-    """What to compile for: a Target, or None where neither `value` nor the innermost `with` says, or `parts` do."""
+    """The target to compile for: `value`, else that of the innermost `with`; None without either, or with `parts`."""
     if value is not None:
         return Target(value)
     return None if any(parts) else Target.current()

@@ -1,4 +1,4 @@
-"""What tests of programs are written with."""
+"""Helpers for tests of programs."""
 
 from headrace._compat import places
 

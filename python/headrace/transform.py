@@ -42,7 +42,7 @@ class _Pass:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """The pass's name."""
         return self.info.name
 
     def __call__(self, mod: Any) -> Any:
@@ -89,9 +89,9 @@ class _PassContext:
     config : dict
         Options of passes by key; `PassContext.list_configs()` has the keys.
     instruments : list of PassInstrument
-        They are told of each pass.
+        Objects whose methods are called around each pass.
     trace : function, optional
-        Of (module, info, is_before): it is told of each pass that runs and whose info says `traceable`, before it with
+        Called with (module, info, is_before) around each pass that runs and whose info says `traceable`: before it with
         True and after it with False.
 
     Raises
@@ -219,11 +219,11 @@ class _Sequential:
     opt_level : int
         The sequence's own level.
     name : str
-        What it is called.
+        The name.
     required : list of str, optional
         Passes that run before it.
     traceable : bool
-        Whether the trace of a context is told of the sequence, as it is of its passes.
+        Whether the trace of a context is called for the sequence, too, and not for its passes alone.
     """
 
     __slots__ = ()
@@ -306,7 +306,7 @@ def module_pass(
     Parameters
     ----------
     pass_func : function or class, optional
-        Of (module, context), which gives the new module; without it, a decorator is returned.
+        Called with (module, context), which gives the new module; without it, a decorator is returned.
     opt_level : int
         The level from which on it runs in a sequence.
     name : str, optional
@@ -314,7 +314,7 @@ def module_pass(
     required : list of str, optional
         Passes that run before it each time, whatever the level is.
     traceable : bool
-        Whether the trace of a context is told of it.
+        Whether the trace of a context is called for the pass.
     runs_after : list of str, optional
         Passes that it comes after in a sequence that has both.
 
@@ -340,7 +340,7 @@ def function_pass(
     Parameters
     ----------
     pass_func : function or class, optional
-        Of (function, module, context), which gives the new function; or a class whose method
+        Called with (function, module, context), which gives the new function; or a class whose method
         transform_function is one. Without it, a decorator is returned.
     opt_level : int
         The level from which on it runs in a sequence.
@@ -349,7 +349,7 @@ def function_pass(
     required : list of str, optional
         Passes that run before it each time, whatever the level is.
     traceable : bool
-        Whether the trace of a context is told of it.
+        Whether the trace of a context is called for the pass.
     runs_after : list of str, optional
         Passes that it comes after in a sequence that has both.
 
@@ -375,7 +375,7 @@ def prim_func_pass(
     Parameters
     ----------
     pass_func : function or class, optional
-        Of (function, module, context), which gives the new function; or a class whose method
+        Called with (function, module, context), which gives the new function; or a class whose method
         transform_function is one. Without it, a decorator is returned.
     opt_level : int
         The level from which on it runs in a sequence.
@@ -384,7 +384,7 @@ def prim_func_pass(
     required : list of str, optional
         Passes that run before it each time, whatever the level is.
     traceable : bool
-        Whether the trace of a context is told of it.
+        Whether the trace of a context is called for the pass.
     runs_after : list of str, optional
         Passes that it comes after in a sequence that has both.
 

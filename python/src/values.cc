@@ -383,7 +383,7 @@ static void bind_device(nb::module_& m) {
   m.def(
       "cpu",
       [](int id) {
-        if (id < 0) throw_user_error("device id: got {}; it is 0 or more", id);
+        if (id < 0) throw_user_error("the device id must be 0 or more, got {}", id);
         return cpu(id);
       },
       nb::arg("id") = 0, "The CPU.");

@@ -160,7 +160,7 @@ def test_layers():
     ("name", "instead"),
     [
         ("CallGraph", "post_order_visit"),
-        ("get_calibration_data", "backends"),
+        ("get_calibration_data", "relay.create_executor"),
         ("nowhere", "has no attribute 'nowhere'"),
     ],
 )

@@ -102,7 +102,7 @@ def test_numpy_integers_are_integers():
         (lambda: hr.compile("\udcff"), r"model: '\\udcff' is no text in UTF-8"),
         (lambda: hr.relay.var("\udcff"), "is no text in UTF-8"),
         (lambda: hr.device("cpu", 1 << 40), "dev_id: 1099511627776 is out of range"),
-        (lambda: hr.device("cpu", -1), "device id: got -1; it is 0 or more"),
+        (lambda: hr.device("cpu", -1), "the device id must be 0 or more, got -1"),
         (lambda: hr.get_global_func(5), "name: expected a str, got int"),
         (lambda: hr.graph_executor.GraphModule(5), r'expected a graph executor, lib\["default"\].*, got int'),
         (lambda: hr.graph_executor.GraphModule(None), "got None"),

@@ -25,7 +25,7 @@ NAMES = [
     ("relay.expr_functor.MixedModeMutator", r"super\(\).visit_call"),
     ("relay.frontend.common", "run_infer_type"),
     ("relay.frontend.from_pytorch", "export the model to ONNX"),
-    ("relay.op.register_external_compiler", "register_packed_func"),
+    ("relay.op.register_external_compiler", "relay.ext.NAME"),
     ("relay.op.register_injective_schedule", "schedules are not written by hand"),
     ("relay.op.register_schedule", "schedules are not written by hand"),
     ("relay.op.register_shape_func", "the type relation"),

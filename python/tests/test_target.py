@@ -259,7 +259,7 @@ def test_every_form_is_compiled_for(tmp_path, form):
         (lambda: hr.device(""), "'' in ':0' is no kind of device"),
         (lambda: hr.device(1.5), "dev_type: expected a str, an int or a Target, got float"),
         (lambda: hr.device(None), "dev_type: expected a str, an int or a Target, got None"),
-        (lambda: hr.device(3), "device: 3 is no number of a kind of device"),
+        (lambda: hr.device(3), "device: 3 is not the number of a device type; give a name"),
         (
             lambda: hr.nd.array([1], hr.device("cuda")),
             r"device: cuda\(0\) is not here; tensors and programs are on the CPU",

@@ -205,7 +205,11 @@ def test_the_functions_below_check_names_too():
     for name, args, message in [
         ("tir.MakeBinary", ("plus", n, n), "there is no operator 'plus'"),
         ("tir.MakeCall", ("gelu", [n], None), "there is no function 'gelu'"),
-        ("tir.MakeCall", ("reinterpret", [n], None), "reinterpret does not tell the dtype of its result"),
+        (
+            "tir.MakeCall",
+            ("reinterpret", [n], None),
+            "the arguments of reinterpret do not determine the dtype of its result; give the dtype",
+        ),
         ("tir.MakeCall", ("exp", [], "float32"), "exp takes 1 argument, not 0"),
         ("tir.MakeLoad", (tir.placeholder((2,), name="x").buffer, []), "'x' has 1 dimensions, but 0 indices"),
         ("tir.IdentityOf", (0, "float32"), "there is no combiner 0"),

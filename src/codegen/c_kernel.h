@@ -127,7 +127,8 @@ class CKernel {
   CCode named(const CCode& value, DataType dtype, std::string_view hint);
 
   // c_intrinsic.cc
-  // What each row of its table emits. `args` are the operands; they are empty for rows that emit them themselves.
+  // Emit the row of the table for an intrinsic. `args` are the operands; they are empty for rows that emit them
+  // themselves.
   using Args = std::vector<CCode>;
   struct IntrinsicTable;
   CCode emit_intrinsic(const IntrinsicCallNode& e);

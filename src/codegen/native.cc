@@ -40,7 +40,7 @@ std::string default_plugin_path() {
   const bool is_memory =
       reason.find("memory") != std::string_view::npos || reason.find("map ") != std::string_view::npos;
   throw_user_error(
-      "the native code generator '{}' is there and cannot be loaded: {}; {}", path, reason,
+      "the native code generator '{}' exists but cannot be loaded: {}; {}", path, reason,
       is_memory ? "allow the process more memory (ulimit -v, or the limit of the container)" : "install it again");
 }
 

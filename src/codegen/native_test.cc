@@ -112,7 +112,7 @@ TEST(NativePlugin, OtherLibraryIsRefused) {
   const std::string text = testing::TempDir() + "/no_plugin.so";
   std::ofstream(text) << "no library";
   EXPECT_THAT(kit::user_error_of([&] { NativeCompiler::load(text); }),
-              AllOf(HasSubstr("no_plugin.so' is there and cannot be loaded: "), HasSubstr("install it again"),
+              AllOf(HasSubstr("no_plugin.so' exists but cannot be loaded: "), HasSubstr("install it again"),
                     Not(HasSubstr("LLVM 19.1"))));
 }
 

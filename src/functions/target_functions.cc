@@ -41,7 +41,7 @@ TargetKind register_kind(const std::string& name, int64_t device_type, const Arr
 
 // Makes a device from the name or the DLPack number of its kind. The device need not exist on this machine.
 Device to_device(const Value& kind, int64_t id) {
-  if (id < 0) throw_user_error("device id: got {}; it is 0 or more", id);
+  if (id < 0) throw_user_error("the device id must be 0 or more, got {}", id);
   const auto index = static_cast<int32_t>(id);
   if (kind.is<std::string>()) {
     const VirtualDevice named = parse_virtual_device(kind.as<std::string>() + ":0");
@@ -50,7 +50,8 @@ Device to_device(const Value& kind, int64_t id) {
   for (const DeviceKind& known : device_kinds()) {
     if (known.type == kind.as<int64_t>()) return {known.type, index};
   }
-  throw_user_error("device: {} is no number of a kind of device; a name is one, as cpu or cuda", kind.as<int64_t>());
+  throw_user_error("device: {} is not the number of a device type; give a name such as cpu or cuda",
+                   kind.as<int64_t>());
 }
 
 Device device_of(const VirtualDevice& device) {

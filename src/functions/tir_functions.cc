@@ -61,7 +61,7 @@ PrimExpr make_checked_select(const PrimExpr& condition, const PrimExpr& a, const
 PrimExpr make_checked_call(const std::string& name, const Array<PrimExpr>& args, const std::optional<DataType>& given) {
   const auto intrinsic = named(name, greatest(Intrinsic{}), "function");
   const auto dtype = given ? given : tir::usual_dtype(intrinsic, args);
-  if (!dtype) throw_user_error("{} does not tell the dtype of its result", name);
+  if (!dtype) throw_user_error("the arguments of {} do not determine the dtype of its result; give the dtype", name);
   const PrimExpr call = make_intrinsic(intrinsic, *dtype, args);
   check(call);
   return call;

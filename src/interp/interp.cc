@@ -327,14 +327,16 @@ class Interpreter {
       const std::vector<Value>* values = parts_of(at.value);
       const auto* types = at.declared.as<TupleTypeNode>();
       const Array<Pattern>& parts = constructor != nullptr ? constructor->patterns : tuple->patterns;
-      if (values == nullptr || types == nullptr) throw_at(span, "match", "the value has no parts to match");
+      if (values == nullptr || types == nullptr)
+        throw_at(span, "match", "the pattern has parts, but the value is neither a tuple nor made by a constructor");
       const auto* data = at.value.as_node<ConstructorValueObj>();
       if ((constructor == nullptr) != (data == nullptr))
         throw_at(span, "match",
-                 data != nullptr ? "a tuple pattern, a value of a data type" : "a constructor's pattern, a tuple");
+                 data != nullptr ? "a tuple pattern does not fit a value of a data type"
+                                 : "a constructor's pattern does not fit a tuple");
       if (data != nullptr && tag_of(*data->constructor) != tag_of(*constructor->constructor)) return false;
       if (parts.size() != values->size())
-        throw_at(span, "match", fmt::format("a pattern of {} parts, a value of {}", parts.size(), values->size()));
+        throw_at(span, "match", fmt::format("the pattern has {} parts, the value {}", parts.size(), values->size()));
       for (size_t i = 0; i < parts.size(); ++i) pending.push_back({parts[i], {(*values)[i], types->items[i]}});
     }
     return true;
@@ -420,7 +422,8 @@ class Interpreter {
     if (items == nullptr || types == nullptr) throw_at(item.span, "tuple", "the operand of .i is no tuple");
     const auto index = static_cast<size_t>(item.index);
     if (item.index < 0 || index >= items->items.size()) {
-      throw_at(item.span, "tuple", fmt::format("item {} of a tuple of {} items", item.index, items->items.size()));
+      throw_at(item.span, "tuple",
+               fmt::format("there is no item {} in a tuple of {} items", item.index, items->items.size()));
     }
     return {items->items[index], types->items[index]};
   }
@@ -465,7 +468,7 @@ class Interpreter {
     const auto* inputs = args.size() == 3 ? args[1].value.as_node<ADTObj>() : nullptr;
     const auto* input_types = inputs != nullptr ? args[1].declared.as<TupleTypeNode>() : nullptr;
     if (input_types == nullptr)
-      throw_at(call.span, call.as_op()->name, "takes a function, a tuple of inputs, one of outputs");
+      throw_at(call.span, call.as_op()->name, "expected a function, a tuple of inputs and a tuple of outputs");
     std::vector<Typed> operands;
     for (size_t i = 0; i < inputs->items.size(); ++i)
       operands.push_back({Value(inputs->items[i].as<NDArray>().to_dense()), input_types->items[i]});
@@ -474,7 +477,8 @@ class Interpreter {
     collect(result.value, results);
     collect(args[2].value, outputs);
     if (results.size() != outputs.size())
-      throw_at(call.span, call.as_op()->name, fmt::format("{} results for {} outputs", results.size(), outputs.size()));
+      throw_at(call.span, call.as_op()->name,
+               fmt::format("the function gives {} results, but {} outputs are given", results.size(), outputs.size()));
     for (size_t i = 0; i < results.size(); ++i) outputs[i].copy_from(results[i]);
     co_return Typed{Value(make_adt(0, {})), make_tuple_type({})};
   }

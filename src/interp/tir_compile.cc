@@ -113,7 +113,7 @@ class Compiler {
     later([this, e] { emit(e); });
     if (call != nullptr && call->intrinsic == Intrinsic::vector_load) {
       const auto* place = call->args[0].as<BufferLoadNode>();
-      if (place == nullptr) throw_user_error("the interpreter has no pointers but places in buffers");
+      if (place == nullptr) throw_user_error("the interpreter supports pointers to elements of buffers only");
       visit_later(call->args[1]);
       for (const PrimExpr& index : place->indices) visit_later(index);
       return;
@@ -353,7 +353,8 @@ class Compiler {
     step.lanes = stored.lanes;
     access(step, store.buffer, store.indices);
     if (program_.buffers[static_cast<size_t>(step.buffer)].role == ProgramBuffer::Role::input)
-      throw_user_error("the interpreter does not store to an input, such as '{}'", store.buffer->name);
+      throw_user_error("the function stores to its input '{}'; store to a result or to a buffer of its own instead",
+                       store.buffer->name);
     program_.steps.push_back(std::move(step));
   }
 

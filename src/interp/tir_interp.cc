@@ -102,7 +102,8 @@ class Machine {
                          fmt::join(input.shape(), ", "), fmt::join(memory.dims, ", "));
       memory.array = memory.strides.empty() ? input.to_dense() : input;
     } else {
-      if (!memory.strides.empty()) throw_user_error("the interpreter writes no strides: '{}'", buffer.buffer->name);
+      if (!memory.strides.empty())
+        throw_user_error("the interpreter does not write to a buffer with strides, such as '{}'", buffer.buffer->name);
       memory.array = NDArray::zeros(memory.dims, buffer.buffer->dtype);
       memory.is_known.assign(static_cast<size_t>(memory.array.num_elements()), false);
     }

@@ -157,7 +157,7 @@ TEST(TirInterp, WhatIsWrongIsToldWithItsPlace) {
   EXPECT_THAT(error_of("evaluate vector_load[float32x4](x[2], 0);"), HasSubstr("element 4 is out of bounds for 'x'"));
   EXPECT_THAT(error_of("for i in serial(3) { y[i] = 1f; }"), HasSubstr("'f' leaves element 3 of 'y' without a value"));
   EXPECT_EQ(error_of("assert x[0] < 0f, \"below zero\";"), "below zero");
-  EXPECT_THAT(error_of("x[0] = 1f;"), HasSubstr("does not store to an input, such as 'x'"));
+  EXPECT_THAT(error_of("x[0] = 1f;"), HasSubstr("the function stores to its input 'x'; store to a result"));
   EXPECT_THAT(error_of("evaluate 3i4;"), HasSubstr("does not compute with int4"));
   EXPECT_THAT(error_of("for i in parallel(2) { for j in parallel(2) { } }"), HasSubstr("stands inside another"));
   const std::string signature = "(x: Buffer[(4), float32]) -> (y: Buffer[(n), float32])";

@@ -10,7 +10,7 @@ using Cell = uint64_t;
 
 // UserError when no cell holds the dtype.
 void check_cell_dtype(DataType dtype);
-// An integer cut to the dtype and extended again.
+// Wraps an integer to the dtype's bits and extends it to 64 again.
 Cell wrap(uint64_t value, DataType dtype);
 Cell cell_of_float(double value, DataType dtype);
 Cell cell_of_int(int64_t value, DataType dtype);
@@ -18,10 +18,10 @@ Cell cell_of_int(int64_t value, DataType dtype);
 Cell binary(BinaryOp op, Cell a, Cell b, DataType dtype);
 Cell cast(Cell value, DataType from, DataType to);
 Cell reinterpret(Cell value, DataType from, DataType to);
-// `args` have the dtype; of intrinsics that compute with numbers.
+// Computes an intrinsic of numbers. All `args` have the dtype `dtype`.
 Cell intrinsic(Intrinsic intrinsic, const Cell* args, DataType dtype);
 
-// An element in memory.
+// Read and write one element in memory.
 Cell read_element(const std::byte* at, DataType dtype);
 void write_element(std::byte* at, Cell value, DataType dtype);
 

@@ -107,7 +107,7 @@ Op get_op(std::string_view name) {
 NamedValues OpNode::save_content(const OpNode& op) { return {{"name", Value(op.name)}}; }
 
 Ref<OpNode> OpNode::load_content(const NamedValues& saved) {
-  if (saved.size() != 1 || saved[0].first != "name") throw_user_error("an op is saved as its name");
+  if (saved.size() != 1 || saved[0].first != "name") throw_user_error("an op must be saved as its name alone");
   return get_op(saved[0].second.as<std::string>());
 }
 

@@ -79,8 +79,8 @@ void run_parser(TargetNode& target) {
   const Config parsed = target.kind->parse(config);
   for (const char* name : {"host", "tag"}) {
     if (parsed.contains(name))
-      throw_user_error("the parser of the target kind '{}' gave '{}', which is not its to say", target.kind->name,
-                       name);
+      throw_user_error("the parser of the target kind '{}' returned '{}', which only the target itself may set",
+                       target.kind->name, name);
   }
   set_options(target, parsed);
 }
@@ -183,7 +183,7 @@ Target parse(std::string_view text, Role role) {
   if (words.empty() || words[0].empty())
     throw_user_error("the target is empty; write its kind first, {}; or a tag, as in: cpu/x86-64-v3", kExample);
   if (words[0].find('/') != std::string::npos) {
-    if (words.size() > 1) throw_user_error("the tag {} stands alone, without {}", words[0], words[1]);
+    if (words.size() > 1) throw_user_error("the tag {} takes no options; leave {} out", words[0], words[1]);
     return to_target(Value(get_tagged_target(words[0])), role);
   }
   const TargetKind kind = get_target_kind(words[0]);

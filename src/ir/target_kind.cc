@@ -165,7 +165,8 @@ void TargetKindNode::fields(FieldList<TargetKindNode>& f) {
 NamedValues TargetKindNode::save_content(const TargetKindNode& kind) { return {{"name", Value(kind.name)}}; }
 
 Ref<TargetKindNode> TargetKindNode::load_content(const NamedValues& saved) {
-  if (saved.size() != 1 || saved[0].first != "name") throw_user_error("a kind of target is saved as its name");
+  if (saved.size() != 1 || saved[0].first != "name")
+    throw_user_error("a kind of target must be saved as its name alone");
   return get_target_kind(saved[0].second.as<std::string>());
 }
 

@@ -60,8 +60,9 @@ using TargetKind = Ref<TargetKindNode>;
 // The most that the option num-cores of a kind of processor says: threads that an artifact runs with.
 inline constexpr int64_t kMaxTargetCores = 512;
 
-// Makes a kind known. UserError: the name is taken or no name, a device type that is none, an option's name that is
-// none, is there twice, or is every kind's, a default that is no value of the option.
+// Registers a kind. UserError for a name that another kind has or that no target's text could hold; for a device type
+// below 1; for an option that occurs twice or that every kind has, or whose name no text could hold; and for a default
+// that is not a value of its option.
 void register_target_kind(TargetKind kind);
 
 // find_target_kind returns null for an unknown kind. get_target_kind throws a UserError that lists the kinds, and

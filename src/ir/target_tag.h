@@ -5,8 +5,8 @@
 
 namespace headrace {
 
-// Names a target: GROUP/NAME. UserError: a name that has not this form or is taken (unless `override` is set), a config
-// that makes no target.
+// Registers a name, GROUP/NAME, for a target. UserError for a name of another form, for one that another target has
+// (unless `override` is set), and for a config that no target can be made of.
 void register_target_tag(const std::string& name, const Map<std::string, Value>& config, bool override = false);
 
 // Returns the target of that tag, with the tag in its `tag`; UserError that suggests similar names when there is none.

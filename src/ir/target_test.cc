@@ -180,7 +180,7 @@ TEST(Target, AKindsParserHasTheLastWord) {
   EXPECT_NE(kit::user_error_of([] { parse_target("test-lost"); }).find("no option 'nonsense'"), std::string::npos);
   register_kind("test-bold", [](const Config&) { return Config{{"host", Value("llvm")}}; });
   EXPECT_EQ(kit::user_error_of([] { parse_target("test-bold"); }),
-            "the parser of the target kind 'test-bold' gave 'host', which is not its to say");
+            "the parser of the target kind 'test-bold' returned 'host', which only the target itself may set");
 }
 
 TEST(Target, ErrorsSayWhatThereIs) {
@@ -193,7 +193,7 @@ TEST(Target, ErrorsSayWhatThereIs) {
       {"znver4", "no kind of target 'znver4'.*did you mean the tag cpu/znver4"},
       {"cpu/znver9", "no tag 'cpu/znver9' of a target; near are .*cpu/znver4"},
       {"gpu/x", "no tag 'gpu/x' of a target; the tags are cpu/haswell"},
-      {"cpu/znver4 -num-cores=2", "the tag cpu/znver4 stands alone, without -num-cores=2"},
+      {"cpu/znver4 -num-cores=2", "the tag cpu/znver4 takes no options; leave -num-cores=2 out"},
       {"llvm mcpu=x", "'mcpu=x' is no option of a target; write -NAME=VALUE"},
       {"llvm -mcpu", "'-mcpu' is no option of a target"},
       {"llvm -", "'-' is no option of a target"},

@@ -50,8 +50,8 @@ class TokenReader {
     errors_.report(token.offset, token.end - token.offset, std::move(message));
   }
   Span span_from(const Token& first) const;
-  // Items with commas between, and one more where the writer likes, up to the sign `close`, which is taken; `where` as
-  // in expect().
+  // Reads items with commas between them up to the sign `close`, and that sign. A comma after the last item is allowed.
+  // `where` is as in expect().
   template <typename Item>
   void comma_separated(std::string_view close, std::string_view where, Item&& item) {
     while (!at(close)) {

@@ -169,8 +169,7 @@ TEST(OpsPage, EveryOpOfRelayIsHereOrLeftWithAReason) {
   for (const Family& family : relay.families) {
     for (const std::string& name : family.ops) {
       EXPECT_TRUE(known.insert(name).second) << name << " is listed twice";
-      const bool is_internal = family.name == "internal";  // memory.* are here, with a meaning of their own
-      EXPECT_TRUE(here.contains(name) != left.contains(name) || is_internal)
+      EXPECT_TRUE(here.contains(name) != left.contains(name))
           << name << (here.contains(name) ? " is here and left" : " is neither here nor left with a reason");
     }
   }

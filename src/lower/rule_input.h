@@ -5,7 +5,7 @@
 
 namespace headrace::lower {
 
-// Collects the types of the call's inputs and results, tuples taken apart, without buffers. UserError at the call: an
+// Collects the types of the call's inputs and results without buffers; tuples are flattened. UserError at the call: an
 // argument is neither a tensor nor a tuple of tensors.
 RuleInput rule_input_of(const relay::CallNode& call);
 

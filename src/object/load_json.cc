@@ -158,7 +158,8 @@ class Loader {
     }
     const int64_t version = to_int(document.at("version"));
     if (version != 1) throw_user_error("it has version {}; this program reads versions 1 to 1", version);
-    if (document.size() != 4) throw_user_error("it has other keys than headrace, version, root, nodes");
+    if (document.size() != 4)
+      throw_user_error("it has keys beside headrace, version, root and nodes; no others are known");
   }
 
   Value to_value(const Json& json) const {
@@ -180,7 +181,8 @@ class Loader {
     const std::string& key = to_string_of(json[0]);
     if (key == ArrayObj::type_key) return to_array(json[1]);
     if (key == MapObj::type_key) return to_map(json[1]);
-    if (!json[1].is_object()) throw_user_error("the fields of {} are no {{...}}: {}", key, shown(json[1]));
+    if (!json[1].is_object())
+      throw_user_error("the fields of {} must be an object, {{...}}, got {}", key, shown(json[1]));
     NamedValues fields;
     for (const auto& [name, value] : json[1].items()) fields.emplace_back(name, to_value(value));
     if (const auto found = upgrades_.find(key); found != upgrades_.end()) found->second(fields);
@@ -190,7 +192,7 @@ class Loader {
   }
 
   Value to_array(const Json& json) const {
-    if (!json.is_array()) throw_user_error("the items of an Array are no list: {}", shown(json));
+    if (!json.is_array()) throw_user_error("the items of an Array must be a list, got {}", shown(json));
     const auto array = make_object<ArrayObj>();
     array->items.reserve(json.size());
     for (const Json& item : json) array->items.push_back(to_value(item));
@@ -198,7 +200,7 @@ class Loader {
   }
 
   Value to_map(const Json& json) const {
-    if (!json.is_array()) throw_user_error("the items of a Map are no list: {}", shown(json));
+    if (!json.is_array()) throw_user_error("the items of a Map must be a list, got {}", shown(json));
     const auto map = make_object<MapObj>();
     for (const Json& item : json) {
       if (!item.is_array() || item.size() != 2) throw_user_error("expected [key, value], got {}", shown(item));

@@ -85,7 +85,7 @@ NamedValues parts_of(const Object& node) {
   } else if (const TypeInfo& type = node.type_info(); type.content.save != nullptr) {
     parts = type.content.save(node);
   } else {
-    if (type.make_empty == nullptr) throw_user_error("a {} cannot be saved", type.key);
+    if (type.make_empty == nullptr) throw_user_error("an object of type {} cannot be saved as JSON", type.key);
     for (const FieldInfo& field : type.fields) {
       if (field.options.transient) continue;
       Value value = field.get(&node);

@@ -5,7 +5,7 @@
 
 namespace headrace::pass {
 
-// Passes of the project when the driver registers them, those of users when they are made.
+// Adds a pass to these names. The driver adds the project's passes; a user's pass is added when it is created.
 void make_known(const PassInfo& info);
 
 // Returns the configuration key of a pass's option: "relay.FuseOps.max_depth" for "max_depth".

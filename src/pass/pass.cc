@@ -34,7 +34,8 @@ bool should_run(const PassInfo& info, const IRModule& module, const PassContext&
 void check_required(const Pass& pass, const PassContext& context) {
   for (const Pass& required : pass.prerequisites) {
     if (context.is_disabled(required.info))
-      throw_user_error("pass {} requires {}, which the context disables", pass.info.name, required.info.name);
+      throw_user_error("pass {0} requires {1}, which the context disables; enable {1}, or leave {0} out",
+                       pass.info.name, required.info.name);
     check_required(required, context);
   }
 }

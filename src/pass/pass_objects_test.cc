@@ -185,7 +185,8 @@ TEST(PassObjects, WhatIsRequiredRunsBeforeEachWhateverTheLevelIs) {
   EXPECT_THROW(run_pass(logging_object(log, "C", 0, {"Nothing"}), make_module(), context), UserError);
   make_known({"TestNeeded"});
   context->disabled_pass = {"TestNeeded"};
-  EXPECT_EQ(kit::user_error_of([&] { run({a}); }), "pass A requires TestNeeded, which the context disables");
+  EXPECT_EQ(kit::user_error_of([&] { run({a}); }),
+            "pass A requires TestNeeded, which the context disables; enable TestNeeded, or leave A out");
   context->disabled_pass = {"A", "TestNeeded"};
   EXPECT_EQ(run({a}), Log{});
 }

@@ -30,7 +30,7 @@ struct ContextCase {
 
 void PrintTo(const ContextCase& c, std::ostream* out) { *out << c.says; }
 
-constexpr ContextCase kCases[] = {
+constexpr ContextCase kContextCases[] = {
     {"a parameter", "@or_zero(None)", 0},
     {"a parameter, of what a function gives", "@or_zero(@none())", 0},
     {"the type of a function that is an argument", "@asks(@is_none)", 1},
@@ -86,7 +86,7 @@ TEST_P(ContextTypes, StayAfterPassesOneAfterAnother) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, ContextTypes, testing::ValuesIn(kCases));
+INSTANTIATE_TEST_SUITE_P(Programs, ContextTypes, testing::ValuesIn(kContextCases));
 
 std::vector<std::string> type_args_of(const IRModule& module) {
   std::vector<std::string> found;

@@ -37,7 +37,7 @@ struct EffectCase {
 
 void PrintTo(const EffectCase& c, std::ostream* out) { *out << c.name; }
 
-const std::vector<EffectCase> kCases = {
+const std::vector<EffectCase> kEffectCases = {
     {"dropped_item_of_a_tuple",
      "def @main() { let %r = ref(1f); let %x = (ref_write(%r, 2f), 7f).1; (%x, ref_read(%r)) }",
      {7, 2}},
@@ -165,7 +165,7 @@ const std::vector<EffectCase> kCases = {
      {1, 12, 22, 3}},
 };
 
-std::vector<double> results_of(const IRModule& module) {
+std::vector<double> effect_results(const IRModule& module) {
   g_calls = 0;
   std::vector<double> results;
   for (const NDArray& result : interp::run_main(module, {})) results.push_back(element_as_double(result.tensor(), 0));
@@ -180,13 +180,13 @@ class Effects : public testing::TestWithParam<EffectCase> {
   }
 };
 
-TEST_P(Effects, AreWhatTheProgramSays) { EXPECT_EQ(results_of(program()), GetParam().expected); }
+TEST_P(Effects, AreWhatTheProgramSays) { EXPECT_EQ(effect_results(program()), GetParam().expected); }
 
 TEST_P(Effects, SurviveEveryPass) {
   for (const auto& list : {canonical(), native(), by_name()}) {
     for (const pass::Pass& pass : list) {
       if (pass.info.name == "FirstOrderGradient") continue;  // gives another result, and refuses references
-      EXPECT_EQ(results_of(run_pass(pass.info.name, program())), GetParam().expected) << "after " << pass.info.name;
+      EXPECT_EQ(effect_results(run_pass(pass.info.name, program())), GetParam().expected) << "after " << pass.info.name;
     }
   }
 }
@@ -195,10 +195,10 @@ TEST_P(Effects, SurviveTheLists) {
   std::vector<pass::Pass> passes = canonical();
   for (const pass::Pass& pass : native()) passes.push_back(pass);
   const IRModule after = pass::run_passes(passes, program(), typed_context());
-  EXPECT_EQ(results_of(after), GetParam().expected) << relay::print_module(after);
+  EXPECT_EQ(effect_results(after), GetParam().expected) << relay::print_module(after);
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, Effects, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Programs, Effects, testing::ValuesIn(kEffectCases),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -74,7 +74,8 @@ Function bind_params_by_name(const Function& function, const Map<std::string, ND
     const std::optional<NDArray> data = params.get(param->name_hint);
     if (!data) continue;
     if (count[param->name_hint] > 1)
-      throw_user_error("two parameters are named '{}': which one the tensor is for cannot be told", param->name_hint);
+      throw_user_error("two parameters are named '{}', so that the tensor may be for either; rename one of them",
+                       param->name_hint);
     check_param(param, *data);
     values.set(param, make_constant(*data));
   }

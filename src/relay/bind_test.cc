@@ -84,7 +84,7 @@ TEST_F(Bind, ATensorOfAnotherTypeIsAnError) {
 TEST_F(Bind, ANameOfTwoParametersIsAnError) {
   const Function function = make_function({x, make_var("x", line)}, x);
   EXPECT_EQ(kit::user_error_of([&] { bind_params_by_name(function, {{"x", zeros({2})}}); }),
-            "two parameters are named 'x': which one the tensor is for cannot be told");
+            "two parameters are named 'x', so that the tensor may be for either; rename one of them");
 }
 
 }  // namespace

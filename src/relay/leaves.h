@@ -1,4 +1,4 @@
-// Values of tuple type as lists: something for each tensor of the value, tuples taken apart in order.
+// Flattens values of tuple type: lists with one item for each tensor of the value, in order.
 #pragma once
 
 #include <algorithm>

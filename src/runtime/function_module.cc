@@ -30,7 +30,7 @@ class FunctionsBody : public ModuleBody {
 
 Module make_function_module(const std::string& type_key, std::map<std::string, PackedFunc> functions,
                             std::optional<std::string> binary) {
-  if (type_key.empty()) throw_user_error("a module's kind is empty; it is what its loader is found by");
+  if (type_key.empty()) throw_user_error("a module's kind is empty; give the name by which its loader is found");
   if (std::ranges::find(kOwnKinds, type_key) != kOwnKinds.end())
     throw_user_error("a module's kind is '{}', which is that of a module that Headrace makes; name another kind",
                      type_key);

@@ -85,14 +85,16 @@ NDArray NDArray::view(void* data, Shape shape, DataType dtype, std::function<voi
 
 // Checks a foreign tensor as far as possible without touching its memory.
 static void check_foreign(const DLTensor& tensor) {
-  if (tensor.ndim < 0 || tensor.ndim > kMaxStridedRank) throw_user_error("DLPack tensor: {} dimensions", tensor.ndim);
+  if (tensor.ndim < 0 || tensor.ndim > kMaxStridedRank)
+    throw_user_error("DLPack tensor: it has {} dimensions, not 0 to {}", tensor.ndim, kMaxStridedRank);
   if (tensor.ndim > 0 && tensor.shape == nullptr) throw_user_error("DLPack tensor: its shape is missing");
   const DataType dtype(tensor.dtype);
-  if (dtype.bits() == 0 || dtype.lanes() == 0) throw_user_error("DLPack tensor: an element of no size");
+  if (dtype.bits() == 0 || dtype.lanes() == 0) throw_user_error("DLPack tensor: its dtype has 0 bits or 0 lanes");
   const Shape shape(tensor.shape, tensor.shape + tensor.ndim);
   const size_t size_bytes = dense_bytes(shape, dtype);
   if (size_bytes != 0 && tensor.data == nullptr) throw_user_error("DLPack tensor: its data is missing");
-  if (tensor.byte_offset > (uint64_t{1} << 47)) throw_user_error("DLPack tensor: byte offset {}", tensor.byte_offset);
+  if (tensor.byte_offset > (uint64_t{1} << 47))
+    throw_user_error("DLPack tensor: its byte offset {} is too large", tensor.byte_offset);
   if (tensor.strides == nullptr || size_bytes == 0) return;
   const auto limit = __int128{1} << 47;
   __int128 reach = 0;
@@ -203,8 +205,8 @@ NDArray NDArray::copy() const {
 
 void NDArray::copy_from(const NDArray& src) const {
   if (shape() != src.shape() || dtype() != src.dtype())
-    throw_user_error("cannot copy a tensor {}({}) into {}({})", src.dtype(), fmt::join(src.shape(), ", "), dtype(),
-                     fmt::join(shape(), ", "));
+    throw_user_error("cannot copy a tensor {}({}) into {}({}): shape and dtype must be equal", src.dtype(),
+                     fmt::join(src.shape(), ", "), dtype(), fmt::join(shape(), ", "));
   if (object_->read_only) throw_user_error("cannot copy into a read-only tensor");
   if (!is_dense()) {
     if (device().type != kDLCPU) throw_user_error("cannot copy into a strided tensor on {}", device().to_string());
@@ -331,14 +333,15 @@ NamedValues NDArrayObj::save_content(const NDArrayObj& object) {
 
 Ref<NDArrayObj> NDArrayObj::load_content(const NamedValues& saved) {
   if (saved.size() != 3 || saved[0].first != "dtype" || saved[1].first != "shape" || saved[2].first != "data")
-    throw_user_error("an NDArray is saved as dtype, shape, data");
+    throw_user_error("an NDArray must be saved as dtype, shape and data");
   const auto dtype = saved[0].second.as<DataType>();
-  if (dtype.bits() == 0 || dtype.lanes() == 0) throw_user_error("an NDArray of elements of no size");
+  if (dtype.bits() == 0 || dtype.lanes() == 0) throw_user_error("the dtype of an NDArray has 0 bits or 0 lanes");
   auto shape = saved[1].second.as<Shape>();
   const auto data = saved[2].second.as<Bytes>().data;
   // Before anything is allocated: a few characters of text must not ask for terabytes.
   if (dense_bytes(shape, dtype) != data.size())
-    throw_user_error("an NDArray {}({}) has {} bytes of data", dtype, fmt::join(shape, ", "), data.size());
+    throw_user_error("an NDArray {}({}) has {} bytes of data; it needs {}", dtype, fmt::join(shape, ", "), data.size(),
+                     dense_bytes(shape, dtype));
   return NDArray::from_bytes(std::move(shape), dtype, std::as_bytes(std::span<const char>(data))).object();
 }
 

@@ -362,7 +362,7 @@ class MemoryTest(CliTest):
                 break
         self.assertEqual(done.returncode, USER)
         self.assertRegex(
-            done.stderr, "libheadrace_llvm.so' is there and cannot be loaded: .*; allow the process more memory"
+            done.stderr, "libheadrace_llvm.so' exists but cannot be loaded: .*; allow the process more memory"
         )
 
 

@@ -1,4 +1,4 @@
-"""What tests of passes are written with."""
+"""Helpers for tests of passes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def rand(dtype: str, *shape: int) -> nd.NDArray:
 
 
 def run_opt_pass(expr: Any, opt_pass: Pass, import_prelude: bool = False) -> Any:
-    """What InferType, and then a pass, makes of an expression.
+    """Runs InferType and then a pass on an expression.
 
     Parameters
     ----------

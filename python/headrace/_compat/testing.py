@@ -1,4 +1,4 @@
-"""What tests of programs are written with."""
+"""Helpers for tests of programs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NO_DEVICE = "programs run on the CPU, and code is made for llvm"
 
 
 def enabled_targets() -> list[tuple[str, Device]]:
-    """What tests go through that run everywhere.
+    """The targets and devices that a test runs on.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def device_enabled(target: str) -> bool:
 
 
 def _decorated(args: tuple[Any, ...], decorate: Callable[[Any], Any]) -> Any:
-    """What a decorator gives that may stand with `()` and without."""
+    """Applies a decorator that may be written with `()` and without."""
     return decorate(args[0]) if args else decorate
 
 

@@ -1,4 +1,4 @@
-"""What Relay and loop programs share: modules, types, scalar expressions, JSON, structural equality."""
+"""The parts that Relay and loop programs share: modules, types, scalar expressions, JSON, structural equality."""
 
 from __future__ import annotations
 

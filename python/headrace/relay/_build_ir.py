@@ -32,7 +32,7 @@ def var(
     shape : sequence of int or PrimExpr, optional
         Instead of a type: the dimensions of a tensor of `dtype`.
     dtype : str
-        Of the tensor; without a shape it is only checked.
+        The dtype of the tensor; without a shape it is only checked.
     span : Span, optional
         Where it comes from.
 

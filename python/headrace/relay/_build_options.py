@@ -1,4 +1,4 @@
-"""What Relay's build takes to choose an executor and a runtime: there is one of each, which has little to choose."""
+"""The executor and runtime arguments of Relay's build. There is one of each, with few options."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ class _Choice:
 
 
 class Executor(_Choice):
-    """What runs a compiled program: the graph executor.
+    """The choice of what runs a compiled program: the graph executor.
 
     Parameters
     ----------
     name : str
         "graph".
     options : dict of str to bool, optional
-        "link-params": taken for the sake of old programs; parameters that are given to `relay.build` are always in
-        the code.
+        "link-params": accepted for old programs, without effect; parameters that are given to `relay.build` are always
+        in the code.
 
     Raises
     ------
@@ -96,7 +96,7 @@ class Executor(_Choice):
 
 
 class Runtime(_Choice):
-    """What a compiled program needs where it runs: the runtime library, in C++.
+    """The choice of the runtime library of a compiled program: the one in C++.
 
     Parameters
     ----------

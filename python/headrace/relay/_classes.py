@@ -50,7 +50,7 @@ def scalar_type(dtype: str) -> _AnyValue:
     Parameters
     ----------
     dtype : str
-        Of its element.
+        The dtype of the element.
 
     Returns
     -------

@@ -95,7 +95,7 @@ def _resize(spatial: int) -> Callable[..., Any]:
     size : tuple of int, int or RelayExpr
         The result's spatial axes; an expression is int[{spatial}].
     roi : tuple of float or RelayExpr, optional
-        Taken for the sake of old programs: only tf_crop_and_resize reads it, which is not here.
+        Accepted for the sake of old programs: only tf_crop_and_resize reads it, which is not here.
     layout : str
         Data's, and the result's; empty: {usual}.
     method : str
@@ -103,14 +103,14 @@ def _resize(spatial: int) -> Callable[..., Any]:
     coordinate_transformation_mode : str
         "half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel" or "tf_half_pixel_for_nn".
     rounding_method : str
-        Of nearest_neighbor: "round", "floor", "ceil" or "round_prefer_ceil"; empty: "floor" for asymmetric, else
-        "round".
+        The rounding of nearest_neighbor: "round", "floor", "ceil" or "round_prefer_ceil"; empty: "floor" for
+        asymmetric, else "round".
     cubic_alpha : float
         The cubic's coefficient.
     cubic_exclude : int
         1: weights outside the image count nothing.
     extrapolation_value : float
-        Taken for the sake of old programs, as roi.
+        Accepted for the sake of old programs, as roi.
     out_dtype : str, optional
         The result's; data's when it is left out.
     span : Span, optional
@@ -201,7 +201,7 @@ def all_class_non_max_suppression(
     *,
     span: Any = None,
 ) -> TupleWrapper:
-    """Of each class, the boxes that no better box of the class hides.
+    """Selects, in each class, the boxes that no better box of the class overlaps too much.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def all_class_non_max_suppression(
     most = operand(max_output_boxes_per_class, f"{what}: max_output_boxes_per_class", "int32")
     overlap = operand(iou_threshold, f"{what}: iou_threshold", "float32")
     least = operand(score_threshold, f"{what}: score_threshold", "float32")
-    return TupleWrapper(_SUPPRESS(boxes, scores, most, overlap, least, output_format, span=span), 2)
+    return _SUPPRESS(boxes, scores, most, overlap, least, output_format, span=span)
 
 
 def uniform(
@@ -244,9 +244,9 @@ def uniform(
     key : RelayExpr
         uint64[10], as `threefry_key` makes it.
     shape : tuple of int
-        Of the numbers.
+        The shape of the numbers.
     dtype : str
-        Theirs.
+        The dtype of the numbers.
     low, high : RelayExpr or number
         The bounds, scalars; high - low is finite.
     span : Span, optional

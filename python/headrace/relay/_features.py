@@ -1,4 +1,4 @@
-"""What kinds of expressions a program has."""
+"""Finds which kinds of expressions a program uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Feature", "detect_feature"]
 
 
 class Feature(IntEnum):
-    """What a program may have."""
+    """A kind of expression, or a property such as sharing, that a program may have."""
 
     fVar = 0
     fGlobalVar = 1
@@ -39,7 +39,7 @@ _ATOMS = (nodes.Var, nodes.Op, nodes.GlobalVar, nodes.Constructor, nodes.Constan
 
 
 def detect_feature(a: Any, b: Any = None) -> set[Feature]:
-    """What a program has.
+    """Finds the kinds of expressions that a program uses.
 
     Parameters
     ----------

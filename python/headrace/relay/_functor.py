@@ -46,7 +46,7 @@ class Functor:
     _what = _where = ""
 
     def visit(self, node: Any) -> Any:
-        """What the method of the node's kind gives; an expression's is called at most once.
+        """Calls the method for the node's kind and returns its result. Each expression is visited at most once.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class Functor:
         """Called behind the outermost of the visits within each other."""
 
     def _operands(self, node: Any) -> list[Any]:
-        """What may be visited before `node`, in the order in which the default method visits it."""
+        """The nodes that may be visited before `node`, in the order in which the default method visits them."""
         raise NotImplementedError
 
     def _is_due(self, node: Any, seen: set[Any]) -> bool:

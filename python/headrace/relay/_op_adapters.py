@@ -291,7 +291,7 @@ def gather_nd(data: Any, indices: Any, batch_dims: int = 0, index_rank: int | No
 
 
 def reverse_reshape(data: Any, newshape: Any, *, span: Any = None) -> Any:
-    """The same elements in another shape, whose special values are matched from the last axis to the first.
+    """Reshapes a tensor; the special values of the new shape are matched from the last axis to the first.
 
     Parameters
     ----------

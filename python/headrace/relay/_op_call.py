@@ -25,7 +25,7 @@ _AttrPlan = tuple[str, str, Callable[[Any], Any] | None, bool]
 
 
 class OpSchema:
-    """What the registry says of an op, joined into the parameters of a function."""
+    """An op's arguments and attributes from the registry, joined into the parameters of a function."""
 
     def __init__(self, name: str) -> None:
         row = api("ir.DescribeOp")(name)
@@ -112,7 +112,7 @@ class OpSchema:
         return results[table.FIELD[self.name]] if self.name in table.FIELD else results
 
     def _operand(self, name: str, given: Mapping[str, Any], is_tuple: bool) -> Any:
-        """What is given for an operand and is no expression, as one."""
+        """Converts the value of an operand that is not an expression to one."""
         value = given[name]
         if value is None:
             raise _core.UserError(f"{self.name} needs its argument '{name}'")
@@ -156,9 +156,9 @@ def is_expr(value: Any) -> bool:
 
 
 def _common_dtype(values: list[Any]) -> str | None:
-    """What a number gets among operands of one dtype: that of the first expression, or else of the first array.
+    """The dtype that a number gets among operands of one dtype: the first expression's, or else the first array's.
 
-    Among numbers alone float32 where one is a float; None where they are integers, or the dtype is not known.
+    Among numbers alone it is float32 where one is a float; None where they are integers, or the dtype is not known.
     """
     found = next((value for value in values if is_expr(value)), None)
     if found is not None:
@@ -175,7 +175,7 @@ def _rank_of(name: str) -> int:
 
 
 def _converter_of(schema: OpSchema, name: str, kind: str) -> Callable[[Any], Any] | None:
-    """What makes an attribute of an argument that is given for it; None where the field takes it as it is."""
+    """The function that converts an argument to the attribute; None where the field takes it as it is."""
     if name == "padding" and table.PADDED.fullmatch(schema.name):
         rank, what = _rank_of(schema.name), f"{schema.name}: padding"
         return lambda value: value if isinstance(value, (str, type(None))) else _padding.pad_tuple(value, rank, what)

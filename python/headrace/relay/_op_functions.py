@@ -27,7 +27,7 @@ _OF_ALL = {
 
 
 def _default_of(schema: OpSchema, name: str) -> Any:
-    """What a parameter is when it is left out; inspect.Parameter.empty when it must be given."""
+    """The default of a parameter; inspect.Parameter.empty when it must be given."""
     own = table.DEFAULTS.get(schema.name, {})
     if name in own:
         return own[name]
@@ -40,7 +40,7 @@ def _default_of(schema: OpSchema, name: str) -> Any:
 
 
 def signature_of(schema: OpSchema) -> inspect.Signature:
-    """Of an op's function. A parameter without a default may follow one that has one: those are by keyword too."""
+    """The signature of an op's function. A required parameter after an optional one gets the default None."""
     if schema.takes_any:
         operands = [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
         kind = inspect.Parameter.KEYWORD_ONLY
@@ -147,7 +147,7 @@ def _user_family(module: types.ModuleType, namespace: str, name: str) -> types.M
 
 
 def find(module: types.ModuleType, namespace: str, name: str) -> Any:
-    """What a module of the functions of ops has for a name that is not in its text: ops that users registered.
+    """Finds the function of an op that a user registered, for a name that the module does not define.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def lend(module: types.ModuleType, namespace: str) -> None:
 
 
 def no_such_op(module: types.ModuleType, name: str) -> AttributeError:
-    """What a module of ops' functions raises for a name that it does not have; it tells which are near, of others too.
+    """The error for a name that a module of ops' functions does not have; it lists similar names, in other modules too.
 
     Parameters
     ----------

@@ -88,11 +88,11 @@ def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
     op_name : str
         An op that was registered at run time.
     compute : function or PrimFunc, optional
-        Of (attrs, inputs, out_type): the attributes, the arguments as `tir.Tensor` (tuples taken apart), the type of
-        the result. It gives a `tir.Tensor`, a list of them, or a `tir.Compute`. A PrimFunc computes all calls; it fuses
-        when its loops are plain enough (`Op.why_opaque` says why not). Without it, a decorator is returned.
+        Called with (attrs, inputs, out_type): the attributes, the arguments as `tir.Tensor` (tuples are flattened), the
+        type of the result. It gives a `tir.Tensor`, a list of them, or a `tir.Compute`. A PrimFunc computes all calls;
+        it fuses when its loops are plain enough (`Op.why_opaque` says why not). Without it, a decorator is returned.
     level : int
-        Taken for the sake of old programs; the last one that is set counts.
+        Accepted for the sake of old programs; the last one that is set counts.
 
     Returns
     -------
@@ -115,7 +115,7 @@ _op.SETTERS["FTVMCompute"] = _set_compute
 
 
 def _tensors(function: Any, attrs: Any, inputs: list[Any], out_types: Any) -> tuple[list[Any], Any]:
-    """What a function gives for a call, and the tensors that it was given."""
+    """Calls `function` with tensors for the inputs; returns these tensors and its result."""
     tensors = [tir.Tensor(buffer) for buffer in inputs]
     out_type = out_types[0] if len(out_types) == 1 else TupleType(list(out_types))
     return tensors, function(attrs, tensors, out_type)
@@ -149,8 +149,8 @@ def register_prim_func(op_name: str, make: Any = None) -> Any:
     op_name : str
         An op that was registered at run time.
     make : function, optional
-        Of (attrs, inputs, out_type), as for `register_compute`. It gives a PrimFunc of the inputs, then the results.
-        Without it, a decorator is returned.
+        Called with (attrs, inputs, out_type), as for `register_compute`. It gives a PrimFunc of the inputs, then the
+        results. Without it, a decorator is returned.
 
     Returns
     -------
@@ -224,7 +224,7 @@ def register_pattern(op_name: str, pattern: OpPattern | str, level: int = 10) ->
         A pattern, or its name. ELEMWISE and BROADCAST promise that the op reads its inputs so; a compute form that
         does otherwise is an error at the call.
     level : int
-        Taken for the sake of old programs.
+        Accepted for the sake of old programs.
     """
     if isinstance(pattern, str):
         if pattern not in OpPattern.__members__:
@@ -245,7 +245,7 @@ def register_stateful(op_name: str, stateful: bool = True, level: int = 10) -> N
     stateful : bool
         Whether it has.
     level : int
-        Taken for the sake of old programs.
+        Accepted for the sake of old programs.
     """
     register_op_attr(op_name, "TOpIsStateful", bool(stateful), level)
 
@@ -327,8 +327,8 @@ def register_bounded_form(op_name: str, make: Any = None) -> Any:
     op_name : str
         An op that was registered at run time.
     make : function, optional
-        Of (attrs, inputs). It gives a tuple expression: a buffer of the call's type with a number in place of `?`, and
-        a Tensor[(1), int64], how many indices of that axis count; or None. Inputs that are not constants are
+        Called with (attrs, inputs). It gives a tuple expression: a buffer of the call's type with a number in place of
+        `?`, and a Tensor[(1), int64], how many indices of that axis count; or None. Inputs that are not constants are
         variables of the arguments' types. Without it, a decorator is returned.
 
     Returns
@@ -353,9 +353,9 @@ def register_treats_apart(op_name: str, treats: Any = None) -> Any:
     op_name : str
         An op that was registered at run time.
     treats : function, optional
-        Of (attrs, argument, axis, result_axis): the number of the argument that has an axis of unknown size, that axis,
-        and the axis of the result. It gives True when each index of the result's axis depends on no other index of the
-        argument's, and no element at an index makes the call fail. Without it, a decorator is returned.
+        Called with (attrs, argument, axis, result_axis): the number of the argument that has an axis of unknown size,
+        that axis, and the axis of the result. It gives True when each index of the result's axis depends on no other
+        index of the argument's, and no element at an index makes the call fail. Without it, a decorator is returned.
 
     Returns
     -------
@@ -377,10 +377,10 @@ def register_legalize(op_name: str, legalize_op: Any = None, level: int = 10) ->
     op_name : str
         The op.
     legalize_op : function, optional
-        Of (attrs, inputs, types): attributes, arguments, and the types of the arguments and of the result. It gives an
-        expression, or None to leave the call alone. Without it, a decorator is returned.
+        Called with (attrs, inputs, types): attributes, arguments, and the types of the arguments and of the result. It
+        gives an expression, or None to leave the call alone. Without it, a decorator is returned.
     level : int
-        Taken for the sake of old programs; the last one that is set counts.
+        Accepted for the sake of old programs; the last one that is set counts.
 
     Returns
     -------
@@ -413,11 +413,12 @@ def register_alter_op_layout(op_name: str, alter_layout: Any = None, level: int 
     op_name : str
         The op.
     alter_layout : function, optional
-        Of (attrs, inputs, tinfos, out_type): attributes, arguments, the types of the arguments, and that of the result.
-        It gives a call of the op over the arguments, in other layouts, which the pass converts them and the result to;
-        another expression of the call's type; or None to leave the call alone. Without it, a decorator is returned.
+        Called with (attrs, inputs, tinfos, out_type): attributes, arguments, the types of the arguments, and that of
+        the result. It gives a call of the op over the arguments, in other layouts, which the pass converts them and the
+        result to; another expression of the call's type; or None to leave the call alone. Without it, a decorator is
+        returned.
     level : int
-        Taken for the sake of old programs; the last one that is set counts.
+        Accepted for the sake of old programs; the last one that is set counts.
 
     Returns
     -------
@@ -434,11 +435,11 @@ def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: 
     op_name : str
         The op, one that was registered at run time or one of Headrace's.
     convert_layout : function, optional
-        Of (attrs, inputs, tinfos, desired_layouts): attributes, arguments, the types of the arguments and of the
-        result, and the op's list of layouts. It gives an expression of the call's type over the arguments, which have
-        the layout that was written, or None to leave the call alone. Without it, a decorator is returned.
+        Called with (attrs, inputs, tinfos, desired_layouts): attributes, arguments, the types of the arguments and of
+        the result, and the op's list of layouts. It gives an expression of the call's type over the arguments, which
+        have the layout that was written, or None to leave the call alone. Without it, a decorator is returned.
     level : int
-        Taken for the sake of old programs; the last one that is set counts.
+        Accepted for the sake of old programs; the last one that is set counts.
 
     Returns
     -------
@@ -461,12 +462,12 @@ def register_mixed_precision_conversion(op_name: str, func: Any = None, level: i
     op_name : str
         The op.
     func : function, optional
-        Of (call, mixed_precision_type), the latter "float16" or "bfloat16". It gives MIXED_PRECISION_ALWAYS (its
-        operands are worth a cast), _FOLLOW (where they are small already) or _NEVER; or a list of that, the type that
-        sums are kept in, and the type of the result, which must be mixed_precision_type. Without it, a decorator is
-        returned.
+        Called with (call, mixed_precision_type), the latter "float16" or "bfloat16". It gives MIXED_PRECISION_ALWAYS
+        (its operands are worth a cast), _FOLLOW (where they are small already) or _NEVER; or a list of that, the type
+        that sums are kept in, and the type of the result, which must be mixed_precision_type. Without it, a decorator
+        is returned.
     level : int
-        Taken for the sake of old programs; the last one that is set counts.
+        Accepted for the sake of old programs; the last one that is set counts.
 
     Returns
     -------
@@ -483,10 +484,10 @@ def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> A
     op_name : str
         The op.
     fgradient : function, optional
-        Of (call, grad): the call, typed, and the gradient by its result. It gives a list: for each argument an
+        Called with (call, grad): the call, typed, and the gradient by its result. It gives a list: for each argument an
         expression of the argument's type, or None where there is no gradient. Without it, a decorator is returned.
     level : int
-        Taken for the sake of old programs; the last one that is set counts.
+        Accepted for the sake of old programs; the last one that is set counts.
 
     Returns
     -------

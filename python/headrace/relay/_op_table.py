@@ -40,9 +40,10 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "vision.non_max_suppression": {"max_output_size": -1, "iou_threshold": 0.5},
 }
 
-# How many fields the tuple has that an op gives: a number, or a function of attributes and operands; None: no tuple, or
-# one that is not taken apart.
+# How many fields the tuple has that an op gives: a number, or a function of attributes and operands. None: the op gives
+# no tuple, or Python cannot know its length before types are inferred.
 RESULTS: dict[str, Any] = {
+    "argwhere_bounded": 2,
     "nn.batch_norm": 3,
     "nn.dropout": 2,
     "meshgrid": lambda attrs, operands: _items(operands[0]),
@@ -51,6 +52,7 @@ RESULTS: dict[str, Any] = {
         2,
     ),
     "unique": lambda attrs, operands: 5 if attrs.get("return_counts") else 4,
+    "vision.all_class_non_max_suppression": 2,
     "vision.get_valid_counts": 3,
     "vision.multibox_transform_loc": 2,
     "vision.non_max_suppression": lambda attrs, operands: 2 if attrs.get("return_indices", True) else None,

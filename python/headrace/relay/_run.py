@@ -79,7 +79,7 @@ class GraphExecutorFactoryModule:
         return graph_json_of(self.module)
 
     def get_executor_config(self) -> str:
-        """The same as `get_graph_json`."""
+        """Returns `get_graph_json()`; Relay has both names."""
         return self.get_graph_json()
 
     def get_lib(self) -> _core.Module:
@@ -91,7 +91,7 @@ class GraphExecutorFactoryModule:
         return {name: tensor.copyto(tensor.device) for name, tensor in self.params.items()}
 
     def export_library(self, file_name: Any, fcompile: Any = None, addons: Any = None, **kwargs: Any) -> str:
-        """As Module.export_library: writes the artifact; no compiler is needed.
+        """Writes the artifact, as `Module.export_library` does; no compiler is needed.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class GraphExecutorFactoryModule:
         return self.module.get_source(fmt)
 
     def save(self, file_name: Any, fmt: str = "") -> None:
-        """As Module.save: "so", "o", "ll", "s" or "c"."""
+        """Writes the module in the format "so", "o", "ll", "s" or "c", as `Module.save` does."""
         self.module.save(_arguments.path(file_name, "file_name"), fmt)
 
 
@@ -178,7 +178,7 @@ def build(
 
 
 def _check_how(executor: Any, runtime: Any, *pools: Any) -> None:
-    """What chooses nothing is checked all the same: it might be an argument that stands in another's place."""
+    """Checks the arguments that have one possible value: a wrong type tells of an argument at the wrong position."""
     for value, kind in ((executor, choices.Executor), (runtime, choices.Runtime)):
         if not isinstance(value, kind):
             word = kind.__name__.lower()
@@ -215,7 +215,7 @@ def _tensors(params: Mapping[str, Any] | None, what: str) -> dict[str, _core.NDA
 
 
 def _target(target: Any) -> Target:
-    """What is compiled for: the argument, the target of the innermost `with`, or this machine."""
+    """The target to compile for: the argument, else the target of the innermost `with`, else this machine."""
     return chosen_target(target) or Target("llvm")
 
 
@@ -234,7 +234,7 @@ class Executor:
         self.mod = mod
 
     def _runner(self, module: Any) -> Callable[[list[Any]], Any]:
-        """What runs `main` of a module, which stays as it is."""
+        """A function that runs `main` of a module, which it does not change."""
         raise NotImplementedError
 
     def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
@@ -323,7 +323,7 @@ class DebugExecutor(Executor):
 
 
 class GraphExecutor(Executor):
-    """Compiled code."""
+    """Compiles the functions of a module and runs them with the graph executor; made by `create_executor("graph")`."""
 
     def __init__(self, mod: Any, device: Any, target: Any) -> None:
         super().__init__(mod)
@@ -359,7 +359,7 @@ def create_executor(
     target: Any = None,
     params: Mapping[str, Any] | None = None,
 ) -> Executor:
-    """What runs programs.
+    """Makes an executor, which runs programs in the interpreter or as compiled code.
 
     Parameters
     ----------

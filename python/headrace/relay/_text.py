@@ -20,7 +20,7 @@ def _check(text: Any, what: str) -> str:
 
 
 def _read(reader: str, name: Any, text: Any, what: str, weights: str | PathLike[str] | None, *more: Any) -> Any:
-    """What a text is; one whose constants are in TVM's own metadata is told as such."""
+    """Reads a text. The error for a text whose constants are in TVM's own metadata says so."""
     _check(text, what)
     try:
         return api(reader)(_check(name, "source_name"), text, _path(weights), *more)
@@ -57,7 +57,7 @@ _META = {"relay.Constant": _constant, "VirtualDevice": _device}
 
 
 def _meta_table(table: Any) -> dict[str, list[Any]]:
-    """What a text has as meta[KIND][i], by kind."""
+    """The values that a text refers to as meta[KIND][i], by kind."""
     entries = _arguments.entries(table, "init_meta_table")
     for kind, items in entries.items():
         if isinstance(items, (str, Mapping)) or not hasattr(items, "__iter__"):

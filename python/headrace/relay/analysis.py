@@ -1,4 +1,4 @@
-"""What can be asked of a program without changing it."""
+"""Analyses of programs, which do not change them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def post_order_visit(expr: Any, fvisit: Callable[[Any], Any]) -> None:
     expr : RelayExpr
         Where to begin; it is visited last.
     fvisit : function
-        Of one expression.
+        Called with each expression.
     """
     if not callable(fvisit):
         raise _core.UserError(f"post_order_visit: fvisit: expected a function, got {_arguments.kind(fvisit)}")

@@ -189,7 +189,7 @@ class ExprMutator(ExprFunctor):
         return call.copy_with(op=op, args=args)
 
     def visit_let(self, let: Any) -> Any:
-        """Variable, value, body."""
+        """A let: the variable, the value, the body."""
         return self._fields(let, "var", "value", "body")
 
     def visit_if(self, ite: Any) -> Any:

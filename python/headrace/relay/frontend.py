@@ -29,11 +29,11 @@ def from_onnx(
     model : path or onnx.ModelProto
         The model. One that keeps weights in other files is given as a path, beside those files.
     shape : dict of str to sequence of int, optional
-        Of the inputs whose shape the model leaves open; an error lists those that stay so.
+        The shapes of the inputs that the model leaves open; an error lists those that stay so.
     dtype : str
         "float32", for the sake of old programs: the model says the dtypes of its inputs.
     opset : int, optional
-        Taken for the sake of old programs: the model says its own.
+        Accepted for the sake of old programs: the model says its own.
     freeze_params : bool
         The weights are constants of the program: there is no other way.
 

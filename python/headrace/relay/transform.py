@@ -125,7 +125,7 @@ def InferTypeLocal(expr: Any) -> Any:
 
 
 def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order") -> Any:
-    """The function that gives what a function gives, and the gradients by its parameters.
+    """A function that returns the result of `expr` and the gradients by its parameters.
 
     Parameters
     ----------

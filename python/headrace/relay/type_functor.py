@@ -213,7 +213,7 @@ class TypeMutator(TypeFunctor):
         return self._fields(func, "type_params", "arg_types", "ret_type", "type_constraints")
 
     def visit_ref_type(self, ref: Any) -> Any:
-        """What the cell holds."""
+        """The type of the value that the reference holds."""
         return self._fields(ref, "value")
 
     def visit_type_call(self, call: Any) -> Any:

@@ -31,7 +31,7 @@ def _make(dtype: str) -> Callable[..., Any]:
     expr : PrimExpr or number, optional
         A number that {dtype} holds, for a constant; or an expression, which is cast. Without it: a new variable.
     is_size_var : bool
-        Taken for the sake of old programs: a size is a variable like others.
+        Accepted for the sake of old programs: a size is a variable like others.
 
     Returns
     -------

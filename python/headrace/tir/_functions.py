@@ -64,7 +64,7 @@ def var(name: str, dtype: str = "int64") -> Any:
     name : str
         What it is printed as.
     dtype : str
-        Of dimensions, int64.
+        The dtype of dimensions, int64.
 
     Returns
     -------

@@ -65,7 +65,7 @@ def parse_module(text: str, source_name: str = "<text>") -> Any:
 
 
 def raise_compute(func: Any) -> Any:
-    """What a loop function computes, element by element: its compute form, in which it fuses and is scheduled anew.
+    """The compute form of a loop function, element by element, in which it fuses and gets a new schedule.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def raise_compute(func: Any) -> Any:
 
 
 def interpret(func: Any, *args: Any) -> Any:
-    """What a loop function gives, by the reference interpreter: slow, and with every index checked.
+    """Runs a loop function in the reference interpreter, which is slow and checks every index.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def interpret(func: Any, *args: Any) -> Any:
     Returns
     -------
     NDArray or list of NDArray
-        Its outputs; of one, that.
+        The outputs; a single one is not in a list.
 
     Raises
     ------

@@ -55,7 +55,7 @@ class IterVar(_Operators):
 
 
 class Reduction:
-    """What `sum`, `prod`, `max` and `min` over axes give: the whole value of a `compute`, and no operand.
+    """The result of `sum`, `prod`, `max` or `min` over axes. It is the whole value of a `compute`, never an operand.
 
     Parameters
     ----------
@@ -109,17 +109,17 @@ class Tensor:
 
     @property
     def name(self) -> str:
-        """What texts call it."""
+        """The name in texts."""
         return self.buffer.name
 
     @property
     def dtype(self) -> str:
-        """Of its elements."""
+        """The dtype of the elements."""
         return self.buffer.dtype
 
     @property
     def shape(self) -> Any:
-        """Its dimensions, PrimExprs."""
+        """The dimensions, as PrimExprs."""
         return self.buffer.shape
 
     @property
@@ -166,9 +166,9 @@ def placeholder(shape: Any, dtype: str = "float32", name: str = "placeholder") -
     shape : sequence of int or PrimExpr
         Its dimensions.
     dtype : str
-        Of its elements.
+        The dtype of the elements.
     name : str
-        What texts call it.
+        The name in texts.
 
     Returns
     -------
@@ -197,7 +197,7 @@ def reduce_axis(dom: Sequence[Any], name: str = "k") -> IterVar:
     dom : pair of int or PrimExpr
         The first index, and the one after the last.
     name : str
-        What texts call it.
+        The name in texts.
 
     Returns
     -------
@@ -227,12 +227,12 @@ def compute(
     shape : sequence of int or PrimExpr
         Its dimensions.
     fcompute : function
-        Of as many indices as there are dimensions, or `lambda *i: ...`. It gives the element: a scalar expression, or
-        a reduction by `sum`, `prod`, `max` or `min`.
+        Called with as many indices as there are dimensions, or `lambda *i: ...`. It gives the element: a scalar
+        expression, or a reduction by `sum`, `prod`, `max` or `min`.
     name : str
-        What texts call it.
+        The name in texts.
     tag, attrs
-        Taken for the sake of old programs: no schedule is chosen by them.
+        Accepted for the sake of old programs: no schedule is chosen by them.
 
     Returns
     -------
@@ -368,7 +368,7 @@ def _choice(op: str, combiner: int, a: Any, b: Any, axis: Any) -> Any:
 
 
 def compute_form(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Any:
-    """What computes `outputs` of `inputs`, with the tensors in between.
+    """The compute form that gives `outputs` from `inputs`, with the tensors in between.
 
     Parameters
     ----------

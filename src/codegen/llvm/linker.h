@@ -1,4 +1,4 @@
-// lld, in this process.
+// Runs lld within this process.
 #pragma once
 
 #include <string>

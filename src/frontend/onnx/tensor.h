@@ -29,10 +29,10 @@ struct TensorData {
 // The origin of a tensor's message and its external data.
 class TensorSource {
  public:
-  // The tensors of `model`, which must outlive this object but not the TensorData that it gives, if it was read from
-  // a file.
+  // Reads the tensors of `model`, which must outlive this object but not the TensorData that it gives, if it was read
+  // from a file.
   explicit TensorSource(const Model& model) : name_(model.source), directory_(model.directory), file_(model.file) {}
-  // Tensors read from the caller's memory, which outlives the TensorData. `name` is for messages.
+  // Reads tensors from the caller's memory, which outlives the TensorData. `name` is for messages.
   explicit TensorSource(std::string name) : name_(std::move(name)) {}
 
   // x: dtype float*, (u)int8 to 64, bool, complex or string -> its elements, from raw_data, the typed field of the
@@ -43,7 +43,7 @@ class TensorSource {
   // a symbolic link that leads out of the model's folder.
   TensorData load(const TensorProto& tensor);
 
-  // The files of external data that were read, each by its path.
+  // Returns the paths of the files of external data that were read.
   std::vector<std::string> external_files() const;
 
  private:

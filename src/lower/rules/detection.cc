@@ -175,8 +175,9 @@ Stmt roi_pool_rule(const KernelInput& input) {
   };
   return each_parallel(input, out.shape[0], out.size() * 16, [&](const PrimExpr& r) {
     return bind(make_cast(kIndexType, real_item(rois, r * 5)), [&](const PrimExpr& batch) {
-      return make_seq({tir::make_assert(is_within(batch, make_int(0), make_int(data.shape[0])),
-                                        "vision.roi_pool: a region is of a batch that data has not"),
+      return make_seq({tir::make_assert(
+                           is_within(batch, make_int(0), make_int(data.shape[0])),
+                           "vision.roi_pool: a region is of an image that data does not have; check its first element"),
                        region(r, batch)});
     });
   });

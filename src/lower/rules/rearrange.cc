@@ -68,7 +68,7 @@ Compute adv_index_rule(const RuleInput& input) {
   for (size_t k = 0; k < count; ++k) {
     const Buffer& indices = input.inputs[k + 1];
     const PrimExpr n = shape[k];
-    if (is_int(n, 0)) fail_rule(input, "an element is taken of an empty axis");
+    if (is_int(n, 0)) fail_rule(input, "an index selects from an axis that has no elements");
     checks.push_back(
         check_stage(indices->shape, fmt::format("adv_index: an index is out of range for an axis of {}", to_string(n)),
                     [&](const Index& i) { return is_within(as_index(load(indices, i)), make_int(0) - n, n); }));

@@ -83,7 +83,7 @@ void check_axis(const RuleInput& input, const PrimExpr& n) {
   for (const PrimExpr& dim : input.out_types[0]->shape) {
     if (is_int(dim, 0)) return;
   }
-  if (is_int(n, 0)) fail_rule(input, "an element is taken of an empty axis");
+  if (is_int(n, 0)) fail_rule(input, "an index selects from an axis that has no elements");
 }
 
 // Converts the row-major position `at` to an index into `shape`.

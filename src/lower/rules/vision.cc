@@ -208,9 +208,12 @@ Stmt with_span(const KernelInput& input, const PrimExpr& low, const PrimExpr& hi
                                       : make_cast(kIndexType, make_intrinsic(Intrinsic::ceil, bin->dtype, {bin}));
           return bind(attrs.aligned ? most(wanted, make_int(0)) : wanted, [&](const PrimExpr& samples) {
             const PrimExpr fewest = make_int(attrs.aligned ? 0 : 1);
-            return make_seq({tir::make_assert(is_within(samples, fewest, make_int(ops::kMostSamples + 1)),
-                                              "vision.roi_align: a region is out of proportion"),
-                             body({begin, bin, samples})});
+            return make_seq(
+                {tir::make_assert(is_within(samples, fewest, make_int(ops::kMostSamples + 1)),
+                                  fmt::format("vision.roi_align: a region needs more than {} samples along a side of "
+                                              "one result, or none; check its coordinates, or give a sample_ratio",
+                                              ops::kMostSamples)),
+                 body({begin, bin, samples})});
           });
         });
   });
@@ -270,9 +273,11 @@ Stmt roi_align_rule(const KernelInput& input) {
   };
   return each_parallel(input, out.shape[0], out.size() * 16, [&](const PrimExpr& r) {
     return bind(make_cast(kIndexType, wide(rois.item(r * 5))), [&](const PrimExpr& batch) {
-      return make_seq({tir::make_assert(is_within(batch, make_int(0), make_int(data.shape[0])),
-                                        "vision.roi_align: a region is of a batch that data has not"),
-                       region(r, batch)});
+      return make_seq(
+          {tir::make_assert(
+               is_within(batch, make_int(0), make_int(data.shape[0])),
+               "vision.roi_align: a region is of an image that data does not have; check its first element"),
+           region(r, batch)});
     });
   });
 }

@@ -1,4 +1,4 @@
-// What passes ask of an op that a user registered, beyond types, computation and fusion: the facts of ops/op_facts.h.
+// Facts (ops/op_facts.h) of an op that a user registered, which passes ask for beyond types, computation and fusion.
 #pragma once
 
 #include "lower/rule_input.h"
@@ -6,7 +6,7 @@
 
 namespace headrace::lower {
 
-// Each fact is optional; passes then treat the op with the care of one that they know nothing of.
+// Each fact is optional. Without it passes assume nothing of the op.
 struct UserFacts {
   std::optional<ops::KeepsElements> keeps_elements = {};
   std::optional<ops::Repeats> repeats = {};

@@ -165,7 +165,7 @@ void set_external(OpNode& op, const std::string& function) {
 }
 
 PrimFunc well_formed(const OpNode& op, PrimFunc function) {
-  if (!function) throw_user_error("{}: its loops are null", op.name);
+  if (!function) throw_user_error("{}: the PrimFunc that computes it is null", op.name);
   try {
     tir::verify(function);
   } catch (const UserError& error) {
@@ -242,12 +242,13 @@ void add_user_attr(const Op& op, relay::AttrSpec spec) {
 
 void set_user_num_inputs(const Op& op, int64_t num_inputs) {
   if (num_inputs < -1 || num_inputs > INT32_MAX)
-    throw_user_error("{}: {} inputs; give the number of arguments, or -1 for any", op->name, num_inputs);
+    throw_user_error("{}: the number of inputs must be 0 or more, or -1 for any number, got {}", op->name, num_inputs);
   changeable(op).num_inputs = static_cast<int32_t>(num_inputs);
 }
 
 void set_user_support_level(const Op& op, int64_t level) {
-  if (level < 1 || level > 10) throw_user_error("{}: support level {}; it is 1 to 10", op->name, level);
+  if (level < 1 || level > 10)
+    throw_user_error("{}: the support level must be a number from 1 to 10, got {}", op->name, level);
   changeable(op).support_level = static_cast<int32_t>(level);
 }
 

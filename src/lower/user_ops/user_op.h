@@ -25,7 +25,8 @@ namespace headrace::lower {
 
 // Gives the loops of one call: inputs, then outputs.
 using PrimFuncFn = std::function<tir::PrimFunc(const RuleInput&)>;
-// Takes a DLTensor* for each input, tuples taken apart, then for each output. Attributes do not reach it.
+// Takes a DLTensor* for each input (tuples are flattened), then one for each output. The call's attributes are not
+// passed.
 struct ExternalFunction {
   std::string name;  // of a global function, or of one that a module of the artifact provides
 };
@@ -48,8 +49,8 @@ struct UserOp {
   bool override = false;  // an op that a user registered under the name is replaced; those of Headrace cannot be
 };
 
-// Makes the op known, whole. UserError: a name that is taken (unless `override`) or that no text could have, an
-// attribute that add_attr refuses, loops that are not well-formed.
+// Registers the op with all its parts. UserError for a name that another op has (unless `override` is set) or that
+// cannot stand in a text, for an attribute that add_attr refuses, and for loops that are not well-formed.
 Op register_user_op(UserOp op);
 // Registers an op whose parts the functions below fill in.
 Op declare_user_op(const std::string& name, const std::string& doc, bool override = false);

@@ -449,7 +449,7 @@ TEST(UserOps, ValuesOfAxesAreNotElementwise) {
 }
 
 TEST(UserOps, ErrorsOfLoops) {
-  EXPECT_THAT(compute_error("prog.loops_null", tir::PrimFunc()), HasSubstr("its loops are null"));
+  EXPECT_THAT(compute_error("prog.loops_null", tir::PrimFunc()), HasSubstr("the PrimFunc that computes it is null"));
   EXPECT_THAT(
       compute_error("prog.loops_dtype", zero_loops("x: Buffer[(2, 3), float64]", "2, 3")),
       HasSubstr("parameter 'x' of its loops is Tensor[(2, 3), float64], and the call has Tensor[(2, 3), float32]"));

@@ -16,7 +16,8 @@ void ScanopAttrs::fields(FieldList<ScanopAttrs>& f) {
       .field<&ScanopAttrs::dtype>(
           "dtype", {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"})
       .field<&ScanopAttrs::exclusive>(
-          "exclusive", {.default_value = false, .has_default = true, .doc = "an element does not count to its own"});
+          "exclusive",
+          {.default_value = false, .has_default = true, .doc = "each result leaves out the element at its own place"});
 }
 
 namespace {
@@ -68,7 +69,7 @@ void scan_op(const char* name, const char* what, EvalFn eval) {
   OpBuilder(name, fmt::format("{} of the elements up to each: data T[...] -> dtype[...], or dtype[n] flattened; "
                               "float16 and bfloat16 run in float32, integers wrap.",
                               what))
-      .arg("data", "Tensor", "T[...]: what is added or multiplied up, in dtype")
+      .arg("data", "Tensor", "T[...]: what is summed or multiplied, in dtype")
       .attrs<ScanopAttrs>()
       .relation(relate_scan)
       .fusion(FusionKind::opaque)

@@ -161,16 +161,17 @@ void register_select_ops() {
   OpBuilder("argwhere",
             "Where a tensor is not zero: condition T[n...] -> int32[?, rank], as many rows as there are such places. "
             "Compiled programs have it among their results; where more is done with it, they need argwhere_bounded.")
-      .arg("condition", "Tensor", "T[...]: what is asked where it is not 0")
+      .arg("condition", "Tensor", "T[...]: the tensor whose places with a value other than 0 are given")
       .relation(relate_argwhere)
       .fusion(FusionKind::opaque)
       .level(10)
       .eval(eval_argwhere)
       .fact(kBoundedForm, bound_argwhere);
   OpBuilder("argwhere_bounded",
-            "argwhere with room for every place: condition T[n...] -> (int32[elements, rank] the places, -1 behind "
+            "Where a tensor is not zero, in a buffer with room for every place: condition T[n...] -> (int32[elements, "
+            "rank] the places, -1 behind "
             "them; int32[1] how many).")
-      .arg("condition", "Tensor", "T[...]: what is asked where it is not 0")
+      .arg("condition", "Tensor", "T[...]: the tensor whose places with a value other than 0 are given")
       .relation(relate_argwhere_bounded)
       .fusion(FusionKind::opaque)
       .level(10)

@@ -14,8 +14,9 @@ void ArgsortAttrs::fields(FieldList<ArgsortAttrs>& f) {
   f.field<&ArgsortAttrs::axis>("axis", {.default_value = -1, .has_default = true, .doc = "the axis to sort along"})
       .field<&ArgsortAttrs::is_ascend>("is_ascend",
                                        {.default_value = true, .has_default = true, .doc = "the least first"})
-      .field<&ArgsortAttrs::dtype>("dtype",
-                                   {.default_value = "int32", .has_default = true, .doc = "of indices; sort has none"});
+      .field<&ArgsortAttrs::dtype>("dtype", {.default_value = "int32",
+                                             .has_default = true,
+                                             .doc = "the dtype of indices; sort, which gives none, ignores it"});
 }
 
 void TopKAttrs::fields(FieldList<TopKAttrs>& f) {

@@ -40,15 +40,16 @@ void MultiBoxTransformLocAttrs::fields(FieldList<MultiBoxTransformLocAttrs>& f) 
       .field<&A::variances>("variances", {.default_value = Array<double>{0.1, 0.1, 0.2, 0.2},
                                           .has_default = true,
                                           .doc = "factors of the predicted x, y, width and height"})
-      .field<&A::keep_background>(
-          "keep_background",
-          {.default_value = false, .has_default = true, .doc = "class 0 is one as the others, and no box is dropped"});
+      .field<&A::keep_background>("keep_background",
+                                  {.default_value = false,
+                                   .has_default = true,
+                                   .doc = "class 0 is treated as the others are, and no box is dropped"});
 }
 
 void ROIPoolAttrs::fields(FieldList<ROIPoolAttrs>& f) {
   using A = ROIPoolAttrs;
   f.field<&A::pooled_size>("pooled_size", {.doc = "height and width of the result"})
-      .field<&A::spatial_scale>("spatial_scale", {.doc = "from the regions' coordinates to the data's"})
+      .field<&A::spatial_scale>("spatial_scale", {.doc = "the factor from the regions' coordinates to the data's"})
       .field<&A::layout>("layout", {.default_value = "NCHW", .has_default = true, .doc = "NCHW"});
 }
 
@@ -307,7 +308,7 @@ void register_detection_ops() {
             "anchor f[1,B,4] -> (f[N,B,6] class without the background, score, left, top, right, bottom, -1 behind "
             "them; int32[N] how many).")
       .arg("cls_prob", "Tensor", "f[N, K, B]: the score of each box in each class")
-      .arg("loc_pred", "Tensor", "f[N, 4 * B]: where the boxes lie by their anchors")
+      .arg("loc_pred", "Tensor", "f[N, 4 * B]: how far the boxes lie from their anchors, and how much larger they are")
       .arg("anchor", "Tensor", "f[1, B, 4]: the anchors: left, top, right and bottom")
       .attrs<MultiBoxTransformLocAttrs>()
       .relation(relate_multibox_transform_loc)

@@ -21,21 +21,27 @@ void GetValidCountsAttrs::fields(FieldList<GetValidCountsAttrs>& f) {
   f.field<&A::score_threshold>(
        "score_threshold",
        {.default_value = 0.0, .has_default = true, .doc = "a valid box has a higher score; 0 where it is an argument"})
-      .field<&A::id_index>("id_index",
-                           {.default_value = 0, .has_default = true, .doc = "of the class in a box; -1: it has none"})
-      .field<&A::score_index>("score_index", {.default_value = 1, .has_default = true, .doc = "of the score in a box"});
+      .field<&A::id_index>(
+          "id_index",
+          {.default_value = 0, .has_default = true, .doc = "where in a box the class stands; -1: it has none"})
+      .field<&A::score_index>("score_index",
+                              {.default_value = 1, .has_default = true, .doc = "where in a box the score stands"});
 }
 
 void NonMaximumSuppressionAttrs::fields(FieldList<NonMaximumSuppressionAttrs>& f) {
   using A = NonMaximumSuppressionAttrs;
   f.field<&A::force_suppress>(
        "force_suppress", {.default_value = false, .has_default = true, .doc = "boxes of other classes suppress too"})
-      .field<&A::top_k>("top_k", {.default_value = -1, .has_default = true, .doc = "look at so many; below 1: all"})
-      .field<&A::coord_start>("coord_start",
-                              {.default_value = 2, .has_default = true, .doc = "of the 4 coordinates in a box"})
-      .field<&A::score_index>("score_index", {.default_value = 1, .has_default = true, .doc = "of the score in a box"})
-      .field<&A::id_index>("id_index",
-                           {.default_value = 0, .has_default = true, .doc = "of the class in a box; -1: it has none"})
+      .field<&A::top_k>("top_k", {.default_value = -1,
+                                  .has_default = true,
+                                  .doc = "how many boxes, those of the highest scores, are looked at; below 1: all"})
+      .field<&A::coord_start>(
+          "coord_start", {.default_value = 2, .has_default = true, .doc = "where in a box the 4 coordinates begin"})
+      .field<&A::score_index>("score_index",
+                              {.default_value = 1, .has_default = true, .doc = "where in a box the score stands"})
+      .field<&A::id_index>(
+          "id_index",
+          {.default_value = 0, .has_default = true, .doc = "where in a box the class stands; -1: it has none"})
       .field<&A::return_indices>("return_indices",
                                  {.default_value = true, .has_default = true, .doc = "give indices in place of boxes"})
       .field<&A::invalid_to_bottom>("invalid_to_bottom",
@@ -45,10 +51,11 @@ void NonMaximumSuppressionAttrs::fields(FieldList<NonMaximumSuppressionAttrs>& f
 void ROIAlignAttrs::fields(FieldList<ROIAlignAttrs>& f) {
   using A = ROIAlignAttrs;
   f.field<&A::pooled_size>("pooled_size", {.doc = "height and width of the result"})
-      .field<&A::spatial_scale>("spatial_scale", {.doc = "from the regions' coordinates to the data's"})
-      .field<&A::sample_ratio>(
-          "sample_ratio",
-          {.default_value = -1, .has_default = true, .doc = "samples along an axis of a bin; below 1: as it covers"})
+      .field<&A::spatial_scale>("spatial_scale", {.doc = "the factor from the regions' coordinates to the data's"})
+      .field<&A::sample_ratio>("sample_ratio",
+                               {.default_value = -1,
+                                .has_default = true,
+                                .doc = "samples along an axis of a bin; below 1: one for each element that it covers"})
       .field<&A::layout>("layout",
                          {.default_value = "NCHW", .has_default = true, .doc = "NCHW or NHWC, also of the result"})
       .field<&A::mode>("mode", {.default_value = "avg", .has_default = true, .doc = "avg or max of the samples"})
@@ -312,7 +319,12 @@ std::vector<NDArray> eval_roi_align(const EvalInput& input) {
       const auto [fewest, most] = std::minmax(rows.samples, columns.samples);
       if (attrs.aligned && fewest < 1) return result.set(place, 0);
       if (fewest < 1 || most > kMostSamples)
-        throw_at(input.call.span, "vision.roi_align", fmt::format("region {} is out of proportion", r));
+        throw_at(
+            input.call.span, "vision.roi_align",
+            fmt::format(
+                "region {} needs {} samples along a side of one result, not 1 to {}; check its coordinates, or give "
+                "a sample_ratio",
+                r, fewest < 1 ? fewest : most, kMostSamples));
       input.spend(rows.samples * columns.samples);
       C total = attrs.mode == "max" ? -std::numeric_limits<C>::infinity() : C{0};
       for_each_index({rows.samples, columns.samples}, [&](const Shape& j) {
@@ -386,7 +398,7 @@ void register_vision_ops() {
       "suppressed.")
       .arg("data", "Tensor", "f[B, N, E]: the boxes, with score, class and 4 coordinates among their E elements")
       .arg("valid_count", "Tensor", "int32[B]: how many boxes of each batch count")
-      .arg("indices", "Tensor", "int32[B, N]: what is given for a box that is kept")
+      .arg("indices", "Tensor", "int32[B, N]: the number that the result has for a box that is kept")
       .arg("max_output_size", "Tensor", "int[]: how many boxes are kept at most; below 1: all")
       .arg("iou_threshold", "Tensor", "f[]: boxes that overlap by as much suppress each other")
       .attrs<NonMaximumSuppressionAttrs>()

@@ -36,14 +36,15 @@ void stride_field(List& f, const ConvAttrs& usual) {
 
 template <typename List>
 void window_fields(List& f, const ConvAttrs& usual) {
-  f.template field<&ConvAttrs::padding>("padding", {.default_value = usual.padding,
-                                                    .has_default = true,
-                                                    .doc = fmt::format("{}all; per spatial axis; or begins, then ends",
-                                                                       usual.transposed ? "cut off the result: " : "")})
+  f.template field<&ConvAttrs::padding>(
+       "padding", {.default_value = usual.padding,
+                   .has_default = true,
+                   .doc = fmt::format("{}one number for all; one per spatial axis; or all begins, then all ends",
+                                      usual.transposed ? "cut off the result: " : "")})
       .template field<&ConvAttrs::dilation>(
           "dilation", {.default_value = usual.dilation, .has_default = true, .doc = "distance of taps"})
       .template field<&ConvAttrs::groups>(
-          "groups", {.default_value = 1, .has_default = true, .doc = "the channels split into so many convolutions"});
+          "groups", {.default_value = 1, .has_default = true, .doc = "groups of channels, each convolved by itself"});
 }
 
 template <typename List>

@@ -29,7 +29,7 @@ void DeformableConv2DAttrs::fields(FieldList<DeformableConv2DAttrs>& f) {
           "deformable_groups",
           {.default_value = 1, .has_default = true, .doc = "the channels split into so many with offsets of their own"})
       .field<&A::groups>(
-          "groups", {.default_value = 1, .has_default = true, .doc = "the channels split into so many convolutions"})
+          "groups", {.default_value = 1, .has_default = true, .doc = "groups of channels, each convolved by itself"})
       .field<&A::channels>("channels",
                            {.optional = true, .default_value = Value(), .has_default = true, .doc = "output channels"})
       .field<&A::kernel_size>(

@@ -122,7 +122,7 @@ void register_loss_ops() {
             "the sum divided by the sum of the weights, or the sum, or f[N, ...].")
       .arg("predictions", "Tensor", "f[N, C, ...]: the logarithm of how likely each class is")
       .arg("targets", "Tensor", "int[N, ...]: the class that is right")
-      .arg("weights", "Tensor", "f[C]: what each class counts, of predictions' dtype")
+      .arg("weights", "Tensor", "f[C]: the weight of each class, of predictions' dtype")
       .attrs<NLLLossAttrs>()
       .relation(relate_nll_loss)
       .fusion(FusionKind::opaque)

@@ -257,7 +257,7 @@ void register_normalization_ops() {
       "-> data's type; the variance divides by C.")
       .arg("data", "Tensor", "f[..., C, ...]: what is normalized, along the axis of C")
       .arg("gamma", "Tensor", "f[C]: the factor of each element along it")
-      .arg("beta", "Tensor", "f[C]: what each is moved by")
+      .arg("beta", "Tensor", "f[C]: what is added to each element along it")
       .attrs<LayerNormAttrs>()
       .relation(relate_layer_norm)
       .fusion(FusionKind::opaque)

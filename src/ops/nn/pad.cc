@@ -191,7 +191,8 @@ CommutingFactors factors_beside_zeros(const relay::CallNode& call, std::optional
 
 void register_pad_ops() {
   OpBuilder("nn.pad",
-            "Elements put around a tensor: constants, the edge's, or the mirror image. A negative width crops.")
+            "Puts elements around a tensor: constants, the edge's, or the mirror image: data T[n...] -> T[before + n + "
+            "after...]. A negative width crops.")
       .arg("data", "Tensor", "T[...]: what is padded")
       .arg("pad_width", "Tensor", "int[rank, 2], optional: pad_width as a tensor, before and after each axis")
       .arg("pad_value", "Tensor", "[] of any dtype, cast to data's: what is put around it in mode constant")
@@ -201,7 +202,7 @@ void register_pad_ops() {
       .fusion(FusionKind::injective)
       .eval(eval_pad)
       .fact(kCommutingFactors, factors_beside_zeros);
-  OpBuilder("nn.mirror_pad", "The mirror image put around a tensor.")
+  OpBuilder("nn.mirror_pad", "Puts the mirror image of a tensor around it: data T[n...] -> T[before + n + after...].")
       .arg("data", "Tensor", "T[...]: what is padded")
       .attrs<MirrorPadAttrs>()
       .relation(relate_mirror_pad)

@@ -22,13 +22,15 @@ void PoolAttrsOf<rank, is_max>::fields(FieldList<PoolAttrsOf>& f) {
   const PoolAttrs usual(rank);
   f.template field<&PoolAttrs::pool_size>(
        "pool_size", {.default_value = usual.pool_size, .has_default = true, .doc = "taps per spatial axis"})
-      .template field<&PoolAttrs::strides>("strides",
-                                           {.default_value = usual.strides, .has_default = true, .doc = "steps"})
+      .template field<&PoolAttrs::strides>("strides", {.default_value = usual.strides,
+                                                       .has_default = true,
+                                                       .doc = "elements from one window to the next, per spatial axis"})
       .template field<&PoolAttrs::dilation>(
           "dilation", {.default_value = usual.dilation, .has_default = true, .doc = "distance of taps"})
       .template field<&PoolAttrs::padding>(
-          "padding",
-          {.default_value = usual.padding, .has_default = true, .doc = "all; per axis; or begins, then ends"})
+          "padding", {.default_value = usual.padding,
+                      .has_default = true,
+                      .doc = "one number for all; one per spatial axis; or all begins, then all ends"})
       .template field<&PoolAttrs::layout>("layout",
                                           {.default_value = usual.layout,
                                            .has_default = true,

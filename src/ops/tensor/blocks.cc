@@ -241,7 +241,8 @@ void register_block_ops() {
                      "T[N,b*b*C,H,W].",
                      false);
   OpBuilder("nn.space_to_batch_nd",
-            "Padded, and blocks put into the batch: T[N, n..., ...] -> T[N * block, (n + pads) / b..., ...].")
+            "Pads a tensor, then moves the elements of each block to the batch: T[N, n..., ...] -> T[N * block, (n + "
+            "pads) / b..., ...].")
       .arg("data", "Tensor", "T[N, n..., ...]: what is cut into blocks")
       .attrs<SpaceToBatchNDAttrs>()
       .relation(relate_space_to_batch)

@@ -8,9 +8,11 @@ void OnDeviceAttrs::fields(FieldList<OnDeviceAttrs>& f) {
   f.field<&OnDeviceAttrs::virtual_device>("virtual_device", {.doc = "the device, as cuda:1 or cuda:1/global"})
       .field<&OnDeviceAttrs::constrain_result>(
           "constrain_result",
-          {.default_value = false, .has_default = true, .doc = "whether what the annotation gives is there"})
-      .field<&OnDeviceAttrs::constrain_body>(
-          "constrain_body", {.default_value = true, .has_default = true, .doc = "whether what is annotated is there"});
+          {.default_value = false, .has_default = true, .doc = "whether the result must be on the device"})
+      .field<&OnDeviceAttrs::constrain_body>("constrain_body",
+                                             {.default_value = true,
+                                              .has_default = true,
+                                              .doc = "whether the annotated value must be computed on the device"});
 }
 
 void DeviceCopyAttrs::fields(FieldList<DeviceCopyAttrs>& f) {

@@ -62,7 +62,7 @@ std::vector<std::string> operand_terms(std::string_view text, std::string_view e
     begin = comma + 1;
   }
   if (terms.size() != ranks.size())
-    throw_user_error("equation '{}' is of {} operands, and there are {}", equation, terms.size(), ranks.size());
+    throw_user_error("equation '{}' has {} operands, but {} are given", equation, terms.size(), ranks.size());
   for (size_t i = 0; i < terms.size(); ++i) {
     const bool has_rest = terms[i].find('.') != std::string::npos;
     const size_t named = terms[i].size() - (has_rest ? 1 : 0);
@@ -101,7 +101,7 @@ std::vector<int> explicit_output(std::string_view text, std::string_view equatio
   }
   const bool has_rest = !counts.empty() && counts.begin()->first < 0;
   if (has_rest && term.find('.') == std::string::npos)
-    throw_user_error("equation '{}': the axes of '...' are missing in the result", equation);
+    throw_user_error("equation '{}': the axes of '...' are missing in the result; write '...' there, too", equation);
   return output;
 }
 

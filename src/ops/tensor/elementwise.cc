@@ -315,9 +315,11 @@ void register_exponentials() {
   unary_float("sigmoid", "1 / (1 + e^-x)", [](auto x) { return decltype(x){1} / (decltype(x){1} + std::exp(-x)); });
   unary_float("erf", "Error function", [](auto x) { return std::erf(x); });
   // In native code exp, tanh and erf of float32 are polynomials as they are (tir_passes/lower_math.h).
-  unary_float("fast_exp", "e^x; as exp, which is fast", [](auto x) { return std::exp(x); });
-  unary_float("fast_tanh", "Hyperbolic tangent; as tanh, which is fast", [](auto x) { return std::tanh(x); });
-  unary_float("fast_erf", "Error function; as erf, which is fast", [](auto x) { return std::erf(x); });
+  unary_float("fast_exp", "e^x: another name of exp, which is fast itself", [](auto x) { return std::exp(x); });
+  unary_float("fast_tanh", "Hyperbolic tangent: another name of tanh, which is fast itself",
+              [](auto x) { return std::tanh(x); });
+  unary_float("fast_erf", "Error function: another name of erf, which is fast itself",
+              [](auto x) { return std::erf(x); });
 }
 
 void register_trigonometric() {

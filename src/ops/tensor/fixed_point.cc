@@ -9,7 +9,7 @@
 namespace headrace::ops {
 
 void FixedPointMultiplyAttrs::fields(FieldList<FixedPointMultiplyAttrs>& f) {
-  f.field<&FixedPointMultiplyAttrs::multiplier>("multiplier", {.doc = "of 2^-31"})
+  f.field<&FixedPointMultiplyAttrs::multiplier>("multiplier", {.doc = "the factor, in units of 2^-31"})
       .field<&FixedPointMultiplyAttrs::shift>("shift", {.doc = "to the left; negative: to the right"});
 }
 
@@ -19,7 +19,9 @@ void FixedPointMultiplyPerAxisAttrs::fields(FieldList<FixedPointMultiplyPerAxisA
                                   {.default_value = false, .has_default = true, .doc = "whether lshift is read"})
       .field<&A::is_rshift_required>("is_rshift_required",
                                      {.default_value = false, .has_default = true, .doc = "whether rshift is read"})
-      .field<&A::axes>("axes", {.default_value = Shape(), .has_default = true, .doc = "of data, that the others have"});
+      .field<&A::axes>("axes", {.default_value = Shape(),
+                                .has_default = true,
+                                .doc = "the axes of data that multiplier and shifts have, too"});
 }
 
 namespace {
@@ -113,11 +115,13 @@ void register_fixed_point_ops() {
   OpBuilder(
       "fixed_point_multiply_per_axis",
       "fixed_point_multiply with a multiplier and shifts for each index of some axes: data int32[...], multiplier, "
-      "lshift and rshift int32[data's dimensions along axes] -> data's type. Shifts are taken into 0 to 31.")
+      "lshift and rshift int32[data's dimensions along axes] -> data's type. Shifts below 0 count as 0, above 31 as "
+      "31.")
       .arg("data", "Tensor", "int32[...]: x")
       .arg("multiplier", "Tensor", "int32[data's dimensions along axes]: the factors, in parts of 2^31")
-      .arg("lshift", "Tensor", "int32[data's dimensions along axes]: by how many bits x goes left before")
-      .arg("rshift", "Tensor", "int32[data's dimensions along axes]: by how many bits the product goes right after")
+      .arg("lshift", "Tensor",
+           "int32[data's dimensions along axes]: by how many bits x is shifted left before the product")
+      .arg("rshift", "Tensor", "int32[data's dimensions along axes]: by how many bits the product is shifted right")
       .attrs<FixedPointMultiplyPerAxisAttrs>()
       .relation(relate_per_axis)
       .fusion(FusionKind::broadcast)

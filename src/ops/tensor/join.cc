@@ -214,14 +214,15 @@ void register_join_ops() {
                   "T[.., n, ..], T[.., m, ..], ...: alike but for the axis that they are joined along")
              .attrs<ConcatenateAttrs>(),
          relate_concatenate, eval_concatenate);
-  moving(OpBuilder("stack", "A tuple of k tensors of one shape joined along a new axis of size k.")
+  moving(OpBuilder("stack", "Joins k tensors of one shape along a new axis: a tuple of k T[...] -> T[.., k, ..].")
              .arg("data", "Tuple of tensors", "T[...], T[...], ...: all of one shape")
              .attrs<StackAttrs>(),
          relate_stack, eval_stack);
-  moving(OpBuilder("split", "A tensor cut along an axis: a tuple of its parts.")
-             .arg("data", "Tensor", "T[...]: what is cut")
-             .attrs<SplitAttrs>(),
-         relate_split, eval_split);
+  moving(
+      OpBuilder("split", "Cuts a tensor along an axis: data T[.., n, ..] -> a tuple of its parts, T[.., m, ..] each.")
+          .arg("data", "Tensor", "T[...]: what is cut")
+          .attrs<SplitAttrs>(),
+      relate_split, eval_split);
 }
 
 std::optional<size_t> concatenated_axis(const relay::CallNode& call) {

@@ -35,7 +35,8 @@ void MatrixSetDiagAttrs::fields(FieldList<MatrixSetDiagAttrs>& f) {
           "super_diag_right_align",
           {.default_value = true, .has_default = true, .doc = "diagonals above the main one end at their row's end"})
       .field<&A::sub_diag_right_align>(
-          "sub_diag_right_align", {.default_value = false, .has_default = true, .doc = "the same of those below it"});
+          "sub_diag_right_align",
+          {.default_value = false, .has_default = true, .doc = "diagonals below the main one end at their row's end"});
 }
 
 int64_t longest_diagonal(const MatrixSetDiagAttrs& attrs, int64_t m, int64_t n) {

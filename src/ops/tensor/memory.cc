@@ -143,7 +143,7 @@ void register_memory_ops() {
       .attrs<AllocStorageAttrs>()
       .relation(relate_alloc_storage)
       .eval(eval_alloc_storage);
-  effect("memory.view", "Part of a storage (or of a tensor's memory) as a tensor.")
+  effect("memory.view", "Part of a storage (or of a tensor's memory) as a tensor: base T[...] -> dtype[shape].")
       .arg("base", "Tensor", "T[...]: the storage, or a tensor")
       .attrs<MemoryViewAttrs>()
       .relation(relate_view)

@@ -19,8 +19,10 @@ void LayoutTransformAttrs::fields(FieldList<LayoutTransformAttrs>& f) {
 
 void SlidingWindowAttrs::fields(FieldList<SlidingWindowAttrs>& f) {
   f.field<&SlidingWindowAttrs::axis>("axis", {.doc = "the first axis that windows slide along"})
-      .field<&SlidingWindowAttrs::window_shape>("window_shape", {.doc = "of the axes from there on"})
-      .field<&SlidingWindowAttrs::strides>("strides", {.doc = "steps, one an axis of window_shape"});
+      .field<&SlidingWindowAttrs::window_shape>("window_shape",
+                                                {.doc = "the window's size along `axis` and the axes after it"})
+      .field<&SlidingWindowAttrs::strides>(
+          "strides", {.doc = "elements from one window to the next, one number for each of window_shape"});
 }
 
 void ReverseSequenceAttrs::fields(FieldList<ReverseSequenceAttrs>& f) {
@@ -354,7 +356,8 @@ void register_rearrange_ops() {
              .attrs<ReverseSequenceAttrs>()
              .level(3),
          relate_reverse_sequence, eval_reverse_sequence);
-  moving(OpBuilder("slice_like", "The first elements along axes, as many as shape_like has: data, shape_like.")
+  moving(OpBuilder("slice_like",
+                   "The first elements along axes, as many as shape_like has: data T[...], shape_like [...] -> T[...].")
              .arg("data", "Tensor", "T[...]: what is cut")
              .arg("shape_like", "Tensor", "[...]: only its shape counts")
              .attrs<SliceLikeAttrs>()

@@ -450,9 +450,9 @@ void register_variance() {
 }  // namespace
 
 void register_reduce_ops() {
-  reduce_op("sum", "Sum; 0 of nothing", relate_numbers,
+  reduce_op("sum", "Sum; 0 of no elements", relate_numbers,
             eval_fold(0, [](auto a, auto x) { return wrapping_add(a, x); }));
-  reduce_op("prod", "Product; 1 of nothing", relate_numbers,
+  reduce_op("prod", "Product; 1 of no elements", relate_numbers,
             eval_fold(1, [](auto a, auto x) { return wrapping_mul(a, x); }), infer_prod);
   reduce_op("mean", "Sum divided by the number of elements; integers truncate", relate_mean, eval_mean);
   reduce_op("all", "Whether every element is true; data is bool", relate_logical,

@@ -34,14 +34,14 @@ void TakeAttrs::fields(FieldList<TakeAttrs>& f) {
       .field<&TakeAttrs::axis>("axis", {.optional = true,
                                         .default_value = nullptr,
                                         .has_default = true,
-                                        .doc = "the axis picked along; None: of the flattened data"})
+                                        .doc = "the axis that indices select from; None: the flattened data"})
       .field<&TakeAttrs::mode>("mode", {.default_value = "clip",
                                         .has_default = true,
                                         .doc = "clip, wrap, or fast (an index out of range is an error)"});
 }
 
 void GatherAttrs::fields(FieldList<GatherAttrs>& f) {
-  f.field<&GatherAttrs::axis>("axis", {.doc = "the axis picked along"});
+  f.field<&GatherAttrs::axis>("axis", {.doc = "the axis that indices select from"});
 }
 
 void GatherNDAttrs::fields(FieldList<GatherNDAttrs>& f) {
@@ -239,7 +239,7 @@ Type relate_take(const RelationInput& input) {
 }
 
 void check_not_empty(const EvalInput& input, int64_t n) {
-  if (n == 0) throw_at(input.call.span, input.call.as_op()->name, "an element is taken of an empty axis");
+  if (n == 0) throw_at(input.call.span, input.call.as_op()->name, "an index selects from an axis that has no elements");
 }
 
 // Returns index i, within n as the mode says; UserError for one out of range.

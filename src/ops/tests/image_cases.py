@@ -168,6 +168,9 @@ def add_region_cases(data: Data) -> None:
     # Regions are checked where there is nothing to read of them, too.
     nothing = np.zeros((0, 0, 6, 1), "float32")
     error("roi_align empty", call, [nothing, whole], "is of ", run=True)
+    far, any_ratio = np.array([[0, 0, 0, 1e6, 1]], "float32"), call.replace("sample_ratio=2", "sample_ratio=0")
+    told = "region 0 needs 1000000 samples along a side of one result, not 1 to 4096; check its coordinates"
+    error("roi_align far", any_ratio, [line, far], told, run=True)
     error(
         "roi_pool empty",
         "vision.roi_pool(%0, %1, pooled_size=[1, 1], spatial_scale=1f)",

@@ -33,7 +33,7 @@ def add_sum_cases(data: Callable[..., np.ndarray], ints: Callable[..., np.ndarra
     i = ints(2, 3)
     case("einsum int", 'einsum((%0, %1), equation="ij,ij->j")', [i, i], [np.einsum("ij,ij->j", i, i)])
     for name, equation, message in (
-        ("count", "ij->ij", "is of 1 operands, and there are 2"),
+        ("count", "ij->ij", "has 1 operands, but 2 are given"),
         ("rank", "ijk,jk->i", "operand 0 has 2 dimensions, its term 'ijk' names 3"),
         ("rest", "...ijk,jk->i", "operand 0 has 2 dimensions"),
         ("term", "i1,jk->i", "expected letters and at most one '...', got 'i1'"),

@@ -35,7 +35,7 @@ class DeviceDomains {
   const std::string& device(const Domain& leaf);
   // Sets the device of a set; returns false when it has another one.
   bool set_device(const Domain& leaf, const std::string& device);
-  // Makes the two sets one; false when they are on two devices.
+  // Joins the two sets; returns false when they are on different devices.
   bool join(const Domain& a, const Domain& b);
   // Sets the device of every set that has none.
   void set_rest(const std::string& device);

@@ -110,12 +110,13 @@ class Planner {
     const auto result = function.attrs.get(kResultVirtualDevice);
     if ((params && !params->is<Array<std::string>>()) || (result && !result->is<std::string>()))
       throw_at(function.span, "",
-               fmt::format("{} is a list of texts, {} a text", kParamVirtualDevices, kResultVirtualDevice));
+               fmt::format("{} must be a list of texts, {} a text", kParamVirtualDevices, kResultVirtualDevice));
     if (params) {
       const auto devices = params->as<Array<std::string>>();
       if (devices.size() != function.params.size())
         throw_at(function.span, kParamVirtualDevices,
-                 fmt::format("{} devices for {} parameters", devices.size(), function.params.size()));
+                 fmt::format("it names {} devices, but the function has {} parameters", devices.size(),
+                             function.params.size()));
       for (size_t i = 0; i < devices.size(); ++i)
         if (!devices[i].empty()) pin_leaves(own->parts[i], devices[i], kParamVirtualDevices, function.span);
     }

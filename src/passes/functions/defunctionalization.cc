@@ -109,7 +109,7 @@ class Converter {
     for (const Type& type : constructor.inputs) {
       if (contains_function(type) && !data.type_vars.empty())
         throw_at(constructor.span, constructor.name_hint,
-                 fmt::format("the data type {} has type parameters and holds functions; give it none",
+                 fmt::format("the data type {} has type parameters and holds functions; remove its type parameters",
                              data.header->name_hint));
       inputs.push_back(values_.encoded(type, constructor.span));
     }

@@ -235,11 +235,12 @@ class Specializer {
     for (const TypeVar& param : function.type_params) {
       const auto bound = bindings.types.find(param.get());
       if (bound == bindings.types.end())
-        throw_at(span, "@" + name, fmt::format("what its type parameter {} is here is not known", param->name_hint));
+        throw_at(span, "@" + name,
+                 fmt::format("its type parameter {} is not determined at this use", param->name_hint));
       if (has_type_var(bound->second))
         throw_at(span, "@" + name, "it is used in a function literal that has type parameters");
       if (relay::type_size(bound->second, kMostTypeNodes) >= kMostTypeNodes)
-        throw_at(span, "@" + name, "it is used with ever larger types; does it call itself so?");
+        throw_at(span, "@" + name, "it is used with ever larger types; does it call itself with a larger type?");
       text += ", " + to_string(bound->second);
       types.push_back(bound->second);
     }

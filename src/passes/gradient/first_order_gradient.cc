@@ -82,8 +82,8 @@ class Differentiator {
     const auto* call = e.as<CallNode>();
     const auto refuse = [&](const std::string& what) {
       throw_at(e->span, "gradient",
-               fmt::format("FirstOrderGradient knows calls of ops, tuples, and calls of functions "
-                           "that do not call themselves; here is {}",
+               fmt::format("FirstOrderGradient supports calls of ops, tuples, and calls of functions "
+                           "that do not call themselves; this is {}",
                            what));
     };
     if (call != nullptr && call->as_op() == nullptr) {

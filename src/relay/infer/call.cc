@@ -167,7 +167,7 @@ FuncType Inferencer::callee_type(const Call& call, size_t num_args, Array<Type>&
   const Type type = type_of(call->op);
   const auto* function = type.as<FuncTypeNode>();
   if (function == nullptr)
-    throw_at(call->span, name, fmt::format("a value of {} is called; it is no function", to_string(type)));
+    throw_at(call->span, name, fmt::format("a value of type {} is called, which is not a function", to_string(type)));
   if (function->arg_types.size() != num_args)
     throw_at(call->span, name,
              fmt::format("it takes {}, got {}", count_of(function->arg_types.size(), "argument"), num_args));

@@ -244,7 +244,7 @@ constexpr InferCase kRefused[] = {
     {"def @main(%c: bool) { if (%c) { Cons(1, Nil) } else { Cons(1f, Nil) } }", "List[int32] and List[float32]"},
     {"def @main() { Cons(1, Cons(1f, Nil)) }", "argument 1 is List[float32], expected List[int32]"},
     {"def @main() { Cons(1) }", "takes 2 arguments, got 1"},
-    {"def @main(%x: int32) { %x(1) }", "a value of int32 is called; it is no function"},
+    {"def @main(%x: int32) { %x(1) }", "a value of type int32 is called, which is not a function"},
     {"def @main(%x: int32) { @f(%x, %x) }\ndef @f(%x: int32) { %x }", "takes 1 argument, got 2"},
     {"def @main(%x: int32) { @f(%x) }\ndef @f(%x: float32) { %x }", "argument 0 is int32, expected float32"},
     {"def @main(%x: int32) { @nobody(%x) }", "@nobody"},

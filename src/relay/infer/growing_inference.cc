@@ -13,7 +13,8 @@ Expr GrowingInference::infer(const Expr& expr) {
   const TypeErrors errors = inferencer_->take_errors();
   errors.raise();
   // The errors of an operand were raised when the operand was inferred.
-  if (!typed->has_checked_type()) throw_user_error("the expression is made of one that has no type");
+  if (!typed->has_checked_type())
+    throw_user_error("an operand of the expression has no type, because its own inference failed");
   return typed;
 }
 

@@ -34,9 +34,10 @@ class TypeErrors {
   bool is_about(const Expr& place) const { return std::find(places_.begin(), places_.end(), place) != places_.end(); }
   // Adds line and caret to each error whose place is in a text of the module.
   void show_places(const IRModule& module);
-  // Throws when there is any: one as it is, several as a list.
+  // Throws when there are errors: a single one unchanged, several as one error that lists them.
   void raise() const;
-  // Says before that which of the functions an error is in that has no place in a text. `names` are theirs.
+  // Throws as raise(). First names the function that each error without a place in a text is in; `names[i]` is the
+  // name of `functions[i]`.
   void raise(std::span<const Expr> functions, std::span<const Expr> names);
 
  private:

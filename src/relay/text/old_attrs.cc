@@ -95,8 +95,8 @@ void drop_silent(const OpNode& op, const Array<Expr>& args, Fields& fields) {
     std::erase_if(fields, [&](const auto& field) {
       if (field.first != attr.name) return false;
       if (!says_nothing(attr, field.second, args))
-        throw_user_error("the attribute '{}' of {} is read only where it says nothing: {}", attr.name, op.name,
-                         attr.advice);
+        throw_user_error("the attribute '{}' of {} is accepted only with a value that has no effect: {}", attr.name,
+                         op.name, attr.advice);
       return true;
     });
   }

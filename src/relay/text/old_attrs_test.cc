@@ -120,7 +120,8 @@ TEST(OldAttrText, AttributesThatSayNothingAreDropped) {
 TEST(OldAttrText, AttributesThatSaySomethingAreRefused) {
   for (const auto& [call, message] : TwoTexts{
            {"nn.conv2d(%x, %w, auto_scheduler_rewritten_layout=\"8o\")",
-            "old:3:3: the attribute 'auto_scheduler_rewritten_layout' of nn.conv2d is read only where it says nothing: "
+            "old:3:3: the attribute 'auto_scheduler_rewritten_layout' of nn.conv2d is accepted only with a value that "
+            "has no effect: "
             "it "
             "is a layout that a tuner of TVM gave the weight: write the program before it\n"
             "    nn.conv2d(%x, %w, auto_scheduler_rewritten_layout=\"8o\")\n"
@@ -129,7 +130,8 @@ TEST(OldAttrText, AttributesThatSaySomethingAreRefused) {
            {"image.resize2d(%x, size=[2, 2], extrapolation_value=1f)", "write image.crop_and_resize"},
            {"reshape(%m, newshape=[4], reverse=True)", "write contrib_reverse_reshape"},
            {"contrib_reverse_reshape(%m, newshape=[4], reverse=False)", "write reshape"},
-           {"arange(0, 4, 1, stop=5, dtype=\"int32\")", "'stop' of arange is read only where it says nothing"},
+           {"arange(0, 4, 1, stop=5, dtype=\"int32\")",
+            "'stop' of arange is accepted only with a value that has no effect"},
            {"arange(0, 4, 1, stop=\"4\", dtype=\"int32\")", "it repeats an operand, which says something else"},
            {"nn.pad(%m, pad_value=\"0\", pad_width=[[1, 1], [0, 0]])", "'pad_value' of nn.pad is a number"},
            {"nn.relu(%m, auto_scheduler_rewritten_layout=\"\")", "takes no attributes"},

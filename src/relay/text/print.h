@@ -42,9 +42,8 @@ struct PrintOptions {
   bool show_meta_data = true;
   // Takes the data of meta[relay.Constant][i] as item i, each content once, instead of the metadata block.
   std::vector<NDArray>* weights = nullptr;
-  // Writes the type that InferType gave behind what computes: `%0 = nn.relu(%x) /* ty=Tensor[(2), float32] */;`.
-  // Constants say theirs, too; names and annotations say their own, a let its value's. They are comments: the text
-  // reads back as the same program.
+  // Writes inferred types as comments behind calls, constants and other expressions that compute a value:
+  // `%0 = nn.relu(%x) /* ty=Tensor[(2), float32] */;`. The text reads back as the same program.
   bool show_types = false;
   // Returns a comment that is printed behind an expression, where types are printed, too; "" for none. A result that is
   // a comment itself, /* ... */, is printed as it is.

@@ -16,8 +16,8 @@ std::optional<std::string> inline_constant_text(const NDArray& data);
 // The JSON (object/json.h) of nodes without a text form, by their type keys.
 using MetaNodes = std::map<std::string, std::vector<std::string>>;
 
-// What meta[KIND][i] means: the data of constants and the nodes of other kinds, each content once, in order of first
-// use.
+// Collects what meta[KIND][i] stands for in a text: the data of constants and the nodes of other kinds, each content
+// once, in order of first use.
 class MetaTable {
  public:
   // Returns the index of a constant; `data` must be dense and on the CPU.

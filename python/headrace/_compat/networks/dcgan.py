@@ -59,7 +59,7 @@ def get_net(
     layout : str
         "NCHW" or "NHWC".
     dtype : str
-        Of the codes.
+        The dtype of the codes.
 
     Returns
     -------

@@ -81,7 +81,7 @@ def get_workload(
     image_shape : tuple of int
         The shape of an image, channels first; 193 or more high and wide, since the last pool takes 7 x 7.
     dtype : str
-        Of the images.
+        The dtype of the images.
 
     Returns
     -------

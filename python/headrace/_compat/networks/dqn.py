@@ -32,7 +32,7 @@ def get_net(
     image_shape : tuple of int
         The shape of an input, in the order that layout says.
     dtype : str
-        Of the inputs.
+        The dtype of the inputs.
     layout : str
         "NCHW" or "NHWC".
 

@@ -138,7 +138,7 @@ def get_net(batch_size: int, num_classes: int, image_shape: Sequence[int], dtype
     image_shape : tuple of int
         The shape of an image, channels first; 299 x 299 give a last pool of one place.
     dtype : str
-        Of the images.
+        The dtype of the images.
 
     Returns
     -------

@@ -33,7 +33,7 @@ class _Types:
 
 
 def _next_state(scope: ScopeBuilder, types: _Types, gates: Any, cell: Any) -> Any:
-    """What four gates make of the cell's value: the output, and the next state."""
+    """Computes the output and the next state from the four gates and the cell's value."""
     quarters = nodes.TupleType([types.input] * 4)
     parts = scope.let(("slice_gates", quarters), ops.split(gates, indices_or_sections=4, axis=1).astuple())
     functions = {
@@ -62,9 +62,9 @@ def lstm_cell(num_hidden: int, batch_size: int = 1, dtype: str = "float32", name
     batch_size : int
         How many inputs.
     dtype : str
-        Of all.
+        The dtype of all values.
     name : str
-        Taken for the sake of old programs: the weights are parameters, which are named by what they are.
+        Accepted for the sake of old programs: the weights are parameters, which are named by what they are.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def get_net(iterations: int, num_hidden: int, batch_size: int = 1, dtype: str = 
     batch_size : int
         How many inputs a step has.
     dtype : str
-        Of all.
+        The dtype of all values.
 
     Returns
     -------

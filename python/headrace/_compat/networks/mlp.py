@@ -28,7 +28,7 @@ def get_net(
     image_shape : tuple of int
         The shape of an image.
     dtype : str
-        Of the images.
+        The dtype of the images.
 
     Returns
     -------

@@ -62,7 +62,7 @@ def mobile_net(
     data_shape : tuple of int
         The shape of the images, in the order that layout says.
     dtype : str
-        Of the images.
+        The dtype of the images.
     alpha : float
         What the usual numbers of channels are multiplied by.
     is_shallow : bool
@@ -117,7 +117,7 @@ def get_workload(
     image_shape : tuple of int
         The shape of an image, in the order that layout says.
     dtype : str
-        Of the images.
+        The dtype of the images.
     layout : str
         "NCHW" or "NHWC".
 

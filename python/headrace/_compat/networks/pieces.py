@@ -1,4 +1,4 @@
-"""What several networks are made of."""
+"""Layers that several networks share."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def residual_unit(
     num_filter : int
         How many channels the result has.
     stride : tuple of int
-        Of the first convolution, and of the way around.
+        The stride of the first convolution, and of the way around.
     dim_match : bool
         Whether the way around is `data` itself, or a convolution of 1 x 1.
     name : str
@@ -83,7 +83,7 @@ def resnet(
     layout : str
         "NCDHW" or "NDHWC".
     dtype : str
-        Of the data.
+        The dtype of the data.
 
     Returns
     -------
@@ -124,9 +124,9 @@ def get_net(
     layout : str
         "NCDHW" or "NDHWC".
     dtype : str
-        Of the videos.
+        The dtype of the videos.
     **kwargs
-        Taken for the sake of old programs, and not read.
+        Accepted for the sake of old programs, and not read.
 
     Returns
     -------

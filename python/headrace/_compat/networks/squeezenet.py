@@ -42,7 +42,7 @@ def get_net(batch_size: int, image_shape: Sequence[int], num_classes: int, versi
     version : str
         "1.0" or "1.1".
     dtype : str
-        Of the images.
+        The dtype of the images.
 
     Returns
     -------

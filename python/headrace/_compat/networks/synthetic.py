@@ -24,9 +24,9 @@ def get_net(input_shape: Sequence[int] = (1, 3, 24, 12), dtype: str = "float32",
     input_shape : tuple of int
         Batch, channels, height and width.
     dtype : str
-        Of the data.
+        The dtype of the data.
     wtype : str, optional
-        Of the weights; dtype when it is left out.
+        The dtype of the weights; `dtype` when it is left out.
 
     Returns
     -------

@@ -52,7 +52,7 @@ def get_net(
     num_classes : int
         How many classes.
     dtype : str
-        Of the images.
+        The dtype of the images.
     num_layers : int
         11, 13, 16 or 19.
     batch_norm : bool

@@ -1,4 +1,4 @@
-"""What a build takes and what the evaluator gives, by the place where users of Relay look for it."""
+"""The options of a build and the results of the evaluator, at the place where users of Relay look for them."""
 
 from headrace._compat import places
 

@@ -40,7 +40,7 @@ class _RefValue:
 
     @property
     def value(self) -> Any:
-        """What it holds now."""
+        """The value that the reference holds now."""
         return api("relay.backend.ReadRef")(self)
 
 

@@ -1,4 +1,4 @@
-"""What tests of passes are written with."""
+"""Helpers for tests of passes."""
 
 from headrace._compat import places
 

@@ -18,7 +18,7 @@ struct FoldCase {
 };
 void PrintTo(const FoldCase& c, std::ostream* out) { *out << c.name; }
 
-std::string program_of(const char* body) {
+std::string scale_program(const char* body) {
   return fmt::format(
       "def @main(%x: Tensor[(2, 4, 5, 5), float32], %y: Tensor[(3, 4), float32], %w: Tensor[(4, 4, 3, 3), float32],"
       " %v: Tensor[(4, 4, 3, 3), float32], %d: Tensor[(4, 1, 3, 3), float32], %m: Tensor[(4, 4), float32],"
@@ -105,9 +105,9 @@ class ScaleFolds : public testing::TestWithParam<FoldCase> {};
 
 TEST_P(ScaleFolds, AsWorkedOutByHand) {
   const FoldCase& c = GetParam();
-  const IRModule before = read(program_of(c.before)), after = run_pass(c.pass, before);
+  const IRModule before = read(scale_program(c.before)), after = run_pass(c.pass, before);
   const bool is_same = *c.after == 0;
-  EXPECT_EQ(relay::print_module(after), relay::print_module(is_same ? before : read(program_of(c.after))));
+  EXPECT_EQ(relay::print_module(after), relay::print_module(is_same ? before : read(scale_program(c.after))));
   if (is_same) return;
   kit::Random random(3);
   const auto inputs = kit::random_inputs(before, random);
@@ -172,7 +172,7 @@ TEST(FoldScaleAxis, UnitsKeepWhatIsInThem) {
 
 // Called by name the pass folds variables; in the list of builds it does so only with the option.
 TEST(FoldScaleAxis, BuildsLeaveVariablesAlone) {
-  const IRModule before = read(program_of("  multiply(nn.conv2d(%x, %w), %s)"));
+  const IRModule before = read(scale_program("  multiply(nn.conv2d(%x, %w), %s)"));
   const auto after_list = [&](std::optional<bool> fold) {
     pass::PassContext context = typed_context();
     if (fold) context.config.set("relay.FoldScaleAxis.fold_variables", Value(*fold));
@@ -191,7 +191,7 @@ TEST(FoldScaleAxis, BuildsLeaveVariablesAlone) {
 // Ways that are longer than the passes go keep their scale, and the time stays in proportion.
 // As in Relay, a context sees the passes that it consists of.
 TEST(FoldScaleAxis, IsASequence) {
-  const IRModule before = read(program_of("  multiply(nn.conv2d(%x, %w), %s)"));
+  const IRModule before = read(scale_program("  multiply(nn.conv2d(%x, %w), %s)"));
   using Names = std::vector<std::string>;
   const auto traced = [&](pass::PassContext context, bool by_itself) {
     Names names;
@@ -226,7 +226,7 @@ TEST(FoldScaleAxis, LongWays) {
   const auto ways = [](int count) {
     std::string text = "  %0 = nn.dense(%y, %m);\n";
     for (int i = 0; i < count; ++i) text += fmt::format("  %{} = multiply(nn.relu(%{}), 2f);\n", i + 1, i);
-    return read(program_of((text + fmt::format("  nn.dense(%{}, %m)", count)).c_str()));
+    return read(scale_program((text + fmt::format("  nn.dense(%{}, %m)", count)).c_str()));
   };
   for (const int count : {30, 4000}) {
     const IRModule before = ways(count), after = run_pass("FoldScaleAxis", before);

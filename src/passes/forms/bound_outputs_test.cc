@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kZero = "const(Tensor[(1), int64], [0])";
 constexpr const char* kOne = "const(Tensor[(1), int64], [1])";
 
-std::vector<TensorType> results_of(const relay::FunctionNode& main) {
+std::vector<TensorType> result_types(const relay::FunctionNode& main) {
   std::vector<TensorType> results;
   for (const Type& leaf : leaves_of(main.body->checked_type())) results.push_back(leaf.cast<TensorTypeNode>());
   return results;
@@ -24,7 +24,8 @@ void expect_bounds(const std::string& text, const std::vector<NDArray>& args) {
   const IRModule after = run_pass("BoundOutputs", before);
   const std::vector<NDArray> want = interp::run_main(before, args), all = interp::run_main(after, args);
   ASSERT_FALSE(bounded_outputs_of(main_of(after)).empty());
-  for (const TensorType& type : results_of(main_of(after))) EXPECT_TRUE(as_shape(type->shape)) << to_string(Type(type));
+  for (const TensorType& type : result_types(main_of(after)))
+    EXPECT_TRUE(as_shape(type->shape)) << to_string(Type(type));
   ASSERT_GT(all.size(), want.size());
   const std::vector<NDArray> got = cut_outputs(main_of(after), all, want.size());
   for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(want[i].content_equal(got[i])) << "output " << i;

@@ -19,7 +19,7 @@ struct NormCase {
 };
 void PrintTo(const NormCase& c, std::ostream* out) { *out << c.name; }
 
-IRModule program_of(const NormCase& c) {
+IRModule norm_program(const NormCase& c) {
   return read(fmt::format(
       "def @main(%x: Tensor[({}), float64], %g: Tensor[({}), float64], %b: Tensor[({}), float64]) {{\n  {}\n}}",
       fmt::join(c.shape, ", "), c.channels, c.channels, c.body));
@@ -45,7 +45,7 @@ class Norms : public testing::TestWithParam<NormCase> {
 
 TEST_P(Norms, BecomeArithmeticOfTheSameResults) {
   const NormCase& c = GetParam();
-  const IRModule before = program_of(c), after = run_pass("SimplifyInference", before);
+  const IRModule before = norm_program(c), after = run_pass("SimplifyInference", before);
   EXPECT_THAT(ops_of(after), testing::Each(testing::Not(testing::StartsWith("nn.")))) << relay::print_module(after);
   kit::Random random(1);
   const std::vector<NDArray> inputs{random_doubles(c.shape, random), random_doubles({c.channels}, random),
@@ -54,7 +54,7 @@ TEST_P(Norms, BecomeArithmeticOfTheSameResults) {
 }
 
 TEST_P(Norms, StayInBuilds) {
-  const IRModule before = program_of(GetParam());
+  const IRModule before = norm_program(GetParam());
   pass::PassContext context = typed_context();
   EXPECT_EQ(pass::run_passes(canonical(), before, context)->lookup("main"), before->lookup("main"));
   context.config.set("relay.SimplifyInference.unpack_norms", Value(false));
@@ -65,7 +65,7 @@ TEST_P(Norms, StayInBuilds) {
 
 // Each node that is new, constants too.
 TEST_P(Norms, StandWhereTheOpStood) {
-  const IRModule before = program_of(GetParam()), after = run_pass("SimplifyInference", before);
+  const IRModule before = norm_program(GetParam()), after = run_pass("SimplifyInference", before);
   const Expr old = before->lookup("main").cast<relay::FunctionNode>()->body;
   relay::post_order(after->lookup("main"), [&](const Expr& e) {
     if (e.is<OpNode>() || e.is<relay::FunctionNode>() || e.is<relay::VarNode>()) return;

@@ -21,7 +21,7 @@ void PrintTo(const DeviceCase& c, std::ostream* out) { *out << c.name; }
 #define ON(x, device) "on_device(" x ", virtual_device=\"" device "\")"
 #define COPY(x, from, to) "device_copy(" x ", src_virtual_device=\"" from "\", dst_virtual_device=\"" to "\")"
 
-const std::vector<DeviceCase> kCases = {
+const std::vector<DeviceCase> kDeviceCases = {
     {"neighbours_before_and_after", "exp(" ON("tanh(negative(%x))", "cuda:0") ")", "[cuda:0, cpu:0] cuda:0",
      "  %0 = negative(%x);\n  %1 = tanh(%0);\n  exp(%1)\n"},
     {"two_devices_in_a_row", ON("exp(" ON("tanh(%x)", "cuda:0") ")", "cpu:0"), "[cuda:0, cpu:0] cpu:0",
@@ -94,10 +94,10 @@ TEST_P(Devices, ResultsAreTheSameAndSoIsASecondPlan) {
   EXPECT_FALSE(mismatch) << mismatch->path << "\n" << relay::print_module(after);
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, Devices, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Programs, Devices, testing::ValuesIn(kDeviceCases),
                          [](const auto& info) { return info.param.name; });
 
-std::string message_of(const std::string& text, const pass::PassContext& context = typed_context()) {
+std::string device_error(const std::string& text, const pass::PassContext& context = typed_context()) {
   try {
     run_pass("PlanDevices", read(text), context);
   } catch (const UserError& e) {
@@ -108,21 +108,21 @@ std::string message_of(const std::string& text, const pass::PassContext& context
 
 TEST(PlanDevices, WhatCannotBeIsTold) {
   const auto main = [](const std::string& body) { return "def @main(%x: Tensor[(2), float32]) { " + body + " }"; };
-  EXPECT_EQ(message_of(main("let %a = exp(%x); (" ON("%a", "cuda:0") ", " ON("%a", "cuda:1") ")")),
+  EXPECT_EQ(device_error(main("let %a = exp(%x); (" ON("%a", "cuda:0") ", " ON("%a", "cuda:1") ")")),
             "the value is asked to be on cuda:0 and on cuda:1; copy it by device_copy for one of them");
-  EXPECT_EQ(message_of(main(ON("exp(%x)", "gpu:0"))).substr(0, 51),
+  EXPECT_EQ(device_error(main(ON("exp(%x)", "gpu:0"))).substr(0, 51),
             "on_device: 'gpu' in 'gpu:0' is no kind of device; t");
   const auto held = [](const char* op, const char* device) {
     return fmt::format("ref(on_device({}(%x), virtual_device=\"{}\", constrain_result=True))", op, device);
   };
-  EXPECT_EQ(message_of(main("let %r = " + held("exp", "cuda:0") + "; let %s = " + held("tanh", "cuda:1") +
-                            "; let %t = if (True) { %r } else { %s }; ref_read(%t)")),
+  EXPECT_EQ(device_error(main("let %r = " + held("exp", "cuda:0") + "; let %s = " + held("tanh", "cuda:1") +
+                              "; let %t = if (True) { %r } else { %s }; ref_read(%t)")),
             "a value of type ref(Tensor[(2), float32]) is on cuda:1 and is needed on cuda:0; only tensors are copied "
             "between devices: copy those in it, or keep it on one device");
-  EXPECT_NE(message_of(main(ON("(%x, %x)", "cuda:0"))).find("must be a tensor"), std::string::npos)
-      << message_of(main(ON("(%x, %x)", "cuda:0")));
+  EXPECT_NE(device_error(main(ON("(%x, %x)", "cuda:0"))).find("must be a tensor"), std::string::npos)
+      << device_error(main(ON("(%x, %x)", "cuda:0")));
   const auto planned = [&](const std::string& result) {
-    return message_of("def @main(%x: Tensor[(2), float32], result_virtual_device=\"" + result + "\") { (%x, %x) }");
+    return device_error("def @main(%x: Tensor[(2), float32], result_virtual_device=\"" + result + "\") { (%x, %x) }");
   };
   EXPECT_EQ(planned("(cuda:0; cpu:0"),
             "result_virtual_device: '(cuda:0; cpu:0' has no ')' at its end; devices are written (cpu:0; cuda:0)");
@@ -130,9 +130,9 @@ TEST(PlanDevices, WhatCannotBeIsTold) {
             "result_virtual_device: '(cuda:0; cpu:0; cpu:0)' names 3 devices, the value has 2 parts");
   pass::PassContext context = typed_context();
   context.config.set("relay.PlanDevices.default_device", Value("cuda"));
-  EXPECT_EQ(message_of(main(ON("exp(%x)", "cuda:0")), context), "no error");
+  EXPECT_EQ(device_error(main(ON("exp(%x)", "cuda:0")), context), "no error");
   context.config.set("relay.PlanDevices.default_device", Value(3));
-  EXPECT_EQ(message_of(main("%x"), context), "relay.PlanDevices.default_device must be a text such as cuda:0, got 3");
+  EXPECT_EQ(device_error(main("%x"), context), "relay.PlanDevices.default_device must be a text such as cuda:0, got 3");
 }
 
 TEST(PlanDevices, TheDefaultDeviceIsAnOption) {

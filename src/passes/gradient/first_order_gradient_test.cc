@@ -131,11 +131,11 @@ TEST(FirstOrderGradient, WhatItDoesNotKnow) {
             "relay.op.register_gradient(\"nn.max_pool3d\", function)");
   EXPECT_EQ(
       gradient_error("def @main(%x: float32) { if (less(%x, 0f)) { %x } else { exp(%x) } }"),
-      "FirstOrderGradient knows calls of ops, tuples, and calls of functions that do not call themselves; here is "
+      "FirstOrderGradient supports calls of ops, tuples, and calls of functions that do not call themselves; this is "
       "a relay.If; `where` chooses between values that both are computed");
   EXPECT_EQ(
       gradient_error("def @main(%x: float32) { ref_read(ref(%x)) }"),
-      "FirstOrderGradient knows calls of ops, tuples, and calls of functions that do not call themselves; here is "
+      "FirstOrderGradient supports calls of ops, tuples, and calls of functions that do not call themselves; this is "
       "a relay.RefRead");
   EXPECT_EQ(gradient_error("def @main(%x: Tensor[(n), float32]) { prod(%x) }"),
             "a gradient here needs tensors of static shape, got Tensor[(n), float32]");
@@ -148,7 +148,7 @@ TEST(FirstOrderGradient, WhatItDoesNotKnow) {
 
 TEST(FirstOrderGradient, FunctionsThatCallThemselvesAreRefused) {
   const std::string knows =
-      "FirstOrderGradient knows calls of ops, tuples, and calls of functions that do not call themselves; here is ";
+      "FirstOrderGradient supports calls of ops, tuples, and calls of functions that do not call themselves; this is ";
   EXPECT_EQ(gradient_error("def @f(%x: float32) -> float32 { @f(exp(%x)) }\ndef @main(%x: float32) { @f(%x) }"),
             knows + "a call of @f, which calls itself or is not for passes to change");
   EXPECT_EQ(gradient_error("def @main(%x: float32) {\n"

@@ -374,11 +374,12 @@ Value pool_to_nwc() {
   }));
 }
 
-constexpr const char* kLine = "def @main(%x: Tensor[(1, 2, 4), float32]) { nn.relu(nn.max_pool1d(%x, pool_size=[2])) }";
+constexpr const char* kPooledLine =
+    "def @main(%x: Tensor[(1, 2, 4), float32]) { nn.relu(nn.max_pool1d(%x, pool_size=[2])) }";
 
 TEST(ConvertLayout, AFunctionOfTheOpConverts) {
   const Conversion conversion("nn.max_pool1d", pool_to_nwc());
-  const IRModule before = read(kLine);
+  const IRModule before = read(kPooledLine);
   const IRModule after = run_pass("ConvertLayout", before, with_layouts(of_one("nn.max_pool1d", {"NWC"})));
   EXPECT_EQ(relay::print_module(after),
             "#[version = \"0.0.5\"]\n"
@@ -421,7 +422,7 @@ TEST(ConvertLayout, AFunctionStandsForOurs) {
 }
 
 TEST(ConvertLayout, WhatAFunctionGivesIsChecked) {
-  const auto error_of = [](const Value& function, const Layouts& layouts, const char* text = kLine) {
+  const auto error_of = [](const Value& function, const Layouts& layouts, const char* text = kPooledLine) {
     const Conversion conversion("nn.max_pool1d", function);
     return kit::user_error_of(
         [&] { run_pass("ConvertLayout", read(text), with_layouts(of_one("nn.max_pool1d", layouts))); });

@@ -8,7 +8,7 @@ namespace {
 
 using ReduceTest = OpTest;
 
-void expect_case(const Expr& call, const Case& expected, DataType dtype, double tolerance) {
+void expect_reduced(const Expr& call, const Case& expected, DataType dtype, double tolerance) {
   SCOPED_TRACE(fmt::format("{} of {}", call.as<relay::CallNode>()->as_op()->name, dtype));
   std::vector<NDArray> args;
   for (const Tensor& input : expected.inputs) args.push_back(make_array(input.shape, input.data, dtype));
@@ -23,22 +23,22 @@ TEST_F(ReduceTest, AgreesWithNumpy) {
   };
   for (const auto& [op, some, all] : runs) {
     for (const auto& [dtype, tolerance] : {std::pair(DataType::float_(64), 1e-13), {DataType::float_(32), 1e-5}}) {
-      expect_case(reduce(op, any_arg(), Shape{0, -1}), some, dtype, tolerance);
-      expect_case(reduce(op, any_arg(), Shape{1}, false, true), some, dtype, tolerance);
-      expect_case(reduce(op, any_arg()), all, dtype, tolerance);
+      expect_reduced(reduce(op, any_arg(), Shape{0, -1}), some, dtype, tolerance);
+      expect_reduced(reduce(op, any_arg(), Shape{1}, false, true), some, dtype, tolerance);
+      expect_reduced(reduce(op, any_arg()), all, dtype, tolerance);
     }
   }
-  expect_case(reduce("sum", any_arg(), Shape{1}, true), kReduceKeep_sum, DataType::float_(32), 1e-6);
-  expect_case(variance(any_arg(), any_arg(), Shape{2}), kVariance, DataType::float_(64), 1e-14);
-  expect_case(variance(any_arg(), any_arg(), Shape{2}, false, true), kVarianceUnbiased, DataType::float_(64), 1e-14);
+  expect_reduced(reduce("sum", any_arg(), Shape{1}, true), kReduceKeep_sum, DataType::float_(32), 1e-6);
+  expect_reduced(variance(any_arg(), any_arg(), Shape{2}), kVariance, DataType::float_(64), 1e-14);
+  expect_reduced(variance(any_arg(), any_arg(), Shape{2}, false, true), kVarianceUnbiased, DataType::float_(64), 1e-14);
 }
 
 TEST_F(ReduceTest, ArgumentsOfExtrema) {
   const DataType f32 = DataType::float_(32);
-  expect_case(arg_reduce("argmax", any_arg(), Shape{1}), kArgMax, f32, 0);
-  expect_case(arg_reduce("argmax", any_arg(), Shape{1}, false, true), kArgMaxLast, f32, 0);
-  expect_case(arg_reduce("argmin", any_arg(), Shape{1}), kArgMin, f32, 0);
-  expect_case(arg_reduce("argmin", any_arg(), Shape{1}, false, true), kArgMinLast, f32, 0);
+  expect_reduced(arg_reduce("argmax", any_arg(), Shape{1}), kArgMax, f32, 0);
+  expect_reduced(arg_reduce("argmax", any_arg(), Shape{1}, false, true), kArgMaxLast, f32, 0);
+  expect_reduced(arg_reduce("argmin", any_arg(), Shape{1}), kArgMin, f32, 0);
+  expect_reduced(arg_reduce("argmin", any_arg(), Shape{1}, false, true), kArgMinLast, f32, 0);
   // Over all axes the index counts flattened elements, as numpy's does; the first NaN is the extremum.
   const NDArray x = make_array({2, 2}, {1, kNan, 5, kNan});
   EXPECT_EQ(to_doubles(evaluate(arg_reduce("argmax", any_arg()), {x})[0]), (std::vector<double>{1}));

@@ -11,12 +11,12 @@ namespace {
 
 using SelectTest = OpTest;
 
-relay::Function parse(std::string_view text) {
+relay::Function parse_select(std::string_view text) {
   return relay::infer_type(relay::parse_expr(std::string(text))).cast<relay::FunctionNode>();
 }
 
 TEST_F(SelectTest, ArgwhereHasASizeThatTheTypeDoesNotTell) {
-  const relay::Function function = parse("fn (%x: Tensor[(2, 3), float32]) { argwhere(%x) }");
+  const relay::Function function = parse_select("fn (%x: Tensor[(2, 3), float32]) { argwhere(%x) }");
   EXPECT_EQ(to_string(function->body->checked_type()), "Tensor[(?, 2), int32]");
   const NDArray x = make_array({2, 3}, {0, 1, 0, -2, 0, 3});
   const std::vector<NDArray> got = interp::run_main(make_module(function), {x});
@@ -28,7 +28,7 @@ TEST_F(SelectTest, ArgwhereHasASizeThatTheTypeDoesNotTell) {
 
 // Ops that read the result see its actual size.
 TEST_F(SelectTest, OpsBehindArgwhereSeeItsActualSize) {
-  const relay::Function function = parse(
+  const relay::Function function = parse_select(
       "fn (%x: Tensor[(5), int32]) { "
       "let %where = squeeze(argwhere(%x), axis=[1]); (take(%x, %where, axis=0), shape_of(%where)) }");
   const std::vector<NDArray> got =
@@ -39,7 +39,7 @@ TEST_F(SelectTest, OpsBehindArgwhereSeeItsActualSize) {
 
 // The bounded form, cut to its count, is the other form.
 TEST_F(SelectTest, TheBoundedFormIsCutToItsCount) {
-  const relay::Function function = parse(
+  const relay::Function function = parse_select(
       "fn (%x: Tensor[(4), bool], %begin: Tensor[(1), int32], %step: Tensor[(1), int32]) { "
       "let %found = argwhere_bounded(%x); strided_slice(%found.0, %begin, %found.1, %step) }");
   EXPECT_EQ(to_string(function->body->checked_type()), "Tensor[(?, 1), int32]");
@@ -54,7 +54,7 @@ TEST_F(SelectTest, TheBoundedFormIsCutToItsCount) {
 
 TEST_F(SelectTest, ArgwhereTakesOneTensor) {
   try {
-    parse("fn (%x: Tensor[(4), bool]) { argwhere(%x, %x) }");
+    parse_select("fn (%x: Tensor[(4), bool]) { argwhere(%x, %x) }");
     FAIL() << "no error";
   } catch (const UserError& error) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr("argwhere"));

@@ -1,4 +1,4 @@
-// Legalize, FastMath, AnnotateSpans: rewriting what ops are called, and where nodes stand.
+// Tests Legalize, and the lists of passes in which it and FastMath stand.
 #include "passes/simplify/legalize.h"
 
 #include <gmock/gmock.h>
@@ -7,7 +7,6 @@
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
-#include "passes/forms/annotate_spans.h"
 #include "passes/tests/golden_pass.h"
 #include "relay/verify.h"
 #include "relay/visit.h"
@@ -169,7 +168,7 @@ TEST(Legalize, TheAttributeIsAnOption) {
             "relay.Legalize.legalize_map_attr_name: no op has an attribute 'FOther'; the usual one is FTVMLegalize");
 }
 
-std::string message_of(const std::function<void()>& run) {
+std::string legalize_error(const std::function<void()>& run) {
   try {
     run();
   } catch (const UserError& e) {
@@ -184,39 +183,41 @@ TEST(Legalize, WhatDoesNotFitIsTold) {
     const Legalisation relu("nn.relu", [](const relay::CallNode& call, const Array<Type>&) {
       return ops::unary("sum_of_nothing_known", call.args[0]);
     });
-    EXPECT_NE(message_of([&] { run_pass("Legalize", before); }).find("sum_of_nothing_known"), std::string::npos);
+    EXPECT_NE(legalize_error([&] { run_pass("Legalize", before); }).find("sum_of_nothing_known"), std::string::npos);
   }
   {
     const Legalisation relu("nn.relu", [](const relay::CallNode& call, const Array<Type>&) {
       return Expr(relay::make_tuple({call.args[0]}));
     });
-    EXPECT_EQ(message_of([&] { run_pass("Legalize", before); }),
+    EXPECT_EQ(legalize_error([&] { run_pass("Legalize", before); }),
               "its legalisation (FTVMLegalize) gives (Tensor[(2), float32],) for a call that gives "
               "Tensor[(2), float32]");
   }
   {
     const Legalisation relu(
         "nn.relu", [](const relay::CallNode&, const Array<Type>&) { return Expr(relay::make_constant(ramp({3}, 0))); });
-    EXPECT_EQ(message_of([&] { run_pass("Legalize", read("def @main(%x: Tensor[(?), float32]) { nn.relu(%x) }")); }),
-              "the legalisation of nn.relu changes the type of @main from fn (Tensor[(?), float32]) -> "
-              "Tensor[(?), float32] to fn (Tensor[(?), float32]) -> Tensor[(3), float32]");
+    EXPECT_EQ(
+        legalize_error([&] { run_pass("Legalize", read("def @main(%x: Tensor[(?), float32]) { nn.relu(%x) }")); }),
+        "the legalisation of nn.relu changes the type of @main from fn (Tensor[(?), float32]) -> "
+        "Tensor[(?), float32] to fn (Tensor[(?), float32]) -> Tensor[(3), float32]");
   }
   {
     const Legalisation relu("nn.relu", [](const relay::CallNode& call, const Array<Type>&) {
       return ops::add(call.args[0], relay::make_constant(ramp({3}, 0)));
     });
-    EXPECT_TRUE(message_of([&] {
+    EXPECT_TRUE(legalize_error([&] {
                   run_pass("Legalize", before);
                 }).starts_with("what the legalisation of nn.relu gives does not fit the program: "));
   }
   {
     const Legalisation relu("nn.relu", make_packed([](const Value&, const Value&, const Value&) { return 3; }));
-    EXPECT_NE(message_of([&] { run_pass("Legalize", before); }).find("its legalisation gave no expression but 3"),
+    EXPECT_NE(legalize_error([&] { run_pass("Legalize", before); }).find("its legalisation gave no expression but 3"),
               std::string::npos);
   }
   pass::PassContext context;
   context.config.set("relay.Legalize.legalize_map_attr_name", Value(3));
-  EXPECT_EQ(message_of([&] { legalize_attr(context); }), "relay.Legalize.legalize_map_attr_name must be a text, got 3");
+  EXPECT_EQ(legalize_error([&] { legalize_attr(context); }),
+            "relay.Legalize.legalize_map_attr_name must be a text, got 3");
 }
 
 // The error is at the legalised call, not where the program uses the result.
@@ -252,33 +253,6 @@ TEST(Legalize, AReplacementOfAnotherTypeIsToldAtItsCall) {
   EXPECT_EQ(error_of("def @main(%x: Tensor[(n, 2), float32]) { sum(nn.relu(%x)) }", widened), "no error");
   EXPECT_THAT(error_of("def @main(%x: Tensor[(3, 2), float32]) { sum(nn.relu(%x)) }", widened),
               testing::HasSubstr("gives Tensor[(6, 2), float32] for a call that gives Tensor[(3, 2), float32]"));
-}
-
-TEST(AnnotateSpans, PointIntoTheProgramsText) {
-  ops::register_all_ops();
-  const auto x = relay::make_var("x", make_tensor_type({2}, DataType::float_(32)));
-  const Expr body = ops::add(ops::unary("exp", x), relay::make_constant(ramp({2}, 1)));
-  const IRModule before = relay::infer_type(make_module(relay::make_function({x}, body)));
-  const IRModule after = run_pass("AnnotateSpans", before);
-  EXPECT_EQ(relay::print_module(after),
-            "#[version = \"0.0.5\"]\n"
-            "def @main(%x: Tensor[(2), float32]) {\n"
-            "  %0 = exp(%x);\n"
-            "  add(%0, const(Tensor[(2), float32], [1, 1.25]))\n"
-            "}\n");
-  const auto& sum = *after->lookup("main").as<relay::FunctionNode>()->body.as<relay::CallNode>();
-  EXPECT_EQ(to_string(sum.span), "GeneratedSource:4:3");
-  EXPECT_EQ(to_string(sum.args[0]->span), "GeneratedSource:3:8");
-  EXPECT_EQ(run_pass("AnnotateSpans", after), after) << "it has these spans already";
-}
-
-TEST(AnnotateSpans, LargeConstantsStayAsTheyAre) {
-  ops::register_all_ops();
-  const NDArray data = ramp({100}, 1);
-  const IRModule before = relay::infer_type(make_module(relay::make_function({}, relay::make_constant(data))));
-  const IRModule after = annotate_spans(before);
-  const auto body = after->lookup("main").as<relay::FunctionNode>()->body;
-  EXPECT_EQ(body.as<relay::ConstantNode>()->data.tensor().data, data.tensor().data);
 }
 
 TEST(Legalize, VariablesThatNobodyBindsAreTold) {

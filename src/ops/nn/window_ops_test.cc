@@ -14,7 +14,7 @@ using WindowOpsTest = OpTest;
 
 Expr x() { return any_arg(); }
 
-std::vector<NDArray> arrays(const Case& expected, DataType dtype) {
+std::vector<NDArray> window_inputs(const Case& expected, DataType dtype) {
   std::vector<NDArray> args;
   for (const Tensor& input : expected.inputs) args.push_back(make_array(input.shape, input.data, dtype));
   return args;
@@ -29,29 +29,30 @@ A with(F change) {
 }
 
 // The inputs are multiples of 1/8, so sums of products are exact in float32; quotients of means are rounded.
-void expect_case(const Expr& call, const Case& expected, double tolerance = 0) {
+void expect_window(const Expr& call, const Case& expected, double tolerance = 0) {
   SCOPED_TRACE(call.as<relay::CallNode>()->as_op()->name);
   for (DataType dtype : {DataType::float_(64), DataType::float_(32)}) {
-    expect_near(evaluate(call, arrays(expected, dtype))[0], expected.output.shape, expected.output.data, tolerance);
+    expect_near(evaluate(call, window_inputs(expected, dtype))[0], expected.output.shape, expected.output.data,
+                tolerance);
   }
 }
 
 TEST_F(WindowOpsTest, ConvolutionsAgreeWithOnnxruntime) {
-  expect_case(conv2d(x(), x(), {}), kConv);
+  expect_window(conv2d(x(), x(), {}), kConv);
   Conv2DAttrs asymmetric;
   asymmetric.padding = {1, 0, 2, 1};
   asymmetric.strides = {2, 1};
   asymmetric.dilation = {1, 2};
-  expect_case(conv2d(x(), x(), asymmetric), kConvAsymmetric);
+  expect_window(conv2d(x(), x(), asymmetric), kConvAsymmetric);
   Conv2DAttrs groups;
   groups.groups = 2;
   groups.padding = {1};
   groups.strides = {2, 2};
-  expect_case(conv2d(x(), x(), groups), kConvGroups);
+  expect_window(conv2d(x(), x(), groups), kConvGroups);
   Conv2DAttrs depthwise;
   depthwise.groups = 4;
   depthwise.padding = {1, 1};
-  expect_case(conv2d(x(), x(), depthwise), kConvDepthwise);
+  expect_window(conv2d(x(), x(), depthwise), kConvDepthwise);
 }
 
 TEST_F(WindowOpsTest, TransposedConvolutionsAgreeWithOnnxruntime) {
@@ -59,13 +60,13 @@ TEST_F(WindowOpsTest, TransposedConvolutionsAgreeWithOnnxruntime) {
   attrs.strides = {2, 2};
   attrs.padding = {1, 1};
   attrs.output_padding = {1, 1};
-  expect_case(conv2d_transpose(x(), x(), attrs), kConvTranspose);
+  expect_window(conv2d_transpose(x(), x(), attrs), kConvTranspose);
   Conv2DTransposeAttrs groups;
   groups.groups = 2;
   groups.strides = {2, 1};
   groups.padding = {1, 0, 0, 1};
   groups.dilation = {1, 2};
-  expect_case(conv2d_transpose(x(), x(), groups), kConvTransposeGroups);
+  expect_window(conv2d_transpose(x(), x(), groups), kConvTransposeGroups);
 }
 
 // Its work is what lies in the data, not the taps: a window of 2^31 - 1 by as many ends, too.
@@ -129,7 +130,7 @@ TEST_F(WindowOpsTest, LayoutsReorderOnly) {
   Conv2DAttrs attrs;
   attrs.data_layout = "NHWC";
   attrs.kernel_layout = "HWIO";
-  const auto args = arrays(kConv, DataType::float_(32));
+  const auto args = window_inputs(kConv, DataType::float_(32));
   const NDArray out =
       evaluate(conv2d(x(), x(), attrs), {transposed(args[0], {0, 2, 3, 1}), transposed(args[1], {2, 3, 1, 0})})[0];
   expect_near(transposed(out, {0, 3, 1, 2}), kConv.output.shape, kConv.output.data, 0);
@@ -138,7 +139,7 @@ TEST_F(WindowOpsTest, LayoutsReorderOnly) {
   pool.dilation = {2, 3};
   pool.layout = "NHWC";
   pool.out_layout = "NCHW";
-  const NDArray data = arrays(kMaxPoolDilated, DataType::float_(32))[0];
+  const NDArray data = window_inputs(kMaxPoolDilated, DataType::float_(32))[0];
   expect_near(evaluate(max_pool(x(), pool), {transposed(data, {0, 2, 3, 1})})[0], kMaxPoolDilated.output.shape,
               kMaxPoolDilated.output.data, 0);
 }
@@ -288,11 +289,11 @@ TEST_F(WindowOpsTest, TheWeightsGradientFindsTheKernelsSize) {
 }
 
 TEST_F(WindowOpsTest, ProductsAgreeWithNumpy) {
-  expect_case(dense(x(), x()), kDense);
+  expect_window(dense(x(), x()), kDense);
   MatmulAttrs attrs;
   attrs.transpose_a = true;
-  expect_case(matmul(x(), x(), attrs), kMatmulTransposeA);
-  expect_case(batch_matmul(x(), x()), kBatchMatmul);
+  expect_window(matmul(x(), x(), attrs), kMatmulTransposeA);
+  expect_window(batch_matmul(x(), x()), kBatchMatmul);
   const NDArray vector = make_array({2}, {1, 2}), matrix = make_array({3, 2}, {1, 0, 0, 1, 1, 1});
   expect_near(evaluate(dense(x(), x()), {vector, matrix})[0], {3}, {1, 2, 3}, 0);
 }
@@ -321,44 +322,44 @@ TEST_F(WindowOpsTest, PoolsAgreeWithOnnxruntime) {
     a.strides = Shape{2, 1};
     a.padding = Shape{1, 0, 0, 1};
   });
-  expect_case(max_pool(x(), max), kMaxPool);
-  expect_case(max_pool(x(), with<MaxPool2DAttrs>([](auto& a) {
-                         a.pool_size = Shape{2, 2};
-                         a.dilation = Shape{2, 3};
-                       })),
-              kMaxPoolDilated);
-  expect_case(max_pool(x(), with<MaxPool2DAttrs>([](auto& a) {
-                         a.pool_size = Shape{3, 3};
-                         a.strides = Shape{2, 2};
-                         a.ceil_mode = true;
-                       })),
-              kMaxPoolCeil);
-  expect_case(max_pool(x(), with<MaxPool1DAttrs>([](auto& a) {
-                         a.pool_size = Shape{3};
-                         a.strides = Shape{2};
-                       })),
-              kMaxPool1D);
+  expect_window(max_pool(x(), max), kMaxPool);
+  expect_window(max_pool(x(), with<MaxPool2DAttrs>([](auto& a) {
+                           a.pool_size = Shape{2, 2};
+                           a.dilation = Shape{2, 3};
+                         })),
+                kMaxPoolDilated);
+  expect_window(max_pool(x(), with<MaxPool2DAttrs>([](auto& a) {
+                           a.pool_size = Shape{3, 3};
+                           a.strides = Shape{2, 2};
+                           a.ceil_mode = true;
+                         })),
+                kMaxPoolCeil);
+  expect_window(max_pool(x(), with<MaxPool1DAttrs>([](auto& a) {
+                           a.pool_size = Shape{3};
+                           a.strides = Shape{2};
+                         })),
+                kMaxPool1D);
   AvgPool2DAttrs avg = with<AvgPool2DAttrs>([](auto& a) {
     a.pool_size = Shape{3, 3};
     a.strides = Shape{2, 2};
     a.padding = Shape{1, 1};
   });
-  expect_case(avg_pool(x(), avg), kAvgPool, 1e-6);
+  expect_window(avg_pool(x(), avg), kAvgPool, 1e-6);
   avg.count_include_pad = true;
-  expect_case(avg_pool(x(), avg), kAvgPoolCountPad, 1e-6);
-  expect_case(avg_pool(x(), with<AvgPool2DAttrs>([](auto& a) {
-                         a.pool_size = Shape{2, 2};
-                         a.strides = Shape{2, 2};
-                         a.ceil_mode = true;
-                       })),
-              kAvgPoolCeil, 1e-6);
-  expect_case(avg_pool(x(), with<AvgPool3DAttrs>([](auto& a) {
-                         a.pool_size = Shape{2, 2, 2};
-                         a.strides = Shape{2, 1, 2};
-                       })),
-              kAvgPool3D, 1e-6);
-  expect_case(global_avg_pool2d(x()), kGlobalAvg, 1e-6);
-  expect_case(global_max_pool2d(x()), kGlobalMax);
+  expect_window(avg_pool(x(), avg), kAvgPoolCountPad, 1e-6);
+  expect_window(avg_pool(x(), with<AvgPool2DAttrs>([](auto& a) {
+                           a.pool_size = Shape{2, 2};
+                           a.strides = Shape{2, 2};
+                           a.ceil_mode = true;
+                         })),
+                kAvgPoolCeil, 1e-6);
+  expect_window(avg_pool(x(), with<AvgPool3DAttrs>([](auto& a) {
+                           a.pool_size = Shape{2, 2, 2};
+                           a.strides = Shape{2, 1, 2};
+                         })),
+                kAvgPool3D, 1e-6);
+  expect_window(global_avg_pool2d(x()), kGlobalAvg, 1e-6);
+  expect_window(global_max_pool2d(x()), kGlobalMax);
 }
 
 // As torch.nn.MaxPool2d(3, 2, ceil_mode=True) on 2 elements: one window, which reaches past the end.

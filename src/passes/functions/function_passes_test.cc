@@ -1,4 +1,4 @@
-// Passes over functions: Inline, LambdaLift, EtaExpand, and reshapes between groups.
+// Passes over functions: Inline, InlineCalls, LambdaLift, EtaExpand.
 #include "passes/functions/eta_expand.h"
 #include "passes/functions/inline.h"
 #include "passes/functions/lambda_lift.h"
@@ -8,17 +8,6 @@
 
 namespace headrace::passes {
 namespace {
-
-// (1, 2, 4) becomes (2, 4), then (2, 2, 2): the three are written with `?` where they differ.
-TEST(RemoveStandaloneReshapes, UnknownDimensionsAreNoProof) {
-  const IRModule before = read(
-      "def @main(%x: Tensor[(?, 2, ?), float32]) {\n"
-      "  %0 = fn (%p: Tensor[(?, 2, ?), float32], Primitive=1) { reshape(%p, newshape=[-3, 0]) };\n"
-      "  %1 = fn (%p: Tensor[(?, ?), float32], Primitive=1) { reshape(%p, newshape=[0, -4, 2, -1]) };\n"
-      "  %1(%0(%x))\n"
-      "}");
-  expect_same_results(before, run_pass("RemoveStandaloneReshapes", before), {ramp({1, 2, 4}, 0)}, 0);
-}
 
 TEST(Inline, EffectsKeepOrderAndNumber) {
   const IRModule after = run_pass("Inline", relay::infer_type(program_before(read_golden("inline"))));

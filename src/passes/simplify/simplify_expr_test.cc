@@ -240,7 +240,7 @@ std::vector<NDArray> inputs_of(const IRModule& module) {
   return inputs;
 }
 
-IRModule program_of(const std::string& params, const std::string& body) {
+IRModule law_program(const std::string& params, const std::string& body) {
   return read(fmt::format("def @main({}) {{ {} }}", params, body));
 }
 
@@ -254,9 +254,9 @@ inline void PrintTo(const Row& row, std::ostream* out) { *out << row.before; }
 class SimplifyLaw : public testing::TestWithParam<Row> {};
 
 TEST_P(SimplifyLaw, Holds) {
-  const IRModule before = program_of(GetParam().params, GetParam().before);
+  const IRModule before = law_program(GetParam().params, GetParam().before);
   const IRModule got = run_pass("SimplifyExpr", before);
-  expect_becomes(got, program_of(GetParam().params, GetParam().after));
+  expect_becomes(got, law_program(GetParam().params, GetParam().after));
   expect_same_results(before, got, inputs_of(before), 1e-6);
 }
 
@@ -277,7 +277,7 @@ int applications(const simplify::Law& law, const Expr& body) {
 
 TEST(SimplifyExpr, EveryLawHasACase) {
   std::vector<Expr> bodies;
-  for (const Row& row : kRows) bodies.push_back(entry_of(program_of(row.params, row.before)).body);
+  for (const Row& row : kRows) bodies.push_back(entry_of(law_program(row.params, row.before)).body);
   for (const auto& table :
        {simplify::arithmetic_laws(), simplify::elementwise_laws(), simplify::logic_laws(), simplify::shape_laws()}) {
     for (const simplify::Law& law : table) {
@@ -395,9 +395,9 @@ class SimplifyOpenLaw : public testing::TestWithParam<OpenRow> {};
 
 TEST_P(SimplifyOpenLaw, Holds) {
   const OpenRow& row = GetParam();
-  const IRModule before = program_of(row.params, row.before);
+  const IRModule before = law_program(row.params, row.before);
   const IRModule got = run_pass("SimplifyExpr", before);
-  expect_becomes(got, row.after == nullptr ? before : program_of(row.params, row.after));
+  expect_becomes(got, row.after == nullptr ? before : law_program(row.params, row.after));
   std::vector<NDArray> inputs;
   for (const relay::Var& param : entry_of(before).params) {
     const size_t number = inputs.size();
@@ -433,7 +433,7 @@ IRModule program_in(const Row& row, const ElementDtype& dtype) {
   const std::string body =
       std::regex_replace(typed(row.before), own == "int32" ? kInteger : kReal, "$1" + std::string(dtype.suffix));
   try {
-    return program_of(typed(row.params), body);
+    return law_program(typed(row.params), body);
   } catch (const UserError&) {
     return {};
   }
