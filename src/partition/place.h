@@ -1,5 +1,5 @@
-// Place: decides which backend computes each op of a program, between the canonical passes, which every backend sees
-// the results of, and the native ones.
+// Place: decides which backend computes each op of a program, between the canonical passes and the native ones. Regions
+// that are chosen here hold what the canonical passes made; functions that the program marks are as it wrote them.
 //
 //   def @f(%a, Compiler="x") { exp(%a) }         regions: @f for x
 //   def @main(%p) { add(@f(%p), %p) }       ->   placement: exp by x, in @f; add by native

@@ -98,6 +98,7 @@ Report report_of(const Program& program) {
       runtime::missing_features(program.target.features, runtime::host_cpu_features());
   const std::set<std::string> imports = imports_of(program);
   return {{"name", Value(program.name)},
+          {"region", program.region.empty() ? Value() : Value(program.region)},
           {"inputs", Value(specs_of(program.inputs))},
           {"outputs", Value(specs_of(program.outputs))},
           {"bounded_outputs", Value(bounded_outputs_of(program))},
@@ -156,6 +157,7 @@ void print_decisions(const Program& program) {
 }
 
 void print_program(const Program& program, bool with_steps) {
+  if (!program.region.empty() && !with_steps) return;  // its region's line names it
   print_out("program {}: {} steps, arena {}, workspace {} a thread\n", shown(program.name), program.graph.steps.size(),
             show_bytes(artifact::arena_bytes(program.memory)), show_bytes(program.memory.workspace_bytes));
   print_out("  made by Headrace {} for {} ({})\n", shown(program.compiler), shown(program.target.cpu),
