@@ -3,12 +3,10 @@
 // Rules beyond pattern.h:
 // - The arguments of `add` and `multiply` match in both orders. A pattern (a * b) / c also matches a * (b / c) and
 //   b * (a / c); a pattern (a / b) * c, in either order of the factors, also matches (a * c) / b.
-// - The first way to match counts: of alternatives the left one, of orders the written one. A choice is not
-// reconsidered
-//   once the part of the pattern it belongs to has matched.
-// - Types are read from checked_type; a variable's annotation and a constant's own type count, too. match_pattern
-// infers
-//   the types of an expression that has none when the pattern asks for one.
+// - The first way to match counts: of alternatives the left one, of orders the written one. A choice is final once the
+//   part of the pattern that it belongs to has matched.
+// - Types are read from checked_type; a variable's annotation and a constant's own type count, too. Where the pattern
+//   asks for the type of an expression that has none, match_pattern infers it.
 // - A wildcard that is redirected to a pattern containing the wildcard repeats that pattern: parts that nothing outside
 //   of the repetition uses stand for another expression each time.
 //
