@@ -112,8 +112,9 @@ struct GraphProgram {
 
 // The backend that runs an op of the model, and why no other does.
 struct Placement {
-  std::string op;       // where the op stands in the model, or its name
-  std::string backend;  // "native", or the name of another compiler
+  std::string op;         // where the op stands in the model, or its name
+  std::string kind = {};  // its name: "nn.conv2d"
+  std::string backend;    // "native", or the name of another compiler
   hr_reason reason = HR_REASON_NONE;
   std::string message;
   std::string region = {};  // the region that holds the op; empty: none

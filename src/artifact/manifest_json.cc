@@ -80,11 +80,9 @@ Json write_step(const Step& step) {
 }
 
 Json write_placement(const Placement& placement) {
-  return {{"op", placement.op},
-          {"backend", placement.backend},
-          {"reason", static_cast<int>(placement.reason)},
-          {"message", placement.message},
-          {"region", placement.region}};
+  return {{"op", placement.op},           {"kind", placement.kind},
+          {"backend", placement.backend}, {"reason", static_cast<int>(placement.reason)},
+          {"message", placement.message}, {"region", placement.region}};
 }
 
 Json write_note(const CompileNote& note) {
@@ -338,8 +336,10 @@ GraphProgram read_graph(const Cursor& cursor) {
 }
 
 Placement read_placement(const Cursor& cursor) {
-  const auto [op, backend, reason, message, region] = fields(cursor, "op", "backend", "reason", "message", "region");
+  const auto [op, kind, backend, reason, message, region] =
+      fields(cursor, "op", "kind", "backend", "reason", "message", "region");
   return {.op = op.string(),
+          .kind = kind.string(),
           .backend = backend.string(),
           .reason = read_reason(reason),
           .message = message.string(),
@@ -503,7 +503,9 @@ void upgrade_to_5(Json& program) {
   for (const char* field : {"inputs", "outputs"}) for_each_object(program, field, add_location);
   if (const auto graph = program.find("graph"); graph != program.end())
     for_each_object(*graph, "entries", add_location);
-  for_each_object(program, "placement", [](Json& placement) { placement.emplace("region", ""); });
+  for_each_object(program, "placement", [](Json& placement) {
+    for (const char* field : {"kind", "region"}) placement.emplace(field, "");
+  });
   program.emplace("notes", Json::array());
   program.emplace("region", "");
   upgrade_memory(program);

@@ -102,7 +102,10 @@ nlohmann::ordered_json as_version_4(const std::string& text) {
       for (nlohmann::ordered_json& spec : program[field]) spec.erase("location");
     }
     for (nlohmann::ordered_json& entry : program["graph"]["entries"]) entry.erase("location");
-    for (nlohmann::ordered_json& placement : program["placement"]) placement.erase("region");
+    for (nlohmann::ordered_json& placement : program["placement"]) {
+      placement.erase("kind");
+      placement.erase("region");
+    }
     program.erase("notes");
     program.erase("region");
     nlohmann::ordered_json& memory = program["memory"];

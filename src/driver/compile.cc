@@ -6,13 +6,11 @@
 #include "artifact/trailer.h"
 #include "base/interrupt.h"
 #include "base/memory_file.h"
-#include "driver/all_backends.h"
-#include "driver/all_passes.h"
-#include "driver/check_devices.h"
 #include "driver/check_options.h"
 #include "driver/check_size.h"
 #include "driver/compile_regions.h"
 #include "driver/dump_loops.h"
+#include "driver/explain.h"
 #include "driver/link_artifact.h"
 #include "driver/module_format.h"
 #include "driver/output_file.h"
@@ -21,8 +19,6 @@
 #include "lower/user_ops/user_op.h"
 #include "lower/lower_function.h"
 #include "ops/call_fusion.h"
-#include "pass/instruments.h"
-#include "passes/forms/bound_outputs.h"
 #include "partition/place.h"
 #include "passes/pipeline.h"
 #include "plan/graph_program.h"
@@ -30,10 +26,7 @@
 #include "plan/plan_memory.h"
 #include "plan/read_program.h"
 #include "plan/verify_program.h"
-#include "relay/infer/infer_type.h"
 #include "relay/text/print.h"
-#include "relay/unique_binders.h"
-#include "relay/verify.h"
 #include "runtime/thread_pool.h"
 #include "tir/verify.h"
 #include "tir/workspace.h"
@@ -43,37 +36,10 @@ namespace headrace::driver {
 
 namespace {
 
-using ModuleCheck = std::function<void(const IRModule&)>;
-using NoteSink = std::function<void(const pass::PassNote&)>;
-
 int processors_for(int32_t jobs) { return jobs > 0 ? jobs : runtime::num_processors(); }
-
-pass::PassContext make_context(const CompileOptions& options, ModuleCheck verify) {
-  pass::PassContext context = options.passes;
-  context.infer_type = {};
-  context.threads = processors_for(options.jobs);
-  if (options.verify_each) context.instruments.push_back(pass::make_verify_instrument(std::move(verify)));
-  return context;
-}
-
-pass::PassContext make_relay_context(const CompileOptions& options, NoteSink note) {
-  pass::PassContext context = make_context(options, [](const IRModule& module) { relay::verify(module); });
-  context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
-  context.note = std::move(note);
-  return context;
-}
 
 pass::PassContext make_tir_context(const CompileOptions& options) {
   return make_context(options, [](const IRModule& module) { tir::verify(module); });
-}
-
-// Rejects models that set attributes reserved for the compiler.
-void check_attributes(const IRModule& module) {
-  const auto* main = module->lookup("main").as<relay::FunctionNode>();
-  if (main != nullptr && main->attrs.contains(passes::kBoundedOutputs))
-    throw_at(main->span, "compile",
-             fmt::format("@main has the attribute {}, which the compiler makes; compile the program without it",
-                         passes::kBoundedOutputs));
 }
 
 // Verifies the loops. The code generator does not check its input, and would emit invalid LLVM for malformed loops.
@@ -82,15 +48,6 @@ void check_loops(const IRModule& loops) {
     const std::vector<std::string> breaches = tir::find_breaches(function.cast<tir::PrimFuncNode>());
     HEADRACE_CHECK(breaches.empty(), "the kernel {} is not well-formed: {}", name->name_hint, breaches.front());
   }
-}
-
-// Checks the program before the compile spends time on it, and runs the passes that come before placement.
-IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& context) {
-  const IRModule typed = relay::infer_type(relay::unique_binders(module));
-  check_attributes(typed);
-  check_devices(typed);
-  check_tensor_sizes(typed);
-  return pass::run_passes(passes::canonical(), typed, context);
 }
 
 artifact::CompileNote to_note(const pass::PassNote& note) {
@@ -151,7 +108,7 @@ class Compilation {
     code_.modules = save_modules(code_.module_roots);  // first: what cannot be saved ends a compile before it begins
     IRModule canonical;
     stage("canonical passes", [&] { canonical = run_canonical_passes(model_.module, context_); });
-    stage("placement", [&] { placed_ = partition::place(canonical, chosen_backends()); });
+    stage("placement", [&] { placed_ = partition::place(canonical, chosen_backends(options_)); });
     stage("backends", [&] { compile_backends(); });
     stage("native passes", [&] { run_native_passes(); });
     stage("plan", [&] { plan(); });
@@ -197,12 +154,6 @@ class Compilation {
       }
     }
     programs_ = std::move(kept);
-  }
-
-  partition::Backends chosen_backends() const {
-    partition::Backends chosen;
-    for (const std::string& name : options_.backends) chosen.push_back(require_backend(name));
-    return chosen;
   }
 
   void compile_backends() {

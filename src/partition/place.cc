@@ -55,12 +55,17 @@ class Placer {
   artifact::Placement native(const CallNode& call) const {
     if (const std::string* function = ops::external_of(Ref<CallNode>(const_cast<CallNode*>(&call))))
       return {.op = place_of(call),
+              .kind = call.as_op()->name,
               .backend = kExternal,
               .reason = HR_REASON_NONE,
               .message = fmt::format("calls the function '{}'", *function)};
     Verdict why{.reason = HR_REASON_PLACE_ONLY_NATIVE, .message = "no other backend was asked for"};
     if (!backends_.empty()) why = why_native(backends_, call);
-    return {.op = place_of(call), .backend = kNative, .reason = why.reason, .message = why.message};
+    return {.op = place_of(call),
+            .kind = call.as_op()->name,
+            .backend = kNative,
+            .reason = why.reason,
+            .message = why.message};
   }
 
   void place_region(const CallNode& call, const Function& function) {
@@ -92,6 +97,7 @@ class Placer {
       if (inner == nullptr || inner->as_op() == nullptr) return;
       const Region& region = placed_.regions.back();
       placed_.placement.push_back({.op = place_of(*inner),
+                                   .kind = inner->as_op()->name,
                                    .backend = region.backend,
                                    .reason = region.is_by_hand ? HR_REASON_PLACE_BY_HAND : HR_REASON_PLACE_BY_ORDER,
                                    .message = region.is_by_hand
@@ -133,6 +139,7 @@ void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusa
     const auto reason = reasons.find(row.region);
     if (row.region.empty() || reason == reasons.end()) continue;
     row = {.op = row.op,
+           .kind = row.kind,
            .backend = kNative,
            .reason = reason->second->code,
            .message = fmt::format("{} refused its region: {}", row.backend, reason->second->message)};

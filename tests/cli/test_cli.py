@@ -27,7 +27,7 @@ import junit  # noqa: E402
 DIGITS = ROOT / "models/digits.onnx"
 IMAGES = ROOT / "models/digits_images.npy"
 ONE = ("--shape", "x=1,1,8,8")
-VERBS = ("compile", "run", "inspect", "bench", "verify", "targets")
+VERBS = ("compile", "explain", "run", "inspect", "bench", "verify", "targets")
 OK, USAGE, USER, MISSING, MISMATCH = 0, 2, 3, 4, 5
 
 
@@ -141,9 +141,9 @@ class HelpTest(CliTest):
             self.assertIn("--json", done.stdout)
 
     def test_wrong_usage(self) -> None:
-        self.fails(USAGE, "name a verb: compile, run, inspect, bench, verify")
+        self.fails(USAGE, "name a verb: compile, explain, run, inspect, bench, verify")
         self.fails(USAGE, "name a verb", "--json")
-        self.fails(USAGE, "there is no verb 'frob'; the verbs are compile, run", "frob")
+        self.fails(USAGE, "there is no verb 'frob'; the verbs are compile, explain", "frob")
         self.fails(USAGE, "headrace --help", "frob")
         for verb in VERBS:
             self.fails(USAGE, rf"no option '--frob'[^$]*headrace {verb} --help", verb, "--frob")
@@ -295,12 +295,27 @@ class JsonTest(CliTest):
         self.assertEqual([row["backend"] for row in program["placement"]], ["ccompiler", "native", "ccompiler"])
         self.assertEqual([step["kind"] for step in program["steps"]], ["region", "kernel", "region"])
         np_file = self.folder / "x23.npy"
-        header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
-        header += " " * (63 - (10 + len(header)) % 64) + "\n"
-        np_file.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + bytes(24))
+        np_file.write_bytes(npy("<f4", (2, 3), bytes(24)))
         run = self.report("run", "parts.so", "--input", f"x={np_file}", "--fallback", "none")
         self.assertEqual(run["fallbacks"], [])
         self.assertAlmostEqual(run["outputs"][0]["mean"], -1 / 3, places=5)
+        explained = self.report("explain", "parts.relay", "--backends", "ccompiler")
+        self.assertEqual([row["kind"] for row in explained["placement"]], ["add", "nn.softmax", "negative"])
+        self.assertEqual([row["reason"] for row in explained["placement"]], [63, 20, 63])
+        self.assertEqual(len(explained["regions"]), 2)
+        done = self.call("explain", "parts.relay", "--backends", "ccompiler", check=True)
+        self.assertIn("the backend has no C text for this op (reason 20)", done.stdout)
+        self.assertIn("2 ops by ccompiler\n1 op by native\n2 regions\n", done.stdout)
+        self.fails(
+            USER,
+            "'nn.soft.': the nn.softmax at .* runs natively: ccompiler: the backend has no C text",
+            "explain",
+            "parts.relay",
+            "--backends",
+            "ccompiler",
+            "--fail-if-native",
+            "add,nn.soft*",
+        )
         done = self.call("compile", "parts.relay", "-o", "no.so", "--backends", "ccompiler,nobody")
         self.assertEqual(done.returncode, 3)
         self.assertIn("there is no backend 'nobody'; there are ccompiler", done.stderr)

@@ -76,6 +76,7 @@ Report report_of(const Program& program) {
   Array<Value> placement;
   for (const artifact::Placement& one : program.placement) {
     placement.push_back(Value(Report{{"op", Value(one.op)},
+                                     {"kind", Value(one.kind)},
                                      {"backend", Value(one.backend)},
                                      {"reason", Value(static_cast<int64_t>(one.reason))},
                                      {"message", Value(one.message)},

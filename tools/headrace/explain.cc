@@ -1,0 +1,89 @@
+// headrace explain: where each op of a model would run, and why.
+#include <fnmatch.h>
+
+#include <iostream>
+
+#include "driver/explain.h"
+#include "tools/headrace/options.h"
+#include "tools/headrace/output.h"
+#include "tools/headrace/shown_text.h"
+
+namespace headrace::tools {
+
+namespace {
+
+struct ExplainState {
+  ModelOptions model;
+  std::vector<std::string> fail_if_native;  // patterns of names of ops: "nn.conv2d*"
+};
+
+Report report_of(const driver::Explanation& explained) {
+  Array<Value> placement, regions;
+  for (const artifact::Placement& one : explained.placement) {
+    placement.push_back(Value(Report{{"op", Value(one.op)},
+                                     {"kind", Value(one.kind)},
+                                     {"backend", Value(one.backend)},
+                                     {"reason", Value(static_cast<int64_t>(one.reason))},
+                                     {"message", Value(one.message)},
+                                     {"region", one.region.empty() ? Value() : Value(one.region)}}));
+  }
+  for (const partition::Region& region : explained.regions)
+    regions.push_back(Value(Report{{"name", Value(region.name)}, {"backend", Value(region.backend)}}));
+  return {{"placement", Value(placement)}, {"regions", Value(regions)}};
+}
+
+void print(const driver::Explanation& explained) {
+  std::vector<std::vector<std::string>> rows{{"op", "kind", "backend", "region", "why"}};
+  std::map<std::string, int> counts;
+  for (const artifact::Placement& one : explained.placement) {
+    rows.push_back({one.op, one.kind, one.backend, one.region.empty() ? "-" : one.region,
+                    fmt::format("{} (reason {})", one.message, static_cast<int>(one.reason))});
+    ++counts[one.backend];
+  }
+  std::cout << to_table(rows);
+  for (const auto& [backend, count] : counts)
+    print_out("{} by {}\n", count == 1 ? "1 op" : fmt::format("{} ops", count), shown(backend));
+  print_out("{}\n", explained.regions.size() == 1 ? "1 region" : fmt::format("{} regions", explained.regions.size()));
+}
+
+// Throws for the first op that should not be native, and is.
+void check_native(const ExplainState& state, const driver::Explanation& explained) {
+  for (const artifact::Placement& one : explained.placement) {
+    if (one.backend != partition::kNative) continue;
+    for (const std::string& pattern : state.fail_if_native) {
+      if (fnmatch(pattern.c_str(), one.kind.c_str(), 0) == 0)
+        throw_user_error("--fail-if-native '{}': the {} at {} runs natively: {}", pattern, one.kind, one.op,
+                         one.message);
+    }
+  }
+}
+
+int explain(const ExplainState& state, const Common& common) {
+  const driver::CompileOptions options = state.model.compile_options(common);
+  const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
+  const driver::Explanation explained = driver::explain(model, options);
+  if (common.json) {
+    std::cout << to_json(report_of(explained));
+  } else {
+    print(explained);
+  }
+  check_native(state, explained);
+  return HR_OK;
+}
+
+}  // namespace
+
+Verb add_explain(CLI::App& app, const Common& common) {
+  auto state = std::make_shared<ExplainState>();
+  CLI::App* verb = app.add_subcommand("explain", "Say which backend would compute each op of a model, and why");
+  state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
+  verb->add_option("--fail-if-native", state->fail_if_native,
+                   "Fail if an op whose name matches runs natively, as 'nn.conv2d*'; for continuous integration")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("PATTERNS");
+  verb->footer("Example: headrace explain resnet50.onnx --backends ccompiler");
+  return [state, &common] { return explain(*state, common); };
+}
+
+}  // namespace headrace::tools
