@@ -6,20 +6,31 @@
 #include "backends/ccompiler/compile/ccompiler.h"
 #endif
 
+#if HEADRACE_USE_EXAMPLEJSON
+#include "backends/examplejson/compile/examplejson.h"
+#endif
+
 namespace headrace::driver {
 
 namespace {
 
 // A backend, the CMake option that includes it, and how it is made: null in a build without it.
 struct Row {
-  std::string_view name, option;
+  std::string_view name, alias, option;
   std::shared_ptr<const partition::Backend> (*make)();
 };
 
-constexpr std::array<Row, 1> kBackends = {{
-    {"ccompiler", "USE_CODEGENC",
+constexpr std::array<Row, 2> kBackends = {{
+    {"ccompiler", "", "USE_CODEGENC",
 #if HEADRACE_USE_CODEGENC
      &backends::ccompiler::make_backend
+#else
+     nullptr
+#endif
+    },
+    {"examplejson", "examplejsoncompiler", "USE_EXAMPLEJSON",
+#if HEADRACE_USE_EXAMPLEJSON
+     &backends::examplejson::make_backend
 #else
      nullptr
 #endif
@@ -30,14 +41,14 @@ constexpr std::array<Row, 1> kBackends = {{
 
 void register_all_backends() {
   for (const Row& row : kBackends) {
-    if (row.make != nullptr) partition::register_backend(row.make());
+    if (row.make != nullptr) partition::register_backend(row.make(), std::string(row.alias));
   }
 }
 
 std::shared_ptr<const partition::Backend> require_backend(const std::string& name) {
   if (auto backend = partition::find_backend(name)) return backend;
   for (const Row& row : kBackends) {
-    if (row.name == name)
+    if (row.name == name || row.alias == name)
       throw_user_error("the backend '{}' was left out of this build; configure it with -D{}=ON", name, row.option);
   }
   throw_user_error("there is no backend '{}'; there are {}, and those that a program registers as {}NAME", name,

@@ -2,6 +2,9 @@
 
 #include <mutex>
 
+#if HEADRACE_USE_EXAMPLEJSON
+#include "backends/examplejson/run/graph_module.h"
+#endif
 #include "load/artifact_module.h"
 #include "load/load_module.h"
 #include "object/reserved_global.h"
@@ -17,6 +20,9 @@ void register_all_loaders() {
       reserve_global(fmt::format("{}{}", runtime::kLoadBinaryPrefix, kind),
                      "modules of this kind are Headrace's own; give yours another kind");
     reserve_global(fmt::format("{}so", kLoadFilePrefix), kWhyNoLoaderOfSo);
+#if HEADRACE_USE_EXAMPLEJSON
+    backends::examplejson::register_loaders();
+#endif
   });
 }
 

@@ -64,16 +64,20 @@ bool is_word(std::string_view name) {
 
 }  // namespace
 
-void register_backend(std::shared_ptr<const Backend> backend) {
-  const std::string name(backend->name());
-  if (!is_word(name))
-    throw_user_error("'{}' is no name of a backend; it must be of letters, digits, '_' and '-'", name);
-  if (name == kNative || name == kExternal)
-    throw_user_error("'{}' is the name of one of the compiler's own backends; give the backend another", name);
+void register_backend(std::shared_ptr<const Backend> backend, const std::string& alias) {
+  std::vector<std::string> names{std::string(backend->name())};
+  if (!alias.empty()) names.push_back(alias);
   Registry& all = registry();
   const std::scoped_lock lock(all.mutex);
-  if (!all.backends.emplace(name, std::move(backend)).second)
-    throw_user_error("there is a backend '{}' already; give the new one another name", name);
+  for (const std::string& name : names) {
+    if (!is_word(name))
+      throw_user_error("'{}' is no name of a backend; it must be of letters, digits, '_' and '-'", name);
+    if (name == kNative || name == kExternal)
+      throw_user_error("'{}' is the name of one of the compiler's own backends; give the backend another", name);
+    if (all.backends.contains(name))
+      throw_user_error("there is a backend '{}' already; give the new one another name", name);
+  }
+  for (const std::string& name : names) all.backends.emplace(name, backend);
 }
 
 std::shared_ptr<const Backend> find_backend(const std::string& name) {
@@ -90,7 +94,9 @@ std::vector<std::string> backend_names() {
   Registry& all = registry();
   const std::scoped_lock lock(all.mutex);
   std::vector<std::string> names;
-  for (const auto& [name, backend] : all.backends) names.push_back(name);
+  for (const auto& [name, backend] : all.backends) {
+    if (name == backend->name()) names.push_back(name);
+  }
   return names;
 }
 

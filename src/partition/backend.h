@@ -64,7 +64,8 @@ class Backend {
   // Returns whether the backend computes a typed call of an op, and why not.
   virtual Verdict supports(const relay::CallNode& call) const = 0;
   // Returns the code of each region, in order, or why the backend does not compile it: then the region is compiled
-  // natively, unless the program itself marks it. Throws a UserError for what the user must mend, such as a wrong option.
+  // natively, unless the program itself marks it. Throws a UserError for what the user must mend, such as a wrong
+  // option.
   virtual std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const = 0;
 };
 
@@ -72,9 +73,9 @@ class Backend {
 // attribute global_symbol, and returns a module that has a function of that name.
 inline constexpr const char* kRegionCompilerPrefix = "relay.ext.";
 
-// Makes a backend known to this process. UserError for a name that is no word, is one of the compiler's own (native,
-// external), or is taken.
-void register_backend(std::shared_ptr<const Backend> backend);
+// Makes a backend known to this process, under its name and, if it is not empty, another one. UserError for a name that
+// is no word, is one of the compiler's own (native, external), or is taken.
+void register_backend(std::shared_ptr<const Backend> backend, const std::string& alias = "");
 
 // Returns the backend of that name: one that was registered, else one whose regions the global function relay.ext.NAME
 // compiles; null when there is neither.

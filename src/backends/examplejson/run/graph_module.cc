@@ -1,0 +1,102 @@
+#include "backends/examplejson/run/graph_module.h"
+
+#include "backends/examplejson/run/graph_text.h"
+#include "base/read_text.h"
+#include "tensor/ndarray.h"
+#include "tensor/strides.h"
+
+namespace headrace::backends::examplejson {
+
+namespace {
+
+// Returns the elements of an argument.
+float* elements_of(const Subgraph& graph, Args args, int32_t index) {
+  const RawValue& raw = args[index];
+  const bool is_pointer = raw.type_index == type_index::kDLTensorPtr;
+  if (!is_pointer && !matches_item<NDArray>(raw))
+    throw_user_error("argument {} of '{}' is no tensor", index, graph.name);
+  const NDArray array = is_pointer ? NDArray() : args.at<NDArray>(index);
+  const DLTensor& tensor = is_pointer ? *static_cast<const DLTensor*>(raw.v.v_ptr) : array.tensor();
+  const bool is_float = tensor.dtype.code == kDLFloat && tensor.dtype.bits == 32 && tensor.dtype.lanes == 1;
+  const bool fits = tensor.device.device_type == kDLCPU && is_float &&
+                    std::equal(graph.shape.begin(), graph.shape.end(), tensor.shape, tensor.shape + tensor.ndim);
+  if (!fits)
+    throw_user_error("argument {} of '{}' is not a float32 tensor of shape ({}) on the CPU", index, graph.name,
+                     fmt::join(graph.shape, ", "));
+  if (tensor.strides != nullptr && !is_dense(graph.shape, {tensor.strides, graph.shape.size()}))
+    throw_user_error("argument {} of '{}' is not contiguous", index, graph.name);
+  return reinterpret_cast<float*>(static_cast<std::byte*>(tensor.data) + tensor.byte_offset);
+}
+
+float value_of(const GraphNode& node, const std::vector<float>& values) {
+  const float a = values[node.a], b = values[node.b];
+  switch (node.op) {
+    case GraphOp::add:
+      return a + b;
+    case GraphOp::sub:
+      return a - b;
+    default:
+      return a * b;
+  }
+}
+
+// Every tensor has one shape, so the graph is computed element by element.
+Value run(const Subgraph& graph, Args args) {
+  const auto num_inputs = static_cast<int32_t>(graph.num_inputs);
+  if (args.size() != num_inputs + 1)
+    throw_user_error("'{}' takes {} tensors, its inputs and its output, and got {}", graph.name, num_inputs + 1,
+                     args.size());
+  std::vector<const float*> inputs;
+  for (int32_t i = 0; i < num_inputs; ++i) inputs.push_back(elements_of(graph, args, i));
+  float* output = elements_of(graph, args, num_inputs);
+  std::vector<float> values(graph.nodes.size());
+  const int64_t count = num_elements(Shape(graph.shape.begin(), graph.shape.end()));
+  for (int64_t i = 0; i < count; ++i) {
+    size_t input = 0;
+    for (size_t k = 0; k < graph.nodes.size(); ++k) {
+      const GraphNode& node = graph.nodes[k];
+      values[k] = node.op == GraphOp::input ? inputs[input++][i] : value_of(node, values);
+    }
+    output[i] = values.back();
+  }
+  const bool is_array = matches_item<NDArray>(args[num_inputs]);
+  return is_array ? Value(args.at<NDArray>(num_inputs)) : Value();
+}
+
+class GraphBody : public runtime::ModuleBody {
+ public:
+  explicit GraphBody(std::string text) : text_(std::move(text)) {
+    for (Subgraph& graph : read_graph_text(text_))
+      graphs_.push_back(std::make_shared<const Subgraph>(std::move(graph)));
+  }
+  std::string_view type_key() const override { return kModuleKind; }
+  PackedFunc get_function(const std::string& name, const runtime::Module&) override {
+    for (const std::shared_ptr<const Subgraph>& graph : graphs_) {
+      if (graph->name == name) return PackedFunc([graph](Args args) { return run(*graph, args); });
+    }
+    return {};
+  }
+  std::string save_to_binary(const runtime::Module&) const override { return text_; }
+  std::string get_source(const std::string&) const override { return text_; }
+
+ private:
+  std::string text_;
+  std::vector<std::shared_ptr<const Subgraph>> graphs_;
+};
+
+}  // namespace
+
+runtime::Module make_graph_module(const std::string& text) {
+  return runtime::Module(std::make_unique<GraphBody>(text));
+}
+
+void register_loaders() {
+  runtime::register_module_loader(kModuleKind, &make_graph_module);
+  register_global("runtime.module.loadfile_examplejson", make_packed([](const std::string& path, const std::string&) {
+                    return make_graph_module(read_text(path, "examplejson graphs"));
+                  }));
+  register_global("runtime.module.examplejson_module_create",
+                  make_packed([](const std::string& text) { return make_graph_module(text); }));
+}
+
+}  // namespace headrace::backends::examplejson
