@@ -19,7 +19,7 @@ constexpr size_t kStepsForNode = 16, kMoreSteps = 1'000'000;
 // Parts of a pattern that are looked at to find that an expression cannot match.
 constexpr int kMostLooks = 64;
 // A repetition takes about six frames for each node of a chain.
-constexpr size_t kMaxMatchNesting = 3'000'000;
+constexpr size_t kMaxMatchNesting = 800'000;
 
 // Returns the op that a pattern is; null for any other pattern.
 const OpNode* op_in(const DFPattern& pattern) {

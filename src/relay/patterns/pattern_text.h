@@ -1,32 +1,43 @@
-// The text form of patterns, for files, command lines and plugins:
+// The text form of patterns, for files, command lines and plugins.
 //
-//   nn.relu(nn.bias_add(nn.conv2d(_, const), _))            ops by name; `_` is anything, `const` a constant
-//   %0 = nn.conv2d(_, _);  %0 or nn.relu(%0)                 %0 is one node in two places; what is left of `or` counts
-//   first rec %0 = cast(%0) or nn.dense(_, _);  cast(%0)           %0 is a wildcard that stands for a pattern with
-//   itself in it concatenate(tuple(*))                                    any number of fields; f(*) of arguments,
-//   fn(*) of parameters nn.conv2d(_, _)[attrs data_layout="NCHW", kernel_size=[3, 3]][dtype float32][shape (1, ?, 3)]
+// Ops by name, `_` for anything, `const` for a constant:
+//   nn.relu(nn.bias_add(nn.conv2d(_, const), _))
+// %0 is one node in two places; of alternatives the left one counts first:
+//   %0 = nn.conv2d(_, _);
+//   %0 or nn.relu(%0)
+// %0 is a wildcard that stands for a pattern with itself in it:
+//   rec %0 = cast(%0) or nn.dense(_, _);
+//   cast(%0)
+// A tuple of any number of fields; likewise f(*) of arguments and fn(*) of parameters:
+//   concatenate(tuple(*))
+// What a match must have besides:
+//   nn.conv2d(_, _)[attrs data_layout="NCHW", kernel_size=[3, 3]][dtype float32][shape (1, ?, 3)]
 //
+// The grammar; infix operators group to the left:
 //   pattern    := { definition ";" } choice
 //   definition := [ "rec" ] %NAME "=" choice
-//   choice     := sum { "or" sum }                           groups to the left, as + - * / do
-//   sum        := product { ("+" | "-") product }            calls of add, subtract
-//   product    := postfix { ("*" | "/") postfix }            calls of multiply, divide
+//   choice     := sum { "or" sum }
+//   sum        := product { ("+" | "-") product }
+//   product    := postfix { ("*" | "/") postfix }
 //   postfix    := primary { "(" list ")" | "[" constraint "]" }
 //   list       := "*" | [ choice { "," choice } ]
-//   primary    := "_" | "const" | "var" | "var" "(" STRING ")" | OP_NAME | "op" "(" STRING ")" | %NAME | "(" choice ")"
-//               | "expr" "(" STRING ")"                      an expression as Relay's text, for one that is equal
-//               | "tuple" "(" list ")" | "item" "(" choice [ "," INTEGER ] ")"
-//               | "if" "(" choice "," choice "," choice ")" | "let" "(" choice "," choice "," choice ")"
-//               | "fn" "(" list ")" "{" choice "}" | "dominates" "(" choice "," choice "," choice ")"
-//   constraint := "type" STRING | "dtype" WORD | "shape" "(" [ dim { "," dim } ] ")" | "attrs" [ NAME "=" value ... ]
+//   three      := "(" choice "," choice "," choice ")"
+//   primary    := "_" | "const" | "var" [ "(" STRING ")" ] | OP_NAME | "op" "(" STRING ")" | %NAME
+//               | "(" choice ")" | "expr" "(" STRING ")" | "tuple" "(" list ")"
+//               | "item" "(" choice [ "," INTEGER ] ")" | "fn" "(" list ")" "{" choice "}"
+//               | "if" three | "let" three | "dominates" three
+//   constraint := "type" STRING | "dtype" WORD | "shape" "(" [ dim { "," dim } ] ")"
+//               | "attrs" [ NAME "=" value { "," NAME "=" value } ]
+//   dim        := INTEGER | "?"
 //   value      := INTEGER | REAL | STRING | "True" | "False" | "[" [ value { "," value } ] "]"
 //
-// The names of definitions are known after them, those of `rec` everywhere. An op whose name is a word above is written
-// op("name"). Comments are those of Relay's text.
+// The string of `expr` is an expression, that of `type` a type, both as Relay's text. The names of definitions are
+// known after them, those of `rec` in the whole pattern. An op whose name is a word above is written op("name").
+// Comments are those of Relay's text.
 //
-// A table of patterns is { name: pattern, ... }, in the order of their priority. The pattern of an entry that has
-// definitions stands in braces of its own: { "x.conv_relu": { %0 = nn.conv2d(_, _); %0 or nn.relu(%0) }, x.add: add(_,
-// _) }
+// A table of patterns is { name: pattern, ... }, in the order of their priority. A pattern with definitions stands in
+// braces of its own there:
+//   { "x.conv_relu": { %0 = nn.conv2d(_, _); %0 or nn.relu(%0) }, x.add: add(_, _) }
 #pragma once
 
 #include "relay/patterns/pattern.h"
