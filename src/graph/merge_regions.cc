@@ -110,7 +110,8 @@ std::vector<int32_t> joined(const IndexGraph& graph, Colours colour, std::vector
   for_each_edge(graph, [&](const Edge& edge) {
     if (may_join(colour, edge)) edges.push_back(edge);
   });
-  std::stable_sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.to < b.to; });
+  std::sort(edges.begin(), edges.end(),
+            [](const Edge& a, const Edge& b) { return std::pair(a.to, a.from) < std::pair(b.to, b.from); });
   const int32_t count = number_groups(group);
   Contraction contraction(graph, group, count);
   for (bool again = true; again;) {
@@ -187,34 +188,50 @@ class PartBound {
   std::vector<int32_t> seen_, chain_;
 };
 
+// The best of what is tried, the cheap first; nothing more is tried once the lower bound is met.
+std::vector<int32_t> fewest_found(const IndexGraph& graph, Colours colour) {
+  const int32_t bound = region_lower_bound(graph, colour);
+  std::vector<int32_t> best;
+  int32_t best_count = 0;
+  const auto offer = [&](std::vector<int32_t> group) {
+    const int32_t count = count_regions(group, colour);
+    if (best.empty() || count < best_count) {
+      best = std::move(group);
+      best_count = count;
+    }
+    return best_count == bound;
+  };
+  const std::vector<int32_t> early = groups_of_one_depth(graph, colour, early_depths(graph, colour));
+  if (offer(early)) return best;
+  std::vector<int32_t> singles(colour.size());
+  for (size_t node = 0; node < singles.size(); ++node) singles[node] = static_cast<int32_t>(node);
+  if (offer(joined(graph, colour, singles)) || offer(joined(graph, colour, early))) return best;
+  if (offer(joined(graph, colour, groups_of_one_depth(graph, colour, late_depths(graph, colour))))) return best;
+  if (graph.num_nodes() <= RegionSearch::kExactNodes) offer(fewest_regions(graph, colour));
+  return best;
+}
+
 }  // namespace
 
 std::vector<int32_t> merge_regions(const IndexGraph& graph, Colours colour) {
   HEADRACE_CHECK(graph.is_topological() && colour.size() == static_cast<size_t>(graph.num_nodes()),
                  "regions of a graph that is not in topological order");
-  std::vector<int32_t> singles(colour.size());
-  for (size_t node = 0; node < singles.size(); ++node) singles[node] = static_cast<int32_t>(node);
-  std::vector<int32_t> best;
-  const auto offer = [&](std::vector<int32_t> group) {
-    if (best.empty() || count_regions(group, colour) < count_regions(best, colour)) best = std::move(group);
-  };
-  offer(joined(graph, colour, singles));
-  offer(joined(graph, colour, groups_of_one_depth(graph, colour, early_depths(graph, colour))));
-  offer(joined(graph, colour, groups_of_one_depth(graph, colour, late_depths(graph, colour))));
-  if (graph.num_nodes() <= RegionSearch::kExactNodes && count_regions(best, colour) > region_lower_bound(graph, colour))
-    offer(fewest_regions(graph, colour));
+  std::vector<int32_t> best = fewest_found(graph, colour);
   const int32_t count = number_groups(best);
   check_acyclic_quotient(graph, best, count);
   return best;
 }
 
 int32_t count_regions(std::span<const int32_t> group, Colours colour) {
-  std::vector<int32_t> seen;
+  std::vector<bool> seen(group.size(), false);  // groups are at most as many as nodes
+  int32_t count = 0;
   for (size_t node = 0; node < group.size(); ++node) {
-    if (colour[node] != kNoColour) seen.push_back(group[node]);
+    const auto at = static_cast<size_t>(group[node]);
+    if (colour[node] == kNoColour || seen[at]) continue;
+    seen[at] = true;
+    ++count;
   }
-  std::sort(seen.begin(), seen.end());
-  return static_cast<int32_t>(std::unique(seen.begin(), seen.end()) - seen.begin());
+  return count;
 }
 
 int32_t region_lower_bound(const IndexGraph& graph, Colours colour) {

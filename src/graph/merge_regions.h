@@ -19,12 +19,12 @@ struct RegionSearch {
 
 // Returns for each node its group, numbered by the first node of each: every group is one node without a colour, or
 // nodes of one colour that are connected by edges among them; the quotient is acyclic. Looks for few coloured groups:
-// the least number for up to RegionSearch::kExactNodes nodes, the best of three heuristics above, of which one joins
-// along every edge that can be joined (contraction.h) and the others begin with groups of one depth. The graph must be
-// topological (InternalError). Near-linear.
+// the least number for up to RegionSearch::kExactNodes nodes, above that the best of some heuristics, of which one
+// joins along every edge that can be joined (contraction.h) and the others begin with groups of one depth. The graph
+// must be topological (InternalError). Near-linear.
 std::vector<int32_t> merge_regions(const IndexGraph& graph, std::span<const int32_t> colour);
 
-// Returns the number of groups that have a colour.
+// Returns the number of groups that have a colour; the groups' numbers are below the number of nodes.
 int32_t count_regions(std::span<const int32_t> group, std::span<const int32_t> colour);
 
 // Returns a number of regions that no partition is below: for each connected part of one colour, the most nodes along a

@@ -1,5 +1,7 @@
 #include "partition/annotate.h"
 
+#include <deque>
+
 #include "object/repr.h"
 #include "partition/annotations.h"
 #include "partition/rewrite_functions.h"
@@ -13,12 +15,17 @@ using relay::FunctionNode;
 
 namespace {
 
-bool op_supported(const OpNode& op, const CallNode& call, const std::string& compiler) {
-  const std::string attr = target_attr(compiler);
-  const std::any* found = op.find_any(attr);
-  if (found == nullptr || relay::is_stateful(op)) return false;
-  const auto* value = std::any_cast<Value>(found);
-  if (value == nullptr || value->is_none()) return false;
+// A compiler of the list, with the attribute that says which calls it supports.
+struct Target {
+  explicit Target(const std::string& name) : compiler(name), attr(target_attr(name)) {}
+  const std::string compiler, attr;
+  const OpKey<Value> key{attr};
+};
+
+bool op_supported(const OpNode& op, const CallNode& call, const Target& target) {
+  const std::string& attr = target.attr;
+  const Value* value = op.find(target.key);
+  if (value == nullptr || value->is_none() || relay::is_stateful(op)) return false;
   if (!value->is<PackedFunc>())
     throw_user_error("the attribute '{}' of op '{}' is {}; it is a function that says whether a call is supported",
                      attr, op.name, repr(*value));
@@ -39,11 +46,17 @@ std::string composite_prefix(const Expr& callee) {
   return dot == std::string::npos ? "" : text.substr(0, dot);
 }
 
+bool supports(const Target& target, const CallNode& call) {
+  if (const OpNode* op = call.as_op()) return op_supported(*op, call, target);
+  return composite_prefix(call.op) == target.compiler && region_fault(ref(&call)).empty();
+}
+
 // Decides for each node of one body.
 class Annotator {
  public:
   Annotator(Annotated annotated, const AnnotateOptions& options)
       : given_(std::move(annotated)), options_(options), items_(given_.flow.nodes.size()) {
+    for (const std::string& target : options.targets) targets_.emplace_back(target);
     for (const Flow::Use& use : given_.flow.uses) {
       if (use.to != kNone) items_[static_cast<size_t>(use.to)].push_back(use.from);
     }
@@ -76,8 +89,8 @@ class Annotator {
     const auto* call = expr.as<CallNode>();
     if (call == nullptr) return options_.include_non_call_ops ? common_compiler(node) : "";
     if (call->op.is<relay::VarNode>() && !options_.include_non_call_ops) return "";
-    for (const std::string& target : options_.targets) {
-      if (is_supported(*call, target)) return target;
+    for (const Target& target : targets_) {
+      if (supports(target, *call)) return target.compiler;
     }
     return kDefaultCompiler;
   }
@@ -96,6 +109,7 @@ class Annotator {
 
   Annotated given_;
   const AnnotateOptions& options_;
+  std::deque<Target> targets_;
   std::vector<std::vector<int32_t>> items_;
   std::vector<int32_t> part_;
   std::vector<std::string> compiler_;
@@ -115,12 +129,10 @@ void set_target_check(const Op& op, const std::string& compiler, const TargetChe
           Value(make_packed([check](const Expr& call) { return check(*call.as<CallNode>()); })));
 }
 
-bool is_supported(const CallNode& call, const std::string& compiler) {
-  if (const OpNode* op = call.as_op()) return op_supported(*op, call, compiler);
-  return composite_prefix(call.op) == compiler && region_fault(ref(&call)).empty();
-}
+bool is_supported(const CallNode& call, const std::string& compiler) { return supports(Target(compiler), call); }
 
 IRModule annotate_target(const IRModule& module, const AnnotateOptions& options) {
+  if (options.targets.empty()) return module;
   for (const std::string& target : options.targets) target_attr(target);
   return rewrite_entered_functions(module, [&](const std::string&, const FunctionNode& function) {
     return Annotator(read_annotations(function.body), options).annotated();

@@ -11,8 +11,8 @@
 // without arguments, empty tuples, variables and constants are inputs. Annotations that are there already stay, but for
 // those of "default"; so A and then B gives what [A, B] gives. Functions that passes do not enter stay as they are.
 //
-// Run MergeComposite before, as it makes the composite functions, and MergeCompilerRegions or PartitionGraph after.
-// Preserves results to the last bit. Needs types.
+// Without compilers nothing changes. Run MergeComposite before, as it makes the composite functions, and
+// MergeCompilerRegions or PartitionGraph after. Preserves results to the last bit. Needs types.
 #pragma once
 
 #include "object/function.h"

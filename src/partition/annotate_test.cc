@@ -150,8 +150,7 @@ TEST(AnnotateTarget, StatefulOpsStay) {
 
 TEST(AnnotateTarget, ReportsWrongOptionsAndChecks) {
   const IRModule module = read_program(std::string(kXY) + "sinh(%x) }");
-  EXPECT_EQ(kit::user_error_of([&] { run_list("AnnotateTarget", module); }),
-            "AnnotateTarget needs the names of compilers: AnnotateTarget([\"dnnl\"]), or relay.AnnotateTarget.targets");
+  EXPECT_EQ(run_list("AnnotateTarget", module), module) << "no compilers";
   EXPECT_EQ(kit::user_error_of([&] { run_list("AnnotateTarget", module, targets("default")); }),
             "'default' names no compiler; AnnotateTarget takes names such as \"dnnl\"");
   EXPECT_EQ(kit::user_error_of([&] { run_list("AnnotateTarget", module, targets("red,")); }),

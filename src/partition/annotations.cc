@@ -6,6 +6,7 @@
 #include "ops/tensor/compiler_annotation.h"
 #include "relay/function_attrs.h"
 #include "relay/match.h"
+#include "relay/scopes.h"
 #include "relay/visit.h"
 
 namespace headrace::partition {
@@ -37,15 +38,15 @@ std::vector<Expr> operands_of(const Expr& expr) {
 class AnnotationReader {
  public:
   explicit AnnotationReader(const Expr& body) {
-    relay::post_order(
-        body, [](const Expr& expr) { return relay::is_entered(expr); }, [&](const Expr& expr) { read(expr); });
+    read_and_strip(body);
     outside(body);
     find_parts();
     for (size_t i = 0; i < nodes_.size(); ++i) {
       if (nodes_[i].is_inside) check(static_cast<int32_t>(i));
     }
-    strip(body);
   }
+
+  bool is_annotated() const { return is_annotated_; }
 
   Annotated take() {
     Annotated result{make_flow(body_), {}, {}};
@@ -94,6 +95,7 @@ class AnnotationReader {
   void read(const Expr& expr) {
     if (is_annotation(expr)) return read_annotation(*expr.as<CallNode>());
     if (!is_computation(expr)) {
+      if (relay::is_atomic(expr)) return;
       for (const Expr& child : relay::children_of(expr)) outside(child);
       return;
     }
@@ -110,6 +112,7 @@ class AnnotationReader {
 
   void read_annotation(const CallNode& annotation) {
     const Expr& value = annotation.args[0];
+    is_annotated_ = true;
     if (begin_of(value) != nullptr) fail_at(*begin_of(value), "it opens a part that has no computation");
     if (!relay::is_call(annotation, op::kCompilerEnd)) return;
     if (end_of(value) != nullptr) fail_at(annotation, "it closes a part that is closed already");
@@ -175,10 +178,11 @@ class AnnotationReader {
     }
   }
 
-  void strip(const Expr& body) {
+  void read_and_strip(const Expr& body) {
     body_ = relay::rewrite_post_order(
         body, [](const Expr& expr) { return relay::is_entered(expr); },
         [&](const Expr& before, const Expr& after) {
+          read(before);
           if (is_annotation(before)) return after.as<CallNode>()->args[0];
           const auto known = index_.find(before.object());
           if (known != index_.end()) origin_.emplace(after.object(), known->second);
@@ -191,6 +195,7 @@ class AnnotationReader {
   std::map<int32_t, Part> parts_;
   std::unordered_map<const Object*, int32_t> origin_;  // the computations that the nodes without annotations were
   Expr body_;
+  bool is_annotated_ = false;
 };
 
 class AnnotationWriter {
@@ -223,30 +228,34 @@ class AnnotationWriter {
   }
 
   // The value as a node of the part `to` takes it. Each edge has annotations of its own.
-  Expr handed(const Expr& value, int32_t to) const {
+  Expr handed(const Expr& value, int32_t to) {
     const int32_t from = part(flow_.find(value));
     Expr result = plain(value);
     if (from == to || value.is<OpNode>()) return result;
-    const auto annotate = [&](const Expr& annotated) { return result = retyped(value, annotated); };
-    if (from != kNone) annotate(ops::compiler_end(result, compiler_[static_cast<size_t>(from)], value->span));
-    if (to != kNone) annotate(ops::compiler_begin(result, compiler_[static_cast<size_t>(to)], value->span));
+    if (from != kNone) result = annotated(op::kCompilerEnd, result, from, value);
+    if (to != kNone) result = annotated(op::kCompilerBegin, result, to, value);
     return result;
+  }
+
+  // Annotations of one compiler share their attributes.
+  Expr annotated(const OpHandle& op, const Expr& value, int32_t part, const Expr& original) {
+    Attrs& attrs = attrs_[compiler_[static_cast<size_t>(part)]];
+    if (!attrs) attrs = ops::compiler_attrs(compiler_[static_cast<size_t>(part)]);
+    return retyped(original, relay::make_call(Expr(headrace::ref(&op.node())), {value}, attrs, {}, original->span));
   }
 
   const Flow& flow_;
   const std::vector<int32_t>& part_;
   const std::vector<std::string>& compiler_;
+  std::unordered_map<std::string, Attrs> attrs_;  // by compiler
   std::vector<Expr> written_;
 };
 
 }  // namespace
 
-bool has_annotations(const Expr& body) {
-  bool found = false;
-  relay::post_order(
-      body, [](const Expr& expr) { return relay::is_entered(expr); },
-      [&](const Expr& expr) { found = found || is_annotation(expr); });
-  return found;
+std::optional<Annotated> find_annotations(const Expr& body) {
+  AnnotationReader reader(body);
+  return reader.is_annotated() ? std::optional(reader.take()) : std::nullopt;
 }
 
 Annotated read_annotations(const Expr& body) { return AnnotationReader(body).take(); }

@@ -16,8 +16,6 @@ struct Annotated {
   std::vector<std::string> compiler;  // by part
 };
 
-bool has_annotations(const Expr& body);
-
 // Reads and removes the annotations of a body. A part is what a compiler_end closes, and all that leads there without
 // an annotation in between. A part that has only some of its annotations is completed: it takes every input that comes
 // from outside, and gives every value that is used outside. A part that reaches into another scope, such as the
@@ -25,6 +23,9 @@ bool has_annotations(const Expr& body);
 // with compiler_end and only inputs that none opens; different compilers around one part; an annotation that encloses
 // no computation; what a part cannot hold (region_fault).
 Annotated read_annotations(const Expr& body);
+
+// Reads a body as read_annotations() does; returns nothing when it has no annotation.
+std::optional<Annotated> find_annotations(const Expr& body);
 
 // Returns the flow's body with annotations on every edge that enters or leaves a part.
 Expr write_annotations(const Flow& flow, const std::vector<int32_t>& part, const std::vector<std::string>& compiler);

@@ -140,13 +140,13 @@ Partitioned extract_all(const IRModule& module, const PartitionOptions& options,
 Partitioned partition_graph(const IRModule& module, const PartitionOptions& options) {
   return extract_all(module, options, [](const FunctionNode& function, Flow& flow, Regions& regions) {
     flow.body = function.body;
-    if (!has_annotations(function.body)) return;
-    Annotated annotated = read_annotations(function.body);
-    flow = std::move(annotated.flow);
-    for (int32_t& part : annotated.part) {
-      if (part != kNone && annotated.compiler[static_cast<size_t>(part)] == kDefaultCompiler) part = kNone;
+    std::optional<Annotated> annotated = find_annotations(function.body);
+    if (!annotated) return;
+    flow = std::move(annotated->flow);
+    for (int32_t& part : annotated->part) {
+      if (part != kNone && annotated->compiler[static_cast<size_t>(part)] == kDefaultCompiler) part = kNone;
     }
-    regions = number_regions(flow, annotated.part, annotated.compiler);
+    regions = number_regions(flow, annotated->part, annotated->compiler);
   });
 }
 

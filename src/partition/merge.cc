@@ -116,8 +116,8 @@ class PartMerger {
 
 IRModule merge_compiler_regions(const IRModule& module) {
   return rewrite_entered_functions(module, [](const std::string&, const relay::FunctionNode& function) {
-    if (!has_annotations(function.body)) return function.body;
-    return PartMerger(read_annotations(function.body)).merged();
+    std::optional<Annotated> annotated = find_annotations(function.body);
+    return annotated ? PartMerger(std::move(*annotated)).merged() : function.body;
   });
 }
 

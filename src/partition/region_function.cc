@@ -6,6 +6,7 @@
 #include "ir/text_names.h"
 #include "ir/type_parts.h"
 #include "partition/extract.h"
+#include "passes/functions/inline.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/infer/type_match.h"
@@ -20,8 +21,6 @@ using relay::TupleGetItemNode;
 using relay::TupleNode;
 
 namespace {
-
-constexpr const char* kInline = "Inline";
 
 bool is_constant_value(const Expr& value) {
   if (value.is<ConstantNode>()) return true;
@@ -202,7 +201,7 @@ relay::Function RegionBuilder::function(const std::string& symbol) {
     copy.attrs.set(relay::kGlobalSymbol, Value(symbol));
     copy.attrs.set(relay::kPrimitive, Value(int64_t{1}));
     copy.attrs.set(relay::kCompiler, Value(spec_.backend));
-    copy.attrs.set(kInline, Value(int64_t{1}));
+    copy.attrs.set(passes::kInlineAttr, Value(int64_t{1}));
   });
   return typed(named, type).cast<FunctionNode>();
 }

@@ -50,8 +50,6 @@ std::vector<std::string> names_of(const PassContext& context, const char* key) {
 AnnotateOptions annotate_options(const PassContext& context) {
   AnnotateOptions options;
   options.targets = names_of(context, kTargets);
-  if (options.targets.empty())
-    throw_user_error("AnnotateTarget needs the names of compilers: AnnotateTarget([\"dnnl\"]), or {}", kTargets);
   options.include_non_call_ops =
       context.option<bool>("relay.AnnotateTarget.include_non_call_ops").value_or(options.include_non_call_ops);
   return options;

@@ -24,11 +24,12 @@ class FlowReader {
  public:
   explicit FlowReader(const Expr& body) {
     flow_.body = body;
-    if (push(body)) walk();
+    push(body);
+    walk();
+    for (Flow::Use& use : flow_.uses) use.to = node_of_frame_[static_cast<size_t>(use.to)];
     flow_.uses.push_back({body, flow_.find(body), kNone});
     const relay::Scopes scopes = relay::find_scopes(body);
     for (const Expr& node : flow_.nodes) flow_.scope.push_back(scopes.at(node).scope);
-    for (const Waiting& use : waiting_) flow_.uses[use.place].to = flow_.find(use.user);
   }
   Flow take() { return std::move(flow_); }
 
@@ -37,42 +38,39 @@ class FlowReader {
     Expr expr;
     std::vector<Expr> children;
     size_t next = 0;
-  };
-  struct Waiting {
-    size_t place;
-    Expr user;
+    int32_t number = 0;  // of the frame, as its node has none yet
   };
 
-  bool push(const Expr& expr) {
-    if (relay::is_atomic(expr) || !seen_.emplace(expr.object(), true).second) return false;
-    stack_.push_back({expr, relay::is_entered(expr) ? relay::children_of(expr) : std::vector<Expr>()});
-    return true;
+  // A node that is met has the index kNone until it is left.
+  void push(const Expr& expr) {
+    if (relay::is_atomic(expr) || !flow_.index.emplace(expr.object(), kNone).second) return;
+    stack_.push_back({expr, relay::is_entered(expr) ? relay::children_of(expr) : std::vector<Expr>(), 0,
+                      static_cast<int32_t>(node_of_frame_.size())});
+    node_of_frame_.push_back(kNone);
   }
 
+  // The frame of a user is on top again after each child, and once more where the child was known.
   void walk() {
     while (!stack_.empty()) {
       Frame& top = stack_.back();
-      if (top.next > 0) note(top.children[top.next - 1], top.expr);
+      if (top.next > 0) {
+        const Expr& value = top.children[top.next - 1];
+        flow_.uses.push_back({value, flow_.find(value), top.number});
+      }
       if (top.next < top.children.size()) {
         push(Expr(top.children[top.next++]));  // may move the stack, and `top` with it
         continue;
       }
-      flow_.index.emplace(top.expr.object(), flow_.num_nodes());
-      flow_.nodes.push_back(top.expr);
+      node_of_frame_[static_cast<size_t>(top.number)] = flow_.num_nodes();
+      flow_.index[top.expr.object()] = flow_.num_nodes();
+      flow_.nodes.push_back(std::move(top.expr));
       stack_.pop_back();
     }
   }
 
-  // The frame of a user is on top again after each child, and once more where the child was known.
-  void note(const Expr& value, const Expr& user) {
-    waiting_.push_back({flow_.uses.size(), user});
-    flow_.uses.push_back({value, flow_.find(value), kNone});
-  }
-
   Flow flow_;
   std::vector<Frame> stack_;
-  std::vector<Waiting> waiting_;
-  std::unordered_map<const Object*, bool> seen_;
+  std::vector<int32_t> node_of_frame_;
 };
 
 std::string_view kind_of(const Expr& expr) {

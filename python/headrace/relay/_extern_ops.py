@@ -93,7 +93,7 @@ def register_extern_op(op_name: str, compiler: str, check: Any = True) -> Any:
 
 def _module(name: str, doc: str, members: dict[str, Callable[..., Any]]) -> types.ModuleType:
     module = types.ModuleType(name, doc)
-    vars(module).update(members, __all__=sorted(members))
+    vars(module).update(members, __all__=sorted(members), __dir__=lambda: sorted(module.__all__))
     sys.modules[name] = module
     return module
 
@@ -106,5 +106,7 @@ _MEMBERS: dict[str, Callable[..., Any]] = {
 # Users of Relay import these from either of the two modules.
 contrib = _module("headrace.relay.op.contrib", "The ops and patterns that other compilers support.", dict(_MEMBERS))
 contrib.register = _module("headrace.relay.op.contrib.register", "Registers patterns of compilers.", dict(_MEMBERS))  # type: ignore[attr-defined]
+
+contrib.__all__ += ["register"]  # type: ignore[attr-defined]
 
 _public.publish(__name__, "headrace.relay.op.contrib")

@@ -38,6 +38,12 @@ void register_compiler_annotation_ops() {
                   "PartitionGraph reads it; by itself it does nothing.");
 }
 
+Attrs compiler_attrs(std::string compiler) {
+  auto attrs = make_object<CompilerAttrs>();
+  attrs->compiler = std::move(compiler);
+  return attrs;
+}
+
 Expr compiler_begin(Expr data, std::string compiler, Span span) {
   return call_with<CompilerAttrs>("annotation.compiler_begin", {std::move(data)}, std::move(span),
                                   [&](auto& a) { a.compiler = std::move(compiler); });

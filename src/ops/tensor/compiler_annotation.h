@@ -20,6 +20,7 @@ struct CompilerAttrs : AttrsNode {
   std::string compiler;
 };
 
+Attrs compiler_attrs(std::string compiler);
 // Makes the annotation where a value enters a part that `compiler` computes, or leaves it.
 Expr compiler_begin(Expr data, std::string compiler, Span span = {});
 Expr compiler_end(Expr data, std::string compiler, Span span = {});

@@ -22,7 +22,7 @@ using relay::FunctionNode;
 namespace {
 
 bool is_marked(const FunctionNode& function) {
-  for (const char* name : {"Inline", "inline"}) {
+  for (const char* name : {kInlineAttr, "inline"}) {
     const auto value = function.attrs.get(name);
     if (value && !(value->is<int64_t>() && value->as<int64_t>() == 0)) return !relay::is_left_alone(function);
   }

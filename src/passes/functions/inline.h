@@ -22,6 +22,8 @@
 namespace headrace::passes {
 
 inline constexpr int64_t kMostInlinedNodes = 200'000;
+// The attribute of functions that Inline takes; its value is not 0.
+inline constexpr const char* kInlineAttr = "Inline";
 
 IRModule inline_functions(const IRModule& module);
 
