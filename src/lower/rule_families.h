@@ -20,6 +20,9 @@ void register_scan_rules();           // rules/scan.cc: cumsum, cumprod
 void register_sort_rules();           // rules/sort.cc: sort, argsort, topk, searchsorted
 void register_select_rules();         // rules/select.cc: argwhere_bounded, unique
 void register_scatter_rules();        // rules/scatter.cc: scatter_elements, scatter_nd, invert_permutation
+void register_fourier_rules();        // rules/fourier.cc: dft, stft
+void register_sparse_rules();         // rules/sparse.cc: sparse_to_dense, sparse_reshape, sparse_dense, ...
+void register_bitserial_rules();      // rules/bitserial.cc: bitpack, bitserial_dense, bitserial_conv2d, ...
 void register_mask_rules();           // rules/mask.cc: one_hot, trilu, sequence_mask, matrix_set_diag, strided_set
 void register_rearrange_rules();      // rules/rearrange.cc: layout_transform, sliding_window, meshgrid, adv_index, ...
 void register_block_rules();          // rules/blocks.cc: depth_to_space, space_to_depth, ..._batch_nd, dilate

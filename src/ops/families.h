@@ -22,6 +22,10 @@ void register_scan_ops();               // scan.cc: cumsum, cumprod
 void register_sort_ops();               // sort.cc: sort, argsort, topk, searchsorted
 void register_select_ops();             // select.cc: argwhere, argwhere_bounded, unique
 void register_scatter_ops();            // scatter.cc: scatter_elements, scatter_nd, invert_permutation
+void register_fourier_ops();            // fourier.cc: dft, stft
+void register_sparse_ops();             // sparse.cc: sparse_to_dense, sparse_reshape, sparse_fill_empty_rows
+void register_sparse_matrix_ops();      // sparse_matrix.cc: sparse_dense, sparse_add, sparse_transpose
+void register_bitserial_ops();          // bitserial.cc: bitpack, bitserial_dense, bitserial_conv2d, contrib_dense_pack
 void register_mask_ops();               // mask.cc: one_hot, trilu, sequence_mask, matrix_set_diag, strided_set
 void register_rearrange_ops();          // rearrange.cc: layout_transform, sliding_window, meshgrid, adv_index, ...
 void register_block_ops();              // blocks.cc: depth_to_space, space_to_depth, ..._batch_nd, dilate

@@ -20,6 +20,7 @@ __all__ = [
     "reverse_reshape",
     "segment_sum",
     "std",
+    "stft",
     "strided_set",
     "unique",
     "variance",
@@ -31,6 +32,7 @@ _variance = deferred("variance")
 _sqrt = deferred("sqrt")
 _full = deferred("full")
 _cast = deferred("cast")
+_stft = deferred("stft")
 _add, _cast_like, _concatenate, _expand_dims, _reshape = map(
     deferred, ("add", "cast_like", "concatenate", "expand_dims", "reshape")
 )
@@ -323,6 +325,55 @@ def gather_nd(data: Any, indices: Any, batch_dims: int = 0, index_rank: int | No
             told = "1 or more" if first is None else f"the first dimension of indices, whose shape is {shape}"
             raise _core.UserError(f"gather_nd: index_rank is {rank}; it is {told}")
     return _gather_nd(data, indices, batch_dims, span=span)
+
+
+def stft(
+    data: Any,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Any = None,
+    normalized: bool = False,
+    onesided: bool = True,
+    *,
+    span: Any = None,
+) -> Any:
+    """Fourier transforms of windows of signals.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        f[batch, length]: the signals.
+    n_fft : int
+        How many elements a transform is of.
+    hop_length : int, optional
+        From one transform to the next; `n_fft // 4` when it is left out.
+    win_length : int, optional
+        The length of the window that is made where none is given; `n_fft` when it is left out.
+    window : RelayExpr, optional
+        T[w], w at most n_fft: what elements are multiplied by; ones when it is left out.
+    normalized, onesided : bool
+        Divide by the root of n_fft; give only the first n_fft // 2 + 1 frequencies.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    RelayExpr
+        f[batch, frequencies, transforms, 2]: real and imaginary parts.
+    """
+    hop = max(n_fft // 4, 1) if hop_length is None else hop_length
+    width = n_fft if win_length is None else win_length
+    return _stft(
+        data,
+        const(np.ones(width, "int32")) if window is None else window,
+        n_fft,
+        hop,
+        width,
+        normalized,
+        onesided,
+        span=span,
+    )
 
 
 def segment_sum(data: Any, segment_ids: Any, num_segments: Any = None, *, span: Any = None) -> Any:
