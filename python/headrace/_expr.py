@@ -99,11 +99,40 @@ class _Expr(Printed):
         return _binary("greater_equal", self, other)
 
 
+class Id:
+    """The identity of a variable, which two variables share only when they are one."""
+
+    __slots__ = ("_var",)
+
+    def __init__(self, var: Any) -> None:
+        self._var = var
+
+    @property
+    def name_hint(self) -> str:
+        """The variable's name."""
+        return self._var.name_hint
+
+    def same_as(self, other: Any) -> bool:
+        """Whether `other` is the identity of the same variable."""
+        return isinstance(other, Id) and self._var.same_as(other._var)
+
+    def __eq__(self, other: object) -> bool:
+        return self.same_as(other)
+
+    def __hash__(self) -> int:
+        return hash(self._var)
+
+
 @_node.mixin("relay.Var")
 class _Var:
     """A variable: a parameter, or bound by a let or a pattern."""
 
     __slots__ = ()
+
+    @property
+    def vid(self) -> Id:
+        """The variable's identity, which has its name."""
+        return Id(self)
 
     def __str__(self) -> str:
         return _without_version(text_of(self))

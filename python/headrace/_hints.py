@@ -40,7 +40,6 @@ _INSTEAD = {
     "contrib.graph_runtime": "hr.contrib.graph_executor is its name now",
     "contrib.relay_viz": "mod.show() prints a program; `headrace inspect --steps` shows what it is compiled to",
     "ir.DictAttrs": 'attributes of functions and modules are given as a dict, attrs={"Primitive": 1}, and read as one',
-    "ir.Op.set_attrs_type_key": "leave it out; op.add_attr(name, kind, default) says the attributes, one at a time",
     "ir.Range": "the pair (begin, end) says it, as in te.reduce_axis((0, n))",
     "relay.analysis.CallGraph": "mod.functions and analysis.post_order_visit tell who calls whom",
     "relay.analysis.get_calibration_data": "let the program return the values that you want to see; "

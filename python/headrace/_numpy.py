@@ -19,4 +19,20 @@ else:
 
     np = _Numpy()
 
-__all__ = ["np"]
+__all__ = ["cast_array", "np"]
+
+
+def cast_array(value: Any, dtype: str) -> Any:
+    """An array of numpy as an array of the dtype that a program takes; other values and casts as they are.
+
+    Casts only within a kind or to a wider one (float64 to float32, int64 to int32, int32 to float32), never floats to
+    integers: what is left is refused where the tensor is used.
+    """
+    given = str(getattr(value, "dtype", ""))
+    if not dtype or given == dtype or not isinstance(value, (np.ndarray, np.generic)):
+        return value
+    try:
+        can_cast = np.can_cast(value.dtype, dtype, "same_kind")
+    except TypeError:
+        return value
+    return value.astype(dtype) if can_cast else value

@@ -304,6 +304,25 @@ class _Op:
         api("ir.OpSetAttr")(self, attr_name, value)
         return self
 
+    def set_attrs_type_key(self, key: str) -> None:
+        """Says the class of the op's attributes, which `add_attr` lists here.
+
+        Parameters
+        ----------
+        key : str
+            "DictAttrs", which changes nothing.
+
+        Raises
+        ------
+        UserError
+            For another class.
+        """
+        if key != "DictAttrs":
+            raise _core.UserError(
+                f"{self.name}: set_attrs_type_key: got {key!r}; attributes have no class of their own: "
+                "op.add_attr(name, kind, default) says them, one at a time"
+            )
+
     def has_attr(self, attr_name: str) -> bool:
         """Whether `set_attr` set that attribute to something that is not None."""
         return self.get_attr(attr_name) is not None

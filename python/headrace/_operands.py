@@ -87,9 +87,9 @@ def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
     ----------
     value : bool, int, float, list, numpy.ndarray or NDArray
         The tensor; an array is copied.
-    dtype : str, optional
-        Its dtype. Without it, numbers, lists and numpy's arrays of float64 and int64 are float32 and int32, as in
-        Relay; an NDArray keeps its own.
+    dtype : str or TensorType, optional
+        Its dtype, or a type that has it. Without it, numbers, lists and arrays of float64 and int64 are float32 and
+        int32, as in Relay; an NDArray keeps its own.
     span : Span, optional
         Where it comes from.
 
@@ -123,6 +123,8 @@ def _narrowed(array: np.ndarray) -> np.ndarray:
 
 
 def _numpy_dtype(dtype: Any, what: str) -> np.dtype:
+    if isinstance(dtype, _node.class_of("relay.TensorType")):
+        dtype = str(dtype.dtype)
     if not isinstance(dtype, (str, type, np.dtype)):
         raise _core.UserError(f"{what}: dtype: expected a str, got {_arguments.kind(dtype)}")
     if dtype == "bfloat16":

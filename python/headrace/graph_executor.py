@@ -18,6 +18,7 @@ from headrace import _public
 from headrace._arguments import kind, retold, text
 from headrace._container import Array
 from headrace._core import Device, Module, NDArray, UserError, array, try_array
+from headrace._numpy import cast_array
 from headrace._params import load_param_dict
 from headrace._timing import BenchmarkResult, TimingPlan, check_device
 
@@ -92,7 +93,8 @@ class GraphModule:
         key : str or int, optional
             An input; or a parameter that was bound at the build, which is a constant of the code.
         value : tensor, optional
-            Its elements.
+            Its elements. An array of numpy is cast to the program's dtype within its kind or to a wider one (float64 to
+            float32, int32 to float32); a tensor of another kind has that dtype.
         **params
             Others by name. key="x", or an index, is `key` itself and value= its `value`; else these are inputs that
             are called so.
@@ -116,9 +118,10 @@ class GraphModule:
     def _set_inputs(self, tensors: Mapping[str | int, Any]) -> None:
         """Copies tensors in. In a mapping every name is an input's, also `key`, `value` and `self`."""
         for name, tensor in tensors.items():
-            value = try_array(tensor)
+            given = cast_array(tensor, self._dtype_of_input(name, tensor))
+            value = try_array(given)
             if value is None:
-                value = array(tensor, f"input {name!r}", self._dtype_for(name, tensor))
+                value = array(given, f"input {name!r}", self._dtype_for(name, given))
             try:
                 self.module["set_input"](name, value)
             except UserError as error:
@@ -130,6 +133,15 @@ class GraphModule:
         if f"has dtype {value.dtype}" not in message or name in self._bound_params():
             return error
         return retold(error, f'{message}; cast it, as x.astype("{self.get_input(name).dtype}") does{at}{place}')
+
+    def _dtype_of_input(self, name: str | int, value: Any) -> str:
+        """The dtype that the program takes for an array of numpy; "" where set_input says what is wrong."""
+        if not hasattr(value, "dtype") or isinstance(value, NDArray) or name in self._bound_params():
+            return ""
+        try:
+            return str(self.get_input(name).dtype)
+        except UserError:
+            return ""
 
     def _dtype_for(self, name: str | int, value: Any) -> str:
         # Lists and numbers have none of their own.

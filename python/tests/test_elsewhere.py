@@ -155,8 +155,9 @@ def test_parameters_in_a_file(tmp_path):
 
 def test_attributes_of_ops_need_no_node():
     op = relay.op.register("elsewhere.scale", override=True)
-    with pytest.raises(AttributeError, match=r"ir.Op has no 'set_attrs_type_key': leave it out; op.add_attr\("):
-        op.set_attrs_type_key("DictAttrs")
+    op.set_attrs_type_key("DictAttrs")
+    with pytest.raises(hr.UserError, match=r"got 'relay.attrs.ScaleAttrs'; attributes have no class .*: op.add_attr\("):
+        op.set_attrs_type_key("relay.attrs.ScaleAttrs")
     with pytest.raises(AttributeError, match=r"ir\.Op has no attribute 'nonsense'; its fields: "):
         _ = op.nonsense
 

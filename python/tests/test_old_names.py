@@ -238,6 +238,7 @@ def test_names_at_the_head_of_programs():
         _ = function.attrs.Inline
     span = relay.Span(relay.SourceName("model"), 1, 2, 3, 4)
     assert (span.source_name, relay.SourceName("model").name) == ("model", "model")
+    assert (span.line, span.end_line, span.column, span.end_column) == (1, 2, 3, 4)
 
 
 @pytest.mark.parametrize(
@@ -392,7 +393,7 @@ def test_an_input_of_another_dtype_is_told_the_cast():
     module = hr.graph_executor.GraphModule(lib["default"](hr.cpu()))
     for key in ("x", 0):
         with pytest.raises(hr.UserError, match=r'takes float32; cast it, as x.astype\("float32"\) does') as told:
-            module.set_input(key, np.ones(2))
+            module.set_input(key, hr.nd.array(np.ones(2)))
         assert told.value.op == "x"
     with pytest.raises(hr.UserError, match=r"has shape \(3\), the program takes \(2\)") as told:
         module.set_input("x", np.ones(3, "float32"))

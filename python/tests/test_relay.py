@@ -262,7 +262,8 @@ def test_types_are_shown():
     assert "%0 = negative(%x) /* ty=Tensor[(2, 2), float32] */;" in shown
     assert shown == relay.astext(mod, show_types=True)
     assert mod["main"].body.astext(show_types=True).endswith("nn.relu(%0) /* ty=Tensor[(2, 2), float32] */\n")
-    assert relay.parse(shown).astext() == mod.astext(show_types=False)
+    assert relay.parse(shown).astext(show_types=False) == mod.astext(show_types=False)
+    assert relay.parse(mod.astext(show_types=False)).astext() == shown
     assert mod.astext() == shown
 
 

@@ -51,6 +51,41 @@ def test_depthwise_convolutions_with_packed_channels():
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_sparse_matrices_as_relay_takes_them():
+    sparse = pytest.importorskip("scipy.sparse", reason="scipy is not in .venv")
+    random = np.random.default_rng(3)
+    weight = (random.random((6, 6)) * (random.random((6, 6)) < 0.4)).astype("float32")
+    rows, data = sparse.csr_matrix(weight), random.random((6, 6), "float32")
+    x = relay.var("x", shape=(6, 6))
+    np.testing.assert_allclose(evaluated(relay.nn.sparse_dense(x, rows), x=data), data @ weight.T, rtol=1e-5)
+    left = relay.nn.sparse_dense(x, sparse.bsr_matrix(weight, blocksize=(2, 3)), True)
+    np.testing.assert_allclose(evaluated(left, x=data), weight @ data.T, rtol=1e-5)
+    parts = [relay.const(part) for part in (rows.data, rows.indices, rows.indptr)]
+    np.testing.assert_allclose(evaluated(relay.nn.sparse_add(x, parts), x=data), data + weight, rtol=1e-6)
+    turned = relay.nn.sparse_transpose(rows)
+    got = [evaluated(field) for field in turned]
+    assert len(turned) == 3
+    np.testing.assert_array_equal(sparse.csr_matrix(tuple(got), shape=(6, 6)).toarray(), weight.T)
+    with pytest.raises(hr.UserError, match="sparse_add: sparse_mat: expected a matrix in compressed rows"):
+        relay.nn.sparse_add(x, data)
+
+
+def test_sparse_tensors_and_transforms_as_relay_takes_them():
+    places, values = relay.const(np.array([[0, 1], [1, 0]])), relay.const(np.array([5, 7], "float32"))
+    dense = relay.sparse_to_dense(places, [2, 2], values)
+    assert evaluated(dense).tolist() == [[0, 5], [7, 0]]
+    moved, shape = relay.sparse_reshape(places, relay.const([2, 2]), relay.const([-1]))
+    assert (evaluated(moved).tolist(), evaluated(shape).tolist()) == ([[1], [2]], [4])
+    x = relay.var("x", shape=(1, 9))
+    signal = np.arange(9, dtype="float32")[None]
+    frames = np.stack([signal[0, i : i + 4] for i in range(0, 6, 1)])
+    expected = np.fft.rfft(frames, axis=1).T
+    got = evaluated(relay.stft(x, 4), x=signal)[0]
+    np.testing.assert_allclose(got[..., 0] + 1j * got[..., 1], expected, atol=1e-4)
+    re, im = relay.dft(relay.const(np.float32([1, 2, 3, 4])), relay.const(np.zeros(4, "float32")))
+    np.testing.assert_allclose(evaluated(re) + 1j * evaluated(im), np.fft.fft([1, 2, 3, 4]), atol=1e-5)
+
+
 def test_windows_that_give_their_greatest_sum():
     x, w = relay.var("x", shape=(1, 2, 5, 5)), relay.var("w", shape=(2, 3, 3))
     call = run_infer_type(relay.image.dilation2d(x, w, strides=2, padding=1, dilations=[1, 1]))

@@ -161,7 +161,11 @@ void register_analyses() {
   register_global("relay.analysis.check_basic_block_normal_form", make_packed(&passes::is_basic_block_normal_form));
   register_global("relay.analysis.fusion_borders", make_packed(&fusion_borders));
   register_global("relay.analysis.infer_type_expr", make_packed([](const Expr& expr, const IRModule& module) {
-                    return relay::infer_type(relay::unique_binders(expr), module ? snapshot(module) : module);
+                    const Expr typed =
+                        relay::infer_type(relay::unique_binders(expr), module ? snapshot(module) : module);
+                    // Inference may write another node, with the types that it found in annotations.
+                    if (!expr->has_checked_type()) expr->set_checked_type(typed->checked_type());
+                    return typed;
                   }));
 }
 

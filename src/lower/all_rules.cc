@@ -27,6 +27,9 @@ void register_all_rules() {
     register_sort_rules();
     register_select_rules();
     register_scatter_rules();
+    register_fourier_rules();
+    register_sparse_rules();
+    register_bitserial_rules();
     register_mask_rules();
     register_rearrange_rules();
     register_block_rules();

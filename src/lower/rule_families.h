@@ -35,5 +35,8 @@ void register_dilation_rules();           // rules/dilation.cc
 void register_correlation_rules();        // rules/correlation.cc
 void register_deformable_rules();         // rules/deformable.cc
 void register_random_rules();             // rules/random.cc
+void register_fourier_rules();            // rules/fourier.cc
+void register_sparse_rules();             // rules/sparse.cc
+void register_bitserial_rules();          // rules/bitserial.cc
 
 }  // namespace headrace::lower

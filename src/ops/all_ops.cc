@@ -30,6 +30,10 @@ void register_all_ops() {
     register_sort_ops();
     register_select_ops();
     register_scatter_ops();
+    register_fourier_ops();
+    register_sparse_ops();
+    register_sparse_matrix_ops();
+    register_bitserial_ops();
     register_mask_ops();
     register_rearrange_ops();
     register_block_ops();

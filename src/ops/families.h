@@ -42,5 +42,9 @@ void register_compiler_annotation_ops();  // tensor/compiler_annotation.cc
 void register_device_ops();               // tensor/device.cc
 void register_memory_ops();               // tensor/memory.cc
 void register_old_attrs();                // nn/old_attrs.cc: no ops, but how saved programs wrote attributes
+void register_fourier_ops();              // algorithm/fourier.cc
+void register_sparse_ops();               // algorithm/sparse.cc
+void register_sparse_matrix_ops();        // nn/sparse_matrix.cc
+void register_bitserial_ops();            // nn/bitserial.cc
 
 }  // namespace headrace::ops

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <span>
 
 #include "object/dtype_text.h"
 #include "object/string.h"
@@ -30,6 +31,10 @@ constexpr Name kNames[] = {
     {"uint1", DataType::uint(1)},       {"bool", DataType::bool_()},       {"handle", DataType::handle()},
     {"void", DataType::void_()}};
 
+// What texts of Relay and numpy's users write for these.
+constexpr Name kShortNames[] = {
+    {"float", DataType::float_(32)}, {"int", DataType::int_(32)}, {"uint", DataType::uint(32)}};
+
 [[noreturn]] void refuse(std::string_view text) {
   std::vector<std::string_view> known;
   for (const Name& name : kNames) known.push_back(name.name);
@@ -48,9 +53,11 @@ DataType DataType::parse(std::string_view text) {
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), lanes);
     if (error != std::errc() || end != digits.data() + digits.size() || lanes < 1 || lanes > 65535) base = {};
   }
-  for (const Name& name : kNames) {
-    if (name.name == base && (lanes == 1 || !name.dtype.is_void()))
-      return lanes == 1 ? name.dtype : name.dtype.with_lanes(lanes);
+  for (const std::span<const Name> names : {std::span<const Name>(kNames), std::span<const Name>(kShortNames)}) {
+    for (const Name& name : names) {
+      if (name.name == base && (lanes == 1 || !name.dtype.is_void()))
+        return lanes == 1 ? name.dtype : name.dtype.with_lanes(lanes);
+    }
   }
   refuse(text);
 }

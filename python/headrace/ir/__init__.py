@@ -195,7 +195,7 @@ class SourceMap:
         return f"SourceMap({', '.join(self.source_map)})"
 
 
-_node.constructor("ir.Span", "source_name line column end_line end_column", "Where in a source a node came from.")
+_node.constructor("ir.Span", "source_name line end_line column end_column", "Where in a source a node came from.")
 
 
 @_node.mixin("ir.IRModule")

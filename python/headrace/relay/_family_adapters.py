@@ -309,6 +309,84 @@ def threefry_key(seed: int) -> Any:
 
 
 # By family, what stands in its module in place of the ops' own functions.
+_SPARSE_DENSE, _SPARSE_ADD, _SPARSE_TRANSPOSE = map(
+    deferred, ("nn.sparse_dense", "nn.sparse_add", "nn.sparse_transpose")
+)
+
+
+def _compressed_rows(matrix: Any, what: str) -> list[Any]:
+    """Data, indices and indptr: of a matrix of scipy's, an object with these fields, or a tuple."""
+    if all(hasattr(matrix, name) for name in ("data", "indices", "indptr")):
+        parts = [matrix.data, matrix.indices, matrix.indptr]
+    elif isinstance(matrix, (tuple, list)) and len(matrix) == 3:
+        parts = list(matrix)
+    else:
+        raise _core.UserError(
+            f"{what}: expected a matrix in compressed rows: data, indices and indptr; got {_arguments.kind(matrix)}"
+        )
+    return [const(part, str(part.dtype)) if isinstance(part, np.ndarray) else part for part in parts]
+
+
+def sparse_dense(dense_mat: Any, sparse_mat: Any, sparse_lhs: bool = False, *, span: Any = None) -> Any:
+    """The product of a matrix by the transpose of one in compressed rows, or the other way round.
+
+    Parameters
+    ----------
+    dense_mat : RelayExpr
+        T[m, k], numbers: a matrix.
+    sparse_mat : scipy.sparse matrix, or (data, indices, indptr)
+        [n, k]: the other, in compressed rows of elements or of blocks.
+    sparse_lhs : bool
+        Whether the sparse matrix is the left one.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    Call
+        T[m, n]; with `sparse_lhs` T[n, m].
+    """
+    return _SPARSE_DENSE(dense_mat, *_compressed_rows(sparse_mat, "sparse_dense: sparse_mat"), sparse_lhs, span=span)
+
+
+def sparse_add(dense_mat: Any, sparse_mat: Any, *, span: Any = None) -> Any:
+    """A matrix plus one in compressed rows.
+
+    Parameters
+    ----------
+    dense_mat : RelayExpr
+        T[n, k], numbers: a matrix.
+    sparse_mat : scipy.sparse matrix, or (data, indices, indptr)
+        [n, k]: the other, in compressed rows.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    Call
+        T[n, k].
+    """
+    return _SPARSE_ADD(dense_mat, *_compressed_rows(sparse_mat, "sparse_add: sparse_mat"), span=span)
+
+
+def sparse_transpose(x: Any, *, span: Any = None) -> TupleWrapper:
+    """The transpose of a square matrix in compressed rows.
+
+    Parameters
+    ----------
+    x : scipy.sparse matrix, or (data, indices, indptr)
+        The matrix.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    TupleWrapper
+        Data, indices and indptr.
+    """
+    return _SPARSE_TRANSPOSE(*_compressed_rows(x, "sparse_transpose: x"), span=span)
+
+
 FAMILIES: dict[str, dict[str, Any]] = {
     "image": {"resize1d": resize1d, "resize2d": resize2d, "resize3d": resize3d},
     "nn": {
@@ -320,6 +398,9 @@ FAMILIES: dict[str, dict[str, Any]] = {
             global_avg_pool3d,
             global_max_pool1d,
             global_max_pool3d,
+            sparse_add,
+            sparse_dense,
+            sparse_transpose,
         )
     },
     "random": {"normal": normal, "threefry_key": threefry_key, "uniform": uniform},

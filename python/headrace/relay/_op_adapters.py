@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace import _arguments, _core, _node, _public
 from headrace._numpy import np
-from headrace._operands import TupleWrapper, dtype_of, operand, shape_of
+from headrace._operands import TupleWrapper, const, dtype_of, operand, shape_of
 from headrace.relay._op_functions import deferred
 
 __all__ = [
@@ -15,9 +15,12 @@ __all__ = [
     "gather_nd",
     "logsumexp",
     "matrix_set_diag",
+    "mean_std",
     "mean_variance",
     "reverse_reshape",
+    "segment_sum",
     "std",
+    "stft",
     "strided_set",
     "unique",
     "variance",
@@ -28,6 +31,14 @@ _mean = deferred("mean")
 _variance = deferred("variance")
 _sqrt = deferred("sqrt")
 _full = deferred("full")
+_cast = deferred("cast")
+_stft = deferred("stft")
+_add, _cast_like, _concatenate, _expand_dims, _reshape = map(
+    deferred, ("add", "cast_like", "concatenate", "expand_dims", "reshape")
+)
+_scatter_nd, _shape_of, _slice_like, _strided_slice, _zeros = map(
+    deferred, ("scatter_nd", "shape_of", "slice_like", "strided_slice", "zeros")
+)
 _unique = deferred("unique")
 _matrix_set_diag = deferred("matrix_set_diag")
 _strided_set = deferred("strided_set")
@@ -146,6 +157,29 @@ def mean_variance(
     )
 
 
+def mean_std(
+    data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
+) -> TupleWrapper:
+    """Mean and standard deviation.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    axis : int or tuple of int, optional
+        What is reduced; everything when it is left out.
+    keepdims, exclude, unbiased : bool
+        Keep reduced axes with size 1; reduce the other axes; divide by one less.
+
+    Returns
+    -------
+    TupleWrapper
+        The mean, and the standard deviation.
+    """
+    mean, spread = mean_variance(data, axis, keepdims, exclude, unbiased)
+    return TupleWrapper(_node.class_of("relay.Tuple")([mean, _sqrt(spread)]), 2)
+
+
 def full(fill_value: Any, shape: Any = (), dtype: str = "", *, span: Any = None) -> Any:
     """A tensor of one value.
 
@@ -168,6 +202,9 @@ def full(fill_value: Any, shape: Any = (), dtype: str = "", *, span: Any = None)
     chosen = dtype or dtype_of(value)
     if chosen is None:
         raise _core.UserError("full: the dtype of fill_value is not known; give dtype")
+    known = dtype_of(value)
+    if known is not None and known != chosen:
+        value = _cast(value, chosen)
     return _full(value, shape, chosen, span=span)
 
 
@@ -288,6 +325,89 @@ def gather_nd(data: Any, indices: Any, batch_dims: int = 0, index_rank: int | No
             told = "1 or more" if first is None else f"the first dimension of indices, whose shape is {shape}"
             raise _core.UserError(f"gather_nd: index_rank is {rank}; it is {told}")
     return _gather_nd(data, indices, batch_dims, span=span)
+
+
+def stft(
+    data: Any,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window: Any = None,
+    normalized: bool = False,
+    onesided: bool = True,
+    *,
+    span: Any = None,
+) -> Any:
+    """Fourier transforms of windows of signals.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        f[batch, length]: the signals.
+    n_fft : int
+        How many elements a transform is of.
+    hop_length : int, optional
+        From one transform to the next; `n_fft // 4` when it is left out.
+    win_length : int, optional
+        The length of the window that is made where none is given; `n_fft` when it is left out.
+    window : RelayExpr, optional
+        T[w], w at most n_fft: what elements are multiplied by; ones when it is left out.
+    normalized, onesided : bool
+        Divide by the root of n_fft; give only the first n_fft // 2 + 1 frequencies.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    RelayExpr
+        f[batch, frequencies, transforms, 2]: real and imaginary parts.
+    """
+    hop = max(n_fft // 4, 1) if hop_length is None else hop_length
+    width = n_fft if win_length is None else win_length
+    return _stft(
+        data,
+        const(np.ones(width, "int32")) if window is None else window,
+        n_fft,
+        hop,
+        width,
+        normalized,
+        onesided,
+        span=span,
+    )
+
+
+def segment_sum(data: Any, segment_ids: Any, num_segments: Any = None, *, span: Any = None) -> Any:
+    """The sums of the rows of a tensor that belong to one segment each.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        T[n, ...]: the rows.
+    segment_ids : RelayExpr
+        int[m], m at most n: the segment of each of the first m rows.
+    num_segments : int or RelayExpr, optional
+        How many segments there are; without it as many as the greatest id says, which only the data tells: the
+        interpreter runs that.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    RelayExpr
+        T[num_segments, ...].
+    """
+    data = _arguments.expression(data, "segment_sum: data")
+    ids = _arguments.expression(segment_ids, "segment_sum: segment_ids")
+    if num_segments is None:
+        count = _cast(_reshape(_add(_max(ids), _cast_like(const(1), ids)), (1,)), "int64")
+    elif isinstance(num_segments, _core.Object):
+        count = _cast(_reshape(num_segments, (1,)), "int64")
+    else:
+        count = const([_arguments.integer(num_segments, "segment_sum: num_segments")], "int64")
+    rest = _strided_slice(_shape_of(data, dtype="int64"), begin=[1], end=[np.iinfo("int64").max])
+    zeros = _cast_like(_zeros(_concatenate((count, rest), axis=0), dtype="float32"), data)
+    rows = _slice_like(data, ids, axes=[0])
+    return _scatter_nd(zeros, _expand_dims(ids, axis=0), rows, mode="add", span=span)
 
 
 def reverse_reshape(data: Any, newshape: Any, *, span: Any = None) -> Any:

@@ -30,12 +30,14 @@ ORDER: dict[str, str] = {
     "full": "fill_value shape dtype",
     "image.resize2d": "data size roi layout method coordinate_transformation_mode rounding_method cubic_alpha "
     "cubic_exclude out_dtype",
+    "sparse_to_dense": "sparse_indices output_shape sparse_values default_value",
     "variance": "data mean axis keepdims exclude unbiased",
 }
 
 # Defaults of parameters that the registry has none for, or others.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "nn.lrn": {"alpha": 1e-5},
+    "sparse_to_dense": {"default_value": 0},
     "nn.pad": {"pad_value": 0},
     "vision.non_max_suppression": {"max_output_size": -1, "iou_threshold": 0.5},
 }
@@ -46,6 +48,10 @@ RESULTS: dict[str, Any] = {
     "argwhere_bounded": 2,
     "nn.batch_norm": 3,
     "nn.dropout": 2,
+    "nn.sparse_transpose": 3,
+    "dft": 2,
+    "sparse_fill_empty_rows": 3,
+    "sparse_reshape": 2,
     "meshgrid": lambda attrs, operands: _items(operands[0]),
     **dict.fromkeys(
         ["random.multinomial", "random.normal", "random.threefry_generate", "random.threefry_split", "random.uniform"],

@@ -9,6 +9,7 @@ from typing import Any
 from headrace import _arguments, _core, _hints, _public
 from headrace._container import ADT
 from headrace._ffi import api
+from headrace._numpy import cast_array
 from headrace.graph_executor import GraphModule, graph_json_of
 from headrace.ir import IRModule
 from headrace.relay import _build_options as choices
@@ -247,8 +248,8 @@ class Executor:
         ----------
         expr : RelayExpr, optional
             What is evaluated, which may use the module's functions; `main` when it is left out.
-        binds : dict of Var to tensor, optional
-            Values of free variables, which are copied.
+        binds : dict of Var to tensor or RelayExpr, optional
+            Values of free variables: tensors, which are copied, or expressions.
 
         Returns
         -------
@@ -264,15 +265,15 @@ class Executor:
             expr = _arguments.expression(expr, "evaluate: expr")
         if binds := _arguments.entries(binds, "evaluate: binds"):
             variables = [_arguments.node(var, "evaluate: a key of binds", "relay.Var") for var in binds]
-            constants = {var: nodes.Constant(_arguments.copied(binds[var], var.name_hint)) for var in variables}
-            expr = api("relay.ir.Bind")(_arguments.expression(expr, "evaluate: expr"), constants)
+            values = {var: _bound(binds[var], var) for var in variables}
+            expr = api("relay.ir.Bind")(_arguments.expression(expr, "evaluate: expr"), values)
         if expr is None or isinstance(expr, nodes.GlobalVar):
             function = self.mod["main" if expr is None else expr]
         elif isinstance(expr, nodes.Function):
             function = expr
         else:
             return self._runner(self._with_main(nodes.Function([], expr)))([])
-        runner = self._runner(self._with_main(function))
+        runner = self._runner(self._with_main(_with_distinct_names(function)))
 
         def run(*args: Any, **kwargs: Any) -> Any:
             return runner(_in_order(function.params, args, kwargs))
@@ -299,6 +300,30 @@ def _in_order(params: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Any]:
     return [_argument(value, param) for value, param in zip([*args, *(kwargs[n] for n in left)], params, strict=True)]
 
 
+def _bound(value: Any, var: Any) -> Any:
+    """The expression that stands for a free variable."""
+    if isinstance(value, nodes.RelayExpr):
+        return value
+    return nodes.Constant(_arguments.copied(value, var.name_hint))
+
+
+def _with_distinct_names(function: Any) -> Any:
+    """A function whose parameters have names of their own, since compiled code knows inputs by name."""
+    names = [param.name_hint for param in function.params]
+    if len(set(names)) == len(names):
+        return function
+    taken, params = set(names), []
+    for i, param in enumerate(function.params):
+        name = param.name_hint
+        if name in names[:i]:
+            name = next(f"{name}_{k}" for k in range(i, i + len(names) + 1) if f"{name}_{k}" not in taken)
+            taken.add(name)
+        params.append(param if name == param.name_hint else nodes.Var(name, param.type_annotation))
+    renamed = zip(function.params, params, strict=True)
+    body = api("relay.ir.Bind")(function.body, {old: new for old, new in renamed if not old.same_as(new)})
+    return function.copy_with(params=params, body=body)
+
+
 def _argument(value: Any, param: Any) -> Any:
     if isinstance(value, nodes.Constant):
         return value.data
@@ -306,11 +331,12 @@ def _argument(value: Any, param: Any) -> Any:
         return ADT(tag=0, items=[_argument(item, param) for item in value])
     if isinstance(value, _core.Object):
         return value
+    declared = param.type_annotation
+    dtype = str(declared.dtype) if isinstance(declared, nodes.TensorType) else ""
+    value = cast_array(value, dtype)
     shared = _core.try_array(value)
     if shared is not None:
         return shared
-    declared = param.type_annotation
-    dtype = str(declared.dtype) if isinstance(declared, nodes.TensorType) else ""
     return _core.array(value, f"argument '{param.name_hint}'", dtype)
 
 

@@ -121,7 +121,16 @@ def parse(
     """
     module = None if init_module is None else _arguments.module(init_module, "init_module")
     reader, folders = "relay.parser.ParseModule", _folders(import_paths)
-    return _read(reader, source_name, source, "source", weights, folders, module, _meta_table(init_meta_table))
+    found = _read(reader, source_name, source, "source", weights, folders, module, _meta_table(init_meta_table))
+    return _with_types(found)
+
+
+def _with_types(module: Any) -> Any:
+    """The module with inferred types; as it is where inference refuses it, which passes say when they run."""
+    try:
+        return api("relay.backend.InferTypeIfSettled")(module)
+    except _core.UserError:
+        return module
 
 
 def parse_expr(source: str, *, weights: str | PathLike[str] | None = None) -> Any:
@@ -164,9 +173,9 @@ def fromtext(
     IRModule or RelayExpr
     """
     stripped = [(line, line.strip()) for line in _check(source, "source").splitlines()]
-    lines = [line for line, words in stripped if words and not words.startswith("//")]
-    body = [line for line in lines if not line.startswith("#[version")]
-    if body and body[0].lstrip().startswith(("def ", "type ", "extern ", "import ")):
+    lines = [words for _, words in stripped if words and not words.startswith("//")]
+    body = [words for words in lines if not words.startswith("#[version")]
+    if body and body[0].startswith(("def ", "type ", "extern ", "import ")):
         text = source if len(body) < len(lines) else f'#[version = "0.0.5"]\n{source}'
         return parse(text, source_name, weights=weights, import_paths=import_paths)
     return _read("relay.parser.ParseExpr", source_name, source, "source", weights)

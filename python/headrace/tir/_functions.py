@@ -31,6 +31,8 @@ __all__ = [
     "floordiv",
     "floormod",
     "if_then_else",
+    "indexdiv",
+    "indexmod",
     "isinf",
     "isnan",
     "log",
@@ -248,6 +250,10 @@ def floormod(a: Any, b: Any) -> Any:
     PrimExpr
     """
     return binary("floor_mod", a, b)
+
+
+indexdiv = floordiv
+indexmod = floormod
 
 
 def truncdiv(a: Any, b: Any) -> Any:

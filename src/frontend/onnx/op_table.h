@@ -35,6 +35,7 @@ std::span<const OpRow> attention_rows();      // Attention, RotaryEmbedding
 std::span<const OpRow> binary_rows();         // Add, Pow, Equal, And, Where, Max, Sum, ...
 std::span<const OpRow> conv_rows();           // Conv, ConvTranspose
 std::span<const OpRow> creation_rows();       // Constant, ConstantOfShape, Range, EyeLike, windows
+std::span<const OpRow> fourier_rows();        // DFT, STFT
 std::span<const OpRow> image_rows();          // Resize, Upsample
 std::span<const OpRow> index_rows();          // Gather, Slice, OneHot, Trilu, ...
 std::span<const OpRow> loss_rows();           // NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss

@@ -33,7 +33,10 @@ PrimExpr sigmoid(const PrimExpr& x) {
   return divide(one, one + call(Intrinsic::exp, negative(x)));
 }
 
-PrimExpr is(Intrinsic predicate, const PrimExpr& x) { return make_intrinsic(predicate, DataType::bool_(), {x}); }
+// Whether a float is infinite or NaN; integers are neither.
+PrimExpr is(Intrinsic predicate, const PrimExpr& x) {
+  return x->dtype.is_float() ? make_intrinsic(predicate, DataType::bool_(), {x}) : make_bool(false);
+}
 
 PrimExpr inverted(const PrimExpr& x) { return x->dtype.is_bool() ? make_not(x) : call(Intrinsic::bitwise_not, x); }
 

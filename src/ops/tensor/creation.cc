@@ -20,7 +20,7 @@ void ArangeAttrs::fields(FieldList<ArangeAttrs>& f) {
 }
 
 void ShapeOfAttrs::fields(FieldList<ShapeOfAttrs>& f) {
-  f.field<&ShapeOfAttrs::dtype>("dtype", {.default_value = "int32", .has_default = true, .doc = "an integer dtype"});
+  f.field<&ShapeOfAttrs::dtype>("dtype", {.default_value = "int32", .has_default = true, .doc = "a dtype of numbers"});
 }
 
 namespace {
@@ -209,11 +209,13 @@ std::optional<std::vector<PrimExpr>> arange_value(const RelationInput& input) {
 
 DataType shape_dtype(const RelationInput& input) {
   const DataType dtype = input.call.attrs_as<ShapeOfAttrs>().dtype;
-  if (!dtype.is_int() && !dtype.is_uint()) input.fail(fmt::format("dtype must be integer, got {}", dtype));
+  if (!dtype.is_int() && !dtype.is_uint() && !dtype.is_float())
+    input.fail(fmt::format("dtype must be of numbers, got {}", dtype));
   return dtype;
 }
 
 bool holds_size(DataType dtype, int64_t size) {
+  if (dtype.is_float()) return round_number(static_cast<double>(size), dtype) == static_cast<double>(size);
   const int bits = dtype.bits() - (dtype.is_int() ? 1 : 0);
   return bits >= 63 || size < int64_t{1} << bits;
 }
@@ -231,6 +233,7 @@ void check_size(const RelationInput& input, const PrimExpr& size) {
 
 void set_size(const NDArray& result, int64_t index, int64_t size) {
   if (!holds_size(result.dtype(), size)) throw_user_error("{}", size_too_large(result.dtype(), size));
+  if (result.dtype().is_float()) return set_element(result.tensor(), index, static_cast<double>(size));
   set_element_int(result.tensor(), index, size);
 }
 

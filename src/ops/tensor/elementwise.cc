@@ -51,8 +51,8 @@ Type relate_number(const RelationInput& input) {
   return data;
 }
 
-Type relate_float_to_bool(const RelationInput& input) {
-  const Type data = relate_float(input);
+Type relate_number_to_bool(const RelationInput& input) {
+  const Type data = relate_number(input);
   return data ? Type(make_tensor_type(data.as<TensorTypeNode>()->shape, DataType::bool_())) : Type();
 }
 
@@ -178,7 +178,16 @@ template <typename F>
 EvalFn eval_predicate(F f) {
   return [f](const EvalInput& input) {
     const NDArray out = input.make_output();
-    dispatch_float(input.args[0].dtype(), [&]<typename T>() { walk_elements<T, Bool8>(input, out, f); });
+    // Integers are finite.
+    dispatch_number(input.args[0].dtype(), [&]<typename T>() {
+      walk_elements<T, Bool8>(input, out, [&](auto x) {
+        if constexpr (is_floating<decltype(x)>) {
+          return f(x);
+        } else {
+          return f(0.0f);
+        }
+      });
+    });
     return std::vector<NDArray>{out};
   };
 }
@@ -375,9 +384,9 @@ void register_signs() {
 
 void register_predicates() {
   auto predicate = [](const char* name, const char* what, auto f) {
-    OpBuilder(name, fmt::format("{}: x f[...] -> bool[...].", what))
-        .arg("data", "Tensor", "f[...]: x")
-        .relation(relate_float_to_bool)
+    OpBuilder(name, fmt::format("{}: x[...] -> bool[...]; integers are finite.", what))
+        .arg("data", "Tensor", "T[...], numbers: x")
+        .relation(relate_number_to_bool)
         .fusion(FusionKind::elementwise)
         .level(3)
         .eval(eval_predicate(f));

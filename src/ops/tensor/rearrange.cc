@@ -133,14 +133,8 @@ std::vector<NDArray> eval_reverse_sequence(const EvalInput& input) {
   const Shape strides = dense_strides(out.shape());
   const size_t steps = normal_axis(attrs.seq_axis, strides.size()),
                batch = normal_axis(attrs.batch_axis, strides.size());
-  for (int64_t i = 0; i < input.args[1].num_elements(); ++i) {
-    if (const int64_t length = index_at(input.args[1], i); length < 0 || length > out.shape()[steps])
-      throw_at(
-          input.call.span, "reverse_sequence",
-          fmt::format("length {} is out of range for an axis of {}", index_text(input.args[1], i), out.shape()[steps]));
-  }
   move_elements(input.args[0], out, [&](const Shape& index) {
-    const int64_t length = element_as_int(input.args[1].tensor(), index[batch]);
+    const int64_t length = std::min(index_at(input.args[1], index[batch]), out.shape()[steps]);
     const int64_t from = index[steps] < length ? length - 1 - index[steps] : index[steps];
     return dot(index, strides) + (from - index[steps]) * strides[steps];
   });

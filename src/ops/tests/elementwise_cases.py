@@ -81,7 +81,8 @@ def add_predicates() -> None:
         for dtype in ("float32", "float64"):
             x = SPECIAL.astype(dtype)
             case(f"{name} {dtype}", f"{name}(%0)", [x], [function(x)])
-        error(name, f"{name}(%0)", [ints(2)], "data must be floating point, got Tensor[(2), int32]")
+        case(f"{name} int16", f"{name}(%0)", [np.array([-5, 0, 7], "int16")], [function(np.array([-5, 0, 7], "int16"))])
+        error(name, f"{name}(%0)", [x > 0], "data must be numbers, got Tensor[")
     b = data(2, 3) > 0
     case("logical_not", "logical_not(%0)", [b], [~b])
     error("logical_not", "logical_not(%0)", [data(2)], "data must be bool, got Tensor[(2), float32]; cast it")

@@ -73,13 +73,10 @@ def add_place_cases(x: np.ndarray) -> None:
     for dtype, k in {"uint64": u64(LAST), "uint8": np.array([255], "uint8")}.items():
         case(f"triu {dtype}", "trilu(%0, %1)", [x, k[0]], [np.zeros_like(x)])
         case(f"tril {dtype}", "trilu(%0, %1, upper=False)", [x, k[0]], [x])
-    error(
-        "reverse_sequence uint64",
-        "reverse_sequence(%0, %1)",
-        [x, u64(1, LAST, 2)],
-        "length 18446744073709551615 is out of range for an axis of 2",
-        run=True,
-    )
+    rows = np.arange(9, dtype="float32").reshape(3, 3)
+    turned = np.array([[0, 1, 2], [5, 4, 3], [7, 6, 8]], "float32")
+    case("reverse_sequence uint64", "reverse_sequence(%0, %1)", [rows, u64(1, LAST, 2)], [turned])
+    case("reverse_sequence lengths", "reverse_sequence(%0, %1)", [rows, np.array([-5, 9, 2], "int32")], [turned])
     error(
         "unravel_index uint64",
         "unravel_index(%0, %1)",

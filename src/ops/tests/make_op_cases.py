@@ -9,9 +9,11 @@ part of the sentence that refuses it.
 """
 
 import numpy as np
+from bit_cases import add_bit_cases
 from broadcast_cases import add_broadcast_cases
 from elementwise_cases import add_elementwise_cases
 from fixed_point_cases import add_fixed_point_cases
+from fourier_cases import add_fourier_cases
 from half_cases import add_half_cases
 from image_cases import add_image_cases
 from index_cases import add_index_cases
@@ -25,6 +27,7 @@ from reduce_cases import add_reduce_cases
 from scipy import ndimage, special
 from select_cases import add_select_cases
 from shape_cases import add_shape_cases
+from sparse_cases import add_sparse_cases
 from sum_cases import add_sum_cases
 from window_gradient_cases import add_window_gradient_cases
 
@@ -555,4 +558,7 @@ add_shape_cases()
 add_nn_cases()
 add_integer_cases()
 add_half_cases()
+add_fourier_cases()
+add_sparse_cases()
+add_bit_cases()
 finish()

@@ -169,13 +169,13 @@ def add_fills() -> None:
         case(f"arange {dtype}", f'arange({start}, {stop}, {step}, dtype="{dtype}")', [], [y])
     error("arange", 'arange(0, 5, 0, dtype="int32")', [], "step is 0")
     x = data(2, 0, 3)
-    for dtype in ("int64", "int32"):
+    for dtype in ("int64", "int32", "float32"):
         shape, size = np.array(x.shape, dtype), np.array(x.size, dtype)
         case(f"shape_of {dtype}", f'shape_of(%0, dtype="{dtype}")', [x], [shape])
         case(f"ndarray_size {dtype}", f'ndarray_size(%0, dtype="{dtype}")', [x], [size])
     case("ndarray_size of 24", "ndarray_size(%0)", [ints(2, 3, 4)], [np.int32(24)])
     for name in ("shape_of", "ndarray_size"):
-        error(name, f'{name}(%0, dtype="float32")', [x], "dtype must be integer, got float32")
+        error(name, f'{name}(%0, dtype="bool")', [x], "dtype must be of numbers, got bool")
     for x in (ints(3, 4), data(5) > 0, data(2, 2)):
         case(f"argwhere {x.dtype}", "argwhere(%0)", [x], [np.argwhere(x).astype("int32")])
     error("argwhere", "argwhere(%0, %0)", [x], "takes 1 argument")

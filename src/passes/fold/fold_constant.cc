@@ -43,16 +43,37 @@ size_t bytes_of(const Expr& expr) {
   return bytes;
 }
 
-Expr fold_shape_of(const Expr& before, const CallNode& call) {
+// Folds shape_of and ndarray_size, which read the shape of their operand alone.
+Expr fold_size(const Expr& before, const CallNode& call, const OpNode& op) {
   const auto* data = before.as<CallNode>();
   if (data == nullptr || data->args.empty() || !data->args[0]->has_checked_type()) return {};
   const auto* type = data->args[0]->checked_type().as<TensorTypeNode>();
   const auto* result = relay::tensor_type_of(before);
   const auto shape = type == nullptr ? std::nullopt : as_shape(type->shape);
   if (!shape || result == nullptr) return {};
-  NDArray value = NDArray::empty({static_cast<int64_t>(shape->size())}, result->dtype);
-  for (size_t i = 0; i < shape->size(); ++i) set_element_int(value.tensor(), static_cast<int64_t>(i), (*shape)[i]);
+  const bool is_shape = op::kShapeOf.is(&op);
+  const Shape sizes = is_shape ? *shape : Shape{num_elements(*shape)};
+  NDArray value = NDArray::empty(is_shape ? Shape{static_cast<int64_t>(sizes.size())} : Shape{}, result->dtype);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (result->dtype.is_float()) {
+      set_element(value.tensor(), static_cast<int64_t>(i), static_cast<double>(sizes[i]));
+    } else {
+      set_element_int(value.tensor(), static_cast<int64_t>(i), sizes[i]);
+    }
+  }
   return relay::make_constant(value, call.span);
+}
+
+// Returns the branch that a constant condition chooses, where its type is that of the whole; null otherwise.
+Expr fold_if(const Expr& before, const relay::IfNode& branch) {
+  const auto* condition = branch.cond.as<ConstantNode>();
+  if (condition == nullptr || condition->data.num_elements() != 1 || !before->has_checked_type()) return {};
+  const bool holds = element_as_double(condition->data.to_dense().tensor(), 0) != 0;
+  const Expr& chosen = holds ? branch.true_branch : branch.false_branch;
+  const auto* whole = before.as<relay::IfNode>();
+  const Expr& typed = holds ? whole->true_branch : whole->false_branch;
+  const bool fits = typed->has_checked_type() && relay::same_type(typed->checked_type(), before->checked_type());
+  return fits ? chosen : Expr();
 }
 
 // Returns the operands, also those inside tuples, of calls that do not compute operands in their own kernels, such as
@@ -127,6 +148,10 @@ class Folder {
  private:
   Expr folded(const Expr& before, const Expr& after) {
     if (const auto* call = after.as<CallNode>()) return fold_call(before, after, *call);
+    if (const auto* branch = after.as<relay::IfNode>()) {
+      const Expr chosen = fold_if(before, *branch);
+      return chosen ? chosen : after;
+    }
     const auto* item = after.as<TupleGetItemNode>();
     const auto* tuple = item == nullptr ? nullptr : item->tuple.as<TupleNode>();
     const bool inside = tuple != nullptr && item->index >= 0 && static_cast<size_t>(item->index) < tuple->items.size();
@@ -136,8 +161,8 @@ class Folder {
   Expr fold_call(const Expr& before, const Expr& after, const CallNode& call) {
     const OpNode* op = call.as_op();
     if (op == nullptr) return after;
-    if (op::kShapeOf.is(op)) {
-      if (Expr folded = fold_shape_of(before, call)) return folded;
+    if (op::kShapeOf.is(op) || op::kNdarraySize.is(op)) {
+      if (Expr folded = fold_size(before, call, *op)) return folded;
     }
     if (!may_evaluate(*op)) return after;
     const ops::Repeats* repeats = op->find(ops::kRepeats);

@@ -2,7 +2,8 @@
 //
 //   add(1f, 2f)              ->  3f
 //   (a, b).1                 ->  b
-//   shape_of(x), x (2, 3)    ->  meta constant [2, 3]     if the shape of x is static
+//   shape_of(x), x (2, 3)    ->  meta constant [2, 3]     if the shape of x is static; so does ndarray_size
+//   if (True) {a} else {b}   ->  a
 //   let %a = add(1f, 2f);    ->  multiply(%x, 3f)
 //   multiply(%x, %a)
 //

@@ -57,6 +57,16 @@ TEST(FoldConstant, LargeLikesStayCalls) {
   EXPECT_EQ(fold("def @main() { zeros_like(const(Tensor[(2), float32], [1, 2])) }").ops, Ops{}) << "small";
 }
 
+TEST(FoldConstant, BranchesOfConstantsAndSizes) {
+  EXPECT_EQ(fold("def @main() { if (True) { add(1f, 2f) } else { subtract(1f, 2f) } }").ops, Ops{});
+  EXPECT_EQ(fold("def @main() { if (False) { add(1f, 2f) } else { negative(2f) } }").ops, Ops{});
+  const NDArray x = NDArray::from_vector({2, 3}, DataType::float_(32), std::vector<float>{1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(fold("def @main(%x: Tensor[(2, 3), float32]) { if (False) { negative(%x) } else { exp(%x) } }", {x}).ops,
+            Ops{"exp"});
+  EXPECT_EQ(fold("def @main(%x: Tensor[(2, 3), float32]) { ndarray_size(negative(%x)) }", {x}).ops, Ops{});
+  EXPECT_EQ(fold("def @main(%x: Tensor[(2, 3), float32]) { shape_of(%x, dtype=\"float32\") }", {x}).ops, Ops{});
+}
+
 // Whether one is met inside an expression makes no difference.
 TEST(FoldConstant, WhatIsComputedFromThemIsFolded) {
   const Left left = fold(
@@ -101,15 +111,15 @@ TEST(FoldConstant, ReadsStayBeforeWrites) {
 // A sequence of 9 steps does not fit 2.
 TEST(FoldConstant, WhatCannotBeComputedStays) {
   const IRModule before = read(
-      "def @main(%c: bool) { if (%c) { reverse_sequence(const(Tensor[(2, 2), float32], [1, 2, 3, 4]),"
-      " const(Tensor[(2), int32], [9, 1]), seq_axis=0, batch_axis=1) } else { ones(shape=[2, 2]) } }");
+      "def @main(%c: bool) { if (%c) { unravel_index(const(Tensor[(1), int32], [9]), const(Tensor[(2), int32], [2, 2]))"
+      " } else { ones(shape=[2, 1], dtype=\"int32\") } }");
   const IRModule after = run_pass("FoldConstant", before);
   NDArray condition = NDArray::empty({}, DataType::bool_());
   set_element(condition.tensor(), 0, 0);
   expect_same_results(before, after, {condition}, 0);
   set_element(condition.tensor(), 0, 1);
   const auto run = [&] { interp::run_main(after, {condition}); };
-  EXPECT_THAT(kit::user_error_of(run), testing::HasSubstr("length 9 is out of range"));
+  EXPECT_THAT(kit::user_error_of(run), testing::HasSubstr("index 9 is out of range"));
 }
 
 // ---- what folding may cost

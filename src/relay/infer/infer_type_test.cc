@@ -289,6 +289,13 @@ TEST_F(InferType, MatchAndConstructors) {
           make_match(one, clauses(make_pattern_constructor(cons, {make_pattern_var(head), make_pattern_wildcard()}))),
           module),
       "float32");
+  // The annotation of a pattern's variable says what the value leaves open.
+  const Var open = make_var("o"), typed = make_var("t", make_tensor_type(Shape{2, 2}, DataType::float_(32)));
+  const Expr opened =
+      make_match(make_call(cons, {open, make_call(nil, {})}),
+                 clauses(make_pattern_constructor(cons, {make_pattern_var(typed), make_pattern_wildcard()})));
+  EXPECT_EQ(type_text(make_function({open}, make_let(head, make_scalar(1), opened)), module),
+            "fn (Tensor[(2, 2), float32]) -> float32");
   const Var bad = make_var("b");
   EXPECT_THAT(
       error_text(

@@ -22,6 +22,9 @@ void Inferencer::bind_pattern(const Pattern& root, const Type& root_type, const 
     pending.pop_back();
     if (const auto* var = pattern.as<PatternVarNode>()) {
       has_value_.insert(var->var.get());
+      // What the scrutinee's type leaves open, a variable's annotation says.
+      const Type& annotation = var->var->type_annotation;
+      if (type && annotation && solver_.is_open(type) && !solver_.is_open(annotation)) solver_.unify(type, annotation);
       bind_var(var->var, type);
     } else if (const auto* tuple = pattern.as<PatternTupleNode>()) {
       bind_tuple_pattern(*tuple, resolved(match, type), match, pending);

@@ -112,6 +112,22 @@ TEST(OldText, NoneIsTheDefaultOfAnAttributeThatTakesNone) {
   EXPECT_THAT(kit::user_error_of([&] { read(params + "squeeze(%x, axes=None) }"); }), HasSubstr("axes"));
 }
 
+// Relay's names for packed layouts, and for types of 32 bits.
+TEST(OldText, OldNamesAreReadAsTheNamesThatThereAre) {
+  const std::string params =
+                        "def @main(%x: Tensor[(1, 1, 4, 4, 2), float32], %w: Tensor[(1, 1, 3, 3, 2, 2), float32]) { ",
+                    depthwise =
+                        "def @main(%x: Tensor[(1, 1, 4, 4, 2), float32], %w: Tensor[(1, 1, 3, 3, 1, 2), float32]) { ",
+                    layouts = "data_layout=\"NCHW2c\", kernel_layout=";
+  const std::string conv = "(%x, %w, " + layouts + "\"OIHW2i2o\") }",
+                    split = "(%x, %w, groups=2, " + layouts + "\"OIHW1i2o\") }";
+  EXPECT_TRUE(structural_equal(read(params + "nn.contrib_conv2d_NCHWc" + conv), read(params + "nn.conv2d" + conv)));
+  EXPECT_TRUE(structural_equal(read(depthwise + "nn.contrib_depthwise_conv2d_NCHWc" + split),
+                               read(depthwise + "nn.conv2d" + split)));
+  EXPECT_TRUE(structural_equal(read("def @main(%x: int, %y: Tensor[(2), float], %z: uint) { (%x, %y, %z) }"),
+                               read("def @main(%x: int32, %y: Tensor[(2), float32], %z: uint32) { (%x, %y, %z) }")));
+}
+
 TEST(OldText, APadValueIsOfAnyDtype) {
   const IRModule module = read("def @main(%x: Tensor[(2, 3), float32]) { nn.pad(%x, 0, pad_width=[[1, 2], [0, 0]]) }");
   EXPECT_EQ(to_string(module->lookup("main")->checked_type()),

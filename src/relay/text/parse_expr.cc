@@ -328,7 +328,7 @@ Constructor Parser::need_constructor(const Token& first) {
 
 // Parses an op or a constructor. A name of both means the op; the constructor is then written with its type.
 Expr Parser::named_callee(const Token& token) {
-  const std::string name(without_dyn(token.text));
+  const std::string name(current_op_name(token.text));
   take();
   const Op op = at("::") ? Op() : find_op(name);
   if (op) return op;

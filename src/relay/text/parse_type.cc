@@ -10,8 +10,7 @@ static bool is_dtype_word(std::string_view word) {
   for (const std::string_view prefix : {"int", "uint", "float", "bfloat", "bool", "handle"}) {
     if (!word.starts_with(prefix)) continue;
     const std::string_view tail = word.substr(prefix.size());
-    if (tail.empty() ? prefix == "bool" || prefix == "handle" : (tail[0] >= '0' && tail[0] <= '9') || tail[0] == 'x')
-      return true;
+    if (tail.empty() ? prefix != "bfloat" : (tail[0] >= '0' && tail[0] <= '9') || tail[0] == 'x') return true;
   }
   return false;
 }

@@ -11,7 +11,9 @@ bool reads_as_number(std::string_view text) {
          std::find(std::begin(kSuffixes), std::end(kSuffixes), word.substr(3)) != std::end(kSuffixes);
 }
 
-std::string_view without_dyn(std::string_view op) {
+std::string_view current_op_name(std::string_view op) {
+  // nn.conv2d takes packed layouts itself.
+  if (op == "nn.contrib_conv2d_NCHWc" || op == "nn.contrib_depthwise_conv2d_NCHWc") return "nn.conv2d";
   constexpr std::string_view kPrefix = "dyn.";
   constexpr std::string_view kAliases[] = {"broadcast_to",  "expand_dims",     "full",    "image.resize2d", "nn.pad",
                                            "nn.upsampling", "nn.upsampling3d", "one_hot", "ones",           "reshape",
@@ -23,7 +25,7 @@ std::string_view without_dyn(std::string_view op) {
 
 bool can_name_op(std::string_view text) {
   return is_identifier(text, true) && !is_reserved_word(text) && text != "import" && !reads_as_number(text) &&
-         without_dyn(text) == text;
+         current_op_name(text) == text;
 }
 
 }  // namespace headrace::relay
