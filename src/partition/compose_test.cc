@@ -13,9 +13,21 @@
 namespace headrace::partition {
 namespace {
 
-std::vector<CompositePattern> table_of(const std::string& text) {
+// A table that frees its patterns, some of which contain themselves.
+struct OwnedTable {
+  std::vector<CompositePattern> entries;
+  OwnedTable(std::vector<CompositePattern> table) : entries(std::move(table)) {}
+  OwnedTable(const OwnedTable&) = delete;
+  OwnedTable& operator=(const OwnedTable&) = delete;
+  ~OwnedTable() {
+    for (const CompositePattern& entry : entries) relay::release_recursions(entry.pattern);
+  }
+  operator const std::vector<CompositePattern>&() const { return entries; }
+};
+
+OwnedTable table_of(const std::string& text) {
   driver::register_all();
-  return read_table(Value(text));
+  return OwnedTable(read_table(Value(text)));
 }
 
 // Returns what the composites of a module are called, those around others first.
@@ -49,9 +61,9 @@ TEST(MergeComposite, LaterEntriesTakeWhatIsLeft) {
 
 TEST(MergeComposite, ARefusedMatchLeavesItsPartsToOthers) {
   const IRModule module = passes::read("def @main(%x: Tensor[(2), float32]) { tanh(exp(%x)) }");
-  auto table = table_of("{ pair: { %0 = exp(_); %0 or tanh(%0) }, later: tanh(_) }");
+  OwnedTable table = table_of("{ pair: { %0 = exp(_); %0 or tanh(%0) }, later: tanh(_) }");
   std::vector<std::string> asked;
-  table[0].check = [&](const Expr& root) {
+  table.entries[0].check = [&](const Expr& root) {
     asked.push_back(root.as<relay::CallNode>()->as_op()->name);
     EXPECT_TRUE(root->has_checked_type());
     return asked.back() == "exp";
@@ -128,7 +140,7 @@ constexpr const char* kManyPatterns =
 
 // Each composite computes what it was made of, wherever it came from.
 TEST(MergeCompositeProperty, RandomProgramsKeepTheirResults) {
-  const auto table = table_of(kManyPatterns);
+  const OwnedTable table = table_of(kManyPatterns);
   int found = 0;
   auto property = passes::property_of_programs([&](const passes::Program& p) -> std::optional<std::string> {
     const IRModule before = relay::infer_type(p.module());
@@ -144,10 +156,10 @@ TEST(MergeCompositeProperty, RandomProgramsKeepTheirResults) {
 
 // A callback that gives what it gets changes nothing, whatever its pattern matches.
 TEST(RewriteProperty, AnIdentityChangesNoRandomProgram) {
-  const auto table = table_of(kManyPatterns);
+  const OwnedTable table = table_of(kManyPatterns);
   int seen = 0;
   std::vector<relay::PatternCallback> callbacks;
-  for (const CompositePattern& entry : table) {
+  for (const CompositePattern& entry : table.entries) {
     callbacks.push_back(
         {.name = entry.name,
          .pattern = entry.pattern,
