@@ -145,12 +145,22 @@ class RandomPattern {
   DFPattern make() {
     const DFPattern whole = pattern(0);
     for (const WildcardPattern& wildcard : wildcards_) {
-      if (random_.chance(0.5F) && wildcard.object() != whole.object()) patterns::redirect(*wildcard, whole);
+      if (random_.chance(0.5F) && wildcard.object() != whole.object()) redirect_if_it_goes_on(wildcard, whole);
     }
     return whole;
   }
 
  private:
+  // Leaves a wildcard alone that would lead back to itself for one expression, which is no pattern.
+  static void redirect_if_it_goes_on(const WildcardPattern& wildcard, const DFPattern& whole) {
+    patterns::redirect(*wildcard, whole);
+    try {
+      PatternIndex{whole};
+    } catch (const UserError&) {
+      patterns::redirect(*wildcard, {});
+    }
+  }
+
   DFPattern pattern(int depth) {
     if (!made_.empty() && random_.chance(0.2F)) return made_[random_.index(made_.size())];
     DFPattern made = --left_ <= 0 || depth > 60 ? leaf() : inner(depth + 1);
