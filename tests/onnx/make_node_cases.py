@@ -28,8 +28,11 @@ SKIPPED_OPS = {"ImageDecoder", "StringConcat", "StringSplit", "RegexFullMatch", 
 
 # Attention in 16 bits spelled out as a chain of operators (the expected results round once, not at each step), one in
 # bfloat16 whose expected results, which numpy rounded at each step, are two neighbours off those of float32, and Mod of
-# floats without fmod, which no opset up to 23 allows.
-SKIPPED_CASES = re.compile(r"test_attention_(.*(bf16|fp16)_expanded|4d_causal_bf16)|test_mod_float.*fmod_0")
+# floats without fmod, which no opset up to 23 allows. Inverse Fourier transforms whose expected zeros are what float32
+# leaves of them, 2e-7 and more, where sums in float64 leave 3e-15.
+SKIPPED_CASES = re.compile(
+    r"test_attention_(.*(bf16|fp16)_expanded|4d_causal_bf16)|test_mod_float.*fmod_0|test_dft_inverse(_opset19)?$"
+)
 
 
 def default_opset(model: onnx.ModelProto) -> int:
