@@ -42,25 +42,56 @@ static void print_info(const char* what, const hr_tensor_info* info) {
   printf("\n");
 }
 
-/* Reads the data of a .npy file of the right size behind its header (numpy's format.py, version 1.0); 0 when it cannot.
- */
-static int read_npy(const char* path, void* data, size_t size) {
+/* Writes the header's words for the input's dtype and shape, as numpy writes them. Returns 0 for a dtype that numpy
+ * does not have. */
+static int expected_words(const hr_tensor_info* info, char* dtype, char* shape, size_t size) {
+  const char* kinds[] = {[kDLInt] = "i", [kDLUInt] = "u", [kDLFloat] = "f", [kDLBool] = "b"};
+  const int is_known = info->dtype.code <= kDLBool && info->dtype.code < sizeof kinds / sizeof *kinds;
+  if (!is_known || kinds[info->dtype.code] == NULL || info->dtype.lanes != 1 || info->dtype.bits < 8) return 0;
+  snprintf(dtype, size, "'%c%s%d'", info->dtype.bits == 8 ? '|' : '<', kinds[info->dtype.code], info->dtype.bits / 8);
+  size_t used = (size_t)snprintf(shape, size, "'shape': (");
+  for (int32_t i = 0; i < info->ndim && used < size; ++i)
+    used += (size_t)snprintf(shape + used, size - used, "%s%lld", i == 0 ? "" : ", ", (long long)info->shape[i]);
+  if (used < size) snprintf(shape + used, size - used, info->ndim == 1 ? ",)" : ")");
+  return 1;
+}
+
+/* Reads the data of a .npy file for an input (numpy's format.py, version 1.0). Returns NULL, or what is wrong. */
+static const char* read_npy(const char* path, void* data, const hr_tensor_info* info) {
   unsigned char head[10];
+  char text[4096], dtype[1024], shape[1024];
   FILE* file = fopen(path, "rb");
-  if (file == NULL) return 0;
-  int ok = fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, "\x93NUMPY\x01", 7) == 0;
-  ok = ok && fseek(file, head[8] + 256L * head[9], SEEK_CUR) == 0 && fread(data, 1, size, file) == size &&
-       fgetc(file) == EOF;
+  if (file == NULL) return "cannot be opened";
+  const char* fault = NULL;
+  if (fread(head, 1, sizeof head, file) != sizeof head || memcmp(head, "\x93NUMPY\x01", 7) != 0) {
+    fault = "is not a .npy file of version 1";
+  } else {
+    const size_t length = head[8] + (size_t)256 * head[9];
+    if (length >= sizeof text || fread(text, 1, length, file) != length) {
+      fault = "has a damaged header";
+    } else {
+      text[length] = '\0';
+      if (!expected_words(info, dtype, shape, sizeof dtype) || strstr(text, dtype) == NULL) {
+        fault = "has another dtype than the input";
+      } else if (strstr(text, shape) == NULL) {
+        fault = "has another shape than the input";
+      } else if (strstr(text, "'fortran_order': False") == NULL) {
+        fault = "is in Fortran order; save it with numpy.ascontiguousarray";
+      } else if (fread(data, 1, size_bytes(info), file) != size_bytes(info) || fgetc(file) != EOF) {
+        fault = "has not as much data as its header says";
+      }
+    }
+  }
   fclose(file);
-  return ok;
+  return fault;
 }
 
 static hr_status set_input(hr_executor* executor, int32_t index, const hr_tensor_info* info, const char* path) {
   void* data = calloc(1, size_bytes(info) + 1);
   if (data == NULL) return HR_INTERNAL;
-  if (path != NULL && !read_npy(path, data, size_bytes(info))) {
-    fprintf(stderr, "c-host: '%s' is not a .npy file with the %zu bytes of input '%s'\n", path, size_bytes(info),
-            info->name);
+  const char* fault = path == NULL ? NULL : read_npy(path, data, info);
+  if (fault != NULL) {
+    fprintf(stderr, "c-host: input '%s': '%s' %s\n", info->name, path, fault);
     free(data);
     exit(HR_USER);
   }

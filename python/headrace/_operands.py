@@ -100,7 +100,7 @@ def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
     Raises
     ------
     UserError
-        For what is no tensor, and integers that int32 does not hold where no dtype is given.
+        For what is no tensor, and numbers that int32 or float32 does not hold where no dtype is given.
     """
     if isinstance(value, _core.NDArray):
         array = value.numpy()
@@ -119,6 +119,8 @@ def _narrowed(array: np.ndarray) -> np.ndarray:
         for number in (array.min(), array.max()):
             if not limits.min <= number <= limits.max:
                 raise _core.UserError(f'const: {number} is no int32, which integers are; give dtype="int64"')
+    if array.dtype == np.float64 and np.any(np.isfinite(array) & (np.abs(array) > np.finfo(np.float32).max)):
+        raise _core.UserError('const: a value is too large for float32, which floats are; give dtype="float64"')
     return array.astype(_NARROW.get(array.dtype.name, array.dtype), copy=False)
 
 

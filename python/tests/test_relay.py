@@ -204,6 +204,14 @@ def test_operators():
     assert (x + 1).args[1].data.dtype == "float32"
 
 
+def test_const_refuses_floats_that_float32_does_not_hold():
+    for value in (1e300, [1.0, -1e39], np.array([1e300])):
+        with pytest.raises(hr.UserError, match='too large for float32, which floats are; give dtype="float64"'):
+            relay.const(value)
+    assert relay.const(1e300, "float64").data.numpy() == 1e300
+    assert np.isinf(relay.const(float("inf")).data.numpy())
+
+
 def test_constants():
     assert relay.const(1).data.dtype == "int32"
     assert relay.const(1.0).data.dtype == "float32"

@@ -9,7 +9,7 @@ namespace headrace::tir {
 
 void Parser::version() {
   if (!at("#[") || !peek(1).is("tir_version"))
-    fail(peek(), fmt::format("the text starts with #[tir_version = \"{}\"]", kTextVersion));
+    fail(peek(), fmt::format("the text must start with #[tir_version = \"{}\"]", kTextVersion));
   take();
   take();
   expect("=", "after tir_version");

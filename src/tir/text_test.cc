@@ -234,7 +234,7 @@ TEST(TirText, ErrorsSayWhatAndWhere) {
 }
 
 TEST(TirText, ErrorsOfModules) {
-  EXPECT_THAT(error_of("prim_func @f() -> () { }"), HasSubstr("the text starts with #[tir_version = \"1\"]"));
+  EXPECT_THAT(error_of("prim_func @f() -> () { }"), HasSubstr("the text must start with #[tir_version = \"1\"]"));
   EXPECT_THAT(error_of("#[tir_version = \"9\"]\n"), HasSubstr("version \"9\" is not known; this reads \"1\""));
   const std::string head = "#[tir_version = \"1\"]\n";
   EXPECT_THAT(error_of(head + "def @f() { }"), HasSubstr("expected 'prim_func' before a function, found 'def'"));

@@ -143,6 +143,8 @@ class HelpTest(CliTest):
     def test_wrong_usage(self) -> None:
         self.fails(USAGE, "name a verb: compile, explain, run, inspect, bench, verify")
         self.fails(USAGE, "name a verb", "--json")
+        self.fails(USAGE, "needs a value .FILE., and '--json' is an option", "compile", DIGITS, *ONE, "-o", "--json")
+        self.fails(USAGE, "needs a value .FOLDER., and '-x' is an option", "run", "one.so", "--output-dir", "-x")
         self.fails(USAGE, "there is no verb 'frob'; the verbs are compile, explain", "frob")
         self.fails(USAGE, "headrace --help", "frob")
         for verb in VERBS:

@@ -113,22 +113,23 @@ Verb add_compile(CLI::App& app, const Common& common) {
   auto state = std::make_shared<CompileState>();
   CLI::App* verb = app.add_subcommand("compile", "Compile a model to one native file");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
-  verb->add_option("-o,--output", state->output,
-                   "The artifact to write, such as model.so; model.o is the same as an object for a linker, model.ll "
-                   "and model.s are its kernels as LLVM text and as assembly")
-      ->required()
-      ->type_name("FILE");
+  takes_path(verb->add_option("-o,--output", state->output,
+                              "The artifact to write, such as model.so; model.o is the same as an object for a linker, "
+                              "model.ll, model.s and model.c are its kernels as LLVM text, as assembly and as C")
+                 ->required(),
+             "FILE");
   takes(verb->add_option("--threads", state->threads,
                          "Threads that the artifact runs with unless told otherwise (0: one a processor)"),
         {0, runtime::kMaxWorkers, 2});
-  verb->add_option("--dump-ir", state->dump_folder,
-                   "A folder that gets the Relay program and, a pass, the lines that it changed")
-      ->type_name("DIR");
+  takes_path(verb->add_option("--dump-ir", state->dump_folder,
+                              "A folder that gets the Relay program and, a pass, the lines that it changed"),
+             "DIR");
   verb->add_flag("--time-passes", state->time_passes, "Show how long each pass took");
   verb->add_flag("--verify-each", state->verify_each, "Check the rules of the IR after each pass");
-  verb->add_option("--dump-tir", state->dump_tir,
-                   "A folder for the loops of each kernel as text, before (NAME.lowered.tir) and after the passes")
-      ->type_name("DIR");
+  takes_path(verb->add_option("--dump-tir", state->dump_tir,
+                              "A folder for the loops of each kernel as text, before (NAME.lowered.tir) and after the "
+                              "passes"),
+             "DIR");
   verb->footer("Example: headrace compile resnet50.onnx -o resnet50.so --shape data=1,3,224,224");
   return [state, &common] { return compile(*state, common); };
 }

@@ -141,8 +141,9 @@ Verb add_run(CLI::App& app, const Common& common) {
   verb->add_option("--input,-i", state->inputs, "An input from a .npy file; once an input")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
-  verb->add_option("--output-dir", state->folder, "Folder that gets each output as NAME.npy; made when missing")
-      ->type_name("FOLDER");
+  takes_path(
+      verb->add_option("--output-dir", state->folder, "Folder that gets each output as NAME.npy; made when missing"),
+      "FOLDER");
   verb->add_option("--program", state->program, "Which program of the file")->capture_default_str();
   takes(
       verb->add_option("--threads", state->threads, "Threads (0: what the artifact says); results do not depend on it"),

@@ -24,6 +24,10 @@ CLI::Option* takes_size(CLI::Option* option, const char* example);
 // Restricts the option to `words`. `what` says what the words name, such as "peer".
 CLI::Option* takes_word(CLI::Option* option, const std::string& what, const std::vector<std::string>& words);
 
+// Makes the option take a path. A value that begins with '-' is an option whose own value was forgotten; a file of such
+// a name is ./-name.
+CLI::Option* takes_path(CLI::Option* option, const char* type);
+
 // Options of both programs.
 inline constexpr const char* kOptLevelHelp =
     "Passes of the compiler's lists with a higher level are left out; 0: each op by itself, 3: all that the compiler "

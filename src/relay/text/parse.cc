@@ -9,7 +9,7 @@ namespace headrace::relay {
 void Parser::version(bool required) {
   const bool present = at("#[") && peek(1).is("version");
   if (!present) {
-    if (required) fail(peek(), "the text starts with #[version = \"0.0.5\"]");
+    if (required) fail(peek(), "the text must start with #[version = \"0.0.5\"]");
     return;
   }
   take();

@@ -400,7 +400,7 @@ TEST_F(Text, MalformedTextsSayWhatIsWrong) {
 TEST_F(Text, MalformedModulesSayWhatIsWrong) {
   const std::string head = "#[version = \"0.0.5\"]\n";
   const std::pair<std::string, const char*> cases[] = {
-      {"def @main() { () }", "the text starts with #[version"},
+      {"def @main() { () }", "the text must start with #[version"},
       {"#[version = \"9\"]\ndef @main() { () }", "version \"9\" is not known"},
       {head + "def main() { () }", "expected a function's name such as @main"},
       {head + "def @f() { () }\ndef @f() { () }", "the function '@f' is defined twice"},
