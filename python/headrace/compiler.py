@@ -201,6 +201,8 @@ def load(
             f"artifact: '{name}' is a model, which headrace.compile compiles; load opens what that wrote"
         )
     program = _arguments.text(program, "program")
+    if cpus is not None and (isinstance(cpus, str) or not isinstance(cpus, Iterable)):
+        raise _core.UserError(f"cpus: expected a list of processors' numbers, got {_arguments.kind(cpus)}")
     processors = [] if cpus is None else [_arguments.integer(cpu, f"cpus[{i}]") for i, cpu in enumerate(cpus)]
     if fallback not in ("native", "none"):
         raise _core.UserError(f"fallback: expected 'native' or 'none', got {fallback!r}")

@@ -107,6 +107,8 @@ def test_numpy_integers_are_integers():
         (lambda: hr.graph_executor.GraphModule(5), r'expected a graph executor, lib\["default"\].*, got int'),
         (lambda: hr.graph_executor.GraphModule(None), "got None"),
         (lambda: hr.relay.var("x", shape=(1, -5)), "var: dimension 1 of shape is -5"),
+        (lambda: hr.relay.var("x", shape=3), "var: shape: expected a tuple of dimensions, got int"),
+        (lambda: hr.relay.var("x", shape="abc"), "var: shape: expected a tuple of dimensions, got str"),
         (lambda: hr.relay.Function([1], 2), r"expected Array\[relay.Var\], got object.Array whose item 0 is int"),
         (lambda: hr.nd.array(X).__dlpack__(max_version="a"), "max_version: expected a tuple of two ints, got 'a'"),
         (lambda: hr.nd.array(X).__dlpack__(dl_device=5), "dl_device: expected a tuple of two ints, got 5"),

@@ -76,6 +76,9 @@ def test_artifact_round_trip(tmp_path, images):
     np.testing.assert_array_equal(pinned(images[:1]).numpy(), compiled(images[:1]).numpy())
     with pytest.raises(hr.UserError, match="processor 1048576 was asked for"):
         hr.load(path, cpus=[1 << 20])
+    for wrong in (0, "0"):
+        with pytest.raises(hr.UserError, match="cpus: expected a list of processors' numbers, got"):
+            hr.load(path, cpus=wrong)
     with pytest.raises(hr.UserError, match=r"cpus\[0\]: expected an int"):
         hr.load(path, cpus=["0"])
     assert [spec.name for spec in loaded.inputs] == ["x"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Integral
 from typing import Any
@@ -52,6 +52,8 @@ def var(
     if isinstance(type_annotation, str):
         type_annotation = nodes.TensorType((), type_annotation)
     elif shape is not None:
+        if isinstance(shape, str) or not isinstance(shape, Iterable):
+            raise _core.UserError(f"var: shape: expected a tuple of dimensions, got {_arguments.kind(shape)}")
         for i, dim in enumerate(shape):
             if isinstance(dim, Integral) and dim < 0:
                 raise _core.UserError(f"var: dimension {i} of shape is {dim}; it is 0 or more, or relay.Any()")
