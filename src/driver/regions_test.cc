@@ -275,6 +275,26 @@ TEST(Regions, OurOwnWordsAreNoCompilers) {
   }
 }
 
+TEST(Regions, WhatNoBackendCanBeGivenIsRefused) {
+  EXPECT_THAT(compile_error_of("def @main(%x: Tensor[(4), float32], %z: Tensor[(4), float32]) {\n"
+                               "  fn (%a: Tensor[(4), float32], Compiler=\"test\", global_symbol=\"q\") {\n"
+                               "    add(%z, exp(%a)) }(%x)\n}\n",
+                               {triple("q")}),
+              HasSubstr("the function 'q' for another compiler uses %z, which is bound outside of it"));
+  EXPECT_THAT(compile_error_of("def @r[A](%a: A, Compiler=\"test\") -> A { %a }\n"
+                               "def @main(%x: Tensor[(4), float32]) { @r(%x) }\n",
+                               {triple("r")}),
+              HasSubstr("has type parameters"));
+  EXPECT_THAT(compile_error_of("def @r(%a: Tensor[(n), float32], Compiler=\"test\") { exp(%a) }\n"
+                               "def @main(%x: Tensor[(4), float32]) { @r(%x) }\n",
+                               {triple("r")}),
+              HasSubstr("has a parameter %a of a size without a number"));
+  EXPECT_THAT(compile_error_of("def @r(%a: Tensor[(4), float32], Compiler=\"test\") { () }\n"
+                               "def @main(%x: Tensor[(4), float32]) { (@r(%x), exp(%x)) }\n",
+                               {triple("r")}),
+              HasSubstr("has no tensor as its result"));
+}
+
 // A literal may be marked Primitive as well, and hold constants: the rules of fused groups are not for regions.
 TEST(Regions, ALiteralMayHoldConstants) {
   const auto artifact =

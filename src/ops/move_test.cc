@@ -254,6 +254,9 @@ TEST_F(MoveOps, TakeAndGather) {
   EXPECT_EQ(values(gather_nd(iota({2, 0}), one_index(-2))), V());
   EXPECT_THROW(values(gather_nd(iota({2, 0}), one_index(2))), UserError);
   EXPECT_THROW(values(gather_nd(iota({2, 0}), one_index(-3))), UserError);
+  const Expr four = relay::make_constant(NDArray::from_vector<int64_t>({1, 4}, DataType::int_(64), {0, 0, 0, 0}));
+  EXPECT_THAT(error_of(gather_nd(iota({1, 3}), four, 1)),
+              HasSubstr("batch axis 0 differs: 1 of data and 4 of indices"));
   EXPECT_EQ(values(take(iota({2, 0}), ints({1}), 0, "fast")), V());
   EXPECT_THROW(values(take(iota({2, 0}), ints({2}), 0, "fast")), UserError);
   // take with batch_dims: row i of indices picks in row i of data.

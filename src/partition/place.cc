@@ -68,6 +68,31 @@ class Placer {
             .message = why.message};
   }
 
+  // Refuses what no backend can be given: a function of variables from around it, or of types that its calls choose.
+  static void check_region(const FunctionNode& function, const std::string& name) {
+    const auto fail = [&](const std::string& what) {
+      throw_at(function.span, "compile", fmt::format("the function '{}' for another compiler {}", name, what));
+    };
+    const std::vector<relay::Var> captured = relay::free_vars(Ref<FunctionNode>(const_cast<FunctionNode*>(&function)));
+    if (!captured.empty())
+      fail(fmt::format("uses %{}, which is bound outside of it; give it as a parameter", captured[0]->name_hint));
+    if (!function.type_params.empty()) fail("has type parameters; give its parameters the types of its calls");
+    for (const relay::Var& param : function.params) {
+      if (has_symbols(param->checked_type()))
+        fail(fmt::format("has a parameter %{} of a size without a number; give it the sizes of its calls",
+                         param->name_hint));
+    }
+    if (leaves_of(function.body->checked_type()).empty()) fail("has no tensor as its result; return one");
+  }
+
+  static bool has_symbols(const Type& type) {
+    const std::vector<Type> leaves = leaves_of(type);
+    return std::any_of(leaves.begin(), leaves.end(), [](const Type& leaf) {
+      const auto* tensor = leaf.as<TensorTypeNode>();
+      return tensor != nullptr && !as_shape(tensor->shape);
+    });
+  }
+
   void place_region(const CallNode& call, const Function& function) {
     const std::string name = relay::region_name(call, *function);
     const auto known = std::find_if(placed_.regions.begin(), placed_.regions.end(),
@@ -78,6 +103,7 @@ class Placer {
                  fmt::format("two functions for other compilers are both named '{}'; rename one", name));
       return;
     }
+    check_region(*function, name);
     if (const std::string backend = *relay::compiler_of(*function); backend == kNative || backend == kExternal)
       throw_at(function->span, "compile",
                fmt::format("'{}' cannot be a function's Compiler: it is the compiler's own word; remove the attribute, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -359,13 +360,15 @@ class GraphExecutor(Executor):
     def _runner(self, module: Any) -> Callable[[list[Any]], Any]:
         executor = GraphModule(build(module, self.target)["default"](self.device))
         result_type = InferType()(module)["main"].checked_type.ret_type
+        lock = threading.RLock()  # threads may share the function that evaluate returns
 
         def run(args: list[Any]) -> Any:
-            for i, arg in enumerate(args):
-                executor.set_input(i, arg)
-            executor.run()
-            given = [executor.get_output(i) for i in range(executor.get_num_outputs())]
-            outputs = [output.copyto(output.device) for output in given]
+            with lock:
+                for i, arg in enumerate(args):
+                    executor.set_input(i, arg)
+                executor.run()
+                given = [executor.get_output(i) for i in range(executor.get_num_outputs())]
+                outputs = [output.copyto(output.device) for output in given]
             return _of_type(result_type, iter(outputs))
 
         return run

@@ -221,6 +221,17 @@ void read_opset_import(const Source& source, std::string_view message, const Pla
   }
 }
 
+// Returns the domain of the last import if an earlier one imports another version of it.
+const std::string_view* contradicting_domain(const std::vector<OpsetImport>& imports) {
+  const OpsetImport& last = imports.back();
+  const auto contradicts = [&](const OpsetImport& import) {
+    const bool is_same =
+        import.domain == last.domain || (is_default_domain(import.domain) && is_default_domain(last.domain));
+    return is_same && import.version != last.version;
+  };
+  return std::any_of(imports.begin(), imports.end() - 1, contradicts) ? &last.domain : nullptr;
+}
+
 void read_function(const Source& source, std::string_view message, const Place& parent, ModelFunction& function) {
   Place place{.parent = &parent, .what = "function", .name = &function.name};
   FieldReader reader(source, message, place);
@@ -281,6 +292,8 @@ bool read_model_fields(const Source& source, std::string_view message, Model& mo
         break;
       case 8:
         read_opset_import(source, reader.read_bytes(), place, model.opset_imports.emplace_back());
+        if (const std::string_view* domain = contradicting_domain(model.opset_imports))
+          reader.fail(fmt::format("the model imports two versions of the operator set '{}'", *domain));
         break;
       case 25:
         read_function(source, reader.read_bytes(), place, model.functions.emplace_back());

@@ -269,6 +269,8 @@ TEST(DefaultOpset, RangeIsChecked) {
   EXPECT_EQ(opset_error({{"ai.onnx", 23}}), "");
   EXPECT_THAT(opset_error({{"", 5}}), HasSubstr("uses version 5 of the default operator set; versions 6 to 23"));
   EXPECT_THAT(opset_error({{"", 24}}), HasSubstr("uses version 24"));
+  EXPECT_THAT(opset_error({{"", 13}, {"ai.onnx", 6}}), HasSubstr("imports two versions of the operator set 'ai.onnx'"));
+  EXPECT_EQ(opset_error({{"", 13}, {"ai.onnx", 13}}), "");
   EXPECT_THAT(opset_error({{"ai.onnx.ml", 2}}), HasSubstr("imports no version of the default operator set"));
 }
 

@@ -331,6 +331,11 @@ Type relate_gather_nd(const RelationInput& input) {
   if (*depth < 0 || batch < 0 || batch > rank || *depth > rank - batch ||
       batch >= static_cast<int64_t>(indices->shape.size()))
     input.fail(fmt::format("indices name {} axes after {} batch axes; data is {}", *depth, batch, show(data)));
+  for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
+    if (arith::is_unequal(data->shape[i], indices->shape[i + 1]))
+      input.fail(fmt::format("batch axis {} differs: {} of data and {} of indices", i, to_string(data->shape[i]),
+                             to_string(indices->shape[i + 1])));
+  }
   Array<PrimExpr> dims = dims_between(indices->shape, 1, indices->shape.size());
   append(dims, dims_between(data->shape, static_cast<size_t>(batch + *depth), data->shape.size()));
   return make_tensor_type(dims, data->dtype);
@@ -344,6 +349,11 @@ std::vector<NDArray> eval_gather_nd(const EvalInput& input) {
   const auto depth = static_cast<size_t>(indices.shape()[0]);
   if (const auto rank = input.attrs<GatherNDAttrs>().index_rank; rank && *rank != indices.shape()[0])
     throw_user_error("gather_nd: the first dimension of indices is {}, expected index_rank, {}", depth, *rank);
+  for (size_t i = 0; i < batch; ++i) {  // sizes that only the run tells
+    if (indices.shape()[i + 1] != shape[i])
+      throw_user_error("gather_nd: batch axis {} differs: {} of data and {} of indices", i, shape[i],
+                       indices.shape()[i + 1]);
+  }
   const size_t picks = indices.shape().size() - 1;
   NDArray result = input.make_output();
   check_unused_indices(input, result, [&](int64_t i) {
