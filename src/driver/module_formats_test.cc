@@ -321,7 +321,7 @@ TEST_F(ModuleFormats, CMakesTheSameKernels) {
     CompiledCode code;
     const auto native = open_compiled(compile_to_memory(model, {.passes = {.opt_level = opt_level}}, &code), "native");
     code.objects = {{"kernels.o", kit::read_file(path("kernels.o"))}};
-    OutputFile file(path("model.so"), FileKind::kSavedProgram);
+    OutputFile file(path("model.so"), FileKind::kProgram);
     link_artifact(code, file, kWeightsLimitBytes, {});
     std::vector<float> pixels(128), results[2];
     for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i * i % 17) / 16;
