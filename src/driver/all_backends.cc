@@ -48,7 +48,7 @@ void register_all_backends() {
 std::shared_ptr<const partition::Backend> require_backend(const std::string& name) {
   if (auto backend = partition::find_backend(name)) return backend;
   for (const Row& row : kBackends) {
-    if (row.name == name || row.alias == name)
+    if (row.name == name || (!name.empty() && row.alias == name))
       throw_user_error("the backend '{}' was left out of this build; configure it with -D{}=ON", name, row.option);
   }
   throw_user_error("there is no backend '{}'; there are {}, and those that a program registers as {}NAME", name,

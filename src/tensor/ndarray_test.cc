@@ -206,7 +206,7 @@ TEST(DataTypeText, PrintsWhatItParses) {
   EXPECT_EQ(DataType::parse("uint1x4"), DataType::bool_(4));
   EXPECT_EQ(DataType(DLDataType{kDLUInt, 1, 1}).to_string(), "bool");
   for (const char* bad :
-       {"", "float", "float32x", "float32x0", "float32x-1", "float32x70000", "x8", "voidx4", "int8x4x4"})
+       {"", "floats", "float32x", "float32x0", "float32x-1", "float32x70000", "x8", "voidx4", "int8x4x4"})
     EXPECT_THROW(DataType::parse(bad), UserError) << bad;
 }
 

@@ -326,7 +326,7 @@ class HeadraceOpt(unittest.TestCase):
             )
         self.fails(3, "'relay.FuseOps.max_depth': 'true' is no int (", "-", "--config", "relay.FuseOps.max_depth=true")
         self.fails(3, "'relay.FuseOps.max_depth': 'four' is no int (", "-", "--config", "relay.FuseOps.max_depth=four")
-        self.fails(3, "there is no configuration 'depth'; there are: relay.CombineParallel", "-", "--config", "depth=4")
+        self.fails(3, "there is no configuration 'depth'; there are: relay.AnnotateTarget", "-", "--config", "depth=4")
         self.fails(2, "--config: 'depth' has not the form KEY=VALUE; an example: --config", "-", "--config", "depth")
         twice = ("--config", "relay.FuseOps.max_depth=1", "--config", "relay.FuseOps.max_depth=4")
         self.fails(2, "--config: 'relay.FuseOps.max_depth' is given twice", "-", *twice)

@@ -291,17 +291,19 @@ class JsonTest(CliTest):
             encoding="utf-8",
         )
         self.call("compile", "parts.relay", "-o", "parts.so", "--backends", "ccompiler", check=True)
-        report = self.report("inspect", "parts.so")
+        report = json.loads(self.call("inspect", "parts.so", "--json", check=True).stdout)
         self.assertEqual([region["backend"] for region in report["regions"]], ["ccompiler"] * 2)
         program = report["programs"][0]
         self.assertEqual([row["backend"] for row in program["placement"]], ["ccompiler", "native", "ccompiler"])
         self.assertEqual([step["kind"] for step in program["steps"]], ["region", "kernel", "region"])
         np_file = self.folder / "x23.npy"
         np_file.write_bytes(npy("<f4", (2, 3), bytes(24)))
-        run = self.report("run", "parts.so", "--input", f"x={np_file}", "--fallback", "none")
+        done = self.call("run", "parts.so", "--input", f"x={np_file}", "--fallback", "none", "--json", check=True)
+        run = json.loads(done.stdout)
         self.assertEqual(run["fallbacks"], [])
         self.assertAlmostEqual(run["outputs"][0]["mean"], -1 / 3, places=5)
-        explained = self.report("explain", "parts.relay", "--backends", "ccompiler")
+        done = self.call("explain", "parts.relay", "--backends", "ccompiler", "--json", check=True)
+        explained = json.loads(done.stdout)
         self.assertEqual([row["kind"] for row in explained["placement"]], ["add", "nn.softmax", "negative"])
         self.assertEqual([row["reason"] for row in explained["placement"]], [63, 20, 63])
         self.assertEqual(len(explained["regions"]), 2)

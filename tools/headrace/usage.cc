@@ -76,7 +76,7 @@ CLI::Option* takes_word(CLI::Option* option, const std::string& what, const std:
 CLI::Option* takes_path(CLI::Option* option, const char* type) {
   const std::string name = option->get_name();
   const auto check = [name, type](const std::string& text) -> std::string {
-    if (!text.starts_with("-")) return "";
+    if (!text.starts_with("-") || text == "-") return "";
     return fmt::format("needs a value ({0}), and '{1}' is an option; a file of that name is ./{1}", type, text);
   };
   return option->check(Check(check))->type_name(type);

@@ -20,6 +20,8 @@ constexpr std::string_view kFollow[] = {
     "add",
     "adv_index",
     "annotation.checkpoint",
+    "annotation.compiler_begin",
+    "annotation.compiler_end",
     "annotation.stop_fusion",
     "broadcast_to",
     "broadcast_to_like",
@@ -109,6 +111,14 @@ constexpr std::string_view kFollow[] = {
 // Ops whose range or rounding matters (coordinates, too), ops that add up many numbers, and ops whose results have a
 // dtype of their own.
 constexpr std::string_view kNever[] = {
+    "dft",
+    "nn.contrib_dense_pack",
+    "nn.sparse_add",
+    "nn.sparse_dense",
+    "nn.sparse_transpose",
+    "sparse_fill_empty_rows",
+    "sparse_to_dense",
+    "stft",
     "acos",
     "acosh",
     "arange",

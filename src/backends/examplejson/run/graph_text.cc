@@ -57,7 +57,7 @@ class Reader {
 
   void read_line(const std::vector<std::string_view>& words) {
     if (words.empty()) return;
-    if (words.size() == 1 && is_name(words[0])) return begin(std::string(words[0]));
+    if (words.size() == 1 && words[0] != "input" && is_name(words[0])) return begin(std::string(words[0]));
     if (graphs_.empty()) fail("'{}' stands before the name of a subgraph", words[0]);
     if (words[0] == "input") return read_input(words);
     const auto op = std::find_if(kOps.begin(), kOps.end(), [&](const auto& one) { return one.first == words[0]; });
