@@ -6,6 +6,7 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/move.h"
+#include "tensor/convert_number.h"
 
 namespace headrace::ops {
 
