@@ -31,7 +31,8 @@ struct PlacedModule {
 
 // Places the main of `module`, which has types and has run through the canonical passes, on backends in the order of
 // their priority. UserError for a region without a name, two different ones with one name, one with the name of the
-// program, and a Compiler that is not a name.
+// program, a Compiler that is not a name, and a region that uses variables from around it, has type parameters or sizes
+// without a number, or gives no tensor.
 PlacedModule place(const IRModule& module, const Backends& backends = {});
 
 // Makes regions that their backends refuse, and that were chosen here, native parts of the program again.
