@@ -81,3 +81,14 @@ def test_the_c_compiler_is_a_backend(program):
 def test_an_unknown_backend_is_an_error(program):
     with pytest.raises(hr.UserError, match="there is no backend 'nobody'; there are ccompiler"):
         hr.compile(program, backends=["nobody"])
+
+
+def test_an_interrupt_of_a_backend_is_no_reason_to_go_on(program):
+    def run(x, y):
+        raise KeyboardInterrupt
+
+    register("test_python_interrupted", run)
+    model = hr.compile(program, backends=["test_python_interrupted"])
+    with pytest.raises(KeyboardInterrupt):
+        model(np.zeros(4, "float32"))
+    assert model.fallbacks == []

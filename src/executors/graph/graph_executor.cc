@@ -255,7 +255,9 @@ int32_t GraphExecutor::run_region(Call& call) noexcept {
   if (call.native != nullptr) return run_native(call);
   DLTensor* const* args = args_.data() + call.first_arg;
   const int32_t code = call.callee.kernel != nullptr ? call.callee.kernel(&env_, args) : run_external(call);
-  if (code == 0 || call.callee.native == nullptr || !call.callee.native->make) return code;
+  // Who ends a run by an interrupt did not ask for another way to finish it.
+  const bool is_interrupt = error_ && (error_->kind == "KeyboardInterrupt" || error_->kind == "SystemExit");
+  if (code == 0 || call.callee.native == nullptr || is_interrupt) return code;
   try {
     message_.end();
     fall_back(call, HR_REASON_BACKEND_FAILED, std::string(message_.view()));

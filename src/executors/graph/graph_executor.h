@@ -26,10 +26,9 @@ struct ExternalFunction {
 
 // The way from a region to its native form.
 struct NativeForm {
-  std::string backend;  // whose code the form stands in for
-  std::function<std::shared_ptr<Executor>()> make =
-      {};                               // on the pool of the caller; empty: the region must not fall back
-  std::optional<Refusal> missing = {};  // why the backend's code cannot be called; then `make` is set
+  std::string backend;                              // whose code the form stands in for
+  std::function<std::shared_ptr<Executor>()> make;  // on the pool of the caller
+  std::optional<Refusal> missing = {};              // why the backend's code cannot be called
 };
 
 // A step's target: `kernel` for a KernelCall, `external` for an ExternalCall, one of the two for a RegionCall unless

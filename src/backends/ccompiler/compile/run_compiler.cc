@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 class Folder {
  public:
   Folder() {
-    std::string name = (fs::temp_directory_path() / "headrace-c-XXXXXX").string();
+    std::string name = (fs::temp_directory_path() / "headrace-c-").string() + std::string(6, 'X');
     if (mkdtemp(name.data()) == nullptr)
       throw_user_error("cannot make a folder in '{}' for the C compiler: {}", fs::temp_directory_path().string(),
                        std::strerror(errno));
