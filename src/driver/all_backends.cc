@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "driver/plugins.h"
+
 #if HEADRACE_USE_CODEGENC
 #include "backends/ccompiler/compile/ccompiler.h"
 #endif
@@ -20,7 +22,7 @@ struct Row {
   std::shared_ptr<const partition::Backend> (*make)();
 };
 
-constexpr std::array<Row, 2> kBackends = {{
+constexpr std::array<Row, 3> kBackends = {{
     {"ccompiler", "", "USE_CODEGENC",
 #if HEADRACE_USE_CODEGENC
      &backends::ccompiler::make_backend
@@ -31,6 +33,13 @@ constexpr std::array<Row, 2> kBackends = {{
     {"examplejson", "examplejsoncompiler", "USE_EXAMPLEJSON",
 #if HEADRACE_USE_EXAMPLEJSON
      &backends::examplejson::make_backend
+#else
+     nullptr
+#endif
+    },
+    {"onednn", "dnnl", "USE_ONEDNN",
+#if HEADRACE_USE_ONEDNN
+     [] { return make_own_plugin_backend("onednn"); }
 #else
      nullptr
 #endif

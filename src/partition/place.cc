@@ -130,10 +130,12 @@ class Placer {
     relay::post_order(
         body, [&](const Expr& expr) { return !composite_of(expr); },
         [&](const Expr& expr) {
-          if (const auto name = composite_of(expr))
-            place_ops(region, expr.as<FunctionNode>()->body, name->is<std::string>() ? name->as<std::string>() : "");
           const auto* call = expr.as<CallNode>();
-          if (call == nullptr || call->as_op() == nullptr) return;
+          if (call == nullptr) return;
+          if (const auto name = composite_of(call->op))
+            place_ops(region, call->op.as<FunctionNode>()->body,
+                      name->is<std::string>() ? name->as<std::string>() : "");
+          if (call->as_op() == nullptr) return;
           placed_.placement.push_back({.op = place_of(*call),
                                        .kind = call->as_op()->name,
                                        .backend = region.backend,

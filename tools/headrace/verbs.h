@@ -13,8 +13,9 @@ namespace headrace::tools {
 
 // The options of all verbs.
 struct Common {
-  bool json = false;   // one JSON object on stdout instead of text
-  bool quiet = false;  // no progress
+  bool json = false;                 // one JSON object on stdout instead of text
+  bool quiet = false;                // no progress
+  std::vector<std::string> plugins;  // paths of shared libraries with backends
 };
 
 // The results of a verb, which are printed as JSON. The verb itself prints them as text.
