@@ -54,6 +54,14 @@ void register_all_backends() {
   }
 }
 
+std::vector<std::pair<std::string, std::string>> left_out_backends() {
+  std::vector<std::pair<std::string, std::string>> left_out;
+  for (const Row& row : kBackends) {
+    if (row.make == nullptr) left_out.emplace_back(row.name, row.option);
+  }
+  return left_out;
+}
+
 std::shared_ptr<const partition::Backend> require_backend(const std::string& name) {
   if (auto backend = partition::find_backend(name)) return backend;
   for (const Row& row : kBackends) {

@@ -30,6 +30,7 @@ Verb add_explain(CLI::App& app, const Common& common);
 Verb add_inspect(CLI::App& app, const Common& common);
 Verb add_bench(CLI::App& app, const Common& common);
 Verb add_verify(CLI::App& app, const Common& common);
+Verb add_backend(CLI::App& app, const Common& common);
 Verb add_targets(CLI::App& app, const Common& common);
 
 }  // namespace headrace::tools
