@@ -7,8 +7,16 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <stdio.h>
+#include <unistd.h>
+
 #ifndef CHIP_NAME
 #define CHIP_NAME "chip"
+#endif
+
+/* A mistake, for tests of the conformance kit: its list is in test_conformance.py. 0: none. */
+#ifndef FAULT
+#define FAULT 0
 #endif
 
 static const hr_host* host;
@@ -35,7 +43,7 @@ static int is_float(hr_tensor_type type) {
   for (int32_t i = 0; i < type.ndim; ++i) {
     if (type.shape[i] < 0) return 0;
   }
-  return type.dtype.code == kDLFloat && type.dtype.bits == 32 && type.dtype.lanes == 1;
+  return type.dtype.code == kDLFloat && (type.dtype.bits == 32 || FAULT == 17) && type.dtype.lanes == 1;
 }
 
 static int same_shape(hr_tensor_type a, hr_tensor_type b) {
@@ -44,6 +52,7 @@ static int same_shape(hr_tensor_type a, hr_tensor_type b) {
 
 static void refuse(hr_verdict* verdict, int32_t reason, const char* message) {
   verdict->reason = reason;
+  if (FAULT == 21) return;
   hr_write_message(&verdict->message, message);
 }
 
@@ -62,7 +71,7 @@ static void supports(void* self, const hr_graph* graph, uint32_t node, hr_verdic
   }
   for (uint32_t i = 0; i < api->num_operands(graph, node); ++i) {
     const hr_tensor_type type = api->result_type(graph, api->operand(graph, node, i), 0);
-    if (kind != DENSE && !same_shape(type, result)) {
+    if (kind != DENSE && !same_shape(type, result) && FAULT != 23) {
       refuse(verdict, HR_REASON_SHAPE_UNSUPPORTED, "the chip does not broadcast");
       return;
     }
@@ -118,12 +127,16 @@ static void put_value(words* out, int kind, int64_t count, int64_t a, int64_t b,
 static void put_constant(words* out, const hr_graph* graph, uint32_t node) {
   const DLTensor* tensor = host->graph->constant(graph, node).tensor;
   const float* data = (const float*)((const char*)tensor->data + tensor->byte_offset);
+  static const float* first; /* of fault 3: every constant is the first one */
+  if (FAULT == 3 && first == NULL) first = data;
+  if (FAULT == 3) data = first;
   const int64_t count = elements(host->graph->result_type(graph, node, 0));
   put_value(out, CONSTANT, count, 0, 0, 0, 0);
   for (int64_t i = 0; i < count; ++i) put_float(out, data[i]);
 }
 
 static double real_attr(const hr_graph* graph, uint32_t node, const char* name) {
+  if (FAULT == 2 && strcmp(name, "a_max") == 0) return 1e30;
   const hr_attr attr = host->graph->find_attr(graph, node, name);
   if (attr.kind == HR_ATTR_INTEGER) return (double)attr.integers[0];
   return attr.kind == HR_ATTR_REAL ? attr.reals[0] : 0;
@@ -206,6 +219,7 @@ static int32_t compile(void* self, const hr_compile_request* request, const hr_m
   for (uint64_t i = 0; i < request->num_graphs && code == 0; ++i) {
     const uint64_t before = out.count;
     const char* fault = put_region(&out, request->graphs[i]);
+    if (FAULT == 26) fault = "the chip thought better of it";
     if (fault == NULL) {
       compiled[count++] = i;
     } else {
@@ -214,6 +228,10 @@ static int32_t compile(void* self, const hr_compile_request* request, const hr_m
     }
   }
   out.words[1] = (int64_t)count;
+  if (FAULT == 18) {
+    static int64_t counter;
+    out.words[0] = 0x43484950 + (++counter << 32);
+  }
   if (code == 0 && count > 0)
     code = request->emit(request->sink, out.words, out.count * sizeof(int64_t), compiled, count);
   free(out.words);
@@ -253,6 +271,10 @@ static const int64_t* read_region(const int64_t* at, const int64_t* end, region*
   one->num_values = *at++;
   one->values = at;
   for (int64_t k = 0; k < one->num_values; ++k) {
+    if (FAULT == 7) {
+      at = next_value(at);
+      continue;
+    }
     if (end - at < 6 || at[1] < 0 || at[0] < INPUT || at[0] > SCALED_RELU) return NULL;
     if (at[0] > CONSTANT && (at[2] < 0 || at[2] >= k || at[3] < 0 || at[3] >= k)) return NULL;
     if (at[0] == CONSTANT && at[1] > end - at - 6) return NULL;
@@ -270,7 +292,7 @@ static const int64_t* read_region(const int64_t* at, const int64_t* end, region*
 static int32_t load(void* self, const void* blob, uint64_t size, void** loaded, const hr_message* message) {
   const int64_t *at = blob, *end = at + size / 8;
   (void)self;
-  if (size < 16 || size % 8 != 0 || at[0] != 0x43484950 || at[1] < 0 || at[1] > (int64_t)size) {
+  if (size < 16 || size % 8 != 0 || (at[0] & 0xFFFFFFFF) != 0x43484950 || at[1] < 0 || at[1] > (int64_t)size) {
     hr_write_message(message, "its bytes are no program of the chip; compile the model again");
     return -1;
   }
@@ -279,7 +301,7 @@ static int32_t load(void* self, const void* blob, uint64_t size, void** loaded, 
   made->regions = calloc((size_t)made->num_regions + 1u, sizeof(region));
   at += 2;
   for (int64_t i = 0; i < made->num_regions && at != NULL; ++i) at = read_region(at, end, &made->regions[i]);
-  if (at != end) {
+  if (FAULT == 6 ? at == NULL && made->num_regions < 0 : at != end) {
     hr_write_message(message, "its program breaks off; compile the model again");
     free(made->regions);
     free(made);
@@ -291,6 +313,7 @@ static int32_t load(void* self, const void* blob, uint64_t size, void** loaded, 
 
 static void unload(void* self, void* loaded) {
   (void)self;
+  if (FAULT == 25) return;
   free(((loaded_blob*)loaded)->regions);
   free(loaded);
 }
@@ -302,7 +325,7 @@ static int32_t find(void* self, void* loaded, const char* name, int32_t num_work
   (void)num_workers;
   (void)message;
   for (int64_t i = 0; i < all->num_regions; ++i) {
-    if (strcmp(all->regions[i].name, name) == 0) *found = &all->regions[i];
+    if (strcmp(all->regions[i].name, name) == 0 || FAULT == 19) *found = &all->regions[i];
   }
   return 0;
 }
@@ -327,7 +350,7 @@ static void compute(const int64_t* value, float* const* data, const int64_t* cou
         out[i] = a[i] + b[i];
         break;
       case SUBTRACT:
-        out[i] = a[i] - b[i];
+        out[i] = FAULT == 1 ? b[i] - a[i] : a[i] - b[i];
         break;
       case MULTIPLY:
         out[i] = a[i] * b[i];
@@ -345,9 +368,35 @@ static void compute(const int64_t* value, float* const* data, const int64_t* cou
   if (value[0] == DENSE) dense(value, a, b, counts[value[2]], counts[value[3]], out);
 }
 
+/* Does what is wrong beside the computation. Returns a failure's number. */
+static int32_t misbehave(const hr_kernel_env* env, DLTensor* const* args, int32_t num_args, int64_t num_elements) {
+  static float memory;
+  float *input = args[0]->data, *output = args[num_args - 1]->data;
+  const hr_message message = {env->message, env->message_size};
+  if (FAULT == 8) input[0] += 1;
+  if (FAULT == 9) output[num_elements] = 1;
+  if (FAULT == 10) output[-1] = 1;
+  if (FAULT == 11) output[num_elements - 1] = memory;
+  if (FAULT == 12) pause();
+  if (FAULT == 13) _exit(0);
+  if (FAULT == 14) abort();
+  if (FAULT == 15) {
+    printf("the chip is warm\n");
+    fflush(stdout);
+  }
+  if (FAULT == 20) output[0] += memory;
+  if (FAULT == 22) output[0] += input[num_elements] * 0;
+  if (FAULT == 24 && env->num_workers > 1) output[num_elements - 1] = 77;
+  memory += 1;
+  if (FAULT != 16 || ((uintptr_t)output % 64 == 0 && (uintptr_t)input % 64 == 0)) return 0;
+  hr_write_message(&message, "the chip wants tensors at multiples of 64");
+  return -1;
+}
+
 static int32_t run(void* self, void* found, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) {
   const region* one = found;
-  float** data = calloc((size_t)one->num_values + 1u, sizeof(float*));
+  static float* shared[4096]; /* of fault 4 */
+  float** data = FAULT == 4 ? shared : calloc((size_t)one->num_values + 1u, sizeof(float*));
   int64_t* counts = calloc((size_t)one->num_values + 1u, sizeof(int64_t));
   const int64_t* value = one->values;
   int32_t num_inputs = 0;
@@ -362,14 +411,17 @@ static int32_t run(void* self, void* found, const hr_kernel_env* env, DLTensor* 
     } else {
       compute(value, data, counts, data[i]);
     }
+    if (FAULT == 4) usleep(100);
   }
   const int is_right = num_args == num_inputs + one->num_outputs;
   for (int64_t i = 0; i < one->num_outputs && is_right; ++i)
     memcpy(args[num_inputs + i]->data, data[one->outputs[i]], (size_t)counts[one->outputs[i]] * sizeof(float));
-  for (int64_t i = 0; i < one->num_values; ++i) free(data[i]);
-  free(data);
+  int32_t code = 0;
+  if (FAULT != 0 && is_right && num_inputs > 0) code = misbehave(env, args, num_args, counts[one->outputs[0]]);
+  for (int64_t i = 0; i < one->num_values && FAULT != 4 && FAULT != 5; ++i) free(data[i]);
+  if (FAULT != 4) free(data);
   free(counts);
-  if (is_right) return 0;
+  if (is_right) return code;
   const hr_message message = {env->message, env->message_size};
   hr_write_message(&message, "it was called with another number of tensors");
   return -1;

@@ -208,12 +208,11 @@ int check(const CheckState& state, const Common& common) {
   } else {
     print(backend, reports);
   }
-  const bool is_claimed =
-      std::any_of(reports.begin(), reports.end(), [](const CaseReport& one) { return one.is_claimed; });
-  if (!is_claimed) throw_user_error("the backend '{}' claims none of the cases, so nothing was checked", backend);
-  const bool has_failed =
-      std::any_of(reports.begin(), reports.end(), [](const CaseReport& one) { return !one.findings.empty(); });
-  return has_failed ? HR_MISMATCH : HR_OK;
+  const auto any = [&](auto&& holds) { return std::any_of(reports.begin(), reports.end(), holds); };
+  if (any([](const CaseReport& one) { return !one.findings.empty(); })) return HR_MISMATCH;
+  if (!any([](const CaseReport& one) { return one.is_claimed; }))
+    throw_user_error("the backend '{}' claims none of the cases, so nothing was checked", backend);
+  return HR_OK;
 }
 
 }  // namespace
