@@ -26,6 +26,19 @@ void check_attributes(const IRModule& module) {
                          passes::kBoundedOutputs));
 }
 
+// Gives inputs and outputs the names of the model, where passes kept their number.
+void name_ports(partition::ProgramGraph& graph, const Model& model) {
+  for (const auto& [kind, names] : {std::pair(partition::GraphNodeKind::kInput, &model.inputs),
+                                    std::pair(partition::GraphNodeKind::kOutput, &model.outputs)}) {
+    std::vector<partition::GraphNode*> ports;
+    for (partition::GraphNode& node : graph.nodes) {
+      if (node.kind == kind) ports.push_back(&node);
+    }
+    if (ports.size() != names->size()) continue;
+    for (size_t i = 0; i < ports.size(); ++i) ports[i]->name = (*names)[i];
+  }
+}
+
 }  // namespace
 
 pass::PassContext make_context(const CompileOptions& options, ModuleCheck verify) {
@@ -63,7 +76,10 @@ Explanation explain(const Model& model, const CompileOptions& options) {
   Explanation explanation;
   const auto note = [&](const pass::PassNote& one) { explanation.notes.push_back(one); };
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(options, note));
-  partition::PlacedModule placed = partition::place(canonical, chosen_backends(options));
+  const partition::Backends backends = chosen_backends(options);
+  partition::PlacedModule placed = partition::place(canonical, backends);
+  explanation.graph = partition::read_graph(placed, backends);
+  name_ports(explanation.graph, model);
   explanation.placement = std::move(placed.placement);
   explanation.regions = std::move(placed.regions);
   return explanation;

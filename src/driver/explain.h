@@ -3,6 +3,7 @@
 
 #include "driver/compile.h"
 #include "partition/place.h"
+#include "partition/program_graph.h"
 
 namespace headrace::driver {
 
@@ -25,6 +26,7 @@ partition::Backends chosen_backends(const CompileOptions& options);
 struct Explanation {
   std::vector<artifact::Placement> placement;  // in the order of evaluation
   std::vector<partition::Region> regions;
+  partition::ProgramGraph graph;      // with the model's names of inputs and outputs
   std::vector<pass::PassNote> notes;  // what passes left undone
 };
 
