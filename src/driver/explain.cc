@@ -1,9 +1,9 @@
 #include "driver/explain.h"
 
-#include "driver/all_backends.h"
 #include "driver/check_devices.h"
 #include "driver/check_options.h"
 #include "driver/check_size.h"
+#include "driver/placing.h"
 #include "driver/register_all.h"
 #include "pass/instruments.h"
 #include "passes/forms/bound_outputs.h"
@@ -64,21 +64,16 @@ IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& c
   return pass::run_passes(passes::canonical(), typed, context);
 }
 
-partition::Backends chosen_backends(const CompileOptions& options) {
-  partition::Backends chosen;
-  for (const std::string& name : options.backends) chosen.push_back(require_backend(name));
-  return chosen;
-}
-
-Explanation explain(const Model& model, const CompileOptions& options) {
+Explanation explain(const Model& model, const CompileOptions& options, bool with_plan) {
   check_options(options);
   register_all();
   Explanation explanation;
   const auto note = [&](const pass::PassNote& one) { explanation.notes.push_back(one); };
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(options, note));
-  const partition::Backends backends = chosen_backends(options);
-  partition::PlacedModule placed = partition::place(canonical, backends);
-  explanation.graph = partition::read_graph(placed, backends);
+  const Placing placing = make_placing(canonical, options);
+  partition::PlacedModule placed = partition::place(canonical, *placing.decider);
+  explanation.graph = partition::read_graph(placed, placing.backends);
+  if (with_plan) explanation.plan = make_model_plan(canonical, placing);
   name_ports(explanation.graph, model);
   explanation.placement = std::move(placed.placement);
   explanation.regions = std::move(placed.regions);

@@ -19,16 +19,11 @@ using relay::FunctionNode;
 
 namespace {
 
-std::string place_of(const CallNode& call) {
-  const std::string place = to_string(call.span);
-  return place.empty() ? call.as_op()->name : place;
-}
-
 class Placer {
  public:
-  Placer(const RuledModule& ruled, const Backends& backends)
-      : module_(ruled.module), ruled_(ruled.regions.begin(), ruled.regions.end()), backends_(backends) {
-    placed_.module = ruled.module;
+  Placer(const Partitioned& decided, const Decider& decider) : module_(decided.module), decider_(decider) {
+    for (const ExtractedRegion& region : decided.regions) decided_.insert(region.name);
+    placed_.module = decided.module;
   }
 
   PlacedModule place() {
@@ -59,8 +54,7 @@ class Placer {
               .backend = kExternal,
               .reason = HR_REASON_NONE,
               .message = fmt::format("calls the function '{}'", *function)};
-    Verdict why{.reason = HR_REASON_PLACE_ONLY_NATIVE, .message = "no other backend was asked for"};
-    if (!backends_.empty()) why = why_native(backends_, call);
+    const Verdict why = decider_.why(call, kNative);
     return {.op = place_of(call),
             .kind = call.as_op()->name,
             .backend = kNative,
@@ -117,33 +111,41 @@ class Placer {
     placed_.regions.push_back({.name = name,
                                .backend = *relay::compiler_of(*function),
                                .function = function,
-                               .is_by_hand = !ruled_.contains(name)});
+                               .is_by_hand = !decided_.contains(name)});
     relay::post_order(function->body, [&](const Expr& expr) {
       const auto* inner = expr.as<CallNode>();
       if (inner == nullptr || inner->as_op() == nullptr) return;
       const Region& region = placed_.regions.back();
+      Verdict why{.reason = HR_REASON_PLACE_BY_HAND,
+                  .message = fmt::format("the program puts it into the function '{}'", name)};
+      if (!region.is_by_hand) why = decider_.why(*inner, region.backend);
       placed_.placement.push_back({.op = place_of(*inner),
                                    .kind = inner->as_op()->name,
                                    .backend = region.backend,
-                                   .reason = region.is_by_hand ? HR_REASON_PLACE_BY_HAND : HR_REASON_PLACE_BY_ORDER,
-                                   .message = region.is_by_hand
-                                                  ? fmt::format("the program puts it into the function '{}'", name)
-                                                  : "it is the first backend of the list that takes the op",
+                                   .reason = why.reason,
+                                   .message = why.message,
                                    .region = name});
     });
   }
 
   const IRModule module_;
-  const std::set<std::string> ruled_;
-  const Backends& backends_;
+  std::set<std::string> decided_;  // the names of regions that the decider made
+  const Decider& decider_;
   PlacedModule placed_;
 };
 
 }  // namespace
 
 PlacedModule place(const IRModule& module, const Backends& backends) {
-  if (backends.empty()) return Placer({.module = module, .regions = {}}, backends).place();
-  return Placer(place_by_rules(module, backends), backends).place();
+  OrderDecider decider(backends);
+  return place(module, decider);
+}
+
+PlacedModule place(const IRModule& module, Decider& decider) {
+  const Labels labels = decider.decide(module);
+  const Partitioned decided =
+      labels.empty() ? Partitioned{.module = module, .regions = {}} : partition_by_labels(module, labels);
+  return Placer(decided, decider).place();
 }
 
 void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusal>> refused) {

@@ -19,6 +19,7 @@ namespace {
 struct ExplainState {
   ModelOptions model;
   std::string page;                         // a file for the page; empty: none
+  std::string saved_plan;                   // a file for the plan; empty: none
   std::vector<std::string> fail_if_native;  // patterns of names of ops: "nn.conv2d*"
 };
 
@@ -77,7 +78,9 @@ int explain(const ExplainState& state, const Common& common) {
   const driver::CompileOptions options = state.model.compile_options(common);
   const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
   if (!state.page.empty()) driver::check_no_input(state.page, model.files, "the model");
-  const driver::Explanation explained = driver::explain(model, options);
+  if (!state.saved_plan.empty()) driver::check_no_input(state.saved_plan, model.files, "the model");
+  const driver::Explanation explained = driver::explain(model, options, !state.saved_plan.empty());
+  if (explained.plan) driver::write_text(state.saved_plan, partition::print_plan(*explained.plan));
   if (!state.page.empty()) write_page(state, explained);
   if (common.json) {
     std::cout << to_json(report_of(explained));
@@ -97,6 +100,9 @@ Verb add_explain(CLI::App& app, const Common& common) {
   takes_path(verb->add_option("--html", state->page,
                               "A file for a page that shows the graph, each op's backend and the reasons; it needs no "
                               "other file and no network"),
+             "FILE");
+  takes_path(verb->add_option("--save-plan", state->saved_plan,
+                              "A file for the plan, which says where each op goes; edit it and give it to --plan"),
              "FILE");
   verb->add_option("--fail-if-native", state->fail_if_native,
                    "Fail if an op whose name matches runs natively, as 'nn.conv2d*'; for continuous integration")

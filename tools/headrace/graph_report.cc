@@ -52,7 +52,7 @@ Value block_value(const std::string& region, const std::string& backend) {
 // ---- the steps of a program
 
 // The bytes of its base that an entry spans.
-struct Span {
+struct ByteRange {
   int64_t begin = 0, end = 0;
 };
 
@@ -62,7 +62,7 @@ int64_t bytes_of(const Entry& entry) {
   return count * static_cast<int64_t>(entry.dtype.bytes());
 }
 
-Span span_of(const Entry& entry) {
+ByteRange span_of(const Entry& entry) {
   const auto element = static_cast<int64_t>(entry.dtype.bytes());
   if (entry.strides.empty()) return {entry.byte_offset, entry.byte_offset + bytes_of(entry)};
   int64_t last = 0;
@@ -101,7 +101,7 @@ class StepGraph {
 
  private:
   struct Write {
-    Span span;
+    ByteRange span;
     int32_t node, output;
   };
   using Base = std::pair<artifact::Place, int64_t>;
@@ -175,7 +175,7 @@ class StepGraph {
   }
 
   void read(const Entry& entry, int32_t node, int32_t input) {
-    const Span span = span_of(entry);
+    const ByteRange span = span_of(entry);
     for (const Write& write : writes_[{entry.place, entry.index}]) {
       if (write.span.begin < span.end && span.begin < write.span.end)
         edges_.push_back(edge_value({.from = write.node, .output = write.output, .to = node, .input = input}));
@@ -183,7 +183,7 @@ class StepGraph {
   }
 
   void write(const Entry& entry, int32_t node, int32_t output) {
-    const Span span = span_of(entry);
+    const ByteRange span = span_of(entry);
     std::vector<Write>& writes = writes_[{entry.place, entry.index}];
     std::erase_if(writes, [&](const Write& old) { return span.begin <= old.span.begin && old.span.end <= span.end; });
     writes.push_back({span, node, output});
