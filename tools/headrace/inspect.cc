@@ -78,7 +78,7 @@ std::vector<std::pair<std::string, int>> backends_of(const Program& program) {
   return counts;
 }
 
-Report report_of(const Program& program, const artifact::Manifest& manifest, const std::vector<double>& seconds) {
+Array<Value> placement_of(const Program& program) {
   Array<Value> placement;
   for (const artifact::Placement& one : program.placement) {
     placement.push_back(Value(Report{{"op", Value(one.op)},
@@ -88,6 +88,10 @@ Report report_of(const Program& program, const artifact::Manifest& manifest, con
                                      {"message", Value(one.message)},
                                      {"region", one.region.empty() ? Value() : Value(one.region)}}));
   }
+  return placement;
+}
+
+Array<Value> notes_of(const Program& program) {
   Array<Value> notes;
   for (const artifact::CompileNote& note : program.notes) {
     notes.push_back(Value(Report{{"pass", Value(note.pass)},
@@ -95,12 +99,20 @@ Report report_of(const Program& program, const artifact::Manifest& manifest, con
                                  {"reason", Value(static_cast<int64_t>(note.reason))},
                                  {"message", Value(note.message)}}));
   }
+  return notes;
+}
+
+Array<Value> steps_of(const Program& program) {
   Array<Value> steps;
   for (const artifact::Step& step : program.graph.steps) {
     steps.push_back(Value(Report{{"kind", Value(std::string(artifact::name_of(step.action)))},
                                  {"callee", Value(artifact::callee_of(step.action))},
                                  {"op", Value(step.op)}}));
   }
+  return steps;
+}
+
+Report report_of(const Program& program, const artifact::Manifest& manifest, const std::vector<double>& seconds) {
   const std::vector<std::string> missing =
       runtime::missing_features(program.target.features, runtime::host_cpu_features());
   const std::set<std::string> imports = imports_of(program);
@@ -118,9 +130,9 @@ Report report_of(const Program& program, const artifact::Manifest& manifest, con
           {"kernel_abi", Value(program.kernel_abi)},
           {"arena_bytes", Value(artifact::arena_bytes(program.memory))},
           {"workspace_bytes", Value(program.memory.workspace_bytes)},
-          {"placement", Value(placement)},
-          {"notes", Value(notes)},
-          {"steps", Value(steps)},
+          {"placement", Value(placement_of(program))},
+          {"notes", Value(notes_of(program))},
+          {"steps", Value(steps_of(program))},
           {"graph", Value(graph_report(program, manifest, seconds))}};
 }
 

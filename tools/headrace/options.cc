@@ -41,6 +41,14 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
   takes(add("--jobs", jobs, "Threads that compile (0: one a processor); the result does not depend on it"),
         {0, runtime::kMaxWorkers, 2});
   takes_passes(add("--disable-pass", disabled_passes, kDisablePassHelp));
+  add_backends_to(verb);
+}
+
+void ModelOptions::add_backends_to(CLI::App& verb) {
+  const auto add = [&](const char* name, auto& value, const char* what) {
+    options_.push_back(verb.add_option(name, value, what));
+    return verb.get_option(name);
+  };
   add("--backends", backends, "Backends beside the native one; each op goes to the first that takes it")
       ->delimiter(',')
       ->allow_extra_args(false)

@@ -31,6 +31,8 @@ struct ModelOptions {
   driver::CompileOptions compile_options(const Common& common) const;
 
  private:
+  void add_backends_to(CLI::App& verb);
+
   std::vector<const CLI::Option*> options_;
   const CLI::Option* target_option_ = nullptr;  // tells an omitted target from an empty one, which is an error
 };

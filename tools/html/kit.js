@@ -76,11 +76,7 @@ headrace.panZoom = (drawing, group) => {
     view.scale = scale;
     apply();
   };
-  drawing.addEventListener('wheel', (event) => {
-    event.preventDefault();
-    const box = drawing.getBoundingClientRect();
-    zoomAt(event.clientX - box.left, event.clientY - box.top, Math.exp(-event.deltaY * 0.0015));
-  }, {passive: false});
+  headrace.wheel(drawing, zoomAt);
   headrace.drag(drawing, (dx, dy) => {
     view.x += dx;
     view.y += dy;
@@ -107,6 +103,15 @@ headrace.panZoom = (drawing, group) => {
       apply();
     },
   };
+};
+
+// Calls `zoom` with a place and a factor where the wheel turns.
+headrace.wheel = (target, zoom) => {
+  target.addEventListener('wheel', (event) => {
+    event.preventDefault();
+    const box = target.getBoundingClientRect();
+    zoom(event.clientX - box.left, event.clientY - box.top, Math.exp(-event.deltaY * 0.0015));
+  }, {passive: false});
 };
 
 // Calls `move` with how far the pointer went while its button is down. A press that does not move stays a click.
