@@ -92,6 +92,7 @@ def compile(
     disabled_passes: Iterable[str] = (),
     backends: Iterable[str] = (),
     backend_options: Mapping[str, Mapping[str, Any]] | None = None,
+    plan: str | PathLike[str] | None = None,
     output: str | PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compiles a model file (.onnx, .relay) for this machine, in memory or to the file `output`.
@@ -123,6 +124,9 @@ def compile(
         Backends beside the native one, in the order of their priority: each op goes to the first that takes it.
     backend_options : dict of str to dict
         Options of backends, by the backend's name.
+    plan : path, optional
+        A file that says which backend computes each op, as `headrace explain --save-plan` writes it. `backends` may
+        then be left out.
     output : path, optional
         The artifact to write, ending in .so or in nothing; with code for another processor what is returned refuses
         calls. Other formats are written by `relay.build(...).export_library`.
@@ -155,6 +159,7 @@ def compile(
                 backend_options, "backend_options", 'backend_options={"ccompiler": {"cc": "clang"}}'
             ).items()
         },
+        plan="" if plan is None else _arguments.path(plan, "plan"),
         output=None if output is None else _arguments.path(output, "output"),
     )
     return CompiledModel(executor)

@@ -1,9 +1,9 @@
 #include "driver/explain.h"
 
-#include "driver/all_backends.h"
 #include "driver/check_devices.h"
 #include "driver/check_options.h"
 #include "driver/check_size.h"
+#include "driver/placing.h"
 #include "driver/register_all.h"
 #include "pass/instruments.h"
 #include "passes/forms/bound_outputs.h"
@@ -24,6 +24,19 @@ void check_attributes(const IRModule& module) {
     throw_at(main->span, "compile",
              fmt::format("@main has the attribute {}, which the compiler makes; compile the program without it",
                          passes::kBoundedOutputs));
+}
+
+// Gives inputs and outputs the names of the model, where passes kept their number.
+void name_ports(partition::ProgramGraph& graph, const Model& model) {
+  for (const auto& [kind, names] : {std::pair(partition::GraphNodeKind::kInput, &model.inputs),
+                                    std::pair(partition::GraphNodeKind::kOutput, &model.outputs)}) {
+    std::vector<partition::GraphNode*> ports;
+    for (partition::GraphNode& node : graph.nodes) {
+      if (node.kind == kind) ports.push_back(&node);
+    }
+    if (ports.size() != names->size()) continue;
+    for (size_t i = 0; i < ports.size(); ++i) ports[i]->name = (*names)[i];
+  }
 }
 
 }  // namespace
@@ -51,19 +64,17 @@ IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& c
   return pass::run_passes(passes::canonical(), typed, context);
 }
 
-partition::Backends chosen_backends(const CompileOptions& options) {
-  partition::Backends chosen;
-  for (const std::string& name : options.backends) chosen.push_back(require_backend(name));
-  return chosen;
-}
-
-Explanation explain(const Model& model, const CompileOptions& options) {
+Explanation explain(const Model& model, const CompileOptions& options, bool with_plan) {
   check_options(options);
   register_all();
   Explanation explanation;
   const auto note = [&](const pass::PassNote& one) { explanation.notes.push_back(one); };
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(options, note));
-  partition::PlacedModule placed = partition::place(canonical, chosen_backends(options));
+  const Placing placing = make_placing(canonical, options);
+  partition::PlacedModule placed = partition::place(placing.module, *placing.decider);
+  explanation.graph = partition::read_graph(placed, placing.backends);
+  if (with_plan) explanation.plan = make_model_plan(canonical, placing);
+  name_ports(explanation.graph, model);
   explanation.placement = std::move(placed.placement);
   explanation.regions = std::move(placed.regions);
   return explanation;

@@ -3,6 +3,8 @@
 
 #include "driver/compile.h"
 #include "partition/place.h"
+#include "partition/plan.h"
+#include "partition/program_graph.h"
 
 namespace headrace::driver {
 
@@ -18,18 +20,18 @@ pass::PassContext make_relay_context(const CompileOptions& options, NoteSink not
 // Checks the program, before the compile spends time on it, and runs the passes that come before placement.
 IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& context);
 
-// Returns the backends that the options name. UserError for one that there is not.
-partition::Backends chosen_backends(const CompileOptions& options);
-
 // Where each op would run, without a compile of it.
 struct Explanation {
   std::vector<artifact::Placement> placement;  // in the order of evaluation
   std::vector<partition::Region> regions;
-  std::vector<pass::PassNote> notes;  // what passes left undone
+  partition::ProgramGraph graph;        // with the model's names of inputs and outputs
+  std::vector<pass::PassNote> notes;    // what passes left undone
+  std::optional<partition::Plan> plan;  // if it was asked for
 };
 
 // Places the model as a compile with these options does. A backend may still refuse a region when it compiles it.
 // Throws as compile_to_file, for what these stages find.
-Explanation explain(const Model& model, const CompileOptions& options);
+// `with_plan`: also makes the plan of it, which a program without a text form has not.
+Explanation explain(const Model& model, const CompileOptions& options, bool with_plan = false);
 
 }  // namespace headrace::driver

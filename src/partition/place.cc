@@ -19,16 +19,11 @@ using relay::FunctionNode;
 
 namespace {
 
-std::string place_of(const CallNode& call) {
-  const std::string place = to_string(call.span);
-  return place.empty() ? call.as_op()->name : place;
-}
-
 class Placer {
  public:
-  Placer(const RuledModule& ruled, const Backends& backends)
-      : module_(ruled.module), ruled_(ruled.regions.begin(), ruled.regions.end()), backends_(backends) {
-    placed_.module = ruled.module;
+  Placer(const Partitioned& decided, const Decider& decider) : module_(decided.module), decider_(decider) {
+    for (const ExtractedRegion& region : decided.regions) decided_.insert(region.name);
+    placed_.module = decided.module;
   }
 
   PlacedModule place() {
@@ -59,8 +54,7 @@ class Placer {
               .backend = kExternal,
               .reason = HR_REASON_NONE,
               .message = fmt::format("calls the function '{}'", *function)};
-    Verdict why{.reason = HR_REASON_PLACE_ONLY_NATIVE, .message = "no other backend was asked for"};
-    if (!backends_.empty()) why = why_native(backends_, call);
+    const Verdict why = decider_.why(call, kNative);
     return {.op = place_of(call),
             .kind = call.as_op()->name,
             .backend = kNative,
@@ -117,51 +111,56 @@ class Placer {
     placed_.regions.push_back({.name = name,
                                .backend = *relay::compiler_of(*function),
                                .function = function,
-                               .is_by_hand = !ruled_.contains(name)});
-    place_ops(placed_.regions.back(), function->body, "");
+                               .is_by_hand = !decided_.contains(name)});
+    place_ops(placed_.regions.back(), function->body, nullptr);
   }
 
-  // Adds a row for each op of a region; `pattern` names the composite function whose body this is.
-  void place_ops(const Region& region, const Expr& body, const std::string& pattern) {
-    const auto composite_of = [](const Expr& expr) {
+  // Adds a row for each op of a region. What is computed as one has one reason, that of the composite function.
+  void place_ops(const Region& region, const Expr& body, const Verdict* why_composite) {
+    const auto is_composite = [](const Expr& expr) {
       const auto* function = expr.as<FunctionNode>();
-      return function == nullptr ? std::nullopt : function->attrs.get(relay::kComposite);
+      return function != nullptr && function->attrs.contains(relay::kComposite);
     };
     relay::post_order(
-        body, [&](const Expr& expr) { return !composite_of(expr); },
+        body, [&](const Expr& expr) { return !is_composite(expr); },
         [&](const Expr& expr) {
           const auto* call = expr.as<CallNode>();
-          if (call == nullptr) return;
-          if (const auto name = composite_of(call->op))
-            place_ops(region, call->op.as<FunctionNode>()->body,
-                      name->is<std::string>() ? name->as<std::string>() : "");
-          if (call->as_op() == nullptr) return;
+          if (call == nullptr || (call->as_op() == nullptr && !is_composite(call->op))) return;
+          const Verdict why = why_composite != nullptr ? *why_composite : why_there(region, *call);
+          if (call->as_op() == nullptr) return place_ops(region, call->op.as<FunctionNode>()->body, &why);
           placed_.placement.push_back({.op = place_of(*call),
                                        .kind = call->as_op()->name,
                                        .backend = region.backend,
-                                       .reason = region.is_by_hand ? HR_REASON_PLACE_BY_HAND : HR_REASON_PLACE_BY_ORDER,
-                                       .message = why_there(region, pattern),
+                                       .reason = why.reason,
+                                       .message = why.message,
                                        .region = region.name});
         });
   }
 
-  static std::string why_there(const Region& region, const std::string& pattern) {
-    if (region.is_by_hand) return fmt::format("the program puts it into the function '{}'", region.name);
-    if (pattern.empty()) return "it is the first backend of the list that takes the op";
-    return fmt::format("it is the first backend of the list that takes what its pattern {} matches", pattern);
+  Verdict why_there(const Region& region, const CallNode& call) const {
+    if (!region.is_by_hand) return decider_.why(call, region.backend);
+    return {.reason = HR_REASON_PLACE_BY_HAND,
+            .message = fmt::format("the program puts it into the function '{}'", region.name)};
   }
 
   const IRModule module_;
-  const std::set<std::string> ruled_;
-  const Backends& backends_;
+  std::set<std::string> decided_;  // the names of regions that the decider made
+  const Decider& decider_;
   PlacedModule placed_;
 };
 
 }  // namespace
 
 PlacedModule place(const IRModule& module, const Backends& backends) {
-  if (backends.empty()) return Placer({.module = module, .regions = {}}, backends).place();
-  return Placer(place_by_rules(module, backends), backends).place();
+  OrderDecider decider(backends);
+  return place(module, decider);
+}
+
+PlacedModule place(const IRModule& module, Decider& decider) {
+  const Labels labels = decider.decide(module);
+  const Partitioned decided =
+      labels.empty() ? Partitioned{.module = module, .regions = {}} : partition_by_labels(module, labels);
+  return Placer(decided, decider).place();
 }
 
 void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusal>> refused) {

@@ -5,12 +5,12 @@
 //   def @main(%p) { add(@f(%p), %p) }       ->   placement: exp by x, in @f; add by native
 //
 // The program may say itself what other backends compute: functions marked Compiler, which calls of @main name, are
-// regions. Of all other ops, each goes to the first backend of a list that takes it (partition/rules.h), else it is
-// native.
+// regions. Of all other ops, a decider says where they go (partition/decider.h): in general each to the first backend
+// of a list that takes it, else it is native.
 #pragma once
 
 #include "artifact/manifest.h"
-#include "partition/rules.h"
+#include "partition/decider.h"
 #include "relay/expr.h"
 
 namespace headrace::partition {
@@ -34,6 +34,8 @@ struct PlacedModule {
 // program, a Compiler that is not a name, and a region that uses variables from around it, has type parameters or sizes
 // without a number, or gives no tensor.
 PlacedModule place(const IRModule& module, const Backends& backends = {});
+// Places it as `decider` says. UserError also where the decider throws one.
+PlacedModule place(const IRModule& module, Decider& decider);
 
 // Makes regions that their backends refuse, and that were chosen here, native parts of the program again.
 void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusal>> refused);

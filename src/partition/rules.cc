@@ -1,33 +1,12 @@
 #include "partition/rules.h"
 
-#include <algorithm>
-
 #include "partition/annotate.h"
-#include "partition/extract.h"
-#include "relay/function_attrs.h"
-#include "relay/visit.h"
+#include "partition/regions.h"
 
 namespace headrace::partition {
 
 using relay::CallNode;
-using relay::FunctionNode;
 
-namespace {
-
-bool is_composite(const Expr& callee) {
-  const auto* function = callee.as<FunctionNode>();
-  return function != nullptr && function->attrs.contains(relay::kComposite);
-}
-
-// Returns the first backend of the list that takes a call; null when there is none.
-const Backend* backend_for(const CallNode& call, const Backends& backends) {
-  for (const auto& backend : backends) {
-    if (verdict_of(*backend, call).ok()) return backend.get();
-  }
-  return nullptr;
-}
-
-// Makes functions of what the backends' patterns match. A pattern leaves alone what an earlier backend takes.
 IRModule compose(const IRModule& module, const Backends& backends) {
   std::vector<CompositePattern> table;
   for (size_t i = 0; i < backends.size(); ++i) {
@@ -46,8 +25,6 @@ IRModule compose(const IRModule& module, const Backends& backends) {
   }
   return table.empty() ? module : merge_composite(module, table);
 }
-
-}  // namespace
 
 Verdict verdict_of(const Backend& backend, const CallNode& call) {
   const std::string name(backend.name());
@@ -71,28 +48,6 @@ Verdict why_native(const Backends& backends, const CallNode& call) {
                     verdict.message.empty() ? "a call without operands computes in no region" : verdict.message);
   }
   return first;
-}
-
-RuledModule place_by_rules(const IRModule& canonical, const Backends& backends) {
-  const IRModule module = compose(canonical, backends);
-  Labels labels;
-  const auto main = module->lookup("main").cast<FunctionNode>();
-  relay::post_order(
-      main->body,
-      [](const Expr& expr) {
-        const auto* function = expr.as<FunctionNode>();
-        return function == nullptr || relay::is_entered(expr);
-      },
-      [&](const Expr& expr) {
-        const auto* call = expr.as<CallNode>();
-        if (call == nullptr || !(call->as_op() != nullptr || is_composite(call->op))) return;
-        if (call->args.empty() || !region_fault(expr).empty()) return;
-        if (const Backend* backend = backend_for(*call, backends)) labels.emplace(call, std::string(backend->name()));
-      });
-  const Partitioned partitioned = partition_by_labels(module, labels);
-  RuledModule ruled{.module = partitioned.module, .regions = {}};
-  for (const ExtractedRegion& region : partitioned.regions) ruled.regions.push_back(region.name);
-  return ruled;
 }
 
 }  // namespace headrace::partition

@@ -27,7 +27,7 @@ import junit  # noqa: E402
 DIGITS = ROOT / "models/digits.onnx"
 IMAGES = ROOT / "models/digits_images.npy"
 ONE = ("--shape", "x=1,1,8,8")
-VERBS = ("compile", "explain", "run", "inspect", "bench", "verify", "targets")
+VERBS = ("compile", "explain", "plan", "run", "inspect", "bench", "verify", "targets")
 OK, USAGE, USER, MISSING, MISMATCH = 0, 2, 3, 4, 5
 
 
@@ -141,7 +141,7 @@ class HelpTest(CliTest):
             self.assertIn("--json", done.stdout)
 
     def test_wrong_usage(self) -> None:
-        self.fails(USAGE, "name a verb: compile, explain, run, inspect, bench, verify")
+        self.fails(USAGE, "name a verb: compile, explain, plan, run, inspect, bench, verify")
         self.fails(USAGE, "name a verb", "--json")
         self.fails(USAGE, "needs a value .FILE., and '--json' is an option", "compile", DIGITS, *ONE, "-o", "--json")
         self.fails(USAGE, "needs a value .FOLDER., and '-x' is an option", "run", "one.so", "--output-dir", "-x")
@@ -320,6 +320,12 @@ class JsonTest(CliTest):
         self.assertEqual(done.returncode, 2)
         self.assertIn("write NAME.KEY=VALUE", done.stderr)
         self.assertEqual(self.call("run", "parts.so", "--fallback", "maybe").returncode, 2)
+
+    def test_plan(self) -> None:
+        for name, backends in (("a.json", ("--backends", "ccompiler")), ("b.json", ())):
+            self.call("explain", DIGITS, *ONE, *backends, "--save-plan", name, check=True)
+        report = self.report("plan", "diff", "a.json", "b.json", code=MISMATCH)
+        self.assertFalse(report["equal"])
 
     def test_bench(self) -> None:
         report = self.report("bench", DIGITS, *ONE, "--threads", "1,2", "--rounds", "3")

@@ -4,9 +4,13 @@
 #include <iostream>
 
 #include "driver/explain.h"
+#include "driver/output_file.h"
+#include "tools/headrace/graph_report.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/shown_text.h"
+#include "tools/headrace/usage.h"
+#include "tools/html/page.h"
 
 namespace headrace::tools {
 
@@ -14,6 +18,8 @@ namespace {
 
 struct ExplainState {
   ModelOptions model;
+  std::string page;                         // a file for the page; empty: none
+  std::string saved_plan;                   // a file for the plan; empty: none
   std::vector<std::string> fail_if_native;  // patterns of names of ops: "nn.conv2d*"
 };
 
@@ -29,7 +35,9 @@ Report report_of(const driver::Explanation& explained) {
   }
   for (const partition::Region& region : explained.regions)
     regions.push_back(Value(Report{{"name", Value(region.name)}, {"backend", Value(region.backend)}}));
-  return {{"placement", Value(placement)}, {"regions", Value(regions)}};
+  return {{"placement", Value(placement)},
+          {"regions", Value(regions)},
+          {"graph", Value(graph_report(explained.graph, explained.placement))}};
 }
 
 void print(const driver::Explanation& explained) {
@@ -58,10 +66,22 @@ void check_native(const ExplainState& state, const driver::Explanation& explaine
   }
 }
 
+void write_page(const ExplainState& state, const driver::Explanation& explained) {
+  const std::string title =
+      fmt::format("{} on {}", state.model.path,
+                  state.model.backends.empty() ? "native" : fmt::format("{}", fmt::join(state.model.backends, ", ")));
+  driver::write_text(state.page,
+                     html::make_page(html::explain_page(), shown(title), to_compact_json(report_of(explained))));
+}
+
 int explain(const ExplainState& state, const Common& common) {
   const driver::CompileOptions options = state.model.compile_options(common);
   const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
-  const driver::Explanation explained = driver::explain(model, options);
+  if (!state.page.empty()) driver::check_no_input(state.page, model.files, "the model");
+  if (!state.saved_plan.empty()) driver::check_no_input(state.saved_plan, model.files, "the model");
+  const driver::Explanation explained = driver::explain(model, options, !state.saved_plan.empty());
+  if (explained.plan) driver::write_text(state.saved_plan, partition::print_plan(*explained.plan));
+  if (!state.page.empty()) write_page(state, explained);
   if (common.json) {
     std::cout << to_json(report_of(explained));
   } else {
@@ -77,12 +97,19 @@ Verb add_explain(CLI::App& app, const Common& common) {
   auto state = std::make_shared<ExplainState>();
   CLI::App* verb = app.add_subcommand("explain", "Say which backend would compute each op of a model, and why");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
+  takes_path(verb->add_option("--html", state->page,
+                              "A file for a page that shows the graph, each op's backend and the reasons; it needs no "
+                              "other file and no network"),
+             "FILE");
+  takes_path(verb->add_option("--save-plan", state->saved_plan,
+                              "A file for the plan, which says where each op goes; edit it and give it to --plan"),
+             "FILE");
   verb->add_option("--fail-if-native", state->fail_if_native,
                    "Fail if an op whose name matches runs natively, as 'nn.conv2d*'; for continuous integration")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PATTERNS");
-  verb->footer("Example: headrace explain resnet50.onnx --backends ccompiler");
+  verb->footer("Example: headrace explain resnet50.onnx --backends ccompiler --html resnet50.html");
   return [state, &common] { return explain(*state, common); };
 }
 

@@ -41,6 +41,14 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
   takes(add("--jobs", jobs, "Threads that compile (0: one a processor); the result does not depend on it"),
         {0, runtime::kMaxWorkers, 2});
   takes_passes(add("--disable-pass", disabled_passes, kDisablePassHelp));
+  add_backends_to(verb);
+}
+
+void ModelOptions::add_backends_to(CLI::App& verb) {
+  const auto add = [&](const char* name, auto& value, const char* what) {
+    options_.push_back(verb.add_option(name, value, what));
+    return verb.get_option(name);
+  };
   add("--backends", backends, "Backends beside the native one; each op goes to the first that takes it")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -48,6 +56,13 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
   add("--backend-option", backend_options, "An option of a backend, as ccompiler.cc=clang; once an option")
       ->allow_extra_args(false)
       ->type_name("NAME.KEY=VALUE");
+  takes_path(add("--plan", plan,
+                 "Put each op where this file says (headrace explain --save-plan writes one), on the file's backends"),
+             "FILE");
+  add("--place", overrides,
+      "Put the ops whose names match on a backend or on native, as 'layer4.*=native'; the first that matches decides")
+      ->allow_extra_args(false)
+      ->type_name("PATTERN=BACKEND");
 }
 
 std::vector<std::string> ModelOptions::given() const {
@@ -70,6 +85,14 @@ driver::LoadOptions ModelOptions::load_options() const {
   return options;
 }
 
+// The last '=' divides: names of ops may hold others.
+static partition::PlaceOverride parse_override(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    throw UsageError(fmt::format("--place: '{}' is no PATTERN=BACKEND, as 'layer4.*=native'", text));
+  return {.pattern = text.substr(0, equals), .backend = text.substr(equals + 1)};
+}
+
 driver::CompileOptions ModelOptions::compile_options(const Common& common) const {
   driver::CompileOptions options;
   options.target = target_option_->count() == 0 ? driver::llvm_target(cpu, features) : parse_target(target);
@@ -84,6 +107,8 @@ driver::CompileOptions ModelOptions::compile_options(const Common& common) const
       throw UsageError(fmt::format("--backend-option: '{}' names no option; write NAME.KEY=VALUE", text));
     options.backend_options[name.substr(0, dot)].set(name.substr(dot + 1), Value(value));
   }
+  options.plan = plan;
+  for (const std::string& text : overrides) options.overrides.push_back(parse_override(text));
   if (!common.quiet && isatty(STDERR_FILENO) != 0) {
     options.progress = [](std::string_view stage, int index, int count) {
       fmt::print(stderr, "\r\033[K[{}/{}] {}{}", index + 1, count, stage, index + 1 == count ? "\r\033[K" : "");
