@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "driver/region_constants.h"
+#include "driver/target_hooks.h"
 #include "object/function.h"
 #include "partition/backend.h"
 #include "relay/function_attrs.h"
@@ -43,7 +45,7 @@ class RegionCompiler {
       const std::vector<size_t>& indices = by_backend.at(row.name);
       if (const auto backend = partition::find_backend(row.name)) {
         row.version = backend->version();
-        const auto its = options.find(row.name);
+        const auto its = options.find(std::string(backend->name()));
         compile_by(*backend, indices, target, its == options.end() ? Map<std::string, Value>() : its->second);
       } else {
         for (const size_t i : indices) find_code(i);
@@ -55,6 +57,7 @@ class RegionCompiler {
  private:
   void compile_by(const Backend& backend, const std::vector<size_t>& indices, const Target& target,
                   const Map<std::string, Value>& options) {
+    std::vector<size_t> left = indices;
     std::vector<RegionSource> sources;
     for (const size_t i : indices) {
       const relay::Function function = with_symbol(regions_[i]);
@@ -62,11 +65,40 @@ class RegionCompiler {
                          .function = function,
                          .module = closed_module(regions_[i].name, function, program_)});
     }
+    const std::string kind(backend.name());
+    if (has_hooks(kind)) compile_by_hooks(kind, left, sources, options);
+    if (left.empty()) return;
     const std::vector<Expected<RegionCode>> codes =
         backend.compile({.regions = sources, .target = target, .options = options});
-    HEADRACE_CHECK(codes.size() == indices.size(), "the backend '{}' returned {} codes for {} regions", backend.name(),
-                   codes.size(), indices.size());
-    for (size_t k = 0; k < codes.size(); ++k) take(indices[k], codes[k]);
+    HEADRACE_CHECK(codes.size() == left.size(), "the backend '{}' returned {} codes for {} regions", backend.name(),
+                   codes.size(), left.size());
+    for (size_t k = 0; k < codes.size(); ++k) {
+      take(left[k], codes[k]);
+      if (const runtime::Module& code = made_.regions[left[k]].module)
+        made_.regions[left[k]].module = with_constants(kind, sources[k], code);
+      if (made_.regions[left[k]].module) take_module(regions_[left[k]], made_.regions[left[k]].module);
+    }
+  }
+
+  // Leaves in `indices` and `sources` what the hooks leave to the backend itself.
+  void compile_by_hooks(const std::string& kind, std::vector<size_t>& indices, std::vector<RegionSource>& sources,
+                        const Map<std::string, Value>& options) {
+    const std::vector<HookedRegion> hooked = run_hooks(kind, sources, program_, options);
+    std::vector<size_t> left;
+    sources.clear();
+    for (size_t k = 0; k < hooked.size(); ++k) {
+      const size_t i = indices[k];
+      if (hooked[k].source) {
+        left.push_back(i);
+        sources.push_back(*hooked[k].source);
+      } else if (hooked[k].module) {
+        made_.regions[i].module = hooked[k].module;
+        take_module(regions_[i], hooked[k].module);
+      } else {
+        made_.regions[i] = {.symbol = regions_[i].name, .module = {}, .kernel = hooked[k].kernel};
+      }
+    }
+    indices = left;
   }
 
   void take(size_t index, const Expected<RegionCode>& code) {
@@ -77,7 +109,6 @@ class RegionCompiler {
     const RegionCode& made = code.value();
     made_.regions[index] = {.symbol = made.symbol, .module = made.module, .workspace_bytes = made.workspace_bytes};
     if (!made.object.bytes.empty()) made_.objects.push_back(made.object);
-    if (made.module) take_module(regions_[index], made.module);
   }
 
   void take_module(const Region& region, const runtime::Module& module) {

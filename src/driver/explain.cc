@@ -1,5 +1,7 @@
 #include "driver/explain.h"
 
+#include <algorithm>
+
 #include "driver/all_backends.h"
 #include "driver/check_devices.h"
 #include "driver/check_options.h"
@@ -52,9 +54,30 @@ IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& c
 }
 
 partition::Backends chosen_backends(const CompileOptions& options) {
+  std::vector<std::string> names = options.backends;
+  for (const std::string& name : options.target->list("extern")) names.push_back(name);
   partition::Backends chosen;
-  for (const std::string& name : options.backends) chosen.push_back(require_backend(name));
+  for (const std::string& name : names) {
+    auto backend = require_backend(name);
+    const auto is_it = [&](const auto& known) { return known->name() == backend->name(); };
+    if (std::none_of(chosen.begin(), chosen.end(), is_it)) chosen.push_back(std::move(backend));
+  }
   return chosen;
+}
+
+BackendOptions backend_options(const CompileOptions& options) {
+  BackendOptions all;
+  const auto add = [&](const std::string& backend, const Map<std::string, Value>& given) {
+    const auto known = partition::find_backend(backend);
+    Map<std::string, Value>& own = all[known ? std::string(known->name()) : backend];
+    for (const auto& [option, value] : given) own.set(option, value);
+  };
+  for (const auto& [key, value] : options.passes.config) {
+    if (const auto backend = pass::backend_of_key(key)) add(*backend, value.as<Map<std::string, Value>>());
+  }
+  for (const auto& [backend, given] : options.backend_options)
+    add(std::string(require_backend(backend)->name()), given);
+  return all;
 }
 
 Explanation explain(const Model& model, const CompileOptions& options) {

@@ -18,8 +18,16 @@ pass::PassContext make_relay_context(const CompileOptions& options, NoteSink not
 // Checks the program, before the compile spends time on it, and runs the passes that come before placement.
 IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& context);
 
-// Returns the backends that the options name. UserError for one that there is not.
+// Returns the backends that the options name, and then those of the target's option -extern=, each once. UserError for
+// one that there is not.
 partition::Backends chosen_backends(const CompileOptions& options);
+
+// The options of each backend, by its own name.
+using BackendOptions = std::map<std::string, Map<std::string, Value>>;
+
+// Returns the options of backends: those of the pass configuration, relay.ext.NAME.options, replaced by those that
+// `options` itself gives. An alias stands for its backend. UserError where `options` names a backend that there is not.
+BackendOptions backend_options(const CompileOptions& options);
 
 // Where each op would run, without a compile of it.
 struct Explanation {

@@ -71,14 +71,15 @@ class Backend {
 
 // The prefix of the global functions that compile regions: relay.ext.NAME takes a region as a Relay function, with the
 // attribute global_symbol, and returns a module that has a function of that name.
-inline constexpr const char* kRegionCompilerPrefix = "relay.ext.";
+inline constexpr const char* kRegionCompilerPrefix = headrace::kRegionCompilerPrefix;
 
-// Makes a backend known to this process, under its name and, if it is not empty, another one. UserError for a name that
-// is no word, is one of the compiler's own (native, external), or is taken.
+// Makes a backend known to this process, under its name and, if it is not empty, another one; targets may be of these
+// kinds then, and pass configurations have the key of its options. UserError for a name that is no word, is one of the
+// compiler's own (native, external), or is taken.
 void register_backend(std::shared_ptr<const Backend> backend, const std::string& alias = "");
 
 // Returns the backend of that name: one that was registered, else one whose regions the global function relay.ext.NAME
-// compiles; null when there is neither.
+// or the hooks of the target kind of that name compile; null when there is neither.
 std::shared_ptr<const Backend> find_backend(const std::string& name);
 
 // Returns the names of the backends that were registered, sorted.
