@@ -164,6 +164,7 @@ class Compilation {
     drop_refused(compiled_);
     code_.module_roots.insert(code_.module_roots.end(), compiled_.modules.begin(), compiled_.modules.end());
     code_.backends = compiled_.backends;
+    code_.sources = compiled_.sources;
   }
 
   // A region that the program itself marks is its backend's, or nobody's.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/c_module.h"
 #include "driver/region_constants.h"
 #include "driver/target_hooks.h"
 #include "object/function.h"
@@ -73,7 +74,7 @@ class RegionCompiler {
     HEADRACE_CHECK(codes.size() == left.size(), "the backend '{}' returned {} codes for {} regions", backend.name(),
                    codes.size(), left.size());
     for (size_t k = 0; k < codes.size(); ++k) {
-      take(left[k], codes[k]);
+      take(left[k], codes[k], options);
       if (const runtime::Module& code = made_.regions[left[k]].module)
         made_.regions[left[k]].module = with_constants(kind, sources[k], code);
       if (made_.regions[left[k]].module) take_module(regions_[left[k]], made_.regions[left[k]].module);
@@ -91,6 +92,8 @@ class RegionCompiler {
       if (hooked[k].source) {
         left.push_back(i);
         sources.push_back(*hooked[k].source);
+      } else if (codegen::is_c_module(hooked[k].module)) {
+        take_source(i, hooked[k].module, options);
       } else if (hooked[k].module) {
         made_.regions[i].module = hooked[k].module;
         take_module(regions_[i], hooked[k].module);
@@ -101,14 +104,46 @@ class RegionCompiler {
     indices = left;
   }
 
-  void take(size_t index, const Expected<RegionCode>& code) {
+  void take(size_t index, const Expected<RegionCode>& code, const Map<std::string, Value>& options) {
     if (!code) {
       made_.refused[index] = code.refusal();
       return;
     }
     const RegionCode& made = code.value();
+    if (codegen::is_c_module(made.module)) return take_source(index, made.module, options);
     made_.regions[index] = {.symbol = made.symbol, .module = made.module, .workspace_bytes = made.workspace_bytes};
     if (!made.object.bytes.empty()) made_.objects.push_back(made.object);
+    if (made.source) add_once(made_.sources, made.source);
+  }
+
+  // Compiles a module of C source, which several regions may share, by the C compiler that the backend's option `cc`
+  // names.
+  void take_source(size_t index, const runtime::Module& source, const Map<std::string, Value>& options) {
+    const Region& region = regions_[index];
+    if (!source.GetFunction("get_const_vars")().as<Array<std::string>>().empty())
+      throw_at(region.function->span, "compile",
+               fmt::format("the C source for the region '{}' asks for constants, which kernels do not take; write them "
+                           "into the source",
+                           region.name));
+    if (source.GetSource().find(region.name) == std::string::npos)
+      throw_at(region.function->span, "compile",
+               fmt::format("the backend '{}' returned C source for the region '{}' that has no function of that name",
+                           region.backend, region.name));
+    made_.regions[index] = {.symbol = region.name, .module = {}};
+    if (!add_once(made_.sources, source)) return;
+    const auto cc = options.get("cc");
+    const std::string compiler = cc && cc->is<std::string>() ? cc->as<std::string>() : "";
+    made_.objects.push_back(
+        {.name = fmt::format("the C source of {}", region.backend),
+         .bytes = codegen::compile_c_module(source, compiler, fmt::format("the backend '{}'", region.backend))});
+  }
+
+  // Returns whether the module was not there yet.
+  static bool add_once(std::vector<runtime::Module>& modules, const runtime::Module& module) {
+    const auto is_it = [&](const runtime::Module& known) { return known.object() == module.object(); };
+    if (std::any_of(modules.begin(), modules.end(), is_it)) return false;
+    modules.push_back(module);
+    return true;
   }
 
   void take_module(const Region& region, const runtime::Module& module) {
@@ -116,8 +151,7 @@ class RegionCompiler {
       throw_at(region.function->span, "compile",
                fmt::format("the backend '{}' returned a module for the region '{}' that has no function of that name",
                            region.backend, region.name));
-    const auto is_it = [&](const runtime::Module& known) { return known.object() == module.object(); };
-    if (std::none_of(made_.modules.begin(), made_.modules.end(), is_it)) made_.modules.push_back(module);
+    add_once(made_.modules, module);
   }
 
   // Finds the code of a region for which there is no backend.

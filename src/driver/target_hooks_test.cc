@@ -19,13 +19,13 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr const char* kProgram =
+constexpr const char* kHookedProgram =
     "#[version = \"0.0.5\"]\n"
     "def @f(%a: Tensor[(3), float32], Compiler=\"hooked_test\") { add(%a, %a) }\n"
     "def @main(%x: Tensor[(3), float32]) { negative(@f(%x)) }\n";
 
 // Loops that square, in place of the region's addition.
-IRModule squares(const IRModule& regions) {
+IRModule squaring_loops(const IRModule& regions) {
   const IRModule made = make_module();
   for (const auto& [name, function] : regions->functions())
     made->add_function(name, tir::parse_function("#[tir_version = \"1\"]\n"
@@ -37,11 +37,12 @@ IRModule squares(const IRModule& regions) {
 void register_hook() {
   register_all();
   register_backend_kind("hooked_test");
-  set_kind_hook("hooked_test", kRelayToTir, make_packed(&squares));
+  set_kind_hook("hooked_test", kRelayToTir, make_packed(&squaring_loops));
 }
 
-std::vector<float> results() {
-  const auto artifact = open_compiled(compile_to_memory(make_model(relay::parse_module(kProgram))), "the artifact");
+std::vector<float> hooked_results() {
+  const auto artifact =
+      open_compiled(compile_to_memory(make_model(relay::parse_module(kHookedProgram))), "the artifact");
   const auto executor = load::make_executor(artifact, "default", {.threads = 1, .fallback = executors::Fallback::none});
   const NDArray x = NDArray::from_vector({3}, DataType::float_(32), std::vector<float>{1, 2, 3});
   const NDArray y = load::run(*executor, std::vector<NDArray>{x}).at(0);
@@ -52,7 +53,7 @@ TEST(TargetHooks, LoopsAreCompiledNatively) {
   register_hook();
   EXPECT_TRUE(has_hooks("hooked_test"));
   EXPECT_FALSE(has_hooks("nobody"));
-  EXPECT_THAT(results(), ElementsAre(-1, -4, -9));
+  EXPECT_THAT(hooked_results(), ElementsAre(-1, -4, -9));
 }
 
 TEST(TargetHooks, LoopsBecomeAModule) {
@@ -71,11 +72,11 @@ TEST(TargetHooks, LoopsBecomeAModule) {
                   EXPECT_TRUE(kernels->lookup("f").is<tir::PrimFuncNode>());
                   return make("f");
                 }));
-  EXPECT_THAT(results(), ElementsAre(-10, -20, -30));
+  EXPECT_THAT(hooked_results(), ElementsAre(-10, -20, -30));
   set_kind_hook("hooked_test", kTirToRuntime, make_packed([](const IRModule&, const Target&) { return 3; }));
-  EXPECT_THAT(kit::user_error_of([] { results(); }), HasSubstr("returned 3; it must return a runtime::Module"));
+  EXPECT_THAT(kit::user_error_of([] { hooked_results(); }), HasSubstr("returned 3; it must return a runtime::Module"));
   set_kind_hook("hooked_test", kTirToRuntime, {});
-  EXPECT_THAT(results(), ElementsAre(-1, -4, -9));
+  EXPECT_THAT(hooked_results(), ElementsAre(-1, -4, -9));
 }
 
 TEST(TargetHooks, OtherHooksAreRefused) {

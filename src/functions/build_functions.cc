@@ -1,3 +1,4 @@
+#include "codegen/c_module.h"
 #include "driver/built_module.h"
 #include "driver/seal_library.h"
 #include "functions/register_functions.h"
@@ -47,6 +48,13 @@ void register_build_functions() {
   load::register_all_loaders();
   register_global("relay.build_module.Build", make_packed(&build));
   register_global("runtime.SealLibrary", make_packed(&driver::seal_library));
+  register_global(
+      "runtime.module.csource_module_create", PackedFunc([](Args args) {
+        const auto names = [&](int32_t i) {
+          return i < args.size() ? args.at<Array<std::string>>(i) : Array<std::string>();
+        };
+        return Value(codegen::make_c_module(args.at<std::string>(0), args.at<std::string>(1), names(2), names(3)));
+      }));
   register_global("relay.frontend.LoadONNX", make_packed(&load_onnx_module));
 }
 

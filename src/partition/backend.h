@@ -30,14 +30,16 @@ struct RegionSource {
 
 // The code of a region, in one of two forms.
 struct RegionCode {
-  // A module with a function of the region's name. It is called with a DLTensor* for each tensor of the parameters,
+  // A module of C source (codegen/c_module.h), which is compiled to such an object; or any other module with a function
+  // of the region's name. It is called with a DLTensor* for each tensor of the parameters,
   // then for each of the results, from any thread. Several regions may have one module.
   runtime::Module module = {};
-  // Or: an object that is linked into the artifact's own code, with a kernel (hr_kernel, headrace/kernel_abi.h) named
-  // `symbol`, whose arguments are those tensors.
+  // Otherwise: an object that is linked into the artifact's own code, with a kernel (hr_kernel, headrace/kernel_abi.h)
+  // named `symbol`, whose arguments are those tensors.
   codegen::ObjectCode object = {};
   std::string symbol = {};
   int64_t workspace_bytes = 0;  // what the kernel needs of its env's workspace; a multiple of HR_ALIGNMENT
+  runtime::Module source = {};  // for readers of a build: a module whose GetSource is what the kernel was made of
 };
 
 // Whether a backend takes a call, and why not.
