@@ -172,7 +172,7 @@ def test_keys_of_ones_own():
         (lambda: hr.transform.PassContext(config={"test.pass.width": 3}), "no configuration 'test.pass.width'.*depth"),
         (
             lambda: hr.transform.PassContext(config={"relay.ext.nobody.options": {}}),
-            "no configuration 'relay.ext.no",
+            "'relay.ext.nobody.options': relay.ext.NAME.options is a key once there is the backend",
         ),
         (lambda: hr.transform.PassContext(config={"relay.ext.ccompiler.options": 3}), "options': expected dict"),
         (lambda: hr.transform.register_pass_config("test.pass.depth", "int"), "is registered already"),
