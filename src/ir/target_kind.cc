@@ -204,6 +204,7 @@ void register_backend_kind(const std::string& name) {
   const TargetKind kind = make_object<TargetKindNode>();
   kind->name = name;
   kind->default_device_type = kDLCPU;
+  kind->default_keys = {name};
   kind->is_backend = true;
   std::lock_guard lock(kind_table().mutex);
   kind_table().kinds.try_emplace(name, kind);
