@@ -125,7 +125,7 @@ _CONFIGS = {
     "relay.backend.use_meta_schedule": _SCHEDULES,
     "relay.backend.": "relay.build chooses how kernels are made",
     "relay.collage.": "one compiler takes the whole program",
-    "relay.ext.": "the function relay.ext.NAME is given the Relay function to compile, and no options",
+    "relay.ext.": "relay.ext.NAME.options is a key once there is the backend, or the function relay.ext.NAME",
     "relay.fallback_device_type": "programs run on the CPU",
     "relay.frontend.": "relay.frontend.from_onnx takes no options of this kind",
     "tir.": "lowering chooses how loops are made",

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from headrace import _arguments, _core, _public
-from headrace.target import chosen_target
+from headrace.target import chosen_targets
 
 __all__ = [
     "CompiledModel",
@@ -109,9 +109,9 @@ def compile(
         The data of a Relay text's constants, where it is not in the text (safetensors, `headrace-opt --weights`).
     threads : int
         0 is one a processor.
-    target : str, dict or Target, optional
+    target : str, dict, Target, or a list or dict by device of these, optional
         What to compile for, as Relay users write it: "llvm -mcpu=x86-64-v3". Without it and its parts, the target of
-        the innermost `with`, or else this machine.
+        the innermost `with`, or else this machine. A list also names backends: ["llvm", "ccompiler"].
     cpu, features : str
         Instead: its parts, by LLVM's names ("x86-64-v3", "+avx2,-avx512f").
     opt_level : int
@@ -140,25 +140,25 @@ def compile(
     UserError
         For a bad model or option; MissingError, which is one, where LLVM's part of Headrace is not installed.
     """
+    chosen, beside = chosen_targets(target, cpu, features)
+    given = _arguments.mapping(backend_options, "backend_options", 'backend_options={"ccompiler": {"cc": "clang"}}')
+    options = {one.kind.name: dict(one.attrs) for one in beside if one.attrs}
+    for name, own in given.items():
+        options.setdefault(name, {}).update(_arguments.mapping(own, f"backend_options[{name!r}]", '{"cc": "clang"}'))
     executor = _core.compile(
         _arguments.path(model, "model"),
         shapes=_arguments.shapes(shapes),
         bound=_arguments.mapping(bound, "bound", 'bound={"x": array}'),
         weights="" if weights is None else _arguments.path(weights, "weights"),
-        target=chosen_target(target, cpu, features),
+        target=chosen,
         cpu=_arguments.text(cpu, "cpu"),
         features=_arguments.text(features, "features"),
         opt_level=_arguments.integer(opt_level, "opt_level"),
         jobs=_arguments.integer(jobs, "jobs"),
         threads=_arguments.integer(threads, "threads"),
         disabled_passes=_arguments.names(disabled_passes, "disabled_passes"),
-        backends=_arguments.names(backends, "backends"),
-        backend_options={
-            name: dict(_arguments.mapping(options, f"backend_options[{name!r}]", '{"cc": "clang"}'))
-            for name, options in _arguments.mapping(
-                backend_options, "backend_options", 'backend_options={"ccompiler": {"cc": "clang"}}'
-            ).items()
-        },
+        backends=[*_arguments.names(backends, "backends"), *(one.kind.name for one in beside)],
+        backend_options=options,
         plan="" if plan is None else _arguments.path(plan, "plan"),
         output=None if output is None else _arguments.path(output, "output"),
     )

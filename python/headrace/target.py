@@ -23,7 +23,8 @@ __all__ = [
 ]
 
 _scopes = threading.local()
-_DEVICES = ("cpu", "gpu", "cuda", "llvm")  # What Relay's dicts of targets have as keys.
+_DEVICES = ("cpu", "gpu", "cuda", "llvm", "ext_dev")  # What Relay's dicts of targets have as keys.
+_NATIVE = "llvm"  # the kind of the native code generator; in a list, all others name backends
 
 
 class TargetFeatures(list):
@@ -75,6 +76,33 @@ class _TargetKind:
 
     def __repr__(self) -> str:
         return f"TargetKind({self.name!r})"
+
+    def set_attr(self, name: str, value: Any) -> None:
+        """Sets a hook by which the backend of this name compiles whole modules.
+
+        Parameters
+        ----------
+        name : str
+            "RelayToTIR": a pass, or a function from IRModule to IRModule, that takes all functions marked with this
+            kind as their Compiler; it may replace any by a PrimFunc of the same name, over the tensors of its
+            parameters, then of its results. "TIRToRuntime": a function of an IRModule of these PrimFuncs and a Target,
+            which gives a runtime.Module; without it they are compiled natively.
+        value : Pass or function
+            None takes the hook away.
+
+        Raises
+        ------
+        UserError
+            For another name, and a value that cannot be called.
+        """
+        if value is not None and not callable(value):
+            raise _core.UserError(f"{self.name}: {name}: expected a pass or a function, got {type(value).__name__}")
+        function = None if value is None else lambda *args: value(*args)
+        api("target.SetKindHook")(self.name, name, function)
+
+    def get_attr(self, name: str) -> Any:
+        """The hook of that name as a function; None where there is none."""
+        return api("target.KindHook")(self.name, name)
 
     @property
     def options(self) -> list[str]:
@@ -293,6 +321,37 @@ def chosen_target(value: Any, *parts: str) -> Any:
     return None if any(parts) else Target.current()
 
 
+def chosen_targets(value: Any, *parts: str) -> tuple[Any, list[Any]]:
+    """The target to compile for, and those that name backends beside the native one, in the order of their priority.
+
+    The first is that of `value`, else that of the innermost `with`; None without either, or with `parts`.
+    """
+    backends: list[Any] = []
+    if isinstance(value, Mapping) and any(not isinstance(key, str) or key in _DEVICES for key in value):
+        native = [_checked_device(device, Target(one)) for device, one in value.items()]
+        value, backends = _split(native)
+    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        value, backends = _split([Target(one) for one in value])
+    return chosen_target(value, *parts), backends
+
+
+def _split(targets: list[Any]) -> tuple[Any, list[Any]]:
+    natives = [one for one in targets if one.kind.name == _NATIVE]
+    if not targets or len(natives) > 1:
+        raise _core.UserError(
+            f"target: got {len(natives)} targets of kind {_NATIVE} in a list of {len(targets)}; give one, and the "
+            f'backends beside it: ["{_NATIVE}", "ccompiler"]'
+        )
+    return (natives[0] if natives else None), [one for one in targets if one.kind.name != _NATIVE]
+
+
+def _checked_device(device: Any, target: Any) -> Any:
+    kind = device if isinstance(device, _core.Device) else api("target.Device")(device, 0)
+    if target.kind.name == _NATIVE and kind.device_type != target.device_type:
+        raise _core.UserError(f"target: {target.kind.name} is for the CPU, and the dict has it for {kind}")
+    return target
+
+
 def list_kinds() -> list[str]:
     """The names of the kinds of targets.
 
@@ -403,11 +462,11 @@ def _to_target(target: Any) -> Any:
         raise _core.UserError("target: expected a str, a dict or a Target, got None")
     if isinstance(target, Mapping) and any(not isinstance(key, str) or key in _DEVICES for key in target):
         raise _core.UserError(
-            f'target: {dict(target)!r} is a dict by device; there is one target a build, such as "llvm", or '
+            f'target: {dict(target)!r} is a dict by device; here is one target, such as "llvm", or '
             '{"kind": "llvm", "mcpu": "znver4"}'
         )
     if isinstance(target, Sequence) and not isinstance(target, (str, bytes)):
-        raise _core.UserError(f"target: got a list of {len(target)}; there is one target a build: give it alone")
+        raise _core.UserError(f"target: got a list of {len(target)}; here is one target: give it alone")
     return api("target.Target")(target)
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "module_pass",
     "pass_registry",
     "prim_func_pass",
+    "register_pass_config",
 ]
 
 _node.constructor(
@@ -170,6 +171,30 @@ class _PassContext:
             str(name): {"type": str(kind), "doc": str(doc), "default": default}
             for name, kind, doc, default in api("transform.ConfigKeys")()
         }
+
+
+def register_pass_config(key: str, kind: str, doc: str = "") -> None:
+    """Makes a key of `PassContext(config=...)` known, for passes and backends of one's own.
+
+    The options of a backend, `relay.ext.NAME.options`, need no registration.
+
+    Parameters
+    ----------
+    key : str
+        One word, such as "my.pass.depth".
+    kind : str
+        "bool", "int", "float", "str", "Array[str]" or "dict" (by str).
+    doc : str
+        What it does; `PassContext.list_configs()` shows it.
+
+    Raises
+    ------
+    UserError
+        For a key that is registered already or is no word, and for another kind.
+    """
+    api("transform.RegisterConfigKey")(
+        _arguments.text(key, "key"), _arguments.text(kind, "kind"), _arguments.text(doc, "doc")
+    )
 
 
 def _listed(value: Iterable[Any] | None, what: str) -> list[Any]:

@@ -328,8 +328,9 @@ def test_a_tag_of_a_target(name, config):
 
 @pytest.mark.parametrize("target", [{"cpu": "llvm"}, {hr.cpu(): "llvm"}])
 def test_a_target_by_device(target):
-    with pytest.raises(hr.UserError, match="a dict by device; there is one target a build"):
-        relay.build(hr.IRModule.from_expr(relu_function()), target)
+    assert relay.build(hr.IRModule.from_expr(relu_function()), target).target == hr.Target("llvm")
+    with pytest.raises(hr.UserError, match="a dict by device; here is one target"):
+        hr.Target(target)
 
 
 # --- names

@@ -84,12 +84,13 @@ def test_kinds():
     assert llvm.name == "llvm"
     assert llvm.default_keys == ["cpu"]
     assert llvm.default_device_type == 1
-    assert llvm.options == ["mtriple", "mcpu", "mattr", "num-cores"]
+    assert llvm.options == ["mtriple", "mcpu", "mattr", "num-cores", "extern"]
     assert target.TargetKind.options_from_name("llvm") == {
         "mtriple": "str",
         "mcpu": "str",
         "mattr": "Array[str]",
         "num-cores": "int",
+        "extern": "Array[str]",
     }
     assert llvm.describe_options()["mcpu"]["doc"].startswith("the processor")
     assert llvm == target.TargetKind("llvm") == "llvm"
@@ -235,7 +236,7 @@ def test_every_form_is_compiled_for(tmp_path, form):
         (lambda: hr.Target(3), "expected a str, a dict or a Target, got int"),
         (lambda: hr.Target(None), "expected a str, a dict or a Target, got None"),
         (lambda: hr.Target(hr.ir.IntImm("int64", 3)), "expected a str, a dict or a Target, got ir.IntImm"),
-        (lambda: hr.Target({1: 2}), "is a dict by device; there is one target a build"),
+        (lambda: hr.Target({1: 2}), "is a dict by device; here is one target"),
         (lambda: hr.Target("cpu/znver9"), "no tag 'cpu/znver9' of a target; near are .*cpu/znver4"),
         (lambda: hr.Target("llvm", host=3), "expected a str, a dict or a Target, got int"),
         (lambda: hr.Target("llvm", host=hr.Target("llvm", host="llvm")), "a target's host has no host of its own"),

@@ -68,8 +68,10 @@ std::shared_ptr<const partition::Backend> require_backend(const std::string& nam
     if (row.name == name || (!name.empty() && row.alias == name))
       throw_user_error("the backend '{}' was left out of this build; configure it with -D{}=ON", name, row.option);
   }
+  const std::vector<std::string> known = partition::backend_names();
   throw_user_error("there is no backend '{}'; there are {}, and those that a program registers as {}NAME", name,
-                   fmt::join(partition::backend_names(), ", "), partition::kRegionCompilerPrefix);
+                   known.empty() ? "none in this build" : fmt::format("{}", fmt::join(known, ", ")),
+                   partition::kRegionCompilerPrefix);
 }
 
 }  // namespace headrace::driver

@@ -1,5 +1,6 @@
 #include "driver/built_module.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -53,7 +54,11 @@ class BuiltBody : public runtime::ModuleBody {
   // Reads the imports again, because modules may have been imported since the compile.
   CompiledCode code_with_imports(const runtime::Module& self) const {
     CompiledCode code = *code_;
-    code.module_roots = self.imports();
+    code.module_roots.clear();
+    for (const runtime::Module& import : self.imports()) {
+      const auto is_it = [&](const runtime::Module& source) { return source.object() == import.object(); };
+      if (std::none_of(code.sources.begin(), code.sources.end(), is_it)) code.module_roots.push_back(import);
+    }
     save_external_modules(code);
     return code;
   }
@@ -108,6 +113,7 @@ runtime::Module build_module(const Model& model, const CompileOptions& options) 
   const auto with_imports = [&](runtime::Module programs, const std::vector<runtime::Module>& imports) {
     const runtime::Module built(std::make_unique<BuiltBody>(std::move(programs), code, options.weights_limit_bytes));
     for (const runtime::Module& import : imports) built.Import(import);
+    for (const runtime::Module& source : code->sources) built.Import(source);
     return built;
   };
   if (runs_elsewhere(compiled.report.manifest))

@@ -6,7 +6,8 @@
 
 namespace headrace::driver {
 
-// Compiles the model. Has the functions and imports of load::make_artifact_module. If this machine's CPU cannot run the
+// Compiles the model. Has the functions and imports of load::make_artifact_module, and imports the C source of regions
+// that backends wrote as C, for reading. If this machine's CPU cannot run the
 // target's code, every function throws a UserError that names the missing features. The module can be saved, together
 // with all modules that it imports at that time:
 //   SaveToFile(path, format)  "so" and "o" write the files of compile_to_file, "ll" the kernels as LLVM text, "s" or

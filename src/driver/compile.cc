@@ -162,12 +162,13 @@ class Compilation {
 
   void compile_backends() {
     compiled_ =
-        compile_regions(placed_.regions, placed_.module, model_.modules, options_.target, options_.backend_options);
+        compile_regions(placed_.regions, placed_.module, model_.modules, options_.target, backend_options(options_));
     check_refused();
     partition::return_to_native(placed_, compiled_.refused);
     drop_refused(compiled_);
     code_.module_roots.insert(code_.module_roots.end(), compiled_.modules.begin(), compiled_.modules.end());
     code_.backends = compiled_.backends;
+    code_.sources = compiled_.sources;
   }
 
   // A region that the program itself marks is its backend's, or nobody's.
@@ -206,6 +207,9 @@ class Compilation {
 
   void lower() {
     for_each_program([&](NativeProgram& program) { lower_kernels(program); });
+    for (CompiledRegion& region : compiled_.regions) {
+      if (region.kernel) region.workspace_bytes = prepare_kernel(region.kernel);
+    }
     for (const NativeProgram& program : programs_) emit(program);
     for (size_t i = 0; i < placed_.regions.size(); ++i) emit(placed_.regions[i], compiled_.regions[i]);
     save_external_modules(code_);
@@ -233,6 +237,17 @@ class Compilation {
       if (const auto known = workspaces_.find(name->name_hint); known != workspaces_.end())
         program.workspace_bytes = std::max(program.workspace_bytes, known->second);
     }
+  }
+
+  // Prepares the loops that a backend made of a region for code generation; returns the bytes of their workspace.
+  int64_t prepare_kernel(const tir::PrimFunc& kernel) {
+    IRModule loops = make_module();
+    loops->add_function(make_global_var(tir::symbol_of(*kernel)), kernel);
+    loops = pass::run_passes(tir_passes::pipeline(), loops, make_tir_context(options_));
+    check_loops(loops);
+    code_.loops.push_back(kernel);
+    for (const auto& [name, function] : loops->functions()) code_.kernels.push_back(function.cast<tir::PrimFuncNode>());
+    return static_cast<int64_t>(tir::workspace_of(*code_.kernels.back()).size_bytes);
   }
 
   void add_kernel(const NativeProgram& program, const GlobalVar& name, tir::PrimFunc kernel) {

@@ -28,9 +28,10 @@ struct CompileOptions {
   int32_t jobs = 0;
   // Weights of more bytes than this go into a file beside the artifact (driver/link_artifact.h).
   int64_t weights_limit_bytes = kWeightsLimitBytes;
-  // The backends beside the native one, in the order of their priority: each op goes to the first that takes it.
+  // The backends beside the native one, in the order of their priority: each op goes to the first that takes it. Those
+  // of the target's option -extern= come after them.
   std::vector<std::string> backends = {};
-  // Options of backends, by name: "cc" of "ccompiler".
+  // Options of backends, by name: "cc" of "ccompiler". They replace those of the pass configuration.
   std::map<std::string, Map<std::string, Value>> backend_options = {};
   // A file that says where each op goes (partition/plan.h), in place of the order of `backends`; empty: none.
   // `backends` may then be empty, or must be those of the plan.

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <set>
 
+#include "codegen/c_module.h"
+#include "driver/region_constants.h"
+#include "driver/target_hooks.h"
 #include "object/function.h"
 #include "partition/backend.h"
 #include "relay/function_attrs.h"
@@ -43,7 +46,7 @@ class RegionCompiler {
       const std::vector<size_t>& indices = by_backend.at(row.name);
       if (const auto backend = partition::find_backend(row.name)) {
         row.version = backend->version();
-        const auto its = options.find(row.name);
+        const auto its = options.find(std::string(backend->name()));
         compile_by(*backend, indices, target, its == options.end() ? Map<std::string, Value>() : its->second);
       } else {
         for (const size_t i : indices) find_code(i);
@@ -55,6 +58,7 @@ class RegionCompiler {
  private:
   void compile_by(const Backend& backend, const std::vector<size_t>& indices, const Target& target,
                   const Map<std::string, Value>& options) {
+    std::vector<size_t> left = indices;
     std::vector<RegionSource> sources;
     for (const size_t i : indices) {
       const relay::Function function = with_symbol(regions_[i]);
@@ -62,22 +66,84 @@ class RegionCompiler {
                          .function = function,
                          .module = closed_module(regions_[i].name, function, program_)});
     }
+    const std::string kind(backend.name());
+    if (has_hooks(kind)) compile_by_hooks(kind, left, sources, options);
+    if (left.empty()) return;
     const std::vector<Expected<RegionCode>> codes =
         backend.compile({.regions = sources, .target = target, .options = options});
-    HEADRACE_CHECK(codes.size() == indices.size(), "the backend '{}' returned {} codes for {} regions", backend.name(),
-                   codes.size(), indices.size());
-    for (size_t k = 0; k < codes.size(); ++k) take(indices[k], codes[k]);
+    HEADRACE_CHECK(codes.size() == left.size(), "the backend '{}' returned {} codes for {} regions", backend.name(),
+                   codes.size(), left.size());
+    for (size_t k = 0; k < codes.size(); ++k) {
+      take(left[k], codes[k], options);
+      if (const runtime::Module& code = made_.regions[left[k]].module)
+        made_.regions[left[k]].module = with_constants(kind, sources[k], code);
+      if (made_.regions[left[k]].module) take_module(regions_[left[k]], made_.regions[left[k]].module);
+    }
   }
 
-  void take(size_t index, const Expected<RegionCode>& code) {
+  // Leaves in `indices` and `sources` what the hooks leave to the backend itself.
+  void compile_by_hooks(const std::string& kind, std::vector<size_t>& indices, std::vector<RegionSource>& sources,
+                        const Map<std::string, Value>& options) {
+    const std::vector<HookedRegion> hooked = run_hooks(kind, sources, program_, options);
+    std::vector<size_t> left;
+    sources.clear();
+    for (size_t k = 0; k < hooked.size(); ++k) {
+      const size_t i = indices[k];
+      if (hooked[k].source) {
+        left.push_back(i);
+        sources.push_back(*hooked[k].source);
+      } else if (codegen::is_c_module(hooked[k].module)) {
+        take_source(i, hooked[k].module, options);
+      } else if (hooked[k].module) {
+        made_.regions[i].module = hooked[k].module;
+        take_module(regions_[i], hooked[k].module);
+      } else {
+        made_.regions[i] = {.symbol = regions_[i].name, .module = {}, .kernel = hooked[k].kernel};
+      }
+    }
+    indices = left;
+  }
+
+  void take(size_t index, const Expected<RegionCode>& code, const Map<std::string, Value>& options) {
     if (!code) {
       made_.refused[index] = code.refusal();
       return;
     }
     const RegionCode& made = code.value();
+    if (codegen::is_c_module(made.module)) return take_source(index, made.module, options);
     made_.regions[index] = {.symbol = made.symbol, .module = made.module, .workspace_bytes = made.workspace_bytes};
     if (!made.object.bytes.empty()) made_.objects.push_back(made.object);
-    if (made.module) take_module(regions_[index], made.module);
+    if (made.source) add_once(made_.sources, made.source);
+  }
+
+  // Compiles a module of C source, which several regions may share, by the C compiler that the backend's option `cc`
+  // names.
+  void take_source(size_t index, const runtime::Module& source, const Map<std::string, Value>& options) {
+    const Region& region = regions_[index];
+    if (!source.GetFunction("get_const_vars")().as<Array<std::string>>().empty())
+      throw_at(region.function->span, "compile",
+               fmt::format("the C source for the region '{}' asks for constants, which kernels do not take; write them "
+                           "into the source",
+                           region.name));
+    if (source.GetSource().find(region.name) == std::string::npos)
+      throw_at(region.function->span, "compile",
+               fmt::format("the backend '{}' returned C source for the region '{}' that has no function of that name",
+                           region.backend, region.name));
+    made_.regions[index] = {.symbol = region.name, .module = {}};
+    if (!add_once(made_.sources, source)) return;
+    const auto cc = options.get("cc");
+    const std::string compiler = cc && cc->is<std::string>() ? cc->as<std::string>() : "";
+    made_.objects.push_back(
+        {.name = fmt::format("the C source of {}", region.backend),
+         .bytes = codegen::compile_c_module(source, compiler, fmt::format("the backend '{}'", region.backend))});
+  }
+
+  // Returns whether the module was not there yet.
+  static bool add_once(std::vector<runtime::Module>& modules, const runtime::Module& module) {
+    const auto is_it = [&](const runtime::Module& known) { return known.object() == module.object(); };
+    if (std::any_of(modules.begin(), modules.end(), is_it)) return false;
+    modules.push_back(module);
+    return true;
   }
 
   void take_module(const Region& region, const runtime::Module& module) {
@@ -85,8 +151,7 @@ class RegionCompiler {
       throw_at(region.function->span, "compile",
                fmt::format("the backend '{}' returned a module for the region '{}' that has no function of that name",
                            region.backend, region.name));
-    const auto is_it = [&](const runtime::Module& known) { return known.object() == module.object(); };
-    if (std::none_of(made_.modules.begin(), made_.modules.end(), is_it)) made_.modules.push_back(module);
+    add_once(made_.modules, module);
   }
 
   // Finds the code of a region for which there is no backend.

@@ -31,6 +31,7 @@ struct CompiledCode {
   std::vector<codegen::ObjectCode> objects;   // the kernels' machine code; empty for text formats
   std::vector<runtime::Module> module_roots;  // the external modules: those of the model, then those of backends
   SavedModules modules;                       // the same, as bytes
+  std::vector<runtime::Module> sources;       // what kernels of backends were made of; no part of the artifact
   int32_t default_threads = 0;
 };
 

@@ -2,9 +2,12 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "artifact/trailer.h"
 #include "base/read_text.h"
 #include "driver/all_backends.h"
+#include "pass/config.h"
 #include "relay/text/print.h"
 
 namespace headrace::driver {
@@ -37,9 +40,9 @@ partition::Backends backends_of(const partition::Plan& plan, const CompileOption
     }
     names.emplace_back(backends.back()->name());
   }
-  if (options.backends.empty()) return backends;
   std::vector<std::string> wanted;
-  for (const std::string& name : options.backends) wanted.emplace_back(require_backend(name)->name());
+  for (const auto& backend : chosen_backends(options)) wanted.emplace_back(backend->name());
+  if (wanted.empty()) return backends;
   if (names != wanted)
     throw_user_error("the plan '{}' is for the backends {}, and the options name {}; leave the options' list out",
                      plan.source->name, names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")),
@@ -49,10 +52,37 @@ partition::Backends backends_of(const partition::Plan& plan, const CompileOption
 
 }  // namespace
 
+partition::Backends chosen_backends(const CompileOptions& options) {
+  std::vector<std::string> names = options.backends;
+  for (const std::string& name : options.target->list("extern")) names.push_back(name);
+  partition::Backends chosen;
+  for (const std::string& name : names) {
+    auto backend = require_backend(name);
+    const auto is_it = [&](const auto& known) { return known->name() == backend->name(); };
+    if (std::none_of(chosen.begin(), chosen.end(), is_it)) chosen.push_back(std::move(backend));
+  }
+  return chosen;
+}
+
+BackendOptions backend_options(const CompileOptions& options) {
+  BackendOptions all;
+  const auto add = [&](const std::string& backend, const Map<std::string, Value>& given) {
+    const auto known = partition::find_backend(backend);
+    Map<std::string, Value>& own = all[known ? std::string(known->name()) : backend];
+    for (const auto& [option, value] : given) own.set(option, value);
+  };
+  for (const auto& [key, value] : options.passes.config) {
+    if (const auto backend = pass::backend_of_key(key)) add(*backend, value.as<Map<std::string, Value>>());
+  }
+  for (const auto& [backend, given] : options.backend_options)
+    add(std::string(require_backend(backend)->name()), given);
+  return all;
+}
+
 Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
   Placing placing;
   if (options.plan.empty()) {
-    for (const std::string& name : options.backends) placing.backends.push_back(require_backend(name));
+    placing.backends = chosen_backends(options);
     placing.module = partition::compose(canonical, placing.backends);
     placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
   } else {

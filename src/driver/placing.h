@@ -7,6 +7,17 @@
 
 namespace headrace::driver {
 
+// Returns the backends that the options name, and then those of the target's option -extern=, each once. UserError for
+// one that there is not.
+partition::Backends chosen_backends(const CompileOptions& options);
+
+// The options of each backend, by its own name.
+using BackendOptions = std::map<std::string, Map<std::string, Value>>;
+
+// Returns the options of backends: those of the pass configuration, relay.ext.NAME.options, replaced by those that
+// `options` itself gives. An alias stands for its backend. UserError where `options` names a backend that there is not.
+BackendOptions backend_options(const CompileOptions& options);
+
 struct Placing {
   partition::Backends backends;                 // in the order of their priority
   IRModule module;                              // with functions of what the backends' patterns match

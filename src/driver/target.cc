@@ -49,8 +49,11 @@ Target llvm_target(const std::string& cpu, const std::string& features) {
 void check_target(const Target& target) {
   const Target checked = checked_target(target);
   if (checked->kind->name != kNativeKind)
-    throw_user_error("there is no code generator for targets of kind '{}' here; code is made for kind {}",
-                     checked->kind->name, kNativeKind);
+    throw_user_error("there is no code generator for targets of kind '{}' here; code is made for kind {}{}",
+                     checked->kind->name, kNativeKind,
+                     checked->kind->is_backend ? fmt::format(", beside which it is a backend: write [\"{}\", \"{}\"]",
+                                                             kNativeKind, checked->kind->name)
+                                               : "");
   if (checked->host && !structural_equal(Value(checked->host), Value(with_host(checked, {}))))
     throw_user_error("the target's host is '{}': an artifact's host code is made for the target itself; leave it out",
                      to_string(checked->host));

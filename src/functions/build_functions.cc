@@ -1,3 +1,4 @@
+#include "codegen/c_module.h"
 #include "driver/built_module.h"
 #include "driver/seal_library.h"
 #include "functions/register_functions.h"
@@ -10,20 +11,26 @@ namespace {
 
 // Makes the options of a build. The pass configuration is that of the current pass context, except for the level, which
 // the call gives.
-driver::CompileOptions options_of(const Target& target, int64_t opt_level, int64_t threads) {
+driver::CompileOptions options_of(const Target& target, const Array<Target>& backends, int64_t opt_level,
+                                  int64_t threads) {
   driver::CompileOptions options;
   options.target = target;
+  for (const Target& backend : backends) {
+    options.backends.push_back(backend->kind->name);
+    if (!backend->attrs.empty()) options.backend_options[backend->kind->name] = backend->attrs;
+  }
   options.threads = static_cast<int32_t>(threads);
   options.passes = pass::to_context(pass::current_context());
   options.passes.opt_level = static_cast<int32_t>(opt_level);
   return options;
 }
 
-runtime::Module build(const IRModule& module, const Target& target, int64_t opt_level, int64_t threads,
-                      const Map<std::string, NDArray>& bound) {
+// `backends` are targets whose kinds name backends and whose options are theirs.
+runtime::Module build(const IRModule& module, const Target& target, const Array<Target>& backends, int64_t opt_level,
+                      int64_t threads, const Map<std::string, NDArray>& bound) {
   driver::Model model = driver::make_model(module);
   for (const auto& [name, data] : bound) model.bound.emplace(name, data);
-  return driver::build_module(model, options_of(target, opt_level, threads));
+  return driver::build_module(model, options_of(target, backends, opt_level, threads));
 }
 
 IRModule load_onnx_module(const std::string& path, const Map<std::string, Shape>& shapes) {
@@ -41,6 +48,13 @@ void register_build_functions() {
   load::register_all_loaders();
   register_global("relay.build_module.Build", make_packed(&build));
   register_global("runtime.SealLibrary", make_packed(&driver::seal_library));
+  register_global(
+      "runtime.module.csource_module_create", PackedFunc([](Args args) {
+        const auto names = [&](int32_t i) {
+          return i < args.size() ? args.at<Array<std::string>>(i) : Array<std::string>();
+        };
+        return Value(codegen::make_c_module(args.at<std::string>(0), args.at<std::string>(1), names(2), names(3)));
+      }));
   register_global("relay.frontend.LoadONNX", make_packed(&load_onnx_module));
 }
 

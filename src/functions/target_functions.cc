@@ -88,6 +88,14 @@ void register_target_functions() {
   register_global("target.RegisterKind", make_packed(&register_kind));
   register_global("target.KindNames", make_packed([] { return Array<std::string>(target_kind_names()); }));
   register_global("target.GetKind", make_packed([](const std::string& name) { return get_target_kind(name); }));
+  register_global("target.SetKindHook", make_packed([](const std::string& kind, const std::string& hook,
+                                                       const std::optional<PackedFunc>& function) {
+                    set_kind_hook(kind, hook, function.value_or(PackedFunc()));
+                  }));
+  register_global("target.KindHook", make_packed([](const std::string& kind, const std::string& hook) -> Value {
+                    const PackedFunc function = find_kind_hook(kind, hook);
+                    return function ? Value(function) : Value();
+                  }));
   register_global("target.KindOptions", make_packed([](const TargetKind& kind) { return describe_options(kind); }));
   register_global("target.RegisterTag", make_packed([](const std::string& name, const Config& config, bool override) {
                     register_target_tag(name, config, override);

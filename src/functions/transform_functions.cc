@@ -95,6 +95,7 @@ void register_passes() {
   register_global("transform.PassRegistry", make_packed(&describe_passes));
   register_global("transform.PassesNotHere", make_packed(&passes_not_here));
   register_global("transform.ConfigKeys", make_packed(&describe_config));
+  register_global("transform.RegisterConfigKey", make_packed(&register_config_key));
   register_global("transform.Sequential", make_packed(&make_sequential));
   register_global("transform.MakeModulePass", make_packed(&make_module_pass));
   register_global(

@@ -58,6 +58,9 @@ TargetKind llvm_kind() {
        .doc = "threads that an artifact runs with unless told otherwise; without it one a processor",
        .least = 1,
        .most = kMaxTargetCores},
+      {.name = "extern",
+       .type = OptionType::texts,
+       .doc = "backends beside the native one, in the order of their priority"},
   };
   kind->refused = refused_by_llvm();
   return kind;
@@ -70,6 +73,7 @@ std::vector<TargetKind> built_in_kinds() { return {llvm_kind()}; }
 struct KindTable {
   std::mutex mutex;
   std::map<std::string, TargetKind, std::less<>> kinds;
+  std::map<std::pair<std::string, std::string>, PackedFunc> hooks;  // by kind and name
 
   KindTable() {
     for (const TargetKind& kind : built_in_kinds()) kinds.emplace(kind->name, kind);
@@ -79,6 +83,12 @@ struct KindTable {
 KindTable& kind_table() {
   static KindTable& instance = *new KindTable;
   return instance;
+}
+
+void check_hook(std::string_view hook) {
+  if (hook != kRelayToTir && hook != kTirToRuntime)
+    throw_user_error("a kind of target has no attribute '{}' to set; it has {} and {}", hook, kRelayToTir,
+                     kTirToRuntime);
 }
 
 bool is_name(std::string_view name) {
@@ -189,6 +199,17 @@ void register_target_kind(TargetKind kind) {
     throw_user_error("the target kind '{}' is registered already", kind->name);
 }
 
+void register_backend_kind(const std::string& name) {
+  check_target_name(name, "a kind of target");
+  const TargetKind kind = make_object<TargetKindNode>();
+  kind->name = name;
+  kind->default_device_type = kDLCPU;
+  kind->default_keys = {name};
+  kind->is_backend = true;
+  std::lock_guard lock(kind_table().mutex);
+  kind_table().kinds.try_emplace(name, kind);
+}
+
 TargetKind find_target_kind(std::string_view name) {
   std::lock_guard lock(kind_table().mutex);
   const auto found = kind_table().kinds.find(name);
@@ -197,10 +218,28 @@ TargetKind find_target_kind(std::string_view name) {
 
 TargetKind get_target_kind(std::string_view name) {
   if (TargetKind kind = find_target_kind(name)) return kind;
+  if (is_name(name) && find_global(kRegionCompilerPrefix + std::string(name))) {
+    register_backend_kind(std::string(name));
+    return find_target_kind(name);
+  }
   const std::vector<std::string> tags = near_names(name, target_tags(), '/');
   throw_user_error("there is no kind of target '{}'; the kinds are {}, as in: llvm -mcpu=x86-64-v3{}", name,
                    fmt::join(target_kind_names(), ", "),
                    tags.empty() ? "" : fmt::format("; did you mean the tag {}?", fmt::join(tags, " or ")));
+}
+
+void set_kind_hook(std::string_view kind, std::string_view hook, PackedFunc function) {
+  check_hook(hook);
+  const std::string name = get_target_kind(kind)->name;
+  std::lock_guard lock(kind_table().mutex);
+  kind_table().hooks[{name, std::string(hook)}] = std::move(function);
+}
+
+PackedFunc find_kind_hook(std::string_view kind, std::string_view hook) {
+  check_hook(hook);
+  std::lock_guard lock(kind_table().mutex);
+  const auto found = kind_table().hooks.find({std::string(kind), std::string(hook)});
+  return found == kind_table().hooks.end() ? PackedFunc() : found->second;
 }
 
 std::vector<std::string> target_kind_names() {

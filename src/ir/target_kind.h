@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "object/array.h"
+#include "object/function.h"
 #include "object/map.h"
 #include "object/string.h"
 
@@ -53,9 +54,14 @@ struct TargetKindNode : Object {
   // stay.
   std::function<Map<std::string, Value>(const Map<std::string, Value>&)> parse;
 
+  bool is_backend = false;  // code for it comes from a backend of that name beside the native code generator
+
   const TargetOption* find_option(std::string_view option) const;  // null when there is none
 };
 using TargetKind = Ref<TargetKindNode>;
+
+// The prefix of the global functions that compile parts of a program for a backend: relay.ext.NAME.
+inline constexpr const char* kRegionCompilerPrefix = "relay.ext.";
 
 // The most that the option num-cores of a kind of processor says: threads that an artifact runs with.
 inline constexpr int64_t kMaxTargetCores = 512;
@@ -65,11 +71,27 @@ inline constexpr int64_t kMaxTargetCores = 512;
 // that is not a value of its option.
 void register_target_kind(TargetKind kind);
 
-// find_target_kind returns null for an unknown kind. get_target_kind throws a UserError that lists the kinds, and
-// suggests tags for a name that is a tag without its group.
+// Registers a kind without options for the backend of that name, unless there is a kind of that name already.
+void register_backend_kind(const std::string& name);
+
+// find_target_kind returns null for an unknown kind. get_target_kind makes the kind of a backend that is only a
+// function relay.ext.NAME at its first use, and throws a UserError that lists the kinds for any other name; it suggests
+// tags for a name that is a tag without its group.
 TargetKind find_target_kind(std::string_view name);
 TargetKind get_target_kind(std::string_view name);
 std::vector<std::string> target_kind_names();
+
+// The hooks by which a backend compiles whole modules. They belong to a kind, whose name functions have as Compiler.
+//   RelayToTIR    (IRModule) -> IRModule: takes all functions of a program for that Compiler, and may replace any by a
+//                 PrimFunc of the same name, over the buffers of its parameters, then of its results
+//   TIRToRuntime  (IRModule of PrimFuncs, Target of the kind) -> runtime::Module with a function for each
+inline constexpr std::string_view kRelayToTir = "RelayToTIR", kTirToRuntime = "TIRToRuntime";
+
+// Sets a hook of a kind, in place of an earlier one; null removes it. UserError for an unknown kind and for another
+// hook, with the list of hooks.
+void set_kind_hook(std::string_view kind, std::string_view hook, PackedFunc function);
+// Returns the hook of the kind of that name; null when there is none, or no such kind. UserError for another hook.
+PackedFunc find_kind_hook(std::string_view kind, std::string_view hook);
 
 // Returns the kind's options for other languages and reports: a map each of "name", "type", "default" and "doc".
 Array<Value> describe_options(const TargetKind& kind);

@@ -200,7 +200,7 @@ TEST(Target, ErrorsSayWhatThereIs) {
       {"llvm --=x", "'--=x' is no option of a target"},
       {"llvm ''", "'' is no option of a target"},
       {"llvm -cpu=x",
-       "no option 'cpu'; its options are -mtriple=, -mcpu=, -mattr=, -num-cores=, -keys=, -host=, -tag="},
+       "no option 'cpu'; its options are -mtriple=, -mcpu=, -mattr=, -num-cores=, -extern=, -keys=, -host=, -tag="},
       {"llvm -kind=x", "no option 'kind'"},
       {"llvm -mcpu=", "the target's option -mcpu= has no value"},
       {"llvm -mcpu=a -mcpu=b", "-mcpu= is given twice"},

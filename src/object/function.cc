@@ -111,7 +111,16 @@ Value PackedFunc::call_by_convention(Args args) const {
   return Value::adopt(result);
 }
 
-void register_global(const std::string& name, PackedFunc function, bool override) {
+// Returns the name that a function is kept under. Functions of modules had names that begin with "module." once, and
+// programs of that time still use these.
+static std::string kept_name(std::string_view name) {
+  const bool is_old = name.starts_with("module.loadbinary_") || name.starts_with("module.loadfile_") ||
+                      (name.starts_with("module.") && name.ends_with("module_create"));
+  return is_old ? fmt::format("runtime.{}", name) : std::string(name);
+}
+
+void register_global(const std::string& given, PackedFunc function, bool override) {
+  const std::string name = kept_name(given);
   if (!function) throw_user_error("global function '{}': a null function cannot be registered", name);
   GlobalTable& table = globals();
   // Destroys the replaced function after the lock is released: a function of Python may run finalizers, which may look
@@ -135,7 +144,7 @@ void reserve_global(const std::string& name, const std::string& reason) {
 PackedFunc find_global(std::string_view name) {
   GlobalTable& table = globals();
   std::shared_lock lock(table.mutex);
-  auto it = table.functions.find(name);
+  const auto it = name.starts_with("module.") ? table.functions.find(kept_name(name)) : table.functions.find(name);
   return it == table.functions.end() ? PackedFunc() : it->second;
 }
 

@@ -4,6 +4,7 @@
 
 #include "object/repr.h"
 #include "partition/annotations.h"
+#include "partition/backend.h"
 #include "partition/rewrite_functions.h"
 #include "relay/function_attrs.h"
 #include "relay/op_keys.h"
@@ -15,17 +16,22 @@ using relay::FunctionNode;
 
 namespace {
 
-// A compiler of the list, with the attribute that says which calls it supports.
-struct Target {
-  explicit Target(const std::string& name) : compiler(name), attr(target_attr(name)) {}
+// A compiler of the list, with the attribute that says which calls it supports, and the backend of that name, which
+// says so for ops without the attribute.
+struct CheckedCompiler {
+  explicit CheckedCompiler(const std::string& name)
+      : compiler(name), attr(target_attr(name)), backend(find_backend(name)) {}
   const std::string compiler, attr;
   const OpKey<Value> key{attr};
+  const std::shared_ptr<const Backend> backend;
 };
 
-bool op_supported(const OpNode& op, const CallNode& call, const Target& target) {
+bool op_supported(const OpNode& op, const CallNode& call, const CheckedCompiler& target) {
   const std::string& attr = target.attr;
   const Value* value = op.find(target.key);
-  if (value == nullptr || value->is_none() || relay::is_stateful(op)) return false;
+  if (relay::is_stateful(op)) return false;
+  if (value == nullptr) return target.backend != nullptr && target.backend->supports(call).ok();
+  if (value->is_none()) return false;
   if (!value->is<PackedFunc>())
     throw_user_error("the attribute '{}' of op '{}' is {}; it is a function that says whether a call is supported",
                      attr, op.name, repr(*value));
@@ -46,7 +52,7 @@ std::string composite_prefix(const Expr& callee) {
   return dot == std::string::npos ? "" : text.substr(0, dot);
 }
 
-bool supports(const Target& target, const CallNode& call) {
+bool supports(const CheckedCompiler& target, const CallNode& call) {
   if (const OpNode* op = call.as_op()) return op_supported(*op, call, target);
   return composite_prefix(call.op) == target.compiler && region_fault(ref(&call)).empty();
 }
@@ -89,7 +95,7 @@ class Annotator {
     const auto* call = expr.as<CallNode>();
     if (call == nullptr) return options_.include_non_call_ops ? common_compiler(node) : "";
     if (call->op.is<relay::VarNode>() && !options_.include_non_call_ops) return "";
-    for (const Target& target : targets_) {
+    for (const CheckedCompiler& target : targets_) {
       if (supports(target, *call)) return target.compiler;
     }
     return kDefaultCompiler;
@@ -109,7 +115,7 @@ class Annotator {
 
   Annotated given_;
   const AnnotateOptions& options_;
-  std::deque<Target> targets_;
+  std::deque<CheckedCompiler> targets_;
   std::vector<std::vector<int32_t>> items_;
   std::vector<int32_t> part_;
   std::vector<std::string> compiler_;
@@ -129,7 +135,9 @@ void set_target_check(const Op& op, const std::string& compiler, const TargetChe
           Value(make_packed([check](const Expr& call) { return check(*call.as<CallNode>()); })));
 }
 
-bool is_supported(const CallNode& call, const std::string& compiler) { return supports(Target(compiler), call); }
+bool is_supported(const CallNode& call, const std::string& compiler) {
+  return supports(CheckedCompiler(compiler), call);
+}
 
 IRModule annotate_target(const IRModule& module, const AnnotateOptions& options) {
   if (options.targets.empty()) return module;

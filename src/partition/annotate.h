@@ -5,7 +5,8 @@
 //                        nn.relu(annotation.compiler_begin(%x, compiler="gpu")), compiler="gpu")
 //
 // A call goes to the first compiler of the list that supports it: an op is supported when the function under its
-// attribute target.<compiler> says so of the call, a composite function (attribute Composite) when the part of its name
+// attribute target.<compiler> says so of the call, or, without that attribute, when the backend of that name
+// (partition/backend.h) says so; a composite function (attribute Composite) when the part of its name
 // before the first '.' is the compiler's. All other calls go to "default", which is no compiler: PartitionGraph leaves
 // them where they are. Tuples, items of tuples and references go where all their inputs go, else to "default"; calls
 // without arguments, empty tuples, variables and constants are inputs. Annotations that are there already stay, but for

@@ -5,13 +5,15 @@
 #include <mutex>
 
 #include "object/function.h"
+#include "pass/pass_objects.h"
 #include "partition/place.h"
 
 namespace headrace::partition {
 
 namespace {
 
-// A backend that is one function: relay.ext.NAME, as Relay users register it.
+// A backend that is one function, relay.ext.NAME, as Relay users register it; null where only the hooks of the target
+// kind of that name compile.
 class FunctionBackend : public Backend {
  public:
   FunctionBackend(std::string name, PackedFunc compiler) : name_(std::move(name)), compiler_(std::move(compiler)) {}
@@ -25,11 +27,29 @@ class FunctionBackend : public Backend {
 
   std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const override {
     std::vector<Expected<RegionCode>> codes;
+    if (!compiler_) return std::vector(request.regions.size(), Expected<RegionCode>(no_function()));
+    const pass::With scope(context_with(request.options));
     for (const RegionSource& region : request.regions) codes.emplace_back(RegionCode{.module = compile_one(region)});
     return codes;
   }
 
  private:
+  // The function reads its options from the current context. Its instruments saw that context begin already.
+  pass::PassContextRef context_with(const Map<std::string, Value>& options) const {
+    return copy_with(*pass::current_context(), [&](pass::PassContextObj& copy) {
+      copy.instruments = {};
+      if (options.empty()) return;
+      pass::declare_backend_key(name_);
+      copy.config.set(pass::backend_key(name_), Value(options));
+    });
+  }
+
+  Refusal no_function() const {
+    return {HR_REASON_OP_UNSUPPORTED,
+            fmt::format("the hook {} of the target kind '{}' left it a Relay function, and there is no function {}{}",
+                        kRelayToTir, name_, kRegionCompilerPrefix, name_)};
+  }
+
   runtime::Module compile_one(const RegionSource& region) const {
     const Value module = compiler_(region.function);
     const bool is_module = !module.is_none() && module.is<runtime::Module>();
@@ -77,7 +97,11 @@ void register_backend(std::shared_ptr<const Backend> backend, const std::string&
     if (all.backends.contains(name))
       throw_user_error("there is a backend '{}' already; give the new one another name", name);
   }
-  for (const std::string& name : names) all.backends.emplace(name, backend);
+  for (const std::string& name : names) {
+    register_backend_kind(name);
+    pass::declare_backend_key(name);
+    all.backends.emplace(name, backend);
+  }
 }
 
 std::shared_ptr<const Backend> find_backend(const std::string& name) {
@@ -87,7 +111,8 @@ std::shared_ptr<const Backend> find_backend(const std::string& name) {
     if (const auto found = all.backends.find(name); found != all.backends.end()) return found->second;
   }
   const PackedFunc compiler = find_global(kRegionCompilerPrefix + name);
-  return compiler ? std::make_shared<FunctionBackend>(name, compiler) : nullptr;
+  const bool is_there = compiler || find_kind_hook(name, kRelayToTir);
+  return is_there ? std::make_shared<FunctionBackend>(name, compiler) : nullptr;
 }
 
 std::vector<std::string> backend_names() {

@@ -31,14 +31,16 @@ struct RegionSource {
 
 // The code of a region, in one of two forms.
 struct RegionCode {
-  // A module with a function of the region's name. It is called with a DLTensor* for each tensor of the parameters,
+  // A module of C source (codegen/c_module.h), which is compiled to such an object; or any other module with a function
+  // of the region's name. It is called with a DLTensor* for each tensor of the parameters,
   // then for each of the results, from any thread. Several regions may have one module.
   runtime::Module module = {};
-  // Or: an object that is linked into the artifact's own code, with a kernel (hr_kernel, headrace/kernel_abi.h) named
-  // `symbol`, whose arguments are those tensors.
+  // Otherwise: an object that is linked into the artifact's own code, with a kernel (hr_kernel, headrace/kernel_abi.h)
+  // named `symbol`, whose arguments are those tensors.
   codegen::ObjectCode object = {};
   std::string symbol = {};
   int64_t workspace_bytes = 0;  // what the kernel needs of its env's workspace; a multiple of HR_ALIGNMENT
+  runtime::Module source = {};  // for readers of a build: a module whose GetSource is what the kernel was made of
 };
 
 // Whether a backend takes a call, and why not.
@@ -75,14 +77,15 @@ class Backend {
 
 // The prefix of the global functions that compile regions: relay.ext.NAME takes a region as a Relay function, with the
 // attribute global_symbol, and returns a module that has a function of that name.
-inline constexpr const char* kRegionCompilerPrefix = "relay.ext.";
+inline constexpr const char* kRegionCompilerPrefix = headrace::kRegionCompilerPrefix;
 
-// Makes a backend known to this process, under its name and, if it is not empty, another one. UserError for a name that
-// is no word, is one of the compiler's own (native, external), or is taken.
+// Makes a backend known to this process, under its name and, if it is not empty, another one; targets may be of these
+// kinds then, and pass configurations have the key of its options. UserError for a name that is no word, is one of the
+// compiler's own (native, external), or is taken.
 void register_backend(std::shared_ptr<const Backend> backend, const std::string& alias = "");
 
 // Returns the backend of that name: one that was registered, else one whose regions the global function relay.ext.NAME
-// compiles; null when there is neither.
+// or the hooks of the target kind of that name compile; null when there is neither.
 std::shared_ptr<const Backend> find_backend(const std::string& name);
 
 // Returns the names of the backends that were registered, sorted.

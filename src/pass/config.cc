@@ -4,6 +4,9 @@
 #include <map>
 #include <mutex>
 
+#include "ir/target_kind.h"
+#include "object/function.h"
+
 namespace headrace::pass {
 
 namespace {
@@ -19,6 +22,14 @@ KeyTable& table() {
   return instance;
 }
 
+constexpr std::string_view kOptions = ".options";
+
+ConfigKey dict_key(const std::string& name, const std::string& doc) {
+  ConfigKey key = config_key<Map<std::string, Value>>(name, doc);
+  key.kind = "dict";
+  return key;
+}
+
 }  // namespace
 
 void declare_config_key(ConfigKey key) {
@@ -27,9 +38,49 @@ void declare_config_key(ConfigKey key) {
 }
 
 const ConfigKey* find_config_key(std::string_view name) {
+  const auto backend = backend_of_key(name);
+  if (backend && find_global(kRegionCompilerPrefix + *backend)) declare_backend_key(*backend);
   std::lock_guard lock(table().mutex);
   const auto found = table().keys.find(name);
   return found == table().keys.end() ? nullptr : &found->second;
+}
+
+void register_config_key(const std::string& name, const std::string& kind, const std::string& doc) {
+  const bool is_word = !name.empty() && name.find_first_of(" \t\r\n=,;") == std::string::npos;
+  if (!is_word) throw_user_error("'{}' is no key of a configuration; give it one word, as my.pass.option", name);
+  const ConfigKey keys[] = {config_key<bool>(name, doc),
+                            config_key<int64_t>(name, doc),
+                            config_key<double>(name, doc),
+                            config_key<std::string>(name, doc),
+                            config_key<Array<std::string>>(name, doc),
+                            dict_key(name, doc)};
+  std::vector<std::string> kinds;
+  for (const ConfigKey& key : keys) {
+    kinds.push_back(key.kind);
+    if (key.kind != kind) continue;
+    std::lock_guard lock(table().mutex);
+    if (!table().keys.try_emplace(name, key).second)
+      throw_user_error("the configuration '{}' is registered already; give the new one another name", name);
+    return;
+  }
+  throw_user_error("the configuration '{}' cannot be of kind '{}'; the kinds are {}", name, kind,
+                   fmt::join(kinds, ", "));
+}
+
+std::string backend_key(const std::string& backend) {
+  return fmt::format("{}{}{}", kRegionCompilerPrefix, backend, kOptions);
+}
+
+std::optional<std::string> backend_of_key(std::string_view key) {
+  constexpr std::string_view kPrefix = kRegionCompilerPrefix;
+  const bool is_key =
+      key.size() > kPrefix.size() + kOptions.size() && key.starts_with(kPrefix) && key.ends_with(kOptions);
+  if (!is_key) return std::nullopt;
+  return std::string(key.substr(kPrefix.size(), key.size() - kPrefix.size() - kOptions.size()));
+}
+
+void declare_backend_key(const std::string& backend) {
+  declare_config_key(dict_key(backend_key(backend), fmt::format("the options of the backend {}, by name", backend)));
 }
 
 std::vector<ConfigKey> config_keys() {

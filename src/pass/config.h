@@ -27,7 +27,18 @@ ConfigKey config_key(std::string name, std::string doc, std::string default_text
 // Makes a key known; a key that is known already stays as it is.
 void declare_config_key(ConfigKey key);
 
-// Returns the key of that name; null when there is none.
+// Makes a key for users' passes and backends, whose values are of a named kind: "bool", "int", "float", "str",
+// "Array[str]" or "dict" (by str). UserError for another kind, a name that is no word and a key that is declared.
+void register_config_key(const std::string& name, const std::string& kind, const std::string& doc);
+
+// Returns the key of a backend's options, relay.ext.NAME.options, and declares it: its value is a dict by str.
+std::string backend_key(const std::string& backend);
+void declare_backend_key(const std::string& backend);
+// Returns NAME of a key relay.ext.NAME.options; nothing for any other key.
+std::optional<std::string> backend_of_key(std::string_view key);
+
+// Returns the key of that name; null when there is none. A backend that is only a function relay.ext.NAME of this
+// process has its key, too.
 const ConfigKey* find_config_key(std::string_view name);
 std::vector<ConfigKey> config_keys();
 

@@ -6,7 +6,7 @@
 
 namespace headrace::runtime {
 
-inline constexpr std::array<std::string_view, 4> kOwnKinds = {"artifact", "graph_executor", "graph_executor_factory",
-                                                              "system_lib"};
+inline constexpr std::array<std::string_view, 5> kOwnKinds = {"artifact", "const_loader", "graph_executor",
+                                                              "graph_executor_factory", "system_lib"};
 
 }  // namespace headrace::runtime

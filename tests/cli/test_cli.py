@@ -227,7 +227,7 @@ class JsonTest(CliTest):
         report = self.report("targets")
         (llvm,) = report["kinds"]
         self.assertEqual([llvm["name"], llvm["device_type"], llvm["keys"]], ["llvm", 1, ["cpu"]])
-        self.assertEqual([row["name"] for row in llvm["options"]], ["mtriple", "mcpu", "mattr", "num-cores"])
+        self.assertEqual([row["name"] for row in llvm["options"]], ["mtriple", "mcpu", "mattr", "num-cores", "extern"])
         self.assertIn({"name": "cpu/x86-64-v3", "target": "llvm -keys=cpu -mcpu=x86-64-v3"}, report["tags"])
 
     def test_run(self) -> None:

@@ -16,9 +16,18 @@ Report report_of(const TargetKind& kind) {
           {"options", Value(describe_options(kind))}};
 }
 
+// Returns the kinds that native code is made for. Those that only name a backend are chosen by --backends.
+std::vector<TargetKind> native_kinds() {
+  std::vector<TargetKind> kinds;
+  for (const std::string& name : target_kind_names()) {
+    if (const TargetKind kind = get_target_kind(name); !kind->is_backend) kinds.push_back(kind);
+  }
+  return kinds;
+}
+
 int print_json() {
   Array<Value> kinds, tags;
-  for (const std::string& name : target_kind_names()) kinds.push_back(Value(report_of(get_target_kind(name))));
+  for (const TargetKind& kind : native_kinds()) kinds.push_back(Value(report_of(kind)));
   for (const std::string& tag : target_tags()) {
     tags.push_back(Value(Report{{"name", Value(tag)}, {"target", Value(to_string(get_tagged_target(tag)))}}));
   }
@@ -27,9 +36,9 @@ int print_json() {
 }
 
 int print_tables() {
-  for (const std::string& name : target_kind_names()) {
-    std::vector<std::vector<std::string>> rows{{"kind " + name, "type", "what"}};
-    for (const TargetOption& option : get_target_kind(name)->options)
+  for (const TargetKind& kind : native_kinds()) {
+    std::vector<std::vector<std::string>> rows{{"kind " + kind->name, "type", "what"}};
+    for (const TargetOption& option : kind->options)
       rows.push_back({fmt::format("  -{}=", option.name), std::string(name_of(option.type)), option.doc});
     rows.push_back({"  -keys=", "Array[str]", "what code may ask for, before the kind's own"});
     rows.push_back({"  -host=", "target", "of the code that calls it; only the target itself"});

@@ -16,7 +16,7 @@ from headrace.ir import IRModule
 from headrace.relay import _build_options as choices
 from headrace.relay import _classes as nodes
 from headrace.relay.transform import InferType
-from headrace.target import Target, chosen_target
+from headrace.target import Target, chosen_targets
 from headrace.transform import PassContext
 
 __all__ = ["GraphExecutorFactoryModule", "bind_params_by_name", "build", "create_executor"]
@@ -139,8 +139,10 @@ def build(
     ----------
     ir_mod : IRModule or Function
         The program.
-    target : str, dict or Target, optional
-        What it is for; without it the target of the innermost `with`, or else this machine.
+    target : str, dict, Target, or a list or dict by device of these, optional
+        What it is for; without it the target of the innermost `with`, or else this machine. A list, or a dict by
+        device, holds that target and the backends beside the native one, in the order of their priority:
+        ["llvm", "ccompiler"].
     target_host : str, dict or Target, optional
         None, or the same target.
     executor : backend.Executor
@@ -166,7 +168,7 @@ def build(
     _check_how(executor, runtime, workspace_memory_pools, constant_memory_pools)
     if mod_name != "default":
         raise _core.UserError(f"build: mod_name is {mod_name!r}; there is only 'default'")
-    chosen = _target(target)
+    chosen, backends = _targets(target)
     if target_host is not None:
         chosen = chosen.with_host(target_host)
     module = _as_module(ir_mod)
@@ -175,7 +177,8 @@ def build(
         module = module.copy()
         module.update_func("main", api("relay.build_module.BindParamsByName")(module["main"], tensors))
     level = PassContext.current().opt_level if PassContext.is_active() else 3
-    code = api("relay.build_module.Build")(module, chosen, level, 0, tensors)
+    with chosen:  # functions that compile regions may ask for the current target
+        code = api("relay.build_module.Build")(module, chosen, backends, level, 0, tensors)
     return GraphExecutorFactoryModule(code, module, chosen, tensors)
 
 
@@ -216,9 +219,10 @@ def _tensors(params: Mapping[str, Any] | None, what: str) -> dict[str, _core.NDA
     return {name: _arguments.copied(value, f"parameter '{name}'") for name, value in given.items()}
 
 
-def _target(target: Any) -> Target:
-    """The target to compile for: the argument, else the target of the innermost `with`, else this machine."""
-    return chosen_target(target) or Target("llvm")
+def _targets(target: Any) -> tuple[Target, list[Target]]:
+    """The target to compile for and backends: the argument, else the innermost `with`'s target, else this machine."""
+    chosen, backends = chosen_targets(target)
+    return chosen or Target("llvm"), backends
 
 
 def _as_module(program: Any) -> Any:
@@ -352,13 +356,14 @@ class DebugExecutor(Executor):
 class GraphExecutor(Executor):
     """Compiles the functions of a module and runs them with the graph executor; made by `create_executor("graph")`."""
 
-    def __init__(self, mod: Any, device: Any, target: Any) -> None:
+    def __init__(self, mod: Any, device: Any, target: Any, backends: list[Any]) -> None:
         super().__init__(mod)
         self.device = device
         self.target = target
+        self._backends = backends
 
     def _runner(self, module: Any) -> Callable[[list[Any]], Any]:
-        executor = GraphModule(build(module, self.target)["default"](self.device))
+        executor = GraphModule(build(module, [self.target, *self._backends])["default"](self.device))
         result_type = InferType()(module)["main"].checked_type.ret_type
         lock = threading.RLock()  # threads may share the function that evaluate returns
 
@@ -398,8 +403,8 @@ def create_executor(
         Functions that what is evaluated may use.
     device : Device, optional
         The CPU.
-    target : str, dict or Target, optional
-        What "graph" compiles for; without it as `build`.
+    target : str, dict, Target, or a list or dict by device of these, optional
+        What "graph" compiles for, as `build` takes it.
     params : dict of str to tensor, optional
         Values of parameters of `main`.
 
@@ -416,7 +421,7 @@ def create_executor(
     if kind == "debug":
         return DebugExecutor(module)
     if kind == "graph":
-        return GraphExecutor(module, device or _core.cpu(), _target(target))
+        return GraphExecutor(module, device or _core.cpu(), *_targets(target))
     told = f"create_executor: there is no kind '{kind}'; the kinds are debug and graph"
     instead = _hints.instead("relay.vm") if kind == "vm" else None
     raise _core.UserError(f"{told}: {instead}" if instead else told)

@@ -12,6 +12,7 @@ from headrace import _arguments, _hints, _node, _public
 from headrace._core import UserError
 from headrace._ffi import api
 from headrace.ir import IRModule
+from headrace.relay._extern_ops import find_checks
 from headrace.transform import (
     ModulePass,
     Pass,
@@ -61,8 +62,19 @@ def _pattern_table(table: Any) -> Any:
     return [entry(row) for row in table]
 
 
-# What makes an option of what users give for it, by the option's kind.
-_CONVERT: dict[str, Callable[[Any], Any]] = {"pattern table": _pattern_table}
+def _compilers(names: Any) -> Any:
+    """Names of compilers as they are; their checks may stand in modules that nobody imported yet."""
+    for name in [names] if isinstance(names, str) else names if isinstance(names, (list, tuple)) else ():
+        if isinstance(name, str):
+            find_checks(name)
+    return names
+
+
+# What makes an option of what users give for it, by the option's kind, or its key where only that one is meant.
+_CONVERT: dict[str, Callable[[Any], Any]] = {
+    "pattern table": _pattern_table,
+    "relay.AnnotateTarget.targets": _compilers,
+}
 
 
 def _presence(default: Any) -> str:
@@ -73,7 +85,10 @@ def _factory(info: Any) -> Callable[..., Any]:
     name = info.name
     configs = PassContext.list_configs()
     keys = {str(option): configs[f"relay.{name}.{option}"] for option in info.options}
-    converters = {key: _CONVERT.get(row["type"], lambda value: value) for key, row in keys.items()}
+    converters = {
+        key: _CONVERT.get(f"relay.{name}.{key}") or _CONVERT.get(row["type"], lambda value: value)
+        for key, row in keys.items()
+    }
 
     def make(*args: Any, **options: Any) -> Pass:
         try:

@@ -2,8 +2,7 @@
 
 #include "backends/ccompiler/compile/ops.h"
 #include "backends/ccompiler/compile/region_text.h"
-#include "backends/ccompiler/compile/run_compiler.h"
-#include "codegen/c_source.h"
+#include "codegen/c_module.h"
 
 namespace headrace::backends::ccompiler {
 
@@ -19,8 +18,8 @@ class CCompiler : public partition::Backend {
 
   std::vector<Expected<RegionCode>> compile(const partition::RegionRequest& request) const override {
     std::vector<Expected<RegionCode>> codes;
-    std::string source(codegen::c_kernel_head());
-    bool has_text = false;
+    std::string source;
+    Array<std::string> names;
     for (const partition::RegionSource& region : request.regions) {
       const Expected<RegionText> text = region_text(region);
       if (!text) {
@@ -28,10 +27,10 @@ class CCompiler : public partition::Backend {
         continue;
       }
       source += text.value().text;
-      has_text = true;
+      names.push_back(region.name);
       codes.emplace_back(RegionCode{.symbol = region.name, .workspace_bytes = text.value().workspace_bytes});
     }
-    if (has_text) add_object(codes, compile_c(find_compiler(compiler_option(request.options)), source));
+    if (!names.empty()) add_code(codes, codegen::make_c_module(source, "c", names), compiler_option(request.options));
     return codes;
   }
 
@@ -48,11 +47,14 @@ class CCompiler : public partition::Backend {
   }
 
   // Gives the object, which holds all regions, to the first of them.
-  static void add_object(std::vector<Expected<RegionCode>>& codes, std::string bytes) {
+  static void add_code(std::vector<Expected<RegionCode>>& codes, const runtime::Module& source,
+                       const std::string& compiler) {
+    std::string bytes = codegen::compile_c_module(source, compiler, "the backend 'ccompiler'");
     for (Expected<RegionCode>& code : codes) {
       if (!code) continue;
-      code.value().object = {.name = "the regions of ccompiler", .bytes = std::move(bytes)};
-      return;
+      if (!bytes.empty()) code.value().object = {.name = "the regions of ccompiler", .bytes = std::move(bytes)};
+      bytes.clear();
+      code.value().source = source;
     }
   }
 };

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "backends/ccompiler/compile/region_text.h"
-#include "backends/ccompiler/compile/run_compiler.h"
+#include "codegen/c_compiler.h"
 #include "driver/compile.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
@@ -163,8 +163,9 @@ TEST(CCompiler, EachNoHasItsReason) {
 }
 
 TEST(CCompiler, AMissingOrFailingCompilerSaysSo) {
-  EXPECT_THAT(kit::user_error_of([] { compile_c("/nowhere/cc", "int x;"); }), HasSubstr("cannot be started"));
-  EXPECT_THAT(kit::user_error_of([] { compile_c(find_compiler(""), "int x"); }), HasSubstr("failed: "));
+  EXPECT_THAT(kit::user_error_of([] { codegen::compile_c("/nowhere/cc", "int x;"); }), HasSubstr("cannot be started"));
+  EXPECT_THAT(kit::user_error_of([] { codegen::compile_c(codegen::find_c_compiler("", "this test"), "int x"); }),
+              HasSubstr("failed: "));
   const auto error = [](Map<std::string, Value> options) {
     const std::vector<partition::RegionSource> regions{source("def @f(%a: Tensor[(4), float32]) { abs(%a) }")};
     return kit::user_error_of(

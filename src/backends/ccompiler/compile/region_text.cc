@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backends/ccompiler/compile/ops.h"
+#include "codegen/codegen_c.h"
 #include "relay/leaves.h"
 #include "relay/match.h"
 #include "relay/visit.h"
@@ -229,32 +230,20 @@ class Writer {
 
   std::string body() {
     place_values();
-    std::string params, tensors, plain, wrapped;
+    codegen::CRegion region{
+        .symbol = name_, .inputs = {}, .outputs = {}, .body = {}, .has_workspace = workspace_.size() > 0};
     for (const relay::Var& param : function_.params) {
-      for (const size_t input : tensors_of_.at(param.get())) {
-        const Tensor& tensor = tensors_[input];
-        params += fmt::format("const {}* {}, ", c_type(tensor.dtype), tensor.name);
-        tensors += fmt::format("DLTensor* {}, ", tensor.name);
-        plain += fmt::format("(const {}*){}->data, ", c_type(tensor.dtype), tensor.name);
-      }
+      for (const size_t input : tensors_of_.at(param.get()))
+        region.inputs.push_back({.name = tensors_[input].name, .type = std::string(c_type(tensors_[input].dtype))});
     }
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      region.outputs.push_back(
+          {.name = fmt::format("o{}", i), .type = std::string(c_type(tensors_[outputs_[i]].dtype))});
+    for (const Call& call : calls_) region.body.push_back(call_text(call));
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      const std::string_view type = c_type(tensors_[outputs_[i]].dtype);
-      params += fmt::format("{}* o{}, ", type, i);
-      tensors += fmt::format("DLTensor* o{}, ", i);
-      plain += fmt::format("({}*)o{}->data, ", type, i);
+      if (std::string copy = copy_text(i); !copy.empty()) region.body.push_back(std::move(copy));
     }
-    for (size_t i = 0; i < num_inputs_ + outputs_.size(); ++i) wrapped += fmt::format("args[{}], ", i);
-    std::string text = fmt::format("void {}_({}char* workspace) {{\n  (void)workspace;\n", name_, params);
-    for (const Call& call : calls_) text += "  " + call_text(call);
-    for (size_t i = 0; i < outputs_.size(); ++i) text += copy_text(i);
-    text += "}\n\n";
-    text += fmt::format("int32_t {0}__wrapper_({1}char* workspace) {{\n  {0}_({2}workspace);\n  return 0;\n}}\n\n",
-                        name_, tensors, plain);
-    return text + fmt::format(
-                      "int32_t {0}(const hr_kernel_env* env, DLTensor* const* args) {{\n"
-                      "  return {0}__wrapper_({1}(char*)env->workspace);\n}}\n\n",
-                      name_, wrapped);
+    return codegen::region_functions(region);
   }
 
   struct Call {
@@ -265,7 +254,7 @@ class Writer {
   std::string call_text(const Call& call) const {
     std::string text = fmt::format("{}_{}(", name_, tensors_[call.result].call);
     for (const size_t operand : call.operands) text += tensors_[operand].name + ", ";
-    return text + tensors_[call.result].name + ");\n";
+    return text + tensors_[call.result].name + ");";
   }
 
   // Fills an output that is not where its value was computed: an input, a constant, or another output's value.
@@ -273,7 +262,7 @@ class Writer {
     const Tensor& tensor = tensors_[outputs_[output]];
     const std::string own = fmt::format("o{}", output);
     if (tensor.name == own) return "";
-    return fmt::format("  memcpy({}, {}, {});\n", own, tensor.name,
+    return fmt::format("memcpy({}, {}, {});", own, tensor.name,
                        num_elements(tensor.shape) * static_cast<int64_t>(tensor.dtype.bytes()));
   }
 

@@ -8,7 +8,7 @@
 namespace headrace::backends::ccompiler {
 
 struct RegionText {
-  std::string text;             // for a file that begins with codegen::c_kernel_head()
+  std::string text;             // for a file that begins with codegen::c_source_head()
   int64_t workspace_bytes = 0;  // for the values between inputs and outputs
 };
 

@@ -1,4 +1,4 @@
-#include "backends/ccompiler/compile/run_compiler.h"
+#include "codegen/c_compiler.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -19,7 +19,7 @@
 
 extern char** environ;
 
-namespace headrace::backends::ccompiler {
+namespace headrace::codegen {
 
 namespace {
 
@@ -88,30 +88,40 @@ int run(std::vector<std::string> command, const std::string& errors) {
 
 }  // namespace
 
-std::string find_compiler(const std::string& wanted) {
+std::string find_c_compiler(const std::string& wanted, std::string_view user, CLanguage language) {
   if (!wanted.empty()) return wanted;
-  if (const char* chosen = std::getenv("CC"); chosen != nullptr && *chosen != '\0') return chosen;
-  for (const char* name : {"cc", "gcc", "clang"}) {
+  const bool is_c = language == CLanguage::c;
+  const char* variable = is_c ? "CC" : "CXX";
+  if (const char* chosen = std::getenv(variable); chosen != nullptr && *chosen != '\0') return chosen;
+  const std::vector<const char*> names =
+      is_c ? std::vector<const char*>{"cc", "gcc", "clang"} : std::vector<const char*>{"c++", "g++", "clang++"};
+  for (const char* name : names) {
     if (is_program(name)) return name;
   }
   throw MissingError(
-      "there is no C compiler here (cc, gcc or clang), which the backend 'ccompiler' needs; install one, name it by "
-      "the "
-      "variable CC, or compile without that backend");
+      fmt::format("there is no {} compiler here ({}), which {} needs; install one, name it by the variable {}, or "
+                  "compile without that backend",
+                  is_c ? "C" : "C++", fmt::join(names, ", "), user, variable));
 }
 
-std::string compile_c(const std::string& compiler, const std::string& source) {
+std::string compile_c(const std::string& compiler, const std::string& source, CLanguage language) {
   const Folder folder;
-  const std::string text = folder.file("regions.c"), object = folder.file("regions.o"), errors = folder.file("errors");
+  const bool is_c = language == CLanguage::c;
+  const std::string text = folder.file(is_c ? "regions.c" : "regions.cc"), object = folder.file("regions.o"),
+                    errors = folder.file("errors");
   write_file(text, source);
-  const int status = run(
-      {compiler, "-std=c99", "-O2", "-fPIC", "-ffp-contract=off", "-fno-math-errno", "-c", text, "-o", object}, errors);
-  if (status != 0) {
+  std::vector<std::string> command{
+      compiler, is_c ? "-std=c11" : "-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", "-fno-math-errno"};
+  // The object is linked into a file that needs no C++ library.
+  if (!is_c) command.insert(command.end(), {"-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"});
+  command.insert(command.end(), {"-c", text, "-o", object});
+  if (run(command, errors) != 0) {
     constexpr size_t kShown = 400;
-    throw_user_error("the C compiler '{}' failed: {}", compiler, read_text(errors, "file of errors").substr(0, kShown));
+    throw_user_error("the {} compiler '{}' failed: {}", is_c ? "C" : "C++", compiler,
+                     read_text(errors, "file of errors").substr(0, kShown));
   }
   const auto made = MappedFile::open(object, "object file of the C compiler");
   return {reinterpret_cast<const char*>(made->bytes().data()), made->bytes().size()};
 }
 
-}  // namespace headrace::backends::ccompiler
+}  // namespace headrace::codegen
