@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "driver/compile.h"
+#include "driver/explain.h"
 #include "driver/register_all.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
@@ -76,6 +77,57 @@ class Picky : public partition::Backend {
     return codes;
   }
 };
+
+// A backend that takes multiply alone and add(exp(_), _) as one, unless the result has one row, and compiles neither.
+class Patterned : public partition::Backend {
+ public:
+  explicit Patterned(std::string name) : name_(std::move(name)) {
+    const std::string text = fmt::format("{{ {}.sum: add(exp(_), _) }}", name_);
+    table_ = partition::read_table(Value(text));
+    table_[0].accepts = [](const relay::PatternGroup& group) {
+      return as_shape(group.root->checked_type().as<TensorTypeNode>()->shape)->at(0) > 1;
+    };
+  }
+  std::string_view name() const override { return name_; }
+  std::span<const partition::CompositePattern> patterns() const override { return table_; }
+  partition::Verdict supports(const relay::CallNode& call) const override {
+    if (call.as_op()->name == "multiply") return {};
+    return {.reason = HR_REASON_OP_UNSUPPORTED, .message = "it multiplies only"};
+  }
+  std::vector<Expected<partition::RegionCode>> compile(const partition::RegionRequest& request) const override {
+    return {request.regions.size(), Refusal{HR_REASON_SHAPE_UNSUPPORTED, "it was asked for nothing"}};
+  }
+
+ private:
+  std::string name_;
+  std::vector<partition::CompositePattern> table_;
+};
+
+std::vector<std::string> explained(const std::string& text, const std::vector<std::string>& backends) {
+  std::vector<std::string> rows;
+  for (const artifact::Placement& one : explain(make_model(module_of(text)), {.backends = backends}).placement)
+    rows.push_back(fmt::format("{} {}: {}", one.kind, one.backend, one.message));
+  return rows;
+}
+
+TEST(Backends, PatternsTakeWhatNoEarlierBackendTakes) {
+  partition::register_backend(std::make_shared<Patterned>("patterned_test"));
+  const std::string program =
+      "def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) { multiply(add(exp(%x), %y), %x) }\n";
+  const char* by_pattern = "it is the first backend of the list that takes what its pattern patterned_test.sum matches";
+  const std::vector<std::string> rows = explained(program, {"patterned_test"});
+  EXPECT_THAT(rows, ElementsAre(fmt::format("exp patterned_test: {}", by_pattern),
+                                fmt::format("add patterned_test: {}", by_pattern),
+                                "multiply patterned_test: it is the first backend of the list that takes the op"));
+  const auto ccompiler_first = explained(program, {"ccompiler", "patterned_test"});
+  EXPECT_THAT(ccompiler_first,
+              ElementsAre(HasSubstr("exp ccompiler"), HasSubstr("add ccompiler"), HasSubstr("multiply ccompiler")));
+  const auto one_row = explained(
+      "def @main(%x: Tensor[(1, 3), float32], %y: Tensor[(1, 3), float32]) { multiply(add(exp(%x), %y), %x) }\n",
+      {"patterned_test"});
+  EXPECT_THAT(one_row, ElementsAre(HasSubstr("exp native"), HasSubstr("add native"), HasSubstr("multiply patterned")));
+  expect_right(program, {.backends = {"patterned_test"}});  // the region is refused, and its composite is native
+}
 
 TEST(Backends, ARegionThatIsRefusedIsNative) {
   module_of(kThreeParts);

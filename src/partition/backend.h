@@ -16,6 +16,7 @@
 #include "base/expected.h"
 #include "codegen/native.h"
 #include "ir/target.h"
+#include "partition/compose.h"
 #include "relay/expr.h"
 #include "runtime/module.h"
 
@@ -61,6 +62,9 @@ class Backend {
   virtual std::string_view name() const = 0;
   // Returns the backend's own version, which artifacts record; may be empty.
   virtual std::string version() const { return ""; }
+  // Returns what the backend computes as one, in the order of its priority. The names begin with that of the backend
+  // and a dot. What an entry accepts, the backend takes.
+  virtual std::span<const CompositePattern> patterns() const { return {}; }
   // Returns whether the backend computes a typed call of an op, and why not.
   virtual Verdict supports(const relay::CallNode& call) const = 0;
   // Returns the code of each region, in order, or why the backend does not compile it: then the region is compiled

@@ -52,7 +52,10 @@ bool merge_pattern(relay::TypedModule& typed, const CompositePattern& entry, Bod
   const relay::GroupOptions options{
       .enter = [](const Expr& function) { return relay::is_entered(function); },
       .check = entry.check,
-      .accepts = [&](const relay::PatternGroup& group) { return keeps_types(group, typed); },
+      .accepts =
+          [&](const relay::PatternGroup& group) {
+            return keeps_types(group, typed) && (!entry.accepts || entry.accepts(group));
+          },
   };
   const DictAttrs attrs{{relay::kComposite, Value(entry.name)}};
   IRModule result;
@@ -131,7 +134,7 @@ bool is_table(const RawValue& raw) {
 
 }  // namespace
 
-IRModule merge_composite(const IRModule& module, const std::vector<CompositePattern>& table) {
+IRModule merge_composite(const IRModule& module, std::span<const CompositePattern> table) {
   const IRModule before = relay::infer_type(module);
   relay::TypedModule typed = relay::infer_type_and_values(passes::in_order(before).module);
   BodyGraphs graphs;

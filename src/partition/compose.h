@@ -24,7 +24,10 @@
 // functions by their names, and after the canonical passes, which make equal pieces look alike.
 #pragma once
 
+#include <span>
+
 #include "pass/pass.h"
+#include "relay/patterns/groups.h"
 #include "relay/patterns/pattern_text.h"
 
 namespace headrace::partition {
@@ -34,12 +37,14 @@ struct CompositePattern {
   relay::DFPattern pattern;
   // Asked for each match, a typed expression that is the root of the piece; null: all are taken.
   std::function<bool(const Expr& root)> check = {};
+  // Asked before `check`, with all parts of the match, which have types; null: all are taken.
+  std::function<bool(const relay::PatternGroup& group)> accepts = {};
   bool is_read = false;  // read from text: its reader frees it (relay::release_recursions)
 };
 
 // Returns the module with its pieces as functions, typed; the module itself when nothing matched and it was typed.
 // UserError as relay::infer_type and relay::Matcher::match; what a check throws passes through.
-IRModule merge_composite(const IRModule& module, const std::vector<CompositePattern>& table);
+IRModule merge_composite(const IRModule& module, std::span<const CompositePattern> table);
 
 // Reads a table from the value of the pass's option: the text form of a table, or a list of [name, pattern] and
 // [name, pattern, check], where a pattern is a node or a text and a check is a function of an expression that gives a

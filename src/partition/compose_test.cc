@@ -22,7 +22,7 @@ struct OwnedTable {
   ~OwnedTable() {
     for (const CompositePattern& entry : entries) relay::release_recursions(entry.pattern);
   }
-  operator const std::vector<CompositePattern>&() const { return entries; }
+  operator std::span<const CompositePattern>() const { return entries; }
 };
 
 OwnedTable table_of(const std::string& text) {

@@ -118,19 +118,35 @@ class Placer {
                                .backend = *relay::compiler_of(*function),
                                .function = function,
                                .is_by_hand = !ruled_.contains(name)});
-    relay::post_order(function->body, [&](const Expr& expr) {
-      const auto* inner = expr.as<CallNode>();
-      if (inner == nullptr || inner->as_op() == nullptr) return;
-      const Region& region = placed_.regions.back();
-      placed_.placement.push_back({.op = place_of(*inner),
-                                   .kind = inner->as_op()->name,
-                                   .backend = region.backend,
-                                   .reason = region.is_by_hand ? HR_REASON_PLACE_BY_HAND : HR_REASON_PLACE_BY_ORDER,
-                                   .message = region.is_by_hand
-                                                  ? fmt::format("the program puts it into the function '{}'", name)
-                                                  : "it is the first backend of the list that takes the op",
-                                   .region = name});
-    });
+    place_ops(placed_.regions.back(), function->body, "");
+  }
+
+  // Adds a row for each op of a region; `pattern` names the composite function whose body this is.
+  void place_ops(const Region& region, const Expr& body, const std::string& pattern) {
+    const auto composite_of = [](const Expr& expr) {
+      const auto* function = expr.as<FunctionNode>();
+      return function == nullptr ? std::nullopt : function->attrs.get(relay::kComposite);
+    };
+    relay::post_order(
+        body, [&](const Expr& expr) { return !composite_of(expr); },
+        [&](const Expr& expr) {
+          if (const auto name = composite_of(expr))
+            place_ops(region, expr.as<FunctionNode>()->body, name->is<std::string>() ? name->as<std::string>() : "");
+          const auto* call = expr.as<CallNode>();
+          if (call == nullptr || call->as_op() == nullptr) return;
+          placed_.placement.push_back({.op = place_of(*call),
+                                       .kind = call->as_op()->name,
+                                       .backend = region.backend,
+                                       .reason = region.is_by_hand ? HR_REASON_PLACE_BY_HAND : HR_REASON_PLACE_BY_ORDER,
+                                       .message = why_there(region, pattern),
+                                       .region = region.name});
+        });
+  }
+
+  static std::string why_there(const Region& region, const std::string& pattern) {
+    if (region.is_by_hand) return fmt::format("the program puts it into the function '{}'", region.name);
+    if (pattern.empty()) return "it is the first backend of the list that takes the op";
+    return fmt::format("it is the first backend of the list that takes what its pattern {} matches", pattern);
   }
 
   const IRModule module_;

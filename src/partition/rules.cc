@@ -27,6 +27,26 @@ const Backend* backend_for(const CallNode& call, const Backends& backends) {
   return nullptr;
 }
 
+// Makes functions of what the backends' patterns match. A pattern leaves alone what an earlier backend takes.
+IRModule compose(const IRModule& module, const Backends& backends) {
+  std::vector<CompositePattern> table;
+  for (size_t i = 0; i < backends.size(); ++i) {
+    const std::span<const std::shared_ptr<const Backend>> earlier(backends.data(), i);
+    const auto is_free = [earlier](const Expr& part) {
+      const auto* call = part.as<CallNode>();
+      return call == nullptr || std::none_of(earlier.begin(), earlier.end(),
+                                             [&](const auto& backend) { return verdict_of(*backend, *call).ok(); });
+    };
+    for (CompositePattern entry : backends[i]->patterns()) {
+      entry.accepts = [is_free, accepts = entry.accepts](const relay::PatternGroup& group) {
+        return std::all_of(group.parts.begin(), group.parts.end(), is_free) && (!accepts || accepts(group));
+      };
+      table.push_back(std::move(entry));
+    }
+  }
+  return table.empty() ? module : merge_composite(module, table);
+}
+
 }  // namespace
 
 Verdict verdict_of(const Backend& backend, const CallNode& call) {
@@ -53,7 +73,8 @@ Verdict why_native(const Backends& backends, const CallNode& call) {
   return first;
 }
 
-RuledModule place_by_rules(const IRModule& module, const Backends& backends) {
+RuledModule place_by_rules(const IRModule& canonical, const Backends& backends) {
+  const IRModule module = compose(canonical, backends);
   Labels labels;
   const auto main = module->lookup("main").cast<FunctionNode>();
   relay::post_order(

@@ -20,8 +20,9 @@ struct RuledModule {
   std::vector<std::string> regions;
 };
 
-// Gives each call of the main of a typed module to the first backend that takes it, and makes functions of the regions
-// (partition/extract.h). A call that none takes stays, as do functions that are marked Compiler already.
+// Gives each call of the main of a typed module to the first backend that takes it, alone or as a part of what one of
+// its patterns matches, and makes functions of the regions (partition/extract.h). A call that none takes stays, as do
+// functions that are marked Compiler already.
 RuledModule place_by_rules(const IRModule& module, const Backends& backends);
 
 // Returns whether the backend takes a call of an op or of a composite function, and why not. The attribute target.NAME
