@@ -50,7 +50,8 @@ typedef enum hr_reason {
   HR_REASON_PLACE_BY_HAND = 61,     /* the program says so: it lies in a function marked Compiler */
   HR_REASON_PLACE_NO_FALLBACK = 62, /* the region cannot be compiled natively too, so it has no fallback */
   HR_REASON_PLACE_BY_ORDER = 63,    /* the backend is the first of the list that takes the op */
-  HR_REASON_PLACE_NO_REGION = 64    /* a backend takes the op, which no region can hold here */
+  HR_REASON_PLACE_NO_REGION = 64,   /* a backend takes the op, which no region can hold here */
+  HR_REASON_PLACE_BY_COST = 65      /* the plan of least cost runs it there; the message has the costs */
 } hr_reason;
 
 #endif /* HEADRACE_REASON_H_ */

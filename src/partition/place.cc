@@ -7,6 +7,7 @@
 #include "object/structural_equal.h"
 #include "ops/call_fusion.h"
 #include "partition/compiler_functions.h"
+#include "partition/regions.h"
 #include "relay/function_attrs.h"
 #include "relay/regions.h"
 #include "relay/visit.h"
@@ -26,8 +27,9 @@ std::string place_of(const CallNode& call) {
 
 class Placer {
  public:
-  Placer(const RuledModule& ruled, const Backends& backends)
-      : module_(ruled.module), ruled_(ruled.regions.begin(), ruled.regions.end()), backends_(backends) {
+  // Without `costs` the backends were chosen by their order.
+  Placer(const RuledModule& ruled, const Backends& backends, const OpCosts* costs = nullptr)
+      : module_(ruled.module), ruled_(ruled.regions.begin(), ruled.regions.end()), backends_(backends), costs_(costs) {
     placed_.module = ruled.module;
   }
 
@@ -48,7 +50,7 @@ class Placer {
   void leave(const Expr& expr) {
     const auto* call = expr.as<CallNode>();
     if (call == nullptr) return;
-    if (call->as_op() != nullptr) return placed_.placement.push_back(native(*call));
+    if (call->as_op() != nullptr) return add_row(native(*call), *call);
     if (const Function region = relay::region_of(*call, module_)) place_region(*call, region);
   }
 
@@ -61,11 +63,33 @@ class Placer {
               .message = fmt::format("calls the function '{}'", *function)};
     Verdict why{.reason = HR_REASON_PLACE_ONLY_NATIVE, .message = "no other backend was asked for"};
     if (!backends_.empty()) why = why_native(backends_, call);
+    if (costs_ != nullptr && !call.args.empty() && region_fault(ref(&call)).empty()) {
+      const std::vector<LabelSeconds> costs = costs_->of(call);
+      if (costs.size() > 1) why = {.reason = HR_REASON_PLACE_BY_COST, .message = by_cost(kNative, costs)};
+    }
     return {.op = place_of(call),
             .kind = call.as_op()->name,
             .backend = kNative,
             .reason = why.reason,
             .message = why.message};
+  }
+
+  void add_row(artifact::Placement row, const CallNode& call) {
+    placed_.placement.push_back(std::move(row));
+    if (costs_ != nullptr) placed_.costs.push_back(costs_->of(call));
+  }
+
+  // Returns "the plan of least cost: 1.2 us by x, 3 us natively", the costs in another order for an op that is native.
+  static std::string by_cost(const std::string& chosen, std::vector<LabelSeconds> costs) {
+    const auto first =
+        std::find_if(costs.begin(), costs.end(), [&](const LabelSeconds& one) { return one.label == chosen; });
+    if (first != costs.end()) std::rotate(costs.begin(), first, first + 1);
+    std::string text = "the plan of least cost runs it here:";
+    for (const LabelSeconds& one : costs) {
+      const std::string where = one.label == kNative ? "natively" : "by " + one.label;
+      text += fmt::format("{} {} {}", &one == costs.data() ? "" : ",", show_cost(one.seconds), where);
+    }
+    return text;
   }
 
   // Refuses what no backend can be given: a function of variables from around it, or of types that its calls choose.
@@ -118,33 +142,62 @@ class Placer {
                                .backend = *relay::compiler_of(*function),
                                .function = function,
                                .is_by_hand = !ruled_.contains(name)});
-    place_ops(placed_.regions.back(), function->body, "");
+    place_ops(placed_.regions.back(), function->body);
   }
 
-  // Adds a row for each op of a region; `pattern` names the composite function whose body this is.
-  void place_ops(const Region& region, const Expr& body, const std::string& pattern) {
-    const auto composite_of = [](const Expr& expr) {
-      const auto* function = expr.as<FunctionNode>();
-      return function == nullptr ? std::nullopt : function->attrs.get(relay::kComposite);
-    };
+  static std::optional<Value> composite_of(const Expr& expr) {
+    const auto* function = expr.as<FunctionNode>();
+    return function == nullptr ? std::nullopt : function->attrs.get(relay::kComposite);
+  }
+
+  void place_ops(const Region& region, const Expr& body) {
     relay::post_order(
         body, [&](const Expr& expr) { return !composite_of(expr); },
         [&](const Expr& expr) {
-          if (const auto name = composite_of(expr))
-            place_ops(region, expr.as<FunctionNode>()->body, name->is<std::string>() ? name->as<std::string>() : "");
           const auto* call = expr.as<CallNode>();
-          if (call == nullptr || call->as_op() == nullptr) return;
-          placed_.placement.push_back({.op = place_of(*call),
-                                       .kind = call->as_op()->name,
-                                       .backend = region.backend,
-                                       .reason = region.is_by_hand ? HR_REASON_PLACE_BY_HAND : HR_REASON_PLACE_BY_ORDER,
-                                       .message = why_there(region, pattern),
-                                       .region = region.name});
+          if (call == nullptr) return;
+          if (call->as_op() != nullptr) return add_row(row_of(region, *call, *call, ""), *call);
+          if (const auto name = composite_of(call->op)) place_pattern(region, *call, *name);
         });
   }
 
-  static std::string why_there(const Region& region, const std::string& pattern) {
+  // Adds a row for each op of a composite function.
+  void place_pattern(const Region& region, const CallNode& whole, const Value& name) {
+    const std::string pattern = name.is<std::string>() ? name.as<std::string>() : "";
+    relay::post_order(whole.op.as<FunctionNode>()->body, [&](const Expr& expr) {
+      const auto* call = expr.as<CallNode>();
+      if (call != nullptr && call->as_op() != nullptr) add_pattern_row(row_of(region, *call, whole, pattern), *call);
+    });
+    if (costs_ == nullptr || placed_.costs.empty()) return;
+    for (LabelSeconds& one : costs_->of(whole)) {
+      if (one.label != kNative) placed_.costs.back().push_back(std::move(one));
+    }
+  }
+
+  void add_pattern_row(artifact::Placement row, const CallNode& call) {
+    placed_.placement.push_back(std::move(row));
+    if (costs_ != nullptr) placed_.costs.push_back({costs_->of(call).front()});
+  }
+
+  // Makes the row of `call`, which its region computes as a part of `whole`, which a pattern may have made.
+  artifact::Placement row_of(const Region& region, const CallNode& call, const CallNode& whole,
+                             const std::string& pattern) const {
+    const hr_reason why = region.is_by_hand   ? HR_REASON_PLACE_BY_HAND
+                          : costs_ != nullptr ? HR_REASON_PLACE_BY_COST
+                                              : HR_REASON_PLACE_BY_ORDER;
+    return {.op = place_of(call),
+            .kind = call.as_op()->name,
+            .backend = region.backend,
+            .reason = why,
+            .message = why_there(region, whole, pattern),
+            .region = region.name};
+  }
+
+  std::string why_there(const Region& region, const CallNode& whole, const std::string& pattern) const {
     if (region.is_by_hand) return fmt::format("the program puts it into the function '{}'", region.name);
+    if (costs_ != nullptr)
+      return by_cost(region.backend, costs_->of(whole)) +
+             (pattern.empty() ? "" : fmt::format(", for all that its pattern {} matches", pattern));
     if (pattern.empty()) return "it is the first backend of the list that takes the op";
     return fmt::format("it is the first backend of the list that takes what its pattern {} matches", pattern);
   }
@@ -152,6 +205,7 @@ class Placer {
   const IRModule module_;
   const std::set<std::string> ruled_;
   const Backends& backends_;
+  const OpCosts* costs_;
   PlacedModule placed_;
 };
 
@@ -160,6 +214,13 @@ class Placer {
 PlacedModule place(const IRModule& module, const Backends& backends) {
   if (backends.empty()) return Placer({.module = module, .regions = {}}, backends).place();
   return Placer(place_by_rules(module, backends), backends).place();
+}
+
+PlacedModule place(const IRModule& module, const OpCosts& costs) {
+  CostedModule costed = place_by_cost(module, costs);
+  PlacedModule placed = Placer(costed.ruled, costs.backends(), &costs).place();
+  placed.plan = std::move(costed.plan);
+  return placed;
 }
 
 void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusal>> refused) {

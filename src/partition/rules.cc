@@ -27,26 +27,6 @@ const Backend* backend_for(const CallNode& call, const Backends& backends) {
   return nullptr;
 }
 
-// Makes functions of what the backends' patterns match. A pattern leaves alone what an earlier backend takes.
-IRModule compose(const IRModule& module, const Backends& backends) {
-  std::vector<CompositePattern> table;
-  for (size_t i = 0; i < backends.size(); ++i) {
-    const std::span<const std::shared_ptr<const Backend>> earlier(backends.data(), i);
-    const auto is_free = [earlier](const Expr& part) {
-      const auto* call = part.as<CallNode>();
-      return call == nullptr || std::none_of(earlier.begin(), earlier.end(),
-                                             [&](const auto& backend) { return verdict_of(*backend, *call).ok(); });
-    };
-    for (CompositePattern entry : backends[i]->patterns()) {
-      entry.accepts = [is_free, accepts = entry.accepts](const relay::PatternGroup& group) {
-        return std::all_of(group.parts.begin(), group.parts.end(), is_free) && (!accepts || accepts(group));
-      };
-      table.push_back(std::move(entry));
-    }
-  }
-  return table.empty() ? module : merge_composite(module, table);
-}
-
 }  // namespace
 
 Verdict verdict_of(const Backend& backend, const CallNode& call) {
@@ -73,12 +53,28 @@ Verdict why_native(const Backends& backends, const CallNode& call) {
   return first;
 }
 
-RuledModule place_by_rules(const IRModule& canonical, const Backends& backends) {
-  const IRModule module = compose(canonical, backends);
-  Labels labels;
-  const auto main = module->lookup("main").cast<FunctionNode>();
+IRModule compose(const IRModule& module, const Backends& backends) {
+  std::vector<CompositePattern> table;
+  for (size_t i = 0; i < backends.size(); ++i) {
+    const std::span<const std::shared_ptr<const Backend>> earlier(backends.data(), i);
+    const auto is_free = [earlier](const Expr& part) {
+      const auto* call = part.as<CallNode>();
+      return call == nullptr || std::none_of(earlier.begin(), earlier.end(),
+                                             [&](const auto& backend) { return verdict_of(*backend, *call).ok(); });
+    };
+    for (CompositePattern entry : backends[i]->patterns()) {
+      entry.accepts = [is_free, accepts = entry.accepts](const relay::PatternGroup& group) {
+        return std::all_of(group.parts.begin(), group.parts.end(), is_free) && (!accepts || accepts(group));
+      };
+      table.push_back(std::move(entry));
+    }
+  }
+  return table.empty() ? module : merge_composite(module, table);
+}
+
+void for_each_placeable(const Expr& body, const std::function<void(const CallNode&)>& visit) {
   relay::post_order(
-      main->body,
+      body,
       [](const Expr& expr) {
         const auto* function = expr.as<FunctionNode>();
         return function == nullptr || relay::is_entered(expr);
@@ -86,9 +82,16 @@ RuledModule place_by_rules(const IRModule& canonical, const Backends& backends) 
       [&](const Expr& expr) {
         const auto* call = expr.as<CallNode>();
         if (call == nullptr || !(call->as_op() != nullptr || is_composite(call->op))) return;
-        if (call->args.empty() || !region_fault(expr).empty()) return;
-        if (const Backend* backend = backend_for(*call, backends)) labels.emplace(call, std::string(backend->name()));
+        if (!call->args.empty() && region_fault(expr).empty()) visit(*call);
       });
+}
+
+RuledModule place_by_rules(const IRModule& canonical, const Backends& backends) {
+  const IRModule module = compose(canonical, backends);
+  Labels labels;
+  for_each_placeable(module->lookup("main").cast<FunctionNode>()->body, [&](const CallNode& call) {
+    if (const Backend* backend = backend_for(call, backends)) labels.emplace(&call, std::string(backend->name()));
+  });
   const Partitioned partitioned = partition_by_labels(module, labels);
   RuledModule ruled{.module = partitioned.module, .regions = {}};
   for (const ExtractedRegion& region : partitioned.regions) ruled.regions.push_back(region.name);

@@ -1,0 +1,47 @@
+// Placement by cost: of all ways to spread the calls of a program over the native code and some backends, takes one
+// whose calls and regions together cost least.
+//
+//   cost = seconds of each call where it runs (partition/op_costs.h)
+//        + kBorderSeconds for each region and each value that it takes from outside and that is no constant
+//
+// Several consumers in one region share a border. Copies between devices would be paid in the same way; there is one
+// device today, so they are free. The choice is a label problem (graph/labels.h), solved exactly unless the program is
+// very entangled. It does not see that some calls with one label cannot be one region, since a path leaves and enters
+// again, or nothing connects them; so the borders that the regions of its answer have are added as costs, and the
+// problem is solved again, in three rounds at most. The lower bound is that of the first round and holds for all plans.
+//
+// The pieces that the backends' patterns match are calls of their own. Each of these splits is tried: the pieces of the
+// whole list by priority, those of each backend alone, and no pieces. So a plan never costs more than the plan of the
+// order of the list, of any single backend, or of native code alone; these are computed, too.
+#pragma once
+
+#include "partition/op_costs.h"
+
+namespace headrace::partition {
+
+// Calling a region and handing a value over: an estimate, not measured for a backend.
+inline constexpr double kBorderSeconds = 1e-6;
+
+// The name of the plan of the order of the list; no backend can have it.
+inline constexpr const char* kListOrder = "list order";
+
+struct PlanCost {
+  double seconds = 0;
+  double lower_bound = 0;  // no plan costs less
+  std::string source;      // where the costs of calls are from, as a phrase: "estimated by the sizes of tensors"
+  // The costs of other plans: "native", each backend by its name, and kListOrder.
+  std::vector<LabelSeconds> others;
+
+  double gap() const { return seconds - lower_bound; }
+};
+
+struct CostedModule {
+  RuledModule ruled;
+  PlanCost plan;
+};
+
+// Places the calls of the main of a typed module and makes functions of the regions, as place_by_rules does. Pieces
+// that no backend computes are ops again. Has types. UserError as OpCosts::of. Deterministic; no recursion.
+CostedModule place_by_cost(const IRModule& module, const OpCosts& costs);
+
+}  // namespace headrace::partition
