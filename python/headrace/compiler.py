@@ -92,6 +92,7 @@ def compile(
     disabled_passes: Iterable[str] = (),
     backends: Iterable[str] = (),
     backend_options: Mapping[str, Mapping[str, Any]] | None = None,
+    placement: str = "order",
     output: str | PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compiles a model file (.onnx, .relay) for this machine, in memory or to the file `output`.
@@ -120,9 +121,11 @@ def compile(
     disabled_passes : list of str
         Passes that do not run.
     backends : list of str
-        Backends beside the native one, in the order of their priority: each op goes to the first that takes it.
+        Backends beside the native one, in the order of their priority.
     backend_options : dict of str to dict
         Options of backends, by the backend's name.
+    placement : str
+        How backends are chosen: "order" (each op goes to the first that takes it) or "cost" (the plan of least cost).
     output : path, optional
         The artifact to write, ending in .so or in nothing; with code for another processor what is returned refuses
         calls. Other formats are written by `relay.build(...).export_library`.
@@ -155,6 +158,7 @@ def compile(
                 backend_options, "backend_options", 'backend_options={"ccompiler": {"cc": "clang"}}'
             ).items()
         },
+        placement=_arguments.text(placement, "placement"),
         output=None if output is None else _arguments.path(output, "output"),
     )
     return CompiledModel(executor)

@@ -78,6 +78,30 @@ def test_the_c_compiler_is_a_backend(program):
         hr.compile(program, backends=["ccompiler"], backend_options={"ccompiler": {"gc": 1}})
 
 
+def test_costs_choose_the_backend(tmp_path):
+    path = tmp_path / "large.relay"
+    path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(512, 512), float32]) { negative(exp(%x)) }\n')
+    calls = []
+
+    def run(x, y):
+        calls.append(x.shape)
+        y[:] = np.exp(x.numpy())
+
+    register("test_python_cost", run)
+    x = np.zeros((512, 512), "float32")
+    for seconds, expected in ((0.0, 1), (1.0, 0)):
+        hr.register_func("relay.ext.test_python_cost.cost", lambda call, cost=seconds: cost, override=True)
+        calls.clear()
+        model = hr.compile(path, backends=["test_python_cost"], placement="cost")
+        np.testing.assert_array_equal(model(x).numpy(), -np.ones((512, 512), "float32"))
+        assert len(calls) == expected
+    hr.register_func("relay.ext.test_python_cost.cost", lambda call: "cheap", override=True)
+    with pytest.raises(hr.UserError, match=r"relay.ext.test_python_cost.cost gave a? ?str\w*, expected a float"):
+        hr.compile(path, backends=["test_python_cost"], placement="cost")
+    with pytest.raises(hr.UserError, match="placement is 'luck'; it must be 'order' or 'cost'"):
+        hr.compile(path, backends=["test_python_cost"], placement="luck")
+
+
 def test_an_unknown_backend_is_an_error(program):
     with pytest.raises(hr.UserError, match="there is no backend 'nobody'; there are ccompiler"):
         hr.compile(program, backends=["nobody"])

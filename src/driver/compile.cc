@@ -108,7 +108,7 @@ class Compilation {
     code_.modules = save_modules(code_.module_roots);  // first: what cannot be saved ends a compile before it begins
     IRModule canonical;
     stage("canonical passes", [&] { canonical = run_canonical_passes(model_.module, context_); });
-    stage("placement", [&] { placed_ = partition::place(canonical, chosen_backends(options_)); });
+    stage("placement", [&] { placed_ = place(canonical, options_, code_.target); });
     stage("backends", [&] { compile_backends(); });
     stage("native passes", [&] { run_native_passes(); });
     stage("plan", [&] { plan(); });

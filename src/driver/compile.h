@@ -14,6 +14,14 @@
 
 namespace headrace::driver {
 
+// How backends are chosen.
+enum class Placement : uint8_t {
+  order,  // each op goes to the first backend of the list that takes it
+  cost,   // the plan of least cost (partition/by_cost.h)
+};
+// Returns the placement of that name; UserError, which calls the option `option`, for any other name.
+Placement read_placement(const std::string& option, const std::string& name);
+
 struct CompileOptions {
   Target target = make_target("llvm");  // without options: this machine
   // Configures the Relay and tir passes. Its level, from 0 (one kernel for each op) to 4, also sets that of the code
@@ -27,8 +35,9 @@ struct CompileOptions {
   int32_t jobs = 0;
   // Weights of more bytes than this go into a file beside the artifact (driver/link_artifact.h).
   int64_t weights_limit_bytes = kWeightsLimitBytes;
-  // The backends beside the native one, in the order of their priority: each op goes to the first that takes it.
+  // The backends beside the native one, in the order of their priority.
   std::vector<std::string> backends = {};
+  Placement placement = Placement::order;
   // Options of backends, by name: "cc" of "ccompiler".
   std::map<std::string, Map<std::string, Value>> backend_options = {};
   bool verify_each = false;  // check the IR's rules after each pass

@@ -1,10 +1,13 @@
 #include "driver/explain.h"
 
+#include <algorithm>
+
 #include "driver/all_backends.h"
 #include "driver/check_devices.h"
 #include "driver/check_options.h"
 #include "driver/check_size.h"
 #include "driver/register_all.h"
+#include "driver/target.h"
 #include "pass/instruments.h"
 #include "passes/forms/bound_outputs.h"
 #include "passes/pipeline.h"
@@ -57,15 +60,35 @@ partition::Backends chosen_backends(const CompileOptions& options) {
   return chosen;
 }
 
+Placement read_placement(const std::string& option, const std::string& name) {
+  if (name == "order") return Placement::order;
+  if (name == "cost") return Placement::cost;
+  throw_user_error("{} is '{}'; it must be 'order' or 'cost'", option, name);
+}
+
+partition::PlacedModule place(const IRModule& canonical, const CompileOptions& options,
+                              const codegen::NativeTarget& target) {
+  partition::Backends backends = chosen_backends(options);
+  if (options.placement == Placement::order || backends.empty()) return partition::place(canonical, backends);
+  // The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
+  const auto cores = static_cast<int>(options.target->count("num-cores"));
+  const int threads = options.threads > 0 ? options.threads : std::max(cores, 1);
+  return partition::place(canonical, partition::OpCosts(std::move(backends), {machine_of(target), threads}));
+}
+
 Explanation explain(const Model& model, const CompileOptions& options) {
   check_options(options);
   register_all();
   Explanation explanation;
   const auto note = [&](const pass::PassNote& one) { explanation.notes.push_back(one); };
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(options, note));
-  partition::PlacedModule placed = partition::place(canonical, chosen_backends(options));
+  codegen::NativeTarget target;
+  if (options.placement == Placement::cost) target = choose_target(codegen::NativeCompiler::load(), options.target);
+  partition::PlacedModule placed = place(canonical, options, target);
   explanation.placement = std::move(placed.placement);
   explanation.regions = std::move(placed.regions);
+  explanation.plan = std::move(placed.plan);
+  explanation.costs = std::move(placed.costs);
   return explanation;
 }
 

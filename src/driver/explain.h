@@ -21,11 +21,20 @@ IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& c
 // Returns the backends that the options name. UserError for one that there is not.
 partition::Backends chosen_backends(const CompileOptions& options);
 
+// Places a program that has run through the canonical passes, as the options say. Placement by order does not read
+// `target`. Throws as partition::place and
+// chosen_backends.
+partition::PlacedModule place(const IRModule& canonical, const CompileOptions& options,
+                              const codegen::NativeTarget& target);
+
 // Where each op would run, without a compile of it.
 struct Explanation {
   std::vector<artifact::Placement> placement;  // in the order of evaluation
   std::vector<partition::Region> regions;
   std::vector<pass::PassNote> notes;  // what passes left undone
+  // Only of a placement by cost: partition::PlacedModule says what they are.
+  std::optional<partition::PlanCost> plan;
+  std::vector<std::vector<partition::LabelSeconds>> costs;
 };
 
 // Places the model as a compile with these options does. A backend may still refuse a region when it compiles it.

@@ -285,6 +285,26 @@ class JsonTest(CliTest):
         self.assertEqual(program["imports"], [])
         self.assertEqual([step["op"] for step in program["steps"]][-1], "softmax")
 
+    def check_costs(self) -> None:
+        """Placement by cost: the plan in the JSON and in the text."""
+        by_cost = ("--backends", "ccompiler", "--placement", "cost")
+        words = ("explain", "parts.relay", *by_cost)
+        explained = json.loads(self.call(*words, "--json", check=True).stdout)
+        plan = explained["plan"]
+        self.assertEqual(set(plan), {"seconds", "lower_bound", "gap", "source", "others"})
+        self.assertEqual(set(plan["others"]), {"native", "list order", "ccompiler"})
+        self.assertLessEqual(plan["seconds"], min(plan["others"].values()))
+        self.assertLessEqual(plan["lower_bound"], plan["seconds"])
+        self.assertEqual([row["reason"] for row in explained["placement"]], [65, 20, 65])
+        costs = [set(row["costs"]) for row in explained["placement"]]
+        self.assertEqual(costs[:2], [{"native", "ccompiler"}, {"native"}])
+        text = self.call(*words, check=True).stdout
+        self.assertRegex(text, r"the plan costs \S+ us, no plan less than \S+ us \(gap 0 us\); costs are estimated")
+        self.assertRegex(text, r"as much as possible by ccompiler: \S+ us")
+        done = self.call("explain", "parts.relay", "--backends", "ccompiler", "--placement", "luck")
+        self.assertEqual(done.returncode, USAGE)
+        self.call("compile", "parts.relay", "-o", "cost.so", *by_cost, check=True)
+
     def test_backends(self) -> None:
         (self.folder / "parts.relay").write_text(
             '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 3), float32]) { negative(nn.softmax(add(%x, %x))) }\n',
@@ -313,6 +333,7 @@ class JsonTest(CliTest):
         done = self.call("explain", "parts.relay", "--backends", "ccompiler", "--fail-if-native", "add,nn.soft*")
         self.assertEqual(done.returncode, USER)
         self.assertIn("--fail-if-native 'nn.soft*': the nn.softmax at ", done.stderr)
+        self.check_costs()
         done = self.call("compile", "parts.relay", "-o", "no.so", "--backends", "ccompiler,nobody")
         self.assertEqual(done.returncode, 3)
         self.assertIn("there is no backend 'nobody'; there are ccompiler", done.stderr)

@@ -20,6 +20,7 @@ struct ModelOptions {
   std::vector<std::string> disabled_passes;
   std::vector<std::string> backends;         // in the order of their priority
   std::vector<std::string> backend_options;  // "ccompiler.cc=clang"
+  std::string placement = "order";
 
   void add_to(CLI::App& verb, const std::string& what_models);
   // Returns the names of the options given on the command line, such as "--shape".
@@ -29,6 +30,8 @@ struct ModelOptions {
   driver::CompileOptions compile_options(const Common& common) const;
 
  private:
+  void add_backends_to(CLI::App& verb);
+
   std::vector<const CLI::Option*> options_;
   const CLI::Option* target_option_ = nullptr;  // tells an omitted target from an empty one, which is an error
 };
