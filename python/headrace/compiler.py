@@ -93,6 +93,7 @@ def compile(
     backends: Iterable[str] = (),
     backend_options: Mapping[str, Mapping[str, Any]] | None = None,
     placement: str = "order",
+    costs: str | PathLike[str] | None = None,
     output: str | PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compiles a model file (.onnx, .relay) for this machine, in memory or to the file `output`.
@@ -126,6 +127,8 @@ def compile(
         Options of backends, by the backend's name.
     placement : str
         How backends are chosen: "order" (each op goes to the first that takes it) or "cost" (the plan of least cost).
+    costs : path, optional
+        For placement by cost: what `headrace profile` measured. Without it, costs are estimates.
     output : path, optional
         The artifact to write, ending in .so or in nothing; with code for another processor what is returned refuses
         calls. Other formats are written by `relay.build(...).export_library`.
@@ -159,6 +162,7 @@ def compile(
             ).items()
         },
         placement=_arguments.text(placement, "placement"),
+        costs="" if costs is None else _arguments.path(costs, "costs"),
         output=None if output is None else _arguments.path(output, "output"),
     )
     return CompiledModel(executor)

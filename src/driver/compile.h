@@ -38,6 +38,7 @@ struct CompileOptions {
   // The backends beside the native one, in the order of their priority.
   std::vector<std::string> backends = {};
   Placement placement = Placement::order;
+  std::string costs = {};  // a file of measured costs (partition/cost_table.h) for placement by cost; empty: none
   // Options of backends, by name: "cc" of "ccompiler".
   std::map<std::string, Map<std::string, Value>> backend_options = {};
   bool verify_each = false;  // check the IR's rules after each pass

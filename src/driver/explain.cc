@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/read_text.h"
 #include "driver/all_backends.h"
 #include "driver/check_devices.h"
 #include "driver/check_options.h"
@@ -60,6 +61,21 @@ partition::Backends chosen_backends(const CompileOptions& options) {
   return chosen;
 }
 
+namespace {
+
+std::shared_ptr<const partition::CostTable> read_costs(const std::string& path, const codegen::NativeTarget& target,
+                                                       int threads) {
+  partition::CostTable table = partition::parse_cost_table(read_text(path, "table of costs"), path);
+  if (table.cpu != target.cpu || table.threads != threads)
+    throw_user_error(
+        "{}: the costs are of {} thread(s) on {}, and the model is compiled for {} thread(s) on {}; measure "
+        "again with headrace profile, or give --threads",
+        path, table.threads, table.cpu, threads, target.cpu);
+  return std::make_shared<const partition::CostTable>(std::move(table));
+}
+
+}  // namespace
+
 Placement read_placement(const std::string& option, const std::string& name) {
   if (name == "order") return Placement::order;
   if (name == "cost") return Placement::cost;
@@ -73,7 +89,9 @@ partition::PlacedModule place(const IRModule& canonical, const CompileOptions& o
   // The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
   const auto cores = static_cast<int>(options.target->count("num-cores"));
   const int threads = options.threads > 0 ? options.threads : std::max(cores, 1);
-  return partition::place(canonical, partition::OpCosts(std::move(backends), {machine_of(target), threads}));
+  partition::CostModel model{.machine = machine_of(target), .threads = threads};
+  if (!options.costs.empty()) model.measured = read_costs(options.costs, target, threads);
+  return partition::place(canonical, partition::OpCosts(std::move(backends), std::move(model)));
 }
 
 Explanation explain(const Model& model, const CompileOptions& options) {

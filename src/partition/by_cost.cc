@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <list>
+#include <map>
 #include <numeric>
 
 #include "partition/compiler_functions.h"
@@ -15,7 +16,6 @@ namespace headrace::partition {
 namespace {
 
 constexpr int kRounds = 3;
-constexpr const char* kModelSource = "estimated by the backends and by the sizes of tensors";
 
 // The best plan of one split.
 struct Found {
@@ -27,17 +27,16 @@ struct Found {
 class Search {
  public:
   Search(const IRModule& module, const OpCosts& costs) : backends_(costs.backends()) {
-    const auto add = [&](const IRModule& split) { return &problems_.emplace_back(split, costs); };
-    const CostProblem* plain = add(module);
-    const IRModule whole = compose(module, backends_);
-    whole_ = whole == module ? plain : add(whole);
-    for (const auto& backend : backends_) {
-      if (whole == module || backend->patterns().empty()) {
-        alone_.push_back(plain);
-      } else {
-        alone_.push_back(backends_.size() == 1 ? whole_ : add(compose(module, {backend})));
-      }
+    std::map<const Object*, const CostProblem*> known;
+    std::vector<const CostProblem*> problems;
+    for (const IRModule& split : splits_of(module, backends_)) {
+      const auto [it, is_new] = known.try_emplace(split.object(), nullptr);
+      if (is_new) it->second = &problems_.emplace_back(split, costs);
+      problems.push_back(it->second);
     }
+    whole_ = problems[1];
+    alone_.assign(problems.begin() + 2, problems.end());
+    plan_.source = costs.source(module->lookup("main").cast<relay::FunctionNode>()->body);
     choose_unit();
   }
 
@@ -50,7 +49,6 @@ class Search {
       try_plan(*alone_[i], alone_[i]->first_of({order[i]}), std::string(backends_[i]->name()));
     for (CostProblem& problem : problems_) solve(problem);
     plan_.seconds = static_cast<double>(best_.cost) / per_second_;
-    plan_.source = kModelSource;
     plan_.lower_bound = static_cast<double>(bound_) / per_second_;
     return {.ruled = extracted(), .plan = plan_};
   }
@@ -109,6 +107,19 @@ class Search {
 };
 
 }  // namespace
+
+std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends) {
+  const IRModule whole = compose(module, backends);
+  std::vector<IRModule> splits{module, whole};
+  for (const auto& backend : backends) {
+    if (whole == module || backend->patterns().empty()) {
+      splits.push_back(module);
+    } else {
+      splits.push_back(backends.size() == 1 ? whole : compose(module, {backend}));
+    }
+  }
+  return splits;
+}
 
 CostedModule place_by_cost(const IRModule& module, const OpCosts& costs) { return Search(module, costs).best(); }
 

@@ -40,6 +40,10 @@ struct CostedModule {
   PlanCost plan;
 };
 
+// Returns the ways to split the main of a typed module into calls that place_by_cost tries: without pieces, by the
+// patterns of the whole list, and by those of each backend alone. The same module may be there more than once.
+std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends);
+
 // Places the calls of the main of a typed module and makes functions of the regions, as place_by_rules does. Pieces
 // that no backend computes are ops again. Has types. UserError as OpCosts::of. Deterministic; no recursion.
 CostedModule place_by_cost(const IRModule& module, const OpCosts& costs);

@@ -94,15 +94,14 @@ DataType arithmetic_type(const CallNode& call) {
   return tensor == nullptr ? DataType::float_(32) : tensor->dtype;
 }
 
-template <typename Visit>
-void for_each_inner(const CallNode& call, Visit&& visit) {
+}  // namespace
+
+void for_each_op(const CallNode& call, const std::function<void(const CallNode&)>& visit) {
   relay::post_order(call.op.as<FunctionNode>()->body, [&](const Expr& expr) {
     const auto* inner = expr.as<CallNode>();
     if (inner != nullptr && inner->as_op() != nullptr) visit(*inner);
   });
 }
-
-}  // namespace
 
 cost::StepWork work_of(const CallNode& call) {
   cost::StepWork work{.dtype = arithmetic_type(call)};
@@ -110,7 +109,7 @@ cost::StepWork work_of(const CallNode& call) {
     if (ops::only_reshapes(*call.as_op())) return work;
     work.operations = operations_of(call);
   } else {
-    for_each_inner(call, [&](const CallNode& inner) { work.operations += work_of(inner).operations; });
+    for_each_op(call, [&](const CallNode& inner) { work.operations += work_of(inner).operations; });
   }
   work.bytes_read = arguments_of(call, &bytes_of);
   work.bytes_written = bytes_of(call.checked_type());
@@ -125,7 +124,7 @@ double seconds_of(const cost::StepWork& work, const cost::Machine& machine, int 
 double native_seconds(const CallNode& call, const cost::Machine& machine, int threads) {
   if (call.as_op() != nullptr) return seconds_of(work_of(call), machine, threads);
   double seconds = 0;
-  for_each_inner(call, [&](const CallNode& inner) { seconds += native_seconds(inner, machine, threads); });
+  for_each_op(call, [&](const CallNode& inner) { seconds += native_seconds(inner, machine, threads); });
   return seconds;
 }
 

@@ -27,7 +27,7 @@ import junit  # noqa: E402
 DIGITS = ROOT / "models/digits.onnx"
 IMAGES = ROOT / "models/digits_images.npy"
 ONE = ("--shape", "x=1,1,8,8")
-VERBS = ("compile", "explain", "run", "inspect", "bench", "verify", "targets")
+VERBS = ("compile", "explain", "profile", "run", "inspect", "bench", "verify", "targets")
 OK, USAGE, USER, MISSING, MISMATCH = 0, 2, 3, 4, 5
 
 
@@ -141,7 +141,7 @@ class HelpTest(CliTest):
             self.assertIn("--json", done.stdout)
 
     def test_wrong_usage(self) -> None:
-        self.fails(USAGE, "name a verb: compile, explain, run, inspect, bench, verify")
+        self.fails(USAGE, "name a verb: compile, explain, profile, run, inspect, bench, verify")
         self.fails(USAGE, "name a verb", "--json")
         self.fails(USAGE, "needs a value .FILE., and '--json' is an option", "compile", DIGITS, *ONE, "-o", "--json")
         self.fails(USAGE, "needs a value .FOLDER., and '-x' is an option", "run", "one.so", "--output-dir", "-x")
@@ -304,6 +304,32 @@ class JsonTest(CliTest):
         done = self.call("explain", "parts.relay", "--backends", "ccompiler", "--placement", "luck")
         self.assertEqual(done.returncode, USAGE)
         self.call("compile", "parts.relay", "-o", "cost.so", *by_cost, check=True)
+        self.check_profile(by_cost)
+
+    def check_profile(self, by_cost: tuple[str, ...]) -> None:
+        """Measures the ops, and places by what was measured."""
+        done = self.call(
+            "profile", "parts.relay", "-o", "costs.json", *by_cost[:2], "--rounds", "2", "--json", check=True
+        )
+        report = json.loads(done.stdout)
+        self.assertEqual((report["output"], report["threads"], report["costs"]), ("costs.json", 1, 5))
+        table = json.loads((self.folder / "costs.json").read_text(encoding="utf-8"))
+        self.assertEqual({row["backend"] for row in table["costs"]}, {"native", "ccompiler"})
+        words = ("explain", "parts.relay", "--costs", "costs.json")
+        plan = json.loads(self.call(*words, *by_cost, "--json", check=True).stdout)["plan"]
+        self.assertEqual(plan["source"], "measured (costs.json)")
+        done = self.call(*words)
+        self.assertEqual(done.returncode, USAGE)
+        self.assertIn("--costs has no effect without --placement cost", done.stderr)
+        for row in table["costs"]:
+            row["version"] = "0"
+        (self.folder / "costs.json").write_text(json.dumps(table), encoding="utf-8")
+        done = self.call(*words, *by_cost)
+        self.assertEqual(done.returncode, USER)
+        self.assertIn("costs.json: the cost 0 of 'ccompiler' was measured with version '0'", done.stderr)
+        (self.folder / "costs.json").write_text("{}", encoding="utf-8")
+        done = self.call("compile", "parts.relay", "-o", "no.so", "--costs", "costs.json", *by_cost)
+        self.assertIn("costs.json: it is no table of costs", done.stderr)
 
     def test_backends(self) -> None:
         (self.folder / "parts.relay").write_text(

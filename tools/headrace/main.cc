@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
   app.add_flag("--json", common.json, "Print one JSON object instead of text (docs/cli-json.md)");
   app.add_flag("--quiet,-q", common.quiet, "No progress");
   std::vector<std::pair<CLI::App*, Verb>> verbs;
-  for (auto* add : {add_compile, add_explain, add_run, add_inspect, add_bench, add_verify, add_targets}) {
+  for (auto* add : {add_compile, add_explain, add_profile, add_run, add_inspect, add_bench, add_verify, add_targets}) {
     Verb verb = add(app, common);
     CLI::App* sub = app.get_subcommands({}).back();
     sub->footer(sub->get_footer() +

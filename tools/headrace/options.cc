@@ -59,6 +59,7 @@ void ModelOptions::add_backends_to(CLI::App& verb) {
                  ->capture_default_str()
                  ->type_name("HOW"),
              "placement", {"order", "cost"});
+  takes_path(add("--costs", costs, "Measured costs for --placement cost (headrace profile)"), "FILE");
   add("--backend-option", backend_options, "An option of a backend, as ccompiler.cc=clang; once an option")
       ->allow_extra_args(false)
       ->type_name("NAME.KEY=VALUE");
@@ -91,6 +92,8 @@ driver::CompileOptions ModelOptions::compile_options(const Common& common) const
   options.jobs = jobs;
   options.passes.disabled_pass = disabled_passes;
   options.backends = backends;
+  if (!costs.empty() && placement != "cost") throw UsageError("--costs has no effect without --placement cost");
+  options.costs = costs;
   options.placement = driver::read_placement("--placement", placement);
   for (const std::string& text : backend_options) {
     const auto [name, value] = split_assignment("--backend-option", text);

@@ -21,6 +21,7 @@ struct ModelOptions {
   std::vector<std::string> backends;         // in the order of their priority
   std::vector<std::string> backend_options;  // "ccompiler.cc=clang"
   std::string placement = "order";
+  std::string costs;
 
   void add_to(CLI::App& verb, const std::string& what_models);
   // Returns the names of the options given on the command line, such as "--shape".
