@@ -1,5 +1,7 @@
 # headrace_plugin(FOLDER LEVEL n SIDE C): a room that is a shared library of its own, loaded with dlopen(RTLD_LOCAL) and
 # included by no room. The only one is codegen/llvm; nothing else sees a header of LLVM or lld.
+# headrace_backend_plugin(NAME OPTION libraries...): the backend src/backends/NAME as a shared library that answers
+# headrace/backend_abi.h, for both sides. It sees the public headers of Headrace, and no room; it exports its entry.
 #
 # The plugin lies beside the core libraries. It exports its entry and nothing else: LLVM's symbols must never meet those
 # of another LLVM in the process (an OpenCL driver brings one).
@@ -31,4 +33,16 @@ function(headrace_plugin folder)
   target_link_options(headrace_llvm PRIVATE
     -Wl,--exclude-libs,ALL -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/${folder}/exports.map)
   set_target_properties(headrace_llvm PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/exports.map)
+endfunction()
+
+function(headrace_backend_plugin name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backends/${name}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  add_library(headrace_${name} MODULE ${sources})
+  headrace_unity(headrace_${name} 8)
+  target_link_libraries(headrace_${name} PRIVATE headrace_options ${ARGN})
+  target_link_options(headrace_${name} PRIVATE
+    -Wl,--exclude-libs,ALL -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/backend_exports.map)
+  set_target_properties(headrace_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden
+    LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/backend_exports.map)
 endfunction()

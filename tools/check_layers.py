@@ -10,7 +10,8 @@ that is a library of its own). Rules:
             and the other sub-rooms of its parent, if that is a room
   side      S sees S; R sees S and R; C sees all
   cycle     no cycle between rooms, none between files
-  plugin    src/codegen/llvm is included by no other room; LLVM and lld headers are included only there
+  plugin    src/codegen/llvm is included by no other room; LLVM and lld headers are included only there. A backend's
+            plugin (headrace_backend_plugin) sees the headers of include/ alone and is included by no room
   json      <nlohmann/...> in at most six .cc files, in no header
   top       tests/, bench/ and examples/ are included by nothing shipped
   path      includes name a room (`"room/file.h"`), never a relative path; what they name exists
@@ -34,6 +35,7 @@ from pathlib import Path
 from python_floors import check_python
 
 ROOM_LINE = re.compile(r"^\s*headrace_(?:room|plugin)\(\s*([\w/]+)\s+LEVEL\s+(\d+)\s+SIDE\s+([SRC])\b")
+BACKEND_PLUGIN_LINE = re.compile(r"^\s*headrace_backend_plugin\(\s*(\w+)")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 SOURCE_SUFFIXES = {".h", ".hpp", ".inc", ".c", ".cc", ".cpp", ".cu"}
@@ -54,6 +56,7 @@ class Room:
     name: str
     level: int
     side: str
+    is_plugin: bool = False
 
 
 # The installed headers: below every room, seen by all.
@@ -79,6 +82,8 @@ class House:
 def read_rooms(house: House) -> None:
     lines = (house.root / "CMakeLists.txt").read_text().splitlines()
     for number, line in enumerate(lines, 1):
+        if plugin := BACKEND_PLUGIN_LINE.match(line):  # like a plugin of somebody else it sees include/ alone
+            house.rooms[f"backends/{plugin[1]}"] = Room(f"backends/{plugin[1]}", 0, "S", is_plugin=True)
         if not line.lstrip().startswith(("headrace_room(", "headrace_plugin(")):
             continue
         match = ROOM_LINE.match(line)
@@ -88,7 +93,7 @@ def read_rooms(house: House) -> None:
         elif match[1] in house.rooms:
             house.report(place, "folder", f"room {match[1]} is declared twice")
         else:
-            house.rooms[match[1]] = Room(match[1], int(match[2]), match[3])
+            house.rooms[match[1]] = Room(match[1], int(match[2]), match[3], is_plugin=match[1] == LLVM_ROOM)
     if not house.rooms:
         house.report("CMakeLists.txt:1", "folder", "declares no room")
 
@@ -140,7 +145,7 @@ def check_rooms(house: House, place: str, user: Room, used: Room) -> None:
         house.report(place, "level", f"{says}: other rooms of the same level are not visible")
     if used.side not in SEES[user.side]:
         house.report(place, "side", f"{says}: {user.side} sees {' and '.join(SEES[user.side])}")
-    if used.name == LLVM_ROOM:
+    if used.is_plugin:
         house.report(place, "plugin", f"{says}: the plugin is loaded, never included")
 
 

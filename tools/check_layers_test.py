@@ -121,6 +121,13 @@ class CheckLayersTest(unittest.TestCase):
         planted = {"src/codegen/llvm/emit.h": "", "src/driver/bad.cc": '#include "codegen/llvm/emit.h"\n'}
         self.expect({"CMakeLists.txt": rooms} | planted, "src/driver/bad.cc:1: plugin: ")
 
+    def test_backend_plugin_sees_public_headers_alone(self) -> None:
+        rooms = SOUND_HOUSE["CMakeLists.txt"] + "  headrace_backend_plugin(chip ${CHIP})\n"
+        planted = {"src/backends/chip/bad.cc": '#include "base/error.h"\n', "src/base/error.h": "\n"}
+        self.expect({"CMakeLists.txt": rooms} | planted, "src/backends/chip/bad.cc:1: level: ")
+        planted = {"src/backends/chip/chip.h": "\n", "src/runtime/bad.cc": '#include "backends/chip/chip.h"\n'}
+        self.expect({"CMakeLists.txt": rooms} | planted, "src/runtime/bad.cc:1: plugin: ")
+
     def test_json_in_a_header(self) -> None:
         self.expect({"src/ir/bad.h": "#include <nlohmann/json.hpp>\n"}, "src/ir/bad.h:1: json: ")
 

@@ -94,6 +94,7 @@ def compile(
     backend_options: Mapping[str, Mapping[str, Any]] | None = None,
     placement: str = "order",
     costs: str | PathLike[str] | None = None,
+    plan: str | PathLike[str] | None = None,
     output: str | PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compiles a model file (.onnx, .relay) for this machine, in memory or to the file `output`.
@@ -129,6 +130,9 @@ def compile(
         How backends are chosen: "order" (each op goes to the first that takes it) or "cost" (the plan of least cost).
     costs : path, optional
         For placement by cost: what `headrace profile` measured. Without it, costs are estimates.
+    plan : path, optional
+        A file that says which backend computes each op, as `headrace explain --save-plan` writes it. `backends` may
+        then be left out.
     output : path, optional
         The artifact to write, ending in .so or in nothing; with code for another processor what is returned refuses
         calls. Other formats are written by `relay.build(...).export_library`.
@@ -163,6 +167,7 @@ def compile(
         },
         placement=_arguments.text(placement, "placement"),
         costs="" if costs is None else _arguments.path(costs, "costs"),
+        plan="" if plan is None else _arguments.path(plan, "plan"),
         output=None if output is None else _arguments.path(output, "output"),
     )
     return CompiledModel(executor)

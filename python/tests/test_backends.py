@@ -1,5 +1,9 @@
 """Backends beside the native one: functions of Python that compile regions, and what happens when they fail."""
 
+import json
+import subprocess
+from pathlib import Path
+
 import headrace as hr
 import numpy as np
 import pytest
@@ -109,6 +113,47 @@ def test_costs_come_from_a_file(program, tmp_path):
         hr.compile(program, backends=["ccompiler"], placement="cost", costs=costs)
     with pytest.raises(hr.UserError, match=r"missing\.json"):
         hr.compile(program, backends=["ccompiler"], placement="cost", costs=tmp_path / "missing.json")
+    with pytest.raises(hr.UserError, match=r"costs\.json' have no effect without placement by cost"):
+        hr.compile(program, backends=["ccompiler"], costs=costs)
+    with pytest.raises(hr.UserError, match=r"the plan '.*plan\.json' says where ops go, and so does placement by cost"):
+        hr.compile(program, backends=["ccompiler"], placement="cost", plan=tmp_path / "plan.json")
+
+
+def test_a_plan_says_where_ops_go(program, tmp_path):
+    headrace = Path(hr.__file__).parents[2] / "bin/headrace"
+    if not headrace.exists():
+        pytest.skip("the program headrace, which saves plans, was not built beside the package")
+    path = tmp_path / "plan.json"
+    command = [headrace, "explain", program, "--backends", "ccompiler", "--place", "*=native", "--save-plan", path]
+    subprocess.run(command, check=True, capture_output=True)
+    text = path.read_text()
+    path.write_text(text.replace('"kind": "exp", "backend": "native"', '"kind": "exp", "backend": "ccompiler"'))
+    model = hr.compile(program, plan=path, output=tmp_path / "model.so")
+    np.testing.assert_allclose(model(np.zeros(4, "float32")).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+    inspected = subprocess.run(
+        [headrace, "inspect", tmp_path / "model.so", "--json"], check=True, capture_output=True, text=True
+    )
+    rows = json.loads(inspected.stdout)["programs"][0]["placement"]
+    assert [row["backend"] for row in rows] == ["native", "ccompiler", "native"]
+
+
+def test_a_wrong_plan_is_an_error(program, tmp_path):
+    path = tmp_path / "plan.json"
+    plan = {
+        "headrace": "plan",
+        "version": 1,
+        "model": {"hash": "0" * 32, "inputs": []},
+        "backends": [{"name": "ccompiler", "version": "1"}],
+        "ops": [],
+    }
+    path.write_text(json.dumps(plan))
+    with pytest.raises(hr.UserError, match=r"plan\.json:1:.*the plan is for another model"):
+        hr.compile(program, plan=path)
+    path.write_text("{")
+    with pytest.raises(hr.UserError, match=r"plan\.json:1:2: the text ends where a key should be"):
+        hr.compile(program, plan=path)
+    with pytest.raises(hr.UserError, match="plan: expected a path"):
+        hr.compile(program, plan=3)
 
 
 def test_an_unknown_backend_is_an_error(program):

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "base/library_folder.h"
 #include "codegen/for_each_index.h"
 #include "codegen/native_plugin.h"
 
@@ -21,10 +22,7 @@ namespace {
 constexpr const char* kPluginFile = "libheadrace_llvm.so";
 
 std::string default_plugin_path() {
-  Dl_info info{};
-  HEADRACE_CHECK(dladdr(reinterpret_cast<const void*>(&default_plugin_path), &info) != 0 && info.dli_fname != nullptr,
-                 "the dynamic loader does not know the image of this function");
-  return (std::filesystem::path(info.dli_fname).parent_path() / kPluginFile).string();
+  return (std::filesystem::path(library_folder()) / kPluginFile).string();
 }
 
 // The plugin, or a library that it needs, is not there; or it is, and something else is wrong, such as a limit on

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "driver/plugins.h"
+
 #if HEADRACE_USE_CODEGENC
 #include "backends/ccompiler/compile/ccompiler.h"
 #endif
@@ -20,7 +22,7 @@ struct Row {
   std::shared_ptr<const partition::Backend> (*make)();
 };
 
-constexpr std::array<Row, 2> kBackends = {{
+constexpr std::array<Row, 3> kBackends = {{
     {"ccompiler", "", "USE_CODEGENC",
 #if HEADRACE_USE_CODEGENC
      &backends::ccompiler::make_backend
@@ -35,6 +37,13 @@ constexpr std::array<Row, 2> kBackends = {{
      nullptr
 #endif
     },
+    {"onednn", "dnnl", "USE_ONEDNN",
+#if HEADRACE_USE_ONEDNN
+     [] { return make_own_plugin_backend("onednn"); }
+#else
+     nullptr
+#endif
+    },
 }};
 
 }  // namespace
@@ -43,6 +52,14 @@ void register_all_backends() {
   for (const Row& row : kBackends) {
     if (row.make != nullptr) partition::register_backend(row.make(), std::string(row.alias));
   }
+}
+
+std::vector<std::pair<std::string, std::string>> left_out_backends() {
+  std::vector<std::pair<std::string, std::string>> left_out;
+  for (const Row& row : kBackends) {
+    if (row.make == nullptr) left_out.emplace_back(row.name, row.option);
+  }
+  return left_out;
 }
 
 std::shared_ptr<const partition::Backend> require_backend(const std::string& name) {

@@ -165,9 +165,9 @@ TEST(Backends, CostsDecideAndResultsStay) {
       "def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {\n  " + chain + "\n}\n";
   const CompileOptions options{.backends = {"slow_test", "instant_test"}, .placement = Placement::cost};
   const Explanation explained = explain(make_model(module_of(deep)), options);
-  ASSERT_TRUE(explained.plan);
+  ASSERT_TRUE(explained.plan_cost);
   EXPECT_EQ(explained.placement[0].backend, "instant_test");
-  EXPECT_DOUBLE_EQ(explained.plan->gap(), 0);
+  EXPECT_DOUBLE_EQ(explained.plan_cost->gap(), 0);
   EXPECT_THAT(explained.costs, SizeIs(explained.placement.size()));
   expect_right("def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) { add(multiply(%x, %y), %y) }",
                options);

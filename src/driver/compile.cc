@@ -14,6 +14,7 @@
 #include "driver/link_artifact.h"
 #include "driver/module_format.h"
 #include "driver/output_file.h"
+#include "driver/placing.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "lower/user_ops/user_op.h"
@@ -108,7 +109,10 @@ class Compilation {
     code_.modules = save_modules(code_.module_roots);  // first: what cannot be saved ends a compile before it begins
     IRModule canonical;
     stage("canonical passes", [&] { canonical = run_canonical_passes(model_.module, context_); });
-    stage("placement", [&] { placed_ = place(canonical, options_, code_.target); });
+    stage("placement", [&] {
+      const Placing placing = make_placing(canonical, options_);
+      placed_ = partition::place(placing.module, *placing.decider);
+    });
     stage("backends", [&] { compile_backends(); });
     stage("native passes", [&] { run_native_passes(); });
     stage("plan", [&] { plan(); });

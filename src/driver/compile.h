@@ -9,6 +9,7 @@
 #include "driver/model.h"
 #include "ir/target.h"
 #include "load/artifact.h"
+#include "partition/place_override.h"
 #include "pass/pass.h"
 #include "base/descriptor.h"
 
@@ -41,6 +42,11 @@ struct CompileOptions {
   std::string costs = {};  // a file of measured costs (partition/cost_table.h) for placement by cost; empty: none
   // Options of backends, by name: "cc" of "ccompiler".
   std::map<std::string, Map<std::string, Value>> backend_options = {};
+  // A file that says where each op goes (partition/plan.h), in place of the order of `backends`; empty: none.
+  // `backends` may then be empty, or must be those of the plan.
+  std::string plan = {};
+  // Ops that go elsewhere than the order or the plan says. The first whose pattern matches an op decides.
+  std::vector<partition::PlaceOverride> overrides = {};
   bool verify_each = false;  // check the IR's rules after each pass
   // A folder to which each kernel's loops are written as text: NAME.lowered.tir after lowering, NAME.tir after the tir
   // passes. Created if it does not exist. Empty: nothing is written.

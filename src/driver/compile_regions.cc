@@ -81,7 +81,7 @@ class RegionCompiler {
   }
 
   void take_module(const Region& region, const runtime::Module& module) {
-    if (!module.GetFunction(region.name, true))
+    if (!module.body().declares(region.name) && !module.GetFunction(region.name, true))
       throw_at(region.function->span, "compile",
                fmt::format("the backend '{}' returned a module for the region '{}' that has no function of that name",
                            region.backend, region.name));

@@ -2,7 +2,10 @@
 #pragma once
 
 #include "driver/compile.h"
+#include "partition/by_cost.h"
 #include "partition/place.h"
+#include "partition/plan.h"
+#include "partition/program_graph.h"
 
 namespace headrace::driver {
 
@@ -18,27 +21,21 @@ pass::PassContext make_relay_context(const CompileOptions& options, NoteSink not
 // Checks the program, before the compile spends time on it, and runs the passes that come before placement.
 IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& context);
 
-// Returns the backends that the options name. UserError for one that there is not.
-partition::Backends chosen_backends(const CompileOptions& options);
-
-// Places a program that has run through the canonical passes, as the options say. Placement by order does not read
-// `target`. Throws as partition::place and
-// chosen_backends.
-partition::PlacedModule place(const IRModule& canonical, const CompileOptions& options,
-                              const codegen::NativeTarget& target);
-
 // Where each op would run, without a compile of it.
 struct Explanation {
   std::vector<artifact::Placement> placement;  // in the order of evaluation
   std::vector<partition::Region> regions;
-  std::vector<pass::PassNote> notes;  // what passes left undone
-  // Only of a placement by cost: partition::PlacedModule says what they are.
-  std::optional<partition::PlanCost> plan;
+  partition::ProgramGraph graph;        // with the model's names of inputs and outputs
+  std::vector<pass::PassNote> notes;    // what passes left undone
+  std::optional<partition::Plan> plan;  // if it was asked for
+  // Only of a placement by cost: what the plan costs, and the costs of the rows (partition::PlacedModule).
+  std::optional<partition::PlanCost> plan_cost;
   std::vector<std::vector<partition::LabelSeconds>> costs;
 };
 
 // Places the model as a compile with these options does. A backend may still refuse a region when it compiles it.
 // Throws as compile_to_file, for what these stages find.
-Explanation explain(const Model& model, const CompileOptions& options);
+// `with_plan`: also makes the plan of it, which a program without a text form has not.
+Explanation explain(const Model& model, const CompileOptions& options, bool with_plan = false);
 
 }  // namespace headrace::driver

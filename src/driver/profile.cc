@@ -7,6 +7,7 @@
 #include "base/interrupt.h"
 #include "driver/check_options.h"
 #include "driver/explain.h"
+#include "driver/placing.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "load/run.h"
@@ -46,6 +47,9 @@ class CallTimer {
       : module_(relay::infer_type(make_module(partition::program_of_call(call)))), options_(options) {
     inputs_ = zeros_for(*module_->lookup("main").as<relay::FunctionNode>());
     options_.placement = Placement::order;
+    options_.costs = {};
+    options_.plan = {};
+    options_.overrides = {};
     options_.progress = {};
   }
 
@@ -92,10 +96,9 @@ class CallTimer {
 std::map<std::string, const relay::CallNode*> calls_of(const std::vector<IRModule>& splits) {
   std::map<std::string, const relay::CallNode*> calls;
   for (const IRModule& split : splits) {
-    partition::for_each_placeable(split->lookup("main").as<relay::FunctionNode>()->body,
-                                  [&](const relay::CallNode& call) {
-                                    if (can_run(call)) calls.emplace(partition::cost_key(call), &call);
-                                  });
+    partition::for_each_placeable(split, [&](const relay::CallNode& call) {
+      if (can_run(call)) calls.emplace(partition::cost_key(call), &call);
+    });
   }
   return calls;
 }

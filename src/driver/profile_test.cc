@@ -51,11 +51,11 @@ TEST(Profile, PlacementReadsTheFile) {
   for (auto& [key, cost] : table.costs) cost.seconds = key.second == "native" ? 1e-3 : 1e-6;
   options.costs = costs_file(partition::to_json(table));
   const Explanation explained = explain(profiled_model(), options);
-  EXPECT_EQ(explained.plan->source, fmt::format("measured ({})", options.costs));
+  EXPECT_EQ(explained.plan_cost->source, fmt::format("measured ({})", options.costs));
   ASSERT_EQ(explained.placement.size(), 3u);
   EXPECT_EQ(explained.placement[0].backend, "ccompiler");
   EXPECT_EQ(explained.placement[2].backend, "native");
-  EXPECT_NEAR(explained.plan->seconds, 1e-3 + 2e-6 + 2 * partition::kBorderSeconds, 1e-10);
+  EXPECT_NEAR(explained.plan_cost->seconds, 1e-3 + 2e-6 + 2 * partition::kBorderSeconds, 1e-10);
   options.threads = 2;
   EXPECT_THAT(kit::user_error_of([&] { explain(profiled_model(), options); }),
               HasSubstr("the costs are of 1 thread(s) on "));

@@ -2,6 +2,8 @@
 
 #include <mutex>
 
+#include "backends/plugin/compile/graph_view.h"
+#include "backends/plugin/run/plugin.h"
 #include "driver/all_backends.h"
 #include "driver/all_passes.h"
 #include "driver/built_module.h"
@@ -30,6 +32,7 @@ void register_all() {
     relay::register_pattern_types();
     relay::set_op_attr_reader(&lower::get_open_attr);
     declare_passes();
+    backends::plugin::set_graph_api(backends::plugin::graph_api());
     register_all_backends();
     register_global("runtime.module.loadfile_o",
                     make_packed([](const std::string& path, const std::string&) { return load_object(path); }));

@@ -5,6 +5,7 @@
 #if HEADRACE_USE_EXAMPLEJSON
 #include "backends/examplejson/run/graph_module.h"
 #endif
+#include "backends/plugin/run/own_plugins.h"
 #include "load/artifact_module.h"
 #include "load/load_module.h"
 #include "object/reserved_global.h"
@@ -22,6 +23,9 @@ void register_all_loaders() {
     reserve_global(fmt::format("{}so", kLoadFilePrefix), kWhyNoLoaderOfSo);
 #if HEADRACE_USE_EXAMPLEJSON
     backends::examplejson::register_loaders();
+#endif
+#if HEADRACE_USE_ONEDNN
+    backends::plugin::register_own_loader("onednn");
 #endif
   });
 }

@@ -89,6 +89,8 @@ std::vector<bool> may_be_missing(const Manifest& manifest) {
 Expected<Module> load_or_refuse(const Library& library, size_t index) {
   try {
     return load_external(library, index);
+  } catch (const MissingError& error) {
+    return Refusal{HR_REASON_BACKEND_MISSING, error.what()};
   } catch (const UserError& error) {
     return Refusal{HR_REASON_BACKEND_FAILED, error.what()};
   }
@@ -259,11 +261,23 @@ class Resolver {
     return std::nullopt;
   }
 
+  std::optional<Refusal> find_module_kernel(const Module& module, const std::string& name,
+                                            executors::Callee& callee) const {
+    try {
+      callee.module_kernel = module.body().get_kernel(name, options_.pool->num_workers());
+    } catch (const UserError& error) {
+      return Refusal{HR_REASON_BACKEND_FAILED, error.what()};
+    }
+    return std::nullopt;
+  }
+
   std::optional<Refusal> find_region_code(const Region& region, const Step& step, executors::Callee& callee) {
     if (!region.symbol.empty()) return find_kernel(region.symbol, callee);
     if (region.module >= 0) {
       const Expected<Module>& module = loaded_.artifact->modules[static_cast<size_t>(region.module)];
       if (!module) return module.refusal();
+      if (std::optional<Refusal> refusal = find_module_kernel(module.value(), region.name, callee)) return refusal;
+      if (callee.module_kernel) return std::nullopt;
       const PackedFunc function = module.value().GetFunction(region.name, true);
       if (function) return set_external(function, callee), std::nullopt;
       return Refusal{HR_REASON_BACKEND_FAILED,

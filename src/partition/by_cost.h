@@ -15,7 +15,7 @@
 // order of the list, of any single backend, or of native code alone; these are computed, too.
 #pragma once
 
-#include "partition/op_costs.h"
+#include "partition/decider.h"
 
 namespace headrace::partition {
 
@@ -35,17 +35,38 @@ struct PlanCost {
   double gap() const { return seconds - lower_bound; }
 };
 
-struct CostedModule {
-  RuledModule ruled;
-  PlanCost plan;
-};
-
-// Returns the ways to split the main of a typed module into calls that place_by_cost tries: without pieces, by the
+// Returns the ways to split the main of a typed module into calls that placement by cost tries: without pieces, by the
 // patterns of the whole list, and by those of each backend alone. The same module may be there more than once.
 std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends);
 
-// Places the calls of the main of a typed module and makes functions of the regions, as place_by_rules does. Pieces
-// that no backend computes are ops again. Has types. UserError as OpCosts::of. Deterministic; no recursion.
-CostedModule place_by_cost(const IRModule& module, const OpCosts& costs);
+class CostProblem;
+
+// The best plan of a module.
+struct CostChoice {
+  std::shared_ptr<const CostProblem> problem;  // of the split that it is for
+  Labels labels;                               // of the calls of that split
+  PlanCost plan;
+};
+
+// Each call goes where the plan of least cost has it.
+class CostDecider : public Decider {
+ public:
+  // Finds the plan for the main of a typed module. UserError as OpCosts::of. Deterministic; no recursion.
+  CostDecider(const IRModule& module, OpCosts costs);
+
+  // Returns the best split of the module, which is the one to place.
+  const IRModule& module() const;
+  const PlanCost& plan() const { return choice_.plan; }
+  // Returns the plan in which the calls of module() are on these backends, which take them.
+  PlanCost plan_of(const Labels& labels) const;
+
+  Labels decide(const IRModule& module) override;
+  Verdict why(const relay::CallNode& call, const std::string& backend) const override;
+  std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const override { return costs_.of(call); }
+
+ private:
+  OpCosts costs_;
+  CostChoice choice_;
+};
 
 }  // namespace headrace::partition

@@ -11,6 +11,7 @@
 #include "partition/extract.h"
 #include "partition/op_work.h"
 #include "partition/place.h"
+#include "partition/plan_decider.h"
 #include "partition/tests/region_testing.h"
 
 namespace headrace::partition {
@@ -88,6 +89,15 @@ double counted_seconds(const IRModule& module, const Backends& backends) {
   return seconds;
 }
 
+struct PlacedByCost : PlacedModule {
+  PlanCost plan;
+};
+
+PlacedByCost placed_by_cost(const IRModule& program, const OpCosts& costs) {
+  CostDecider decider(program, costs);
+  return {place(decider.module(), decider), decider.plan()};
+}
+
 std::vector<std::string> backends_of(const PlacedModule& placed) {
   std::vector<std::string> rows;
   for (const artifact::Placement& one : placed.placement) rows.push_back(one.kind + " " + one.backend);
@@ -98,21 +108,21 @@ TEST(PlaceByCost, AnOpMovesWhenItPaysForItsBorder) {
   const IRModule one = program_of("exp(%x)"), four = program_of("exp(exp(exp(exp(%x))))");
   const double native = native_seconds(*passes::main_of(one).body.as<relay::CallNode>(), kMachine, 1);
   const auto placed_with = [&](const IRModule& program, double saved) {
-    return place(program, OpCosts({priced("fast", {{"exp", native - saved}})}, {kMachine}));
+    return placed_by_cost(program, OpCosts({priced("fast", {{"exp", native - saved}})}, {kMachine}));
   };
   ASSERT_GT(native, kBorderSeconds);
   EXPECT_THAT(backends_of(placed_with(one, 0.6 * kBorderSeconds)), ElementsAre("exp native"));
   EXPECT_THAT(backends_of(placed_with(one, 1.1 * kBorderSeconds)), ElementsAre("exp fast"));
-  const PlacedModule placed = placed_with(four, 0.6 * kBorderSeconds);
+  const PlacedByCost placed = placed_with(four, 0.6 * kBorderSeconds);
   EXPECT_THAT(backends_of(placed), ::testing::Each(std::string("exp fast")));
-  EXPECT_NEAR(placed.plan->seconds, 4 * native - 1.4 * kBorderSeconds, kTolerance);
-  EXPECT_NEAR(placed.plan->gap(), 0, kTolerance);
+  EXPECT_NEAR(placed.plan.seconds, 4 * native - 1.4 * kBorderSeconds, kTolerance);
+  EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
 }
 
 TEST(PlaceByCost, RowsHaveBothCosts) {
   const Backends backends{priced("slow", {{"exp", 1}}), priced("quick", {{"exp", 0}, {"sqrt", 1}, {"nn.dense", 0}})};
   const IRModule program = program_of("sqrt(abs(nn.dense(exp(%x), %y)))");
-  const PlacedModule placed = place(program, OpCosts(backends, {kMachine}));
+  const PlacedByCost placed = placed_by_cost(program, OpCosts(backends, {kMachine}));
   ASSERT_THAT(backends_of(placed), ElementsAre("exp quick", "nn.dense quick", "abs native", "sqrt native"));
   EXPECT_EQ(placed.placement[0].reason, HR_REASON_PLACE_BY_COST);
   EXPECT_THAT(placed.placement[0].message, HasSubstr("the plan of least cost runs it here: 0 us by quick, "));
@@ -125,19 +135,19 @@ TEST(PlaceByCost, RowsHaveBothCosts) {
   EXPECT_EQ(placed.costs[0][1].label, "slow");
   EXPECT_EQ(placed.costs[2].size(), 1u);
   std::vector<std::string> others;
-  for (const LabelSeconds& one : placed.plan->others) {
+  for (const LabelSeconds& one : placed.plan.others) {
     others.push_back(one.label);
-    EXPECT_GE(one.seconds, placed.plan->seconds);
+    EXPECT_GE(one.seconds, placed.plan.seconds);
   }
   EXPECT_THAT(others, ElementsAre(kNative, kListOrder, "slow", "quick"));
-  EXPECT_NEAR(placed.plan->seconds, counted_seconds(placed.module, backends), kTolerance);
+  EXPECT_NEAR(placed.plan.seconds, counted_seconds(placed.module, backends), kTolerance);
 }
 
 TEST(PlaceByCost, APatternIsOneCall) {
   const std::string table = "{ other.sum: add(exp(_), _) }";
   const Backends backends{priced("other", {{"multiply", 0}}, table, 0)};
   const IRModule program = program_of("multiply(add(exp(%x), nn.dense(%x, %y)), nn.dense(%x, %y))");
-  const PlacedModule placed = place(program, OpCosts(backends, {kMachine}));
+  const PlacedByCost placed = placed_by_cost(program, OpCosts(backends, {kMachine}));
   EXPECT_THAT(backends_of(placed),
               ElementsAre("nn.dense native", "nn.dense native", "exp other", "add other", "multiply other"))
       << relay::print_module(placed.module);
@@ -147,7 +157,7 @@ TEST(PlaceByCost, APatternIsOneCall) {
 TEST(PlaceByCost, ADearPatternIsNativeOps) {
   const Backends backends{priced("other", {}, "{ other.sum: add(exp(_), _) }", 1)};
   const IRModule program = program_of("add(exp(%x), %y)");
-  const PlacedModule placed = place(program, OpCosts(backends, {kMachine}));
+  const PlacedByCost placed = placed_by_cost(program, OpCosts(backends, {kMachine}));
   EXPECT_THAT(backends_of(placed), ElementsAre("exp native", "add native"));
   EXPECT_TRUE(structural_equal(placed.module, program)) << relay::print_module(placed.module);
 }
@@ -157,26 +167,43 @@ TEST(PlaceByCost, APatternDoesNotKeepOpsFromABetterBackend) {
   const Backends backends{priced("other", {}, "{ other.sum: add(exp(_), _) }", 1),
                           priced("better", {{"exp", 0}, {"add", 0}})};
   const std::string chain = "%0 = add(exp(%x), %y); %1 = add(exp(%0), %y); %2 = add(exp(%1), %y); add(exp(%2), %y)";
-  const PlacedModule placed = place(program_of(chain), OpCosts(backends, {kMachine}));
+  const PlacedByCost placed = placed_by_cost(program_of(chain), OpCosts(backends, {kMachine}));
   EXPECT_THAT(backends_of(placed), ::testing::Each(HasSubstr("better")));
-  EXPECT_NEAR(placed.plan->seconds, 2 * kBorderSeconds, kTolerance);
+  EXPECT_NEAR(placed.plan.seconds, 2 * kBorderSeconds, kTolerance);
+}
+
+// A plan that overrides change keeps its bound, and costs what its own calls and borders cost.
+TEST(PlaceByCost, OverridesChangeTheCostOfThePlan) {
+  const Backends backends{priced("fast", {{"exp", 0}, {"abs", 0}})};
+  const IRModule program = program_of("sqrt(abs(exp(%x)))");
+  CostDecider alone(program, OpCosts(backends, {kMachine}));
+  OverrideDecider decider(std::make_unique<CostDecider>(program, OpCosts(backends, {kMachine})),
+                          {{.pattern = "*", .backend = kNative}}, backends);
+  const PlanCost plan = alone.plan_of(decider.decide(program));
+  const PlacedModule placed = place(program, decider);
+  EXPECT_THAT(backends_of(placed), ElementsAre("exp native", "abs native", "sqrt native"));
+  EXPECT_EQ(placed.placement[0].reason, HR_REASON_PLACE_BY_OVERRIDE);
+  EXPECT_EQ(placed.costs[0].size(), 2u);
+  EXPECT_NEAR(plan.seconds, counted_seconds(placed.module, backends), kTolerance);
+  EXPECT_EQ(plan.lower_bound, alone.plan().lower_bound);
+  EXPECT_GT(plan.gap(), kTolerance);
 }
 
 TEST(PlaceByCost, ConstantsAndOtherPartsHaveNoCost) {
   const Backends backends{priced("fast", {{"exp", 0}, {"add", 0}})};
-  const PlacedModule placed =
-      place(program_of("let %a = exp(add(%x, 1f)); if (less(sum(%a), 1f)) { exp(%a) } else { %a }"),
-            OpCosts(backends, {kMachine}));
+  const PlacedByCost placed =
+      placed_by_cost(program_of("let %a = exp(add(%x, 1f)); if (less(sum(%a), 1f)) { exp(%a) } else { %a }"),
+                     OpCosts(backends, {kMachine}));
   EXPECT_THAT(backends_of(placed), ElementsAre("add fast", "exp fast", "sum native", "less native", "exp fast"));
-  EXPECT_NEAR(placed.plan->seconds, counted_seconds(placed.module, backends), kTolerance);
-  EXPECT_NEAR(placed.plan->gap(), 0, kTolerance);
+  EXPECT_NEAR(placed.plan.seconds, counted_seconds(placed.module, backends), kTolerance);
+  EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
 }
 
 TEST(PlaceByCost, ACostMustBeSeconds) {
   for (const double seconds :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -1.0, 1001.0}) {
     const Backends backends{priced("odd", {{"exp", seconds}})};
-    EXPECT_THAT(kit::user_error_of([&] { place(program_of("exp(%x)"), OpCosts(backends, {kMachine})); }),
+    EXPECT_THAT(kit::user_error_of([&] { placed_by_cost(program_of("exp(%x)"), OpCosts(backends, {kMachine})); }),
                 HasSubstr("the backend 'odd' says that exp costs"));
   }
 }
@@ -238,7 +265,7 @@ RandomPlan random_plan(kit::Random& random) {
 // The least cost over all ways to give the calls of a program labels.
 double least_seconds(const IRModule& program, const Backends& backends) {
   std::vector<const relay::CallNode*> calls;
-  for_each_placeable(passes::main_of(program).body, [&](const relay::CallNode& call) { calls.push_back(&call); });
+  for_each_placeable(program, [&](const relay::CallNode& call) { calls.push_back(&call); });
   std::vector<size_t> chosen(calls.size(), 0);
   double least = std::numeric_limits<double>::infinity();
   for (bool more = true; more;) {
@@ -277,8 +304,8 @@ TEST(PlaceByCost, RandomPlansAreBoundedByTheLeastCost) {
   property.check = [&](const RandomPlan& plan) -> std::optional<std::string> {
     const IRModule program = program_of(plan.body);
     const Backends backends{priced("first", plan.prices[0]), priced("second", plan.prices[1])};
-    const CostedModule costed = place_by_cost(program, OpCosts(backends, {kMachine}));
-    const double counted = counted_seconds(costed.ruled.module, backends);
+    const PlacedByCost costed = placed_by_cost(program, OpCosts(backends, {kMachine}));
+    const double counted = counted_seconds(costed.module, backends);
     const double least = least_seconds(program, backends);
     ++runs;
     exact += costed.plan.seconds < least + 1e-9 ? 1 : 0;

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "partition/by_cost.h"
+#include "partition/decider.h"
 #include "partition/place.h"
 
 namespace headrace::partition {
@@ -45,7 +46,7 @@ void CostProblem::read_costs(const OpCosts& costs) {
     at(node, kNativeLabel) = 0;
     for (size_t label = 1; label < names_.size() && is_free(node); ++label) at(node, label) = 0;
   }
-  for_each_placeable(flow_.body, [&](const CallNode& call) {
+  for_each_placeable(module_, [&](const CallNode& call) {
     const int32_t node = flow_.find(ref(&call));
     if (node == kNone) return;
     for (const LabelSeconds& one : costs.of(call)) {
@@ -207,6 +208,18 @@ Labels CostProblem::backends_of(const std::vector<int32_t>& labels) const {
     if (!names[node].empty()) backends.emplace(flow_.nodes[node].object(), names[node]);
   }
   return backends;
+}
+
+std::vector<int32_t> CostProblem::labels_of(const Labels& backends) const {
+  std::vector<int32_t> labels(flow_.nodes.size(), kNativeLabel);
+  for (size_t node = 0; node < labels.size(); ++node) {
+    const auto backend = backends.find(flow_.nodes[node].object());
+    if (backend == backends.end()) continue;
+    const auto label = std::find(names_.begin(), names_.end(), backend->second);
+    HEADRACE_CHECK(label != names_.end(), "there is no backend '{}'", backend->second);
+    labels[node] = static_cast<int32_t>(label - names_.begin());
+  }
+  return labels;
 }
 
 }  // namespace headrace::partition

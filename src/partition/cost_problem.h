@@ -24,6 +24,10 @@ class CostProblem {
   graph::Labelling solve() const;
   // Returns the cost of a plan: that of its calls, and of the borders of the regions that its labels make.
   int64_t cost_of(const std::vector<int32_t>& labels) const;
+  // Returns the same in seconds.
+  double seconds_of(const std::vector<int32_t>& labels) const {
+    return static_cast<double>(cost_of(labels)) / per_second_;
+  }
   // Adds the borders that the regions of these labels have and that the label problem does not see. Returns whether
   // there are any.
   bool add_borders(const std::vector<int32_t>& labels);
@@ -32,6 +36,8 @@ class CostProblem {
   std::vector<int32_t> first_of(const std::vector<int32_t>& wanted) const;
   // Returns the backends of the calls that are not native.
   Labels backends_of(const std::vector<int32_t>& labels) const;
+  // Returns labels of the nodes by which the calls are on these backends, which take them.
+  std::vector<int32_t> labels_of(const Labels& backends) const;
 
  private:
   int32_t num_labels() const { return static_cast<int32_t>(names_.size()); }

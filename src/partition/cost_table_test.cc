@@ -101,11 +101,12 @@ TEST(CostTable, MeasuredCostsComeBeforeEstimates) {
   table->costs[{exp, kNative}] = {HEADRACE_VERSION, 5e-6};
   table->costs[{exp, "measured"}] = {"7", 2e-6};
   const Backends backends{std::make_shared<Measured>()};
-  const PlacedModule placed = place(read_program(program), OpCosts(backends, {.measured = table}));
+  CostDecider decider(read_program(program), OpCosts(backends, {.measured = table}));
+  const PlacedModule placed = place(decider.module(), decider);
   ASSERT_EQ(placed.placement.size(), 2u);
   EXPECT_EQ(placed.placement[0].backend, "measured");
   EXPECT_EQ(placed.placement[1].backend, kNative);
-  EXPECT_THAT(placed.plan->source, MatchesRegex("for 2 of 4 measured \\(the costs\\), else estimated.*"));
+  EXPECT_THAT(decider.plan().source, MatchesRegex("for 2 of 4 measured \\(the costs\\), else estimated.*"));
   table->costs[{exp, "measured"}].version = "6";
   EXPECT_THAT(kit::user_error_of([&] { OpCosts(backends, {.measured = table}); }),
               HasSubstr("of 'measured' was measured with version '6', and this is version '7'"));

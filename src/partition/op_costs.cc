@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "partition/decider.h"
 #include "partition/op_work.h"
 #include "partition/place.h"
 
@@ -49,10 +50,10 @@ double OpCosts::native(const relay::CallNode& call) const {
   return std::min(native_seconds(call, model_.machine, model_.threads), kMaxSeconds);
 }
 
-std::string OpCosts::source(const Expr& body) const {
+std::string OpCosts::source(const IRModule& module) const {
   if (!model_.measured) return kEstimates;
   size_t known = 0, all = 0;
-  for_each_placeable(body, [&](const relay::CallNode& call) {
+  for_each_placeable(module, [&](const relay::CallNode& call) {
     for (const LabelSeconds& one : of(call)) {
       ++all;
       known += measured(call, one.label) ? 1 : 0;

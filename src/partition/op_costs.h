@@ -30,8 +30,8 @@ class OpCosts {
   // native code. A composite function costs natively what its ops cost. UserError for a backend whose cost is not a
   // number of seconds from 0 to 1000.
   std::vector<LabelSeconds> of(const relay::CallNode& call) const;
-  // Returns where the costs of the calls of a body come from, as a phrase.
-  std::string source(const Expr& body) const;
+  // Returns where the costs of the calls of a typed module come from, as a phrase.
+  std::string source(const IRModule& module) const;
 
  private:
   std::optional<double> measured(const relay::CallNode& call, const std::string& label) const;

@@ -9,6 +9,7 @@
 #include "partition/compiler_functions.h"
 #include "partition/regions.h"
 #include "relay/function_attrs.h"
+#include "relay/infer/infer_type.h"
 #include "relay/regions.h"
 #include "relay/visit.h"
 
@@ -20,17 +21,11 @@ using relay::FunctionNode;
 
 namespace {
 
-std::string place_of(const CallNode& call) {
-  const std::string place = to_string(call.span);
-  return place.empty() ? call.as_op()->name : place;
-}
-
 class Placer {
  public:
-  // Without `costs` the backends were chosen by their order.
-  Placer(const RuledModule& ruled, const Backends& backends, const OpCosts* costs = nullptr)
-      : module_(ruled.module), ruled_(ruled.regions.begin(), ruled.regions.end()), backends_(backends), costs_(costs) {
-    placed_.module = ruled.module;
+  Placer(const Partitioned& decided, const Decider& decider) : module_(decided.module), decider_(decider) {
+    for (const ExtractedRegion& region : decided.regions) decided_.insert(region.name);
+    placed_.module = decided.module;
   }
 
   PlacedModule place() {
@@ -50,7 +45,7 @@ class Placer {
   void leave(const Expr& expr) {
     const auto* call = expr.as<CallNode>();
     if (call == nullptr) return;
-    if (call->as_op() != nullptr) return add_row(native(*call), *call);
+    if (call->as_op() != nullptr) return add_row(native(*call), decider_.costs_of(*call));
     if (const Function region = relay::region_of(*call, module_)) place_region(*call, region);
   }
 
@@ -61,12 +56,7 @@ class Placer {
               .backend = kExternal,
               .reason = HR_REASON_NONE,
               .message = fmt::format("calls the function '{}'", *function)};
-    Verdict why{.reason = HR_REASON_PLACE_ONLY_NATIVE, .message = "no other backend was asked for"};
-    if (!backends_.empty()) why = why_native(backends_, call);
-    if (costs_ != nullptr && !call.args.empty() && region_fault(ref(&call)).empty()) {
-      const std::vector<LabelSeconds> costs = costs_->of(call);
-      if (costs.size() > 1) why = {.reason = HR_REASON_PLACE_BY_COST, .message = by_cost(kNative, costs)};
-    }
+    const Verdict why = decider_.why(call, kNative);
     return {.op = place_of(call),
             .kind = call.as_op()->name,
             .backend = kNative,
@@ -74,22 +64,9 @@ class Placer {
             .message = why.message};
   }
 
-  void add_row(artifact::Placement row, const CallNode& call) {
+  void add_row(artifact::Placement row, std::vector<LabelSeconds> costs) {
     placed_.placement.push_back(std::move(row));
-    if (costs_ != nullptr) placed_.costs.push_back(costs_->of(call));
-  }
-
-  // Returns "the plan of least cost: 1.2 us by x, 3 us natively", the costs in another order for an op that is native.
-  static std::string by_cost(const std::string& chosen, std::vector<LabelSeconds> costs) {
-    const auto first =
-        std::find_if(costs.begin(), costs.end(), [&](const LabelSeconds& one) { return one.label == chosen; });
-    if (first != costs.end()) std::rotate(costs.begin(), first, first + 1);
-    std::string text = "the plan of least cost runs it here:";
-    for (const LabelSeconds& one : costs) {
-      const std::string where = one.label == kNative ? "natively" : "by " + one.label;
-      text += fmt::format("{} {} {}", &one == costs.data() ? "" : ",", show_cost(one.seconds), where);
-    }
-    return text;
+    placed_.costs.push_back(std::move(costs));
   }
 
   // Refuses what no backend can be given: a function of variables from around it, or of types that its calls choose.
@@ -141,86 +118,80 @@ class Placer {
     placed_.regions.push_back({.name = name,
                                .backend = *relay::compiler_of(*function),
                                .function = function,
-                               .is_by_hand = !ruled_.contains(name)});
-    place_ops(placed_.regions.back(), function->body);
+                               .is_by_hand = !decided_.contains(name)});
+    place_ops(placed_.regions.back(), function->body, nullptr);
   }
 
-  static std::optional<Value> composite_of(const Expr& expr) {
-    const auto* function = expr.as<FunctionNode>();
-    return function == nullptr ? std::nullopt : function->attrs.get(relay::kComposite);
-  }
-
-  void place_ops(const Region& region, const Expr& body) {
+  // Adds a row for each op of a region. What is computed as one has one reason, that of the composite function.
+  void place_ops(const Region& region, const Expr& body, const Verdict* why_composite) {
+    const auto is_composite = [](const Expr& expr) {
+      const auto* function = expr.as<FunctionNode>();
+      return function != nullptr && function->attrs.contains(relay::kComposite);
+    };
     relay::post_order(
-        body, [&](const Expr& expr) { return !composite_of(expr); },
+        body, [&](const Expr& expr) { return !is_composite(expr); },
         [&](const Expr& expr) {
           const auto* call = expr.as<CallNode>();
-          if (call == nullptr) return;
-          if (call->as_op() != nullptr) return add_row(row_of(region, *call, *call, ""), *call);
-          if (const auto name = composite_of(call->op)) place_pattern(region, *call, *name);
+          if (call == nullptr || (call->as_op() == nullptr && !is_composite(call->op))) return;
+          const Verdict why = why_composite != nullptr ? *why_composite : why_there(region, *call);
+          if (call->as_op() == nullptr) return place_piece(region, *call, why);
+          std::vector<LabelSeconds> costs = decider_.costs_of(*call);
+          if (why_composite != nullptr && !costs.empty()) costs.resize(1);
+          add_row({.op = place_of(*call),
+                   .kind = call->as_op()->name,
+                   .backend = region.backend,
+                   .reason = why.reason,
+                   .message = why.message,
+                   .region = region.name},
+                  std::move(costs));
         });
   }
 
-  // Adds a row for each op of a composite function.
-  void place_pattern(const Region& region, const CallNode& whole, const Value& name) {
-    const std::string pattern = name.is<std::string>() ? name.as<std::string>() : "";
-    relay::post_order(whole.op.as<FunctionNode>()->body, [&](const Expr& expr) {
-      const auto* call = expr.as<CallNode>();
-      if (call != nullptr && call->as_op() != nullptr) add_pattern_row(row_of(region, *call, whole, pattern), *call);
-    });
-    if (costs_ == nullptr || placed_.costs.empty()) return;
-    for (LabelSeconds& one : costs_->of(whole)) {
+  void place_piece(const Region& region, const CallNode& piece, const Verdict& why) {
+    const size_t before = placed_.placement.size();
+    place_ops(region, piece.op.as<FunctionNode>()->body, &why);
+    if (placed_.placement.size() == before) return;
+    for (LabelSeconds& one : decider_.costs_of(piece)) {
       if (one.label != kNative) placed_.costs.back().push_back(std::move(one));
     }
   }
 
-  void add_pattern_row(artifact::Placement row, const CallNode& call) {
-    placed_.placement.push_back(std::move(row));
-    if (costs_ != nullptr) placed_.costs.push_back({costs_->of(call).front()});
-  }
-
-  // Makes the row of `call`, which its region computes as a part of `whole`, which a pattern may have made.
-  artifact::Placement row_of(const Region& region, const CallNode& call, const CallNode& whole,
-                             const std::string& pattern) const {
-    const hr_reason why = region.is_by_hand   ? HR_REASON_PLACE_BY_HAND
-                          : costs_ != nullptr ? HR_REASON_PLACE_BY_COST
-                                              : HR_REASON_PLACE_BY_ORDER;
-    return {.op = place_of(call),
-            .kind = call.as_op()->name,
-            .backend = region.backend,
-            .reason = why,
-            .message = why_there(region, whole, pattern),
-            .region = region.name};
-  }
-
-  std::string why_there(const Region& region, const CallNode& whole, const std::string& pattern) const {
-    if (region.is_by_hand) return fmt::format("the program puts it into the function '{}'", region.name);
-    if (costs_ != nullptr)
-      return by_cost(region.backend, costs_->of(whole)) +
-             (pattern.empty() ? "" : fmt::format(", for all that its pattern {} matches", pattern));
-    if (pattern.empty()) return "it is the first backend of the list that takes the op";
-    return fmt::format("it is the first backend of the list that takes what its pattern {} matches", pattern);
+  Verdict why_there(const Region& region, const CallNode& call) const {
+    if (!region.is_by_hand) return decider_.why(call, region.backend);
+    return {.reason = HR_REASON_PLACE_BY_HAND,
+            .message = fmt::format("the program puts it into the function '{}'", region.name)};
   }
 
   const IRModule module_;
-  const std::set<std::string> ruled_;
-  const Backends& backends_;
-  const OpCosts* costs_;
+  std::set<std::string> decided_;  // the names of regions that the decider made
+  const Decider& decider_;
   PlacedModule placed_;
 };
+
+// Returns the names of the composite functions that no backend computes at one of their calls. At all others they are
+// in the functions of regions.
+std::vector<std::string> native_pieces(const IRModule& module, const Labels& labels) {
+  std::set<std::string> names;
+  for_each_decided_call(module, [&](const CallNode& call) {
+    if (call.as_op() == nullptr && !labels.contains(&call)) names.insert(kind_of(call));
+  });
+  return {names.begin(), names.end()};
+}
 
 }  // namespace
 
 PlacedModule place(const IRModule& module, const Backends& backends) {
-  if (backends.empty()) return Placer({.module = module, .regions = {}}, backends).place();
-  return Placer(place_by_rules(module, backends), backends).place();
+  OrderDecider decider(backends);
+  return place(module, decider);
 }
 
-PlacedModule place(const IRModule& module, const OpCosts& costs) {
-  CostedModule costed = place_by_cost(module, costs);
-  PlacedModule placed = Placer(costed.ruled, costs.backends(), &costs).place();
-  placed.plan = std::move(costed.plan);
-  return placed;
+PlacedModule place(const IRModule& module, Decider& decider) {
+  const Labels labels = decider.decide(module);
+  Partitioned decided =
+      labels.empty() ? Partitioned{.module = module, .regions = {}} : partition_by_labels(module, labels);
+  if (const std::vector<std::string> pieces = native_pieces(module, labels); !pieces.empty())
+    decided.module = relay::infer_type(inline_composites(decided.module, pieces));
+  return Placer(decided, decider).place();
 }
 
 void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusal>> refused) {

@@ -5,12 +5,12 @@
 //   def @main(%p) { add(@f(%p), %p) }       ->   placement: exp by x, in @f; add by native
 //
 // The program may say itself what other backends compute: functions marked Compiler, which calls of @main name, are
-// regions. Of all other ops, each goes to the first backend of a list that takes it (partition/rules.h), else it is
-// native; or the backends are chosen by cost (partition/by_cost.h).
+// regions. Of all other ops, a decider says where they go (partition/decider.h): in general each to the first backend
+// of a list that takes it, else it is native.
 #pragma once
 
 #include "artifact/manifest.h"
-#include "partition/by_cost.h"
+#include "partition/decider.h"
 #include "relay/expr.h"
 
 namespace headrace::partition {
@@ -27,9 +27,8 @@ struct PlacedModule {
   IRModule module;                             // calls each region as a function marked Compiler
   std::vector<artifact::Placement> placement;  // one for each call of an op, in the order of evaluation
   std::vector<Region> regions;                 // in the order of their first call
-  // Only of a placement by cost: the plan, and the costs of each call in `placement`. A pattern's ops have native costs
+  // The costs of each call in `placement`, which are none where costs did not decide. A pattern's ops have native costs
   // only, and its last op has the cost of the whole pattern on its backend.
-  std::optional<PlanCost> plan = {};
   std::vector<std::vector<LabelSeconds>> costs = {};
 };
 
@@ -38,9 +37,9 @@ struct PlacedModule {
 // program, a Compiler that is not a name, and a region that uses variables from around it, has type parameters or sizes
 // without a number, or gives no tensor.
 PlacedModule place(const IRModule& module, const Backends& backends = {});
-
-// Places the main as place() does, with the backends that cost least. UserError as place() and OpCosts::of.
-PlacedModule place(const IRModule& module, const OpCosts& costs);
+// Places it as `decider` says. What patterns match and no backend computes is ops again, so that native passes fuse it.
+// UserError also where the decider throws one.
+PlacedModule place(const IRModule& module, Decider& decider);
 
 // Makes regions that their backends refuse, and that were chosen here, native parts of the program again.
 void return_to_native(PlacedModule& placed, std::span<const std::optional<Refusal>> refused);

@@ -7,6 +7,8 @@
 #include "ops/register.h"
 #include "ops/tensor/join.h"
 #include "partition/extract.h"
+#include "partition/plan_decider.h"
+#include "partition/program_graph.h"
 #include "partition/tests/region_testing.h"
 
 namespace headrace::partition {
@@ -276,6 +278,82 @@ TEST(RandomPartitions, TwoRunsAnnotateAsOne) {
     if (structural_equal(once, twice)) return std::nullopt;
     return relay::print_module(once) + relay::print_module(twice);
   })));
+}
+
+// A backend whose ops the attributes target.NAME choose.
+class AttributedBackend : public Backend {
+ public:
+  explicit AttributedBackend(std::string name) : name_(std::move(name)) {}
+  std::string_view name() const override { return name_; }
+  Verdict supports(const relay::CallNode&) const override {
+    return {.reason = HR_REASON_OP_UNSUPPORTED, .message = "it has no attribute"};
+  }
+  std::vector<Expected<RegionCode>> compile(const RegionRequest&) const override { return {}; }
+
+ private:
+  std::string name_;
+};
+
+std::map<std::string, int64_t> counts_of(const std::vector<std::string>& backends) {
+  std::map<std::string, int64_t> counts;
+  for (const std::string& one : backends) ++counts[one];
+  return counts;
+}
+
+// Returns what is wrong with the graph of a placed program; nothing for a good one.
+std::optional<std::string> graph_fault(const PlacedModule& placed, const Backends& backends) {
+  const ProgramGraph graph = read_graph(placed, backends);
+  std::set<int32_t> rows;
+  for (const GraphNode& node : graph.nodes) {
+    if (node.kind == GraphNodeKind::kOp) rows.insert(node.placement);
+    const bool is_region =
+        node.placement != kNone && !placed.placement[static_cast<size_t>(node.placement)].region.empty();
+    if ((node.block != kNone) != is_region && node.kind == GraphNodeKind::kOp) return "a row and a block differ";
+  }
+  if (rows.size() != placed.placement.size()) return fmt::format("{} of {} rows", rows.size(), placed.placement.size());
+  for (const GraphEdge& edge : graph.edges) {
+    const GraphNode &from = graph.nodes[static_cast<size_t>(edge.from)],
+                    &to = graph.nodes[static_cast<size_t>(edge.to)];
+    if (edge.from >= edge.to) return fmt::format("an edge from {} back to {}", edge.from, edge.to);
+    const GraphTensor& given = from.outputs.at(static_cast<size_t>(edge.output));
+    const GraphTensor& taken = to.inputs.at(static_cast<size_t>(edge.input));
+    if (given.dtype != taken.dtype || given.shape != taken.shape) return "an edge between two types";
+  }
+  return std::nullopt;
+}
+
+// A plan gives the placement that it was made of, an edited one what it says, and both keep the results.
+TEST(RandomPartitions, PlansDecideWhatTheySay) {
+  register_random_compilers();
+  const Backends backends{std::make_shared<AttributedBackend>("left"), std::make_shared<AttributedBackend>("right")};
+  int64_t edits = 0;
+  EXPECT_TRUE(kit::holds(property_of_dags(40, [&](const RandomDag& dag) -> std::optional<std::string> {
+    g_supported = dag.supported;
+    const IRModule module = DagBuilder(dag, 1).module();
+    OrderDecider order(backends);
+    Plan plan = make_plan(module, backends, order);
+    plan.model_hash = std::string(32, '0');
+    PlanDecider same(parse_plan(print_plan(plan), "plan"), backends);
+    const PlacedModule by_order = place(module, order), by_plan = place(module, same);
+    if (relay::print_module(by_order.module) != relay::print_module(by_plan.module)) return "another placement";
+    if (auto fault = graph_fault(by_order, backends)) return fault;
+    kit::Random random(dag.order_seed);
+    std::vector<std::string> wanted, got;
+    for (PlannedOp& op : plan.ops) {
+      if (op.backend != kNative && random.integer(0, 2) == 0) {
+        op.backend = kNative;
+        ++edits;
+      }
+      wanted.push_back(op.kind + " " + op.backend);
+    }
+    PlanDecider edited(parse_plan(print_plan(plan), "plan"), backends);
+    const PlacedModule placed = place(module, edited);
+    for (const artifact::Placement& row : placed.placement) got.push_back(row.kind + " " + row.backend);
+    if (counts_of(wanted) != counts_of(got)) return "the ops are not where the plan says";
+    if (auto fault = graph_fault(placed, backends)) return fault;
+    return results_differ(module, placed.module);
+  })));
+  EXPECT_GT(edits, 100);
 }
 
 }  // namespace

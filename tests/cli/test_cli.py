@@ -27,7 +27,7 @@ import junit  # noqa: E402
 DIGITS = ROOT / "models/digits.onnx"
 IMAGES = ROOT / "models/digits_images.npy"
 ONE = ("--shape", "x=1,1,8,8")
-VERBS = ("compile", "explain", "profile", "run", "inspect", "bench", "verify", "targets")
+VERBS = ("compile", "explain", "plan", "profile", "run", "inspect", "bench", "verify", "targets")
 OK, USAGE, USER, MISSING, MISMATCH = 0, 2, 3, 4, 5
 
 
@@ -141,7 +141,7 @@ class HelpTest(CliTest):
             self.assertIn("--json", done.stdout)
 
     def test_wrong_usage(self) -> None:
-        self.fails(USAGE, "name a verb: compile, explain, profile, run, inspect, bench, verify")
+        self.fails(USAGE, "name a verb: compile, explain, plan, profile, run, inspect, bench, verify")
         self.fails(USAGE, "name a verb", "--json")
         self.fails(USAGE, "needs a value .FILE., and '--json' is an option", "compile", DIGITS, *ONE, "-o", "--json")
         self.fails(USAGE, "needs a value .FOLDER., and '-x' is an option", "run", "one.so", "--output-dir", "-x")
@@ -290,7 +290,7 @@ class JsonTest(CliTest):
         by_cost = ("--backends", "ccompiler", "--placement", "cost")
         words = ("explain", "parts.relay", *by_cost)
         explained = json.loads(self.call(*words, "--json", check=True).stdout)
-        plan = explained["plan"]
+        plan = explained["cost"]
         self.assertEqual(set(plan), {"seconds", "lower_bound", "gap", "source", "others"})
         self.assertEqual(set(plan["others"]), {"native", "list order", "ccompiler"})
         self.assertLessEqual(plan["seconds"], min(plan["others"].values()))
@@ -304,6 +304,16 @@ class JsonTest(CliTest):
         done = self.call("explain", "parts.relay", "--backends", "ccompiler", "--placement", "luck")
         self.assertEqual(done.returncode, USAGE)
         self.call("compile", "parts.relay", "-o", "cost.so", *by_cost, check=True)
+        self.call(*words, "--save-plan", "least.json", check=True)
+        saved = json.loads((self.folder / "least.json").read_text(encoding="utf-8"))
+        self.assertEqual([row["reason"] for row in saved["ops"]], [65, 20, 65])
+        self.call("compile", "parts.relay", "-o", "cost.so", "--plan", "least.json", check=True)
+        done = self.call("explain", "parts.relay", "--plan", "least.json", "--placement", "cost")
+        self.assertEqual(done.returncode, USER)
+        self.assertIn("the plan 'least.json' says where ops go, and so does placement by cost; leave one", done.stderr)
+        moved = json.loads(self.call(*words, "--place", "*=native", "--json", check=True).stdout)
+        self.assertEqual([row["reason"] for row in moved["placement"]], [67, 67, 67])
+        self.assertEqual(moved["cost"]["seconds"], plan["others"]["native"])
         self.check_profile(by_cost)
 
     def check_profile(self, by_cost: tuple[str, ...]) -> None:
@@ -316,11 +326,11 @@ class JsonTest(CliTest):
         table = json.loads((self.folder / "costs.json").read_text(encoding="utf-8"))
         self.assertEqual({row["backend"] for row in table["costs"]}, {"native", "ccompiler"})
         words = ("explain", "parts.relay", "--costs", "costs.json")
-        plan = json.loads(self.call(*words, *by_cost, "--json", check=True).stdout)["plan"]
+        plan = json.loads(self.call(*words, *by_cost, "--json", check=True).stdout)["cost"]
         self.assertEqual(plan["source"], "measured (costs.json)")
         done = self.call(*words)
-        self.assertEqual(done.returncode, USAGE)
-        self.assertIn("--costs has no effect without --placement cost", done.stderr)
+        self.assertEqual(done.returncode, USER)
+        self.assertIn("the costs in 'costs.json' have no effect without placement by cost", done.stderr)
         for row in table["costs"]:
             row["version"] = "0"
         (self.folder / "costs.json").write_text(json.dumps(table), encoding="utf-8")
@@ -367,6 +377,12 @@ class JsonTest(CliTest):
         self.assertEqual(done.returncode, 2)
         self.assertIn("write NAME.KEY=VALUE", done.stderr)
         self.assertEqual(self.call("run", "parts.so", "--fallback", "maybe").returncode, 2)
+
+    def test_plan(self) -> None:
+        for name, backends in (("a.json", ("--backends", "ccompiler")), ("b.json", ())):
+            self.call("explain", DIGITS, *ONE, *backends, "--save-plan", name, check=True)
+        report = self.report("plan", "diff", "a.json", "b.json", code=MISMATCH)
+        self.assertFalse(report["equal"])
 
     def test_bench(self) -> None:
         report = self.report("bench", DIGITS, *ONE, "--threads", "1,2", "--rounds", "3")

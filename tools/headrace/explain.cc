@@ -4,9 +4,13 @@
 #include <iostream>
 
 #include "driver/explain.h"
+#include "driver/output_file.h"
+#include "tools/headrace/graph_report.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/shown_text.h"
+#include "tools/headrace/usage.h"
+#include "tools/html/page.h"
 
 namespace headrace::tools {
 
@@ -14,6 +18,8 @@ namespace {
 
 struct ExplainState {
   ModelOptions model;
+  std::string page;                         // a file for the page; empty: none
+  std::string saved_plan;                   // a file for the plan; empty: none
   std::vector<std::string> fail_if_native;  // patterns of names of ops: "nn.conv2d*"
 };
 
@@ -23,21 +29,21 @@ Map<std::string, double> seconds_by_label(const std::vector<partition::LabelSeco
   return seconds;
 }
 
-// The plan of a placement by cost; none otherwise.
-Value plan_of(const driver::Explanation& explained) {
-  if (!explained.plan) return {};
-  return Value(Report{{"seconds", Value(explained.plan->seconds)},
-                      {"lower_bound", Value(explained.plan->lower_bound)},
-                      {"gap", Value(explained.plan->gap())},
-                      {"source", Value(explained.plan->source)},
-                      {"others", Value(seconds_by_label(explained.plan->others))}});
+// What a placement by cost costs; none of another placement.
+Value cost_of(const driver::Explanation& explained) {
+  if (!explained.plan_cost) return {};
+  return Value(Report{{"seconds", Value(explained.plan_cost->seconds)},
+                      {"lower_bound", Value(explained.plan_cost->lower_bound)},
+                      {"gap", Value(explained.plan_cost->gap())},
+                      {"source", Value(explained.plan_cost->source)},
+                      {"others", Value(seconds_by_label(explained.plan_cost->others))}});
 }
 
 Report report_of(const driver::Explanation& explained) {
   Array<Value> placement, regions;
   for (size_t i = 0; i < explained.placement.size(); ++i) {
     const artifact::Placement& one = explained.placement[i];
-    const Value costs = explained.plan ? Value(seconds_by_label(explained.costs[i])) : Value();
+    const Value costs = explained.plan_cost ? Value(seconds_by_label(explained.costs[i])) : Value();
     placement.push_back(Value(Report{{"op", Value(one.op)},
                                      {"kind", Value(one.kind)},
                                      {"backend", Value(one.backend)},
@@ -48,10 +54,13 @@ Report report_of(const driver::Explanation& explained) {
   }
   for (const partition::Region& region : explained.regions)
     regions.push_back(Value(Report{{"name", Value(region.name)}, {"backend", Value(region.backend)}}));
-  return {{"placement", Value(placement)}, {"regions", Value(regions)}, {"plan", plan_of(explained)}};
+  return {{"placement", Value(placement)},
+          {"regions", Value(regions)},
+          {"cost", cost_of(explained)},
+          {"graph", Value(graph_report(explained.graph, explained.placement))}};
 }
 
-void print_plan(const partition::PlanCost& plan) {
+void print_cost(const partition::PlanCost& plan) {
   print_out("the plan costs {}, no plan less than {} (gap {}); costs are {}\n", partition::show_cost(plan.seconds),
             partition::show_cost(plan.lower_bound), partition::show_cost(plan.gap()), plan.source);
   for (const partition::LabelSeconds& other : plan.others) {
@@ -73,7 +82,7 @@ void print(const driver::Explanation& explained) {
   std::cout << to_table(rows);
   for (const auto& [backend, count] : counts)
     print_out("{} by {}\n", count == 1 ? "1 op" : fmt::format("{} ops", count), shown(backend));
-  if (explained.plan) print_plan(*explained.plan);
+  if (explained.plan_cost) print_cost(*explained.plan_cost);
   print_out("{}\n", explained.regions.size() == 1 ? "1 region" : fmt::format("{} regions", explained.regions.size()));
 }
 
@@ -89,10 +98,22 @@ void check_native(const ExplainState& state, const driver::Explanation& explaine
   }
 }
 
+void write_page(const ExplainState& state, const driver::Explanation& explained) {
+  const std::string title =
+      fmt::format("{} on {}", state.model.path,
+                  state.model.backends.empty() ? "native" : fmt::format("{}", fmt::join(state.model.backends, ", ")));
+  driver::write_text(state.page,
+                     html::make_page(html::explain_page(), shown(title), to_compact_json(report_of(explained))));
+}
+
 int explain(const ExplainState& state, const Common& common) {
   const driver::CompileOptions options = state.model.compile_options(common);
   const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
-  const driver::Explanation explained = driver::explain(model, options);
+  if (!state.page.empty()) driver::check_no_input(state.page, model.files, "the model");
+  if (!state.saved_plan.empty()) driver::check_no_input(state.saved_plan, model.files, "the model");
+  const driver::Explanation explained = driver::explain(model, options, !state.saved_plan.empty());
+  if (explained.plan) driver::write_text(state.saved_plan, partition::print_plan(*explained.plan));
+  if (!state.page.empty()) write_page(state, explained);
   if (common.json) {
     std::cout << to_json(report_of(explained));
   } else {
@@ -108,12 +129,19 @@ Verb add_explain(CLI::App& app, const Common& common) {
   auto state = std::make_shared<ExplainState>();
   CLI::App* verb = app.add_subcommand("explain", "Say which backend would compute each op of a model, and why");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
+  takes_path(verb->add_option("--html", state->page,
+                              "A file for a page that shows the graph, each op's backend and the reasons; it needs no "
+                              "other file and no network"),
+             "FILE");
+  takes_path(verb->add_option("--save-plan", state->saved_plan,
+                              "A file for the plan, which says where each op goes; edit it and give it to --plan"),
+             "FILE");
   verb->add_option("--fail-if-native", state->fail_if_native,
                    "Fail if an op whose name matches runs natively, as 'nn.conv2d*'; for continuous integration")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PATTERNS");
-  verb->footer("Example: headrace explain resnet50.onnx --backends ccompiler");
+  verb->footer("Example: headrace explain resnet50.onnx --backends ccompiler --html resnet50.html");
   return [state, &common] { return explain(*state, common); };
 }
 

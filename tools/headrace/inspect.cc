@@ -5,10 +5,14 @@
 #include <set>
 
 #include "artifact/artifact_file.h"
+#include "driver/output_file.h"
+#include "tools/headrace/graph_report.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/session.h"
 #include "tools/headrace/shown_text.h"
 #include "tools/headrace/tensors.h"
+#include "tools/headrace/usage.h"
+#include "tools/html/page.h"
 #include "runtime/cpu_features.h"
 #include "base/descriptor.h"
 
@@ -20,6 +24,8 @@ using artifact::Program;
 
 struct InspectState {
   std::string path;
+  std::string page;   // a file for the page; empty: none
+  std::string times;  // a file of step times; empty: none
   bool steps = false;
 };
 
@@ -72,7 +78,7 @@ std::vector<std::pair<std::string, int>> backends_of(const Program& program) {
   return counts;
 }
 
-Report report_of(const Program& program) {
+Array<Value> placement_of(const Program& program) {
   Array<Value> placement;
   for (const artifact::Placement& one : program.placement) {
     placement.push_back(Value(Report{{"op", Value(one.op)},
@@ -82,6 +88,10 @@ Report report_of(const Program& program) {
                                      {"message", Value(one.message)},
                                      {"region", one.region.empty() ? Value() : Value(one.region)}}));
   }
+  return placement;
+}
+
+Array<Value> notes_of(const Program& program) {
   Array<Value> notes;
   for (const artifact::CompileNote& note : program.notes) {
     notes.push_back(Value(Report{{"pass", Value(note.pass)},
@@ -89,12 +99,20 @@ Report report_of(const Program& program) {
                                  {"reason", Value(static_cast<int64_t>(note.reason))},
                                  {"message", Value(note.message)}}));
   }
+  return notes;
+}
+
+Array<Value> steps_of(const Program& program) {
   Array<Value> steps;
   for (const artifact::Step& step : program.graph.steps) {
     steps.push_back(Value(Report{{"kind", Value(std::string(artifact::name_of(step.action)))},
                                  {"callee", Value(artifact::callee_of(step.action))},
                                  {"op", Value(step.op)}}));
   }
+  return steps;
+}
+
+Report report_of(const Program& program, const artifact::Manifest& manifest, const std::vector<double>& seconds) {
   const std::vector<std::string> missing =
       runtime::missing_features(program.target.features, runtime::host_cpu_features());
   const std::set<std::string> imports = imports_of(program);
@@ -112,9 +130,10 @@ Report report_of(const Program& program) {
           {"kernel_abi", Value(program.kernel_abi)},
           {"arena_bytes", Value(artifact::arena_bytes(program.memory))},
           {"workspace_bytes", Value(program.memory.workspace_bytes)},
-          {"placement", Value(placement)},
-          {"notes", Value(notes)},
-          {"steps", Value(steps)}};
+          {"placement", Value(placement_of(program))},
+          {"notes", Value(notes_of(program))},
+          {"steps", Value(steps_of(program))},
+          {"graph", Value(graph_report(program, manifest, seconds))}};
 }
 
 Value side_file_of(const artifact::Manifest& manifest) {
@@ -185,26 +204,46 @@ void print_program(const Program& program, bool with_steps) {
   std::cout << to_table(rows);
 }
 
+Report report_of(const InspectState& state, const artifact::ArtifactFile& opened, int64_t weight_bytes) {
+  const artifact::Manifest& manifest = opened.manifest;
+  const Program* timed = artifact::find_program(manifest, artifact::kDefaultProgram);
+  if (timed == nullptr && !state.times.empty())
+    throw_user_error("--times: '{}' has no program '{}'", state.path, artifact::kDefaultProgram);
+  Array<Value> programs, modules;
+  for (const Program& program : manifest.programs) {
+    const bool is_timed = !state.times.empty() && &program == timed;
+    const std::vector<double> seconds = is_timed ? read_step_times(state.times, program) : std::vector<double>();
+    programs.push_back(Value(report_of(program, manifest, seconds)));
+  }
+  for (const auto& module : manifest.modules) modules.push_back(Value(module.loader));
+  return {{"file", Value(state.path)},
+          {"bytes", Value(opened.nbytes)},
+          {"weights", Value(static_cast<int64_t>(manifest.weights.size()))},
+          {"weight_bytes", Value(weight_bytes)},
+          {"side_file", side_file_of(manifest)},
+          {"external_modules", Value(modules)},
+          {"regions", Value(regions_of(manifest))},
+          {"default_threads", Value(int64_t{manifest.default_threads})},
+          {"programs", Value(programs)}};
+}
+
 int inspect(const InspectState& state, const Common& common) {
   refuse_model(state.path);
+  if (!state.times.empty() && state.page.empty() && !common.json)
+    throw UsageError("--times: only --html and --json show times; add one of them");
   const Descriptor file = Descriptor::open(state.path).value_or_throw();
   const artifact::ArtifactFile opened = artifact::read_artifact_file(file.number(), state.path).value_or_throw();
   const artifact::Manifest& manifest = opened.manifest;
   int64_t weight_bytes = 0;
   for (const artifact::Weight& weight : manifest.weights) weight_bytes += weight.nbytes;
+  if (!state.page.empty()) {
+    driver::check_no_input(state.page, {state.path}, "the artifact");
+    driver::check_no_input(state.page, {state.times}, "the list of times");
+    driver::write_text(state.page, html::make_page(html::inspect_page(), shown(state.path),
+                                                   to_compact_json(report_of(state, opened, weight_bytes))));
+  }
   if (common.json) {
-    Array<Value> programs, modules;
-    for (const Program& program : manifest.programs) programs.push_back(Value(report_of(program)));
-    for (const auto& module : manifest.modules) modules.push_back(Value(module.loader));
-    std::cout << to_json({{"file", Value(state.path)},
-                          {"bytes", Value(opened.nbytes)},
-                          {"weights", Value(static_cast<int64_t>(manifest.weights.size()))},
-                          {"weight_bytes", Value(weight_bytes)},
-                          {"side_file", side_file_of(manifest)},
-                          {"external_modules", Value(modules)},
-                          {"regions", Value(regions_of(manifest))},
-                          {"default_threads", Value(int64_t{manifest.default_threads})},
-                          {"programs", Value(programs)}});
+    std::cout << to_json(report_of(state, opened, weight_bytes));
     return HR_OK;
   }
   print_out("{}: {}, {} weights of {}, {} external modules\n", shown(state.path), show_bytes(opened.nbytes),
@@ -221,6 +260,14 @@ Verb add_inspect(CLI::App& app, const Common& common) {
   CLI::App* verb = app.add_subcommand("inspect", "Show what is in an artifact, without running it");
   verb->add_option("artifact", state->path, "What compile wrote")->required()->type_name("FILE");
   verb->add_flag("--steps", state->steps, "List the steps: which kernel computes which op of the model");
+  takes_path(
+      verb->add_option("--html", state->page,
+                       "A file for a page that shows the steps as a graph; it needs no other file and no network"),
+      "FILE");
+  takes_path(
+      verb->add_option("--times", state->times,
+                       "The times of the steps, as headrace bench --steps --json prints them, for --html and --json"),
+      "FILE");
   verb->footer("Example: headrace inspect model.so --steps");
   return [state, &common] { return inspect(*state, common); };
 }

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "driver/plugins.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/report_failure.h"
 #include "tools/headrace/usage.h"
@@ -35,7 +36,8 @@ int report_usage(const CLI::App& app, const std::string& message) {
   return tools::report_usage("headrace", fmt::format("headrace {}--help", verb), message);
 }
 
-int run(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs, int argc, char** argv) {
+int run(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs, const Common& common, int argc,
+        char** argv) {
   try {
     try {
       app.parse(argc, argv);
@@ -44,6 +46,7 @@ int run(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs, int
       return error.get_exit_code() == 0 ? finish_output(app.exit(error))
                                         : ::report_usage(app, ::usage_message(app, error));
     }
+    for (const std::string& plugin : common.plugins) driver::load_plugin(plugin);
     for (const auto& [sub, verb] : verbs) {
       if (!sub->parsed()) continue;
       return finish_output(verb());
@@ -67,13 +70,18 @@ int main(int argc, char** argv) {
   Common common;
   app.add_flag("--json", common.json, "Print one JSON object instead of text (docs/cli-json.md)");
   app.add_flag("--quiet,-q", common.quiet, "No progress");
+  app.add_option("--plugin", common.plugins, "Load a backend from a shared library; may be given several times")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   std::vector<std::pair<CLI::App*, Verb>> verbs;
-  for (auto* add : {add_compile, add_explain, add_profile, add_run, add_inspect, add_bench, add_verify, add_targets}) {
+  for (auto* add : {add_compile, add_explain, add_plan, add_profile, add_run, add_inspect, add_bench, add_verify,
+                    add_backend, add_targets}) {
     Verb verb = add(app, common);
     CLI::App* sub = app.get_subcommands({}).back();
     sub->footer(sub->get_footer() +
-                "\nEvery verb also takes --json (one JSON object instead of text) and --quiet (no progress).");
+                "\nEvery verb also takes --json (one JSON object instead of text), --quiet (no progress) and\n"
+                "--plugin FILE (a backend from a shared library).");
     verbs.emplace_back(sub, std::move(verb));
   }
-  return run(app, verbs, argc, argv);
+  return run(app, verbs, common, argc, argv);
 }

@@ -63,6 +63,13 @@ void ModelOptions::add_backends_to(CLI::App& verb) {
   add("--backend-option", backend_options, "An option of a backend, as ccompiler.cc=clang; once an option")
       ->allow_extra_args(false)
       ->type_name("NAME.KEY=VALUE");
+  takes_path(add("--plan", plan,
+                 "Put each op where this file says (headrace explain --save-plan writes one), on the file's backends"),
+             "FILE");
+  add("--place", overrides,
+      "Put the ops whose names match on a backend or on native, as 'layer4.*=native'; the first that matches decides")
+      ->allow_extra_args(false)
+      ->type_name("PATTERN=BACKEND");
 }
 
 std::vector<std::string> ModelOptions::given() const {
@@ -85,6 +92,14 @@ driver::LoadOptions ModelOptions::load_options() const {
   return options;
 }
 
+// The last '=' divides: names of ops may hold others.
+static partition::PlaceOverride parse_override(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    throw UsageError(fmt::format("--place: '{}' is no PATTERN=BACKEND, as 'layer4.*=native'", text));
+  return {.pattern = text.substr(0, equals), .backend = text.substr(equals + 1)};
+}
+
 driver::CompileOptions ModelOptions::compile_options(const Common& common) const {
   driver::CompileOptions options;
   options.target = target_option_->count() == 0 ? driver::llvm_target(cpu, features) : parse_target(target);
@@ -92,7 +107,6 @@ driver::CompileOptions ModelOptions::compile_options(const Common& common) const
   options.jobs = jobs;
   options.passes.disabled_pass = disabled_passes;
   options.backends = backends;
-  if (!costs.empty() && placement != "cost") throw UsageError("--costs has no effect without --placement cost");
   options.costs = costs;
   options.placement = driver::read_placement("--placement", placement);
   for (const std::string& text : backend_options) {
@@ -102,6 +116,8 @@ driver::CompileOptions ModelOptions::compile_options(const Common& common) const
       throw UsageError(fmt::format("--backend-option: '{}' names no option; write NAME.KEY=VALUE", text));
     options.backend_options[name.substr(0, dot)].set(name.substr(dot + 1), Value(value));
   }
+  options.plan = plan;
+  for (const std::string& text : overrides) options.overrides.push_back(parse_override(text));
   if (!common.quiet && isatty(STDERR_FILENO) != 0) {
     options.progress = [](std::string_view stage, int index, int count) {
       fmt::print(stderr, "\r\033[K[{}/{}] {}{}", index + 1, count, stage, index + 1 == count ? "\r\033[K" : "");

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json_fault.h"
 #include "object/array.h"
 #include "object/shape_tuple.h"
 #include "tools/headrace/shown_text.h"
@@ -39,11 +40,41 @@ Json json_of(const Value& value) {
   return nullptr;
 }
 
+Value value_of(const Json& json, const std::string& name, int depth) {
+  constexpr int kMaxDepth = 64;
+  if (depth > kMaxDepth) throw_user_error("'{}': its JSON is nested deeper than {} levels", name, kMaxDepth);
+  if (json.is_boolean()) return Value(json.get<bool>());
+  if (json.is_number_integer()) return Value(json.get<int64_t>());
+  if (json.is_number_float()) return Value(json.get<double>());
+  if (json.is_string()) return Value(json.get<std::string>());
+  if (json.is_array()) {
+    Array<Value> list;
+    for (const Json& item : json) list.push_back(value_of(item, name, depth + 1));
+    return Value(list);
+  }
+  if (!json.is_object()) return {};
+  Report object;
+  for (const auto& [key, item] : json.items()) object.set(key, value_of(item, name, depth + 1));
+  return Value(object);
+}
+
+// File names need not be UTF-8: what is none is shown as such.
+std::string text_of(const Report& report, int indent) {
+  return json_of(Value(report)).dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace
 
-std::string to_json(const Report& report) {
-  // File names need not be UTF-8: what is none is shown as such.
-  return json_of(Value(report)).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string to_json(const Report& report) { return text_of(report, 2) + "\n"; }
+
+std::string to_compact_json(const Report& report) { return text_of(report, -1); }
+
+Value from_json(std::string_view text, const std::string& name) {
+  try {
+    return value_of(Json::parse(text), name, 0);
+  } catch (const Json::exception& fault) {
+    throw_user_error("'{}' is not valid JSON: {}", name, json_fault(fault));
+  }
 }
 
 std::string to_table(std::vector<std::vector<std::string>> rows) {

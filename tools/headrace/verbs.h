@@ -13,8 +13,9 @@ namespace headrace::tools {
 
 // The options of all verbs.
 struct Common {
-  bool json = false;   // one JSON object on stdout instead of text
-  bool quiet = false;  // no progress
+  bool json = false;                 // one JSON object on stdout instead of text
+  bool quiet = false;                // no progress
+  std::vector<std::string> plugins;  // paths of shared libraries with backends
 };
 
 // The results of a verb, which are printed as JSON. The verb itself prints them as text.
@@ -27,9 +28,11 @@ Verb add_compile(CLI::App& app, const Common& common);
 Verb add_run(CLI::App& app, const Common& common);
 Verb add_explain(CLI::App& app, const Common& common);
 Verb add_profile(CLI::App& app, const Common& common);
+Verb add_plan(CLI::App& app, const Common& common);
 Verb add_inspect(CLI::App& app, const Common& common);
 Verb add_bench(CLI::App& app, const Common& common);
 Verb add_verify(CLI::App& app, const Common& common);
+Verb add_backend(CLI::App& app, const Common& common);
 Verb add_targets(CLI::App& app, const Common& common);
 
 }  // namespace headrace::tools

@@ -250,11 +250,18 @@ int32_t GraphExecutor::run_external(const Call& call) noexcept {
   return -1;
 }
 
+int32_t GraphExecutor::run_backend(const Call& call) noexcept {
+  const Callee& callee = call.callee;
+  DLTensor* const* args = args_.data() + call.first_arg;
+  if (callee.kernel != nullptr) return callee.kernel(&env_, args);
+  if (callee.module_kernel) return callee.module_kernel.run(callee.module_kernel.self, &env_, args, call.num_args);
+  return run_external(call);
+}
+
 // A backend that failed once is not called again: the native form computes this run and all later ones.
 int32_t GraphExecutor::run_region(Call& call) noexcept {
   if (call.native != nullptr) return run_native(call);
-  DLTensor* const* args = args_.data() + call.first_arg;
-  const int32_t code = call.callee.kernel != nullptr ? call.callee.kernel(&env_, args) : run_external(call);
+  const int32_t code = run_backend(call);
   // Who ends a run by an interrupt did not ask for another way to finish it.
   const bool is_interrupt = error_ && (error_->kind == "KeyboardInterrupt" || error_->kind == "SystemExit");
   if (code == 0 || call.callee.native == nullptr || is_interrupt) return code;

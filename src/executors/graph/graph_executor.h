@@ -14,6 +14,7 @@
 #include "executors/message.h"
 #include "object/function.h"
 #include "runtime/aligned_buffer.h"
+#include "runtime/module.h"
 
 namespace headrace::executors {
 
@@ -31,11 +32,12 @@ struct NativeForm {
   std::optional<Refusal> missing = {};              // why the backend's code cannot be called
 };
 
-// A step's target: `kernel` for a KernelCall, `external` for an ExternalCall, one of the two for a RegionCall unless
-// its backend's code is missing, neither for a copy.
+// A step's target: `kernel` for a KernelCall, `external` for an ExternalCall, one of the three for a RegionCall unless
+// its backend's code is missing, none for a copy.
 struct Callee {
   hr_kernel kernel = nullptr;
-  ExternalFunction external;
+  runtime::ModuleKernel module_kernel = {};
+  ExternalFunction external = {};
   const NativeForm* native = nullptr;  // of a RegionCall
 };
 
@@ -100,6 +102,7 @@ class GraphExecutor final : public Executor {
   int32_t run_call(Call& call) noexcept;
   int32_t run_external(const Call& call) noexcept;
   int32_t run_region(Call& call) noexcept;
+  int32_t run_backend(const Call& call) noexcept;
   int32_t run_native(const Call& call) noexcept;
   void fall_back(Call& call, hr_reason reason, std::string message);
   Status failure(size_t step, int32_t code) noexcept;

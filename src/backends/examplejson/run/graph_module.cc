@@ -76,7 +76,10 @@ class GraphBody : public runtime::ModuleBody {
     }
     return {};
   }
-  std::string save_to_binary(const runtime::Module&) const override { return text_; }
+  // A text that is cut off after a line is a text: the size says whether it is whole.
+  std::string save_to_binary(const runtime::Module&) const override {
+    return fmt::format("{}\n{}", text_.size(), text_);
+  }
   std::string get_source(const std::string&) const override { return text_; }
 
  private:
@@ -90,8 +93,15 @@ runtime::Module make_graph_module(const std::string& text) {
   return runtime::Module(std::make_unique<GraphBody>(text));
 }
 
+static runtime::Module load_graph_module(const std::string& bytes) {
+  const size_t end = bytes.find('\n');
+  if (end == std::string::npos || bytes.substr(0, end) != std::to_string(bytes.size() - end - 1))
+    throw_user_error("a module of examplejson is not whole: it does not begin with the size of its text");
+  return make_graph_module(bytes.substr(end + 1));
+}
+
 void register_loaders() {
-  runtime::register_module_loader(kModuleKind, &make_graph_module);
+  runtime::register_module_loader(kModuleKind, &load_graph_module);
   register_global("runtime.module.loadfile_examplejson", make_packed([](const std::string& path, const std::string&) {
                     return make_graph_module(read_text(path, "examplejson graphs"));
                   }));

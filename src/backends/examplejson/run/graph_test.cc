@@ -49,7 +49,7 @@ TEST(ExampleJsonGraphs, EachSubgraphIsAFunction) {
 
 TEST(ExampleJsonGraphs, BytesAndSourceAreTheText) {
   const runtime::Module module = make_graph_module(kTwoGraphs);
-  EXPECT_EQ(module.SaveToBinary(), kTwoGraphs);
+  EXPECT_EQ(module.SaveToBinary(), fmt::format("{}\n{}", std::string(kTwoGraphs).size(), kTwoGraphs));
   EXPECT_EQ(module.GetSource(), kTwoGraphs);
   EXPECT_EQ(module.type_key(), "examplejson");
 }

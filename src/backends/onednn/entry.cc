@@ -1,0 +1,149 @@
+// The backend's table of functions: all that the library exports. Exceptions end here.
+#include <headrace/backend_abi.h>
+
+#include <map>
+#include <stdexcept>
+
+#include "backends/onednn/fuse.h"
+#include "backends/onednn/network.h"
+#include "backends/onednn/primitives.h"
+#include "backends/onednn/read_graph.h"
+
+namespace headrace_onednn {
+
+namespace {
+
+#define HEADRACE_ONEDNN_TEXT_(x) #x
+#define HEADRACE_ONEDNN_TEXT(x) HEADRACE_ONEDNN_TEXT_(x)
+constexpr const char* kVersion = "1, oneDNN " HEADRACE_ONEDNN_TEXT(DNNL_VERSION_MAJOR) "." HEADRACE_ONEDNN_TEXT(
+    DNNL_VERSION_MINOR) "." HEADRACE_ONEDNN_TEXT(DNNL_VERSION_PATCH);
+
+const hr_host* host = nullptr;
+
+// Networks of one blob, and the primitives that were asked for.
+struct Loaded {
+  std::vector<std::shared_ptr<const Network>> networks;
+  std::mutex mutex;
+  std::map<std::pair<const Network*, int32_t>, std::unique_ptr<Primitives>> primitives;  // by number of threads
+
+  Primitives* find(const std::string& region, int32_t num_workers) {
+    for (const std::shared_ptr<const Network>& network : networks) {
+      if (network->name != region) continue;
+      const std::scoped_lock lock(mutex);
+      std::unique_ptr<Primitives>& made = primitives[{network.get(), num_workers}];
+      if (!made) made = std::make_unique<Primitives>(network, num_workers);
+      return made.get();
+    }
+    return nullptr;
+  }
+};
+
+// Runs `body`, and writes what it throws.
+template <typename F>
+int32_t guarded(const hr_message* message, F&& body) {
+  try {
+    body();
+    return 0;
+  } catch (const dnnl::error& error) {
+    hr_write_message(message, (std::string("oneDNN: ") + error.what()).c_str());
+  } catch (const std::exception& error) {
+    hr_write_message(message, error.what());
+  } catch (...) {
+    hr_write_message(message, "an unknown exception");
+  }
+  return -1;
+}
+
+void answer(hr_verdict* verdict, const std::optional<No>& no) {
+  verdict->reason = no ? no->reason : HR_REASON_NONE;
+  if (no) hr_write_message(&verdict->message, no->message.c_str());
+}
+
+template <typename F>
+void judge(hr_verdict* verdict, F&& find) {
+  verdict->reason = HR_REASON_OP_UNSUPPORTED;
+  guarded(&verdict->message, [&] { answer(verdict, find()); });
+}
+
+void supports(void*, const hr_graph* graph, uint32_t node, hr_verdict* verdict) {
+  judge(verdict, [&] { return find_fault(*host->graph, graph, node); });
+}
+
+void accepts(void*, const char* pattern, const hr_graph* match, hr_verdict* verdict) {
+  judge(verdict, [&] { return find_fault_in_match(*host->graph, pattern, match); });
+}
+
+void refuse_options(const hr_options& options) {
+  if (options.count > 0)
+    throw std::runtime_error(std::string("it has no option '") + options.items[0].name + "', and no other");
+}
+
+int32_t compile(void*, const hr_compile_request* request, const hr_message* message) {
+  return guarded(message, [&] {
+    refuse_options(request->options);
+    std::vector<Network> networks;
+    std::vector<uint64_t> graphs;
+    for (uint64_t i = 0; i < request->num_graphs; ++i) {
+      Network network;
+      if (const std::optional<No> no = read_graph(*host->graph, request->graphs[i], network)) {
+        request->refuse(request->sink, i, no->reason, no->message.c_str());
+        continue;
+      }
+      fuse(network);
+      networks.push_back(std::move(network));
+      graphs.push_back(i);
+    }
+    if (networks.empty()) return;
+    const std::string blob = save(networks);
+    request->emit(request->sink, blob.data(), blob.size(), graphs.data(), graphs.size());
+  });
+}
+
+int32_t load_blob(void*, const void* blob, uint64_t size, void** loaded, const hr_message* message) {
+  return guarded(message, [&] {
+    auto made = std::make_unique<Loaded>();
+    for (Network& network : load(static_cast<const char*>(blob), size))
+      made->networks.push_back(std::make_shared<const Network>(std::move(network)));
+    *loaded = made.release();
+  });
+}
+
+void unload(void*, void* loaded) { delete static_cast<Loaded*>(loaded); }
+
+int32_t find_region(void*, void* loaded, const char* region, int32_t num_workers, void** found,
+                    const hr_message* message) {
+  return guarded(message, [&] { *found = static_cast<Loaded*>(loaded)->find(region, num_workers); });
+}
+
+int32_t run(void*, void* region, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) {
+  const hr_message message{env->message, env->message_size};
+  return guarded(&message, [&] {
+    auto& primitives = *static_cast<Primitives*>(region);
+    if (num_args != primitives.num_inputs() + primitives.num_outputs())
+      throw std::runtime_error("it was called with another number of tensors than it has inputs and outputs");
+    std::vector<void*> inputs, outputs;
+    for (int32_t i = 0; i < num_args; ++i) (i < primitives.num_inputs() ? inputs : outputs).push_back(args[i]->data);
+    primitives.run(inputs, outputs);
+  });
+}
+
+}  // namespace
+
+}  // namespace headrace_onednn
+
+HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend* backend, const hr_message*) {
+  using namespace headrace_onednn;
+  headrace_onednn::host = host;
+  HR_FILL_ABI(hr_backend, backend);
+  backend->name = "onednn";
+  backend->version = kVersion;
+  backend->patterns = kPatterns;
+  backend->supports = &supports;
+  backend->accepts = &accepts;
+  backend->compile = &compile;
+  backend->load = &load_blob;
+  backend->unload = &unload;
+  backend->find = &find_region;
+  backend->run = &run;
+  return 0;
+}

@@ -1,0 +1,115 @@
+#include "backends/onednn/fuse.h"
+
+#include <algorithm>
+
+namespace headrace_onednn {
+
+namespace {
+
+class Fuser {
+ public:
+  explicit Fuser(Network& network)
+      : network_(network), maker_(network.tensors.size(), -1), uses_(network.tensors.size(), 0) {
+    for (size_t i = 0; i < network.ops.size(); ++i) {
+      const Op& op = network.ops[i];
+      maker_[at(op.output)] = static_cast<int32_t>(i);
+      for (const int32_t input : op.inputs) ++uses_[at(input)];
+    }
+    for (const int32_t output : network.outputs) ++uses_[at(output)];
+  }
+
+  void run() {
+    std::vector<bool> is_gone(network_.ops.size(), false);
+    for (size_t i = 0; i < network_.ops.size(); ++i) {
+      const OpKind kind = network_.ops[i].kind;
+      if (kind == OpKind::eltwise) is_gone[i] = take_eltwise(i);
+      if (kind == OpKind::binary) is_gone[i] = take_binary(i);
+    }
+    std::vector<Op> kept;
+    for (size_t i = 0; i < network_.ops.size(); ++i) {
+      if (!is_gone[i]) kept.push_back(std::move(network_.ops[i]));
+    }
+    network_.ops = std::move(kept);
+  }
+
+ private:
+  static size_t at(int32_t index) { return static_cast<size_t>(index); }
+  const Tensor& tensor(int32_t index) const { return network_.tensors[at(index)]; }
+
+  // Returns the op that makes a tensor which nothing else reads, if it is one that does more on its result; -1: none.
+  int32_t host_of(int32_t tensor) const {
+    const int32_t maker = maker_[at(tensor)];
+    if (maker < 0 || uses_[at(tensor)] != 1) return -1;
+    const OpKind kind = network_.ops[at(maker)].kind;
+    return kind == OpKind::convolution || kind == OpKind::dense ? maker : -1;
+  }
+
+  void give_result(int32_t host, int32_t output) {
+    network_.ops[at(host)].output = output;
+    maker_[at(output)] = host;
+  }
+
+  bool take_eltwise(size_t index) {
+    const Op& op = network_.ops[index];
+    const int32_t host = host_of(op.inputs[0]);
+    if (host < 0) return false;
+    network_.ops[at(host)].post.push_back(
+        {.kind = PostKind::eltwise, .algorithm = op.algorithm, .alpha = op.numbers[0], .beta = op.numbers[1]});
+    give_result(host, op.output);
+    return true;
+  }
+
+  // Of two operands that could take the op, the one that is made later does: then the other one is there.
+  bool take_binary(size_t index) {
+    const Op& op = network_.ops[index];
+    int32_t main = op.inputs[0], other = op.inputs[1];
+    const bool is_symmetric = op.algorithm == Algorithm::add && tensor(other).dims == tensor(op.output).dims;
+    if (is_symmetric && host_of(other) > host_of(main)) std::swap(main, other);
+    const int32_t host = host_of(main);
+    if (host < 0 || maker_[at(other)] >= host || other == main) return false;
+    Op& taker = network_.ops[at(host)];
+    if (op.algorithm == Algorithm::add && is_bias(taker, other, op.output)) {
+      taker.inputs.push_back(bias_of(other));
+    } else if (op.algorithm == Algorithm::add && taker.post.empty() && tensor(other).dims == tensor(op.output).dims) {
+      taker.post.push_back({.kind = PostKind::sum, .algorithm = Algorithm::none, .tensor = other});
+    } else if (is_by_channel(other)) {
+      taker.post.push_back({.kind = PostKind::binary, .algorithm = op.algorithm, .tensor = other});
+    } else {
+      return false;
+    }
+    give_result(host, op.output);
+    return true;
+  }
+
+  // Whether a tensor has one element for each channel, or for all.
+  bool is_by_channel(int32_t index) const {
+    const Dims& dims = tensor(index).dims;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (i != 1 && dims[i] != 1) return false;
+    }
+    return true;
+  }
+
+  bool is_bias(const Op& taker, int32_t other, int32_t output) const {
+    return taker.inputs.size() == 2 && taker.post.empty() && tensor(other).constant >= 0 && is_by_channel(other) &&
+           tensor(other).dims[1] == tensor(output).dims[1];
+  }
+
+  int32_t bias_of(int32_t other) {
+    const Tensor bias{.dims = {tensor(other).dims[1]}, .constant = tensor(other).constant};
+    network_.tensors.push_back(bias);
+    maker_.push_back(-1);
+    uses_.push_back(1);
+    return static_cast<int32_t>(network_.tensors.size() - 1);
+  }
+
+  Network& network_;
+  std::vector<int32_t> maker_;  // the op of each tensor; -1: an input or a constant
+  std::vector<int32_t> uses_;
+};
+
+}  // namespace
+
+void fuse(Network& network) { Fuser(network).run(); }
+
+}  // namespace headrace_onednn

@@ -1,0 +1,567 @@
+#include "backends/onednn/primitives.h"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+// The runtime of OpenMP that oneDNN is linked to.
+extern "C" void omp_set_num_threads(int);
+extern "C" int omp_get_max_threads(void);
+
+namespace headrace_onednn {
+
+using dnnl::algorithm;
+using dnnl::memory;
+using dnnl::prop_kind;
+
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr auto kFloat = memory::data_type::f32;
+
+size_t aligned(size_t nbytes) { return (nbytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// The number of threads that oneDNN plans and runs with is the calling thread's.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+  ~ThreadCount() { omp_set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+// Row-major, of at least one axis.
+memory::desc plain(Dims dims) {
+  if (dims.empty()) dims = {1};
+  memory::dims strides(dims.size(), 1);
+  for (size_t i = dims.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * dims[i];
+  return {dims, kFloat, strides};
+}
+
+memory::desc any(const Dims& dims) { return {dims, kFloat, memory::format_tag::any}; }
+
+algorithm to_dnnl(Algorithm one) {
+  switch (one) {
+    case Algorithm::pool_max:
+      return algorithm::pooling_max;
+    case Algorithm::pool_average:
+      return algorithm::pooling_avg_exclude_padding;
+    case Algorithm::pool_average_padded:
+      return algorithm::pooling_avg_include_padding;
+    case Algorithm::relu:
+      return algorithm::eltwise_relu;
+    case Algorithm::logistic:
+      return algorithm::eltwise_logistic;
+    case Algorithm::tanh:
+      return algorithm::eltwise_tanh;
+    case Algorithm::exp:
+      return algorithm::eltwise_exp;
+    case Algorithm::sqrt:
+      return algorithm::eltwise_sqrt;
+    case Algorithm::log:
+      return algorithm::eltwise_log;
+    case Algorithm::abs:
+      return algorithm::eltwise_abs;
+    case Algorithm::clip:
+      return algorithm::eltwise_clip;
+    case Algorithm::gelu:
+      return algorithm::eltwise_gelu_erf;
+    case Algorithm::swish:
+      return algorithm::eltwise_swish;
+    case Algorithm::linear:
+      return algorithm::eltwise_linear;
+    case Algorithm::add:
+      return algorithm::binary_add;
+    case Algorithm::subtract:
+      return algorithm::binary_sub;
+    case Algorithm::multiply:
+      return algorithm::binary_mul;
+    case Algorithm::divide:
+      return algorithm::binary_div;
+    case Algorithm::maximum:
+      return algorithm::binary_max;
+    case Algorithm::minimum:
+      return algorithm::binary_min;
+    case Algorithm::none:
+    case Algorithm::softmax:
+    case Algorithm::log_softmax:
+      break;
+  }
+  throw std::runtime_error("its bytes are damaged: an op has an algorithm of another kind; compile the model again");
+}
+
+// Copies of an attribute object are the same object.
+dnnl::primitive_attr plain_attr() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+memory::dims part(const Dims& sizes, size_t from, size_t count) {
+  const auto begin = sizes.begin() + static_cast<int64_t>(from);
+  return {begin, begin + static_cast<int64_t>(count)};
+}
+
+// Dilations of oneDNN are 0 where there is none.
+memory::dims dilations(const Dims& sizes, size_t from, size_t count) {
+  memory::dims all = part(sizes, from, count);
+  for (int64_t& dilation : all) --dilation;
+  return all;
+}
+
+}  // namespace
+
+struct Primitives::Context {
+  std::unique_ptr<std::byte[]> bytes;
+  dnnl::stream stream;
+  std::vector<std::unordered_map<int, memory>> args;       // of each step
+  std::vector<std::pair<memory, size_t>> inputs, outputs;  // whose data each run sets
+};
+
+// Makes the primitives of one network, op by op.
+class Builder {
+ public:
+  explicit Builder(Primitives& made)
+      : made_(made), network_(*made.network_), slot_of_(network_.tensors.size(), SIZE_MAX) {
+    count_uses();
+  }
+
+  void build() {
+    for (size_t i = 0; i < network_.inputs.size(); ++i)
+      set_slot(network_.inputs[i], new_slot(dims_of(network_.inputs[i]), Place::input, i));
+    for (const Op& op : network_.ops) {
+      add(op);
+      for (const int32_t input : op.inputs) --uses_[at(input)];
+      for (const PostOp& post : op.post) {
+        if (post.tensor >= 0) --uses_[at(post.tensor)];
+      }
+    }
+    for (size_t i = 0; i < network_.outputs.size(); ++i) add_output(network_.outputs[i], i);
+    lay_out();
+  }
+
+ private:
+  using Place = Primitives::Place;
+  using Slot = Primitives::Slot;
+  using Step = Primitives::Step;
+  using Storage = Primitives::Storage;
+
+  static size_t at(int32_t index) { return static_cast<size_t>(index); }
+  const Dims& dims_of(int32_t tensor) const { return network_.tensors[at(tensor)].dims; }
+  bool is_constant(int32_t tensor) const { return network_.tensors[at(tensor)].constant >= 0; }
+
+  void count_uses() {
+    uses_.resize(network_.tensors.size(), 0);
+    for (const Op& op : network_.ops) {
+      for (const int32_t input : op.inputs) ++uses_[at(input)];
+      for (const PostOp& post : op.post) {
+        if (post.tensor >= 0) ++uses_[at(post.tensor)];
+      }
+    }
+    for (const int32_t output : network_.outputs) ++uses_[at(output)];
+  }
+
+  size_t new_storage(Place place, size_t nbytes, size_t index = 0) {
+    made_.storages_.push_back({.place = place, .index = index, .nbytes = nbytes});
+    tensors_on_.emplace_back();
+    return made_.storages_.size() - 1;
+  }
+  size_t add_slot(memory::desc desc, size_t storage) {
+    made_.slots_.push_back({std::move(desc), storage});
+    return made_.slots_.size() - 1;
+  }
+  size_t new_slot(const memory::desc& desc, Place place, size_t index = 0) {
+    return add_slot(desc, new_storage(place, desc.get_size(), index));
+  }
+  size_t new_slot(const Dims& dims, Place place, size_t index) { return new_slot(plain(dims), place, index); }
+  size_t new_slot(const memory::desc& desc) { return new_slot(desc, Place::arena); }
+
+  void set_slot(int32_t tensor, size_t slot) {
+    slot_of_[at(tensor)] = slot;
+    tensors_on_[made_.slots_[slot].storage].push_back(tensor);
+  }
+
+  const memory::desc& desc_of(size_t slot) const { return made_.slots_[slot].desc; }
+
+  // Returns the slot of a tensor in the layout that it has; that of a constant is row-major.
+  size_t slot_of(int32_t tensor) {
+    size_t& slot = slot_of_[at(tensor)];
+    if (slot == SIZE_MAX && is_constant(tensor)) {
+      const auto& data = network_.constants[at(network_.tensors[at(tensor)].constant)];
+      const memory::desc desc = plain(dims_of(tensor));
+      slot = new_slot(desc, Place::constant);
+      made_.storages_[made_.slots_[slot].storage].constant =
+          memory(desc, made_.engine_, const_cast<float*>(data.data()));
+    }
+    return slot;
+  }
+
+  // Returns the slot of a tensor in a layout: what it has, a constant that is converted now, or a new conversion.
+  size_t in_layout(int32_t tensor, const memory::desc& desc) { return in_layout(tensor, slot_of(tensor), desc); }
+
+  size_t in_layout(int32_t tensor, size_t from, const memory::desc& desc) {
+    if (desc_of(from) == desc) return from;
+    for (const size_t slot : copies_[tensor]) {
+      if (desc_of(slot) == desc) return slot;
+    }
+    const bool is_now = made_.storages_[made_.slots_[from].storage].place == Place::constant;
+    const size_t slot = new_slot(desc, is_now ? Place::constant : Place::arena);
+    if (is_now) {
+      memory& source = made_.storages_[made_.slots_[from].storage].constant;
+      memory converted(desc, made_.engine_);
+      const memory view(desc_of(from), made_.engine_, source.get_data_handle());
+      dnnl::stream stream(made_.engine_);
+      dnnl::reorder(view, converted).execute(stream, const_cast<memory&>(view), converted);
+      stream.wait();
+      made_.storages_[made_.slots_[slot].storage].constant = converted;
+    } else {
+      add_reorder(from, slot);
+    }
+    copies_[tensor].push_back(slot);
+    tensors_on_[made_.slots_[slot].storage].push_back(tensor);
+    return slot;
+  }
+
+  void add_reorder(size_t from, size_t to) {
+    const dnnl::reorder::primitive_desc pd(made_.engine_, desc_of(from), made_.engine_, desc_of(to), attr_);
+    add_step(dnnl::reorder(pd), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}}, pd.scratchpad_desc());
+  }
+
+  void add_step(dnnl::primitive primitive, std::vector<std::pair<int, size_t>> args, const memory::desc& scratchpad) {
+    const size_t step = made_.steps_.size();
+    for (const auto& [arg, slot] : args) {
+      Storage& storage = made_.storages_[made_.slots_[slot].storage];
+      storage.first = std::min(storage.first, step);
+      storage.last = step;
+    }
+    made_.scratchpad_nbytes_ = std::max(made_.scratchpad_nbytes_, scratchpad.get_size());
+    made_.steps_.push_back({std::move(primitive), std::move(args), scratchpad});
+  }
+
+  void add(const Op& op) {
+    switch (op.kind) {
+      case OpKind::convolution:
+        return add_convolution(op);
+      case OpKind::dense:
+        return add_dense(op);
+      case OpKind::matmul:
+        return add_matmul(op);
+      case OpKind::pool:
+        return add_pool(op);
+      case OpKind::eltwise:
+        return add_eltwise(op);
+      case OpKind::binary:
+        return add_binary(op);
+      case OpKind::softmax:
+        return add_softmax(op);
+      case OpKind::concat:
+        return add_concat(op);
+      case OpKind::view:
+        return add_view(op);
+      case OpKind::transpose:
+        return add_transpose(op);
+      case OpKind::layer_norm:
+        return add_layer_norm(op);
+    }
+  }
+
+  // The attributes of an op with what is done on its result, and the arguments that this takes.
+  dnnl::primitive_attr attr_of(const Op& op, std::vector<std::pair<int, size_t>>& args) {
+    dnnl::post_ops all;
+    for (const PostOp& post : op.post) {
+      if (post.kind == PostKind::eltwise) {
+        all.append_eltwise(1.0F, to_dnnl(post.algorithm), post.alpha, post.beta);
+      } else if (post.kind == PostKind::sum) {
+        all.append_sum();
+      } else {
+        args.emplace_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(all.len()) | DNNL_ARG_SRC_1,
+                          in_layout(post.tensor, plain(dims_of(post.tensor))));
+        all.append_binary(to_dnnl(post.algorithm), plain(dims_of(post.tensor)));
+      }
+    }
+    dnnl::primitive_attr attr = plain_attr();
+    attr.set_post_ops(all);
+    return attr;
+  }
+
+  // Returns the slot that an op with a sum writes to, which holds the other summand.
+  size_t summand(const Op& op, int32_t tensor, const memory::desc& desc) {
+    const size_t from = in_layout(tensor, desc);
+    const size_t storage = made_.slots_[from].storage;
+    const auto is_free = [&](int32_t other) { return uses_[at(other)] == (other == tensor ? 1 : 0); };
+    const bool is_read = std::any_of(op.inputs.begin(), op.inputs.end(), [&](int32_t input) {
+      return made_.slots_[slot_of(input)].storage == storage || input == tensor;
+    });
+    const std::vector<int32_t>& on_it = tensors_on_[storage];
+    if (made_.storages_[storage].place == Place::arena && !is_read && std::all_of(on_it.begin(), on_it.end(), is_free))
+      return from;
+    const size_t copy = new_slot(desc);
+    add_reorder(from, copy);
+    return copy;
+  }
+
+  size_t result_slot(const Op& op, const memory::desc& desc) {
+    for (const PostOp& post : op.post) {
+      if (post.kind == PostKind::sum) return summand(op, post.tensor, desc);
+    }
+    return new_slot(desc);
+  }
+
+  void add_convolution(const Op& op) {
+    const int64_t groups = op.sizes[0];
+    const size_t axes = dims_of(op.inputs[0]).size() - 2;
+    Dims weights = dims_of(op.inputs[1]);
+    size_t weights_slot = slot_of(op.inputs[1]);
+    if (groups > 1) {
+      weights[0] /= groups;
+      weights.insert(weights.begin(), groups);
+      weights_slot = grouped(op.inputs[1], weights);
+    }
+    std::vector<std::pair<int, size_t>> args;
+    const dnnl::primitive_attr attr = attr_of(op, args);
+    const auto strides = part(op.sizes, 1, axes), dilation = dilations(op.sizes, 1 + axes, axes),
+               before = part(op.sizes, 1 + 2 * axes, axes), after = part(op.sizes, 1 + 3 * axes, axes);
+    const memory::desc bias = op.inputs.size() == 3 ? plain(dims_of(op.inputs[2])) : memory::desc();
+    const dnnl::convolution_forward::primitive_desc pd(
+        {prop_kind::forward_inference, algorithm::convolution_direct, any(dims_of(op.inputs[0])), any(weights), bias,
+         any(dims_of(op.output)), strides, dilation, before, after},
+        attr, made_.engine_);
+    args.emplace_back(DNNL_ARG_SRC, in_layout(op.inputs[0], pd.src_desc()));
+    args.emplace_back(DNNL_ARG_WEIGHTS, in_layout(op.inputs[1], weights_slot, pd.weights_desc()));
+    finish(op, dnnl::convolution_forward(pd), pd.dst_desc(), pd.scratchpad_desc(), std::move(args));
+  }
+
+  // A view of weights with an axis of groups, in row-major order.
+  size_t grouped(int32_t tensor, const Dims& dims) {
+    const size_t from = in_layout(tensor, plain(dims_of(tensor)));
+    return add_slot(plain(dims), made_.slots_[from].storage);
+  }
+
+  void add_dense(const Op& op) {
+    std::vector<std::pair<int, size_t>> args;
+    const dnnl::primitive_attr attr = attr_of(op, args);
+    const memory::desc bias = op.inputs.size() == 3 ? plain(dims_of(op.inputs[2])) : memory::desc();
+    const dnnl::inner_product_forward::primitive_desc pd({prop_kind::forward_inference, any(dims_of(op.inputs[0])),
+                                                          any(dims_of(op.inputs[1])), bias, any(dims_of(op.output))},
+                                                         attr, made_.engine_);
+    args.emplace_back(DNNL_ARG_SRC, in_layout(op.inputs[0], pd.src_desc()));
+    args.emplace_back(DNNL_ARG_WEIGHTS, in_layout(op.inputs[1], pd.weights_desc()));
+    finish(op, dnnl::inner_product_forward(pd), pd.dst_desc(), pd.scratchpad_desc(), std::move(args));
+  }
+
+  void finish(const Op& op, dnnl::primitive primitive, const memory::desc& result, const memory::desc& scratchpad,
+              std::vector<std::pair<int, size_t>> args) {
+    if (op.inputs.size() == 3) args.emplace_back(DNNL_ARG_BIAS, in_layout(op.inputs[2], plain(dims_of(op.inputs[2]))));
+    const size_t slot = result_slot(op, result);
+    args.emplace_back(DNNL_ARG_DST, slot);
+    add_step(std::move(primitive), std::move(args), scratchpad);
+    set_slot(op.output, slot);
+  }
+
+  // An operand of a matrix product, with its last two axes swapped if it is transposed.
+  size_t matrix(int32_t tensor, bool is_transposed) {
+    const size_t slot = in_layout(tensor, plain(dims_of(tensor)));
+    if (!is_transposed) return slot;
+    const auto rank = static_cast<int>(dims_of(tensor).size());
+    std::vector<int> axes(static_cast<size_t>(rank));
+    for (int i = 0; i < rank; ++i) axes[static_cast<size_t>(i)] = i < rank - 2 ? i : 2 * rank - 3 - i;
+    return add_slot(desc_of(slot).permute_axes(axes), made_.slots_[slot].storage);
+  }
+
+  void add_matmul(const Op& op) {
+    const size_t a = matrix(op.inputs[0], op.sizes[0] != 0), b = matrix(op.inputs[1], op.sizes[1] != 0);
+    const dnnl::matmul::primitive_desc pd({desc_of(a), desc_of(b), plain(dims_of(op.output))}, attr_, made_.engine_);
+    const size_t slot = new_slot(pd.dst_desc());
+    add_step(dnnl::matmul(pd), {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, slot}}, pd.scratchpad_desc());
+    set_slot(op.output, slot);
+  }
+
+  void add_pool(const Op& op) {
+    const size_t axes = dims_of(op.inputs[0]).size() - 2;
+    const size_t from = slot_of(op.inputs[0]);
+    const dnnl::pooling_v2_forward::primitive_desc pd(
+        {prop_kind::forward_inference, to_dnnl(op.algorithm), desc_of(from), any(dims_of(op.output)),
+         part(op.sizes, axes, axes), part(op.sizes, 0, axes), dilations(op.sizes, 2 * axes, axes),
+         part(op.sizes, 3 * axes, axes), part(op.sizes, 4 * axes, axes)},
+        attr_, made_.engine_);
+    add_unary(op, dnnl::pooling_v2_forward(pd), from, pd.dst_desc(), pd.scratchpad_desc());
+  }
+
+  void add_unary(const Op& op, dnnl::primitive primitive, size_t from, const memory::desc& result,
+                 const memory::desc& scratchpad) {
+    const size_t slot = new_slot(result);
+    add_step(std::move(primitive), {{DNNL_ARG_SRC, from}, {DNNL_ARG_DST, slot}}, scratchpad);
+    set_slot(op.output, slot);
+  }
+
+  void add_eltwise(const Op& op) {
+    const size_t from = slot_of(op.inputs[0]);
+    const dnnl::eltwise_forward::primitive_desc pd(
+        {prop_kind::forward_inference, to_dnnl(op.algorithm), desc_of(from), op.numbers[0], op.numbers[1]}, attr_,
+        made_.engine_);
+    add_unary(op, dnnl::eltwise_forward(pd), from, pd.dst_desc(), pd.scratchpad_desc());
+  }
+
+  // The second operand has the layout of the first, or is broadcast from row-major order.
+  void add_binary(const Op& op) {
+    const size_t a = slot_of(op.inputs[0]);
+    const bool is_same = dims_of(op.inputs[0]) == dims_of(op.inputs[1]);
+    const size_t b = in_layout(op.inputs[1], is_same ? desc_of(a) : plain(dims_of(op.inputs[1])));
+    const dnnl::binary::primitive_desc pd({to_dnnl(op.algorithm), desc_of(a), desc_of(b), desc_of(a)}, attr_,
+                                          made_.engine_);
+    const size_t slot = new_slot(pd.dst_desc());
+    add_step(dnnl::binary(pd), {{DNNL_ARG_SRC_0, a}, {DNNL_ARG_SRC_1, b}, {DNNL_ARG_DST, slot}}, pd.scratchpad_desc());
+    set_slot(op.output, slot);
+  }
+
+  void add_softmax(const Op& op) {
+    const size_t from = in_layout(op.inputs[0], plain(dims_of(op.inputs[0])));
+    const auto kind = op.algorithm == Algorithm::log_softmax ? algorithm::softmax_log : algorithm::softmax_accurate;
+    const dnnl::softmax_v2_forward::primitive_desc pd(
+        {prop_kind::forward_inference, kind, desc_of(from), desc_of(from), static_cast<int>(op.sizes[0])}, attr_,
+        made_.engine_);
+    add_unary(op, dnnl::softmax_v2_forward(pd), from, pd.dst_desc(), pd.scratchpad_desc());
+  }
+
+  void add_concat(const Op& op) {
+    std::vector<std::pair<int, size_t>> args;
+    std::vector<memory::desc> sources;
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const size_t slot = slot_of(op.inputs[i]);
+      args.emplace_back(DNNL_ARG_MULTIPLE_SRC + static_cast<int>(i), slot);
+      sources.push_back(desc_of(slot));
+    }
+    const dnnl::concat::primitive_desc pd(static_cast<int>(op.sizes[0]), sources, made_.engine_, attr_);
+    const size_t slot = new_slot(pd.dst_desc());
+    args.emplace_back(DNNL_ARG_DST, slot);
+    add_step(dnnl::concat(pd), std::move(args), pd.scratchpad_desc());
+    set_slot(op.output, slot);
+  }
+
+  void add_view(const Op& op) {
+    const size_t from = in_layout(op.inputs[0], plain(dims_of(op.inputs[0])));
+    set_slot(op.output, add_slot(plain(dims_of(op.output)), made_.slots_[from].storage));
+  }
+
+  void add_transpose(const Op& op) {
+    const size_t from = in_layout(op.inputs[0], plain(dims_of(op.inputs[0])));
+    std::vector<int> axes(op.sizes.size(), 0);
+    for (size_t i = 0; i < op.sizes.size(); ++i) axes[static_cast<size_t>(op.sizes[i])] = static_cast<int>(i);
+    const size_t turned = add_slot(desc_of(from).permute_axes(axes), made_.slots_[from].storage);
+    const size_t slot = new_slot(plain(dims_of(op.output)));
+    add_reorder(turned, slot);
+    set_slot(op.output, slot);
+  }
+
+  void add_layer_norm(const Op& op) {
+    const size_t from = in_layout(op.inputs[0], plain(dims_of(op.inputs[0])));
+    const dnnl::layer_normalization_forward::primitive_desc pd(
+        {prop_kind::forward_inference, desc_of(from), op.numbers[0],
+         dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift},
+        attr_, made_.engine_);
+    const size_t slot = new_slot(pd.dst_desc());
+    add_step(dnnl::layer_normalization_forward(pd),
+             {{DNNL_ARG_SRC, from},
+              {DNNL_ARG_SCALE, in_layout(op.inputs[1], plain(dims_of(op.inputs[1])))},
+              {DNNL_ARG_SHIFT, in_layout(op.inputs[2], plain(dims_of(op.inputs[2])))},
+              {DNNL_ARG_DST, slot}},
+             pd.scratchpad_desc());
+    set_slot(op.output, slot);
+  }
+
+  // A result that lies in row-major order in memory of its own is written where the caller wants it.
+  void add_output(int32_t tensor, size_t index) {
+    const size_t from = slot_of(tensor);
+    Storage& storage = made_.storages_[made_.slots_[from].storage];
+    if (storage.place == Place::arena && desc_of(from) == plain(dims_of(tensor))) {
+      storage.place = Place::output;
+      storage.index = index;
+      return;
+    }
+    add_reorder(from, new_slot(dims_of(tensor), Place::output, index));
+  }
+
+  // Gives each storage the first place in the arena that is free while it holds something.
+  void lay_out() {
+    std::vector<const Storage*> placed;
+    for (Storage& storage : made_.storages_) {
+      if (storage.place != Place::arena || storage.first == SIZE_MAX) continue;
+      bool is_free = false;
+      while (!is_free) {
+        is_free = true;
+        for (const Storage* other : placed) {
+          const bool meets = other->first <= storage.last && storage.first <= other->last;
+          const bool overlaps = storage.offset < other->offset + aligned(other->nbytes) &&
+                                other->offset < storage.offset + aligned(storage.nbytes);
+          if (!meets || !overlaps) continue;
+          storage.offset = other->offset + aligned(other->nbytes);
+          is_free = false;
+        }
+      }
+      placed.push_back(&storage);
+      made_.arena_nbytes_ = std::max(made_.arena_nbytes_, storage.offset + aligned(storage.nbytes));
+    }
+  }
+
+  Primitives& made_;
+  const Network& network_;
+  const dnnl::primitive_attr attr_ = plain_attr();
+  std::vector<size_t> slot_of_;                    // of each tensor, in the layout that its op gave it
+  std::map<int32_t, std::vector<size_t>> copies_;  // of each tensor, in other layouts
+  std::vector<std::vector<int32_t>> tensors_on_;   // each storage
+  std::vector<int32_t> uses_;                      // of each tensor, by ops that are still to come and outputs
+};
+
+Primitives::Primitives(std::shared_ptr<const Network> network, int num_threads)
+    : network_(std::move(network)), num_threads_(num_threads), engine_(dnnl::engine::kind::cpu, 0) {
+  const ThreadCount threads(num_threads);
+  Builder(*this).build();
+}
+
+Primitives::~Primitives() = default;
+
+std::unique_ptr<Primitives::Context> Primitives::take_context() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!free_.empty()) {
+      std::unique_ptr<Context> context = std::move(free_.back());
+      free_.pop_back();
+      return context;
+    }
+  }
+  auto context = std::make_unique<Context>();
+  context->bytes.reset(new std::byte[arena_nbytes_ + aligned(scratchpad_nbytes_) + kAlignment]);
+  const auto begin = reinterpret_cast<uintptr_t>(context->bytes.get());
+  auto* arena = reinterpret_cast<std::byte*>((begin + kAlignment - 1) / kAlignment * kAlignment);
+  context->stream = dnnl::stream(engine_);
+  std::vector<memory> memories;
+  for (const Slot& slot : slots_) {
+    const Storage& storage = storages_[slot.storage];
+    void* data = storage.place == Place::constant ? storage.constant.get_data_handle() : arena + storage.offset;
+    memories.emplace_back(slot.desc, engine_, data);
+    if (storage.place == Place::input) context->inputs.emplace_back(memories.back(), storage.index);
+    if (storage.place == Place::output) context->outputs.emplace_back(memories.back(), storage.index);
+  }
+  for (const Step& step : steps_) {
+    auto& args = context->args.emplace_back();
+    for (const auto& [arg, slot] : step.args) args.emplace(arg, memories[slot]);
+    args.emplace(DNNL_ARG_SCRATCHPAD, memory(step.scratchpad, engine_, arena + arena_nbytes_));
+  }
+  return context;
+}
+
+void Primitives::run(const std::vector<void*>& inputs, const std::vector<void*>& outputs) {
+  const ThreadCount threads(num_threads_);
+  std::unique_ptr<Context> context = take_context();
+  for (auto& [memory, index] : context->inputs) memory.set_data_handle(inputs[index]);
+  for (auto& [memory, index] : context->outputs) memory.set_data_handle(outputs[index]);
+  for (size_t i = 0; i < steps_.size(); ++i) steps_[i].primitive.execute(context->stream, context->args[i]);
+  context->stream.wait();
+  const std::scoped_lock lock(mutex_);
+  free_.push_back(std::move(context));
+}
+
+}  // namespace headrace_onednn

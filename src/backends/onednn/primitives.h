@@ -1,0 +1,69 @@
+// Networks as primitives of oneDNN: weights in the layouts that the primitives like, intermediate tensors in memory
+// that is laid out once, blocked layouts kept from one primitive to the next.
+#pragma once
+
+#include <dnnl.hpp>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backends/onednn/network.h"
+
+namespace headrace_onednn {
+
+// A network for a number of threads. Threads may run it at once: each run has memory of its own, which later runs use
+// again.
+class Primitives {
+ public:
+  // Throws dnnl::error and std::runtime_error when oneDNN has no primitive for an op. Keeps no reference to `network`,
+  // but for its constants.
+  Primitives(std::shared_ptr<const Network> network, int num_threads);
+
+  // Runs on the data of the network's inputs and outputs, in their order.
+  void run(const std::vector<void*>& inputs, const std::vector<void*>& outputs);
+
+  int32_t num_inputs() const { return static_cast<int32_t>(network_->inputs.size()); }
+  int32_t num_outputs() const { return static_cast<int32_t>(network_->outputs.size()); }
+
+ private:
+  friend class Builder;
+
+  enum class Place : uint8_t { constant, arena, input, output };
+  // Memory that tensors share, one after another or as views.
+  struct Storage {
+    Place place = Place::arena;
+    size_t index = 0;  // of an input or output
+    size_t nbytes = 0, offset = 0;
+    size_t first = SIZE_MAX, last = 0;  // the steps between which it holds something
+    dnnl::memory constant = {};
+  };
+  // A tensor in one layout.
+  struct Slot {
+    dnnl::memory::desc desc;
+    size_t storage = 0;
+  };
+  struct Step {
+    dnnl::primitive primitive;
+    std::vector<std::pair<int, size_t>> args;  // what dnnl calls an argument, and its slot
+    dnnl::memory::desc scratchpad = {};
+  };
+  // The memory of one run.
+  struct Context;
+
+  std::unique_ptr<Context> take_context();
+
+  std::shared_ptr<const Network> network_;
+  int num_threads_;
+  dnnl::engine engine_;
+  std::vector<Storage> storages_;
+  std::vector<Slot> slots_;
+  std::vector<Step> steps_;
+  size_t arena_nbytes_ = 0, scratchpad_nbytes_ = 0;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Context>> free_;
+
+ public:
+  ~Primitives();
+};
+
+}  // namespace headrace_onednn

@@ -1,0 +1,359 @@
+#include "backends/plugin/compile/graph_view.h"
+
+#include "artifact/trailer.h"
+#include "backends/plugin/compile/attr_view.h"
+#include "relay/function_attrs.h"
+#include "relay/leaves.h"
+#include "relay/visit.h"
+#include "tensor/ndarray.h"
+
+namespace {
+
+using headrace::backends::plugin::AttrList;
+using headrace::backends::plugin::Graph;
+
+struct TensorView {
+  DLDataType dtype{};
+  std::vector<int64_t> shape = {};
+};
+
+struct GraphNode {
+  int32_t kind = HR_NODE_INPUT;
+  std::vector<uint32_t> operands = {};
+  std::vector<TensorView> results = {};
+  std::string op = {};
+  uint32_t op_version = 0;
+  uint32_t index = 0;
+  std::string place = {};
+  std::string content_id = {};
+  headrace::NDArray constant = {};
+  std::shared_ptr<const AttrList> attrs = {};
+  Graph body = {};
+};
+
+}  // namespace
+
+struct hr_graph {
+  std::string name;
+  std::vector<GraphNode> nodes;
+  std::vector<std::pair<uint32_t, uint32_t>> outputs;  // a node, and which of its results
+};
+
+namespace headrace::backends::plugin {
+
+namespace {
+
+using relay::CallNode;
+using relay::ConstantNode;
+using relay::FunctionNode;
+
+Refusal no_view(const Expr& expr, std::string_view why) {
+  const std::string place = to_string(expr->span);
+  return {HR_REASON_OP_UNSUPPORTED,
+          fmt::format("it holds {}{}, which a plugin cannot be shown", why, place.empty() ? "" : " at " + place)};
+}
+
+std::vector<TensorView> views_of(const Type& type) {
+  std::vector<TensorView> views;
+  for (const Type& leaf : leaves_of(type)) {
+    const auto* tensor = leaf.as<TensorTypeNode>();
+    TensorView view{.dtype = tensor->dtype.raw()};
+    for (const PrimExpr& dim : tensor->shape) {
+      const auto* number = dim.as<IntImmNode>();
+      view.shape.push_back(number == nullptr ? -1 : number->value);
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+bool has_tensors_only(const Type& type) {
+  if (type.is<TensorTypeNode>()) return true;
+  const auto* tuple = type.as<TupleTypeNode>();
+  return tuple != nullptr && std::all_of(tuple->items.begin(), tuple->items.end(), has_tensors_only);
+}
+
+// Makes the nodes of one function.
+class Builder {
+ public:
+  explicit Builder(std::string name) : graph_(new hr_graph{.name = std::move(name), .nodes = {}, .outputs = {}}) {}
+
+  Expected<Graph> build(const FunctionNode& function) {
+    for (const relay::Var& param : function.params) {
+      if (!has_tensors_only(param->checked_type())) return no_view(param, "a parameter that is no tensor");
+      add_parameter(param);
+    }
+    if (auto refusal = add_body(function.body)) return *std::move(refusal);
+    const uint32_t root = ids_.at(function.body.get());
+    for (uint32_t i = 0; i < node(root).results.size(); ++i) graph_->outputs.push_back(source_of(root, i));
+    return std::move(graph_);
+  }
+
+  Expected<Graph> build(const CallNode& call) {
+    for (const Expr& arg : call.args) {
+      if (ids_.contains(arg.get())) continue;
+      if (!has_tensors_only(arg->checked_type())) return no_view(arg, "an operand that is no tensor");
+      add_operand(arg);
+    }
+    add_call(call);
+    const auto root = static_cast<uint32_t>(graph_->nodes.size() - 1);
+    for (uint32_t i = 0; i < node(root).results.size(); ++i) graph_->outputs.emplace_back(root, i);
+    return std::move(graph_);
+  }
+
+ private:
+  const GraphNode& node(uint32_t id) const { return graph_->nodes[id]; }
+
+  uint32_t add(GraphNode made) {
+    graph_->nodes.push_back(std::move(made));
+    return static_cast<uint32_t>(graph_->nodes.size() - 1);
+  }
+
+  // An operand of a call that is shown alone: tuples of constants keep them.
+  void add_operand(const Expr& arg) {
+    if (const auto* tuple = arg.as<relay::TupleNode>()) {
+      for (const Expr& field : tuple->items) {
+        if (!ids_.contains(field.get())) add_operand(field);
+      }
+      add_tuple(*tuple);
+    } else if (const auto* constant = arg.as<ConstantNode>()) {
+      add_constant(*constant);
+    } else {
+      add_parameter(arg);
+    }
+  }
+
+  // Each tensor of a parameter is an input; those of a tuple are put together again.
+  void add_parameter(const Expr& param) {
+    std::vector<TensorView> views = views_of(param->checked_type());
+    const bool is_tensor = param->checked_type().is<TensorTypeNode>();
+    GraphNode tuple{.kind = HR_NODE_TUPLE, .place = to_string(param->span)};
+    for (TensorView& view : views) {
+      const uint32_t id = add({.kind = HR_NODE_INPUT, .results = {view}, .place = to_string(param->span)});
+      tuple.operands.push_back(id);
+      if (is_tensor) ids_[param.get()] = id;
+    }
+    if (is_tensor) return;
+    tuple.results = std::move(views);
+    ids_[param.get()] = add(std::move(tuple));
+  }
+
+  std::optional<Refusal> add_body(const Expr& body) {
+    std::optional<Refusal> refusal;
+    std::unordered_map<const Object*, Expr> let_values;
+    relay::post_order(
+        body,
+        [&](const Expr& expr) {
+          if (const auto* let = expr.as<relay::LetNode>()) let_values[let->var.get()] = let->value;
+          return !expr.is<FunctionNode>();
+        },
+        [&](const Expr& expr) {
+          if (refusal || ids_.contains(expr.get()) || expr.is<OpNode>() || expr.is<FunctionNode>()) return;
+          if (const auto bound = let_values.find(expr.get()); bound != let_values.end()) {
+            if (const auto value = ids_.find(bound->second.get()); value != ids_.end())
+              ids_[expr.get()] = value->second;
+          } else {
+            refusal = visit(expr);
+          }
+        });
+    return refusal;
+  }
+
+  std::optional<Refusal> visit(const Expr& expr) {
+    if (!has_tensors_only(expr->checked_type())) return no_view(expr, "a value that is no tensor");
+    if (const auto* call = expr.as<CallNode>()) return visit_call(*call);
+    if (const auto* constant = expr.as<ConstantNode>()) {
+      add_constant(*constant);
+    } else if (const auto* tuple = expr.as<relay::TupleNode>()) {
+      add_tuple(*tuple);
+    } else if (const auto* item = expr.as<relay::TupleGetItemNode>()) {
+      ids_[expr.get()] = add({.kind = HR_NODE_ITEM,
+                              .operands = {ids_.at(item->tuple.get())},
+                              .results = views_of(expr->checked_type()),
+                              .index = static_cast<uint32_t>(item->index),
+                              .place = to_string(expr->span)});
+    } else if (const auto* let = expr.as<relay::LetNode>()) {
+      ids_[expr.get()] = ids_.at(let->body.get());
+    } else {
+      return no_view(expr, fmt::format("a {}", expr->key()));
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Refusal> visit_call(const CallNode& call) {
+    if (call.as_op() != nullptr) return add_call(call), std::nullopt;
+    const auto* function = call.op.as<FunctionNode>();
+    const auto pattern = function == nullptr ? std::nullopt : function->attrs.get(relay::kComposite);
+    if (!pattern || !pattern->is<std::string>()) return no_view(ref(&call), "a call of a function");
+    Expected<Graph> body = Builder(pattern->as<std::string>()).build(*function);
+    if (!body) return body.refusal();
+    ids_[&call] = add({.kind = HR_NODE_COMPOSITE,
+                       .operands = operands_of(call.args),
+                       .results = views_of(call.checked_type()),
+                       .op = pattern->as<std::string>(),
+                       .place = to_string(call.span),
+                       .body = std::move(body.value())});
+    return std::nullopt;
+  }
+
+  void add_call(const CallNode& call) {
+    ids_[&call] = add({.kind = HR_NODE_CALL,
+                       .operands = operands_of(call.args),
+                       .results = views_of(call.checked_type()),
+                       .op = call.as_op()->name,
+                       .op_version = static_cast<uint32_t>(call.as_op()->version),
+                       .place = to_string(call.span),
+                       .attrs = std::make_shared<const AttrList>(call.attrs)});
+  }
+
+  void add_constant(const ConstantNode& constant) {
+    const NDArray data = constant.data.to_dense();
+    ids_[&constant] = add({.kind = HR_NODE_CONST,
+                           .results = views_of(constant.checked_type()),
+                           .place = to_string(constant.span),
+                           .content_id = artifact::content_hash({data.data<const uint8_t>(), data.size_bytes()}),
+                           .constant = data});
+  }
+
+  void add_tuple(const relay::TupleNode& tuple) {
+    ids_[&tuple] = add({.kind = HR_NODE_TUPLE,
+                        .operands = operands_of(tuple.items),
+                        .results = views_of(tuple.checked_type()),
+                        .place = to_string(tuple.span)});
+  }
+
+  std::vector<uint32_t> operands_of(const Array<Expr>& args) const {
+    std::vector<uint32_t> operands;
+    for (const Expr& arg : args) operands.push_back(ids_.at(arg.get()));
+    return operands;
+  }
+
+  // Returns the node that computes a result, behind tuples.
+  std::pair<uint32_t, uint32_t> source_of(uint32_t id, uint32_t result) const {
+    while (node(id).kind == HR_NODE_TUPLE) {
+      size_t operand = 0;
+      while (result >= node(node(id).operands[operand]).results.size())
+        result -= static_cast<uint32_t>(node(node(id).operands[operand++]).results.size());
+      id = node(id).operands[operand];
+    }
+    return {id, result};
+  }
+
+  Graph graph_;
+  std::unordered_map<const Object*, uint32_t> ids_;
+};
+
+const GraphNode* node_of(const hr_graph* graph, uint32_t node) {
+  return graph != nullptr && node < graph->nodes.size() ? &graph->nodes[node] : nullptr;
+}
+
+template <typename F>
+auto with_node(const hr_graph* graph, uint32_t node, F&& read) -> decltype(read(std::declval<const GraphNode&>())) {
+  const GraphNode* found = node_of(graph, node);
+  return found == nullptr ? decltype(read(*found)){} : read(*found);
+}
+
+const char* graph_name(const hr_graph* graph) { return graph == nullptr ? "" : graph->name.c_str(); }
+uint32_t graph_num_nodes(const hr_graph* graph) {
+  return graph == nullptr ? 0 : static_cast<uint32_t>(graph->nodes.size());
+}
+uint32_t graph_num_outputs(const hr_graph* graph) {
+  return graph == nullptr ? 0 : static_cast<uint32_t>(graph->outputs.size());
+}
+uint32_t graph_output(const hr_graph* graph, uint32_t index, uint32_t* result) {
+  const bool is_there = graph != nullptr && index < graph->outputs.size();
+  const auto [node, of_node] = is_there ? graph->outputs[index] : std::pair<uint32_t, uint32_t>(0, 0);
+  if (result != nullptr) *result = of_node;
+  return node;
+}
+int32_t graph_kind(const hr_graph* graph, uint32_t node) {
+  return with_node(graph, node, [](const GraphNode& n) { return n.kind; });
+}
+uint32_t graph_num_operands(const hr_graph* graph, uint32_t node) {
+  return with_node(graph, node, [](const GraphNode& n) { return static_cast<uint32_t>(n.operands.size()); });
+}
+uint32_t graph_operand(const hr_graph* graph, uint32_t node, uint32_t index) {
+  return with_node(graph, node, [&](const GraphNode& n) { return index < n.operands.size() ? n.operands[index] : 0; });
+}
+uint32_t graph_num_results(const hr_graph* graph, uint32_t node) {
+  return with_node(graph, node, [](const GraphNode& n) { return static_cast<uint32_t>(n.results.size()); });
+}
+hr_tensor_type graph_result_type(const hr_graph* graph, uint32_t node, uint32_t index) {
+  return with_node(graph, node, [&](const GraphNode& n) {
+    if (index >= n.results.size()) return hr_tensor_type{};
+    const TensorView& view = n.results[index];
+    return hr_tensor_type{
+        .dtype = view.dtype, .ndim = static_cast<int32_t>(view.shape.size()), .shape = view.shape.data()};
+  });
+}
+const char* graph_op(const hr_graph* graph, uint32_t node) {
+  return with_node(graph, node, [](const GraphNode& n) { return n.op.empty() ? nullptr : n.op.c_str(); });
+}
+uint32_t graph_op_version(const hr_graph* graph, uint32_t node) {
+  return with_node(graph, node, [](const GraphNode& n) { return n.op_version; });
+}
+uint32_t graph_index(const hr_graph* graph, uint32_t node) {
+  return with_node(graph, node, [](const GraphNode& n) { return n.index; });
+}
+const hr_graph* graph_body(const hr_graph* graph, uint32_t node) {
+  return with_node(graph, node, [](const GraphNode& n) -> const hr_graph* { return n.body.get(); });
+}
+hr_constant graph_constant(const hr_graph* graph, uint32_t node) {
+  return with_node(graph, node, [](const GraphNode& n) {
+    if (n.kind != HR_NODE_CONST) return hr_constant{};
+    return hr_constant{.content_id = n.content_id.c_str(), .tensor = &n.constant.tensor()};
+  });
+}
+uint32_t graph_num_attrs(const hr_graph* graph, uint32_t node) {
+  return with_node(graph, node,
+                   [](const GraphNode& n) { return n.attrs ? static_cast<uint32_t>(n.attrs->all().size()) : 0; });
+}
+hr_attr graph_attr(const hr_graph* graph, uint32_t node, uint32_t index) {
+  return with_node(graph, node, [&](const GraphNode& n) {
+    return n.attrs && index < n.attrs->all().size() ? n.attrs->all()[index] : hr_attr{};
+  });
+}
+hr_attr graph_find_attr(const hr_graph* graph, uint32_t node, const char* name) {
+  return with_node(graph, node,
+                   [&](const GraphNode& n) { return n.attrs && name != nullptr ? n.attrs->find(name) : hr_attr{}; });
+}
+const char* graph_place(const hr_graph* graph, uint32_t node) {
+  const GraphNode* found = node_of(graph, node);
+  return found == nullptr ? "" : found->place.c_str();
+}
+
+}  // namespace
+
+void DeleteGraph::operator()(hr_graph* graph) const { delete graph; }
+
+const hr_graph_api* graph_api() {
+  static const hr_graph_api api{
+      .abi = {.size = sizeof(hr_graph_api), .major = HR_BACKEND_ABI_MAJOR, .minor = HR_BACKEND_ABI_MINOR},
+      .name = &graph_name,
+      .num_nodes = &graph_num_nodes,
+      .num_outputs = &graph_num_outputs,
+      .output = &graph_output,
+      .kind = &graph_kind,
+      .num_operands = &graph_num_operands,
+      .operand = &graph_operand,
+      .num_results = &graph_num_results,
+      .result_type = &graph_result_type,
+      .op = &graph_op,
+      .op_version = &graph_op_version,
+      .index = &graph_index,
+      .body = &graph_body,
+      .constant = &graph_constant,
+      .num_attrs = &graph_num_attrs,
+      .attr = &graph_attr,
+      .find_attr = &graph_find_attr,
+      .place = &graph_place};
+  return &api;
+}
+
+Expected<Graph> make_graph(const FunctionNode& function, const std::string& name) {
+  return Builder(name).build(function);
+}
+
+Expected<Graph> make_graph(const CallNode& call) { return Builder(call.as_op()->name).build(call); }
+
+}  // namespace headrace::backends::plugin

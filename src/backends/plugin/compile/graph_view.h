@@ -1,0 +1,29 @@
+// Regions as plugins see them: hr_graph of headrace/backend_abi.h.
+#pragma once
+
+#include <headrace/backend_abi.h>
+
+#include <memory>
+#include <string>
+
+#include "base/expected.h"
+#include "relay/expr.h"
+
+namespace headrace::backends::plugin {
+
+struct DeleteGraph {
+  void operator()(hr_graph* graph) const;
+};
+using Graph = std::unique_ptr<hr_graph, DeleteGraph>;
+
+// Returns the functions that read graphs.
+const hr_graph_api* graph_api();
+
+// Returns the view of a typed function, whose nodes the view keeps. Refuses what the view cannot show: control flow,
+// functions other than composites, and values that are no tensors or tuples of tensors.
+Expected<Graph> make_graph(const relay::FunctionNode& function, const std::string& name);
+
+// Returns the view of one typed call of an op, with an input or a constant for each operand. The call is the last node.
+Expected<Graph> make_graph(const relay::CallNode& call);
+
+}  // namespace headrace::backends::plugin

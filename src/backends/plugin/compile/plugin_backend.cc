@@ -1,0 +1,199 @@
+#include "backends/plugin/compile/plugin_backend.h"
+
+#include <array>
+
+#include "backends/plugin/compile/attr_view.h"
+#include "backends/plugin/compile/graph_view.h"
+#include "backends/plugin/run/plugin_module.h"
+#include "relay/infer/infer_type.h"
+#include "relay/patterns/pattern_text.h"
+
+// What a plugin writes while it compiles.
+struct hr_compile_sink {
+  struct Blob {
+    std::string bytes;
+    std::vector<uint64_t> graphs;
+  };
+  uint64_t num_graphs = 0;
+  std::vector<Blob> blobs = {};
+  std::map<uint64_t, headrace::Refusal> refused = {};
+};
+
+namespace headrace::backends::plugin {
+
+namespace {
+
+using partition::CompositePattern;
+using partition::RegionCode;
+using partition::Verdict;
+
+int32_t emit_blob(hr_compile_sink* sink, const void* blob, uint64_t size, const uint64_t* graphs, uint64_t num_graphs) {
+  if (sink == nullptr || (blob == nullptr && size != 0) || graphs == nullptr || num_graphs == 0) return -1;
+  const std::span<const uint64_t> indices(graphs, static_cast<size_t>(num_graphs));
+  if (std::any_of(indices.begin(), indices.end(), [&](uint64_t index) { return index >= sink->num_graphs; })) return -1;
+  sink->blobs.push_back({.bytes = std::string(static_cast<const char*>(blob), static_cast<size_t>(size)),
+                         .graphs = {indices.begin(), indices.end()}});
+  return 0;
+}
+
+// A plugin may use reasons that say why an op or a region is not supported.
+hr_reason known_reason(int32_t reason) {
+  const bool is_known = reason >= HR_REASON_OP_UNSUPPORTED && reason <= HR_REASON_BAD_MODEL;
+  return is_known ? static_cast<hr_reason>(reason) : HR_REASON_OP_UNSUPPORTED;
+}
+
+int32_t refuse_graph(hr_compile_sink* sink, uint64_t graph, int32_t reason, const char* message) {
+  if (sink == nullptr || graph >= sink->num_graphs) return -1;
+  const bool is_silent = message == nullptr || *message == 0;
+  sink->refused[graph] = {known_reason(reason), is_silent ? "it does not say why" : message};
+  return 0;
+}
+
+// Room for a sentence that a plugin writes.
+class MessageRoom {
+ public:
+  hr_message view() { return {.data = text_.data(), .size = text_.size()}; }
+  std::string text() {
+    text_.back() = 0;
+    return text_[0] == 0 ? "it does not say why" : std::string(text_.data());
+  }
+
+ private:
+  std::array<char, 1024> text_{};
+};
+
+class PluginBackend : public partition::Backend {
+ public:
+  explicit PluginBackend(PluginPtr plugin) : plugin_(std::move(plugin)) {
+    if (table().compile == nullptr)
+      throw_user_error(
+          "the backend '{}' of '{}' runs what was compiled elsewhere, and cannot compile; load a build of "
+          "it that can",
+          plugin_->name, plugin_->path);
+    read_patterns();
+  }
+  ~PluginBackend() override {
+    for (const CompositePattern& entry : patterns_) relay::release_recursions(entry.pattern);
+  }
+  PluginBackend(const PluginBackend&) = delete;
+  PluginBackend& operator=(const PluginBackend&) = delete;
+
+  std::string_view name() const override { return plugin_->name; }
+  std::string version() const override { return plugin_->version; }
+  std::span<const CompositePattern> patterns() const override { return patterns_; }
+
+  Verdict supports(const relay::CallNode& call) const override {
+    const Expected<Graph> graph = make_graph(call);
+    if (!graph) return {.reason = graph.refusal().code, .message = graph.refusal().message};
+    const hr_graph* view = graph.value().get();
+    return ask(
+        [&](hr_verdict* verdict) { table().supports(table().self, view, graph_api()->num_nodes(view) - 1, verdict); });
+  }
+
+  std::vector<Expected<RegionCode>> compile(const partition::RegionRequest& request) const override;
+
+ private:
+  const hr_backend& table() const { return plugin_->table; }
+
+  template <typename F>
+  static Verdict ask(F&& question) {
+    MessageRoom room;
+    hr_verdict verdict{.reason = HR_REASON_NONE, .message = room.view()};
+    question(&verdict);
+    if (verdict.reason == HR_REASON_NONE) return {};
+    return {.reason = known_reason(verdict.reason), .message = room.text()};
+  }
+
+  void read_patterns() {
+    if (!HR_HAS_FIELD(hr_backend, &table(), patterns) || table().patterns == nullptr) return;
+    try {
+      patterns_ = partition::read_table(Value(std::string(table().patterns)));
+    } catch (const UserError& error) {
+      throw UserError(fmt::format("the patterns of the backend '{}' of '{}' cannot be read: {}", plugin_->name,
+                                  plugin_->path, error.message()));
+    }
+    for (CompositePattern& entry : patterns_) {
+      if (!entry.name.starts_with(plugin_->name + "."))
+        throw_user_error("the backend '{}' of '{}' has a pattern '{}'; names of its patterns must begin with '{}.'",
+                         plugin_->name, plugin_->path, entry.name, plugin_->name);
+      entry.accepts = [this, name = entry.name](const relay::PatternGroup& group) { return accepts(name, group); };
+    }
+  }
+
+  bool accepts(const std::string& pattern, const relay::PatternGroup& group) const {
+    if (table().accepts == nullptr) return true;
+    const Expr function = relay::infer_type(Expr(relay::function_of(group, 0)));
+    const Expected<Graph> graph = make_graph(*function.as<relay::FunctionNode>(), pattern);
+    return graph && ask([&](hr_verdict* verdict) {
+                      table().accepts(table().self, pattern.c_str(), graph.value().get(), verdict);
+                    }).ok();
+  }
+
+  std::vector<Expected<RegionCode>> codes_of(const hr_compile_sink& sink,
+                                             const std::vector<const hr_graph*>& graphs) const;
+
+  PluginPtr plugin_;
+  std::vector<CompositePattern> patterns_;
+};
+
+std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::RegionRequest& request) const {
+  std::vector<Graph> graphs;
+  std::vector<const hr_graph*> views;
+  std::vector<size_t> places;  // of the graphs among the regions
+  std::vector<Expected<RegionCode>> codes(request.regions.size(), Refusal{HR_REASON_OP_UNSUPPORTED, ""});
+  for (size_t i = 0; i < request.regions.size(); ++i) {
+    Expected<Graph> graph = make_graph(*request.regions[i].function, request.regions[i].name);
+    if (!graph) {
+      codes[i] = graph.refusal();
+      continue;
+    }
+    graphs.push_back(std::move(graph.value()));
+    views.push_back(graphs.back().get());
+    places.push_back(i);
+  }
+  if (views.empty()) return codes;
+  const AttrList options(request.options);
+  const std::string triple(request.target->text("mtriple")), cpu(request.target->text("mcpu"));
+  hr_compile_sink sink{.num_graphs = views.size()};
+  const hr_compile_request asked{
+      .abi = {.size = sizeof(hr_compile_request), .major = HR_BACKEND_ABI_MAJOR, .minor = HR_BACKEND_ABI_MINOR},
+      .num_graphs = views.size(),
+      .graphs = views.data(),
+      .triple = triple.c_str(),
+      .cpu = cpu.c_str(),
+      .options = {.count = options.all().size(), .items = options.all().data()},
+      .sink = &sink,
+      .emit = &emit_blob,
+      .refuse = &refuse_graph};
+  MessageRoom room;
+  const hr_message message = room.view();
+  if (table().compile(table().self, &asked, &message) != 0)
+    throw_user_error("the backend '{}' cannot compile: {}", plugin_->name, room.text());
+  const std::vector<Expected<RegionCode>> made = codes_of(sink, views);
+  for (size_t i = 0; i < places.size(); ++i) codes[places[i]] = made[i];
+  return codes;
+}
+
+// The last word on a graph counts; one without any is the plugin's mistake.
+std::vector<Expected<RegionCode>> PluginBackend::codes_of(const hr_compile_sink& sink,
+                                                          const std::vector<const hr_graph*>& graphs) const {
+  std::vector<Expected<RegionCode>> codes(
+      static_cast<size_t>(sink.num_graphs),
+      Refusal{HR_REASON_OP_UNSUPPORTED, "the backend neither compiled the region nor refused it"});
+  for (const hr_compile_sink::Blob& blob : sink.blobs) {
+    std::vector<std::string> names;
+    for (const uint64_t graph : blob.graphs) names.emplace_back(graph_api()->name(graphs[static_cast<size_t>(graph)]));
+    const runtime::Module module = make_plugin_module(plugin_, blob.bytes, std::move(names));
+    for (const uint64_t graph : blob.graphs) codes[static_cast<size_t>(graph)] = RegionCode{.module = module};
+  }
+  for (const auto& [graph, refusal] : sink.refused) codes[static_cast<size_t>(graph)] = refusal;
+  return codes;
+}
+
+}  // namespace
+
+std::shared_ptr<const partition::Backend> make_backend(const PluginPtr& plugin) {
+  return std::make_shared<PluginBackend>(plugin);
+}
+
+}  // namespace headrace::backends::plugin

@@ -1,0 +1,307 @@
+// Plugins from their library to an artifact and back; what is said to those that are wrong; the view of a graph.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "backends/plugin/compile/graph_view.h"
+#include "driver/compile.h"
+#include "driver/explain.h"
+#include "driver/plugins.h"
+#include "driver/register_all.h"
+#include "interp/interp.h"
+#include "kit/errors.h"
+#include "kit/files.h"
+#include "load/run.h"
+#include "relay/function_attrs.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/parse.h"
+
+namespace headrace::backends::plugin {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+std::string path_of(const std::string& plugin) { return fmt::format("{}/{}.so", HEADRACE_TEST_PLUGINS, plugin); }
+
+std::string load(const std::string& plugin) { return driver::load_plugin(path_of(plugin)); }
+
+IRModule typed(const std::string& text) {
+  driver::register_all();
+  return relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + text));
+}
+
+NDArray row(std::vector<float> values) {
+  const auto size = static_cast<int64_t>(values.size());
+  return NDArray::from_vector({1, size}, DataType::float_(32), values);
+}
+
+std::vector<float> floats(const NDArray& array) {
+  return {array.data<float>(), array.data<float>() + array.num_elements()};
+}
+
+// A program with each op of the chip, a pattern, an op that it does not have, and two results.
+constexpr const char* kProgram =
+    "def @main(%x: Tensor[(1, 4), float32], %y: Tensor[(1, 4), float32]) {\n"
+    "  let %a = subtract(multiply(%x, %y), add(%x, %x));\n"
+    "  let %b = nn.relu(multiply(%a, meta[relay.Constant][0]));\n"
+    "  let %c = tanh(clip(%b, a_min=-1.5f, a_max=2f));\n"
+    "  (nn.dense(nn.relu(%c), meta[relay.Constant][1]), %b)\n}\n";
+
+IRModule chip_program() {
+  driver::register_all();
+  const std::vector<NDArray> constants{
+      row({1, -2, 3, 0.5F}),
+      NDArray::from_vector({2, 4}, DataType::float_(32), std::vector<float>{1, 2, 3, 4, -1, 0.5F, 0.25F, 8})};
+  return relay::infer_type(
+      relay::parse_module(std::string("#[version = \"0.0.5\"]\n") + kProgram, "<program>", {.weights = &constants}));
+}
+
+TEST(Plugin, FromALibraryToAnArtifactAndBack) {
+  EXPECT_EQ(load("chip"), "chip");
+  EXPECT_EQ(load("chip"), "chip");  // a second time changes nothing
+  const IRModule module = chip_program();
+  const std::string file = ::testing::TempDir() + "plugin_test.so";
+  const artifact::Manifest manifest =
+      driver::compile_to_file(driver::make_model(module), file, {.backends = {"chip"}}).manifest;
+  ASSERT_THAT(manifest.regions, SizeIs(2));
+  ASSERT_THAT(manifest.modules, SizeIs(1));
+  EXPECT_EQ(manifest.modules[0].loader, "backend.chip");
+  EXPECT_EQ(manifest.backends.at(0).version, "1");
+  std::vector<std::string> rows;
+  for (const artifact::Placement& one : manifest.programs[0].placement)
+    rows.push_back(fmt::format("{} {}", one.kind, one.backend));
+  EXPECT_THAT(rows, ElementsAre("multiply chip", "add chip", "subtract chip", "multiply chip", "clip chip",
+                                "nn.relu chip", "tanh native", "nn.relu chip", "nn.dense chip"));
+  const NDArray x = row({1, -2, 0.5F, 3}), y = row({2, 1, -4, 3});
+  const std::vector<NDArray> want = interp::run_main(module, {x, y});
+  const auto artifact = load::open_artifact(file).value_or_throw();
+  for (const int32_t threads : {1, 2}) {
+    const auto executor =
+        load::make_executor(artifact, "default", {.threads = threads, .fallback = executors::Fallback::none});
+    const std::vector<NDArray> got = load::run(*executor, std::vector<NDArray>{x, y});
+    for (size_t i = 0; i < 2; ++i) {
+      for (int64_t k = 0; k < want[i].num_elements(); ++k)
+        EXPECT_NEAR(got[i].data<float>()[k], want[i].data<float>()[k], 1e-5);
+    }
+  }
+}
+
+TEST(Plugin, AModulesFunctionsTakeArrays) {
+  load("chip");
+  const IRModule module =
+      typed("def @main(%x: Tensor[(1, 2), float32], %y: Tensor[(1, 2), float32]) { subtract(%x, %y) }\n");
+  const auto artifact =
+      driver::open_compiled(driver::compile_to_memory(driver::make_model(module), {.backends = {"chip"}}), "a");
+  const std::string name = artifact->library->manifest().regions.at(0).name;
+  const runtime::Module made = artifact->modules.at(0).value();
+  EXPECT_FALSE(made.GetFunction("other"));
+  const PackedFunc function = made.GetFunction(name);
+  const NDArray x = row({5, 7}), y = row({1, 9}), z = row({0, 0});
+  const Value result = function(x, y, z);
+  EXPECT_THAT(floats(z), ElementsAre(4, -2));
+  EXPECT_THAT(floats(result.as<NDArray>()), ElementsAre(4, -2));
+  EXPECT_THAT(kit::user_error_of([&] { function(x, y); }), HasSubstr("another number of tensors"));
+  EXPECT_THAT(kit::user_error_of([&] { function(x, 3, z); }), HasSubstr("argument 1 is no tensor"));
+  // A module that is saved and loaded is the same.
+  const runtime::Module again = runtime::load_from_binary("backend.chip", made.SaveToBinary());
+  again.GetFunction(name)(y, x, z);
+  EXPECT_THAT(floats(z), ElementsAre(-4, 2));
+  const std::string cut = made.SaveToBinary().substr(0, 40);
+  EXPECT_THAT(kit::user_error_of([&] { runtime::load_from_binary("backend.chip", cut); }),
+              HasSubstr("the backend 'chip' does not load its part: its program breaks off"));
+}
+
+TEST(Plugin, OptionsReachIt) {
+  load("chip");
+  const driver::Model model = driver::make_model(typed("def @main(%x: Tensor[(2), float32]) { add(%x, %x) }\n"));
+  driver::CompileOptions options{.backends = {"chip"}};
+  options.backend_options["chip"].set("speed", Value(int64_t{3}));
+  EXPECT_THAT(driver::compile_to_memory(model, options).report.manifest.regions, SizeIs(1));
+  options.backend_options["chip"].set("volume", Value(int64_t{3}));
+  EXPECT_THAT(kit::user_error_of([&] { driver::compile_to_memory(model, options); }),
+              HasSubstr("the backend 'chip' cannot compile: its only option is speed"));
+}
+
+TEST(Plugin, ReasonsAreThePlugins) {
+  load("chip");
+  const driver::Explanation explained = driver::explain(
+      driver::make_model(typed("def @main(%x: Tensor[(2), float32], %i: Tensor[(2), int32], %s: Tensor[(1), float32]) "
+                               "{ (add(%i, %i), add(%x, %s), tanh(%x)) }\n")),
+      {.backends = {"chip"}});
+  std::vector<std::string> rows;
+  for (const artifact::Placement& one : explained.placement)
+    rows.push_back(fmt::format("{} {}", static_cast<int>(one.reason), one.message));
+  EXPECT_THAT(rows, ElementsAre("22 chip: the chip knows float32 alone", "23 chip: the chip does not broadcast",
+                                "20 chip: the chip does not compute this op"));
+}
+
+TEST(Plugin, ManyThreadsRunOneModule) {
+  load("chip");
+  const IRModule module = chip_program();
+  const auto artifact =
+      driver::open_compiled(driver::compile_to_memory(driver::make_model(module), {.backends = {"chip"}}), "a");
+  std::vector<std::thread> threads;
+  std::atomic<int> num_wrong = 0;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const auto executor = load::make_executor(artifact, "default", {.threads = 1});
+      const NDArray x = row({static_cast<float>(t), 1, 2, 3}), y = row({1, 2, static_cast<float>(t), 4});
+      const std::vector<NDArray> want = interp::run_main(module, {x, y});
+      for (int run = 0; run < 20; ++run) {
+        const std::vector<NDArray> got = load::run(*executor, std::vector<NDArray>{x, y});
+        for (int64_t k = 0; k < 4; ++k)
+          num_wrong += std::abs(got[1].data<float>()[k] - want[1].data<float>()[k]) > 1e-5F ? 1 : 0;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(num_wrong, 0);
+}
+
+TEST(Plugin, WrongOnesAreRefusedWithAReason) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"wrong1", "is no backend of Headrace: it lacks the function headrace_backend_entry"},
+      {"wrong2", "was built for version 99 of the backend interface, and this Headrace has 1 to 1"},
+      {"wrong3", "has no name of letters, digits"},
+      {"wrong4", "has no function run; its headrace_backend_entry must fill that in"},
+      {"wrong5", "cannot work here: the driver of the chip is not installed"},
+      {"wrong6", "the patterns of the backend 'wrong6' of"},
+      {"wrong7", "has a pattern 'other.sum'; names of its patterns must begin with 'wrong7.'"},
+      {"wrong8", "runs what was compiled elsewhere, and cannot compile"},
+      {"wrong15", "has no name of letters, digits"},
+      {"wrong16", "has no name of letters, digits"},
+      {"wrong17", "'native' is the name of one of the compiler's own backends"},
+      {"wrong18", "has no version"},
+      {"wrong19", "has a function compile and no supports"},
+      {"other_chip", "are both named 'chip'; load one of them"},
+      {"nothing", "is not there; give the path of its shared library"},
+  };
+  load("chip");
+  for (const auto& [plugin, message] : cases)
+    EXPECT_THAT(kit::user_error_of([&] { load(plugin); }), HasSubstr(message)) << plugin;
+  const std::string text = ::testing::TempDir() + "no_plugin.so";
+  kit::write_file(text, "no library");
+  EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(text); }), HasSubstr("cannot be loaded: "));
+  EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin("/"); }), HasSubstr("is no file"));
+}
+
+TEST(Plugin, ACompileThatFails) {
+  const driver::Model model = driver::make_model(typed("def @main(%x: Tensor[(1, 2), float32]) { tanh(%x) }\n"));
+  const auto regions_of = [&](const std::string& plugin) {
+    load(plugin);
+    return driver::compile_to_memory(model, {.backends = {plugin}}).report.manifest;
+  };
+  const artifact::Manifest silent = regions_of("wrong9");
+  EXPECT_THAT(silent.regions, IsEmpty());
+  EXPECT_THAT(silent.programs[0].placement[0].message,
+              HasSubstr("wrong9 refused its region: the backend neither compiled the region nor refused it"));
+  EXPECT_THAT(kit::user_error_of([&] { regions_of("wrong10"); }), HasSubstr("the host refused the blob"));
+  EXPECT_THAT(kit::user_error_of([&] { regions_of("wrong12"); }), HasSubstr("the chip is asleep; wake it"));
+}
+
+// What goes wrong with a region where it runs.
+TEST(Plugin, ARegionThatFailsFallsBack) {
+  const std::vector<std::pair<std::string, std::string>> cases{{"wrong11", "the chip is full"},
+                                                               {"wrong13", "no core of the chip is free"},
+                                                               {"wrong14", "has no function 'tvmgen_default_wrong14"},
+                                                               {"wrong20", "the chip is too hot"}};
+  const IRModule module = typed("def @main(%x: Tensor[(1, 2), float32]) { tanh(%x) }\n");
+  for (const auto& [plugin, message] : cases) {
+    load(plugin);
+    const auto artifact =
+        driver::open_compiled(driver::compile_to_memory(driver::make_model(module), {.backends = {plugin}}), "a");
+    const auto run = [&](executors::Fallback fallback) {
+      auto executor = load::make_executor(artifact, "default", {.threads = 1, .fallback = fallback});
+      EXPECT_THAT(floats(load::run(*executor, std::vector<NDArray>{row({0, 0})}).at(0)), ElementsAre(0, 0));
+      return executor;
+    };
+    const auto executor = run(executors::Fallback::native);
+    ASSERT_THAT(executor->fallbacks(), SizeIs(1)) << plugin;
+    EXPECT_THAT(executor->fallbacks()[0].message, HasSubstr(message));
+    EXPECT_EQ(executor->fallbacks()[0].reason, HR_REASON_BACKEND_FAILED);
+    EXPECT_THAT(kit::user_error_of([&] { run(executors::Fallback::none); }), HasSubstr(message)) << plugin;
+  }
+}
+
+// ---- the view of a graph
+
+Graph view(const std::string& text) {
+  const IRModule module = typed(text);
+  return std::move(make_graph(*module->lookup("main").as<relay::FunctionNode>(), "the graph")).value_or_throw();
+}
+
+TEST(GraphView, NodesAndTypes) {
+  const hr_graph_api& api = *graph_api();
+  const Graph graph = view(
+      "def @main(%p: (Tensor[(2, 3), float32], Tensor[(2, 3), float32])) {\n"
+      "  let %s = split(%p.0, indices_or_sections=3, axis=1);\n"
+      "  (%s.1, concatenate(%p, axis=0), %p.0)\n}\n");
+  const hr_graph* g = graph.get();
+  EXPECT_STREQ(api.name(g), "the graph");
+  std::vector<int> kinds;
+  for (uint32_t i = 0; i < api.num_nodes(g); ++i) kinds.push_back(api.kind(g, i));
+  EXPECT_THAT(kinds, ElementsAre(HR_NODE_INPUT, HR_NODE_INPUT, HR_NODE_TUPLE, HR_NODE_ITEM, HR_NODE_CALL, HR_NODE_ITEM,
+                                 HR_NODE_CALL, HR_NODE_ITEM, HR_NODE_TUPLE));
+  EXPECT_EQ(api.num_results(g, 4), 3U);
+  EXPECT_EQ(api.result_type(g, 4, 2).shape[1], 1);
+  EXPECT_EQ(api.index(g, 5), 1U);
+  EXPECT_EQ(api.operand(g, 6, 0), 2U);
+  ASSERT_EQ(api.num_outputs(g), 3U);
+  uint32_t result = 9;
+  EXPECT_EQ(api.output(g, 1, &result), 6U);
+  EXPECT_EQ(result, 0U);
+  EXPECT_EQ(api.op_version(g, 6), 1U);
+}
+
+TEST(GraphView, Attributes) {
+  const hr_graph_api& api = *graph_api();
+  const Graph graph = view(
+      "def @main(%x: Tensor[(1, 3, 8, 8), float32]) {\n"
+      "  clip(nn.max_pool2d(%x, pool_size=[2, 3], layout=\"NCHW\", ceil_mode=True), a_min=-0.5f, a_max=2f)\n}\n");
+  const hr_graph* g = graph.get();
+  const hr_attr pool = api.find_attr(g, 1, "pool_size"), layout = api.find_attr(g, 1, "layout"),
+                ceil = api.find_attr(g, 1, "ceil_mode"), low = api.find_attr(g, 2, "a_min");
+  ASSERT_EQ(pool.kind, HR_ATTR_INTEGERS);
+  EXPECT_THAT(std::vector<int64_t>(pool.integers, pool.integers + pool.count), ElementsAre(2, 3));
+  ASSERT_EQ(layout.kind, HR_ATTR_TEXT);
+  EXPECT_STREQ(layout.texts[0], "NCHW");
+  ASSERT_EQ(ceil.kind, HR_ATTR_INTEGER);
+  EXPECT_EQ(ceil.integers[0], 1);
+  ASSERT_EQ(low.kind, HR_ATTR_REAL);
+  EXPECT_EQ(low.reals[0], -0.5);
+  EXPECT_EQ(api.find_attr(g, 1, "color").name, nullptr);
+  EXPECT_EQ(api.find_attr(g, 1, nullptr).name, nullptr);
+}
+
+TEST(GraphView, WhatIsNotThereIsEmpty) {
+  const hr_graph_api& api = *graph_api();
+  const Graph graph = view("def @main(%x: Tensor[(2), float32]) { tanh(%x) }\n");
+  const hr_graph* g = graph.get();
+  uint32_t result = 7;
+  EXPECT_EQ(api.output(g, 5, &result), 0U);
+  EXPECT_EQ(result, 0U);
+  EXPECT_EQ(api.kind(g, 99), 0);
+  EXPECT_EQ(api.num_operands(g, 99) + api.operand(g, 1, 9) + api.num_results(g, 99) + api.num_attrs(g, 99), 0U);
+  EXPECT_EQ(api.result_type(g, 1, 3).shape, nullptr);
+  EXPECT_EQ(api.op(g, 0), nullptr);
+  EXPECT_EQ(api.body(g, 1), nullptr);
+  EXPECT_EQ(api.constant(g, 1).tensor, nullptr);
+  EXPECT_EQ(api.attr(g, 1, 4).name, nullptr);
+  EXPECT_STREQ(api.place(g, 99), "");
+  EXPECT_EQ(api.num_nodes(nullptr), 0U);
+}
+
+TEST(GraphView, WhatItCannotShowIsRefused) {
+  const IRModule module =
+      typed("def @main(%x: Tensor[(2), float32], %c: Tensor[(), bool]) { if (%c) { tanh(%x) } else { %x } }\n");
+  const Expected<Graph> graph = make_graph(*module->lookup("main").as<relay::FunctionNode>(), "g");
+  ASSERT_FALSE(graph);
+  EXPECT_THAT(graph.refusal().message, HasSubstr("it holds a relay.If"));
+}
+
+}  // namespace
+}  // namespace headrace::backends::plugin

@@ -1,0 +1,126 @@
+#include "backends/plugin/run/plugin.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "backends/plugin/run/plugin_module.h"
+#include "base/error.h"
+
+namespace headrace::backends::plugin {
+
+namespace {
+
+hr_host& host() {
+  static hr_host one{.abi = {.size = sizeof(hr_host), .major = HR_BACKEND_ABI_MAJOR, .minor = HR_BACKEND_ABI_MINOR},
+                     .version = HEADRACE_VERSION,
+                     .graph = nullptr};
+  return one;
+}
+
+struct OpenPlugins {
+  std::mutex mutex;
+  std::map<void*, PluginPtr> by_handle;
+};
+
+OpenPlugins& open_plugins() {
+  static OpenPlugins& all = *new OpenPlugins;  // never destroyed: modules of static objects outlive it
+  return all;
+}
+
+void* open_library(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);  // never searched for by its name
+  if (!std::filesystem::exists(absolute, error))
+    throw MissingError(fmt::format("the backend '{}' is not there; give the path of its shared library", path));
+  if (!std::filesystem::is_regular_file(absolute, error))
+    throw_user_error("'{}' is no file; give the path of a backend's shared library", path);
+  void* handle = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle != nullptr) return handle;
+  const char* reason = ::dlerror();
+  const std::string why = reason == nullptr ? "the system does not say why" : reason;
+  const std::string text = fmt::format("the backend '{}' cannot be loaded: {}", path, why);
+  if (why.find("cannot open shared object file") != std::string::npos)
+    throw MissingError(text + "; install the library that it needs");
+  throw UserError(text);
+}
+
+// Whether a word is fit for a command line: NAME, NAME.KEY=VALUE.
+bool is_word(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+  });
+}
+
+void check_version(const std::string& path, const hr_abi& abi) {
+  if (abi.major >= HR_BACKEND_ABI_OLDEST && abi.major <= HR_BACKEND_ABI_MAJOR) return;
+  throw_user_error(
+      "the backend '{}' was built for version {} of the backend interface, and this Headrace has {} to {}; build it "
+      "with the header backend_abi.h of this release",
+      path, abi.major, HR_BACKEND_ABI_OLDEST, HR_BACKEND_ABI_MAJOR);
+}
+
+void check_table(const std::string& path, const hr_backend& table) {
+  const auto fail = [&](std::string_view what) {
+    throw_user_error("the backend '{}' {}; its {} must fill that in", path, what, HR_BACKEND_ENTRY);
+  };
+  if (table.name == nullptr || !is_word(table.name))
+    fail("has no name of letters, digits, '_' and '-', at most 64 of them");
+  if (table.version == nullptr || *table.version == 0) fail("has no version");
+  if (table.supports == nullptr && table.compile != nullptr) fail("has a function compile and no supports");
+  const std::array<std::pair<const char*, bool>, 3> must{
+      {{"load", table.load != nullptr}, {"find", table.find != nullptr}, {"run", table.run != nullptr}}};
+  for (const auto& [function, is_there] : must) {
+    if (!is_there) fail(fmt::format("has no function {}", function));
+  }
+}
+
+hr_backend call_entry(const std::string& path, hr_backend_entry entry) {
+  hr_backend table{};
+  table.abi = {.size = sizeof(hr_backend), .major = HR_BACKEND_ABI_MAJOR, .minor = HR_BACKEND_ABI_MINOR};
+  std::array<char, 1024> text{};
+  const hr_message message{.data = text.data(), .size = text.size()};
+  if (const int32_t code = entry(&host(), &table, &message); code != 0)
+    throw MissingError(fmt::format("the backend '{}' cannot work here: {}", path,
+                                   text[0] == 0 ? fmt::format("it failed with {}", code) : std::string(text.data())));
+  check_version(path, table.abi);
+  return table;
+}
+
+PluginPtr make_plugin(const std::string& path, void* handle) {
+  auto entry = reinterpret_cast<hr_backend_entry>(::dlsym(handle, HR_BACKEND_ENTRY));
+  if (entry == nullptr)
+    throw_user_error("'{}' is no backend of Headrace: it lacks the function {}", path, HR_BACKEND_ENTRY);
+  const hr_backend table = call_entry(path, entry);
+  check_table(path, table);
+  return std::make_shared<const Plugin>(
+      Plugin{.name = table.name, .version = table.version, .path = path, .table = table});
+}
+
+}  // namespace
+
+PluginPtr open_plugin(const std::string& path) {
+  void* handle = open_library(path);
+  OpenPlugins& all = open_plugins();
+  const std::scoped_lock lock(all.mutex);
+  if (const auto known = all.by_handle.find(handle); known != all.by_handle.end()) return known->second;
+  const PluginPtr plugin = make_plugin(path, handle);
+  for (const auto& [other, known] : all.by_handle) {
+    if (known->name == plugin->name)
+      throw_user_error("the backends '{}' and '{}' are both named '{}'; load one of them", known->path, path,
+                       plugin->name);
+  }
+  register_loader(plugin);
+  all.by_handle.emplace(handle, plugin);
+  return plugin;
+}
+
+void set_graph_api(const hr_graph_api* api) { host().graph = api; }
+
+std::string module_kind(const std::string& plugin) { return "backend." + plugin; }
+
+}  // namespace headrace::backends::plugin

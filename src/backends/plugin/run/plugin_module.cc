@@ -1,0 +1,188 @@
+#include "backends/plugin/run/plugin_module.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
+
+#include "tensor/ndarray.h"
+#include "tensor/strides.h"
+
+namespace headrace::backends::plugin {
+
+namespace {
+
+using runtime::Module;
+using runtime::ModuleKernel;
+
+// A blob that is loaded.
+class Loaded {
+ public:
+  Loaded(PluginPtr plugin, const std::string& blob) : plugin_(std::move(plugin)), blob_(blob) {
+    std::array<char, 1024> text{};
+    const hr_message message{.data = text.data(), .size = text.size()};
+    const hr_backend& table = plugin_->table;
+    if (table.load(table.self, blob_.data(), blob_.size(), &loaded_, &message) != 0)
+      throw_user_error("the backend '{}' does not load its part: {}", plugin_->name,
+                       text[0] == 0 ? "it does not say why" : text.data());
+  }
+  Loaded(const Loaded&) = delete;
+  Loaded& operator=(const Loaded&) = delete;
+  ~Loaded() {
+    if (plugin_->table.unload != nullptr) plugin_->table.unload(plugin_->table.self, loaded_);
+  }
+
+  const Plugin& plugin() const { return *plugin_; }
+  // Returns null where there is no region of that name.
+  void* find(const std::string& region, int32_t num_workers) const {
+    std::array<char, 1024> text{};
+    const hr_message message{.data = text.data(), .size = text.size()};
+    void* found = nullptr;
+    if (plugin_->table.find(plugin_->table.self, loaded_, region.c_str(), num_workers, &found, &message) != 0)
+      throw_user_error("the backend '{}' cannot run its region '{}' here: {}", plugin_->name, region,
+                       text[0] == 0 ? "it does not say why" : text.data());
+    return found;
+  }
+
+ private:
+  PluginPtr plugin_;
+  std::string blob_;  // a function may outlive the module, and the plugin reads the bytes
+  void* loaded_ = nullptr;
+};
+
+// One region as a kernel.
+struct RegionKernel {
+  const Loaded* owner;
+  void* region;
+
+  static int32_t run(void* self, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) {
+    const auto& kernel = *static_cast<const RegionKernel*>(self);
+    const hr_backend& table = kernel.owner->plugin().table;
+    return table.run(table.self, kernel.region, env, args, num_args);
+  }
+};
+
+int32_t run_serially(const hr_kernel_env* env, hr_parallel_body body, void* closure, int64_t count) {
+  return body(env, closure, 0, count);
+}
+
+// Calls a kernel with the arguments of a function.
+class FunctionCall {
+ public:
+  explicit FunctionCall(Args args) {
+    const auto count = static_cast<size_t>(args.size());
+    tensors_.reserve(count);
+    strides_.reserve(count);
+    for (int32_t i = 0; i < args.size(); ++i) add(args, i);
+  }
+
+  void run(const RegionKernel& kernel) {
+    std::vector<DLTensor*> pointers;
+    for (DLTensor& tensor : tensors_) pointers.push_back(&tensor);
+    std::array<char, 1024> text{};
+    hr_kernel_env env{};
+    env.size = sizeof env;
+    env.version = HR_KERNEL_ABI_VERSION;
+    env.parallel_for = &run_serially;
+    env.num_workers = 1;
+    env.message = text.data();
+    env.message_size = text.size();
+    if (RegionKernel::run(const_cast<RegionKernel*>(&kernel), &env, pointers.data(),
+                          static_cast<int32_t>(pointers.size())) != 0)
+      throw_user_error("the backend '{}' failed: {}", kernel.owner->plugin().name,
+                       text[0] == 0 ? "it does not say why" : text.data());
+  }
+
+ private:
+  void add(Args args, int32_t index) {
+    const RawValue& raw = args[index];
+    const bool is_pointer = raw.type_index == type_index::kDLTensorPtr;
+    if (!is_pointer && !matches_item<NDArray>(raw)) throw_user_error("argument {} is no tensor", index);
+    DLTensor tensor =
+        is_pointer ? *static_cast<const DLTensor*>(raw.v.v_ptr) : ValueTraits<NDArray>::from(raw).tensor();
+    const std::span<const int64_t> shape(tensor.shape, static_cast<size_t>(tensor.ndim));
+    const bool is_contiguous = tensor.strides == nullptr || is_dense(shape, {tensor.strides, shape.size()});
+    if (tensor.device.device_type != kDLCPU || !is_contiguous)
+      throw_user_error("argument {} is not a contiguous tensor on the CPU", index);
+    tensor.data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+    tensor.byte_offset = 0;
+    strides_.push_back(dense_strides(shape));
+    tensor.strides = strides_.back().data();
+    tensors_.push_back(tensor);
+  }
+
+  std::vector<Shape> strides_;
+  std::vector<DLTensor> tensors_;
+};
+
+class PluginBody : public runtime::ModuleBody {
+ public:
+  PluginBody(PluginPtr plugin, std::string blob, std::vector<std::string> regions)
+      : plugin_(std::move(plugin)),
+        blob_(std::move(blob)),
+        regions_(std::move(regions)),
+        kind_(module_kind(plugin_->name)) {}
+
+  std::string_view type_key() const override { return kind_; }
+
+  bool declares(const std::string& name) const override {
+    return std::find(regions_.begin(), regions_.end(), name) != regions_.end();
+  }
+
+  PackedFunc get_function(const std::string& name, const Module&) override {
+    const std::shared_ptr<const Loaded> owner = loaded();
+    void* region = owner->find(name, 1);
+    if (region == nullptr) return {};
+    return PackedFunc([owner, kernel = RegionKernel{owner.get(), region}](Args args) {
+      FunctionCall(args).run(kernel);
+      const int32_t last = args.size() - 1;
+      return last >= 0 && matches_item<NDArray>(args[last]) ? Value(args.at<NDArray>(last)) : Value();
+    });
+  }
+
+  ModuleKernel get_kernel(const std::string& name, int32_t num_workers) override {
+    const std::shared_ptr<const Loaded> owner = loaded();
+    void* region = owner->find(name, num_workers);
+    if (region == nullptr) return {};
+    const std::scoped_lock lock(mutex_);
+    auto& kernel = kernels_[region];
+    if (!kernel) kernel = std::make_unique<RegionKernel>(RegionKernel{owner.get(), region});
+    return {.run = &RegionKernel::run, .self = kernel.get()};
+  }
+
+  std::string save_to_binary(const Module&) const override { return blob_; }
+
+  std::shared_ptr<const Loaded> loaded() {
+    const std::scoped_lock lock(mutex_);
+    if (!loaded_) loaded_ = std::make_shared<const Loaded>(plugin_, blob_);
+    return loaded_;
+  }
+
+ private:
+  PluginPtr plugin_;
+  std::string blob_;
+  std::vector<std::string> regions_;
+  std::string kind_;
+  std::mutex mutex_;
+  std::shared_ptr<const Loaded> loaded_;
+  std::map<void*, std::unique_ptr<RegionKernel>> kernels_;  // by region
+};
+
+}  // namespace
+
+Module load_plugin_module(const PluginPtr& plugin, std::string blob) {
+  auto body = std::make_unique<PluginBody>(plugin, std::move(blob), std::vector<std::string>());
+  body->loaded();
+  return Module(std::move(body));
+}
+
+Module make_plugin_module(const PluginPtr& plugin, std::string blob, std::vector<std::string> regions) {
+  return Module(std::make_unique<PluginBody>(plugin, std::move(blob), std::move(regions)));
+}
+
+void register_loader(const PluginPtr& plugin) {
+  register_global(fmt::format("{}{}", runtime::kLoadBinaryPrefix, module_kind(plugin->name)),
+                  make_packed([plugin](const Bytes& bytes) { return load_plugin_module(plugin, bytes.data); }), true);
+}
+
+}  // namespace headrace::backends::plugin

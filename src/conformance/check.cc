@@ -1,0 +1,375 @@
+#include "conformance/check.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "conformance/guarded_tensor.h"
+#include "driver/compile.h"
+#include "driver/explain.h"
+#include "interp/interp.h"
+#include "load/run.h"
+#include "relay/bind.h"
+#include "relay/infer/infer_type.h"
+#include "tensor/ndarray.h"
+
+namespace headrace::conformance {
+
+namespace {
+
+using executors::Executor;
+using executors::ExecutorOptions;
+using executors::Fallback;
+
+constexpr int kThreads = 4, kRunsOfAThread = 8;
+constexpr int kMemoryRounds = 24;
+
+// The largest error of a result, relative to its largest element.
+double tolerance_of(DataType dtype) {
+  if (!dtype.is_float()) return 0;
+  return dtype.bits() == 64 ? 1e-9 : dtype.bits() == 32 ? 1e-4 : 2e-2;
+}
+
+// Random values: small, so that integers do not overflow in a few ops; positive where the name begins with p.
+NDArray random_tensor(const TensorTypeNode& type, const std::string& name, std::mt19937& random) {
+  NDArray made = NDArray::zeros(*as_shape(type.shape), type.dtype);
+  std::uniform_real_distribution<double> real(-1.5, 1.5);
+  std::uniform_int_distribution<int> integer(0, 4);
+  for (int64_t i = 0; i < made.num_elements(); ++i) {
+    double value = type.dtype.is_float() ? real(random) : integer(random);
+    if (type.dtype.is_bool()) value = integer(random) % 2;
+    if (name.starts_with('p')) value = std::abs(value) + 0.1;
+    set_element(made.tensor(), i, value);
+  }
+  return made;
+}
+
+bool is_near(double got, double want, double limit) {
+  if (std::isnan(want) || std::isinf(want)) return std::isnan(want) ? std::isnan(got) : got == want;
+  return std::abs(got - want) <= limit;
+}
+
+// Returns where two tensors differ by more than rounding; empty when they do not.
+std::string difference(const NDArray& got, const NDArray& want) {
+  double largest = 0;
+  for (int64_t i = 0; i < want.num_elements(); ++i) {
+    const double value = std::abs(element_as_double(want.tensor(), i));
+    if (std::isfinite(value)) largest = std::max(largest, value);
+  }
+  const double limit = tolerance_of(want.dtype()) * std::max(1.0, largest);
+  for (int64_t i = 0; i < want.num_elements(); ++i) {
+    const double a = element_as_double(got.tensor(), i), b = element_as_double(want.tensor(), i);
+    if (!is_near(a, b, limit)) return fmt::format("element {} is {}, and {} is right", i, a, b);
+  }
+  return "";
+}
+
+bool is_same(const NDArray& a, const NDArray& b) {
+  return a.size_bytes() == b.size_bytes() && std::memcmp(a.data<char>(), b.data<char>(), a.size_bytes()) == 0;
+}
+
+using Tensors = std::vector<NDArray>;
+
+class CaseCheck {
+ public:
+  CaseCheck(const std::string& backend, const Case& one) : backend_(backend), case_(one) { report_.name = one.name; }
+
+  CaseReport run() {
+    module_ = module_of(case_);
+    const auto main = module_->lookup("main").cast<relay::FunctionNode>();
+    std::mt19937 random(17);
+    Map<std::string, NDArray> bound;
+    for (const relay::Var& param : main->params) {
+      const auto* type = param->checked_type().as<TensorTypeNode>();
+      const bool is_constant = std::count(case_.constants.begin(), case_.constants.end(), param->name_hint) > 0;
+      const NDArray first = random_tensor(*type, param->name_hint, random);
+      if (is_constant) bound.set(param->name_hint, first);
+      arguments_.push_back(first);
+      others_.push_back(is_constant ? first : random_tensor(*type, param->name_hint, random));
+      if (is_constant) continue;
+      inputs_.push_back(arguments_.back());
+      other_inputs_.push_back(others_.back());
+    }
+    const IRModule with_constants = snapshot(module_);
+    with_constants->add_function(with_constants->get_global_var("main"), relay::bind_params_by_name(main, bound), true);
+    model_ = driver::make_model(relay::infer_type(with_constants));
+    if (!claims()) return report_;
+    report_.is_claimed = true;
+    if (compile()) check_code();
+    return report_;
+  }
+
+ private:
+  void fail(const std::string& check, std::string message) { report_.findings.push_back({check, std::move(message)}); }
+
+  // Runs a check; what it throws is its finding.
+  template <typename F>
+  void check(const std::string& name, F&& body) {
+    ++report_.num_checks;
+    try {
+      if (const std::string fault = body(); !fault.empty()) fail(name, fault);
+    } catch (const std::exception& error) {
+      fail(name, error.what());
+    }
+  }
+
+  driver::CompileOptions options() const { return {.jobs = 1, .backends = {backend_}}; }
+
+  bool claims() {
+    const driver::Explanation explained = driver::explain(model_, options());
+    bool takes_all = !explained.placement.empty();
+    for (const artifact::Placement& one : explained.placement) {
+      takes_all &= one.backend == backend_ || one.kind == "negative";
+      const bool is_silent = one.message.ends_with(backend_ + ": ") || one.message.ends_with("it does not say why");
+      if (one.backend != backend_ && is_silent)
+        fail("verdict", fmt::format("it does not take {} and does not say why", one.kind));
+    }
+    ++report_.num_checks;
+    return takes_all && !explained.regions.empty();
+  }
+
+  bool compile() {
+    check("compile", [&]() -> std::string {
+      driver::CompiledModel compiled = driver::compile_to_memory(model_, options());
+      for (const artifact::Placement& one : compiled.report.manifest.programs[0].placement) {
+        const bool is_refused = one.backend != backend_ && one.kind != "negative";
+        // A backend may take ops and not regions of several of them: then it says why, and the region is native.
+        if (is_refused && case_.name.starts_with("structure/")) return report_.is_claimed = false, std::string();
+        if (is_refused) return fmt::format("{} {}", one.kind, one.message);
+      }
+      artifact_ = driver::open_compiled(std::move(compiled), case_.name);
+      return "";
+    });
+    return artifact_ != nullptr;
+  }
+
+  void check_code() {
+    want_ = interp::run_main(module_, arguments_);
+    check("same_code", [&] { return same_code(); });
+    check("result", [&] { return right_results(); });
+    if (!report_.findings.empty()) return;  // the rest says the same again
+    check("repeat", [&] { return repeated(); });
+    check("written", [&] { return written(); });
+    check("inputs", [&] { return inputs_left_alone(); });
+    check("alignment", [&] { return unaligned(); });
+    check("threads", [&] { return threads(); });
+    check("save", [&] { return saved(); });
+    check("cut", [&] { return cut(); });
+    check("unknown", [&] { return unknown(); });
+    check("memory", [&] { return memory(); });
+  }
+
+  std::shared_ptr<Executor> executor(int32_t threads = 1) const {
+    return load::make_executor(artifact_, "default", {.threads = threads, .fallback = Fallback::none});
+  }
+
+  std::vector<std::string> blobs_of(const load::Artifact& artifact) const {
+    std::vector<std::string> blobs;
+    for (const auto& module : artifact.modules) blobs.push_back(module.value().SaveToBinary());
+    return blobs;
+  }
+
+  std::string same_code() const {
+    const auto again = driver::open_compiled(driver::compile_to_memory(model_, options()), case_.name);
+    return blobs_of(*again) == blobs_of(*artifact_) ? "" : "two compiles of one program give different bytes";
+  }
+
+  std::string differs(const Tensors& got, const Tensors& want) const {
+    for (size_t i = 0; i < want.size(); ++i) {
+      if (const std::string fault = difference(got[i], want[i]); !fault.empty())
+        return want.size() == 1 ? fault : fmt::format("result {}: {}", i, fault);
+    }
+    return "";
+  }
+
+  std::string right_results() {
+    first_ = load::run(*executor(), inputs_);
+    return differs(first_, want_);
+  }
+
+  std::string repeated() const {
+    const auto one = executor();
+    for (const Tensors* inputs : {&inputs_, &other_inputs_, &inputs_}) {
+      const Tensors got = load::run(*one, *inputs);
+      if (inputs != &inputs_) continue;
+      for (size_t i = 0; i < got.size(); ++i) {
+        if (!is_same(got[i], first_[i])) return fmt::format("a later run gives other bits in result {}", i);
+      }
+    }
+    return differs(load::run(*one, other_inputs_), interp::run_main(module_, others_));
+  }
+
+  // Outputs are given with two different contents.
+  std::string written() const {
+    const auto one = executor();
+    for (size_t i = 0; i < inputs_.size(); ++i) throw_if_failed(one->set_input(i, inputs_[i].tensor()));
+    std::vector<std::unique_ptr<GuardedTensor>> outputs;
+    for (size_t i = 0; i < first_.size(); ++i) {
+      outputs.push_back(std::make_unique<GuardedTensor>(first_[i].shape(), first_[i].dtype()));
+      throw_if_failed(one->bind_output(i, outputs.back()->tensor()));
+    }
+    for (const uint8_t content : {uint8_t{0x00}, uint8_t{0x5A}}) {
+      for (const auto& output : outputs) output->fill(content);
+      throw_if_failed(one->run());
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        if (!outputs[i]->is_fence_whole()) return fmt::format("it writes before the first element of result {}", i);
+        if (!is_same(outputs[i]->copy(), first_[i]))
+          return fmt::format("result {} depends on what its memory held before", i);
+      }
+    }
+    return "";
+  }
+
+  std::string inputs_left_alone() const {
+    const auto one = executor();
+    std::vector<std::unique_ptr<GuardedTensor>> inputs;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      inputs.push_back(std::make_unique<GuardedTensor>(inputs_[i].shape(), inputs_[i].dtype()));
+      inputs.back()->copy_from(inputs_[i]);
+      throw_if_failed(one->bind_input(i, inputs.back()->tensor()));
+    }
+    throw_if_failed(one->run());
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (!is_same(inputs[i]->copy(), inputs_[i]) || !inputs[i]->is_fence_whole())
+        return fmt::format("it writes to input {}", i);
+    }
+    return "";
+  }
+
+  // Every input and output begins at an odd multiple of its element's size.
+  std::string unaligned() const {
+    const auto one = executor();
+    std::vector<std::vector<std::byte>> memory;
+    const auto place = [&](const DLTensor& like, size_t nbytes) {
+      const size_t element = DataType(like.dtype).bytes();
+      auto& bytes = memory.emplace_back(nbytes + 64 + element);
+      const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+      DLTensor tensor = like;
+      tensor.data = bytes.data() + ((begin + 63) / 64 * 64 - begin) + element;
+      return tensor;
+    };
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const DLTensor tensor = place(inputs_[i].tensor(), inputs_[i].size_bytes());
+      std::memcpy(tensor.data, inputs_[i].data<char>(), inputs_[i].size_bytes());
+      throw_if_failed(one->bind_input(i, tensor));
+    }
+    std::vector<DLTensor> outputs;
+    for (size_t i = 0; i < first_.size(); ++i) {
+      outputs.push_back(place(first_[i].tensor(), first_[i].size_bytes()));
+      throw_if_failed(one->bind_output(i, outputs.back()));
+    }
+    throw_if_failed(one->run());
+    Tensors got;
+    for (size_t i = 0; i < first_.size(); ++i)
+      got.push_back(NDArray::from_bytes(first_[i].shape(), first_[i].dtype(),
+                                        {static_cast<const std::byte*>(outputs[i].data), first_[i].size_bytes()}));
+    return differs(got, want_);
+  }
+
+  std::string threads() const {
+    for (const int32_t workers : {2, 3}) {
+      if (const std::string fault = differs(load::run(*executor(workers), inputs_), want_); !fault.empty())
+        return fmt::format("with {} workers: {}", workers, fault);
+    }
+    const Tensors other_want = interp::run_main(module_, others_);
+    std::mutex mutex;
+    std::string fault;
+    std::vector<std::thread> all;
+    for (int t = 0; t < kThreads; ++t) {
+      all.emplace_back([&, t] {
+        std::string own;
+        try {
+          const auto one = executor();
+          for (int run = 0; run < kRunsOfAThread && own.empty(); ++run)
+            own = t % 2 == 0 ? differs(load::run(*one, inputs_), want_)
+                             : differs(load::run(*one, other_inputs_), other_want);
+        } catch (const std::exception& error) {
+          own = error.what();
+        }
+        const std::scoped_lock lock(mutex);
+        if (fault.empty()) fault = own;
+      });
+    }
+    for (std::thread& thread : all) thread.join();
+    return fault.empty() ? "" : fmt::format("with {} threads at once: {}", kThreads, fault);
+  }
+
+  std::string saved() const {
+    for (const auto& module : artifact_->modules) {
+      const std::string kind(module.value().type_key()), bytes = module.value().SaveToBinary();
+      const runtime::Module again = runtime::load_from_binary(kind, bytes);
+      if (!again) return fmt::format("nothing loads modules of the kind '{}'", kind);
+      if (again.SaveToBinary() != bytes) return "a module that is saved, loaded and saved again has other bytes";
+    }
+    return "";
+  }
+
+  // Loads bytes that are not what was saved. Whether changed ones are refused is the backend's; a part never is enough.
+  std::string cut() const {
+    for (const auto& module : artifact_->modules) {
+      const std::string kind(module.value().type_key()), bytes = module.value().SaveToBinary();
+      for (const size_t size :
+           {size_t{0}, size_t{1}, bytes.size() / 2, bytes.size() - std::min<size_t>(bytes.size(), 1)}) {
+        if (size >= bytes.size() || !loads(kind, bytes.substr(0, size))) continue;
+        return fmt::format("{} of the {} bytes of a module load without an error", size, bytes.size());
+      }
+      std::mt19937 random(3);
+      for (int i = 0; i < 64 && !bytes.empty(); ++i) {
+        std::string changed = bytes;
+        changed[random() % changed.size()] = static_cast<char>(random());
+        loads(kind, changed);
+      }
+    }
+    return "";
+  }
+
+  static bool loads(const std::string& kind, const std::string& bytes) {
+    try {
+      return static_cast<bool>(runtime::load_from_binary(kind, bytes));
+    } catch (const UserError&) {
+      return false;
+    }
+  }
+
+  std::string unknown() const {
+    for (const auto& module : artifact_->modules) {
+      if (module.value().GetFunction("no_such_region")) return "it finds a region that it was not given";
+    }
+    return "";
+  }
+
+  // The first rounds may fill caches.
+  std::string memory() const {
+    const auto round = [&] {
+      for (const auto& module : artifact_->modules)
+        loads(std::string(module.value().type_key()), module.value().SaveToBinary());
+      load::run(*executor(), inputs_);
+    };
+    for (int i = 0; i < kMemoryRounds; ++i) round();
+    const size_t before = ::mallinfo2().uordblks;
+    for (int i = 0; i < kMemoryRounds; ++i) round();
+    const size_t after = ::mallinfo2().uordblks;
+    if (after < before + kMemoryRounds * 16) return "";
+    return fmt::format("{} rounds of loading and running keep {} bytes", kMemoryRounds, after - before);
+  }
+
+  std::string backend_;
+  const Case& case_;
+  CaseReport report_;
+  IRModule module_;
+  driver::Model model_;
+  Tensors arguments_, others_;     // of all parameters
+  Tensors inputs_, other_inputs_;  // those of these that are no constants
+  Tensors want_, first_;           // the right results, and those of the first run
+  std::shared_ptr<const load::Artifact> artifact_;
+};
+
+}  // namespace
+
+CaseReport check_case(const std::string& backend, const Case& one) { return CaseCheck(backend, one).run(); }
+
+}  // namespace headrace::conformance

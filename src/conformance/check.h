@@ -1,0 +1,42 @@
+// The checks of one case: what a backend that claims a program must do with it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "conformance/cases.h"
+
+namespace headrace::conformance {
+
+// A check that failed. The names of checks are listed in docs/bring-your-own-codegen.md.
+struct Finding {
+  std::string check;    // "result", "threads" ...
+  std::string message;  // what was seen, and what it should have been
+};
+
+struct CaseReport {
+  std::string name;
+  bool is_claimed = false;  // the backend takes all ops of the program
+  int64_t num_checks = 0;   // that were made
+  std::vector<Finding> findings = {};
+};
+
+// Checks a backend on a case:
+//   verdict      a no has a sentence
+//   compile      what is claimed is compiled
+//   same_code    a second compile gives the same bytes
+//   result       outputs are those of the interpreter, to the dtype's tolerance
+//   repeat       a second run gives the same bits, also after other inputs
+//   written      every element of the outputs is written, and nothing beside them
+//   inputs       inputs and constants are left alone
+//   alignment    tensors that are aligned to their element alone do not matter
+//   threads      executors on several threads at once, and of several workers each, give the same
+//   save         a module that is saved and loaded gives the same results and the same bytes
+//   cut          a module whose bytes are cut off or changed is refused or runs, and never crashes
+//   memory       runs, and loading and unloading, keep no memory
+//   unknown      a region that the module does not have is not found
+// A crash ends the process: run cases in one of their own.
+CaseReport check_case(const std::string& backend, const Case& one);
+
+}  // namespace headrace::conformance

@@ -1,0 +1,58 @@
+#include "driver/plugins.h"
+
+#include <mutex>
+#include <set>
+
+#include "backends/plugin/compile/plugin_backend.h"
+#include "backends/plugin/run/own_plugins.h"
+#include "driver/register_all.h"
+
+namespace headrace::driver {
+
+namespace {
+
+using partition::Backend;
+
+class OwnPluginBackend : public Backend {
+ public:
+  explicit OwnPluginBackend(std::string name) : name_(std::move(name)) {}
+
+  std::string_view name() const override { return name_; }
+  std::string version() const override { return opened().version(); }
+  std::span<const partition::CompositePattern> patterns() const override { return opened().patterns(); }
+  partition::Verdict supports(const relay::CallNode& call) const override { return opened().supports(call); }
+  std::vector<Expected<partition::RegionCode>> compile(const partition::RegionRequest& request) const override {
+    return opened().compile(request);
+  }
+
+ private:
+  // A plugin that cannot be opened is tried again the next time: the user may install what is missing.
+  const Backend& opened() const {
+    const std::scoped_lock lock(mutex_);
+    if (!backend_) backend_ = backends::plugin::make_backend(backends::plugin::open_own_plugin(name_));
+    return *backend_;
+  }
+
+  std::string name_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const Backend> backend_;
+};
+
+}  // namespace
+
+std::string load_plugin(const std::string& path) {
+  register_all();
+  static std::mutex mutex;
+  static std::set<std::string> known;
+  const std::scoped_lock lock(mutex);
+  const backends::plugin::PluginPtr plugin = backends::plugin::open_plugin(path);
+  if (!known.contains(plugin->name)) partition::register_backend(backends::plugin::make_backend(plugin));
+  known.insert(plugin->name);
+  return plugin->name;
+}
+
+std::shared_ptr<const Backend> make_own_plugin_backend(const std::string& name) {
+  return std::make_shared<OwnPluginBackend>(name);
+}
+
+}  // namespace headrace::driver

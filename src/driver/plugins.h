@@ -1,0 +1,19 @@
+// Backends in shared libraries.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "partition/backend.h"
+
+namespace headrace::driver {
+
+// Opens a shared library that answers headrace/backend_abi.h and makes its backend known to this process, for compiles
+// and for the artifacts that it opens. Returns its name. A library that was loaded before changes nothing. Throws as
+// backends::plugin::open_plugin, make_backend and partition::register_backend.
+std::string load_plugin(const std::string& path);
+
+// Makes a backend that opens the plugin of Headrace named `name` when it is first asked something.
+std::shared_ptr<const partition::Backend> make_own_plugin_backend(const std::string& name);
+
+}  // namespace headrace::driver

@@ -1,0 +1,82 @@
+#include "partition/decider.h"
+
+#include "partition/place.h"
+#include "relay/function_attrs.h"
+#include "relay/visit.h"
+
+namespace headrace::partition {
+
+using relay::CallNode;
+using relay::FunctionNode;
+
+namespace {
+
+// Returns the composite function that is called; null for other calls.
+const FunctionNode* composite_of(const CallNode& call) {
+  const auto* function = call.op.as<FunctionNode>();
+  return function != nullptr && function->attrs.contains(relay::kComposite) ? function : nullptr;
+}
+
+}  // namespace
+
+void for_each_decided_call(const IRModule& module, const std::function<void(const CallNode&)>& visit) {
+  const auto main = module->lookup("main").cast<FunctionNode>();
+  relay::post_order(
+      main->body,
+      [](const Expr& expr) {
+        const auto* function = expr.as<FunctionNode>();
+        return function == nullptr || relay::is_entered(expr);
+      },
+      [&](const Expr& expr) {
+        const auto* call = expr.as<CallNode>();
+        if (call != nullptr && (call->as_op() != nullptr || composite_of(*call) != nullptr)) visit(*call);
+      });
+}
+
+void for_each_placeable(const IRModule& module, const std::function<void(const CallNode&)>& visit) {
+  for_each_decided_call(module, [&](const CallNode& call) {
+    if (why_in_no_region(call).empty()) visit(call);
+  });
+}
+
+std::string kind_of(const CallNode& call) {
+  if (call.as_op() != nullptr) return call.as_op()->name;
+  const FunctionNode* composite = composite_of(call);
+  const auto name = composite == nullptr ? std::nullopt : composite->attrs.get(relay::kComposite);
+  return name && name->is<std::string>() ? name->as<std::string>() : "call";
+}
+
+std::string place_of(const CallNode& call) {
+  const std::string place = to_string(call.span);
+  return place.empty() ? kind_of(call) : place;
+}
+
+std::string why_in_no_region(const CallNode& call) {
+  return call.args.empty() ? "a call without operands computes in no region" : region_fault(ref(&call));
+}
+
+Labels OrderDecider::decide(const IRModule& module) {
+  Labels labels;
+  if (backends_.empty()) return labels;
+  for_each_placeable(module, [&](const CallNode& call) {
+    for (const auto& backend : backends_) {
+      if (!verdict_of(*backend, call).ok()) continue;
+      labels.emplace(&call, std::string(backend->name()));
+      return;
+    }
+  });
+  return labels;
+}
+
+Verdict OrderDecider::why(const CallNode& call, const std::string& backend) const {
+  if (backend != kNative)
+    return {.reason = HR_REASON_PLACE_BY_ORDER,
+            .message = call.as_op() != nullptr
+                           ? "it is the first backend of the list that takes the op"
+                           : fmt::format("it is the first backend of the list that takes what its pattern {} matches",
+                                         kind_of(call))};
+  if (backends_.empty()) return {.reason = HR_REASON_PLACE_ONLY_NATIVE, .message = "no other backend was asked for"};
+  return why_native(backends_, call);
+}
+
+}  // namespace headrace::partition

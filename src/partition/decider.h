@@ -1,0 +1,60 @@
+// Deciders: who says which backend computes each call of a program. Placement (place.h) makes regions of what a decider
+// says, and rows with its reasons. This one goes by the order of a list; plan_decider.h has those that people write.
+//
+//   backends ccompiler, other:   add(nn.softmax(%x), %y)   ->   nn.softmax: other; add: ccompiler
+#pragma once
+
+#include <functional>
+
+#include "partition/extract.h"
+#include "partition/op_costs.h"
+#include "partition/rules.h"
+
+namespace headrace::partition {
+
+class Decider {
+ public:
+  virtual ~Decider() = default;
+  // Returns the backend of each call of a typed module (for_each_decided_call) that is not native.
+  virtual Labels decide(const IRModule& module) = 0;
+  // Returns why a call of an op is on `backend`, which may be native. Placement asks after it has made regions, so the
+  // call is one of the rewritten program.
+  virtual Verdict why(const relay::CallNode& call, const std::string& backend) const = 0;
+  // Returns why a call of the module that decide() got is on `backend`, as a plan of these decisions says it.
+  virtual Verdict why_in_plan(const relay::CallNode& call, const std::string& backend) const {
+    return why(call, backend);
+  }
+  // Returns the seconds of a call natively and on each backend that takes it; nothing where costs do not decide.
+  virtual std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const {
+    (void)call;
+    return {};
+  }
+};
+
+// Each call goes to the first backend of a list that takes it.
+class OrderDecider : public Decider {
+ public:
+  explicit OrderDecider(Backends backends) : backends_(std::move(backends)) {}
+  Labels decide(const IRModule& module) override;
+  Verdict why(const relay::CallNode& call, const std::string& backend) const override;
+
+ private:
+  Backends backends_;
+};
+
+// Calls `visit` with each call of main that can be on a backend of its own, in the order of evaluation: calls of ops
+// and of composite functions, outside of functions that passes do not enter.
+void for_each_decided_call(const IRModule& module, const std::function<void(const relay::CallNode&)>& visit);
+
+// Calls `visit` with those of them that a region can hold.
+void for_each_placeable(const IRModule& module, const std::function<void(const relay::CallNode&)>& visit);
+
+// Returns where a call stands in the model, or the name of its op or composite function where that is not known.
+std::string place_of(const relay::CallNode& call);
+// Returns the name of the op, or of the composite function, that is called.
+std::string kind_of(const relay::CallNode& call);
+
+// Returns why no region can hold the call; empty when one can.
+std::string why_in_no_region(const relay::CallNode& call);
+
+}  // namespace headrace::partition

@@ -1,0 +1,45 @@
+// JSON with the place of each value, for files that people edit: an error shows the line and a caret.
+//
+//   {"version": 1, "ops": []}   ->   object at 0: "version" at 1: integer 1 at 12; "ops" ...
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headrace::partition {
+
+enum class JsonKind : uint8_t { kObject, kArray, kString, kInteger, kOther };  // other: null, true, 1.5
+
+struct JsonKey {
+  std::string text;
+  size_t begin = 0, end = 0;  // bytes of the file
+};
+
+struct JsonText {
+  JsonKind kind = JsonKind::kOther;
+  std::string text = {};  // of a string, without escapes
+  int64_t integer = 0;
+  std::vector<JsonText> items = {};  // of an array; the values of an object
+  std::vector<JsonKey> keys = {};    // of an object: of each item
+  size_t begin = 0, end = 0;         // bytes of the file
+};
+
+// A text and the name that messages call it by.
+struct NamedText {
+  std::string text;
+  std::string name;
+
+  // Throws UserError with the line and column of text[begin, end), and that line.
+  [[noreturn]] void fail(size_t begin, size_t end, const std::string& message) const;
+};
+
+// Reads a text in UTF-8 (RFC 8259). UserError for wrong syntax, a key that an object has twice, an integer of more than
+// 64 bits, and values nested deeper than 16 levels.
+JsonText parse_json_text(const NamedText& source);
+
+// Returns the text as a JSON string, with its quotes. What is no UTF-8 becomes U+FFFD.
+std::string json_string(std::string_view text);
+
+}  // namespace headrace::partition

@@ -1,0 +1,82 @@
+// Plans: which backend computes each op of one model, as a file that people read, edit, keep and compare.
+//
+//   {
+//     "headrace": "plan",
+//     "version": 1,
+//     "model": {
+//       "hash": "1d1a03f4cb2d3a4ec2f8a1a4a3d6a7d8",
+//       "inputs": ["x: Tensor[(1, 1, 8, 8), float32]"]
+//     },
+//     "backends": [
+//       {"name": "ccompiler", "version": "1"}
+//     ],
+//     "ops": [
+//       {"name": "conv1", "kind": "nn.conv2d", "backend": "native", "reason": 20, "message": "ccompiler: ..."},
+//       {"name": "relu1", "kind": "nn.relu", "backend": "ccompiler", "reason": 63, "message": "it is the first ..."}
+//     ]
+//   }
+//
+// Ops are in the order of evaluation; two of one name and kind are told apart by "#2" behind the name. `reason` and
+// `message` say why the op is there; they are for readers, may be left out, and decide nothing.
+#pragma once
+
+#include <headrace/reason.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "partition/json_text.h"
+
+namespace headrace::partition {
+
+inline constexpr int64_t kPlanVersion = 1;
+// The message of an op for which a plan says nothing else.
+inline constexpr const char* kByPlan = "the plan says so";
+
+// A piece of the text that a plan was read from.
+struct TextRange {
+  size_t begin = 0, end = 0;
+};
+
+struct PlannedBackend {
+  std::string name;
+  std::string version;
+  TextRange at = {};
+};
+
+struct PlannedOp {
+  std::string name;     // of the op, alone of its kind in the plan
+  std::string kind;     // "nn.conv2d"
+  std::string backend;  // one of the plan's, "native" or "external"
+  hr_reason reason = HR_REASON_NONE;
+  std::string message = {};
+  TextRange at = {};          // the row
+  TextRange backend_at = {};  // the backend in it
+};
+
+struct Plan {
+  std::string model_hash;
+  std::vector<std::string> inputs;  // of the model, with their types
+  std::vector<PlannedBackend> backends;
+  std::vector<PlannedOp> ops;
+  std::shared_ptr<const NamedText> source = {};  // where it was read from; null for one that was not read
+  TextRange hash_at = {}, ops_at = {};
+};
+
+// Reads a plan; `name` is that of the file in messages. UserError with line and column for what is no plan of version
+// 1: wrong JSON, a missing, unknown or repeated key, a value of another type, a backend that is not in the plan's list,
+// and an op or a backend that is there twice.
+Plan parse_plan(std::string text, const std::string& name);
+
+// Returns the text of a plan. Equal plans give equal bytes.
+std::string print_plan(const Plan& plan);
+
+// Returns what differs from `before` to `after`, in the order of `before`'s ops and then of ops that only `after` has.
+struct PlanChange {
+  std::string name, kind;
+  std::string before, after;  // backends; empty: the plan has no such op
+};
+std::vector<PlanChange> compare_plans(const Plan& before, const Plan& after);
+
+}  // namespace headrace::partition

@@ -1,0 +1,273 @@
+#include "partition/plan_decider.h"
+
+#include <fmt/ranges.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/utf8.h"
+#include "ir/near_names.h"
+#include "ops/call_fusion.h"
+#include "partition/place.h"
+
+namespace headrace::partition {
+
+using relay::CallNode;
+
+namespace {
+
+using NameAndKind = std::pair<std::string, std::string>;
+
+// A place in a file without the file's folder: a plan is the same wherever the file lies.
+std::string short_place_of(const CallNode& call) {
+  if (!call.span || call.span->line == 0) return place_of(call);
+  const size_t slash = call.span->source.rfind('/');
+  const size_t folder = slash == std::string::npos ? 0 : slash + 1;
+  return place_of(call).substr(folder);
+}
+
+// The name as a text file can hold it.
+std::string as_utf8(const std::string& name) {
+  std::string made;
+  for (size_t i = 0; i < name.size();) {
+    const size_t length = utf8_length(std::string_view(name).substr(i));
+    made += length == 0 ? "\xef\xbf\xbd" : name.substr(i, length);
+    i += std::max<size_t>(length, 1);
+  }
+  return made;
+}
+
+std::string show(const PlannedOp& op) { return fmt::format("the op '{}' of kind {}", op.name, op.kind); }
+
+const Backend* find_in(const Backends& backends, const std::string& name) {
+  const auto found =
+      std::find_if(backends.begin(), backends.end(), [&](const auto& backend) { return backend->name() == name; });
+  return found == backends.end() ? nullptr : found->get();
+}
+
+bool is_external(const CallNode& call) { return call.as_op() != nullptr && ops::external_of(ref(&call)) != nullptr; }
+
+// Returns why the backend cannot have the call; empty when it can.
+std::string refusal_of(const Backend& backend, const CallNode& call) {
+  if (const std::string fault = why_in_no_region(call); !fault.empty()) return fault;
+  const Verdict verdict = verdict_of(backend, call);
+  return verdict.ok() ? "" : fmt::format("{} (reason {})", verdict.message, static_cast<int>(verdict.reason));
+}
+
+}  // namespace
+
+std::vector<NamedCall> named_calls(const IRModule& module) {
+  std::vector<NamedCall> calls;
+  std::map<NameAndKind, int> counts;
+  for_each_decided_call(module, [&](const CallNode& call) {
+    const std::string name = as_utf8(short_place_of(call));
+    calls.push_back({.call = &call, .name = name, .kind = as_utf8(kind_of(call))});
+    ++counts[{name, calls.back().kind}];
+  });
+  // A name that is given is not taken again: a model may have an op named "a#2".
+  std::map<NameAndKind, int> next;
+  for (NamedCall& one : calls) {
+    int& number = next[{one.name, one.kind}];
+    if (++number == 1) continue;
+    std::string name;
+    do name = fmt::format("{}#{}", one.name, number++);
+    while (counts.contains({name, one.kind}));
+    --number;
+    counts[{name, one.kind}] = 1;
+    one.name = name;
+  }
+  return calls;
+}
+
+Plan make_plan(const IRModule& module, const Backends& backends, Decider& decider) {
+  Plan plan;
+  for (const auto& backend : backends)
+    plan.backends.push_back({.name = std::string(backend->name()), .version = backend->version()});
+  const Labels labels = decider.decide(module);
+  for (const NamedCall& one : named_calls(module)) {
+    const auto label = labels.find(one.call);
+    PlannedOp op{.name = one.name, .kind = one.kind, .backend = kNative};
+    Verdict why;
+    if (label != labels.end() && !label->second.empty()) {
+      op.backend = label->second;
+      why = decider.why_in_plan(*one.call, op.backend);
+    } else if (is_external(*one.call)) {
+      op.backend = kExternal;
+      why.message = fmt::format("calls the function '{}'", *ops::external_of(ref(one.call)));
+    } else {
+      why = decider.why_in_plan(*one.call, kNative);
+    }
+    op.reason = why.reason;
+    op.message = why.message;
+    plan.ops.push_back(std::move(op));
+  }
+  return plan;
+}
+
+bool has_rows_of(const Plan& plan, const IRModule& module) {
+  std::set<NameAndKind> in_plan, in_model;
+  for (const PlannedOp& row : plan.ops) in_plan.emplace(row.name, row.kind);
+  for (const NamedCall& one : named_calls(module)) in_model.emplace(one.name, one.kind);
+  return in_plan == in_model;
+}
+
+namespace {
+
+// Says what changed in a model from one plan to another.
+std::string model_change(const Plan& plan, const Plan& now) {
+  if (plan.inputs != now.inputs)
+    return fmt::format("its inputs were {} and are {}", fmt::join(plan.inputs, ", "), fmt::join(now.inputs, ", "));
+  for (const PlanChange& change : compare_plans(plan, now)) {
+    if (change.after.empty())
+      return fmt::format("the op '{}' of kind {} is not in it any more", change.name, change.kind);
+    if (change.before.empty()) return fmt::format("the op '{}' of kind {} is new", change.name, change.kind);
+  }
+  return "its ops are the same, and their attributes, shapes or order are not";
+}
+
+}  // namespace
+
+void check_is_current(const Plan& plan, const Plan& now) {
+  for (const PlannedBackend& backend : plan.backends) {
+    for (const PlannedBackend& other : now.backends) {
+      if (backend.name == other.name && backend.version != other.version)
+        plan.source->fail(
+            backend.at.begin, backend.at.end,
+            fmt::format("the plan is for version '{}' of {}, and here is version '{}'; make the plan again",
+                        backend.version, backend.name, other.version));
+    }
+  }
+  if (plan.model_hash != now.model_hash)
+    plan.source->fail(
+        plan.hash_at.begin, plan.hash_at.end,
+        fmt::format("the plan is for another model, or for other options of its compile: {}; make the plan "
+                    "again",
+                    model_change(plan, now)));
+}
+
+void PlanDecider::check_names(const std::vector<NamedCall>& calls) const {
+  std::set<NameAndKind> in_model, in_plan;
+  std::vector<std::string> names;
+  for (const NamedCall& one : calls) {
+    in_model.emplace(one.name, one.kind);
+    names.push_back(one.name);
+  }
+  for (const PlannedOp& row : plan_.ops) {
+    in_plan.emplace(row.name, row.kind);
+    if (in_model.contains({row.name, row.kind})) continue;
+    const std::vector<std::string> near = near_names(row.name, names, '/');
+    plan_.source->fail(row.at.begin, row.at.end,
+                       fmt::format("the model has no op '{}' of kind {}{}", row.name, row.kind,
+                                   near.empty() ? "" : fmt::format("; there is '{}'", near.front())));
+  }
+  for (const NamedCall& one : calls) {
+    if (!in_plan.contains({one.name, one.kind}))
+      plan_.source->fail(
+          plan_.ops_at.begin, plan_.ops_at.begin + 1,
+          fmt::format("the op '{}' of kind {} of the model is not in the list; add it", one.name, one.kind));
+  }
+}
+
+void PlanDecider::check_row(const PlannedOp& row, const CallNode& call) const {
+  const auto fail = [&](const std::string& message) {
+    plan_.source->fail(row.backend_at.begin, row.backend_at.end, message);
+  };
+  if (row.backend == kExternal && !is_external(call))
+    fail(fmt::format("{} calls no function of the process, so it cannot be '{}'", show(row), kExternal));
+  if (row.backend == kNative && is_external(call))
+    fail(fmt::format("{} calls a function of the process, so it is '{}'", show(row), kExternal));
+  if (row.backend == kNative || row.backend == kExternal) return;
+  const Backend* backend = find_in(backends_, row.backend);
+  if (backend == nullptr) fail(fmt::format("there is no backend '{}' here", row.backend));
+  if (const std::string refusal = refusal_of(*backend, call); !refusal.empty())
+    fail(fmt::format("{} does not take {}: {}", row.backend, show(row), refusal));
+}
+
+Labels PlanDecider::decide(const IRModule& module) {
+  const std::vector<NamedCall> calls = named_calls(module);
+  check_names(calls);
+  std::map<NameAndKind, const CallNode*> by_name;
+  for (const NamedCall& one : calls) by_name.emplace(NameAndKind(one.name, one.kind), one.call);
+  Labels labels;
+  rows_.clear();
+  // In the order of the file, so that the first error is that of the first line.
+  for (size_t i = 0; i < plan_.ops.size(); ++i) {
+    const PlannedOp& row = plan_.ops[i];
+    const CallNode* call = by_name.at({row.name, row.kind});
+    check_row(row, *call);
+    rows_.emplace(call, i);
+    if (row.backend != kNative && row.backend != kExternal) labels.emplace(call, row.backend);
+  }
+  return labels;
+}
+
+Verdict PlanDecider::why(const CallNode&, const std::string&) const {
+  return {.reason = HR_REASON_PLACE_BY_PLAN, .message = kByPlan};
+}
+
+Verdict PlanDecider::why_in_plan(const CallNode& call, const std::string& backend) const {
+  const auto row = rows_.find(&call);
+  if (row == rows_.end()) return why(call, backend);
+  return {.reason = plan_.ops[row->second].reason, .message = plan_.ops[row->second].message};
+}
+
+const PlaceOverride* OverrideDecider::find(const CallNode& call) const {
+  const std::string place = place_of(call), name = short_place_of(call);
+  for (const PlaceOverride& one : overrides_) {
+    if (fnmatch(one.pattern.c_str(), place.c_str(), 0) == 0 || fnmatch(one.pattern.c_str(), name.c_str(), 0) == 0)
+      return &one;
+  }
+  return nullptr;
+}
+
+void OverrideDecider::check(const PlaceOverride& override, const CallNode& call) const {
+  if (override.backend == kNative) return;
+  const Backend* backend = find_in(backends_, override.backend);
+  if (const std::string refusal = refusal_of(*backend, call); !refusal.empty())
+    throw_user_error("--place '{}={}': {} does not take the {} at {}: {}", override.pattern, override.backend,
+                     override.backend, kind_of(call), place_of(call), refusal);
+}
+
+Labels OverrideDecider::decide(const IRModule& module) {
+  for (const PlaceOverride& one : overrides_) {
+    if (one.backend != kNative && find_in(backends_, one.backend) == nullptr)
+      throw_user_error("--place '{}={}': the backend '{}' is not among those of this compile; add it by --backends",
+                       one.pattern, one.backend, one.backend);
+  }
+  Labels labels = base_->decide(module);
+  std::set<const PlaceOverride*> used;
+  for_each_decided_call(module, [&](const CallNode& call) {
+    const PlaceOverride* override = find(call);
+    if (override == nullptr) return;
+    used.insert(override);
+    check(*override, call);
+    if (override->backend == kNative)
+      labels.erase(&call);
+    else
+      labels[&call] = override->backend;
+  });
+  for (const PlaceOverride& one : overrides_) {
+    if (!used.contains(&one))
+      throw_user_error(
+          "--place '{}={}': it decides on no op; no name matches, or an earlier --place matches the same ops (headrace "
+          "explain lists the names)",
+          one.pattern, one.backend);
+  }
+  return labels;
+}
+
+Verdict OverrideDecider::why(const CallNode& call, const std::string& backend) const {
+  const PlaceOverride* override = find(call);
+  if (override == nullptr || override->backend != backend) return base_->why(call, backend);
+  return {.reason = HR_REASON_PLACE_BY_OVERRIDE,
+          .message = fmt::format("--place '{}={}' says so", override->pattern, override->backend)};
+}
+
+Verdict OverrideDecider::why_in_plan(const CallNode& call, const std::string& backend) const {
+  const PlaceOverride* override = find(call);
+  return override == nullptr || override->backend != backend ? base_->why_in_plan(call, backend) : why(call, backend);
+}
+
+}  // namespace headrace::partition

@@ -1,0 +1,70 @@
+// Deciders that people write: a plan (plan.h), and overrides of what another decider says.
+#pragma once
+
+#include <memory>
+
+#include "partition/decider.h"
+#include "partition/place_override.h"
+#include "partition/plan.h"
+
+namespace headrace::partition {
+
+// A call that a plan has a row for.
+struct NamedCall {
+  const relay::CallNode* call;
+  std::string name;  // its place in the model, without the folder of a file; alone of its kind
+  std::string kind;
+};
+// Returns the calls that a decider decides on, in the order of evaluation.
+std::vector<NamedCall> named_calls(const IRModule& module);
+
+// Returns the plan of what `decider` says of the module. The caller adds the model's hash and inputs.
+Plan make_plan(const IRModule& module, const Backends& backends, Decider& decider);
+
+// Returns whether the plan has a row for each call of the module, and no other rows.
+bool has_rows_of(const Plan& plan, const IRModule& module);
+
+// Throws UserError at the place in `plan` that is out of date: another version of a backend, or another model, with
+// what changed. `now` is any plan of the model and of backends of these names as they are.
+void check_is_current(const Plan& plan, const Plan& now);
+
+// Each call goes where a plan says. decide() throws UserError at the row for an op that the module does not have, or
+// that its backend does not take, with the reason; and for an op that the plan leaves out.
+class PlanDecider : public Decider {
+ public:
+  PlanDecider(Plan plan, Backends backends) : plan_(std::move(plan)), backends_(std::move(backends)) {}
+  Labels decide(const IRModule& module) override;
+  Verdict why(const relay::CallNode& call, const std::string& backend) const override;
+  Verdict why_in_plan(const relay::CallNode& call, const std::string& backend) const override;
+
+ private:
+  void check_names(const std::vector<NamedCall>& calls) const;
+  void check_row(const PlannedOp& row, const relay::CallNode& call) const;
+
+  Plan plan_;
+  Backends backends_;
+  std::unordered_map<const Object*, size_t> rows_;  // by the call that decide() met
+};
+
+// Each call goes where the first override says whose pattern matches it; all others as `base` says. decide() throws
+// UserError for an override that decides on no op, one of a backend that is not in the list, and one of an op that its
+// backend does not take.
+class OverrideDecider : public Decider {
+ public:
+  OverrideDecider(std::unique_ptr<Decider> base, std::vector<PlaceOverride> overrides, Backends backends)
+      : base_(std::move(base)), overrides_(std::move(overrides)), backends_(std::move(backends)) {}
+  Labels decide(const IRModule& module) override;
+  Verdict why(const relay::CallNode& call, const std::string& backend) const override;
+  Verdict why_in_plan(const relay::CallNode& call, const std::string& backend) const override;
+  std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const override { return base_->costs_of(call); }
+
+ private:
+  const PlaceOverride* find(const relay::CallNode& call) const;
+  void check(const PlaceOverride& override, const relay::CallNode& call) const;
+
+  std::unique_ptr<Decider> base_;
+  std::vector<PlaceOverride> overrides_;
+  Backends backends_;
+};
+
+}  // namespace headrace::partition

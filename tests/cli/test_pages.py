@@ -1,0 +1,305 @@
+#!/usr/bin/env python3
+"""The pages of `headrace explain --html` and `headrace inspect --html`: what is in their files, and what a browser
+makes of them. Standard library only; the browser is Debian's chromium, and without it its tests are skipped.
+
+tests/cli/test_pages.py --program headrace [--junit FILE] [TEST ...]
+
+HEADRACE_WRITE_ZOO names the program write_zoo; HEADRACE_PAGES, if set, a folder for screenshots.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+from typing import Any, ClassVar
+
+from test_cli import DIGITS, ONE, ROOT, USAGE, USER, CliTest, main, onnx_model
+
+sys.path.insert(0, str(ROOT / "tests/kit"))
+import browser
+
+# The text of a program whose parts are on two backends.
+PARTS = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {
+  let %a = multiply(add(%x, %y), %x);
+  let %b = nn.softmax(%a);
+  subtract(nn.relu(%b), %y)
+}
+"""
+HOSTILE = b"</script><img src=x onerror=alert(1)><!--&amp;'\"\x01"
+WITHOUT_BROWSER = browser.missing("chromium", "chromedriver")
+
+
+def chain(length: int) -> str:
+    """A program of that many ops in which each third value skips three ops."""
+    lines = ['#[version = "0.0.5"]', "def @main(%x: Tensor[(8, 64), float32], %y: Tensor[(8, 64), float32]) {"]
+    last, kept = "%x", "%y"
+    for i in range(length):
+        op = (f"add({last}, {kept})", f"nn.relu({last})", f"nn.softmax({last})", f"tanh({last})")[i % 4]
+        lines.append(f"  let %v{i} = {op};")
+        last = f"%v{i}"
+        kept = last if i % 12 == 0 else kept
+    return "\n".join([*lines, f"  {last}", "}", ""])
+
+
+class PageTest(CliTest):
+    """A folder with models; every test makes pages of them."""
+
+    pages: ClassVar[Path]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        (cls.folder / "parts.relay").write_text(PARTS)
+        cls.pages = Path(os.environ.get("HEADRACE_PAGES", cls.folder)).resolve()
+
+    def page(self, name: str, *arguments: object) -> Path:
+        """Runs the program with --html; returns the page."""
+        path = self.folder / name
+        self.call(*arguments, "--html", path, check=True)
+        return path
+
+    @staticmethod
+    def data_of(page: Path) -> Any:
+        """The JSON that the page's scripts read."""
+        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text())[1])
+
+
+class FileTest(PageTest):
+    def test_the_data_is_the_json(self) -> None:
+        self.call("compile", "parts.relay", "-o", "parts.so", "--backends", "ccompiler", check=True)
+        for verb, *arguments in (
+            ("explain", "parts.relay", "--backends", "ccompiler"),
+            ("explain", DIGITS, *ONE),
+            ("inspect", "parts.so"),
+        ):
+            page = self.page("data.html", verb, *arguments)
+            self.assertEqual(self.data_of(page), json.loads(self.call(verb, *arguments, "--json").stdout))
+
+    def test_the_graph_of_a_placement(self) -> None:
+        graph = self.data_of(self.page("graph.html", "explain", "parts.relay", "--backends", "ccompiler"))["graph"]
+        self.assertEqual(
+            [(node["kind"], node["op"], node["backend"], node["block"]) for node in graph["nodes"]],
+            [
+                ("input", None, None, None),
+                ("input", None, None, None),
+                ("op", "add", "ccompiler", 0),
+                ("op", "multiply", "ccompiler", 0),
+                ("op", "nn.softmax", "native", None),
+                ("op", "nn.relu", "ccompiler", 1),
+                ("op", "subtract", "ccompiler", 1),
+                ("output", None, None, None),
+            ],
+        )
+        edges = [(edge["from"], edge["to"], edge["input"]) for edge in graph["edges"]]
+        self.assertEqual(
+            edges, [(0, 2, 0), (1, 2, 1), (2, 3, 0), (0, 3, 1), (3, 4, 0), (4, 5, 0), (5, 6, 0), (1, 6, 1), (6, 7, 0)]
+        )
+        self.assertEqual(graph["nodes"][4]["outputs"], [{"dtype": "float32", "shape": [2, 3], "bytes": 24}])
+        (other,) = graph["nodes"][4]["alternatives"]
+        self.assertEqual((other["backend"], other["reason"]), ("ccompiler", 20))
+
+    def test_the_graph_of_steps(self) -> None:
+        self.call("compile", "parts.relay", "-o", "steps.so", "--backends", "ccompiler", check=True)
+        program = self.data_of(self.page("steps.html", "inspect", "steps.so"))["programs"][0]
+        nodes, edges = program["graph"]["nodes"], program["graph"]["edges"]
+        self.assertEqual([node["kind"] for node in nodes], ["input", "input", "region", "kernel", "region", "output"])
+        self.assertEqual([node["backend"] for node in nodes[2:5]], ["ccompiler", "native", "ccompiler"])
+        self.assertEqual(
+            sorted((edge["from"], edge["to"]) for edge in edges), [(0, 2), (1, 2), (1, 4), (2, 3), (3, 4), (4, 5)]
+        )
+        self.assertEqual(nodes[3]["op"], "nn_softmax")
+        self.assertEqual([node["seconds"] for node in nodes], [None] * 6)
+
+    def test_times_of_steps(self) -> None:
+        measured = self.call("bench", "one.so", "--steps", "--rounds", "2", "--json", check=True).stdout
+        (self.folder / "times.json").write_text(measured)
+        program = self.data_of(self.page("times.html", "inspect", "one.so", "--times", "times.json"))["programs"][0]
+        times = [node["seconds"] for node in program["graph"]["nodes"] if node["kind"] in ("kernel", "copy")]
+        self.assertEqual(times, [step["best_seconds"] for step in json.loads(measured)["results"][0]["steps"]])
+
+    def test_times_of_something_else(self) -> None:
+        self.call("compile", "parts.relay", "-o", "parts.so", check=True)
+        measured = json.loads(self.call("bench", "parts.so", "--steps", "--rounds", "2", "--json", check=True).stdout)
+        (self.folder / "others.json").write_text(json.dumps(measured))
+        inspect = ("inspect", "one.so", "--json", "--times")
+        self.fails(USER, r"it has the times of \d+ steps?, and the program has \d+", *inspect, "others.json")
+        parts = ("inspect", "parts.so", "--json", "--times", "changed.json")
+        self.write_changed(measured, "callee", "other")
+        self.fails(USER, "its step 0 calls 'other', and that of the program", *parts)
+        self.write_changed(measured, "best_seconds", "soon")
+        self.fails(USER, "'best_seconds' where one should be.*headrace bench MODEL --steps --json", *parts)
+        for text, pattern in (
+            ("{", "'bad.json' is not valid JSON: .*line 1, column 2"),
+            ("[" * 100 + "]" * 100, "its JSON is nested deeper than 64 levels"),
+            ("{}", "it has no 'results' where one should be"),
+            ('{"results": []}', "it has no results"),
+            ('{"results": [{"threads": 1}]}', "it has no 'steps'"),
+        ):
+            (self.folder / "bad.json").write_text(text)
+            self.fails(USER, pattern, *inspect, "bad.json")
+        self.fails(USER, "none.json", *inspect, "none.json")
+        self.fails(USAGE, "--times: only --html and --json show times", "inspect", "one.so", "--times", "others.json")
+
+    def write_changed(self, measured: Any, key: str, value: object) -> None:
+        """Writes a file of times whose first step has another value."""
+        copy = json.loads(json.dumps(measured))
+        copy["results"][0]["steps"][0][key] = value
+        (self.folder / "changed.json").write_text(json.dumps(copy))
+
+    def test_only_the_scripts_of_the_policy_are_in_it(self) -> None:
+        self.call("compile", "parts.relay", "-o", "policy.so", check=True)
+        for page in (self.page("p.html", "explain", "parts.relay"), self.page("q.html", "inspect", "policy.so")):
+            text = page.read_text()
+            policy = html.unescape(re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1])
+            rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+            self.assertEqual(sorted(rules), ["base-uri", "default-src", "form-action", "script-src", "style-src"])
+            for rule in ("default-src", "base-uri", "form-action"):
+                self.assertEqual(rules[rule], "'none'")
+            for tag, rule in (("script", "script-src"), ("style", "style-src")):
+                found = [body.encode() for body in re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.S)]
+                digests = [base64.b64encode(hashlib.sha256(body).digest()).decode() for body in found]
+                self.assertEqual(rules[rule].split(), [f"'sha256-{digest}'" for digest in digests])
+            markup = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.S)
+            self.assertNotRegex(markup, r"(?i)<[^>]*\s(on\w+|src|href|style)\s*=")
+            self.assertIn("Copyright (c) 2012-2014 Chris Pettitt", markup)
+
+    def test_the_vendored_library_is_the_one_that_is_noted(self) -> None:
+        notices = (ROOT / "THIRD_PARTY_NOTICES.md").read_text()
+        library = (ROOT / "tools/html/vendor/dagre.min.js").read_bytes()
+        self.assertIn(hashlib.sha256(library).hexdigest(), notices)
+
+    def test_names_of_a_model_are_no_markup(self) -> None:
+        (self.folder / "hostile.onnx").write_bytes(onnx_model(HOSTILE, source=b"<b>x</b>"))
+        page = self.page("hostile.html", "explain", "hostile.onnx")
+        text = page.read_text()
+        for part in ("<img", "<b>", "alert(1)>"):
+            self.assertNotIn(part, text)
+        self.assertEqual(text.count("<script"), text.count("</script>"))
+        names = [node["name"] for node in self.data_of(page)["graph"]["nodes"]]
+        self.assertIn("<b>x</b>", names)
+        self.assertIn(HOSTILE.decode(), names)
+
+    def test_files_that_cannot_be_written(self) -> None:
+        self.fails(USER, "none/page.html", "explain", "parts.relay", "--html", "none/page.html")
+        self.fails(USER, "the model is read from it", "explain", "parts.relay", "--html", "parts.relay")
+        self.fails(USER, "the artifact is read from it", "inspect", "one.so", "--html", "one.so")
+        self.assertEqual((self.folder / "parts.relay").read_text(), PARTS)
+
+
+@unittest.skipIf(WITHOUT_BROWSER, WITHOUT_BROWSER)
+class BrowserTest(PageTest):
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        subprocess.run([os.environ["HEADRACE_WRITE_ZOO"], cls.folder, "resnet50"], check=True, stdout=subprocess.PIPE)
+
+    def test_every_op_of_resnet_is_drawn_and_nothing_is_fetched(self) -> None:
+        page = self.page("resnet50.html", "explain", "resnet50.onnx", "--backends", "ccompiler")
+        dom = browser.chromium(page, "--dump-dom")
+        nodes = self.data_of(page)["graph"]["nodes"]
+        self.assertGreater(sum(node["kind"] == "op" for node in nodes), 150)
+        drawn = re.findall(r'data-node="(\d+)"', dom)
+        self.assertEqual(sorted(map(int, drawn)), list(range(len(nodes))))
+        self.assertIn("data-drawn=", dom)
+        self.assertEqual(self.requested(page), set())
+
+    def requested(self, page: Path) -> set[str]:
+        """The URLs that the page requested, but for files."""
+        log = self.folder / "net.json"
+        browser.chromium(page, "--dump-dom", f"--log-net-log={log}")
+        return {url for url in browser.requested_urls(log) if not url.startswith("file:")}
+
+    def test_the_policy_stops_an_image(self) -> None:
+        """An image that the page of a model would fetch is not requested; the same image elsewhere is."""
+        image = '<img src="http://pixel.example/x.png">'
+        (self.folder / "image.html").write_text(image)
+        self.assertEqual(self.requested(self.folder / "image.html"), {"http://pixel.example/x.png"})
+        page = self.page("image.html", "explain", "parts.relay")
+        page.write_text(page.read_text().replace("<body>", "<body>" + image))
+        self.assertEqual(self.requested(page), set())
+
+    def test_clicks(self) -> None:
+        page = self.page("resnet50.html", "explain", "resnet50.onnx", "--backends", "ccompiler")
+        data = self.data_of(page)
+        convolution = next(i for i, node in enumerate(data["graph"]["nodes"]) if node["op"] == "nn.conv2d")
+        with browser.Browser() as chromium:
+            chromium.open(page)
+            chromium.screenshot(self.pages / "explain.png")
+            self.assertIn("native", chromium.text("#legend"))
+            chromium.click(f'[data-node="{convolution}"]')
+            said = chromium.text("#details")
+            self.assertIn("the backend has no C text for this op (reason 20)", said)
+            self.assertIn("f32[1,3,224,224]", said)
+            chromium.click(".region")
+            self.assertIn("Region " + data["regions"][0]["name"], chromium.text("#details"))
+            chromium.click("#details button.fold")
+            self.assertEqual(chromium.run("return document.querySelectorAll('.block.fold').length"), 1)
+            chromium.double_click(".block.fold")
+            self.assertEqual(chromium.run("return document.querySelectorAll('.block.fold').length"), 0)
+            last = [node["name"] for node in data["graph"]["nodes"] if node["op"] == "nn.conv2d"][-1]
+            chromium.type("#search", last + "\ue007")  # and Enter
+            self.assertIn(last, chromium.text("#details"))
+            chromium.click("#fit")
+            chromium.screenshot(self.pages / "explain_whole.png")
+            self.assertEqual(chromium.errors(), [])
+
+    def test_thousands_of_ops_are_folded(self) -> None:
+        (self.folder / "long.relay").write_text(chain(5000))
+        page = self.page("long.html", "explain", "long.relay", "--backends", "ccompiler")
+        nodes = self.data_of(page)["graph"]["nodes"]
+        self.assertGreater(len(nodes), 4500)
+        blocks = "return document.querySelectorAll('.block').length"
+        with browser.Browser() as chromium:
+            chromium.open(page)
+            chromium.screenshot(self.pages / "folded.png")
+            # 0.5 seconds on an idle machine; a test machine may be busy.
+            self.assertLess(int(chromium.run("return document.getElementById('page').dataset.drawn")), 10000)
+            self.assertLessEqual(chromium.run(blocks), 300)
+            for i in range(0, len(nodes), 450):
+                chromium.run("headrace.page.reveal(arguments[0])", i)
+                self.assertLessEqual(chromium.run(blocks), 300)
+                self.assertEqual(chromium.run(f"return document.querySelectorAll('[data-node=\"{i}\"]').length"), 1)
+            self.assertEqual(chromium.errors(), [])
+
+    def test_steps_with_times(self) -> None:
+        measured = self.call("bench", "one.so", "--steps", "--rounds", "2", "--json", check=True).stdout
+        (self.folder / "times.json").write_text(measured)
+        page = self.page("steps.html", "inspect", "one.so", "--times", "times.json")
+        with browser.Browser() as chromium:
+            chromium.open(page)
+            chromium.screenshot(self.pages / "inspect.png")
+            self.assertIn("Slowest, of", chromium.text("#details"))
+            steps = len(json.loads(measured)["results"][0]["steps"])
+            self.assertEqual(chromium.run("return document.querySelectorAll('.heat').length"), steps)
+            self.assertEqual(chromium.errors(), [])
+
+    def test_names_are_shown_and_not_run(self) -> None:
+        (self.folder / "hostile.onnx").write_bytes(onnx_model(HOSTILE, source=b"<b>x</b>"))
+        with browser.Browser() as chromium:
+            chromium.open(self.page("hostile.html", "explain", "hostile.onnx"))
+            chromium.click('[data-node="0"]')
+            self.assertIn("<b>x</b>", chromium.text("#details"))
+            self.assertEqual(chromium.run("return document.querySelectorAll('img, b').length"), 0)
+            self.assertEqual(chromium.errors(), [])
+
+    def test_the_policy_stops_a_script(self) -> None:
+        """So that an empty list of errors above means something."""
+        page = self.page("stopped.html", "explain", "parts.relay")
+        page.write_text(page.read_text().replace("</body>", "<script>document.title = 'run'</script></body>"))
+        with browser.Browser() as chromium:
+            chromium.open(page)
+            self.assertRegex(" ".join(chromium.errors()), "Content Security Policy")
+            self.assertNotEqual(chromium.run("return document.title"), "run")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__], "pages"))

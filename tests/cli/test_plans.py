@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Plans as a user meets them: saved, edited, given to a compile, compared. Standard library only.
+
+tests/cli/test_plans.py --program headrace [--junit FILE] [TEST ...]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from test_cli import DIGITS, MISMATCH, ONE, USAGE, USER, CliTest, main
+
+PARTS = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {
+  let %a = multiply(add(%x, %y), %x);
+  let %b = nn.softmax(%a);
+  subtract(nn.relu(%b), %y)
+}
+"""
+
+
+class PlanTest(CliTest):
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        (cls.folder / "parts.relay").write_text(PARTS)
+        cls.call("explain", "parts.relay", "--backends", "ccompiler", "--save-plan", "plan.json", check=True)
+
+    def text(self, name: str = "plan.json") -> str:
+        return (self.folder / name).read_text()
+
+    def edit(self, name: str, *changes: tuple[str, str]) -> str:
+        """A plan with parts of the text changed; returns its name."""
+        text = self.text()
+        for before, after in changes:
+            self.assertIn(before, text)
+            text = text.replace(before, after, 1)
+        (self.folder / name).write_text(text)
+        return name
+
+    def backends(self, *arguments: object) -> list[tuple[str, str, int]]:
+        rows = json.loads(self.call(*arguments, "--json", check=True).stdout)["placement"]
+        return [(row["kind"], row["backend"], row["reason"]) for row in rows]
+
+    def compiled(self, *arguments: object) -> Any:
+        self.call("compile", "parts.relay", "-o", "parts.so", *arguments, check=True)
+        return json.loads(self.call("inspect", "parts.so", "--json", check=True).stdout)["programs"][0]["placement"]
+
+    def test_what_a_plan_says(self) -> None:
+        plan = json.loads(self.text())
+        self.assertEqual((plan["headrace"], plan["version"]), ("plan", 1))
+        self.assertEqual(plan["model"]["inputs"], [f"{name}: Tensor[(2, 3), float32]" for name in "xy"])
+        self.assertEqual(plan["backends"], [{"name": "ccompiler", "version": "1"}])
+        rows = [(op["name"], op["kind"], op["backend"], op["reason"]) for op in plan["ops"]]
+        self.assertEqual(
+            rows,
+            [
+                ("parts.relay:3:21", "add", "ccompiler", 63),
+                ("parts.relay:3:12", "multiply", "ccompiler", 63),
+                ("parts.relay:4:12", "nn.softmax", "native", 20),
+                ("parts.relay:5:12", "nn.relu", "ccompiler", 63),
+                ("parts.relay:5:3", "subtract", "ccompiler", 63),
+            ],
+        )
+
+    def test_saving_again_gives_the_same_bytes(self) -> None:
+        relu = '"kind": "nn.relu", "backend": "ccompiler"'
+        edited = self.edit("edited.json", (relu, relu.replace("ccompiler", "native")))
+        for name in ("plan.json", edited):
+            self.call("explain", "parts.relay", "--plan", name, "--save-plan", "again.json", check=True)
+            self.assertEqual(self.text("again.json"), self.text(name))
+        (self.folder / "else").mkdir()
+        (self.folder / "else/parts.relay").write_text(PARTS)
+        self.call("explain", "else/parts.relay", "--plan", "plan.json", "--save-plan", "again.json", check=True)
+        self.assertEqual(self.text("again.json"), self.text())
+
+    def test_digits(self) -> None:
+        digits = (DIGITS, *ONE, "--save-plan")
+        self.call("explain", *digits, "d.json", "--backends", "ccompiler", check=True)
+        self.call("explain", *digits, "e.json", "--plan", "d.json", check=True)
+        self.assertEqual(self.text("d.json"), self.text("e.json"))
+        names = [(op["name"], op["kind"]) for op in json.loads(self.text("d.json"))["ops"]]
+        self.assertEqual(len(set(names)), len(names))
+        pattern = "d.json:5:13: .*its inputs were x: Tensor.*1, 1, 8, 8.* and are x: Tensor.*2, 1, 8, 8"
+        self.fails(USER, pattern, "explain", DIGITS, "--shape", "x=2,1,8,8", "--plan", "d.json")
+
+    def test_a_compile_does_what_the_plan_says(self) -> None:
+        relu = '"kind": "nn.relu", "backend": "ccompiler"'
+        edited = self.edit("edited.json", (relu, relu.replace("ccompiler", "native")))
+        for backends in ((), ("--backends", "ccompiler")):
+            rows = self.compiled("--plan", edited, *backends)
+            self.assertEqual(
+                [row["backend"] for row in rows], ["ccompiler", "ccompiler", "native", "native", "ccompiler"]
+            )
+            self.assertEqual({(row["reason"], row["message"]) for row in rows}, {(66, "the plan says so")})
+        by_plan = self.compiled("--plan", "plan.json")
+        by_order = self.compiled("--backends", "ccompiler")
+        self.assertEqual([row["region"] for row in by_plan], [row["region"] for row in by_order])
+        self.call("verify", "parts.relay", "--plan", edited, check=True)
+
+    def test_overrides(self) -> None:
+        explain = ("explain", "parts.relay", "--backends", "ccompiler")
+        self.assertEqual(
+            self.backends(*explain, "--place", "*:3:21=ccompiler", "--place", "*:3:*=native"),
+            [("add", "ccompiler", 67), ("multiply", "native", 67), ("nn.softmax", "native", 20),
+             ("nn.relu", "ccompiler", 63), ("subtract", "ccompiler", 63)],
+        )  # fmt: skip
+        self.call("explain", "parts.relay", "--plan", "plan.json", "--place", "*:5:*=native", "--save-plan", "o.json",
+                  check=True)  # fmt: skip
+        self.assertEqual([op["reason"] for op in json.loads(self.text("o.json"))["ops"]], [63, 63, 20, 67, 67])
+        self.assertEqual(
+            self.backends("explain", "parts.relay", "--plan", "o.json"),
+            [("add", "ccompiler", 66), ("multiply", "ccompiler", 66), ("nn.softmax", "native", 66),
+             ("nn.relu", "native", 66), ("subtract", "native", 66)],
+        )  # fmt: skip
+        self.fails(USER, "--place 'layer4.[*]=native': it decides on no op", *explain, "--place", "layer4.*=native")
+        self.fails(USER, "ccompiler does not take the nn.softmax at parts.relay:4:12: the backend has no C text for "
+                   "this op .reason 20.", *explain, "--place", "*:4:*=ccompiler")  # fmt: skip
+        self.fails(USER, "'nobody' is not among those", *explain, "--place", "*=nobody")
+        for text in ("native", "=native", "x="):
+            self.fails(USAGE, f"--place: '{text}' is no PATTERN=BACKEND", *explain, "--place", text)
+
+    def test_plans_that_do_not_fit(self) -> None:
+        explain = ("explain", "parts.relay", "--plan")
+        softmax = '"kind": "nn.softmax", "backend": "native"'
+        wrong = self.edit("wrong.json", (softmax, softmax.replace("native", "ccompiler")))
+        self.fails(USER, r"wrong.json:14:67: ccompiler does not take the op 'parts.relay:4:12' of kind nn.softmax: the "
+                   r"backend has no C text for this op \(reason 20\)", *explain, wrong)  # fmt: skip
+        wrong = self.edit("wrong.json", ("parts.relay:4:12", "parts.relay:4:2"))
+        self.fails(USER, "wrong.json:14:5: the model has no op 'parts.relay:4:2'", *explain, wrong)
+        version = '"version": "1"'
+        wrong = self.edit("wrong.json", (version, '"version": "0"'))
+        self.fails(USER, "wrong.json:9:5: the plan is for version '0' of ccompiler, and here is version '1'", *explain,
+                   wrong)  # fmt: skip
+        wrong = self.edit("wrong.json", ("ccompiler", "nobody"), ('"backend": "ccompiler"', '"backend": "nobody"'))
+        text = self.text("wrong.json").replace('"backend": "ccompiler"', '"backend": "nobody"')
+        (self.folder / wrong).write_text(text)
+        self.fails(USER, "wrong.json:9:5: there is no backend 'nobody'; there are ccompiler", *explain, wrong)
+        self.fails(USER, "the plan 'plan.json' is for the backends ccompiler, and the options name examplejson",
+                   *explain, "plan.json", "--backends", "examplejson")  # fmt: skip
+        self.fails(USER, "none.json", *explain, "none.json")
+        (self.folder / "other.relay").write_text(PARTS.replace("nn.relu", "tanh"))
+        self.fails(USER, "plan.json:5:13: the plan is for another model, or for other options of its compile: the op "
+                   "'parts.relay:3:21' of kind add is not in it any more", "explain", "other.relay", "--plan",
+                   "plan.json")  # fmt: skip
+        self.fails(USER, "the model is read from it", "explain", "parts.relay", "--save-plan", "parts.relay")
+
+    def test_diff(self) -> None:
+        relu = '"kind": "nn.relu", "backend": "ccompiler"'
+        edited = self.edit("edited.json", (relu, relu.replace("ccompiler", "native")))
+        same = self.call("plan", "diff", "plan.json", "plan.json", check=True)
+        self.assertEqual(same.stdout, "the plans put every op on the same backend\n")
+        done = self.call("plan", "diff", "plan.json", edited)
+        self.assertEqual((done.returncode, done.stderr), (MISMATCH, ""))
+        lines = [line.split() for line in done.stdout.splitlines()]
+        self.assertEqual(lines[1], ["parts.relay:5:12", "nn.relu", "ccompiler", "native"])
+        self.assertEqual(done.stdout.splitlines()[-1], "1 of 5 ops differ")
+        report = json.loads(self.call("plan", "diff", "plan.json", edited, "--json").stdout)
+        change = {"name": "parts.relay:5:12", "kind": "nn.relu", "before": "ccompiler", "after": "native"}
+        self.assertEqual(report, {"equal": False, "plans": [], "ops": [change]})
+        self.call("explain", DIGITS, *ONE, "--save-plan", "digits.json", check=True)
+        report = json.loads(self.call("plan", "diff", "plan.json", "digits.json", "--json").stdout)
+        self.assertEqual([row["what"] for row in report["plans"]], ["model", "backends"])
+        self.assertEqual(report["plans"][1], {"what": "backends", "before": "ccompiler 1", "after": "none"})
+        self.assertIsNone(report["ops"][0]["after"])
+        self.assertIsNone(report["ops"][-1]["before"])
+        (self.folder / "cut.json").write_text(self.text()[:100])
+        self.fails(USER, "cut.json:", "plan", "diff", "plan.json", "cut.json")
+        self.fails(USAGE, "there is no action 'merge'; there is diff", "plan", "merge", "a", "b")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__], "plans"))

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Checks that `headrace backend check` passes a right backend and finds each mistake that was planted in one.
+
+test_conformance.py --program build/release/bin/headrace --plugins build/release/plugins
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+OPTIONS = argparse.Namespace()
+MISMATCH = 5
+
+# FAULT of chip.c: what is wrong, the checks of which at least one must find it, and the cases that are enough.
+FAULTS = {
+    1: ("subtract takes its operands the other way", {"result"}, "subtract/float32"),
+    2: ("an attribute of clip is ignored", {"result"}, "clip/*"),
+    3: ("one constant stands for all", {"result"}, "structure/two_constants"),
+    4: ("runs share their memory", {"threads", "crash"}, "structure/*"),
+    5: ("a run keeps its memory", {"memory"}, "add/float32"),
+    6: ("a blob that is cut off loads", {"cut", "crash"}, "structure/*"),
+    7: ("a damaged blob crashes", {"cut", "crash"}, "structure/*"),
+    8: ("it writes to an input", {"inputs"}, "add/float32"),
+    9: ("it writes past an output", {"crash", "written"}, "add/float32"),
+    10: ("it writes before an output", {"written", "crash"}, "add/float32"),
+    11: ("an element is not computed", {"result", "written"}, "add/float32"),
+    12: ("a run never ends", {"hang"}, "add/float32"),
+    13: ("a run ends the process", {"exit"}, "add/float32"),
+    14: ("a run aborts", {"crash"}, "add/float32"),
+    15: ("it writes to the standard output", {"output"}, "add/float32"),
+    16: ("it wants aligned tensors", {"alignment", "written", "inputs"}, "add/float32"),
+    17: ("it takes a dtype that it does not compute", {"result", "crash"}, "*/float64"),
+    18: ("two compiles differ", {"same_code"}, "add/float32"),
+    19: ("it finds regions that are not there", {"unknown"}, "add/float32"),
+    20: ("a run depends on those before", {"repeat", "result"}, "add/float32"),
+    21: ("it says no without a reason", {"verdict"}, "add/int32"),
+    22: ("it reads past an input", {"crash"}, "add/float32"),
+    23: ("it takes operands that it does not broadcast", {"result", "crash"}, "add/broadcast*"),
+    24: ("it is wrong with several workers", {"threads"}, "add/float32"),
+    25: ("unloading keeps memory", {"memory"}, "add/float32"),
+    26: ("what it takes it does not compile", {"compile"}, "add/float32"),
+}
+
+
+def check(plugin: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = str(Path(OPTIONS.plugins) / f"{plugin}.so")
+    command = [OPTIONS.program, "backend", "check", path, "--json", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100)
+
+
+class ConformanceKit(unittest.TestCase):
+    def test_a_right_backend_passes(self) -> None:
+        run = check("chip")
+        self.assertEqual(run.returncode, 0, run.stdout[-2000:] + run.stderr)
+        report = json.loads(run.stdout)
+        claimed = [case for case in report["cases"] if case["claimed"]]
+        self.assertGreater(len(claimed), 30)
+        self.assertTrue(all(case["checks"] > 3 for case in claimed))
+        names = {case["case"].split("/")[0] for case in claimed}
+        self.assertLessEqual({"add", "clip", "nn.dense", "structure", "chip.scaled_relu"}, names)
+
+    def test_each_planted_mistake_is_found(self) -> None:
+        def findings_of(fault: int) -> tuple[int, int, set[str], str]:
+            run = check(f"fault{fault}", "--case", FAULTS[fault][2], "--timeout", "5")
+            cases = json.loads(run.stdout)["cases"] if run.stdout else []
+            return fault, run.returncode, {f["check"] for c in cases for f in c["findings"]}, run.stderr
+
+        with ThreadPoolExecutor(2) as pool:
+            for fault, code, found, errors in pool.map(findings_of, FAULTS):
+                what, expected, _ = FAULTS[fault]
+                with self.subTest(fault=fault, what=what):
+                    self.assertEqual(code, MISMATCH, errors)
+                    self.assertTrue(found & expected, f"found {found}, expected one of {expected}")
+
+    def test_what_cannot_be_checked(self) -> None:
+        wrong = check("chip", "--case", "no/such")
+        self.assertEqual(wrong.returncode, 3)
+        self.assertIn("no case has a name like 'no/such'", wrong.stderr)
+        self.assertIn("is not there", check("nothing").stderr)
+        nothing = check("chip", "--case", "tanh/*")
+        self.assertIn("claims none of the cases", nothing.stderr)
+        self.assertEqual(nothing.returncode, 3)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--plugins", required=True)
+    OPTIONS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])

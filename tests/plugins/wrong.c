@@ -1,0 +1,80 @@
+/* Backends that are wrong, one for each value of WRONG, for tests of what Headrace says to them. */
+#include <headrace/backend_abi.h>
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+static void supports(void* self, const hr_graph* graph, uint32_t node, hr_verdict* verdict) {
+  (void)self;
+  (void)graph;
+  (void)node;
+  (void)verdict; /* yes, without a word */
+}
+
+static int32_t compile(void* self, const hr_compile_request* request, const hr_message* message) {
+  const uint64_t graph = WRONG == 10 ? request->num_graphs : 0;
+  (void)self;
+  if (WRONG == 9) return 0;
+  if (WRONG == 12) {
+    hr_write_message(message, "the chip is asleep; wake it");
+    return 7;
+  }
+  if (request->emit(request->sink, "x", 1, &graph, 1) == 0) return 0;
+  hr_write_message(message, "the host refused the blob");
+  return 1;
+}
+
+static int32_t load(void* self, const void* blob, uint64_t size, void** loaded, const hr_message* message) {
+  (void)self;
+  (void)blob;
+  *loaded = &supports; /* anything */
+  if (WRONG == 11) hr_write_message(message, "the chip is full");
+  return WRONG == 11 || size != 1;
+}
+
+static int32_t find(void* self, void* loaded, const char* region, int32_t num_workers, void** found,
+                    const hr_message* message) {
+  (void)self;
+  (void)region;
+  (void)num_workers;
+  if (WRONG == 13) hr_write_message(message, "no core of the chip is free");
+  if (WRONG == 13) return 1;
+  *found = WRONG == 14 ? NULL : loaded;
+  return 0;
+}
+
+static int32_t run(void* self, void* region, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) {
+  const hr_message message = {env->message, env->message_size};
+  (void)self;
+  (void)region;
+  (void)args;
+  (void)num_args;
+  hr_write_message(&message, "the chip is too hot");
+  return 5;
+}
+
+#if WRONG == 1
+#define headrace_backend_entry other_entry
+#endif
+HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend* backend, const hr_message* message) {
+  static char long_name[100];
+  (void)host;
+  HR_FILL_ABI(hr_backend, backend);
+  if (WRONG == 2) backend->abi.major = 99;
+  memset(long_name, 'x', sizeof long_name - 1);
+  backend->name = WRONG == 3    ? NULL
+                  : WRONG == 15 ? long_name
+                  : WRONG == 16 ? "two words"
+                  : WRONG == 17 ? "native"
+                                : "wrong" TEXT(WRONG);
+  backend->version = WRONG == 18 ? "" : "1";
+  if (WRONG == 6) backend->patterns = "{ wrong6.sum: add(_ }";
+  if (WRONG == 7) backend->patterns = "{ other.sum: add(_, _) }";
+  backend->supports = WRONG == 19 ? NULL : &supports;
+  backend->compile = WRONG == 8 ? NULL : &compile;
+  backend->load = &load;
+  backend->find = &find;
+  backend->run = WRONG == 4 ? NULL : &run;
+  if (WRONG == 5) hr_write_message(message, "the driver of the chip is not installed");
+  return WRONG == 5;
+}

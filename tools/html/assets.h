@@ -1,0 +1,10 @@
+// The scripts and styles of pages, as CMake embeds them.
+#pragma once
+
+#include "tools/html/page.h"
+
+namespace headrace::tools::html {
+
+extern const Asset kDagre, kKit, kFold, kGraph, kDescribe, kExplain, kInspect, kGraphStyle;
+
+}  // namespace headrace::tools::html
