@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "bench/kernels.h"
+#include "bench/labels.h"
 #include "bench/passes.h"
 #include "cost/probes.h"
 #include "bench/scaling.h"
@@ -77,6 +78,19 @@ void print_passes(const Report& report) {
   std::cout << tools::to_table(rows);
 }
 
+void print_labels(const Report& report) {
+  std::vector<std::vector<std::string>> rows{{"graph", "nodes", "labels", "method", "best", "cost", "gap"}};
+  for (const Value& value : report.at("problems").as<Array<Value>>()) {
+    const auto one = value.as<Report>();
+    rows.push_back({one.at("name").as<std::string>(), std::to_string(one.at("nodes").as<int64_t>()),
+                    std::to_string(one.at("labels").as<int64_t>()), one.at("method").as<std::string>(),
+                    tools::show_seconds(one.at("best_seconds").as<double>()),
+                    std::to_string(one.at("cost").as<int64_t>()),
+                    fmt::format("{:.2f} %", one.at("gap").as<double>() * 100)});
+  }
+  std::cout << tools::to_table(rows);
+}
+
 std::string ratio_text(const Value& ratio) { return ratio.is_none() ? "-" : fmt::format("{:.1f}", ratio.as<double>()); }
 
 // Each kind of work with its ratios of seconds and of bytes, one line a work; `!` where one is more than linear.
@@ -134,6 +148,14 @@ CLI::App* add_passes_verb(CLI::App& app, PassBenchOptions& options) {
   return verb;
 }
 
+CLI::App* add_labels_verb(CLI::App& app, LabelBenchOptions& options) {
+  CLI::App* verb = app.add_subcommand("labels", "Least-cost labels of graphs shaped like networks, by each method");
+  verb->add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
+  verb->add_option("--nodes", options.nodes)->check(CLI::Range(20, 10'000'000))->capture_default_str();
+  verb->add_option("--labels", options.labels)->check(CLI::Range(2, 255))->capture_default_str();
+  return verb;
+}
+
 CLI::App* add_scaling_verb(CLI::App& app, ScalingOptions& options) {
   CLI::App* verb = app.add_subcommand("scaling", "How time grows with a program: ratios of a doubled size");
   verb->add_option("--shape", options.shape, "Shapes whose name contains this");
@@ -168,6 +190,8 @@ int run(int argc, char** argv) {
   add_kernels_verb(app, options);
   PassBenchOptions pass_options;
   CLI::App* passes = add_passes_verb(app, pass_options);
+  LabelBenchOptions label_options;
+  CLI::App* labels = add_labels_verb(app, label_options);
   ScalingOptions scaling_options;
   CLI::App* scaling = add_scaling_verb(app, scaling_options);
   try {
@@ -182,6 +206,8 @@ int run(int argc, char** argv) {
   options.probe_seconds = seconds;
   if (passes->parsed()) {
     print(measure_passes(pass_options), json, print_passes);
+  } else if (labels->parsed()) {
+    print(measure_labels(label_options), json, print_labels);
   } else if (scaling->parsed()) {
     print(measure_scaling(scaling_options), json, print_scaling);
   } else {

@@ -58,6 +58,20 @@ class BenchTest(unittest.TestCase):
             self.assertIn(kernel["bound"], ("FMA", "L2", "L3", "DRAM"))
         self.assertRegex(self.call(*command).stdout, r"(?m)^depthwise 3x3 960 @7 +\S+ [um]s +\S+ +\S+ +\d+ %")
 
+    def test_labels(self) -> None:
+        command = (self.bin / "headrace-bench", "labels", "--rounds", "1", "--nodes", "200", "--labels", "3")
+        problems = self.report(*command, "--json")["problems"]
+        rows = {(row["name"], row["method"]): row for row in problems}
+        self.assertEqual(
+            set(rows), {(name, way) for name in ("residual", "attention") for way in ("elimination", "moves")}
+        )
+        for name in ("residual", "attention"):
+            exact, moved = rows[name, "elimination"], rows[name, "moves"]
+            self.assertEqual(exact["gap"], 0)
+            self.assertGreaterEqual(moved["cost"], exact["cost"])
+            self.assertLessEqual(moved["cost"] * (1 - moved["gap"]), exact["cost"] * 1.000001)
+        self.assertRegex(self.call(*command).stdout, r"(?m)^attention +\d+ +3 +moves +\S+ [um]?s +\d+ +\d+\.\d\d %")
+
     def test_scaling(self) -> None:
         command = (self.bin / "headrace-bench", "scaling", "--rounds", "1", "--size", "0.05", "--shape", "lets")
         rows = self.report(*command, "--json")["rows"]

@@ -51,6 +51,7 @@ typedef enum hr_reason {
   HR_REASON_PLACE_NO_FALLBACK = 62, /* the region cannot be compiled natively too, so it has no fallback */
   HR_REASON_PLACE_BY_ORDER = 63,    /* the backend is the first of the list that takes the op */
   HR_REASON_PLACE_NO_REGION = 64,   /* a backend takes the op, which no region can hold here */
+  HR_REASON_PLACE_BY_COST = 65,     /* the plan of least cost runs it there; the message has the costs */
   HR_REASON_PLACE_BY_PLAN = 66,     /* the plan that was given says so */
   HR_REASON_PLACE_BY_OVERRIDE = 67  /* --place says so */
 } hr_reason;

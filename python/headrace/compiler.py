@@ -92,6 +92,8 @@ def compile(
     disabled_passes: Iterable[str] = (),
     backends: Iterable[str] = (),
     backend_options: Mapping[str, Mapping[str, Any]] | None = None,
+    placement: str = "order",
+    costs: str | PathLike[str] | None = None,
     plan: str | PathLike[str] | None = None,
     output: str | PathLike[str] | None = None,
 ) -> CompiledModel:
@@ -121,9 +123,13 @@ def compile(
     disabled_passes : list of str
         Passes that do not run.
     backends : list of str
-        Backends beside the native one, in the order of their priority: each op goes to the first that takes it.
+        Backends beside the native one, in the order of their priority.
     backend_options : dict of str to dict
         Options of backends, by the backend's name.
+    placement : str
+        How backends are chosen: "order" (each op goes to the first that takes it) or "cost" (the plan of least cost).
+    costs : path, optional
+        For placement by cost: what `headrace profile` measured. Without it, costs are estimates.
     plan : path, optional
         A file that says which backend computes each op, as `headrace explain --save-plan` writes it. `backends` may
         then be left out.
@@ -159,6 +165,8 @@ def compile(
         disabled_passes=_arguments.names(disabled_passes, "disabled_passes"),
         backends=[*_arguments.names(backends, "backends"), *(one.kind.name for one in beside)],
         backend_options=options,
+        placement=_arguments.text(placement, "placement"),
+        costs="" if costs is None else _arguments.path(costs, "costs"),
         plan="" if plan is None else _arguments.path(plan, "plan"),
         output=None if output is None else _arguments.path(output, "output"),
     )

@@ -43,9 +43,12 @@ driver::CompileOptions compile_options(nb::handle target, const std::string& cpu
                                        int opt_level, int jobs, int threads,
                                        const std::vector<std::string>& disabled_passes,
                                        const std::vector<std::string>& backends = {},
-                                       const nb::dict& backend_options = {}, const std::string& plan = "") {
+                                       const nb::dict& backend_options = {}, const std::string& plan = "",
+                                       const std::string& placement = "order", const std::string& costs = "") {
   driver::CompileOptions options;
   options.backends = backends;
+  options.placement = driver::read_placement("placement", placement);
+  options.costs = costs;
   options.plan = plan;
   for (const auto& [name, given] : backend_options) {
     Map<std::string, Value>& own = options.backend_options[nb::cast<std::string>(name)];
@@ -123,11 +126,12 @@ void bind_compile(nb::module_& m) {
       [](const std::string& path, const Shapes& shapes, const nb::dict& bound, const std::string& weights,
          const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,
          int threads, const std::vector<std::string>& disabled_passes, const std::vector<std::string>& backends,
-         const nb::dict& backend_options, const std::string& plan,
-         const std::optional<std::string>& output) -> Compiled {
+         const nb::dict& backend_options, const std::string& plan, const std::string& placement,
+         const std::string& costs, const std::optional<std::string>& output) -> Compiled {
         const driver::LoadOptions load = load_options(shapes, bound, weights);
-        const driver::CompileOptions options = compile_options(target, cpu, features, opt_level, jobs, threads,
-                                                               disabled_passes, backends, backend_options, plan);
+        const driver::CompileOptions options =
+            compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes, backends, backend_options,
+                            plan, placement, costs);
         GilReleased released;
         const InterruptScope interruptible(&check_signals);
         const driver::Model model = driver::load_model(path, load);
@@ -139,7 +143,7 @@ void bind_compile(nb::module_& m) {
       nb::arg("target") = nb::none(), nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
       nb::arg("jobs") = 0, nb::arg("threads") = 0, nb::arg("disabled_passes") = std::vector<std::string>(),
       nb::arg("backends") = std::vector<std::string>(), nb::arg("backend_options") = nb::dict(), nb::arg("plan") = "",
-      nb::arg("output") = nb::none());
+      nb::arg("placement") = "order", nb::arg("costs") = "", nb::arg("output") = nb::none());
   m.def(
       "check_options",
       [](const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,

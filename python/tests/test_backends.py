@@ -82,6 +82,43 @@ def test_the_c_compiler_is_a_backend(program):
         hr.compile(program, backends=["ccompiler"], backend_options={"ccompiler": {"gc": 1}})
 
 
+def test_costs_choose_the_backend(tmp_path):
+    path = tmp_path / "large.relay"
+    path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(512, 512), float32]) { negative(exp(%x)) }\n')
+    calls = []
+
+    def run(x, y):
+        calls.append(x.shape)
+        y[:] = np.exp(x.numpy())
+
+    register("test_python_cost", run)
+    x = np.zeros((512, 512), "float32")
+    for seconds, expected in ((0.0, 1), (1.0, 0)):
+        hr.register_func("relay.ext.test_python_cost.cost", lambda call, cost=seconds: cost, override=True)
+        calls.clear()
+        model = hr.compile(path, backends=["test_python_cost"], placement="cost")
+        np.testing.assert_array_equal(model(x).numpy(), -np.ones((512, 512), "float32"))
+        assert len(calls) == expected
+    hr.register_func("relay.ext.test_python_cost.cost", lambda call: "cheap", override=True)
+    with pytest.raises(hr.UserError, match=r"relay.ext.test_python_cost.cost gave a? ?str\w*, expected a float"):
+        hr.compile(path, backends=["test_python_cost"], placement="cost")
+    with pytest.raises(hr.UserError, match="placement is 'luck'; it must be 'order' or 'cost'"):
+        hr.compile(path, backends=["test_python_cost"], placement="luck")
+
+
+def test_costs_come_from_a_file(program, tmp_path):
+    costs = tmp_path / "costs.json"
+    costs.write_text('{"headrace_costs": 1, "cpu": "none", "threads": 1, "costs": []}')
+    with pytest.raises(hr.UserError, match=r"costs\.json: the costs are of 1 thread\(s\) on none"):
+        hr.compile(program, backends=["ccompiler"], placement="cost", costs=costs)
+    with pytest.raises(hr.UserError, match=r"missing\.json"):
+        hr.compile(program, backends=["ccompiler"], placement="cost", costs=tmp_path / "missing.json")
+    with pytest.raises(hr.UserError, match=r"costs\.json' have no effect without placement by cost"):
+        hr.compile(program, backends=["ccompiler"], costs=costs)
+    with pytest.raises(hr.UserError, match=r"the plan '.*plan\.json' says where ops go, and so does placement by cost"):
+        hr.compile(program, backends=["ccompiler"], placement="cost", plan=tmp_path / "plan.json")
+
+
 def test_a_plan_says_where_ops_go(program, tmp_path):
     headrace = Path(hr.__file__).parents[2] / "bin/headrace"
     if not headrace.exists():

@@ -129,6 +129,56 @@ TEST(Backends, PatternsTakeWhatNoEarlierBackendTakes) {
   expect_right(program, {.backends = {"patterned_test"}});  // the region is refused, and its composite is native
 }
 
+// A backend that has a cost, and the C code of ccompiler.
+class Claiming : public partition::Backend {
+ public:
+  Claiming(std::string name, double seconds) : name_(std::move(name)), seconds_(seconds) {}
+  std::string_view name() const override { return name_; }
+  partition::Verdict supports(const relay::CallNode& call) const override { return code_->supports(call); }
+  double cost(const relay::CallNode&, const cost::Machine&, int) const override { return seconds_; }
+  std::vector<Expected<partition::RegionCode>> compile(const partition::RegionRequest& request) const override {
+    return code_->compile(request);
+  }
+
+ private:
+  std::string name_;
+  double seconds_;
+  std::shared_ptr<const partition::Backend> code_ = partition::find_backend("ccompiler");
+};
+
+TEST(Backends, CostsDecideAndResultsStay) {
+  module_of(kThreeParts);
+  partition::register_backend(std::make_shared<Claiming>("slow_test", 1));
+  partition::register_backend(std::make_shared<Claiming>("instant_test", 0));
+  const std::string program =
+      "def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {\n"
+      "  %0 = nn.dense(add(%x, %y), subtract(%x, %y)); nn.dense(%0, %0) }\n";
+  const auto rows = [&](std::vector<std::string> backends) {
+    const CompileOptions options{.backends = std::move(backends), .placement = Placement::cost};
+    return rows_of(compile_to_memory(make_model(module_of(program)), options).report.manifest);
+  };
+  // Six floats are computed faster than a border is crossed, even by a backend that takes no time.
+  EXPECT_THAT(rows({"slow_test", "instant_test"}), ElementsAre("native 65", "native 65", "native 20", "native 20"));
+  std::string chain = "%x";
+  for (int i = 0; i < 3000; ++i) chain = fmt::format("multiply(subtract({}, %x), %y)", chain);
+  const std::string deep =
+      "def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {\n  " + chain + "\n}\n";
+  const CompileOptions options{.backends = {"slow_test", "instant_test"}, .placement = Placement::cost};
+  const Explanation explained = explain(make_model(module_of(deep)), options);
+  ASSERT_TRUE(explained.plan_cost);
+  EXPECT_EQ(explained.placement[0].backend, "instant_test");
+  EXPECT_DOUBLE_EQ(explained.plan_cost->gap(), 0);
+  EXPECT_THAT(explained.costs, SizeIs(explained.placement.size()));
+  expect_right("def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) { add(multiply(%x, %y), %y) }",
+               options);
+}
+
+TEST(Backends, APlacementIsOrderOrCost) {
+  EXPECT_EQ(read_placement("placement", "cost"), Placement::cost);
+  EXPECT_EQ(kit::user_error_of([] { read_placement("placement", "luck"); }),
+            "placement is 'luck'; it must be 'order' or 'cost'");
+}
+
 TEST(Backends, ARegionThatIsRefusedIsNative) {
   module_of(kThreeParts);
   partition::register_backend(std::make_shared<Picky>());

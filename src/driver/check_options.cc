@@ -26,6 +26,14 @@ void check_disabled(const std::vector<std::string>& disabled) {
   pass::check_pass_names(disabled, pass::NamedTo::disable);
 }
 
+void check_placement(const CompileOptions& options) {
+  if (!options.costs.empty() && options.placement != Placement::cost)
+    throw_user_error("the costs in '{}' have no effect without placement by cost; ask for it, or leave the costs out",
+                     options.costs);
+  if (!options.plan.empty() && options.placement == Placement::cost)
+    throw_user_error("the plan '{}' says where ops go, and so does placement by cost; leave one out", options.plan);
+}
+
 }  // namespace
 
 void check_options(const CompileOptions& options) {
@@ -38,6 +46,7 @@ void check_options(const CompileOptions& options) {
     throw_user_error("the limit of the weights in the artifact is {} bytes; give 0 (all beside it) or more",
                      options.weights_limit_bytes);
   check_disabled(options.passes.disabled_pass);
+  check_placement(options);
   pass::check_pass_names(options.passes.required_pass, pass::NamedTo::require);
   pass::check_config(options.passes.config);
 }

@@ -15,6 +15,14 @@
 
 namespace headrace::driver {
 
+// How backends are chosen.
+enum class Placement : uint8_t {
+  order,  // each op goes to the first backend of the list that takes it
+  cost,   // the plan of least cost (partition/by_cost.h)
+};
+// Returns the placement of that name; UserError, which calls the option `option`, for any other name.
+Placement read_placement(const std::string& option, const std::string& name);
+
 struct CompileOptions {
   Target target = make_target("llvm");  // without options: this machine
   // Configures the Relay and tir passes. Its level, from 0 (one kernel for each op) to 4, also sets that of the code
@@ -28,9 +36,11 @@ struct CompileOptions {
   int32_t jobs = 0;
   // Weights of more bytes than this go into a file beside the artifact (driver/link_artifact.h).
   int64_t weights_limit_bytes = kWeightsLimitBytes;
-  // The backends beside the native one, in the order of their priority: each op goes to the first that takes it. Those
-  // of the target's option -extern= come after them.
+  // The backends beside the native one, in the order of their priority; those of the target's option -extern= come
+  // after them.
   std::vector<std::string> backends = {};
+  Placement placement = Placement::order;
+  std::string costs = {};  // a file of measured costs (partition/cost_table.h) for placement by cost; empty: none
   // Options of backends, by name: "cc" of "ccompiler". They replace those of the pass configuration.
   std::map<std::string, Map<std::string, Value>> backend_options = {};
   // A file that says where each op goes (partition/plan.h), in place of the order of `backends`; empty: none.

@@ -77,6 +77,8 @@ Explanation explain(const Model& model, const CompileOptions& options, bool with
   name_ports(explanation.graph, model);
   explanation.placement = std::move(placed.placement);
   explanation.regions = std::move(placed.regions);
+  explanation.plan_cost = placing.cost;
+  explanation.costs = std::move(placed.costs);
   return explanation;
 }
 

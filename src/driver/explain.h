@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver/compile.h"
+#include "partition/by_cost.h"
 #include "partition/place.h"
 #include "partition/plan.h"
 #include "partition/program_graph.h"
@@ -27,6 +28,9 @@ struct Explanation {
   partition::ProgramGraph graph;        // with the model's names of inputs and outputs
   std::vector<pass::PassNote> notes;    // what passes left undone
   std::optional<partition::Plan> plan;  // if it was asked for
+  // Only of a placement by cost: what the plan costs, and the costs of the rows (partition::PlacedModule).
+  std::optional<partition::PlanCost> plan_cost;
+  std::vector<std::vector<partition::LabelSeconds>> costs;
 };
 
 // Places the model as a compile with these options does. A backend may still refuse a region when it compiles it.

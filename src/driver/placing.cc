@@ -7,6 +7,7 @@
 #include "artifact/trailer.h"
 #include "base/read_text.h"
 #include "driver/all_backends.h"
+#include "driver/target.h"
 #include "pass/config.h"
 #include "relay/text/print.h"
 
@@ -50,7 +51,58 @@ partition::Backends backends_of(const partition::Plan& plan, const CompileOption
   return backends;
 }
 
+// The split of the model that the plan was made of: by the patterns of the whole list, unless costs chose another one.
+IRModule split_for(const partition::Plan& plan, const IRModule& canonical, const partition::Backends& backends) {
+  const IRModule whole = partition::compose(canonical, backends);
+  if (partition::has_rows_of(plan, whole)) return whole;
+  for (const IRModule& split : partition::splits_of(canonical, backends)) {
+    if (partition::has_rows_of(plan, split)) return split;
+  }
+  return whole;
+}
+
+std::shared_ptr<const partition::CostTable> read_costs(const std::string& path, const codegen::NativeTarget& target,
+                                                       int threads) {
+  partition::CostTable table = partition::parse_cost_table(read_text(path, "table of costs"), path);
+  if (table.cpu != target.cpu || table.threads != threads)
+    throw_user_error(
+        "{}: the costs are of {} thread(s) on {}, and the model is compiled for {} thread(s) on {}; measure "
+        "again with headrace profile, or give --threads",
+        path, table.threads, table.cpu, threads, target.cpu);
+  return std::make_shared<const partition::CostTable>(std::move(table));
+}
+
+partition::OpCosts op_costs(const partition::Backends& backends, const CompileOptions& options) {
+  const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), options.target);
+  // The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
+  const auto cores = static_cast<int>(options.target->count("num-cores"));
+  const int threads = options.threads > 0 ? options.threads : std::max(cores, 1);
+  partition::CostModel model{.machine = machine_of(target), .threads = threads};
+  if (!options.costs.empty()) model.measured = read_costs(options.costs, target, threads);
+  return {backends, std::move(model)};
+}
+
+void place_by_order(Placing& placing, const IRModule& canonical) {
+  placing.module = partition::compose(canonical, placing.backends);
+  placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
+}
+
+void place_by_plan(Placing& placing, const IRModule& canonical, const CompileOptions& options) {
+  partition::Plan plan = partition::parse_plan(read_text(options.plan, "plan"), options.plan);
+  placing.backends = backends_of(plan, options);
+  placing.module = split_for(plan, canonical, placing.backends);
+  placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
+  partition::check_is_current(plan, make_model_plan(canonical, placing));
+  placing.decider = std::make_unique<partition::PlanDecider>(std::move(plan), placing.backends);
+}
+
 }  // namespace
+
+Placement read_placement(const std::string& option, const std::string& name) {
+  if (name == "order") return Placement::order;
+  if (name == "cost") return Placement::cost;
+  throw_user_error("{} is '{}'; it must be 'order' or 'cost'", option, name);
+}
 
 partition::Backends chosen_backends(const CompileOptions& options) {
   std::vector<std::string> names = options.backends;
@@ -81,21 +133,22 @@ BackendOptions backend_options(const CompileOptions& options) {
 
 Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
   Placing placing;
-  if (options.plan.empty()) {
-    placing.backends = chosen_backends(options);
-    placing.module = partition::compose(canonical, placing.backends);
-    placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
+  const partition::CostDecider* by_cost = nullptr;
+  if (!options.plan.empty()) {
+    place_by_plan(placing, canonical, options);
+  } else if (placing.backends = chosen_backends(options);
+             options.placement == Placement::order || placing.backends.empty()) {
+    place_by_order(placing, canonical);
   } else {
-    partition::Plan plan = partition::parse_plan(read_text(options.plan, "plan"), options.plan);
-    placing.backends = backends_of(plan, options);
-    placing.module = partition::compose(canonical, placing.backends);
-    placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
-    partition::check_is_current(plan, make_model_plan(canonical, placing));
-    placing.decider = std::make_unique<partition::PlanDecider>(std::move(plan), placing.backends);
+    auto decider = std::make_unique<partition::CostDecider>(canonical, op_costs(placing.backends, options));
+    by_cost = decider.get();
+    placing.module = decider->module();
+    placing.decider = std::move(decider);
   }
   if (!options.overrides.empty())
     placing.decider =
         std::make_unique<partition::OverrideDecider>(std::move(placing.decider), options.overrides, placing.backends);
+  if (by_cost != nullptr) placing.cost = by_cost->plan_of(placing.decider->decide(placing.module));
   return placing;
 }
 

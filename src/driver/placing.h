@@ -1,7 +1,8 @@
-// Places a model as the options of a compile say: by the order of backends, by a plan, with overrides.
+// Places a model as the options of a compile say: by the order of backends, by cost, by a plan, with overrides.
 #pragma once
 
 #include "driver/compile.h"
+#include "partition/by_cost.h"
 #include "partition/place.h"
 #include "partition/plan_decider.h"
 
@@ -19,14 +20,19 @@ using BackendOptions = std::map<std::string, Map<std::string, Value>>;
 BackendOptions backend_options(const CompileOptions& options);
 
 struct Placing {
-  partition::Backends backends;                 // in the order of their priority
-  IRModule module;                              // with functions of what the backends' patterns match
-  std::unique_ptr<partition::Decider> decider;  // of that module
+  partition::Backends backends;                  // in the order of their priority
+  IRModule module;                               // with functions of what the backends' patterns match
+  std::unique_ptr<partition::Decider> decider;   // of that module
+  std::optional<partition::PlanCost> cost = {};  // of a placement by cost, with the overrides
 };
+
+// Returns the backends that the options name. UserError for one that there is not.
+partition::Backends chosen_backends(const CompileOptions& options);
 
 // Returns what decides about a module after the canonical passes. UserError for a backend that there is not, and for a
 // plan that cannot be read (partition/plan.h), is of another model or of another version of a backend, or is for other
-// backends than the options name.
+// backends than the options name; for costs that cannot be read (partition/cost_table.h), or are of another processor,
+// number of threads or version of a backend.
 Placing make_placing(const IRModule& canonical, const CompileOptions& options);
 
 // Returns the plan of what is decided. UserError as Decider::decide, and for a program without a text form.

@@ -5,8 +5,9 @@
 #include <mutex>
 
 #include "object/function.h"
-#include "pass/pass_objects.h"
+#include "partition/op_work.h"
 #include "partition/place.h"
+#include "pass/pass_objects.h"
 
 namespace headrace::partition {
 
@@ -23,6 +24,16 @@ class FunctionBackend : public Backend {
   Verdict supports(const relay::CallNode&) const override {
     return {.reason = HR_REASON_OP_UNSUPPORTED,
             .message = fmt::format("has no attribute target.{} that says so", name_)};
+  }
+
+  double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const override {
+    const std::string name = fmt::format("{}{}.cost", kRegionCompilerPrefix, name_);
+    const PackedFunc function = find_global(name);
+    if (!function) return Backend::cost(call, machine, threads);
+    const Value seconds = function(ref(&call));
+    if (seconds.is<double>()) return seconds.as<double>();
+    throw_at(call.span, "compile",
+             fmt::format("the function {} gave {}, expected a float, in seconds", name, kind_name(seconds.raw())));
   }
 
   std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const override {
@@ -83,6 +94,10 @@ bool is_word(std::string_view name) {
 }
 
 }  // namespace
+
+double Backend::cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const {
+  return seconds_of(work_of(call), machine, threads);
+}
 
 void register_backend(std::shared_ptr<const Backend> backend, const std::string& alias) {
   std::vector<std::string> names{std::string(backend->name())};

@@ -15,6 +15,7 @@
 
 #include "base/expected.h"
 #include "codegen/native.h"
+#include "cost/machine.h"
 #include "ir/target.h"
 #include "partition/compose.h"
 #include "relay/expr.h"
@@ -69,6 +70,10 @@ class Backend {
   virtual std::span<const CompositePattern> patterns() const { return {}; }
   // Returns whether the backend computes a typed call of an op, and why not.
   virtual Verdict supports(const relay::CallNode& call) const = 0;
+  // Returns the seconds that the backend takes for a typed call that it supports, or for one of a composite function
+  // that one of its patterns made, with that many threads. Placement by cost (partition/by_cost.h) compares them. By
+  // default the analytic time that the call takes natively (partition/op_work.h).
+  virtual double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const;
   // Returns the code of each region, in order, or why the backend does not compile it: then the region is compiled
   // natively, unless the program itself marks it. Throws a UserError for what the user must mend, such as a wrong
   // option.

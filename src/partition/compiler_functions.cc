@@ -84,6 +84,8 @@ class Outliner {
 // Replaces calls of some functions by their bodies.
 class CompilerInliner {
  public:
+  explicit CompilerInliner(const IRModule& module) : module_(module), effects_(module, true) {}
+
   CompilerInliner(const IRModule& module, const std::vector<std::string>& names)
       : module_(module), names_(names.begin(), names.end()), effects_(module, true) {
     for (const std::string& name : names) {
@@ -93,9 +95,22 @@ class CompilerInliner {
     }
   }
 
+  // Replaces calls of composite functions with one of these names.
+  IRModule without_composites(const std::unordered_set<std::string>& composites) {
+    return rewrite_entered_functions(module_, [&](const std::string&, const FunctionNode& function) {
+      return body(function.body, [&](const CallNode& call) {
+        const relay::Function callee = composite(call);
+        const auto name = callee ? callee->attrs.get(relay::kComposite) : std::nullopt;
+        return name && name->is<std::string>() && composites.contains(name->as<std::string>()) ? callee
+                                                                                               : relay::Function();
+      });
+    });
+  }
+
   IRModule inlined() {
-    IRModule result = rewrite_entered_functions(
-        module_, [&](const std::string&, const FunctionNode& function) { return body(function.body, true); });
+    IRModule result = rewrite_entered_functions(module_, [&](const std::string&, const FunctionNode& function) {
+      return body(function.body, [&](const CallNode& call) { return named(call); });
+    });
     if (result == module_) result = snapshot(module_);
     const Map<GlobalVar, BaseFunc> functions = result->functions();
     result->set_functions({});
@@ -108,12 +123,13 @@ class CompilerInliner {
   }
 
  private:
-  // With `regions` the calls of the named functions, else those of composite functions.
-  Expr body(const Expr& before, bool regions) {
+  // Inlines the calls for which `callee_of` gives a function.
+  template <typename CalleeOf>
+  Expr body(const Expr& before, CalleeOf&& callee_of) {
     const auto enter = [](const Expr& expr) { return relay::is_entered(expr); };
     return relay::rewrite_post_order(before, enter, [&](const Expr& expr, const Expr& after) -> Expr {
       const auto* call = expr.as<CallNode>();
-      const relay::Function callee = call == nullptr ? relay::Function() : regions ? named(*call) : composite(*call);
+      const relay::Function callee = call == nullptr ? relay::Function() : callee_of(*call);
       if (!callee || callee->params.size() != call->args.size()) return after;
       return inline_call(*call, *after.as<CallNode>(), *callee);
     });
@@ -140,7 +156,7 @@ class CompilerInliner {
       if (!moves) lets.emplace_back(relay::make_var(param->name_hint, {}, param->span), after.args[i]);
       renewal.values.emplace(param.object(), moves ? after.args[i] : Expr(lets.back().first));
     }
-    Expr result = passes::renewed(body(callee.body, false), renewal);
+    Expr result = passes::renewed(body(callee.body, &composite), renewal);
     for (size_t i = lets.size(); i-- > 0;) result = relay::make_let(lets[i].first, lets[i].second, result, after.span);
     return result;
   }
@@ -179,6 +195,10 @@ IRModule mark_compiler_functions_as_extern(const IRModule& module, const std::st
     result->add_function(var, changed.cast<BaseFuncNode>(), true);
   }
   return result;
+}
+
+IRModule inline_composites(const IRModule& module, const std::vector<std::string>& names) {
+  return CompilerInliner(module).without_composites({names.begin(), names.end()});
 }
 
 IRModule inline_compiler_functions(const IRModule& module, const std::vector<std::string>& names) {

@@ -24,4 +24,8 @@ IRModule mark_compiler_functions_as_extern(const IRModule& module, const std::st
 // one that is not marked Compiler, and for a function that something else than a call refers to.
 IRModule inline_compiler_functions(const IRModule& module, const std::vector<std::string>& names);
 
+// Makes calls of composite functions with one of these names their bodies, in the functions that passes enter.
+// Arguments with an effect are bound as above. New nodes have no types.
+IRModule inline_composites(const IRModule& module, const std::vector<std::string>& names);
+
 }  // namespace headrace::partition

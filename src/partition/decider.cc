@@ -33,6 +33,12 @@ void for_each_decided_call(const IRModule& module, const std::function<void(cons
       });
 }
 
+void for_each_placeable(const IRModule& module, const std::function<void(const CallNode&)>& visit) {
+  for_each_decided_call(module, [&](const CallNode& call) {
+    if (why_in_no_region(call).empty()) visit(call);
+  });
+}
+
 std::string kind_of(const CallNode& call) {
   if (call.as_op() != nullptr) return call.as_op()->name;
   const FunctionNode* composite = composite_of(call);
@@ -52,8 +58,7 @@ std::string why_in_no_region(const CallNode& call) {
 Labels OrderDecider::decide(const IRModule& module) {
   Labels labels;
   if (backends_.empty()) return labels;
-  for_each_decided_call(module, [&](const CallNode& call) {
-    if (!why_in_no_region(call).empty()) return;
+  for_each_placeable(module, [&](const CallNode& call) {
     for (const auto& backend : backends_) {
       if (!verdict_of(*backend, call).ok()) continue;
       labels.emplace(&call, std::string(backend->name()));

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "partition/extract.h"
+#include "partition/op_costs.h"
 #include "partition/rules.h"
 
 namespace headrace::partition {
@@ -22,6 +23,11 @@ class Decider {
   // Returns why a call of the module that decide() got is on `backend`, as a plan of these decisions says it.
   virtual Verdict why_in_plan(const relay::CallNode& call, const std::string& backend) const {
     return why(call, backend);
+  }
+  // Returns the seconds of a call natively and on each backend that takes it; nothing where costs do not decide.
+  virtual std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const {
+    (void)call;
+    return {};
   }
 };
 
@@ -39,6 +45,9 @@ class OrderDecider : public Decider {
 // Calls `visit` with each call of main that can be on a backend of its own, in the order of evaluation: calls of ops
 // and of composite functions, outside of functions that passes do not enter.
 void for_each_decided_call(const IRModule& module, const std::function<void(const relay::CallNode&)>& visit);
+
+// Calls `visit` with those of them that a region can hold.
+void for_each_placeable(const IRModule& module, const std::function<void(const relay::CallNode&)>& visit);
 
 // Returns where a call stands in the model, or the name of its op or composite function where that is not known.
 std::string place_of(const relay::CallNode& call);

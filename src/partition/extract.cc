@@ -5,6 +5,7 @@
 #include "partition/annotations.h"
 #include "partition/region_function.h"
 #include "partition/rewrite_functions.h"
+#include "relay/function_attrs.h"
 #include "relay/visit.h"
 
 namespace headrace::partition {

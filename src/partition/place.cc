@@ -7,7 +7,9 @@
 #include "object/structural_equal.h"
 #include "ops/call_fusion.h"
 #include "partition/compiler_functions.h"
+#include "partition/regions.h"
 #include "relay/function_attrs.h"
+#include "relay/infer/infer_type.h"
 #include "relay/regions.h"
 #include "relay/visit.h"
 
@@ -43,7 +45,7 @@ class Placer {
   void leave(const Expr& expr) {
     const auto* call = expr.as<CallNode>();
     if (call == nullptr) return;
-    if (call->as_op() != nullptr) return placed_.placement.push_back(native(*call));
+    if (call->as_op() != nullptr) return add_row(native(*call), decider_.costs_of(*call));
     if (const Function region = relay::region_of(*call, module_)) place_region(*call, region);
   }
 
@@ -60,6 +62,11 @@ class Placer {
             .backend = kNative,
             .reason = why.reason,
             .message = why.message};
+  }
+
+  void add_row(artifact::Placement row, std::vector<LabelSeconds> costs) {
+    placed_.placement.push_back(std::move(row));
+    placed_.costs.push_back(std::move(costs));
   }
 
   // Refuses what no backend can be given: a function of variables from around it, or of types that its calls choose.
@@ -127,14 +134,26 @@ class Placer {
           const auto* call = expr.as<CallNode>();
           if (call == nullptr || (call->as_op() == nullptr && !is_composite(call->op))) return;
           const Verdict why = why_composite != nullptr ? *why_composite : why_there(region, *call);
-          if (call->as_op() == nullptr) return place_ops(region, call->op.as<FunctionNode>()->body, &why);
-          placed_.placement.push_back({.op = place_of(*call),
-                                       .kind = call->as_op()->name,
-                                       .backend = region.backend,
-                                       .reason = why.reason,
-                                       .message = why.message,
-                                       .region = region.name});
+          if (call->as_op() == nullptr) return place_piece(region, *call, why);
+          std::vector<LabelSeconds> costs = decider_.costs_of(*call);
+          if (why_composite != nullptr && !costs.empty()) costs.resize(1);
+          add_row({.op = place_of(*call),
+                   .kind = call->as_op()->name,
+                   .backend = region.backend,
+                   .reason = why.reason,
+                   .message = why.message,
+                   .region = region.name},
+                  std::move(costs));
         });
+  }
+
+  void place_piece(const Region& region, const CallNode& piece, const Verdict& why) {
+    const size_t before = placed_.placement.size();
+    place_ops(region, piece.op.as<FunctionNode>()->body, &why);
+    if (placed_.placement.size() == before) return;
+    for (LabelSeconds& one : decider_.costs_of(piece)) {
+      if (one.label != kNative) placed_.costs.back().push_back(std::move(one));
+    }
   }
 
   Verdict why_there(const Region& region, const CallNode& call) const {
@@ -149,6 +168,16 @@ class Placer {
   PlacedModule placed_;
 };
 
+// Returns the names of the composite functions that no backend computes at one of their calls. At all others they are
+// in the functions of regions.
+std::vector<std::string> native_pieces(const IRModule& module, const Labels& labels) {
+  std::set<std::string> names;
+  for_each_decided_call(module, [&](const CallNode& call) {
+    if (call.as_op() == nullptr && !labels.contains(&call)) names.insert(kind_of(call));
+  });
+  return {names.begin(), names.end()};
+}
+
 }  // namespace
 
 PlacedModule place(const IRModule& module, const Backends& backends) {
@@ -158,8 +187,10 @@ PlacedModule place(const IRModule& module, const Backends& backends) {
 
 PlacedModule place(const IRModule& module, Decider& decider) {
   const Labels labels = decider.decide(module);
-  const Partitioned decided =
+  Partitioned decided =
       labels.empty() ? Partitioned{.module = module, .regions = {}} : partition_by_labels(module, labels);
+  if (const std::vector<std::string> pieces = native_pieces(module, labels); !pieces.empty())
+    decided.module = relay::infer_type(inline_composites(decided.module, pieces));
   return Placer(decided, decider).place();
 }
 

@@ -27,6 +27,9 @@ struct PlacedModule {
   IRModule module;                             // calls each region as a function marked Compiler
   std::vector<artifact::Placement> placement;  // one for each call of an op, in the order of evaluation
   std::vector<Region> regions;                 // in the order of their first call
+  // The costs of each call in `placement`, which are none where costs did not decide. A pattern's ops have native costs
+  // only, and its last op has the cost of the whole pattern on its backend.
+  std::vector<std::vector<LabelSeconds>> costs = {};
 };
 
 // Places the main of `module`, which has types and has run through the canonical passes, on backends in the order of
@@ -34,7 +37,8 @@ struct PlacedModule {
 // program, a Compiler that is not a name, and a region that uses variables from around it, has type parameters or sizes
 // without a number, or gives no tensor.
 PlacedModule place(const IRModule& module, const Backends& backends = {});
-// Places it as `decider` says. UserError also where the decider throws one.
+// Places it as `decider` says. What patterns match and no backend computes is ops again, so that native passes fuse it.
+// UserError also where the decider throws one.
 PlacedModule place(const IRModule& module, Decider& decider);
 
 // Makes regions that their backends refuse, and that were chosen here, native parts of the program again.

@@ -106,6 +106,13 @@ Plan make_plan(const IRModule& module, const Backends& backends, Decider& decide
   return plan;
 }
 
+bool has_rows_of(const Plan& plan, const IRModule& module) {
+  std::set<NameAndKind> in_plan, in_model;
+  for (const PlannedOp& row : plan.ops) in_plan.emplace(row.name, row.kind);
+  for (const NamedCall& one : named_calls(module)) in_model.emplace(one.name, one.kind);
+  return in_plan == in_model;
+}
+
 namespace {
 
 // Says what changed in a model from one plan to another.

@@ -21,6 +21,9 @@ std::vector<NamedCall> named_calls(const IRModule& module);
 // Returns the plan of what `decider` says of the module. The caller adds the model's hash and inputs.
 Plan make_plan(const IRModule& module, const Backends& backends, Decider& decider);
 
+// Returns whether the plan has a row for each call of the module, and no other rows.
+bool has_rows_of(const Plan& plan, const IRModule& module);
+
 // Throws UserError at the place in `plan` that is out of date: another version of a backend, or another model, with
 // what changed. `now` is any plan of the model and of backends of these names as they are.
 void check_is_current(const Plan& plan, const Plan& now);
@@ -53,6 +56,7 @@ class OverrideDecider : public Decider {
   Labels decide(const IRModule& module) override;
   Verdict why(const relay::CallNode& call, const std::string& backend) const override;
   Verdict why_in_plan(const relay::CallNode& call, const std::string& backend) const override;
+  std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const override { return base_->costs_of(call); }
 
  private:
   const PlaceOverride* find(const relay::CallNode& call) const;

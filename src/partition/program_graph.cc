@@ -97,13 +97,7 @@ class GraphReader {
   // The order in which Placer (place.cc) makes rows: the n-th op that is met here has the n-th row.
   Sources walk(const Expr& body, Scope& scope) {
     scope.first_node = graph_.nodes.size();
-    relay::post_order(
-        body,
-        [&](const Expr& expr) {
-          const auto* function = expr.as<FunctionNode>();
-          return scope.block != kNone || function == nullptr || !relay::compiler_of(*function);
-        },
-        [&](const Expr& expr) { scope.values.emplace(expr.object(), leave(expr, scope)); });
+    visit(body, scope);
     add_edges(scope);
     Sources results;
     for (const Source& source : sources_of(body, scope)) {
@@ -112,6 +106,20 @@ class GraphReader {
     }
     return results;
   }
+
+  void visit(const Expr& body, Scope& scope) {
+    relay::post_order(
+        body,
+        [&](const Expr& expr) {
+          const auto* function = expr.as<FunctionNode>();
+          if (function == nullptr) return true;
+          return scope.block == kNone ? !relay::compiler_of(*function) : !is_piece(*function);
+        },
+        [&](const Expr& expr) { scope.values.insert_or_assign(expr.object(), leave(expr, scope)); });
+  }
+
+  // Whether it is computed as one: its rows are there where it is called.
+  static bool is_piece(const FunctionNode& function) { return function.attrs.contains(relay::kComposite); }
 
   static Sources sources_of(const Expr& expr, const Scope& scope) {
     if (const auto known = scope.values.find(expr.object()); known != scope.values.end()) return known->second;
@@ -164,6 +172,7 @@ class GraphReader {
     if (function == nullptr) return add_control(expr, scope);
     for (size_t i = 0; i < call.args.size() && i < function->params.size(); ++i)
       scope.bound[function->params[i].object()].push_back(sources_of(call.args[i], scope));
+    if (scope.block != kNone && is_piece(*function)) visit(function->body, scope);
     return sources_of(function->body, scope);
   }
 
@@ -288,6 +297,9 @@ class GraphReader {
       row.message = fmt::format("{} takes the op, and every backend of the list is before native", placement.backend);
     else if (placement.reason == HR_REASON_PLACE_BY_ORDER)
       row.message = fmt::format("the backend takes the op, too; {} is before it in the list", placement.backend);
+    else if (placement.reason == HR_REASON_PLACE_BY_COST)
+      row.message = fmt::format("the plan of least cost has it {}",
+                                placement.backend == kNative ? "natively" : "by " + placement.backend);
     return row;
   }
 

@@ -77,10 +77,16 @@ TEST(ProgramGraph, ARegionThatIsCalledTwiceIsTwoBlocksOfTheSameRows) {
 }
 
 TEST(ProgramGraph, CompositesAndBranches) {
-  const ProgramGraph composite = graph_of(
-      "def @main(%x: Tensor[(4), float32]) {\n"
-      "  fn (%a: Tensor[(4), float32], Composite=\"t.f\") { nn.relu(exp(%a)) }(negative(%x))\n}");
-  EXPECT_THAT(edges_of(composite), ElementsAre("3.0>1.0", "1.0>2.0", "0.0>3.0", "2.0>4.0"));
+  const std::string piece = "fn (%a: Tensor[(4), float32], Composite=\"t.f\") { nn.relu(exp(%a)) }(negative(%x))";
+  // Outside of regions it is ops again.
+  const ProgramGraph native = graph_of("def @main(%x: Tensor[(4), float32]) { " + piece + " }");
+  EXPECT_THAT(nodes_of(native), ElementsAre("input x", "op negative", "op exp", "op nn.relu", "output output0"));
+  EXPECT_THAT(edges_of(native), ElementsAre("0.0>1.0", "1.0>2.0", "2.0>3.0", "3.0>4.0"));
+  const ProgramGraph composite = graph_of("def @r(%x: Tensor[(4), float32], Compiler=\"test\", Primitive=1) { " +
+                                          piece + " }\ndef @main(%y: Tensor[(4), float32]) { @r(%y) }");
+  EXPECT_THAT(nodes_of(composite),
+              ElementsAre("input y", "op negative in 0", "op exp in 0", "op nn.relu in 0", "output output0"));
+  EXPECT_THAT(edges_of(composite), ElementsAre("0.0>1.0", "1.0>2.0", "2.0>3.0", "3.0>4.0"));
   const ProgramGraph branches =
       graph_of("def @main(%c: bool, %x: Tensor[(4), float32]) { if (%c) { exp(%x) } else { %x } }");
   EXPECT_THAT(nodes_of(branches), ElementsAre("input c", "input x", "op exp", "control if", "output output0"));

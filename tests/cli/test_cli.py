@@ -27,7 +27,7 @@ import junit  # noqa: E402
 DIGITS = ROOT / "models/digits.onnx"
 IMAGES = ROOT / "models/digits_images.npy"
 ONE = ("--shape", "x=1,1,8,8")
-VERBS = ("compile", "explain", "plan", "run", "inspect", "bench", "verify", "targets")
+VERBS = ("compile", "explain", "plan", "profile", "run", "inspect", "bench", "verify", "targets")
 OK, USAGE, USER, MISSING, MISMATCH = 0, 2, 3, 4, 5
 
 
@@ -141,7 +141,7 @@ class HelpTest(CliTest):
             self.assertIn("--json", done.stdout)
 
     def test_wrong_usage(self) -> None:
-        self.fails(USAGE, "name a verb: compile, explain, plan, run, inspect, bench, verify")
+        self.fails(USAGE, "name a verb: compile, explain, plan, profile, run, inspect, bench, verify")
         self.fails(USAGE, "name a verb", "--json")
         self.fails(USAGE, "needs a value .FILE., and '--json' is an option", "compile", DIGITS, *ONE, "-o", "--json")
         self.fails(USAGE, "needs a value .FOLDER., and '-x' is an option", "run", "one.so", "--output-dir", "-x")
@@ -285,6 +285,62 @@ class JsonTest(CliTest):
         self.assertEqual(program["imports"], [])
         self.assertEqual([step["op"] for step in program["steps"]][-1], "softmax")
 
+    def check_costs(self) -> None:
+        """Placement by cost: the plan in the JSON and in the text."""
+        by_cost = ("--backends", "ccompiler", "--placement", "cost")
+        words = ("explain", "parts.relay", *by_cost)
+        explained = json.loads(self.call(*words, "--json", check=True).stdout)
+        plan = explained["cost"]
+        self.assertEqual(set(plan), {"seconds", "lower_bound", "gap", "source", "others"})
+        self.assertEqual(set(plan["others"]), {"native", "list order", "ccompiler"})
+        self.assertLessEqual(plan["seconds"], min(plan["others"].values()))
+        self.assertLessEqual(plan["lower_bound"], plan["seconds"])
+        self.assertEqual([row["reason"] for row in explained["placement"]], [65, 20, 65])
+        costs = [set(row["costs"]) for row in explained["placement"]]
+        self.assertEqual(costs[:2], [{"native", "ccompiler"}, {"native"}])
+        text = self.call(*words, check=True).stdout
+        self.assertRegex(text, r"the plan costs \S+ us, no plan less than \S+ us \(gap 0 us\); costs are estimated")
+        self.assertRegex(text, r"as much as possible by ccompiler: \S+ us")
+        done = self.call("explain", "parts.relay", "--backends", "ccompiler", "--placement", "luck")
+        self.assertEqual(done.returncode, USAGE)
+        self.call("compile", "parts.relay", "-o", "cost.so", *by_cost, check=True)
+        self.call(*words, "--save-plan", "least.json", check=True)
+        saved = json.loads((self.folder / "least.json").read_text(encoding="utf-8"))
+        self.assertEqual([row["reason"] for row in saved["ops"]], [65, 20, 65])
+        self.call("compile", "parts.relay", "-o", "cost.so", "--plan", "least.json", check=True)
+        done = self.call("explain", "parts.relay", "--plan", "least.json", "--placement", "cost")
+        self.assertEqual(done.returncode, USER)
+        self.assertIn("the plan 'least.json' says where ops go, and so does placement by cost; leave one", done.stderr)
+        moved = json.loads(self.call(*words, "--place", "*=native", "--json", check=True).stdout)
+        self.assertEqual([row["reason"] for row in moved["placement"]], [67, 67, 67])
+        self.assertEqual(moved["cost"]["seconds"], plan["others"]["native"])
+        self.check_profile(by_cost)
+
+    def check_profile(self, by_cost: tuple[str, ...]) -> None:
+        """Measures the ops, and places by what was measured."""
+        done = self.call(
+            "profile", "parts.relay", "-o", "costs.json", *by_cost[:2], "--rounds", "2", "--json", check=True
+        )
+        report = json.loads(done.stdout)
+        self.assertEqual((report["output"], report["threads"], report["costs"]), ("costs.json", 1, 5))
+        table = json.loads((self.folder / "costs.json").read_text(encoding="utf-8"))
+        self.assertEqual({row["backend"] for row in table["costs"]}, {"native", "ccompiler"})
+        words = ("explain", "parts.relay", "--costs", "costs.json")
+        plan = json.loads(self.call(*words, *by_cost, "--json", check=True).stdout)["cost"]
+        self.assertEqual(plan["source"], "measured (costs.json)")
+        done = self.call(*words)
+        self.assertEqual(done.returncode, USER)
+        self.assertIn("the costs in 'costs.json' have no effect without placement by cost", done.stderr)
+        for row in table["costs"]:
+            row["version"] = "0"
+        (self.folder / "costs.json").write_text(json.dumps(table), encoding="utf-8")
+        done = self.call(*words, *by_cost)
+        self.assertEqual(done.returncode, USER)
+        self.assertIn("costs.json: the cost 0 of 'ccompiler' was measured with version '0'", done.stderr)
+        (self.folder / "costs.json").write_text("{}", encoding="utf-8")
+        done = self.call("compile", "parts.relay", "-o", "no.so", "--costs", "costs.json", *by_cost)
+        self.assertIn("costs.json: it is no table of costs", done.stderr)
+
     def test_backends(self) -> None:
         (self.folder / "parts.relay").write_text(
             '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 3), float32]) { negative(nn.softmax(add(%x, %x))) }\n',
@@ -313,6 +369,7 @@ class JsonTest(CliTest):
         done = self.call("explain", "parts.relay", "--backends", "ccompiler", "--fail-if-native", "add,nn.soft*")
         self.assertEqual(done.returncode, USER)
         self.assertIn("--fail-if-native 'nn.soft*': the nn.softmax at ", done.stderr)
+        self.check_costs()
         done = self.call("compile", "parts.relay", "-o", "no.so", "--backends", "ccompiler,nobody")
         self.assertEqual(done.returncode, 3)
         self.assertIn("there is no backend 'nobody'; there are ccompiler", done.stderr)

@@ -23,21 +23,52 @@ struct ExplainState {
   std::vector<std::string> fail_if_native;  // patterns of names of ops: "nn.conv2d*"
 };
 
+Map<std::string, double> seconds_by_label(const std::vector<partition::LabelSeconds>& costs) {
+  Map<std::string, double> seconds;
+  for (const partition::LabelSeconds& one : costs) seconds.set(one.label, one.seconds);
+  return seconds;
+}
+
+// What a placement by cost costs; none of another placement.
+Value cost_of(const driver::Explanation& explained) {
+  if (!explained.plan_cost) return {};
+  return Value(Report{{"seconds", Value(explained.plan_cost->seconds)},
+                      {"lower_bound", Value(explained.plan_cost->lower_bound)},
+                      {"gap", Value(explained.plan_cost->gap())},
+                      {"source", Value(explained.plan_cost->source)},
+                      {"others", Value(seconds_by_label(explained.plan_cost->others))}});
+}
+
 Report report_of(const driver::Explanation& explained) {
   Array<Value> placement, regions;
-  for (const artifact::Placement& one : explained.placement) {
+  for (size_t i = 0; i < explained.placement.size(); ++i) {
+    const artifact::Placement& one = explained.placement[i];
+    const Value costs = explained.plan_cost ? Value(seconds_by_label(explained.costs[i])) : Value();
     placement.push_back(Value(Report{{"op", Value(one.op)},
                                      {"kind", Value(one.kind)},
                                      {"backend", Value(one.backend)},
                                      {"reason", Value(static_cast<int64_t>(one.reason))},
                                      {"message", Value(one.message)},
-                                     {"region", one.region.empty() ? Value() : Value(one.region)}}));
+                                     {"region", one.region.empty() ? Value() : Value(one.region)},
+                                     {"costs", costs}}));
   }
   for (const partition::Region& region : explained.regions)
     regions.push_back(Value(Report{{"name", Value(region.name)}, {"backend", Value(region.backend)}}));
   return {{"placement", Value(placement)},
           {"regions", Value(regions)},
+          {"cost", cost_of(explained)},
           {"graph", Value(graph_report(explained.graph, explained.placement))}};
+}
+
+void print_cost(const partition::PlanCost& plan) {
+  print_out("the plan costs {}, no plan less than {} (gap {}); costs are {}\n", partition::show_cost(plan.seconds),
+            partition::show_cost(plan.lower_bound), partition::show_cost(plan.gap()), plan.source);
+  for (const partition::LabelSeconds& other : plan.others) {
+    std::string name = "as much as possible by " + shown(other.label);
+    if (other.label == partition::kListOrder) name = "by the order of the list";
+    if (other.label == partition::kNative) name = "natively";
+    print_out("{}: {}\n", name, partition::show_cost(other.seconds));
+  }
 }
 
 void print(const driver::Explanation& explained) {
@@ -51,6 +82,7 @@ void print(const driver::Explanation& explained) {
   std::cout << to_table(rows);
   for (const auto& [backend, count] : counts)
     print_out("{} by {}\n", count == 1 ? "1 op" : fmt::format("{} ops", count), shown(backend));
+  if (explained.plan_cost) print_cost(*explained.plan_cost);
   print_out("{}\n", explained.regions.size() == 1 ? "1 region" : fmt::format("{} regions", explained.regions.size()));
 }
 

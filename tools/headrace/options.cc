@@ -49,10 +49,17 @@ void ModelOptions::add_backends_to(CLI::App& verb) {
     options_.push_back(verb.add_option(name, value, what));
     return verb.get_option(name);
   };
-  add("--backends", backends, "Backends beside the native one; each op goes to the first that takes it")
+  add("--backends", backends, "Backends beside the native one, in the order of their priority")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("NAMES");
+  takes_word(add("--placement", placement,
+                 "How backends are chosen: order (each op goes to the first that takes it) or cost (the plan of least "
+                 "cost)")
+                 ->capture_default_str()
+                 ->type_name("HOW"),
+             "placement", {"order", "cost"});
+  takes_path(add("--costs", costs, "Measured costs for --placement cost (headrace profile)"), "FILE");
   add("--backend-option", backend_options, "An option of a backend, as ccompiler.cc=clang; once an option")
       ->allow_extra_args(false)
       ->type_name("NAME.KEY=VALUE");
@@ -100,6 +107,8 @@ driver::CompileOptions ModelOptions::compile_options(const Common& common) const
   options.jobs = jobs;
   options.passes.disabled_pass = disabled_passes;
   options.backends = backends;
+  options.costs = costs;
+  options.placement = driver::read_placement("--placement", placement);
   for (const std::string& text : backend_options) {
     const auto [name, value] = split_assignment("--backend-option", text);
     const size_t dot = name.find('.');

@@ -20,6 +20,8 @@ struct ModelOptions {
   std::vector<std::string> disabled_passes;
   std::vector<std::string> backends;         // in the order of their priority
   std::vector<std::string> backend_options;  // "ccompiler.cc=clang"
+  std::string placement = "order";
+  std::string costs;
   std::string plan;                          // a plan file; empty: none
   std::vector<std::string> overrides;        // "layer4.*=native"
 

@@ -27,6 +27,7 @@ using Verb = std::function<int()>;
 Verb add_compile(CLI::App& app, const Common& common);
 Verb add_run(CLI::App& app, const Common& common);
 Verb add_explain(CLI::App& app, const Common& common);
+Verb add_profile(CLI::App& app, const Common& common);
 Verb add_plan(CLI::App& app, const Common& common);
 Verb add_inspect(CLI::App& app, const Common& common);
 Verb add_bench(CLI::App& app, const Common& common);

@@ -1,0 +1,147 @@
+#include "partition/by_cost.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "partition/cost_problem.h"
+#include "partition/place.h"
+
+namespace headrace::partition {
+
+namespace {
+
+constexpr int kRounds = 3;
+
+// The best plan of one split.
+struct Found {
+  std::shared_ptr<const CostProblem> problem;
+  std::vector<int32_t> labels;
+  int64_t cost = 0;
+};
+
+class Search {
+ public:
+  Search(const IRModule& module, const OpCosts& costs) : backends_(costs.backends()) {
+    std::map<const Object*, std::shared_ptr<CostProblem>> known;
+    std::vector<std::shared_ptr<CostProblem>> problems;
+    for (const IRModule& split : splits_of(module, backends_)) {
+      const auto [it, is_new] = known.try_emplace(split.object(), nullptr);
+      if (is_new) it->second = problems_.emplace_back(std::make_shared<CostProblem>(split, costs));
+      problems.push_back(it->second);
+    }
+    whole_ = problems[1];
+    alone_.assign(problems.begin() + 2, problems.end());
+    plan_.source = costs.source(module);
+    choose_unit();
+  }
+
+  CostChoice best() {
+    try_plan(whole_, whole_->first_of({0}), kNative);
+    std::vector<int32_t> order(backends_.size());
+    std::iota(order.begin(), order.end(), 1);
+    try_plan(whole_, whole_->first_of(order), kListOrder);
+    for (size_t i = 0; i < backends_.size(); ++i)
+      try_plan(alone_[i], alone_[i]->first_of({order[i]}), std::string(backends_[i]->name()));
+    for (const auto& problem : problems_) solve(problem);
+    plan_.seconds = static_cast<double>(best_.cost) / per_second_;
+    plan_.lower_bound = static_cast<double>(bound_) / per_second_;
+    return {.problem = best_.problem, .labels = best_.problem->backends_of(best_.labels), .plan = plan_};
+  }
+
+ private:
+  // Takes picoseconds, or larger units where their sums could pass the range of label costs.
+  void choose_unit() {
+    constexpr double kMaxSum = 0x1p58;
+    double most = 0;
+    for (const auto& problem : problems_) most = std::max(most, problem->most_seconds());
+    per_second_ = std::min(1e12, kMaxSum / std::max(most, 1e-12));
+    for (const auto& problem : problems_) problem->set_unit(per_second_);
+  }
+
+  int64_t keep(const std::shared_ptr<const CostProblem>& problem, std::vector<int32_t> labels) {
+    const int64_t cost = problem->cost_of(labels);
+    if (best_.problem == nullptr || cost < best_.cost) best_ = {problem, std::move(labels), cost};
+    return cost;
+  }
+
+  void try_plan(const std::shared_ptr<const CostProblem>& problem, std::vector<int32_t> labels,
+                const std::string& name) {
+    const int64_t cost = keep(problem, std::move(labels));
+    plan_.others.push_back({name, static_cast<double>(cost) / per_second_});
+  }
+
+  void solve(const std::shared_ptr<CostProblem>& problem) {
+    for (int round = 1; round <= kRounds; ++round) {
+      const graph::Labelling found = problem->solve();
+      if (round == 1) bound_ = std::min(bound_, found.lower_bound);
+      keep(problem, found.labels);
+      if (!problem->add_borders(found.labels)) return;
+    }
+  }
+
+  const Backends& backends_;
+  std::vector<std::shared_ptr<CostProblem>> problems_;
+  std::shared_ptr<const CostProblem> whole_;
+  std::vector<std::shared_ptr<const CostProblem>> alone_;  // by backend
+  double per_second_ = 0;
+  int64_t bound_ = INT64_MAX;
+  Found best_;
+  PlanCost plan_;
+};
+
+// Returns "the plan of least cost runs it here: 1.2 us by x, 3 us natively", the costs in another order for an op that
+// is native.
+std::string least_cost(const std::string& chosen, std::vector<LabelSeconds> costs) {
+  const auto first =
+      std::find_if(costs.begin(), costs.end(), [&](const LabelSeconds& one) { return one.label == chosen; });
+  if (first != costs.end()) std::rotate(costs.begin(), first, first + 1);
+  std::string text = "the plan of least cost runs it here:";
+  for (const LabelSeconds& one : costs) {
+    const std::string where = one.label == kNative ? "natively" : "by " + one.label;
+    text += fmt::format("{} {} {}", &one == costs.data() ? "" : ",", show_cost(one.seconds), where);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends) {
+  const IRModule whole = compose(module, backends);
+  std::vector<IRModule> splits{module, whole};
+  for (const auto& backend : backends) {
+    if (whole == module || backend->patterns().empty()) {
+      splits.push_back(module);
+    } else {
+      splits.push_back(backends.size() == 1 ? whole : compose(module, {backend}));
+    }
+  }
+  return splits;
+}
+
+CostDecider::CostDecider(const IRModule& module, OpCosts costs)
+    : costs_(std::move(costs)), choice_(Search(module, costs_).best()) {}
+
+const IRModule& CostDecider::module() const { return choice_.problem->module(); }
+
+PlanCost CostDecider::plan_of(const Labels& labels) const {
+  PlanCost plan = choice_.plan;
+  plan.seconds = choice_.problem->seconds_of(choice_.problem->labels_of(labels));
+  return plan;
+}
+
+Labels CostDecider::decide(const IRModule& module) {
+  HEADRACE_CHECK(module == choice_.problem->module(), "the plan is for the split that it was made for");
+  return choice_.labels;
+}
+
+Verdict CostDecider::why(const relay::CallNode& call, const std::string& backend) const {
+  const std::vector<LabelSeconds> costs = costs_.of(call);
+  if (backend == kNative && (costs.size() == 1 || !why_in_no_region(call).empty()))
+    return why_native(costs_.backends(), call);
+  std::string message = least_cost(backend, costs);
+  if (call.as_op() == nullptr) message += fmt::format(", for all that its pattern {} matches", kind_of(call));
+  return {.reason = HR_REASON_PLACE_BY_COST, .message = std::move(message)};
+}
+
+}  // namespace headrace::partition

@@ -1,0 +1,72 @@
+// Placement by cost: of all ways to spread the calls of a program over the native code and some backends, takes one
+// whose calls and regions together cost least.
+//
+//   cost = seconds of each call where it runs (partition/op_costs.h)
+//        + kBorderSeconds for each region and each value that it takes from outside and that is no constant
+//
+// Several consumers in one region share a border. Copies between devices would be paid in the same way; there is one
+// device today, so they are free. The choice is a label problem (graph/labels.h), solved exactly unless the program is
+// very entangled. It does not see that some calls with one label cannot be one region, since a path leaves and enters
+// again, or nothing connects them; so the borders that the regions of its answer have are added as costs, and the
+// problem is solved again, in three rounds at most. The lower bound is that of the first round and holds for all plans.
+//
+// The pieces that the backends' patterns match are calls of their own. Each of these splits is tried: the pieces of the
+// whole list by priority, those of each backend alone, and no pieces. So a plan never costs more than the plan of the
+// order of the list, of any single backend, or of native code alone; these are computed, too.
+#pragma once
+
+#include "partition/decider.h"
+
+namespace headrace::partition {
+
+// Calling a region and handing a value over: an estimate, not measured for a backend.
+inline constexpr double kBorderSeconds = 1e-6;
+
+// The name of the plan of the order of the list; no backend can have it.
+inline constexpr const char* kListOrder = "list order";
+
+struct PlanCost {
+  double seconds = 0;
+  double lower_bound = 0;  // no plan costs less
+  std::string source;      // where the costs of calls are from, as a phrase: "estimated by the sizes of tensors"
+  // The costs of other plans: "native", each backend by its name, and kListOrder.
+  std::vector<LabelSeconds> others;
+
+  double gap() const { return seconds - lower_bound; }
+};
+
+// Returns the ways to split the main of a typed module into calls that placement by cost tries: without pieces, by the
+// patterns of the whole list, and by those of each backend alone. The same module may be there more than once.
+std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends);
+
+class CostProblem;
+
+// The best plan of a module.
+struct CostChoice {
+  std::shared_ptr<const CostProblem> problem;  // of the split that it is for
+  Labels labels;                               // of the calls of that split
+  PlanCost plan;
+};
+
+// Each call goes where the plan of least cost has it.
+class CostDecider : public Decider {
+ public:
+  // Finds the plan for the main of a typed module. UserError as OpCosts::of. Deterministic; no recursion.
+  CostDecider(const IRModule& module, OpCosts costs);
+
+  // Returns the best split of the module, which is the one to place.
+  const IRModule& module() const;
+  const PlanCost& plan() const { return choice_.plan; }
+  // Returns the plan in which the calls of module() are on these backends, which take them.
+  PlanCost plan_of(const Labels& labels) const;
+
+  Labels decide(const IRModule& module) override;
+  Verdict why(const relay::CallNode& call, const std::string& backend) const override;
+  std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const override { return costs_.of(call); }
+
+ private:
+  OpCosts costs_;
+  CostChoice choice_;
+};
+
+}  // namespace headrace::partition

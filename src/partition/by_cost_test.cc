@@ -1,0 +1,326 @@
+// Placement by cost: hand-made programs, and random ones against every way to place their ops. The cost of a placement
+// is counted here from the module that it makes: a border for each parameter of each region.
+#include "partition/by_cost.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "kit/property.h"
+#include "object/structural_equal.h"
+#include "partition/extract.h"
+#include "partition/op_work.h"
+#include "partition/place.h"
+#include "partition/plan_decider.h"
+#include "partition/tests/region_testing.h"
+
+namespace headrace::partition {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// One op over 64 x 64 floats takes longer than a border.
+constexpr cost::Machine kMachine{.l2_gigabytes = 20};
+constexpr double kTolerance = 1e-10;  // costs are counted in picoseconds
+
+// A backend that takes the ops that it has a cost for, and what its patterns match.
+class Priced : public Backend {
+ public:
+  Priced(std::string name, std::map<std::string, double> seconds, const std::string& patterns = "",
+         double pattern_seconds = 0)
+      : name_(std::move(name)), seconds_(std::move(seconds)), pattern_seconds_(pattern_seconds) {
+    if (!patterns.empty()) table_ = read_table(Value(patterns));
+  }
+  std::string_view name() const override { return name_; }
+  std::span<const CompositePattern> patterns() const override { return table_; }
+  Verdict supports(const relay::CallNode& call) const override {
+    if (seconds_.contains(call.as_op()->name)) return {};
+    return {.reason = HR_REASON_OP_UNSUPPORTED, .message = "it has no price"};
+  }
+  double cost(const relay::CallNode& call, const cost::Machine&, int) const override {
+    return call.as_op() == nullptr ? pattern_seconds_ : seconds_.at(call.as_op()->name);
+  }
+  std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const override {
+    return {request.regions.size(), Refusal{HR_REASON_SHAPE_UNSUPPORTED, "it compiles nothing"}};
+  }
+
+ private:
+  std::string name_;
+  std::map<std::string, double> seconds_;
+  std::vector<CompositePattern> table_;
+  double pattern_seconds_;
+};
+
+std::shared_ptr<const Backend> priced(const std::string& name, std::map<std::string, double> seconds,
+                                      const std::string& patterns = "", double pattern_seconds = 0) {
+  return std::make_shared<Priced>(name, std::move(seconds), patterns, pattern_seconds);
+}
+
+IRModule program_of(const std::string& body) {
+  return read_program("def @main(%x: Tensor[(64, 64), float32], %y: Tensor[(64, 64), float32]) {\n" + body + "}");
+}
+
+double op_seconds(const relay::CallNode& call, const std::string& backend, const Backends& backends) {
+  for (const auto& one : backends) {
+    if (one->name() == backend) return one->cost(call, kMachine, 1);
+  }
+  return native_seconds(call, kMachine, 1);
+}
+
+double counted_seconds(const Expr& body, const std::string& backend, const Backends& backends) {
+  double seconds = 0;
+  relay::post_order(
+      body, [](const Expr& expr) { return !expr.is<relay::FunctionNode>(); },
+      [&](const Expr& expr) {
+        const auto* call = expr.as<relay::CallNode>();
+        if (call != nullptr && !call->op.is<GlobalVarNode>()) seconds += op_seconds(*call, backend, backends);
+      });
+  return seconds;
+}
+
+// The cost of a module with regions, by the definition in by_cost.h.
+double counted_seconds(const IRModule& module, const Backends& backends) {
+  double seconds = counted_seconds(passes::main_of(module).body, kNative, backends);
+  for (const relay::Function& region : regions_of(module)) {
+    seconds += kBorderSeconds * static_cast<double>(region->params.size());
+    seconds += counted_seconds(region->body, region->attrs.at("Compiler").as<std::string>(), backends);
+  }
+  return seconds;
+}
+
+struct PlacedByCost : PlacedModule {
+  PlanCost plan;
+};
+
+PlacedByCost placed_by_cost(const IRModule& program, const OpCosts& costs) {
+  CostDecider decider(program, costs);
+  return {place(decider.module(), decider), decider.plan()};
+}
+
+std::vector<std::string> backends_of(const PlacedModule& placed) {
+  std::vector<std::string> rows;
+  for (const artifact::Placement& one : placed.placement) rows.push_back(one.kind + " " + one.backend);
+  return rows;
+}
+
+TEST(PlaceByCost, AnOpMovesWhenItPaysForItsBorder) {
+  const IRModule one = program_of("exp(%x)"), four = program_of("exp(exp(exp(exp(%x))))");
+  const double native = native_seconds(*passes::main_of(one).body.as<relay::CallNode>(), kMachine, 1);
+  const auto placed_with = [&](const IRModule& program, double saved) {
+    return placed_by_cost(program, OpCosts({priced("fast", {{"exp", native - saved}})}, {kMachine}));
+  };
+  ASSERT_GT(native, kBorderSeconds);
+  EXPECT_THAT(backends_of(placed_with(one, 0.6 * kBorderSeconds)), ElementsAre("exp native"));
+  EXPECT_THAT(backends_of(placed_with(one, 1.1 * kBorderSeconds)), ElementsAre("exp fast"));
+  const PlacedByCost placed = placed_with(four, 0.6 * kBorderSeconds);
+  EXPECT_THAT(backends_of(placed), ::testing::Each(std::string("exp fast")));
+  EXPECT_NEAR(placed.plan.seconds, 4 * native - 1.4 * kBorderSeconds, kTolerance);
+  EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
+}
+
+TEST(PlaceByCost, RowsHaveBothCosts) {
+  const Backends backends{priced("slow", {{"exp", 1}}), priced("quick", {{"exp", 0}, {"sqrt", 1}, {"nn.dense", 0}})};
+  const IRModule program = program_of("sqrt(abs(nn.dense(exp(%x), %y)))");
+  const PlacedByCost placed = placed_by_cost(program, OpCosts(backends, {kMachine}));
+  ASSERT_THAT(backends_of(placed), ElementsAre("exp quick", "nn.dense quick", "abs native", "sqrt native"));
+  EXPECT_EQ(placed.placement[0].reason, HR_REASON_PLACE_BY_COST);
+  EXPECT_THAT(placed.placement[0].message, HasSubstr("the plan of least cost runs it here: 0 us by quick, "));
+  EXPECT_THAT(placed.placement[0].message, HasSubstr(" us natively, 1 s by slow"));
+  EXPECT_EQ(placed.placement[2].reason, HR_REASON_OP_UNSUPPORTED);
+  EXPECT_EQ(placed.placement[3].reason, HR_REASON_PLACE_BY_COST);
+  EXPECT_THAT(placed.placement[3].message, HasSubstr(" natively, 1 s by quick"));
+  ASSERT_EQ(placed.costs.size(), placed.placement.size());
+  EXPECT_EQ(placed.costs[0].size(), 3u);
+  EXPECT_EQ(placed.costs[0][1].label, "slow");
+  EXPECT_EQ(placed.costs[2].size(), 1u);
+  std::vector<std::string> others;
+  for (const LabelSeconds& one : placed.plan.others) {
+    others.push_back(one.label);
+    EXPECT_GE(one.seconds, placed.plan.seconds);
+  }
+  EXPECT_THAT(others, ElementsAre(kNative, kListOrder, "slow", "quick"));
+  EXPECT_NEAR(placed.plan.seconds, counted_seconds(placed.module, backends), kTolerance);
+}
+
+TEST(PlaceByCost, APatternIsOneCall) {
+  const std::string table = "{ other.sum: add(exp(_), _) }";
+  const Backends backends{priced("other", {{"multiply", 0}}, table, 0)};
+  const IRModule program = program_of("multiply(add(exp(%x), nn.dense(%x, %y)), nn.dense(%x, %y))");
+  const PlacedByCost placed = placed_by_cost(program, OpCosts(backends, {kMachine}));
+  EXPECT_THAT(backends_of(placed),
+              ElementsAre("nn.dense native", "nn.dense native", "exp other", "add other", "multiply other"))
+      << relay::print_module(placed.module);
+}
+
+// A piece that is too dear is ops again, so that native passes fuse them.
+TEST(PlaceByCost, ADearPatternIsNativeOps) {
+  const Backends backends{priced("other", {}, "{ other.sum: add(exp(_), _) }", 1)};
+  const IRModule program = program_of("add(exp(%x), %y)");
+  const PlacedByCost placed = placed_by_cost(program, OpCosts(backends, {kMachine}));
+  EXPECT_THAT(backends_of(placed), ElementsAre("exp native", "add native"));
+  EXPECT_TRUE(structural_equal(placed.module, program)) << relay::print_module(placed.module);
+}
+
+// Another backend takes the ops that the first one's pattern would tie together.
+TEST(PlaceByCost, APatternDoesNotKeepOpsFromABetterBackend) {
+  const Backends backends{priced("other", {}, "{ other.sum: add(exp(_), _) }", 1),
+                          priced("better", {{"exp", 0}, {"add", 0}})};
+  const std::string chain = "%0 = add(exp(%x), %y); %1 = add(exp(%0), %y); %2 = add(exp(%1), %y); add(exp(%2), %y)";
+  const PlacedByCost placed = placed_by_cost(program_of(chain), OpCosts(backends, {kMachine}));
+  EXPECT_THAT(backends_of(placed), ::testing::Each(HasSubstr("better")));
+  EXPECT_NEAR(placed.plan.seconds, 2 * kBorderSeconds, kTolerance);
+}
+
+// A plan that overrides change keeps its bound, and costs what its own calls and borders cost.
+TEST(PlaceByCost, OverridesChangeTheCostOfThePlan) {
+  const Backends backends{priced("fast", {{"exp", 0}, {"abs", 0}})};
+  const IRModule program = program_of("sqrt(abs(exp(%x)))");
+  CostDecider alone(program, OpCosts(backends, {kMachine}));
+  OverrideDecider decider(std::make_unique<CostDecider>(program, OpCosts(backends, {kMachine})),
+                          {{.pattern = "*", .backend = kNative}}, backends);
+  const PlanCost plan = alone.plan_of(decider.decide(program));
+  const PlacedModule placed = place(program, decider);
+  EXPECT_THAT(backends_of(placed), ElementsAre("exp native", "abs native", "sqrt native"));
+  EXPECT_EQ(placed.placement[0].reason, HR_REASON_PLACE_BY_OVERRIDE);
+  EXPECT_EQ(placed.costs[0].size(), 2u);
+  EXPECT_NEAR(plan.seconds, counted_seconds(placed.module, backends), kTolerance);
+  EXPECT_EQ(plan.lower_bound, alone.plan().lower_bound);
+  EXPECT_GT(plan.gap(), kTolerance);
+}
+
+TEST(PlaceByCost, ConstantsAndOtherPartsHaveNoCost) {
+  const Backends backends{priced("fast", {{"exp", 0}, {"add", 0}})};
+  const PlacedByCost placed =
+      placed_by_cost(program_of("let %a = exp(add(%x, 1f)); if (less(sum(%a), 1f)) { exp(%a) } else { %a }"),
+                     OpCosts(backends, {kMachine}));
+  EXPECT_THAT(backends_of(placed), ElementsAre("add fast", "exp fast", "sum native", "less native", "exp fast"));
+  EXPECT_NEAR(placed.plan.seconds, counted_seconds(placed.module, backends), kTolerance);
+  EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
+}
+
+TEST(PlaceByCost, ACostMustBeSeconds) {
+  for (const double seconds :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -1.0, 1001.0}) {
+    const Backends backends{priced("odd", {{"exp", seconds}})};
+    EXPECT_THAT(kit::user_error_of([&] { placed_by_cost(program_of("exp(%x)"), OpCosts(backends, {kMachine})); }),
+                HasSubstr("the backend 'odd' says that exp costs"));
+  }
+}
+
+TEST(OpWork, CountsMultiplyAdds) {
+  const auto work = [](const std::string& text) {
+    const IRModule module = read_program(text);
+    return work_of(*passes::main_of(module).body.as<relay::CallNode>());
+  };
+  const cost::StepWork conv = work(
+      "def @main(%x: Tensor[(1, 16, 8, 8), float32], %w: Tensor[(32, 4, 3, 3), float32]) {\n"
+      "  nn.conv2d(%x, %w, padding=[1, 1], groups=4, channels=32, kernel_size=[3, 3]) }");
+  EXPECT_EQ(conv.operations, 2.0 * 32 * 8 * 8 * 4 * 3 * 3);
+  EXPECT_EQ(conv.bytes_read, 4.0 * (16 * 8 * 8 + 32 * 4 * 3 * 3));
+  EXPECT_EQ(conv.bytes_written, 4.0 * 32 * 8 * 8);
+  const cost::StepWork dense =
+      work("def @main(%x: Tensor[(5, 7), float32], %w: Tensor[(11, 7), float32]) { nn.dense(%x, %w) }");
+  EXPECT_EQ(dense.operations, 2.0 * 5 * 7 * 11);
+  EXPECT_EQ(work("def @main(%x: Tensor[(2, 3, 4), float32], %y: Tensor[(2, 5, 4), float32]) {\n"
+                 "  nn.batch_matmul(%x, %y) }")
+                .operations,
+            2.0 * 2 * 3 * 4 * 5);
+  EXPECT_EQ(work("def @main(%x: Tensor[(5, 7), float32]) { sum(%x) }").operations, 35);
+  EXPECT_EQ(work("def @main(%x: Tensor[(5, 7), float32]) { reshape(%x, newshape=[35]) }").bytes_read, 0);
+  EXPECT_EQ(seconds_of({}, {}, 4), 0);
+}
+
+struct RandomPlan {
+  std::string body;
+  std::vector<std::map<std::string, double>> prices;
+};
+
+RandomPlan random_plan(kit::Random& random) {
+  static constexpr const char* kUnary[] = {"exp", "tanh", "sqrt"};
+  static constexpr const char* kBinary[] = {"add", "multiply"};
+  RandomPlan plan;
+  const int64_t count = random.integer(1, 6);
+  std::vector<std::string> values{"%x", "%y"};
+  for (int64_t i = 0; i < count; ++i) {
+    const auto value = [&] {
+      return values[static_cast<size_t>(random.integer(0, static_cast<int64_t>(values.size()) - 1))];
+    };
+    const std::string latest = values.back();
+    const std::string call = random.chance(0.5F) ? fmt::format("{}({})", kUnary[random.index(3)], latest)
+                                                 : fmt::format("{}({}, {})", kBinary[random.index(2)], latest, value());
+    plan.body += fmt::format("%{} = {};\n", i, call);
+    values.push_back(fmt::format("%{}", i));
+  }
+  plan.body += fmt::format("(%{}, {})", count - 1, values[2]);
+  for (int backend = 0; backend < 2; ++backend) {
+    plan.prices.emplace_back();
+    for (const char* op : {"exp", "tanh", "sqrt", "add", "multiply"}) {
+      if (random.chance(0.7F)) plan.prices.back()[op] = random.uniform(0, 3e-6F);
+    }
+  }
+  return plan;
+}
+
+// The least cost over all ways to give the calls of a program labels.
+double least_seconds(const IRModule& program, const Backends& backends) {
+  std::vector<const relay::CallNode*> calls;
+  for_each_placeable(program, [&](const relay::CallNode& call) { calls.push_back(&call); });
+  std::vector<size_t> chosen(calls.size(), 0);
+  double least = std::numeric_limits<double>::infinity();
+  for (bool more = true; more;) {
+    Labels labels;
+    bool allowed = true;
+    for (size_t i = 0; i < calls.size(); ++i) {
+      if (chosen[i] == 0) continue;
+      allowed &= backends[chosen[i] - 1]->supports(*calls[i]).ok();
+      labels.emplace(calls[i], std::string(backends[chosen[i] - 1]->name()));
+    }
+    if (allowed) least = std::min(least, counted_seconds(partition_by_labels(program, labels).module, backends));
+    more = false;
+    for (size_t i = 0; i < chosen.size() && !more; ++i) {
+      more = ++chosen[i] <= backends.size();
+      if (!more) chosen[i] = 0;
+    }
+  }
+  return least;
+}
+
+TEST(PlaceByCost, RandomPlansAreBoundedByTheLeastCost) {
+  register_test_compilers();
+  kit::Property<RandomPlan> property;
+  property.runs_ci = 60;
+  property.runs_full = 1000;
+  property.generate = random_plan;
+  property.show = [](const RandomPlan& plan) {
+    std::string text = plan.body;
+    for (const auto& prices : plan.prices) {
+      text += "\nprices:";
+      for (const auto& [op, seconds] : prices) text += fmt::format(" {} {:.9f}", op, seconds);
+    }
+    return text;
+  };
+  int exact = 0, runs = 0;
+  property.check = [&](const RandomPlan& plan) -> std::optional<std::string> {
+    const IRModule program = program_of(plan.body);
+    const Backends backends{priced("first", plan.prices[0]), priced("second", plan.prices[1])};
+    const PlacedByCost costed = placed_by_cost(program, OpCosts(backends, {kMachine}));
+    const double counted = counted_seconds(costed.module, backends);
+    const double least = least_seconds(program, backends);
+    ++runs;
+    exact += costed.plan.seconds < least + 1e-9 ? 1 : 0;
+    if (std::abs(counted - costed.plan.seconds) > kTolerance)
+      return fmt::format("the plan says {}, its module costs {}", costed.plan.seconds, counted);
+    if (costed.plan.lower_bound > least + kTolerance)
+      return fmt::format("bound {}, least {}", costed.plan.lower_bound, least);
+    for (const LabelSeconds& other : costed.plan.others) {
+      if (other.seconds < costed.plan.seconds) return fmt::format("'{}' costs less: {}", other.label, other.seconds);
+    }
+    return std::nullopt;
+  };
+  EXPECT_TRUE(kit::holds(property));
+  EXPECT_GE(exact * 20, runs * 19) << exact << " of " << runs << " plans are the best ones";
+}
+
+}  // namespace
+}  // namespace headrace::partition

@@ -1,0 +1,65 @@
+// CostProblem: the label problem (graph/labels.h) of placement by cost, for one way to split a program into pieces.
+#pragma once
+
+#include "graph/labels.h"
+#include "partition/extract.h"
+#include "partition/op_costs.h"
+#include "partition/regions.h"
+
+namespace headrace::partition {
+
+class CostProblem {
+ public:
+  // Label 0 is native code, label i + 1 the backend i of the list. `module` has types and stays alive as long as the
+  // problem.
+  CostProblem(IRModule module, const OpCosts& costs);
+
+  const IRModule& module() const { return module_; }
+  // Returns the most seconds that any plan can take, to choose the unit of costs by.
+  double most_seconds() const;
+  // Makes the label problem, in which a second is `per_second`.
+  void set_unit(double per_second);
+
+  // Returns labels of the nodes of the body that cost least in the label problem.
+  graph::Labelling solve() const;
+  // Returns the cost of a plan: that of its calls, and of the borders of the regions that its labels make.
+  int64_t cost_of(const std::vector<int32_t>& labels) const;
+  // Returns the same in seconds.
+  double seconds_of(const std::vector<int32_t>& labels) const {
+    return static_cast<double>(cost_of(labels)) / per_second_;
+  }
+  // Adds the borders that the regions of these labels have and that the label problem does not see. Returns whether
+  // there are any.
+  bool add_borders(const std::vector<int32_t>& labels);
+
+  // Returns labels by which each call goes to the first of these that it may have, else to native code.
+  std::vector<int32_t> first_of(const std::vector<int32_t>& wanted) const;
+  // Returns the backends of the calls that are not native.
+  Labels backends_of(const std::vector<int32_t>& labels) const;
+  // Returns labels of the nodes by which the calls are on these backends, which take them.
+  std::vector<int32_t> labels_of(const Labels& backends) const;
+
+ private:
+  int32_t num_labels() const { return static_cast<int32_t>(names_.size()); }
+  double seconds(int32_t node, int32_t label) const {
+    return seconds_[static_cast<size_t>(node) * names_.size() + static_cast<size_t>(label)];
+  }
+  void read_costs(const OpCosts& costs);
+  void read_uses();
+  bool is_free(int32_t node) const;
+  std::vector<std::string> names_of(const std::vector<int32_t>& labels) const;
+  Regions regions_of(const std::vector<int32_t>& labels) const;
+  void add_unary(int32_t node, int32_t label);
+  void add_split(int32_t from, int32_t to, int32_t label);
+
+  IRModule module_;
+  Flow flow_;
+  std::vector<std::string> names_;               // by label; empty for native code
+  std::vector<double> seconds_;                  // by node and label; negative: not allowed
+  std::vector<std::vector<int32_t>> consumers_;  // by producer: the nodes of the flow, then variables
+  double per_second_ = 0;
+  int64_t border_ = 0;
+  graph::LabelProblem problem_;
+};
+
+}  // namespace headrace::partition

@@ -1,0 +1,46 @@
+// CostTable: measured times of calls, as a file. `headrace profile` writes it; placement by cost reads it.
+//
+//   {"headrace_costs": 1, "cpu": "znver4", "threads": 1, "costs": [
+//     {"call": "fn (%x0: ...) { nn.relu(%x0) }", "backend": "native", "version": "0.1.0", "seconds": 1.2e-06}]}
+//
+// A call is known by its op or composite function, its attributes, and the shapes and dtypes of its arguments.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "relay/expr.h"
+
+namespace headrace::partition {
+
+// Returns the text that a typed call is known by. Arguments that are constants have names that differ from those of
+// others; their values do not count.
+std::string cost_key(const relay::CallNode& call);
+
+// Returns a program that computes the call alone, on parameters for all arguments that are no constants.
+relay::Function program_of_call(const relay::CallNode& call);
+
+struct MeasuredCost {
+  std::string version;  // of the backend
+  double seconds = 0;
+};
+
+struct CostTable {
+  std::string source = "the costs";  // for messages
+  std::string cpu;                   // that the code was made for, by LLVM's name
+  int64_t threads = 1;
+  std::map<std::pair<std::string, std::string>, MeasuredCost> costs;  // by the call's key and the backend
+
+  // Returns the seconds of a call by a backend, or natively; nothing when they were not measured.
+  std::optional<double> find(const std::string& key, const std::string& backend) const;
+};
+
+// Returns the text of a file.
+std::string to_json(const CostTable& table);
+
+// Reads the text of a file, which messages call `source`. UserError that says where, for a text that is not such a
+// table or of another version.
+CostTable parse_cost_table(std::string_view text, const std::string& source);
+
+}  // namespace headrace::partition

@@ -1,0 +1,116 @@
+// Tables of measured costs: what a call is known by, the file, and how placement by cost uses them.
+#include "partition/cost_table.h"
+
+#include <gmock/gmock.h>
+
+#include "object/structural_equal.h"
+#include "partition/by_cost.h"
+#include "partition/place.h"
+#include "partition/tests/region_testing.h"
+
+namespace headrace::partition {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+std::string key_of(const std::string& program) {
+  return cost_key(*passes::main_of(read_program(program)).body.as<relay::CallNode>());
+}
+
+TEST(CostKey, NamesOpAttributesShapesAndTypes) {
+  const std::string key = key_of("def @main(%a: Tensor[(2, 3), float32]) { nn.softmax(%a) }");
+  EXPECT_EQ(key, key_of("def @main(%b: Tensor[(2, 3), float32]) { nn.softmax(%b) }"));
+  EXPECT_NE(key, key_of("def @main(%a: Tensor[(2, 3), float32]) { nn.log_softmax(%a) }"));
+  EXPECT_NE(key, key_of("def @main(%a: Tensor[(2, 3), float32]) { nn.softmax(%a, axis=0) }"));
+  EXPECT_NE(key, key_of("def @main(%a: Tensor[(3, 2), float32]) { nn.softmax(%a) }"));
+  EXPECT_NE(key, key_of("def @main(%a: Tensor[(2, 3), float64]) { nn.softmax(%a) }"));
+}
+
+TEST(CostKey, AConstantIsNotAVariable) {
+  const std::string one = key_of("def @main(%a: Tensor[(2), float32]) { add(%a, 1f) }");
+  EXPECT_EQ(one, key_of("def @main(%a: Tensor[(2), float32]) { add(%a, 2f) }"));
+  EXPECT_NE(one, key_of("def @main(%a: Tensor[(2), float32], %b: float32) { add(%a, %b) }"));
+}
+
+TEST(CostKey, TheProgramComputesTheCall) {
+  const IRModule module =
+      read_program("def @main(%a: Tensor[(2), float32], %b: Tensor[(2), float32]) { concatenate((%a, %b)) }");
+  const relay::Function alone = program_of_call(*passes::main_of(module).body.as<relay::CallNode>());
+  EXPECT_EQ(alone->params.size(), 2u);
+  EXPECT_TRUE(structural_equal(relay::infer_type(make_module(alone))->lookup("main")->checked_type(),
+                               module->lookup("main")->checked_type()));
+}
+
+CostTable small_table() {
+  CostTable table{.source = "t.json", .cpu = "znver4", .threads = 2, .costs = {}};
+  table.costs[{"fn (%x0) { \"exp\" }", "native"}] = {"0.1", 1.5e-6};
+  table.costs[{"fn (%x0) { \"exp\" }", "other"}] = {"", 0};
+  return table;
+}
+
+TEST(CostTable, TheFileReadsBack) {
+  const CostTable read = parse_cost_table(to_json(small_table()), "t.json");
+  EXPECT_EQ(read.cpu, "znver4");
+  EXPECT_EQ(read.threads, 2);
+  EXPECT_EQ(read.costs.size(), 2u);
+  EXPECT_EQ(read.find("fn (%x0) { \"exp\" }", "native"), 1.5e-6);
+  EXPECT_EQ(read.find("fn (%x0) { \"exp\" }", "third"), std::nullopt);
+  EXPECT_EQ(read.costs.begin()->second.version, "0.1");
+}
+
+TEST(CostTable, FaultsHaveAPlace) {
+  const auto error = [](const std::string& text) {
+    return kit::user_error_of([&] { parse_cost_table(text, "t.json"); });
+  };
+  EXPECT_THAT(error("{\n\"headrace_costs\": 1,,"), HasSubstr("t.json: parse error at line 2, column 21"));
+  EXPECT_THAT(error("[]"), HasSubstr("t.json: it is no table of costs"));
+  EXPECT_THAT(error("{\"headrace_costs\": 2}"), HasSubstr("\"headrace_costs\" is 2, this program reads 1"));
+  EXPECT_THAT(error("{\"headrace_costs\": 1}"), HasSubstr("t.json: there is no \"cpu\""));
+  const auto head = [](const std::string& rest) { return "{\"headrace_costs\": 1, \"cpu\": \"x\", " + rest + "}"; };
+  EXPECT_THAT(error(head("\"threads\": 0")), HasSubstr("\"threads\" is no number from 1 on"));
+  EXPECT_THAT(error(head("\"threads\": 1, \"costs\": 3")), HasSubstr("\"costs\" is no list"));
+  const auto row = [&](const std::string& text) { return head("\"threads\": 1, \"costs\": [" + text + "]"); };
+  EXPECT_THAT(error(row("7")), HasSubstr("t.json: costs[0]: there is no \"seconds\""));
+  const std::string good = "{\"call\": \"c\", \"backend\": \"b\", \"version\": \"\", \"seconds\": 1}";
+  EXPECT_EQ(error(row(good)), "");
+  EXPECT_THAT(error(row(good + "," + good)), HasSubstr("t.json: costs[1]: the call and the backend are there twice"));
+  EXPECT_THAT(error(row("{\"call\": 1, \"backend\": \"b\", \"version\": \"\", \"seconds\": 1}")),
+              HasSubstr("costs[0]: \"call\" is no text"));
+  for (const char* seconds : {"-1", "1001", "\"fast\"", "null"}) {
+    EXPECT_THAT(error(row(fmt::format("{{\"seconds\": {}}}", seconds))), HasSubstr("no number from 0 to 1000"));
+  }
+}
+
+// A backend that takes all ops; its cost is not asked for where one was measured.
+class Measured : public Backend {
+ public:
+  std::string_view name() const override { return "measured"; }
+  std::string version() const override { return "7"; }
+  Verdict supports(const relay::CallNode&) const override { return {}; }
+  double cost(const relay::CallNode&, const cost::Machine&, int) const override { return 1; }
+  std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const override {
+    return {request.regions.size(), Refusal{HR_REASON_SHAPE_UNSUPPORTED, "it compiles nothing"}};
+  }
+};
+
+TEST(CostTable, MeasuredCostsComeBeforeEstimates) {
+  const std::string program = "def @main(%x: Tensor[(4), float32]) { tanh(exp(%x)) }";
+  const std::string exp = key_of("def @main(%x: Tensor[(4), float32]) { exp(%x) }");
+  auto table = std::make_shared<CostTable>();
+  table->costs[{exp, kNative}] = {HEADRACE_VERSION, 5e-6};
+  table->costs[{exp, "measured"}] = {"7", 2e-6};
+  const Backends backends{std::make_shared<Measured>()};
+  CostDecider decider(read_program(program), OpCosts(backends, {.measured = table}));
+  const PlacedModule placed = place(decider.module(), decider);
+  ASSERT_EQ(placed.placement.size(), 2u);
+  EXPECT_EQ(placed.placement[0].backend, "measured");
+  EXPECT_EQ(placed.placement[1].backend, kNative);
+  EXPECT_THAT(decider.plan().source, MatchesRegex("for 2 of 4 measured \\(the costs\\), else estimated.*"));
+  table->costs[{exp, "measured"}].version = "6";
+  EXPECT_THAT(kit::user_error_of([&] { OpCosts(backends, {.measured = table}); }),
+              HasSubstr("of 'measured' was measured with version '6', and this is version '7'"));
+}
+
+}  // namespace
+}  // namespace headrace::partition

@@ -1,0 +1,86 @@
+#include "partition/op_costs.h"
+
+#include <cmath>
+
+#include "partition/decider.h"
+#include "partition/op_work.h"
+#include "partition/place.h"
+
+namespace headrace::partition {
+
+namespace {
+
+constexpr double kMaxSeconds = 1000;
+
+std::string callee_name(const relay::CallNode& call) {
+  return call.as_op() != nullptr ? call.as_op()->name : "a composite function";
+}
+
+constexpr const char* kEstimates = "estimated by the backends and by the sizes of tensors";
+
+}  // namespace
+
+OpCosts::OpCosts(Backends backends, CostModel model) : backends_(std::move(backends)), model_(std::move(model)) {
+  if (!model_.measured) return;
+  std::map<std::string, std::string> versions{{kNative, HEADRACE_VERSION}};
+  for (const auto& backend : backends_) versions.emplace(backend->name(), backend->version());
+  size_t index = 0;
+  for (const auto& [key, cost] : model_.measured->costs) {
+    const auto now = versions.find(key.second);
+    if (now != versions.end() && now->second != cost.version)
+      throw_user_error(
+          "{}: the cost {} of '{}' was measured with version '{}', and this is version '{}'; measure "
+          "again with headrace profile",
+          model_.measured->source, index, key.second, cost.version, now->second);
+    ++index;
+  }
+}
+
+std::optional<double> OpCosts::measured(const relay::CallNode& call, const std::string& label) const {
+  return model_.measured ? model_.measured->find(cost_key(call), label) : std::nullopt;
+}
+
+double OpCosts::native(const relay::CallNode& call) const {
+  if (call.as_op() == nullptr) {
+    double sum = 0;
+    for_each_op(call, [&](const relay::CallNode& inner) { sum += native(inner); });
+    return sum;
+  }
+  if (const auto seconds = measured(call, kNative)) return *seconds;
+  return std::min(native_seconds(call, model_.machine, model_.threads), kMaxSeconds);
+}
+
+std::string OpCosts::source(const IRModule& module) const {
+  if (!model_.measured) return kEstimates;
+  size_t known = 0, all = 0;
+  for_each_placeable(module, [&](const relay::CallNode& call) {
+    for (const LabelSeconds& one : of(call)) {
+      ++all;
+      known += measured(call, one.label) ? 1 : 0;
+    }
+  });
+  const std::string from = fmt::format("measured ({})", model_.measured->source);
+  return known == all ? from : fmt::format("for {} of {} {}, else {}", known, all, from, kEstimates);
+}
+
+std::vector<LabelSeconds> OpCosts::of(const relay::CallNode& call) const {
+  std::vector<LabelSeconds> costs{{kNative, native(call)}};
+  for (const auto& backend : backends_) {
+    if (!verdict_of(*backend, call).ok()) continue;
+    const std::string label(backend->name());
+    const double seconds = measured(call, label).value_or(backend->cost(call, model_.machine, model_.threads));
+    if (!std::isfinite(seconds) || seconds < 0 || seconds > kMaxSeconds)
+      throw_at(call.span, "compile",
+               fmt::format("the backend '{}' says that {} costs {} seconds; a cost must be from 0 to {}",
+                           backend->name(), callee_name(call), seconds, kMaxSeconds));
+    costs.push_back({std::string(backend->name()), seconds});
+  }
+  return costs;
+}
+
+std::string show_cost(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.3g} s", seconds);
+  return seconds >= 1e-3 ? fmt::format("{:.3g} ms", seconds * 1e3) : fmt::format("{:.3g} us", seconds * 1e6);
+}
+
+}  // namespace headrace::partition

@@ -1,0 +1,47 @@
+// OpCosts: the seconds that each call of a program takes natively and on each of some backends.
+#pragma once
+
+#include "partition/cost_table.h"
+#include "partition/rules.h"
+
+namespace headrace::partition {
+
+// The machine that a plan is for.
+struct CostModel {
+  cost::Machine machine = {};
+  int threads = 1;
+  std::shared_ptr<const CostTable> measured = {};  // null: all costs are estimates
+};
+
+// One way to compute a call.
+struct LabelSeconds {
+  std::string label;  // "native", or the name of a backend
+  double seconds = 0;
+};
+
+class OpCosts {
+ public:
+  // UserError for measured costs of another version of a backend, or of Headrace.
+  OpCosts(Backends backends, CostModel model);
+
+  const Backends& backends() const { return backends_; }
+  // Returns the costs of a typed call of an op or of a composite function: first natively, then on each backend that
+  // takes it, in the order of the list: measured ones where there are, else those of the backend or the estimate of
+  // native code. A composite function costs natively what its ops cost. UserError for a backend whose cost is not a
+  // number of seconds from 0 to 1000.
+  std::vector<LabelSeconds> of(const relay::CallNode& call) const;
+  // Returns where the costs of the calls of a typed module come from, as a phrase.
+  std::string source(const IRModule& module) const;
+
+ private:
+  std::optional<double> measured(const relay::CallNode& call, const std::string& label) const;
+  double native(const relay::CallNode& call) const;
+
+  Backends backends_;
+  CostModel model_;
+};
+
+// Returns "1.2 us" for 1.2e-6.
+std::string show_cost(double seconds);
+
+}  // namespace headrace::partition

@@ -1,0 +1,131 @@
+#include "partition/op_work.h"
+
+#include <algorithm>
+
+#include "ops/call_fusion.h"
+#include "ops/nn/conv.h"
+#include "ops/op_facts.h"
+#include "relay/visit.h"
+
+namespace headrace::partition {
+
+using relay::CallNode;
+using relay::FunctionNode;
+
+namespace {
+
+double elements_of(const TensorTypeNode& tensor) {
+  double count = 1;
+  for (const PrimExpr& dim : tensor.shape) {
+    if (const auto size = as_shape(Array<PrimExpr>{dim})) count *= static_cast<double>((*size)[0]);
+  }
+  return count;
+}
+
+double elements_of(const Type& type) {
+  double count = 0;
+  for (const Type& leaf : leaves_of(type)) {
+    if (const auto* tensor = leaf.as<TensorTypeNode>()) count += elements_of(*tensor);
+  }
+  return count;
+}
+
+double bytes_of(const Type& type) {
+  double bytes = 0;
+  for (const Type& leaf : leaves_of(type)) {
+    if (const auto* tensor = leaf.as<TensorTypeNode>())
+      bytes += elements_of(*tensor) * static_cast<double>(tensor->dtype.bytes());
+  }
+  return bytes;
+}
+
+// Returns the size of the axis of a kernel that has this letter of its layout, 1 if none has.
+double axis_size(const TensorTypeNode& kernel, const std::string& layout, char letter) {
+  const size_t axis = layout.find(letter);
+  const auto shape = as_shape(kernel.shape);
+  return axis == std::string::npos || !shape || axis >= shape->size() ? 1 : static_cast<double>((*shape)[axis]);
+}
+
+// Each element of a convolution's result takes the elements of the kernel for one output channel, each element of a
+// transposed one's data those for one input channel.
+double conv_products(const CallNode& call, const ops::ConvAttrs& attrs, const TensorTypeNode& kernel) {
+  const std::string layout = ops::conv_form(attrs).kernel_layout;
+  const char whole = attrs.transposed ? 'I' : 'O', part = attrs.transposed ? 'i' : 'o';
+  const double each = elements_of(kernel) / (axis_size(kernel, layout, whole) * axis_size(kernel, layout, part));
+  return each * elements_of(attrs.transposed ? call.args[0]->checked_type() : call.checked_type());
+}
+
+// Returns the multiply-adds of an anchor. One that is no convolution is taken for a product [.., m, k] by [.., k, n].
+double products_of(const CallNode& call) {
+  if (call.args.size() < 2) return elements_of(call.checked_type());
+  const auto* result = call.checked_type().as<TensorTypeNode>();
+  const auto* kernel = call.args[1]->checked_type().as<TensorTypeNode>();
+  if (result == nullptr || kernel == nullptr || result->shape.empty()) return elements_of(call.checked_type());
+  if (const auto* conv = call.attrs.as<ops::ConvAttrs>()) return conv_products(call, *conv, *kernel);
+  const auto last = as_shape(Array<PrimExpr>{result->shape[result->shape.size() - 1]});
+  return elements_of(call.args[0]->checked_type()) * (last ? static_cast<double>((*last)[0]) : 1);
+}
+
+double arguments_of(const CallNode& call, double (*measure)(const Type&)) {
+  double sum = 0;
+  for (const Expr& arg : call.args) sum += measure(arg->checked_type());
+  return sum;
+}
+
+double operations_of(const CallNode& call) {
+  switch (ops::fusion_kind_of(call)) {
+    case ops::FusionKind::anchor:
+      return 2 * products_of(call);
+    case ops::FusionKind::reduction:
+      return arguments_of(call, &elements_of);
+    case ops::FusionKind::elementwise:
+    case ops::FusionKind::broadcast:
+    case ops::FusionKind::injective:
+    case ops::FusionKind::tuple:
+    case ops::FusionKind::opaque:
+      return std::max(elements_of(call.checked_type()), arguments_of(call, &elements_of));
+  }
+  return 0;
+}
+
+DataType arithmetic_type(const CallNode& call) {
+  const std::vector<Type> leaves = leaves_of(call.checked_type());
+  const auto* tensor = leaves.empty() ? nullptr : leaves[0].as<TensorTypeNode>();
+  return tensor == nullptr ? DataType::float_(32) : tensor->dtype;
+}
+
+}  // namespace
+
+void for_each_op(const CallNode& call, const std::function<void(const CallNode&)>& visit) {
+  relay::post_order(call.op.as<FunctionNode>()->body, [&](const Expr& expr) {
+    const auto* inner = expr.as<CallNode>();
+    if (inner != nullptr && inner->as_op() != nullptr) visit(*inner);
+  });
+}
+
+cost::StepWork work_of(const CallNode& call) {
+  cost::StepWork work{.dtype = arithmetic_type(call)};
+  if (call.as_op() != nullptr) {
+    if (ops::only_reshapes(*call.as_op())) return work;
+    work.operations = operations_of(call);
+  } else {
+    for_each_op(call, [&](const CallNode& inner) { work.operations += work_of(inner).operations; });
+  }
+  work.bytes_read = arguments_of(call, &bytes_of);
+  work.bytes_written = bytes_of(call.checked_type());
+  return work;
+}
+
+double seconds_of(const cost::StepWork& work, const cost::Machine& machine, int threads) {
+  if (work.operations == 0 && work.bytes_read == 0 && work.bytes_written == 0) return 0;
+  return std::min(cost::time_of(work, machine, 1), cost::time_of(work, machine, threads));
+}
+
+double native_seconds(const CallNode& call, const cost::Machine& machine, int threads) {
+  if (call.as_op() != nullptr) return seconds_of(work_of(call), machine, threads);
+  double seconds = 0;
+  for_each_op(call, [&](const CallNode& inner) { seconds += native_seconds(inner, machine, threads); });
+  return seconds;
+}
+
+}  // namespace headrace::partition
