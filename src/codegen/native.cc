@@ -21,9 +21,7 @@ namespace {
 
 constexpr const char* kPluginFile = "libheadrace_llvm.so";
 
-std::string default_plugin_path() {
-  return (std::filesystem::path(library_folder()) / kPluginFile).string();
-}
+std::string default_plugin_path() { return (std::filesystem::path(library_folder()) / kPluginFile).string(); }
 
 // The plugin, or a library that it needs, is not there; or it is, and something else is wrong, such as a limit on
 // memory.

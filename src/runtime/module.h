@@ -14,8 +14,8 @@ namespace headrace::runtime {
 
 class Module;
 
-// A function of a module as a step of a program calls it: a kernel (headrace/kernel_abi.h) with a context and the number
-// of its tensors, inputs before outputs. It runs on the threads of `env`.
+// A function of a module as a step of a program calls it: a kernel (headrace/kernel_abi.h) with a context and the
+// number of its tensors, inputs before outputs. It runs on the threads of `env`.
 struct ModuleKernel {
   int32_t (*run)(void* self, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) = nullptr;
   void* self = nullptr;
@@ -33,11 +33,11 @@ class ModuleBody {
   // Returns the function of that name, or a null function. `self` is the module this body belongs to: a function that
   // needs the body later captures it, and so keeps it alive.
   virtual PackedFunc get_function(const std::string& name, const Module& self) = 0;
-  // Returns whether the module is known to have a function of that name, without making it ready to run. Default: false,
-  // only get_function tells.
+  // Returns whether the module is known to have a function of that name, without making it ready to run. Default:
+  // false, only get_function tells.
   virtual bool declares(const std::string&) const { return false; }
-  // Returns the function of that name as a kernel for `num_workers` threads, which lives as long as the module. Default:
-  // nothing, a program calls the function instead. UserError: there is one, and it cannot run here.
+  // Returns the function of that name as a kernel for `num_workers` threads, which lives as long as the module.
+  // Default: nothing, a program calls the function instead. UserError: there is one, and it cannot run here.
   virtual ModuleKernel get_kernel(const std::string&, int32_t) { return {}; }
   // Returns the bytes that the loader of this kind makes `self` from again. Default: UserError, the kind cannot be
   // saved.

@@ -22,8 +22,8 @@ struct ModelOptions {
   std::vector<std::string> backend_options;  // "ccompiler.cc=clang"
   std::string placement = "order";
   std::string costs;
-  std::string plan;                          // a plan file; empty: none
-  std::vector<std::string> overrides;        // "layer4.*=native"
+  std::string plan;                    // a plan file; empty: none
+  std::vector<std::string> overrides;  // "layer4.*=native"
 
   void add_to(CLI::App& verb, const std::string& what_models);
   // Returns the names of the options given on the command line, such as "--shape".

@@ -9,7 +9,8 @@
 namespace headrace::backends::plugin {
 
 // Makes the backend, which asks the plugin about calls and patterns and has it compile regions. UserError for patterns
-// that do not parse, or whose names do not begin with the plugin's name and a dot, and for a plugin that cannot compile.
+// that do not parse, or whose names do not begin with the plugin's name and a dot, and for a plugin that cannot
+// compile.
 std::shared_ptr<const partition::Backend> make_backend(const PluginPtr& plugin);
 
 }  // namespace headrace::backends::plugin
