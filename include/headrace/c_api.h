@@ -126,6 +126,11 @@ HR_EXPORT hr_status hr_executor_run(hr_executor* executor) HR_NOEXCEPT;
  * run, dense. */
 HR_EXPORT hr_status hr_executor_get_output(const hr_executor* executor, int32_t index, DLTensor* view) HR_NOEXCEPT;
 
+/* Since version 2. Loads a backend from a shared library that answers headrace/backend_abi.h, for the artifacts that
+ * are opened later; a library that was loaded before changes nothing. HR_MISSING_DEPENDENCY when it, or a library that
+ * it needs, is not there. */
+HR_EXPORT hr_status hr_load_backend(const char* path) HR_NOEXCEPT;
+
 /* Since version 2. Describe the regions that have fallen back, in the order in which they did. */
 HR_EXPORT hr_status hr_executor_num_fallbacks(const hr_executor* executor, int32_t* count) HR_NOEXCEPT;
 HR_EXPORT hr_status hr_executor_get_fallback(const hr_executor* executor, int32_t index,

@@ -41,7 +41,7 @@ __all__ = _public.facade(
         ),
         "headrace._ffi": "convert get_global_func list_global_func_names register_func",
         "headrace._node": "Object register_object",
-        "headrace.compiler": "CompiledModel compile load",
+        "headrace.compiler": "CompiledModel compile load load_backend",
         "headrace.error": "TVMError",
         "headrace.ir": "IRModule",
         "headrace.nd": "cpu device",

@@ -7,12 +7,14 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from headrace import _arguments, _core, _public
+from headrace._ffi import get_global_func
 from headrace.target import chosen_targets
 
 __all__ = [
     "CompiledModel",
     "compile",
     "load",
+    "load_backend",
 ]
 
 
@@ -227,3 +229,27 @@ def load(
 
 
 _public.settle(__name__)
+
+
+def load_backend(library: str | PathLike[str]) -> str:
+    """Loads a backend from a shared library that answers headrace/backend_abi.h.
+
+    Afterwards `compile(backends=[name])` may name it, and `load` opens files whose regions it runs.
+
+    Parameters
+    ----------
+    library : path
+        The library. One that was loaded before changes nothing.
+
+    Returns
+    -------
+    str
+        The name of the backend.
+
+    Raises
+    ------
+    UserError
+        For a library that is no backend, or is one of a name that is taken; MissingError, which is one, where it, or a
+        library that it needs, is not there.
+    """
+    return str(get_global_func("headrace.load_backend")(_arguments.path(library, "library")))

@@ -170,3 +170,19 @@ def test_an_interrupt_of_a_backend_is_no_reason_to_go_on(program):
     with pytest.raises(KeyboardInterrupt):
         model(np.zeros(4, "float32"))
     assert model.fallbacks == []
+
+
+def test_a_shared_library_is_a_backend(program, tmp_path):
+    with pytest.raises(hr.MissingError, match="the backend .*none.so' is not there"):
+        hr.load_backend(tmp_path / "none.so")
+    with pytest.raises(hr.UserError, match="library: expected a path"):
+        hr.load_backend(3)
+    chip = Path(hr.__file__).parents[2] / "plugins/chip.so"
+    if not chip.exists():
+        pytest.skip("the backend for tests, chip.so, was not built beside the package")
+    path = tmp_path / "sum.relay"
+    path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) { add(%x, %x) }\n')
+    assert hr.load_backend(chip) == "chip"
+    model = hr.compile(path, backends=["chip"], output=tmp_path / "sum.so")
+    np.testing.assert_array_equal(model(np.arange(4, dtype="float32")).numpy(), [0, 2, 4, 6])
+    assert not model.fallbacks

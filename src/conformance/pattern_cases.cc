@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include <functional>
 #include <map>
 
@@ -44,7 +46,9 @@ class Writer {
   std::string make(const DFPattern& pattern) {
     if (const auto* either = pattern.as<AltPatternNode>()) return text_of(either->left);
     if (const auto* typed = pattern.as<DataTypePatternNode>()) return text_of(typed->pattern);
-    if (const auto* call = pattern.as<CallPatternNode>()) return call_of(*call);
+    if (const auto* call = pattern.as<CallPatternNode>()) return call_of(*call, {});
+    if (const auto* with = pattern.as<AttrPatternNode>(); with != nullptr && with->pattern.is<CallPatternNode>())
+      return call_of(*with->pattern.as<CallPatternNode>(), with->attrs);
     const auto* wildcard = pattern.as<WildcardPatternNode>();
     const bool is_constant = pattern.as<ConstantPatternNode>() != nullptr;
     if (!is_constant && pattern.as<VarPatternNode>() == nullptr && (wildcard == nullptr || wildcard->redirect)) {
@@ -56,7 +60,22 @@ class Writer {
     return "%" + params_.back();
   }
 
-  std::string call_of(const CallPatternNode& call) {
+  // An attribute as a text writes it; a kind without a text leaves the pattern without a program.
+  std::string text_of_attr(const Value& value) {
+    if (value.is<int64_t>()) return fmt::format("{}", value.as<int64_t>());
+    if (value.is<double>()) return fmt::format("{}f", value.as<double>());
+    if (value.is<std::string>()) return fmt::format("\"{}\"", value.as<std::string>());
+    if (value.is<Shape>()) return fmt::format("[{}]", fmt::join(value.as<Shape>(), ", "));
+    if (!value.is<Array<Value>>()) {
+      is_whole_ = false;
+      return "";
+    }
+    std::string items;
+    for (const Value& item : value.as<Array<Value>>()) items += (items.empty() ? "" : ", ") + text_of_attr(item);
+    return fmt::format("[{}]", items);
+  }
+
+  std::string call_of(const CallPatternNode& call, const Map<std::string, Value>& attrs) {
     const auto* named = call.op.as<ExprPatternNode>();
     const auto* op = named == nullptr ? nullptr : named->expr.as<OpNode>();
     if (op == nullptr || !call.args) {
@@ -65,6 +84,7 @@ class Writer {
     }
     std::string args;
     for (const DFPattern& arg : *call.args) args += (args.empty() ? "" : ", ") + text_of(arg);
+    for (const auto& [key, value] : attrs) args += fmt::format(", {}={}", key, text_of_attr(value));
     const std::string name = fmt::format("%t{}", num_lets_++);
     lets_ += fmt::format("let {} = {}({});\n", name, op->name, args);
     return name;

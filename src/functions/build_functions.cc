@@ -1,5 +1,6 @@
 #include "codegen/c_module.h"
 #include "driver/built_module.h"
+#include "driver/plugins.h"
 #include "driver/seal_library.h"
 #include "functions/register_functions.h"
 #include "load/all_loaders.h"
@@ -47,6 +48,7 @@ IRModule load_onnx_module(const std::string& path, const Map<std::string, Shape>
 void register_build_functions() {
   load::register_all_loaders();
   register_global("relay.build_module.Build", make_packed(&build));
+  register_global("headrace.load_backend", make_packed(&driver::load_plugin));
   register_global("runtime.SealLibrary", make_packed(&driver::seal_library));
   register_global(
       "runtime.module.csource_module_create", PackedFunc([](Args args) {

@@ -3,6 +3,7 @@
 #include <deque>
 #include <new>
 
+#include "backends/plugin/run/plugin.h"
 #include "base/exit_code.h"
 #include "load/artifact.h"
 
@@ -250,6 +251,14 @@ hr_status hr_executor_get_output(const hr_executor* executor, int32_t index, DLT
                                found.outputs()[static_cast<size_t>(index)].name));
     }
     *view = found.output(static_cast<size_t>(index));
+    return HR_OK;
+  });
+}
+
+hr_status hr_load_backend(const char* path) noexcept {
+  return guard([&] {
+    if (path == nullptr) return usage("the path of the backend is NULL");
+    headrace::backends::plugin::open_plugin(path);
     return HR_OK;
   });
 }

@@ -83,6 +83,14 @@ TEST_F(CApi, TakesOptionsOfVersion1) {
   hr_executor_destroy(executor);
 }
 
+TEST(CApi, BackendsAreLoadedByTheirPath) {
+  EXPECT_EQ(hr_load_backend(nullptr), HR_USAGE);
+  EXPECT_EQ(hr_load_backend("/no/such/backend.so"), HR_MISSING_DEPENDENCY);
+  EXPECT_STREQ(hr_last_error()->message,
+               "the backend '/no/such/backend.so' is not there; give the path of its shared library");
+  EXPECT_EQ(hr_load_backend("/"), HR_USER);
+}
+
 // Returns a file whose program is a region: its function would be one of the process, and its native form is there.
 std::vector<uint8_t> artifact_with_region() {
   headrace::artifact::Manifest manifest = toy_manifest();

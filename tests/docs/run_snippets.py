@@ -4,10 +4,10 @@
     tests/docs/run_snippets.py --program headrace [--junit FILE] [PAGE ...]
 
 Of each page the fenced blocks that begin with ```sh or ```python run in order, all in one temporary folder, which has
-models/ and a `dev` that knows `./dev headrace` and `./dev python`. A block that begins with ```text right after such a
-block is what its stdout must be; `...` stands for any text in a line, and alone for any lines. A block that says
-needs=A,B (as in ```python needs=headrace) is left out where the Python of HEADRACE_PYTHON (default: .venv) cannot
-import A or B. Blocks that are indented or in other languages are not run.
+models/, headers, examples/ and a `dev` that knows `./dev headrace` and `./dev python`. A block that begins with ```text
+right after such a block is what its stdout must be; `...` stands for any text in a line, and alone for any lines. A
+block that says needs=A,B (as in ```python needs=headrace) is left out where the Python of HEADRACE_PYTHON (default:
+.venv) cannot import A or B. Blocks that are indented or in other languages are not run.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ def can_import(module: str) -> bool:
 
 def make_folder(folder: Path) -> None:
     """What a reader's folder holds: a fresh clone, as far as the pages use it."""
-    (folder / "models").symlink_to(ROOT / "models")
+    for name in ("models", "include", "third_party", "examples"):
+        (folder / name).symlink_to(ROOT / name)
     (folder / "build").mkdir()
     dev = folder / "dev"
     dev.write_text(
