@@ -53,7 +53,9 @@ runtime::Module with_constants(const std::string& backend, const partition::Regi
   const std::string updater_name = partition::kRegionCompilerPrefix + backend + kConstantUpdater;
   const PackedFunc updater = find_global(updater_name);
   const std::string init = fmt::format("{}{}", runtime::kInitPrefix, region.name);
-  const bool takes = code.ImplementsFunction(init, true);
+  // A module that knows its functions is not made ready to run for this question.
+  const bool takes =
+      code.body().declares(region.name) ? code.body().declares(init) : code.ImplementsFunction(init, true);
   if (!takes && !updater) return code;
   const Constants constants = updater ? updated(updater_name, updater, region) : constants_of(region);
   if (!takes && constants.empty()) return code;

@@ -93,7 +93,9 @@ runtime::Module make_graph_module(const std::string& text) {
   return runtime::Module(std::make_unique<GraphBody>(text));
 }
 
+// Takes what a module was saved as, and, as Relay users know it, a bare text, whose subgraphs have names.
 static runtime::Module load_graph_module(const std::string& bytes) {
+  if (!bytes.empty() && (bytes[0] < '0' || bytes[0] > '9')) return make_graph_module(bytes);
   const size_t end = bytes.find('\n');
   if (end == std::string::npos || bytes.substr(0, end) != std::to_string(bytes.size() - end - 1))
     throw_user_error("a module of examplejson is not whole: it does not begin with the size of its text");
