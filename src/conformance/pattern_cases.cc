@@ -12,7 +12,7 @@ namespace {
 
 using namespace relay;
 
-constexpr size_t kMaxTries = 4000, kMaxCases = 4;
+constexpr size_t kMaxTries = 4000, kMaxCases = 24;
 
 // Shapes that parameters of most ops may have: images, weights of convolutions and dense layers, channels, a scalar.
 const std::vector<std::string>& shapes() {

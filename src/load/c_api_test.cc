@@ -83,7 +83,7 @@ TEST_F(CApi, TakesOptionsOfVersion1) {
   hr_executor_destroy(executor);
 }
 
-TEST(CApi, BackendsAreLoadedByTheirPath) {
+TEST_F(CApi, BackendsAreLoadedByTheirPath) {
   EXPECT_EQ(hr_load_backend(nullptr), HR_USAGE);
   EXPECT_EQ(hr_load_backend("/no/such/backend.so"), HR_MISSING_DEPENDENCY);
   EXPECT_STREQ(hr_last_error()->message,
