@@ -34,7 +34,7 @@ static void supports(void* self, const hr_graph* graph, uint32_t node, hr_verdic
 static void accepts(void* self, const char* pattern, const hr_graph* match, hr_verdict* verdict) {
   const hr_graph_api* api = host->graph;
   const uint32_t conv = node_of(match, "nn.conv2d"), add = node_of(match, "add");
-  const hr_tensor_type x = type_of(match, api->operand(match, conv, 0)), y = type_of(match, add);
+  const hr_tensor_type x = type_of(match, api->operand(match, conv, 0)), y = type_of(match, conv);
   const hr_tensor_type bias = type_of(match, api->operand(match, add, 1));
   (void)self, (void)pattern;
   const int is_image = x.dtype.code == kDLFloat && x.dtype.bits == 32 && x.ndim == 4 && x.shape[0] == 1;
@@ -66,7 +66,7 @@ static void put(buffer* out, const void* bytes, int64_t size) {
 static void put_layer(buffer* out, const hr_graph* match, int64_t input, int64_t has_relu) {
   const hr_graph_api* api = host->graph;
   const uint32_t conv = node_of(match, "nn.conv2d"), add = node_of(match, "add"), w = api->operand(match, conv, 1);
-  const int64_t *x = type_of(match, api->operand(match, conv, 0)).shape, *y = type_of(match, add).shape;
+  const int64_t *x = type_of(match, api->operand(match, conv, 0)).shape, *y = type_of(match, conv).shape;
   const int64_t* k = type_of(match, w).shape;
   const hr_attr strides = api->find_attr(match, conv, "strides"), pads = api->find_attr(match, conv, "padding");
   const layer one = {input,
