@@ -202,9 +202,10 @@ typedef struct hr_backend {
   int32_t (*run)(void* self, void* region, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args);
 } hr_backend;
 
-/* What a library exports. `backend` comes with its abi filled in as the host knows it, and zeroes; the function fills
- * in the rest, and in `abi` the version that it was built with (HR_FILL_ABI). It keeps `host`, which is never freed.
- * Returns 0, or another number after writing into `message` why the backend cannot work in this process. */
+/* What a library exports. `backend` comes with its abi filled in as the host knows it, and zeroes. The function calls
+ * HR_FILL_ABI, which writes the version that it was built with, and then fills in the rest; a field of a later minor
+ * version only where HR_HAS_FIELD says that the host has room for it. It keeps `host`, which is never freed. Returns 0,
+ * or another number after writing into `message` why the backend cannot work in this process. */
 typedef int32_t (*hr_backend_entry)(const hr_host* host, hr_backend* backend, const hr_message* message);
 #define HR_BACKEND_ENTRY "headrace_backend_entry"
 
