@@ -1,9 +1,9 @@
 # headrace_plugin(FOLDER LEVEL n SIDE C): a room that is a shared library of its own, loaded with dlopen(RTLD_LOCAL) and
 # included by no room. The only one is codegen/llvm; nothing else sees a header of LLVM or lld.
-# headrace_backend_plugin(NAME OPTION libraries...): the backend src/backends/NAME as a shared library that answers
+# headrace_backend_plugin(NAME libraries...): the backend src/backends/NAME as a shared library that answers
 # headrace/backend_abi.h, for both sides. It sees the public headers of Headrace, and no room; it exports its entry.
 #
-# The plugin lies beside the core libraries. It exports its entry and nothing else: LLVM's symbols must never meet those
+# Plugins lie beside the core libraries. Each exports its entry and nothing else: LLVM's symbols must never meet those
 # of another LLVM in the process (an OpenCL driver brings one).
 
 option(HEADRACE_LLVM_STATIC "Link LLVM into the plugin (for wheels); off: the shared libLLVM" OFF)

@@ -228,9 +228,6 @@ def load(
     )
 
 
-_public.settle(__name__)
-
-
 def load_backend(library: str | PathLike[str]) -> str:
     """Loads a backend from a shared library that answers headrace/backend_abi.h.
 
@@ -253,3 +250,6 @@ def load_backend(library: str | PathLike[str]) -> str:
         library that it needs, is not there.
     """
     return str(get_global_func("headrace.load_backend")(_arguments.path(library, "library")))
+
+
+_public.settle(__name__)

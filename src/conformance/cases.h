@@ -17,6 +17,7 @@ struct Case {
   std::string name;                         // "nn.conv2d/strides": an op or a pattern, and what is special
   std::string text;                         // a Relay program
   std::vector<std::string> constants = {};  // the parameters of main that become constants
+  std::string free_op = {};                 // an op that any backend may compute; empty: all are the backend's
 };
 
 // Returns the cases of single ops: those without attributes in several dtypes and shapes, and those with attributes in

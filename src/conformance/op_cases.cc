@@ -247,6 +247,7 @@ std::vector<Case> structure_cases(const std::vector<std::string>& unary, const s
   if (!unary.empty()) {
     add("result_is_read", "x", fmt::format("let %a = {0}(%x);\n(%a, {0}(%a))", unary[0]));
     add("two_regions", "x", fmt::format("({0}(%x), {0}(negative(%x)))", unary[0]));
+    cases.back().free_op = "negative";
   }
   if (!unary.empty() && !binary.empty())
     add("mixed", "xc", fmt::format("{1}({0}({1}(%x, %c)), {0}(%x))", unary[0], binary[0]), {"c"});

@@ -1,5 +1,6 @@
 #include "driver/all_backends.h"
 
+#include <algorithm>
 #include <array>
 
 #include "driver/plugins.h"
@@ -18,26 +19,45 @@ namespace {
 
 // A backend, the CMake option that includes it, and how it is made: null in a build without it.
 struct Row {
-  std::string_view name, alias, option;
+  std::string_view name;
+  std::array<std::string_view, 2> aliases;  // those that are not empty
+  std::string_view option;
   std::shared_ptr<const partition::Backend> (*make)();
+
+  std::vector<std::string> other_names() const {
+    std::vector<std::string> names;
+    for (const std::string_view alias : aliases) {
+      if (!alias.empty()) names.emplace_back(alias);
+    }
+    return names;
+  }
+  bool is_named(const std::string& wanted) const {
+    return wanted == name || (!wanted.empty() && std::find(aliases.begin(), aliases.end(), wanted) != aliases.end());
+  }
 };
 
 constexpr std::array<Row, 3> kBackends = {{
-    {"ccompiler", "", "USE_CODEGENC",
+    {"ccompiler",
+     {},
+     "USE_CODEGENC",
 #if HEADRACE_USE_CODEGENC
      &backends::ccompiler::make_backend
 #else
      nullptr
 #endif
     },
-    {"examplejson", "examplejsoncompiler", "USE_EXAMPLEJSON",
+    {"examplejson",
+     {"examplejsoncompiler"},
+     "USE_EXAMPLEJSON",
 #if HEADRACE_USE_EXAMPLEJSON
      &backends::examplejson::make_backend
 #else
      nullptr
 #endif
     },
-    {"onednn", "dnnl", "USE_ONEDNN",
+    {"onednn",
+     {"dnnl", "mkldnn"},
+     "USE_ONEDNN",
 #if HEADRACE_USE_ONEDNN
      [] { return make_own_plugin_backend("onednn"); }
 #else
@@ -50,7 +70,7 @@ constexpr std::array<Row, 3> kBackends = {{
 
 void register_all_backends() {
   for (const Row& row : kBackends) {
-    if (row.make != nullptr) partition::register_backend(row.make(), std::string(row.alias));
+    if (row.make != nullptr) partition::register_backend(row.make(), row.other_names());
   }
 }
 
@@ -65,13 +85,13 @@ std::vector<std::pair<std::string, std::string>> left_out_backends() {
 std::shared_ptr<const partition::Backend> require_backend(const std::string& name) {
   if (auto backend = partition::find_backend(name)) return backend;
   for (const Row& row : kBackends) {
-    if (row.name == name || (!name.empty() && row.alias == name))
+    if (row.is_named(name))
       throw_user_error("the backend '{}' was left out of this build; configure it with -D{}=ON", name, row.option);
   }
   const std::vector<std::string> known = partition::backend_names();
   throw_user_error("there is no backend '{}'; there are {}, and those that a program registers as {}NAME", name,
                    known.empty() ? "none in this build" : fmt::format("{}", fmt::join(known, ", ")),
-                   partition::kRegionCompilerPrefix);
+                   kRegionCompilerPrefix);
 }
 
 }  // namespace headrace::driver

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "driver/all_backends.h"
 #include "driver/compile.h"
 #include "driver/explain.h"
 #include "driver/register_all.h"
@@ -189,6 +190,14 @@ TEST(Backends, ARegionThatIsRefusedIsNative) {
   EXPECT_THAT(manifest.regions, IsEmpty());
   EXPECT_THAT(manifest.programs, SizeIs(1));
   expect_right(kThreeParts, options);
+}
+
+TEST(Backends, AliasesStandForTheirBackend) {
+  register_all();
+  // Both null in a build without it.
+  for (const std::string alias : {"dnnl", "mkldnn"})
+    EXPECT_EQ(partition::find_backend(alias), partition::find_backend("onednn"));
+  EXPECT_EQ(require_backend("examplejsoncompiler")->name(), "examplejson");
 }
 
 TEST(Backends, NamesAreChecked) {

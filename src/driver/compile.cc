@@ -161,8 +161,8 @@ class Compilation {
   }
 
   void compile_backends() {
-    compiled_ =
-        compile_regions(placed_.regions, placed_.module, model_.modules, options_.target, backend_options(options_));
+    compiled_ = compile_regions(placed_.regions, placed_.module, model_.modules, options_.target, code_.target,
+                                backend_options(options_));
     check_refused();
     partition::return_to_native(placed_, compiled_.refused);
     drop_refused(compiled_);

@@ -29,13 +29,14 @@ relay::Function with_symbol(const Region& region) {
 
 class RegionCompiler {
  public:
-  RegionCompiler(std::span<const Region> regions, const IRModule& program, std::span<const runtime::Module> modules)
-      : regions_(regions), program_(program), modules_(modules) {
+  RegionCompiler(std::span<const Region> regions, const IRModule& program, std::span<const runtime::Module> modules,
+                 Target target, const codegen::NativeTarget& machine)
+      : regions_(regions), program_(program), modules_(modules), target_(std::move(target)), machine_(machine) {
     made_.regions.resize(regions.size());
     made_.refused.resize(regions.size());
   }
 
-  CompiledRegions compile(const Target& target, const std::map<std::string, Map<std::string, Value>>& options) {
+  CompiledRegions compile(const std::map<std::string, Map<std::string, Value>>& options) {
     std::map<std::string, std::vector<size_t>> by_backend;
     for (size_t i = 0; i < regions_.size(); ++i) {
       std::vector<size_t>& same = by_backend[regions_[i].backend];
@@ -47,7 +48,7 @@ class RegionCompiler {
       if (const auto backend = partition::find_backend(row.name)) {
         row.version = backend->version();
         const auto its = options.find(std::string(backend->name()));
-        compile_by(*backend, indices, target, its == options.end() ? Map<std::string, Value>() : its->second);
+        compile_by(*backend, indices, its == options.end() ? Map<std::string, Value>() : its->second);
       } else {
         for (const size_t i : indices) find_code(i);
       }
@@ -56,8 +57,7 @@ class RegionCompiler {
   }
 
  private:
-  void compile_by(const Backend& backend, const std::vector<size_t>& indices, const Target& target,
-                  const Map<std::string, Value>& options) {
+  void compile_by(const Backend& backend, const std::vector<size_t>& indices, const Map<std::string, Value>& options) {
     std::vector<size_t> left = indices;
     std::vector<RegionSource> sources;
     for (const size_t i : indices) {
@@ -70,7 +70,7 @@ class RegionCompiler {
     if (has_hooks(kind)) compile_by_hooks(kind, left, sources, options);
     if (left.empty()) return;
     const std::vector<Expected<RegionCode>> codes =
-        backend.compile({.regions = sources, .target = target, .options = options});
+        backend.compile({.regions = sources, .target = target_, .machine = machine_, .options = options});
     HEADRACE_CHECK(codes.size() == left.size(), "the backend '{}' returned {} codes for {} regions", backend.name(),
                    codes.size(), left.size());
     for (size_t k = 0; k < codes.size(); ++k) {
@@ -166,12 +166,14 @@ class RegionCompiler {
     throw_at(region.function->span, "compile",
              fmt::format("the function '{0}' is for the compiler '{1}', and nothing here compiles it: register the "
                          "function {2}{1}, which compiles such regions, or the function '{0}', which computes this one",
-                         region.name, region.backend, partition::kRegionCompilerPrefix));
+                         region.name, region.backend, kRegionCompilerPrefix));
   }
 
   std::span<const Region> regions_;
   const IRModule& program_;
   std::span<const runtime::Module> modules_;
+  Target target_;
+  const codegen::NativeTarget& machine_;
   CompiledRegions made_;
 };
 
@@ -212,8 +214,9 @@ void drop_refused(CompiledRegions& compiled) {
 
 CompiledRegions compile_regions(std::span<const partition::Region> regions, const IRModule& program,
                                 std::span<const runtime::Module> modules, const Target& target,
+                                const codegen::NativeTarget& machine,
                                 const std::map<std::string, Map<std::string, Value>>& options) {
-  return RegionCompiler(regions, program, modules).compile(target, options);
+  return RegionCompiler(regions, program, modules, target, machine).compile(options);
 }
 
 }  // namespace headrace::driver

@@ -43,6 +43,7 @@ void drop_refused(CompiledRegions& compiled);
 // for code that lacks the region's function.
 CompiledRegions compile_regions(std::span<const partition::Region> regions, const IRModule& program,
                                 std::span<const runtime::Module> modules, const Target& target,
+                                const codegen::NativeTarget& machine,
                                 const std::map<std::string, Map<std::string, Value>>& options);
 
 }  // namespace headrace::driver

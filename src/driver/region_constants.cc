@@ -50,7 +50,7 @@ std::vector<std::string> names_of(const runtime::Module& code, const Constants& 
 
 runtime::Module with_constants(const std::string& backend, const partition::RegionSource& region,
                                const runtime::Module& code) {
-  const std::string updater_name = partition::kRegionCompilerPrefix + backend + kConstantUpdater;
+  const std::string updater_name = kRegionCompilerPrefix + backend + kConstantUpdater;
   const PackedFunc updater = find_global(updater_name);
   const std::string init = fmt::format("{}{}", runtime::kInitPrefix, region.name);
   // A module that knows its functions is not made ready to run for this question.

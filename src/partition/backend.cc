@@ -99,9 +99,9 @@ double Backend::cost(const relay::CallNode& call, const cost::Machine& machine, 
   return seconds_of(work_of(call), machine, threads);
 }
 
-void register_backend(std::shared_ptr<const Backend> backend, const std::string& alias) {
+void register_backend(std::shared_ptr<const Backend> backend, const std::vector<std::string>& aliases) {
   std::vector<std::string> names{std::string(backend->name())};
-  if (!alias.empty()) names.push_back(alias);
+  names.insert(names.end(), aliases.begin(), aliases.end());
   Registry& all = registry();
   const std::scoped_lock lock(all.mutex);
   for (const std::string& name : names) {

@@ -54,7 +54,8 @@ struct Verdict {
 
 struct RegionRequest {
   std::span<const RegionSource> regions;
-  Target target;                         // of the artifact's native code
+  Target target;                         // of the artifact's native code, as the user wrote it
+  codegen::NativeTarget machine = {};    // the same, resolved
   Map<std::string, Value> options = {};  // of this backend: the pass configuration relay.ext.NAME.options
 };
 
@@ -80,14 +81,10 @@ class Backend {
   virtual std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const = 0;
 };
 
-// The prefix of the global functions that compile regions: relay.ext.NAME takes a region as a Relay function, with the
-// attribute global_symbol, and returns a module that has a function of that name.
-inline constexpr const char* kRegionCompilerPrefix = headrace::kRegionCompilerPrefix;
-
-// Makes a backend known to this process, under its name and, if it is not empty, another one; targets may be of these
+// Makes a backend known to this process, under its name and its aliases; targets may be of these
 // kinds then, and pass configurations have the key of its options. UserError for a name that is no word, is one of the
 // compiler's own (native, external), or is taken.
-void register_backend(std::shared_ptr<const Backend> backend, const std::string& alias = "");
+void register_backend(std::shared_ptr<const Backend> backend, const std::vector<std::string>& aliases = {});
 
 // Returns the backend of that name: one that was registered, else one whose regions the global function relay.ext.NAME
 // or the hooks of the target kind of that name compile; null when there is neither.

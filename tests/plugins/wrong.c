@@ -1,5 +1,6 @@
 /* Backends that are wrong, one for each value of WRONG, for tests of what Headrace says to them. */
 #include <headrace/backend_abi.h>
+#include <stdio.h>
 
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
@@ -16,7 +17,9 @@ static int32_t compile(void* self, const hr_compile_request* request, const hr_m
   (void)self;
   if (WRONG == 9) return 0;
   if (WRONG == 12) {
-    hr_write_message(message, "the chip is asleep; wake it");
+    char text[200];
+    snprintf(text, sizeof text, "the chip is asleep beside %s of %s; wake it", request->cpu, request->triple);
+    hr_write_message(message, text);
     return 7;
   }
   if (request->emit(request->sink, "x", 1, &graph, 1) == 0) return 0;

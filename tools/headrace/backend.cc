@@ -174,6 +174,19 @@ void print(const std::string& backend, const std::vector<CaseReport>& reports) {
             sum.failed == 0 ? "all passed" : fmt::format("{} cases failed", sum.failed));
 }
 
+// Names the patterns that no case matches, which the kit says nothing about.
+void print_unchecked(const std::string& backend, const std::vector<CaseReport>& reports) {
+  std::set<std::string> unchecked;
+  for (const partition::CompositePattern& pattern : driver::require_backend(backend)->patterns())
+    unchecked.insert(pattern.name);
+  for (const CaseReport& one : reports) {
+    if (one.is_claimed) unchecked.erase(one.name.substr(0, one.name.find('/')));
+  }
+  if (!unchecked.empty())
+    print_out("no case matches {}; check that by models that have it (headrace verify)\n",
+              shown(fmt::format("{}", fmt::join(unchecked, ", "))));
+}
+
 // Returns the name of a backend that is named, or lies at a path.
 std::string resolve(const std::string& backend) {
   if (backend.find('/') == std::string::npos && !backend.ends_with(".so")) {
@@ -207,6 +220,7 @@ int check(const CheckState& state, const Common& common) {
     std::cout << to_json(report_of(backend, reports));
   } else {
     print(backend, reports);
+    if (state.cases.empty()) print_unchecked(backend, reports);
   }
   const auto any = [&](auto&& holds) { return std::any_of(reports.begin(), reports.end(), holds); };
   if (any([](const CaseReport& one) { return !one.findings.empty(); })) return HR_MISMATCH;
@@ -236,7 +250,7 @@ Verb add_backend(CLI::App& app, const Common& common) {
       ->check(CLI::Range(0.1, 86400.0));
   check_verb->add_option("--child", check_state->child)->group("");
   check_verb->footer(
-      "Each case runs in a process of its own kind, so that a crash is one finding. Exit code 5: a check failed.\n"
+      "Cases run in a child process, so that a crash is one finding among others. Exit code 5: a check failed.\n"
       "Example: headrace backend check ./libmine.so");
   return [list_verb, list_state, check_state, &common] {
     return list_verb->parsed() ? list(*list_state, common) : check(*check_state, common);

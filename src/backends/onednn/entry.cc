@@ -119,11 +119,9 @@ int32_t run(void*, void* region, const hr_kernel_env* env, DLTensor* const* args
   const hr_message message{env->message, env->message_size};
   return guarded(&message, [&] {
     auto& primitives = *static_cast<Primitives*>(region);
-    if (num_args != primitives.num_inputs() + primitives.num_outputs())
+    if (num_args != primitives.num_args())
       throw std::runtime_error("it was called with another number of tensors than it has inputs and outputs");
-    std::vector<void*> inputs, outputs;
-    for (int32_t i = 0; i < num_args; ++i) (i < primitives.num_inputs() ? inputs : outputs).push_back(args[i]->data);
-    primitives.run(inputs, outputs);
+    primitives.run(args);
   });
 }
 

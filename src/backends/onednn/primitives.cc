@@ -553,11 +553,11 @@ std::unique_ptr<Primitives::Context> Primitives::take_context() {
   return context;
 }
 
-void Primitives::run(const std::vector<void*>& inputs, const std::vector<void*>& outputs) {
+void Primitives::run(DLTensor* const* args) {
   const ThreadCount threads(num_threads_);
   std::unique_ptr<Context> context = take_context();
-  for (auto& [memory, index] : context->inputs) memory.set_data_handle(inputs[index]);
-  for (auto& [memory, index] : context->outputs) memory.set_data_handle(outputs[index]);
+  for (auto& [memory, index] : context->inputs) memory.set_data_handle(args[index]->data);
+  for (auto& [memory, index] : context->outputs) memory.set_data_handle(args[network_->inputs.size() + index]->data);
   for (size_t i = 0; i < steps_.size(); ++i) steps_[i].primitive.execute(context->stream, context->args[i]);
   context->stream.wait();
   const std::scoped_lock lock(mutex_);

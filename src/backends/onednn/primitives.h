@@ -2,6 +2,8 @@
 // that is laid out once, blocked layouts kept from one primitive to the next.
 #pragma once
 
+#include <dlpack/dlpack.h>
+
 #include <dnnl.hpp>
 #include <memory>
 #include <mutex>
@@ -19,11 +21,12 @@ class Primitives {
   // but for its constants.
   Primitives(std::shared_ptr<const Network> network, int num_threads);
 
-  // Runs on the data of the network's inputs and outputs, in their order.
-  void run(const std::vector<void*>& inputs, const std::vector<void*>& outputs);
+  ~Primitives();
 
-  int32_t num_inputs() const { return static_cast<int32_t>(network_->inputs.size()); }
-  int32_t num_outputs() const { return static_cast<int32_t>(network_->outputs.size()); }
+  // Runs on the tensors of the network's inputs, then of its outputs.
+  void run(DLTensor* const* args);
+
+  int32_t num_args() const { return static_cast<int32_t>(network_->inputs.size() + network_->outputs.size()); }
 
  private:
   friend class Builder;
@@ -61,9 +64,6 @@ class Primitives {
   size_t arena_nbytes_ = 0, scratchpad_nbytes_ = 0;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Context>> free_;
-
- public:
-  ~Primitives();
 };
 
 }  // namespace headrace_onednn

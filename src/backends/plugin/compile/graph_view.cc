@@ -1,5 +1,7 @@
 #include "backends/plugin/compile/graph_view.h"
 
+#include <mutex>
+
 #include "artifact/trailer.h"
 #include "backends/plugin/compile/attr_view.h"
 #include "relay/function_attrs.h"
@@ -17,6 +19,20 @@ struct TensorView {
   std::vector<int64_t> shape = {};
 };
 
+// A constant, whose content is hashed when it is first asked for: most graphs are only asked about their types.
+struct ConstantView {
+  headrace::NDArray data;
+  mutable std::once_flag once = {};
+  mutable std::string id = {};
+
+  explicit ConstantView(headrace::NDArray dense) : data(std::move(dense)) {}
+  const char* content_id() const {
+    std::call_once(once,
+                   [this] { id = headrace::artifact::content_hash({data.data<const uint8_t>(), data.size_bytes()}); });
+    return id.c_str();
+  }
+};
+
 struct GraphNode {
   int32_t kind = HR_NODE_INPUT;
   std::vector<uint32_t> operands = {};
@@ -25,8 +41,7 @@ struct GraphNode {
   uint32_t op_version = 0;
   uint32_t index = 0;
   std::string place = {};
-  std::string content_id = {};
-  headrace::NDArray constant = {};
+  std::shared_ptr<const ConstantView> constant = {};
   std::shared_ptr<const AttrList> attrs = {};
   Graph body = {};
 };
@@ -207,12 +222,10 @@ class Builder {
   }
 
   void add_constant(const ConstantNode& constant) {
-    const NDArray data = constant.data.to_dense();
     ids_[&constant] = add({.kind = HR_NODE_CONST,
                            .results = views_of(constant.checked_type()),
                            .place = to_string(constant.span),
-                           .content_id = artifact::content_hash({data.data<const uint8_t>(), data.size_bytes()}),
-                           .constant = data});
+                           .constant = std::make_shared<const ConstantView>(constant.data.to_dense())});
   }
 
   void add_tuple(const relay::TupleNode& tuple) {
@@ -300,8 +313,8 @@ const hr_graph* graph_body(const hr_graph* graph, uint32_t node) {
 }
 hr_constant graph_constant(const hr_graph* graph, uint32_t node) {
   return with_node(graph, node, [](const GraphNode& n) {
-    if (n.kind != HR_NODE_CONST) return hr_constant{};
-    return hr_constant{.content_id = n.content_id.c_str(), .tensor = &n.constant.tensor()};
+    if (n.constant == nullptr) return hr_constant{};
+    return hr_constant{.content_id = n.constant->content_id(), .tensor = &n.constant->data.tensor()};
   });
 }
 uint32_t graph_num_attrs(const hr_graph* graph, uint32_t node) {

@@ -1,9 +1,8 @@
 #include "backends/plugin/compile/plugin_backend.h"
 
-#include <array>
-
 #include "backends/plugin/compile/attr_view.h"
 #include "backends/plugin/compile/graph_view.h"
+#include "backends/plugin/run/message_room.h"
 #include "backends/plugin/run/plugin_module.h"
 #include "relay/infer/infer_type.h"
 #include "relay/patterns/pattern_text.h"
@@ -49,19 +48,6 @@ int32_t refuse_graph(hr_compile_sink* sink, uint64_t graph, int32_t reason, cons
   return 0;
 }
 
-// Room for a sentence that a plugin writes.
-class MessageRoom {
- public:
-  hr_message view() { return {.data = text_.data(), .size = text_.size()}; }
-  std::string text() {
-    text_.back() = 0;
-    return text_[0] == 0 ? "it does not say why" : std::string(text_.data());
-  }
-
- private:
-  std::array<char, 1024> text_{};
-};
-
 class PluginBackend : public partition::Backend {
  public:
   explicit PluginBackend(PluginPtr plugin) : plugin_(std::move(plugin)) {
@@ -98,14 +84,14 @@ class PluginBackend : public partition::Backend {
   template <typename F>
   static Verdict ask(F&& question) {
     MessageRoom room;
-    hr_verdict verdict{.reason = HR_REASON_NONE, .message = room.view()};
+    hr_verdict verdict{.reason = HR_REASON_NONE, .message = *room.view()};
     question(&verdict);
     if (verdict.reason == HR_REASON_NONE) return {};
     return {.reason = known_reason(verdict.reason), .message = room.text()};
   }
 
   void read_patterns() {
-    if (!HR_HAS_FIELD(hr_backend, &table(), patterns) || table().patterns == nullptr) return;
+    if (table().patterns == nullptr) return;
     try {
       patterns_ = partition::read_table(Value(std::string(table().patterns)));
     } catch (const UserError& error) {
@@ -153,21 +139,19 @@ std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::Region
   }
   if (views.empty()) return codes;
   const AttrList options(request.options);
-  const std::string triple(request.target->text("mtriple")), cpu(request.target->text("mcpu"));
   hr_compile_sink sink{.num_graphs = views.size()};
   const hr_compile_request asked{
       .abi = {.size = sizeof(hr_compile_request), .major = HR_BACKEND_ABI_MAJOR, .minor = HR_BACKEND_ABI_MINOR},
       .num_graphs = views.size(),
       .graphs = views.data(),
-      .triple = triple.c_str(),
-      .cpu = cpu.c_str(),
+      .triple = request.machine.triple.c_str(),
+      .cpu = request.machine.cpu.c_str(),
       .options = {.count = options.all().size(), .items = options.all().data()},
       .sink = &sink,
       .emit = &emit_blob,
       .refuse = &refuse_graph};
   MessageRoom room;
-  const hr_message message = room.view();
-  if (table().compile(table().self, &asked, &message) != 0)
+  if (table().compile(table().self, &asked, room.view()) != 0)
     throw_user_error("the backend '{}' cannot compile: {}", plugin_->name, room.text());
   const std::vector<Expected<RegionCode>> made = codes_of(sink, views);
   for (size_t i = 0; i < places.size(); ++i) codes[places[i]] = made[i];

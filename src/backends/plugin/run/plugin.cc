@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "backends/plugin/run/message_room.h"
 #include "backends/plugin/run/plugin_module.h"
 #include "base/error.h"
 
@@ -82,11 +83,9 @@ void check_table(const std::string& path, const hr_backend& table) {
 hr_backend call_entry(const std::string& path, hr_backend_entry entry) {
   hr_backend table{};
   table.abi = {.size = sizeof(hr_backend), .major = HR_BACKEND_ABI_MAJOR, .minor = HR_BACKEND_ABI_MINOR};
-  std::array<char, 1024> text{};
-  const hr_message message{.data = text.data(), .size = text.size()};
-  if (const int32_t code = entry(&host(), &table, &message); code != 0)
-    throw MissingError(fmt::format("the backend '{}' cannot work here: {}", path,
-                                   text[0] == 0 ? fmt::format("it failed with {}", code) : std::string(text.data())));
+  MessageRoom room;
+  if (entry(&host(), &table, room.view()) != 0)
+    throw MissingError(fmt::format("the backend '{}' cannot work here: {}", path, room.text()));
   check_version(path, table.abi);
   return table;
 }

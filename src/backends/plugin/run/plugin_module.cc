@@ -1,10 +1,10 @@
 #include "backends/plugin/run/plugin_module.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <mutex>
 
+#include "backends/plugin/run/message_room.h"
 #include "tensor/ndarray.h"
 #include "tensor/strides.h"
 
@@ -19,12 +19,10 @@ using runtime::ModuleKernel;
 class Loaded {
  public:
   Loaded(PluginPtr plugin, const std::string& blob) : plugin_(std::move(plugin)), blob_(blob) {
-    std::array<char, 1024> text{};
-    const hr_message message{.data = text.data(), .size = text.size()};
+    MessageRoom room;
     const hr_backend& table = plugin_->table;
-    if (table.load(table.self, blob_.data(), blob_.size(), &loaded_, &message) != 0)
-      throw_user_error("the backend '{}' does not load its part: {}", plugin_->name,
-                       text[0] == 0 ? "it does not say why" : text.data());
+    if (table.load(table.self, blob_.data(), blob_.size(), &loaded_, room.view()) != 0)
+      throw_user_error("the backend '{}' does not load its part: {}", plugin_->name, room.text());
   }
   Loaded(const Loaded&) = delete;
   Loaded& operator=(const Loaded&) = delete;
@@ -35,12 +33,10 @@ class Loaded {
   const Plugin& plugin() const { return *plugin_; }
   // Returns null where there is no region of that name.
   void* find(const std::string& region, int32_t num_workers) const {
-    std::array<char, 1024> text{};
-    const hr_message message{.data = text.data(), .size = text.size()};
+    MessageRoom room;
     void* found = nullptr;
-    if (plugin_->table.find(plugin_->table.self, loaded_, region.c_str(), num_workers, &found, &message) != 0)
-      throw_user_error("the backend '{}' cannot run its region '{}' here: {}", plugin_->name, region,
-                       text[0] == 0 ? "it does not say why" : text.data());
+    if (plugin_->table.find(plugin_->table.self, loaded_, region.c_str(), num_workers, &found, room.view()) != 0)
+      throw_user_error("the backend '{}' cannot run its region '{}' here: {}", plugin_->name, region, room.text());
     return found;
   }
 
@@ -79,18 +75,17 @@ class FunctionCall {
   void run(const RegionKernel& kernel) {
     std::vector<DLTensor*> pointers;
     for (DLTensor& tensor : tensors_) pointers.push_back(&tensor);
-    std::array<char, 1024> text{};
+    MessageRoom room;
     hr_kernel_env env{};
     env.size = sizeof env;
     env.version = HR_KERNEL_ABI_VERSION;
     env.parallel_for = &run_serially;
     env.num_workers = 1;
-    env.message = text.data();
-    env.message_size = text.size();
+    env.message = room.view()->data;
+    env.message_size = room.view()->size;
     if (RegionKernel::run(const_cast<RegionKernel*>(&kernel), &env, pointers.data(),
                           static_cast<int32_t>(pointers.size())) != 0)
-      throw_user_error("the backend '{}' failed: {}", kernel.owner->plugin().name,
-                       text[0] == 0 ? "it does not say why" : text.data());
+      throw_user_error("the backend '{}' failed: {}", kernel.owner->plugin().name, room.text());
   }
 
  private:

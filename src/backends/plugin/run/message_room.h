@@ -1,0 +1,29 @@
+// Room for the sentence that a plugin writes when it refuses or fails.
+#pragma once
+
+#include <headrace/backend_abi.h>
+
+#include <array>
+#include <string>
+
+namespace headrace::backends::plugin {
+
+class MessageRoom {
+ public:
+  const hr_message* view() const { return &view_; }
+  // Returns the sentence, or what stands for it where the plugin wrote none.
+  std::string text() {
+    text_.back() = 0;
+    return text_[0] == 0 ? "it does not say why" : std::string(text_.data());
+  }
+
+  MessageRoom() = default;
+  MessageRoom(const MessageRoom&) = delete;
+  MessageRoom& operator=(const MessageRoom&) = delete;
+
+ private:
+  std::array<char, 1024> text_{};
+  hr_message view_{.data = text_.data(), .size = text_.size()};
+};
+
+}  // namespace headrace::backends::plugin
