@@ -1,5 +1,7 @@
 #include "codegen/codegen_c.h"
 
+#include <regex>
+
 #include "codegen/c_module.h"
 #include "relay/function_attrs.h"
 
@@ -49,6 +51,13 @@ std::string kernel_function(const CRegion& region) {
       region.symbol, args);
 }
 
+// Returns the name that a declaration of C gives to memory of malloc or calloc; "" if it is no such declaration.
+std::string allocated_by(const std::string& declaration) {
+  static const std::regex pattern(R"((\w+)\s*=[^=]*\b[mc]alloc\s*\()");
+  std::smatch match;
+  return std::regex_search(declaration, match, pattern) ? match[1].str() : "";
+}
+
 }  // namespace
 
 std::string region_functions(const CRegion& region) {
@@ -96,7 +105,10 @@ std::string CodegenCBase::JitImpl(const std::string& symbol, const Array<relay::
     region.outputs.push_back({.name = name, .type = out[i].dtype});
     if (!out[i].need_copy) continue;
     region.body.push_back(fmt::format("memcpy({}, {}, {});", name, out[i].name, out[i].size));
-    region.body.push_back(fmt::format("free({});", out[i].name));
+  }
+  for (const std::string& declaration : buf_decl) {
+    const std::string buffer = allocated_by(declaration);
+    if (!buffer.empty()) region.body.push_back(fmt::format("free({});", buffer));
   }
   return region_functions(region);
 }

@@ -50,7 +50,7 @@ class CSourceModuleCodegenBase {
 struct Output {
   std::string name;        // the variable that holds it
   std::string dtype;       // the type of its elements in C: "float"
-  bool need_copy = false;  // whether it is in memory of the function, which is copied to the output and freed
+  bool need_copy = false;  // whether it is in memory of the function, which is copied to the output
   int64_t size = 0;        // its bytes
 };
 
@@ -66,8 +66,9 @@ class CodegenCBase {
   void EnterScope() { indent_ += 2; }
   void ExitScope() { indent_ -= 2; }
 
-  // Returns the functions of the region `symbol`: `buf_decl` declares and allocates buffers, whose names are those of
-  // outputs or come from `body`; `args` are parameters in order, tensors or tuples of them.
+  // Returns the functions of the region `symbol`: `buf_decl` declares buffers, whose names are those of outputs or come
+  // from `body`; each that malloc or calloc gives ("float* buf_0 = (float*)malloc(400);") is freed once, after the
+  // outputs are copied. `args` are parameters in order, tensors or tuples of them.
   static std::string JitImpl(const std::string& symbol, const Array<relay::Var>& args,
                              const std::vector<std::string>& buf_decl, const std::vector<std::string>& body,
                              const std::vector<Output>& out);
