@@ -50,7 +50,9 @@ def _open_onnxruntime(model: str, feed: dict[str, np.ndarray], threads: int) -> 
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+    # Its threads spin while a run waits for them, but not after it: they would take a processor from our next run.
     options.add_session_config_entry("session.intra_op.allow_spinning", "1")
+    options.add_session_config_entry("session.force_spinning_stop", "1")
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     binding = session.io_binding()
