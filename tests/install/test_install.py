@@ -1,0 +1,98 @@
+"""With nothing but what `cmake --install` gives, a stranger builds a backend and a program and uses both."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+HOST_PROJECT = """
+cmake_minimum_required(VERSION 3.24)
+project(host LANGUAGES C)
+find_package(headrace 0.1 REQUIRED)
+add_executable(host main.c)
+target_compile_definitions(host PRIVATE _DEFAULT_SOURCE)
+target_link_libraries(host PRIVATE headrace::runtime)
+"""
+
+
+def run(*command, code=0, cwd=None):
+    """Returns what the command prints; fails if its exit code is another."""
+    environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
+    done = subprocess.run([str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True)
+    assert done.returncode == code, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+class InstallTest(unittest.TestCase):
+    build = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp(prefix="headrace_install_"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        first = cls.folder / "first"
+        run("cmake", "--install", cls.build, "--prefix", first)
+        cls.prefix = cls.folder / "moved"
+        first.rename(cls.prefix)
+        cls.program = cls.prefix / "bin" / "headrace"
+
+    def project(self, name, **files):
+        """Returns a folder in which a project is built against the prefix."""
+        folder = self.folder / name
+        folder.mkdir()
+        for file, text in files.items():
+            (folder / file.replace("_", ".")).write_text(text)
+        run("cmake", "-B", "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", cwd=folder)
+        run("cmake", "--build", "build", cwd=folder)
+        for file in ("CMakeCache.txt", "CMakeFiles/TargetDirectories.txt"):
+            self.assertNotIn(f"{ROOT}/", (folder / "build" / file).read_text())
+        return folder / "build"
+
+    def test_nothing_points_to_where_it_was_built(self):
+        binaries = [path for path in self.prefix.rglob("*") if path.suffix == ".so" or path.parent.name == "bin"]
+        self.assertGreaterEqual(len(binaries), 5)
+        for path in binaries:
+            self.assertNotIn(str(ROOT), run("readelf", "-d", path), path)
+        texts = [path for path in self.prefix.rglob("*") if path.suffix in (".h", ".cmake")]
+        self.assertGreaterEqual(len(texts), 9)
+        for path in texts:
+            self.assertNotIn(str(ROOT), path.read_text(), path)
+
+    def test_a_backend_is_built_and_used(self):
+        example = ROOT / "examples" / "byoc-plugin"
+        built = self.project("convs", CMakeLists_txt=(example / "CMakeLists.txt").read_text(),
+                             plugin_c=(example / "plugin.c").read_text())  # fmt: skip
+        plugin = built / "libconvs.so"
+        self.assertIn("all passed", run(self.program, "backend", "check", plugin, "--quiet"))
+        artifact = self.folder / "digits.so"
+        run(self.program, "compile", ROOT / "models" / "digits.onnx", "-o", artifact, "--shape", "x=1,1,8,8",
+            "--plugin", plugin, "--backends", "convs")  # fmt: skip
+        self.assertIn("9 ops by convs", run(self.program, "inspect", artifact))
+
+    def test_a_program_is_built_and_runs_an_artifact(self):
+        source = (ROOT / "examples" / "c-host" / "main.c").read_text()
+        host = self.project("host", CMakeLists_txt=HOST_PROJECT, main_c=source) / "host"
+        artifact = self.folder / "plain.so"
+        run(self.program, "compile", ROOT / "models" / "digits.onnx", "-o", artifact, "--shape", "x=1,1,8,8")
+        self.assertIn("output probabilities: code 2, 32 bits, shape 1 10", run(host, artifact))
+
+    def test_a_later_version_is_not_there(self):
+        folder = self.folder / "later"
+        folder.mkdir()
+        (folder / "CMakeLists.txt").write_text(HOST_PROJECT.replace("headrace 0.1", "headrace 7.0"))
+        said = run("cmake", "-B", "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", cwd=folder, code=1)
+        self.assertIn("headrace-config.cmake, version: 0.1.0", said)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path, required=True, help="the build folder, with everything built")
+    options, rest = parser.parse_known_args()
+    InstallTest.build = options.build
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
