@@ -88,7 +88,8 @@ void place_by_order(Placing& placing, const IRModule& canonical) {
 }
 
 void place_by_plan(Placing& placing, const IRModule& canonical, const CompileOptions& options) {
-  partition::Plan plan = partition::parse_plan(read_text(options.plan, "plan"), options.plan);
+  const std::string text = options.plan_text ? *options.plan_text : read_text(options.plan, "plan");
+  partition::Plan plan = partition::parse_plan(text, options.plan_text ? "plan" : options.plan);
   placing.backends = backends_of(plan, options);
   placing.module = split_for(plan, canonical, placing.backends);
   placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
@@ -134,7 +135,7 @@ BackendOptions backend_options(const CompileOptions& options) {
 Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
   Placing placing;
   const partition::CostDecider* by_cost = nullptr;
-  if (!options.plan.empty()) {
+  if (!options.plan.empty() || options.plan_text) {
     place_by_plan(placing, canonical, options);
   } else if (placing.backends = chosen_backends(options);
              options.placement == Placement::order || placing.backends.empty()) {

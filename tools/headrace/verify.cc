@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <iostream>
 
+#include "driver/explain.h"
+#include "tools/headrace/bisection.h"
 #include "tools/headrace/comparison.h"
 #include "tools/headrace/index_limits.h"
 #include "tools/headrace/output.h"
@@ -24,6 +26,7 @@ struct VerifyState {
   uint64_t seed = 1;
   int threads = 1;
   std::optional<double> limit;
+  bool no_bisection = false;
 };
 
 using Tensors = std::map<std::string, NDArray>;
@@ -47,24 +50,63 @@ std::vector<NDArray> make_inputs(const VerifyState& state, const IRModule& modul
   return inputs;
 }
 
-// The result of comparing all outputs, and the peer that was compared with ("onnxruntime 1.31.1"; empty if none).
+// The result of comparing all outputs, the peer that was compared with ("onnxruntime 1.31.1"; empty if none), and which
+// op of a backend is to blame, where that was looked for.
 struct Verdict {
   std::vector<OutputComparison> outputs;
   std::string peer;
+  std::optional<Bisection> bisection = {};
 
   bool ok() const {
     return std::all_of(outputs.begin(), outputs.end(), [](const auto& one) { return one.ok(); });
   }
 };
 
+std::shared_ptr<executors::Executor> compile(const VerifyState& state, const driver::Model& model,
+                                             const driver::CompileOptions& options) {
+  const auto artifact = driver::open_compiled(driver::compile_to_memory(model, options), state.model.path);
+  return load::make_executor(artifact, artifact::kDefaultProgram, {.threads = state.threads});
+}
+
+bool all_near_float64(const std::vector<OutputComparison>& outputs) {
+  return std::all_of(outputs.begin(), outputs.end(), [](const auto& one) { return one.is_near_float64(); });
+}
+
+// Looks for the op that a backend computes wrongly. UserError for a program without a text form, which has no plan.
+Bisection find_guilty_op(const VerifyState& state, const Common& common, const driver::Model& model,
+                         const std::vector<NDArray>& inputs, OutputSets sets) {
+  driver::CompileOptions options = state.model.compile_options(common);
+  const std::optional<partition::Plan> plan = driver::explain(model, options, true).plan;
+  // A plan says all that these say.
+  options.plan.clear();
+  options.costs.clear();
+  options.overrides.clear();
+  options.placement = driver::Placement::order;
+  const bool has_progress = options.progress != nullptr;
+  options.progress = {};
+  int number = 0;
+  const auto is_right = [&](const partition::Plan& tried) {
+    if (has_progress) fmt::print(stderr, "\r\033[Klooking for the guilty op: compile {}", ++number);
+    options.plan_text = partition::print_plan(tried);
+    sets.ours = load::run(*compile(state, model, options), inputs);
+    return all_near_float64(compare_outputs(sets, state.limit));
+  };
+  const Bisection found = bisect(*plan, is_right);
+  if (has_progress) fmt::print(stderr, "\r\033[K");
+  return found;
+}
+
+bool has_backends(const driver::CompileOptions& options) {
+  return !options.backends.empty() || !options.plan.empty() || !options.target->list("extern").empty();
+}
+
 Verdict compare(const VerifyState& state, const Common& common) {
   const Tensors given = read_named(state.inputs);
   driver::LoadOptions load = state.model.load_options();
   add_shapes(state, given, load);
   const driver::Model model = driver::load_model(state.model.path, load);
-  const auto artifact =
-      driver::open_compiled(driver::compile_to_memory(model, state.model.compile_options(common)), state.model.path);
-  const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, {.threads = state.threads});
+  const driver::CompileOptions options = state.model.compile_options(common);
+  const auto executor = compile(state, model, options);
   const std::vector<NDArray> inputs = make_inputs(state, model.module, executor->inputs(), given);
   OutputSets sets;
   for (const artifact::TensorSpec& output : executor->outputs()) sets.names.push_back(output.name);
@@ -79,6 +121,12 @@ Verdict compare(const VerifyState& state, const Common& common) {
     verdict.peer = fmt::format("{} {}", state.peer.name, peer->version());
   }
   verdict.outputs = compare_outputs(sets, state.limit);
+  if (all_near_float64(verdict.outputs) || state.no_bisection || !has_backends(options)) return verdict;
+  try {
+    verdict.bisection = find_guilty_op(state, common, model, inputs, sets);
+  } catch (const UserError& error) {
+    verdict.bisection = Bisection{.failure = error.message()};
+  }
   return verdict;
 }
 
@@ -105,6 +153,7 @@ Report report_of(const VerifyState& state, const Verdict& verdict) {
     outputs.push_back(Value(one));
   }
   report.set("outputs", Value(outputs));
+  report.set("bisection", verdict.bisection ? Value(report_of(*verdict.bisection)) : Value());
   return report;
 }
 
@@ -129,6 +178,7 @@ void print_verdict(const VerifyState& state, const Verdict& verdict) {
               worst.is_near_peer() ? "within" : "above", worst.difference_limit);
   print_out("{}\n", verdict.outputs.size() > 1 ? fmt::format(" (output {})", shown(worst.name)) : "");
   if (!verdict.ok()) print_out("{}\n", explain_mismatch(worst, state.peer.name));
+  if (verdict.bisection) print_out("{}\n", explain(*verdict.bisection));
 }
 
 int verify(const VerifyState& state, const Common& common) {
@@ -151,7 +201,9 @@ constexpr const char* kVerifyFooter =
     "                        the least of them without --against; integers and bools must be equal\n"
     "  of ours to the peer   our error + the largest of 4 x our error, the least limit above, and 4 units in the last\n"
     "                        place of 1 by the largest element; at most as above\n"
-    "Exit code 5 when one of them is exceeded.\n"
+    "Exit code 5 when one of them is exceeded. Where ours is too far from float64 and ops are on backends, it "
+    "compiles\n"
+    "again with some of them native, until it knows the op that is to blame.\n"
     "Example: headrace verify model.onnx --shape x=1,3,224,224 --against onnxruntime";
 
 }  // namespace
@@ -173,6 +225,8 @@ Verb add_verify(CLI::App& app, const Common& common) {
                               "Largest error allowed, used as it is for both comparisons and all outputs (default: by "
                               "dtype, see below)"),
              "1e-4");
+  verb->add_flag("--no-bisection", state->no_bisection,
+                 "Do not look for the op that a backend computes wrongly, which compiles the model some ten times");
   verb->footer(kVerifyFooter);
   return [state, &common] { return verify(*state, common); };
 }

@@ -1,0 +1,74 @@
+#include "tools/headrace/bisection.h"
+
+#include "partition/place.h"
+#include "tools/headrace/shown_text.h"
+
+namespace headrace::tools {
+
+namespace {
+
+using Rows = std::vector<size_t>;
+
+// The rows of ops that a plan puts on a backend, and that could be native.
+Rows rows_on_backends(const partition::Plan& plan) {
+  Rows rows;
+  for (size_t i = 0; i < plan.ops.size(); ++i) {
+    const std::string& backend = plan.ops[i].backend;
+    if (backend != partition::kNative && backend != partition::kExternal) rows.push_back(i);
+  }
+  return rows;
+}
+
+// The plan with all of `rows` native but those from `begin` to before `end`.
+partition::Plan with_only(const partition::Plan& plan, const Rows& rows, size_t begin, size_t end) {
+  partition::Plan made = plan;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i < begin || i >= end) made.ops[rows[i]].backend = partition::kNative;
+  }
+  return made;
+}
+
+}  // namespace
+
+Bisection bisect(const partition::Plan& plan, const std::function<bool(const partition::Plan&)>& is_right) {
+  const Rows rows = rows_on_backends(plan);
+  Bisection found;
+  const auto is_right_with = [&](size_t begin, size_t end) {
+    ++found.num_compiles;
+    return is_right(with_only(plan, rows, begin, end));
+  };
+  if (rows.empty() || !is_right_with(0, 0)) return found;
+  size_t right = 0, wrong = rows.size();  // numbers of ops on backends, the first ones
+  while (wrong - right > 1) {
+    const size_t middle = right + (wrong - right) / 2;
+    (is_right_with(0, middle) ? right : wrong) = middle;
+  }
+  const partition::PlannedOp& op = plan.ops[rows[right]];
+  const bool alone = right == 0 || !is_right_with(right, wrong);
+  found.guilty = GuiltyOp{.name = op.name, .kind = op.kind, .backend = op.backend, .is_guilty_alone = alone};
+  return found;
+}
+
+std::string explain(const Bisection& bisection) {
+  if (!bisection.failure.empty()) return "which op is to blame cannot be found: " + shown(bisection.failure);
+  if (!bisection.guilty) return "with all ops native the error is above the limit, too: no backend is to blame";
+  const GuiltyOp& op = *bisection.guilty;
+  return fmt::format("to blame is {} at {}, computed by {}: {}", shown(op.kind), shown(op.name), shown(op.backend),
+                     op.is_guilty_alone ? "with it alone on a backend the error is above the limit"
+                                        : "with it and the ops before it on backends the error is above the limit; "
+                                          "with it alone, or with them alone, it is within");
+}
+
+Report report_of(const Bisection& bisection) {
+  Value guilty;
+  if (const auto& op = bisection.guilty)
+    guilty = Value(Report{{"op", Value(op->name)},
+                          {"kind", Value(op->kind)},
+                          {"backend", Value(op->backend)},
+                          {"alone", Value(op->is_guilty_alone)}});
+  return {{"guilty", guilty},
+          {"compiles", Value(static_cast<int64_t>(bisection.num_compiles))},
+          {"failure", bisection.failure.empty() ? Value() : Value(bisection.failure)}};
+}
+
+}  // namespace headrace::tools
