@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define HR_BACKEND_ABI_MAJOR 1u
-#define HR_BACKEND_ABI_MINOR 0u
+#define HR_BACKEND_ABI_MINOR 1u
 #define HR_BACKEND_ABI_OLDEST 1u
 
 /* The first member of each table. */
@@ -167,6 +167,12 @@ typedef struct hr_compile_request {
   int32_t (*emit)(hr_compile_sink* sink, const void* blob, uint64_t size, const uint64_t* graphs, uint64_t num_graphs);
   /* Says that a graph is not compiled, and why; the host then compiles it by itself. */
   int32_t (*refuse)(hr_compile_sink* sink, uint64_t graph, int32_t reason, const char* message);
+
+  /* Since minor version 1, for backends that fill in `load_with_constants`: emits a blob that leaves its constants to
+   * the host, which stores each content once in a file, for its own code too. `constants` has the content_id of each,
+   * as the graphs of this request give them; `load_with_constants` gets them in this order. */
+  int32_t (*emit_with_constants)(hr_compile_sink* sink, const void* blob, uint64_t size, const uint64_t* graphs,
+                                 uint64_t num_graphs, const char* const* constants, uint64_t num_constants);
 } hr_compile_request;
 
 /* ---- the backend ---- */
@@ -200,6 +206,12 @@ typedef struct hr_backend {
    * env->num_workers threads, by env->parallel_for or by its own; that is the number that `find` was called with. A
    * failure is written to env->message. */
   int32_t (*run)(void* self, void* region, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args);
+
+  /* Since minor version 1: what `load` does, for blobs of `emit_with_constants`. The tensors are contiguous, on the
+   * CPU, and to be read only; they, and the array of them, live as long as the loaded thing. A backend that fills it in
+   * may leave out `load`: blobs without constants come here too. */
+  int32_t (*load_with_constants)(void* self, const void* blob, uint64_t size, const DLTensor* const* constants,
+                                 uint64_t num_constants, void** loaded, const hr_message* message);
 } hr_backend;
 
 /* What a library exports. `backend` comes with its abi filled in as the host knows it, and zeroes. The function calls

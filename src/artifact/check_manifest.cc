@@ -274,6 +274,13 @@ void check_weight(const std::string& path, const Manifest& manifest, const Weigh
   check_range(path, weight.offset, weight.nbytes, limit);
 }
 
+void check_weights(const std::string& path, const Manifest& manifest, const std::vector<int64_t>& weights) {
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] < 0 || weights[i] >= static_cast<int64_t>(manifest.weights.size()))
+      broken(fmt::format("{}[{}]", path, i), "is {}, there are {} weights", weights[i], manifest.weights.size());
+  }
+}
+
 void check_module(const std::string& path, const Manifest& manifest, size_t index) {
   const ExternalModule& module = manifest.modules[index];
   if (module.loader.empty()) broken(path + ".loader", "is empty");
@@ -284,6 +291,7 @@ void check_module(const std::string& path, const Manifest& manifest, size_t inde
         module.imports[i] >= static_cast<int64_t>(manifest.modules.size()))
       broken(fmt::format("{}.imports[{}]", path, i), "is {}, which is no later module", module.imports[i]);
   }
+  check_weights(path + ".constants", manifest, module.constants);
 }
 
 void check_backends(const std::vector<Backend>& backends) {
@@ -312,12 +320,7 @@ void check_region(const std::string& path, const Manifest& manifest, const Regio
     broken(path + ".module", "is {}, there are {} modules", region.module, manifest.modules.size());
   if (region.module >= 0 && !region.symbol.empty()) broken(path + ".module", "is set, and so is the symbol");
   check_fallback(path, manifest, region);
-  for (size_t i = 0; i < region.body_weights.size(); ++i) {
-    const int64_t weight = region.body_weights[i];
-    if (weight < 0 || weight >= static_cast<int64_t>(manifest.weights.size()))
-      broken(fmt::format("{}.body_weights[{}]", path, i), "is {}, there are {} weights", weight,
-             manifest.weights.size());
-  }
+  check_weights(path + ".body_weights", manifest, region.body_weights);
 }
 
 void check_programs(const Manifest& manifest) {

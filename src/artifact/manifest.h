@@ -20,7 +20,7 @@
 namespace headrace::artifact {
 
 // Version of the manifest that this build writes, and the oldest that it reads.
-inline constexpr int64_t kManifestVersion = 5;
+inline constexpr int64_t kManifestVersion = 6;
 inline constexpr int64_t kManifestOldest = 2;
 
 // Names of the ELF sections.
@@ -179,9 +179,10 @@ struct SideFile {
 };
 
 struct ExternalModule {
-  std::string loader;            // key in the table of loaders
-  std::string section;           // its blob
-  std::vector<int32_t> imports;  // modules it imports; each comes later in the list, so the tree has no cycle
+  std::string loader;                   // key in the table of loaders
+  std::string section;                  // its blob
+  std::vector<int32_t> imports;         // modules it imports; each comes later in the list, so the tree has no cycle
+  std::vector<int64_t> constants = {};  // weights of the manifest, which the loader gets beside the blob
 };
 
 // A compiler or library beside the native one that made a part of the file.

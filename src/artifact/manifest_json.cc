@@ -127,7 +127,10 @@ Json write_weight(const Weight& weight) {
 }
 
 Json write_module(const ExternalModule& module) {
-  return {{"loader", module.loader}, {"section", module.section}, {"imports", module.imports}};
+  return {{"loader", module.loader},
+          {"section", module.section},
+          {"imports", module.imports},
+          {"constants", module.constants}};
 }
 
 Json write_side_file(const SideFile& file) {
@@ -392,8 +395,11 @@ Weight read_weight(const Cursor& cursor) {
 }
 
 ExternalModule read_module(const Cursor& cursor) {
-  const auto [loader, section, imports] = fields(cursor, "loader", "section", "imports");
-  return {.loader = loader.string(), .section = section.string(), .imports = imports.list(read_int32)};
+  const auto [loader, section, imports, constants] = fields(cursor, "loader", "section", "imports", "constants");
+  return {.loader = loader.string(),
+          .section = section.string(),
+          .imports = imports.list(read_int32),
+          .constants = constants.list(read_int64)};
 }
 
 std::optional<SideFile> read_side_file(const Cursor& cursor) {
@@ -512,13 +518,14 @@ void upgrade_to_5(Json& program) {
 }
 
 // Adds the fields that old versions lack: version 2 had no bounded outputs, versions 2 and 3 no bound parameters,
-// versions 2 to 4 one device and one backend.
+// versions 2 to 4 one device and one backend, versions 2 to 5 no constants of modules.
 void upgrade(Json& json, int64_t version) {
   for_each_object(json, "programs", [&](Json& program) {
     if (version < 3) program.emplace("bounded_outputs", Json::array());
     if (version < 4) program.emplace("bound_params", Json::array());
     if (version < 5) upgrade_to_5(program);
   });
+  if (version < 6) for_each_object(json, "modules", [](Json& module) { module.emplace("constants", Json::array()); });
   if (version >= 5) return;
   for (const char* field : {"backends", "regions"}) json.emplace(field, Json::array());
   json.emplace("pipeline", nullptr);

@@ -29,7 +29,7 @@ Manifest full_manifest() {
       {.spec = {.name = "w", .dtype = DataType::float_(32), .shape = {5, 8}}, .hash = std::string(32, 'b')}};
   manifest.programs[1].placement[0] = {
       .op = "fc1 \"quoted\" \xC3\xA9", .backend = "native", .reason = HR_REASON_OP_UNSUPPORTED, .message = "no"};
-  manifest.modules = {{.loader = "toy", .section = ".headrace.blob.0", .imports = {1}},
+  manifest.modules = {{.loader = "toy", .section = ".headrace.blob.0", .imports = {1}, .constants = {0}},
                       {.loader = "toy", .section = ".headrace.blob.1", .imports = {}}};
   manifest.side_file = SideFile{.name = "weights.safetensors", .nbytes = 4096, .hash = std::string(32, '0')};
   manifest.default_threads = 2;
@@ -74,6 +74,7 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(read.programs[0].bound_params.at(0).hash, std::string(32, 'b'));
   EXPECT_EQ(read.programs[1].placement[0].reason, HR_REASON_OP_UNSUPPORTED);
   EXPECT_EQ(read.modules[0].imports, std::vector<int32_t>{1});
+  EXPECT_EQ(read.modules[0].constants, std::vector<int64_t>{0});
   EXPECT_EQ(read.side_file->nbytes, 4096);
   EXPECT_EQ(find_program(read, "small"), &read.programs[1]);
   EXPECT_EQ(find_program(read, "large"), nullptr);
@@ -96,6 +97,7 @@ TEST(Manifest, RoundTrip) {
 nlohmann::ordered_json as_version_4(const std::string& text) {
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
   json["version"] = 4;
+  for (nlohmann::ordered_json& module : json["modules"]) module.erase("constants");
   for (const char* field : {"backends", "regions", "pipeline"}) json.erase(field);
   for (nlohmann::ordered_json& program : json["programs"]) {
     for (const char* field : {"inputs", "outputs"}) {
@@ -116,11 +118,17 @@ nlohmann::ordered_json as_version_4(const std::string& text) {
   return json;
 }
 
-// Version 2 had no bounded outputs, versions 2 and 3 no bound parameters, versions 2 to 4 one device and one backend.
+// Version 2 had no bounded outputs, versions 2 and 3 no bound parameters, versions 2 to 4 one device and one backend,
+// versions 2 to 5 no constants of modules.
 TEST(Manifest, ReadsTheVersionsBefore) {
   Manifest manifest = headrace::testing::toy_manifest();
   manifest.programs.push_back(headrace::testing::toy_program("small"));
+  manifest.modules = {{.loader = "toy", .section = ".headrace.blob.0", .imports = {}}};
   const std::string now = write_manifest(manifest);
+  nlohmann::ordered_json version_5 = nlohmann::ordered_json::parse(now);
+  version_5["version"] = 5;
+  version_5["modules"][0].erase("constants");
+  EXPECT_EQ(write_manifest(read_manifest(version_5.dump())), now);
   nlohmann::ordered_json json = as_version_4(now);
   EXPECT_EQ(write_manifest(read_manifest(json.dump(1))), now);
   const auto step_back = [&](const char* field, int version) {
@@ -168,10 +176,10 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"", "{", "[", "the manifest is no JSON text"},
       {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is no JSON text"},
       {"", "headrace-manifest", "elf", "field 'format'"},
-      {"", "\"version\": 5", "\"version\": 6", "has version 6, this runtime reads 2 to 5"},
-      {"", "\"version\": 5", "\"version\": 1", "has version 1, this runtime reads 2 to 5; use the runtime"},
-      {"", "\"version\": 5", "\"version\": \"5\"", "version is not an integer"},
-      {"", "\"version\": 5", "\"other\": 5", "no field 'version'"},
+      {"", "\"version\": 6", "\"version\": 7", "has version 7, this runtime reads 2 to 6"},
+      {"", "\"version\": 6", "\"version\": 1", "has version 1, this runtime reads 2 to 6; use the runtime"},
+      {"", "\"version\": 6", "\"version\": \"6\"", "version is not an integer"},
+      {"", "\"version\": 6", "\"other\": 6", "no field 'version'"},
       {"", "\"modules\"", "\"more\": 1, \"modules\"", "the top has an unknown field 'more'"},
       {"", "\"modules\"", "\"mod\"", "the top has an unknown field 'mod'"},
       {"", "\"default_threads\": 2", "\"default_threads\": 2, \"default_threads\": 3",
@@ -265,6 +273,7 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"modules", ".headrace.blob.0", ".text", "modules[0].section is '.text', which does not start with"},
       {"\"modules\"", "\"imports\": [\n    1", "\"imports\": [\n    0",
        "modules[0].imports[0] is 0, which is no later module"},
+      {"\"modules\"", "\"constants\": [\n    0", "\"constants\": [\n    9", "modules[0].constants[0] is 9, there are"},
       {"", "\"name\": \"small\"", "\"name\": \"default\"", "programs[1].name is 'default', as is an earlier one's"},
       {"", "\"name\": \"small\"", "\"name\": null", "programs[1].name is not a string"},
   };

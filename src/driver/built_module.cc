@@ -95,13 +95,8 @@ bool runs_elsewhere(const artifact::Manifest& manifest) {
 // Returns views of the weights in the open artifact, so that memory holds them only once.
 std::vector<NDArray> weights_in(const std::shared_ptr<const load::Artifact>& artifact) {
   std::vector<NDArray> tensors;
-  for (size_t i = 0; i < artifact->manifest().weights.size(); ++i) {
-    const artifact::Weight& weight = artifact->manifest().weights[i];
-    // The cast is safe, because saving a tensor only reads it.
-    auto* data = const_cast<std::byte*>(artifact->library->weight(i));
-    tensors.push_back(NDArray::view(data, Shape(weight.shape.begin(), weight.shape.end()), weight.dtype,
-                                    [artifact] { static_cast<void>(artifact); }));
-  }
+  for (size_t i = 0; i < artifact->manifest().weights.size(); ++i)
+    tensors.push_back(load::view_weight(artifact->library, i));
   return tensors;
 }
 

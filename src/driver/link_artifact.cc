@@ -143,6 +143,11 @@ std::string plain_name(const std::string& path) {
 
 void save_external_modules(CompiledCode& code) {
   code.modules = save_modules(code.module_roots);
+  for (size_t i = 0; i < code.modules.rows.size(); ++i) {
+    for (const NDArray& constant : code.modules.constants[i])
+      code.modules.rows[i].constants.push_back(code.weights.add(constant));
+  }
+  code.modules.constants.clear();  // the table of weights holds them now
   for (size_t i = 0; i < code.regions.size(); ++i) {
     const runtime::Module& module = code.region_modules[i];
     if (!module) continue;

@@ -80,12 +80,12 @@ void check_places(std::span<const Module> roots, const Order& order) {
   }
 }
 
-std::string save(const Module& module) {
+runtime::SavedModule save(const Module& module) {
   const std::string_view kind = module.type_key();
   if (kind.empty() || !is_utf8(kind))
     throw_user_error("an external module's kind, '{}', is no name; it is what its loader is found by", kind);
   try {
-    return module.SaveToBinary();
+    return module.save_apart();
   } catch (const InternalError&) {
     throw;
   } catch (const std::bad_alloc&) {
@@ -113,7 +113,9 @@ SavedModules save_modules(std::span<const Module> roots) {
                                  .section = fmt::format("{}{}", artifact::kBlobSectionPrefix, saved.rows.size()),
                                  .imports = {}};
     for (const Module& import : order.imports.at(module)) row.imports.push_back(rows.at(import.object().get()));
-    saved.blobs.push_back(save(Module(Ref<ModuleObj>(module))));
+    runtime::SavedModule apart = save(Module(Ref<ModuleObj>(module)));
+    saved.blobs.push_back(std::move(apart.bytes));
+    saved.constants.push_back(std::move(apart.constants));
     saved.rows.push_back(std::move(row));
   }
   return saved;

@@ -12,8 +12,10 @@ namespace headrace::driver {
 
 struct SavedModules {
   std::vector<artifact::ExternalModule> rows;
-  std::vector<std::string> blobs;  // the bytes of SaveToBinary for each row
-  std::vector<int32_t> roots;      // the row of each root
+  std::vector<std::string> blobs;  // the bytes of each row
+  // The constants of each row, which its field `constants` does not list yet: they are to become weights.
+  std::vector<std::vector<NDArray>> constants;
+  std::vector<int32_t> roots;  // the row of each root
 };
 
 // Saves `roots`, which are given in the order in which functions are looked up in them, and all modules that they

@@ -18,7 +18,7 @@ void register_all_loaders() {
   static std::once_flag once;
   std::call_once(once, [] {
     runtime::register_module_loader(std::string(kArtifactModuleKind), &load_artifact_binary);
-    runtime::register_module_loader(std::string(runtime::kConstModuleKind), &runtime::load_const_module);
+    runtime::register_apart_loader(std::string(runtime::kConstModuleKind), &runtime::load_const_module);
     for (const std::string_view kind : runtime::kOwnKinds)
       reserve_global(fmt::format("{}{}", runtime::kLoadBinaryPrefix, kind),
                      "modules of this kind are Headrace's own; give yours another kind");

@@ -16,6 +16,7 @@ using artifact::Region;
 using artifact::Step;
 using runtime::Library;
 using runtime::Module;
+using LibraryPtr = std::shared_ptr<const Library>;
 
 // The module at the top of the import tree: it only holds the file's modules together.
 class RootBody : public runtime::ModuleBody {
@@ -41,13 +42,13 @@ std::string missing_loader(const Library& library, size_t index) {
 }
 
 // A loader's word on its blob says nothing of the file.
-Module make_module(const Library& library, const std::string& kind, const std::string& blob) {
+Module make_module(const Library& library, const std::string& kind, const runtime::SavedModule& saved) {
   const auto explain = [&](const Error& error) {
     return fmt::format("'{}': its external module of kind '{}' cannot be loaded: {}", library.name(), kind,
                        error.message());
   };
   try {
-    return runtime::load_from_binary(kind, blob);
+    return runtime::load_from_binary(kind, saved);
   } catch (const MissingError& error) {
     throw MissingError(explain(error), error.where());
   } catch (const UserError& error) {
@@ -55,12 +56,15 @@ Module make_module(const Library& library, const std::string& kind, const std::s
   }
 }
 
-Expected<Module> load_external(const Library& library, size_t index) {
-  const artifact::ExternalModule& external = library.manifest().modules[index];
-  const Expected<std::string> blob = library.blob(index);
+Expected<Module> load_external(const LibraryPtr& library, size_t index) {
+  const artifact::ExternalModule& external = library->manifest().modules[index];
+  const Expected<std::string> blob = library->blob(index);
   if (!blob) return blob.refusal();
-  Module module = make_module(library, external.loader, blob.value());
-  if (!module) return Refusal{HR_REASON_BACKEND_MISSING, missing_loader(library, index)};
+  runtime::SavedModule saved{.bytes = blob.value()};
+  for (const int64_t weight : external.constants)
+    saved.constants.push_back(view_weight(library, static_cast<size_t>(weight)));
+  Module module = make_module(*library, external.loader, saved);
+  if (!module) return Refusal{HR_REASON_BACKEND_MISSING, missing_loader(*library, index)};
   return module;
 }
 
@@ -86,7 +90,7 @@ std::vector<bool> may_be_missing(const Manifest& manifest) {
 }
 
 // Loads a module that the file can be used without: an error of its loader is a refusal, too.
-Expected<Module> load_or_refuse(const Library& library, size_t index) {
+Expected<Module> load_or_refuse(const LibraryPtr& library, size_t index) {
   try {
     return load_external(library, index);
   } catch (const MissingError& error) {
@@ -98,9 +102,9 @@ Expected<Module> load_or_refuse(const Library& library, size_t index) {
 
 // Loads the modules of the file, each with its imports. A module is a refusal where it or one of its imports cannot be
 // loaded and the file can be used without it; where it cannot, that is the refusal of the whole.
-Expected<std::vector<Expected<Module>>> load_modules(const Library& library) {
-  const std::vector<artifact::ExternalModule>& rows = library.manifest().modules;
-  const std::vector<bool> may_miss = may_be_missing(library.manifest());
+Expected<std::vector<Expected<Module>>> load_modules(const LibraryPtr& library) {
+  const std::vector<artifact::ExternalModule>& rows = library->manifest().modules;
+  const std::vector<bool> may_miss = may_be_missing(library->manifest());
   std::vector<Expected<Module>> modules;
   for (size_t i = 0; i < rows.size(); ++i) {
     modules.push_back(may_miss[i] ? load_or_refuse(library, i) : load_external(library, i));
@@ -127,10 +131,10 @@ Module root_of(const Manifest& manifest, const std::vector<Expected<Module>>& mo
   return root;
 }
 
-Expected<std::shared_ptr<const Artifact>> make_artifact(Expected<std::shared_ptr<const Library>> library) {
+Expected<std::shared_ptr<const Artifact>> make_artifact(Expected<LibraryPtr> library) {
   if (!library) return library.refusal();
   register_all_loaders();
-  Expected<std::vector<Expected<Module>>> modules = load_modules(*library.value());
+  Expected<std::vector<Expected<Module>>> modules = load_modules(library.value());
   if (!modules) return modules.refusal();
   Module root = root_of(library.value()->manifest(), modules.value());
   return std::shared_ptr<const Artifact>(
@@ -178,6 +182,14 @@ std::string program_names(const Manifest& manifest) {
 }
 
 }  // namespace
+
+NDArray view_weight(const std::shared_ptr<const runtime::Library>& library, size_t index) {
+  const artifact::Weight& weight = library->manifest().weights[index];
+  // The cast is safe: the memory is mapped for reading, and who gets a view only reads it.
+  auto* data = const_cast<std::byte*>(library->weight(index));
+  return NDArray::view(data, Shape(weight.shape.begin(), weight.shape.end()), weight.dtype,
+                       [library] { static_cast<void>(library); });
+}
 
 Expected<std::shared_ptr<const Artifact>> open_artifact(const std::string& path) {
   return make_artifact(Library::open(path));

@@ -9,6 +9,7 @@
 #include "executors/executor.h"
 #include "runtime/library.h"
 #include "runtime/module.h"
+#include "tensor/ndarray.h"
 
 namespace headrace::load {
 
@@ -29,6 +30,9 @@ struct Artifact {
 // form alone may be missing: executors decide then (ExecutorOptions::fallback).
 Expected<std::shared_ptr<const Artifact>> open_artifact(const std::string& path);
 Expected<std::shared_ptr<const Artifact>> open_artifact(Descriptor descriptor, const std::string& name);
+
+// Returns a view of a weight of the manifest, to be read only, which keeps the file open.
+NDArray view_weight(const std::shared_ptr<const runtime::Library>& library, size_t index);
 
 // Makes an executor of one program; it keeps the artifact open. Refuses with NOT_FOUND (no such program),
 // CPU_FEATURE_MISSING, DEVICE_MISSING or SYMBOL_MISSING; for a region whose backend cannot be called, if the region has

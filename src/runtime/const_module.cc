@@ -32,6 +32,12 @@ class ConstBody : public ModuleBody {
     return save_json(Value(Map<std::string, Value>{{kSymbol, Value(symbol_)}, {kConstants, Value(constants_)}}));
   }
 
+  SavedModule save_apart(const Module&) const override {
+    SavedModule saved{.bytes = save_json(Value(Map<std::string, Value>{{kSymbol, Value(symbol_)}}))};
+    for (const NDArray& constant : constants_) saved.constants.push_back(constant.to_dense());
+    return saved;
+  }
+
  private:
   static PackedFunc find_in_imports(const Module& self, const std::string& name) {
     for (const Module& import : self.imports()) {
@@ -65,15 +71,17 @@ Module make_const_module(const std::string& symbol, const Array<NDArray>& consta
   return module;
 }
 
-Module load_const_module(const std::string& bytes) {
-  const Value saved = load_json(bytes);
-  using Saved = Map<std::string, Value>;
-  const bool is_map = !saved.is_none() && saved.is<Saved>();
-  const auto get = [&](const char* key) { return is_map ? saved.as<Saved>().get(key) : std::nullopt; };
-  const auto symbol = get(kSymbol), constants = get(kConstants);
-  if (!symbol || !symbol->is<std::string>() || !constants || constants->is_none() || !constants->is<Array<NDArray>>())
+Module load_const_module(const SavedModule& saved) {
+  using Fields = Map<std::string, Value>;
+  const Value read = load_json(saved.bytes);
+  const bool is_map = !read.is_none() && read.is<Fields>();
+  const auto get = [&](const char* key) { return is_map ? read.as<Fields>().get(key) : std::nullopt; };
+  const auto symbol = get(kSymbol), within = get(kConstants);
+  const bool are_tensors = !within || (!within->is_none() && within->is<Array<NDArray>>());
+  if (!symbol || !symbol->is<std::string>() || !are_tensors)
     throw_user_error("the bytes are not those of a module of the kind {}", kConstModuleKind);
-  return Module(std::make_unique<ConstBody>(symbol->as<std::string>(), constants->as<Array<NDArray>>()));
+  const Array<NDArray> constants = within ? within->as<Array<NDArray>>() : Array<NDArray>(saved.constants);
+  return Module(std::make_unique<ConstBody>(symbol->as<std::string>(), constants));
 }
 
 }  // namespace headrace::runtime

@@ -18,7 +18,7 @@ inline constexpr std::string_view kInitPrefix = "__init_";
 // SYMBOL; threads that call meanwhile wait. When it throws, so does that call, and the next one tries again.
 Module make_const_module(const std::string& symbol, const Array<NDArray>& constants, const Module& code);
 
-// Makes a module of the bytes that such a module is saved as, without its imports. UserError for other bytes.
-Module load_const_module(const std::string& bytes);
+// Makes a module of what such a module is saved as, without its imports. UserError for other bytes.
+Module load_const_module(const SavedModule& saved);
 
 }  // namespace headrace::runtime

@@ -59,18 +59,29 @@ TEST(ConstModule, AFailedStartIsTriedAgain) {
   EXPECT_EQ(f().as<double>(), 42);
 }
 
+// An artifact holds the tensors among its weights.
+TEST(ConstModule, IsSavedApartFromItsConstants) {
+  Code code;
+  const Module module = make_const_module("f", two_constants(), code.module());
+  const SavedModule saved = module.save_apart();
+  ASSERT_EQ(saved.constants.size(), 2u);
+  EXPECT_EQ(saved.constants[1].data<float>()[0], 40);
+  EXPECT_LT(saved.bytes.size(), module.SaveToBinary().size());
+  EXPECT_EQ(load_const_module(saved).SaveToBinary(), module.SaveToBinary());
+}
+
 TEST(ConstModule, IsSavedWithoutItsImports) {
   Code code;
   const std::string bytes = make_const_module("f", two_constants(), code.module()).SaveToBinary();
-  const Module loaded = load_const_module(bytes);
+  const Module loaded = load_const_module({.bytes = bytes});
   EXPECT_FALSE(loaded.GetFunction("f"));
   loaded.Import(code.module());
   EXPECT_EQ(loaded.GetFunction("f")().as<double>(), 42);
   EXPECT_EQ(loaded.SaveToBinary(), bytes);
-  EXPECT_THAT(kit::user_error_of([] { load_const_module(save_json(Value(int64_t{3}))); }),
+  EXPECT_THAT(kit::user_error_of([] { load_const_module({.bytes = save_json(Value(int64_t{3}))}); }),
               HasSubstr("the bytes are not those of a module of the kind const_loader"));
   for (size_t end = 0; end < bytes.size(); end += 7)
-    EXPECT_NE(kit::user_error_of([&] { load_const_module(bytes.substr(0, end)); }), "") << end;
+    EXPECT_NE(kit::user_error_of([&] { load_const_module({.bytes = bytes.substr(0, end)}); }), "") << end;
 }
 
 }  // namespace

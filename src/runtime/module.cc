@@ -94,18 +94,32 @@ std::vector<Module> Module::imports() const {
   return modules;
 }
 
-void register_module_loader(const std::string& key, ModuleLoader loader) {
+void register_module_loader(const std::string& key, const ModuleLoader& loader) {
   register_global(loader_name(key), make_packed([loader](const Bytes& bytes) { return loader(bytes.data); }), true);
 }
 
-Module load_from_binary(const std::string& key, const std::string& bytes) {
+void register_apart_loader(const std::string& key, const ApartLoader& loader) {
+  const auto load = [loader, key](Args args) {
+    if (args.size() < 1 || args.size() > 2)
+      throw_user_error("the loader '{}' got {} arguments; it takes bytes and perhaps their constants", loader_name(key),
+                       args.size());
+    SavedModule saved{.bytes = args.at<Bytes>(0).data};
+    if (args.size() == 2) saved.constants = args.at<Array<NDArray>>(1).to_vector();
+    return Value(loader(saved));
+  };
+  register_global(loader_name(key), PackedFunc(load), true);
+}
+
+Module load_from_binary(const std::string& key, const SavedModule& saved) {
   const PackedFunc loader = find_global(loader_name(key));
   if (!loader) return {};
-  const std::string shown = fmt::format("the {} bytes of a module of the kind '{}'", bytes.size(), key);
-  const NestedLoad load(loader_name(key), bytes, shown);
-  const Value module = loader(Bytes{bytes});
+  const std::string shown = fmt::format("the {} bytes of a module of the kind '{}'", saved.bytes.size(), key);
+  const NestedLoad load(loader_name(key), saved.bytes, shown);
+  const Array<NDArray> constants(saved.constants);
+  const Value module = constants.empty() ? loader(Bytes{saved.bytes}) : loader(Bytes{saved.bytes}, constants);
   if (!module.is<Module>() || module.is_none())
-    throw_user_error("the function '{}' gave no module for the {} bytes it was given", loader_name(key), bytes.size());
+    throw_user_error("the function '{}' gave no module for the {} bytes it was given", loader_name(key),
+                     saved.bytes.size());
   return module.as<Module>();
 }
 

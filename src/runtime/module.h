@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "object/function.h"
+#include "tensor/ndarray.h"
 
 namespace headrace::runtime {
 
@@ -21,6 +22,13 @@ struct ModuleKernel {
   void* self = nullptr;
 
   explicit operator bool() const { return run != nullptr; }
+};
+
+// A module as an artifact holds it: bytes, and beside them the tensors that the file stores once for all that have
+// them.
+struct SavedModule {
+  std::string bytes;
+  std::vector<NDArray> constants = {};  // dense
 };
 
 // The behaviour of one kind of module. Implementations are immutable after construction or lock themselves: threads
@@ -42,6 +50,9 @@ class ModuleBody {
   // Returns the bytes that the loader of this kind makes `self` from again. Default: UserError, the kind cannot be
   // saved.
   virtual std::string save_to_binary(const Module& self) const;
+  // Returns what an artifact holds of `self`, for the same loader, which gets the constants beside the bytes. Default:
+  // the bytes of save_to_binary, and no constants.
+  virtual SavedModule save_apart(const Module& self) const { return {.bytes = save_to_binary(self)}; }
   // Returns whether those bytes include the imports. Otherwise the code that saves the module saves its imports, too.
   virtual bool saves_imports() const { return false; }
   // Writes `self`, its imports included, to a file in a format that the kind knows. Default: UserError.
@@ -81,6 +92,7 @@ class Module {
   void Import(const Module& other) const;
   std::vector<Module> imports() const;
   std::string SaveToBinary() const { return body().save_to_binary(*this); }
+  SavedModule save_apart() const { return body().save_apart(*this); }
   // Writes the module to a file; an empty `format` means the path's ending.
   void SaveToFile(const std::string& path, const std::string& format) const {
     body().save_to_file(path, format, *this);
@@ -92,15 +104,22 @@ class Module {
 };
 
 // Makes a module of one kind from the bytes of save_to_binary. UserError when the bytes are not of that kind.
-using ModuleLoader = Module (*)(const std::string& bytes);
+using ModuleLoader = std::function<Module(const std::string& bytes)>;
+// Makes one from what save_apart gave; without constants, from the bytes of save_to_binary too.
+using ApartLoader = std::function<Module(const SavedModule& saved)>;
 
 // The prefix of the names of loaders; the kind follows.
 inline constexpr std::string_view kLoadBinaryPrefix = "runtime.module.loadbinary_";
 // Makes a loader known, as the global function of that name; a later one of the same key replaces it.
-void register_module_loader(const std::string& key, ModuleLoader loader);
-// Makes a module from bytes; a null module when no loader has that key. UserError when the loader returns something
-// else, or asks for these bytes again.
-Module load_from_binary(const std::string& key, const std::string& bytes);
+void register_module_loader(const std::string& key, const ModuleLoader& loader);
+void register_apart_loader(const std::string& key, const ApartLoader& loader);
+// Makes a module from what was saved; a null module when no loader has that key. The loader is called with the bytes
+// and, where there are constants, with an array of them. UserError when the loader returns something else, or asks for
+// these bytes again.
+Module load_from_binary(const std::string& key, const SavedModule& saved);
+inline Module load_from_binary(const std::string& key, const std::string& bytes) {
+  return load_from_binary(key, SavedModule{.bytes = bytes});
+}
 
 }  // namespace headrace::runtime
 

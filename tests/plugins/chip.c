@@ -19,6 +19,11 @@
 #define FAULT 0
 #endif
 
+/* 1: constants are left to the host, and a value has the number of its constant in place of the data. */
+#ifndef APART
+#define APART 0
+#endif
+
 static const hr_host* host;
 
 /* ---- what the chip computes ---- */
@@ -98,6 +103,8 @@ static void accepts(void* self, const char* pattern, const hr_graph* match, hr_v
 typedef struct {
   int64_t* words;
   uint64_t count, room;
+  const char* ids[64]; /* of constants that are left to the host */
+  uint64_t num_ids;
 } words;
 
 static void put(words* out, int64_t word) {
@@ -131,7 +138,11 @@ static void put_constant(words* out, const hr_graph* graph, uint32_t node) {
   if (FAULT == 3 && first == NULL) first = data;
   if (FAULT == 3) data = first;
   const int64_t count = elements(host->graph->result_type(graph, node, 0));
-  put_value(out, CONSTANT, count, 0, 0, 0, 0);
+  put_value(out, CONSTANT, count, (int64_t)out->num_ids, 0, 0, 0);
+  if (APART) {
+    out->ids[out->num_ids++ % 64] = host->graph->constant(graph, node).content_id;
+    return;
+  }
   for (int64_t i = 0; i < count; ++i) put_float(out, data[i]);
 }
 
@@ -232,7 +243,10 @@ static int32_t compile(void* self, const hr_compile_request* request, const hr_m
     static int64_t counter;
     out.words[0] = 0x43484950 + (++counter << 32);
   }
-  if (code == 0 && count > 0)
+  if (code == 0 && count > 0 && APART)
+    code = request->emit_with_constants(request->sink, out.words, out.count * sizeof(int64_t), compiled, count, out.ids,
+                                        out.num_ids);
+  if (code == 0 && count > 0 && !APART)
     code = request->emit(request->sink, out.words, out.count * sizeof(int64_t), compiled, count);
   free(out.words);
   free(compiled);
@@ -247,6 +261,7 @@ typedef struct {
   const int64_t* values;
   int64_t num_values, num_outputs;
   const int64_t* outputs;
+  const DLTensor* const* constants; /* where they are apart */
 } region;
 
 typedef struct {
@@ -254,7 +269,17 @@ typedef struct {
   region* regions;
 } loaded_blob;
 
-static const int64_t* next_value(const int64_t* value) { return value + 6 + (value[0] == CONSTANT ? value[1] : 0); }
+static const int64_t* next_value(const int64_t* value) {
+  return value + 6 + (value[0] == CONSTANT && !APART ? value[1] : 0);
+}
+
+static int is_constant_there(const int64_t* value, const DLTensor* const* constants, uint64_t num_constants) {
+  if (value[2] < 0 || (uint64_t)value[2] >= num_constants) return 0;
+  const DLTensor* tensor = constants[value[2]];
+  int64_t count = 1;
+  for (int32_t i = 0; i < tensor->ndim; ++i) count *= tensor->shape[i];
+  return count == value[1] && tensor->dtype.code == kDLFloat && tensor->dtype.bits == 32;
+}
 
 static double number(const int64_t* word) {
   double value;
@@ -263,7 +288,8 @@ static double number(const int64_t* word) {
 }
 
 /* Reads a region; returns the word after it, or NULL for one that breaks off or uses values that are not there. */
-static const int64_t* read_region(const int64_t* at, const int64_t* end, region* one) {
+static const int64_t* read_region(const int64_t* at, const int64_t* end, region* one, const DLTensor* const* constants,
+                                  uint64_t num_constants) {
   if (end - at < 2 || at[0] < 1 || at[0] > end - at - 2) return NULL;
   one->name = (const char*)(at + 1);
   if (memchr(one->name, 0, (size_t)at[0] * 8u) == NULL) return NULL;
@@ -277,7 +303,8 @@ static const int64_t* read_region(const int64_t* at, const int64_t* end, region*
     }
     if (end - at < 6 || at[1] < 0 || at[0] < INPUT || at[0] > SCALED_RELU) return NULL;
     if (at[0] > CONSTANT && (at[2] < 0 || at[2] >= k || at[3] < 0 || at[3] >= k)) return NULL;
-    if (at[0] == CONSTANT && at[1] > end - at - 6) return NULL;
+    if (at[0] == CONSTANT && (APART ? !is_constant_there(at, constants, num_constants) : at[1] > end - at - 6))
+      return NULL;
     at = next_value(at);
   }
   if (end - at < 1 || at[0] < 0 || at[0] > end - at - 1) return NULL;
@@ -289,7 +316,8 @@ static const int64_t* read_region(const int64_t* at, const int64_t* end, region*
   return at + one->num_outputs;
 }
 
-static int32_t load(void* self, const void* blob, uint64_t size, void** loaded, const hr_message* message) {
+static int32_t load_with_constants(void* self, const void* blob, uint64_t size, const DLTensor* const* constants,
+                                   uint64_t num_constants, void** loaded, const hr_message* message) {
   const int64_t *at = blob, *end = at + size / 8;
   (void)self;
   if (size < 16 || size % 8 != 0 || (at[0] & 0xFFFFFFFF) != 0x43484950 || at[1] < 0 || at[1] > (int64_t)size) {
@@ -300,7 +328,10 @@ static int32_t load(void* self, const void* blob, uint64_t size, void** loaded, 
   made->num_regions = at[1];
   made->regions = calloc((size_t)made->num_regions + 1u, sizeof(region));
   at += 2;
-  for (int64_t i = 0; i < made->num_regions && at != NULL; ++i) at = read_region(at, end, &made->regions[i]);
+  for (int64_t i = 0; i < made->num_regions && at != NULL; ++i) {
+    made->regions[i].constants = constants;
+    at = read_region(at, end, &made->regions[i], constants, num_constants);
+  }
   if (FAULT == 6 ? at == NULL && made->num_regions < 0 : at != end) {
     hr_write_message(message, "its program breaks off; compile the model again");
     free(made->regions);
@@ -309,6 +340,10 @@ static int32_t load(void* self, const void* blob, uint64_t size, void** loaded, 
   }
   *loaded = made;
   return 0;
+}
+
+static int32_t load(void* self, const void* blob, uint64_t size, void** loaded, const hr_message* message) {
+  return load_with_constants(self, blob, size, NULL, 0, loaded, message);
 }
 
 static void unload(void* self, void* loaded) {
@@ -406,6 +441,9 @@ static int32_t run(void* self, void* found, const hr_kernel_env* env, DLTensor* 
     data[i] = malloc((size_t)value[1] * sizeof(float) + 1u);
     if (value[0] == INPUT) {
       memcpy(data[i], args[num_inputs++]->data, (size_t)value[1] * sizeof(float));
+    } else if (value[0] == CONSTANT && APART) {
+      const DLTensor* tensor = one->constants[value[2]];
+      memcpy(data[i], (const char*)tensor->data + tensor->byte_offset, (size_t)value[1] * sizeof(float));
     } else if (value[0] == CONSTANT) {
       for (int64_t k = 0; k < value[1]; ++k) data[i][k] = (float)number(value + 6 + k);
     } else {
@@ -437,7 +475,8 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* given, hr_backen
   backend->supports = &supports;
   backend->accepts = &accepts;
   backend->compile = &compile;
-  backend->load = &load;
+  if (APART) backend->load_with_constants = &load_with_constants;
+  if (!APART) backend->load = &load;
   backend->unload = &unload;
   backend->find = &find;
   backend->run = &run;

@@ -22,7 +22,12 @@ static int32_t compile(void* self, const hr_compile_request* request, const hr_m
     hr_write_message(message, text);
     return 7;
   }
-  if (request->emit(request->sink, "x", 1, &graph, 1) == 0) return 0;
+  if (WRONG >= 21) {
+    const char* const unknown = "0123456789abcdef0123456789abcdef";
+    if (request->emit_with_constants(request->sink, "x", 1, &graph, 1, &unknown, 1) == 0) return 0;
+  } else if (request->emit(request->sink, "x", 1, &graph, 1) == 0) {
+    return 0;
+  }
   hr_write_message(message, "the host refused the blob");
   return 1;
 }
@@ -34,6 +39,15 @@ static int32_t load(void* self, const void* blob, uint64_t size, void** loaded, 
   if (WRONG == 11) hr_write_message(message, "the chip is full");
   return WRONG == 11 || size != 1;
 }
+
+#if WRONG == 22
+static int32_t load_with_constants(void* self, const void* blob, uint64_t size, const DLTensor* const* constants,
+                                   uint64_t num_constants, void** loaded, const hr_message* message) {
+  (void)constants;
+  (void)num_constants;
+  return load(self, blob, size, loaded, message);
+}
+#endif
 
 static int32_t find(void* self, void* loaded, const char* region, int32_t num_workers, void** found,
                     const hr_message* message) {
@@ -76,6 +90,9 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend
   backend->supports = WRONG == 19 ? NULL : &supports;
   backend->compile = WRONG == 8 ? NULL : &compile;
   backend->load = &load;
+#if WRONG == 22 /* 21 emits for it, and lacks it */
+  backend->load_with_constants = &load_with_constants;
+#endif
   backend->find = &find;
   backend->run = WRONG == 4 ? NULL : &run;
   if (WRONG == 5) hr_write_message(message, "the driver of the chip is not installed");

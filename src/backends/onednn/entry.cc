@@ -15,7 +15,7 @@ namespace {
 
 #define HEADRACE_ONEDNN_TEXT_(x) #x
 #define HEADRACE_ONEDNN_TEXT(x) HEADRACE_ONEDNN_TEXT_(x)
-constexpr const char* kVersion = "1, oneDNN " HEADRACE_ONEDNN_TEXT(DNNL_VERSION_MAJOR) "." HEADRACE_ONEDNN_TEXT(
+constexpr const char* kVersion = "2, oneDNN " HEADRACE_ONEDNN_TEXT(DNNL_VERSION_MAJOR) "." HEADRACE_ONEDNN_TEXT(
     DNNL_VERSION_MINOR) "." HEADRACE_ONEDNN_TEXT(DNNL_VERSION_PATCH);
 
 const hr_host* host = nullptr;
@@ -94,15 +94,33 @@ int32_t compile(void*, const hr_compile_request* request, const hr_message* mess
       graphs.push_back(i);
     }
     if (networks.empty()) return;
-    const std::string blob = save(networks);
-    request->emit(request->sink, blob.data(), blob.size(), graphs.data(), graphs.size());
+    if (!HR_HAS_FIELD(hr_compile_request, request, emit_with_constants))
+      throw std::runtime_error("this Headrace is older than the backend; use the backend that came with it");
+    const Blob blob = save(networks);
+    std::vector<const char*> ids;
+    for (const std::string& id : blob.content_ids) ids.push_back(id.c_str());
+    if (request->emit_with_constants(request->sink, blob.bytes.data(), blob.bytes.size(), graphs.data(), graphs.size(),
+                                     ids.data(), ids.size()) != 0)
+      throw std::runtime_error("Headrace does not take the blob of its regions");
   });
 }
 
-int32_t load_blob(void*, const void* blob, uint64_t size, void** loaded, const hr_message* message) {
+Constant constant_of(const DLTensor& tensor) {
+  if (tensor.dtype.code != kDLFloat || tensor.dtype.bits != 32 || tensor.dtype.lanes != 1)
+    throw std::runtime_error("one of its constants is not of float32; compile the model again");
+  Constant constant{.data = reinterpret_cast<const float*>(static_cast<const char*>(tensor.data) + tensor.byte_offset),
+                    .size = 1};
+  for (int32_t i = 0; i < tensor.ndim; ++i) constant.size *= tensor.shape[i];
+  return constant;
+}
+
+int32_t load_blob(void*, const void* blob, uint64_t size, const DLTensor* const* constants, uint64_t num_constants,
+                  void** loaded, const hr_message* message) {
   return guarded(message, [&] {
+    std::vector<Constant> given;
+    for (uint64_t i = 0; i < num_constants; ++i) given.push_back(constant_of(*constants[i]));
     auto made = std::make_unique<Loaded>();
-    for (Network& network : load(static_cast<const char*>(blob), size))
+    for (Network& network : load(static_cast<const char*>(blob), size, given))
       made->networks.push_back(std::make_shared<const Network>(std::move(network)));
     *loaded = made.release();
   });
@@ -139,7 +157,7 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend
   backend->supports = &supports;
   backend->accepts = &accepts;
   backend->compile = &compile;
-  backend->load = &load_blob;
+  if (HR_HAS_FIELD(hr_backend, backend, load_with_constants)) backend->load_with_constants = &load_blob;
   backend->unload = &unload;
   backend->find = &find_region;
   backend->run = &run;

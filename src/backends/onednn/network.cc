@@ -9,7 +9,7 @@ namespace headrace_onednn {
 
 namespace {
 
-constexpr std::string_view kMagic = "HR1DNN01";
+constexpr std::string_view kMagic = "HR1DNN02";
 constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 class Writer {
@@ -232,10 +232,11 @@ void check_order(const Network& network) {
   for (const int32_t output : network.outputs) use(output);
 }
 
-Network read_network(Reader& reader) {
+Network read_network(Reader& reader, const std::vector<Constant>& constants) {
   Network network{.name = reader.text()};
   const size_t num_constants = reader.count(sizeof(int64_t));
-  for (size_t i = 0; i < num_constants; ++i) network.constants.push_back(reader.reals());
+  for (size_t i = 0; i < num_constants; ++i)
+    network.constants.push_back(constants[static_cast<size_t>(read_index(reader, constants.size()))]);
   const size_t num_tensors = reader.count(2 * sizeof(int64_t));
   for (size_t i = 0; i < num_tensors; ++i) {
     Tensor tensor{.dims = reader.numbers<int64_t>()};
@@ -247,7 +248,7 @@ Network read_network(Reader& reader) {
     const int64_t constant = reader.number();
     check(constant >= -1 && constant < static_cast<int64_t>(num_constants));
     tensor.constant = static_cast<int32_t>(constant);
-    if (constant >= 0) check(network.constants[static_cast<size_t>(constant)].size() == static_cast<size_t>(elements));
+    if (constant >= 0) check(network.constants[static_cast<size_t>(constant)].size == elements);
     network.tensors.push_back(std::move(tensor));
   }
   for (std::vector<int32_t>* list : {&network.inputs, &network.outputs}) {
@@ -263,10 +264,11 @@ Network read_network(Reader& reader) {
   return network;
 }
 
-void write(Writer& writer, const Network& network) {
+// Writes indices into `places` for the constants.
+void write(Writer& writer, const Network& network, const std::map<std::string, int64_t>& places) {
   writer.text(network.name);
   writer.number(static_cast<int64_t>(network.constants.size()));
-  for (const std::vector<float>& constant : network.constants) writer.reals(constant);
+  for (const Constant& constant : network.constants) writer.number(places.at(constant.content_id));
   writer.number(static_cast<int64_t>(network.tensors.size()));
   for (const Tensor& tensor : network.tensors) {
     writer.numbers(tensor.dims);
@@ -291,18 +293,29 @@ int64_t num_elements(const Dims& dims) {
   return elements;
 }
 
-std::string save(const std::vector<Network>& networks) {
+Blob save(const std::vector<Network>& networks) {
+  Blob blob;
+  std::map<std::string, int64_t> places;
+  for (const Network& network : networks) {
+    for (const Constant& constant : network.constants) {
+      const bool is_new = places.emplace(constant.content_id, static_cast<int64_t>(places.size())).second;
+      if (is_new) blob.content_ids.push_back(constant.content_id);
+    }
+  }
   Writer writer;
+  writer.number(static_cast<int64_t>(places.size()));
   writer.number(static_cast<int64_t>(networks.size()));
-  for (const Network& network : networks) write(writer, network);
-  return writer.take();
+  for (const Network& network : networks) write(writer, network, places);
+  blob.bytes = writer.take();
+  return blob;
 }
 
-std::vector<Network> load(const char* data, uint64_t size) {
+std::vector<Network> load(const char* data, uint64_t size, const std::vector<Constant>& constants) {
   Reader reader(data, size);
   std::vector<Network> networks;
+  if (reader.number() != static_cast<int64_t>(constants.size())) Reader::fail();
   const size_t count = reader.count(sizeof(int64_t));
-  for (size_t i = 0; i < count; ++i) networks.push_back(read_network(reader));
+  for (size_t i = 0; i < count; ++i) networks.push_back(read_network(reader, constants));
   if (!reader.is_at_end()) Reader::fail();
   return networks;
 }

@@ -81,22 +81,35 @@ struct Tensor {
   int32_t constant = -1;  // its elements' index in Network::constants; -1: none
 };
 
+// The elements of a constant, which somebody else keeps.
+struct Constant {
+  std::string content_id = {};  // while a model is compiled
+  const float* data = nullptr;
+  int64_t size = 0;
+};
+
 struct Network {
   std::string name;  // of the region
   std::vector<Tensor> tensors = {};
   std::vector<int32_t> inputs = {}, outputs = {};
   std::vector<Op> ops = {};  // each after those that it needs
-  std::vector<std::vector<float>> constants = {};
+  std::vector<Constant> constants = {};
 
   int32_t add_tensor(Dims dims);
 };
 
 int64_t num_elements(const Dims& dims);
 
-// Writes networks to a blob, and reads them. Reading throws std::runtime_error with a sentence for bytes that are no
-// blob of this version, or that hold a network which breaks a rule: an index, a size or a number of operands that
-// cannot be.
-std::string save(const std::vector<Network>& networks);
-std::vector<Network> load(const char* data, uint64_t size);
+// The bytes of networks, and what they leave to the host: the constants, each content once.
+struct Blob {
+  std::string bytes;
+  std::vector<std::string> content_ids;
+};
+Blob save(const std::vector<Network>& networks);
+
+// Reads networks, which use the given constants in place. Throws std::runtime_error with a sentence for bytes that are
+// no blob of this version, or that hold a network which breaks a rule: an index, a size or a number of operands that
+// cannot be, or a number of constants that differs.
+std::vector<Network> load(const char* data, uint64_t size, const std::vector<Constant>& constants);
 
 }  // namespace headrace_onednn

@@ -190,11 +190,10 @@ class Builder {
   size_t slot_of(int32_t tensor) {
     size_t& slot = slot_of_[at(tensor)];
     if (slot == SIZE_MAX && is_constant(tensor)) {
-      const auto& data = network_.constants[at(network_.tensors[at(tensor)].constant)];
+      const float* data = network_.constants[at(network_.tensors[at(tensor)].constant)].data;
       const memory::desc desc = plain(dims_of(tensor));
       slot = new_slot(desc, Place::constant);
-      made_.storages_[made_.slots_[slot].storage].constant =
-          memory(desc, made_.engine_, const_cast<float*>(data.data()));
+      made_.storages_[made_.slots_[slot].storage].constant = memory(desc, made_.engine_, const_cast<float*>(data));
     }
     return slot;
   }

@@ -169,7 +169,7 @@ class GraphReader {
     if (is_new) {
       const auto* data = reinterpret_cast<const float*>(static_cast<const char*>(constant.tensor->data) +
                                                         constant.tensor->byte_offset);
-      network_.constants.emplace_back(data, data + num_elements(dims));
+      network_.constants.push_back({.content_id = key, .data = data, .size = num_elements(dims)});
     }
     const int32_t tensor = network_.add_tensor(dims);
     network_.tensors.back().constant = known->second;

@@ -337,6 +337,13 @@ const char* graph_place(const hr_graph* graph, uint32_t node) {
 
 }  // namespace
 
+void collect_constants(const hr_graph* graph, std::map<std::string, NDArray, std::less<>>& constants) {
+  for (const GraphNode& node : graph->nodes) {
+    if (node.constant != nullptr) constants.emplace(node.constant->content_id(), node.constant->data);
+    if (node.body != nullptr) collect_constants(node.body.get(), constants);
+  }
+}
+
 void DeleteGraph::operator()(hr_graph* graph) const { delete graph; }
 
 const hr_graph_api* graph_api() {

@@ -3,11 +3,13 @@
 
 #include <headrace/backend_abi.h>
 
+#include <map>
 #include <memory>
 #include <string>
 
 #include "base/expected.h"
 #include "relay/expr.h"
+#include "tensor/ndarray.h"
 
 namespace headrace::backends::plugin {
 
@@ -22,6 +24,9 @@ const hr_graph_api* graph_api();
 // Returns the view of a typed function, whose nodes the view keeps. Refuses what the view cannot show: control flow,
 // functions other than composites, and values that are no tensors or tuples of tensors.
 Expected<Graph> make_graph(const relay::FunctionNode& function, const std::string& name);
+
+// Adds the constants of a graph and of its composites, by the identity of their content.
+void collect_constants(const hr_graph* graph, std::map<std::string, NDArray, std::less<>>& constants);
 
 // Returns the view of one typed call of an op, with an input or a constant for each operand. The call is the last node.
 Expected<Graph> make_graph(const relay::CallNode& call);

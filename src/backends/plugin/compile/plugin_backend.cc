@@ -10,10 +10,12 @@
 // What a plugin writes while it compiles.
 struct hr_compile_sink {
   struct Blob {
-    std::string bytes;
+    headrace::runtime::SavedModule saved;
     std::vector<uint64_t> graphs;
   };
-  uint64_t num_graphs = 0;
+  std::span<const hr_graph* const> graphs;
+  bool takes_constants = false;                                          // its plugin has the function that loads them
+  std::map<std::string, headrace::NDArray, std::less<>> constants = {};  // of all graphs, by content, once asked for
   std::vector<Blob> blobs = {};
   std::map<uint64_t, headrace::Refusal> refused = {};
 };
@@ -26,13 +28,28 @@ using partition::CompositePattern;
 using partition::RegionCode;
 using partition::Verdict;
 
-int32_t emit_blob(hr_compile_sink* sink, const void* blob, uint64_t size, const uint64_t* graphs, uint64_t num_graphs) {
+int32_t emit_blob_with_constants(hr_compile_sink* sink, const void* blob, uint64_t size, const uint64_t* graphs,
+                                 uint64_t num_graphs, const char* const* constants, uint64_t num_constants) {
   if (sink == nullptr || (blob == nullptr && size != 0) || graphs == nullptr || num_graphs == 0) return -1;
+  if (num_constants != 0 && (constants == nullptr || !sink->takes_constants)) return -1;
   const std::span<const uint64_t> indices(graphs, static_cast<size_t>(num_graphs));
-  if (std::any_of(indices.begin(), indices.end(), [&](uint64_t index) { return index >= sink->num_graphs; })) return -1;
-  sink->blobs.push_back({.bytes = std::string(static_cast<const char*>(blob), static_cast<size_t>(size)),
-                         .graphs = {indices.begin(), indices.end()}});
+  const auto is_none = [&](uint64_t index) { return index >= sink->graphs.size(); };
+  if (std::any_of(indices.begin(), indices.end(), is_none)) return -1;
+  runtime::SavedModule saved{.bytes = std::string(static_cast<const char*>(blob), static_cast<size_t>(size))};
+  if (num_constants != 0 && sink->constants.empty()) {
+    for (const hr_graph* graph : sink->graphs) collect_constants(graph, sink->constants);
+  }
+  for (uint64_t i = 0; i < num_constants; ++i) {
+    const auto found = constants[i] == nullptr ? sink->constants.end() : sink->constants.find(constants[i]);
+    if (found == sink->constants.end()) return -1;
+    saved.constants.push_back(found->second);
+  }
+  sink->blobs.push_back({.saved = std::move(saved), .graphs = {indices.begin(), indices.end()}});
   return 0;
+}
+
+int32_t emit_blob(hr_compile_sink* sink, const void* blob, uint64_t size, const uint64_t* graphs, uint64_t num_graphs) {
+  return emit_blob_with_constants(sink, blob, size, graphs, num_graphs, nullptr, 0);
 }
 
 // A plugin may use reasons that say why an op or a region is not supported.
@@ -42,7 +59,7 @@ hr_reason known_reason(int32_t reason) {
 }
 
 int32_t refuse_graph(hr_compile_sink* sink, uint64_t graph, int32_t reason, const char* message) {
-  if (sink == nullptr || graph >= sink->num_graphs) return -1;
+  if (sink == nullptr || graph >= sink->graphs.size()) return -1;
   const bool is_silent = message == nullptr || *message == 0;
   sink->refused[graph] = {known_reason(reason), is_silent ? "it does not say why" : message};
   return 0;
@@ -115,8 +132,7 @@ class PluginBackend : public partition::Backend {
                     }).ok();
   }
 
-  std::vector<Expected<RegionCode>> codes_of(const hr_compile_sink& sink,
-                                             const std::vector<const hr_graph*>& graphs) const;
+  std::vector<Expected<RegionCode>> codes_of(const hr_compile_sink& sink) const;
 
   PluginPtr plugin_;
   std::vector<CompositePattern> patterns_;
@@ -139,7 +155,7 @@ std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::Region
   }
   if (views.empty()) return codes;
   const AttrList options(request.options);
-  hr_compile_sink sink{.num_graphs = views.size()};
+  hr_compile_sink sink{.graphs = views, .takes_constants = table().load_with_constants != nullptr};
   const hr_compile_request asked{
       .abi = {.size = sizeof(hr_compile_request), .major = HR_BACKEND_ABI_MAJOR, .minor = HR_BACKEND_ABI_MINOR},
       .num_graphs = views.size(),
@@ -149,25 +165,25 @@ std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::Region
       .options = {.count = options.all().size(), .items = options.all().data()},
       .sink = &sink,
       .emit = &emit_blob,
-      .refuse = &refuse_graph};
+      .refuse = &refuse_graph,
+      .emit_with_constants = &emit_blob_with_constants};
   MessageRoom room;
   if (table().compile(table().self, &asked, room.view()) != 0)
     throw_user_error("the backend '{}' cannot compile: {}", plugin_->name, room.text());
-  const std::vector<Expected<RegionCode>> made = codes_of(sink, views);
+  const std::vector<Expected<RegionCode>> made = codes_of(sink);
   for (size_t i = 0; i < places.size(); ++i) codes[places[i]] = made[i];
   return codes;
 }
 
 // The last word on a graph counts; one without any is the plugin's mistake.
-std::vector<Expected<RegionCode>> PluginBackend::codes_of(const hr_compile_sink& sink,
-                                                          const std::vector<const hr_graph*>& graphs) const {
+std::vector<Expected<RegionCode>> PluginBackend::codes_of(const hr_compile_sink& sink) const {
   std::vector<Expected<RegionCode>> codes(
-      static_cast<size_t>(sink.num_graphs),
-      Refusal{HR_REASON_OP_UNSUPPORTED, "the backend neither compiled the region nor refused it"});
+      sink.graphs.size(), Refusal{HR_REASON_OP_UNSUPPORTED, "the backend neither compiled the region nor refused it"});
   for (const hr_compile_sink::Blob& blob : sink.blobs) {
     std::vector<std::string> names;
-    for (const uint64_t graph : blob.graphs) names.emplace_back(graph_api()->name(graphs[static_cast<size_t>(graph)]));
-    const runtime::Module module = make_plugin_module(plugin_, blob.bytes, std::move(names));
+    for (const uint64_t graph : blob.graphs)
+      names.emplace_back(graph_api()->name(sink.graphs[static_cast<size_t>(graph)]));
+    const runtime::Module module = make_plugin_module(plugin_, blob.saved, std::move(names));
     for (const uint64_t graph : blob.graphs) codes[static_cast<size_t>(graph)] = RegionCode{.module = module};
   }
   for (const auto& [graph, refusal] : sink.refused) codes[static_cast<size_t>(graph)] = refusal;

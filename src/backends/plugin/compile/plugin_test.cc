@@ -115,6 +115,39 @@ TEST(Plugin, AModulesFunctionsTakeArrays) {
               HasSubstr("the backend 'chip' does not load its part: its program breaks off"));
 }
 
+// The file holds the constants once, for the backend and for the native form.
+TEST(Plugin, ConstantsThatAreLeftToTheHost) {
+  load("chip");
+  load("apart_chip");
+  const IRModule module = chip_program();
+  const std::vector<NDArray> arguments{row({1, -2, 0.5F, 3}), row({2, 1, -4, 3})};
+  const auto compiled = [&](const std::string& backend) {
+    return driver::open_compiled(driver::compile_to_memory(driver::make_model(module), {.backends = {backend}}), "a");
+  };
+  const auto run = [&](const auto& artifact) {
+    const auto executor =
+        load::make_executor(artifact, "default", {.threads = 1, .fallback = executors::Fallback::none});
+    return floats(load::run(*executor, arguments).at(0));
+  };
+  const auto whole = compiled("chip"), apart = compiled("apart_chip");
+  EXPECT_EQ(run(apart), run(whole));
+  EXPECT_THAT(whole->manifest().modules.at(0).constants, IsEmpty());
+  EXPECT_THAT(apart->manifest().modules.at(0).constants, SizeIs(2));
+  EXPECT_EQ(apart->manifest().weights.size(), whole->manifest().weights.size());
+  // The module by itself has its constants within.
+  const runtime::Module module_of_regions = apart->modules.at(0).value();
+  const std::string bytes = module_of_regions.SaveToBinary();
+  const runtime::Module again = runtime::load_from_binary("backend.apart_chip", bytes);
+  EXPECT_EQ(again.SaveToBinary(), bytes);
+  EXPECT_EQ(again.save_apart().bytes, module_of_regions.save_apart().bytes);
+  EXPECT_THAT(kit::user_error_of([&] { runtime::load_from_binary("backend.apart_chip", again.save_apart().bytes); }),
+              HasSubstr("does not load its part: its program breaks off"));
+  EXPECT_THAT(kit::user_error_of([&] { runtime::load_from_binary("backend.apart_chip", bytes.substr(0, 60)); }),
+              HasSubstr("JSON"));
+  EXPECT_THAT(kit::user_error_of([&] { runtime::load_from_binary("backend.chip", again.save_apart()); }),
+              HasSubstr("an older one, which takes no constants"));
+}
+
 TEST(Plugin, OptionsReachIt) {
   load("chip");
   const driver::Model model = driver::make_model(typed("def @main(%x: Tensor[(2), float32]) { add(%x, %x) }\n"));
@@ -199,7 +232,9 @@ TEST(Plugin, ACompileThatFails) {
   EXPECT_THAT(silent.regions, IsEmpty());
   EXPECT_THAT(silent.programs[0].placement[0].message,
               HasSubstr("wrong9 refused its region: the backend neither compiled the region nor refused it"));
-  EXPECT_THAT(kit::user_error_of([&] { regions_of("wrong10"); }), HasSubstr("the host refused the blob"));
+  // A graph that is not there; constants without a function that loads them; a constant that no graph has.
+  for (const char* plugin : {"wrong10", "wrong21", "wrong22"})
+    EXPECT_THAT(kit::user_error_of([&] { regions_of(plugin); }), HasSubstr("the host refused the blob")) << plugin;
   // The target is named whole, whatever the user wrote of it.
   const codegen::NativeTarget host = codegen::NativeCompiler::load().host_target();
   EXPECT_THAT(kit::user_error_of([&] { regions_of("wrong12"); }),

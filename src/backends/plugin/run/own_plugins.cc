@@ -16,9 +16,9 @@ PluginPtr open_own_plugin(const std::string& name) {
 }
 
 void register_own_loader(const std::string& name) {
-  register_global(
-      fmt::format("{}{}", runtime::kLoadBinaryPrefix, module_kind(name)),
-      make_packed([name](const Bytes& bytes) { return load_plugin_module(open_own_plugin(name), bytes.data); }), true);
+  runtime::register_apart_loader(module_kind(name), [name](const runtime::SavedModule& saved) {
+    return load_plugin_module(open_own_plugin(name), saved);
+  });
 }
 
 }  // namespace headrace::backends::plugin

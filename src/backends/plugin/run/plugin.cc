@@ -74,7 +74,9 @@ void check_table(const std::string& path, const hr_backend& table) {
   if (table.version == nullptr || *table.version == 0) fail("has no version");
   if (table.supports == nullptr && table.compile != nullptr) fail("has a function compile and no supports");
   const std::array<std::pair<const char*, bool>, 3> must{
-      {{"load", table.load != nullptr}, {"find", table.find != nullptr}, {"run", table.run != nullptr}}};
+      {{"load", table.load != nullptr || table.load_with_constants != nullptr},
+       {"find", table.find != nullptr},
+       {"run", table.run != nullptr}}};
   for (const auto& [function, is_there] : must) {
     if (!is_there) fail(fmt::format("has no function {}", function));
   }

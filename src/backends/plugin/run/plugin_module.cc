@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "backends/plugin/run/message_room.h"
+#include "object/json.h"
 #include "tensor/ndarray.h"
 #include "tensor/strides.h"
 
@@ -14,14 +15,40 @@ namespace {
 
 using runtime::Module;
 using runtime::ModuleKernel;
+using runtime::SavedModule;
+
+// The bytes of a module with its constants begin with this; the rest is a value as JSON.
+constexpr std::string_view kWholePrefix = "headrace plugin, constants within\n";
+constexpr const char* kBlob = "blob";
+constexpr const char* kConstants = "constants";
+
+// Returns one string for a blob and its constants; for a blob without any, mostly the blob itself.
+std::string whole_of(const SavedModule& saved) {
+  if (saved.constants.empty() && !saved.bytes.starts_with(kWholePrefix)) return saved.bytes;
+  return std::string(kWholePrefix) +
+         save_json(Value(Map<std::string, Value>{{kBlob, Value(Bytes{saved.bytes})},
+                                                 {kConstants, Value(Array<NDArray>(saved.constants))}}));
+}
+
+// Does the opposite of whole_of to bytes whose constants are within.
+SavedModule parts_of(const SavedModule& saved) {
+  if (!saved.constants.empty() || !saved.bytes.starts_with(kWholePrefix)) return saved;
+  using Fields = Map<std::string, Value>;
+  const Value read = load_json(saved.bytes.substr(kWholePrefix.size()));
+  const bool is_map = !read.is_none() && read.is<Fields>();
+  const auto get = [&](const char* key) { return is_map ? read.as<Fields>().get(key) : std::nullopt; };
+  const auto blob = get(kBlob), constants = get(kConstants);
+  if (!blob || !blob->is<Bytes>() || !constants || constants->is_none() || !constants->is<Array<NDArray>>())
+    throw_user_error("the bytes are not those of a module of a plugin");
+  return {.bytes = blob->as<Bytes>().data, .constants = constants->as<Array<NDArray>>().to_vector()};
+}
 
 // A blob that is loaded.
 class Loaded {
  public:
-  Loaded(PluginPtr plugin, const std::string& blob) : plugin_(std::move(plugin)), blob_(blob) {
+  Loaded(PluginPtr plugin, SavedModule blob) : plugin_(std::move(plugin)), blob_(std::move(blob)) {
     MessageRoom room;
-    const hr_backend& table = plugin_->table;
-    if (table.load(table.self, blob_.data(), blob_.size(), &loaded_, room.view()) != 0)
+    if (load(room.view()) != 0)
       throw_user_error("the backend '{}' does not load its part: {}", plugin_->name, room.text());
   }
   Loaded(const Loaded&) = delete;
@@ -41,8 +68,22 @@ class Loaded {
   }
 
  private:
+  int32_t load(const hr_message* message) {
+    const hr_backend& table = plugin_->table;
+    if (table.load_with_constants == nullptr) {
+      if (!blob_.constants.empty())
+        throw_user_error("the backend '{}' does not load its part: it is an older one, which takes no constants",
+                         plugin_->name);
+      return table.load(table.self, blob_.bytes.data(), blob_.bytes.size(), &loaded_, message);
+    }
+    for (const NDArray& constant : blob_.constants) constants_.push_back(&constant.tensor());
+    return table.load_with_constants(table.self, blob_.bytes.data(), blob_.bytes.size(), constants_.data(),
+                                     constants_.size(), &loaded_, message);
+  }
+
   PluginPtr plugin_;
-  std::string blob_;  // a function may outlive the module, and the plugin reads the bytes
+  SavedModule blob_;  // a function may outlive the module, and the plugin reads the bytes and the constants
+  std::vector<const DLTensor*> constants_;  // those of the blob
   void* loaded_ = nullptr;
 };
 
@@ -112,7 +153,7 @@ class FunctionCall {
 
 class PluginBody : public runtime::ModuleBody {
  public:
-  PluginBody(PluginPtr plugin, std::string blob, std::vector<std::string> regions)
+  PluginBody(PluginPtr plugin, SavedModule blob, std::vector<std::string> regions)
       : plugin_(std::move(plugin)),
         blob_(std::move(blob)),
         regions_(std::move(regions)),
@@ -145,7 +186,9 @@ class PluginBody : public runtime::ModuleBody {
     return {.run = &RegionKernel::run, .self = kernel.get()};
   }
 
-  std::string save_to_binary(const Module&) const override { return blob_; }
+  std::string save_to_binary(const Module&) const override { return whole_of(blob_); }
+
+  SavedModule save_apart(const Module&) const override { return blob_; }
 
   std::shared_ptr<const Loaded> loaded() {
     const std::scoped_lock lock(mutex_);
@@ -155,7 +198,7 @@ class PluginBody : public runtime::ModuleBody {
 
  private:
   PluginPtr plugin_;
-  std::string blob_;
+  SavedModule blob_;
   std::vector<std::string> regions_;
   std::string kind_;
   std::mutex mutex_;
@@ -165,19 +208,20 @@ class PluginBody : public runtime::ModuleBody {
 
 }  // namespace
 
-Module load_plugin_module(const PluginPtr& plugin, std::string blob) {
-  auto body = std::make_unique<PluginBody>(plugin, std::move(blob), std::vector<std::string>());
+Module load_plugin_module(const PluginPtr& plugin, const SavedModule& saved) {
+  auto body = std::make_unique<PluginBody>(plugin, parts_of(saved), std::vector<std::string>());
   body->loaded();
   return Module(std::move(body));
 }
 
-Module make_plugin_module(const PluginPtr& plugin, std::string blob, std::vector<std::string> regions) {
+Module make_plugin_module(const PluginPtr& plugin, SavedModule blob, std::vector<std::string> regions) {
   return Module(std::make_unique<PluginBody>(plugin, std::move(blob), std::move(regions)));
 }
 
 void register_loader(const PluginPtr& plugin) {
-  register_global(fmt::format("{}{}", runtime::kLoadBinaryPrefix, module_kind(plugin->name)),
-                  make_packed([plugin](const Bytes& bytes) { return load_plugin_module(plugin, bytes.data); }), true);
+  runtime::register_apart_loader(module_kind(plugin->name), [plugin](const runtime::SavedModule& saved) {
+    return load_plugin_module(plugin, saved);
+  });
 }
 
 }  // namespace headrace::backends::plugin
