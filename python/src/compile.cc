@@ -12,6 +12,7 @@
 #include "driver/compile.h"
 #include "driver/module_format.h"
 #include "driver/output_file.h"
+#include "driver/placing.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "load/run.h"
@@ -128,12 +129,13 @@ void bind_compile(nb::module_& m) {
          int threads, const std::vector<std::string>& disabled_passes, const std::vector<std::string>& backends,
          const nb::dict& backend_options, const std::string& plan, const std::string& placement,
          const std::string& costs, const std::optional<std::string>& output) -> Compiled {
-        const driver::LoadOptions load = load_options(shapes, bound, weights);
+        driver::LoadOptions load = load_options(shapes, bound, weights);
         const driver::CompileOptions options =
             compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes, backends, backend_options,
                             plan, placement, costs);
         GilReleased released;
         const InterruptScope interruptible(&check_signals);
+        load.backends = driver::possible_backends(options);
         const driver::Model model = driver::load_model(path, load);
         if (output) return compile_and_open(model, *output, options);
         return load::make_executor(driver::open_compiled(driver::compile_to_memory(model, options), path),

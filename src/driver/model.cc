@@ -107,10 +107,24 @@ onnx::Model read_onnx(const std::string& path) {
   return model;
 }
 
+// Asks the backends in their order; the reasons of all make up the refusal.
+onnx::ClaimNode claim_of(const partition::Backends& backends) {
+  if (backends.empty()) return {};
+  return [backends](const ops::OnnxNode& node) -> Expected<std::vector<TensorType>> {
+    std::vector<std::string> reasons;
+    for (const auto& backend : backends) {
+      Expected<std::vector<TensorType>> types = backend->claim(node);
+      if (types) return types;
+      reasons.push_back(fmt::format("{}: {}", backend->name(), types.refusal().message));
+    }
+    return Refusal{HR_REASON_OP_UNSUPPORTED, fmt::format("{}", fmt::join(reasons, "; "))};
+  };
+}
+
 Model load_onnx(const std::string& path, const LoadOptions& options) {
   check_no_weights(path, options.weights);
   const onnx::Model source = read_onnx(path);
-  const onnx::ImportOptions import{options.shapes, options.bound};
+  const onnx::ImportOptions import{options.shapes, options.bound, claim_of(options.backends)};
   const std::vector<std::string> open = onnx::symbolic_dimensions(source, import);
   if (!open.empty()) {
     throw_user_error("'{}' leaves these dimensions open: {}; give the inputs their shapes, as in {}", path,

@@ -1,6 +1,7 @@
 // A program to compile, with the names of its inputs and outputs, and the functions that load one from a file.
 #pragma once
 
+#include "partition/rules.h"
 #include "relay/expr.h"
 #include "runtime/module.h"
 
@@ -32,6 +33,9 @@ std::string shapes_as_dict(std::string_view argument, const std::vector<NamedSha
 struct LoadOptions {
   std::map<std::string, std::vector<int64_t>> shapes = {};  // shapes of inputs by name; default: as the model declares
   std::map<std::string, NDArray> bound = {};                // inputs that become constants
+  // Backends that may claim nodes of an ONNX model for which there is no op (partition/backend.h): those of the compile
+  // (driver/placing.h).
+  partition::Backends backends = {};
   std::string weights = {};  // a file with the data of the constants of a relay text; empty: none
   std::string (*show_shapes)(const std::vector<NamedShape>&) = &shapes_as_flags;  // formats shapes in messages
 };

@@ -7,6 +7,7 @@
 #include "artifact/trailer.h"
 #include "base/read_text.h"
 #include "driver/all_backends.h"
+#include "driver/register_all.h"
 #include "driver/target.h"
 #include "pass/config.h"
 #include "relay/text/print.h"
@@ -87,9 +88,15 @@ void place_by_order(Placing& placing, const IRModule& canonical) {
   placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
 }
 
-void place_by_plan(Placing& placing, const IRModule& canonical, const CompileOptions& options) {
+bool has_plan(const CompileOptions& options) { return !options.plan.empty() || options.plan_text; }
+
+partition::Plan plan_of(const CompileOptions& options) {
   const std::string text = options.plan_text ? *options.plan_text : read_text(options.plan, "plan");
-  partition::Plan plan = partition::parse_plan(text, options.plan_text ? "plan" : options.plan);
+  return partition::parse_plan(text, options.plan_text ? "plan" : options.plan);
+}
+
+void place_by_plan(Placing& placing, const IRModule& canonical, const CompileOptions& options) {
+  partition::Plan plan = plan_of(options);
   placing.backends = backends_of(plan, options);
   placing.module = split_for(plan, canonical, placing.backends);
   placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
@@ -117,6 +124,11 @@ partition::Backends chosen_backends(const CompileOptions& options) {
   return chosen;
 }
 
+partition::Backends possible_backends(const CompileOptions& options) {
+  register_all();
+  return has_plan(options) ? backends_of(plan_of(options), options) : chosen_backends(options);
+}
+
 BackendOptions backend_options(const CompileOptions& options) {
   BackendOptions all;
   const auto add = [&](const std::string& backend, const Map<std::string, Value>& given) {
@@ -135,7 +147,7 @@ BackendOptions backend_options(const CompileOptions& options) {
 Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
   Placing placing;
   const partition::CostDecider* by_cost = nullptr;
-  if (!options.plan.empty() || options.plan_text) {
+  if (has_plan(options)) {
     place_by_plan(placing, canonical, options);
   } else if (placing.backends = chosen_backends(options);
              options.placement == Placement::order || placing.backends.empty()) {

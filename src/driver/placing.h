@@ -12,6 +12,10 @@ namespace headrace::driver {
 // one that there is not.
 partition::Backends chosen_backends(const CompileOptions& options);
 
+// Returns all backends that a compile with these options may place ops on: those, or else the ones of its plan.
+// UserError for one that there is not, and for a plan that cannot be read.
+partition::Backends possible_backends(const CompileOptions& options);
+
 // The options of each backend, by its own name.
 using BackendOptions = std::map<std::string, Map<std::string, Value>>;
 
@@ -25,9 +29,6 @@ struct Placing {
   std::unique_ptr<partition::Decider> decider;   // of that module
   std::optional<partition::PlanCost> cost = {};  // of a placement by cost, with the overrides
 };
-
-// Returns the backends that the options name. UserError for one that there is not.
-partition::Backends chosen_backends(const CompileOptions& options);
 
 // Returns what decides about a module after the canonical passes. UserError for a backend that there is not, and for a
 // plan that cannot be read (partition/plan.h), is of another model or of another version of a backend, or is for other

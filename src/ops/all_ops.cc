@@ -50,6 +50,7 @@ void register_all_ops() {
     register_random_ops();
     register_annotation_ops();
     register_compiler_annotation_ops();
+    register_extern_onnx_op();
     register_device_ops();
     register_memory_ops();
     register_old_attrs();

@@ -39,6 +39,7 @@ void register_deformable_ops();           // nn/deformable.cc
 void register_random_ops();               // algorithm/random.cc
 void register_annotation_ops();           // tensor/annotation.cc
 void register_compiler_annotation_ops();  // tensor/compiler_annotation.cc
+void register_extern_onnx_op();           // tensor/extern_onnx.cc
 void register_device_ops();               // tensor/device.cc
 void register_memory_ops();               // tensor/memory.cc
 void register_old_attrs();                // nn/old_attrs.cc: no ops, but how saved programs wrote attributes

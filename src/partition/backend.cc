@@ -7,7 +7,9 @@
 #include "object/function.h"
 #include "partition/op_work.h"
 #include "partition/place.h"
+#include "partition/rules.h"
 #include "pass/pass_objects.h"
+#include "relay/infer/infer_type.h"
 
 namespace headrace::partition {
 
@@ -97,6 +99,17 @@ bool is_word(std::string_view name) {
 
 double Backend::cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const {
   return seconds_of(work_of(call), machine, threads);
+}
+
+Expected<std::vector<TensorType>> Backend::claim(const ops::OnnxNode& node) const {
+  const auto is_known = [](const TensorType& type) { return type && as_shape(type->shape).has_value(); };
+  if (!std::all_of(node.results.begin(), node.results.end(), is_known))
+    return Refusal{HR_REASON_SHAPE_UNSUPPORTED,
+                   "the model does not declare the types of its results; let ONNX's shape inference write them"};
+  const Expr call = relay::infer_type(ops::extern_onnx(node));
+  const Verdict verdict = verdict_of(*this, *call.as<relay::CallNode>());
+  if (verdict.ok()) return node.results;
+  return Refusal{verdict.reason, verdict.message};
 }
 
 void register_backend(std::shared_ptr<const Backend> backend, const std::vector<std::string>& aliases) {

@@ -17,6 +17,7 @@
 #include "codegen/native.h"
 #include "cost/machine.h"
 #include "ir/target.h"
+#include "ops/tensor/extern_onnx.h"
 #include "partition/compose.h"
 #include "relay/expr.h"
 #include "runtime/module.h"
@@ -75,6 +76,10 @@ class Backend {
   // that one of its patterns made, with that many threads. Placement by cost (partition/by_cost.h) compares them. By
   // default the analytic time that the call takes natively (partition/op_work.h).
   virtual double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const;
+  // Returns the types of the results of an ONNX node for which there is no op, where the backend computes it; the node
+  // becomes a call of extern.onnx then. Otherwise why not, in a sentence that may be empty. By default what supports()
+  // says of that call, with the types that the model declares.
+  virtual Expected<std::vector<TensorType>> claim(const ops::OnnxNode& node) const;
   // Returns the code of each region, in order, or why the backend does not compile it: then the region is compiled
   // natively, unless the program itself marks it. Throws a UserError for what the user must mend, such as a wrong
   // option.

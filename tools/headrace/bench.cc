@@ -89,7 +89,8 @@ Measured measure(const BenchState& state, const Subject& subject, int threads, s
   std::vector<TimedRun> runs{[&] { return time_run(*executor); }};
   std::unique_ptr<Peer> peer;
   if (state.peer.is_given()) {
-    inputs.merge(state.model.load_options().bound);  // what is a constant to us is an input to the peer
+    inputs.merge(
+        state.model.load_options(driver::CompileOptions()).bound);  // what is a constant to us is an input to the peer
     peer = state.peer.start(state.model.path, inputs, threads);
     peer_version = peer->version();
     runs.emplace_back([&] { return peer->time(); });

@@ -47,10 +47,10 @@ Map<std::string, double> pass_seconds(const pass::TimingInstrument& timing) {
 }
 
 // The model, and files that nothing may be written over.
-driver::Model read_model(const CompileState& state) {
+driver::Model read_model(const CompileState& state, const driver::CompileOptions& options) {
   if (state.output == "-")
     throw UsageError("--output: an artifact is no text for the standard output; name a file, such as model.so");
-  driver::Model model = driver::load_model(state.model.path, state.model.load_options());
+  driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
   for (std::string& file : files_of("--bind", state.model.bound)) model.files.push_back(std::move(file));
   if (!state.dump_folder.empty())
     driver::check_no_input(state.dump_folder + "/" + pass::kDumpedProgram, model.files, "the model");
@@ -83,7 +83,7 @@ int compile(const CompileState& state, const Common& common) {
   const auto timing = std::make_shared<pass::TimingInstrument>();
   if (state.time_passes) options.passes.instruments.push_back(timing);
   options.dump_tir = state.dump_tir;
-  const driver::Model model = read_model(state);
+  const driver::Model model = read_model(state, options);
   const driver::CompileReport compiled = driver::compile_to_file(model, state.output, options);
   Report report = report_of(compiled, state.output);
   if (!compiled.notes.empty()) report.set("notes", Value(list_of(compiled.notes)));

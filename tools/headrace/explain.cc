@@ -108,7 +108,7 @@ void write_page(const ExplainState& state, const driver::Explanation& explained)
 
 int explain(const ExplainState& state, const Common& common) {
   const driver::CompileOptions options = state.model.compile_options(common);
-  const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
+  const driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
   if (!state.page.empty()) driver::check_no_input(state.page, model.files, "the model");
   if (!state.saved_plan.empty()) driver::check_no_input(state.saved_plan, model.files, "the model");
   const driver::Explanation explained = driver::explain(model, options, !state.saved_plan.empty());

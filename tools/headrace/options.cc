@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "driver/placing.h"
 #include "driver/target.h"
 #include "tools/headrace/tensors.h"
 #include "tools/headrace/usage.h"
@@ -80,9 +81,8 @@ std::vector<std::string> ModelOptions::given() const {
   return names;
 }
 
-driver::LoadOptions ModelOptions::load_options() const {
-  driver::LoadOptions options;
-  options.shapes = parse_shapes(shapes);
+driver::LoadOptions ModelOptions::load_options(const driver::CompileOptions& compile) const {
+  driver::LoadOptions options{.shapes = parse_shapes(shapes), .backends = driver::possible_backends(compile)};
   options.weights = weights;
   for (const std::string& text : bound) {
     const auto [name, file] = split_assignment("--bind", text);

@@ -28,7 +28,8 @@ struct ModelOptions {
   void add_to(CLI::App& verb, const std::string& what_models);
   // Returns the names of the options given on the command line, such as "--shape".
   std::vector<std::string> given() const;
-  driver::LoadOptions load_options() const;
+  // `options`: of the compile, whose backends may claim nodes of the model.
+  driver::LoadOptions load_options(const driver::CompileOptions& options) const;
   // Returns the options of the compile. Shows progress on stderr if it is a terminal and --quiet is not given.
   driver::CompileOptions compile_options(const Common& common) const;
 

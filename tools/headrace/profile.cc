@@ -27,7 +27,7 @@ struct ProfileState {
 int profile(const ProfileState& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.threads;
-  driver::Model model = driver::load_model(state.model.path, state.model.load_options());
+  driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
   for (std::string& file : files_of("--bind", state.model.bound)) model.files.push_back(std::move(file));
   driver::check_no_input(state.output, model.files, "the model");
   driver::ProfileOptions profiling{.rounds = state.rounds};

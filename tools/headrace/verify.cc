@@ -102,10 +102,10 @@ bool has_backends(const driver::CompileOptions& options) {
 
 Verdict compare(const VerifyState& state, const Common& common) {
   const Tensors given = read_named(state.inputs);
-  driver::LoadOptions load = state.model.load_options();
+  const driver::CompileOptions options = state.model.compile_options(common);
+  driver::LoadOptions load = state.model.load_options(options);
   add_shapes(state, given, load);
   const driver::Model model = driver::load_model(state.model.path, load);
-  const driver::CompileOptions options = state.model.compile_options(common);
   const auto executor = compile(state, model, options);
   const std::vector<NDArray> inputs = make_inputs(state, model.module, executor->inputs(), given);
   OutputSets sets;

@@ -8,6 +8,7 @@
 #include "arith/canonical.h"
 #include "base/interrupt.h"
 #include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/foreign_node.h"
 #include "frontend/onnx/graph_inputs.h"
 #include "frontend/onnx/graph_outputs.h"
 #include "frontend/onnx/op_table.h"
@@ -33,7 +34,8 @@ class Importer {
       : model_(model),
         opset_(default_opset(model)),
         tensors_(model),
-        inputs_(resolve_inputs(model, options, refusals_)) {}
+        inputs_(resolve_inputs(model, options, refusals_)),
+        foreign_(model, options.claim, inputs_) {}
 
   ImportedModel run() {
     define_inputs();
@@ -79,6 +81,7 @@ class Importer {
   }
 
   void import_graph(const Graph& graph) {
+    foreign_.declare(graph);
     define_initializers(graph);
     for (const Node& node : graph.nodes) produced_.insert(node.outputs.begin(), node.outputs.end());
     for (const Node& node : graph.nodes) import_node(node);
@@ -127,37 +130,33 @@ class Importer {
     });
   }
 
-  // Returns the table row of a node's operator, after all checks that do not need the inputs. If a check fails, reports
-  // it and returns null.
-  const OpRow* check_node(const Node& node) {
+  static const OpRow* row_of(const Node& node) {
+    return is_default_domain(node.domain) ? find_op_row(node.op_type) : nullptr;
+  }
+
+  // Returns whether all checks hold that need the table's row and not the inputs. If one fails, reports it.
+  bool is_well_formed(const Node& node, const OpRow* row) {
     const std::string label = node_label(node), op = op_label(node);
-    const OpRow* row = is_default_domain(node.domain) ? find_op_row(node.op_type) : nullptr;
-    if (row == nullptr) {
-      refuse(label, op, HR_REASON_OP_UNSUPPORTED,
-             is_model_function(node) ? "it is a function of the model; inline the model's functions before importing it"
-                                     : "the operator is not supported");
-      return nullptr;
-    }
     const auto count = static_cast<int>(node.inputs.size());
     if (count < row->least_inputs || (row->most_inputs != kAny && count > row->most_inputs)) {
       const std::string most = row->most_inputs == kAny ? "any number" : std::to_string(row->most_inputs);
       refuse(label, op, HR_REASON_BAD_MODEL,
              fmt::format("it has {} inputs; the operator takes {} to {}", count, row->least_inputs, most));
-      return nullptr;
+      return false;
     }
     const size_t needed = row->most_inputs == kAny ? node.inputs.size() : static_cast<size_t>(row->least_inputs);
     const auto gap = std::find(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(needed), "");
     if (const auto i = static_cast<size_t>(gap - node.inputs.begin()); i < needed) {
       refuse(label, op, HR_REASON_BAD_MODEL, fmt::format("input {} is left out, but the operator needs it", i));
-      return nullptr;
+      return false;
     }
     std::unordered_set<std::string_view> names;
     for (const Attribute& attribute : node.attributes) {
       if (names.insert(attribute.name).second) continue;
       refuse(label, op, HR_REASON_BAD_MODEL, fmt::format("attribute {} is given twice", printable(attribute.name)));
-      return nullptr;
+      return false;
     }
-    return row;
+    return true;
   }
 
   void import_node(const Node& node) {
@@ -264,25 +263,44 @@ class Importer {
   }
 
   Exprs import_operator(const Node& node, const std::string& user) {
-    const OpRow* row = check_node(node);
+    const OpRow* row = row_of(node);
     Exprs inputs;
-    bool is_whole = row != nullptr;
+    bool is_whole = row == nullptr || is_well_formed(node, row);
     for (std::string_view name : node.inputs) {
       inputs.push_back(name.empty() ? Expr() : find(name, user));
       is_whole = is_whole && (name.empty() || inputs.back());
     }
-    return is_whole ? convert(node, *row, std::move(inputs)) : Exprs();
+    if (row == nullptr && is_model_function(node)) {
+      refuse(node_label(node), op_label(node), HR_REASON_OP_UNSUPPORTED,
+             "it is a function of the model; inline the model's functions before importing it");
+      return {};
+    }
+    if (row == nullptr && (is_whole || !foreign_.is_asked()))
+      return import_foreign(node, inputs, {HR_REASON_OP_UNSUPPORTED, "the operator is not supported"});
+    return is_whole ? convert(node, *row, inputs) : Exprs();
+  }
+
+  // Imports a node that a backend claims, and returns its outputs; otherwise reports why it is not imported.
+  Exprs import_foreign(const Node& node, const Exprs& inputs, const Refused& refused) {
+    std::string message = refused.message;
+    if (foreign_.is_asked() && refused.reason != HR_REASON_BAD_MODEL) {
+      Expected<Exprs> outputs = foreign_.import(node, inputs, facts_);
+      if (outputs) return std::move(outputs.value());
+      if (!outputs.refusal().message.empty()) message += fmt::format(" ({})", outputs.refusal().message);
+    }
+    refuse(node_label(node), op_label(node), refused.reason, std::move(message), refused.value);
+    return {};
   }
 
   // Imports a node and returns its outputs. If it is refused, reports why and returns no outputs.
-  Exprs convert(const Node& node, const OpRow& row, Exprs inputs) {
+  Exprs convert(const Node& node, const OpRow& row, const Exprs& inputs) {
     const std::string label = node_label(node);
     try {
       Exprs sources;
       for (const Expr& input : inputs) {
         if (input) sources.push_back(input);
       }
-      NodeContext context(node, opset_, std::move(inputs), facts_, tensors_, make_span(label));
+      NodeContext context(node, opset_, inputs, facts_, tensors_, make_span(label));
       Exprs outputs = row.convert(context);
       check_outcome(context, outputs);
       for (Expr& output : outputs) {
@@ -290,7 +308,7 @@ class Importer {
       }
       return outputs;
     } catch (const Refused& refused) {
-      refuse(label, op_label(node), refused.reason, refused.message, refused.value);
+      return import_foreign(node, inputs, refused);
     } catch (const UserError& error) {
       refuse(label, op_label(node), HR_REASON_BAD_MODEL, error.message());
     }
@@ -331,6 +349,7 @@ class Importer {
   TensorSource tensors_;
   Facts facts_;
   std::vector<GraphInput> inputs_;
+  ForeignNodes foreign_;
   std::unordered_map<std::string_view, Slot> slots_;
   std::vector<std::string_view> defined_;          // the keys of slots_, in order
   std::unordered_set<std::string_view> produced_;  // by some node

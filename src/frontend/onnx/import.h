@@ -7,18 +7,26 @@
 // node. Takes time linear in the size of the model. Stack use grows only with nested subgraphs (kMaxGraphDepth).
 #pragma once
 
+#include <functional>
 #include <map>
 
+#include "base/expected.h"
 #include "frontend/onnx/import_error.h"
 #include "frontend/onnx/model.h"
 #include "ir/module.h"
+#include "ops/tensor/extern_onnx.h"
 #include "tensor/ndarray.h"
 
 namespace headrace::onnx {
 
+// Returns the type of each result of a node that a backend computes, with known sizes; otherwise why none does, in a
+// sentence that may be empty.
+using ClaimNode = std::function<Expected<std::vector<TensorType>>(const ops::OnnxNode& node)>;
+
 struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;  // fixes an input's shape
   std::map<std::string, NDArray> bound;                // inputs compiled in as constants, which share the memory
+  ClaimNode claim = {};  // is asked about each node that the importer has no form for; null: such nodes are errors
 };
 
 struct ImportedModel {

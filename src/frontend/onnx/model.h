@@ -133,6 +133,7 @@ struct Node {
   std::vector<std::string_view> inputs;
   std::vector<std::string_view> outputs;
   std::vector<Attribute> attributes;
+  std::string_view message;  // the encoded NodeProto
 
   // The attribute of that name, or null.
   const Attribute* find_attribute(std::string_view attribute_name) const;

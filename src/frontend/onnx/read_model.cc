@@ -142,6 +142,7 @@ void read_attribute(const Source& source, std::string_view message, const Place&
 void read_node(const Source& source, std::string_view message, const Place& parent, int depth, int64_t index,
                Node& node) {
   Place place{.parent = &parent, .what = "node", .index = index, .name = &node.name};
+  node.message = message;
   FieldReader reader(source, message, place);
   while (reader.next()) {
     switch (reader.field()) {

@@ -1,0 +1,75 @@
+#include "frontend/onnx/foreign_node.h"
+
+#include "frontend/onnx/field_reader.h"
+
+namespace headrace::onnx {
+
+ForeignNodes::ForeignNodes(const Model& model, const ClaimNode& claim, const std::vector<GraphInput>& inputs)
+    : model_(model), claim_(claim) {
+  for (const GraphInput& input : inputs) {
+    if (!input.var || !input.info->type.shape) continue;
+    const std::vector<Dim>& dims = *input.info->type.shape;
+    const auto* type = input.var->type_annotation.as<TensorTypeNode>();
+    for (size_t i = 0; type != nullptr && i < dims.size() && i < type->shape.size(); ++i) {
+      const auto size = as_int(type->shape[i]);
+      if (size && !dims[i].symbol.empty()) symbols_.emplace(dims[i].symbol, *size);
+    }
+  }
+}
+
+void ForeignNodes::declare(const Graph& graph) {
+  if (!claim_) return;
+  for (const auto* infos : {&graph.value_infos, &graph.outputs}) {
+    for (const ValueInfo& info : *infos) declared_.emplace(info.name, &info.type);
+  }
+}
+
+TensorType ForeignNodes::declared_type(std::string_view name) const {
+  const auto found = declared_.find(name);
+  if (found == declared_.end() || found->second->kind != ValueKind::kTensor || !found->second->shape) return {};
+  const std::optional<DataType> dtype = find_dtype(found->second->element_type);
+  if (!dtype) return {};
+  Array<PrimExpr> shape;
+  for (const Dim& dim : *found->second->shape) {
+    const auto symbol = symbols_.find(dim.symbol);
+    if (dim.value < 0 && (dim.symbol.empty() || symbol == symbols_.end())) return {};
+    shape.push_back(make_int(dim.value >= 0 ? dim.value : symbol->second));
+  }
+  return make_tensor_type(shape, *dtype);
+}
+
+int64_t ForeignNodes::opset_of(const Node& node) const {
+  for (const OpsetImport& import : model_.opset_imports) {
+    const bool is_default = is_default_domain(node.domain) && is_default_domain(import.domain);
+    if (is_default || import.domain == node.domain) return import.version;
+  }
+  return 1;
+}
+
+Expected<Exprs> ForeignNodes::import(const Node& node, const Exprs& inputs, Facts& facts) const {
+  const auto has_graph = [](const Attribute& one) { return !one.graphs.empty(); };
+  if (std::any_of(node.attributes.begin(), node.attributes.end(), has_graph))
+    return Refusal{HR_REASON_OP_UNSUPPORTED, "no backend is asked about nodes with subgraphs"};
+  ops::OnnxNode shown{.bytes = std::string(node.message),
+                      .op = op_label(node),
+                      .opset = opset_of(node),
+                      .span = make_span(node_label(node))};
+  for (const Expr& input : inputs) {
+    if (input) shown.inputs.push_back(input);
+  }
+  for (const std::string_view output : node.outputs) shown.results.push_back(declared_type(output));
+  Expected<std::vector<TensorType>> types = claim_(shown);
+  if (!types) return types.refusal();
+  const auto is_known = [](const TensorType& type) { return type && as_shape(type->shape).has_value(); };
+  if (types.value().size() != node.outputs.size() || !std::all_of(types.value().begin(), types.value().end(), is_known))
+    return Refusal{HR_REASON_SHAPE_UNSUPPORTED, "the backend that takes it does not say the types of all its results"};
+  shown.results = types.value();
+  const Expr call = facts.typed(ops::extern_onnx(shown));
+  if (node.outputs.size() == 1) return Exprs{call};
+  Exprs outputs;
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    outputs.push_back(facts.typed(relay::make_tuple_get_item(call, static_cast<int64_t>(i), shown.span)));
+  return outputs;
+}
+
+}  // namespace headrace::onnx

@@ -1,0 +1,37 @@
+// Nodes of a model that the importer has no form for, and that a backend claims: calls of extern.onnx.
+#pragma once
+
+#include <unordered_map>
+
+#include "frontend/onnx/facts.h"
+#include "frontend/onnx/graph_inputs.h"
+#include "frontend/onnx/import.h"
+#include "frontend/onnx/node_context.h"
+
+namespace headrace::onnx {
+
+class ForeignNodes {
+ public:
+  // Keeps references to all three.
+  ForeignNodes(const Model& model, const ClaimNode& claim, const std::vector<GraphInput>& inputs);
+
+  // Returns whether somebody may claim a node.
+  bool is_asked() const { return static_cast<bool>(claim_); }
+  // Makes what the graph declares of its values known.
+  void declare(const Graph& graph);
+
+  // Returns the outputs of a node that somebody claims; otherwise why nobody does, in a sentence that may be empty. Ask
+  // only where is_asked(). `inputs` are null where the node leaves one out.
+  Expected<Exprs> import(const Node& node, const Exprs& inputs, Facts& facts) const;
+
+ private:
+  TensorType declared_type(std::string_view name) const;
+  int64_t opset_of(const Node& node) const;
+
+  const Model& model_;
+  const ClaimNode& claim_;
+  std::unordered_map<std::string_view, int64_t> symbols_;  // dimensions that the inputs' shapes fix
+  std::unordered_map<std::string_view, const ValueType*> declared_;
+};
+
+}  // namespace headrace::onnx
