@@ -20,6 +20,7 @@
 #include <headrace/kernel_abi.h>
 #include <headrace/reason.h>
 #include <headrace/status.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -29,7 +30,7 @@ extern "C" {
 #define HR_NOEXCEPT
 #endif
 
-#define HR_C_API_VERSION 2u
+#define HR_C_API_VERSION 3u
 #define HR_EXPORT __attribute__((visibility("default")))
 
 /* Fields that are not known are empty strings, never NULL. */
@@ -58,10 +59,15 @@ typedef struct hr_executor_options {
   int32_t num_cpus;
   /* Since version 2. What happens to a region of another backend where that is missing, or fails. */
   int32_t fallback; /* an hr_fallback_mode */
+  /* Since version 3. How long the code of a region of another backend may take in one run, in seconds: one that takes
+   * longer has failed, and is not called again. 0: any time. Otherwise each region works on copies of its tensors, in a
+   * thread of its own. */
+  double region_timeout_seconds;
 } hr_executor_options;
 /* 0: the region's native form runs instead, if the file has one. 1: making the executor, or the run, fails. */
 typedef enum hr_fallback_mode { HR_FALLBACK_NATIVE = 0, HR_FALLBACK_NONE = 1 } hr_fallback_mode;
 #define HR_EXECUTOR_OPTIONS_SIZE_1 8u /* the size in version 1 */
+#define HR_EXECUTOR_OPTIONS_SIZE_2 ((uint32_t)offsetof(hr_executor_options, region_timeout_seconds))
 
 /* A region that runs natively from some time on. Strings are valid until the executor is destroyed. */
 typedef struct hr_fallback {

@@ -97,6 +97,13 @@ def present(device: Device, what: str) -> Device:
     return device
 
 
+def seconds(value: float, what: str) -> float:
+    """A time, 0 or more. UserError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < float("inf"):
+        raise UserError(f"{what}: expected seconds, 0 or more, got {value!r}")
+    return float(value)
+
+
 def integer(value: int, what: str, bits: int = 32) -> int:
     """A signed integer of so many bits; numpy's will do, a bool is none."""
     try:

@@ -182,6 +182,7 @@ def load(
     threads: int = 0,
     cpus: Iterable[int] | None = None,
     fallback: str = "native",
+    region_timeout: float = 0,
 ) -> CompiledModel:
     """Opens an artifact that was compiled before.
 
@@ -199,6 +200,9 @@ def load(
     fallback : str
         What happens to a region of another backend where that is missing, or fails: "native" runs the region's native
         form, if the file has one, and `CompiledModel.fallbacks` says so; "none" raises the error.
+    region_timeout : float
+        The seconds that such a region may take in one run; one that takes longer has failed, and is not called again.
+        0: any time. Otherwise each region works on copies of its tensors, in a thread of its own.
 
     Returns
     -------
@@ -223,7 +227,12 @@ def load(
         raise _core.UserError(f"fallback: expected 'native' or 'none', got {fallback!r}")
     return CompiledModel(
         _core.open_executor(
-            name, program, _arguments.integer(threads, "threads"), processors, falls_back=fallback == "native"
+            name,
+            program,
+            _arguments.integer(threads, "threads"),
+            processors,
+            falls_back=fallback == "native",
+            region_timeout=_arguments.seconds(region_timeout, "region_timeout"),
         )
     )
 

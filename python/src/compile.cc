@@ -66,11 +66,13 @@ driver::CompileOptions compile_options(nb::handle target, const std::string& cpu
 }
 
 std::shared_ptr<executors::Executor> open_executor(const std::string& path, const std::string& program, int threads,
-                                                   std::vector<int32_t> cpus = {}, bool falls_back = true) {
+                                                   std::vector<int32_t> cpus = {}, bool falls_back = true,
+                                                   double region_timeout = 0) {
   return load::make_executor(load::open_artifact(path).value_or_throw(), program,
                              {.threads = threads,
                               .cpus = std::move(cpus),
-                              .fallback = falls_back ? executors::Fallback::native : executors::Fallback::none});
+                              .fallback = falls_back ? executors::Fallback::native : executors::Fallback::none,
+                              .region_timeout_seconds = region_timeout});
 }
 
 // Code for another processor is written all the same. What comes back runs from the file.
@@ -160,7 +162,7 @@ void bind_compile(nb::module_& m) {
       nb::arg("threads"), nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
   m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
         nb::arg("threads") = 0, nb::arg("cpus") = std::vector<int32_t>(), nb::arg("falls_back") = true,
-        nb::call_guard<GilReleased>());
+        nb::arg("region_timeout") = 0.0, nb::call_guard<GilReleased>());
   bind_ports(m);
 }
 

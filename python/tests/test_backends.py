@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import threading
 from pathlib import Path
 
 import headrace as hr
@@ -73,6 +74,28 @@ def test_a_backend_that_fails_is_replaced_by_native_code(program, tmp_path):
         strict(np.zeros(4, "float32"))
     with pytest.raises(hr.UserError, match="expected 'native' or 'none', got 'maybe'"):
         hr.load(path, fallback="maybe")
+
+
+def test_a_backend_that_does_not_return_is_replaced_after_its_time(program, tmp_path):
+    may_return, calls = threading.Event(), []
+
+    def run(x, y):
+        calls.append(1)
+        assert may_return.wait(60)
+
+    register("test_python_hangs", run)
+    path = tmp_path / "model.so"
+    hr.compile(program, backends=["test_python_hangs"], output=path)
+    model = hr.load(path, region_timeout=0.2)
+    for _ in range(2):
+        np.testing.assert_allclose(model(np.zeros(4, "float32")).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+    assert len(calls) == 1
+    (event,) = model.fallbacks
+    assert event["message"] == "the backend's code did not return within 0.2 s, and is not called again"
+    may_return.set()
+    for wrong in (-1, float("inf"), "soon", True):
+        with pytest.raises(hr.UserError, match="region_timeout: expected seconds, 0 or more, got"):
+            hr.load(path, region_timeout=wrong)
 
 
 def test_the_c_compiler_is_a_backend(program):

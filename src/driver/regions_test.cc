@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "artifact/artifact_file.h"
 #include "base/memory_file.h"
 #include "driver/built_module.h"
@@ -150,7 +153,8 @@ std::string compile_error_of(const std::string& text, std::vector<runtime::Modul
   return kit::user_error_of([&] { compile_to_memory(read(text, std::move(modules))); });
 }
 
-// A kind of module that fails: to load, in its n-th run, or in every run.
+// A kind of module that fails: to load, in its n-th run, or in every run; or that does not return from its second.
+std::atomic<bool> may_return = false;  // of one that hangs
 struct FailingBody : runtime::ModuleBody {
   explicit FailingBody(std::string what) : what(std::move(what)) {}
   std::string_view type_key() const override { return what == "gone" ? "regions_test_gone" : "regions_test_failing"; }
@@ -158,8 +162,12 @@ struct FailingBody : runtime::ModuleBody {
   PackedFunc get_function(const std::string& name, const runtime::Module&) override {
     if (name != "region") return {};
     const int fails_at = what == "third" ? 3 : 1;
-    return PackedFunc([fails_at, calls = 0](Args args) mutable {
-      if (++calls >= fails_at) throw_user_error("the chip is on fire");
+    return PackedFunc([fails_at, hangs = what == "hangs", calls = 0](Args args) mutable {
+      if (hangs && calls++ > 0) {
+        while (!may_return) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        calls = 0;
+      }
+      if (!hangs && ++calls >= fails_at) throw_user_error("the chip is on fire");
       const auto* x = static_cast<const DLTensor*>(args[0].v.v_ptr);
       for (int64_t i = 0; i < x->shape[0]; ++i)
         static_cast<float*>(static_cast<DLTensor*>(args[1].v.v_ptr)->data)[i] = 7;
@@ -208,6 +216,30 @@ TEST(Fallback, WithoutItTheRunFails) {
   const auto executor = load::make_executor(artifact, "default", {.threads = 1, .fallback = executors::Fallback::none});
   EXPECT_THAT(kit::user_error_of([&] { numbers(*executor, {0, 0, 0, 0}); }), HasSubstr("the chip is on fire"));
   EXPECT_THAT(executor->fallbacks(), IsEmpty());
+}
+
+TEST(Fallback, ACodeThatDoesNotReturnIsReplacedAfterItsTime) {
+  const auto artifact = compiled(failing_model("hangs"));
+  const auto make = [&](executors::Fallback fallback) {
+    return load::make_executor(artifact, "default",
+                               {.threads = 2, .fallback = fallback, .region_timeout_seconds = 0.2});
+  };
+  const std::string sentence = "the backend's code did not return within 0.2 s, and is not called again";
+  const auto executor = make(executors::Fallback::native);
+  for (int run = 1; run <= 3; ++run)
+    EXPECT_FLOAT_EQ(numbers(*executor, {0, 0, 0, 0})[0], run == 1 ? -7 : -std::exp(1.0F)) << run;
+  ASSERT_EQ(executor->fallbacks().size(), 1u);
+  EXPECT_EQ(executor->fallbacks()[0].message, sentence);
+  EXPECT_EQ(executor->fallbacks()[0].reason, HR_REASON_BACKEND_FAILED);
+  EXPECT_EQ(executor->fallbacks()[0].run, 2u);
+  const auto strict = make(executors::Fallback::none);
+  EXPECT_FLOAT_EQ(numbers(*strict, {0, 0, 0, 0})[0], -7);
+  for (int run = 2; run <= 3; ++run)
+    EXPECT_THAT(kit::user_error_of([&] { numbers(*strict, {0, 0, 0, 0}); }), HasSubstr(sentence)) << run;
+  may_return = true;  // the threads that were left to themselves end
+  EXPECT_THAT(
+      kit::user_error_of([&] { load::make_executor(artifact, "default", {.region_timeout_seconds = std::nan("")}); }),
+      HasSubstr("a time limit of nan seconds for regions"));
 }
 
 // There is no loader, or it refuses its own bytes: the file opens, and executors decide.

@@ -4,7 +4,8 @@
 //   bind the inputs and outputs once, or set them for each run  ->  run  ->  read the outputs
 //
 // All memory is taken when an executor is made. Setting, binding and running throw nothing, they return a Status, and
-// allocate nothing, except for the native form of a region in the run in which its backend fails.
+// allocate nothing, except for the native form of a region in the run in which its backend fails. With a time limit for
+// regions, their code runs on threads of its own.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -51,7 +52,12 @@ struct ExecutorOptions {
   std::vector<int32_t> cpus = {};  // numbers of processors, as the system counts them; the caller's thread is not moved
   std::shared_ptr<runtime::ThreadPool> pool = {};
   Fallback fallback = Fallback::native;
+  // How long a region's code may take in one run. One that takes longer has failed, and is not called again; its thread
+  // is left to itself, with copies of the region's tensors. 0: any time, and no copies.
+  double region_timeout_seconds = 0;
 };
+// Limits above this number of seconds, and negative ones, are refused.
+inline constexpr double kMaxRegionTimeout = 1e6;
 
 // Counts since the executor was made.
 struct Metrics {

@@ -163,6 +163,12 @@ void check_threads(int32_t threads) {
                      runtime::kMaxWorkers);
 }
 
+void check_region_timeout(double seconds) {
+  if (!(seconds >= 0 && seconds <= executors::kMaxRegionTimeout))
+    throw_user_error("a time limit of {} seconds for regions; give one from 0 (none) to {}", seconds,
+                     executors::kMaxRegionTimeout);
+}
+
 std::shared_ptr<runtime::ThreadPool> choose_pool(const executors::ExecutorOptions& options, const Manifest& manifest) {
   check_threads(options.threads);
   if (options.pool != nullptr) return options.pool;
@@ -201,11 +207,15 @@ Expected<std::shared_ptr<const Artifact>> open_artifact(Descriptor descriptor, c
 
 namespace {
 
-// An executor with all that it borrows.
-struct LoadedExecutor {
+// What an executor borrows.
+struct LoadedCode {
   std::shared_ptr<const Artifact> artifact;
   std::vector<PackedFunc> imports;             // of external steps and regions, in order of steps
   std::vector<executors::NativeForm> natives;  // of regions, in order of steps
+};
+
+struct LoadedExecutor {
+  std::shared_ptr<const LoadedCode> code;
   std::unique_ptr<executors::GraphExecutor> executor;
 };
 
@@ -218,7 +228,7 @@ Refusal kernel_missing(const Library& library, const Program& program, const std
 // Finds what the steps of a program call. Callees point into `loaded`, whose lists do not grow any more afterwards.
 class Resolver {
  public:
-  Resolver(const Program& program, LoadedExecutor& loaded, const executors::ExecutorOptions& options)
+  Resolver(const Program& program, LoadedCode& loaded, const executors::ExecutorOptions& options)
       : program_(program), loaded_(loaded), options_(options), library_(*loaded.artifact->library) {
     loaded.imports.reserve(program.graph.steps.size());
     loaded.natives.reserve(program.graph.steps.size());
@@ -304,7 +314,7 @@ class Resolver {
   }
 
   const Program& program_;
-  LoadedExecutor& loaded_;
+  LoadedCode& loaded_;
   const executors::ExecutorOptions& options_;
   const Library& library_;
 };
@@ -348,15 +358,23 @@ Expected<std::shared_ptr<executors::Executor>> try_make_executor(std::shared_ptr
   if (std::optional<Refusal> refusal = runtime::cpu_refusal(*program, library.name())) return *std::move(refusal);
   if (std::optional<Refusal> refusal = device_refusal(*program, library.name())) return *std::move(refusal);
   std::shared_ptr<runtime::ThreadPool> pool = choose_pool(options, manifest);
-  const auto loaded = std::make_shared<LoadedExecutor>();
-  loaded->artifact = std::move(artifact);
+  check_region_timeout(options.region_timeout_seconds);
+  const auto code = std::make_shared<LoadedCode>();
+  code->artifact = std::move(artifact);
   const executors::ExecutorOptions on_pool{.pool = pool, .fallback = options.fallback};
-  const Expected<std::vector<executors::Callee>> callees = Resolver(*program, *loaded, on_pool).resolve();
+  const Expected<std::vector<executors::Callee>> callees = Resolver(*program, *code, on_pool).resolve();
   if (!callees) return callees.refusal();
   std::vector<const std::byte*> weights;
   for (size_t i = 0; i < manifest.weights.size(); ++i) weights.push_back(library.weight(i));
+  const auto loaded = std::make_shared<LoadedExecutor>();
+  loaded->code = code;
   loaded->executor = std::make_unique<executors::GraphExecutor>(
-      executors::GraphParts{.program = *program, .callees = callees.value(), .weights = weights}, std::move(pool));
+      executors::GraphParts{.program = *program,
+                            .callees = callees.value(),
+                            .weights = weights,
+                            .region_timeout_seconds = options.region_timeout_seconds,
+                            .owner = code},
+      std::move(pool));
   return std::shared_ptr<executors::Executor>(loaded, loaded->executor.get());
 }
 

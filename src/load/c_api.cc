@@ -139,7 +139,8 @@ headrace::executors::ExecutorOptions read_options(const hr_executor_options* opt
   if (options->size < HR_EXECUTOR_OPTIONS_SIZE_1)
     throw headrace::UsageError("hr_executor_options.size is not sizeof(hr_executor_options)");
   read.threads = options->threads;
-  if (options->size < sizeof(hr_executor_options)) return read;
+  if (options->size < HR_EXECUTOR_OPTIONS_SIZE_2) return read;
+  if (options->size >= sizeof(hr_executor_options)) read.region_timeout_seconds = options->region_timeout_seconds;
   if (options->fallback != HR_FALLBACK_NATIVE && options->fallback != HR_FALLBACK_NONE)
     throw headrace::UsageError("hr_executor_options.fallback is not an hr_fallback_mode");
   using headrace::executors::Fallback;

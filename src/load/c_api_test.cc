@@ -51,8 +51,12 @@ TEST_F(CApi, SaysWhatIsInTheFile) {
 
 TEST_F(CApi, RunsAfterTheArtifactIsClosed) {
   hr_executor* executor = nullptr;
-  const hr_executor_options options{
-      .size = sizeof(hr_executor_options), .threads = 2, .cpus = nullptr, .num_cpus = 0, .fallback = 0};
+  const hr_executor_options options{.size = sizeof(hr_executor_options),
+                                    .threads = 2,
+                                    .cpus = nullptr,
+                                    .num_cpus = 0,
+                                    .fallback = 0,
+                                    .region_timeout_seconds = 0};
   ASSERT_EQ(hr_executor_create(artifact_, nullptr, &options, &executor), HR_OK);
   hr_artifact_close(artifact_);
   artifact_ = nullptr;
@@ -77,8 +81,12 @@ TEST_F(CApi, RunsAfterTheArtifactIsClosed) {
 TEST_F(CApi, TakesOptionsOfVersion1) {
   hr_executor* executor = nullptr;
   const int32_t far = 1 << 20;
-  const hr_executor_options old{
-      .size = HR_EXECUTOR_OPTIONS_SIZE_1, .threads = 1, .cpus = &far, .num_cpus = 1, .fallback = 0};
+  const hr_executor_options old{.size = HR_EXECUTOR_OPTIONS_SIZE_1,
+                                .threads = 1,
+                                .cpus = &far,
+                                .num_cpus = 1,
+                                .fallback = 0,
+                                .region_timeout_seconds = 0};
   ASSERT_EQ(hr_executor_create(artifact_, nullptr, &old, &executor), HR_OK);
   hr_executor_destroy(executor);
 }
@@ -133,10 +141,21 @@ TEST(CApiFallback, IsTakenAndReported) {
   EXPECT_EQ(hr_executor_num_fallbacks(nullptr, &count), HR_USAGE);
   EXPECT_EQ(hr_executor_num_fallbacks(executor, nullptr), HR_USAGE);
   hr_executor_destroy(executor);
-  hr_executor_options options{
-      .size = sizeof options, .threads = 1, .cpus = nullptr, .num_cpus = 0, .fallback = HR_FALLBACK_NONE};
+  hr_executor_options options{.size = sizeof options,
+                              .threads = 1,
+                              .cpus = nullptr,
+                              .num_cpus = 0,
+                              .fallback = HR_FALLBACK_NONE,
+                              .region_timeout_seconds = 0};
   EXPECT_EQ(hr_executor_create(artifact, nullptr, &options, &executor), HR_MISSING_DEPENDENCY);
   EXPECT_THAT(hr_last_error()->message, HasSubstr("needs the function 'theirs'"));
+  options.region_timeout_seconds = -1;
+  EXPECT_EQ(hr_executor_create(artifact, nullptr, &options, &executor), HR_USER);
+  EXPECT_THAT(hr_last_error()->message, HasSubstr("a time limit of -1 seconds for regions; give one from 0"));
+  // A client of version 2 does not have the field.
+  options.size = HR_EXECUTOR_OPTIONS_SIZE_2;
+  EXPECT_EQ(hr_executor_create(artifact, nullptr, &options, &executor), HR_MISSING_DEPENDENCY);
+  options.size = sizeof options;
   options.fallback = 2;
   EXPECT_EQ(hr_executor_create(artifact, nullptr, &options, &executor), HR_USAGE);
   hr_artifact_close(artifact);
@@ -159,19 +178,32 @@ TEST_F(CApi, MisuseIsACode) {
   EXPECT_EQ(hr_artifact_input_info(artifact_, "none", 0, &info), HR_USER);
   EXPECT_THAT(hr_last_error()->message, HasSubstr("has no program 'none'"));
   EXPECT_EQ(hr_executor_create(nullptr, nullptr, nullptr, &executor), HR_USAGE);
-  const hr_executor_options bad_size{.size = 1, .threads = 1, .cpus = nullptr, .num_cpus = 0, .fallback = 0};
+  const hr_executor_options bad_size{
+      .size = 1, .threads = 1, .cpus = nullptr, .num_cpus = 0, .fallback = 0, .region_timeout_seconds = 0};
   EXPECT_EQ(hr_executor_create(artifact_, nullptr, &bad_size, &executor), HR_USAGE);
-  const hr_executor_options bad_threads{
-      .size = sizeof(hr_executor_options), .threads = -5, .cpus = nullptr, .num_cpus = 0, .fallback = 0};
+  const hr_executor_options bad_threads{.size = sizeof(hr_executor_options),
+                                        .threads = -5,
+                                        .cpus = nullptr,
+                                        .num_cpus = 0,
+                                        .fallback = 0,
+                                        .region_timeout_seconds = 0};
   EXPECT_EQ(hr_executor_create(artifact_, nullptr, &bad_threads, &executor), HR_USER);
   EXPECT_THAT(hr_last_error()->message, HasSubstr("-5 threads were asked for"));
   const int32_t far = 1 << 20;
-  const hr_executor_options bad_cpu{
-      .size = sizeof(hr_executor_options), .threads = 0, .cpus = &far, .num_cpus = 1, .fallback = 0};
+  const hr_executor_options bad_cpu{.size = sizeof(hr_executor_options),
+                                    .threads = 0,
+                                    .cpus = &far,
+                                    .num_cpus = 1,
+                                    .fallback = 0,
+                                    .region_timeout_seconds = 0};
   EXPECT_EQ(hr_executor_create(artifact_, nullptr, &bad_cpu, &executor), HR_USER);
   EXPECT_THAT(hr_last_error()->message, HasSubstr("processor 1048576 was asked for"));
-  const hr_executor_options no_cpus{
-      .size = sizeof(hr_executor_options), .threads = 0, .cpus = nullptr, .num_cpus = 1, .fallback = 0};
+  const hr_executor_options no_cpus{.size = sizeof(hr_executor_options),
+                                    .threads = 0,
+                                    .cpus = nullptr,
+                                    .num_cpus = 1,
+                                    .fallback = 0,
+                                    .region_timeout_seconds = 0};
   EXPECT_EQ(hr_executor_create(artifact_, nullptr, &no_cpus, &executor), HR_USAGE);
   EXPECT_EQ(hr_executor_run(nullptr), HR_USAGE);
   hr_executor_destroy(nullptr);

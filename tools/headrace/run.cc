@@ -20,6 +20,7 @@ struct RunState {
   std::vector<std::string> inputs;
   int threads = 0;
   std::string fallback = "native";
+  double region_timeout = 0;
 };
 
 std::filesystem::path make_folder(const std::string& folder) {
@@ -90,8 +91,9 @@ Array<Value> describe_fallbacks(const executors::Executor& executor) {
 
 int run(const RunState& state, const Common& common) {
   const auto fallback = state.fallback == "none" ? executors::Fallback::none : executors::Fallback::native;
-  const auto executor =
-      load::make_executor(open_artifact(state.path), state.program, {.threads = state.threads, .fallback = fallback});
+  const auto executor = load::make_executor(
+      open_artifact(state.path), state.program,
+      {.threads = state.threads, .fallback = fallback, .region_timeout_seconds = state.region_timeout});
   const std::vector<std::string> files = output_files(state, executor->outputs());
   const std::vector<NDArray> outputs = load::run(*executor, in_order(executor->inputs(), read_named(state.inputs)));
   if (!state.folder.empty()) write_tensors(files, outputs);
@@ -151,6 +153,11 @@ Verb add_run(CLI::App& app, const Common& common) {
   verb->add_option("--fallback", state->fallback,
                    "Where a backend is missing or fails: native (its region runs natively) or none (an error)")
       ->check(CLI::IsMember({"native", "none"}))
+      ->capture_default_str();
+  verb->add_option("--region-timeout", state->region_timeout,
+                   "How long a backend's region may take before it counts as failed (0: any time)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, executors::kMaxRegionTimeout).description(""))
       ->capture_default_str();
   verb->footer("Example: headrace run model.so --input x=image.npy --output-dir out/");
   return [state, &common] { return run(*state, common); };

@@ -53,12 +53,14 @@ GraphExecutor::GraphExecutor(const GraphParts& parts, std::shared_ptr<runtime::T
       pool_(std::move(pool)),
       arena_(artifact::arena_bytes(parts.program.memory)),
       port_memory_(total_nbytes(parts.program.inputs) + total_nbytes(parts.program.outputs)),
-      workspace_(parts.program.memory.workspace_bytes * pool_->num_workers()) {
+      workspace_(parts.program.memory.workspace_bytes * pool_->num_workers()),
+      region_timeout_seconds_(parts.region_timeout_seconds) {
   HEADRACE_CHECK(program_.memory.arenas.size() <= 1, "a graph executor of {} arenas", program_.memory.arenas.size());
   make_ports(inputs_, program_.inputs, port_memory_.data());
   make_ports(outputs_, program_.outputs, port_memory_.data() + total_nbytes(program_.inputs));
   make_views(parts.weights);
   make_calls(parts.callees);
+  if (region_timeout_seconds_ > 0) watch_regions(parts);
   make_env();
 }
 
@@ -124,6 +126,7 @@ void GraphExecutor::make_calls(std::span<const Callee> callees) {
     Call call{.action = &step.action,
               .callee = callees[i],
               .native = {},
+              .watched = {},
               .first_arg = args_.size(),
               .num_args = static_cast<int32_t>(step.args.size()),
               .copy_nbytes = 0};
@@ -242,6 +245,11 @@ int32_t GraphExecutor::run_call(Call& call) noexcept {
 int32_t GraphExecutor::run_external(const Call& call) noexcept {
   const ExternalFunction& external = call.callee.external;
   error_ = external.function(external.self, args_.data() + call.first_arg, call.num_args);
+  return write_error();
+}
+
+// Writes the message of an external call's error; returns the code of the call.
+int32_t GraphExecutor::write_error() noexcept {
   if (!error_) return 0;
   // An exception of another language says little without its name: "KeyError: 'x'".
   const bool is_ours = error_->kind.empty() || error_->kind == "UserError" || error_->kind == "InternalError";
@@ -250,7 +258,48 @@ int32_t GraphExecutor::run_external(const Call& call) noexcept {
   return -1;
 }
 
+void GraphExecutor::watch_regions(const GraphParts& parts) {
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    Call& call = calls_[i];
+    if (!std::holds_alternative<artifact::RegionCall>(*call.action) || call.native != nullptr) continue;
+    const auto run = [callee = call.callee, num_args = call.num_args](const hr_kernel_env& env, DLTensor* const* args,
+                                                                      RegionOutcome& outcome) {
+      if (callee.kernel != nullptr) {
+        outcome.code = callee.kernel(&env, args);
+      } else if (callee.module_kernel) {
+        outcome.code = callee.module_kernel.run(callee.module_kernel.self, &env, args, num_args);
+      } else {
+        outcome.error = callee.external.function(callee.external.self, args, num_args);
+        outcome.code = outcome.error ? -1 : 0;
+      }
+    };
+    call.watched =
+        std::make_unique<WatchedRegion>(WatchedCode{.run = run,
+                                                    .owner = parts.owner,
+                                                    .num_workers = pool_->num_workers(),
+                                                    .workspace_bytes = program_.memory.workspace_bytes},
+                                        std::span(args_.data() + call.first_arg, static_cast<size_t>(call.num_args)),
+                                        static_cast<size_t>(program_.graph.steps[i].num_outputs));
+  }
+}
+
+int32_t GraphExecutor::run_watched(const Call& call) noexcept {
+  const std::chrono::duration<double> limit(region_timeout_seconds_);
+  std::optional<RegionOutcome> outcome =
+      call.watched->run({args_.data() + call.first_arg, static_cast<size_t>(call.num_args)},
+                        std::chrono::duration_cast<std::chrono::nanoseconds>(limit));
+  if (!outcome) {
+    message_.write("the backend's code did not return within {} s, and is not called again", region_timeout_seconds_);
+    return -1;
+  }
+  message_ = outcome->message;
+  error_ = std::move(outcome->error);
+  return error_ ? write_error() : outcome->code;
+}
+
 int32_t GraphExecutor::run_backend(const Call& call) noexcept {
+  if (call.watched != nullptr) return run_watched(call);
+
   const Callee& callee = call.callee;
   DLTensor* const* args = args_.data() + call.first_arg;
   if (callee.kernel != nullptr) return callee.kernel(&env_, args);

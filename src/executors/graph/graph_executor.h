@@ -11,6 +11,7 @@
 
 #include "base/expected.h"
 #include "executors/executor.h"
+#include "executors/graph/watched_region.h"
 #include "executors/message.h"
 #include "object/function.h"
 #include "runtime/aligned_buffer.h"
@@ -46,6 +47,8 @@ struct GraphParts {
   const artifact::Program& program;           // keeps the rules of artifact/check_manifest.h; all of it lies on the CPU
   std::span<const Callee> callees;            // one per step
   std::span<const std::byte* const> weights;  // the start of each weight
+  double region_timeout_seconds = 0;          // of ExecutorOptions
+  std::shared_ptr<const void> owner = {};     // keeps the callees for regions that do not return in time
 };
 
 class GraphExecutor final : public Executor {
@@ -84,8 +87,9 @@ class GraphExecutor final : public Executor {
   struct Call {
     const artifact::StepAction* action;
     Callee callee;
-    std::shared_ptr<Executor> native;  // of a region that has fallen back
-    size_t first_arg;                  // in args_
+    std::shared_ptr<Executor> native;        // of a region that has fallen back
+    std::unique_ptr<WatchedRegion> watched;  // of a region with a time limit
+    size_t first_arg;                        // in args_
     int32_t num_args;
     size_t copy_nbytes;
   };
@@ -93,6 +97,7 @@ class GraphExecutor final : public Executor {
   void make_ports(std::vector<Port>& ports, const std::vector<artifact::TensorSpec>& specs, std::byte* memory);
   void make_views(std::span<const std::byte* const> weights);
   void make_calls(std::span<const Callee> callees);
+  void watch_regions(const GraphParts& parts);
   void make_env();
   void point(Port& port, void* data);
   const Port* find_overlap() const noexcept;
@@ -101,8 +106,10 @@ class GraphExecutor final : public Executor {
   Status fit_outputs() noexcept;
   int32_t run_call(Call& call) noexcept;
   int32_t run_external(const Call& call) noexcept;
+  int32_t write_error() noexcept;
   int32_t run_region(Call& call) noexcept;
   int32_t run_backend(const Call& call) noexcept;
+  int32_t run_watched(const Call& call) noexcept;
   int32_t run_native(const Call& call) noexcept;
   void fall_back(Call& call, hr_reason reason, std::string message);
   Status failure(size_t step, int32_t code) noexcept;
@@ -125,6 +132,7 @@ class GraphExecutor final : public Executor {
   Message message_;
   Ref<ErrorObj> error_;  // of the external call that ended the run
   hr_kernel_env env_{};
+  double region_timeout_seconds_;
   std::atomic<uint64_t> runs_ = 0;
   std::atomic<uint64_t> failures_ = 0;
   mutable std::mutex fallbacks_mutex_;
