@@ -39,11 +39,23 @@ struct StepValue {
   DLDataType dtype{};
   std::vector<int64_t> shape;
   Source source = Source::arena;
-  uint64_t size_bytes = 0;
   std::vector<char> bytes;  // of a constant
 
-  uint64_t offset = 0;  // in the arena
+  uint64_t size_bytes = 0;  // follows from the dtype and the shape
+  uint64_t offset = 0;      // in the arena
 };
+
+// Returns the bytes of a tensor. Throws std::runtime_error for a size that no tensor has.
+inline uint64_t size_bytes_of(const DLDataType& dtype, const Span<int64_t>& shape) {
+  constexpr uint64_t limit = uint64_t{1} << 40;
+  uint64_t size = (uint64_t{dtype.bits} * dtype.lanes + 7) / 8;
+  for (const int64_t dim : shape) {
+    if (dim < 0 || (dim > 0 && size > limit / static_cast<uint64_t>(dim)))
+      throw std::runtime_error("a tensor has a size that is negative or too large");
+    size *= static_cast<uint64_t>(dim);
+  }
+  return size;
+}
 
 // Numbers the tensors of a region, and writes them and its steps.
 class StepWriter {
@@ -108,14 +120,12 @@ class StepWriter {
   uint32_t add_value(const Node& node, uint32_t result, Source source) {
     const TensorType type = node.type(result);
     if (!type.is_static()) throw Refusal("the size of a tensor is no number", HR_REASON_DYNAMIC_UNSUPPORTED);
-    const uint64_t element_bytes = (uint64_t{type.dtype.bits} * type.dtype.lanes + 7) / 8;
-    const uint64_t size_bytes = static_cast<uint64_t>(type.num_elements()) * element_bytes;
     values_.put(type.dtype.code);
     values_.put(type.dtype.bits);
     values_.put(type.dtype.lanes);
     values_.put_all(type.shape);
     values_.put(source);
-    values_.put(size_bytes);
+    const uint64_t size_bytes = size_bytes_of(type.dtype, type.shape);
     if (source == Source::constant) values_.put_all(node.constant_bytes(static_cast<size_t>(size_bytes)));
     return num_values_++;
   }
@@ -191,8 +201,10 @@ class StepKernel : public Kernel {
     value.dtype.lanes = in.get<uint16_t>();
     value.shape = in.get_all<int64_t>();
     value.source = in.get<Source>();
-    value.size_bytes = in.get<uint64_t>();
+    value.size_bytes = size_bytes_of(value.dtype, {value.shape.data(), value.shape.size()});
     if (value.source == Source::constant) value.bytes = in.get_all<char>();
+    if (value.source == Source::constant && value.bytes.size() != value.size_bytes)
+      throw std::runtime_error("a constant has other bytes than its type says");
     if (value.source == Source::argument) ++num_inputs_;
     value.offset = arena_size_;
     if (value.source == Source::arena)

@@ -39,7 +39,7 @@ class CloneNull(unittest.TestCase):
     def check_syntax(self, file: str, *options: str) -> None:
         folders = [self.folder / "src", *(ROOT / name for name in ("src", "include", "third_party", "tests"))]
         includes = [word for folder in folders for word in ("-I", str(folder))]
-        command = [OPTIONS.compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *includes, *options]
+        command = [OPTIONS.compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", *includes, *options]
         done = subprocess.run([*command, self.folder / file], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr[-3000:])
 
