@@ -13,6 +13,10 @@
 #include "backends/examplejson/compile/examplejson.h"
 #endif
 
+#if HEADRACE_USE_NULL
+#include "backends/null/compile/null.h"
+#endif
+
 namespace headrace::driver {
 
 namespace {
@@ -36,7 +40,7 @@ struct Row {
   }
 };
 
-constexpr std::array<Row, 3> kBackends = {{
+constexpr auto kBackends = std::to_array<Row>({
     {"ccompiler",
      {},
      "USE_CODEGENC",
@@ -55,6 +59,15 @@ constexpr std::array<Row, 3> kBackends = {{
      nullptr
 #endif
     },
+    {"null",
+     {},
+     "USE_NULL",
+#if HEADRACE_USE_NULL
+     &backends::null::make_backend
+#else
+     nullptr
+#endif
+    },
     {"onednn",
      {"dnnl", "mkldnn"},
      "USE_ONEDNN",
@@ -64,7 +77,7 @@ constexpr std::array<Row, 3> kBackends = {{
      nullptr
 #endif
     },
-}};
+});
 
 }  // namespace
 

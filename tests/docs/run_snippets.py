@@ -3,11 +3,13 @@
 
     tests/docs/run_snippets.py --program headrace [--junit FILE] [PAGE ...]
 
-Of each page the fenced blocks that begin with ```sh or ```python run in order, all in one temporary folder, which has
-models/, headers, examples/ and a `dev` that knows `./dev headrace` and `./dev python`. A block that begins with ```text
-right after such a block is what its stdout must be; `...` stands for any text in a line, and alone for any lines. A
-block that says needs=A,B (as in ```python needs=headrace) is left out where the Python of HEADRACE_PYTHON (default:
-.venv) cannot import A or B. Blocks that are indented or in other languages are not run.
+Of each page the fenced blocks that begin with ```sh or ```python run in order, all in one temporary folder. It has
+models/, the sources, the release build, examples/ and a `dev` that knows `./dev headrace` and `./dev python`. A block
+that begins with ```text right after such a block is what its stdout must be; `...` stands for any text in a line, and
+alone for any lines. A block that says needs=A,B (as in ```python needs=headrace) is left out where the Python of
+HEADRACE_PYTHON (default: .venv) cannot import A or B. A block that says from=FILE (as in ```cpp from=examples/x.cc)
+quotes that file: its lines must be there, in their order and together, but for `...` alone in a line, which stands for
+lines that are left out. Blocks that are indented or in other languages are not run.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ SECONDS = 300
 
 @dataclass
 class Snippet:
-    """A block that runs, and what it must print (None: anything)."""
+    """A block that runs, and what it must print (None: anything); or a block that quotes the file `source`."""
 
     page: Path
     line: int
@@ -41,6 +43,7 @@ class Snippet:
     needs: list[str] = field(default_factory=list)
     text: str = ""
     expected: str | None = None
+    source: str | None = None
 
     @property
     def name(self) -> str:
@@ -71,12 +74,15 @@ def read_snippets(page: Path) -> list[Snippet]:
     is_after_snippet = False
     for line, info, text in read_fences(page):
         language, *options = info.split() or [""]
-        if language in ("sh", "python"):
+        sources = [option[5:] for option in options if option.startswith("from=")]
+        if sources:
+            snippets.append(Snippet(page, line, language, text=text, source=sources[0]))
+        elif language in ("sh", "python"):
             needs = [name for option in options if option.startswith("needs=") for name in option[6:].split(",")]
             snippets.append(Snippet(page, line, language, needs, text))
         elif language == "text" and is_after_snippet:
             snippets[-1].expected = text
-        is_after_snippet = language in ("sh", "python")
+        is_after_snippet = language in ("sh", "python") and not sources
     return snippets
 
 
@@ -87,6 +93,28 @@ def is_expected(expected: str, actual: str) -> bool:
         for line in expected.splitlines()
     ]
     return re.fullmatch("".join(lines), actual) is not None
+
+
+def missing_part(quote: str, source: str) -> str | None:
+    """The first part of a quote that is not in the source behind the parts before it."""
+    place = 0
+    for part in re.split(r"^[ ]*\.\.\.\n", quote, flags=re.MULTILINE):
+        found = f"\n{source}".find(f"\n{part}", place)
+        if found < 0:
+            return part
+        place = found + len(part)
+    return None
+
+
+def check_quote(snippet: Snippet) -> junit.Case:
+    """A block that quotes a file."""
+    file = ROOT / str(snippet.source)
+    if not file.is_file():
+        return junit.Case(snippet.name, "failed", f"it quotes {snippet.source}, which is not there")
+    missing = missing_part(snippet.text, file.read_text(encoding="utf-8"))
+    if missing is not None:
+        return junit.Case(snippet.name, "failed", f"{snippet.source} does not have, in this order,\n{missing}")
+    return junit.Case(snippet.name, "passed")
 
 
 def python() -> str:
@@ -103,11 +131,12 @@ def can_import(module: str) -> bool:
     return subprocess.run([python(), "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
 
-def make_folder(folder: Path) -> None:
-    """What a reader's folder holds: a fresh clone, as far as the pages use it."""
-    for name in ("models", "include", "third_party", "examples"):
+def make_folder(folder: Path, program: Path) -> None:
+    """What a reader's folder holds: a clone with a release build, as far as the pages use it."""
+    for name in ("models", "include", "src", "third_party", "examples"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "build").mkdir()
+    (folder / "build/release").symlink_to(program.parent.parent)
     dev = folder / "dev"
     dev.write_text(
         '#!/bin/sh\nverb=$1; shift\ncase "$verb" in\n  headrace) exec headrace "$@" ;;\n'
@@ -119,6 +148,8 @@ def make_folder(folder: Path) -> None:
 
 def run_snippet(snippet: Snippet, folder: Path, program: Path) -> junit.Case:
     """One snippet."""
+    if snippet.source is not None:
+        return check_quote(snippet)
     missing = [name for name in snippet.needs if not can_import(name)]
     if missing:
         return junit.Case(snippet.name, "skipped", f"{python()} has no {', '.join(missing)}")
@@ -142,7 +173,7 @@ def run_page(page: Path, program: Path) -> list[junit.Case]:
     """The snippets of a page, in one folder; after a failure the others may depend on what is missing."""
     cases = []
     with tempfile.TemporaryDirectory() as name:
-        make_folder(Path(name))
+        make_folder(Path(name), program)
         for snippet in read_snippets(page):
             cases.append(run_snippet(snippet, Path(name), program))
             if cases[-1].outcome == "failed":

@@ -64,6 +64,19 @@ class RunSnippetsTest(unittest.TestCase):
     def test_pages_cannot_run_whole_checks(self):
         self.assertEqual(self.run_page("```sh\n./dev check\n```\n"), [("page.md:1", "failed")])
 
+    def test_quotes_are_the_files_text(self):
+        (self.page.parent / "x.cc").write_text("int a;\nint b;\nint c;\nint b2;\n")
+
+        def outcome(quote, source="x.cc"):
+            return self.run_page(f"```cpp from={source}\n{quote}```\n")[0][1]
+
+        self.assertEqual(outcome("int a;\nint b;\n"), "passed")
+        self.assertEqual(outcome("int a;\n...\nint c;\n"), "passed")
+        self.assertEqual(outcome("int a;\nint c;\n"), "failed")
+        self.assertEqual(outcome("int c;\n...\nint a;\n"), "failed")
+        self.assertEqual(outcome("nt a;\n"), "failed")
+        self.assertEqual(outcome("int a;\n", "y.cc"), "failed")
+
     def test_dots_stand_for_text_and_lines(self):
         self.assertTrue(run_snippets.is_expected("a ... c\n...\nz\n", "a b c\n1\n2\nz\n"))
         self.assertTrue(run_snippets.is_expected("a\n", "a  \n"))

@@ -59,21 +59,30 @@ class InstallTest(unittest.TestCase):
         self.assertGreaterEqual(len(binaries), 5)
         for path in binaries:
             self.assertNotIn(str(ROOT), run("readelf", "-d", path), path)
-        texts = [path for path in self.prefix.rglob("*") if path.suffix in (".h", ".cmake")]
-        self.assertGreaterEqual(len(texts), 9)
+        texts = [path for path in self.prefix.rglob("*") if path.suffix in (".h", ".hpp", ".cmake")]
+        self.assertGreaterEqual(len(texts), 11)
         for path in texts:
             self.assertNotIn(str(ROOT), path.read_text(), path)
 
-    def test_a_backend_is_built_and_used(self):
-        example = ROOT / "examples" / "byoc-plugin"
-        built = self.project("convs", CMakeLists_txt=(example / "CMakeLists.txt").read_text(),
-                             plugin_c=(example / "plugin.c").read_text())  # fmt: skip
-        plugin = built / "libconvs.so"
+    def check_a_backend(self, name, **files):
+        """Builds a backend, checks it, and compiles a model for it, whose results must be right."""
+        plugin = self.project(name, **files) / f"lib{name}.so"
         self.assertIn("all passed", run(self.program, "backend", "check", plugin, "--quiet"))
-        artifact = self.folder / "digits.so"
-        run(self.program, "compile", ROOT / "models" / "digits.onnx", "-o", artifact, "--shape", "x=1,1,8,8",
-            "--plugin", plugin, "--backends", "convs")  # fmt: skip
-        self.assertIn("9 ops by convs", run(self.program, "inspect", artifact))
+        artifact = self.folder / f"{name}_digits.so"
+        chosen = ("--shape", "x=1,1,8,8", "--plugin", plugin, "--backends", name)
+        run(self.program, "compile", ROOT / "models" / "digits.onnx", "-o", artifact, *chosen)
+        self.assertIn(f"9 ops by {name}", run(self.program, "inspect", artifact))
+        self.assertIn("ok:", run(self.program, "verify", ROOT / "models" / "digits.onnx", *chosen))
+
+    def test_a_backend_in_c_is_built_and_used(self):
+        example = ROOT / "examples" / "byoc-plugin"
+        self.check_a_backend("convs", CMakeLists_txt=(example / "CMakeLists.txt").read_text(),
+                             plugin_c=(example / "plugin.c").read_text())  # fmt: skip
+
+    def test_a_backend_in_cpp_is_built_and_used(self):
+        example = ROOT / "examples" / "byoc-plugin-cpp"
+        self.check_a_backend("convs_cpp", CMakeLists_txt=(example / "CMakeLists.txt").read_text(),
+                             plugin_cc=(example / "plugin.cc").read_text())  # fmt: skip
 
     def test_a_program_is_built_and_runs_an_artifact(self):
         source = (ROOT / "examples" / "c-host" / "main.c").read_text()

@@ -1,0 +1,76 @@
+// A backend in one file of C++: convolutions of one image with their bias and relu, by plain loops.
+//
+//     c++ -std=c++17 -shared -fPIC -O2 -I HEADERS plugin.cc -o libconvs_cpp.so
+//     headrace compile model.onnx --plugin ./libconvs_cpp.so --backends convs_cpp -o model.so
+//
+// HEADERS holds headrace/ and dlpack/. ../byoc-plugin/plugin.c is the same on the bare C interface.
+#include <headrace/backend_steps.hpp>
+
+using namespace headrace::plugin;
+
+struct Layer {
+  int64_t c, h, w, k, p, q, r, s, stride_h, stride_w, top, left, has_relu;
+};
+
+// A convolution x[c, h, w] -> y[k, p, q], with weights[k, c, r, s] and bias[k].
+struct Convolution : Kernel {
+  Layer l{};
+  std::vector<float> weights, bias;
+
+  void run(const Call& call) const override {
+    const float* x = call.data<float>(0);
+    float* y = call.data<float>(1);
+    call.parallel_for(l.k * l.p * l.q, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) y[i] = element(x, i / (l.p * l.q), i / l.q % l.p, i % l.q);
+    });
+  }
+
+  float element(const float* x, int64_t k, int64_t p, int64_t q) const {
+    float sum = bias[size_t(k)];
+    for (int64_t j = 0; j < l.c * l.r * l.s; ++j) {
+      const int64_t c = j / (l.r * l.s), h = p * l.stride_h - l.top + j / l.s % l.r,
+                    w = q * l.stride_w - l.left + j % l.s;
+      if (h >= 0 && w >= 0 && h < l.h && w < l.w)
+        sum += x[(c * l.h + h) * l.w + w] * weights[size_t(k * l.c * l.r * l.s + j)];
+    }
+    return l.has_relu != 0 && sum < 0 ? 0 : sum;
+  }
+};
+
+class Convs : public StepBackend {
+  std::string name() const override { return "convs_cpp"; }
+
+  std::string patterns() const override {
+    return "{ convs_cpp.conv_relu: nn.relu(add(nn.conv2d(_, const)[attrs groups=1, dilation=[1, 1]], const)),"
+           "  convs_cpp.conv: add(nn.conv2d(_, const)[attrs groups=1, dilation=[1, 1]], const) }";
+  }
+
+  Verdict accepts(const std::string&, const Graph& match) const override {
+    const Node conv = match.call("nn.conv2d");
+    const TensorType x = conv.operand(0).type(), bias = match.call("add").operand(1).type();
+    if (!x.is<float>() || !x.is_static() || x.shape[0] != 1 || conv.attr("data_layout").text() != "NCHW")
+      return no("it takes one float32 image in NCHW", HR_REASON_SHAPE_UNSUPPORTED);
+    if (bias.shape == std::vector<int64_t>{conv.type().shape[1], 1, 1}) return yes();
+    return no("it takes a bias for each channel", HR_REASON_SHAPE_UNSUPPORTED);
+  }
+
+  void compile_step(const Node& node, const Request&, Writer& out) const override {
+    const Node conv = node.body().call("nn.conv2d"), weights = conv.operand(1);
+    const auto x = conv.operand(0).type().shape, k = weights.type().shape, y = conv.type().shape;
+    const auto strides = conv.attr("strides").integers(), pads = conv.attr("padding").integers();
+    out.put(Layer{x[1], x[2], x[3], y[1], y[2], y[3], k[2], k[3], strides[0], strides[1], pads[0], pads[1],
+                  node.is_composite("convs_cpp.conv_relu")});
+    out.put_all(weights.constant<float>());
+    out.put_all(node.body().call("add").operand(1).constant<float>());
+  }
+
+  std::unique_ptr<Kernel> load_step(Reader& in) const override {
+    auto made = std::make_unique<Convolution>();
+    made->l = in.get<Layer>();
+    made->weights = in.get_all<float>();
+    made->bias = in.get_all<float>();
+    return made;
+  }
+};
+
+HEADRACE_BACKEND(Convs)

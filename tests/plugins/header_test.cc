@@ -1,0 +1,175 @@
+// headrace/backend.hpp and backend_steps.hpp by themselves, without a host: bytes of regions that were changed with
+// care, so that their checksum is right, views of values of the wrong kind, and a run over hand-made tensors.
+#include <gtest/gtest.h>
+#include <headrace/backend_steps.hpp>
+
+#include <array>
+#include <functional>
+
+namespace {
+
+using namespace headrace::plugin;
+
+struct Add : Kernel {
+  void run(const Call& call) const override {
+    const float *a = call.data<float>(0), *b = call.data<float>(1);
+    for (int64_t i = 0; i < call.shape(0)[0]; ++i) call.data<float>(2)[i] = a[i] + b[i];
+  }
+};
+
+class Adder : public StepBackend {
+  std::string name() const override { return "adder"; }
+  void compile_step(const Node&, const Request&, Writer&) const override {}
+  std::unique_ptr<Kernel> load_step(Reader&) const override { return std::make_unique<Add>(); }
+};
+
+// A value as backend_steps.hpp saves it: a float32 tensor.
+void put_value(Writer& out, int64_t size, detail::Source source) {
+  out.put(uint8_t{kDLFloat});
+  out.put(uint8_t{32});
+  out.put(uint16_t{1});
+  out.put_all(std::vector<int64_t>{size});
+  out.put(source);
+}
+
+// The region y = x + constant of three elements, with what a test changes.
+struct Region {
+  int64_t size = 3;
+  std::vector<float> constant{10, 20, 30};
+  std::vector<uint32_t> tensors{0, 1, 2}, outputs{2};
+  std::string step, version = "1";
+  bool has_rest = false;
+
+  std::string bytes() const {
+    Writer values, steps, content, blob;
+    put_value(values, 3, detail::Source::argument);
+    put_value(values, 3, detail::Source::constant);
+    values.put(uint64_t{4 * constant.size()});
+    for (const float value : constant) values.put(value);
+    put_value(values, size, detail::Source::arena);
+    steps.put_all(tensors);
+    steps.put_text(step);
+    content.put(uint32_t{3});
+    content.put(uint32_t{1});
+    content.put_all(outputs);
+    content.put_text(values.bytes());
+    content.put_text(steps.bytes());
+    if (has_rest) content.put(1);
+    blob.put_text(version);
+    blob.put_text("f");
+    blob.put_text(content.bytes());
+    blob.put(detail::hash_of(blob.bytes()));
+    return blob.bytes();
+  }
+};
+
+hr_backend table() {
+  static const hr_host host{{sizeof(hr_host), HR_BACKEND_ABI_MAJOR, HR_BACKEND_ABI_MINOR}, "test", nullptr};
+  hr_backend backend{};
+  backend.abi.size = sizeof backend;
+  EXPECT_EQ(detail::enter<Adder>(&host, &backend, nullptr), 0);
+  return backend;
+}
+
+// Loads bytes and returns the error; "" when there is none.
+std::string load_error(const std::string& bytes) {
+  const hr_backend backend = table();
+  std::array<char, 200> text{};
+  const hr_message message{text.data(), text.size()};
+  void* loaded = nullptr;
+  const int32_t status = backend.load(backend.self, bytes.data(), bytes.size(), &loaded, &message);
+  EXPECT_EQ(status != 0, text[0] != 0);
+  if (loaded != nullptr) backend.unload(backend.self, loaded);
+  return text.data();
+}
+
+TEST(BackendHeader, LoadsAndRuns) {
+  const hr_backend backend = table();
+  EXPECT_STREQ(backend.name, "adder");
+  const std::string bytes = Region().bytes();
+  void *loaded = nullptr, *found = nullptr;
+  ASSERT_EQ(backend.load(backend.self, bytes.data(), bytes.size(), &loaded, nullptr), 0);
+  ASSERT_EQ(backend.find(backend.self, loaded, "g", 1, &found, nullptr), 0);
+  EXPECT_EQ(found, nullptr);
+  ASSERT_EQ(backend.find(backend.self, loaded, "f", 1, &found, nullptr), 0);
+  std::array<float, 3> x{1, 2, 3}, y{};
+  int64_t shape = 3;
+  DLTensor in{x.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &shape, nullptr, 0}, out = in;
+  out.data = y.data();
+  std::array<DLTensor*, 2> args{&in, &out};
+  std::array<char, 200> text{};
+  hr_kernel_env env{};
+  env.message = text.data();
+  env.message_size = text.size();
+  EXPECT_EQ(backend.run(backend.self, found, &env, args.data(), 2), 0) << text.data();
+  EXPECT_EQ(y, (std::array<float, 3>{11, 22, 33}));
+  EXPECT_NE(backend.run(backend.self, found, &env, args.data(), 1), 0);
+  EXPECT_STREQ(text.data(), "it was called with another number of tensors than it has inputs and outputs");
+  backend.unload(backend.self, loaded);
+}
+
+TEST(BackendHeader, BytesThatAreWrongAreRefused) {
+  const std::vector<std::pair<std::function<void(Region&)>, std::string>> cases{
+      {[](Region&) {}, ""},
+      {[](Region& r) { r.size = -3; }, "a tensor has a size that is negative or too large"},
+      {[](Region& r) { r.size = int64_t{1} << 50; }, "a tensor has a size that is negative or too large"},
+      {[](Region& r) { r.constant.pop_back(); }, "a constant has other bytes than its type says"},
+      {[](Region& r) { r.tensors[1] = 3; }, "a step names a tensor that the region does not have"},
+      {[](Region& r) { r.outputs[0] = 3; }, "a step names a tensor that the region does not have"},
+      {[](Region& r) { r.step = "x"; }, "the backend does not load all that it wrote when it compiled a step"},
+      {[](Region& r) { r.has_rest = true; }, "the backend does not load all that it wrote when it compiled the region"},
+      {[](Region& r) { r.version = "0"; },
+       "the region was compiled by version 0 of the backend, and this is version 1; compile the model again"},
+  };
+  for (const auto& [change, error] : cases) {
+    Region region;
+    change(region);
+    EXPECT_EQ(load_error(region.bytes()), error);
+  }
+}
+
+TEST(BackendHeader, DamagedBytesAreRefused) {
+  const std::string bytes = Region().bytes();
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    EXPECT_NE(load_error(bytes.substr(0, i)), "") << i;
+    std::string damaged = bytes;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    EXPECT_NE(load_error(damaged), "") << i;
+  }
+  EXPECT_EQ(load_error(bytes + "x"), "its bytes are damaged; compile the model again");
+}
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(BackendHeader, AttributesOfAnotherKind) {
+  const int64_t two[] = {1, 2};
+  const Attr list(hr_attr{"pads", HR_ATTR_INTEGERS, 2, two, nullptr, nullptr});
+  EXPECT_EQ(list.integers(), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(error_of([&] { list.integer(); }), "'pads' is not an integer");
+  EXPECT_EQ(error_of([&] { list.real(); }), "'pads' is not a number");
+  EXPECT_EQ(error_of([&] { list.text(); }), "'pads' is not a text");
+  EXPECT_EQ(error_of([&] { list.reals(); }), "'pads' is not a list of numbers");
+  EXPECT_EQ(error_of([&] { list.texts(); }), "'pads' is not a list of texts");
+  const Attr one(hr_attr{"axis", HR_ATTR_INTEGER, 1, two, nullptr, nullptr});
+  EXPECT_EQ(one.real(), 1.0);
+  EXPECT_EQ(error_of([&] { one.integers(); }), "'axis' is not a list of integers");
+}
+
+TEST(BackendHeader, TensorsOfAnotherType) {
+  EXPECT_TRUE(is_dtype<double>({kDLFloat, 64, 1}));
+  EXPECT_FALSE(is_dtype<double>({kDLFloat, 64, 4}));
+  EXPECT_TRUE(is_dtype<bool>({kDLBool, 8, 1}));
+  EXPECT_TRUE(is_dtype<uint16_t>({kDLUInt, 16, 1}));
+  EXPECT_FALSE(is_dtype<int16_t>({kDLUInt, 16, 1}));
+  const Call call(nullptr, nullptr, 0);
+  EXPECT_EQ(error_of([&] { call.data<float>(0); }), "it was called with too few tensors");
+}
+
+}  // namespace
