@@ -52,6 +52,6 @@ __all__ = _public.facade(
     modules=(
         "backend cc contrib error graph_executor instrument ir nd parser relay runtime target te testing tir transform"
     ),
-    unlisted="compiler session",
+    unlisted="backends compiler session",
 )
 _public.settle(__name__)

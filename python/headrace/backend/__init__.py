@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Backend", "CaseReport", "Finding", "Region", "check", "find", "names", "register"]
 
 _GROUP = "headrace.backends"
+_OWN = {"numpy": EntryPoint("numpy", "headrace.backends.numpy:NumpyBackend", _GROUP)}
 
 _registered: dict[str, Backend] = {}
 _lock = threading.RLock()  # held while a backend is registered
@@ -358,7 +359,7 @@ def offer(wanted: Iterable[str]) -> None:
 
 
 def _installed() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=_GROUP)}
+    return {**{entry.name: entry for entry in entry_points(group=_GROUP)}, **_OWN}
 
 
 def _find_installed(name: str) -> bool:
