@@ -3,6 +3,9 @@
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <map>
+
 #include "base/interrupt.h"
 #include "conformance/isolated.h"
 #include "conformance/report.h"
@@ -31,26 +34,36 @@ struct Methods {
   PackedFunc cost;      // (call) -> seconds, or None
 };
 
+// What a backend is made of. Its methods are called without a lock.
+struct Parts {
+  std::string version;
+  std::vector<partition::CompositePattern> patterns;
+  Methods methods;
+};
+
+// A backend whose parts may be replaced, as authors do who try one out in a session.
 class PythonBackend : public partition::Backend {
  public:
-  PythonBackend(std::string name, std::string version, const Value& patterns, Methods methods)
-      : name_(std::move(name)),
-        version_(std::move(version)),
-        patterns_(partition::read_table(patterns)),
-        methods_(std::move(methods)) {}
+  PythonBackend(std::string name, Parts parts) : name_(std::move(name)) { replace(std::move(parts)); }
+
+  // Earlier parts stay: compiles under way use their patterns. Called with Python's lock held.
+  void replace(Parts parts) {
+    all_.push_back(std::make_unique<const Parts>(std::move(parts)));
+    parts_ = all_.back().get();
+  }
 
   std::string_view name() const override { return name_; }
-  std::string version() const override { return version_; }
-  std::span<const partition::CompositePattern> patterns() const override { return patterns_; }
+  std::string version() const override { return parts().version; }
+  std::span<const partition::CompositePattern> patterns() const override { return parts().patterns; }
 
   partition::Verdict supports(const relay::CallNode& call) const override {
-    const Value answer = methods_.supports(ref(&call));
+    const Value answer = parts().methods.supports(ref(&call));
     if (answer.is_none()) return {};
     return {.reason = HR_REASON_OP_UNSUPPORTED, .message = answer.as<std::string>()};
   }
 
   double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const override {
-    const Value seconds = methods_.cost(ref(&call));
+    const Value seconds = parts().methods.cost(ref(&call));
     return seconds.is_none() ? Backend::cost(call, machine, threads) : seconds.as<double>();
   }
 
@@ -59,14 +72,15 @@ class PythonBackend : public partition::Backend {
     Array<Value> rows;
     for (const RegionSource& region : request.regions)
       rows.push_back(Value(Array<Value>{Value(region.name), Value(region.function), Value(region.module)}));
-    const auto answers = methods_.compile(rows, request.options).as<Array<Value>>();
+    const Methods& methods = parts().methods;
+    const auto answers = methods.compile(rows, request.options).as<Array<Value>>();
     std::map<std::string, std::vector<RegionEntry>> regions;  // by their bytes
     for (size_t i = 0; i < answers.size(); ++i) {
       if (is_bytes(answers[i].raw())) regions[answers[i].as<Bytes>().data].push_back(entry_of(request.regions[i]));
     }
     std::map<std::string, runtime::Module> modules;
     for (const auto& [blob, entries] : regions)
-      modules.emplace(blob, make_python_module(name_, methods_.load, {.regions = entries, .blob = blob}));
+      modules.emplace(blob, make_python_module(name_, methods.load, {.regions = entries, .blob = blob}));
     std::vector<Expected<RegionCode>> codes;
     for (const Value& answer : answers) {
       if (is_bytes(answer.raw())) {
@@ -93,20 +107,32 @@ class PythonBackend : public partition::Backend {
     return entry;
   }
 
-  std::string name_, version_;
-  std::vector<partition::CompositePattern> patterns_;
-  Methods methods_;
+  const Parts& parts() const { return *parts_.load(); }
+
+  std::string name_;
+  std::vector<std::unique_ptr<const Parts>> all_;
+  std::atomic<const Parts*> parts_ = nullptr;
 };
 
+// Registers a backend, or replaces the one of Python that has the name.
 void register_python_backend(const std::string& name, const std::string& version, nb::handle patterns,
                              nb::callable supports, nb::callable compile, nb::callable load, nb::callable cost) {
+  static auto& known = *new std::map<std::string, std::shared_ptr<PythonBackend>>;  // Python's lock guards it
   driver::register_all();
-  Methods methods{.supports = to_function(std::move(supports)),
-                  .compile = to_function(std::move(compile)),
-                  .load = to_function(std::move(load)),
-                  .cost = to_function(std::move(cost))};
-  const PackedFunc loader = methods.load;
-  partition::register_backend(std::make_shared<PythonBackend>(name, version, to_value(patterns), std::move(methods)));
+  const PackedFunc loader = to_function(std::move(load));
+  Parts parts{.version = version,
+              .patterns = partition::read_table(to_value(patterns)),
+              .methods = {.supports = to_function(std::move(supports)),
+                          .compile = to_function(std::move(compile)),
+                          .load = loader,
+                          .cost = to_function(std::move(cost))}};
+  if (const auto found = known.find(name); found != known.end()) {
+    found->second->replace(std::move(parts));
+  } else {
+    const auto backend = std::make_shared<PythonBackend>(name, std::move(parts));
+    partition::register_backend(backend);
+    known.emplace(name, backend);
+  }
   register_global(
       fmt::format("{}{}", runtime::kLoadBinaryPrefix, python_module_kind(name)),
       make_packed([name, loader](const Bytes& bytes) { return load_python_module(name, loader, bytes.data); }), true);

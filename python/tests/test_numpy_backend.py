@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -128,7 +129,7 @@ class Faulty(hr.backend.Backend):
     def load(self, data):
         def run(name, inputs, outputs):
             if inputs[0].ndim == 0:
-                os.abort()
+                os.kill(os.getpid(), signal.SIGKILL)
             if inputs[0].size == 1:
                 print("one element")
             outputs[0][...] = np.exp(inputs[0]) if inputs[0].size < 100 else 1
@@ -163,6 +164,22 @@ def test_checks_after_a_model_ran_on_threads(tmp_path):
     (report,) = hr.backend.check("numpy", ["nn.softmax/last"])
     assert report.claimed
     assert report.findings == []
+
+
+def test_an_interrupt_ends_the_checks():
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 2)  # the kit takes longer than that
+        with pytest.raises(KeyboardInterrupt):
+            hr.backend.check("numpy")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(ChildProcessError):  # the child has ended, too
+        os.waitpid(-1, os.WNOHANG)
 
 
 def test_the_command_line():

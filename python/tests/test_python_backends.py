@@ -293,6 +293,35 @@ def test_what_cannot_be_registered():
         hr.backend.find("ccompiler")
 
 
+def test_a_backend_is_replaced(program):
+    first = made("test_replaced")
+    model = hr.compile(program, backends=["test_replaced"])
+
+    class Doubled(Exp):
+        name = "test_replaced"
+        version = "8"
+
+        def patterns(self):
+            return [("test_replaced.both", is_op("negative")(is_op("exp")(wildcard())))]
+
+        def load(self, data):
+            def run(name, inputs, outputs):
+                outputs[0][...] = -2 * np.exp(inputs[0])
+
+            return run
+
+    with pytest.raises(hr.UserError, match=r"there is a backend 'test_replaced' already; .*override=True"):
+        hr.backend.register(Doubled())
+    assert hr.backend.find("test_replaced") is first
+    hr.backend.register(Doubled(), override=True)
+    np.testing.assert_allclose(model(zeros()).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+    replaced = hr.compile(program, backends=["test_replaced"])
+    np.testing.assert_allclose(replaced(zeros()).numpy(), -2 * np.exp(np.ones(4)), rtol=1e-6)
+    assert hr.backend.find("test_replaced").version == "8"
+    with pytest.raises(hr.UserError, match="there is a backend 'ccompiler' already"):
+        hr.backend.register(type("Taken", (Exp,), {"name": "ccompiler"})(), override=True)
+
+
 def test_bytes_of_a_module_that_are_cut_or_changed(program, tmp_path):
     made("test_bytes")
     kind = "python.test_bytes"

@@ -253,13 +253,15 @@ class _Checked:
         return UserError(f"the backend '{self.name}': {moment} gave {_arguments.kind(given)}, expected {expected}")
 
 
-def register(backend: Backend) -> None:
+def register(backend: Backend, override: bool = False) -> None:
     """Makes a backend known to this process, for `compile` and for the files that `load` opens.
 
     Parameters
     ----------
     backend : Backend
         The backend.
+    override : bool
+        Whether a backend in Python of that name may be replaced. What was compiled or loaded before keeps the old one.
 
     Raises
     ------
@@ -276,6 +278,8 @@ def register(backend: Backend) -> None:
             raise UserError(f"the backend '{name}' has no method {method}; define it in {type(backend).__name__}")
     checked = _Checked(backend)
     with _lock:
+        if name in _registered and not override:
+            raise UserError(f"there is a backend '{name}' already; register(backend, override=True) replaces it")
         _core.register_backend(
             name,
             _arguments.text(backend.version, f"{type(backend).__name__}.version"),
