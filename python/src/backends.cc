@@ -34,7 +34,7 @@ struct Methods {
   PackedFunc cost;      // (call) -> seconds, or None
 };
 
-// What a backend is made of. Its methods are called without a lock.
+// The parts of a backend. Its methods are called without a lock.
 struct Parts {
   std::string version;
   std::vector<partition::CompositePattern> patterns;

@@ -17,7 +17,7 @@ struct RegionEntry {
   bool operator==(const RegionEntry&) const = default;
 };
 
-// What a module holds and saves.
+// The content of a module, which it saves.
 struct PythonBlob {
   std::vector<RegionEntry> regions;
   std::string blob;  // the backend's own bytes

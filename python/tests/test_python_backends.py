@@ -147,6 +147,27 @@ def test_patterns_become_composite_functions(tmp_path):
     assert set(checked) == {"negative"}
 
 
+def test_checks_of_patterns_that_fail(program):
+    pattern = is_op("negative")(is_op("exp")(wildcard()))
+
+    def fail(root):
+        raise KeyError("nothing")
+
+    for name, check, message in (
+        ("test_check_fails", fail, r"failed in the check of the pattern 'test_check_fails\.p': KeyError: 'nothing' \("),
+        (
+            "test_check_gives",
+            lambda root: 1,
+            r"the check of the pattern 'test_check_gives\.p' gave int, expected a bool",
+        ),
+    ):
+        made(name, patterns=lambda self, name=name, check=check: [(f"{name}.p", pattern, check)])
+        with pytest.raises(hr.UserError, match=message):
+            hr.compile(program, backends=[name])
+    with pytest.raises(hr.UserError, match="gave int, expected a function of an expression as its check"):
+        made("test_no_check", patterns=lambda self: [("test_no_check.p", pattern, 3)])
+
+
 def test_a_region_that_is_refused_is_native(program):
     made("test_refuses", compile=lambda self, regions, options: ["the chip has no room" for _ in regions])
     model = hr.compile(program, backends=["test_refuses"])

@@ -173,14 +173,25 @@ class _Checked:
                     f"the backend '{self.name}' has a pattern {entry[0]!r}; names of its patterns must begin with "
                     f"'{self.name}.'"
                 )
-        return [list(entry) for entry in table]
+        return [[name, pattern, *(self._check_of(name, one) for one in check)] for name, pattern, *check in table]
+
+    def _check_of(self, pattern: str, check: Any) -> Callable[[Any], bool]:
+        def checked(root: Any) -> bool:
+            answer = self._ask(f"the check of the pattern '{pattern}'", check, root, call=root)
+            if not _is_bool(answer):
+                raise self._wrong(f"the check of the pattern '{pattern}'", answer, "a bool")
+            return bool(answer)
+
+        if not callable(check):
+            raise self._wrong(f"the pattern '{pattern}'", check, "a function of an expression as its check")
+        return checked
 
     def supports(self, call: Any) -> str | None:
         """None, or why not."""
         answer = self._ask("supports", self.backend.supports, call, call=call)
         if isinstance(answer, str):
             return answer or "it does not say why"
-        if type(answer).__name__ not in ("bool", "bool_"):  # numpy has one of its own
+        if not _is_bool(answer):
             raise self._wrong("supports", answer, "True, False or a sentence")
         return None if answer else "it does not say why"
 
@@ -245,12 +256,16 @@ class _Checked:
             f"the backend '{self.name}' failed in {moment}: {type(error).__name__}: {error} "
             f"({frame.filename}:{frame.lineno})"
         )
-        made.op = "" if call is None else getattr(call.op, "name", "")
+        made.op = getattr(getattr(call, "op", None), "name", "")
         made.place = f"{span.source_name}:{span.line}:{span.column}" if span else ""
         return made
 
     def _wrong(self, moment: str, given: Any, expected: str) -> UserError:
         return UserError(f"the backend '{self.name}': {moment} gave {_arguments.kind(given)}, expected {expected}")
+
+
+def _is_bool(answer: Any) -> bool:
+    return type(answer).__name__ in ("bool", "bool_")  # numpy has one of its own
 
 
 def register(backend: Backend, override: bool = False) -> None:
