@@ -49,7 +49,9 @@ __all__ = _public.facade(
         "headrace.session": "InferenceSession",
         "headrace.target": "Target",
     },
-    modules="cc contrib error graph_executor instrument ir nd parser relay runtime target te testing tir transform",
-    unlisted="compiler session",
+    modules=(
+        "backend cc contrib error graph_executor instrument ir nd parser relay runtime target te testing tir transform"
+    ),
+    unlisted="backends compiler session",
 )
 _public.settle(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from headrace import _arguments, _core, _public
+from headrace import _arguments, _core, _public, backend
 from headrace._ffi import get_global_func
 from headrace.target import chosen_targets
 
@@ -153,6 +153,8 @@ def compile(
     options = {one.kind.name: dict(one.attrs) for one in beside if one.attrs}
     for name, own in given.items():
         options.setdefault(name, {}).update(_arguments.mapping(own, f"backend_options[{name!r}]", '{"cc": "clang"}'))
+    named = [*_arguments.names(backends, "backends"), *(one.kind.name for one in beside)]
+    backend.offer(named)
     executor = _core.compile(
         _arguments.path(model, "model"),
         shapes=_arguments.shapes(shapes),
@@ -165,7 +167,7 @@ def compile(
         jobs=_arguments.integer(jobs, "jobs"),
         threads=_arguments.integer(threads, "threads"),
         disabled_passes=_arguments.names(disabled_passes, "disabled_passes"),
-        backends=[*_arguments.names(backends, "backends"), *(one.kind.name for one in beside)],
+        backends=named,
         backend_options=options,
         placement=_arguments.text(placement, "placement"),
         costs="" if costs is None else _arguments.path(costs, "costs"),

@@ -14,5 +14,6 @@ NB_MODULE(_core, m) {
   bind_functions(m);
   bind_runtime(m);
   bind_compile(m);
+  bind_backends(m);
   wait_at_exit();
 }

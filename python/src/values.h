@@ -58,5 +58,6 @@ void bind_errors(nb::module_& m);
 void bind_values(nb::module_& m);
 void bind_runtime(nb::module_& m);
 void bind_compile(nb::module_& m);
+void bind_backends(nb::module_& m);
 
 }  // namespace headrace::python

@@ -11,3 +11,7 @@ np = pytest.importorskip("numpy")
 def images() -> np.ndarray:
     """The held-out digits, float32 (360, 1, 8, 8)."""
     return np.load(Path(__file__).parents[2] / "models" / "digits_images.npy")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--bless", action="store_true", help="write expectations that are files, in place of comparing")

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <set>
 
+#include "runtime/loader_finder.h"
 #include "runtime/nested_load.h"
 
 namespace headrace::runtime {
@@ -111,7 +112,11 @@ void register_apart_loader(const std::string& key, const ApartLoader& loader) {
 }
 
 Module load_from_binary(const std::string& key, const SavedModule& saved) {
-  const PackedFunc loader = find_global(loader_name(key));
+  PackedFunc loader = find_global(loader_name(key));
+  if (!loader) {
+    find_loader(key);
+    loader = find_global(loader_name(key));
+  }
   if (!loader) return {};
   const std::string shown = fmt::format("the {} bytes of a module of the kind '{}'", saved.bytes.size(), key);
   const NestedLoad load(loader_name(key), saved.bytes, shown);

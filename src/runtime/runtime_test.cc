@@ -13,6 +13,7 @@
 #include "runtime/aligned_buffer.h"
 #include "runtime/cpu_features.h"
 #include "runtime/library.h"
+#include "runtime/loader_finder.h"
 #include "runtime/module.h"
 
 namespace headrace::runtime {
@@ -187,6 +188,18 @@ TEST(Module, Errors) {
   EXPECT_THAT(kit::user_error_of([&] { a.SaveToFile("a.txt", "txt"); }), HasSubstr("cannot be saved to 'a.txt'"));
   EXPECT_EQ(a.GetSource(), "");
   EXPECT_FALSE(load_from_binary("nobody", ""));
+}
+
+TEST(Module, ALoaderIsFoundWhenItsKindIsMet) {
+  set_loader_finder([](const std::string& key) {
+    if (key == "late") register_module_loader(key, [](const std::string& bytes) { return named(bytes); });
+    if (key == "broken") throw UserError("the package of 'broken' cannot be imported");
+  });
+  EXPECT_EQ(load_from_binary("late", "x").type_key(), "named");
+  EXPECT_FALSE(load_from_binary("nobody", ""));
+  EXPECT_THAT(kit::user_error_of([] { load_from_binary("broken", ""); }), HasSubstr("cannot be imported"));
+  set_loader_finder(nullptr);
+  EXPECT_EQ(load_from_binary("late", "y").type_key(), "named");
 }
 
 }  // namespace

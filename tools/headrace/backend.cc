@@ -1,19 +1,21 @@
 // headrace backend: the backends of this build, what they compute, and whether they keep their promises.
-#include <fnmatch.h>
+#include <spawn.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <iostream>
-#include <set>
 
-#include "conformance/check.h"
+#include "conformance/isolated.h"
+#include "conformance/report.h"
 #include "driver/all_backends.h"
 #include "driver/plugins.h"
 #include "driver/register_all.h"
 #include "partition/rules.h"
-#include "tools/headrace/isolated_checks.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/session.h"
 #include "tools/headrace/shown_text.h"
+
+extern char** environ;
 
 namespace headrace::tools {
 
@@ -21,6 +23,9 @@ namespace {
 
 using conformance::Case;
 using conformance::CaseReport;
+using conformance::Claims;
+
+constexpr int kReportDescriptor = 3;
 
 struct ListState {
   bool ops = false;
@@ -32,36 +37,6 @@ struct CheckState {
   double timeout = 60;
   int64_t child = -1;  // the case to begin with, in a child of ours
 };
-
-std::string op_of(const Case& one) { return one.name.substr(0, one.name.find('/')); }
-
-// What a backend says to the cases of one op.
-struct Claims {
-  int64_t taken = 0, all = 0;
-};
-
-std::string to_text(const Claims& claims) {
-  if (claims.taken == 0) return "-";
-  return claims.taken == claims.all ? "yes" : fmt::format("{} of {}", claims.taken, claims.all);
-}
-
-// Returns, for each op that one of the backends takes in some case, what each says to all of its cases.
-std::map<std::string, std::vector<Claims>> claims_of(const partition::Backends& backends) {
-  std::map<std::string, std::vector<Claims>> claims;
-  for (const Case& one : conformance::op_cases()) {
-    const IRModule module = conformance::module_of(one);
-    std::vector<Claims>& row = claims[op_of(one)];
-    row.resize(backends.size());
-    for (size_t i = 0; i < backends.size(); ++i) {
-      ++row[i].all;
-      row[i].taken += conformance::is_taken(*backends[i], module) ? 1 : 0;
-    }
-  }
-  std::erase_if(claims, [](const auto& row) {
-    return std::all_of(row.second.begin(), row.second.end(), [](const Claims& one) { return one.taken == 0; });
-  });
-  return claims;
-}
 
 // The backends that can be asked; those that cannot are rows with the reason.
 partition::Backends usable_backends(std::vector<std::vector<std::string>>& rows) {
@@ -85,7 +60,7 @@ int list(const ListState& state, const Common& common) {
   std::vector<std::vector<std::string>> rows;
   const partition::Backends usable = usable_backends(rows);
   std::map<std::string, std::vector<Claims>> claims;
-  if (state.ops) claims = claims_of(usable);
+  if (state.ops) claims = conformance::claims_of(usable);
   if (common.json) {
     Array<Value> backends, ops;
     for (const auto& row : rows)
@@ -108,24 +83,10 @@ int list(const ListState& state, const Common& common) {
   for (const auto& backend : usable) table[0].emplace_back(backend->name());
   for (const auto& [op, row] : claims) {
     table.push_back({op});
-    for (const Claims& one : row) table.back().push_back(to_text(one));
+    for (const Claims& one : row) table.back().push_back(conformance::to_text(one));
   }
   std::cout << '\n' << to_table(table);
   return HR_OK;
-}
-
-// Cases whose names match one of the patterns; all without patterns.
-std::vector<Case> chosen(const std::vector<Case>& all, const std::vector<std::string>& patterns) {
-  if (patterns.empty()) return all;
-  std::vector<Case> some;
-  for (const Case& one : all) {
-    const bool is_asked = std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-      return fnmatch(pattern.c_str(), one.name.c_str(), 0) == 0;
-    });
-    if (is_asked) some.push_back(one);
-  }
-  if (some.empty()) throw_user_error("no case has a name like '{}'", fmt::join(patterns, "', '"));
-  return some;
 }
 
 Report report_of(const std::string& backend, const std::vector<CaseReport>& reports) {
@@ -144,47 +105,45 @@ Report report_of(const std::string& backend, const std::vector<CaseReport>& repo
   return {{"backend", Value(backend)}, {"cases", Value(rows)}, {"failed", Value(num_failed)}};
 }
 
-// One row for each op or pattern: its cases that are claimed, and those that fail.
 void print(const std::string& backend, const std::vector<CaseReport>& reports) {
-  struct Row {
-    int64_t claimed = 0, all = 0, checks = 0, failed = 0;
-  };
-  std::map<std::string, Row> rows;
-  Row sum;
-  for (const CaseReport& one : reports) {
-    for (Row* row : {&rows[one.name.substr(0, one.name.find('/'))], &sum}) {
-      ++row->all;
-      row->claimed += one.is_claimed ? 1 : 0;
-      row->checks += one.is_claimed ? one.num_checks : 0;
-      row->failed += one.findings.empty() ? 0 : 1;
-    }
-  }
-  std::vector<std::vector<std::string>> table{{"op or pattern", "claimed", "checks", "result"}};
-  for (const auto& [name, row] : rows) {
-    if (row.claimed == 0 && row.failed == 0) continue;
-    table.push_back({name, fmt::format("{} of {}", row.claimed, row.all), fmt::format("{}", row.checks),
-                     row.failed == 0 ? "pass" : fmt::format("{} cases fail", row.failed)});
-  }
-  std::cout << to_table(table);
-  for (const CaseReport& one : reports) {
-    for (const conformance::Finding& finding : one.findings)
-      print_out("FAIL {} [{}]: {}\n", one.name, finding.check, shown(finding.message));
-  }
-  print_out("{}: {} of {} cases claimed, {} checks, {}\n", shown(backend), sum.claimed, sum.all, sum.checks,
-            sum.failed == 0 ? "all passed" : fmt::format("{} cases failed", sum.failed));
+  std::cout << to_table(conformance::matrix_of(reports));
+  for (const std::string& line : conformance::failures_of(reports)) print_out("{}\n", shown(line));
+  print_out("{}\n", shown(conformance::summary_of(backend, reports)));
 }
 
 // Names the patterns that no case matches, which the kit says nothing about.
 void print_unchecked(const std::string& backend, const std::vector<CaseReport>& reports) {
-  std::set<std::string> unchecked;
-  for (const partition::CompositePattern& pattern : driver::require_backend(backend)->patterns())
-    unchecked.insert(pattern.name);
-  for (const CaseReport& one : reports) {
-    if (one.is_claimed) unchecked.erase(one.name.substr(0, one.name.find('/')));
-  }
+  const std::vector<std::string> unchecked = conformance::unchecked_patterns(backend, reports);
   if (!unchecked.empty())
     print_out("no case matches {}; check that by models that have it (headrace verify)\n",
               shown(fmt::format("{}", fmt::join(unchecked, ", "))));
+}
+
+// Starts this program again as a child of the checks, with these words.
+pid_t spawn_child(std::vector<std::string> words, int report, int output) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, report, kReportDescriptor);
+  pid_t process = -1;
+  const int code = ::posix_spawn(&process, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (code != 0) throw_user_error("a process for the checks cannot be started: {}", std::strerror(code));
+  return process;
+}
+
+std::function<pid_t(size_t, int, int)> starter(const CheckState& state, const Common& common) {
+  std::vector<std::string> words{"/proc/self/exe", "backend", "check", state.backend};
+  for (const std::string& plugin : common.plugins) words.insert(words.end(), {"--plugin", plugin});
+  for (const std::string& one : state.cases) words.insert(words.end(), {"--case", one});
+  return [words](size_t first, int report, int output) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--child", std::to_string(first)});
+    return spawn_child(std::move(all), report, output);
+  };
 }
 
 // Returns the name of a backend that is named, or lies at a path.
@@ -199,22 +158,18 @@ std::string resolve(const std::string& backend) {
 int check(const CheckState& state, const Common& common) {
   driver::register_all();
   const std::string backend = resolve(state.backend);
-  const std::vector<Case> cases = chosen(conformance::cases_for(backend), state.cases);
+  const std::vector<Case> cases = conformance::chosen_cases(conformance::cases_for(backend), state.cases);
   if (state.child >= 0) {
-    run_child(backend, cases, static_cast<size_t>(state.child), 3);
+    conformance::run_child(backend, cases, static_cast<size_t>(state.child), kReportDescriptor);
     return HR_OK;
   }
-  CheckRequest request{
-      .backend = backend, .arguments = {state.backend}, .cases = cases, .timeout_seconds = state.timeout};
-  for (const std::string& plugin : common.plugins)
-    request.arguments.insert(request.arguments.end(), {"--plugin", plugin});
-  for (const std::string& one : state.cases) request.arguments.insert(request.arguments.end(), {"--case", one});
+  conformance::CheckRequest request{.cases = cases, .start = starter(state, common), .timeout_seconds = state.timeout};
   const bool shows_progress = !common.quiet && !common.json && ::isatty(STDERR_FILENO) != 0;
   if (shows_progress)
     request.progress = [&](size_t index) {
       std::cerr << fmt::format("\r{}/{} {:60}\r", index + 1, cases.size(), cases[index].name) << std::flush;
     };
-  const std::vector<CaseReport> reports = run_isolated(request);
+  const std::vector<CaseReport> reports = conformance::run_isolated(request);
   if (shows_progress) std::cerr << fmt::format("\r{:80}\r", "");
   if (common.json) {
     std::cout << to_json(report_of(backend, reports));

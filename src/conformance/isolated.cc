@@ -1,9 +1,7 @@
-#include "tools/headrace/isolated_checks.h"
+#include "conformance/isolated.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,15 +17,9 @@
 #include "base/error.h"
 #include "base/memory_file.h"
 
-extern char** environ;
-
-namespace headrace::tools {
-
-using conformance::CaseReport;
+namespace headrace::conformance {
 
 namespace {
-
-constexpr int kReportDescriptor = 3;
 
 std::string one_line(std::string text) {
   std::replace_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
@@ -69,7 +61,8 @@ class Child {
   Child(const CheckRequest& request, size_t first) : Child(request, first, make_pipe()) {}
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
-  ~Child() { end(); }
+  // An error of ours leaves a child with cases that nobody waits for.
+  ~Child() { std::uncaught_exceptions() > 0 ? kill() : static_cast<void>(end()); }
 
   enum class Event : uint8_t { line, ended, late };
   // Waits for the next line of the report.
@@ -122,19 +115,7 @@ class Child {
   Child(const CheckRequest& request, size_t first, Pipe pipe)
       : report_(pipe.read), output_(make_memory_file("the child's output").value_or_throw()) {
     const Descriptor their_end(pipe.write);
-    std::vector<std::string> words{"/proc/self/exe", "backend", "check"};
-    words.insert(words.end(), request.arguments.begin(), request.arguments.end());
-    for (const std::string& word : {std::string("--child"), std::to_string(first)}) words.push_back(word);
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, output_.number(), STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, their_end.number(), kReportDescriptor);
-    const int code = ::posix_spawn(&process_, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
-    ::posix_spawn_file_actions_destroy(&actions);
-    if (code != 0) throw_user_error("a process for the checks cannot be started: {}", std::strerror(code));
+    process_ = request.start(first, their_end.number(), output_.number());
   }
 
   Descriptor report_, output_;
@@ -199,27 +180,27 @@ class Checks {
 
   const CheckRequest& request_;
   std::vector<CaseReport> reports_;
-  std::vector<conformance::Finding> findings_;  // of the case that is being checked
+  std::vector<Finding> findings_;  // of the case that is being checked
 };
 
 }  // namespace
 
 std::vector<CaseReport> run_isolated(const CheckRequest& request) { return Checks(request).run(); }
 
-void run_child(const std::string& backend, const std::vector<conformance::Case>& cases, size_t first, int report) {
+void run_child(const std::string& backend, const std::vector<Case>& cases, size_t first, int report) {
   for (size_t i = first; i < cases.size(); ++i) {
     write_line(report, fmt::format("begin\t{}", i));
     CaseReport one;
     try {
-      one = conformance::check_case(backend, cases[i]);
+      one = check_case(backend, cases[i]);
     } catch (const std::exception& error) {
       one.is_claimed = true;
       one.findings.push_back({"case", error.what()});
     }
-    for (const conformance::Finding& finding : one.findings)
+    for (const Finding& finding : one.findings)
       write_line(report, fmt::format("finding\t{}\t{}", finding.check, one_line(finding.message)));
     write_line(report, fmt::format("end\t{}\t{}", one.is_claimed ? 1 : 0, one.num_checks));
   }
 }
 
-}  // namespace headrace::tools
+}  // namespace headrace::conformance

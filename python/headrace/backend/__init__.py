@@ -1,0 +1,409 @@
+"""Backends in Python: code generators beside the native one, for a first version of a backend.
+
+A backend is an object of a class that derives from `Backend`. The compiler asks it which calls it takes, and gives it
+the regions that it took; where a compiled file runs, it loads the bytes that it made:
+
+    class Mine(hr.backend.Backend):
+        name = "mine"
+        def supports(self, call): ...
+        def compile(self, regions, options): ...
+        def load(self, data): ...
+
+    hr.backend.register(Mine())
+    model = hr.compile("model.onnx", backends=["mine"])
+
+A package offers a backend by an entry point of the group "headrace.backends", whose name is the backend's and whose
+value is the class. It is imported when `compile`, `load`, `find` or `check` names the backend.
+
+`python -m headrace.backend check NAME` tests one, as `check` does.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any
+
+from headrace import _arguments, _core, _public
+from headrace._core import DiagnosticError, MissingError, UserError
+from headrace.backend import _kit
+from headrace.backend._kit import CaseReport, Finding
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Run = Callable[[str, Sequence[np.ndarray], Sequence[np.ndarray]], None]
+
+__all__ = ["Backend", "CaseReport", "Finding", "Region", "check", "find", "names", "register"]
+
+_GROUP = "headrace.backends"
+_OWN = {"numpy": EntryPoint("numpy", "headrace.backends.numpy:NumpyBackend", _GROUP)}
+
+_registered: dict[str, Backend] = {}
+_lock = threading.RLock()  # held while a backend is registered
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of a model for one backend to compile.
+
+    `name` is the name by which `run` is called; `function` a Relay function, whose expressions have types; `module` an
+    IRModule of the function and of what it uses.
+    """
+
+    name: str
+    function: Any
+    module: Any
+
+
+class Backend:
+    """Base of backends. A subclass has a `name`, and defines `supports` or `patterns`, `compile` and `load`.
+
+    Methods are called from any thread, also while others are under way, so a backend does not change after it was made.
+    An exception that a method raises becomes a UserError that says in which method and line.
+    """
+
+    name: str = ""
+    """What users call it: letters, digits, "_" and "-"."""
+
+    version: str = ""
+    """The backend's own version, which files that are compiled record."""
+
+    def supports(self, call: Any) -> bool | str:
+        """Says whether the backend computes a typed call of an op.
+
+        Parameters
+        ----------
+        call : relay.Call
+            The call: `call.op.name`, `call.attrs`, `call.args`, and types, as `call.args[0].checked_type`.
+
+        Returns
+        -------
+        bool or str
+            True, or why not: the rest of a sentence that begins with the op. `headrace explain` shows it. False says
+            no without a reason, which the conformance kit finds fault with.
+        """
+        return "the backend does not compute this op by itself"
+
+    def patterns(self) -> Sequence[tuple[Any, ...]]:
+        """Gives what the backend computes as one, the first of the highest priority. Asked once, by `register`.
+
+        Returns
+        -------
+        list of tuple
+            (name, pattern) or (name, pattern, check): the name begins with the backend's and a dot; the pattern is one
+            of `relay.dataflow_pattern`, or its text; the check is a function of the matched expression that gives a
+            bool. What is matched comes to `compile` as a call of a function with the attribute Composite, the name.
+        """
+        return []
+
+    def compile(self, regions: list[Region], options: dict[str, Any]) -> list[bytes | str]:
+        """Compiles regions.
+
+        Parameters
+        ----------
+        regions : list of Region
+            The regions.
+        options : dict
+            The options that the user gave for this backend.
+
+        Returns
+        -------
+        list of bytes or str
+            For each region its code, which `load` reads; or a str, why the backend does not compile it: then the region
+            is compiled natively. Regions of equal bytes are loaded once.
+        """
+        raise NotImplementedError("it has no method compile")
+
+    def load(self, data: bytes) -> Any:
+        """Loads what `compile` made, perhaps in another process.
+
+        Parameters
+        ----------
+        data : bytes
+            The bytes. They come from a file, so they are checked.
+
+        Returns
+        -------
+        function or object
+            `run(name, inputs, outputs)`, or an object with such a method: called with a region's name and its tensors
+            as arrays of numpy, it writes every element of the outputs. Inputs cannot be written to. It keeps no array
+            after the call.
+        """
+        raise NotImplementedError("it has no method load")
+
+    def cost(self, call: Any) -> float | None:
+        """Estimates the time of a call that the backend takes, for placement by cost.
+
+        Parameters
+        ----------
+        call : relay.Call
+            A call of an op, or of a composite function.
+
+        Returns
+        -------
+        float or None
+            The seconds; None: as fast as native code.
+        """
+        return None
+
+
+class _Checked:
+    """Calls the methods of a backend for the compiler, and checks what they answer."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.name = backend.name
+
+    def patterns(self) -> list[Any]:
+        """The table, whose patterns are read later."""
+        table = self._ask("patterns", self.backend.patterns)
+        if not isinstance(table, (list, tuple)):
+            raise self._wrong("patterns", table, "a list of (name, pattern) or (name, pattern, check)")
+        for i, entry in enumerate(table):
+            if not isinstance(entry, (list, tuple)) or not 2 <= len(entry) <= 3:
+                raise self._wrong(f"patterns[{i}]", entry, "(name, pattern) or (name, pattern, check)")
+            if not isinstance(entry[0], str) or not entry[0].startswith(f"{self.name}."):
+                raise UserError(
+                    f"the backend '{self.name}' has a pattern {entry[0]!r}; names of its patterns must begin with "
+                    f"'{self.name}.'"
+                )
+        return [[name, pattern, *(self._check_of(name, one) for one in check)] for name, pattern, *check in table]
+
+    def _check_of(self, pattern: str, check: Any) -> Callable[[Any], bool]:
+        def checked(root: Any) -> bool:
+            answer = self._ask(f"the check of the pattern '{pattern}'", check, root, call=root)
+            if not _is_bool(answer):
+                raise self._wrong(f"the check of the pattern '{pattern}'", answer, "a bool")
+            return bool(answer)
+
+        if not callable(check):
+            raise self._wrong(f"the pattern '{pattern}'", check, "a function of an expression as its check")
+        return checked
+
+    def supports(self, call: Any) -> str | None:
+        """None, or why not."""
+        answer = self._ask("supports", self.backend.supports, call, call=call)
+        if isinstance(answer, str):
+            return answer or "it does not say why"
+        if not _is_bool(answer):
+            raise self._wrong("supports", answer, "True, False or a sentence")
+        return None if answer else "it does not say why"
+
+    def compile(self, rows: Iterable[Any], options: Any) -> list[bytes | str]:
+        """For each (name, function, module) its bytes, or why not."""
+        regions = [Region(str(name), function, module) for name, function, module in rows]
+        answers = self._ask("compile", self.backend.compile, regions, dict(options.items()))
+        expected = "for each region bytes, or a sentence that says why not"
+        if not isinstance(answers, (list, tuple)):
+            raise self._wrong("compile", answers, f"a list: {expected}")
+        if len(answers) != len(regions):
+            raise UserError(
+                f"the backend '{self.name}': compile gave {len(answers)} answers for {len(regions)} regions; expected "
+                f"{expected}"
+            )
+        for region, answer in zip(regions, answers, strict=True):
+            if not isinstance(answer, (bytes, bytearray, str)):
+                raise self._wrong(f"compile of the region '{region.name}'", answer, expected)
+        return [(answer or "it does not say why") if isinstance(answer, str) else bytes(answer) for answer in answers]
+
+    def load(self, data: bytes) -> Callable[[str, int], Callable[..., None]]:
+        """A function that gives the function of a region's tensors."""
+        loaded = self._ask("load", self.backend.load, data)
+        run = getattr(loaded, "run", loaded)
+        if not callable(run):
+            raise self._wrong("load", loaded, "a function (name, inputs, outputs) or an object with a method run")
+        return lambda region, num_inputs: functools.partial(self._run, run, region, num_inputs)
+
+    def cost(self, call: Any) -> float | None:
+        """Seconds, or None."""
+        seconds = self._ask("cost", self.backend.cost, call, call=call)
+        if seconds is None:
+            return None
+        try:
+            return float(seconds)
+        except (TypeError, ValueError):
+            raise self._wrong("cost", seconds, "seconds as a float, or None") from None
+
+    def _run(self, run: Run, region: str, num_inputs: int, *tensors: _core.NDArray) -> None:
+        arrays = [tensor.numpy() for tensor in tensors]
+        for array in arrays[:num_inputs]:
+            array.flags.writeable = False
+        moment = f"run of the region '{region}'"
+        result = self._ask(moment, run, region, arrays[:num_inputs], arrays[num_inputs:])
+        if result is not None:
+            raise self._wrong(moment, result, "None; results are written to the outputs, as outputs[0][...] = result")
+
+    def _ask(self, moment: str, method: Callable[..., Any], *args: Any, call: Any = None) -> Any:
+        try:
+            return method(*args)
+        except UserError:
+            raise
+        except Exception as error:
+            raise self._failure(moment, error, call) from error
+
+    def _failure(self, moment: str, error: Exception, call: Any) -> UserError:
+        frames = traceback.extract_tb(error.__traceback__)
+        source = getattr(sys.modules.get(type(self.backend).__module__), "__file__", None)
+        frame = next((one for one in reversed(frames) if one.filename == source), frames[-1])
+        span = None if call is None else call.span
+        made = (DiagnosticError if span else UserError)(
+            f"the backend '{self.name}' failed in {moment}: {type(error).__name__}: {error} "
+            f"({frame.filename}:{frame.lineno})"
+        )
+        made.op = getattr(getattr(call, "op", None), "name", "")
+        made.place = f"{span.source_name}:{span.line}:{span.column}" if span else ""
+        return made
+
+    def _wrong(self, moment: str, given: Any, expected: str) -> UserError:
+        return UserError(f"the backend '{self.name}': {moment} gave {_arguments.kind(given)}, expected {expected}")
+
+
+def _is_bool(answer: Any) -> bool:
+    return type(answer).__name__ in ("bool", "bool_")  # numpy has one of its own
+
+
+def register(backend: Backend, override: bool = False) -> None:
+    """Makes a backend known to this process, for `compile` and for the files that `load` opens.
+
+    Parameters
+    ----------
+    backend : Backend
+        The backend.
+    override : bool
+        Whether a backend in Python of that name may be replaced. What was compiled or loaded before keeps the old one.
+
+    Raises
+    ------
+    UserError
+        For something else than a Backend, for one without a method that it must have, and for a name that is no word or
+        is taken.
+    """
+    if not isinstance(backend, Backend):
+        instead = "; give an object of the class" if isinstance(backend, type) else ""
+        raise UserError(f"backend: expected a headrace.backend.Backend, got {_arguments.kind(backend)}{instead}")
+    name = _arguments.text(backend.name, f"{type(backend).__name__}.name")
+    for method in ("compile", "load"):
+        if getattr(type(backend), method) is getattr(Backend, method):
+            raise UserError(f"the backend '{name}' has no method {method}; define it in {type(backend).__name__}")
+    checked = _Checked(backend)
+    with _lock:
+        if name in _registered and not override:
+            raise UserError(f"there is a backend '{name}' already; register(backend, override=True) replaces it")
+        _core.register_backend(
+            name,
+            _arguments.text(backend.version, f"{type(backend).__name__}.version"),
+            checked.patterns(),
+            checked.supports,
+            checked.compile,
+            checked.load,
+            checked.cost,
+        )
+        _registered[name] = backend
+
+
+def find(name: str) -> Backend:
+    """Gives the backend of that name, which was registered, or is of an installed package: that is imported then.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+
+    Returns
+    -------
+    Backend
+
+    Raises
+    ------
+    MissingError
+        When there is none, or its package cannot be imported.
+    """
+    if _find_installed(_arguments.text(name, "name")):
+        return _registered[name]
+    if _core.has_backend(name):
+        raise MissingError(f"the backend '{name}' is not in Python, so there is no object of it")
+    raise MissingError(f"there is no backend '{name}' in Python; there are {', '.join(names())}")
+
+
+def names() -> list[str]:
+    """Gives the names of the backends in Python, those of installed packages included; nothing is imported.
+
+    Returns
+    -------
+    list of str
+        The names, sorted.
+    """
+    return sorted({*_registered, *_installed()})
+
+
+def check(name: str, cases: Iterable[str] | None = None, timeout: float = 60) -> list[CaseReport]:
+    """Runs the conformance kit: small programs of what a backend takes, each checked in a child process.
+
+    The children are forked from this process, so a backend that is only registered here is checked, too. The checks are
+    listed in docs/bring-your-own-codegen.md. A check that fails is a finding in a report, and raises nothing.
+
+    Parameters
+    ----------
+    name : str
+        The backend: of Python, built in, or loaded by `headrace.load_backend`.
+    cases : list of str, optional
+        Only cases whose names match one of these, as "nn.conv2d/*".
+    timeout : float
+        Seconds that a case may take.
+
+    Returns
+    -------
+    list of CaseReport
+
+    Raises
+    ------
+    UserError
+        When there is no such backend or no such case.
+    """
+    offer([_arguments.text(name, "name")])
+    return _kit.check(name, [] if cases is None else _arguments.names(cases, "cases"), timeout)
+
+
+def offer(wanted: Iterable[str]) -> None:
+    """Registers those of these backends that are installed in Python, and that the compiler does not know."""
+    for name in wanted:
+        if not _core.has_backend(name):
+            _find_installed(name)
+
+
+def _installed() -> dict[str, EntryPoint]:
+    return {**{entry.name: entry for entry in entry_points(group=_GROUP)}, **_OWN}
+
+
+def _find_installed(name: str) -> bool:
+    """Whether there is a backend of that name in Python; one that is installed is registered. The loader calls it."""
+    with _lock:
+        entry = None if name in _registered else _installed().get(name)
+        if entry is not None:
+            register(_made_by(entry))
+        return name in _registered
+
+
+def _made_by(entry: EntryPoint) -> Backend:
+    try:
+        found = entry.load()
+        backend = found() if isinstance(found, type) else found
+    except Exception as error:
+        raise MissingError(
+            f"the backend '{entry.name}' cannot be imported from '{entry.value}': {type(error).__name__}: {error}"
+        ) from error
+    if isinstance(backend, Backend) and backend.name != entry.name:
+        raise MissingError(
+            f"the entry point '{entry.name}' of the group '{_GROUP}' is '{entry.value}', a backend named "
+            f"'{backend.name}'; give it that name"
+        )
+    return backend
+
+
+_public.settle(__name__)

@@ -1,0 +1,235 @@
+// Backends that are objects of Python (headrace/backend): the compiler and the loader call their methods.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <map>
+
+#include "base/interrupt.h"
+#include "conformance/isolated.h"
+#include "conformance/report.h"
+#include "driver/all_backends.h"
+#include "driver/register_all.h"
+#include "gil.h"
+#include "objects.h"
+#include "partition/backend.h"
+#include "python_module.h"
+#include "runtime/loader_finder.h"
+#include "values.h"
+
+namespace headrace::python {
+
+namespace {
+
+using conformance::CaseReport;
+using partition::RegionCode;
+using partition::RegionSource;
+
+// The methods of a backend, as headrace/backend checks their arguments and answers.
+struct Methods {
+  PackedFunc supports;  // (call) -> None, or why not
+  PackedFunc compile;   // ([(name, function, module)], options) -> [bytes, or why not]
+  PackedFunc load;      // (bytes) -> a function (region, number of inputs) -> a function of tensors
+  PackedFunc cost;      // (call) -> seconds, or None
+};
+
+// The parts of a backend. Its methods are called without a lock.
+struct Parts {
+  std::string version;
+  std::vector<partition::CompositePattern> patterns;
+  Methods methods;
+};
+
+// A backend whose parts may be replaced, as authors do who try one out in a session.
+class PythonBackend : public partition::Backend {
+ public:
+  PythonBackend(std::string name, Parts parts) : name_(std::move(name)) { replace(std::move(parts)); }
+
+  // Earlier parts stay: compiles under way use their patterns. Called with Python's lock held.
+  void replace(Parts parts) {
+    all_.push_back(std::make_unique<const Parts>(std::move(parts)));
+    parts_ = all_.back().get();
+  }
+
+  std::string_view name() const override { return name_; }
+  std::string version() const override { return parts().version; }
+  std::span<const partition::CompositePattern> patterns() const override { return parts().patterns; }
+
+  partition::Verdict supports(const relay::CallNode& call) const override {
+    const Value answer = parts().methods.supports(ref(&call));
+    if (answer.is_none()) return {};
+    return {.reason = HR_REASON_OP_UNSUPPORTED, .message = answer.as<std::string>()};
+  }
+
+  double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const override {
+    const Value seconds = parts().methods.cost(ref(&call));
+    return seconds.is_none() ? Backend::cost(call, machine, threads) : seconds.as<double>();
+  }
+
+  // Regions with the same bytes have one module.
+  std::vector<Expected<RegionCode>> compile(const partition::RegionRequest& request) const override {
+    Array<Value> rows;
+    for (const RegionSource& region : request.regions)
+      rows.push_back(Value(Array<Value>{Value(region.name), Value(region.function), Value(region.module)}));
+    const Methods& methods = parts().methods;
+    const auto answers = methods.compile(rows, request.options).as<Array<Value>>();
+    std::map<std::string, std::vector<RegionEntry>> regions;  // by their bytes
+    for (size_t i = 0; i < answers.size(); ++i) {
+      if (is_bytes(answers[i].raw())) regions[answers[i].as<Bytes>().data].push_back(entry_of(request.regions[i]));
+    }
+    std::map<std::string, runtime::Module> modules;
+    for (const auto& [blob, entries] : regions)
+      modules.emplace(blob, make_python_module(name_, methods.load, {.regions = entries, .blob = blob}));
+    std::vector<Expected<RegionCode>> codes;
+    for (const Value& answer : answers) {
+      if (is_bytes(answer.raw())) {
+        codes.emplace_back(RegionCode{.module = modules.at(answer.as<Bytes>().data)});
+      } else {
+        codes.emplace_back(Refusal{HR_REASON_OP_UNSUPPORTED, answer.as<std::string>()});
+      }
+    }
+    return codes;
+  }
+
+ private:
+  static uint32_t num_tensors(const Type& type) {
+    const auto* tuple = type.as<TupleTypeNode>();
+    if (tuple == nullptr) return 1;
+    uint32_t count = 0;
+    for (const Type& field : tuple->items) count += num_tensors(field);
+    return count;
+  }
+
+  static RegionEntry entry_of(const RegionSource& region) {
+    RegionEntry entry{.name = region.name};
+    for (const relay::Var& param : region.function->params) entry.num_inputs += num_tensors(param->checked_type());
+    return entry;
+  }
+
+  const Parts& parts() const { return *parts_.load(); }
+
+  std::string name_;
+  std::vector<std::unique_ptr<const Parts>> all_;
+  std::atomic<const Parts*> parts_ = nullptr;
+};
+
+// Registers a backend, or replaces the one of Python that has the name.
+void register_python_backend(const std::string& name, const std::string& version, nb::handle patterns,
+                             nb::callable supports, nb::callable compile, nb::callable load, nb::callable cost) {
+  static auto& known = *new std::map<std::string, std::shared_ptr<PythonBackend>>;  // Python's lock guards it
+  driver::register_all();
+  const PackedFunc loader = to_function(std::move(load));
+  Parts parts{.version = version,
+              .patterns = partition::read_table(to_value(patterns)),
+              .methods = {.supports = to_function(std::move(supports)),
+                          .compile = to_function(std::move(compile)),
+                          .load = loader,
+                          .cost = to_function(std::move(cost))}};
+  if (const auto found = known.find(name); found != known.end()) {
+    found->second->replace(std::move(parts));
+  } else {
+    const auto backend = std::make_shared<PythonBackend>(name, std::move(parts));
+    partition::register_backend(backend);
+    known.emplace(name, backend);
+  }
+  register_global(
+      fmt::format("{}{}", runtime::kLoadBinaryPrefix, python_module_kind(name)),
+      make_packed([name, loader](const Bytes& bytes) { return load_python_module(name, loader, bytes.data); }), true);
+}
+
+// Registers the installed backend whose module is met, if there is one.
+void find_python_loader(const std::string& kind) {
+  const std::string prefix = python_module_kind("");
+  if (!kind.starts_with(prefix) || !Py_IsInitialized()) return;
+  PackedFunc find;
+  {
+    GilHeld held;
+    find = to_function(nb::module_::import_("headrace.backend").attr("_find_installed"));
+  }
+  as_user_error([&] { return find(kind.substr(prefix.size())); });
+}
+
+// Starts a child by fork, because a backend of this process may be in no file. The child has this thread alone.
+pid_t fork_child(const std::string& backend, const std::vector<conformance::Case>& cases, size_t first, int report,
+                 int output) {
+  GilHeld held;
+  PyOS_BeforeFork();
+  const pid_t child = ::fork();
+  if (child != 0) {
+    PyOS_AfterFork_Parent();
+    if (child < 0) throw_user_error("a process for the checks cannot be started: {}", std::strerror(errno));
+    return child;
+  }
+  PyOS_AfterFork_Child();
+  ::dup2(output, STDOUT_FILENO);
+  try {
+    nb::module_::import_("headrace.backend._kit").attr("begin_child")();
+    GilReleased released;
+    conformance::run_child(backend, cases, first, report);
+  } catch (...) {
+    ::_exit(1);  // the parent reports it
+  }
+  ::_exit(0);
+}
+
+std::vector<CaseReport> check_backend(const std::string& backend, const std::vector<std::string>& patterns,
+                                      double timeout) {
+  GilReleased released;
+  const std::vector<conformance::Case> cases = conformance::chosen_cases(conformance::cases_for(backend), patterns);
+  return conformance::run_isolated(
+      {.cases = cases,
+       .start = [&](size_t first, int report, int output) { return fork_child(backend, cases, first, report, output); },
+       .timeout_seconds = timeout,
+       .progress = [](size_t) { check_signals(); }});
+}
+
+// Returns (op, the cases that the backend takes, all cases) for each op of which it takes one.
+nb::list claims_of(const std::string& backend) {
+  std::map<std::string, std::vector<conformance::Claims>> claims;
+  {
+    GilReleased released;
+    claims = conformance::claims_of({driver::require_backend(backend)});
+  }
+  nb::list rows;
+  for (const auto& [op, row] : claims) rows.append(nb::make_tuple(op, row[0].taken, row[0].all));
+  return rows;
+}
+
+void bind_kit(nb::module_& m) {
+  nb::class_<conformance::Finding>(m, "Finding", "A check of the conformance kit that failed.")
+      .def_ro("check", &conformance::Finding::check)
+      .def_ro("message", &conformance::Finding::message);
+  nb::class_<CaseReport>(m, "CaseReport", "The checks of one case of the conformance kit.")
+      .def_ro("name", &CaseReport::name)
+      .def_ro("is_claimed", &CaseReport::is_claimed)
+      .def_ro("num_checks", &CaseReport::num_checks)
+      .def_ro("findings", &CaseReport::findings);
+  m.def("check_backend", &check_backend, nb::arg("backend"), nb::arg("cases"), nb::arg("timeout"),
+        "Checks a backend in child processes.");
+  m.def("check_matrix", &conformance::matrix_of, nb::arg("reports"), "The rows of the pass matrix, a heading first.");
+  m.def("check_failures", &conformance::failures_of, nb::arg("reports"), "A line for each finding.");
+  m.def("check_summary", &conformance::summary_of, nb::arg("backend"), nb::arg("reports"));
+  m.def("unchecked_patterns", &conformance::unchecked_patterns, nb::arg("backend"), nb::arg("reports"),
+        "The patterns that no case matched.");
+  m.def("backend_claims", &claims_of, nb::arg("backend"),
+        "(op, cases that the backend takes, all cases) for each op of which it takes one.");
+}
+
+}  // namespace
+
+void bind_backends(nb::module_& m) {
+  m.def("register_backend", &register_python_backend, nb::arg("name"), nb::arg("version"), nb::arg("patterns"),
+        nb::arg("supports"), nb::arg("compile"), nb::arg("load"), nb::arg("cost"));
+  m.def(
+      "has_backend",
+      [](const std::string& name) {
+        driver::register_all();
+        return partition::find_backend(name) != nullptr;
+      },
+      nb::arg("name"), "Whether the compiler knows a backend of that name.");
+  bind_kit(m);
+  runtime::set_loader_finder(&find_python_loader);
+}
+
+}  // namespace headrace::python

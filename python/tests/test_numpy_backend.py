@@ -1,0 +1,214 @@
+"""The backend numpy, and the conformance kit as Python calls it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import headrace as hr
+import numpy as np
+import pytest
+from headrace import _core
+from headrace.backends.numpy._ops import OPS
+from headrace.backends.numpy._program import Program
+from headrace.relay.dataflow_pattern import is_op, wildcard
+
+README = Path(__file__).parents[1] / "headrace/backends/numpy/README.md"
+
+
+def run_python(*args) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, *map(str, args)], capture_output=True, text=True)
+
+
+def test_it_passes_the_kit():
+    # In a process of its own: other tests register ops, of which the kit would make cases, too.
+    checked = run_python("-m", "headrace.backend", "check", "numpy", "--json")
+    reports = json.loads(checked.stdout)["cases"]
+    assert [(one["case"], one["findings"]) for one in reports if one["findings"]] == []
+    assert checked.returncode == 0
+    by_case = {one["case"]: one for one in reports}
+    claimed = {case.partition("/")[0] for case, one in by_case.items() if one["claimed"]}
+    assert set(OPS) <= claimed
+    assert {"numpy.dense_bias", "numpy.dense_bias_relu", "structure"} <= claimed
+    assert by_case["nn.dense/plain"] == {"case": "nn.dense/plain", "claimed": True, "checks": 13, "findings": []}
+    assert not by_case["nn.conv2d/plain"]["claimed"]
+
+
+def test_the_support_table_of_the_readme(request):
+    rows = ["| op | cases of the conformance kit that it takes |", "| --- | --- |"]
+    rows += [f"| `{op}` | {'all' if taken == all else f'{taken} of {all}'} |" for op, taken, all in claims()]
+    begin, end = "<!-- the table: pytest --bless writes it -->\n", "<!-- the end of the table -->\n"
+    text = README.read_text()
+    before, rest = text.split(begin)
+    after = rest.split(end)[1]
+    current = before + begin + "\n".join(rows) + "\n" + end + after
+    if request.config.getoption("--bless"):
+        README.write_text(current)
+        return
+    assert text == current, f"{README} is out of date: run pytest --bless python/tests/test_numpy_backend.py"
+
+
+def claims():
+    hr.backend.find("numpy")
+    return _core.backend_claims("numpy")
+
+
+def test_a_network_of_several_regions(tmp_path):
+    path = tmp_path / "network.relay"
+    path.write_text("""#[version = "0.0.5"]
+def @main(%x: Tensor[(3, 8), float32], %w: Tensor[(5, 8), float32], %b: Tensor[(5), float32]) {
+  let %h = nn.relu(nn.bias_add(nn.dense(%x, %w), %b));
+  let %p = nn.softmax(cos(erf(%h)));
+  (sum(%p, axis=[1]), transpose(%p), concatenate((%p, %h), axis=1))
+}
+""")
+    model = hr.compile(path, backends=["numpy"], output=tmp_path / "network.so")
+    rng = np.random.default_rng(3)
+    x, w, b = (rng.standard_normal(shape).astype("float32") for shape in ((3, 8), (5, 8), (5,)))
+    ran = [one.numpy() for one in hr.load(tmp_path / "network.so", fallback="none")(x, w, b)]
+    native = [one.numpy() for one in hr.compile(path)(x, w, b)]
+    for got, want in zip(ran, native, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
+    assert model.fallbacks == []
+
+
+def program_bytes() -> bytes:
+    x, w = (np.arange(6, dtype="float32").reshape(2, 3) for _ in range(2))
+    program = Program(1, [x, w], [], [])
+    return program.write()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda data: data[:-1], "a constant is cut off"),
+        (lambda data: data + b"x", "bytes behind the last constant"),
+        (lambda data: b"x" + data[1:], "do not begin as a region"),
+        (lambda data: data[:12], "do not begin as a region"),
+        (lambda data: data[:20] + b"\xff" + data[21:], "the header is no JSON"),
+        (lambda data: data.replace(b'"inputs": 1', b'"inputs": -'), "the header is no JSON"),
+        (lambda data: data.replace(b'"inputs"', b'"input_"'), "the header is incomplete"),
+        (lambda data: data.replace(b'"inputs": 1', b'"inputs":""'), "should be a number"),
+        (lambda data: data.replace(b"float32", b"floot32"), "there is no dtype 'floot32'"),
+        (lambda data: data.replace(b'"steps": []', b'"steps": 17'), "17 should be a list"),
+        (lambda data: data.replace(b'"steps": []', b'"steps":[1]'), "1 should have the fields op, attrs, args"),
+        (lambda data: data.replace(b'"outputs": []', b'"outputs":[9]'), "9 should be a number below 3"),
+    ],
+)
+def test_bytes_that_are_damaged(change, message):
+    assert Program.read(program_bytes()).num_values == 3
+    with pytest.raises(hr.UserError, match=message):
+        Program.read(change(program_bytes()))
+
+
+def test_a_step_that_is_none():
+    header = {"inputs": 1, "constants": [], "steps": [{"op": "none", "attrs": {}, "args": [0]}], "outputs": [1]}
+    text = json.dumps(header).encode()
+    with pytest.raises(hr.UserError, match="there is no op 'none'"):
+        Program.read(b"HRNUMPY1" + len(text).to_bytes(8, "little") + text)
+    with pytest.raises(hr.UserError, match="was called with 0 inputs and 0 outputs"):
+        Program.read(program_bytes()).run("r", [], [])
+
+
+class Faulty(hr.backend.Backend):
+    """Takes exp, and is wrong in several ways, by the shape of the operand."""
+
+    name = "test_faulty"
+
+    def supports(self, call):
+        if call.op.name == "tanh":
+            return False
+        is_taken = call.op.name == "exp" and call.args[0].checked_type.dtype == "float32"
+        return True if is_taken else "is not exp in float32"
+
+    def compile(self, regions, options):
+        return [b"exp" for _ in regions]
+
+    def load(self, data):
+        def run(name, inputs, outputs):
+            if inputs[0].ndim == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if inputs[0].size == 1:
+                print("one element")
+            outputs[0][...] = np.exp(inputs[0]) if inputs[0].size < 100 else 1
+
+        return run
+
+
+def test_findings_of_the_kit():
+    hr.backend.register(Faulty())
+    reports = hr.backend.check("test_faulty", ["exp/*", "tanh/float32", "cos/float32"])
+    by_case = {one.case: one for one in reports}
+    found = {case: {finding.check for finding in one.findings} for case, one in by_case.items() if one.findings}
+    assert found == {
+        "exp/scalar": {"crash"},
+        "exp/one_element": {"output"},
+        "exp/large": {"result"},
+        "tanh/float32": {"verdict"},
+    }
+    (finding,) = by_case["exp/large"].findings
+    assert "is right" in finding.message
+    assert not by_case["cos/float32"].claimed
+    with pytest.raises(hr.UserError, match="no case has a name like 'nothing'"):
+        hr.backend.check("test_faulty", ["nothing"])
+    with pytest.raises(hr.UserError, match="there is no backend 'nobody'"):
+        hr.backend.check("nobody")
+
+
+def test_checks_after_a_model_ran_on_threads(tmp_path):
+    path = tmp_path / "model.relay"
+    path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(512, 512), float32]) { exp(%x) }\n')
+    hr.compile(path, threads=2)(np.zeros((512, 512), "float32"))
+    (report,) = hr.backend.check("numpy", ["nn.softmax/last"])
+    assert report.claimed
+    assert report.findings == []
+
+
+def test_an_interrupt_ends_the_checks():
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 2)  # the kit takes longer than that
+        with pytest.raises(KeyboardInterrupt):
+            hr.backend.check("numpy")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    with pytest.raises(ChildProcessError):  # the child has ended, too
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_the_command_line():
+    checked = run_python(
+        "-m", "headrace.backend", "check", "numpy", "--case", "nn.softmax/*", "--case", "nn.conv2d/plain"
+    )
+    assert checked.returncode == 0, checked.stderr
+    assert checked.stdout.splitlines() == [
+        "op or pattern  claimed  checks  result",
+        "nn.softmax     3 of 3   39      pass",
+        "numpy: 3 of 4 cases claimed, 39 checks, all passed",
+    ]
+    as_json = run_python("-m", "headrace.backend", "check", "numpy", "--case", "nn.softmax/last", "--json")
+    assert json.loads(as_json.stdout) == {
+        "backend": "numpy",
+        "cases": [{"case": "nn.softmax/last", "claimed": True, "checks": 13, "findings": []}],
+        "failed": 0,
+    }
+    nothing = run_python("-m", "headrace.backend", "check", "numpy", "--case", "nn.conv2d/plain")
+    assert nothing.returncode == 3
+    assert "claims none of the cases" in nothing.stderr
+    missing = run_python("-m", "headrace.backend", "check", "nobody")
+    assert missing.returncode == 3
+    assert "there is no backend 'nobody'" in missing.stderr
+    assert "numpy" in run_python("-m", "headrace.backend", "list").stdout.split()
+
+
+def test_the_table_of_patterns_is_one_of_merge_composite():
+    table = hr.backend.find("numpy").patterns()
+    dense = is_op("nn.bias_add")(is_op("nn.dense")(wildcard(), wildcard()), wildcard())
+    assert [name for name, *_ in table] == ["numpy.dense_bias_relu", "numpy.dense_bias"]
+    assert str(table[1][1]) == str(dense)

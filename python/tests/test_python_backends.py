@@ -1,0 +1,406 @@
+"""Backends in Python: classes of headrace.backend, from the compile of a file to its run in another process."""
+
+import subprocess
+import sys
+
+import headrace as hr
+import numpy as np
+import pytest
+from headrace.backend import Backend
+from headrace.relay.dataflow_pattern import is_op, wildcard
+
+PROGRAM = """#[version = "0.0.5"]
+def @main(%x: Tensor[(4), float32]) { negative(exp(add(%x, 1f))) }
+"""
+
+
+class Exp(Backend):
+    """Takes exp; a region is the text "exp"."""
+
+    name = "test_exp"
+    version = "7"
+
+    def supports(self, call):
+        return True if call.op.name == "exp" else "is not exp"
+
+    def compile(self, regions, options):
+        return [b"exp" for _ in regions]
+
+    def load(self, data):
+        if data != b"exp":
+            raise ValueError("this is no exp")
+
+        def run(name, inputs, outputs):
+            outputs[0][...] = np.exp(inputs[0])
+
+        return run
+
+
+def made(name: str, **members) -> Backend:
+    """A registered backend that is Exp but for these members."""
+    backend = type("Changed", (Exp,), {"name": name, **members})()
+    hr.backend.register(backend)
+    return backend
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "program.relay"
+    path.write_text(PROGRAM)
+    return path
+
+
+def zeros() -> np.ndarray:
+    return np.zeros(4, "float32")
+
+
+def test_a_backend_compiles_saves_loads_and_runs(program, tmp_path):
+    backend = made("test_whole")
+    path = tmp_path / "model.so"
+    for model in (hr.compile(program, backends=["test_whole"], output=path), hr.load(path, fallback="none")):
+        np.testing.assert_allclose(model(zeros()).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+        assert model.fallbacks == []
+    assert hr.backend.find("test_whole") is backend
+    assert "test_whole" in hr.backend.names()
+    # Elsewhere, where nobody registers it, the native form runs.
+    text = (
+        "import sys, numpy, headrace as hr; model = hr.load(sys.argv[1])\n"
+        "print(model(numpy.zeros(4, 'float32')).numpy()[0], model.fallbacks[0]['backend'])"
+    )
+    ran = subprocess.run([sys.executable, "-c", text, path], capture_output=True, text=True, check=True)
+    value, backend_name = ran.stdout.split()
+    assert float(value) == pytest.approx(-np.e, rel=1e-6)
+    assert backend_name == "test_whole"
+
+
+def test_the_moments_of_a_backend(program):
+    seen = []
+
+    class Moments(Exp):
+        name = "test_moments"
+
+        def supports(self, call):
+            seen.append(("supports", call.op.name, call.args[0].checked_type.dtype))
+            return super().supports(call)
+
+        def compile(self, regions, options):
+            (region,) = regions
+            seen.append(("compile", region.function.attrs["Compiler"], options))
+            assert region.module[region.name].same_as(region.function)
+            return super().compile(regions, options)
+
+        def load(self, data):
+            seen.append(("load", data))
+            run = super().load(data)
+            return type("Loaded", (), {"run": lambda self, *args: seen.append(("run", args[0])) or run(*args)})()
+
+    hr.backend.register(Moments())
+    model = hr.compile(program, backends=["test_moments"], backend_options={"test_moments": {"speed": 3}})
+    model(zeros())
+    assert ("supports", "exp", "float32") in seen
+    assert ("compile", "test_moments", {"speed": 3}) in seen
+    assert ("load", b"exp") in seen
+    assert seen[-1] == ("run", "tvmgen_default_test_moments_main_0")
+
+
+def test_regions_of_equal_bytes_are_loaded_once(tmp_path):
+    path = tmp_path / "two.relay"
+    path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) { exp(cos(exp(%x))) }\n')
+    loads = []
+    made("test_shared", load=lambda self, data: loads.append(data) or Exp.load(self, data))
+    model = hr.compile(path, backends=["test_shared"])
+    np.testing.assert_allclose(model(zeros()).numpy(), np.full(4, np.exp(np.cos(1))), rtol=1e-6)
+    assert loads == [b"exp"]
+
+
+def test_patterns_become_composite_functions(tmp_path):
+    path = tmp_path / "pattern.relay"
+    path.write_text(
+        '#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) { negative(exp(cos(negative(exp(%x))))) }\n'
+    )
+    composites, checked = [], []
+
+    class Pairs(Backend):
+        name = "test_pairs"
+
+        def patterns(self):
+            def check(root):
+                checked.append(root.op.name)
+                return root.args[0].args[0].checked_type.dtype == "float32"
+
+            return [("test_pairs.negative_exp", is_op("negative")(is_op("exp")(wildcard())), check)]
+
+        def compile(self, regions, options):
+            composites.extend(str(region.function.body.op.attrs["Composite"]) for region in regions)
+            return [b"" for _ in regions]
+
+        def load(self, data):
+            def run(name, inputs, outputs):
+                outputs[0][...] = -np.exp(inputs[0])
+
+            return run
+
+    hr.backend.register(Pairs())
+    model = hr.compile(path, backends=["test_pairs"])
+    np.testing.assert_allclose(model(zeros()).numpy(), -np.exp(np.cos(-np.ones(4))), rtol=1e-6)
+    assert composites == ["test_pairs.negative_exp"] * 2
+    assert set(checked) == {"negative"}
+
+
+def test_checks_of_patterns_that_fail(program):
+    pattern = is_op("negative")(is_op("exp")(wildcard()))
+
+    def fail(root):
+        raise KeyError("nothing")
+
+    for name, check, message in (
+        ("test_check_fails", fail, r"failed in the check of the pattern 'test_check_fails\.p': KeyError: 'nothing' \("),
+        (
+            "test_check_gives",
+            lambda root: 1,
+            r"the check of the pattern 'test_check_gives\.p' gave int, expected a bool",
+        ),
+    ):
+        made(name, patterns=lambda self, name=name, check=check: [(f"{name}.p", pattern, check)])
+        with pytest.raises(hr.UserError, match=message):
+            hr.compile(program, backends=[name])
+    with pytest.raises(hr.UserError, match="gave int, expected a function of an expression as its check"):
+        made("test_no_check", patterns=lambda self: [("test_no_check.p", pattern, 3)])
+
+
+def test_a_region_that_is_refused_is_native(program):
+    made("test_refuses", compile=lambda self, regions, options: ["the chip has no room" for _ in regions])
+    model = hr.compile(program, backends=["test_refuses"])
+    np.testing.assert_allclose(model(zeros()).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+    assert model.fallbacks == []
+
+
+def test_costs_decide_where_an_op_runs(tmp_path):
+    path = tmp_path / "large.relay"
+    path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(512, 512), float32]) { negative(exp(%x)) }\n')
+    x = np.zeros((512, 512), "float32")
+    for name, seconds, expected in (("test_cheap", 0.0, 1), ("test_dear", 1, 0)):
+        runs = []
+
+        def load(self, data, runs=runs):
+            run = Exp.load(self, data)
+            return lambda *args: runs.append(1) or run(*args)
+
+        made(name, load=load, cost=lambda self, call, seconds=seconds: seconds)
+        np.testing.assert_array_equal(hr.compile(path, backends=[name], placement="cost")(x).numpy(), -np.ones_like(x))
+        assert len(runs) == expected
+
+
+def test_a_run_that_fails_is_replaced_by_native_code(program, tmp_path):
+    def load(self, data):
+        def run(name, inputs, outputs):
+            raise RuntimeError("the chip is gone")
+
+        return run
+
+    made("test_run_fails", load=load)
+    path = tmp_path / "model.so"
+    model = hr.compile(program, backends=["test_run_fails"], output=path)
+    np.testing.assert_allclose(model(zeros()).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+    (event,) = model.fallbacks
+    assert event["backend"] == "test_run_fails"
+    assert event["run"] == 1
+    assert "RuntimeError: the chip is gone (" in event["message"]
+    with pytest.raises(
+        hr.UserError, match=r"failed in run of the region '.*': RuntimeError: the chip is gone \(.*py:\d+"
+    ) as raised:
+        hr.load(path, fallback="none")(zeros())
+    assert isinstance(raised.value.__cause__, RuntimeError)
+
+
+def test_bytes_that_do_not_load_are_replaced_by_native_code(program, tmp_path):
+    made("test_load_fails", compile=lambda self, regions, options: [b"other" for _ in regions])
+    path = tmp_path / "model.so"
+    model = hr.compile(program, backends=["test_load_fails"], output=path)
+    np.testing.assert_allclose(model(zeros()).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+    (event,) = model.fallbacks
+    assert "the backend 'test_load_fails' failed in load: ValueError: this is no exp (" in event["message"]
+    with pytest.raises(hr.UserError, match="ValueError: this is no exp"):
+        hr.load(path, fallback="none")
+
+
+def test_exceptions_while_compiling_have_a_place(program):
+    def fail(*args):
+        raise KeyError("nothing")
+
+    made("test_supports_fails", supports=fail)
+    with pytest.raises(
+        hr.DiagnosticError, match=r"'test_supports_fails' failed in supports: KeyError: 'nothing' \("
+    ) as e:
+        hr.compile(program, backends=["test_supports_fails"])
+    assert e.value.op in ("add", "exp", "negative")
+    assert e.value.place.startswith("program.relay:2:") or "program.relay:2:" in e.value.place
+    assert isinstance(e.value.__cause__, KeyError)
+    made("test_compile_fails", compile=fail)
+    with pytest.raises(hr.UserError, match="'test_compile_fails' failed in compile: KeyError"):
+        hr.compile(program, backends=["test_compile_fails"])
+    made("test_cost_fails", cost=fail)
+    with pytest.raises(hr.UserError, match="'test_cost_fails' failed in cost: KeyError"):
+        hr.compile(program, backends=["test_cost_fails"], placement="cost")
+
+    def refuse(*args):
+        raise hr.UserError("the option 'speed' is a number")
+
+    made("test_own_error", compile=refuse)
+    with pytest.raises(hr.UserError, match=r"^the option 'speed' is a number$"):
+        hr.compile(program, backends=["test_own_error"])
+
+
+@pytest.mark.parametrize(
+    ("member", "answer", "message"),
+    [
+        ("supports", 1, "supports gave int, expected True, False or a sentence"),
+        ("compile", b"exp", "compile gave bytes, expected a list"),
+        ("compile", [], "compile gave 0 answers for 1 regions"),
+        ("compile", [None], r"compile of the region '.*' gave None, expected for each region bytes"),
+        ("cost", "cheap", "cost gave str, expected seconds"),
+    ],
+)
+def test_a_wrong_answer_is_an_error(program, member, answer, message):
+    name = f"test_answers_{member}_{type(answer).__name__}_{len(str(answer))}"
+    made(name, **{member: lambda self, *args: answer})
+    with pytest.raises(hr.UserError, match=message):
+        hr.compile(program, backends=[name], placement="cost" if member == "cost" else "order")
+
+
+def test_wrong_answers_at_load_and_run(program, tmp_path):
+    made("test_loads_nothing", load=lambda self, data: 3)
+    made("test_returns", load=lambda self, data: lambda name, inputs, outputs: np.exp(inputs[0]))
+
+    def write_input(name, inputs, outputs):
+        inputs[0][...] = 0
+
+    made("test_writes_inputs", load=lambda self, data: write_input)
+    kept = []
+    made("test_keeps", load=lambda self, data: lambda name, inputs, outputs: kept.append(outputs[0]))
+    for name, message in (
+        ("test_loads_nothing", r"load gave int, expected a function \(name, inputs, outputs\)"),
+        ("test_returns", r"gave ndarray, expected None; results are written to the outputs"),
+        ("test_writes_inputs", r"ValueError: assignment destination is read-only"),
+        ("test_keeps", "keeps an array that was passed to it"),
+    ):
+        path = tmp_path / f"{name}.so"
+        hr.compile(program, backends=[name], output=path)
+        with pytest.raises(hr.UserError, match=message):
+            hr.load(path, fallback="none")(zeros())
+
+
+def test_what_cannot_be_registered():
+    for given, message in (
+        (Exp, "expected a headrace.backend.Backend, got .*; give an object of the class"),
+        (3, "expected a headrace.backend.Backend, got int"),
+        (type("NoLoad", (Backend,), {"name": "test_no_load", "compile": Exp.compile})(), "has no method load"),
+        (type("NoName", (Exp,), {"name": "a b"})(), "'a b' is no name of a backend"),
+        (type("Native", (Exp,), {"name": "native"})(), "is the name of one of the compiler's own"),
+        (type("Number", (Exp,), {"name": 3})(), "Number.name: expected a str, got int"),
+        (type("Taken", (Exp,), {"name": "ccompiler"})(), "there is a backend 'ccompiler' already"),
+        (type("T", (Exp,), {"name": "test_t", "patterns": lambda self: 3})(), "patterns gave int, expected a list"),
+        (type("T", (Exp,), {"name": "test_t", "patterns": lambda self: [("x",)]})(), r"patterns\[0\] gave tuple"),
+        (
+            type("T", (Exp,), {"name": "test_t", "patterns": lambda self: [("other.x", wildcard())]})(),
+            "a pattern 'other.x'; names of its patterns must begin with 'test_t.'",
+        ),
+    ):
+        with pytest.raises(hr.UserError, match=message):
+            hr.backend.register(given)
+    with pytest.raises(hr.MissingError, match=r"there is no backend 'nobody' in Python; there are .*numpy"):
+        hr.backend.find("nobody")
+    with pytest.raises(hr.MissingError, match="the backend 'ccompiler' is not in Python"):
+        hr.backend.find("ccompiler")
+
+
+def test_a_backend_is_replaced(program):
+    first = made("test_replaced")
+    model = hr.compile(program, backends=["test_replaced"])
+
+    class Doubled(Exp):
+        name = "test_replaced"
+        version = "8"
+
+        def patterns(self):
+            return [("test_replaced.both", is_op("negative")(is_op("exp")(wildcard())))]
+
+        def load(self, data):
+            def run(name, inputs, outputs):
+                outputs[0][...] = -2 * np.exp(inputs[0])
+
+            return run
+
+    with pytest.raises(hr.UserError, match=r"there is a backend 'test_replaced' already; .*override=True"):
+        hr.backend.register(Doubled())
+    assert hr.backend.find("test_replaced") is first
+    hr.backend.register(Doubled(), override=True)
+    np.testing.assert_allclose(model(zeros()).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+    replaced = hr.compile(program, backends=["test_replaced"])
+    np.testing.assert_allclose(replaced(zeros()).numpy(), -2 * np.exp(np.ones(4)), rtol=1e-6)
+    assert hr.backend.find("test_replaced").version == "8"
+    with pytest.raises(hr.UserError, match="there is a backend 'ccompiler' already"):
+        hr.backend.register(type("Taken", (Exp,), {"name": "ccompiler"})(), override=True)
+
+
+def test_bytes_of_a_module_that_are_cut_or_changed(program, tmp_path):
+    made("test_bytes")
+    kind = "python.test_bytes"
+    good = b"HRPYMOD1" + (1).to_bytes(8, "little") + (1).to_bytes(8, "little") + b"f" + (1).to_bytes(8, "little")
+    good += (3).to_bytes(8, "little") + b"exp"
+    module = hr.runtime.load_binary(kind, good)
+    assert module.save_to_binary() == good
+    x, y = hr.nd.array(zeros()), hr.nd.array(zeros())
+    module["f"](x, y)
+    np.testing.assert_array_equal(y.numpy(), np.ones(4))
+    for end in range(len(good)):
+        with pytest.raises(hr.UserError):
+            hr.runtime.load_binary(kind, good[:end])
+    with pytest.raises(hr.UserError, match="there are bytes after their end"):
+        hr.runtime.load_binary(kind, good + b"x")
+    with pytest.raises(hr.UserError, match="they do not begin as such a module"):
+        hr.runtime.load_binary(kind, b"x" * 40)
+
+
+@pytest.fixture
+def packages(tmp_path, monkeypatch):
+    """A folder on sys.path; calls make packages with entry points in it."""
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def add(name: str, value: str, source: str = "") -> None:
+        info = tmp_path / f"{name}-1.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (info / "entry_points.txt").write_text(f"[headrace.backends]\n{name} = {value}\n")
+        (tmp_path / f"{value.partition(':')[0]}.py").write_text(source)
+
+    return add
+
+
+SOURCE = """
+import headrace.backend
+from test_python_backends import Exp
+class Installed(Exp):
+    name = "{}"
+"""
+
+
+def test_installed_packages_are_found_by_name(program, packages):
+    packages("test_installed", "test_installed_module:Installed", SOURCE.format("test_installed"))
+    assert "test_installed" in hr.backend.names()
+    assert "test_installed_module" not in sys.modules
+    model = hr.compile(program, backends=["test_installed"])
+    assert "test_installed_module" in sys.modules
+    np.testing.assert_allclose(model(zeros()).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+    assert hr.backend.find("test_installed").version == "7"
+
+
+def test_installed_packages_that_are_broken(program, packages):
+    packages("test_broken", "test_broken_module:Installed", "import nothing_of_that_name")
+    with pytest.raises(hr.MissingError, match=r"'test_broken' cannot be imported from .*: ModuleNotFoundError"):
+        hr.compile(program, backends=["test_broken"])
+    packages("test_renamed", "test_renamed_module:Installed", SOURCE.format("test_other"))
+    with pytest.raises(hr.MissingError, match="a backend named 'test_other'; give it that name"):
+        hr.backend.find("test_renamed")
+    with pytest.raises(hr.UserError, match="there is no backend 'nobody'"):
+        hr.compile(program, backends=["nobody"])

@@ -1,0 +1,104 @@
+#include "conformance/report.h"
+
+#include <fmt/ranges.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <set>
+
+#include "driver/all_backends.h"
+
+namespace headrace::conformance {
+
+namespace {
+
+// An op is what stands before the slash in the names of its cases.
+std::string subject_of(const std::string& case_name) { return case_name.substr(0, case_name.find('/')); }
+
+struct Sum {
+  int64_t claimed = 0, all = 0, checks = 0, failed = 0;
+
+  void add(const CaseReport& one) {
+    ++all;
+    claimed += one.is_claimed ? 1 : 0;
+    checks += one.is_claimed ? one.num_checks : 0;
+    failed += one.findings.empty() ? 0 : 1;
+  }
+};
+
+}  // namespace
+
+Rows matrix_of(const std::vector<CaseReport>& reports) {
+  std::map<std::string, Sum> sums;
+  for (const CaseReport& one : reports) sums[subject_of(one.name)].add(one);
+  Rows rows{{"op or pattern", "claimed", "checks", "result"}};
+  for (const auto& [name, sum] : sums) {
+    if (sum.claimed == 0 && sum.failed == 0) continue;
+    rows.push_back({name, fmt::format("{} of {}", sum.claimed, sum.all), fmt::format("{}", sum.checks),
+                    sum.failed == 0 ? "pass" : fmt::format("{} cases fail", sum.failed)});
+  }
+  return rows;
+}
+
+std::vector<std::string> failures_of(const std::vector<CaseReport>& reports) {
+  std::vector<std::string> lines;
+  for (const CaseReport& one : reports) {
+    for (const Finding& finding : one.findings)
+      lines.push_back(fmt::format("FAIL {} [{}]: {}", one.name, finding.check, finding.message));
+  }
+  return lines;
+}
+
+std::string summary_of(const std::string& backend, const std::vector<CaseReport>& reports) {
+  Sum sum;
+  for (const CaseReport& one : reports) sum.add(one);
+  return fmt::format("{}: {} of {} cases claimed, {} checks, {}", backend, sum.claimed, sum.all, sum.checks,
+                     sum.failed == 0 ? "all passed" : fmt::format("{} cases failed", sum.failed));
+}
+
+std::vector<std::string> unchecked_patterns(const std::string& backend, const std::vector<CaseReport>& reports) {
+  std::set<std::string> unchecked;
+  for (const partition::CompositePattern& pattern : driver::require_backend(backend)->patterns())
+    unchecked.insert(pattern.name);
+  for (const CaseReport& one : reports) {
+    if (one.is_claimed) unchecked.erase(subject_of(one.name));
+  }
+  return {unchecked.begin(), unchecked.end()};
+}
+
+std::string to_text(const Claims& claims) {
+  if (claims.taken == 0) return "-";
+  return claims.taken == claims.all ? "yes" : fmt::format("{} of {}", claims.taken, claims.all);
+}
+
+std::map<std::string, std::vector<Claims>> claims_of(const partition::Backends& backends) {
+  std::map<std::string, std::vector<Claims>> claims;
+  for (const Case& one : op_cases()) {
+    const IRModule module = module_of(one);
+    std::vector<Claims>& row = claims[subject_of(one.name)];
+    row.resize(backends.size());
+    for (size_t i = 0; i < backends.size(); ++i) {
+      ++row[i].all;
+      row[i].taken += is_taken(*backends[i], module) ? 1 : 0;
+    }
+  }
+  std::erase_if(claims, [](const auto& row) {
+    return std::all_of(row.second.begin(), row.second.end(), [](const Claims& one) { return one.taken == 0; });
+  });
+  return claims;
+}
+
+std::vector<Case> chosen_cases(const std::vector<Case>& all, const std::vector<std::string>& patterns) {
+  if (patterns.empty()) return all;
+  std::vector<Case> some;
+  for (const Case& one : all) {
+    const bool is_asked = std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+      return fnmatch(pattern.c_str(), one.name.c_str(), 0) == 0;
+    });
+    if (is_asked) some.push_back(one);
+  }
+  if (some.empty()) throw_user_error("no case has a name like '{}'", fmt::join(patterns, "', '"));
+  return some;
+}
+
+}  // namespace headrace::conformance
