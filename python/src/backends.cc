@@ -1,4 +1,5 @@
 // Backends that are objects of Python (headrace/backend): the compiler and the loader call their methods.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
@@ -32,6 +33,9 @@ struct Methods {
   PackedFunc compile;   // ([(name, function, module)], options) -> [bytes, or why not]
   PackedFunc load;      // (bytes) -> a function (region, number of inputs) -> a function of tensors
   PackedFunc cost;      // (call) -> seconds, or None
+  // (op, opset, NodeProto, types of inputs, declared types of results or None) -> types, or why not. Null: what
+  // `supports` says of the call.
+  PackedFunc claim;
 };
 
 // The parts of a backend. Its methods are called without a lock.
@@ -65,6 +69,17 @@ class PythonBackend : public partition::Backend {
   double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const override {
     const Value seconds = parts().methods.cost(ref(&call));
     return seconds.is_none() ? Backend::cost(call, machine, threads) : seconds.as<double>();
+  }
+
+  Expected<std::vector<TensorType>> claim(const ops::OnnxNode& node) const override {
+    const PackedFunc& claim = parts().methods.claim;
+    if (!claim) return Backend::claim(node);
+    Array<Value> inputs, results;
+    for (const Expr& input : node.inputs) inputs.push_back(Value(input->checked_type()));
+    for (const TensorType& type : node.results) results.push_back(type ? Value(type) : Value());
+    const Value answer = claim(node.op, node.opset, Bytes{node.bytes}, inputs, results);
+    if (answer.is<std::string>()) return Refusal{HR_REASON_OP_UNSUPPORTED, answer.as<std::string>()};
+    return answer.as<Array<TensorType>>().to_vector();
   }
 
   // Regions with the same bytes have one module.
@@ -116,7 +131,8 @@ class PythonBackend : public partition::Backend {
 
 // Registers a backend, or replaces the one of Python that has the name.
 void register_python_backend(const std::string& name, const std::string& version, nb::handle patterns,
-                             nb::callable supports, nb::callable compile, nb::callable load, nb::callable cost) {
+                             nb::callable supports, nb::callable compile, nb::callable load, nb::callable cost,
+                             std::optional<nb::callable> claim) {
   static auto& known = *new std::map<std::string, std::shared_ptr<PythonBackend>>;  // Python's lock guards it
   driver::register_all();
   const PackedFunc loader = to_function(std::move(load));
@@ -125,7 +141,8 @@ void register_python_backend(const std::string& name, const std::string& version
               .methods = {.supports = to_function(std::move(supports)),
                           .compile = to_function(std::move(compile)),
                           .load = loader,
-                          .cost = to_function(std::move(cost))}};
+                          .cost = to_function(std::move(cost)),
+                          .claim = claim ? to_function(*std::move(claim)) : PackedFunc()}};
   if (const auto found = known.find(name); found != known.end()) {
     found->second->replace(std::move(parts));
   } else {
@@ -220,7 +237,7 @@ void bind_kit(nb::module_& m) {
 
 void bind_backends(nb::module_& m) {
   m.def("register_backend", &register_python_backend, nb::arg("name"), nb::arg("version"), nb::arg("patterns"),
-        nb::arg("supports"), nb::arg("compile"), nb::arg("load"), nb::arg("cost"));
+        nb::arg("supports"), nb::arg("compile"), nb::arg("load"), nb::arg("cost"), nb::arg("claim").none());
   m.def(
       "has_backend",
       [](const std::string& name) {

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
-from headrace import _arguments, _core, _public
+from headrace import _arguments, _core, _node, _public
 from headrace._core import DiagnosticError, MissingError, UserError
 from headrace.backend import _kit
 from headrace.backend._kit import CaseReport, Finding
@@ -39,10 +39,13 @@ if TYPE_CHECKING:
 
     Run = Callable[[str, Sequence[np.ndarray], Sequence[np.ndarray]], None]
 
-__all__ = ["Backend", "CaseReport", "Finding", "Region", "check", "find", "names", "register"]
+__all__ = ["Backend", "CaseReport", "Finding", "OnnxNode", "Region", "check", "find", "names", "register"]
 
 _GROUP = "headrace.backends"
-_OWN = {"numpy": EntryPoint("numpy", "headrace.backends.numpy:NumpyBackend", _GROUP)}
+_OWN = {
+    "numpy": EntryPoint("numpy", "headrace.backends.numpy:NumpyBackend", _GROUP),
+    "onnxruntime": EntryPoint("onnxruntime", "headrace.backends.onnxruntime:OnnxRuntimeBackend", _GROUP),
+}
 
 _registered: dict[str, Backend] = {}
 _lock = threading.RLock()  # held while a backend is registered
@@ -59,6 +62,22 @@ class Region:
     name: str
     function: Any
     module: Any
+
+
+@dataclass(frozen=True)
+class OnnxNode:
+    """A node of an ONNX model for which Headrace has no op.
+
+    `op` is its operator, with the domain if that is not the default one, and `opset` the version of that domain;
+    `message` the encoded NodeProto; `inputs` the types of its inputs, without those that are left out; `results` those
+    that the model declares for its outputs, None where it declares none.
+    """
+
+    op: str
+    opset: int
+    message: bytes
+    inputs: list[Any]
+    results: list[Any]
 
 
 class Backend:
@@ -136,6 +155,24 @@ class Backend:
             after the call.
         """
         raise NotImplementedError("it has no method load")
+
+    def claim(self, node: OnnxNode) -> list[Any] | str:
+        """Says whether the backend computes a node of an ONNX model for which there is no op.
+
+        A node that is claimed becomes a call of extern.onnx, which then comes to `supports` and `compile`. Without this
+        method, a node whose result types the model declares is claimed when `supports` takes that call.
+
+        Parameters
+        ----------
+        node : OnnxNode
+            The node.
+
+        Returns
+        -------
+        list of relay.TensorType or str
+            The types of its results, with known sizes; or why not.
+        """
+        raise NotImplementedError
 
     def cost(self, call: Any) -> float | None:
         """Estimates the time of a call that the backend takes, for placement by cost.
@@ -230,6 +267,18 @@ class _Checked:
         except (TypeError, ValueError):
             raise self._wrong("cost", seconds, "seconds as a float, or None") from None
 
+    def claim(self, op: str, opset: int, message: bytes, inputs: Any, results: Any) -> Any:
+        """The types of the results, or why not."""
+        node = OnnxNode(str(op), int(opset), bytes(message), list(inputs), list(results))
+        answer = self._ask("claim", self.backend.claim, node)
+        if isinstance(answer, str):
+            return answer or "it does not say why"
+        if not isinstance(answer, (list, tuple)) or not all(
+            isinstance(one, _node.class_of("relay.TensorType")) for one in answer
+        ):
+            raise self._wrong("claim", answer, "a list of relay.TensorType, or a sentence")
+        return list(answer)
+
     def _run(self, run: Run, region: str, num_inputs: int, *tensors: _core.NDArray) -> None:
         arrays = [tensor.numpy() for tensor in tensors]
         for array in arrays[:num_inputs]:
@@ -303,6 +352,7 @@ def register(backend: Backend, override: bool = False) -> None:
             checked.compile,
             checked.load,
             checked.cost,
+            checked.claim if type(backend).claim is not Backend.claim else None,
         )
         _registered[name] = backend
 

@@ -2,5 +2,5 @@
 
 from headrace import _public
 
-__all__ = _public.facade(__name__, {}, modules="numpy")
+__all__ = _public.facade(__name__, {}, modules="numpy onnxruntime")
 _public.settle(__name__)

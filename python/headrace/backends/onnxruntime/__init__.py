@@ -1,0 +1,76 @@
+"""The backend `onnxruntime`: nodes of ONNX models for which Headrace has no op; README.md beside it says how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from headrace import _public
+from headrace._core import MissingError, UserError
+from headrace.backend import Backend, OnnxNode, Region
+from headrace.backends.onnxruntime import _model
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["OnnxRuntimeBackend"]
+
+
+class _Session:
+    """A region that is loaded: a model of ONNX with inputs and outputs in the region's order."""
+
+    def __init__(self, data: bytes) -> None:
+        self._session = _model.open_session(data)
+        self._inputs = [one.name for one in self._session.get_inputs()]
+
+    def run(self, name: str, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
+        """Computes the region."""
+        if len(inputs) != len(self._inputs):
+            raise UserError(f"it has {len(self._inputs)} inputs and got {len(inputs)}")
+        results = self._session.run(None, dict(zip(self._inputs, inputs, strict=True)))
+        for output, result in zip(outputs, results, strict=True):
+            output[...] = result
+
+
+class OnnxRuntimeBackend(Backend):
+    """Computes calls of extern.onnx by onnxruntime."""
+
+    name = "onnxruntime"
+
+    @property
+    def version(self) -> str:  # type: ignore[override]
+        """That of the package onnxruntime."""
+        return f"1 on onnxruntime {_model.onnxruntime().__version__}"
+
+    def supports(self, call: Any) -> bool | str:
+        """Takes the calls of extern.onnx alone: all other ops have better backends."""
+        if call.op.name == "extern.onnx":
+            return True
+        return "onnxruntime computes the nodes of ONNX models for which there is no op, and no other"
+
+    def claim(self, node: OnnxNode) -> list[Any] | str:
+        """Takes the nodes that onnxruntime opens a model of."""
+        try:
+            session = _model.open_session(_model.model_of_node(node))
+        except MissingError:
+            raise
+        except Exception as error:  # onnxruntime has an exception for each of its codes
+            return f"onnxruntime does not take it: {' '.join(str(error).split())}"
+        found = [_model.type_of(one) for one in session.get_outputs()]
+        types = [one if one is not None else declared for one, declared in zip(found, node.results, strict=True)]
+        if None in types:
+            return "neither onnxruntime nor the model tells the sizes of its results"
+        return types
+
+    def compile(self, regions: list[Region], options: dict[str, Any]) -> list[bytes | str]:
+        """Writes each region as a model of ONNX; there are no options."""
+        if options:
+            raise UserError(f"the backend 'onnxruntime' has no option '{next(iter(options))}', and no other")
+        return [_model.model_of_region(region.function) for region in regions]
+
+    def load(self, data: bytes) -> _Session:
+        """Opens the model."""
+        return _Session(data)
+
+
+_public.settle(__name__)

@@ -1,0 +1,196 @@
+"""The backend onnxruntime: models with nodes that no op stands for."""
+
+import headrace as hr
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx")
+ort = pytest.importorskip("onnxruntime")
+from onnx import TensorProto, helper  # noqa: E402
+
+F32 = TensorProto.FLOAT
+
+
+def save(path, nodes, inputs, outputs, initializers=(), domains=()) -> str:
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(name, F32, shape) for name, shape in inputs],
+        [helper.make_tensor_value_info(name, kind, shape) for name, kind, shape in outputs],
+        [onnx.numpy_helper.from_array(data, name) for name, data in initializers],
+    )
+    opsets = [helper.make_opsetid("", 17), *(helper.make_opsetid(domain, 1) for domain in domains)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    return str(path)
+
+
+@pytest.fixture
+def model(tmp_path):
+    """relu(x), its determinants, and two nodes of onnxruntime's own domain, one of which has a weight."""
+    weight = np.linspace(-1, 1, 9, dtype="float32").reshape(3, 3)
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], name="relu"),
+        helper.make_node("Det", ["a"], ["d"], name="det"),
+        helper.make_node("FusedMatMul", ["a", "w"], ["m"], name="mul", domain="com.microsoft", alpha=0.5),
+        helper.make_node("Gelu", ["m"], ["g"], name="gelu", domain="com.microsoft"),
+        helper.make_node("Add", ["g", "a"], ["y"], name="add"),
+    ]
+    return save(
+        tmp_path / "m.onnx",
+        nodes,
+        [("x", [4, 3, 3])],
+        [("d", F32, [4]), ("y", F32, [4, 3, 3])],
+        [("w", weight)],
+        ["com.microsoft"],
+    )
+
+
+def expected(path, x):
+    return ort.InferenceSession(path, providers=["CPUExecutionProvider"]).run(None, {"x": x})
+
+
+def test_nodes_without_an_op_run_by_onnxruntime_and_the_rest_natively(model, tmp_path):
+    x = np.random.default_rng(1).standard_normal((4, 3, 3)).astype("float32")
+    want = expected(model, x)
+    file = tmp_path / "m.so"
+    compiled = hr.compile(model, backends=["onnxruntime"], output=file)
+    for one in (compiled, hr.load(file), hr.load(file, fallback="none", region_timeout=60)):
+        got = one(x=x)
+        np.testing.assert_allclose(got[0].numpy(), want[0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(got[1].numpy(), want[1], rtol=1e-5, atol=1e-6)
+        assert one.fallbacks == []
+
+
+def test_without_the_backend_the_error_names_the_nodes(model):
+    with pytest.raises(hr.UserError, match=r"\(Det\): the operator is not supported"):
+        hr.compile(model)
+    with pytest.raises(hr.UserError, match=r"\(Det\): the operator is not supported \(ccompiler: "):
+        hr.compile(model, backends=["ccompiler"])
+
+
+def test_two_backends_are_asked_in_their_order(model):
+    x = np.ones((4, 3, 3), "float32")
+    got = hr.compile(model, backends=["numpy", "onnxruntime"])(x=x)
+    np.testing.assert_allclose(got[1].numpy(), expected(model, x)[1], rtol=1e-5)
+
+
+def test_a_node_that_onnxruntime_does_not_know(tmp_path):
+    path = save(
+        tmp_path / "m.onnx",
+        [helper.make_node("Foo", ["x"], ["y"], domain="com.example")],
+        [("x", [2])],
+        [("y", F32, [2])],
+        domains=["com.example"],
+    )
+    with pytest.raises(hr.UserError, match=r"onnxruntime: onnxruntime does not take it: .*com.example"):
+        hr.compile(path, backends=["onnxruntime"])
+
+
+def test_several_results_and_an_input_that_is_left_out(tmp_path):
+    # LayerNormalization with its mean: the importer has no form for the second result.
+    nodes = [helper.make_node("SkipLayerNormalization", ["x", "x", "w", "", ""], ["y", "", "", "s"],
+                              domain="com.microsoft")]  # fmt: skip
+    path = save(
+        tmp_path / "m.onnx",
+        nodes,
+        [("x", [1, 2, 4])],
+        [("y", F32, [1, 2, 4]), ("s", F32, [1, 2, 4])],
+        [("w", np.ones(4, "float32"))],
+        ["com.microsoft"],
+    )
+    x = np.arange(8, dtype="float32").reshape(1, 2, 4)
+    want = expected(path, x)
+    got = hr.compile(path, backends=["onnxruntime"])(x=x)
+    for one, reference in zip(got, want, strict=True):
+        np.testing.assert_allclose(one.numpy(), reference, rtol=1e-5, atol=1e-6)
+
+
+def test_its_options_and_its_bytes_are_checked(model):
+    with pytest.raises(hr.UserError, match="the backend 'onnxruntime' has no option 'speed'"):
+        hr.compile(model, backends=["onnxruntime"], backend_options={"onnxruntime": {"speed": 1}})
+    with pytest.raises(hr.UserError, match="onnxruntime does not open the model"):
+        hr.backend.find("onnxruntime").load(b"no model")
+
+
+class Declared(hr.backend.Backend):
+    """Takes com.example.Twice by the types that the model declares."""
+
+    name = "test-declared"
+    answer: object = None
+
+    def supports(self, call):
+        return call.op.name == "extern.onnx" and call.attrs.op == "com.example.Twice"
+
+    def compile(self, regions, options):
+        return [b"twice" for _ in regions]
+
+    def load(self, data):
+        def run(name, inputs, outputs):
+            outputs[0][...] = 2 * inputs[0]
+
+        return run
+
+
+class Claims(Declared):
+    """The same, with an answer of its own to claim."""
+
+    name = "test-claims"
+
+    def claim(self, node):
+        self.seen = node
+        return self.answer
+
+
+def twice(tmp_path, declared) -> str:
+    nodes = [helper.make_node("Twice", ["x"], ["t"], domain="com.example"), helper.make_node("Relu", ["t"], ["y"])]
+    path = save(tmp_path / "m.onnx", nodes, [("x", [2])], [("y", F32, [2])], domains=["com.example"])
+    if declared:
+        proto = onnx.load(path)
+        proto.graph.value_info.append(helper.make_tensor_value_info("t", F32, [2]))
+        onnx.save(proto, path)
+    return path
+
+
+def test_a_backend_without_claim_takes_nodes_whose_types_the_model_declares(tmp_path):
+    hr.backend.register(Declared(), override=True)
+    got = hr.compile(twice(tmp_path, declared=True), backends=["test-declared"])(x=np.array([-1, 3], "float32"))
+    np.testing.assert_array_equal(got.numpy(), [0, 6])
+    with pytest.raises(hr.UserError, match="the model does not declare the types of its results"):
+        hr.compile(twice(tmp_path, declared=False), backends=["test-declared"])
+
+
+def test_answers_to_claim_are_checked(tmp_path):
+    backend = Claims()
+    hr.backend.register(backend, override=True)
+    path = twice(tmp_path, declared=False)
+    backend.answer = [hr.relay.TensorType((2,), "float32")]
+    got = hr.compile(path, backends=["test-claims"])(x=np.array([-1, 3], "float32"))
+    np.testing.assert_array_equal(got.numpy(), [0, 6])
+    assert backend.seen.op == "com.example.Twice"
+    assert backend.seen.opset == 1
+    assert b"com.example" in backend.seen.message
+    assert [str(one.dtype) for one in backend.seen.inputs] == ["float32"]
+    assert backend.seen.results == [None]
+    for answer, message in (
+        ("it has no time", r"\(test-claims: it has no time\)"),
+        ([None], "claim gave .*, expected a list of relay.TensorType, or a sentence"),
+        (7, "claim gave .*, expected a list of relay.TensorType, or a sentence"),
+        ([], "does not say the types of all its results"),
+    ):
+        backend.answer = answer
+        with pytest.raises(hr.UserError, match=message):
+            hr.compile(path, backends=["test-claims"])
+
+
+def test_a_file_with_such_a_region_needs_the_backend(tmp_path):
+    hr.backend.register(Declared(), override=True)
+    file = tmp_path / "m.so"
+    hr.compile(twice(tmp_path, declared=True), backends=["test-declared"], output=file)
+    import subprocess
+    import sys
+
+    run = subprocess.run(
+        [sys.executable, "-c", f"import headrace as hr; hr.load({str(file)!r})"], capture_output=True, text=True
+    )
+    assert run.returncode != 0
+    assert "needs the backend 'test-declared' for its region" in run.stderr
