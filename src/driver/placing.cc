@@ -7,6 +7,7 @@
 #include "artifact/trailer.h"
 #include "base/read_text.h"
 #include "driver/all_backends.h"
+#include "driver/check_options.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "pass/config.h"
@@ -126,6 +127,7 @@ partition::Backends chosen_backends(const CompileOptions& options) {
 
 partition::Backends possible_backends(const CompileOptions& options) {
   register_all();
+  check_options(options);
   return has_plan(options) ? backends_of(plan_of(options), options) : chosen_backends(options);
 }
 

@@ -13,7 +13,7 @@ namespace headrace::driver {
 partition::Backends chosen_backends(const CompileOptions& options);
 
 // Returns all backends that a compile with these options may place ops on: those, or else the ones of its plan.
-// UserError for one that there is not, and for a plan that cannot be read.
+// UserError for one that there is not, for a plan that cannot be read, and for options that compiles refuse.
 partition::Backends possible_backends(const CompileOptions& options);
 
 // The options of each backend, by its own name.

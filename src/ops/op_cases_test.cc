@@ -49,13 +49,20 @@ TEST_F(OpCasesTest, WrongCallsAreErrors) {
   }
 }
 
+// An op without evaluation has results nowhere but in the backend that computes it.
 TEST_F(OpCasesTest, EveryOpHasAResultAndAnError) {
   std::map<std::string, OpProof> proofs = op_proofs();
+  std::vector<std::string> not_evaluated;
   for (const std::string& op : op_names()) {
     const OpProof& proof = proofs[op];
-    EXPECT_GE(proof.results, 1u) << "no case in op_cases.txt has a result of " << op;
+    if (find_op(op)->find(kEval) == nullptr) {
+      not_evaluated.push_back(op);
+    } else {
+      EXPECT_GE(proof.results, 1u) << "no case in op_cases.txt has a result of " << op;
+    }
     EXPECT_GE(proof.errors, 1u) << "no case in op_cases.txt is an error of " << op;
   }
+  EXPECT_THAT(not_evaluated, ::testing::ElementsAre("extern.onnx"));
 }
 
 // With two ops the error could come from either.

@@ -102,8 +102,7 @@ double Backend::cost(const relay::CallNode& call, const cost::Machine& machine, 
 }
 
 Expected<std::vector<TensorType>> Backend::claim(const ops::OnnxNode& node) const {
-  const auto is_known = [](const TensorType& type) { return type && as_shape(type->shape).has_value(); };
-  if (!std::all_of(node.results.begin(), node.results.end(), is_known))
+  if (!ops::are_known(node.results))
     return Refusal{HR_REASON_SHAPE_UNSUPPORTED,
                    "the model does not declare the types of its results; let ONNX's shape inference write them"};
   const Expr call = relay::infer_type(ops::extern_onnx(node));

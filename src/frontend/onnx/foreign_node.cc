@@ -60,8 +60,7 @@ Expected<Exprs> ForeignNodes::import(const Node& node, const Exprs& inputs, Fact
   for (const std::string_view output : node.outputs) shown.results.push_back(declared_type(output));
   Expected<std::vector<TensorType>> types = claim_(shown);
   if (!types) return types.refusal();
-  const auto is_known = [](const TensorType& type) { return type && as_shape(type->shape).has_value(); };
-  if (types.value().size() != node.outputs.size() || !std::all_of(types.value().begin(), types.value().end(), is_known))
+  if (types.value().size() != node.outputs.size() || !ops::are_known(types.value()))
     return Refusal{HR_REASON_SHAPE_UNSUPPORTED, "the backend that takes it does not say the types of all its results"};
   shown.results = types.value();
   const Expr call = facts.typed(ops::extern_onnx(shown));

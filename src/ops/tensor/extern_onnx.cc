@@ -1,5 +1,6 @@
 #include "ops/tensor/extern_onnx.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "object/base64.h"
@@ -65,6 +66,11 @@ void register_extern_onnx_op() {
       .attrs<ExternOnnxAttrs>()
       .relation(relate)
       .fusion(FusionKind::opaque);
+}
+
+bool are_known(const std::vector<TensorType>& types) {
+  return std::all_of(types.begin(), types.end(),
+                     [](const TensorType& type) { return type && as_shape(type->shape).has_value(); });
 }
 
 Expr extern_onnx(const OnnxNode& node) {

@@ -31,7 +31,10 @@ struct ExternOnnxAttrs : AttrsNode {
   Array<std::string> results;
 };
 
-// Makes the call of a node whose results are all known: of one tensor, or of a tuple. Types have known sizes.
+// Returns whether all types are there, with known sizes.
+bool are_known(const std::vector<TensorType>& types);
+
+// Makes the call of a node whose results are all known: of one tensor, or of a tuple.
 Expr extern_onnx(const OnnxNode& node);
 
 }  // namespace headrace::ops

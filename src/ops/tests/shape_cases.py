@@ -189,6 +189,8 @@ def add_storages() -> None:
     case("memory.view", view("%0", 8, "[2, 2]"), [x], [x.ravel()[2:].reshape(2, 2)])
     case("memory.view bytes", 'memory.view(%0, byte_offset=4, shape=[4], dtype="uint8")', [x], [flat[4:8]])
     error("memory.view", view("%0", 8, "[5]"), [x], "20 bytes at offset 8 do not lie within")
+    extern = 'extern.onnx((%0,), node="", op="Foo", opset=1, results=["{}"])'.format
+    error("extern.onnx", extern("float32[1"), [x], "'float32[1' is no type of a result")
     error("memory.view offset", view("%0", 6, "[2]"), [x], "offset 6 is no multiple of float32's size")
     storage = "let %s = memory.alloc_storage(size=64); "
     copy = f"{storage}let %v = {view('%s', 32, '[2, 3]')}; let %c = memory.copy(%0, %v); "

@@ -143,7 +143,7 @@ TEST(Plugin, ConstantsThatAreLeftToTheHost) {
   EXPECT_THAT(kit::user_error_of([&] { runtime::load_from_binary("backend.apart_chip", again.save_apart().bytes); }),
               HasSubstr("does not load its part: its program breaks off"));
   EXPECT_THAT(kit::user_error_of([&] { runtime::load_from_binary("backend.apart_chip", bytes.substr(0, 60)); }),
-              HasSubstr("JSON"));
+              HasSubstr("<json>: parse error"));
   EXPECT_THAT(kit::user_error_of([&] { runtime::load_from_binary("backend.chip", again.save_apart()); }),
               HasSubstr("an older one, which takes no constants"));
 }
