@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from headrace import relay
+from headrace import _node
 from headrace._core import MissingError, UserError
 from headrace.backend import OnnxNode
 
@@ -58,7 +58,7 @@ def type_of(port: Any) -> Any:
     element = port.type.removeprefix("tensor(").removesuffix(")")
     if element not in _DTYPES or not all(isinstance(size, int) for size in port.shape):
         return None
-    return relay.TensorType(port.shape, _DTYPES[element])
+    return _node.class_of("relay.TensorType")(port.shape, _DTYPES[element])
 
 
 class _Graph:
@@ -155,30 +155,34 @@ class _Walk:
         return self.names[root]
 
     def _make(self, expr: Any) -> list[str]:
-        if isinstance(expr, relay.Constant):
+        if _is_a(expr, "Constant"):
             name = self.made.new_name()
             self.made.graph.initializer.append(self.made.onnx.numpy_helper.from_array(expr.data.numpy(), name))
             return [name]
-        if isinstance(expr, relay.Tuple):
+        if _is_a(expr, "Tuple"):
             return [name for field in expr.fields for name in self.names[field]]
-        if isinstance(expr, relay.TupleGetItem):
+        if _is_a(expr, "TupleGetItem"):
             return [self.names[expr.tuple_value][expr.index]]  # results of a node are tensors
         inputs = [name for arg in expr.args for name in self.names[arg]]
         return self.made.add_node(base64.b64decode(expr.attrs.node), int(expr.attrs.opset), inputs)
 
 
+def _is_a(node: Any, name: str) -> bool:
+    return isinstance(node, _node.class_of(f"relay.{name}"))
+
+
 def _leaves(kind: Any) -> list[Any]:
-    if isinstance(kind, relay.TupleType):
+    if _is_a(kind, "TupleType"):
         return [leaf for field in kind.fields for leaf in _leaves(field)]
     return [kind]
 
 
 def _operands(expr: Any) -> list[Any]:
-    if isinstance(expr, relay.Tuple):
+    if _is_a(expr, "Tuple"):
         return list(expr.fields)
-    if isinstance(expr, relay.TupleGetItem):
+    if _is_a(expr, "TupleGetItem"):
         return [expr.tuple_value]
-    return list(expr.args) if isinstance(expr, relay.Call) else []
+    return list(expr.args) if _is_a(expr, "Call") else []
 
 
 def model_of_region(function: Any) -> bytes:
