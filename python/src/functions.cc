@@ -90,10 +90,26 @@ class PythonArgs {
   std::shared_ptr<const void> lease_;  // held by each borrowed tensor, too
 };
 
+// Clears the variables of the frames in which an exception and those before it came up: they hold arrays whose memory
+// ends with the call.
+void clear_frames(const nb::object& exception) {
+  constexpr int kMostExceptions = 100;
+  std::vector<nb::object> pending{exception};
+  const nb::object clear = nb::module_::import_("traceback").attr("clear_frames");
+  for (int i = 0; i < kMostExceptions && !pending.empty(); ++i) {
+    const nb::object one = std::move(pending.back());
+    pending.pop_back();
+    if (const nb::object trace = one.attr("__traceback__"); !trace.is_none()) clear(trace);
+    for (const char* before : {"__cause__", "__context__"}) {
+      if (const nb::object other = one.attr(before); !other.is_none()) pending.push_back(other);
+    }
+  }
+}
+
 Value call_python(const SharedObject& callable, Args args) {
   GilHeld held;
+  PythonArgs python;
   try {
-    PythonArgs python;
     python.fill(args);
     nb::object result = nb::steal(
         run_python([&] { return PyObject_Vectorcall(callable.pointer, python.first(), python.count(), nullptr); }));
@@ -104,6 +120,12 @@ Value call_python(const SharedObject& callable, Args args) {
     python.end_borrowed();
     return {};
   } catch (nb::python_error& error) {
+    if (python.has_borrowed()) {
+      try {
+        clear_frames(nb::borrow(error.value()));
+      } catch (nb::python_error&) {  // what the function said is more than that its frames stay
+      }
+    }
     throw_foreign(error);
   }
 }

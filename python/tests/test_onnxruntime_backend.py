@@ -1,5 +1,9 @@
 """The backend onnxruntime: models with nodes that no op stands for."""
 
+import base64
+import subprocess
+import sys
+
 import headrace as hr
 import numpy as np
 import pytest
@@ -82,7 +86,7 @@ def test_a_node_that_onnxruntime_does_not_know(tmp_path):
         [("y", F32, [2])],
         domains=["com.example"],
     )
-    with pytest.raises(hr.UserError, match=r"onnxruntime: onnxruntime does not take it: .*com.example"):
+    with pytest.raises(hr.UserError, match=r"onnxruntime: onnxruntime does not open the model: .*com.example"):
         hr.compile(path, backends=["onnxruntime"])
 
 
@@ -186,11 +190,51 @@ def test_a_file_with_such_a_region_needs_the_backend(tmp_path):
     hr.backend.register(Declared(), override=True)
     file = tmp_path / "m.so"
     hr.compile(twice(tmp_path, declared=True), backends=["test-declared"], output=file)
-    import subprocess
-    import sys
-
     run = subprocess.run(
         [sys.executable, "-c", f"import headrace as hr; hr.load({str(file)!r})"], capture_output=True, text=True
     )
     assert run.returncode != 0
     assert "needs the backend 'test-declared' for its region" in run.stderr
+
+
+def test_a_result_of_another_size_than_the_model_declares_is_an_error(tmp_path):
+    # Only a run tells how many elements are selected.
+    nodes = [helper.make_node("Compress", ["x", "c"], ["y"], axis=0)]
+    path = tmp_path / "m.onnx"
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", F32, [4]), helper.make_tensor_value_info("c", TensorProto.BOOL, [4])],
+        [helper.make_tensor_value_info("y", F32, [2])],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    text = tmp_path / "m.relay"
+    text.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32], %c: Tensor[(4), bool]) { NODE }\n')
+    node = base64.b64encode(nodes[0].SerializeToString()).decode()
+    call = f'extern.onnx((%x, %c), node="{node}", op="Compress", opset=17, results=["float32[2]"])'
+    text.write_text(text.read_text().replace("NODE", call))
+    model = hr.compile(text, backends=["onnxruntime"])
+    x = np.arange(4, dtype="float32")
+    np.testing.assert_array_equal(model(x=x, c=np.array([0, 1, 1, 0], bool)).numpy(), [1, 2])
+    with pytest.raises(hr.UserError, match=r"result 0 of onnxruntime is float32\[1\], and the model was compiled for"):
+        model(x=x, c=np.array([0, 1, 0, 0], bool))
+
+
+def test_an_output_of_unknown_rank_is_no_scalar(tmp_path):
+    nodes = [helper.make_node("CDist", ["x", "x"], ["y"], domain="com.microsoft", metric="euclidean")]
+    path = save(tmp_path / "m.onnx", nodes, [("x", [2, 3])], [("y", F32, [2, 2])], domains=["com.microsoft"])
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    got = hr.compile(path, backends=["onnxruntime"])(x=x)
+    np.testing.assert_allclose(got.numpy(), expected(path, x)[0], rtol=1e-5)
+
+
+def test_a_call_that_no_backend_takes_names_the_node(tmp_path):
+    text = tmp_path / "m.relay"
+    text.write_text(
+        '#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) '
+        '{ extern.onnx((%x,), node="", op="Foo", opset=1, results=["float32[4]"]) }\n'
+    )
+    with pytest.raises(hr.UserError, match="there is no op for the node .* and no backend computes it: none is chosen"):
+        hr.compile(text)
+    with pytest.raises(hr.UserError, match="no backend computes it: ccompiler: "):
+        hr.compile(text, backends=["ccompiler"])

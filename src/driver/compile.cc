@@ -166,9 +166,19 @@ class Compilation {
     check_refused();
     partition::return_to_native(placed_, compiled_.refused);
     drop_refused(compiled_);
+    check_extern();
     code_.module_roots.insert(code_.module_roots.end(), compiled_.modules.begin(), compiled_.modules.end());
     code_.backends = compiled_.backends;
     code_.sources = compiled_.sources;
+  }
+
+  // Nothing here computes extern.onnx.
+  void check_extern() const {
+    for (const artifact::Placement& row : placed_.placement) {
+      if (row.kind == "extern.onnx" && row.backend == partition::kNative)
+        throw UserError(fmt::format("there is no op for the node '{}' of an ONNX model, and no backend computes it: {}",
+                                    row.op, row.message.empty() ? "none is chosen" : row.message));
+    }
   }
 
   // A region that the program itself marks is its backend's, or nobody's.

@@ -433,11 +433,13 @@ def _installed() -> dict[str, EntryPoint]:
 
 def _find_installed(name: str) -> bool:
     """Whether there is a backend of that name in Python; one that is installed is registered. The loader calls it."""
-    with _lock:
-        entry = None if name in _registered else _installed().get(name)
-        if entry is not None:
-            register(_made_by(entry))
-        return name in _registered
+    entry = None if name in _registered else _installed().get(name)
+    if entry is not None:
+        made = _made_by(entry)  # without the lock: it imports a package, which may register a backend as it is imported
+        with _lock:
+            if name not in _registered:
+                register(made)
+    return name in _registered
 
 
 def _made_by(entry: EntryPoint) -> Backend:

@@ -313,7 +313,9 @@ Blob save(const std::vector<Network>& networks) {
 std::vector<Network> load(const char* data, uint64_t size, const std::vector<Constant>& constants) {
   Reader reader(data, size);
   std::vector<Network> networks;
-  if (reader.number() != static_cast<int64_t>(constants.size())) Reader::fail();
+  if (const int64_t needed = reader.number(); needed != static_cast<int64_t>(constants.size()))
+    throw std::runtime_error("it needs " + std::to_string(needed) + " constants and got " +
+                             std::to_string(constants.size()) + "; compile the model again");
   const size_t count = reader.count(sizeof(int64_t));
   for (size_t i = 0; i < count; ++i) networks.push_back(read_network(reader, constants));
   if (!reader.is_at_end()) Reader::fail();

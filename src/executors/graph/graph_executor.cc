@@ -273,13 +273,11 @@ void GraphExecutor::watch_regions(const GraphParts& parts) {
         outcome.code = outcome.error ? -1 : 0;
       }
     };
-    call.watched =
-        std::make_unique<WatchedRegion>(WatchedCode{.run = run,
-                                                    .owner = parts.owner,
-                                                    .num_workers = pool_->num_workers(),
-                                                    .workspace_bytes = program_.memory.workspace_bytes},
-                                        std::span(args_.data() + call.first_arg, static_cast<size_t>(call.num_args)),
-                                        static_cast<size_t>(program_.graph.steps[i].num_outputs));
+    call.watched = std::make_unique<WatchedRegion>(
+        WatchedCode{
+            .run = run, .owner = parts.owner, .pool = pool_, .workspace_bytes = program_.memory.workspace_bytes},
+        std::span(args_.data() + call.first_arg, static_cast<size_t>(call.num_args)),
+        static_cast<size_t>(program_.graph.steps[i].num_outputs));
   }
 }
 

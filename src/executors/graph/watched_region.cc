@@ -1,5 +1,7 @@
 #include "executors/graph/watched_region.h"
 
+#include <unistd.h>
+
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -8,7 +10,6 @@
 
 #include "base/error.h"
 #include "runtime/aligned_buffer.h"
-#include "runtime/thread_pool.h"
 
 namespace headrace::executors {
 
@@ -44,7 +45,6 @@ struct Copy {
 // Shared with the thread: it outlives the region when that is given up.
 struct WatchedRegion::State {
   WatchedCode code;
-  runtime::ThreadPool pool;
   runtime::AlignedBuffer workspace;
   std::vector<std::unique_ptr<Copy>> copies;
   std::vector<DLTensor*> args;
@@ -56,12 +56,10 @@ struct WatchedRegion::State {
   std::condition_variable changed;
   bool is_asked = false, is_done = false, is_stopping = false, is_given_up = false;
   std::thread thread;
+  const pid_t process = ::getpid();
 
   State(WatchedCode given, std::span<DLTensor* const> like, size_t outputs)
-      : code(std::move(given)),
-        pool(code.num_workers),
-        workspace(code.workspace_bytes * code.num_workers),
-        num_outputs(outputs) {
+      : code(std::move(given)), workspace(code.workspace_bytes * code.pool->num_workers()), num_outputs(outputs) {
     for (const DLTensor* tensor : like) {
       copies.push_back(std::make_unique<Copy>(*tensor));
       args.push_back(&copies.back()->tensor);
@@ -74,10 +72,10 @@ struct WatchedRegion::State {
            .launch = nullptr,
            .stream = nullptr,
            .worker_index = 0,
-           .num_workers = code.num_workers,
+           .num_workers = code.pool->num_workers(),
            .message = outcome.message.data(),
            .message_size = outcome.message.size(),
-           .host = &pool};
+           .host = code.pool.get()};
   }
 };
 
@@ -106,6 +104,10 @@ WatchedRegion::WatchedRegion(WatchedCode code, std::span<DLTensor* const> args, 
 }
 
 WatchedRegion::~WatchedRegion() {
+  if (state_->process != ::getpid()) {  // the thread is one of the process before the fork
+    state_->thread.detach();
+    return;
+  }
   {
     const std::scoped_lock lock(state_->mutex);
     if (state_->is_given_up) return;
@@ -118,6 +120,12 @@ WatchedRegion::~WatchedRegion() {
 std::optional<RegionOutcome> WatchedRegion::run(std::span<DLTensor* const> args,
                                                 std::chrono::nanoseconds limit) noexcept {
   State& state = *state_;
+  if (state.process != ::getpid()) {
+    state.outcome = {};
+    state.code.run(state.env, args.data(), state.outcome);
+    state.outcome.message.end();
+    return std::move(state.outcome);
+  }
   const size_t num_inputs = args.size() - state.num_outputs;
   std::unique_lock lock(state.mutex);
   if (state.is_given_up) return std::nullopt;

@@ -3,8 +3,10 @@
 //   caller:  copy the inputs -> wait until the deadline -> copy the outputs
 //   thread:                  -> the region's code ->
 //
-// The code works on copies of the tensors, with a thread pool and scratch memory of its own, so that one which never
-// returns holds nothing that the rest of the run needs. What it uses stays for as long as it runs, perhaps for ever.
+// The code works on copies of the tensors and on scratch memory of its own, so that one which never returns holds
+// nothing that the rest of the run needs. What it uses stays for as long as it runs, perhaps for ever. Parallel loops
+// run on the given pool; code that hangs inside of one keeps the pool's workers, and later loops run on their calling
+// threads alone.
 #pragma once
 
 #include <headrace/kernel_abi.h>
@@ -17,6 +19,7 @@
 
 #include "executors/message.h"
 #include "object/function.h"
+#include "runtime/thread_pool.h"
 
 namespace headrace::executors {
 
@@ -31,7 +34,7 @@ struct WatchedCode {
   // Runs the code on these tensors; it may write to env.message.
   std::function<void(const hr_kernel_env& env, DLTensor* const* args, RegionOutcome& outcome)> run;
   std::shared_ptr<const void> owner;  // keeps the code in memory
-  int32_t num_workers = 1;
+  std::shared_ptr<runtime::ThreadPool> pool;
   int64_t workspace_bytes = 0;  // of one worker
 };
 
@@ -46,7 +49,8 @@ class WatchedRegion {
   ~WatchedRegion();
 
   // Runs the code on tensors of those types. Returns nothing when it has not returned in time, also in an earlier run:
-  // then it is given up, and the outputs are as they were.
+  // then it is given up, and the outputs are as they were. In a process that was forked since there is no thread: there
+  // the code runs on the tensors themselves, without a limit.
   std::optional<RegionOutcome> run(std::span<DLTensor* const> args, std::chrono::nanoseconds limit) noexcept;
 
  private:

@@ -37,6 +37,10 @@ struct Tensors {
   }
 };
 
+std::shared_ptr<runtime::ThreadPool> pool_of(int32_t num_workers) {
+  return std::make_shared<runtime::ThreadPool>(num_workers);
+}
+
 float* data_of(const DLTensor* tensor) { return static_cast<float*>(tensor->data); }
 
 void double_it(DLTensor* const* args) {
@@ -51,7 +55,8 @@ TEST(WatchedRegion, RunsOnCopiesOfTheTensors) {
                               seen = {args[0]->data, args[1]->data};
                               double_it(args);
                             },
-                        .owner = {}},
+                        .owner = {},
+                        .pool = pool_of(1)},
                        tensors.args, 1);
   for (const float first : {1.F, 5.F}) {
     tensors.x[0] = first;
@@ -67,9 +72,10 @@ TEST(WatchedRegion, RunsOnCopiesOfTheTensors) {
 // Other memory may be bound between two runs.
 TEST(WatchedRegion, ReadsAndWritesTheTensorsOfTheRun) {
   Tensors first({1, 2}, {0, 0}), second({3, 4}, {0, 0});
-  WatchedRegion region(
-      {.run = [](const hr_kernel_env&, DLTensor* const* args, RegionOutcome&) { double_it(args); }, .owner = {}},
-      first.args, 1);
+  WatchedRegion region({.run = [](const hr_kernel_env&, DLTensor* const* args, RegionOutcome&) { double_it(args); },
+                        .owner = {},
+                        .pool = pool_of(1)},
+                       first.args, 1);
   ASSERT_TRUE(region.run(second.args, seconds(60)));
   EXPECT_THAT(first.y, ElementsAre(0, 0));
   EXPECT_THAT(second.y, ElementsAre(6, 8));
@@ -83,7 +89,8 @@ TEST(WatchedRegion, AFailureComesWithItsSentenceAndWithoutOutputs) {
                               std::strncpy(env.message, "the chip is too hot", env.message_size);
                               outcome.code = 5;
                             },
-                        .owner = {}},
+                        .owner = {},
+                        .pool = pool_of(1)},
                        tensors.args, 1);
   const auto outcome = region.run(tensors.args, seconds(60));
   ASSERT_TRUE(outcome);
@@ -92,7 +99,7 @@ TEST(WatchedRegion, AFailureComesWithItsSentenceAndWithoutOutputs) {
   EXPECT_THAT(tensors.y, ElementsAre(7, 7));
 }
 
-TEST(WatchedRegion, ItsCodeHasThreadsAndScratchOfItsOwn) {
+TEST(WatchedRegion, ItsCodeHasTheThreadsAndScratchOfItsOwn) {
   Tensors tensors({1, 2}, {0, 0});
   WatchedRegion region({.run =
                             [](const hr_kernel_env& env, DLTensor* const* args, RegionOutcome& outcome) {
@@ -106,7 +113,7 @@ TEST(WatchedRegion, ItsCodeHasThreadsAndScratchOfItsOwn) {
                               if (env.num_workers != 3 || env.workspace_size != 64) outcome.code = 9;
                             },
                         .owner = {},
-                        .num_workers = 3,
+                        .pool = pool_of(3),
                         .workspace_bytes = 64},
                        tensors.args, 1);
   const auto outcome = region.run(tensors.args, seconds(60));
@@ -131,7 +138,8 @@ TEST(WatchedRegion, CodeThatDoesNotReturnIsGivenUpAndKeepsWhatItUses) {
                                 while (!shared->may_return) std::this_thread::sleep_for(milliseconds(1));
                                 double_it(args);
                               },
-                          .owner = std::move(owner)},
+                          .owner = std::move(owner),
+                          .pool = pool_of(1)},
                          tensors.args, 1);
     EXPECT_FALSE(region.run(tensors.args, milliseconds(30)));
     EXPECT_FALSE(region.run(tensors.args, seconds(60)));  // at once: it is not called again
@@ -146,8 +154,9 @@ TEST(WatchedRegion, CodeThatDoesNotReturnIsGivenUpAndKeepsWhatItUses) {
 
 TEST(WatchedRegion, OneThatNeverRanEnds) {
   Tensors tensors({1, 2}, {0, 0});
-  WatchedRegion region({.run = [](const hr_kernel_env&, DLTensor* const*, RegionOutcome&) {}, .owner = {}},
-                       tensors.args, 1);
+  WatchedRegion region(
+      {.run = [](const hr_kernel_env&, DLTensor* const*, RegionOutcome&) {}, .owner = {}, .pool = pool_of(1)},
+      tensors.args, 1);
 }
 
 }  // namespace

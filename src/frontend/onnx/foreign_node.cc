@@ -17,11 +17,13 @@ ForeignNodes::ForeignNodes(const Model& model, const ClaimNode& claim, const std
   }
 }
 
-void ForeignNodes::declare(const Graph& graph) {
-  if (!claim_) return;
+ForeignNodes::Declared ForeignNodes::declare(const Graph& graph) {
+  if (!claim_) return {};
+  Declared before = declared_;
   for (const auto* infos : {&graph.value_infos, &graph.outputs}) {
-    for (const ValueInfo& info : *infos) declared_.emplace(info.name, &info.type);
+    for (const ValueInfo& info : *infos) declared_.insert_or_assign(info.name, &info.type);
   }
+  return before;
 }
 
 TensorType ForeignNodes::declared_type(std::string_view name) const {

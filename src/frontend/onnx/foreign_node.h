@@ -17,8 +17,10 @@ class ForeignNodes {
 
   // Returns whether somebody may claim a node.
   bool is_asked() const { return static_cast<bool>(claim_); }
-  // Makes what the graph declares of its values known.
-  void declare(const Graph& graph);
+  // Makes what the graph declares of its values known, and returns what was known before, for `restore`.
+  using Declared = std::unordered_map<std::string_view, const ValueType*>;
+  Declared declare(const Graph& graph);
+  void restore(Declared before) { declared_ = std::move(before); }
 
   // Returns the outputs of a node that somebody claims; otherwise why nobody does, in a sentence that may be empty. Ask
   // only where is_asked(). `inputs` are null where the node leaves one out.
@@ -31,7 +33,7 @@ class ForeignNodes {
   const Model& model_;
   const ClaimNode& claim_;
   std::unordered_map<std::string_view, int64_t> symbols_;  // dimensions that the inputs' shapes fix
-  std::unordered_map<std::string_view, const ValueType*> declared_;
+  Declared declared_;
 };
 
 }  // namespace headrace::onnx

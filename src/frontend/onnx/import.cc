@@ -81,7 +81,12 @@ class Importer {
   }
 
   void import_graph(const Graph& graph) {
-    foreign_.declare(graph);
+    ForeignNodes::Declared outer = foreign_.declare(graph);
+    import_nodes(graph);
+    foreign_.restore(std::move(outer));
+  }
+
+  void import_nodes(const Graph& graph) {
     define_initializers(graph);
     for (const Node& node : graph.nodes) produced_.insert(node.outputs.begin(), node.outputs.end());
     for (const Node& node : graph.nodes) import_node(node);

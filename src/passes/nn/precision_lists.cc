@@ -138,6 +138,7 @@ constexpr std::string_view kNever[] = {
     "einsum",
     "erf",
     "exp",
+    "extern.onnx",
     "fast_erf",
     "fast_exp",
     "fast_tanh",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace import _public
-from headrace._core import MissingError, UserError
+from headrace._core import UserError
 from headrace.backend import Backend, OnnxNode, Region
 from headrace.backends.onnxruntime import _model
 
@@ -28,7 +28,12 @@ class _Session:
         if len(inputs) != len(self._inputs):
             raise UserError(f"it has {len(self._inputs)} inputs and got {len(inputs)}")
         results = self._session.run(None, dict(zip(self._inputs, inputs, strict=True)))
-        for output, result in zip(outputs, results, strict=True):
+        for i, (output, result) in enumerate(zip(outputs, results, strict=True)):
+            if result.shape != output.shape or result.dtype != output.dtype:
+                raise UserError(
+                    f"result {i} of onnxruntime is {result.dtype}{list(result.shape)}, and the model was compiled for "
+                    f"{output.dtype}{list(output.shape)}"
+                )
             output[...] = result
 
 
@@ -50,14 +55,12 @@ class OnnxRuntimeBackend(Backend):
 
     def claim(self, node: OnnxNode) -> list[Any] | str:
         """Takes the nodes that onnxruntime opens a model of."""
+        model = _model.model_of_node(node)
         try:
-            session = _model.open_session(_model.model_of_node(node))
-        except MissingError:
-            raise
-        except Exception as error:  # onnxruntime has an exception for each of its codes
-            return f"onnxruntime does not take it: {' '.join(str(error).split())}"
-        found = [_model.type_of(one) for one in session.get_outputs()]
-        types = [one if one is not None else declared for one, declared in zip(found, node.results, strict=True)]
+            session = _model.open_session(model)
+        except UserError as error:
+            return str(error)
+        types = _model.result_types(session, model, node.results)
         if None in types:
             return "neither onnxruntime nor the model tells the sizes of its results"
         return types

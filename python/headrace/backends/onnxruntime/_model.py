@@ -53,10 +53,27 @@ _DTYPES = {
 }
 
 
-def type_of(port: Any) -> Any:
-    """The type of a session's output; None where a size is not known."""
-    element = port.type.removeprefix("tensor(").removesuffix(")")
-    if element not in _DTYPES or not all(isinstance(size, int) for size in port.shape):
+def result_types(session: Any, model: bytes, declared: list[Any]) -> list[Any]:
+    """The types of a session's outputs; where it does not know one, the declared one, which may be None."""
+    found = [_type_of(port) for port in session.get_outputs()]
+    types = [one if one is not None else other for one, other in zip(found, declared, strict=True)]
+    if None in types:
+        # A session shows a scalar and a tensor of which it knows nothing alike.
+        inferred = _onnx().shape_inference.infer_shapes(_onnx().load_from_string(model)).graph.output
+        scalars = [port.type.tensor_type.HasField("shape") and not port.type.tensor_type.shape.dim for port in inferred]
+        for i, port in enumerate(session.get_outputs()):
+            if types[i] is None and scalars[i] and not port.shape:
+                types[i] = _node.class_of("relay.TensorType")([], _DTYPES[_element_of(port)])
+    return types
+
+
+def _element_of(port: Any) -> str:
+    return str(port.type).removeprefix("tensor(").removesuffix(")")
+
+
+def _type_of(port: Any) -> Any:
+    element = _element_of(port)
+    if element not in _DTYPES or not port.shape or not all(isinstance(size, int) for size in port.shape):
         return None
     return _node.class_of("relay.TensorType")(port.shape, _DTYPES[element])
 

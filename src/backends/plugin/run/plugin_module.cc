@@ -188,7 +188,10 @@ class PluginBody : public runtime::ModuleBody {
 
   std::string save_to_binary(const Module&) const override { return whole_of(blob_); }
 
-  SavedModule save_apart(const Module&) const override { return blob_; }
+  // A blob without constants may begin as those do that have them within.
+  SavedModule save_apart(const Module& self) const override {
+    return blob_.constants.empty() ? SavedModule{.bytes = save_to_binary(self)} : blob_;
+  }
 
   std::shared_ptr<const Loaded> loaded() {
     const std::scoped_lock lock(mutex_);
