@@ -7,6 +7,7 @@
 #include "frontend/onnx/tests/import_testing.h"
 #include "kit/model_zoo.h"
 #include "kit/options.h"
+#include "kit/random.h"
 #include "tools/npy.h"
 
 namespace headrace::onnx {
@@ -58,6 +59,18 @@ TEST(ImportModels, ASymbolicBatchStaysSymbolic) {
       EXPECT_THAT(text, ::testing::EndsWith("-> Tensor[(N, 3), float32]"));
     }
   }
+}
+
+TEST(ImportModels, ADetectorSelectsSomeBoxes) {
+  const ZooFile file("ssd_mobilenet", {.resolution = 32});
+  const ImportedModel imported = import_model(file.read());
+  std::vector<float> picture(3 * 32 * 32);
+  kit::Random(1).fill(picture, 0, 1);
+  const NDArray x = NDArray::from_bytes({1, 3, 32, 32}, DataType::float_(32), std::as_bytes(std::span(picture)));
+  const std::vector<NDArray> outputs = interp::run_main(imported.module, {x});
+  ASSERT_EQ(outputs.size(), 3);
+  EXPECT_GT(outputs[2].shape()[0], 5);
+  EXPECT_LT(outputs[2].shape()[0], 300);
 }
 
 NDArray load_npy(const std::string& name, DataType dtype) {
