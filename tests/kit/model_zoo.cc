@@ -2,155 +2,16 @@
 #include "kit/model_zoo.h"
 
 #include <array>
-#include <cmath>
 
 #include "base/error.h"
-#include "kit/onnx_writer.h"
-#include "kit/random.h"
+#include "kit/zoo_layers.h"
+#include "kit/zoo_ssd.h"
 
 namespace headrace::kit {
 
-using onnx::ElementType;
-
 namespace {
 
-// A feature map on its way through the network.
-struct Map {
-  std::string name;
-  int64_t channels;
-};
-
-struct ConvSpec {
-  int64_t channels;  // of the output
-  std::array<int64_t, 2> kernel = {1, 1};
-  int64_t stride = 1;
-  std::array<int64_t, 2> padding = {0, 0};
-  int64_t groups = 1;
-  // Variance of the output relative to the input's mean square: 2 when a ReLU follows, 1 when nothing does.
-  float gain = 2;
-};
-
-ConvSpec square(int64_t channels, int64_t kernel, int64_t stride, int64_t padding) {
-  return {.channels = channels, .kernel = {kernel, kernel}, .stride = stride, .padding = {padding, padding}};
-}
-
-class Net {
- public:
-  explicit Net(const ZooOptions& options, std::string_view name) : random_(options.seed), graph_(name) {}
-
-  Map input(const std::vector<DimSpec>& dims) {
-    return {graph_.input("x", ElementType::kFloat, dims), std::get<int64_t>(dims.at(1))};
-  }
-
-  Map conv(const Map& x, const ConvSpec& spec, bool has_bias) {
-    int64_t fan_in = x.channels / spec.groups * spec.kernel[0] * spec.kernel[1];
-    std::vector<std::string> inputs = {
-        x.name, weight({spec.channels, x.channels / spec.groups, spec.kernel[0], spec.kernel[1]}, 0,
-                       deviation(spec.gain, fan_in))};
-    if (has_bias) inputs.push_back(weight({spec.channels}, 0, 0.05F));
-    auto [pad_h, pad_w] = spec.padding;
-    return {graph_.node("Conv", inputs,
-                        {{"kernel_shape", std::vector<int64_t>{spec.kernel[0], spec.kernel[1]}},
-                         {"strides", std::vector<int64_t>{spec.stride, spec.stride}},
-                         {"pads", std::vector<int64_t>{pad_h, pad_w, pad_h, pad_w}},
-                         {"dilations", std::vector<int64_t>{1, 1}},
-                         {"group", spec.groups}}),
-            spec.channels};
-  }
-
-  // Statistics near the identity; `scale` damps the branch that a residual block adds, or the sums would grow.
-  Map batch_norm(const Map& x, float epsilon = 1e-5F, float scale = 1) {
-    std::vector<int64_t> dims = {x.channels};
-    std::vector<std::string> inputs = {x.name, weight(dims, scale, 0.1F * scale), weight(dims, 0, 0.1F),
-                                       weight(dims, 0, 0.1F), variance(x.channels)};
-    return {graph_.node("BatchNormalization", inputs, {{"epsilon", epsilon}}), x.channels};
-  }
-
-  Map relu(const Map& x) { return {graph_.node("Relu", {x.name}), x.channels}; }
-
-  Map relu6(const Map& x) {
-    if (zero_.empty()) {
-      zero_ = graph_.initializer("zero", {}, std::array{0.0F});
-      six_ = graph_.initializer("six", {}, std::array{6.0F});
-    }
-    return {graph_.node("Clip", {x.name, zero_, six_}), x.channels};
-  }
-
-  Map add(const Map& a, const Map& b) { return {graph_.node("Add", {a.name, b.name}), a.channels}; }
-
-  Map pool(const Map& x, const char* op, int64_t kernel, int64_t stride, int64_t padding, int64_t ceil_mode = 0) {
-    std::vector<AttributeSpec> attributes = {{"kernel_shape", std::vector<int64_t>{kernel, kernel}},
-                                             {"strides", std::vector<int64_t>{stride, stride}},
-                                             {"pads", std::vector<int64_t>(4, padding)},
-                                             {"ceil_mode", ceil_mode}};
-    if (std::string_view(op) == "AveragePool") attributes.emplace_back("count_include_pad", 1);
-    return {graph_.node(op, {x.name}, attributes), x.channels};
-  }
-
-  Map concat(const std::vector<Map>& maps) {
-    std::vector<std::string> inputs;
-    int64_t channels = 0;
-    for (const Map& map : maps) {
-      inputs.push_back(map.name);
-      channels += map.channels;
-    }
-    return {graph_.node("Concat", inputs, {{"axis", 1}}), channels};
-  }
-
-  Map global_pool(const Map& x) { return {graph_.node("GlobalAveragePool", {x.name}), x.channels}; }
-
-  // f32[N,C,H,W] -> f32[N,C*H*W].
-  Map flatten(const Map& x, int64_t height = 1, int64_t width = 1) {
-    return {graph_.node("Flatten", {x.name}, {{"axis", 1}}), x.channels * height * width};
-  }
-
-  Map dense(const Map& x, int64_t features, float gain = 2) {
-    std::vector<std::string> inputs = {x.name, weight({features, x.channels}, 0, deviation(gain, x.channels)),
-                                       weight({features}, 0, 0.05F)};
-    return {graph_.node("Gemm", inputs, {{"alpha", 1.0F}, {"beta", 1.0F}, {"transB", 1}}), features};
-  }
-
-  Map softmax(const Map& x) { return {graph_.node("Softmax", {x.name}, {{"axis", 1}}), x.channels}; }
-
-  std::string finish(const Map& y, const DimSpec& batch) && {
-    graph_.node("Identity", {y.name}, {}, "y");
-    graph_.output("y", ElementType::kFloat, {batch, y.channels});
-    return encode_model(std::move(graph_).finish());
-  }
-
- private:
-  static float deviation(float gain, int64_t fan_in) { return std::sqrt(gain / static_cast<float>(fan_in)); }
-
-  std::string weight(const std::vector<int64_t>& dims, float mean, float deviation) {
-    int64_t count = 1;
-    for (int64_t dim : dims) count *= dim;
-    std::vector<float> values(static_cast<size_t>(count));
-    random_.fill(values, mean, deviation);
-    return graph_.initializer(fmt::format("w{}", next_weight_++), dims, values);
-  }
-
-  std::string variance(int64_t channels) {
-    std::vector<float> values(static_cast<size_t>(channels));
-    for (float& value : values) value = random_.uniform(0.8F, 1.25F);
-    return graph_.initializer(fmt::format("w{}", next_weight_++), {channels}, values);
-  }
-
-  Random random_;
-  GraphWriter graph_;
-  std::string zero_;
-  std::string six_;
-  int next_weight_ = 0;
-};
-
-struct Sizes {
-  DimSpec batch;
-  int64_t resolution;
-  int64_t classes;
-};
-
-Map picture(Net& net, const Sizes& sizes) {
-  return net.input({sizes.batch, int64_t{3}, sizes.resolution, sizes.resolution});
-}
+using namespace zoo;
 
 Map mlp(Net& net, const Sizes& sizes) {
   Map x = net.input({sizes.batch, int64_t{784}});
@@ -164,8 +25,7 @@ Map vgg16(Net& net, const Sizes& sizes) {
   Map x = picture(net, sizes);
   int64_t side = sizes.resolution;
   for (auto [channels, convs] : {std::pair{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}}) {
-    for (int i = 0; i < convs; ++i) x = net.relu(net.conv(x, square(channels, 3, 1, 1), true));
-    x = net.pool(x, "MaxPool", 2, 2, 0);
+    x = net.pool(vgg_convs(net, x, channels, convs), "MaxPool", 2, 2, 0);
     side /= 2;
   }
   x = net.flatten(x, side, side);
@@ -183,19 +43,8 @@ Map basic_block(Net& net, const Map& x, int64_t channels, int64_t stride) {
   return net.relu(net.add(y, net.batch_norm(net.conv(x, shortcut, false))));
 }
 
-// Figure 5 right; `stride` on the 3x3 convolution (the variant called v1.5).
-Map bottleneck_block(Net& net, const Map& x, int64_t channels, int64_t stride) {
-  Map y = net.relu(net.batch_norm(net.conv(x, square(channels, 1, 1, 0), false)));
-  y = net.relu(net.batch_norm(net.conv(y, square(channels, 3, stride, 1), false)));
-  y = net.batch_norm(net.conv(y, square(4 * channels, 1, 1, 0), false), 1e-5F, 0.3F);
-  if (stride == 1 && x.channels == 4 * channels) return net.relu(net.add(y, x));
-  ConvSpec shortcut = square(4 * channels, 1, stride, 0);
-  return net.relu(net.add(y, net.batch_norm(net.conv(x, shortcut, false))));
-}
-
 Map resnet(Net& net, const Sizes& sizes, const std::array<int, 4>& blocks, bool has_bottlenecks) {
-  Map x = net.relu(net.batch_norm(net.conv(picture(net, sizes), square(64, 7, 2, 3), false)));
-  x = net.pool(x, "MaxPool", 3, 2, 1);
+  Map x = resnet_stem(net, picture(net, sizes));
   int64_t channels = 64;
   for (size_t stage = 0; stage < blocks.size(); ++stage, channels *= 2) {
     for (int block = 0; block < blocks[stage]; ++block) {
@@ -302,33 +151,8 @@ Map inception_v3(Net& net, const Sizes& sizes) {
   return net.dense(net.flatten(net.global_pool(x)), sizes.classes, 1);
 }
 
-// Sandler et al. 2018, table 2.
-Map inverted_residual(Net& net, const Map& x, int64_t expand, int64_t channels, int64_t stride) {
-  Map y = x;
-  if (expand != 1) y = net.relu6(net.batch_norm(net.conv(y, square(expand * x.channels, 1, 1, 0), false)));
-  ConvSpec depthwise = square(y.channels, 3, stride, 1);
-  depthwise.groups = y.channels;
-  y = net.relu6(net.batch_norm(net.conv(y, depthwise, false)));
-  bool has_shortcut = stride == 1 && x.channels == channels;
-  y = net.batch_norm(net.conv(y, square(channels, 1, 1, 0), false), 1e-5F, has_shortcut ? 0.3F : 1.0F);
-  return has_shortcut ? net.add(x, y) : y;
-}
-
 Map mobilenet_v2(Net& net, const Sizes& sizes) {
-  struct Row {
-    int64_t expand, channels;
-    int repeats;
-    int64_t stride;
-  };
-  constexpr Row kRows[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
-                           {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
-  Map x = net.relu6(net.batch_norm(net.conv(picture(net, sizes), square(32, 3, 2, 1), false)));
-  for (const Row& row : kRows) {
-    for (int i = 0; i < row.repeats; ++i) {
-      x = inverted_residual(net, x, row.expand, row.channels, i == 0 ? row.stride : 1);
-    }
-  }
-  x = net.relu6(net.batch_norm(net.conv(x, square(1280, 1, 1, 0), false)));
+  const Map x = mobilenet_v2_maps(net, picture(net, sizes)).last;
   return net.dense(net.flatten(net.global_pool(x)), sizes.classes, 1);
 }
 
@@ -346,10 +170,16 @@ Map build(Net& net, std::string_view name, const Sizes& sizes) {
 }  // namespace
 
 const std::vector<ZooModel>& zoo_models() {
-  static const std::vector<ZooModel> models = {
-      {"mlp", 0, 0},           {"vgg16", 224, 32},         {"resnet18", 224, 1},
-      {"resnet50", 224, 1},    {"squeezenet1_1", 224, 17}, {"inception_v3", 299, 75},
-      {"mobilenet_v2", 224, 1}};
+  static const std::vector<ZooModel> models = {{"mlp", 0, 0, 10},
+                                               {"vgg16", 224, 32, 1000},
+                                               {"resnet18", 224, 1, 1000},
+                                               {"resnet50", 224, 1, 1000},
+                                               {"squeezenet1_1", 224, 17, 1000},
+                                               {"inception_v3", 299, 75, 1000},
+                                               {"mobilenet_v2", 224, 1, 1000},
+                                               {"ssd_resnet50", 300, 1, 81, true},
+                                               {"ssd_vgg16", 300, 12, 91, true},
+                                               {"ssd_mobilenet", 300, 1, 91, true}};
   return models;
 }
 
@@ -360,11 +190,16 @@ std::string make_zoo_model(std::string_view name, const ZooOptions& options) {
     if (resolution < model.smallest_resolution) {
       throw_user_error("{} needs a resolution of at least {}, not {}", name, model.smallest_resolution, resolution);
     }
-    int64_t classes = options.classes > 0 ? options.classes : (name == "mlp" ? 10 : 1000);
     DimSpec batch = options.batch > 0 ? DimSpec(options.batch) : DimSpec(std::string("N"));
+    const Sizes sizes = {batch, resolution, options.classes > 0 ? options.classes : model.classes};
     Net net(options, name);
-    Map y = build(net, name, {batch, resolution, classes});
-    return std::move(net).finish(y, batch);
+    if (model.is_detector) {
+      build_ssd(net, name, sizes);
+    } else {
+      const Map y = build(net, name, sizes);
+      net.output("y", y.name, onnx::ElementType::kFloat, {batch, y.channels});
+    }
+    return std::move(net).finish();
   }
   std::vector<std::string_view> names;
   for (const ZooModel& model : zoo_models()) names.push_back(model.name);

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Networks partitioned over backends: each list of backends gives the results of the float64 interpreter.
 
-    tests/models/verify_backends.py --program headrace --write-zoo write_zoo --folder FOLDER [--full]
+    tests/models/verify_backends.py --program headrace --write-zoo write_zoo --folder FOLDER [--full] [--only NAMES]
+        [--table FILE]
 
 Prints for each network and list the ops of each backend, the regions and the error. --full takes all networks of the
-generator at their own resolution; otherwise four at a low one.
+generator at their own resolution; otherwise some at a low one. --only takes those named, with commas between. Integer
+outputs, as the boxes that a detector selects, must be equal. --table writes the same as a page: without --full, of all
+networks at the low resolution.
 """
 
 from __future__ import annotations
@@ -12,15 +15,24 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import platform
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-SMALL = ("mlp", "squeezenet1_1", "mobilenet_v2", "resnet18")
-FULL = (*SMALL, "resnet50", "vgg16", "inception_v3")
+SMALL = ("mlp", "squeezenet1_1", "mobilenet_v2", "resnet18", "ssd_mobilenet")
+FULL = (*SMALL, "resnet50", "vgg16", "inception_v3", "ssd_resnet50", "ssd_vgg16")
 LISTS = ("onednn", "onednn,ccompiler", "ccompiler,onednn", "examplejson")
 # What a list must take: without it, a backend that takes nothing would pass. examplejson adds tensors of equal sizes.
 LEAST_TAKEN = {"onednn": 0.9, "onednn,ccompiler": 0.9, "ccompiler,onednn": 0.9, "examplejson": 0.0}
+INTRODUCTION = """# Models on backends
+Networks with seeded random weights, made by the generator of the tests, with parts of them on backends. Each row is
+one model and one list of backends, in the order of their priority ([use a backend](use-a-backend.md)): the ops that
+each backend takes, the regions, and the error of the compiled model. The error is the largest difference from the
+float64 interpreter, relative to the largest element of the output; of a detector, the worse of boxes and scores. The
+boxes that a detector selects are indices and must be equal.
+"""
 
 
 def run_json(options: argparse.Namespace, *words: str) -> tuple[int, dict, str]:
@@ -29,22 +41,88 @@ def run_json(options: argparse.Namespace, *words: str) -> tuple[int, dict, str]:
     return done.returncode, json.loads(done.stdout) if done.stdout.strip() else {}, done.stderr.strip()
 
 
-def check(options: argparse.Namespace, model: Path, backends: str) -> str:
-    """Prints a line; returns what is wrong, or an empty text."""
-    code, explained, errors = run_json(options, "explain", str(model), "--backends", backends)
+@dataclass(frozen=True)
+class Row:
+    """One network with one list of backends; an empty problem is a pass."""
+
+    network: str
+    backends: str
+    regions: int = 0
+    ops: str = ""
+    errors: tuple[tuple[str, float], ...] = ()
+    problem: str = ""
+
+    def worst(self) -> float:
+        return max((error for _, error in self.errors), default=float("nan"))
+
+
+def error_of(output: dict) -> float:
+    """The error of an output; null is infinite."""
+    return float("inf") if output["error"] is None else output["error"]
+
+
+def check(options: argparse.Namespace, model: Path, backends: str) -> Row:
+    """Explains and verifies the model."""
+    code, explained, said = run_json(options, "explain", str(model), "--backends", backends)
     if code != 0:
-        return f"explain failed: {errors}"
+        return Row(model.stem, backends, problem=f"explain failed: {said}")
     counts = collections.Counter(row["backend"] for row in explained["placement"])
     taken = 1 - counts["native"] / counts.total()
-    code, verified, errors = run_json(options, "verify", str(model), "--backends", backends)
-    worst = max((row["error"] for row in verified.get("outputs", ())), default=float("nan"))
+    code, verified, said = run_json(options, "verify", str(model), "--backends", backends)
     ops = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-    print(f"{model.stem:14} {backends:18} {len(explained['regions']):3} regions, ops: {ops}; error {worst:.2e}")
+    errors = tuple((output["name"], error_of(output)) for output in verified.get("outputs", ()))
+    problem = ""
     if code != 0:
-        return f"verify failed: {errors or verified}"
-    if taken < LEAST_TAKEN[backends]:
-        return f"only {taken:.0%} of the ops are by {backends}"
-    return ""
+        problem = f"verify failed: {said or verified}"
+    elif taken < LEAST_TAKEN[backends]:
+        problem = f"only {taken:.0%} of the ops are by {backends}"
+    return Row(model.stem, backends, len(explained["regions"]), ops, errors, problem)
+
+
+def processor() -> str:
+    """The name of this machine's processor, as its kernel says it."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def page_of(rows: list[Row], options: argparse.Namespace) -> str:
+    """The rows as a page in Markdown."""
+    done = subprocess.run([options.program, "--version"], capture_output=True, text=True, check=True)
+    full = " --full" if options.full else ""
+    size = "their own resolution" if options.full else "a low resolution (the least multiple of 32 that they can take)"
+    lines = [
+        INTRODUCTION,
+        f"The models have {size}.",
+        f"The numbers are those of {done.stdout.strip()} on {processor()}. This command writes the page:",
+        "",
+        "    python3 tests/models/verify_backends.py --program build/release/bin/headrace \\",
+        "      --write-zoo build/release/bin/write_zoo --folder build/models \\",
+        f"      --table docs/models-on-backends.md{full}",
+        "",
+        "| model | backends | ops | regions | error |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for row in rows:
+        error = f"FAILED: {row.problem.splitlines()[0]}" if row.problem else f"{row.worst():.1e}"
+        lines.append(f"| {row.network} | {row.backends} | {row.ops} | {row.regions} | {error} |")
+    return "\n".join(lines) + "\n"
+
+
+def check_all(options: argparse.Namespace, names: list[str]) -> list[Row]:
+    """Checks each network with each list, and prints a line for each."""
+    rows = []
+    for name in names:
+        for backends in LISTS:
+            row = check(options, options.folder / f"{name}.onnx", backends)
+            rows.append(row)
+            print(
+                f"{name:14} {backends:18} {row.regions:3} regions, ops: {row.ops}; error {row.worst():.2e}", flush=True
+            )
+            if row.problem:
+                print(f"FAILED {name} with {backends}: {row.problem}", flush=True)
+    return rows
 
 
 def main() -> int:
@@ -53,18 +131,17 @@ def main() -> int:
     parser.add_argument("--write-zoo", required=True)
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--full", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--table", type=Path)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    names = FULL if options.full else SMALL
+    names = options.only.split(",") if options.only else list(FULL if options.full or options.table else SMALL)
     size = [] if options.full else ["--small"]
     subprocess.run([options.write_zoo, str(options.folder), *names, *size], check=True, stdout=subprocess.DEVNULL)
-    failures = 0
-    for name in names:
-        for backends in LISTS:
-            if problem := check(options, options.folder / f"{name}.onnx", backends):
-                failures += 1
-                print(f"FAILED {name} with {backends}: {problem}")
-    return 1 if failures else 0
+    rows = check_all(options, names)
+    if options.table:
+        options.table.write_text(page_of(rows, options))
+    return 1 if any(row.problem for row in rows) else 0
 
 
 if __name__ == "__main__":

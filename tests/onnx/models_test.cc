@@ -7,6 +7,7 @@
 #include "frontend/onnx/tests/import_testing.h"
 #include "kit/model_zoo.h"
 #include "kit/options.h"
+#include "kit/random.h"
 #include "tools/npy.h"
 
 namespace headrace::onnx {
@@ -35,9 +36,13 @@ TEST(ImportModels, EveryModelOfTheKitTypes) {
     const ZooFile file(model.name, {.resolution = model.smallest_resolution});
     const ImportedModel imported = import_model(file.read());
     EXPECT_EQ(imported.inputs, std::vector<std::string>{"x"});
+    if (model.is_detector) {
+      EXPECT_EQ(imported.outputs, (std::vector<std::string>{"boxes", "scores", "selected"}));
+      EXPECT_THAT(main_text(imported), ::testing::EndsWith(", 3), int64])"));
+      continue;
+    }
     EXPECT_EQ(imported.outputs, std::vector<std::string>{"y"});
-    const int64_t classes = model.name == "mlp" ? 10 : 1000;
-    EXPECT_THAT(main_text(imported), ::testing::EndsWith(fmt::format("-> Tensor[(1, {}), float32]", classes)));
+    EXPECT_THAT(main_text(imported), ::testing::EndsWith(fmt::format("-> Tensor[(1, {}), float32]", model.classes)));
   }
 }
 
@@ -47,8 +52,25 @@ TEST(ImportModels, ASymbolicBatchStaysSymbolic) {
     if (model.name == "vgg16") continue;  // differs from the other test in sizes only
     const ZooFile file(model.name, {.resolution = model.smallest_resolution, .batch = 0, .classes = 3});
     EXPECT_EQ(symbolic_dimensions(file.read()), std::vector<std::string>{"x[0] (N)"});
-    EXPECT_THAT(main_text(import_model(file.read())), ::testing::EndsWith("-> Tensor[(N, 3), float32]"));
+    const std::string text = main_text(import_model(file.read()));
+    if (model.is_detector) {
+      EXPECT_THAT(text, ::testing::ContainsRegex(R"(Tensor\[\(N, [0-9]+, 4\), float32\], Tensor\[\(N, 2, [0-9]+\))"));
+    } else {
+      EXPECT_THAT(text, ::testing::EndsWith("-> Tensor[(N, 3), float32]"));
+    }
   }
+}
+
+TEST(ImportModels, ADetectorSelectsSomeBoxes) {
+  const ZooFile file("ssd_mobilenet", {.resolution = 32});
+  const ImportedModel imported = import_model(file.read());
+  std::vector<float> picture(3 * 32 * 32);
+  kit::Random(1).fill(picture, 0, 1);
+  const NDArray x = NDArray::from_bytes({1, 3, 32, 32}, DataType::float_(32), std::as_bytes(std::span(picture)));
+  const std::vector<NDArray> outputs = interp::run_main(imported.module, {x});
+  ASSERT_EQ(outputs.size(), 3);
+  EXPECT_GT(outputs[2].shape()[0], 5);
+  EXPECT_LT(outputs[2].shape()[0], 300);
 }
 
 NDArray load_npy(const std::string& name, DataType dtype) {
