@@ -93,8 +93,8 @@ def test_a_backend_that_does_not_return_is_replaced_after_its_time(program, tmp_
     (event,) = model.fallbacks
     assert event["message"] == "the backend's code did not return within 0.2 s, and is not called again"
     may_return.set()
-    for wrong in (-1, float("inf"), "soon", True):
-        with pytest.raises(hr.UserError, match="region_timeout: expected seconds, 0 or more, got"):
+    for wrong in (-1, float("inf"), float("nan"), 10**400, "soon", True):
+        with pytest.raises(hr.UserError, match="region_timeout: expected seconds, 0 to 1000000, got"):
             hr.load(path, region_timeout=wrong)
 
 
