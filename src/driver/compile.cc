@@ -20,6 +20,7 @@
 #include "lower/user_ops/user_op.h"
 #include "lower/lower_function.h"
 #include "ops/call_fusion.h"
+#include "ops/op_handles.h"
 #include "partition/place.h"
 #include "passes/pipeline.h"
 #include "plan/graph_program.h"
@@ -175,7 +176,7 @@ class Compilation {
   // Nothing here computes extern.onnx.
   void check_extern() const {
     for (const artifact::Placement& row : placed_.placement) {
-      if (row.kind == "extern.onnx" && row.backend == partition::kNative)
+      if (row.kind == op::kExternOnnx.name() && row.backend == partition::kNative)
         throw UserError(fmt::format("there is no op for the node '{}' of an ONNX model, and no backend computes it: {}",
                                     row.op, row.message.empty() ? "none is chosen" : row.message));
     }

@@ -48,6 +48,7 @@ inline constexpr OpHandle kEqual{"equal"};
 inline constexpr OpHandle kErf{"erf"};
 inline constexpr OpHandle kExp{"exp"};
 inline constexpr OpHandle kExpandDims{"expand_dims"};
+inline constexpr OpHandle kExternOnnx{"extern.onnx"};
 inline constexpr OpHandle kFastErf{"fast_erf"};
 inline constexpr OpHandle kFastExp{"fast_exp"};
 inline constexpr OpHandle kFastTanh{"fast_tanh"};
