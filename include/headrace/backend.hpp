@@ -526,7 +526,8 @@ inline int32_t compile(void* self, const hr_compile_request* request, const hr_m
       blob.put_text(graph.name());
       blob.put_text(content.bytes());
       blob.put(hash_of(blob.bytes()));
-      request->emit(request->sink, blob.bytes().data(), blob.bytes().size(), &i, 1);
+      if (request->emit(request->sink, blob.bytes().data(), blob.bytes().size(), &i, 1) != 0)
+        throw std::runtime_error("the host does not take the bytes of the region '" + graph.name() + "'");
     }
   });
 }

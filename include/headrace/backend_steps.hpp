@@ -45,12 +45,14 @@ struct StepValue {
   uint64_t offset = 0;      // in the arena
 };
 
+// The most bytes of a tensor, and of all tensors of a region together.
+constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
+
 // Returns the bytes of a tensor. Throws std::runtime_error for a size that no tensor has.
 inline uint64_t size_bytes_of(const DLDataType& dtype, const Span<int64_t>& shape) {
-  constexpr uint64_t limit = uint64_t{1} << 40;
   uint64_t size = (uint64_t{dtype.bits} * dtype.lanes + 7) / 8;
   for (const int64_t dim : shape) {
-    if (dim < 0 || (dim > 0 && size > limit / static_cast<uint64_t>(dim)))
+    if (dim < 0 || (dim > 0 && size > kMaxBytes / static_cast<uint64_t>(dim)))
       throw std::runtime_error("a tensor has a size that is negative or too large");
     size *= static_cast<uint64_t>(dim);
   }
@@ -200,7 +202,9 @@ class StepKernel : public Kernel {
     value.dtype.bits = in.get<uint8_t>();
     value.dtype.lanes = in.get<uint16_t>();
     value.shape = in.get_all<int64_t>();
-    value.source = in.get<Source>();
+    const auto source = in.get<uint32_t>();
+    if (source > static_cast<uint32_t>(Source::arena)) throw std::runtime_error("a tensor is of an unknown source");
+    value.source = static_cast<Source>(source);
     value.size_bytes = size_bytes_of(value.dtype, {value.shape.data(), value.shape.size()});
     if (value.source == Source::constant) value.bytes = in.get_all<char>();
     if (value.source == Source::constant && value.bytes.size() != value.size_bytes)
@@ -209,6 +213,7 @@ class StepKernel : public Kernel {
     value.offset = arena_size_;
     if (value.source == Source::arena)
       arena_size_ += (value.size_bytes + HR_ALIGNMENT - 1) / HR_ALIGNMENT * HR_ALIGNMENT;
+    if (arena_size_ > kMaxBytes) throw std::runtime_error("the tensors of the region are too large together");
     return value;
   }
 
