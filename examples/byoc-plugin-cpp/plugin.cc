@@ -15,7 +15,7 @@ struct Layer {
 // A convolution x[c, h, w] -> y[k, p, q], with weights[k, c, r, s] and bias[k].
 struct Convolution : Kernel {
   Layer l{};
-  std::vector<float> weights, bias;
+  Span<float> weights, bias;
 
   void run(const Call& call) const override {
     const float* x = call.data<float>(0);
@@ -60,15 +60,15 @@ class Convs : public StepBackend {
     const auto strides = conv.attr("strides").integers(), pads = conv.attr("padding").integers();
     out.put(Layer{x[1], x[2], x[3], y[1], y[2], y[3], k[2], k[3], strides[0], strides[1], pads[0], pads[1],
                   node.is_composite("convs_cpp.conv_relu")});
-    out.put_all(weights.constant<float>());
-    out.put_all(node.body().call("add").operand(1).constant<float>());
+    out.put_constant(weights);
+    out.put_constant(node.body().call("add").operand(1));
   }
 
   std::unique_ptr<Kernel> load_step(Reader& in) const override {
     auto made = std::make_unique<Convolution>();
     made->l = in.get<Layer>();
-    made->weights = in.get_all<float>();
-    made->bias = in.get_all<float>();
+    made->weights = in.get_constant<float>(made->l.k * made->l.c * made->l.r * made->l.s);
+    made->bias = in.get_constant<float>(made->l.k);
     return made;
   }
 };

@@ -21,6 +21,7 @@
 
 #include <headrace/backend_abi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -318,9 +319,23 @@ class Request {
   const hr_compile_request& request_;
 };
 
+namespace detail {
+
+// Counts the elements of a tensor of the host, whose sizes are known.
+inline int64_t num_elements(const DLTensor& tensor) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < tensor.ndim; ++i) count *= tensor.shape[i];
+  return count;
+}
+
+}  // namespace detail
+
 // Appends values to the bytes of a region.
 class Writer {
  public:
+  Writer() : constants_(std::make_shared<std::vector<std::string>>()) {}
+  // Makes a writer of bytes that become a part of these: both leave constants to the host in one list.
+  Writer part() const { return Writer(constants_); }
   // Appends a number, or a struct of numbers. A struct must have no padding, or equal models give different bytes.
   template <typename T>
   void put(const T& value) {
@@ -338,16 +353,33 @@ class Writer {
     put_all(Span<T>(items.data(), items.size()));
   }
   void put_text(std::string_view text) { put_all(Span<char>(text.data(), text.size())); }
+  // Leaves a constant to the host, which stores each content once in a file, for its own code too. A Reader gets it
+  // back by get_constant. Throws std::runtime_error for a node that is no constant.
+  void put_constant(const Node& node) {
+    const std::string id = node.content_id();
+    if (id.empty()) throw std::runtime_error("a value that is not known when the model is compiled is saved");
+    const auto known = std::find(constants_->begin(), constants_->end(), id);
+    put(static_cast<uint32_t>(known - constants_->begin()));
+    if (known == constants_->end()) constants_->push_back(id);
+  }
   const std::string& bytes() const { return bytes_; }
+  // Returns the identities of the constants that were left to the host.
+  const std::vector<std::string>& constants() const { return *constants_; }
 
  private:
+  explicit Writer(std::shared_ptr<std::vector<std::string>> constants) : constants_(std::move(constants)) {}
+
   std::string bytes_;
+  std::shared_ptr<std::vector<std::string>> constants_;
 };
 
 // Reads what a Writer wrote, in the same order. Throws std::runtime_error where the bytes end too early.
 class Reader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit Reader(std::string_view bytes, Span<const DLTensor*> constants = {})
+      : bytes_(bytes), constants_(constants) {}
+  // Makes a reader of bytes that were written by a part() of the writer.
+  Reader part(std::string_view bytes) const { return Reader(bytes, constants_); }
   template <typename T>
   T get() {
     static_assert(std::is_trivially_copyable<T>::value && !std::is_pointer<T>::value, "only plain values can be saved");
@@ -364,6 +396,18 @@ class Reader {
     return items;
   }
   std::string get_text() { return std::string(take(get<uint64_t>(), 1)); }
+  // Returns the `count` elements of a constant that was left to the host. They stay as long as what is loaded; threads
+  // read them at once, and nobody writes to them. Throws std::runtime_error for another number or type of elements.
+  template <typename T>
+  Span<T> get_constant(int64_t count) {
+    const DLTensor& tensor = constant_tensor(get<uint32_t>());
+    if (!is_dtype<T>(tensor.dtype) || detail::num_elements(tensor) != count)
+      throw std::runtime_error("a constant is of another type or size than when the model was compiled");
+    return {reinterpret_cast<const T*>(static_cast<const char*>(tensor.data) + tensor.byte_offset),
+            static_cast<size_t>(count)};
+  }
+  // Returns the tensor of such a constant, which may be of any type and size.
+  const DLTensor& get_constant() { return constant_tensor(get<uint32_t>()); }
   bool is_at_end() const { return bytes_.empty(); }
   std::string_view rest() const { return bytes_; }
 
@@ -374,8 +418,13 @@ class Reader {
     bytes_.remove_prefix(taken.size());
     return taken;
   }
+  const DLTensor& constant_tensor(uint32_t index) const {
+    if (index >= constants_.size()) throw std::runtime_error("a constant is missing");
+    return *constants_[index];
+  }
 
   std::string_view bytes_;
+  Span<const DLTensor*> constants_;
 };
 
 // What a kernel is called with: the tensors of its inputs, then of its outputs, and the threads to work on.
@@ -509,6 +558,16 @@ inline void check_options(const Backend& backend, const hr_options& options) {
   }
 }
 
+inline int32_t emit(const hr_compile_request& request, uint64_t graph, const std::string& blob,
+                    const std::vector<std::string>& constants) {
+  if (constants.empty()) return request.emit(request.sink, blob.data(), blob.size(), &graph, 1);
+  if (!HR_HAS_FIELD(hr_compile_request, &request, emit_with_constants))
+    throw std::runtime_error("this Headrace is older than the backend, and stores no constants for it");
+  std::vector<const char*> ids;
+  for (const std::string& id : constants) ids.push_back(id.c_str());
+  return request.emit_with_constants(request.sink, blob.data(), blob.size(), &graph, 1, ids.data(), ids.size());
+}
+
 inline int32_t compile(void* self, const hr_compile_request* request, const hr_message* message) {
   const Adapter& adapter = adapter_of(self);
   return guard(message, [&] {
@@ -526,13 +585,14 @@ inline int32_t compile(void* self, const hr_compile_request* request, const hr_m
       blob.put_text(graph.name());
       blob.put_text(content.bytes());
       blob.put(hash_of(blob.bytes()));
-      if (request->emit(request->sink, blob.bytes().data(), blob.bytes().size(), &i, 1) != 0)
+      if (emit(*request, i, blob.bytes(), content.constants()) != 0)
         throw std::runtime_error("the host does not take the bytes of the region '" + graph.name() + "'");
     }
   });
 }
 
-inline std::unique_ptr<Loaded> read_blob(const Adapter& adapter, std::string_view blob) {
+inline std::unique_ptr<Loaded> read_blob(const Adapter& adapter, std::string_view blob,
+                                         Span<const DLTensor*> constants) {
   Reader in(blob);
   const std::string version = in.get_text(), name = in.get_text(), content = in.get_text();
   const std::string_view hashed = blob.substr(0, blob.size() - in.rest().size());
@@ -541,18 +601,23 @@ inline std::unique_ptr<Loaded> read_blob(const Adapter& adapter, std::string_vie
   if (version != adapter.version)
     throw std::runtime_error("the region was compiled by version " + version + " of the backend, and this is version " +
                              adapter.version + "; compile the model again");
-  Reader reader(content);
+  Reader reader(content, constants);
   auto loaded = std::unique_ptr<Loaded>(new Loaded{name, adapter.backend->load(reader)});
   if (!loaded->kernel || !reader.is_at_end())
     throw std::runtime_error("the backend does not load all that it wrote when it compiled the region");
   return loaded;
 }
 
-inline int32_t load(void* self, const void* blob, uint64_t size, void** loaded, const hr_message* message) {
+inline int32_t load_with_constants(void* self, const void* blob, uint64_t size, const DLTensor* const* constants,
+                                   uint64_t num_constants, void** loaded, const hr_message* message) {
   return guard(message, [&] {
     const std::string_view bytes(static_cast<const char*>(blob), static_cast<size_t>(size));
-    *loaded = read_blob(adapter_of(self), bytes).release();
+    *loaded = read_blob(adapter_of(self), bytes, {constants, static_cast<size_t>(num_constants)}).release();
   });
+}
+
+inline int32_t load(void* self, const void* blob, uint64_t size, void** loaded, const hr_message* message) {
+  return load_with_constants(self, blob, size, nullptr, 0, loaded, message);
 }
 
 inline void unload(void*, void* loaded) { delete static_cast<Loaded*>(loaded); }
@@ -590,6 +655,7 @@ int32_t enter(const hr_host* host, hr_backend* table, const hr_message* message)
     table->unload = &unload;
     table->find = &find;
     table->run = &run;
+    if (HR_HAS_FIELD(hr_backend, table, load_with_constants)) table->load_with_constants = &load_with_constants;
   });
 }
 

@@ -39,7 +39,7 @@ struct StepValue {
   DLDataType dtype{};
   std::vector<int64_t> shape;
   Source source = Source::arena;
-  std::vector<char> bytes;  // of a constant
+  const void* data = nullptr;  // of a constant, which the host keeps
 
   uint64_t size_bytes = 0;  // follows from the dtype and the shape
   uint64_t offset = 0;      // in the arena
@@ -62,18 +62,20 @@ inline uint64_t size_bytes_of(const DLDataType& dtype, const Span<int64_t>& shap
 // Numbers the tensors of a region, and writes them and its steps.
 class StepWriter {
  public:
-  StepWriter(const StepBackend& backend, const Request& request) : backend_(backend), request_(request) {}
+  // `out` outlives the writer.
+  StepWriter(const StepBackend& backend, const Request& request, Writer& out)
+      : backend_(backend), request_(request), out_(out), values_(out.part()), steps_(out.part()) {}
 
-  void write(const Graph& region, Writer& out) {
+  void write(const Graph& region) {
     for (const Node node : region) add(node);
     std::vector<uint32_t> outputs;
     for (const GraphOutput& output : region.outputs())
       outputs.push_back(of_node_[output.node.number()].at(output.result));
-    out.put(num_values_);
-    out.put(num_steps_);
-    out.put_all(outputs);
-    out.put_text(values_.bytes());
-    out.put_text(steps_.bytes());
+    out_.put(num_values_);
+    out_.put(num_steps_);
+    out_.put_all(outputs);
+    out_.put_text(values_.bytes());
+    out_.put_text(steps_.bytes());
   }
 
  private:
@@ -127,8 +129,7 @@ class StepWriter {
     values_.put(type.dtype.lanes);
     values_.put_all(type.shape);
     values_.put(source);
-    const uint64_t size_bytes = size_bytes_of(type.dtype, type.shape);
-    if (source == Source::constant) values_.put_all(node.constant_bytes(static_cast<size_t>(size_bytes)));
+    if (source == Source::constant) values_.put_constant(node);
     return num_values_++;
   }
 
@@ -136,7 +137,7 @@ class StepWriter {
     std::vector<uint32_t> tensors = operands_of(node);
     tensors.insert(tensors.end(), results.begin(), results.end());
     steps_.put_all(tensors);
-    Writer own;
+    Writer own = steps_.part();
     backend_.compile_step(node, request_, own);
     steps_.put_text(own.bytes());
     ++num_steps_;
@@ -144,6 +145,7 @@ class StepWriter {
 
   const StepBackend& backend_;
   const Request& request_;
+  Writer& out_;
   std::vector<std::vector<uint32_t>> of_node_;  // the values of each node
   Writer values_, steps_;
   uint32_t num_values_ = 0, num_steps_ = 0;
@@ -156,12 +158,12 @@ class StepKernel : public Kernel {
     const auto num_values = in.get<uint32_t>(), num_steps = in.get<uint32_t>();
     outputs_ = in.get_all<uint32_t>();
     const std::string values = in.get_text(), steps = in.get_text();
-    Reader value_reader(values), step_reader(steps);
+    Reader value_reader = in.part(values), step_reader = in.part(steps);
     for (uint32_t i = 0; i < num_values; ++i) values_.push_back(read_value(value_reader));
     for (uint32_t i = 0; i < num_steps; ++i) {
       std::vector<uint32_t> tensors = step_reader.get_all<uint32_t>();
       const std::string own = step_reader.get_text();
-      Reader own_reader(own);
+      Reader own_reader = in.part(own);
       steps_.push_back({std::move(tensors), backend.load_step(own_reader)});
       if (!steps_.back().kernel || !own_reader.is_at_end())
         throw std::runtime_error("the backend does not load all that it wrote when it compiled a step");
@@ -206,15 +208,22 @@ class StepKernel : public Kernel {
     if (source > static_cast<uint32_t>(Source::arena)) throw std::runtime_error("a tensor is of an unknown source");
     value.source = static_cast<Source>(source);
     value.size_bytes = size_bytes_of(value.dtype, {value.shape.data(), value.shape.size()});
-    if (value.source == Source::constant) value.bytes = in.get_all<char>();
-    if (value.source == Source::constant && value.bytes.size() != value.size_bytes)
-      throw std::runtime_error("a constant has other bytes than its type says");
+    if (value.source == Source::constant) value.data = constant_of(value, in.get_constant());
     if (value.source == Source::argument) ++num_inputs_;
     value.offset = arena_size_;
     if (value.source == Source::arena)
       arena_size_ += (value.size_bytes + HR_ALIGNMENT - 1) / HR_ALIGNMENT * HR_ALIGNMENT;
     if (arena_size_ > kMaxBytes) throw std::runtime_error("the tensors of the region are too large together");
     return value;
+  }
+
+  static const void* constant_of(const StepValue& value, const DLTensor& tensor) {
+    const Span<int64_t> shape(tensor.shape, static_cast<size_t>(tensor.ndim));
+    const bool is_its = tensor.dtype.code == value.dtype.code && tensor.dtype.bits == value.dtype.bits &&
+                        tensor.dtype.lanes == value.dtype.lanes &&
+                        size_bytes_of(tensor.dtype, shape) == value.size_bytes;
+    if (!is_its) throw std::runtime_error("a constant is of another type or size than when the model was compiled");
+    return static_cast<const char*>(tensor.data) + tensor.byte_offset;
   }
 
   void check_numbers() const {
@@ -240,7 +249,7 @@ class StepKernel : public Kernel {
       tensor.ndim = static_cast<int32_t>(value.shape.size());
       tensor.shape = const_cast<int64_t*>(value.shape.data());
       tensor.data = arena + value.offset;
-      if (value.source == Source::constant) tensor.data = const_cast<char*>(value.bytes.data());
+      if (value.source == Source::constant) tensor.data = const_cast<void*>(value.data);
       tensors.push_back(value.source == Source::argument ? call.tensor(input++) : tensor);
     }
     for (size_t i = 0; i < outputs_.size(); ++i) {
@@ -259,7 +268,7 @@ class StepKernel : public Kernel {
 }  // namespace detail
 
 inline void StepBackend::compile(const Graph& region, const Request& request, Writer& out) const {
-  detail::StepWriter(*this, request).write(region, out);
+  detail::StepWriter(*this, request, out).write(region);
 }
 
 inline std::unique_ptr<Kernel> StepBackend::load(Reader& in) const {

@@ -35,7 +35,7 @@ void put_value(Writer& out, int64_t size, detail::Source source) {
 // The region y = x + constant of three elements, with what a test changes.
 struct Region {
   int64_t size = 3;
-  std::vector<float> constant{10, 20, 30};
+  uint32_t constant = 0;  // its index among those of the host
   std::vector<uint32_t> tensors{0, 1, 2}, outputs{2};
   std::string step, version = "1";
   bool has_rest = false;
@@ -44,8 +44,7 @@ struct Region {
     Writer values, steps, content, blob;
     put_value(values, 3, detail::Source::argument);
     put_value(values, 3, detail::Source::constant);
-    values.put(uint64_t{4 * constant.size()});
-    for (const float value : constant) values.put(value);
+    values.put(constant);
     put_value(values, size, detail::Source::arena);
     steps.put_all(tensors);
     steps.put_text(step);
@@ -71,13 +70,23 @@ hr_backend table() {
   return backend;
 }
 
+// What the host keeps for the region.
+struct HostConstant {
+  std::array<float, 3> values{10, 20, 30};
+  int64_t size = 3;
+  DLTensor tensor{values.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &size, nullptr, 0};
+  const DLTensor* all = &tensor;
+};
+
 // Loads bytes and returns the error; "" when there is none.
-std::string load_error(const std::string& bytes) {
+std::string load_error(const std::string& bytes, const HostConstant& constant = {}) {
   const hr_backend backend = table();
   std::array<char, 200> text{};
   const hr_message message{text.data(), text.size()};
   void* loaded = nullptr;
-  const int32_t status = backend.load(backend.self, bytes.data(), bytes.size(), &loaded, &message);
+  const DLTensor* all = &constant.tensor;
+  const int32_t status =
+      backend.load_with_constants(backend.self, bytes.data(), bytes.size(), &all, 1, &loaded, &message);
   EXPECT_EQ(status != 0, text[0] != 0);
   if (loaded != nullptr) backend.unload(backend.self, loaded);
   return text.data();
@@ -88,7 +97,10 @@ TEST(BackendHeader, LoadsAndRuns) {
   EXPECT_STREQ(backend.name, "adder");
   const std::string bytes = Region().bytes();
   void *loaded = nullptr, *found = nullptr;
-  ASSERT_EQ(backend.load(backend.self, bytes.data(), bytes.size(), &loaded, nullptr), 0);
+  EXPECT_NE(backend.load(backend.self, bytes.data(), bytes.size(), &loaded, nullptr), 0);  // without its constant
+  const HostConstant constant;
+  ASSERT_EQ(backend.load_with_constants(backend.self, bytes.data(), bytes.size(), &constant.all, 1, &loaded, nullptr),
+            0);
   ASSERT_EQ(backend.find(backend.self, loaded, "g", 1, &found, nullptr), 0);
   EXPECT_EQ(found, nullptr);
   ASSERT_EQ(backend.find(backend.self, loaded, "f", 1, &found, nullptr), 0);
@@ -113,7 +125,7 @@ TEST(BackendHeader, BytesThatAreWrongAreRefused) {
       {[](Region&) {}, ""},
       {[](Region& r) { r.size = -3; }, "a tensor has a size that is negative or too large"},
       {[](Region& r) { r.size = int64_t{1} << 50; }, "a tensor has a size that is negative or too large"},
-      {[](Region& r) { r.constant.pop_back(); }, "a constant has other bytes than its type says"},
+      {[](Region& r) { r.constant = 1; }, "a constant is missing"},
       {[](Region& r) { r.tensors[1] = 3; }, "a step names a tensor that the region does not have"},
       {[](Region& r) { r.outputs[0] = 3; }, "a step names a tensor that the region does not have"},
       {[](Region& r) { r.step = "x"; }, "the backend does not load all that it wrote when it compiled a step"},
@@ -126,6 +138,16 @@ TEST(BackendHeader, BytesThatAreWrongAreRefused) {
     change(region);
     EXPECT_EQ(load_error(region.bytes()), error);
   }
+}
+
+TEST(BackendHeader, ConstantsOfOtherTypesAreRefused) {
+  const std::string sentence = "a constant is of another type or size than when the model was compiled";
+  HostConstant constant;
+  constant.size = 2;
+  EXPECT_EQ(load_error(Region().bytes(), constant), sentence);
+  constant.size = 3;
+  constant.tensor.dtype.code = kDLInt;
+  EXPECT_EQ(load_error(Region().bytes(), constant), sentence);
 }
 
 TEST(BackendHeader, DamagedBytesAreRefused) {
