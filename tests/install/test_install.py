@@ -9,6 +9,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import user_session
+
 ROOT = Path(__file__).resolve().parents[2]
 
 HOST_PROJECT = """
@@ -90,6 +92,11 @@ class InstallTest(unittest.TestCase):
         artifact = self.folder / "plain.so"
         run(self.program, "compile", ROOT / "models" / "digits.onnx", "-o", artifact, "--shape", "x=1,1,8,8")
         self.assertIn("output probabilities: code 2, 32 bits, shape 1 10", run(host, artifact))
+
+    def test_a_users_session(self):
+        folder = self.folder / "session"
+        folder.mkdir()
+        user_session.session(self.program, self.prefix, self.build / "bin" / "write_zoo", folder)
 
     def test_a_later_version_is_not_there(self):
         folder = self.folder / "later"
