@@ -25,7 +25,7 @@ add_library(headrace_sanitizers INTERFACE)  # nothing but in a sanitized build; 
 if(HEADRACE_SANITIZE)
   target_compile_options(headrace_sanitizers INTERFACE
     -fsanitize=${HEADRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
-    # AddressSanitizer reports what these would, an access at or near null or past an object; they are a fifth of the build.
+    # AddressSanitizer reports the accesses that these would, at or near null or past an object; they are slow to compile.
     -fno-sanitize=null,object-size)
   target_link_options(headrace_sanitizers INTERFACE -fsanitize=${HEADRACE_SANITIZE})
   # A program in C that loads our libraries has to bring the part of UBSan's runtime that is for C++.

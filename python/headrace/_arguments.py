@@ -98,7 +98,7 @@ def present(device: Device, what: str) -> Device:
 
 
 def seconds(value: float, what: str) -> float:
-    """A time, 0 or more. UserError for anything else."""
+    """A time from 0 to a million seconds. UserError for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1e6:
         raise UserError(f"{what}: expected seconds, 0 to 1000000, got {value!r:.40}")
     return float(value)

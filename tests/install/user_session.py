@@ -74,7 +74,7 @@ def session(program: Path, installed: Path, write_zoo: Path, folder: Path) -> No
     assert sum(row["backend"] == "onednn" for row in explained) > 0.9 * len(explained)
     assert "<html" in page.read_text()
     edit_one_convolution(plan, edited)
-    assert "1 of " in run(program, "plan", "diff", plan, edited, code=DIFFERENT)
+    assert "\n1 of " in run(program, "plan", "diff", plan, edited, code=DIFFERENT)
     run(program, "compile", model, "--plan", edited, "-o", file, "--quiet")
     inspected = json.loads(run(program, "inspect", file, "--json"))
     placement = inspected["programs"][0]["placement"]

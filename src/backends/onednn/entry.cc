@@ -94,8 +94,6 @@ int32_t compile(void*, const hr_compile_request* request, const hr_message* mess
       graphs.push_back(i);
     }
     if (networks.empty()) return;
-    if (!HR_HAS_FIELD(hr_compile_request, request, emit_with_constants))
-      throw std::runtime_error("this Headrace is older than the backend; use the backend that came with it");
     const Blob blob = save(networks);
     std::vector<const char*> ids;
     for (const std::string& id : blob.content_ids) ids.push_back(id.c_str());

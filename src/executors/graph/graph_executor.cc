@@ -41,6 +41,15 @@ DLTensor make_tensor(void* data, DataType dtype, const std::vector<int64_t>& sha
 
 void* first_element(const DLTensor& tensor) { return static_cast<std::byte*>(tensor.data) + tensor.byte_offset; }
 
+// Calls the code of a region's backend; only a function leaves an error.
+int32_t call_code(const Callee& callee, const hr_kernel_env& env, DLTensor* const* args, int32_t num_args,
+                  Ref<ErrorObj>& error) noexcept {
+  if (callee.kernel != nullptr) return callee.kernel(&env, args);
+  if (callee.module_kernel) return callee.module_kernel.run(callee.module_kernel.self, &env, args, num_args);
+  error = callee.external.function(callee.external.self, args, num_args);
+  return error ? -1 : 0;
+}
+
 uint64_t now_nanoseconds() {
   const auto time = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
@@ -245,12 +254,11 @@ int32_t GraphExecutor::run_call(Call& call) noexcept {
 int32_t GraphExecutor::run_external(const Call& call) noexcept {
   const ExternalFunction& external = call.callee.external;
   error_ = external.function(external.self, args_.data() + call.first_arg, call.num_args);
-  return write_error();
+  return error_ ? write_error() : 0;
 }
 
 // Writes the message of an external call's error; returns the code of the call.
 int32_t GraphExecutor::write_error() noexcept {
-  if (!error_) return 0;
   // An exception of another language says little without its name: "KeyError: 'x'".
   const bool is_ours = error_->kind.empty() || error_->kind == "UserError" || error_->kind == "InternalError";
   const std::string_view kind = is_ours ? std::string_view() : error_->kind, colon = is_ours ? "" : ": ";
@@ -264,14 +272,7 @@ void GraphExecutor::watch_regions(const GraphParts& parts) {
     if (!std::holds_alternative<artifact::RegionCall>(*call.action) || call.native != nullptr) continue;
     const auto run = [callee = call.callee, num_args = call.num_args](const hr_kernel_env& env, DLTensor* const* args,
                                                                       RegionOutcome& outcome) {
-      if (callee.kernel != nullptr) {
-        outcome.code = callee.kernel(&env, args);
-      } else if (callee.module_kernel) {
-        outcome.code = callee.module_kernel.run(callee.module_kernel.self, &env, args, num_args);
-      } else {
-        outcome.error = callee.external.function(callee.external.self, args, num_args);
-        outcome.code = outcome.error ? -1 : 0;
-      }
+      outcome.code = call_code(callee, env, args, num_args, outcome.error);
     };
     call.watched = std::make_unique<WatchedRegion>(
         WatchedCode{
@@ -297,12 +298,8 @@ int32_t GraphExecutor::run_watched(const Call& call) noexcept {
 
 int32_t GraphExecutor::run_backend(const Call& call) noexcept {
   if (call.watched != nullptr) return run_watched(call);
-
-  const Callee& callee = call.callee;
-  DLTensor* const* args = args_.data() + call.first_arg;
-  if (callee.kernel != nullptr) return callee.kernel(&env_, args);
-  if (callee.module_kernel) return callee.module_kernel.run(callee.module_kernel.self, &env_, args, call.num_args);
-  return run_external(call);
+  const int32_t code = call_code(call.callee, env_, args_.data() + call.first_arg, call.num_args, error_);
+  return error_ ? write_error() : code;
 }
 
 // A backend that failed once is not called again: the native form computes this run and all later ones.

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <thread>
 
+#include "artifact/tensor_extent.h"
 #include "base/error.h"
 #include "runtime/aligned_buffer.h"
 
@@ -23,8 +24,7 @@ struct Copy {
   size_t nbytes = 0;
 
   explicit Copy(const DLTensor& like) : shape(like.shape, like.shape + like.ndim), tensor(like) {
-    nbytes = static_cast<size_t>(like.dtype.bits) * like.dtype.lanes / 8;
-    for (const int64_t size : shape) nbytes *= static_cast<size_t>(size);
+    nbytes = static_cast<size_t>(artifact::tensor_nbytes(DataType(like.dtype), shape).value());
     if (like.strides != nullptr) strides.assign(like.strides, like.strides + like.ndim);
     memory = runtime::AlignedBuffer(static_cast<int64_t>(nbytes));
     tensor.data = memory.data();

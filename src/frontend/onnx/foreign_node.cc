@@ -17,18 +17,26 @@ ForeignNodes::ForeignNodes(const Model& model, const ClaimNode& claim, const std
   }
 }
 
-ForeignNodes::Declared ForeignNodes::declare(const Graph& graph) {
-  if (!claim_) return {};
-  Declared before = declared_;
+ForeignNodes::Hidden ForeignNodes::declare(const Graph& graph) {
+  Hidden hidden;
+  if (!claim_) return hidden;
   for (const auto* infos : {&graph.value_infos, &graph.outputs}) {
-    for (const ValueInfo& info : *infos) declared_.insert_or_assign(info.name, &info.type);
+    for (const ValueInfo& info : *infos)
+      hidden.emplace_back(info.name, std::exchange(declared_[info.name], &info.type));
   }
-  return before;
+  return hidden;
+}
+
+// The last first: a name may be declared twice.
+void ForeignNodes::restore(const Hidden& hidden) {
+  for (auto one = hidden.rbegin(); one != hidden.rend(); ++one) declared_[one->first] = one->second;
 }
 
 TensorType ForeignNodes::declared_type(std::string_view name) const {
   const auto found = declared_.find(name);
-  if (found == declared_.end() || found->second->kind != ValueKind::kTensor || !found->second->shape) return {};
+  if (found == declared_.end() || found->second == nullptr || found->second->kind != ValueKind::kTensor ||
+      !found->second->shape)
+    return {};
   const std::optional<DataType> dtype = find_dtype(found->second->element_type);
   if (!dtype) return {};
   Array<PrimExpr> shape;

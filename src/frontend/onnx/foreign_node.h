@@ -17,10 +17,11 @@ class ForeignNodes {
 
   // Returns whether somebody may claim a node.
   bool is_asked() const { return static_cast<bool>(claim_); }
-  // Makes what the graph declares of its values known, and returns what was known before, for `restore`.
-  using Declared = std::unordered_map<std::string_view, const ValueType*>;
-  Declared declare(const Graph& graph);
-  void restore(Declared before) { declared_ = std::move(before); }
+  // Makes what the graph declares of its values known, and returns what that hides, for `restore`: null where a name
+  // was not known.
+  using Hidden = std::vector<std::pair<std::string_view, const ValueType*>>;
+  Hidden declare(const Graph& graph);
+  void restore(const Hidden& hidden);
 
   // Returns the outputs of a node that somebody claims; otherwise why nobody does, in a sentence that may be empty. Ask
   // only where is_asked(). `inputs` are null where the node leaves one out.
@@ -33,7 +34,7 @@ class ForeignNodes {
   const Model& model_;
   const ClaimNode& claim_;
   std::unordered_map<std::string_view, int64_t> symbols_;  // dimensions that the inputs' shapes fix
-  Declared declared_;
+  std::unordered_map<std::string_view, const ValueType*> declared_;
 };
 
 }  // namespace headrace::onnx

@@ -81,9 +81,9 @@ class Importer {
   }
 
   void import_graph(const Graph& graph) {
-    ForeignNodes::Declared outer = foreign_.declare(graph);
+    const ForeignNodes::Hidden hidden = foreign_.declare(graph);
     import_nodes(graph);
-    foreign_.restore(std::move(outer));
+    foreign_.restore(hidden);
   }
 
   void import_nodes(const Graph& graph) {

@@ -15,8 +15,7 @@ namespace headrace::backends::plugin {
 runtime::Module load_plugin_module(const PluginPtr& plugin, const runtime::SavedModule& saved);
 
 // Makes the module of a blob that was just compiled, and of the constants that it leaves out, with these regions. It is
-// loaded when a function is asked for: the
-// machine that compiles may not have what the plugin runs on.
+// loaded when a function is asked for: the machine that compiles may not have what the plugin runs on.
 runtime::Module make_plugin_module(const PluginPtr& plugin, runtime::SavedModule blob,
                                    std::vector<std::string> regions);
 
