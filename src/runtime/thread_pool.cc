@@ -1,6 +1,5 @@
 #include "runtime/thread_pool.h"
 
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "runtime/processors.h"
 
 namespace headrace::runtime {
 namespace {
@@ -25,38 +25,9 @@ void pause_processor() {
 #endif
 }
 
-// Counts forks: a pool from before a fork has no threads in the child.
-std::atomic<uint64_t> fork_count = 0;
-
-uint64_t this_process() {
-  static const int registered =
-      ::pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
-  static_cast<void>(registered);
-  return fork_count.load(std::memory_order_relaxed);
-}
-
 int64_t part_begin(int64_t count, int64_t index, int64_t num_workers) {
   // count * index could overflow; the two terms cannot.
   return count / num_workers * index + count % num_workers * index / num_workers;
-}
-
-cpu_set_t allowed_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0) CPU_SET(0, &set);
-  return set;
-}
-
-void check_cpus(const std::vector<int32_t>& cpus) {
-  const cpu_set_t allowed = allowed_cpus();
-  for (const int32_t cpu : cpus) {
-    if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<size_t>(cpu), &allowed)) continue;
-    std::vector<int> known;
-    for (int i = 0; i < CPU_SETSIZE; ++i) {
-      if (CPU_ISSET(static_cast<size_t>(i), &allowed)) known.push_back(i);
-    }
-    throw_user_error("processor {} was asked for; this process may use {}", cpu, fmt::join(known, ", "));
-  }
 }
 
 }  // namespace
@@ -67,7 +38,7 @@ ThreadPool::ThreadPool(int32_t num_workers, std::vector<int32_t> cpus)
       cpus_(std::move(cpus)),
       spin_rounds_(num_workers <= (cpus_.empty() ? num_processors() : static_cast<int32_t>(cpus_.size())) ? kSpinRounds
                                                                                                           : 0),
-      process_(this_process()),
+      process_(process_generation()),
       parts_(static_cast<size_t>(std::max(num_workers, 1))) {
   HEADRACE_CHECK(num_workers >= 1 && num_workers <= kMaxWorkers, "a pool of {} workers", num_workers);
   check_cpus(cpus_);
@@ -83,7 +54,7 @@ ThreadPool::ThreadPool(int32_t num_workers, std::vector<int32_t> cpus)
 ThreadPool::~ThreadPool() { stop(); }
 
 void ThreadPool::stop() noexcept {
-  if (process_ != this_process()) {
+  if (process_ != process_generation()) {
     // The threads stayed in the parent process: there is nothing to join.
     for (std::thread& thread : threads_) thread.detach();
     return;
@@ -107,17 +78,8 @@ void ThreadPool::wait_while(const std::atomic<uint32_t>& value, uint32_t old) co
   value.wait(old, std::memory_order_acquire);
 }
 
-void ThreadPool::move_to_cpus() const noexcept {
-  if (cpus_.empty()) return;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int32_t cpu : cpus_) CPU_SET(static_cast<size_t>(cpu), &set);
-  // It fails when the processors were taken from the process after the check; the thread then runs where it may.
-  static_cast<void>(::pthread_setaffinity_np(::pthread_self(), sizeof set, &set));
-}
-
 void ThreadPool::work(int32_t index) noexcept {
-  move_to_cpus();
+  move_this_thread(cpus_);
   for (uint32_t seen = 0;;) {
     wait_while(epoch_, seen);
     seen = epoch_.load(std::memory_order_acquire);
@@ -170,7 +132,7 @@ int32_t ThreadPool::parallel_for(const hr_kernel_env* env, hr_parallel_body body
                                  int64_t count) noexcept {
   if (count <= 0) return 0;
   const bool is_serial = num_workers_ == 1 || count == 1 || env->worker_index != 0 ||
-                         env->num_workers != num_workers_ || process_ != this_process();
+                         env->num_workers != num_workers_ || process_ != process_generation();
   if (is_serial || is_busy_.exchange(true, std::memory_order_acquire)) return body(env, closure, 0, count);
   job_ = {.env = env, .body = body, .closure = closure, .count = count};
   pending_.store(static_cast<uint32_t>(num_workers_ - 1), std::memory_order_relaxed);
@@ -202,11 +164,6 @@ std::shared_ptr<ThreadPool> shared_pool(int32_t num_workers) {
   std::shared_ptr<ThreadPool> pool = known.lock();
   if (pool == nullptr) known = pool = std::make_shared<ThreadPool>(num_workers);
   return pool;
-}
-
-int32_t num_processors() {
-  const cpu_set_t allowed = allowed_cpus();
-  return std::clamp(CPU_COUNT(&allowed), 1, kMaxWorkers);
 }
 
 }  // namespace headrace::runtime

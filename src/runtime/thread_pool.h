@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/processors.h"
+
 namespace headrace::runtime {
 
 inline constexpr int32_t kMaxWorkers = 512;
@@ -70,8 +72,6 @@ class ThreadPool {
   // Returns once `value` is not `old`.
   void wait_while(const std::atomic<uint32_t>& value, uint32_t old) const noexcept;
   void work(int32_t index) noexcept;
-  // Moves the calling thread to cpus_.
-  void move_to_cpus() const noexcept;
   // Returns true for one caller per epoch. That caller must run the part, and the job waits for it.
   bool take(int32_t index, uint32_t epoch) noexcept;
   void run_part(int32_t index) noexcept;
@@ -96,8 +96,5 @@ class ThreadPool {
 // Returns the process's pool with that many workers. It is made at first use and shared by all executors, so that ten
 // executors do not have ten times the threads; it ends with its last user. Throws as the constructor does.
 std::shared_ptr<ThreadPool> shared_pool(int32_t num_workers);
-
-// Processors that this process may run on; at least 1.
-int32_t num_processors();
 
 }  // namespace headrace::runtime

@@ -1,0 +1,280 @@
+#include "executors/pipeline/core.h"
+
+#include "base/error.h"
+#include "executors/tensor_check.h"
+#include "runtime/processors.h"
+
+namespace headrace::executors::pipeline {
+namespace {
+
+constexpr size_t kMostInflight = size_t{1} << 20;
+
+PipelineOptions checked(const PipelineOptions& options) {
+  if (options.max_inflight == 0 || options.max_inflight > kMostInflight)
+    throw_user_error("max_inflight is {}; it lies from 1 to {}", options.max_inflight, kMostInflight);
+  for (const auto& [name, seconds] :
+       {std::pair{"probe_seconds", options.probe_seconds}, std::pair{"stop_seconds", options.stop_seconds}}) {
+    if (!(seconds >= 0 && seconds <= kMaxRegionTimeout))
+      throw_user_error("{} is {}; it lies from 0 to {}", name, seconds, kMaxRegionTimeout);
+  }
+  return options;
+}
+
+std::vector<size_t> checked_order(const PipelineSpec& spec) {
+  for (const GroupSpec& group : spec.groups) runtime::check_cpus(group.cpus);
+  return check_spec(spec);
+}
+
+// Returns how often time limits are looked at: an eighth of the shortest, from a millisecond to a tenth of a second.
+std::optional<std::chrono::nanoseconds> check_period(const PipelineSpec& spec) {
+  std::optional<std::chrono::nanoseconds> period;
+  for (const StageSpec& stage : spec.stages) {
+    if (stage.time_limit_seconds <= 0) continue;
+    const auto wanted = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(std::clamp(stage.time_limit_seconds / 8, 1e-3, 0.1)));
+    period = period.has_value() ? std::min(*period, wanted) : wanted;
+  }
+  return period;
+}
+
+// Returns a tensor of the pool with the elements of a value, which must be a tensor that fits the port.
+NDArray copied(std::string_view what, const Port& port, const Value& value, TensorPool& pool) {
+  if (!matches_item<NDArray>(value.raw()))
+    throw UserError(fmt::format("{} '{}' is a {}; it takes a tensor, {}", what, port.name(), kind_name(value.raw()),
+                                type_text(port)),
+                    {.op = port.name(), .place = ""});
+  const auto array = value.as<NDArray>();
+  require_tensor(what, port.spec, array.tensor(), Access::copied);
+  NDArray copy = pool.take();
+  copy.copy_from(array);
+  return copy;
+}
+
+}  // namespace
+
+Core::Core(PipelineSpec spec, const PipelineOptions& options)
+    : spec_(std::move(spec)),
+      options_(checked(options)),
+      process_(runtime::process_generation()),
+      entrance_(options_.max_inflight),
+      breaker_(options_.failures_in_row, options_.probe_seconds) {
+  const std::vector<size_t> order = checked_order(spec_);
+  FlowEvents events{.next_request = [this] { return entrance_.pop(); },
+                    .leave = [this](const std::shared_ptr<Request>& request) { leave(request); },
+                    .stage_failed = [this](Stage& stage, const Failure& failure) { breaker_.failed(stage, failure); },
+                    .stage_worked = [this](Stage& stage) { breaker_.worked(stage); },
+                    .wake = [this](size_t group) { wake(group); }};
+  flow_ = std::make_unique<Flow>(spec_, order, options_.max_inflight, std::move(events));
+  make_inputs();
+  make_workers();
+  watch_period_ = check_period(spec_);
+}
+
+void Core::make_inputs() {
+  const auto pool_of = [&](const Port& port, size_t first) {
+    return port.is_any ? std::nullopt : std::optional<TensorPool>(std::in_place, port.spec, first, first);
+  };
+  for (const Port& port : spec_.inputs) input_pools_.push_back(pool_of(port, options_.max_inflight));
+  for (const ParamSpec& param : spec_.params) param_pools_.push_back(pool_of(param.port, 0));
+  params_ = std::make_shared<std::vector<Value>>(spec_.params.size());
+}
+
+bool Core::is_forked() const { return process_ != runtime::process_generation(); }
+
+// ---- Submission.
+
+Value Core::take_input(size_t index, const Value& value, bool keeps_inputs) {
+  const Port& port = spec_.inputs[index];
+  if (port.is_any) return value;
+  if (keeps_inputs && matches_item<NDArray>(value.raw())) {
+    Message message;
+    const auto array = value.as<NDArray>();
+    if (check_tensor("input", port.spec, array.tensor(), Access::direct, message)) return value;
+  }
+  return Value(copied("input", port, value, *input_pools_[index]));
+}
+
+std::vector<Value> Core::take_inputs(std::vector<Value> inputs, bool keeps_inputs) {
+  if (inputs.size() != spec_.inputs.size()) {
+    std::vector<std::string> names;
+    for (const Port& port : spec_.inputs) names.push_back(port.name());
+    throw_user_error("the pipeline takes {} inputs ({}), got {}", names.size(), fmt::join(names, ", "), inputs.size());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = take_input(i, inputs[i], keeps_inputs);
+  return inputs;
+}
+
+void Core::check_params() const {
+  const std::lock_guard lock(params_mutex_);
+  for (size_t i = 0; i < params_->size(); ++i) {
+    if (!(*params_)[i].is_none()) continue;
+    const ParamSpec& param = spec_.params[i];
+    throw UserError(
+        fmt::format("parameter '{}' of group '{}' has no value; call set_params first", param.port.name(), param.group),
+        {.op = param.port.name(), .place = ""});
+  }
+}
+
+std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOptions& options, bool is_queued) {
+  if (is_forked())
+    throw RefusedError("PipelineStopped", "a pipeline does not work in a process forked since it was made");
+  check_params();
+  auto request = std::make_shared<Request>(take_inputs(std::move(inputs), options.keeps_inputs), spec_.outputs.size());
+  request->deadline = options.deadline;
+  request->is_queued = is_queued;
+  if (is_queued) request->holds.store(2, std::memory_order_relaxed);
+  if (options.on_done) {
+    request->on_done = [weak = weak_from_this(), on_done = options.on_done](const std::shared_ptr<Request>& done) {
+      if (std::shared_ptr<Core> core = weak.lock()) on_done(Ticket(std::move(core), done));
+    };
+  }
+  std::shared_ptr<Request> dropped;
+  try {
+    request->is_probe = breaker_.check();
+    dropped = entrance_.enter(request, options_.when_full, options.place_until, [&](Request& entering) {
+      const std::lock_guard lock(params_mutex_);
+      entering.params = params_;
+      if (is_queued) outbox_.add(request);
+    });
+  } catch (const RefusedError&) {
+    refused_.fetch_add(1, std::memory_order_relaxed);
+    if (request->is_probe) breaker_.probe_ended();
+    throw;
+  }
+  submitted_.fetch_add(1, std::memory_order_relaxed);
+  if (dropped != nullptr) {
+    if (dropped->is_queued) outbox_.remove(*dropped);
+    fail(dropped, FailureKind::dropped);
+  }
+  if (request->deadline.has_value()) watch_->add(request);
+  watch_->poke();
+  wake_sources();
+  return request;
+}
+
+uint64_t Core::set_params(const std::string& group, const std::map<std::string, NDArray>& values) {
+  const bool is_known = std::any_of(spec_.params.begin(), spec_.params.end(),
+                                    [&](const ParamSpec& param) { return param.group == group; });
+  if (!is_known) throw_user_error("the pipeline has no parameter group '{}'", group);
+  std::vector<std::pair<size_t, Value>> copies;
+  for (const auto& [name, value] : values) {
+    const auto found = std::find_if(spec_.params.begin(), spec_.params.end(), [&](const ParamSpec& param) {
+      return param.group == group && param.port.name() == name;
+    });
+    if (found == spec_.params.end()) throw_user_error("parameter group '{}' has no parameter '{}'", group, name);
+    const auto index = static_cast<size_t>(found - spec_.params.begin());
+    std::optional<TensorPool>& pool = param_pools_[index];
+    copies.emplace_back(index,
+                        pool.has_value() ? Value(copied("parameter", found->port, Value(value), *pool)) : Value(value));
+  }
+  return entrance_.between_requests([&] {
+    const std::lock_guard lock(params_mutex_);
+    auto next = std::make_shared<std::vector<Value>>(*params_);
+    for (auto& [index, value] : copies) (*next)[index] = std::move(value);
+    params_ = std::move(next);
+  });
+}
+
+// ---- Outcomes.
+
+// A request has passed the last stage.
+void Core::leave(const std::shared_ptr<Request>& request) {
+  request->inputs.clear();
+  if (request->decide()) settle(request);
+  request->outputs.clear();
+  release(*request);
+}
+
+// Gives the request's place back, unless its outcome is still to be read.
+void Core::release(Request& request) {
+  entrance_.passed(request.holds.fetch_sub(1, std::memory_order_acq_rel) == 1);
+  if (entrance_.has_waiting()) wake_sources();
+}
+
+void Core::fail(const std::shared_ptr<Request>& request, FailureKind kind, const Stage* stage) {
+  Failure failure{.kind = kind, .request = request->number};
+  if (stage != nullptr) failure.stage = stage->spec.name, failure.backend = stage->spec.backend;
+  if (request->decide(std::move(failure))) settle(request);
+}
+
+// Does what follows from an outcome, once for each request.
+void Core::settle(const std::shared_ptr<Request>& request) {
+  count(*request);
+  request->publish();
+  if (request->is_probe) breaker_.probe_ended();
+  if (request->is_queued) outbox_.done(*request);
+  if (!request->on_done) return;
+  try {
+    request->on_done(request);
+  } catch (...) {  // the callback's own affair, as pipeline.h says
+  }
+}
+
+void Core::count(const Request& request) {
+  const Failure* failure = request.failure();
+  outcomes_[failure == nullptr ? kSuccess : static_cast<size_t>(failure->kind)].fetch_add(1, std::memory_order_relaxed);
+  if (failure == nullptr)
+    latency_.add(static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now() - request.submitted).count()));
+}
+
+bool Core::cancel(const std::shared_ptr<Request>& request) {
+  if (is_forked() || request->is_done()) return false;
+  const bool was_waiting = entrance_.remove(*request);
+  const bool is_first = request->decide({.kind = FailureKind::cancelled, .request = request->number});
+  if (is_first) settle(request);
+  if (was_waiting) release(*request);
+  return is_first;
+}
+
+bool Core::wait(const Request& request, Until until) const {
+  return is_forked() ? request.is_done() : request.wait(until);
+}
+
+std::shared_ptr<Request> Core::take_outcome(Until until, bool in_order) {
+  if (is_forked()) return nullptr;
+  std::shared_ptr<Request> request = in_order ? outbox_.next(until) : outbox_.next_done(until);
+  if (request != nullptr && request->holds.fetch_sub(1, std::memory_order_acq_rel) == 1) entrance_.leave();
+  return request;
+}
+
+// ---- Time limits.
+
+// Ends what waits for a call that has taken too long. Returns whether there is more to watch.
+bool Core::check_time_limits() {
+  const int64_t now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
+  for (const std::unique_ptr<Stage>& stage : flow_->stages()) {
+    const double limit = stage->spec.time_limit_seconds * 1e9;
+    if (limit <= 0) continue;
+    for (const std::unique_ptr<Replica>& replica : stage->replicas) {
+      const uint64_t token = replica->running_token.load(std::memory_order_relaxed);
+      const int64_t since = replica->running_since.load(std::memory_order_acquire);
+      if (since != 0 && static_cast<double>(now - since) > limit) end_stuck(*stage, *replica, token);
+    }
+  }
+  return entrance_.num_taken() > 0;
+}
+
+// Ends the request whose call has taken too long, and all that cannot pass the stage before it returns. The breaker
+// opens first, so that whoever sees these outcomes finds the pipeline degraded, and closes if the call returns
+// meanwhile.
+void Core::end_stuck(Stage& stage, const Replica& replica, uint64_t token) {
+  std::vector<std::shared_ptr<Request>> behind;
+  flow_->for_each_request([&](uint64_t other, const std::shared_ptr<Request>& request) {
+    if (other >= token && (other > token || !request->is_done())) behind.push_back(request);
+  });
+  if (behind.empty()) return;
+  breaker_.open(stage, {.kind = FailureKind::stage_timeout,
+                        .request = behind.front()->number,
+                        .stage = stage.spec.name,
+                        .backend = stage.spec.backend});
+  for (const std::shared_ptr<Request>& request : behind) fail(request, FailureKind::stage_timeout, &stage);
+  for (const std::shared_ptr<Request>& request : entrance_.clear()) {
+    fail(request, FailureKind::stage_timeout, &stage);
+    release(*request);
+  }
+  const bool has_returned = replica.running_since.load(std::memory_order_acquire) == 0 ||
+                            replica.running_token.load(std::memory_order_relaxed) != token;
+  if (has_returned) breaker_.worked(stage);
+}
+
+}  // namespace headrace::executors::pipeline

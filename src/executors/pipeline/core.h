@@ -1,0 +1,102 @@
+// Core: the parts of a pipeline, wired up. Threads and tickets share it, so that it outlives a pipeline whose stage
+// does not return.
+#pragma once
+
+#include <thread>
+
+#include "executors/pipeline/breaker.h"
+#include "executors/pipeline/flow.h"
+#include "executors/pipeline/outbox.h"
+#include "executors/pipeline/pipeline.h"
+#include "executors/pipeline/watch.h"
+
+namespace headrace::executors::pipeline {
+
+class Core : public std::enable_shared_from_this<Core> {
+ public:
+  Core(PipelineSpec spec, const PipelineOptions& options);
+  void start();
+
+  std::shared_ptr<Request> submit(std::vector<Value> inputs, const SubmitOptions& options, bool is_queued);
+  bool cancel(const std::shared_ptr<Request>& request);
+  bool wait(const Request& request, Until until) const;
+  std::shared_ptr<Request> take_outcome(Until until, bool in_order);
+  size_t num_ready() const { return outbox_.num_done(); }
+  uint64_t set_params(const std::string& group, const std::map<std::string, NDArray>& values);
+  State state() const;
+  void reset() { breaker_.reset(); }
+  bool drain(Until until);
+  std::vector<std::string> stop(Until until);
+  PipelineMetrics metrics() const;
+  bool is_forked() const;
+  // Leaves the threads that have not ended to themselves.
+  void abandon();
+
+  const PipelineSpec& spec() const { return spec_; }
+  const PipelineOptions& options() const { return options_; }
+
+ private:
+  // A thread and the stages that it runs, as one of their replicas.
+  struct Worker {
+    size_t group = 0;
+    size_t replica = 0;
+    std::vector<Stage*> stages;
+    Parker parker;
+    std::vector<Waiting> reasons;  // why each stage waits, while the thread sleeps
+    std::thread thread;
+    bool has_ended = false;  // guarded by threads_mutex_
+  };
+
+  void make_workers();
+  void make_inputs();
+  void work(Worker& worker);
+  bool run_stages(Worker& worker, Clock::time_point& now);
+  void rest(Worker& worker, Clock::time_point& now);
+  bool has_work(const Worker& worker);
+  void wake(size_t group);
+  void wake_sources();
+
+  std::vector<Value> take_inputs(std::vector<Value> inputs, bool keeps_inputs);
+  Value take_input(size_t index, const Value& value, bool keeps_inputs);
+  void check_params() const;
+  void leave(const std::shared_ptr<Request>& request);
+  void release(Request& request);
+  void settle(const std::shared_ptr<Request>& request);
+  void count(const Request& request);
+  void fail(const std::shared_ptr<Request>& request, FailureKind kind, const Stage* stage = nullptr);
+  bool check_time_limits();
+  void end_stuck(Stage& stage, const Replica& replica, uint64_t token);
+  void end_all();
+  void expire(const std::shared_ptr<Request>& request);
+  std::vector<std::string> join(Until until);
+
+  const PipelineSpec spec_;
+  const PipelineOptions options_;
+  const uint64_t process_;
+  Entrance entrance_;
+  Outbox outbox_;
+  Breaker breaker_;
+  std::vector<std::optional<TensorPool>> input_pools_;  // of the typed inputs
+  std::vector<std::optional<TensorPool>> param_pools_;
+  mutable std::mutex params_mutex_;
+  ParamValues params_;
+  std::unique_ptr<Flow> flow_;
+  std::vector<std::vector<Worker*>> groups_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::optional<std::chrono::nanoseconds> watch_period_;
+  std::unique_ptr<Watch> watch_;
+  std::atomic<bool> is_stopping_ = false;
+  std::atomic<bool> is_draining_ = false;
+  std::atomic<bool> has_failed_ = false;  // a thread had not ended when it was last waited for
+  std::mutex stop_mutex_;                 // one thread joins the others
+  mutable std::mutex threads_mutex_;
+  std::condition_variable thread_ended_;
+  int spin_rounds_ = 0;
+  Clock::time_point started_ = Clock::now();
+  std::atomic<uint64_t> submitted_ = 0, refused_ = 0;
+  static constexpr size_t kSuccess = 6;                         // follows the last FailureKind
+  std::array<std::atomic<uint64_t>, kSuccess + 1> outcomes_{};  // by FailureKind
+  Histogram latency_;
+};
+
+}  // namespace headrace::executors::pipeline

@@ -1,0 +1,216 @@
+// The threads of a pipeline: what they do, and how they end.
+#include <algorithm>
+#include <system_error>
+
+#include "base/error.h"
+#include "executors/pipeline/core.h"
+#include "runtime/processors.h"
+
+namespace headrace::executors::pipeline {
+namespace {
+
+// The pipeline that the calling thread works for.
+thread_local const Core* own_core = nullptr;
+
+// How often an idle thread looks for work before it sleeps, where every thread has a processor: some microseconds.
+constexpr int kSpins = 200;
+
+}  // namespace
+
+void Core::make_workers() {
+  groups_.resize(spec_.groups.size());
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    std::vector<Stage*> stages;
+    for (const std::unique_ptr<Stage>& stage : flow_->stages()) {
+      if (stage->spec.group == group) stages.push_back(stage.get());
+    }
+    for (size_t replica = 0; replica < stages[0]->replicas.size(); ++replica) {
+      auto worker = std::make_unique<Worker>();
+      worker->group = group;
+      worker->replica = replica;
+      worker->stages = stages;
+      groups_[group].push_back(worker.get());
+      workers_.push_back(std::move(worker));
+    }
+  }
+  const auto threads = static_cast<int32_t>(workers_.size()) + 1;  // and the caller's
+  spin_rounds_ = threads <= runtime::num_processors() ? kSpins : 0;
+}
+
+void Core::start() {
+  const auto with_core = [weak = weak_from_this()](auto action) {
+    const std::shared_ptr<Core> core = weak.lock();
+    if (core == nullptr) return;
+    own_core = core.get();
+    action(*core);
+    own_core = nullptr;
+  };
+  watch_ = std::make_unique<Watch>(
+      [with_core](const std::shared_ptr<Request>& request) { with_core([&](Core& core) { core.expire(request); }); },
+      [with_core] {
+        bool goes_on = false;
+        with_core([&](Core& core) { goes_on = core.check_time_limits(); });
+        return goes_on;
+      },
+      watch_period_);
+  started_ = Clock::now();
+  try {
+    for (const std::unique_ptr<Worker>& worker : workers_) {
+      worker->thread = std::thread([core = shared_from_this(), worker = worker.get()] { core->work(*worker); });
+    }
+  } catch (const std::system_error& error) {
+    stop({});
+    throw_user_error("the pipeline needs {} threads and the system refuses: {}", workers_.size(), error.what());
+  }
+}
+
+void Core::work(Worker& worker) {
+  own_core = this;
+  runtime::move_this_thread(spec_.groups[worker.group].cpus);
+  Clock::time_point now = Clock::now();
+  while (!is_stopping_.load(std::memory_order_acquire)) {
+    if (!run_stages(worker, now)) rest(worker, now);
+  }
+  const std::lock_guard lock(threads_mutex_);
+  worker.has_ended = true;
+  thread_ended_.notify_all();
+}
+
+// Lets each stage take a token if it can, in the order in which a request passes them.
+bool Core::run_stages(Worker& worker, Clock::time_point& now) {
+  bool has_worked = false;
+  for (Stage* stage : worker.stages) {
+    if (is_stopping_.load(std::memory_order_relaxed)) return true;
+    has_worked |= flow_->run_next(*stage, *stage->replicas[worker.replica], now);
+  }
+  return has_worked;
+}
+
+bool Core::has_work(const Worker& worker) {
+  return is_stopping_.load(std::memory_order_acquire) ||
+         std::any_of(worker.stages.begin(), worker.stages.end(),
+                     [&](Stage* stage) { return flow_->waits(*stage) == Waiting::no; });
+}
+
+// Waits for work, and counts the time for each stage as one of its two kinds of waiting.
+void Core::rest(Worker& worker, Clock::time_point& now) {
+  const Clock::time_point start = now;
+  bool is_found = false;
+  for (int i = 0; i < spin_rounds_ && !is_found; ++i) is_found = has_work(worker);
+  if (!is_found) {
+    worker.parker.announce();
+    if (has_work(worker)) {
+      worker.parker.retract();
+    } else {
+      worker.reasons.clear();
+      for (Stage* stage : worker.stages) worker.reasons.push_back(flow_->waits(*stage));
+      worker.parker.sleep({});
+    }
+  }
+  now = Clock::now();
+  const auto time = static_cast<uint64_t>(std::chrono::nanoseconds(now - start).count());
+  for (size_t i = 0; i < worker.reasons.size(); ++i) {
+    Replica& replica = *worker.stages[i]->replicas[worker.replica];
+    (worker.reasons[i] == Waiting::for_place ? replica.blocked_ns : replica.starved_ns).add(time);
+  }
+  worker.reasons.clear();
+}
+
+void Core::wake(size_t group) {
+  for (Worker* worker : groups_[group]) worker->parker.wake();
+}
+
+void Core::wake_sources() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (const size_t group : flow_->source_groups()) wake(group);
+}
+
+// ---- The end.
+
+void Core::expire(const std::shared_ptr<Request>& request) {
+  fail(request, FailureKind::deadline);
+  if (entrance_.remove(*request)) release(*request);
+}
+
+State Core::state() const {
+  if (is_forked()) return State::stopped;
+  if (has_failed_.load(std::memory_order_acquire)) return State::failed;
+  if (is_stopping_.load(std::memory_order_acquire)) return State::stopped;
+  if (is_draining_.load(std::memory_order_acquire)) return State::draining;
+  return breaker_.is_open() ? State::degraded : State::running;
+}
+
+bool Core::drain(Until until) {
+  if (is_forked()) return true;
+  if (own_core == this)
+    throw_user_error("a pipeline cannot be drained by one of its own threads, which would wait for itself");
+  is_draining_.store(true, std::memory_order_release);
+  entrance_.close();
+  if (!entrance_.wait_until_done(until)) return false;
+  return stop(until).empty();
+}
+
+// Ends all requests that are in the pipeline.
+void Core::end_all() {
+  for (const std::shared_ptr<Request>& request : entrance_.clear()) {
+    fail(request, FailureKind::stopped);
+    release(*request);
+  }
+  flow_->for_each_request(
+      [&](uint64_t, const std::shared_ptr<Request>& request) { fail(request, FailureKind::stopped); });
+}
+
+std::vector<std::string> Core::stop(Until until) {
+  if (is_forked()) return {};
+  entrance_.close();
+  is_stopping_.store(true, std::memory_order_seq_cst);
+  for (size_t group = 0; group < groups_.size(); ++group) wake(group);
+  end_all();
+  outbox_.close();
+  if (own_core == this) return {};
+  const std::lock_guard lock(stop_mutex_);
+  watch_->stop();
+  std::vector<std::string> stuck = join(until);
+  has_failed_.store(!stuck.empty(), std::memory_order_release);
+  return stuck;
+}
+
+// Waits for the threads. Returns the stages of those that have not ended by then.
+std::vector<std::string> Core::join(Until until) {
+  std::vector<std::string> stuck;
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    if (!worker->thread.joinable()) continue;
+    {
+      std::unique_lock lock(threads_mutex_);
+      const auto has_ended = [&] { return worker->has_ended; };
+      if (until.has_value()) {
+        thread_ended_.wait_until(lock, *until, has_ended);
+      } else {
+        thread_ended_.wait(lock, has_ended);
+      }
+      if (!has_ended()) {
+        for (const Stage* stage : worker->stages) {
+          if (stage->replicas[worker->replica]->running_since.load(std::memory_order_acquire) != 0)
+            stuck.push_back(stage->spec.name);
+        }
+        continue;
+      }
+    }
+    worker->thread.join();
+  }
+  return stuck;
+}
+
+void Core::abandon() {
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    if (!worker->thread.joinable()) continue;
+    if (is_forked()) {
+      static_cast<void>(
+          new std::thread(std::move(worker->thread)));  // a handle of a thread that is not in this process
+    } else {
+      worker->thread.detach();
+    }
+  }
+}
+
+}  // namespace headrace::executors::pipeline

@@ -1,0 +1,72 @@
+// Entrance: the places of a pipeline, and the requests that wait to start.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "executors/pipeline/request.h"
+
+namespace headrace::executors::pipeline {
+
+// What a submission does when all places are taken.
+enum class WhenFull : uint8_t {
+  wait,         // until a place is free, or its time is over
+  reject,       // is refused at once
+  drop_oldest,  // takes the place of the oldest request that has not started; is refused if there is none
+};
+
+// Any thread may call any of its functions.
+class Entrance {
+ public:
+  explicit Entrance(size_t num_places) : num_places_(num_places) {}
+
+  // Gives the request a place, a number and the next turn. `entered` runs before any other request can enter. Returns
+  // the request that was dropped for it, if any; its place is now the new one's. Throws RefusedError: PipelineFull, or
+  // PipelineStopped once the entrance is closed.
+  std::shared_ptr<Request> enter(const std::shared_ptr<Request>& request, WhenFull when_full, Until until,
+                                 const std::function<void(Request&)>& entered);
+  // Takes the oldest waiting request; null when none waits.
+  std::shared_ptr<Request> pop();
+  // Takes a request that waits; returns false when it does not.
+  bool remove(const Request& request);
+  // Gives a place back.
+  void leave();
+
+  // Runs `change` while no request can enter; returns the number of the next one.
+  uint64_t between_requests(const std::function<void()>& change);
+
+  // Refuses all further requests.
+  void close();
+  // Takes all requests that wait.
+  std::vector<std::shared_ptr<Request>> clear();
+  // Waits until no request waits or is in the stages: returns whether that is so. Outcomes that nobody has read do not
+  // count.
+  bool wait_until_done(Until until);
+  // Notes that a request has passed the stages, or ends without them; gives its place back, too, if it says so.
+  void passed(bool frees_place);
+
+  bool has_waiting() const noexcept { return num_waiting_.load(std::memory_order_acquire) > 0; }
+  size_t num_waiting() const noexcept { return num_waiting_.load(std::memory_order_acquire); }
+  size_t num_taken() const;
+
+ private:
+  std::shared_ptr<Request> take_place(std::unique_lock<std::mutex>& lock, WhenFull when_full, Until until);
+  std::shared_ptr<Request> pop_front();
+  void wake_sleepers();
+
+  const size_t num_places_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::shared_ptr<Request>> waiting_;
+  std::atomic<size_t> num_waiting_ = 0;
+  size_t num_taken_ = 0;   // places
+  size_t num_inside_ = 0;  // requests that wait or are in the stages
+  size_t num_sleepers_ = 0;
+  uint64_t next_number_ = 0;
+  bool is_closed_ = false;
+};
+
+}  // namespace headrace::executors::pipeline

@@ -1,0 +1,48 @@
+#include "executors/pipeline/failure.h"
+
+namespace headrace::executors::pipeline {
+
+std::string failure_name(FailureKind kind) {
+  switch (kind) {
+    case FailureKind::stage_failed:
+      return "StageFailed";
+    case FailureKind::stage_timeout:
+      return "StageTimeout";
+    case FailureKind::deadline:
+      return "DeadlineExceeded";
+    case FailureKind::cancelled:
+      return "Cancelled";
+    case FailureKind::dropped:
+      return "Dropped";
+    case FailureKind::stopped:
+      return "Stopped";
+  }
+  return "StageFailed";
+}
+
+std::string message_of(const Failure& failure) {
+  const std::string backend = failure.backend.empty() ? "" : fmt::format(" ({})", failure.backend);
+  const std::string stage = fmt::format("stage '{}'{}", failure.stage, backend);
+  switch (failure.kind) {
+    case FailureKind::stage_failed:
+      return fmt::format("request {} failed in {}: {}", failure.request, stage,
+                         failure.cause ? failure.cause->message : "no error was given");
+    case FailureKind::stage_timeout:
+      return fmt::format("request {} ended because {} took longer than its time limit", failure.request, stage);
+    case FailureKind::deadline:
+      return fmt::format("request {} was not done by its deadline", failure.request);
+    case FailureKind::cancelled:
+      return fmt::format("request {} was cancelled", failure.request);
+    case FailureKind::dropped:
+      return fmt::format("request {} was dropped for a newer one, because the pipeline was full", failure.request);
+    case FailureKind::stopped:
+      return fmt::format("request {} was not done when the pipeline was stopped", failure.request);
+  }
+  return {};
+}
+
+RequestError::RequestError(Failure failure)
+    : Error(failure_name(failure.kind), message_of(failure), {.op = failure.stage, .place = ""}),
+      failure_(std::move(failure)) {}
+
+}  // namespace headrace::executors::pipeline

@@ -1,0 +1,130 @@
+// Flow: the way of requests through the stages of a pipeline.
+//
+// A request that has been admitted is a token with a number, which counts up. Every stage takes every token, in the
+// order of the numbers; a stage skips the work for a request that has failed, but takes its token. So two values meet
+// at a stage because they have the same number, never because of when they arrive.
+//
+// A stage's output has a few slots, and token k uses slot k modulo their number: the producer writes its result there,
+// and consumers read it in place. A slot is free when all consumers have taken their token. Tokens therefore wait where
+// the next slot is taken, which is the pipeline's backpressure, and no token waits for a later one, so none waits for
+// ever.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "executors/pipeline/counters.h"
+#include "executors/pipeline/request.h"
+#include "executors/pipeline/spec.h"
+#include "executors/pipeline/tensor_pool.h"
+
+namespace headrace::executors::pipeline {
+
+// One place for a value between a producer and its consumers.
+struct alignas(64) Slot {
+  std::atomic<uint64_t> holds = 0;  // the token's number and 1; 0: free; kReserved: being written
+  std::atomic<uint32_t> readers_left = 0;
+  Value value;   // empty for a request that has failed
+  Value memory;  // a tensor that stays with the slot, while nobody else keeps it; empty where values are made anew
+};
+
+// An output of a stage.
+struct Channel {
+  std::unique_ptr<Slot[]> slots;
+  size_t num_slots = 0;
+  uint32_t num_readers = 0;        // inputs of stages
+  std::vector<size_t> results;     // outputs of the pipeline
+  std::optional<TensorPool> pool;  // of its tensors; empty for values of any type
+
+  Slot& slot_of(uint64_t token) const { return slots[token % num_slots]; }
+};
+
+// An input of a stage: `channel` is where it lies if another stage makes it.
+struct StageInput {
+  Source source;
+  const Channel* channel = nullptr;
+};
+
+// What only the thread uses that runs a replica.
+struct Replica {
+  std::shared_ptr<StageCode> code;
+  std::vector<const Value*> arguments;
+  std::vector<Value> results;
+  // The time at which the running call began, and its token; 0: none runs. Read by the watch over time limits.
+  std::atomic<int64_t> running_since = 0;
+  std::atomic<uint64_t> running_token = 0;
+  // Requests that it worked on; of these, failures; requests that it skipped. Nanoseconds of work, and of waiting for
+  // inputs and for places.
+  Counter items, errors, skipped, busy_ns, starved_ns, blocked_ns;
+};
+
+struct Stage {
+  StageSpec spec;
+  std::vector<StageInput> inputs;
+  std::vector<Channel> outputs;
+  std::vector<std::unique_ptr<Replica>> replicas;
+  std::vector<size_t> neighbours;   // other groups that wait for what this stage takes or makes
+  bool is_source = false;           // reads the output of no other stage
+  std::mutex claims;                // guards `next` where there are replicas
+  uint64_t next = 0;                // the token to take
+  std::atomic<uint64_t> taken = 0;  // tokens that it has taken, for readers on other threads
+  std::atomic<uint64_t> failures_in_row = 0;
+  Histogram run_ns;
+};
+
+// Why a stage cannot take its next token.
+enum class Waiting : uint8_t { no, for_input, for_place };
+
+// What the flow asks of its surroundings.
+struct FlowEvents {
+  std::function<std::shared_ptr<Request>()> next_request;  // the oldest that waits, or null
+  std::function<void(const std::shared_ptr<Request>&)> leave;
+  std::function<void(Stage&, const Failure&)> stage_failed;
+  std::function<void(Stage&)> stage_worked;
+  std::function<void(size_t group)> wake;
+};
+
+class Flow {
+ public:
+  // `num_slots[i]` are the slots of each output of stage i, in the order of the spec. UserError without memory.
+  Flow(const PipelineSpec& spec, const std::vector<size_t>& order, size_t most_tokens, FlowEvents events);
+
+  // In the order in which requests pass them.
+  const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
+  const std::vector<size_t>& source_groups() const { return source_groups_; }
+
+  // Returns why the stage cannot take its next token now.
+  Waiting waits(Stage& stage);
+  // Lets a replica take its stage's next token, if it can: returns whether it did. `now` is the time, and is moved on
+  // by the work.
+  bool run_next(Stage& stage, Replica& replica, Clock::time_point& now);
+
+  // Calls `visit` for each request that has been admitted and has not left, oldest first, with the token's number.
+  void for_each_request(const std::function<void(uint64_t token, const std::shared_ptr<Request>&)>& visit);
+
+ private:
+  void make_stage(const PipelineSpec& spec, size_t index, const std::vector<size_t>& place);
+  void make_channels(const PipelineSpec& spec, const std::vector<size_t>& place, size_t most_tokens);
+  static void make_slots(Stage& stage, size_t most_tokens);
+  void find_neighbours();
+  bool is_admitted(uint64_t token);
+  Waiting waits_for(Stage& stage, uint64_t token);
+  std::unique_lock<std::mutex> lock_claims(Stage& stage);
+  bool claim(Stage& stage, uint64_t& token);
+  void gather(Stage& stage, Replica& replica, uint64_t token, const Request& request);
+  bool compute(Stage& stage, Replica& replica, uint64_t token, Request& request, Clock::time_point& now);
+  void publish(Stage& stage, Replica& replica, uint64_t token, Request& request);
+  void release_inputs(Stage& stage, uint64_t token);
+  void pass(uint64_t token, Request& request);
+
+  std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<size_t> source_groups_;
+  FlowEvents events_;
+  std::mutex mutex_;                               // guards the entries and admission
+  std::vector<std::shared_ptr<Request>> entries_;  // by token, modulo their number
+  std::atomic<uint64_t> admitted_ = 0;
+};
+
+}  // namespace headrace::executors::pipeline

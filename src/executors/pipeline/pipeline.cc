@@ -1,0 +1,85 @@
+#include "executors/pipeline/pipeline.h"
+
+#include "executors/pipeline/core.h"
+
+namespace headrace::executors::pipeline {
+
+std::string state_name(State state) {
+  switch (state) {
+    case State::running:
+      return "running";
+    case State::degraded:
+      return "degraded";
+    case State::draining:
+      return "draining";
+    case State::stopped:
+      return "stopped";
+    case State::failed:
+      return "failed";
+  }
+  return "stopped";
+}
+
+Ticket::Ticket(std::shared_ptr<Core> core, std::shared_ptr<Request> request)
+    : core_(std::move(core)), request_(std::move(request)) {}
+
+bool Ticket::is_done() const { return request_->is_done(); }
+
+bool Ticket::wait(Until until) const { return core_->wait(*request_, until); }
+
+std::vector<Value> Ticket::results() const {
+  if (!wait()) throw RequestError({.kind = FailureKind::stopped, .request = request_->number});  // in a forked process
+  if (const Failure* failure = request_->failure()) throw RequestError(*failure);
+  return request_->results();
+}
+
+const Failure* Ticket::failure() const { return is_done() ? request_->failure() : nullptr; }
+
+bool Ticket::cancel() const { return core_->cancel(request_); }
+
+Pipeline::Pipeline(PipelineSpec spec, const PipelineOptions& options)
+    : core_(std::make_shared<Core>(std::move(spec), options)) {
+  core_->start();
+}
+
+Pipeline::~Pipeline() {
+  const auto patience =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options().stop_seconds));
+  core_->stop(Clock::now() + patience);
+  core_->abandon();
+}
+
+const PipelineSpec& Pipeline::spec() const { return core_->spec(); }
+const PipelineOptions& Pipeline::options() const { return core_->options(); }
+
+Ticket Pipeline::submit(std::vector<Value> inputs, SubmitOptions options) {
+  return {core_, core_->submit(std::move(inputs), options, false)};
+}
+
+uint64_t Pipeline::push(std::vector<Value> inputs, SubmitOptions options) {
+  return core_->submit(std::move(inputs), options, true)->number;
+}
+
+std::optional<Ticket> Pipeline::next(Until until) {
+  std::shared_ptr<Request> request = core_->take_outcome(until, true);
+  return request == nullptr ? std::nullopt : std::optional<Ticket>(std::in_place, core_, std::move(request));
+}
+
+std::optional<Ticket> Pipeline::next_done(Until until) {
+  std::shared_ptr<Request> request = core_->take_outcome(until, false);
+  return request == nullptr ? std::nullopt : std::optional<Ticket>(std::in_place, core_, std::move(request));
+}
+
+size_t Pipeline::num_ready() const { return core_->num_ready(); }
+
+uint64_t Pipeline::set_params(const std::string& group, const std::map<std::string, NDArray>& values) {
+  return core_->set_params(group, values);
+}
+
+State Pipeline::state() const { return core_->state(); }
+void Pipeline::reset() { core_->reset(); }
+bool Pipeline::drain(Until until) { return core_->drain(until); }
+std::vector<std::string> Pipeline::stop(Until until) { return core_->stop(until); }
+PipelineMetrics Pipeline::metrics() const { return core_->metrics(); }
+
+}  // namespace headrace::executors::pipeline

@@ -1,0 +1,122 @@
+// Pipeline: stages that work on a stream of requests at the same time, each in the thread of its group.
+//
+//   submit -> [waits] -> stage -> slots -> stage -> ... -> its ticket, or next()
+//
+// The rules: a submission waits only for a place; at most `max_inflight` requests have one; values meet in a stage
+// because they belong to one request; a request that fails touches no other; and every request gets one outcome, also
+// when the pipeline stops. In a process that was forked since the pipeline was made, the pipeline is stopped.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executors/pipeline/entrance.h"
+#include "executors/pipeline/metrics.h"
+#include "executors/pipeline/spec.h"
+
+namespace headrace::executors::pipeline {
+
+struct PipelineOptions {
+  size_t max_inflight = 16;  // requests that have a place: those in the stages and those that wait
+  WhenFull when_full = WhenFull::wait;
+  // So many failures in a row make a stage broken, and the pipeline then refuses requests; 0: never. From time to time
+  // one is let through, and ends that if the stage does not fail it.
+  uint64_t failures_in_row = 8;
+  double probe_seconds = 1;
+  double stop_seconds = 5;  // how long the destructor waits for calls that run
+};
+
+enum class State : uint8_t {
+  running,
+  degraded,  // a stage is broken: submissions are refused, but for a probe from time to time
+  draining,  // takes no more requests, and finishes those that it has
+  stopped,
+  failed,  // stopped, and the call of a stage has not returned
+};
+std::string state_name(State state);
+
+class Core;
+
+// A caller's end of a request. Copies share it. It may outlive the pipeline.
+class Ticket {
+ public:
+  Ticket(std::shared_ptr<Core> core, std::shared_ptr<Request> request);
+
+  // Returns the number of the request, in the order of submission.
+  uint64_t number() const { return request_->number; }
+  bool is_done() const;
+  // Waits for the outcome: returns whether there was one by then.
+  bool wait(Until until = {}) const;
+  // Waits, and returns the outputs in the order of the pipeline's. Throws RequestError for a request that failed.
+  std::vector<Value> results() const;
+  // Returns why the request failed; null if it did not, or is not done.
+  const Failure* failure() const;
+  // Ends the request: one that waits gives its place back, one that has started does so at the next stage. Returns
+  // whether it was not done before.
+  bool cancel() const;
+
+ private:
+  std::shared_ptr<Core> core_;
+  std::shared_ptr<Request> request_;
+};
+
+struct SubmitOptions {
+  Until place_until = {};     // how long to wait for a place; nothing: for ever
+  Until deadline = {};        // the request fails if it is not done by then
+  bool keeps_inputs = false;  // tensors are read in place, not copied, and nobody writes them before the outcome
+  // Called with the ticket when the request is done, in a thread of the pipeline or of what ended the request. It must
+  // not block, and what it throws is lost.
+  std::function<void(const Ticket&)> on_done = {};
+};
+
+// Any thread may call any of its functions.
+class Pipeline {
+ public:
+  // Checks the spec, takes all memory and starts the threads. UserError as check_spec, for processors that this process
+  // may not use, and without memory or threads.
+  explicit Pipeline(PipelineSpec spec, const PipelineOptions& options = {});
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+  // Stops the pipeline. A call that does not return in time keeps its thread and what it uses.
+  ~Pipeline();
+
+  const PipelineSpec& spec() const;
+  const PipelineOptions& options() const;
+
+  // Submits a request, with one value for each input, in the order of the spec. A tensor for a typed input is checked
+  // and copied. Throws UserError for values that do not fit, and for parameters that were never set; RefusedError where
+  // the pipeline does not take it now. Nothing has entered then.
+  Ticket submit(std::vector<Value> inputs, SubmitOptions options = {});
+  // Submits a request whose outcome next() and next_done() return, once; it has a place until then. Returns its number.
+  uint64_t push(std::vector<Value> inputs, SubmitOptions options = {});
+  // Return a ticket that is done: of the oldest request that was pushed, or of the first that was done. Nothing when
+  // there was none by then, or when the pipeline is stopped and has none left.
+  std::optional<Ticket> next(Until until = {});
+  std::optional<Ticket> next_done(Until until = {});
+  // Returns how many outcomes next_done() returns without waiting.
+  size_t num_ready() const;
+
+  // Replaces parameters of a group; the values are copied. Returns the number of the first request that sees them: it
+  // sees all of them. UserError for a group or name that does not exist, and values that do not fit.
+  uint64_t set_params(const std::string& group, const std::map<std::string, NDArray>& values);
+
+  State state() const;
+  // Lets a degraded pipeline take requests again.
+  void reset();
+  // Takes no more requests and stops when those that it has are done. Returns false, still draining, if they are not
+  // done by then.
+  bool drain(Until until = {});
+  // Stops: requests that wait, or are in the stages, end with a failure; calls that run are waited for. Returns the
+  // names of the stages whose calls had not returned by then; their threads go on. From a thread of the pipeline, it
+  // does not wait.
+  std::vector<std::string> stop(Until until = {});
+
+  PipelineMetrics metrics() const;
+
+ private:
+  std::shared_ptr<Core> core_;
+};
+
+}  // namespace headrace::executors::pipeline

@@ -1,0 +1,58 @@
+#include "runtime/processors.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/error.h"
+#include "runtime/thread_pool.h"
+
+namespace headrace::runtime {
+namespace {
+
+std::atomic<uint64_t> fork_count = 0;
+
+cpu_set_t allowed_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) CPU_SET(0, &set);
+  return set;
+}
+
+}  // namespace
+
+int32_t num_processors() {
+  const cpu_set_t allowed = allowed_cpus();
+  return std::clamp(CPU_COUNT(&allowed), 1, kMaxWorkers);
+}
+
+void check_cpus(const std::vector<int32_t>& cpus) {
+  const cpu_set_t allowed = allowed_cpus();
+  for (const int32_t cpu : cpus) {
+    if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<size_t>(cpu), &allowed)) continue;
+    std::vector<int> known;
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+      if (CPU_ISSET(static_cast<size_t>(i), &allowed)) known.push_back(i);
+    }
+    throw_user_error("processor {} was asked for; this process may use {}", cpu, fmt::join(known, ", "));
+  }
+}
+
+void move_this_thread(const std::vector<int32_t>& cpus) noexcept {
+  if (cpus.empty()) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int32_t cpu : cpus) CPU_SET(static_cast<size_t>(cpu), &set);
+  static_cast<void>(::pthread_setaffinity_np(::pthread_self(), sizeof set, &set));
+}
+
+uint64_t process_generation() {
+  static const int registered =
+      ::pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
+  static_cast<void>(registered);
+  return fork_count.load(std::memory_order_relaxed);
+}
+
+}  // namespace headrace::runtime

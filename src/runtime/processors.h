@@ -1,0 +1,20 @@
+// Processors that this process may use, threads on them, and forks.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace headrace::runtime {
+
+// Returns the number of processors that this process may run on; at least 1.
+int32_t num_processors();
+// Throws UserError for a processor that this process may not use.
+void check_cpus(const std::vector<int32_t>& cpus);
+// Moves the calling thread to these processors; to none of them: leaves it where it is. A thread whose processors were
+// taken from the process after the check runs where it may.
+void move_this_thread(const std::vector<int32_t>& cpus) noexcept;
+
+// Returns a number that changes with every fork: what holds another one has no threads in this process.
+uint64_t process_generation();
+
+}  // namespace headrace::runtime
