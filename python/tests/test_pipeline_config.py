@@ -27,46 +27,47 @@ def shown(cfg):
     return str(cfg), str(cfg.get_config())
 
 
-# --- wrong configurations: what comes before, the wrong step, and what its error says
+# --- wrong configurations
 
 
-def lookups():
-    yield None, lambda c: c["foo"], "foo not found! A PipelineConfig has 'input', 'output' and 'param_group'"
-    yield None, lambda c: c["param"], "param not found!"
-    yield None, lambda c: c["Input"], "Input not found!"
-    yield None, lambda c: c[3], "asked for an IRModule, 'input', 'output' or 'param_group', got int"
-    yield None, lambda c: c[None], "got None"
-    yield None, lambda c: c[A["main"]], "got Function; IRModule.from_expr makes a module of a function"
-    yield None, lambda c: c[A, "second"], "stage 'second' not found! cfg.stage(mod, NAME) makes a stage"
-    yield None, lambda c: c[A, []], "stage [] not found!"
-    yield None, lambda c: c[A, ""], "stage '' not found!"
-    yield None, lambda c: c[A]["foo"], "foo not found! A module has 'input', 'output' and 'param'"
-    yield None, lambda c: c[A][0], "0 not found!"
-    yield None, lambda c: c[A]["input"]["nope"], "Cannot find nope in binding list input: mod1 has x"
-    yield None, lambda c: c[B]["input"][0], "Cannot find 0 in binding list input: mod1 has x, y"
-    yield None, lambda c: c[A]["input"][None], "Cannot find None in binding list input"
-    yield None, lambda c: c[A]["output"][9], "Cannot find 9 in binding list output: mod1 has 0, 1"
-    yield None, lambda c: c[A]["output"]["9"], "Cannot find 9 in binding list output"
-    yield None, lambda c: c[A]["output"][-1], "Cannot find -1 in binding list output"
-    yield None, lambda c: c[A]["output"]["00"], "Cannot find 00 in binding list output"
-    yield None, lambda c: c[A]["output"]["first"], "Cannot find first in binding list output"
-    yield None, lambda c: c[A]["output"][True], "Cannot find True in binding list output"
-    yield None, lambda c: c[A]["output"][1.0], "Cannot find 1.0 in binding list output"
-    yield None, lambda c: c[B]["output"][1], "Cannot find 1 in binding list output: mod1 has 0"
-    yield None, lambda c: c["output"]["first"], "Cannot find first in binding list output: the pipeline's ports of this"
-    yield None, lambda c: c["output"][-1], "Cannot find -1 in binding list output"
-    yield None, lambda c: c["output"]["01"], "are numbers from 0 on"
-    yield None, lambda c: c["input"][None], "Cannot find None in binding list input"
-    yield None, lambda c: c["input"][""], "are named by a str"
-    yield None, lambda c: c["param_group"]["p",], "Cannot find ('p',) in binding list param"
-    yield None, lambda c: c[NO_MAIN], "the module of a stage: the module has no function '@main'"
-    yield None, lambda c: c[ILL_TYPED], "the module of a stage: "
-    yield None, lambda c: c.stage(3, "s"), "stage: mod: expected an IRModule, got int"
-    yield None, lambda c: c.stage(A, ""), "stage: name: expected a name, as in cfg.stage(mod, 'second'), got ''"
-    yield None, lambda c: c.stage(A, 5), "got 5"
-    yield lambda c: c.stage(A, "s"), lambda c: c.stage(A, "s"), "the module has a stage 's'; cfg[mod, 's'] is it"
-    yield None, lambda c: setattr(c[A], "tagret", "llvm"), "a module has no setting 'tagret'; its settings are target,"
-    yield None, lambda c: setattr(c[A], "idx", 3), "a module has no setting 'idx'"
+WRONG_LOOKUPS = [
+    (None, lambda c: c["foo"], "foo not found! A PipelineConfig has 'input', 'output' and 'param_group'"),
+    (None, lambda c: c["param"], "param not found!"),
+    (None, lambda c: c["Input"], "Input not found!"),
+    (None, lambda c: c[3], "asked for an IRModule, 'input', 'output' or 'param_group', got int"),
+    (None, lambda c: c[None], "got None"),
+    (None, lambda c: c[A["main"]], "got Function; IRModule.from_expr makes a module of a function"),
+    (None, lambda c: c[A, "second"], "stage 'second' not found! cfg.stage(mod, NAME) makes a stage"),
+    (None, lambda c: c[A, []], "stage [] not found!"),
+    (None, lambda c: c[A, ""], "stage '' not found!"),
+    (None, lambda c: c[A]["foo"], "foo not found! A module has 'input', 'output' and 'param'"),
+    (None, lambda c: c[A][0], "0 not found!"),
+    (None, lambda c: c[A]["input"]["nope"], "Cannot find nope in binding list input: mod1 has x"),
+    (None, lambda c: c[B]["input"][0], "Cannot find 0 in binding list input: mod1 has x, y"),
+    (None, lambda c: c[A]["input"][None], "Cannot find None in binding list input"),
+    (None, lambda c: c[A]["output"][9], "Cannot find 9 in binding list output: mod1 has 0, 1"),
+    (None, lambda c: c[A]["output"]["9"], "Cannot find 9 in binding list output"),
+    (None, lambda c: c[A]["output"][-1], "Cannot find -1 in binding list output"),
+    (None, lambda c: c[A]["output"]["00"], "Cannot find 00 in binding list output"),
+    (None, lambda c: c[A]["output"]["first"], "Cannot find first in binding list output"),
+    (None, lambda c: c[A]["output"][True], "Cannot find True in binding list output"),
+    (None, lambda c: c[A]["output"][1.0], "Cannot find 1.0 in binding list output"),
+    (None, lambda c: c[B]["output"][1], "Cannot find 1 in binding list output: mod1 has 0"),
+    (None, lambda c: c["output"]["first"], "Cannot find first in binding list output: the pipeline's ports of this"),
+    (None, lambda c: c["output"][-1], "Cannot find -1 in binding list output"),
+    (None, lambda c: c["output"]["01"], "are numbers from 0 on"),
+    (None, lambda c: c["input"][None], "Cannot find None in binding list input"),
+    (None, lambda c: c["input"][""], "are named by a str"),
+    (None, lambda c: c["param_group"]["p",], "Cannot find ('p',) in binding list param"),
+    (None, lambda c: c[NO_MAIN], "the module of a stage: the module has no function '@main'"),
+    (None, lambda c: c[ILL_TYPED], "the module of a stage: "),
+    (None, lambda c: c.stage(3, "s"), "stage: mod: expected an IRModule, got int"),
+    (None, lambda c: c.stage(A, ""), "stage: name: expected a name, as in cfg.stage(mod, 'second'), got ''"),
+    (None, lambda c: c.stage(A, 5), "got 5"),
+    (lambda c: c.stage(A, "s"), lambda c: c.stage(A, "s"), "the module has a stage 's'; cfg[mod, 's'] is it"),
+    (None, lambda c: setattr(c[A], "tagret", "llvm"), "a module has no setting 'tagret'; its settings are target,"),
+    (None, lambda c: setattr(c[A], "idx", 3), "a module has no setting 'idx'"),
+]
 
 
 def x_of(c, mod):
@@ -77,93 +78,98 @@ def out_of(c, mod, index=0):
     return c[mod]["output"][index]
 
 
-def connects():
-    itself = "a module cannot feed itself"
-    no_source = "an input of a module is no source; connect the port that feeds it to it"
-    end = "an output of the pipeline is no source"
-    inner = "an input of the pipeline feeds inputs of modules only"
-    group = "a parameter group feeds the parameters of a module, cfg[mod]['param']"
-    pipe = {"in": lambda c: c["input"]["d"], "out": lambda c: c["output"][0], "group": lambda c: c["param_group"]["p"]}
-    of_a = {"in": lambda c: x_of(c, A), "out": lambda c: out_of(c, A), "param": lambda c: c[A]["param"]}
-    of_b = {"in": lambda c: x_of(c, B), "out": lambda c: out_of(c, B), "param": lambda c: c[B]["param"]}
-    wrong = [
-        (of_a["out"], of_a["in"], f"cannot connect mod1.output(0) to mod1.x: {itself}"),
-        (of_a["out"], of_a["out"], f"cannot connect mod1.output(0) to mod1.output(0): {itself}"),
-        (of_a["in"], of_a["in"], f"cannot connect mod1.x to mod1.x: {no_source}"),
-        (of_a["in"], of_b["in"], f"cannot connect mod1.x to mod2.x: {no_source}"),
-        (of_a["in"], of_b["out"], f"cannot connect mod1.x to mod2.output(0): {no_source}"),
-        (of_a["in"], pipe["out"], f"cannot connect mod1.x to pipeline output(0): {no_source}"),
-        (of_a["in"], pipe["in"], f"cannot connect mod1.x to pipeline input d: {no_source}"),
-        (
-            of_a["out"],
-            of_b["out"],
-            "cannot connect mod1.output(0) to mod2.output(0): an output of a module feeds inputs",
-        ),
-        (of_a["out"], pipe["in"], "cannot connect mod1.output(0) to pipeline input d: the caller sets the inputs"),
-        (of_a["out"], of_b["param"], "cannot connect mod1.output(0) to mod2.param: only a parameter group feeds"),
-        (of_a["out"], pipe["group"], "cannot connect mod1.output(0) to parameter group p: only a parameter group"),
-        (of_a["param"], of_b["param"], "cannot connect mod1.param to mod2.param: the parameters of a module are no"),
-        (pipe["out"], of_a["out"], f"cannot connect pipeline output(0) to mod1.output(0): {end}"),
-        (pipe["out"], of_a["in"], f"cannot connect pipeline output(0) to mod1.x: {end}"),
-        (pipe["out"], pipe["out"], f"cannot connect pipeline output(0) to pipeline output(0): {end}"),
-        (pipe["in"], of_a["out"], f"cannot connect pipeline input d to mod1.output(0): {inner}"),
-        (pipe["in"], pipe["out"], f"cannot connect pipeline input d to pipeline output(0): {inner}"),
-        (pipe["in"], pipe["in"], f"cannot connect pipeline input d to pipeline input d: {inner}"),
-        (pipe["in"], of_a["param"], "cannot connect pipeline input d to mod1.param: only a parameter group feeds"),
-        (pipe["group"], of_a["in"], f"cannot connect parameter group p to mod1.x: {group}"),
-        (pipe["group"], pipe["out"], f"cannot connect parameter group p to pipeline output(0): {group}"),
-        (
-            of_a["out"],
-            lambda c: "mod2.x",
-            "mod1.output(0): connect takes a port, as cfg[mod]['input']['data_0'] is, got str",
-        ),
-        (
-            of_a["out"],
-            lambda c: None,
-            "mod1.output(0): connect takes a port, as cfg[mod]['input']['data_0'] is, got None",
-        ),
-        (pipe["in"], lambda c: c[A]["input"], "pipeline input d: connect takes a port"),
-        (
-            of_a["out"],
-            lambda c: x_of(pipeline_executor.PipelineConfig(), B),
-            "cannot connect mod1.output(0) to mod1.x: the two are of different PipelineConfigs",
-        ),
-        (
-            of_a["out"],
-            lambda c: pipeline_executor.ModuleWrapper(B)["input"]["x"],
-            "a module.x is of no PipelineConfig; cfg[mod] gives the stage of a module",
-        ),
-        (
-            of_a["out"],
-            lambda c: x_of(c, TALL),
-            "cannot connect mod1.output(0) to mod2.x: the types differ: "
-            "Tensor[(3, 3), float32] and Tensor[(4, 3), float32]",
-        ),
-        (
-            of_a["out"],
-            lambda c: x_of(c, INTS),
-            "cannot connect mod1.output(0) to mod2.x: the types differ: "
-            "Tensor[(3, 3), float32] and Tensor[(3, 3), int32]",
-        ),
-    ]
-    for source, destination, message in wrong:
-        yield None, lambda c, s=source, d=destination: s(c).connect(d(c)), message
-    yield (
-        lambda c: out_of(c, A).connect(x_of(c, B)),
+ITSELF = "a module cannot feed itself"
+NO_SOURCE = "an input of a module is no source; connect the port that feeds it to it"
+END = "an output of the pipeline is no source"
+INNER = "an input of the pipeline feeds inputs of modules only"
+GROUP = "a parameter group feeds the parameters of a module, cfg[mod]['param']"
+PIPE = {"in": lambda c: c["input"]["d"], "out": lambda c: c["output"][0], "group": lambda c: c["param_group"]["p"]}
+OF_A = {"in": lambda c: x_of(c, A), "out": lambda c: out_of(c, A), "param": lambda c: c[A]["param"]}
+OF_B = {"in": lambda c: x_of(c, B), "out": lambda c: out_of(c, B), "param": lambda c: c[B]["param"]}
+# The source, the destination, and the error of connecting them.
+WRONG_CONNECTIONS = [
+    (OF_A["out"], OF_A["in"], f"cannot connect mod1.output(0) to mod1.x: {ITSELF}"),
+    (OF_A["out"], OF_A["out"], f"cannot connect mod1.output(0) to mod1.output(0): {ITSELF}"),
+    (OF_A["in"], OF_A["in"], f"cannot connect mod1.x to mod1.x: {NO_SOURCE}"),
+    (OF_A["in"], OF_B["in"], f"cannot connect mod1.x to mod2.x: {NO_SOURCE}"),
+    (OF_A["in"], OF_B["out"], f"cannot connect mod1.x to mod2.output(0): {NO_SOURCE}"),
+    (OF_A["in"], PIPE["out"], f"cannot connect mod1.x to pipeline output(0): {NO_SOURCE}"),
+    (OF_A["in"], PIPE["in"], f"cannot connect mod1.x to pipeline input d: {NO_SOURCE}"),
+    (
+        OF_A["out"],
+        OF_B["out"],
+        "cannot connect mod1.output(0) to mod2.output(0): an output of a module feeds inputs",
+    ),
+    (OF_A["out"], PIPE["in"], "cannot connect mod1.output(0) to pipeline input d: the caller sets the inputs"),
+    (OF_A["out"], OF_B["param"], "cannot connect mod1.output(0) to mod2.param: only a parameter group feeds"),
+    (OF_A["out"], PIPE["group"], "cannot connect mod1.output(0) to parameter group p: only a parameter group"),
+    (OF_A["param"], OF_B["param"], "cannot connect mod1.param to mod2.param: the parameters of a module are no"),
+    (PIPE["out"], OF_A["out"], f"cannot connect pipeline output(0) to mod1.output(0): {END}"),
+    (PIPE["out"], OF_A["in"], f"cannot connect pipeline output(0) to mod1.x: {END}"),
+    (PIPE["out"], PIPE["out"], f"cannot connect pipeline output(0) to pipeline output(0): {END}"),
+    (PIPE["in"], OF_A["out"], f"cannot connect pipeline input d to mod1.output(0): {INNER}"),
+    (PIPE["in"], PIPE["out"], f"cannot connect pipeline input d to pipeline output(0): {INNER}"),
+    (PIPE["in"], PIPE["in"], f"cannot connect pipeline input d to pipeline input d: {INNER}"),
+    (PIPE["in"], OF_A["param"], "cannot connect pipeline input d to mod1.param: only a parameter group feeds"),
+    (PIPE["group"], OF_A["in"], f"cannot connect parameter group p to mod1.x: {GROUP}"),
+    (PIPE["group"], PIPE["out"], f"cannot connect parameter group p to pipeline output(0): {GROUP}"),
+    (
+        OF_A["out"],
+        lambda c: "mod2.x",
+        "mod1.output(0): connect takes a port, as cfg[mod]['input']['data_0'] is, got str",
+    ),
+    (
+        OF_A["out"],
+        lambda c: None,
+        "mod1.output(0): connect takes a port, as cfg[mod]['input']['data_0'] is, got None",
+    ),
+    (PIPE["in"], lambda c: c[A]["input"], "pipeline input d: connect takes a port"),
+    (
+        OF_A["out"],
+        lambda c: x_of(pipeline_executor.PipelineConfig(), B),
+        "cannot connect mod1.output(0) to mod1.x: the two are of different PipelineConfigs",
+    ),
+    (
+        OF_A["out"],
+        lambda c: pipeline_executor.ModuleWrapper(B)["input"]["x"],
+        "a module.x is of no PipelineConfig; cfg[mod] gives the stage of a module",
+    ),
+    (
+        OF_A["out"],
+        lambda c: x_of(c, TALL),
+        "cannot connect mod1.output(0) to mod2.x: the types differ: "
+        "Tensor[(3, 3), float32] and Tensor[(4, 3), float32]",
+    ),
+    (
+        OF_A["out"],
+        lambda c: x_of(c, INTS),
+        "cannot connect mod1.output(0) to mod2.x: the types differ: Tensor[(3, 3), float32] and Tensor[(3, 3), int32]",
+    ),
+]
+C = module("x", lambda x: x + const(1))
+
+
+def connect_a_to_b(c):
+    out_of(c, A).connect(x_of(c, B))
+
+
+def connect_a_to_c(c):
+    connect_a_to_b(c)
+    out_of(c, B).connect(x_of(c, C))
+
+
+WRONG_CYCLES = [
+    (
+        connect_a_to_b,
         lambda c: out_of(c, B).connect(x_of(c, A)),
         "cannot connect mod2.output(0) to mod1.x: this would make a cycle: mod1 -> mod2 -> mod1",
-    )
-
-    def chain(c):
-        out_of(c, A).connect(x_of(c, B))
-        out_of(c, B).connect(x_of(c, c_of_three))
-
-    c_of_three = module("x", lambda x: x + const(1))
-    yield (
-        chain,
-        lambda c: out_of(c, c_of_three).connect(x_of(c, A)),
+    ),
+    (
+        connect_a_to_c,
+        lambda c: out_of(c, C).connect(x_of(c, A)),
         "cannot connect mod3.output(0) to mod1.x: this would make a cycle: mod1 -> mod2 -> mod3 -> mod1",
-    )
+    ),
+]
 
 
 def complete(c):
@@ -179,84 +185,100 @@ def with_setting(name, value):
     return prepare
 
 
-def builds():
-    def to_two_types(c):
-        complete(c)
-        c["input"]["d"].connect(x_of(c, TALL))
+def to_two_types(c):
+    complete(c)
+    c["input"]["d"].connect(x_of(c, TALL))
 
-    def fed_twice(c):
-        complete(c)
-        c["input"]["e"].connect(x_of(c, A))
 
-    def bound_twice(c):
-        complete(c)
-        out_of(c, A, 1).connect(c["output"]["0"])
+def fed_twice(c):
+    complete(c)
+    c["input"]["e"].connect(x_of(c, A))
 
-    def without_source(c):
-        complete(c)
-        out_of(c, A).connect(x_of(c, B))
 
-    def with_gap(c):
-        complete(c)
-        out_of(c, A, 1).connect(c["output"][2])
+def bound_twice(c):
+    complete(c)
+    out_of(c, A, 1).connect(c["output"]["0"])
 
-    def of_two_modules(c):
-        complete(c)
-        c["input"]["t"].connect(x_of(c, TALL))
-        c["param_group"]["p"].connect(c[A]["param"])
-        c["param_group"]["p"].connect(c[TALL]["param"])
 
-    def with_the_name_of_a_parameter(c):
-        out_of(c, B).connect(c["output"][0])
-        c["param_group"]["p"].connect(c[B]["param"])
-        c["input"]["mod1.y"].connect(x_of(c, B))
+def without_source(c):
+    complete(c)
+    out_of(c, A).connect(x_of(c, B))
 
-    def with_two_problems(c):
-        without_source(c)
-        out_of(c, A, 1).connect(c["output"]["0"])
 
-    affinity = 'mod1.cpu_affinity: expected numbers of processors, as "0,1", got'
-    wrong = [
-        (None, "build: the configuration is empty; connect inputs and outputs"),
-        (lambda c: x_of(c, A), "build: the configuration is empty"),
-        (lambda c: c["input"]["d"], "build: the configuration is empty"),
-        (lambda c: c.stage(A, "s"), "2 problems: mod1.x has no source; connect an output of a module or cfg['input']"),
-        (lambda c: c["input"]["d"].connect(x_of(c, A)), "build: the pipeline has no output; connect an output of a"),
-        (lambda c: out_of(c, A).connect(c["output"][0]), "build: mod1.x has no source; connect"),
-        (without_source, "build: mod2.y has no source"),
-        (fed_twice, "build: mod1.x has 2 sources: pipeline input d, pipeline input e; keep one"),
-        (with_setting("params", {"x": np.ones((3, 3))}), "build: mod1.x has 2 sources: pipeline input d, mod1.params"),
-        (bound_twice, "output(0) of the pipeline is bound 2 times, to mod1.output(0) and mod1.output(1); keep one"),
-        (with_gap, "the outputs of the pipeline are numbered from 0 on, and output(1) is not connected"),
-        (
-            to_two_types,
-            "pipeline input d feeds inputs of different types: mod1.x is Tensor[(3, 3), float32] and mod2.x is "
-            "Tensor[(4, 3), float32]; give each an input of the pipeline",
-        ),
-        (of_two_modules, "parameter group p is connected to 2 modules: mod1, mod2; give each a group of its own"),
-        (with_the_name_of_a_parameter, "pipeline input mod1.y has the name of a parameter that parameter group p sets"),
-        (with_two_problems, "the configuration has 2 problems: mod2.y has no source"),
-        (with_setting("params", [1]), "build: mod1.params: expected a dict, got list"),
-        (with_setting("cpu_affinity", "a"), f"{affinity} 'a'"),
-        (with_setting("cpu_affinity", "0,-1"), f"{affinity} '0,-1'"),
-        (with_setting("cpu_affinity", 3), f"{affinity} 3"),
-        (with_setting("cpu_affinity", [0.5]), "mod1.cpu_affinity: mod1.cpu_affinity[0]: expected an int, got 0.5"),
-        (with_setting("dev", "cpu"), "build: mod1.dev: expected a device, as headrace.cpu(0) is, got str"),
-        (with_setting("dev", hr.device("cuda", 0)), "build: mod1.dev: cuda(0) is not here"),
-        (
-            with_setting("build_func", "relay.build"),
-            "build: mod1.build_func: expected a function like relay.build, got",
-        ),
-        (with_setting("build_func", lambda *args, **kwargs: None), "build of mod1: its build_func gave None"),
-        (with_setting("target", "pdp11"), "build of mod1: "),
-    ]
-    for prepare, message in wrong:
+def with_gap(c):
+    complete(c)
+    out_of(c, A, 1).connect(c["output"][2])
+
+
+def of_two_modules(c):
+    complete(c)
+    c["input"]["t"].connect(x_of(c, TALL))
+    c["param_group"]["p"].connect(c[A]["param"])
+    c["param_group"]["p"].connect(c[TALL]["param"])
+
+
+def with_the_name_of_a_parameter(c):
+    out_of(c, B).connect(c["output"][0])
+    c["param_group"]["p"].connect(c[B]["param"])
+    c["input"]["mod1.y"].connect(x_of(c, B))
+
+
+def with_two_problems(c):
+    without_source(c)
+    out_of(c, A, 1).connect(c["output"]["0"])
+
+
+AFFINITY = 'mod1.cpu_affinity: expected numbers of processors, as "0,1", got'
+# What was configured, and the error of building it.
+WRONG_BUILDS = [
+    (None, "build: the configuration is empty; connect inputs and outputs"),
+    (lambda c: x_of(c, A), "build: the configuration is empty"),
+    (lambda c: c["input"]["d"], "build: the configuration is empty"),
+    (lambda c: c.stage(A, "s"), "2 problems: mod1.x has no source; connect an output of a module or cfg['input']"),
+    (lambda c: c["input"]["d"].connect(x_of(c, A)), "build: the pipeline has no output; connect an output of a"),
+    (lambda c: out_of(c, A).connect(c["output"][0]), "build: mod1.x has no source; connect"),
+    (without_source, "build: mod2.y has no source"),
+    (fed_twice, "build: mod1.x has 2 sources: pipeline input d, pipeline input e; keep one"),
+    (with_setting("params", {"x": np.ones((3, 3))}), "build: mod1.x has 2 sources: pipeline input d, mod1.params"),
+    (bound_twice, "output(0) of the pipeline is bound 2 times, to mod1.output(0) and mod1.output(1); keep one"),
+    (with_gap, "the outputs of the pipeline are numbered from 0 on, and output(1) is not connected"),
+    (
+        to_two_types,
+        "pipeline input d feeds inputs of different types: mod1.x is Tensor[(3, 3), float32] and mod2.x is "
+        "Tensor[(4, 3), float32]; give each an input of the pipeline",
+    ),
+    (of_two_modules, "parameter group p is connected to 2 modules: mod1, mod2; give each a group of its own"),
+    (with_the_name_of_a_parameter, "pipeline input mod1.y has the name of a parameter that parameter group p sets"),
+    (with_two_problems, "the configuration has 2 problems: mod2.y has no source"),
+    (with_setting("params", [1]), "build: mod1.params: expected a dict, got list"),
+    (with_setting("cpu_affinity", "a"), f"{AFFINITY} 'a'"),
+    (with_setting("cpu_affinity", "0,-1"), f"{AFFINITY} '0,-1'"),
+    (with_setting("cpu_affinity", 3), f"{AFFINITY} 3"),
+    (with_setting("cpu_affinity", [0.5]), "mod1.cpu_affinity: mod1.cpu_affinity[0]: expected an int, got 0.5"),
+    (with_setting("dev", "cpu"), "build: mod1.dev: expected a device, as headrace.cpu(0) is, got str"),
+    (with_setting("dev", hr.device("cuda", 0)), "build: mod1.dev: cuda(0) is not here"),
+    (
+        with_setting("build_func", "relay.build"),
+        "build: mod1.build_func: expected a function like relay.build, got",
+    ),
+    (with_setting("build_func", lambda *args, **kwargs: None), "build of mod1: its build_func gave None"),
+    (with_setting("target", "pdp11"), "build of mod1: "),
+]
+
+
+def wrong_configurations():
+    """What comes first, the wrong step, and what its error says."""
+    yield from WRONG_LOOKUPS
+    for source, destination, message in WRONG_CONNECTIONS:
+        yield None, lambda c, s=source, d=destination: s(c).connect(d(c)), message
+    yield from WRONG_CYCLES
+    for prepare, message in WRONG_BUILDS:
         yield prepare, pipeline_executor.build, message
     yield None, lambda c: pipeline_executor.build("cfg"), "build: expected a PipelineConfig, got str"
     yield None, lambda c: pipeline_executor.build(A), "build: expected a PipelineConfig, got IRModule"
 
 
-WRONG = [*lookups(), *connects(), *builds()]
+WRONG = list(wrong_configurations())
 
 
 def test_there_are_many_wrong_configurations():
@@ -447,6 +469,39 @@ def test_stages_that_nothing_orders_keep_the_order_in_which_they_came(cfg):
     out_of(cfg, mods[4]).connect(x_of(cfg, mods[1]))  # which waits for the next sweep, the others do not
     out_of(cfg, mods[0]).connect(x_of(cfg, mods[3]))
     assert [cfg[mod].idx for mod in mods] == [1, 5, 2, 3, 4]
+
+
+def sweep_over(count, edges):
+    """The order that taking stages again and again gives, each when all that feed it are taken; of stages by number."""
+    order = []
+    while len(order) < count:
+        for stage in range(count):
+            if stage not in order and all(source in order for source, fed in edges if fed == stage):
+                order.append(stage)
+    return order
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_configurations_are_numbered_as_by_sweeping(cfg, seed):
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(2, 12))
+    stages = [cfg.stage(B, f"s{i}") for i in range(count)]
+    edges = []
+    for _ in range(3 * count):
+        source, fed = (int(i) for i in rng.integers(0, count, 2))
+        depends_on_fed = {fed}
+        for _ in range(count):
+            depends_on_fed |= {after for before, after in edges if before in depends_on_fed}
+        port = stages[fed]["input"]["xy"[int(rng.integers(0, 2))]]
+        if source in depends_on_fed:
+            with pytest.raises(RuntimeError, match="cannot feed itself" if source == fed else "would make a cycle"):
+                stages[source]["output"][0].connect(port)
+        else:
+            stages[source]["output"][0].connect(port)
+            edges.append((source, fed))
+    assert len(edges) > 0, seed
+    order = sweep_over(count, edges)
+    assert [stages[i].idx for i in order] == list(range(1, count + 1)), (seed, edges)
 
 
 def test_a_deep_configuration_is_numbered_and_checked_without_recursion(cfg):

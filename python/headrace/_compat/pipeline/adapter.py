@@ -6,7 +6,7 @@ The other modules know a pipeline as the parts that a PipelineExecutorFactoryMod
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from headrace._compat.pipeline.errors import PipelineExecutorMissingError
@@ -57,18 +57,25 @@ def start(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[s
             f"this build of Headrace runs no pipelines; build it with the CMake option {OPTION}=ON"
         )
     graph = runtime.Graph()
-    stages = {}
-    for number, parts in sorted(pipeline_mods.items()):
-        where = {"cpus": parts["cpus"]} if parts.get("cpus") else {}
-        stages[number] = graph.stage(_code_of(parts["lib"]), name=f"mod{number}", device=parts["dev"], **where)
+    stages = {number: _make_stage(graph, number, parts) for number, parts in sorted(pipeline_mods.items())}
     for entry in mods_config["input_connection"]:
         stage = stages[entry["mod_idx"]]
         graph.input(entry["global_interface_name"]).connect(stage.input(entry["module_interface_name"]))
-    for number, parts in sorted(pipeline_mods.items()):
-        for name in parts.get("settable", ()):
-            graph.input(parameter_port(number, name)).connect(stages[number].input(name))
+    for number, stage in stages.items():
+        for name in pipeline_mods[number].get("settable", ()):
+            graph.input(parameter_port(number, name)).connect(stage.input(name))
+    _connect_outputs(graph, stages, mods_config["module_connection"])
+    return graph.build(max_inflight=MAX_IN_FLIGHT)
+
+
+def _make_stage(graph: Any, number: int, parts: Mapping[str, Any]) -> Any:
+    where = {"cpus": parts["cpus"]} if parts.get("cpus") else {}
+    return graph.stage(_code_of(parts["lib"]), name=f"mod{number}", device=parts["dev"], **where)
+
+
+def _connect_outputs(graph: Any, stages: Mapping[int, Any], connections: Iterable[Mapping[str, Any]]) -> None:
     results = {}
-    for entry in mods_config["module_connection"]:
+    for entry in connections:
         for output in entry["output"]:
             source = stages[entry["mod_idx"]].output(output["output_idx"])
             for fed in output["dependencies"]:
@@ -78,7 +85,6 @@ def start(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[s
                     results[int(fed["input_name"])] = source
     for number, source in sorted(results.items()):  # the runtime gives results in the order in which they are declared
         source.connect(graph.output(str(number)))
-    return graph.build(max_inflight=MAX_IN_FLIGHT)
 
 
 def parameter_port(number: int, name: str) -> str:
