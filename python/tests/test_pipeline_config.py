@@ -644,6 +644,18 @@ def test_an_error_of_build_func_is_the_callers(cfg):
         pipeline_executor.build(cfg)
 
 
+def test_a_module_that_was_changed_is_refused_when_its_ports_are_others(cfg):
+    mod = module("x", lambda x: x + const(1))
+    cfg["input"]["d"].connect(cfg[mod]["input"]["x"])
+    cfg[mod]["output"][0].connect(cfg["output"][0])
+    mod.update_func("main", module("x", lambda x: x * const(2))["main"])
+    assert pipeline_executor.build(cfg).pipeline_mods.keys() == {1}
+    for other in (module("y", lambda y: y * const(2)), module("x", lambda x: relay.cast(x, "int32")), TALL):
+        mod.update_func("main", other["main"])
+        with pytest.raises(RuntimeError, match="the inputs or outputs of mod1's module were changed after cfg"):
+            pipeline_executor.build(cfg)
+
+
 def test_nothing_is_compiled_for_an_incomplete_configuration(cfg):
     complete(cfg)
     calls = []

@@ -38,6 +38,8 @@ def _problems(config: PipelineConfig) -> Iterator[str]:
 
 
 def _problems_of_settings(stage: ModuleWrapper) -> Iterator[str]:
+    if stage.is_outdated():
+        yield f"the inputs or outputs of {stage.name}'s module were changed after cfg[mod]; make a new PipelineConfig"
     checks = {
         "params": _arguments.entries,
         "cpu_affinity": cpus_of,

@@ -49,6 +49,7 @@ class ModuleWrapper(PortOwner):
             main = InferType()(_arguments.module(mod, "mod"))["main"]
             fields["input_params"] = main.params
             fields["output_type"] = main.checked_type.ret_type
+        fields["_main"] = mod["main"]
         fields["_input_types"] = {param.name_hint: param.checked_type for param in main.params}
         fields["_output_types"] = _leaves(fields["output_type"])
         fields["input_bindings"] = BindingList(self, "input")
@@ -117,6 +118,16 @@ class ModuleWrapper(PortOwner):
         if interface_type == "output":
             return [str(i) for i in range(len(self._output_types))]
         return list(self._input_types)
+
+    def is_outdated(self) -> bool:
+        """Whether the module was changed since the stage was made, so that its ports are others."""
+        if self.mod["main"].same_as(self._main):
+            return False
+        now = ModuleWrapper(self.mod)
+        return (list(now._input_types.items()), now._output_types) != (
+            list(self._input_types.items()),
+            self._output_types,
+        )
 
     def is_root_mod(self) -> bool:
         """Whether no other stage feeds this one."""
