@@ -8,22 +8,39 @@ from headrace import _public
 
 # By module: its own modules, and those of them that `import *` does not take.
 _MODULES = {
-    "headrace.contrib": "cc graph_executor utils",
+    "headrace.contrib": "cc graph_executor pipeline_executor pipeline_executor_build utils",
     "headrace.relay.backend": "executor interpreter runtime",
 }
 _NETWORKS = "dcgan densenet dqn inception_v3 init layers lstm mlp mobilenet resnet resnet_3d squeezenet synthetic vgg"
 _UNLISTED = {"headrace.relay.testing": f"nat temp_op_attr {_NETWORKS}"}
+
+_PIPELINE = "headrace._compat.pipeline"
+_PIPELINE_EXECUTOR = {
+    f"{_PIPELINE}.config": "PipelineConfig",
+    f"{_PIPELINE}.errors": "PipelineExecutorError PipelineExecutorMissingError",
+    f"{_PIPELINE}.factory": "PipelineExecutorFactoryModule build pipeline_executor_enabled",
+    f"{_PIPELINE}.module": "PipelineModule create",
+    f"{_PIPELINE}.ports": "Binding BindingList",
+    f"{_PIPELINE}.stage": "ModuleWrapper",
+}
 
 # By module: the modules that have the names, and the names; "*" for the whole `__all__`.
 _NAMES = {
     "headrace.contrib": {},
     "headrace.contrib.cc": {"headrace.cc": "*"},
     "headrace.contrib.graph_executor": {"headrace.graph_executor": "*"},
+    "headrace.contrib.pipeline_executor": {"headrace.pipeline_executor": " ".join(_PIPELINE_EXECUTOR.values())},
+    "headrace.contrib.pipeline_executor_build": {
+        f"{_PIPELINE}.build_names": "export_library pipeline_executor_build_enabled",
+        f"{_PIPELINE}.config": "PipelineConfig",
+        f"{_PIPELINE}.factory": "PipelineExecutorFactoryModule build",
+    },
     "headrace.contrib.utils": {"headrace._compat.temporary_folders": "*"},
     "headrace.ir.container": {"headrace._container": "Array Map"},
     "headrace.ir.instrument": {"headrace.instrument": "*"},
     "headrace.ir.transform": {"headrace.transform": "*"},
     "headrace.parser": {"headrace.relay._text": "fromtext parse parse_expr"},
+    "headrace.pipeline_executor": _PIPELINE_EXECUTOR,
     "headrace.relay.adt": {
         "headrace.relay._classes": (
             "Clause Constructor Match Pattern PatternConstructor PatternTuple PatternVar PatternWildcard TypeData"

@@ -1,0 +1,426 @@
+"""Running pipelines by the names that users of TVM know, on a runtime that stands in for Headrace's own."""
+
+import json
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+from headrace import pipeline_executor, relay  # noqa: E402
+from pipeline_kit import SHAPE, Graph, connect_three, const, data, module, stand_in, three_modules, three_results  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def runtime(monkeypatch):
+    monkeypatch.setitem(sys.modules, "headrace.pipeline", stand_in())
+
+
+@pytest.fixture
+def cfg():
+    return pipeline_executor.PipelineConfig()
+
+
+def started(cfg):
+    return pipeline_executor.PipelineModule(pipeline_executor.build(cfg))
+
+
+@pytest.fixture
+def three(cfg):
+    """Three modules with residual edges, running."""
+    return started(connect_three(cfg, *three_modules()))
+
+
+def set_both(pipeline, a, b):
+    pipeline.set_input("data_a", a)
+    pipeline.set_input("data_b", b)
+
+
+def assert_outputs(outputs, expected):
+    assert len(outputs) == len(expected)
+    for output, wanted in zip(outputs, expected, strict=True):
+        assert isinstance(output, hr.NDArray)
+        np.testing.assert_allclose(output.numpy(), wanted, rtol=1e-6)  # a few float32 roundings
+
+
+def test_three_modules_with_residual_edges_and_targets_of_their_own(cfg):
+    first, second, third = three_modules()
+    connect_three(cfg, first, second, third)
+    for mod, target in ((first, "llvm"), (second, hr.Target("llvm -mcpu=x86-64-v2")), (third, None)):
+        cfg[mod].target = target
+        cfg[mod].dev = hr.cpu(0)
+        cfg[mod].cpu_affinity = "0"
+    assert pipeline_executor.pipeline_executor_enabled()
+    with hr.transform.PassContext(opt_level=3):
+        factory = pipeline_executor.build(cfg)
+    pipeline = pipeline_executor.create(factory)
+    assert (pipeline.num_inputs, pipeline.num_outputs, pipeline.num_executing_pipeline) == (2, 2, 0)
+    assert pipeline.get_input_pipeline_map("data_a") == ["1", "data_0"]
+    assert pipeline.get_input_pipeline_map("data_b") == ["2", "data_1"]
+    rounds = [(data(i), data(10 * i)) for i in range(5)]
+    for i, (a, b) in enumerate(rounds, 1):
+        set_both(pipeline, a, hr.nd.array(b))
+        assert pipeline.get_input("data_a").numpy().tolist() == a.tolist()
+        assert pipeline.run() is not None
+        assert pipeline.num_executing_pipeline == i
+    for a, b in rounds:
+        assert_outputs(pipeline.get_output(), three_results(a, b))
+        assert pipeline.num_executing_pipeline == 5
+    assert pipeline.get_output(synchronize=False) == []
+    stages = Graph.made[0].stages
+    assert [(stage.name, stage.device, stage.cpus) for stage in stages] == [
+        (f"mod{i}", hr.cpu(0), [0]) for i in (1, 2, 3)
+    ]
+
+
+def test_outputs_come_by_their_numbers(cfg):
+    many = module("x", lambda x: tuple(x + const(i) for i in range(12)))
+    cfg["input"]["d"].connect(cfg[many]["input"]["x"])
+    for i in reversed(range(12)):
+        cfg[many]["output"][i].connect(cfg["output"][11 - i])
+    pipeline = started(cfg)
+    pipeline.set_input("d", data())
+    pipeline.run()
+    assert_outputs(pipeline.get_output(), [data() + 11 - i for i in range(12)])
+
+
+def test_a_run_takes_its_inputs(three):
+    set_both(three, data(), data())
+    three.run()
+    with pytest.raises(RuntimeError, match="run: no value for pipeline input data_a, data_b; set_input gives it"):
+        three.run()
+    three.set_input("data_b", data(4))
+    with pytest.raises(RuntimeError, match="no value for pipeline input data_a; set_input"):
+        three.run()
+    assert three.num_executing_pipeline == 1
+    three.set_input("data_a", data(2))
+    three.run()
+    assert_outputs(three.get_output(), three_results(data(), data()))
+    assert_outputs(three.get_output(), three_results(data(2), data(4)))
+
+
+def test_set_input_copies(three):
+    a, b = data(), data(1)
+    set_both(three, a, b)
+    a[:] = -1
+    three.run()
+    b[:] = -1
+    assert_outputs(three.get_output(), three_results(data(), data(1)))
+
+
+def test_set_input_casts_arrays_of_numpy(three):
+    set_both(three, data().astype("float64"), data().astype("int32").tolist())
+    three.run()
+    assert_outputs(three.get_output(), three_results(data(), data()))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("nope", np.ones(SHAPE), "Cannot find nope in binding list input: the pipeline has data_a, data_b"),
+        ("data_0", np.ones(SHAPE), "Cannot find data_0 in binding list input"),
+        (
+            "data_a",
+            np.ones((2, 3), "float32"),
+            "pipeline input data_a: expected Tensor[(3, 3), float32], got Tensor[(2, ",
+        ),
+        ("data_a", np.ones((3,), "float32"), "got Tensor[(3), float32]"),
+        ("data_a", hr.nd.array(np.ones(SHAPE, "int32")), "got Tensor[(3, 3), int32]"),
+        ("data_a", np.ones(SHAPE, "complex64"), "pipeline input data_a: "),
+        ("data_a", None, "pipeline input data_a: "),
+        ("data_a", "text", "pipeline input data_a: "),
+    ],
+)
+def test_a_wrong_input_is_refused_at_once(three, name, value, message):
+    three.set_input("data_a", data(5))
+    with pytest.raises(RuntimeError) as caught:
+        three.set_input(name, value)
+    assert message in str(caught.value)
+    assert isinstance(caught.value, hr.UserError)
+    assert three.get_input("data_a").numpy().tolist() == data(5).tolist()
+
+
+def test_what_is_asked_for_and_not_there(three):
+    refusals = [
+        (lambda: three.get_input("data_b"), "pipeline input data_b has no value for the next run; set_input gives it"),
+        (lambda: three.get_input("nope"), "Cannot find nope in binding list input"),
+        (lambda: three.get_input_pipeline_map("nope"), "Cannot find nope in binding list input"),
+        (
+            lambda: three.get_params_group_pipeline_map("nope"),
+            "there is no parameter group nope; the pipeline has none",
+        ),
+        (lambda: three.set_params("nope", {"x": data()}), "there is no parameter group nope"),
+        (lambda: three.get_output(timeout=-1), "get_output: timeout: expected seconds"),
+        (lambda: pipeline_executor.PipelineModule("x"), r"PipelineModule: expected what build\(cfg\) gives, got str"),
+    ]
+    for call, message in refusals:
+        with pytest.raises(RuntimeError, match=message) as caught:
+            call()
+        assert isinstance(caught.value, hr.UserError)
+
+
+def test_an_input_that_feeds_several_modules(cfg):
+    add = module("x y", lambda x, y: x + y)
+    double = module("x", lambda x: x + x)
+    cfg["input"]["d"].connect(cfg[double]["input"]["x"])
+    cfg["input"]["d"].connect(cfg[add]["input"]["x"])
+    cfg[double]["output"][0].connect(cfg[add]["input"]["y"])
+    cfg[add]["output"][0].connect(cfg["output"][0])
+    pipeline = started(cfg)
+    assert (pipeline.num_inputs, pipeline.num_outputs) == (1, 1)
+    assert pipeline.get_input_pipeline_map("d") == ["1", "x", "2", "x"]
+    pipeline.set_input("d", data())
+    pipeline.run()
+    assert_outputs(pipeline.get_output(), [3 * data()])
+
+
+def test_one_module_as_two_stages(cfg):
+    add = module("x y", lambda x, y: x + y * const(2))
+    second = cfg.stage(add, "second")
+    for i, name in enumerate("xy"):
+        cfg["input"][str(i)].connect(cfg[add]["input"][name])
+        cfg[add]["output"][0].connect(second["input"][name])
+    second["output"][0].connect(cfg["output"][0])
+    pipeline = started(cfg)
+    pipeline.set_input(0, data())
+    pipeline.set_input("1", data(1))
+    pipeline.run()
+    assert_outputs(pipeline.get_output(), [3 * (data() + 2 * data(1))])
+
+
+def test_a_stage_may_be_any_callable(cfg):
+    double = module("x", lambda x: x + x)
+    cfg["input"]["d"].connect(cfg[double]["input"]["x"])
+    cfg[double]["output"][0].connect(cfg["output"][0])
+    cfg[double].build_func = lambda *args, **kwargs: lambda x: [x.numpy() * 7]
+    pipeline = started(cfg)
+    pipeline.set_input("d", data())
+    pipeline.run()
+    assert_outputs(pipeline.get_output(), [7 * data()])
+
+
+# --- parameter groups
+
+
+def with_group(cfg, params, connects_x=True, **settings):
+    scale = module("x w b", lambda x, w, b: x * w + b)
+    if connects_x:
+        cfg["input"]["d"].connect(cfg[scale]["input"]["x"])
+    cfg["param_group"]["group"].connect(cfg[scale]["param"])
+    cfg[scale]["output"][0].connect(cfg["output"][0])
+    cfg[scale].params = params
+    for name, value in settings.items():
+        setattr(cfg[scale], name, value)
+    return started(cfg)
+
+
+def result(pipeline, x):
+    pipeline.set_input("d", x)
+    pipeline.run()
+    return pipeline.get_output()
+
+
+def test_parameters_of_a_group_are_set_for_the_runs_after(cfg):
+    pipeline = with_group(cfg, {"w": data(1), "b": data(2)})
+    assert pipeline.get_params_group_pipeline_map("group") == 1
+    assert pipeline.num_inputs == 1
+    assert_outputs(result(pipeline, data()), [data() * data(1) + data(2)])
+    pipeline.set_input("d", data())
+    pipeline.run()  # has the values before the next line
+    pipeline.set_params("group", {"w": hr.nd.array(data(5))})
+    assert_outputs(result(pipeline, data()), [data() * data(1) + data(2)])
+    assert_outputs(pipeline.get_output(), [data() * data(5) + data(2)])
+
+
+def test_a_group_may_give_all_values(cfg):
+    pipeline = with_group(cfg, None)
+    pipeline.set_input("d", data())
+    with pytest.raises(RuntimeError, match="run: parameter w of mod1 has no value; set_params gives it"):
+        pipeline.run()
+    pipeline.set_params("group", {"b": data(1), "w": data(2)})
+    pipeline.run()  # the input was not taken by the run that failed
+    assert_outputs(pipeline.get_output(), [data() * data(2) + data(1)])
+
+
+def test_wrong_parameters_are_refused_and_none_is_set(cfg):
+    pipeline = with_group(cfg, {"w": data(1), "b": data(2)})
+    wrong = [
+        ("group", None, "set_params: params_data is empty; give tensors for the group group"),
+        ("group", {}, "params_data is empty"),
+        ("group", [1], "set_params: params_data: expected a dict, got list"),
+        ("other", {"w": data()}, "there is no parameter group other; the pipeline has group"),
+        ("group", {"w": data(), "x": data()}, "parameter x of mod1 cannot be set; those of the group group are w, b"),
+        ("group", {"w": data(), "v": data()}, "parameter v of mod1 cannot be set"),
+        ("group", {"w": data(), "b": data()[0]}, "parameter b of the group group: expected Tensor[(3, 3), float32]"),
+    ]
+    for group, values, message in wrong:
+        with pytest.raises(RuntimeError) as caught:
+            pipeline.set_params(group, values)
+        assert message in str(caught.value)
+        assert isinstance(caught.value, hr.UserError)
+    assert_outputs(result(pipeline, data()), [data() * data(1) + data(2)])
+
+
+def test_parameters_that_a_build_func_bound_are_constants(cfg):
+    pipeline = with_group(cfg, {"w": data(1)}, build_func=relay.build)
+    with pytest.raises(RuntimeError, match="parameter w of mod1 cannot be set; those of the group group are b"):
+        pipeline.set_params("group", {"w": data()})
+    pipeline.set_params("group", {"b": data(3)})
+    assert_outputs(result(pipeline, data()), [data() * data(1) + data(3)])
+
+
+def test_an_input_that_only_a_group_can_give(cfg):
+    pipeline = with_group(cfg, {"w": data(1), "b": data(2)}, connects_x=False)
+    assert pipeline.num_inputs == 0
+    pipeline.set_params("group", {"x": data(4)})
+    pipeline.run()
+    assert_outputs(pipeline.get_output(), [data(4) * data(1) + data(2)])
+
+
+def test_parameters_without_a_group_are_constants(cfg):
+    scale = module("x w", lambda x, w: x * w)
+    cfg["input"]["d"].connect(cfg[scale]["input"]["x"])
+    cfg[scale]["output"][0].connect(cfg["output"][0])
+    cfg[scale].params = {"w": data(1)}
+    pipeline = started(cfg)
+    assert Graph.made[0].inputs.keys() == {"d"}
+    assert_outputs(result(pipeline, data()), [data() * data(1)])
+
+
+# --- the order of runs, waiting, errors
+
+
+def test_more_runs_than_the_pipeline_holds_may_wait_for_their_outputs(three):
+    for i in range(40):
+        set_both(three, data(i), data())
+        three.run()
+    assert Graph.made[0].max_inflight == Graph.made[0].open_tickets == 16
+    for i in range(40):
+        assert_outputs(three.get_output(timeout=5), three_results(data(i), data()))
+    assert Graph.made[0].open_tickets == 0
+
+
+def test_an_output_that_is_not_there_yet(three):
+    with pytest.raises(TimeoutError, match="no run has a result yet"):
+        three.get_output(timeout=0.01)
+    set_both(three, data(), data())
+    three.run()
+    Graph.made[0].is_held = True
+    assert three.get_output(synchronize=False) == []
+    assert three.get_output(False) == []
+    with pytest.raises(TimeoutError):
+        three.get_output(True, 0.01)
+    Graph.made[0].is_held = False
+    assert_outputs(three.get_output(synchronize=True, sleep_interval=0.1), three_results(data(), data()))
+    assert three.get_output(False) == []
+
+
+def test_an_output_may_be_waited_for_before_its_run(three):
+    taken = []
+    waiter = threading.Thread(target=lambda: taken.append(three.get_output(timeout=60)))
+    waiter.start()
+    time.sleep(0.05)
+    set_both(three, data(), data())
+    three.run()
+    waiter.join()
+    assert_outputs(taken[0], three_results(data(), data()))
+
+
+def test_threads_share_a_pipeline(cfg):
+    double = module("x", lambda x: x + x)
+    cfg["input"]["d"].connect(cfg[double]["input"]["x"])
+    cfg[double]["output"][0].connect(cfg["output"][0])
+    pipeline = started(cfg)
+    taken = []
+    consumer = threading.Thread(target=lambda: taken.extend(pipeline.get_output(timeout=60) for _ in range(50)))
+    consumer.start()
+    for i in range(50):
+        pipeline.set_input("d", data(i))
+        pipeline.run()
+    consumer.join()
+    for i, outputs in enumerate(taken):
+        assert_outputs(outputs, [2 * data(i)])
+    assert len(taken) == 50
+
+
+def test_a_run_that_fails_keeps_its_place(cfg):
+    double = module("x", lambda x: x + x)
+    cfg["input"]["d"].connect(cfg[double]["input"]["x"])
+    cfg[double]["output"][0].connect(cfg["output"][0])
+
+    def run(x):
+        if x.numpy()[0, 0] % 3 == 1:
+            raise ValueError(f"bad {x.numpy()[0, 0]}")
+        return [x]
+
+    cfg[double].build_func = lambda *args, **kwargs: run
+    pipeline = started(cfg)
+    for i in range(30):
+        pipeline.set_input("d", data(i))
+        pipeline.run()
+    for i in range(30):
+        if i % 3 == 1:
+            with pytest.raises(ValueError, match=f"bad {i}"):
+                pipeline.get_output()
+        else:
+            assert_outputs(pipeline.get_output(), [data(i)])
+
+
+def test_a_request_that_the_runtime_refuses_leaves_its_inputs(three, monkeypatch):
+    set_both(three, data(), data())
+
+    def refuse(self, inputs):
+        raise hr.UserError("full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Graph, "submit", refuse)
+        with pytest.raises(hr.UserError, match="full"):
+            three.run()
+    assert three.num_executing_pipeline == 0
+    three.run()
+    assert_outputs(three.get_output(), three_results(data(), data()))
+
+
+def test_modules_of_one_factory_share_the_pipeline(cfg):
+    factory = pipeline_executor.build(connect_three(cfg, *three_modules()))
+    one, other = pipeline_executor.PipelineModule(factory), pipeline_executor.PipelineModule(factory)
+    third = pipeline_executor.PipelineModule(one.module)
+    set_both(one, data(), data())
+    other.run()
+    assert_outputs(third.get_output(), three_results(data(), data()))
+    assert len(Graph.made) == 1
+    other.stop()
+    assert Graph.made[0].is_stopped
+
+
+# --- files
+
+
+def test_files_that_are_no_pipeline_are_refused(tmp_path):
+    of_tvm = tmp_path / "config"
+    of_tvm.write_text(json.dumps({"load_config": "load_config", "pipeline_config": "pipeline_config"}))
+    for path, message in [
+        (tmp_path / "nowhere", "load_library: '.*nowhere' cannot be read: No such file"),
+        (of_tvm, "is a configuration of TVM's export_library, which is not read; build the pipeline"),
+        (3, "load_library: config_file_name: expected a path"),
+    ]:
+        with pytest.raises(RuntimeError, match=message) as caught:
+            pipeline_executor.PipelineModule.load_library(path)
+        assert isinstance(caught.value, hr.UserError)
+
+
+def test_pipelines_are_not_saved_yet(cfg, tmp_path):
+    factory = pipeline_executor.build(connect_three(cfg, *three_modules()))
+    other = tmp_path / "file"
+    other.write_bytes(b"\x7fELF")
+    for call in (
+        lambda: factory.export_library(tmp_path),
+        lambda: hr.contrib.pipeline_executor_build.export_library(factory, str(tmp_path)),
+        lambda: pipeline_executor.PipelineModule.load_library(other),
+    ):
+        with pytest.raises(RuntimeError, match="this build of Headrace does not save pipelines to files") as caught:
+            call()
+        assert isinstance(caught.value, hr.MissingError)
+    assert list(tmp_path.iterdir()) == [other]
