@@ -50,8 +50,8 @@ __all__ = _public.facade(
         "headrace.target": "Target",
     },
     modules=(
-        "backend cc contrib error graph_executor instrument ir nd parser pipeline_executor relay runtime target te "
-        "testing tir transform"
+        "backend cc contrib error graph_executor instrument ir nd parser pipeline pipeline_executor relay runtime "
+        "target te testing tir transform"
     ),
     unlisted="backends compiler session",
 )

@@ -15,5 +15,6 @@ NB_MODULE(_core, m) {
   bind_runtime(m);
   bind_compile(m);
   bind_backends(m);
+  bind_pipeline(m);
   wait_at_exit();
 }

@@ -6,22 +6,11 @@
 #include "gil.h"
 #include "object/foreign_error.h"
 #include "objects.h"
+#include "shared_object.h"
 
 namespace headrace::python {
 
 namespace {
-
-// Holds a Python object. Any thread may destroy the holder, with or without the GIL.
-struct SharedObject {
-  explicit SharedObject(nb::object object) : pointer(object.release().ptr()) {}
-  SharedObject(const SharedObject&) = delete;
-  ~SharedObject() {
-    if (!Py_IsInitialized()) return;
-    GilHeld held;
-    Py_DECREF(pointer);
-  }
-  PyObject* pointer;
-};
 
 // Carries a Python exception inside a C++ error.
 struct PythonErrorObj : Object {
@@ -41,6 +30,8 @@ std::string text_of(const nb::object& exception) {
   }
 }
 
+}  // namespace
+
 [[noreturn]] void throw_foreign(nb::python_error& error) {
   const nb::object exception = nb::borrow(error.value());
   Ref<PythonErrorObj> payload = make_object<PythonErrorObj>();
@@ -48,6 +39,8 @@ std::string text_of(const nb::object& exception) {
   const auto kind = nb::cast<std::string>(exception.type().attr("__name__"));
   throw ForeignError(kind, text_of(exception), std::move(payload));
 }
+
+namespace {
 
 // The arguments of one call, as vectorcall takes them: with room before the first that it may write to.
 class PythonArgs {
@@ -170,6 +163,14 @@ bool restore_python_error(const ForeignError& error) {
   // With the frames it came through; those of the caller are added as it goes up.
   PyErr_Restore(type, exception, PyException_GetTraceback(exception));
   return true;
+}
+
+nb::object exception_of(const ErrorObj& error) {
+  const auto* payload = error.payload.as<PythonErrorObj>();
+  if (payload != nullptr) return nb::borrow(payload->exception->pointer);
+  const nb::module_ core = nb::module_::import_("headrace._core");
+  const char* kind = error.kind == "UserError" ? "UserError" : "InternalError";
+  return core.attr(kind)(to_shown(error.message));
 }
 
 void bind_functions(nb::module_& m) {

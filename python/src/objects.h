@@ -22,6 +22,11 @@ nb::str to_shown(std::string_view bytes);
 // Raises the Python exception that a ForeignError carries; returns false if it carries none.
 bool restore_python_error(const ForeignError& error);
 
+// Throws a Python exception as an error that can raise it again.
+[[noreturn]] void throw_foreign(nb::python_error& error);
+// Returns the Python exception that an error stands for: the one that it carries, or a new one with its message.
+nb::object exception_of(const ErrorObj& error);
+
 void bind_objects(nb::module_& m);
 void bind_functions(nb::module_& m);
 

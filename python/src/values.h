@@ -59,5 +59,6 @@ void bind_values(nb::module_& m);
 void bind_runtime(nb::module_& m);
 void bind_compile(nb::module_& m);
 void bind_backends(nb::module_& m);
+void bind_pipeline(nb::module_& m);
 
 }  // namespace headrace::python

@@ -85,7 +85,7 @@ class Stage(Ports):
 
     def run(self, tensors: Mapping[str, Any]) -> list[Any]:
         if not isinstance(self.code, hr.Module):
-            return self.code(**tensors)
+            return [hr.nd.array(self.code(*(tensor.numpy() for tensor in tensors.values())))]
         executor = graph_executor.GraphModule(self.code["default"](self.device))
         executor.run(**tensors)
         outputs = [executor.get_output(i) for i in range(executor.get_num_outputs())]
@@ -134,7 +134,7 @@ class Ticket:
     def __init__(self, graph: Graph, inputs: Mapping[str, Any]) -> None:
         self.graph, self.inputs, self.is_done = graph, inputs, False
 
-    def wait(self, timeout: float | None = None) -> list[Any]:
+    def outputs(self, timeout: float | None = None) -> list[Any]:
         """The outputs, each time; the request leaves the pipeline at the first."""
         if self.graph.is_held:
             assert timeout is not None, "would wait for ever"

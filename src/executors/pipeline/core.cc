@@ -123,11 +123,7 @@ std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOpt
   request->deadline = options.deadline;
   request->is_queued = is_queued;
   if (is_queued) request->holds.store(2, std::memory_order_relaxed);
-  if (options.on_done) {
-    request->on_done = [weak = weak_from_this(), on_done = options.on_done](const std::shared_ptr<Request>& done) {
-      if (std::shared_ptr<Core> core = weak.lock()) on_done(Ticket(std::move(core), done));
-    };
-  }
+  if (options.on_done) call_when_done(request, options.on_done);
   std::shared_ptr<Request> dropped;
   try {
     request->is_probe = breaker_.check();
@@ -203,11 +199,23 @@ void Core::settle(const std::shared_ptr<Request>& request) {
   request->publish();
   if (request->is_probe) breaker_.probe_ended();
   if (request->is_queued) outbox_.done(*request);
-  if (!request->on_done) return;
+  for (const Request::Callback& callback : request->take_callbacks()) call(callback, request);
+}
+
+void Core::call(const Request::Callback& callback, const std::shared_ptr<Request>& request) noexcept {
   try {
-    request->on_done(request);
+    callback(request);
   } catch (...) {  // the callback's own affair, as pipeline.h says
   }
+}
+
+void Core::call_when_done(const std::shared_ptr<Request>& request, std::function<void(const Ticket&)> function) {
+  // A request that is on its way keeps the pipeline's core by the thread that runs it, not by its callbacks.
+  Request::Callback callback = [weak = weak_from_this(),
+                                function = std::move(function)](const std::shared_ptr<Request>& done) {
+    if (std::shared_ptr<Core> core = weak.lock()) function(Ticket(std::move(core), done));
+  };
+  if (!request->add_callback(callback)) call(callback, request);
 }
 
 void Core::count(const Request& request) {

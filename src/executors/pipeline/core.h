@@ -20,6 +20,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::shared_ptr<Request> submit(std::vector<Value> inputs, const SubmitOptions& options, bool is_queued);
   bool cancel(const std::shared_ptr<Request>& request);
   bool wait(const Request& request, Until until) const;
+  void call_when_done(const std::shared_ptr<Request>& request, std::function<void(const Ticket&)> function);
   std::shared_ptr<Request> take_outcome(Until until, bool in_order);
   size_t num_ready() const { return outbox_.num_done(); }
   uint64_t set_params(const std::string& group, const std::map<std::string, NDArray>& values);
@@ -63,6 +64,7 @@ class Core : public std::enable_shared_from_this<Core> {
   void release(Request& request);
   void settle(const std::shared_ptr<Request>& request);
   void count(const Request& request);
+  static void call(const Request::Callback& callback, const std::shared_ptr<Request>& request) noexcept;
   void fail(const std::shared_ptr<Request>& request, FailureKind kind, const Stage* stage = nullptr);
   bool check_time_limits();
   void end_stuck(Stage& stage, const Replica& replica, uint64_t token);

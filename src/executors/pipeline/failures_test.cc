@@ -287,5 +287,14 @@ TEST(PipelineFailures, CallbacksRunOnceForEveryOutcome) {
   EXPECT_EQ(bad, 50);
 }
 
+TEST(PipelineFailures, CallbacksOfATicketThatIsDoneRunAtOnce) {
+  Pipeline pipeline(chain_of({adder(1)}));
+  const Ticket ticket = pipeline.submit({Value(int64_t{1})});
+  ticket.wait();
+  int64_t seen = 0;
+  while (seen == 0) ticket.on_done([&](const Ticket& done) { seen = number_of(done); });
+  EXPECT_EQ(seen, 2);
+}
+
 }  // namespace
 }  // namespace headrace::executors::pipeline

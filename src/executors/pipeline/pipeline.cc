@@ -35,6 +35,10 @@ std::vector<Value> Ticket::results() const {
 
 const Failure* Ticket::failure() const { return is_done() ? request_->failure() : nullptr; }
 
+void Ticket::on_done(std::function<void(const Ticket&)> function) const {
+  core_->call_when_done(request_, std::move(function));
+}
+
 bool Ticket::cancel() const { return core_->cancel(request_); }
 
 Pipeline::Pipeline(PipelineSpec spec, const PipelineOptions& options)

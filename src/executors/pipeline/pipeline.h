@@ -56,6 +56,9 @@ class Ticket {
   // Ends the request: one that waits gives its place back, one that has started does so at the next stage. Returns
   // whether it was not done before.
   bool cancel() const;
+  // Calls the function with this ticket once there is an outcome, in a thread of the pipeline or of what ends the
+  // request; at once if there is one. It must not block, and what it throws is lost.
+  void on_done(std::function<void(const Ticket&)> function) const;
 
  private:
   std::shared_ptr<Core> core_;
@@ -66,8 +69,7 @@ struct SubmitOptions {
   Until place_until = {};     // how long to wait for a place; nothing: for ever
   Until deadline = {};        // the request fails if it is not done by then
   bool keeps_inputs = false;  // tensors are read in place, not copied, and nobody writes them before the outcome
-  // Called with the ticket when the request is done, in a thread of the pipeline or of what ended the request. It must
-  // not block, and what it throws is lost.
+  // As Ticket::on_done.
   std::function<void(const Ticket&)> on_done = {};
 };
 

@@ -36,6 +36,19 @@ void Request::publish() noexcept {
   if (done_.exchange(kDone, std::memory_order_acq_rel) == kAwaited) futex_wake(done_, INT_MAX);
 }
 
+bool Request::add_callback(Callback callback) {
+  const std::lock_guard lock(callbacks_mutex_);
+  if (are_callbacks_taken_) return false;
+  callbacks_.push_back(std::move(callback));
+  return true;
+}
+
+std::vector<Request::Callback> Request::take_callbacks() {
+  const std::lock_guard lock(callbacks_mutex_);
+  are_callbacks_taken_ = true;
+  return std::move(callbacks_);
+}
+
 bool Request::wait(Until until) const noexcept {
   while (true) {
     uint32_t seen = done_.load(std::memory_order_acquire);

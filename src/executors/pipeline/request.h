@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "executors/pipeline/failure.h"
@@ -24,7 +25,6 @@ class Request {
   Until deadline = {};
   bool is_probe = false;   // decides whether a broken pipeline works again
   bool is_queued = false;  // its outcome is read by Pipeline::next, not through a ticket
-  std::function<void(const std::shared_ptr<Request>&)> on_done = {};
 
   // Used by the stages while it passes through.
   std::vector<Value> inputs;
@@ -46,6 +46,11 @@ class Request {
   // Makes the outcome known, and wakes those who wait for it.
   void publish() noexcept;
 
+  using Callback = std::function<void(const std::shared_ptr<Request>&)>;
+  // Keeps a callback for the outcome; returns false, and does not, when take_callbacks() was called.
+  bool add_callback(Callback callback);
+  std::vector<Callback> take_callbacks();
+
   bool is_done() const noexcept { return done_.load(std::memory_order_acquire) == kDone; }
   // Returns whether it was done by then.
   bool wait(Until until) const noexcept;
@@ -65,6 +70,9 @@ class Request {
   Failure failure_;  // the outcome
   bool has_failed_ = false;
   std::vector<Value> results_;
+  std::mutex callbacks_mutex_;
+  std::vector<Callback> callbacks_;
+  bool are_callbacks_taken_ = false;
 };
 
 }  // namespace headrace::executors::pipeline

@@ -104,7 +104,7 @@ def submit(pipeline: Any, inputs: Mapping[str, NDArray]) -> Any:
 
 def wait(ticket: Any, timeout: float | None) -> list[NDArray]:
     """The outputs of a request, in order; TimeoutError when they are not there after so many seconds."""
-    outputs = ticket.wait(timeout=timeout)
+    outputs = ticket.outputs(timeout)
     return [output if isinstance(output, NDArray) else _shared(output) for output in outputs]
 
 

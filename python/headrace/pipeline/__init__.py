@@ -1,0 +1,51 @@
+"""Pipelines: stages that work on a stream of requests at the same time.
+
+    with hr.pipeline.chain([preprocess, "detect.so", postprocess], max_inflight=16) as pipe:
+        for boxes in pipe.map(frames):
+            ...
+
+`Graph` joins stages to any graph without circles. `Pipeline.submit` gives a ticket for each request, to wait for, to
+await or to cancel. A request that fails raises PipelineError from its ticket, and touches no other.
+"""
+
+from __future__ import annotations
+
+from headrace import _public
+from headrace.pipeline._errors import (
+    Cancelled,
+    DeadlineExceeded,
+    Dropped,
+    PipelineBroken,
+    PipelineError,
+    PipelineFull,
+    PipelineStopped,
+    StageFailed,
+    StageTimeout,
+    Stopped,
+)
+from headrace.pipeline._graph import Graph, PortError, Stage, StageHandle, chain
+from headrace.pipeline._running import Pipeline, Ticket, as_completed, format_metrics
+
+__all__ = [
+    "Cancelled",
+    "DeadlineExceeded",
+    "Dropped",
+    "Graph",
+    "Pipeline",
+    "PipelineBroken",
+    "PipelineError",
+    "PipelineFull",
+    "PipelineStopped",
+    "PortError",
+    "Stage",
+    "StageFailed",
+    "StageHandle",
+    "StageTimeout",
+    "Stopped",
+    "Ticket",
+    "as_completed",
+    "chain",
+    "format_metrics",
+]
+
+_public.settle(__name__)

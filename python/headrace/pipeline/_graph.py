@@ -1,0 +1,446 @@
+"""Graphs of stages, before they run."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from os import PathLike
+from typing import Any
+
+from headrace import _arguments, _core, _public, compiler
+from headrace._core import UserError
+from headrace._memory_file import MemoryFile
+from headrace.pipeline._errors import PipelineError
+from headrace.pipeline._running import Pipeline
+
+__all__ = ["Graph", "PortError", "Stage", "StageHandle", "chain"]
+
+_PortType = tuple[str, str | None, list[int]]  # name, dtype (None: any value), shape
+
+
+def _type_text(port: _PortType) -> str:
+    return "any value" if port[1] is None else f"{port[1]} ({', '.join(map(str, port[2]))})"
+
+
+class PortError(PipelineError):
+    """A port that does not exist, or a connection that does not fit."""
+
+
+@dataclass(frozen=True)
+class _End:
+    """One end of a connection: an input or output of a stage, of the pipeline, or a parameter."""
+
+    graph: Graph
+    kind: str  # "input", "output", "param": of the pipeline; "stage input", "stage output"
+    owner: int  # the stage, or -1
+    index: int
+
+    @property
+    def port(self) -> _PortType | None:
+        """Name, dtype and shape; None for an input or output of the pipeline that is not connected yet."""
+        graph = self.graph
+        if self.kind == "stage input":
+            return graph._stages[self.owner].inputs[self.index]
+        if self.kind == "stage output":
+            return graph._stages[self.owner].outputs[self.index]
+        if self.kind == "param":
+            return graph._params[self.index].type
+        return graph._inputs[self.index].type if self.kind == "input" else None
+
+    def __str__(self) -> str:
+        graph = self.graph
+        if self.owner >= 0:
+            stage = graph._stages[self.owner]
+            ports = stage.inputs if self.kind == "stage input" else stage.outputs
+            return f"{self.kind[6:]} '{ports[self.index][0]}' of stage '{stage.name}'"
+        if self.kind == "param":
+            param = graph._params[self.index]
+            return f"parameter '{param.name}' of group '{param.group}'"
+        names = [port.name for port in (graph._inputs if self.kind == "input" else graph._outputs)]
+        return f"{self.kind} '{names[self.index]}' of the pipeline"
+
+    def connect(self, to: _End) -> _End:
+        """Connects this source to an input of a stage, or a stage's output to an output of the pipeline.
+
+        A source may be connected to several ends. Returns the other end. Raises PortError, and changes nothing, for two
+        ends that cannot be connected, an end that has a source, and types that differ.
+        """
+        self.graph._connect(self, to)
+        return to
+
+
+@dataclass
+class _PipelinePort:
+    name: str
+    type: _PortType | None = None
+
+
+@dataclass
+class _Param:
+    group: str
+    name: str
+    type: _PortType | None = None
+
+
+@dataclass
+class _StageEntry:
+    name: str
+    backend: str
+    codes: list[Any]
+    inputs: list[_PortType]
+    outputs: list[_PortType]
+    group: str
+    cpus: list[int]
+    time_limit: float
+    sources: dict[int, _End] = field(default_factory=dict)
+
+
+class StageHandle:
+    """A stage of a graph: its ports are `input(name)` and `output(name)`, by name or number."""
+
+    def __init__(self, graph: Graph, index: int) -> None:
+        self._graph, self._index = graph, index
+
+    @property
+    def name(self) -> str:
+        """The name of the stage."""
+        return self._entry.name
+
+    @property
+    def _entry(self) -> _StageEntry:
+        return self._graph._stages[self._index]
+
+    def input(self, name: str | int) -> _End:
+        """An input of the stage."""
+        return _End(self._graph, "stage input", self._index, self._find(name, self._entry.inputs, "input"))
+
+    def output(self, name: str | int = 0) -> _End:
+        """An output of the stage."""
+        return _End(self._graph, "stage output", self._index, self._find(name, self._entry.outputs, "output"))
+
+    def _find(self, name: str | int, ports: list[_PortType], what: str) -> int:
+        names = [port[0] for port in ports]
+        if isinstance(name, str) and name in names:
+            return names.index(name)
+        if isinstance(name, int) and not isinstance(name, bool) and 0 <= name < len(names):
+            return name
+        raise PortError(f"stage '{self.name}' has no {what} {name!r}; it has {', '.join(names) or 'none'}")
+
+    def __repr__(self) -> str:
+        return f"StageHandle('{self.name}')"
+
+
+@dataclass
+class Stage:
+    """A stage for `chain`: its code and the options of `Graph.stage`."""
+
+    code: Any
+    options: dict[str, Any]
+
+    def __init__(self, code: Any, **options: Any) -> None:
+        self.code, self.options = code, options
+
+
+class Graph:
+    """Stages and their connections; `build` makes a running pipeline of them.
+
+    A connection goes from `graph.input(name)`, `stage.output(name)` or `graph.param(group, name)` to
+    `stage.input(name)` or `graph.output(name)`: `graph.input("image").connect(detect.input("x"))`.
+    """
+
+    def __init__(self) -> None:
+        self._stages: list[_StageEntry] = []
+        self._inputs: list[_PipelinePort] = []
+        self._outputs: list[_PipelinePort] = []
+        self._output_sources: dict[int, _End] = {}
+        self._params: list[_Param] = []
+
+    def stage(
+        self,
+        code: Any,
+        name: str | None = None,
+        *,
+        inputs: Sequence[str] | None = None,
+        outputs: int | Sequence[str] = 1,
+        group: str | None = None,
+        device: Any = None,
+        cpus: Iterable[int] = (),
+        threads: int = 1,
+        replicas: int = 1,
+        time_limit: float | None = None,
+        backend: str = "",
+    ) -> StageHandle:
+        """Adds a stage.
+
+        Parameters
+        ----------
+        code : CompiledModel, path, Module, or function
+            A program of Headrace's: a compiled model, an artifact's path, or what `relay.build` returns. A function of
+            Python gets arrays of numpy (for reading only) and other objects as they are, and returns its output, or a
+            tuple of its outputs: arrays or any objects.
+        name : str, optional
+            For messages and metrics; without it the function's or file's, or "stage0".
+        inputs : list of str, optional
+            The inputs of a function; without it, its parameters.
+        outputs : int or list of str
+            The outputs of a function, or their number.
+        group : str, optional
+            Stages of a group share one thread. Without it the stage has a thread of its own.
+        device : Device, optional
+            Where the program runs: the CPU.
+        cpus : list of int
+            The processors that the group's thread, and the threads of its programs that are loaded here, run on.
+        threads : int
+            The threads of a program that is loaded here.
+        replicas : int
+            How many requests it may work on at once, each in a thread of its own; results stay in order.
+        time_limit : float, optional
+            The seconds after which a call has failed with StageTimeout.
+        backend : str
+            What computes the stage, for messages.
+        """
+        given = {"cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus], "threads": threads, "replicas": replicas}
+        if _arguments.integer(replicas, "replicas") < 1:
+            raise UserError(f"replicas is {replicas}; a stage has at least one")
+        if device is not None and str(getattr(device, "device_type", device)).lower() not in ("cpu", "1", "llvm"):
+            raise UserError(f"device: {device} is no CPU; stages run on CPUs")
+        codes = _codes_of(code, inputs, outputs, given)
+        chosen = self._free_name(name if name is not None else _name_of(code))
+        entry = _StageEntry(
+            name=chosen,
+            backend=backend,
+            codes=codes,
+            inputs=codes[0].inputs,
+            outputs=codes[0].outputs,
+            group=chosen if group is None else _arguments.text(group, "group"),
+            cpus=given["cpus"],
+            time_limit=0.0 if time_limit is None else float(time_limit),
+        )
+        self._stages.append(entry)
+        return StageHandle(self, len(self._stages) - 1)
+
+    def _free_name(self, name: str) -> str:
+        taken = {entry.name for entry in self._stages}
+        if name and name not in taken:
+            return name
+        base = name or "stage"
+        return next(f"{base}{i}" for i in range(len(self._stages) + 1) if f"{base}{i}" not in taken)
+
+    def input(self, name: str) -> _End:
+        """An input of the pipeline. Its type is that of what it is connected to."""
+        return _End(self, "input", -1, self._port_of(self._inputs, name))
+
+    def output(self, name: str) -> _End:
+        """An output of the pipeline; results come in the order in which outputs are first named."""
+        return _End(self, "output", -1, self._port_of(self._outputs, name))
+
+    def param(self, group: str, name: str) -> _End:
+        """A parameter, which keeps its value from request to request; `Pipeline.set_params` changes a group at once."""
+        for index, known in enumerate(self._params):
+            if (known.group, known.name) == (group, name):
+                return _End(self, "param", -1, index)
+        self._params.append(_Param(_arguments.text(group, "group"), _arguments.text(name, "name")))
+        return _End(self, "param", -1, len(self._params) - 1)
+
+    @staticmethod
+    def _port_of(ports: list[_PipelinePort], name: str) -> int:
+        names = [port.name for port in ports]
+        if _arguments.text(name, "name") not in names:
+            ports.append(_PipelinePort(name))
+        return [port.name for port in ports].index(name)
+
+    def _connect(self, source: _End, to: _End) -> None:
+        if not isinstance(to, _End) or to.graph is not self or source.graph is not self:
+            raise PortError(f"{source} is connected to {to}, which is no port of this graph")
+        if source.kind in ("stage input", "output"):
+            raise PortError(f"{source} takes values: connect a source to it, not it to {to}")
+        if to.kind not in ("stage input", "output"):
+            raise PortError(f"{source} is connected to {to}, which gives values and takes none")
+        if to.kind == "output" and source.kind != "stage output":
+            raise PortError(f"{source} is connected to {to}; only a stage's output leaves the pipeline")
+        known = (
+            self._output_sources.get(to.index) if to.kind == "output" else self._stages[to.owner].sources.get(to.index)
+        )
+        if known is not None:
+            raise PortError(f"{to} has a source: {known}")
+        if to.kind == "output":
+            self._output_sources[to.index] = source
+            return
+        here, there = source.port, to.port
+        assert there is not None
+        if here is not None and None not in (here[1], there[1]) and here[1:] != there[1:]:
+            raise PortError(f"{source} is {_type_text(here)}, and {to} is {_type_text(there)}: both have the same type")
+        if source.owner < 0 and (here is None or here[1] is None):
+            port = self._inputs[source.index] if source.kind == "input" else self._params[source.index]
+            port.type = (port.name, there[1], there[2])
+        self._stages[to.owner].sources[to.index] = source
+
+    def build(
+        self,
+        *,
+        max_inflight: int = 16,
+        when_full: str = "wait",
+        failures_in_row: int = 8,
+        probe_seconds: float = 1.0,
+        stop_seconds: float = 5.0,
+    ) -> Pipeline:
+        """Makes a running pipeline.
+
+        Parameters
+        ----------
+        max_inflight : int
+            How many requests may be in the pipeline, those that wait included.
+        when_full : "wait", "reject" or "drop_oldest"
+            What `submit` does then: it waits, raises PipelineFull, or ends the oldest request that has not started.
+        failures_in_row : int
+            After so many failures of a stage in a row, `submit` raises PipelineBroken at once; 0: never.
+        probe_seconds : float
+            How long after that one request is let through to see whether the stage works again.
+        stop_seconds : float
+            How long the end of the pipeline waits for calls that run.
+
+        Raises
+        ------
+        PipelineError
+            For an input without a source, a circle, and what else makes no pipeline; the message names the port.
+        """
+        if when_full not in ("wait", "reject", "drop_oldest"):
+            raise UserError(f"when_full is {when_full!r}; it is 'wait', 'reject' or 'drop_oldest'")
+        groups = list(dict.fromkeys(entry.group for entry in self._stages))
+        cpus: dict[str, list[int]] = {}
+        for entry in self._stages:
+            cpus[entry.group] = sorted({*cpus.get(entry.group, ()), *entry.cpus})
+        stages = [
+            _core.StageSpecs(
+                entry.name,
+                entry.backend,
+                entry.codes,
+                self._sources_of(entry),
+                groups.index(entry.group),
+                entry.time_limit,
+            )
+            for entry in self._stages
+        ]
+        for index, port in enumerate(self._outputs):
+            if index not in self._output_sources:
+                raise PortError(f"output '{port.name}' of the pipeline has no source; connect a stage's output to it")
+        outputs = [(port.name, self._spec_of(self._output_sources[i])) for i, port in enumerate(self._outputs)]
+        native = _core.make_pipeline(
+            inputs=[self._type_of(port) for port in self._inputs],
+            stages=stages,
+            outputs=outputs,
+            params=[(param.group, self._type_of(param)) for param in self._params],
+            groups=[(group, cpus[group]) for group in groups],
+            max_inflight=_arguments.integer(max_inflight, "max_inflight"),
+            when_full=when_full,
+            failures_in_row=_arguments.integer(failures_in_row, "failures_in_row"),
+            probe_seconds=float(probe_seconds),
+            stop_seconds=float(stop_seconds),
+        )
+        any_outputs = [self._output_sources[i].port[1] is None for i in range(len(self._outputs))]  # type: ignore[index]
+        names = [port.name for port in self._inputs], [port.name for port in self._outputs]
+        return Pipeline(native, *names, any_outputs, max_inflight)
+
+    @staticmethod
+    def _type_of(port: _PipelinePort | _Param) -> _PortType:
+        return port.type if port.type is not None else (port.name, None, [])
+
+    def _sources_of(self, entry: _StageEntry) -> list[tuple[str, int, int]]:
+        for index, port in enumerate(entry.inputs):
+            if index not in entry.sources:
+                raise PortError(f"input '{port[0]}' of stage '{entry.name}' has no source; connect one to it")
+        return [self._spec_of(entry.sources[index]) for index in range(len(entry.inputs))]
+
+    @staticmethod
+    def _spec_of(source: _End) -> tuple[str, int, int]:
+        return ("stage", source.owner, source.index) if source.owner >= 0 else (source.kind, source.index, 0)
+
+
+def chain(stages: Iterable[Any], **options: Any) -> Pipeline:
+    """Makes a running pipeline of stages, one after another.
+
+    Parameters
+    ----------
+    stages : list
+        Codes, as `Graph.stage` takes them, or `Stage(code, name=..., cpus=...)`. The outputs of each are the inputs of
+        the next, in order. The inputs of the first are the pipeline's; so are the outputs of the last.
+    **options
+        Those of `Graph.build`.
+
+    Returns
+    -------
+    Pipeline
+    """
+    graph = Graph()
+    handles = []
+    for code in stages:
+        stage = code if isinstance(code, Stage) else Stage(code)
+        handles.append(graph.stage(stage.code, **stage.options))
+    if not handles:
+        raise PortError("a chain needs at least one stage")
+    for number, port in enumerate(handles[0]._entry.inputs):
+        graph.input(port[0]).connect(handles[0].input(number))
+    for before, after in pairwise(handles):
+        made, taken = len(before._entry.outputs), len(after._entry.inputs)
+        if made != taken:
+            raise PortError(f"stage '{before.name}' has {made} outputs, and stage '{after.name}' takes {taken} inputs")
+        for number in range(made):
+            before.output(number).connect(after.input(number))
+    for number, port in enumerate(handles[-1]._entry.outputs):
+        handles[-1].output(number).connect(graph.output(port[0]))
+    return graph.build(**options)
+
+
+def _name_of(code: Any) -> str:
+    if isinstance(code, (str, PathLike)):
+        return str(code).rsplit("/", 1)[-1].removesuffix(".so")
+    name = getattr(code, "__name__", "")
+    return name if isinstance(name, str) and name.isidentifier() else ""
+
+
+def _codes_of(
+    code: Any, inputs: Sequence[str] | None, outputs: int | Sequence[str], given: Mapping[str, Any]
+) -> list[Any]:
+    if isinstance(code, (str, PathLike)):
+        models = [
+            compiler.load(code, threads=given["threads"], cpus=given["cpus"] or None) for _ in range(given["replicas"])
+        ]
+        return [_core.executor_stage(model._executor) for model in models]
+    module = getattr(code, "module", code)
+    if isinstance(module, _core.Module):
+        file = MemoryFile(module.save_to_binary())
+        return _codes_of(file.path, None, 1, given)
+    if isinstance(code, compiler.CompiledModel):
+        if not isinstance(code._executor, _core.Executor):
+            raise UserError("the model was compiled for another processor, and does not run here")
+        if given["replicas"] > 1:
+            raise UserError("a compiled model runs one request at a time; for replicas give the path of its artifact")
+        return [_core.executor_stage(code._executor)]
+    if callable(code):
+        ports = [(name, None, []) for name in _inputs_of(code, inputs)]
+        names = [f"output{i}" for i in range(outputs)] if isinstance(outputs, int) else list(outputs)
+        return [
+            _core.function_stage(code, ports, [(name, None, []) for name in names]) for _ in range(given["replicas"])
+        ]
+    kind = _arguments.kind(code)
+    raise UserError(f"a stage's code is a compiled model, the path of an artifact, a module or a function, got {kind}")
+
+
+def _inputs_of(code: Callable[..., Any], inputs: Sequence[str] | None) -> list[str]:
+    if inputs is not None:
+        return _arguments.names(inputs, "inputs")
+    try:
+        parameters = inspect.signature(code).parameters.values()
+    except (TypeError, ValueError):
+        return ["input0"]
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
+        raise UserError("the function takes any number of arguments; name its inputs: inputs=['x']")
+    return [
+        parameter.name for parameter in parameters if parameter.kind in kinds and parameter.default is parameter.empty
+    ]
+
+
+_public.publish(__name__, "headrace.pipeline")

@@ -1,0 +1,353 @@
+"""Running pipelines and the tickets of their requests."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import queue
+import weakref
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from time import monotonic
+from types import TracebackType
+from typing import Any
+
+from headrace import _arguments, _core, _public
+from headrace._core import UserError
+from headrace.pipeline._errors import PipelineError, failure, refusal
+
+__all__ = ["Pipeline", "Ticket", "as_completed", "format_metrics"]
+
+# Seconds that the end of Python waits for the calls of each pipeline.
+_LAST_PATIENCE = 1.0
+
+_running: weakref.WeakSet[Pipeline] = weakref.WeakSet()
+
+
+def _error_of(ticket: _core.PipelineTicket) -> PipelineError | None:
+    told = ticket.failure
+    return None if told is None else failure(*told)
+
+
+class Ticket:
+    """A request of a pipeline: wait for it, await it, or cancel it."""
+
+    def __init__(self, native: _core.PipelineTicket, as_numpy: Sequence[bool]) -> None:
+        self._native, self._as_numpy = native, list(as_numpy)
+
+    @property
+    def seq(self) -> int:
+        """The number of the request, in the order of submission."""
+        return self._native.number
+
+    def done(self) -> bool:
+        """Whether the request has an outcome."""
+        return self._native.done()
+
+    def wait(self, timeout: float | None = None) -> Any:
+        """The only output, or a tuple of all in the pipeline's order.
+
+        Raises TimeoutError when there is no outcome after so many seconds, and PipelineError for a request that failed.
+        Outputs of programs are NDArrays. Those of functions are what they returned, tensors as arrays of numpy.
+        """
+        outputs = self.outputs(timeout)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def outputs(self, timeout: float | None = None) -> list[Any]:
+        """All outputs as a list; raises as `wait` does."""
+        if not self._native.wait(None if timeout is None else float(timeout)):
+            raise TimeoutError(f"request {self.seq} is not done yet")
+        error = _error_of(self._native)
+        if error is not None:
+            raise error
+        return self._native.results(self._as_numpy)
+
+    def exception(self, timeout: float | None = None) -> PipelineError | None:
+        """Why the request failed; None if it did not. Raises TimeoutError when there is no outcome in time."""
+        if not self._native.wait(None if timeout is None else float(timeout)):
+            raise TimeoutError(f"request {self.seq} is not done yet")
+        return _error_of(self._native)
+
+    def cancel(self) -> bool:
+        """Ends the request: at once if no stage has begun it, else at the next stage. False if it was done before."""
+        return self._native.cancel()
+
+    def add_done_callback(self, function: Callable[[Ticket], Any]) -> None:
+        """Calls the function with this ticket once it has an outcome, in a thread of the pipeline."""
+        self._native.add_done_callback(lambda _: function(self))
+
+    def future(self) -> Future[Any]:
+        """A future with the result of `wait`; cancelling it cancels the request."""
+        future: Future[Any] = _TicketFuture(self)
+        future.set_running_or_notify_cancel()
+
+        def settle(ticket: Ticket) -> None:
+            error = _error_of(ticket._native)
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(ticket.wait())
+
+        self.add_done_callback(settle)
+        return future
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return asyncio.wrap_future(self.future()).__await__()
+
+    def __repr__(self) -> str:
+        return f"Ticket(seq={self.seq}, done={self.done()})"
+
+
+class _TicketFuture(Future):
+    """A future that is running from the start, whose cancelling is the request's."""
+
+    def __init__(self, ticket: Ticket) -> None:
+        super().__init__()
+        self._ticket = ticket
+
+    def cancel(self) -> bool:
+        return self._ticket.cancel()
+
+
+class Pipeline:
+    """Stages that work on a stream of requests at the same time.
+
+    `Graph.build` and `chain` make pipelines. Threads may share one. Use it as a context manager, whose end drains it,
+    or `stop` it; without that, it stops when nothing refers to it, and when Python ends.
+    """
+
+    def __init__(
+        self,
+        native: _core.Pipeline,
+        inputs: list[str],
+        outputs: list[str],
+        any_outputs: list[bool],
+        max_inflight: int,
+    ) -> None:
+        self._native, self._any_outputs = native, any_outputs
+        self._inputs, self._outputs, self._max_inflight = inputs, outputs, max_inflight
+        _running.add(self)
+
+    @property
+    def inputs(self) -> list[str]:
+        """The names of the inputs, in the order in which `submit` takes them."""
+        return list(self._inputs)
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of the outputs, in the order in which tickets give them."""
+        return list(self._outputs)
+
+    @property
+    def state(self) -> str:
+        """ "running", "degraded" (a stage keeps failing), "draining", "stopped" or "failed" (a call did not return)."""
+        return self._native.state
+
+    def submit(
+        self, *inputs: Any, timeout: float | None = None, deadline: float | None = None, copy: bool = True
+    ) -> Ticket:
+        """Submits a request, and returns its ticket at once, unless the pipeline is full.
+
+        Parameters
+        ----------
+        *inputs
+            One for each input of the pipeline, in order; or a dict of them by name.
+        timeout : float, optional
+            The seconds to wait for a place in a full pipeline; None waits for ever.
+        deadline : float, optional
+            The seconds after which the request fails with DeadlineExceeded if it is not done.
+        copy : bool
+            False: arrays are read in place, and must not be written before the request is done.
+
+        Raises
+        ------
+        PipelineFull, PipelineBroken, PipelineStopped
+            The request was not taken.
+        UserError
+            An input does not fit; the message names it.
+        """
+        return Ticket(self._submit(inputs, timeout, deadline, copy, False), self._any_outputs)
+
+    def push(self, *inputs: Any, timeout: float | None = None, deadline: float | None = None, copy: bool = True) -> int:
+        """Submits a request whose outcome `next` gives; returns its number. It has its place until then."""
+        return self._submit(inputs, timeout, deadline, copy, True)
+
+    def _submit(
+        self, inputs: tuple[Any, ...], timeout: float | None, deadline: float | None, copy: bool, pushed: bool
+    ) -> Any:
+        made = self._native.submit(
+            inputs=self._in_order(inputs),
+            timeout=None if timeout is None else float(timeout),
+            deadline=None if deadline is None else float(deadline),
+            keeps_inputs=not copy,
+            is_pushed=pushed,
+        )
+        if isinstance(made, tuple):
+            raise refusal(*made)
+        return made
+
+    def _in_order(self, inputs: tuple[Any, ...]) -> list[Any]:
+        if len(inputs) != 1 or not isinstance(inputs[0], Mapping):
+            return list(inputs)
+        named = inputs[0]
+        if len(self._inputs) == 1 and set(named) != set(self._inputs):
+            return list(inputs)  # a dict is the value itself
+        missing = [name for name in self._inputs if name not in named]
+        unknown = [str(name) for name in named if name not in self._inputs]
+        if missing or unknown:
+            raise UserError(
+                f"the inputs are {', '.join(self._inputs)}; missing: {', '.join(missing) or 'none'}; "
+                f"unknown: {', '.join(unknown) or 'none'}"
+            )
+        return [named[name] for name in self._inputs]
+
+    def next(self, timeout: float | None = None, *, in_order: bool = True) -> Ticket:
+        """The ticket of the oldest pushed request, once it is done; without `in_order`, of the first that is done.
+
+        Raises TimeoutError when there is none in time, and PipelineStopped when the pipeline has stopped and none is
+        left.
+        """
+        native = self._native.next(None if timeout is None else float(timeout), in_order)
+        if native is not None:
+            return Ticket(native, self._any_outputs)
+        if self.state in ("stopped", "failed"):
+            raise refusal("PipelineStopped", "the pipeline has stopped, and no outcome is left")
+        raise TimeoutError("no request that was pushed is done yet")
+
+    def map(self, items: Iterable[Any], *, deadline: float | None = None, return_errors: bool = False) -> Iterator[Any]:
+        """The results for a stream of items, in order; up to `max_inflight` requests are ahead of the reader.
+
+        An item is the only input, or a tuple or dict of all. A request that fails raises its error there, and those
+        ahead of it are cancelled; with `return_errors` its error is its result.
+        """
+        ahead: deque[Ticket] = deque()
+        try:
+            for item in items:
+                while len(ahead) >= self._max_inflight:
+                    yield self._outcome(ahead.popleft(), return_errors)
+                values = item if isinstance(item, tuple) and len(self._inputs) > 1 else (item,)
+                ahead.append(self.submit(*values, deadline=deadline))
+            while ahead:
+                yield self._outcome(ahead.popleft(), return_errors)
+        finally:
+            for ticket in ahead:
+                ticket.cancel()
+
+    @staticmethod
+    def _outcome(ticket: Ticket, return_errors: bool) -> Any:
+        if not return_errors:
+            return ticket.wait()
+        error = ticket.exception()
+        return ticket.wait() if error is None else error
+
+    def set_params(self, group: str, values: Mapping[str, Any]) -> int:
+        """Changes parameters of a group, all at once; returns the number of the first request that sees them."""
+        given = _arguments.mapping(values, "values", '{"w": array}')
+        tensors = {name: _core.array(value, f"parameter '{name}'", "") for name, value in given.items()}
+        return self._native.set_params(_arguments.text(group, "group"), tensors)
+
+    def reset(self) -> None:
+        """Lets a degraded pipeline take requests again."""
+        self._native.reset()
+
+    def drain(self, timeout: float | None = None) -> None:
+        """Takes no more requests, and stops when those that it has are done; TimeoutError if they are not in time."""
+        if not self._native.drain(None if timeout is None else float(timeout)):
+            raise TimeoutError("the pipeline still has requests; drain again, or stop it")
+
+    def stop(self, timeout: float | None = None) -> list[str]:
+        """Ends the requests that the pipeline has with Stopped, and waits for calls that run.
+
+        Returns the names of the stages whose calls have not returned after so many seconds.
+        """
+        return self._native.stop(None if timeout is None else float(timeout))
+
+    def metrics(self) -> dict[str, Any]:
+        """What the pipeline has done so far: counts, `latency` and, for each of the `stages`, times in seconds.
+
+        A stage was busy, starved (waited for inputs) or blocked (waited for a place for its outputs); `bottleneck` is
+        the stage that was busy most. `format_metrics` makes a table of it.
+        """
+        return self._native.metrics()
+
+    def __enter__(self) -> Pipeline:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.drain()
+        else:
+            self.stop()
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(self._inputs)} -> {', '.join(self._outputs)}; {self.state})"
+
+
+def as_completed(tickets: Iterable[Ticket], timeout: float | None = None) -> Iterator[Ticket]:
+    """The tickets in the order in which their requests are done.
+
+    Parameters
+    ----------
+    tickets : list of Ticket
+        The requests to wait for.
+    timeout : float, optional
+        The seconds after which TimeoutError is raised if some are not done.
+
+    Yields
+    ------
+    Ticket
+    """
+    done: queue.SimpleQueue[Ticket] = queue.SimpleQueue()
+    count = 0
+    for ticket in tickets:
+        ticket.add_done_callback(done.put)
+        count += 1
+    end = None if timeout is None else monotonic() + timeout
+    for left in range(count, 0, -1):
+        try:
+            yield done.get(timeout=None if end is None else max(0.0, end - monotonic()))
+        except queue.Empty:
+            raise TimeoutError(f"{left} requests are not done yet") from None
+
+
+def format_metrics(metrics: Mapping[str, Any]) -> str:
+    """A table of what a pipeline has done, with the bottleneck named.
+
+    Parameters
+    ----------
+    metrics : dict
+        What `Pipeline.metrics` gave.
+
+    Returns
+    -------
+    str
+    """
+    lines = [f"{'stage':<20} {'items':>9} {'errors':>7} {'busy':>6} {'starved':>8} {'blocked':>8} {'median ms':>10}"]
+    seconds = max(metrics["seconds"], 1e-9)
+    for stage in metrics["stages"]:
+        share = [stage[what] / seconds / stage["replicas"] for what in ("busy", "starved", "blocked")]
+        lines.append(
+            f"{stage['name']:<20} {stage['items']:>9} {stage['errors']:>7} {share[0]:>6.0%} {share[1]:>8.0%} "
+            f"{share[2]:>8.0%} {stage['run']['median'] * 1e3:>10.3f}"
+        )
+    rate = metrics["succeeded"] / seconds
+    lines.append(
+        f"{metrics['succeeded']} of {metrics['submitted']} requests succeeded, {rate:.1f} a second; latency "
+        f"{metrics['latency']['median'] * 1e3:.3f} ms (median), {metrics['latency']['p99'] * 1e3:.3f} ms (p99)"
+    )
+    if metrics["bottleneck"]:
+        lines.append(f"bottleneck: {metrics['bottleneck']}")
+    return "\n".join(lines)
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Stops what runs, since stages of Python cannot run after the interpreter's end."""
+    for pipeline in list(_running):
+        pipeline.stop(_LAST_PATIENCE)
+
+
+_public.publish(__name__, "headrace.pipeline")

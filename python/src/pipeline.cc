@@ -1,0 +1,406 @@
+// Pipelines: stages of programs and of Python's functions, and the tickets of requests. headrace/pipeline makes specs.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "executors/pipeline/pipeline.h"
+#include "objects.h"
+#include "shared_object.h"
+
+namespace headrace::python {
+
+namespace {
+
+using namespace executors::pipeline;
+
+// A value that only Python's stages and callers look at.
+struct PythonValueObj : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "python.Value";
+  static constexpr bool is_final = true;
+  std::shared_ptr<SharedObject> object;
+};
+
+// An array that nobody else can write to: it has its memory, and only its holder has it.
+bool is_own(nb::handle array) {
+  return Py_REFCNT(array.ptr()) == 1 && nb::hasattr(array, "base") && array.attr("base").is_none();
+}
+
+// Makes a value of what a stage returned, or a caller gave, for a port. Arrays are copied unless `shares` says that
+// their memory stays as it is; objects that are no tensors, numbers or texts stay Python's.
+Value to_port_value(nb::handle object, const Port& port, bool shares) {
+  if (!port.is_any) return Value(to_ndarray(object, fmt::format("'{}'", port.name()), port.spec.dtype.to_string()));
+  if (std::optional<NDArray> tensor = try_to_ndarray(object)) {
+    const bool is_array = !nb::isinstance<NDArray>(object);
+    return Value(is_array && !shares ? tensor->copy() : *tensor);
+  }
+  if (object.is_none() || PyBool_Check(object.ptr()) || PyLong_CheckExact(object.ptr()) ||
+      PyFloat_CheckExact(object.ptr()) || PyUnicode_CheckExact(object.ptr()))
+    return to_value(object);
+  Ref<PythonValueObj> boxed = make_object<PythonValueObj>();
+  boxed->object = std::make_shared<SharedObject>(nb::borrow(object));
+  return Value(ObjectRef(boxed));
+}
+
+nb::object from_port_value(const Value& value, bool as_numpy) {
+  if (const auto* boxed = value.as_node<PythonValueObj>()) return nb::borrow(boxed->object->pointer);
+  nb::object object = from_value(value);
+  return as_numpy && matches_item<NDArray>(value.raw()) ? object.attr("numpy")() : object;
+}
+
+// Calls a function of Python for a stage: with arrays of numpy to be read only, which stay as they are for as long as
+// the function keeps them.
+Value call_stage(const SharedObject& callable, const std::vector<Port>& outputs, Args args) {
+  GilHeld held;
+  try {
+    nb::list inputs;
+    for (int32_t i = 0; i < args.size(); ++i) {
+      nb::object input = from_port_value(Value::own(args[i]), true);
+      if (matches_item<NDArray>(args[i])) input.attr("setflags")(nb::arg("write") = false);
+      inputs.append(std::move(input));
+    }
+    const nb::tuple arguments(inputs);
+    inputs.clear();
+    const nb::object result =
+        nb::steal(run_python([&] { return PyObject_CallObject(callable.pointer, arguments.ptr()); }));
+    if (!result.is_valid()) throw nb::python_error();
+    if (outputs.size() == 1) return to_port_value(result, outputs[0], is_own(result));
+    if (!PyTuple_Check(result.ptr()) && !PyList_Check(result.ptr()))
+      return outputs.empty() ? Value() : to_value(result);
+    std::vector<Value> values;
+    for (const nb::handle item : nb::cast<nb::sequence>(result)) {
+      const Port* port = values.size() < outputs.size() ? &outputs[values.size()] : &outputs.back();
+      values.push_back(to_port_value(item, *port, false));
+    }
+    return Value(Array<Value>(values));
+  } catch (nb::python_error& error) {
+    throw_foreign(error);
+  }
+}
+
+using PortSpec = std::tuple<std::string, std::optional<std::string>, std::vector<int64_t>>;  // name, dtype, shape
+
+Port to_port(const PortSpec& spec) {
+  const auto& [name, dtype, shape] = spec;
+  return {.spec = {.name = name, .dtype = dtype ? DataType::parse(*dtype) : DataType(), .shape = shape},
+          .is_any = !dtype.has_value()};
+}
+
+PortSpec from_port(const Port& port) {
+  return {port.name(), port.is_any ? std::nullopt : std::optional(port.spec.dtype.to_string()), port.spec.shape};
+}
+
+std::vector<Port> to_ports(const std::vector<PortSpec>& specs) {
+  std::vector<Port> ports;
+  for (const PortSpec& spec : specs) ports.push_back(to_port(spec));
+  return ports;
+}
+
+std::vector<PortSpec> from_ports(const std::vector<Port>& ports) {
+  std::vector<PortSpec> specs;
+  for (const Port& port : ports) specs.push_back(from_port(port));
+  return specs;
+}
+
+std::shared_ptr<StageCode> function_stage(nb::callable function, const std::vector<PortSpec>& inputs,
+                                          const std::vector<PortSpec>& outputs) {
+  if (nb::isinstance<PackedFunc>(function))
+    return make_function_stage(nb::cast<PackedFunc>(function), to_ports(inputs), to_ports(outputs));
+  const auto shared = std::make_shared<SharedObject>(std::move(function));
+  PackedFunc packed([shared, ports = to_ports(outputs)](Args args) { return call_stage(*shared, ports, args); });
+  return make_function_stage(std::move(packed), to_ports(inputs), to_ports(outputs));
+}
+
+using SourceSpec = std::tuple<std::string, size_t, size_t>;  // "input", "stage" or "param"; its index; the port
+
+Source to_source(const SourceSpec& spec) {
+  const auto& [kind, index, port] = spec;
+  return {.kind = kind == "input"   ? Source::Kind::input
+                  : kind == "param" ? Source::Kind::param
+                                    : Source::Kind::stage,
+          .index = index,
+          .port = port};
+}
+
+// A pipeline whose end may wait for threads that want the GIL.
+struct PythonPipeline {
+  std::unique_ptr<Pipeline> pipeline;
+
+  ~PythonPipeline() {
+    GilReleased released;
+    pipeline.reset();
+  }
+  PythonPipeline() = default;
+  PythonPipeline(PythonPipeline&&) = default;
+};
+
+struct StageSpecs {
+  std::string name, backend;
+  std::vector<std::shared_ptr<StageCode>> replicas;
+  std::vector<SourceSpec> inputs;
+  size_t group;
+  double time_limit;
+};
+
+Until until_of(std::optional<double> seconds) {
+  if (!seconds.has_value()) return {};
+  return Clock::now() +
+         std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::clamp(*seconds, 0.0, 1e9)));
+}
+
+// Calls `wait` with times of at most a tenth of a second, until it says true or the time is over, so that Ctrl-C ends
+// the wait.
+template <typename Wait>
+bool wait_in_slices(std::optional<double> seconds, Wait wait) {
+  const Until end = until_of(seconds);
+  while (true) {
+    const Clock::time_point slice = Clock::now() + std::chrono::milliseconds(100);
+    const bool is_last = end.has_value() && *end <= slice;
+    bool is_done = false;
+    {
+      GilReleased released;
+      is_done = wait(is_last ? *end : slice);
+    }
+    if (is_done || is_last) return is_done;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+nb::object failure_of(const Failure* failure) {
+  if (failure == nullptr) return nb::none();
+  const nb::object cause = failure->cause ? exception_of(*failure->cause) : nb::none();
+  return nb::make_tuple(failure_name(failure->kind), to_shown(message_of(*failure)), failure->request, failure->stage,
+                        failure->backend, cause);
+}
+
+PythonPipeline make_pipeline(const std::vector<PortSpec>& inputs, std::vector<StageSpecs> stages,
+                             const std::vector<std::pair<std::string, SourceSpec>>& outputs,
+                             const std::vector<std::pair<std::string, PortSpec>>& params,
+                             const std::vector<std::pair<std::string, std::vector<int32_t>>>& groups,
+                             const PipelineOptions& options) {
+  PipelineSpec spec{.inputs = to_ports(inputs)};
+  for (StageSpecs& stage : stages) {
+    std::vector<Source> sources;
+    for (const SourceSpec& source : stage.inputs) sources.push_back(to_source(source));
+    spec.stages.push_back({.name = stage.name,
+                           .backend = stage.backend,
+                           .replicas = std::move(stage.replicas),
+                           .inputs = std::move(sources),
+                           .group = stage.group,
+                           .time_limit_seconds = stage.time_limit});
+  }
+  for (const auto& [name, source] : outputs) spec.outputs.push_back({.name = name, .source = to_source(source)});
+  for (const auto& [group, port] : params) spec.params.push_back({.group = group, .port = to_port(port)});
+  for (const auto& [name, cpus] : groups) spec.groups.push_back({.name = name, .cpus = cpus});
+  PythonPipeline made;
+  GilReleased released;
+  made.pipeline = std::make_unique<Pipeline>(std::move(spec), options);
+  return made;
+}
+
+// Submits, waiting in slices for a place. Returns what `submit` returns, or the kind and text of the refusal.
+template <typename Submit>
+nb::object submit_in_slices(std::optional<double> timeout, bool waits, Submit submit) {
+  const Until end = until_of(timeout);
+  while (true) {
+    const Clock::time_point slice = Clock::now() + std::chrono::milliseconds(100);
+    const bool is_last = !waits || (end.has_value() && *end <= slice);
+    try {
+      return submit(is_last && end.has_value() ? *end : slice);
+    } catch (const RefusedError& refused) {
+      if (refused.kind() != "PipelineFull" || is_last)
+        return nb::make_tuple(refused.kind(), to_shown(refused.message()));
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+nb::object submit(PythonPipeline& self, const nb::sequence& inputs, std::optional<double> timeout,
+                  std::optional<double> deadline, bool keeps_inputs, bool is_pushed) {
+  const std::vector<Port>& ports = self.pipeline->spec().inputs;
+  std::vector<Value> values;
+  for (const nb::handle input : inputs) {
+    const Port any{.spec = {.name = fmt::format("input {}", values.size()), .dtype = {}, .shape = {}}, .is_any = true};
+    values.push_back(to_port_value(input, values.size() < ports.size() ? ports[values.size()] : any, keeps_inputs));
+  }
+  SubmitOptions options{.deadline = until_of(deadline), .keeps_inputs = keeps_inputs};
+  const bool waits = self.pipeline->options().when_full == WhenFull::wait;
+  return submit_in_slices(timeout, waits, [&](Until until) -> nb::object {
+    options.place_until = until;
+    std::optional<Ticket> ticket;
+    uint64_t number = 0;
+    {
+      GilReleased released;
+      if (is_pushed) {
+        number = self.pipeline->push(values, options);
+      } else {
+        ticket = self.pipeline->submit(values, options);
+      }
+    }
+    return is_pushed ? nb::cast(number) : nb::cast(*ticket);
+  });
+}
+
+nb::object next(PythonPipeline& self, std::optional<double> timeout, bool in_order) {
+  std::optional<Ticket> ticket;
+  wait_in_slices(timeout, [&](Until until) {
+    ticket = in_order ? self.pipeline->next(until) : self.pipeline->next_done(until);
+    const State state = self.pipeline->state();
+    return ticket.has_value() || state == State::stopped || state == State::failed;
+  });
+  return ticket.has_value() ? nb::cast(*ticket) : nb::none();
+}
+
+double seconds_of(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+
+nb::dict durations_of(const Durations& durations) {
+  nb::dict row;
+  row["median"] = seconds_of(durations.median);
+  row["p90"] = seconds_of(durations.p90);
+  row["p99"] = seconds_of(durations.p99);
+  row["max"] = seconds_of(durations.most);
+  return row;
+}
+
+nb::dict metrics_of(const PythonPipeline& self) {
+  const PipelineMetrics metrics = self.pipeline->metrics();
+  nb::dict result;
+  const std::pair<const char*, uint64_t> counts[] = {{"submitted", metrics.submitted}, {"succeeded", metrics.succeeded},
+                                                     {"failed", metrics.failed},       {"cancelled", metrics.cancelled},
+                                                     {"expired", metrics.expired},     {"dropped", metrics.dropped},
+                                                     {"stopped", metrics.stopped},     {"refused", metrics.refused},
+                                                     {"in_flight", metrics.in_flight}, {"waiting", metrics.waiting}};
+  for (const auto& [name, count] : counts) result[name] = count;
+  result["seconds"] = seconds_of(metrics.elapsed_ns);
+  result["latency"] = durations_of(metrics.latency);
+  result["bottleneck"] = metrics.bottleneck;
+  nb::list stages;
+  for (const StageMetrics& stage : metrics.stages) {
+    nb::dict row;
+    row["name"] = stage.name;
+    row["backend"] = stage.backend;
+    row["replicas"] = stage.replicas;
+    row["items"] = stage.items;
+    row["errors"] = stage.errors;
+    row["skipped"] = stage.skipped;
+    row["busy"] = seconds_of(stage.busy_ns);
+    row["starved"] = seconds_of(stage.starved_ns);
+    row["blocked"] = seconds_of(stage.blocked_ns);
+    row["run"] = durations_of(stage.run);
+    stages.append(row);
+  }
+  result["stages"] = stages;
+  return result;
+}
+
+void add_done_callback(const Ticket& self, nb::object function) {
+  const auto callback = std::make_shared<SharedObject>(std::move(function));
+  self.on_done([callback](const Ticket& ticket) {
+    GilHeld held;
+    const nb::object given = nb::cast(ticket);
+    const nb::object result =
+        nb::steal(run_python([&] { return PyObject_CallFunctionObjArgs(callback->pointer, given.ptr(), nullptr); }));
+    if (!result.is_valid()) PyErr_WriteUnraisable(callback->pointer);
+  });
+}
+
+void bind_ticket(nb::module_& m) {
+  nb::class_<Ticket>(m, "PipelineTicket", "A request of a pipeline.")
+      .def_prop_ro("number", &Ticket::number)
+      .def("done", &Ticket::is_done)
+      .def("add_done_callback", &add_done_callback, nb::arg("function"))
+      .def(
+          "wait",
+          [](const Ticket& self, std::optional<double> timeout) {
+            return self.is_done() || wait_in_slices(timeout, [&](Until until) { return self.wait(until); });
+          },
+          nb::arg("timeout").none())
+      .def_prop_ro("failure", [](const Ticket& self) { return failure_of(self.failure()); })
+      .def("results",
+           [](const Ticket& self, const std::vector<bool>& as_numpy) {
+             const std::vector<Value> values = self.results();
+             nb::list list;
+             for (size_t i = 0; i < values.size(); ++i) list.append(from_port_value(values[i], as_numpy.at(i)));
+             return list;
+           })
+      .def("cancel", [](const Ticket& self) {
+        GilReleased released;
+        return self.cancel();
+      });
+}
+
+void bind_stages(nb::module_& m) {
+  nb::class_<StageCode>(m, "StageCode", "What a stage of a pipeline computes.")
+      .def_prop_ro("inputs", [](const StageCode& self) { return from_ports(self.inputs()); })
+      .def_prop_ro("outputs", [](const StageCode& self) { return from_ports(self.outputs()); });
+  m.def("executor_stage", &make_executor_stage, nb::arg("executor"));
+  m.def("function_stage", &function_stage, nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"));
+  nb::class_<StageSpecs>(m, "StageSpecs", "A stage of a pipeline to be.")
+      .def(
+          "__init__",
+          [](StageSpecs* self, std::string name, std::string backend, std::vector<std::shared_ptr<StageCode>> replicas,
+             std::vector<SourceSpec> inputs, size_t group, double time_limit) {
+            new (self) StageSpecs{std::move(name), std::move(backend), std::move(replicas), std::move(inputs),
+                                  group,           time_limit};
+          },
+          nb::arg("name"), nb::arg("backend"), nb::arg("replicas"), nb::arg("inputs"), nb::arg("group"),
+          nb::arg("time_limit"));
+}
+
+}  // namespace
+
+void bind_pipeline(nb::module_& m) {
+  bind_stages(m);
+  bind_ticket(m);
+  nb::class_<PythonPipeline>(m, "Pipeline", "Stages that work on a stream of requests at the same time.")
+      .def("submit", &submit, nb::arg("inputs"), nb::arg("timeout").none(), nb::arg("deadline").none(),
+           nb::arg("keeps_inputs"), nb::arg("is_pushed"))
+      .def("next", &next, nb::arg("timeout").none(), nb::arg("in_order"))
+      .def_prop_ro("state", [](const PythonPipeline& self) { return state_name(self.pipeline->state()); })
+      .def("set_params",
+           [](PythonPipeline& self, const std::string& group, const std::map<std::string, NDArray>& values) {
+             return self.pipeline->set_params(group, values);
+           })
+      .def("reset", [](PythonPipeline& self) { self.pipeline->reset(); })
+      .def(
+          "drain",
+          [](PythonPipeline& self, std::optional<double> timeout) {
+            return wait_in_slices(timeout, [&](Until until) { return self.pipeline->drain(until); });
+          },
+          nb::arg("timeout").none())
+      .def(
+          "stop",
+          [](PythonPipeline& self, std::optional<double> timeout) {
+            const Until until = until_of(timeout);
+            GilReleased released;
+            return self.pipeline->stop(until);
+          },
+          nb::arg("timeout").none())
+      .def("metrics", &metrics_of);
+  m.def(
+      "make_pipeline",
+      [](const std::vector<PortSpec>& inputs, const std::vector<StageSpecs>& stages,
+         const std::vector<std::pair<std::string, SourceSpec>>& outputs,
+         const std::vector<std::pair<std::string, PortSpec>>& params,
+         const std::vector<std::pair<std::string, std::vector<int32_t>>>& groups, size_t max_inflight,
+         const std::string& when_full, uint64_t failures_in_row, double probe_seconds, double stop_seconds) {
+        const WhenFull policy = when_full == "reject"        ? WhenFull::reject
+                                : when_full == "drop_oldest" ? WhenFull::drop_oldest
+                                                             : WhenFull::wait;
+        return make_pipeline(inputs, stages, outputs, params, groups,
+                             {.max_inflight = max_inflight,
+                              .when_full = policy,
+                              .failures_in_row = failures_in_row,
+                              .probe_seconds = probe_seconds,
+                              .stop_seconds = stop_seconds});
+      },
+      nb::arg("inputs"), nb::arg("stages"), nb::arg("outputs"), nb::arg("params"), nb::arg("groups"),
+      nb::arg("max_inflight"), nb::arg("when_full"), nb::arg("failures_in_row"), nb::arg("probe_seconds"),
+      nb::arg("stop_seconds"));
+}
+
+}  // namespace headrace::python

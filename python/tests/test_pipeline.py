@@ -1,0 +1,439 @@
+"""Pipelines of compiled models and of Python's functions."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import headrace as hr
+import numpy as np
+import pytest
+from headrace import pipeline
+
+DIGITS = Path(__file__).parents[2] / "models" / "digits.onnx"
+
+
+@pytest.fixture(scope="module")
+def artifact(tmp_path_factory):
+    """The digits model as an artifact for one image at a time."""
+    path = tmp_path_factory.mktemp("pipeline") / "digits.so"
+    hr.compile(DIGITS, shapes={"x": (1, 1, 8, 8)}, threads=1, output=path)
+    return path
+
+
+def double(x):
+    return x * 2
+
+
+def fails_on_three(x):
+    if x == 3:
+        raise KeyError("three")
+    return x
+
+
+def test_a_chain_of_functions():
+    with pipeline.chain([double, lambda y: y + 1]) as pipe:
+        assert pipe.inputs == ["x"]
+        assert pipe.submit(20).wait() == 41
+        assert list(pipe.map(range(50))) == [2 * x + 1 for x in range(50)]
+    assert pipe.state == "stopped"
+
+
+def test_a_model_between_functions(artifact, images):
+    """The results are those of the model alone, for every image."""
+    model = hr.load(artifact)
+    expected = [int(np.argmax(model(image[None]).numpy())) for image in images[:60]]
+    stages = [lambda image: image[None], artifact, lambda scores: int(np.argmax(scores))]
+    with pipeline.chain(stages, max_inflight=4) as pipe:
+        assert list(pipe.map(images[:60])) == expected
+
+
+def test_outputs_of_programs_are_ndarrays_of_the_callers_own(artifact, images):
+    model = hr.load(artifact)
+    with pipeline.chain([artifact]) as pipe:
+        results = [pipe.submit(image[None]).wait() for image in images[:20]]
+    for image, result in zip(images[:20], results, strict=True):
+        assert isinstance(result, hr.nd.NDArray)
+        np.testing.assert_array_equal(result.numpy(), model(image[None]).numpy())
+
+
+def test_arrays_that_functions_keep_stay_as_they_are(artifact, images):
+    kept = []
+
+    def keep(scores):
+        kept.append(scores)
+        return scores
+
+    with pipeline.chain([artifact, keep]) as pipe:
+        results = list(pipe.map(image[None] for image in images[:20]))
+    model = hr.load(artifact)
+    for image, seen, result in zip(images[:20], kept, results, strict=True):
+        expected = model(image[None]).numpy()
+        np.testing.assert_array_equal(seen, expected)
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_a_buffer_that_a_function_uses_again_is_copied():
+    buffer = np.zeros(4, np.float32)
+
+    def fill(x):
+        buffer[:] = x
+        return buffer
+
+    with pipeline.chain([fill, lambda y: float(y.sum())], max_inflight=8) as pipe:
+        assert list(pipe.map(range(100))) == [4.0 * x for x in range(100)]
+
+
+def test_inputs_are_copied_when_they_are_submitted():
+    frame = np.ones(3)
+    gate = threading.Event()
+
+    def wait(x):
+        gate.wait(10)
+        return x
+
+    with pipeline.chain([wait]) as pipe:
+        ticket = pipe.submit(frame)
+        frame[:] = 7
+        gate.set()
+        np.testing.assert_array_equal(ticket.wait(), np.ones(3))
+
+
+def test_functions_must_not_write_to_their_inputs():
+    def write(x):
+        x[0] = 1
+        return x
+
+    with pipeline.chain([write]) as pipe, pytest.raises(pipeline.StageFailed, match="read-only"):
+        pipe.submit(np.zeros(2)).wait()
+
+
+def test_any_object_passes_between_functions():
+    class Page:
+        def __init__(self, lines):
+            self.lines = lines
+
+    stages = [lambda text: Page(text.split()), lambda page: {"page": page, "count": len(page.lines)}]
+    with pipeline.chain(stages) as pipe:
+        result = pipe.submit("a b c").wait()
+    assert result["count"] == 3
+    assert isinstance(result["page"], Page)
+
+
+def test_a_graph_with_a_skipped_stage_and_two_outputs():
+    graph = pipeline.Graph()
+    first = graph.stage(lambda a, b: (a + b, a - b), "first", outputs=["sum", "difference"])
+    second = graph.stage(double, "second")
+    third = graph.stage(lambda x, y: x * y, "third")
+    graph.input("a").connect(first.input("a"))
+    graph.input("b").connect(first.input("b"))
+    first.output("sum").connect(second.input(0))
+    second.output().connect(third.input("x"))
+    first.output("difference").connect(third.input("y"))
+    third.output().connect(graph.output("product"))
+    first.output("sum").connect(graph.output("sum"))
+    with graph.build() as pipe:
+        assert pipe.inputs == ["a", "b"]
+        assert pipe.submit(5, 3).wait() == (32, 8)
+        assert pipe.submit({"b": 3, "a": 5}).outputs() == [32, 8]
+        assert list(pipe.map([(1, 0), (2, 1)])) == [(2, 1), (6, 3)]
+        with pytest.raises(hr.UserError, match="missing: b; unknown: c"):
+            pipe.submit({"a": 1, "c": 2})
+        with pytest.raises(hr.UserError, match=r"the pipeline takes 2 inputs \(a, b\), got 1"):
+            pipe.submit(1)
+
+
+def test_a_failed_request_has_its_stage_and_cause():
+    with pipeline.chain([double, pipeline.Stage(fails_on_three, name="check", backend="python")]) as pipe:
+        good, bad, last = pipe.submit(1), pipe.submit(1.5), pipe.submit(2)
+        with pytest.raises(
+            pipeline.StageFailed, match=r"request 1 failed in stage 'check' \(python\): 'three'"
+        ) as caught:
+            bad.wait()
+        assert (caught.value.seq, caught.value.stage, caught.value.backend) == (1, "check", "python")
+        assert isinstance(caught.value.cause, KeyError)
+        assert caught.value.__cause__ is caught.value.cause
+        assert isinstance(caught.value, (hr.UserError, RuntimeError))
+        assert isinstance(bad.exception(), pipeline.StageFailed)
+        assert good.exception() is None
+        assert (good.wait(), last.wait()) == (2, 4)
+
+
+def test_map_raises_at_the_item_or_returns_errors():
+    with pipeline.chain([fails_on_three]) as pipe:
+        seen = []
+        with pytest.raises(pipeline.StageFailed):
+            for result in pipe.map(range(10)):
+                seen.append(result)
+        assert seen == [0, 1, 2]
+        results = list(pipe.map(range(5), return_errors=True))
+        assert [type(result).__name__ for result in results] == ["int", "int", "int", "StageFailed", "int"]
+
+
+def test_a_model_refuses_a_wrong_tensor_with_its_name(artifact):
+    with pipeline.chain([artifact]) as pipe:
+        with pytest.raises(hr.UserError, match="input 'x' has shape"):
+            pipe.submit(np.zeros((1, 1, 9, 9), np.float32))
+        with pytest.raises(hr.UserError, match="'x'"):
+            pipe.submit("text")
+    with (
+        pipeline.chain([double, artifact]) as pipe,
+        pytest.raises(pipeline.StageFailed, match="input 'x' has shape"),
+    ):
+        pipe.submit(np.zeros((1, 1, 9, 9), np.float32)).wait()
+
+
+def test_timeouts_deadlines_and_cancel():
+    gate = threading.Event()
+
+    def wait(x):
+        gate.wait(10)
+        return x
+
+    with pipeline.chain([wait], max_inflight=2) as pipe:
+        first = pipe.submit(1)
+        with pytest.raises(TimeoutError, match="request 0 is not done yet"):
+            first.wait(timeout=0.01)
+        late = pipe.submit(2, deadline=0.02)
+        with pytest.raises(pipeline.PipelineFull, match="2 requests are in it"):
+            pipe.submit(3, timeout=0)
+        with pytest.raises(pipeline.DeadlineExceeded):
+            late.wait()
+        waiting = pipe.submit(4)
+        assert waiting.cancel()
+        with pytest.raises(pipeline.Cancelled):
+            waiting.wait()
+        gate.set()
+        assert first.wait() == 1
+        assert not first.cancel()
+
+
+def test_full_pipelines_reject_or_drop():
+    gate = threading.Event()
+
+    def wait(x):
+        gate.wait(10)
+        return x
+
+    with pipeline.chain([wait], max_inflight=1, when_full="reject") as pipe:
+        ticket = pipe.submit(1)
+        with pytest.raises(pipeline.PipelineFull):
+            pipe.submit(2)
+        gate.set()
+        assert ticket.wait() == 1
+    gate.clear()
+    with pipeline.chain([wait], max_inflight=3, when_full="drop_oldest") as pipe:
+        tickets = [pipe.submit(n) for n in range(5)]
+        gate.set()
+        outcomes = [type(ticket.exception()).__name__ for ticket in tickets]
+    assert outcomes.count("Dropped") == 2
+    assert outcomes[-1] == "NoneType"
+
+
+def test_push_and_next():
+    with pipeline.chain([double]) as pipe:
+        assert [pipe.push(n) for n in range(4)] == [0, 1, 2, 3]
+        assert [pipe.next().wait() for _ in range(4)] == [0, 2, 4, 6]
+        with pytest.raises(TimeoutError):
+            pipe.next(timeout=0.01)
+    with pytest.raises(pipeline.PipelineStopped):
+        pipe.next()
+
+
+def test_futures_await_and_as_completed():
+    def slow(x):
+        time.sleep(0.05 if x == 0 else 0)
+        return x
+
+    with pipeline.chain([pipeline.Stage(slow, replicas=2)]) as pipe:
+        tickets = [pipe.submit(n) for n in range(2)]
+        assert [ticket.seq for ticket in pipeline.as_completed(tickets, timeout=10)] == [1, 0]
+        assert pipe.submit(5).future().result(timeout=10) == 5
+
+        async def ask():
+            return await asyncio.gather(*(pipe.submit(n) for n in range(6)))
+
+        assert asyncio.run(ask()) == list(range(6))
+    with pipeline.chain([fails_on_three]) as pipe:
+        assert isinstance(pipe.submit(3).future().exception(timeout=10), pipeline.StageFailed)
+
+
+def test_a_broken_stage_refuses_requests_until_it_works():
+    is_bad = [True]
+
+    def shaky(x):
+        if is_bad[0]:
+            raise ValueError("no camera")
+        return x
+
+    with pipeline.chain([shaky], failures_in_row=2, probe_seconds=1000) as pipe:
+        for n in range(2):
+            pipe.submit(n).exception()
+        assert pipe.state == "degraded"
+        with pytest.raises(pipeline.PipelineBroken, match=r"stage 'shaky' does not work: .*no camera"):
+            pipe.submit(2)
+        is_bad[0] = False
+        pipe.reset()
+        assert pipe.submit(2).wait() == 2
+
+
+def test_a_stage_that_hangs_ends_its_requests():
+    gate = threading.Event()
+
+    def hang(x):
+        gate.wait(10)
+        return x
+
+    pipe = pipeline.chain([pipeline.Stage(hang, time_limit=0.02)])
+    with pytest.raises(pipeline.StageTimeout, match="stage 'hang' took longer"):
+        pipe.submit(1).wait()
+    assert pipe.stop(timeout=0.01) == ["hang"]
+    gate.set()
+    assert pipe.stop() == []
+
+
+def test_parameters():
+    graph = pipeline.Graph()
+    scale = graph.stage(lambda x, w: x * float(w[0]), "scale", inputs=["x", "w"])
+    graph.input("x").connect(scale.input("x"))
+    graph.param("weights", "w").connect(scale.input("w"))
+    scale.output().connect(graph.output("y"))
+    with graph.build() as pipe:
+        with pytest.raises(hr.UserError, match="parameter 'w' of group 'weights' has no value; call set_params first"):
+            pipe.submit(1.0)
+        assert pipe.set_params("weights", {"w": [3.0]}) == 0
+        assert pipe.submit(2.0).wait() == 6.0
+        assert pipe.set_params("weights", {"w": [5.0]}) == 1
+        assert pipe.submit(2.0).wait() == 10.0
+        with pytest.raises(hr.UserError, match="no parameter group 'biases'"):
+            pipe.set_params("biases", {})
+
+
+def test_metrics():
+    def slow(x):
+        time.sleep(0.01)
+        return x
+
+    with pipeline.chain([double, slow]) as pipe:
+        list(pipe.map(range(10)))
+        metrics = pipe.metrics()
+    assert metrics["succeeded"] == 10
+    assert metrics["bottleneck"] == "slow"
+    assert [stage["items"] for stage in metrics["stages"]] == [10, 10]
+    assert metrics["stages"][1]["busy"] >= 0.1
+    table = pipeline.format_metrics(metrics)
+    assert table.splitlines()[-1] == "bottleneck: slow"
+    assert "10 of 10 requests succeeded" in table
+
+
+WRONG = {
+    "a circle": (
+        lambda g, a, b: (b.output().connect(a.input(0)), a.output().connect(b.input(0))),
+        "in a circle; it is among: a, b",
+    ),
+    "an unknown input": (lambda g, a, b: a.input("nope"), "stage 'a' has no input 'nope'; it has x"),
+    "an unknown output": (lambda g, a, b: a.output(3), "stage 'a' has no output 3; it has output0"),
+    "two sources": (
+        lambda g, a, b: (g.input("p").connect(a.input(0)), g.input("q").connect(a.input(0))),
+        "input 'x' of stage 'a' has a source: input 'p' of the pipeline",
+    ),
+    "an input as a source": (lambda g, a, b: a.input(0).connect(b.input(0)), "input 'x' of stage 'a' takes values"),
+    "an output as a sink": (lambda g, a, b: a.output().connect(b.output()), "which gives values and takes none"),
+    "input to output": (
+        lambda g, a, b: g.input("p").connect(g.output("q")),
+        "only a stage's output leaves the pipeline",
+    ),
+    "two sources of an output": (
+        lambda g, a, b: (a.output().connect(g.output("y")), b.output().connect(g.output("y"))),
+        "output 'y' of the pipeline has a source: output 'output0' of stage 'a'",
+    ),
+    "another graph": (
+        lambda g, a, b: pipeline.Graph().input("p").connect(a.input(0)),
+        "which is no port of this graph",
+    ),
+    "no source": (
+        lambda g, a, b: (g.input("p").connect(a.input(0)), a.output().connect(g.output("y"))),
+        "input 'x' of stage 'b' has no source",
+    ),
+    "an output without a source": (
+        lambda g, a, b: (
+            g.input("p").connect(a.input(0)),
+            a.output().connect(b.input(0)),
+            g.output("y"),
+        ),
+        "output 'y' of the pipeline has no source",
+    ),
+    "no outputs": (
+        lambda g, a, b: (g.input("p").connect(a.input(0)), a.output().connect(b.input(0))),
+        "the pipeline has no outputs",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_graphs(case):
+    connect, message = WRONG[case]
+    graph = pipeline.Graph()
+    a, b = graph.stage(double, "a"), graph.stage(double, "b")
+    with pytest.raises(hr.UserError) as caught:
+        connect(graph, a, b)
+        graph.output("z") if case == "a circle" else None
+        if case == "a circle":
+            b.output().connect(graph.output("z"))
+        graph.build()
+    assert message in str(caught.value)
+
+
+def test_types_are_compared_when_ports_are_connected(artifact):
+    graph = pipeline.Graph()
+    first, second = graph.stage(artifact, "first"), graph.stage(artifact, "second")
+    with pytest.raises(pipeline.PortError, match=r"output '.*' of stage 'first' is float32 .* and input 'x' of stage"):
+        first.output(0).connect(second.input("x"))
+    graph.input("x").connect(first.input("x"))
+    graph.input("x").connect(second.input("x"))  # one input may feed several stages
+
+
+def test_wrong_stages(artifact):
+    graph = pipeline.Graph()
+    with pytest.raises(hr.UserError, match=r"a stage's code is a compiled model, .*, got int"):
+        graph.stage(3)
+    with pytest.raises(hr.UserError, match="name its inputs"):
+        graph.stage(lambda *x: x)
+    with pytest.raises(hr.UserError, match="give the path of its artifact"):
+        graph.stage(hr.load(artifact), replicas=2)
+    with pytest.raises(hr.UserError, match="replicas is 0"):
+        graph.stage(double, replicas=0)
+    with pytest.raises(hr.UserError, match="when_full is 'never'"):
+        pipeline.chain([double], when_full="never")
+    with pytest.raises(hr.UserError, match="stage 'double' has 1 outputs, and stage 'stage0' takes 2 inputs"):
+        pipeline.chain([double, lambda a, b: a])
+    with pytest.raises(hr.UserError, match="at least one stage"):
+        pipeline.chain([])
+    with pytest.raises(hr.UserError, match="processor 9999 was asked for"):
+        pipeline.chain([pipeline.Stage(double, cpus=[9999])])
+
+
+def test_a_build_of_relay_is_a_stage():
+    x = hr.relay.var("x", shape=(2,), dtype="float32")
+    lib = hr.relay.build(hr.ir.IRModule.from_expr(hr.relay.Function([x], x + x)), "llvm")
+    with pipeline.chain([lib, lib]) as pipe:
+        np.testing.assert_array_equal(pipe.submit(np.array([1, 2], np.float32)).wait().numpy(), [4, 8])
+
+
+def test_python_ends_while_a_pipeline_runs():
+    program = """
+import time
+import headrace.pipeline as pipeline
+def slow(x):
+    time.sleep(0.05)
+    return x
+pipe = pipeline.chain([slow, slow])
+tickets = [pipe.submit(n) for n in range(8)]
+print("submitted")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "submitted\n", "")
