@@ -15,7 +15,7 @@ class GraphBuilder {
   GraphBuilder(const SplitMachine& machine) {
     problem_.kinds = {"gpu", "cpu"};
     const auto count = static_cast<size_t>(machine.gpus + (machine.with_cpu ? 1 : 0));
-    const std::vector<plan::SplitLink> links(count, {12'000'000'000, 5000});
+    const std::vector<plan::SplitLink> links(count, {machine.bytes_per_second, 5000});
     for (int32_t i = 0; i < machine.gpus; ++i)
       problem_.devices.push_back({.name = fmt::format("gpu{}", i),
                                   .kind = 0,

@@ -7,11 +7,12 @@
 namespace headrace::kit {
 
 // Devices that all graphs run on: `gpus` accelerators of one class, and a slower processor when `with_cpu` is set.
-// Links have 12 GB/s and 5 us.
+// Links take 5 us besides.
 struct SplitMachine {
   int32_t gpus = 4;
   bool with_cpu = false;
   bool overlaps = false;
+  int64_t bytes_per_second = 12'000'000'000;    // of each link; PCIe 3.0. NVLink has 150 GB/s
   int64_t memory_bytes = plan::kNoMemoryLimit;  // of an accelerator
 };
 
