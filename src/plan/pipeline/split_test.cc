@@ -42,34 +42,36 @@ bool is_held(const SplitProblem& problem, int32_t node) {
                      [&](const SplitTensor& tensor) { return tensor.producer == node && !tensor.consumers.empty(); });
 }
 
-// The cost of each stage by the definition. `device_of` names, for each stage, a device that its neighbours send to.
-std::vector<OracleCost> defined_costs(const SplitProblem& problem, const std::vector<int32_t>& stage_of,
-                                      const std::vector<OracleStage>& stages) {
-  std::vector<OracleCost> costs(stages.size());
-  for (size_t s = 0; s < stages.size(); ++s) {
-    OracleCost& cost = costs[s];
-    const SplitDevice& device = problem.devices[at(stages[s].device)];
-    int64_t working = 0;
-    for (size_t node = 0; node < problem.nodes.size(); ++node) {
-      const SplitNode& one = problem.nodes[node];
-      if (is_held(problem, static_cast<int32_t>(node))) {
-        bool is_read = false;
-        for (const SplitTensor& tensor : problem.tensors) {
-          for (const int32_t consumer : tensor.consumers)
-            is_read = is_read || (at(tensor.producer) == node && at(stage_of[at(consumer)]) == s);
-        }
-        if (is_read) cost.memory += one.constant_bytes;
-        continue;
+// Returns what a stage's own nodes and constants cost, by the definition.
+OracleCost own_cost(const SplitProblem& problem, const std::vector<int32_t>& stage_of, size_t stage,
+                    const SplitDevice& device) {
+  OracleCost cost;
+  int64_t working = 0;
+  for (size_t node = 0; node < problem.nodes.size(); ++node) {
+    const SplitNode& one = problem.nodes[node];
+    if (is_held(problem, static_cast<int32_t>(node))) {
+      bool is_read = false;
+      for (const SplitTensor& tensor : problem.tensors) {
+        for (const int32_t consumer : tensor.consumers)
+          is_read = is_read || (at(tensor.producer) == node && at(stage_of[at(consumer)]) == stage);
       }
-      if (at(stage_of[node]) != s) continue;
-      cost.memory += one.constant_bytes;
-      working = std::max(working, one.working_bytes);
-      const int64_t time = one.is_constant ? 0 : one.time_ns[at(device.kind)];
-      if (time == kCannotRun) cost.fits = false;
-      cost.compute += time;
+      if (is_read) cost.memory += one.constant_bytes;
+      continue;
     }
-    cost.memory += working;
+    if (at(stage_of[node]) != stage) continue;
+    cost.memory += one.constant_bytes;
+    working = std::max(working, one.working_bytes);
+    const int64_t time = one.is_constant ? 0 : one.time_ns[at(device.kind)];
+    if (time == kCannotRun) cost.fits = false;
+    cost.compute += time;
   }
+  cost.memory += working;
+  return cost;
+}
+
+// Adds what the tensors between stages cost, by the definition.
+void add_tensor_costs(const SplitProblem& problem, const std::vector<int32_t>& stage_of,
+                      const std::vector<OracleStage>& stages, std::vector<OracleCost>& costs) {
   for (const SplitTensor& tensor : problem.tensors) {
     if (is_held(problem, tensor.producer)) continue;
     const int32_t from = stage_of[at(tensor.producer)];
@@ -88,6 +90,15 @@ std::vector<OracleCost> defined_costs(const SplitProblem& problem, const std::ve
     }
     if (!readers.empty()) costs[at(from)].memory += 2 * tensor.size_bytes;
   }
+}
+
+// Returns the cost of each stage by the definition. A stage's device is one of its replicas, which are all alike.
+std::vector<OracleCost> defined_costs(const SplitProblem& problem, const std::vector<int32_t>& stage_of,
+                                      const std::vector<OracleStage>& stages) {
+  std::vector<OracleCost> costs;
+  for (size_t s = 0; s < stages.size(); ++s)
+    costs.push_back(own_cost(problem, stage_of, s, problem.devices[at(stages[s].device)]));
+  add_tensor_costs(problem, stage_of, stages, costs);
   for (size_t s = 0; s < stages.size(); ++s) {
     OracleCost& cost = costs[s];
     const SplitDevice& device = problem.devices[at(stages[s].device)];
