@@ -9,6 +9,7 @@
 #include "bench/passes.h"
 #include "cost/probes.h"
 #include "bench/scaling.h"
+#include "bench/split.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/report_failure.h"
 #include "object/array.h"
@@ -91,6 +92,22 @@ void print_labels(const Report& report) {
   std::cout << tools::to_table(rows);
 }
 
+void print_split(const Report& report) {
+  std::vector<std::vector<std::string>> rows{
+      {"graph", "nodes", "downsets", "method", "stages", "period", "gap", "best"}};
+  for (const Value& value : report.at("graphs").as<Array<Value>>()) {
+    const auto one = value.as<Report>();
+    const int64_t downsets = one.at("downsets").as<int64_t>();
+    rows.push_back({one.at("name").as<std::string>(), std::to_string(one.at("nodes").as<int64_t>()),
+                    downsets == 0 ? "-" : std::to_string(downsets), one.at("method").as<std::string>(),
+                    std::to_string(one.at("stages").as<int64_t>()),
+                    tools::show_seconds(one.at("period_seconds").as<double>()),
+                    fmt::format("{:.2f} %", one.at("gap").as<double>() * 100),
+                    tools::show_seconds(one.at("best_seconds").as<double>())});
+  }
+  std::cout << tools::to_table(rows);
+}
+
 std::string ratio_text(const Value& ratio) { return ratio.is_none() ? "-" : fmt::format("{:.1f}", ratio.as<double>()); }
 
 // Each kind of work with its ratios of seconds and of bytes, one line a work; `!` where one is more than linear.
@@ -140,23 +157,30 @@ void add_kernels_verb(CLI::App& app, KernelOptions& options) {
   verb->add_option("--only", options.only, "Kernels whose name contains this");
 }
 
-CLI::App* add_passes_verb(CLI::App& app, PassBenchOptions& options) {
+void add_passes_verb(CLI::App& app, PassBenchOptions& options) {
   CLI::App* verb = app.add_subcommand("passes", "Inference and the optimising passes, without code generation");
   verb->add_option("--rounds", options.rounds)->check(CLI::Range(1, 100000))->capture_default_str();
   verb->add_option("--ops", options.ops, "Of the chain")->check(CLI::Range(1, 1000000))->capture_default_str();
   verb->add_option("models", options.models, "ONNX files, besides the chain");
-  return verb;
 }
 
-CLI::App* add_labels_verb(CLI::App& app, LabelBenchOptions& options) {
+void add_labels_verb(CLI::App& app, LabelBenchOptions& options) {
   CLI::App* verb = app.add_subcommand("labels", "Least-cost labels of graphs shaped like networks, by each method");
   verb->add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
   verb->add_option("--nodes", options.nodes)->check(CLI::Range(20, 10'000'000))->capture_default_str();
   verb->add_option("--labels", options.labels)->check(CLI::Range(2, 255))->capture_default_str();
-  return verb;
 }
 
-CLI::App* add_scaling_verb(CLI::App& app, ScalingOptions& options) {
+void add_split_verb(CLI::App& app, SplitBenchOptions& options) {
+  CLI::App* verb = app.add_subcommand("split", "Stages of a pipeline for graphs shaped like networks");
+  verb->add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
+  verb->add_option("--nodes", options.nodes, "Of the residual blocks")
+      ->check(CLI::Range(20, 10'000'000))
+      ->capture_default_str();
+  verb->add_option("--devices", options.devices)->check(CLI::Range(1, 64))->capture_default_str();
+}
+
+void add_scaling_verb(CLI::App& app, ScalingOptions& options) {
   CLI::App* verb = app.add_subcommand("scaling", "How time grows with a program: ratios of a doubled size");
   verb->add_option("--shape", options.shape, "Shapes whose name contains this");
   verb->add_option("--work", options.work, "Kinds of work whose name contains this");
@@ -169,50 +193,63 @@ CLI::App* add_scaling_verb(CLI::App& app, ScalingOptions& options) {
   verb->add_option("--limit", options.limit_s, "Seconds of processor time for one kind of work over one shape")
       ->check(CLI::Range(1, 3600))
       ->capture_default_str();
-  return verb;
+}
+
+struct BenchOptions {
+  bool json = false, only_hop = false;
+  double seconds = 0.1;  // of each probe
+  int threads = runtime::num_processors();
+  KernelOptions kernels;
+  PassBenchOptions passes;
+  LabelBenchOptions labels;
+  SplitBenchOptions split;
+  ScalingOptions scaling;
+};
+
+void add_verbs(CLI::App& app, BenchOptions& options) {
+  app.add_flag("--json", options.json, "Print one JSON object instead of text");
+  app.add_option("--seconds", options.seconds, "For each probe")->check(CLI::Range(0.001, 60.0))->capture_default_str();
+  CLI::App* probes = app.add_subcommand("probes", "What the machine can do: FMA peak, bandwidths, core-to-core hop");
+  probes->add_option("--threads", options.threads, "Besides one")
+      ->check(CLI::Range(1, runtime::kMaxWorkers))
+      ->capture_default_str();
+  probes->add_flag("--only-hop", options.only_hop, "The hop alone");
+  add_kernels_verb(app, options.kernels);
+  add_passes_verb(app, options.passes);
+  add_labels_verb(app, options.labels);
+  add_split_verb(app, options.split);
+  add_scaling_verb(app, options.scaling);
+}
+
+void run_verb(const std::string& verb, BenchOptions& options) {
+  if (verb == "probes") {
+    probes_verb(options.threads, options.seconds, options.only_hop, options.json);
+  } else if (verb == "passes") {
+    print(measure_passes(options.passes), options.json, print_passes);
+  } else if (verb == "labels") {
+    print(measure_labels(options.labels), options.json, print_labels);
+  } else if (verb == "split") {
+    print(measure_split(options.split), options.json, print_split);
+  } else if (verb == "scaling") {
+    print(measure_scaling(options.scaling), options.json, print_scaling);
+  } else {
+    options.kernels.probe_seconds = options.seconds;
+    print(measure_kernels(options.kernels), options.json, print_kernels);
+  }
 }
 
 int run(int argc, char** argv) {
   CLI::App app{"Measures the machine, and kernels against it.", "headrace-bench"};
   app.require_subcommand(1);
   app.fallthrough();
-  bool json = false, only_hop = false;
-  double seconds = 0.1;
-  KernelOptions options;
-  app.add_flag("--json", json, "Print one JSON object instead of text");
-  app.add_option("--seconds", seconds, "For each probe")->check(CLI::Range(0.001, 60.0))->capture_default_str();
-  CLI::App* probes = app.add_subcommand("probes", "What the machine can do: FMA peak, bandwidths, core-to-core hop");
-  int threads = runtime::num_processors();
-  probes->add_option("--threads", threads, "Besides one")
-      ->check(CLI::Range(1, runtime::kMaxWorkers))
-      ->capture_default_str();
-  probes->add_flag("--only-hop", only_hop, "The hop alone");
-  add_kernels_verb(app, options);
-  PassBenchOptions pass_options;
-  CLI::App* passes = add_passes_verb(app, pass_options);
-  LabelBenchOptions label_options;
-  CLI::App* labels = add_labels_verb(app, label_options);
-  ScalingOptions scaling_options;
-  CLI::App* scaling = add_scaling_verb(app, scaling_options);
+  BenchOptions options;
+  add_verbs(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? HR_OK : HR_USAGE;
   }
-  if (probes->parsed()) {
-    probes_verb(threads, seconds, only_hop, json);
-    return HR_OK;
-  }
-  options.probe_seconds = seconds;
-  if (passes->parsed()) {
-    print(measure_passes(pass_options), json, print_passes);
-  } else if (labels->parsed()) {
-    print(measure_labels(label_options), json, print_labels);
-  } else if (scaling->parsed()) {
-    print(measure_scaling(scaling_options), json, print_scaling);
-  } else {
-    print(measure_kernels(options), json, print_kernels);
-  }
+  run_verb(app.get_subcommands().front()->get_name(), options);
   return HR_OK;
 }
 

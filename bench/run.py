@@ -11,6 +11,8 @@ passes   a chain of 10,000 ops and the models: seconds to infer all types and fo
          lowering and code generation.
 labels   least-cost labels of 100,000 nodes in stacked residual blocks and attention layers, with 8 labels: seconds of
          the exact method and of moves, the cost found and its gap to a lower bound.
+split    stages of a pipeline over four devices for graphs shaped like networks and for 1,000,000 nodes in residual
+         blocks: seconds, the period of the plan, and its gap to a lower bound.
 scaling  programs of some forty shapes, each at two sizes, one twice the other: seconds and allocated bytes of parsing,
          printing, comparing, inferring, each pass and so on, and their ratios: 2 is linear, 4 quadratic; over 2.6 is
          marked with `!`. --size 25 makes chains of 100,000 ops.
@@ -139,6 +141,12 @@ def bench_labels(args: argparse.Namespace) -> None:
     print(run(args.bin / "headrace-bench", "labels", *options), end="")
 
 
+def bench_split(args: argparse.Namespace) -> None:
+    """Passes on to headrace-bench."""
+    options = ["--rounds", str(args.rounds), *(["--json"] if args.json else [])]
+    print(run(args.bin / "headrace-bench", "split", *options), end="")
+
+
 def bench_scaling(args: argparse.Namespace) -> None:
     """Passes on to headrace-bench."""
     options = ["--shape", args.only, "--work", args.work, "--size", str(args.size)]
@@ -156,6 +164,7 @@ SUITES = {
     "models": bench_models,
     "passes": bench_passes,
     "labels": bench_labels,
+    "split": bench_split,
     "scaling": bench_scaling,
 }
 

@@ -72,6 +72,17 @@ class BenchTest(unittest.TestCase):
             self.assertLessEqual(moved["cost"] * (1 - moved["gap"]), exact["cost"] * 1.000001)
         self.assertRegex(self.call(*command).stdout, r"(?m)^attention +\d+ +3 +moves +\S+ [um]?s +\d+ +\d+\.\d\d %")
 
+    def test_split(self) -> None:
+        command = (self.bin / "headrace-bench", "split", "--rounds", "1", "--nodes", "200", "--devices", "2")
+        graphs = {row["name"]: row for row in self.report(*command, "--json")["graphs"]}
+        self.assertEqual(len(graphs), 14)
+        for name in ("bert24", "inception, fused", "residual blocks, overlapped"):
+            self.assertEqual((graphs[name]["method"], graphs[name]["gap"]), ("downsets", 0), name)
+        self.assertEqual(graphs["gnmt"]["method"], "orders")
+        self.assertRegex(
+            self.call(*command).stdout, r"(?m)^bert24 +603 +2116 +downsets +2 +\S+ ms +0\.00 % +\S+ [um]?s"
+        )
+
     def test_scaling(self) -> None:
         command = (self.bin / "headrace-bench", "scaling", "--rounds", "1", "--size", "0.05", "--shape", "lets")
         rows = self.report(*command, "--json")["rows"]
