@@ -243,10 +243,18 @@ TEST(Plugin, ACompileThatFails) {
 
 // What goes wrong with a region where it runs.
 TEST(Plugin, ARegionThatFailsFallsBack) {
-  const std::vector<std::pair<std::string, std::string>> cases{{"wrong11", "the chip is full"},
-                                                               {"wrong13", "no core of the chip is free"},
-                                                               {"wrong14", "has no function 'tvmgen_default_wrong14"},
-                                                               {"wrong20", "the chip is too hot"}};
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"wrong11", "the chip is full"},
+      {"wrong13", "no core of the chip is free"},
+      {"wrong14", "has no function 'tvmgen_default_wrong14"},
+      {"wrong20", "the chip is too hot"},
+      {"wrong23",
+       "the backend 'wrong23' says that its region 'tvmgen_default_wrong23_main_0' has result 0 of the type float32 "
+       "?x3, and the model was compiled for float32 1x2; install the version of the backend that compiled it"},
+      {"wrong24", "takes 0 tensors and gives 1, and the model was compiled for a region that takes 1 and gives 1"},
+      {"wrong25", "says types of its region 'tvmgen_default_wrong25_main_0' that are none: one has no shape"},
+      {"wrong26",
+       "does not say the types of its region 'tvmgen_default_wrong26_main_0': the table of the chip is worn"}};
   const IRModule module = typed("def @main(%x: Tensor[(1, 2), float32]) { tanh(%x) }\n");
   for (const auto& [plugin, message] : cases) {
     load(plugin);
