@@ -195,7 +195,8 @@ NDArray view_weight(const std::shared_ptr<const runtime::Library>& library, size
   // The cast is safe: the memory is mapped for reading, and who gets a view only reads it.
   auto* data = const_cast<std::byte*>(library->weight(index));
   return NDArray::view(data, Shape(weight.shape.begin(), weight.shape.end()), weight.dtype,
-                       [library] { static_cast<void>(library); });
+                       [library] { static_cast<void>(library); })
+      .as_read_only();
 }
 
 Expected<std::shared_ptr<const Artifact>> open_artifact(const std::string& path) {
