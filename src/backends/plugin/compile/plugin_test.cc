@@ -152,10 +152,10 @@ TEST(Plugin, ConstantsThatAreLeftToTheHost) {
 TEST(Plugin, ConstantsThatWereSwappedAreNotLoaded) {
   load("apart_chip");
   const std::vector<NDArray> rows{row({1, 2, 3, 4}), row({5, 6, 7, 8})};
-  const IRModule module = relay::infer_type(relay::parse_module(
-      "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(1, 4), float32]) {\n"
-      "  add(multiply(%x, meta[relay.Constant][0]), meta[relay.Constant][1])\n}\n",
-      "<program>", {.weights = &rows}));
+  const IRModule module = relay::infer_type(
+      relay::parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(1, 4), float32]) {\n"
+                          "  add(multiply(%x, meta[relay.Constant][0]), meta[relay.Constant][1])\n}\n",
+                          "<program>", {.weights = &rows}));
   const std::string file = ::testing::TempDir() + "plugin_swapped.so";
   driver::compile_to_file(driver::make_model(module), file, {.backends = {"apart_chip"}});
   std::string bytes = kit::read_file(file);
