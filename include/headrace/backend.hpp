@@ -459,11 +459,41 @@ class Call {
   size_t num_args_;
 };
 
+namespace detail {
+struct Loaded;
+}
+
+// Lists the types of a region's tensors, inputs and outputs in order, as its code has them.
+class EntryTypes {
+ public:
+  // A size of -1: the code takes any.
+  void add_input(DLDataType dtype, std::vector<int64_t> shape) { inputs_.push_back({dtype, std::move(shape)}); }
+  void add_output(DLDataType dtype, std::vector<int64_t> shape) { outputs_.push_back({dtype, std::move(shape)}); }
+
+ private:
+  friend struct detail::Loaded;
+  struct Type {
+    DLDataType dtype;
+    std::vector<int64_t> shape;
+  };
+  static std::vector<hr_tensor_type> views_of(const std::vector<Type>& types) {
+    std::vector<hr_tensor_type> views;
+    for (const Type& type : types)
+      views.push_back({type.dtype, static_cast<int32_t>(type.shape.size()), type.shape.data()});
+    return views;
+  }
+
+  std::vector<Type> inputs_, outputs_;
+};
+
 // Code that is ready to run. Threads call `run` at once, so it changes nothing of the object without a lock.
 class Kernel {
  public:
   virtual ~Kernel() = default;
   virtual void run(const Call& call) const = 0;
+  // Returns the types that the code has by what was loaded; without outputs, nothing is said. The host compares them
+  // with those of the model when a file is opened.
+  virtual EntryTypes types() const { return {}; }
 };
 
 class Backend {
@@ -513,6 +543,14 @@ struct Adapter {
 struct Loaded {
   std::string name;
   std::unique_ptr<Kernel> kernel;
+  EntryTypes types;
+  std::vector<hr_tensor_type> inputs, outputs;  // views of `types`
+
+  Loaded(std::string region, std::unique_ptr<Kernel> code) : name(std::move(region)), kernel(std::move(code)) {
+    if (kernel) types = kernel->types();
+    inputs = EntryTypes::views_of(types.inputs_);
+    outputs = EntryTypes::views_of(types.outputs_);
+  }
 };
 
 // Hashes bytes (FNV-1a), so that damaged ones are recognized.
@@ -602,7 +640,7 @@ inline std::unique_ptr<Loaded> read_blob(const Adapter& adapter, std::string_vie
     throw std::runtime_error("the region was compiled by version " + version + " of the backend, and this is version " +
                              adapter.version + "; compile the model again");
   Reader reader(content, constants);
-  auto loaded = std::unique_ptr<Loaded>(new Loaded{name, adapter.backend->load(reader)});
+  auto loaded = std::make_unique<Loaded>(name, adapter.backend->load(reader));
   if (!loaded->kernel || !reader.is_at_end())
     throw std::runtime_error("the backend does not load all that it wrote when it compiled the region");
   return loaded;
@@ -634,6 +672,13 @@ inline int32_t run(void*, void* region, const hr_kernel_env* env, DLTensor* cons
   return guard(&message, [&] { static_cast<const Loaded*>(region)->kernel->run(Call(env, args, num_args)); });
 }
 
+inline int32_t entry_types(void*, void* region, hr_entry_types* types, const hr_message*) {
+  const Loaded& one = *static_cast<const Loaded*>(region);
+  *types = {static_cast<uint32_t>(one.inputs.size()), static_cast<uint32_t>(one.outputs.size()), one.inputs.data(),
+            one.outputs.data()};
+  return 0;
+}
+
 // Fills in the host's table for a backend of the type T.
 template <typename T>
 int32_t enter(const hr_host* host, hr_backend* table, const hr_message* message) {
@@ -656,6 +701,7 @@ int32_t enter(const hr_host* host, hr_backend* table, const hr_message* message)
     table->find = &find;
     table->run = &run;
     if (HR_HAS_FIELD(hr_backend, table, load_with_constants)) table->load_with_constants = &load_with_constants;
+    if (HR_HAS_FIELD(hr_backend, table, entry_types)) table->entry_types = &entry_types;
   });
 }
 

@@ -177,6 +177,14 @@ typedef struct hr_compile_request {
 
 /* ---- the backend ---- */
 
+/* The types of a region's tensors, as the loaded code has them. A size of -1: it takes any. */
+typedef struct hr_entry_types {
+  uint32_t num_inputs;
+  uint32_t num_outputs;
+  const hr_tensor_type* inputs;
+  const hr_tensor_type* outputs;
+} hr_entry_types;
+
 typedef struct hr_backend {
   hr_abi abi;
   const char* name;    /* a word: what users write after --backends */
@@ -212,6 +220,11 @@ typedef struct hr_backend {
    * may leave out `load`: blobs without constants come here too. */
   int32_t (*load_with_constants)(void* self, const void* blob, uint64_t size, const DLTensor* const* constants,
                                  uint64_t num_constants, void** loaded, const hr_message* message);
+  /* Since minor version 1, may be NULL: says which types a region that `find` found has by what was loaded, not by what
+   * it was compiled from. The host compares them with those of the model when it opens a file, so that a blob of
+   * another version or of other sizes is found before it runs. `*types` comes as zeroes; without outputs it says
+   * nothing. What it points to lives as long as `loaded`. */
+  int32_t (*entry_types)(void* self, void* region, hr_entry_types* types, const hr_message* message);
 } hr_backend;
 
 /* What a library exports. `backend` comes with its abi filled in as the host knows it, and zeroes. The function calls

@@ -189,6 +189,15 @@ class StepKernel : public Kernel {
     }
   }
 
+  EntryTypes types() const override {
+    EntryTypes types;
+    for (const StepValue& value : values_) {
+      if (value.source == Source::argument) types.add_input(value.dtype, value.shape);
+    }
+    for (const uint32_t output : outputs_) types.add_output(values_[output].dtype, values_[output].shape);
+    return types;
+  }
+
  private:
   struct FreeAligned {
     void operator()(char* memory) const { ::operator delete(memory, std::align_val_t{HR_ALIGNMENT}); }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 from headrace import _arguments, _core
 from headrace._ffi import api
@@ -14,7 +14,7 @@ from headrace._ffi import api
 def export_library(
     self: _core.Module,
     file_name: str | PathLike[str],
-    fcompile: str | Callable[..., Any] | None = None,
+    fcompile: str | Callable[..., Any] | Literal[False] | None = None,
     addons: Sequence[str | PathLike[str]] | None = None,
     workspace_dir: str | PathLike[str] | None = None,
     **kwargs: Any,
@@ -30,6 +30,7 @@ def export_library(
         The file.
     fcompile : str or function, optional
         A C compiler, such as "gcc"; or fcompile(output, objects, **kwargs), such as `headrace.cc.create_shared`.
+        None and False: none.
     addons : list of path, optional
         Objects and libraries that the compiler links too.
     workspace_dir : path, optional
@@ -76,7 +77,7 @@ def _linker(fcompile: Any, addons: Any, kwargs: dict[str, Any]) -> Callable[...,
     """The function that links the library; None when the package itself can write the file."""
     from headrace.cc import create_shared
 
-    if fcompile is None:
+    if fcompile is None or fcompile is False:
         unknown = kwargs.keys() - {"cc", "options"}
         if unknown:
             raise _core.UserError(

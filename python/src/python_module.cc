@@ -4,6 +4,8 @@
 #include <cstring>
 #include <mutex>
 
+#include "ir/type.h"
+
 namespace headrace::python {
 
 namespace {
@@ -86,23 +88,50 @@ class PythonModule : public runtime::ModuleBody {
   PackedFunc get_function(const std::string& name, const Module&) override {
     const RegionEntry* region = entry(name);
     if (region == nullptr) return {};
-    const PackedFunc find = loaded();
+    const PackedFunc find = loaded().find;
     return as_user_error([&] { return find(region->name, static_cast<int64_t>(region->num_inputs)); }).as<PackedFunc>();
   }
 
+  std::optional<runtime::EntryTypes> entry_types(const std::string& name) override {
+    const PackedFunc types = entry(name) == nullptr ? PackedFunc() : loaded().types;
+    if (!types) return std::nullopt;
+    const Value said = as_user_error([&] { return types(name); });
+    if (said.is_none()) return std::nullopt;
+    const auto lists = said.as<Array<Value>>();
+    return runtime::EntryTypes{.inputs = tensors_of(lists[0]), .outputs = tensors_of(lists[1])};
+  }
+
   // Loads without the lock: loading waits for Python's, and another thread may have that one and wait for this one.
-  PackedFunc loaded() {
+  struct Functions {
+    PackedFunc find, types;
+  };
+  Functions loaded() {
     {
       const std::scoped_lock lock(mutex_);
-      if (loaded_) return loaded_;
+      if (loaded_.find) return loaded_;
     }
-    const auto loaded = as_user_error([&] { return load_(Bytes{blob_.blob}); }).as<PackedFunc>();
+    const auto loaded = as_user_error([&] { return load_(Bytes{blob_.blob}); }).as<Array<Value>>();
     const std::scoped_lock lock(mutex_);
-    if (!loaded_) loaded_ = loaded;
+    if (!loaded_.find) {
+      loaded_ = {.find = loaded[0].as<PackedFunc>(),
+                 .types = loaded[1].is_none() ? PackedFunc() : loaded[1].as<PackedFunc>()};
+    }
     return loaded_;
   }
 
  private:
+  static std::vector<runtime::EntryTensor> tensors_of(const Value& types) {
+    std::vector<runtime::EntryTensor> tensors;
+    for (const TensorType& type : types.as<Array<TensorType>>()) {
+      runtime::EntryTensor& tensor = tensors.emplace_back(runtime::EntryTensor{.dtype = type->dtype, .shape = {}});
+      for (const PrimExpr& size : type->shape) {
+        const auto* number = size.as<IntImmNode>();
+        tensor.shape.push_back(number == nullptr ? -1 : number->value);
+      }
+    }
+    return tensors;
+  }
+
   const RegionEntry* entry(const std::string& name) const {
     const auto found =
         std::find_if(blob_.regions.begin(), blob_.regions.end(), [&](const auto& one) { return one.name == name; });
@@ -113,7 +142,7 @@ class PythonModule : public runtime::ModuleBody {
   PackedFunc load_;
   PythonBlob blob_;
   std::mutex mutex_;
-  PackedFunc loaded_;
+  Functions loaded_;
 };
 
 }  // namespace

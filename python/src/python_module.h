@@ -27,7 +27,8 @@ struct PythonBlob {
 std::string python_module_kind(const std::string& backend);
 
 // Makes a module that loads its bytes when a function is first asked for. `load` is a function of the bytes, which
-// gives a function (region, number of inputs), which gives the region's function of tensors.
+// gives two functions: one of a region's name and its number of inputs, which gives the region's function of tensors;
+// and one of the name, which gives the types of its inputs and of its results or None. The second may be None.
 runtime::Module make_python_module(const std::string& backend, const PackedFunc& load, PythonBlob blob);
 
 // Makes the module from its saved bytes, and loads it. UserError for bytes that are no such module's, or that the

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/interrupt.h"
 #include "load/load_module.h"
 #include "load/run.h"
 #include "runtime/function_module.h"
@@ -50,6 +51,7 @@ std::vector<NDArray> outputs_of(executors::Executor& executor, const Sequence& i
   tensors.reserve(specs.size());
   for (const nb::handle input : inputs) tensors.push_back(to_input(input, specs, tensors.size()));
   GilReleased released;
+  const InterruptScope interruptible(&check_signals);
   return load::run(executor, tensors);
 }
 

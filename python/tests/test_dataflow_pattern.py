@@ -309,6 +309,21 @@ def test_dominators_match_any_way_between():
     assert fuzzy_dominator().match(nested(*names("x w")))
 
 
+def test_variables_and_constants_beside_the_way_are_free():
+    x, w, b, y = names("x w b y")
+    way = wildcard().has_attr({"TOpPattern": 0})(None) | wildcard().has_attr({"TOpPattern": 1})(None)
+    pattern = wildcard().has_attr({"TOpPattern": 2})(wildcard()).dominates(any_conv(), way)
+    relu = relay.nn.relu(relay.nn.bias_add(relay.nn.conv2d(x, w), b))
+    assert pattern.match(relay.reshape(relu, [-1, 2, 8]))
+    assert pattern.match(relay.reshape(relay.add(relay.const(1.0), relu), [-1, 2, 8]))
+    assert not pattern.match(relay.reshape(relay.add(relu, relay.nn.relu(y)), [-1, 2, 8])), "nothing leads to the conv"
+    assert not pattern.match(relay.reshape(relay.nn.bias_add(y, b), [-1, 2, 8]))
+    # What is free is an input of the part.
+    parted = pattern.partition(relay.reshape(relu, [-1, 2, 8]))
+    assert [arg.name_hint for arg in parted.args] == ["x", "w", "b"]
+    assert relay.analysis.free_vars(parted.op) == []
+
+
 def test_dominators_refuse_other_ways():
     x, w, y, v = names("x w y v")
     conv = relay.nn.conv2d(x, w)
@@ -911,7 +926,7 @@ def test_every_intent_of_relay_has_a_test():
         for line in (folder / "dataflow_pattern_intents.txt").read_text().splitlines()
         if line and not line.startswith("#")
     ]
-    assert len(rows) == 103 and len({(row[0], row[1]) for row in rows}) == 103
+    assert len(rows) == 104 and len({(row[0], row[1]) for row in rows}) == 104
     tests = {"patterns": Path(__file__), "composites": folder / "test_merge_composite.py"}
     for suite, _, test in rows:
         assert f"def {test}(" in tests[suite].read_text(), test

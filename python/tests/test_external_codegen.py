@@ -103,6 +103,30 @@ def test_constants_of_a_region():
     check(hr.IRModule.from_expr(relay.Function([x], relay.Call(f, [x]))), data + 3, x=data)
 
 
+def test_constants_that_a_module_is_given_are_for_reading(tmp_path):
+    given = []
+
+    def module_of(name):
+        def run(x, y):
+            y[:] = x.numpy() + given[-1].numpy()
+
+        functions = {name: run, f"__init_{name}": lambda constants: given.append(constants[0])}
+        return hr.runtime.create_module("test-constants", functions, binary=name.encode())
+
+    hr.register_func("relay.ext.test-constants", lambda f: module_of(str(f.attrs["global_symbol"])), override=True)
+    hr.register_func("runtime.module.loadbinary_test-constants", lambda data: module_of(data.decode()), override=True)
+    x, a, constant = relay.var("x", shape=(512,)), relay.var("a", shape=(512,)), tensor(512)
+    f = marked(relay.Function([a], relay.add(a, relay.const(constant))), "test-constants", "f")
+    lib = relay.build(hr.IRModule.from_expr(relay.Function([x], relay.Call(f, [x]))), "llvm")
+    lib.export_library(tmp_path / "model.so")
+    data = np.zeros(512, "float32")
+    np.testing.assert_array_equal(hr.load(tmp_path / "model.so", fallback="none")(data).numpy(), constant)
+    with pytest.raises(ValueError, match="read-only"):
+        given[-1].numpy()[0] = 7
+    with pytest.raises(ValueError, match="this tensor is for reading only"):
+        given[-1][:] = data
+
+
 def test_parameters_of_a_build_beside_constants_of_a_region():
     x, p, a = (relay.var(name, shape=(2, 3)) for name in "xpa")
     f = marked(relay.Function([a], relay.add(a, relay.const(np.ones((2, 3), "float32")))), "ccompiler", "f")

@@ -1,8 +1,11 @@
-"""Ctrl-C while a model is compiled, or interpreted."""
+"""Ctrl-C while a model is compiled, interpreted, or waits for a region with a time limit."""
 
 import signal
+import threading
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
@@ -56,3 +59,54 @@ def test_an_interpreted_run_ends(interrupted):
     interrupted()
     with pytest.raises(KeyboardInterrupt):
         run()
+
+
+@pytest.fixture
+def alarm():
+    """KeyboardInterrupt after 200 ms."""
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    yield lambda: signal.setitimer(signal.ITIMER_REAL, 0.2)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("fallback", ["native", "none"])
+def test_a_region_that_hangs_ends_with_its_time_limit_or_an_interrupt(alarm, tmp_path, fallback):
+    may_return = threading.Event()
+
+    class Hangs(hr.backend.Backend):
+        name = f"test_hangs_{fallback}"
+
+        def supports(self, call):
+            return call.op.name == "exp" or "it takes exp alone"
+
+        def compile(self, regions, options):
+            return [b"" for _ in regions]
+
+        def load(self, data):
+            return lambda name, inputs, outputs: may_return.wait() and None
+
+    hr.backend.register(Hangs())
+    path = tmp_path / "exp.relay"
+    path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) { exp(%x) }\n')
+    hr.compile(path, backends=[Hangs.name], output=tmp_path / "exp.so")
+    model = hr.load(tmp_path / "exp.so", fallback=fallback, region_timeout=600)
+    x = np.zeros(4, "float32")
+    alarm()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        model(x)
+    assert time.monotonic() - begin < 60
+    # The thread is left to itself; the model goes on without it.
+    sentence = "did not return before a run was interrupted, and is not called again"
+    if fallback == "native":
+        np.testing.assert_array_equal(model(x).numpy(), np.ones(4))
+        assert sentence in model.fallbacks[0]["message"]
+    else:
+        with pytest.raises(hr.UserError, match=sentence):
+            model(x)
+    may_return.set()

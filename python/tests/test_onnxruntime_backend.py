@@ -232,7 +232,7 @@ def test_a_call_that_no_backend_takes_names_the_node(tmp_path):
     text = tmp_path / "m.relay"
     text.write_text(
         '#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) '
-        '{ extern.onnx((%x,), node="", op="Foo", opset=1, results=["float32[4]"]) }\n'
+        '{ extern.onnx((%x,), node="CgF4EgF5IgNGb28=", op="Foo", opset=1, results=["float32[4]"]) }\n'
     )
     with pytest.raises(hr.UserError, match=r"the node .* and no backend computes it: no other backend was asked for"):
         hr.compile(text)

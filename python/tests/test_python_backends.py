@@ -1,11 +1,13 @@
 """Backends in Python: classes of headrace.backend, from the compile of a file to its run in another process."""
 
+import re
 import subprocess
 import sys
 
 import headrace as hr
 import numpy as np
 import pytest
+from headrace import relay
 from headrace.backend import Backend
 from headrace.relay.dataflow_pattern import is_op, wildcard
 
@@ -222,6 +224,59 @@ def test_bytes_that_do_not_load_are_replaced_by_native_code(program, tmp_path):
     assert "the backend 'test_load_fails' failed in load: ValueError: this is no exp (" in event["message"]
     with pytest.raises(hr.UserError, match="ValueError: this is no exp"):
         hr.load(path, fallback="none")
+
+
+class Declaring:
+    """What is loaded from a region of one exp, with types by its own word."""
+
+    def __init__(self, types):
+        self.types = lambda name: types
+
+    def run(self, name, inputs, outputs):
+        outputs[0][...] = np.exp(inputs[0])
+
+
+def test_code_of_other_types_is_replaced_by_native_code(program, tmp_path):
+    right = relay.TensorType((4,), "float32")
+    cases = [
+        ("right", ([right], [right]), None),
+        ("any_size", ([relay.TensorType((relay.Any(),), "float32")], [right]), None),
+        ("silent", None, None),
+        (
+            "result",
+            ([right], [relay.TensorType((2, 2), "float32")]),
+            "has result 0 of the type float32 2x2, and the mo",
+        ),
+        (
+            "input",
+            ([relay.TensorType((4,), "int8")], [right]),
+            "has input 0 of the type int8 4, and the model was comp",
+        ),
+        ("count", ([right, right], [right]), "takes 2 tensors and gives 1, and the model was compiled for a region"),
+        ("one_list", [right], r"types of the region '.*' gave list, expected \(types of inputs, types of outputs\)"),
+        ("numbers", ([4], [4]), r"types of the region '.*' gave list, expected \(types of inputs, types of outputs\)"),
+    ]
+    for case, types, message in cases:
+        name, path = f"test_declares_{case}", tmp_path / f"{case}.so"
+        made(name, load=lambda self, data, types=types: Declaring(types))
+        model = hr.compile(program, backends=[name], output=path)
+        np.testing.assert_allclose(model(zeros()).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+        if message is None:
+            assert model.fallbacks == []
+            continue
+        (event,) = model.fallbacks
+        assert event["run"] == 0
+        assert re.search(message, event["message"])
+        with pytest.raises(hr.UserError, match=message):
+            hr.load(path, fallback="none")
+
+
+def test_the_kit_compares_declared_types():
+    wrong = relay.TensorType((1,), "float32")
+    made("test_declares_to_the_kit", load=lambda self, data: Declaring(([wrong], [wrong])))
+    (report,) = hr.backend.check("test_declares_to_the_kit", ["exp/float32"])
+    (finding,) = [one for one in report.findings if one.check == "types"]
+    assert "has input 0 of the type float32 1, and the model was compiled for" in finding.message
 
 
 def test_exceptions_while_compiling_have_a_place(program):

@@ -186,6 +186,32 @@ def test_two_runs_are_one(compiler):
     relay.op.get("tanh").reset_attr("target.second")
 
 
+def test_the_passes_write_types_of_results(compiler):
+    x = relay.var("x", shape=(4,))
+    mod = hr.IRModule.from_expr(relay.Function([x], relay.tanh(relay.exp(x))))
+    four = relay.TensorType((4,), "float32")
+    for one in (transform.AnnotateTarget(compiler), transform.MergeCompilerRegions(), transform.PartitionGraph()):
+        mod = one(mod)
+        assert mod["main"].ret_type == four, one.info.name
+        assert mod["main"].body.checked_type == four
+    (region,) = regions_of(mod).values()
+    assert region.ret_type == four
+
+
+def test_a_result_that_is_used_twice_is_one_item(compiler):
+    x = relay.var("x", shape=(4, 4))
+    pieces = relay.split(x, 2)
+    relay.op.contrib.register_extern_op("split", compiler)
+    try:
+        body = relay.Tuple([relay.abs(pieces[0]), relay.tanh(pieces[1]), relay.log(pieces[1])])
+        mod = partition(module_of(body, x), compiler)
+    finally:
+        relay.op.get("split").reset_attr(f"target.{compiler}")
+    _, tanh, log = mod["main"].body.fields
+    assert isinstance(tanh.args[0], relay.TupleGetItem)
+    assert tanh.args[0].same_as(log.args[0])
+
+
 def test_a_diamond_is_two_regions(compiler):
     x = relay.var("x", shape=(4,))
     o1 = relay.abs(x)

@@ -12,6 +12,7 @@
 #include "driver/compile.h"
 #include "driver/explain.h"
 #include "interp/interp.h"
+#include "load/entry_check.h"
 #include "load/run.h"
 #include "relay/bind.h"
 #include "relay/infer/infer_type.h"
@@ -150,6 +151,7 @@ class CaseCheck {
   void check_code() {
     want_ = interp::run_main(module_, arguments_);
     check("same_code", [&] { return same_code(); });
+    check("types", [&] { return declared_types(); });
     check("result", [&] { return right_results(); });
     if (!report_.findings.empty()) return;  // the rest says the same again
     check("repeat", [&] { return repeated(); });
@@ -176,6 +178,20 @@ class CaseCheck {
   std::string same_code() const {
     const auto again = driver::open_compiled(driver::compile_to_memory(model_, options()), case_.name);
     return blobs_of(*again) == blobs_of(*artifact_) ? "" : "two compiles of one program give different bytes";
+  }
+
+  // A backend may leave out to declare types; those that it declares are the program's.
+  std::string declared_types() const {
+    const artifact::Program& program = artifact_->manifest().programs[0];
+    for (const artifact::Step& step : program.graph.steps) {
+      const auto* call = std::get_if<artifact::RegionCall>(&step.action);
+      const auto* region = call == nullptr ? nullptr : artifact::find_region(artifact_->manifest(), call->region);
+      if (region == nullptr || region->module < 0) continue;
+      const auto& module = artifact_->modules[static_cast<size_t>(region->module)];
+      const auto refusal = load::entry_refusal(module.value_or_throw(), *region, program, step);
+      if (refusal) return refusal->message;
+    }
+    return "";
   }
 
   std::string differs(const Tensors& got, const Tensors& want) const {

@@ -261,6 +261,52 @@ TEST(Fallback, AModuleThatDoesNotLoadIsReplaced) {
   }
 }
 
+// A module whose loaded code has the types that its bytes say.
+struct DeclaringBody : FailingBody {
+  using FailingBody::FailingBody;
+  std::string_view type_key() const override { return "regions_test_declaring"; }
+  std::optional<runtime::EntryTypes> entry_types(const std::string& name) override {
+    const runtime::EntryTensor right{.dtype = DataType::float_(32), .shape = {4}};
+    const runtime::EntryTensor any{.dtype = DataType::float_(32), .shape = {-1}};
+    if (what == "right") return runtime::EntryTypes{.inputs = {right}, .outputs = {any}};
+    if (what == "input") return runtime::EntryTypes{.inputs = {{DataType::int_(8), {4}}}, .outputs = {right}};
+    if (what == "rank") return runtime::EntryTypes{.inputs = {right}, .outputs = {{DataType::float_(32), {}}}};
+    if (what == "count") return runtime::EntryTypes{.inputs = {right}, .outputs = {right, right}};
+    throw_user_error("the table of '{}' is empty", name);
+  }
+};
+
+runtime::Module declaring(const std::string& what) { return runtime::Module(std::make_unique<DeclaringBody>(what)); }
+
+TEST(Fallback, ACodeOfOtherTypesIsReplaced) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"input", "region 'region' has input 0 of the type int8 4, and the model was compiled for float32 4;"},
+      {"rank", "region 'region' has result 0 of the type float32 scalar, and the model was compiled for float32 4;"},
+      {"count", "takes 1 tensors and gives 2, and the model was compiled for a region that takes 1 and gives 1;"},
+      {"fault", "the table of 'region' is empty"}};
+  runtime::register_module_loader("regions_test_declaring", &declaring);
+  const auto strict_of = [](const auto& artifact) {
+    return load::try_make_executor(artifact, "default", {.fallback = executors::Fallback::none});
+  };
+  for (const auto& [what, message] : cases) {
+    const auto artifact = compiled(read(kRegion, {declaring(what)}));
+    const auto executor = load::make_executor(artifact, "default", {.threads = 1});
+    EXPECT_FLOAT_EQ(numbers(*executor, {1, 1, 1, 1})[0], -std::exp(2.0F));
+    ASSERT_EQ(executor->fallbacks().size(), 1u) << what;
+    EXPECT_EQ(executor->fallbacks()[0].reason, HR_REASON_BACKEND_FAILED);
+    EXPECT_EQ(executor->fallbacks()[0].run, 0u);
+    EXPECT_THAT(executor->fallbacks()[0].message, HasSubstr(message));
+    const auto strict = strict_of(artifact);
+    ASSERT_FALSE(strict.has_value());
+    EXPECT_THAT(strict.refusal().message, HasSubstr(message));
+  }
+  EXPECT_TRUE(strict_of(compiled(read(kRegion, {declaring("right")}))).has_value());
+  // The word of an import counts, too: the module that a backend's constants are in has none of its own.
+  const runtime::Module outer = triple("region");
+  outer.Import(declaring("rank"));
+  EXPECT_THAT(strict_of(compiled(read(kRegion, {outer}))).refusal().message, HasSubstr("float32 scalar"));
+}
+
 // The native form is no program of the model: a function of its name is the backend's.
 TEST(Fallback, TheNativeFormIsNoProgramOfTheModule) {
   const runtime::Module module = load::make_artifact_module(compiled(failing_model("third")));

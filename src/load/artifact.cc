@@ -5,6 +5,7 @@
 
 #include "executors/graph/graph_executor.h"
 #include "load/all_loaders.h"
+#include "load/entry_check.h"
 #include "load/external_call.h"
 
 namespace headrace::load {
@@ -194,7 +195,8 @@ NDArray view_weight(const std::shared_ptr<const runtime::Library>& library, size
   // The cast is safe: the memory is mapped for reading, and who gets a view only reads it.
   auto* data = const_cast<std::byte*>(library->weight(index));
   return NDArray::view(data, Shape(weight.shape.begin(), weight.shape.end()), weight.dtype,
-                       [library] { static_cast<void>(library); });
+                       [library] { static_cast<void>(library); })
+      .as_read_only();
 }
 
 Expected<std::shared_ptr<const Artifact>> open_artifact(const std::string& path) {
@@ -293,19 +295,32 @@ class Resolver {
     return std::nullopt;
   }
 
+  std::optional<Refusal> find_module_code(const Module& module, const Region& region, executors::Callee& callee) {
+    if (std::optional<Refusal> refusal = find_module_kernel(module, region.name, callee)) return refusal;
+    if (callee.module_kernel) return std::nullopt;
+    const PackedFunc function = module.GetFunction(region.name, true);
+    if (function) return set_external(function, callee), std::nullopt;
+    return Refusal{HR_REASON_BACKEND_FAILED,
+                   fmt::format("the module of the backend '{}' in '{}' has no function '{}', which it was compiled "
+                               "for; compile the model again",
+                               region.backend, library_.name(), region.name)};
+  }
+
+  std::optional<Refusal> check_entry(const Module& module, const Region& region, const Step& step) const {
+    try {
+      return entry_refusal(module, region, program_, step);
+    } catch (const UserError& error) {
+      return Refusal{HR_REASON_BACKEND_FAILED, error.what()};
+    }
+  }
+
   std::optional<Refusal> find_region_code(const Region& region, const Step& step, executors::Callee& callee) {
     if (!region.symbol.empty()) return find_kernel(region.symbol, callee);
     if (region.module >= 0) {
       const Expected<Module>& module = loaded_.artifact->modules[static_cast<size_t>(region.module)];
       if (!module) return module.refusal();
-      if (std::optional<Refusal> refusal = find_module_kernel(module.value(), region.name, callee)) return refusal;
-      if (callee.module_kernel) return std::nullopt;
-      const PackedFunc function = module.value().GetFunction(region.name, true);
-      if (function) return set_external(function, callee), std::nullopt;
-      return Refusal{HR_REASON_BACKEND_FAILED,
-                     fmt::format("the module of the backend '{}' in '{}' has no function '{}', which it was compiled "
-                                 "for; compile the model again",
-                                 region.backend, library_.name(), region.name)};
+      if (std::optional<Refusal> refusal = find_module_code(module.value(), region, callee)) return refusal;
+      return check_entry(module.value(), region, step);
     }
     const PackedFunc function = find_global(region.name);
     if (!function) return Refusal{HR_REASON_BACKEND_MISSING, import_missing(library_, program_, step).message};

@@ -230,12 +230,13 @@ void RegionBuilder::make_call(const GlobalVar& function, const Type& type) {
   Array<Type> types;
   for (const Leaf& leaf : results_) types.push_back(type_of(leaf.inner));
   call_->set_checked_type(results_.size() == 1 ? types[0] : Type(make_tuple_type(types)));
+  for (size_t i = 0; i < results_.size() && results_.size() > 1; ++i) items_.push_back(item_of(call_, i, types[i]));
 }
 
 Expr RegionBuilder::leaf_outside(const Leaf& leaf) const {
   if (leaf.outer) return leaf.outer;
   if (results_.size() == 1) return call_;
-  return item_of(call_, places_.at({leaf.source, leaf.index}), type_of(leaf.inner));
+  return items_[places_.at({leaf.source, leaf.index})];
 }
 
 Expr RegionBuilder::outside(const Expr& node) const {

@@ -76,6 +76,7 @@ class RegionBuilder {
   std::vector<Leaf> results_;
   std::map<std::pair<const Object*, size_t>, size_t> places_;  // of the results by source and index
   Expr call_;
+  std::vector<Expr> items_;  // of the call, by result, where there are several: each once
   Array<TypeVar> type_params_;
 };
 

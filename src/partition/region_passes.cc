@@ -5,6 +5,8 @@
 #include "partition/compiler_functions.h"
 #include "partition/extract.h"
 #include "partition/merge.h"
+#include "relay/infer/infer_type.h"
+#include "relay/infer/result_types.h"
 
 namespace headrace::partition {
 
@@ -62,13 +64,17 @@ PartitionOptions partition_options(const PassContext& context) {
   return options;
 }
 
+// Relay's passes over regions end with InferType, which writes the types of results, too: programs compare what they
+// give with programs that they typed.
+IRModule with_types(const IRModule& module) { return relay::with_result_types(relay::infer_type(module)); }
+
 Pass annotating() {
   return {
       {.name = "AnnotateTarget",
        .summary = "calls that other compilers support are marked by compiler_begin and compiler_end",
        .options = {{"targets", "str or Array[str]", "the compilers, in the order of their priority", &is_name_or_names},
                    config_key<bool>("include_non_call_ops", "whether tuples and references are marked too", "true")}},
-      [](const IRModule& m, const PassContext& c) { return annotate_target(m, annotate_options(c)); }};
+      [](const IRModule& m, const PassContext& c) { return with_types(annotate_target(m, annotate_options(c))); }};
 }
 
 Pass partitioning() {
@@ -77,7 +83,9 @@ Pass partitioning() {
            .options = {config_key<std::string>("mod_name", "part of the names of the functions", "default"),
                        config_key<bool>("bind_constants", "whether constants are inside of the functions", "true")},
            .runs_after = {"MergeComposite", "AnnotateTarget", "MergeCompilerRegions"}},
-          [](const IRModule& m, const PassContext& c) { return partition_graph(m, partition_options(c)).module; }};
+          [](const IRModule& m, const PassContext& c) {
+            return with_types(partition_graph(m, partition_options(c)).module);
+          }};
 }
 
 // A pass whose one option is the name of a compiler.
@@ -97,7 +105,7 @@ std::vector<Pass> region_passes() {
       annotating(),
       // Before PartitionGraph, which makes a function of each part that it finds.
       {{.name = "MergeCompilerRegions", .summary = "neighbouring parts for one compiler become one"},
-       [](const IRModule& m, const PassContext&) { return merge_compiler_regions(m); }},
+       [](const IRModule& m, const PassContext&) { return with_types(merge_compiler_regions(m)); }},
       partitioning(),
       {{.name = "InlineCompilerFunctionsBoundTo",
         .summary = "calls of functions for other compilers become their bodies",

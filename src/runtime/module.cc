@@ -33,6 +33,11 @@ std::vector<ModuleObj*> reachable(ModuleObj* root) {
   return order;
 }
 
+std::vector<ModuleObj*> all_of(ModuleObj* root) {
+  const std::lock_guard lock(imports_mutex());
+  return reachable(root);
+}
+
 }  // namespace
 
 std::string ModuleBody::save_to_binary(const Module&) const {
@@ -49,17 +54,26 @@ Module::Module(std::unique_ptr<ModuleBody> body) : object_(make_object<ModuleObj
   object_->body = std::move(body);
 }
 
+std::string EntryTensor::to_string() const {
+  std::vector<std::string> sizes;
+  for (const int64_t size : shape) sizes.push_back(size < 0 ? "?" : std::to_string(size));
+  return fmt::format("{} {}", dtype.to_string(), sizes.empty() ? "scalar" : fmt::format("{}", fmt::join(sizes, "x")));
+}
+
 PackedFunc Module::GetFunction(const std::string& name, bool query_imports) const {
   if (!query_imports) return body().get_function(name, *this);
-  const std::vector<ModuleObj*> modules = [&] {
-    const std::lock_guard lock(imports_mutex());
-    return reachable(object_.get());
-  }();
-  for (ModuleObj* module : modules) {
+  for (ModuleObj* module : all_of(object_.get())) {
     PackedFunc function = module->body->get_function(name, Module(Ref<ModuleObj>(module)));
     if (function) return function;
   }
   return {};
+}
+
+std::optional<EntryTypes> Module::entry_types(const std::string& name) const {
+  for (ModuleObj* module : all_of(object_.get())) {
+    if (std::optional<EntryTypes> types = module->body->entry_types(name)) return types;
+  }
+  return std::nullopt;
 }
 
 PackedFunc Module::GetFuncFromEnv(const std::string& name) const {

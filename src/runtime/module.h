@@ -4,6 +4,7 @@
 #include <headrace/kernel_abi.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,20 @@ struct ModuleKernel {
   void* self = nullptr;
 
   explicit operator bool() const { return run != nullptr; }
+};
+
+// The type of one tensor of a function that is ready to run.
+struct EntryTensor {
+  DataType dtype;
+  Shape shape;  // a negative size: the function takes any
+
+  // Returns the type as programs show theirs: "float32 2x3", with a '?' for any size.
+  std::string to_string() const;
+};
+
+// What a function that is ready to run computes, for callers that compare it with what they were compiled for.
+struct EntryTypes {
+  std::vector<EntryTensor> inputs, outputs;
 };
 
 // A module as an artifact holds it: bytes, and beside them the tensors that the file stores once for all that have
@@ -47,6 +62,9 @@ class ModuleBody {
   // Returns the function of that name as a kernel for `num_workers` threads, which lives as long as the module.
   // Default: nothing, a program calls the function instead. UserError: there is one, and it cannot run here.
   virtual ModuleKernel get_kernel(const std::string&, int32_t) { return {}; }
+  // Returns the types that the loaded code of that function has by its own word; nothing where it does not say.
+  // Default: nothing. UserError: what it says is no list of types.
+  virtual std::optional<EntryTypes> entry_types(const std::string&) { return std::nullopt; }
   // Returns the bytes that the loader of this kind makes `self` from again. Default: UserError, the kind cannot be
   // saved.
   virtual std::string save_to_binary(const Module& self) const;
@@ -87,6 +105,8 @@ class Module {
   // Returns a function that code of this module calls: from its imports, else a global function of the process.
   // UserError when neither has it.
   PackedFunc GetFuncFromEnv(const std::string& name) const;
+  // Returns the types of that function by the word of this module or of the first import that says them, depth first.
+  std::optional<EntryTypes> entry_types(const std::string& name) const;
   bool ImplementsFunction(const std::string& name, bool query_imports = false) const;
   // Adds an import. UserError when that would make a cycle. Threads may import and read imports at the same time.
   void Import(const Module& other) const;

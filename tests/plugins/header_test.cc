@@ -104,6 +104,15 @@ TEST(BackendHeader, LoadsAndRuns) {
   ASSERT_EQ(backend.find(backend.self, loaded, "g", 1, &found, nullptr), 0);
   EXPECT_EQ(found, nullptr);
   ASSERT_EQ(backend.find(backend.self, loaded, "f", 1, &found, nullptr), 0);
+  hr_entry_types types{};
+  ASSERT_EQ(backend.entry_types(backend.self, found, &types, nullptr), 0);
+  ASSERT_EQ(types.num_inputs, 1u);
+  ASSERT_EQ(types.num_outputs, 1u);
+  for (const hr_tensor_type& type : {types.inputs[0], types.outputs[0]}) {
+    EXPECT_TRUE(is_dtype<float>(type.dtype));
+    ASSERT_EQ(type.ndim, 1);
+    EXPECT_EQ(type.shape[0], 3);
+  }
   std::array<float, 3> x{1, 2, 3}, y{};
   int64_t shape = 3;
   DLTensor in{x.data(), {kDLCPU, 0}, 1, {kDLFloat, 32, 1}, &shape, nullptr, 0}, out = in;

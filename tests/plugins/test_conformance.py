@@ -45,6 +45,7 @@ FAULTS = {
     24: ("it is wrong with several workers", {"threads"}, "add/float32"),
     25: ("unloading keeps memory", {"memory"}, "add/float32"),
     26: ("what it takes it does not compile", {"compile"}, "add/float32"),
+    27: ("what is loaded declares other types", {"types"}, "add/float32"),
 }
 
 

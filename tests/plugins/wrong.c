@@ -22,7 +22,7 @@ static int32_t compile(void* self, const hr_compile_request* request, const hr_m
     hr_write_message(message, text);
     return 7;
   }
-  if (WRONG >= 21) {
+  if (WRONG == 21 || WRONG == 22) {
     const char* const unknown = "0123456789abcdef0123456789abcdef";
     if (request->emit_with_constants(request->sink, "x", 1, &graph, 1, &unknown, 1) == 0) return 0;
   } else if (request->emit(request->sink, "x", 1, &graph, 1) == 0) {
@@ -70,6 +70,22 @@ static int32_t run(void* self, void* region, const hr_kernel_env* env, DLTensor*
   return 5;
 }
 
+/* Of the regions 1x2 -> 1x2: 23 declares another size, 24 another number of inputs, 25 a type without a shape; 26 says
+ * why it cannot tell. */
+static int32_t entry_types(void* self, void* region, hr_entry_types* types, const hr_message* message) {
+  static const int64_t right[] = {1, 2}, wrong[] = {-1, 3};
+  static const hr_tensor_type input = {{kDLFloat, 32, 1}, 2, right}, output = {{kDLFloat, 32, 1}, 2, wrong};
+  static const hr_tensor_type shapeless = {{kDLFloat, 32, 1}, 2, NULL};
+  (void)self;
+  (void)region;
+  types->num_inputs = WRONG == 24 ? 0 : 1;
+  types->num_outputs = 1;
+  types->inputs = &input;
+  types->outputs = WRONG == 25 ? &shapeless : &output;
+  if (WRONG == 26) hr_write_message(message, "the table of the chip is worn");
+  return WRONG == 26;
+}
+
 #if WRONG == 1
 #define headrace_backend_entry other_entry
 #endif
@@ -95,6 +111,7 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend
 #endif
   backend->find = &find;
   backend->run = WRONG == 4 ? NULL : &run;
+  if (WRONG >= 23) backend->entry_types = &entry_types;
   if (WRONG == 5) hr_write_message(message, "the driver of the chip is not installed");
   return WRONG == 5;
 }

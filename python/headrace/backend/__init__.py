@@ -152,7 +152,9 @@ class Backend:
         function or object
             `run(name, inputs, outputs)`, or an object with such a method: called with a region's name and its tensors
             as arrays of numpy, it writes every element of the outputs. Inputs cannot be written to. It keeps no array
-            after the call.
+            after the call. The object may have a method `types(name)`, too: the types of the region's inputs and of
+            its outputs by what was loaded, two lists of relay.TensorType, or None. They are compared with those of the
+            model before the first run.
         """
         raise NotImplementedError("it has no method load")
 
@@ -249,13 +251,17 @@ class _Checked:
                 raise self._wrong(f"compile of the region '{region.name}'", answer, expected)
         return [(answer or "it does not say why") if isinstance(answer, str) else bytes(answer) for answer in answers]
 
-    def load(self, data: bytes) -> Callable[[str, int], Callable[..., None]]:
-        """A function that gives the function of a region's tensors."""
+    def load(self, data: bytes) -> list[Callable[..., Any] | None]:
+        """A function that gives the function of a region's tensors; one that gives its types, or None."""
         loaded = self._ask("load", self.backend.load, data)
         run = getattr(loaded, "run", loaded)
         if not callable(run):
             raise self._wrong("load", loaded, "a function (name, inputs, outputs) or an object with a method run")
-        return lambda region, num_inputs: functools.partial(self._run, run, region, num_inputs)
+        types = getattr(loaded, "types", None)
+        return [
+            lambda region, num_inputs: functools.partial(self._run, run, region, num_inputs),
+            None if types is None else functools.partial(self._types, types),
+        ]
 
     def cost(self, call: Any) -> float | None:
         """Seconds, or None."""
@@ -278,6 +284,20 @@ class _Checked:
         ):
             raise self._wrong("claim", answer, "a list of relay.TensorType, or a sentence")
         return list(answer)
+
+    def _types(self, types: Callable[[str], Any], region: str) -> list[list[Any]] | None:
+        moment = f"types of the region '{region}'"
+        answer = self._ask(moment, types, region)
+        if answer is None:
+            return None
+        expected = "(types of inputs, types of outputs), two lists of relay.TensorType; or None"
+        tensor_type = _node.class_of("relay.TensorType")
+        if not isinstance(answer, (list, tuple)) or len(answer) != 2:
+            raise self._wrong(moment, answer, expected)
+        for types_of in answer:
+            if not isinstance(types_of, (list, tuple)) or not all(isinstance(one, tensor_type) for one in types_of):
+                raise self._wrong(moment, types_of, expected)
+        return [list(types_of) for types_of in answer]
 
     def _run(self, run: Run, region: str, num_inputs: int, *tensors: _core.NDArray) -> None:
         arrays = [tensor.numpy() for tensor in tensors]

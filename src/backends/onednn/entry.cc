@@ -20,18 +20,39 @@ constexpr const char* kVersion = "2, oneDNN " HEADRACE_ONEDNN_TEXT(DNNL_VERSION_
 
 const hr_host* host = nullptr;
 
-// Networks of one blob, and the primitives that were asked for.
+// A network that is ready to run, and the types of its tensors.
+struct Region {
+  Primitives primitives;
+  std::vector<hr_tensor_type> inputs, outputs;
+
+  Region(const std::shared_ptr<const Network>& network, int32_t num_workers)
+      : primitives(network, num_workers),
+        inputs(types_of(*network, network->inputs)),
+        outputs(types_of(*network, network->outputs)) {}
+
+ private:
+  static std::vector<hr_tensor_type> types_of(const Network& network, const std::vector<int32_t>& tensors) {
+    std::vector<hr_tensor_type> types;
+    for (const int32_t tensor : tensors) {
+      const Dims& dims = network.tensors[static_cast<size_t>(tensor)].dims;
+      types.push_back({.dtype = {kDLFloat, 32, 1}, .ndim = static_cast<int32_t>(dims.size()), .shape = dims.data()});
+    }
+    return types;
+  }
+};
+
+// Networks of one blob, and the regions that were asked for.
 struct Loaded {
   std::vector<std::shared_ptr<const Network>> networks;
   std::mutex mutex;
-  std::map<std::pair<const Network*, int32_t>, std::unique_ptr<Primitives>> primitives;  // by number of threads
+  std::map<std::pair<const Network*, int32_t>, std::unique_ptr<Region>> regions;  // by number of threads
 
-  Primitives* find(const std::string& region, int32_t num_workers) {
+  Region* find(const std::string& region, int32_t num_workers) {
     for (const std::shared_ptr<const Network>& network : networks) {
       if (network->name != region) continue;
       const std::scoped_lock lock(mutex);
-      std::unique_ptr<Primitives>& made = primitives[{network.get(), num_workers}];
-      if (!made) made = std::make_unique<Primitives>(network, num_workers);
+      std::unique_ptr<Region>& made = regions[{network.get(), num_workers}];
+      if (!made) made = std::make_unique<Region>(network, num_workers);
       return made.get();
     }
     return nullptr;
@@ -134,11 +155,20 @@ int32_t find_region(void*, void* loaded, const char* region, int32_t num_workers
 int32_t run(void*, void* region, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) {
   const hr_message message{env->message, env->message_size};
   return guarded(&message, [&] {
-    auto& primitives = *static_cast<Primitives*>(region);
+    auto& primitives = static_cast<Region*>(region)->primitives;
     if (num_args != primitives.num_args())
       throw std::runtime_error("it was called with another number of tensors than it has inputs and outputs");
     primitives.run(args);
   });
+}
+
+int32_t entry_types(void*, void* region, hr_entry_types* types, const hr_message*) {
+  const auto& one = *static_cast<const Region*>(region);
+  *types = {.num_inputs = static_cast<uint32_t>(one.inputs.size()),
+            .num_outputs = static_cast<uint32_t>(one.outputs.size()),
+            .inputs = one.inputs.data(),
+            .outputs = one.outputs.data()};
+  return 0;
 }
 
 }  // namespace
@@ -159,5 +189,6 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend
   backend->unload = &unload;
   backend->find = &find_region;
   backend->run = &run;
+  if (HR_HAS_FIELD(hr_backend, backend, entry_types)) backend->entry_types = &entry_types;
   return 0;
 }

@@ -1,5 +1,6 @@
 #include "backends/onednn/read_graph.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -74,35 +75,88 @@ bool is_gelu(const hr_graph_api& api, const hr_graph* match, bool is_twice) {
   return has_half != is_twice && has_one && has_root;
 }
 
+// The ops of a match, sorted.
+std::vector<std::string> ops_of(const hr_graph_api& api, const hr_graph* match) {
+  std::vector<std::string> ops;
+  for (uint32_t node = 0; node < api.num_nodes(match); ++node) {
+    if (const char* op = api.op(match, node); op != nullptr && *op != 0) ops.emplace_back(op);
+  }
+  std::sort(ops.begin(), ops.end());
+  return ops;
+}
+
+// Whether a match is x * sigmoid(x).
+bool is_swish(const hr_graph_api& api, const hr_graph* match, uint32_t root) {
+  if (ops_of(api, match) != std::vector<std::string>{"multiply", "sigmoid"} || api.num_operands(match, root) != 2)
+    return false;
+  const uint32_t a = api.operand(match, root, 0), b = api.operand(match, root, 1);
+  const uint32_t x = api.kind(match, a) == HR_NODE_INPUT ? a : b, y = x == a ? b : a;
+  return api.kind(match, x) == HR_NODE_INPUT && api.kind(match, y) == HR_NODE_CALL && api.operand(match, y, 0) == x;
+}
+
+// Whether a match has the ops of gelu, times two or not.
+bool has_ops_of_gelu(const hr_graph_api& api, const hr_graph* match, bool is_twice) {
+  std::vector<std::string> rest{"add", "erf", "multiply"};
+  if (!is_twice) rest.emplace_back("multiply");
+  for (const char* last : {"divide", "multiply"}) {
+    std::vector<std::string> all = rest;
+    all.emplace_back(last);
+    std::sort(all.begin(), all.end());
+    if (ops_of(api, match) == all) return true;
+  }
+  return false;
+}
+
+using ConstantsByContent = std::map<std::string, int32_t>;
+
 // Reads one graph.
 class GraphReader {
  public:
-  GraphReader(const hr_graph_api& api, const hr_graph* graph, Network& network)
-      : api_(api), graph_(graph), network_(network) {}
+  GraphReader(const hr_graph_api& api, const hr_graph* graph, Network& network, ConstantsByContent& constants)
+      : api_(api), graph_(graph), network_(network), constants_(constants) {}
 
+  // Reads a region, whose inputs and outputs become those of the network.
   std::optional<No> read() {
+    if (auto fault = read_nodes()) return fault;
+    network_.outputs = outputs();
+    return std::nullopt;
+  }
+
+  // Reads a composite's body, whose inputs are these tensors, and whose outputs become `results`.
+  std::optional<No> read_body(const std::vector<int32_t>& operands, std::vector<int32_t>& results) {
+    operands_ = &operands;
+    if (auto fault = read_nodes()) return fault;
+    results = outputs();
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<No> read_nodes() {
     const uint32_t num_nodes = api_.num_nodes(graph_);
     tensors_.resize(num_nodes);
     for (uint32_t node = 0; node < num_nodes; ++node) {
       if (auto fault = read_node(node)) return fault;
     }
-    for (uint32_t i = 0; i < api_.num_outputs(graph_); ++i) {
-      uint32_t result = 0;
-      const uint32_t node = api_.output(graph_, i, &result);
-      network_.outputs.push_back(tensors_[node].at(result));
-    }
     return std::nullopt;
   }
 
- private:
+  std::vector<int32_t> outputs() const {
+    std::vector<int32_t> all;
+    for (uint32_t i = 0; i < api_.num_outputs(graph_); ++i) {
+      uint32_t result = 0;
+      const uint32_t node = api_.output(graph_, i, &result);
+      all.push_back(tensors_[node].at(result));
+    }
+    return all;
+  }
+
   std::optional<No> read_node(uint32_t node) {
     for (uint32_t i = 0; i < api_.num_results(graph_, node); ++i) {
       if (auto fault = fault_of(api_.result_type(graph_, node, i), "a tensor")) return fault;
     }
     switch (api_.kind(graph_, node)) {
       case HR_NODE_INPUT:
-        tensors_[node] = {network_.add_tensor(dims_of(api_.result_type(graph_, node, 0)))};
-        network_.inputs.push_back(tensors_[node][0]);
+        add_input(node);
         return std::nullopt;
       case HR_NODE_CONST:
         add_constant(node);
@@ -139,11 +193,25 @@ class GraphReader {
     return std::nullopt;
   }
 
-  // Each of the patterns is an eltwise op of the one operand, perhaps times two.
+  void add_input(uint32_t node) {
+    if (operands_ != nullptr) {
+      for (uint32_t i = 0; i < api_.num_results(graph_, node); ++i)
+        tensors_[node].push_back(operands_->at(num_operands_read_++));
+      return;
+    }
+    tensors_[node] = {network_.add_tensor(dims_of(api_.result_type(graph_, node, 0)))};
+    network_.inputs.push_back(tensors_[node][0]);
+  }
+
+  // Each of the backend's own patterns is an eltwise op of the one operand, perhaps times two. A program may have
+  // composites of its own, also under these names: they are what their bodies are.
   std::optional<No> read_composite(uint32_t node) {
     const std::string pattern = api_.op(graph_, node);
     const std::vector<int32_t> operands = operands_of(node);
-    if (operands.size() != 1) return No{HR_REASON_OP_UNSUPPORTED, "it is a composite of several operands"};
+    const hr_graph* body = api_.body(graph_, node);
+    const bool is_own = pattern == "onednn.gelu" || pattern == "onednn.twice_gelu" || pattern == "onednn.swish";
+    if (!is_own || operands.size() != 1 || find_fault_in_match(api_, pattern, body))
+      return GraphReader(api_, body, network_, constants_).read_body(operands, tensors_[node]);
     const Dims dims = dims_of(api_.result_type(graph_, node, 0));
     int32_t result = add_eltwise(operands[0], dims, pattern == "onednn.swish" ? Algorithm::swish : Algorithm::gelu, 1);
     if (pattern == "onednn.twice_gelu") result = add_eltwise(result, dims, Algorithm::linear, 2);
@@ -188,8 +256,10 @@ class GraphReader {
   const hr_graph_api& api_;
   const hr_graph* graph_;
   Network& network_;
-  std::vector<std::vector<int32_t>> tensors_;  // of each node's results
-  std::map<std::string, int32_t> constants_;   // by content
+  ConstantsByContent& constants_;                   // those of the network
+  std::vector<std::vector<int32_t>> tensors_;       // of each node's results
+  const std::vector<int32_t>* operands_ = nullptr;  // of a body: what its inputs are
+  size_t num_operands_read_ = 0;
 };
 
 }  // namespace
@@ -226,14 +296,18 @@ std::optional<No> find_fault_in_match(const hr_graph_api& api, const std::string
   if (auto fault = fault_of(api.result_type(match, input, 0), "its operand")) return fault;
   if (dims_of(api.result_type(match, input, 0)) != dims_of(api.result_type(match, root, result)))
     return No{HR_REASON_SHAPE_UNSUPPORTED, "its operand is broadcast"};
-  if (pattern != "onednn.swish" && !is_gelu(api, match, pattern == "onednn.twice_gelu"))
+  const bool is_twice = pattern == "onednn.twice_gelu";
+  if (pattern == "onednn.swish" && !is_swish(api, match, root))
+    return No{HR_REASON_OP_UNSUPPORTED, "it is not x * sigmoid(x)"};
+  if (pattern != "onednn.swish" && !(is_gelu(api, match, is_twice) && has_ops_of_gelu(api, match, is_twice)))
     return No{HR_REASON_OP_UNSUPPORTED, "its constants are not those of gelu"};
   return std::nullopt;
 }
 
 std::optional<No> read_graph(const hr_graph_api& api, const hr_graph* graph, Network& network) {
   network.name = api.name(graph);
-  return GraphReader(api, graph, network).read();
+  ConstantsByContent constants;
+  return GraphReader(api, graph, network, constants).read();
 }
 
 }  // namespace headrace_onednn

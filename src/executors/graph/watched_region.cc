@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -10,6 +11,7 @@
 
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "runtime/aligned_buffer.h"
 
 namespace headrace::executors {
@@ -55,6 +57,7 @@ struct WatchedRegion::State {
   std::mutex mutex;
   std::condition_variable changed;
   bool is_asked = false, is_done = false, is_stopping = false, is_given_up = false;
+  bool was_interrupted = false;  // the reason why it is given up
   std::thread thread;
   const pid_t process = ::getpid();
 
@@ -117,6 +120,35 @@ WatchedRegion::~WatchedRegion() {
   state_->thread.join();
 }
 
+// Waits for the thread, whose mutex `lock` holds. Returns false when it has not returned in time, or when the caller is
+// interrupted: then `interrupt` is what was thrown.
+bool WatchedRegion::wait(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds limit,
+                         Ref<ErrorObj>& interrupt) noexcept {
+  constexpr std::chrono::milliseconds kBetweenPolls{25};
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  while (true) {
+    const auto next = std::min(deadline, std::chrono::steady_clock::now() + kBetweenPolls);
+    if (state_->changed.wait_until(lock, next, [&] { return state_->is_done; })) return true;
+    if (next == deadline) return false;
+    lock.unlock();
+    try {
+      poll_interrupt();
+    } catch (...) {
+      store_current_exception();
+      interrupt = take_stored_error();
+    }
+    lock.lock();
+    if (interrupt) return state_->is_done;
+  }
+}
+
+RegionOutcome WatchedRegion::interrupted_before() noexcept {
+  RegionOutcome outcome{.code = -1};
+  outcome.message.write("the backend's code did not return before a run was interrupted, and is not called again");
+  outcome.message.end();
+  return outcome;
+}
+
 std::optional<RegionOutcome> WatchedRegion::run(std::span<DLTensor* const> args,
                                                 std::chrono::nanoseconds limit) noexcept {
   State& state = *state_;
@@ -128,6 +160,7 @@ std::optional<RegionOutcome> WatchedRegion::run(std::span<DLTensor* const> args,
   }
   const size_t num_inputs = args.size() - state.num_outputs;
   std::unique_lock lock(state.mutex);
+  if (state.is_given_up && state.was_interrupted) return interrupted_before();
   if (state.is_given_up) return std::nullopt;
   for (size_t i = 0; i < num_inputs; ++i) state.copies[i]->read(*args[i]);
   state.outcome.code = 0;
@@ -136,10 +169,13 @@ std::optional<RegionOutcome> WatchedRegion::run(std::span<DLTensor* const> args,
   state.is_done = false;
   state.is_asked = true;
   state.changed.notify_all();
-  if (!state.changed.wait_for(lock, limit, [&] { return state.is_done; })) {
+  Ref<ErrorObj> interrupt;
+  if (!wait(lock, limit, interrupt)) {
     state.is_given_up = true;
+    state.was_interrupted = static_cast<bool>(interrupt);
     state.thread.detach();
-    return std::nullopt;
+    if (!interrupt) return std::nullopt;
+    return RegionOutcome{.code = -1, .error = std::move(interrupt)};
   }
   state.outcome.message.end();
   for (size_t i = num_inputs; i < args.size() && state.outcome.code == 0; ++i) state.copies[i]->write(*args[i]);

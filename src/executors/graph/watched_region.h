@@ -14,6 +14,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 
@@ -49,12 +50,15 @@ class WatchedRegion {
   ~WatchedRegion();
 
   // Runs the code on tensors of those types. Returns nothing when it has not returned in time, also in an earlier run:
-  // then it is given up, and the outputs are as they were. In a process that was forked since there is no thread: there
-  // the code runs on the tensors themselves, without a limit.
+  // then it is given up, and the outputs are as they were. It is given up, too, when poll_interrupt (base/interrupt.h)
+  // throws while this waits: the outcome's error is what was thrown, and later runs fail. In a process that was forked
+  // since there is no thread: there the code runs on the tensors themselves, without a limit.
   std::optional<RegionOutcome> run(std::span<DLTensor* const> args, std::chrono::nanoseconds limit) noexcept;
 
  private:
   struct State;
+  bool wait(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds limit, Ref<ErrorObj>& interrupt) noexcept;
+  static RegionOutcome interrupted_before() noexcept;
   static void work(const std::shared_ptr<State>& state) noexcept;
 
   std::shared_ptr<State> state_;

@@ -9,6 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/interrupt.h"
+#include "object/foreign_error.h"
+
 namespace headrace::executors {
 namespace {
 
@@ -150,6 +153,36 @@ TEST(WatchedRegion, CodeThatDoesNotReturnIsGivenUpAndKeepsWhatItUses) {
   for (int i = 0; i < 10000 && !owner_lives.expired(); ++i) std::this_thread::sleep_for(milliseconds(1));
   EXPECT_TRUE(owner_lives.expired());
   EXPECT_THAT(tensors.y, ElementsAre(7, 7));
+}
+
+// The limit is a minute, and the test is not.
+TEST(WatchedRegion, AnInterruptEndsTheWait) {
+  const auto may_return = std::make_shared<std::atomic<bool>>(false);
+  Tensors tensors({1, 2}, {7, 7});
+  WatchedRegion region({.run =
+                            [may_return](const hr_kernel_env&, DLTensor* const* args, RegionOutcome&) {
+                              while (!*may_return) std::this_thread::sleep_for(milliseconds(1));
+                              double_it(args);
+                            },
+                        .owner = {},
+                        .pool = pool_of(1)},
+                       tensors.args, 1);
+  {
+    const InterruptScope scope([] { throw ForeignError("KeyboardInterrupt", "stop", {}); });
+    const std::optional<RegionOutcome> outcome = region.run(tensors.args, seconds(60));
+    ASSERT_TRUE(outcome.has_value());
+    EXPECT_NE(outcome->code, 0);
+    ASSERT_TRUE(outcome->error);
+    EXPECT_EQ(outcome->error->kind, "KeyboardInterrupt");
+  }
+  const std::optional<RegionOutcome> later = region.run(tensors.args, seconds(60));
+  ASSERT_TRUE(later.has_value());
+  EXPECT_NE(later->code, 0);
+  EXPECT_FALSE(later->error);
+  EXPECT_EQ(later->message.view(),
+            "the backend's code did not return before a run was interrupted, and is not called again");
+  EXPECT_THAT(tensors.y, ElementsAre(7, 7));
+  *may_return = true;
 }
 
 TEST(WatchedRegion, OneThatNeverRanEnds) {

@@ -115,14 +115,15 @@ TEST(ForeignNodes, WhatIsNotClaimed) {
 TEST(ForeignNodes, ResultsThatAreNoTypes) {
   const auto error = [](const std::string& results) {
     return kit::user_error_of([&] {
-      relay::infer_type(relay::parse_module(
-          "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { extern.onnx((%x,), node=\"\", op=\"Foo\", "
-          "opset=1, results=" +
-          results + ") }\n"));
+      relay::infer_type(
+          relay::parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { extern.onnx((%x,), "
+                              "node=\"CgF4EgF5IgNGb28=\", op=\"Foo\", "
+                              "opset=1, results=" +
+                              results + ") }\n"));
     });
   };
   EXPECT_EQ(error("[\"float32[]\"]"), "");
-  EXPECT_EQ(error("[\"int8[1,20]\", \"bool[3]\"]"), "");
+  EXPECT_THAT(error("[\"int8[1,20]\", \"bool[3]\"]"), HasSubstr("it lists 2 results, and its node has 1 outputs"));
   EXPECT_THAT(error("[]"), HasSubstr("it has no results"));
   for (const char* wrong : {"float32", "float32[1", "float32[-1]", "float32[1,]", "float32[,1]", "float32[a]",
                             "what[1]", "float32[99999999999999999999]"})

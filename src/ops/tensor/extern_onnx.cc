@@ -5,6 +5,7 @@
 
 #include "object/base64.h"
 #include "ops/families.h"
+#include "ops/tensor/onnx_node_fields.h"
 
 namespace headrace::ops {
 
@@ -44,6 +45,27 @@ std::optional<TensorType> type_of_text(std::string_view text) {
   return make_tensor_type(to_dims(shape), dtype);
 }
 
+// Refuses a call whose other attributes and operands are not those of its node: backends rely on either.
+void check_node(const RelationInput& input, const ExternOnnxAttrs& attrs) {
+  std::optional<OnnxNodeFields> node;
+  try {
+    node = read_onnx_node(decode_base64(attrs.node));
+  } catch (const UserError& error) {
+    input.fail(fmt::format("its attribute node is not the base64 of a NodeProto: {}", error.message()));
+  }
+  if (!node) input.fail("its attribute node is not the base64 of a NodeProto: the bytes are no such message");
+  if (node->op != attrs.op)
+    input.fail(fmt::format("its attribute op is '{}', and its node is of the operator '{}'", attrs.op, node->op));
+  if (attrs.opset < 1) input.fail(fmt::format("its attribute opset is {}; versions begin at 1", attrs.opset));
+  if (attrs.results.size() != node->num_outputs)
+    input.fail(
+        fmt::format("it lists {} results, and its node has {} outputs", attrs.results.size(), node->num_outputs));
+  const auto* operands = input.arg_types[0].as<TupleTypeNode>();
+  if (operands != nullptr && operands->items.size() != node->num_inputs)
+    input.fail(fmt::format("it has {} operands, and its node {} inputs that are not left out", operands->items.size(),
+                           node->num_inputs));
+}
+
 Type relate(const RelationInput& input) {
   const auto& attrs = input.call.attrs_as<ExternOnnxAttrs>();
   if (attrs.results.empty()) input.fail("it has no results");
@@ -53,6 +75,7 @@ Type relate(const RelationInput& input) {
     if (!type) input.fail(fmt::format("'{}' is no type of a result; write one such as float32[1,8]", text));
     results.push_back(*type);
   }
+  check_node(input, attrs);
   return results.size() == 1 ? results[0] : Type(make_tuple_type(results));
 }
 

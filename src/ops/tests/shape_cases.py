@@ -181,6 +181,9 @@ def add_fills() -> None:
     error("argwhere", "argwhere(%0, %0)", [x], "takes 1 argument")
 
 
+FOO_NODE = "CgF4EgF5IgNGb28="  # the NodeProto y = Foo(x), in base64
+
+
 def add_storages() -> None:
     """Programs after destination passing: what they give is what their views hold."""
     x = data(2, 3)
@@ -191,6 +194,20 @@ def add_storages() -> None:
     error("memory.view", view("%0", 8, "[5]"), [x], "20 bytes at offset 8 do not lie within")
     extern = 'extern.onnx((%0,), node="", op="Foo", opset=1, results=["{}"])'.format
     error("extern.onnx", extern("float32[1"), [x], "'float32[1' is no type of a result")
+    lie = 'extern.onnx(({},), node="{}", op="{}", opset={}, results=["float32[1]"])'.format
+    for name, program, message in (
+        ("no base64", lie("%0", "!", "Foo", 1), "its attribute node is not the base64 of a NodeProto: "),
+        ("no message", lie("%0", "/w==", "Foo", 1), "a NodeProto: the bytes are no such message"),
+        (
+            "another operator",
+            lie("%0", FOO_NODE, "Bar", 1),
+            "its attribute op is 'Bar', and its node is of the operator 'Foo'",
+        ),
+        ("opset", lie("%0", FOO_NODE, "Foo", 0), "its attribute opset is 0; versions begin at 1"),
+        ("outputs", lie("%0", "CgF4IgNGb28=", "Foo", 1), "it lists 1 results, and its node has 0 outputs"),
+        ("inputs", lie("%0, %0", FOO_NODE, "Foo", 1), "it has 2 operands, and its node 1 inputs that are not left out"),
+    ):
+        error(f"extern.onnx {name}", program, [x], message)
     error("memory.view offset", view("%0", 6, "[2]"), [x], "offset 6 is no multiple of float32's size")
     storage = "let %s = memory.alloc_storage(size=64); "
     copy = f"{storage}let %v = {view('%s', 32, '[2, 3]')}; let %c = memory.copy(%0, %v); "

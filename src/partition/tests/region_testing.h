@@ -11,6 +11,7 @@
 #include "kit/golden.h"
 #include "partition/annotate.h"
 #include "passes/tests/pass_testing.h"
+#include "relay/infer/result_types.h"
 
 namespace headrace::partition {
 
@@ -30,9 +31,11 @@ inline void register_test_compilers() {
   static_cast<void>(once);
 }
 
+// Reads a program as the pass InferType leaves it, with the types of results.
 inline IRModule read_program(const std::string& text) {
   register_test_compilers();
-  return relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + text, "test.relay"));
+  const IRModule module = relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + text, "test.relay"));
+  return relay::infer_type(relay::with_result_types(module));
 }
 
 // Runs a comma-separated list of passes, each of which is verified.

@@ -34,16 +34,4 @@ bool ExprIndex::dominates(const Expr& above, const Expr& below) const {
   return top != bottom && tree().common_ancestor(top, bottom) == top;
 }
 
-const std::vector<int32_t>& ExprIndex::dominated_by(const Expr& expr) const {
-  if (dominated_.empty()) {
-    dominated_.resize(nodes_.size());
-    for (size_t id = 0; id < nodes_.size(); ++id) {
-      const int32_t parent = tree().parent(static_cast<int32_t>(id));
-      if (parent != graph::AncestorTree::kNone)
-        dominated_[static_cast<size_t>(parent)].push_back(static_cast<int32_t>(id));
-    }
-  }
-  return dominated_[static_cast<size_t>(id_of(expr))];
-}
-
 }  // namespace headrace::relay

@@ -22,8 +22,6 @@ class ExprIndex {
   // Returns whether every path from `below` to the root goes through `above`, another node. The first call builds the
   // tree of dominators, in O(n log n).
   bool dominates(const Expr& above, const Expr& below) const;
-  // Returns the nodes whose uses first meet again at `expr`.
-  const std::vector<int32_t>& dominated_by(const Expr& expr) const;
 
  private:
   const graph::AncestorTree& tree() const;
@@ -32,7 +30,6 @@ class ExprIndex {
   std::unordered_map<const Object*, int32_t> ids_;
   std::vector<std::vector<int32_t>> users_;
   mutable std::optional<graph::AncestorTree> tree_;
-  mutable std::vector<std::vector<int32_t>> dominated_;
 };
 
 }  // namespace headrace::relay

@@ -342,31 +342,41 @@ Nested<bool> Matcher::visit_dominator(int id, Expr expr) {
   const int parent = node_at(id).children[0], child = node_at(id).children[2];
   if (!co_await visit(child, expr)) co_return false;
   if (!co_await visit_paths(id, expr)) co_return false;
-  if (bound(parent) == nullptr) co_return co_await find_parent(parent, expr);
   for (size_t i = log_.size(); i > 0; --i) {
     if (log_[i - 1].node == parent) co_return graph_.dominates(expr, log_[i - 1].expr);
   }
   co_return false;
 }
 
-// Walks up from the child: each input matches the parent, where the walk ends, or the path, where it goes on.
+// Walks up from the child: each input matches the parent, where the walk ends, or the path, where it goes on. Variables
+// and constants beside such inputs are free, as the bias of an addition on the way.
 Nested<bool> Matcher::visit_paths(int id, Expr expr) {
   const int parent = node_at(id).children[0], path = node_at(id).children[1];
   std::unordered_set<const Object*> seen;
-  std::vector<Expr> stack;
-  const auto push_inputs = [&](const Expr& node) {
-    std::vector<Expr> inputs = relay::children_of(node);
-    const size_t first = node.is<CallNode>() ? 1 : 0;  // past the callee
-    for (size_t i = inputs.size(); i > first; --i) stack.push_back(inputs[i - 1]);
-  };
-  push_inputs(expr);
+  std::vector<Expr> stack{std::move(expr)};
   while (!stack.empty()) {
     const Expr at = stack.back();
     stack.pop_back();
-    if (!seen.insert(at.object()).second) continue;
-    if (co_await visit(parent, at)) continue;
-    if (!co_await visit_path(path, at)) co_return false;
-    push_inputs(at);
+    const std::vector<Expr> inputs = relay::children_of(at);
+    bool goes_on = false;
+    for (size_t i = at.is<CallNode>() ? 1 : 0; i < inputs.size(); ++i) {  // past the callee
+      const Expr& input = inputs[i];
+      const bool is_leaf = input.is<VarNode>() || input.is<ConstantNode>();
+      if (seen.contains(input.object())) {
+        goes_on |= !is_leaf;
+        continue;
+      }
+      if (co_await visit(parent, input)) {
+        goes_on = true;
+        continue;
+      }
+      if (is_leaf) continue;
+      if (!co_await visit_path(path, input)) co_return false;
+      seen.insert(input.object());
+      stack.push_back(input);
+      goes_on = true;
+    }
+    if (!goes_on) co_return false;
   }
   co_return true;
 }
@@ -378,21 +388,6 @@ Nested<bool> Matcher::visit_path(int path, Expr expr) {
   if (!co_await visit(path, expr)) co_return false;
   for (const int node : repeated) bind(node, nullptr);
   co_return true;
-}
-
-// Looks for a parent beyond paths that the path pattern matches to their ends.
-Nested<bool> Matcher::find_parent(int parent, Expr expr) {
-  std::vector<Expr> stack{expr};
-  while (!stack.empty()) {
-    const Expr at = stack.back();
-    stack.pop_back();
-    for (const int32_t id : graph_.dominated_by(at)) {
-      const Expr& below = graph_.nodes()[static_cast<size_t>(id)];
-      if (!plainly_differs(parent, below) && co_await visit(parent, below)) co_return true;
-      stack.push_back(below);
-    }
-  }
-  co_return false;
 }
 
 Expr typed_for(const PatternIndex& pattern, const Expr& expr, const IRModule& module) {

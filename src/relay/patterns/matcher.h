@@ -80,7 +80,6 @@ class Matcher {
   Nested<bool> visit_dominator(int id, Expr expr);
   Nested<bool> visit_paths(int id, Expr expr);
   Nested<bool> visit_path(int path, Expr expr);
-  Nested<bool> find_parent(int parent, Expr expr);
 
   const PatternIndex& pattern_;
   const ExprIndex& graph_;

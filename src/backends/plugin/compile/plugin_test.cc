@@ -148,6 +148,27 @@ TEST(Plugin, ConstantsThatAreLeftToTheHost) {
               HasSubstr("an older one, which takes no constants"));
 }
 
+// Two constants of one size change places: no type tells, the checksum of the file does.
+TEST(Plugin, ConstantsThatWereSwappedAreNotLoaded) {
+  load("apart_chip");
+  const std::vector<NDArray> rows{row({1, 2, 3, 4}), row({5, 6, 7, 8})};
+  const IRModule module = relay::infer_type(
+      relay::parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(1, 4), float32]) {\n"
+                          "  add(multiply(%x, meta[relay.Constant][0]), meta[relay.Constant][1])\n}\n",
+                          "<program>", {.weights = &rows}));
+  const std::string file = ::testing::TempDir() + "plugin_swapped.so";
+  driver::compile_to_file(driver::make_model(module), file, {.backends = {"apart_chip"}});
+  std::string bytes = kit::read_file(file);
+  const std::string key = "\"constants\":[";
+  const size_t at = bytes.find(key) + key.size();
+  const size_t comma = bytes.find(',', at), end = bytes.find(']', at);
+  ASSERT_LT(comma, end) << "two constants";
+  const std::string first = bytes.substr(at, comma - at), second = bytes.substr(comma + 1, end - comma - 1);
+  bytes.replace(at, end - at, second + "," + first);
+  kit::write_file(file, bytes);
+  EXPECT_EQ(load::open_artifact(file).refusal().code, HR_REASON_BAD_CHECKSUM);
+}
+
 TEST(Plugin, OptionsReachIt) {
   load("chip");
   const driver::Model model = driver::make_model(typed("def @main(%x: Tensor[(2), float32]) { add(%x, %x) }\n"));
@@ -243,10 +264,18 @@ TEST(Plugin, ACompileThatFails) {
 
 // What goes wrong with a region where it runs.
 TEST(Plugin, ARegionThatFailsFallsBack) {
-  const std::vector<std::pair<std::string, std::string>> cases{{"wrong11", "the chip is full"},
-                                                               {"wrong13", "no core of the chip is free"},
-                                                               {"wrong14", "has no function 'tvmgen_default_wrong14"},
-                                                               {"wrong20", "the chip is too hot"}};
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"wrong11", "the chip is full"},
+      {"wrong13", "no core of the chip is free"},
+      {"wrong14", "has no function 'tvmgen_default_wrong14"},
+      {"wrong20", "the chip is too hot"},
+      {"wrong23",
+       "the backend 'wrong23' says that its region 'tvmgen_default_wrong23_main_0' has result 0 of the type float32 "
+       "?x3, and the model was compiled for float32 1x2; install the version of the backend that compiled it"},
+      {"wrong24", "takes 0 tensors and gives 1, and the model was compiled for a region that takes 1 and gives 1"},
+      {"wrong25", "says types of its region 'tvmgen_default_wrong25_main_0' that are none: one has no shape"},
+      {"wrong26",
+       "does not say the types of its region 'tvmgen_default_wrong26_main_0': the table of the chip is worn"}};
   const IRModule module = typed("def @main(%x: Tensor[(1, 2), float32]) { tanh(%x) }\n");
   for (const auto& [plugin, message] : cases) {
     load(plugin);

@@ -66,8 +66,35 @@ class Loaded {
       throw_user_error("the backend '{}' cannot run its region '{}' here: {}", plugin_->name, region, room.text());
     return found;
   }
+  // Returns what the plugin says of a region that it found.
+  std::optional<runtime::EntryTypes> entry_types(const std::string& region, void* found) const {
+    const hr_backend& table = plugin_->table;
+    if (table.entry_types == nullptr) return std::nullopt;
+    MessageRoom room;
+    hr_entry_types said{};
+    if (table.entry_types(table.self, found, &said, room.view()) != 0)
+      throw_user_error("the backend '{}' does not say the types of its region '{}': {}", plugin_->name, region,
+                       room.text());
+    if (said.num_outputs == 0) return std::nullopt;
+    return runtime::EntryTypes{.inputs = tensors_of(region, said.inputs, said.num_inputs),
+                               .outputs = tensors_of(region, said.outputs, said.num_outputs)};
+  }
 
  private:
+  std::vector<runtime::EntryTensor> tensors_of(const std::string& region, const hr_tensor_type* types,
+                                               uint32_t count) const {
+    std::vector<runtime::EntryTensor> tensors;
+    for (uint32_t i = 0; i < count; ++i) {
+      const bool is_whole = types != nullptr && types[i].ndim >= 0 && (types[i].ndim == 0 || types[i].shape != nullptr);
+      if (!is_whole)
+        throw_user_error("the backend '{}' says types of its region '{}' that are none: one has no shape",
+                         plugin_->name, region);
+      tensors.push_back(
+          {.dtype = DataType(types[i].dtype), .shape = Shape(types[i].shape, types[i].shape + types[i].ndim)});
+    }
+    return tensors;
+  }
+
   int32_t load(const hr_message* message) {
     const hr_backend& table = plugin_->table;
     if (table.load_with_constants == nullptr) {
@@ -181,9 +208,22 @@ class PluginBody : public runtime::ModuleBody {
     void* region = owner->find(name, num_workers);
     if (region == nullptr) return {};
     const std::scoped_lock lock(mutex_);
+    found_[name] = region;
     auto& kernel = kernels_[region];
     if (!kernel) kernel = std::make_unique<RegionKernel>(RegionKernel{owner.get(), region});
     return {.run = &RegionKernel::run, .self = kernel.get()};
+  }
+
+  // A region is made ready to run once: an executor asks for its kernel before.
+  std::optional<runtime::EntryTypes> entry_types(const std::string& name) override {
+    const std::shared_ptr<const Loaded> owner = loaded();
+    void* region = nullptr;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (const auto known = found_.find(name); known != found_.end()) region = known->second;
+    }
+    if (region == nullptr) region = owner->find(name, 1);
+    return region == nullptr ? std::nullopt : owner->entry_types(name, region);
   }
 
   std::string save_to_binary(const Module&) const override { return whole_of(blob_); }
@@ -207,6 +247,7 @@ class PluginBody : public runtime::ModuleBody {
   std::mutex mutex_;
   std::shared_ptr<const Loaded> loaded_;
   std::map<void*, std::unique_ptr<RegionKernel>> kernels_;  // by region
+  std::map<std::string, void*> found_;                      // regions that kernels were made of
 };
 
 }  // namespace

@@ -1,0 +1,172 @@
+"""Regions of convolution networks on the backends that ship: results against the interpreter, without native forms."""
+
+import headrace as hr
+import numpy as np
+import pytest
+from headrace import relay
+from headrace.relay import transform
+from headrace.relay.dataflow_pattern import is_constant, is_op, wildcard
+
+pytestmark = pytest.mark.skipif(not hr._core.has_backend("onednn"), reason="built without the backend onednn")
+ONEDNN = "onednn"
+
+
+def tensor(*shape, seed=0):
+    return np.random.default_rng(seed).uniform(-1, 1, shape).astype("float32")
+
+
+def module_of(body, *params):
+    return transform.InferType()(hr.IRModule.from_expr(relay.Function(list(params), body)))
+
+
+def partition(module, table=(), compiler=ONEDNN, **options):
+    passes = [transform.MergeComposite(list(table))] if table else []
+    passes += [
+        transform.AnnotateTarget(compiler),
+        transform.MergeCompilerRegions(),
+        transform.PartitionGraph(**options),
+    ]
+    return hr.transform.Sequential(passes)(module)
+
+
+def regions_of(module):
+    return [f for _, f in module.functions.items() if f.attrs and "Compiler" in f.attrs]
+
+
+def assert_same_results(before, after, tmp_path, **inputs):
+    """The partitioned program, from its file, gives what the interpreter gives for the one before."""
+    given = [inputs[param.name_hint] for param in before["main"].params]
+    want = relay.create_executor("debug", mod=before).evaluate()(*given)
+    path = tmp_path / "model.so"
+    relay.build(after, "llvm").export_library(path)
+    got = hr.load(path, fallback="none")(**inputs)
+    want, got = ([one] if hasattr(one, "numpy") else list(one) for one in (want, got))
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(np.asarray(a), b.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def conv(x, seed, channels=8, size=3, into=8, **attrs):
+    kernel = relay.const(tensor(into, channels // attrs.get("groups", 1), size, size, seed=seed))
+    return relay.nn.conv2d(x, kernel, kernel_size=(size, size), channels=into, padding=(size // 2, size // 2), **attrs)
+
+
+def bias_of(x, seed):
+    return relay.nn.bias_add(x, relay.const(tensor(8, seed=seed)))
+
+
+IMAGE = relay.var("x", shape=(1, 8, 6, 6))
+DATA = tensor(1, 8, 6, 6, seed=9)
+
+
+def conv_table(prefix=ONEDNN):
+    conv_part = is_op("nn.conv2d")(wildcard(), is_constant())
+    biased = is_op("nn.bias_add")(conv_part, wildcard())
+    return [
+        (f"{prefix}.conv_bias_relu", is_op("nn.relu")(biased)),
+        (f"{prefix}.conv_relu", is_op("nn.relu")(conv_part)),
+    ]
+
+
+def test_convolutions_that_a_program_merged(tmp_path):
+    body = relay.nn.relu(conv(relay.nn.relu(bias_of(conv(IMAGE, 1), 2)), 3))
+    before = module_of(body, IMAGE)
+    after = partition(before, conv_table())
+    (region,) = regions_of(after)
+    names = []
+    relay.analysis.post_order_visit(
+        region,
+        lambda e: (
+            names.append(str(e.attrs["Composite"]))
+            if isinstance(e, relay.Function) and "Composite" in e.attrs
+            else None
+        ),
+    )
+    assert sorted(set(names)) == ["onednn.conv_bias_relu", "onednn.conv_relu"]
+    assert_same_results(before, after, tmp_path, x=DATA)
+
+
+@pytest.mark.parametrize("name", ["onednn.mine", "onednn.swish", "onednn.gelu", "onednn.twice_gelu"])
+def test_a_composite_is_what_its_body_is(tmp_path, name):
+    table = [(name, is_op("nn.relu")(is_op("exp")(wildcard())))]
+    before = module_of(relay.nn.relu(relay.exp(IMAGE)), IMAGE)
+    after = partition(before, table)
+    assert len(regions_of(after)) == 1
+    assert_same_results(before, after, tmp_path, x=DATA)
+    # Those of the backend's own patterns, too.
+    swish = module_of(relay.multiply(IMAGE, relay.sigmoid(IMAGE)), IMAGE)
+    x = wildcard()
+    assert_same_results(swish, partition(swish, [(name, x * is_op("sigmoid")(x))]), tmp_path, x=DATA)
+    square = module_of(relay.multiply(relay.sigmoid(IMAGE), relay.sigmoid(IMAGE)), IMAGE)
+    y = is_op("sigmoid")(wildcard())
+    assert_same_results(square, partition(square, [(name, y * is_op("sigmoid")(wildcard()))]), tmp_path, x=DATA)
+
+
+def depthwise_block(x, seed, relu=True):
+    x = conv(x, seed, groups=8)
+    x = relay.nn.batch_norm(x, *(relay.const(np.abs(tensor(8, seed=seed + k)) + 0.5) for k in range(4)))[0]
+    x = conv(relay.nn.relu(x), seed + 5, size=1)
+    x = relay.nn.batch_norm(x, *(relay.const(np.abs(tensor(8, seed=seed + k)) + 0.5) for k in range(6, 10)))[0]
+    return relay.nn.relu(x) if relu else x
+
+
+def test_a_network_of_separable_convolutions(tmp_path):
+    x = depthwise_block(depthwise_block(IMAGE, 1), 20)
+    x = relay.nn.batch_flatten(relay.nn.global_avg_pool2d(x))
+    x = relay.nn.softmax(relay.nn.dense(x, relay.const(tensor(4, 8, seed=40))))
+    before = module_of(x, IMAGE)
+    folded = hr.transform.Sequential(
+        [transform.SimplifyInference(), transform.FoldConstant(), transform.FoldScaleAxis(), transform.FoldConstant()]
+    )(before)
+    after = partition(folded, conv_table())
+    assert 1 <= len(regions_of(after)) <= 2
+    assert_same_results(before, after, tmp_path, x=DATA)
+
+
+@pytest.mark.parametrize("bind_constants", [True, False])
+def test_constants_inside_and_outside(tmp_path, bind_constants):
+    before = module_of(relay.nn.relu(bias_of(conv(IMAGE, 1), 2)), IMAGE)
+    after = partition(before, bind_constants=bind_constants)
+    (region,) = regions_of(after)
+    assert len(region.params) == (1 if bind_constants else 3)
+    assert_same_results(before, after, tmp_path, x=DATA)
+
+
+def test_several_results_of_one_region(tmp_path):
+    first = conv(IMAGE, 1)
+    second = relay.nn.relu(first)
+    body = relay.Tuple([first, relay.cos(first), second, relay.cos(relay.Tuple([second, first])[0]), second])
+    before = module_of(body, IMAGE)
+    after = partition(before)
+    (region,) = regions_of(after)
+    assert len(region.body.checked_type.fields) == 2
+    assert_same_results(before, after, tmp_path, x=DATA)
+
+
+def test_a_diamond_through_native_code(tmp_path):
+    top = relay.nn.relu(conv(IMAGE, 1))
+    before = module_of(relay.add(relay.add(conv(top, 2), relay.cos(top)), top), IMAGE)
+    after = partition(before)
+    assert len(regions_of(after)) == 2
+    assert_same_results(before, after, tmp_path, x=DATA)
+
+
+def test_tuples_into_and_out_of_regions(tmp_path):
+    y = relay.var("y", shape=(1, 8, 6, 6))
+    joined = relay.concatenate([conv(IMAGE, 1), relay.cos(y), y], axis=1)
+    pieces = relay.split(relay.nn.relu(joined), 3, axis=1)
+    body = relay.Tuple([pieces[2], relay.nn.relu(relay.add(pieces[0], pieces[1])), relay.Tuple([y, joined])[1]])
+    before = module_of(body, IMAGE, y)
+    after = partition(before)
+    assert regions_of(after)
+    assert_same_results(before, after, tmp_path, x=DATA, y=tensor(1, 8, 6, 6, seed=3))
+
+
+def test_two_backends_share_a_network(tmp_path):
+    body = relay.multiply(relay.nn.relu(conv(IMAGE, 1)), relay.subtract(IMAGE, relay.const(np.float32(2))))
+    before = module_of(body, IMAGE)
+    after = partition(before, compiler=[ONEDNN, "ccompiler"])
+    assert {str(region.attrs["Compiler"]) for region in regions_of(after)} >= {ONEDNN}
+    assert_same_results(before, after, tmp_path, x=DATA)
+    swapped = partition(before, compiler=["ccompiler", ONEDNN])
+    assert {str(region.attrs["Compiler"]) for region in regions_of(swapped)} == {"ccompiler", ONEDNN}
+    assert_same_results(before, swapped, tmp_path, x=DATA)
