@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "kit/options.h"
 #include "object/shape_tuple.h"
 #include "object/string.h"
 #include "object/structural_equal.h"
@@ -105,7 +106,8 @@ TEST(Json, OptionalNoneIsLeftOut) {
 TEST(Json, LongChainsNeedNoStack) {
   register_test_types();
   testing::Expr chain = make_int(0);
-  for (int i = 0; i < 30'000; ++i) chain = make_call("f", {chain});
+  const int length = kit::by_depth(30'000);
+  for (int i = 0; i < length; ++i) chain = make_call("f", {chain});
   const std::string text = save_json(Value(chain));
   const Value again = load_json(text);
   EXPECT_EQ(save_json(again), text);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "kit/options.h"
 #include "object/shape_tuple.h"
 #include "object/string.h"
 #include "object/structural_equal.h"
@@ -188,10 +189,11 @@ TEST(StructuralMismatch, AssertSaysWhere) {
 }
 
 TEST(StructuralDepth, ChainsOf100000Nodes) {
-  const auto chain = [](int64_t last) {
+  const int length = kit::by_depth(50'000);
+  const auto chain = [length](int64_t last) {
     Expr body = make_int(last);
-    for (int i = 0; i < 50000; ++i) body = make_let(make_var("v"), make_int(i), body);
-    for (int i = 0; i < 50000; ++i) body = make_call("f", {body});
+    for (int i = 0; i < length; ++i) body = make_let(make_var("v"), make_int(i), body);
+    for (int i = 0; i < length; ++i) body = make_call("f", {body});
     return body;
   };
   const Value a = chain(1), b = chain(1), c = chain(2);

@@ -7,6 +7,7 @@
 #include "interp/interp.h"
 #include "kit/errors.h"
 #include "kit/golden.h"
+#include "kit/options.h"
 #include "ops/all_ops.h"
 #include "ops/call_fusion.h"
 #include "ops/register.h"
@@ -209,17 +210,17 @@ TEST(DestinationPassing, ExtentsHaveAnAttributeOfTheirOwn) {
 }
 
 TEST(DestinationPassing, LongChains) {
-  constexpr int kLength = 20'000;
+  const int length = kit::by_depth(20'000);
   ops::register_all_ops();
   const relay::Var x = relay::make_var("x", make_tensor_type({make_int(4)}, DataType::float_(32)));
   Expr body = x;
-  for (int i = 0; i < kLength; ++i) body = relay::make_call("exp", {body});
+  for (int i = 0; i < length; ++i) body = relay::make_call("exp", {body});
   const IRModule fused =
       passes::fuse_ops(relay::infer_type(make_module(relay::make_function({x}, body))), {.max_depth = 1});
   const Program chain = planned(read(relay::infer_type(fused)));
   WeightTable weights;
   const artifact::Program program = emit_graph_program(chain, {.inputs = {"x"}, .outputs = {"y"}}, weights);
-  EXPECT_EQ(program.graph.steps.size(), static_cast<size_t>(kLength));
+  EXPECT_EQ(program.graph.steps.size(), static_cast<size_t>(length));
   EXPECT_EQ(artifact::arena_bytes(program.memory), 2 * Arena::kLine);
 }
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "ir/max_dim.h"
+#include "kit/options.h"
 #include "relay/op_keys.h"
 #include "relay/verify.h"
 #include "relay/visit.h"
@@ -413,19 +414,19 @@ TEST_F(InferType, ACallIsTypedAnewWhenTheValueOfItsArgumentChanges) {
 }
 
 TEST_F(InferType, LongChainsInLinearTimeAndConstantStack) {
-  constexpr int kLength = 100000;
+  const int length = kit::by_depth(100000);
   Expr chain = make_var("x", row(2)), lets = make_scalar(0),
        sums = make_call("test.shape", {make_var("s", tensor({n}))});
   const Expr first = sums;
-  for (int i = 0; i < kLength; ++i) chain = same(chain);
-  for (int i = 0; i < kLength; ++i) lets = make_let(make_var("v"), make_scalar(1), lets);
-  for (int i = 0; i < kLength; ++i) sums = plus(sums, first);
+  for (int i = 0; i < length; ++i) chain = same(chain);
+  for (int i = 0; i < length; ++i) lets = make_let(make_var("v"), make_scalar(1), lets);
+  for (int i = 0; i < length; ++i) sums = plus(sums, first);
   EXPECT_EQ(type_text(chain), "Tensor[(2), float32]");
   EXPECT_EQ(type_text(lets), "float32");
-  EXPECT_EQ(type_text(make_call("test.of_shape", {sums})), "Tensor[(n * 100001), float32]");
+  EXPECT_EQ(type_text(make_call("test.of_shape", {sums})), fmt::format("Tensor[(n * {}), float32]", length + 1));
   EXPECT_TRUE(find_breaches(lets).empty());
   Expr nested = make_scalar(0);
-  for (int i = 0; i < kLength; ++i) nested = make_tuple({nested, nested});
+  for (int i = 0; i < length; ++i) nested = make_tuple({nested, nested});
   EXPECT_THAT(error_text(nested), HasSubstr("nests deeper than"));
 }
 
