@@ -10,6 +10,7 @@
 #include "cost/probes.h"
 #include "bench/scaling.h"
 #include "bench/split.h"
+#include "bench/stream.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/report_failure.h"
 #include "object/array.h"
@@ -88,6 +89,22 @@ void print_labels(const Report& report) {
                     tools::show_seconds(one.at("best_seconds").as<double>()),
                     std::to_string(one.at("cost").as<int64_t>()),
                     fmt::format("{:.2f} %", one.at("gap").as<double>() * 100)});
+  }
+  std::cout << tools::to_table(rows);
+}
+
+void print_streams(const Report& report) {
+  const auto nanoseconds = [&](const char* key) { return tools::show_seconds(report.at(key).as<double>() * 1e-9); };
+  std::vector<std::vector<std::string>> rows{
+      {"what", "measured"},
+      {"one more stage in a group", nanoseconds("hop_in_group_ns")},
+      {"one more group", nanoseconds("hop_across_groups_ns")},
+      {"round trip while idle (median)", nanoseconds("idle_round_trip_ns")},
+      {"4 MB tensors by 64 bytes", fmt::format("{:.2f}", report.at("large_by_small").as<double>())}};
+  for (const Value& value : report.at("sleepers").as<Array<Value>>()) {
+    const auto one = value.as<Report>();
+    rows.push_back({fmt::format("{} sleeping stages, share of the bound", one.at("stages").as<int64_t>()),
+                    fmt::format("{:.1f} %", one.at("share").as<double>() * 100)});
   }
   std::cout << tools::to_table(rows);
 }
@@ -180,6 +197,17 @@ void add_split_verb(CLI::App& app, SplitBenchOptions& options) {
   verb->add_option("--devices", options.devices)->check(CLI::Range(1, 64))->capture_default_str();
 }
 
+void add_pipeline_verb(CLI::App& app, StreamBenchOptions& options) {
+  CLI::App* verb = app.add_subcommand("pipeline", "Streams through stages that do nothing or sleep");
+  verb->add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
+  verb->add_option("--items", options.items, "Of each stream")
+      ->check(CLI::Range(20, 10'000'000))
+      ->capture_default_str();
+  verb->add_option("--sleep", options.sleep_seconds, "Seconds of a stage that sleeps")
+      ->check(CLI::Range(0.0001, 1.0))
+      ->capture_default_str();
+}
+
 void add_scaling_verb(CLI::App& app, ScalingOptions& options) {
   CLI::App* verb = app.add_subcommand("scaling", "How time grows with a program: ratios of a doubled size");
   verb->add_option("--shape", options.shape, "Shapes whose name contains this");
@@ -203,6 +231,7 @@ struct BenchOptions {
   PassBenchOptions passes;
   LabelBenchOptions labels;
   SplitBenchOptions split;
+  StreamBenchOptions stream;
   ScalingOptions scaling;
 };
 
@@ -218,6 +247,7 @@ void add_verbs(CLI::App& app, BenchOptions& options) {
   add_passes_verb(app, options.passes);
   add_labels_verb(app, options.labels);
   add_split_verb(app, options.split);
+  add_pipeline_verb(app, options.stream);
   add_scaling_verb(app, options.scaling);
 }
 
@@ -230,6 +260,8 @@ void run_verb(const std::string& verb, BenchOptions& options) {
     print(measure_labels(options.labels), options.json, print_labels);
   } else if (verb == "split") {
     print(measure_split(options.split), options.json, print_split);
+  } else if (verb == "pipeline") {
+    print(measure_streams(options.stream), options.json, print_streams);
   } else if (verb == "scaling") {
     print(measure_scaling(options.scaling), options.json, print_scaling);
   } else {

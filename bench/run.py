@@ -13,6 +13,8 @@ labels   least-cost labels of 100,000 nodes in stacked residual blocks and atten
          the exact method and of moves, the cost found and its gap to a lower bound.
 split    stages of a pipeline over four devices for graphs shaped like networks and for 1,000,000 nodes in residual
          blocks: seconds, the period of the plan, and its gap to a lower bound.
+pipeline streams through stages that do nothing, or sleep: the cost of one more stage and of one more group, the round
+         trip of one request, large tensors by small ones, and the throughput of sleeping stages by its bound.
 scaling  programs of some forty shapes, each at two sizes, one twice the other: seconds and allocated bytes of parsing,
          printing, comparing, inferring, each pass and so on, and their ratios: 2 is linear, 4 quadratic; over 2.6 is
          marked with `!`. --size 25 makes chains of 100,000 ops.
@@ -147,6 +149,12 @@ def bench_split(args: argparse.Namespace) -> None:
     print(run(args.bin / "headrace-bench", "split", *options), end="")
 
 
+def bench_pipeline(args: argparse.Namespace) -> None:
+    """Passes on to headrace-bench."""
+    options = ["--rounds", str(args.rounds), *(["--json"] if args.json else [])]
+    print(run(args.bin / "headrace-bench", "pipeline", *options), end="")
+
+
 def bench_scaling(args: argparse.Namespace) -> None:
     """Passes on to headrace-bench."""
     options = ["--shape", args.only, "--work", args.work, "--size", str(args.size)]
@@ -165,6 +173,7 @@ SUITES = {
     "passes": bench_passes,
     "labels": bench_labels,
     "split": bench_split,
+    "pipeline": bench_pipeline,
     "scaling": bench_scaling,
 }
 

@@ -83,6 +83,16 @@ class BenchTest(unittest.TestCase):
             self.call(*command).stdout, r"(?m)^bert24 +603 +2116 +downsets +2 +\S+ ms +0\.00 % +\S+ [um]?s"
         )
 
+    def test_pipeline(self) -> None:
+        command = (self.bin / "headrace-bench", "pipeline", "--rounds", "1", "--items", "200", "--sleep", "0.0005")
+        report = self.report(*command, "--json")
+        self.assertEqual([row["stages"] for row in report["sleepers"]], [2, 4, 8, 16])
+        for row in report["sleepers"]:
+            self.assertGreater(row["share"], 0.05, row)
+        self.assertGreater(report["idle_round_trip_ns"], 0)
+        self.assertGreater(report["large_by_small"], 0)
+        self.assertRegex(self.call(*command).stdout, r"(?m)^16 sleeping stages, share of the bound +\d+\.\d %")
+
     def test_scaling(self) -> None:
         command = (self.bin / "headrace-bench", "scaling", "--rounds", "1", "--size", "0.05", "--shape", "lets")
         rows = self.report(*command, "--json")["rows"]

@@ -127,12 +127,15 @@ std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOpt
   std::shared_ptr<Request> dropped;
   try {
     request->is_probe = breaker_.check();
-    dropped = entrance_.enter(request, options_.when_full, options.place_until, [&](Request& entering) {
+    // A stage that waited for a place in its own pipeline would wait for itself.
+    const bool may_wait = options_.when_full != WhenFull::wait || !is_own_thread();
+    const WhenFull when_full = may_wait ? options_.when_full : WhenFull::reject;
+    dropped = entrance_.enter(request, when_full, options.place_until, [&](Request& entering) {
       const std::lock_guard lock(params_mutex_);
       entering.params = params_;
       if (is_queued) outbox_.add(request);
     });
-  } catch (const RefusedError&) {
+  } catch (...) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     if (request->is_probe) breaker_.probe_ended();
     throw;

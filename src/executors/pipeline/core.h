@@ -30,6 +30,8 @@ class Core : public std::enable_shared_from_this<Core> {
   std::vector<std::string> stop(Until until);
   PipelineMetrics metrics() const;
   bool is_forked() const;
+  // Returns whether a thread of the pipeline calls: a worker, or the watch in one of its callbacks.
+  bool is_own_thread() const;
   // Leaves the threads that have not ended to themselves.
   void abandon();
 

@@ -17,6 +17,8 @@ constexpr int kSpins = 200;
 
 }  // namespace
 
+bool Core::is_own_thread() const { return own_core == this; }
+
 void Core::make_workers() {
   groups_.resize(spec_.groups.size());
   for (size_t group = 0; group < groups_.size(); ++group) {
@@ -142,7 +144,7 @@ State Core::state() const {
 
 bool Core::drain(Until until) {
   if (is_forked()) return true;
-  if (own_core == this)
+  if (is_own_thread())
     throw_user_error("a pipeline cannot be drained by one of its own threads, which would wait for itself");
   is_draining_.store(true, std::memory_order_release);
   entrance_.close();
@@ -167,7 +169,7 @@ std::vector<std::string> Core::stop(Until until) {
   for (size_t group = 0; group < groups_.size(); ++group) wake(group);
   end_all();
   outbox_.close();
-  if (own_core == this) return {};
+  if (is_own_thread()) return {};
   const std::lock_guard lock(stop_mutex_);
   watch_->stop();
   std::vector<std::string> stuck = join(until);

@@ -1,6 +1,7 @@
 // Counters: numbers that one thread writes and any thread reads, and histograms of durations.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>

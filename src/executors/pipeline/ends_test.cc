@@ -133,6 +133,21 @@ TEST(PipelineEnds, DrainFromAStageIsRefused) {
               ::testing::HasSubstr("cannot be drained by one of its own threads"));
 }
 
+TEST(PipelineEnds, AStageThatSubmitsToItsOwnFullPipelineIsRefused) {
+  Pipeline* self = nullptr;
+  std::atomic<bool> is_ready = false;
+  auto code = number_code(1, [&](int64_t x) {
+    while (!is_ready) std::this_thread::yield();
+    self->submit({Value(x)});
+    return x;
+  });
+  Pipeline pipeline(chain_of({std::move(code)}), {.max_inflight = 1});
+  self = &pipeline;
+  const Ticket ticket = pipeline.submit({Value(int64_t{1})});
+  is_ready = true;
+  EXPECT_THAT(message_thrown([&] { ticket.results(); }), ::testing::HasSubstr("the pipeline is full"));
+}
+
 // Rule 14: a forked child sees a stopped pipeline, and does not wait for threads that it does not have.
 TEST(PipelineEnds, AForkedChildSeesAStoppedPipeline) {
   auto pipeline = std::make_unique<Pipeline>(chain_of({adder(1), adder(1)}));
@@ -156,7 +171,8 @@ TEST(PipelineEnds, MadeAndDestroyedAgainAndAgain) {
   const size_t before = num_threads();
   for (int i = 0; i < 300; ++i) {
     Pipeline pipeline(chain_of({adder(1), adder(1)}), {.max_inflight = 2});
-    if (i % 2 == 0) EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{i})})), i + 2);
+    if (i % 2 != 0) continue;
+    EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{i})})), i + 2);
   }
   EXPECT_EQ(num_threads(), before);
 }
@@ -177,7 +193,8 @@ TEST(PipelineEnds, StoppedAtAnyMoment) {
     submitter.join();
     for (size_t n = 0; n < tickets.size(); ++n) {
       ASSERT_TRUE(tickets[n].wait(after(10s)));
-      if (tickets[n].failure() == nullptr) ASSERT_EQ(number_of(tickets[n]), static_cast<int64_t>(n) + 3);
+      if (tickets[n].failure() != nullptr) continue;
+      ASSERT_EQ(number_of(tickets[n]), static_cast<int64_t>(n) + 3);
     }
     const PipelineMetrics metrics = pipeline.metrics();
     EXPECT_EQ(metrics.succeeded + metrics.stopped, tickets.size());
@@ -191,7 +208,7 @@ TEST(PipelineEnds, AStormOfFaults) {
   const auto shaky = [](uint32_t seed) {
     auto random = std::make_shared<std::mt19937>(seed);
     return number_code(1, [random](int64_t x) {
-      const uint32_t draw = (*random)() % 1000;
+      const auto draw = static_cast<uint32_t>((*random)() % 1000);
       if (draw < 10) throw_user_error("a planted fault");
       if (draw < 15) std::this_thread::sleep_for(200us);
       return x + 1;
@@ -206,7 +223,7 @@ TEST(PipelineEnds, AStormOfFaults) {
       std::vector<std::pair<int64_t, Ticket>> tickets;
       for (int64_t i = 0; i < kRequests; ++i) {
         const int64_t number = caller * 1'000'000 + i;
-        const uint32_t draw = random() % 100;
+        const auto draw = static_cast<uint32_t>(random() % 100);
         tickets.emplace_back(number,
                              pipeline.submit({Value(number)}, {.deadline = draw == 0 ? after(300us) : Until()}));
         if (draw == 1) tickets.back().second.cancel();

@@ -169,7 +169,6 @@ bool Flow::claim(Stage& stage, uint64_t& token) {
   for (const Channel& channel : stage.outputs) {
     channel.slot_of(token).holds.store(kReserved, std::memory_order_relaxed);
   }
-  stage.taken.store(stage.next, std::memory_order_relaxed);
   return true;
 }
 

@@ -65,11 +65,10 @@ struct Stage {
   std::vector<StageInput> inputs;
   std::vector<Channel> outputs;
   std::vector<std::unique_ptr<Replica>> replicas;
-  std::vector<size_t> neighbours;   // other groups that wait for what this stage takes or makes
-  bool is_source = false;           // reads the output of no other stage
-  std::mutex claims;                // guards `next` where there are replicas
-  uint64_t next = 0;                // the token to take
-  std::atomic<uint64_t> taken = 0;  // tokens that it has taken, for readers on other threads
+  std::vector<size_t> neighbours;  // other groups that wait for what this stage takes or makes
+  bool is_source = false;          // reads the output of no other stage
+  std::mutex claims;               // guards `next` where there are replicas
+  uint64_t next = 0;               // the token to take
   std::atomic<uint64_t> failures_in_row = 0;
   Histogram run_ns;
 };

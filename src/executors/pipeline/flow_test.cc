@@ -377,7 +377,9 @@ TEST(PipelineFlow, ReplicasWorkAtOnceAndOrderHolds) {
   Pipeline pipeline(std::move(spec), {.max_inflight = 8});
   for (int64_t i = 0; i < 300; ++i) {
     pipeline.push({Value(i)});
-    if (i >= 7) ASSERT_EQ(number_of(*pipeline.next()), i - 7);
+    if (i >= 7) {
+      ASSERT_EQ(number_of(*pipeline.next()), i - 7);
+    }
   }
   EXPECT_EQ(most, 3);
   EXPECT_EQ(pipeline.metrics().stages[1].replicas, 3U);

@@ -89,7 +89,8 @@ class Pipeline {
 
   // Submits a request, with one value for each input, in the order of the spec. A tensor for a typed input is checked
   // and copied. Throws UserError for values that do not fit, and for parameters that were never set; RefusedError where
-  // the pipeline does not take it now. Nothing has entered then.
+  // the pipeline does not take it now; a stage or callback that submits to its own pipeline never waits. Nothing has
+  // entered then.
   Ticket submit(std::vector<Value> inputs, SubmitOptions options = {});
   // Submits a request whose outcome next() and next_done() return, once; it has a place until then. Returns its number.
   uint64_t push(std::vector<Value> inputs, SubmitOptions options = {});

@@ -1,0 +1,142 @@
+#include "bench/stream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <thread>
+
+#include "executors/pipeline/pipeline.h"
+#include "object/array.h"
+
+namespace headrace::bench {
+
+namespace {
+
+using namespace executors::pipeline;
+using tools::Report;
+
+// Does nothing, or sleeps; its output is whatever memory the pipeline gives it.
+class IdleStage final : public StageCode {
+ public:
+  IdleStage(Port port, double seconds) : inputs_{port}, outputs_{port}, time_(seconds) {
+    inputs_[0].spec.name = "x";
+    outputs_[0].spec.name = "y";
+  }
+  const std::vector<Port>& inputs() const override { return inputs_; }
+  const std::vector<Port>& outputs() const override { return outputs_; }
+  Ref<ErrorObj> run(std::span<const Value* const>, std::span<Value>) noexcept override {
+    if (time_.count() > 0) std::this_thread::sleep_for(time_);
+    return {};
+  }
+
+ private:
+  std::vector<Port> inputs_, outputs_;
+  std::chrono::duration<double> time_;
+};
+
+Port any_value() { return {.spec = {.name = "x", .dtype = {}, .shape = {}}, .is_any = true}; }
+Port bytes(int64_t count) { return {.spec = {.name = "x", .dtype = DataType::parse("uint8"), .shape = {count}}}; }
+
+PipelineSpec chain_of(size_t stages, bool one_group, const Port& port, double sleep_seconds) {
+  PipelineSpec spec{.inputs = {port}};
+  for (size_t i = 0; i < stages; ++i) {
+    const Source source =
+        i == 0 ? Source{.kind = Source::Kind::input} : Source{.kind = Source::Kind::stage, .index = i - 1};
+    spec.stages.push_back({.name = fmt::format("s{}", i),
+                           .replicas = {std::make_shared<IdleStage>(port, sleep_seconds)},
+                           .inputs = {source},
+                           .group = one_group ? 0 : i});
+  }
+  spec.outputs = {{.name = "y", .source = {.kind = Source::Kind::stage, .index = stages - 1}}};
+  spec.groups.resize(one_group ? 1 : stages);
+  return spec;
+}
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+// Returns the seconds that a stream of `items` takes, with up to 64 requests ahead of the reader.
+double time_stream(PipelineSpec spec, const Value& item, int items) {
+  Pipeline pipeline(std::move(spec), {.max_inflight = 64});
+  std::deque<Ticket> ahead;
+  const Clock::time_point begin = Clock::now();
+  for (int i = 0; i < items; ++i) {
+    if (ahead.size() == 64) {
+      ahead.front().wait();
+      ahead.pop_front();
+    }
+    ahead.push_back(pipeline.submit({item}, {.keeps_inputs = true}));
+  }
+  for (const Ticket& ticket : ahead) ticket.wait();
+  return seconds_since(begin);
+}
+
+template <typename F>
+double best_of(int rounds, F measure) {
+  double best = measure();
+  for (int round = 1; round < rounds; ++round) best = std::min(best, measure());
+  return best;
+}
+
+// Returns the nanoseconds that one more empty stage costs a request of a stream.
+double time_hop(const StreamBenchOptions& options, bool one_group) {
+  const size_t many = one_group ? 17 : 2;
+  const auto time = [&](size_t stages) {
+    return best_of(options.rounds, [&] {
+      return time_stream(chain_of(stages, one_group, any_value(), 0), Value(int64_t{1}), options.items);
+    });
+  };
+  return (time(many) - time(1)) / static_cast<double>(many - 1) / options.items * 1e9;
+}
+
+// Returns the median nanoseconds from a submission to the result where the pipeline and the caller sleep in between.
+double time_wake(const StreamBenchOptions& options) {
+  Pipeline pipeline(chain_of(1, true, any_value(), 0));
+  std::vector<double> times;
+  for (int i = 0; i < std::clamp(options.items / 20, 20, 1000); ++i) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    const Clock::time_point begin = Clock::now();
+    pipeline.submit({Value(int64_t{1})}).wait();
+    times.push_back(seconds_since(begin) * 1e9);
+  }
+  std::nth_element(times.begin(), times.begin() + static_cast<ptrdiff_t>(times.size() / 2), times.end());
+  return times[times.size() / 2];
+}
+
+// Returns the time of a stream of large tensors through four stages, by that of small ones: near 1 if none is copied.
+double large_by_small(const StreamBenchOptions& options) {
+  const auto time = [&](int64_t count) {
+    const Value item(NDArray::zeros({count}, DataType::parse("uint8")));
+    return best_of(options.rounds,
+                   [&] { return time_stream(chain_of(4, true, bytes(count), 0), item, options.items); });
+  };
+  return time(int64_t{4} << 20) / time(64);
+}
+
+Report measure_sleepers(const StreamBenchOptions& options, size_t stages) {
+  const int items = std::clamp(options.items / 100, 10, 200);
+  const double sleep = options.sleep_seconds;
+  // The bound: the slowest stage works all the time; the first request fills the pipeline, and the last empties it. A
+  // sleep takes longer than it is told to, so its length is measured.
+  const Clock::time_point begin = Clock::now();
+  for (int i = 0; i < 20; ++i) std::this_thread::sleep_for(std::chrono::duration<double>(sleep));
+  const double one = seconds_since(begin) / 20;
+  const double bound = one * static_cast<double>(items + static_cast<int>(stages) - 1);
+  const double seconds = best_of(options.rounds, [&] {
+    return time_stream(chain_of(stages, false, any_value(), sleep), Value(int64_t{1}), items);
+  });
+  return {{"stages", Value(static_cast<int64_t>(stages))}, {"share", Value(bound / seconds)}};
+}
+
+}  // namespace
+
+Report measure_streams(const StreamBenchOptions& options) {
+  Array<Value> sleepers;
+  for (const size_t stages : {2, 4, 8, 16}) sleepers.push_back(Value(measure_sleepers(options, stages)));
+  return {{"hop_in_group_ns", Value(time_hop(options, true))},
+          {"hop_across_groups_ns", Value(time_hop(options, false))},
+          {"idle_round_trip_ns", Value(time_wake(options))},
+          {"large_by_small", Value(large_by_small(options))},
+          {"sleepers", Value(sleepers)}};
+}
+
+}  // namespace headrace::bench
