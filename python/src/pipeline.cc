@@ -27,6 +27,8 @@ struct PythonValueObj : Object {
 
 // An array that nobody else can write to: it has its memory, and only its holder has it.
 bool is_own(nb::handle array) {
+  if (nb::isinstance<NDArray>(array))
+    return Py_REFCNT(array.ptr()) == 1 && nb::inst_ptr<NDArray>(array)->object()->is_unique();
   return Py_REFCNT(array.ptr()) == 1 && nb::hasattr(array, "base") && array.attr("base").is_none();
 }
 
@@ -34,10 +36,7 @@ bool is_own(nb::handle array) {
 // their memory stays as it is; objects that are no tensors, numbers or texts stay Python's.
 Value to_port_value(nb::handle object, const Port& port, bool shares) {
   if (!port.is_any) return Value(to_ndarray(object, fmt::format("'{}'", port.name()), port.spec.dtype.to_string()));
-  if (std::optional<NDArray> tensor = try_to_ndarray(object)) {
-    const bool is_array = !nb::isinstance<NDArray>(object);
-    return Value(is_array && !shares ? tensor->copy() : *tensor);
-  }
+  if (std::optional<NDArray> tensor = try_to_ndarray(object)) return Value(shares ? *tensor : tensor->copy());
   if (object.is_none() || PyBool_Check(object.ptr()) || PyLong_CheckExact(object.ptr()) ||
       PyFloat_CheckExact(object.ptr()) || PyUnicode_CheckExact(object.ptr()))
     return to_value(object);
@@ -51,6 +50,8 @@ nb::object from_port_value(const Value& value, bool as_numpy) {
   nb::object object = from_value(value);
   return as_numpy && matches_item<NDArray>(value.raw()) ? object.attr("numpy")() : object;
 }
+
+const Port any_port{.spec = {.name = "value", .dtype = {}, .shape = {}}, .is_any = true};
 
 // Calls a function of Python for a stage: with arrays of numpy to be read only, which stay as they are for as long as
 // the function keeps them.
@@ -68,9 +69,9 @@ Value call_stage(const SharedObject& callable, const std::vector<Port>& outputs,
     const nb::object result =
         nb::steal(run_python([&] { return PyObject_CallObject(callable.pointer, arguments.ptr()); }));
     if (!result.is_valid()) throw nb::python_error();
+    if (outputs.empty()) return {};
     if (outputs.size() == 1) return to_port_value(result, outputs[0], is_own(result));
-    if (!PyTuple_Check(result.ptr()) && !PyList_Check(result.ptr()))
-      return outputs.empty() ? Value() : to_value(result);
+    if (!PyTuple_Check(result.ptr()) && !PyList_Check(result.ptr())) return to_port_value(result, any_port, true);
     std::vector<Value> values;
     for (const nb::handle item : nb::cast<nb::sequence>(result)) {
       const Port* port = values.size() < outputs.size() ? &outputs[values.size()] : &outputs.back();
@@ -170,8 +171,8 @@ bool wait_in_slices(std::optional<double> seconds, Wait wait) {
   }
 }
 
-nb::object failure_of(const Failure* failure) {
-  if (failure == nullptr) return nb::none();
+nb::object failure_of(const std::optional<Failure>& failure) {
+  if (!failure.has_value()) return nb::none();
   const nb::object cause = failure->cause ? exception_of(*failure->cause) : nb::none();
   return nb::make_tuple(failure_name(failure->kind), to_shown(message_of(*failure)), failure->request, failure->stage,
                         failure->backend, cause);
@@ -202,20 +203,22 @@ PythonPipeline make_pipeline(const std::vector<PortSpec>& inputs, std::vector<St
   return made;
 }
 
-// Submits, waiting in slices for a place. Returns what `submit` returns, or the kind and text of the refusal.
+// Submits once there is a place, which this waits for in slices. Returns what `submit` returns, or the kind and text of
+// the refusal.
 template <typename Submit>
-nb::object submit_in_slices(std::optional<double> timeout, bool waits, Submit submit) {
-  const Until end = until_of(timeout);
+nb::object submit_in_slices(Pipeline& pipeline, std::optional<double> timeout, Submit submit) {
+  const Clock::time_point begin = Clock::now();
   while (true) {
-    const Clock::time_point slice = Clock::now() + std::chrono::milliseconds(100);
-    const bool is_last = !waits || (end.has_value() && *end <= slice);
+    std::optional<double> left = timeout;
+    if (timeout.has_value())
+      left = std::max(0.0, *timeout - std::chrono::duration<double>(Clock::now() - begin).count());
+    const bool has_place = wait_in_slices(left, [&](Until until) { return pipeline.wait_for_place(until); });
     try {
-      return submit(is_last && end.has_value() ? *end : slice);
+      return submit();
     } catch (const RefusedError& refused) {
-      if (refused.kind() != "PipelineFull" || is_last)
-        return nb::make_tuple(refused.kind(), to_shown(refused.message()));
+      const bool was_taken = refused.kind() == "PipelineFull" && has_place && pipeline.waits_for_places();
+      if (!was_taken) return nb::make_tuple(refused.kind(), to_shown(refused.message()));
     }
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
 }
 
@@ -224,13 +227,12 @@ nb::object submit(PythonPipeline& self, const nb::sequence& inputs, std::optiona
   const std::vector<Port>& ports = self.pipeline->spec().inputs;
   std::vector<Value> values;
   for (const nb::handle input : inputs) {
-    const Port any{.spec = {.name = fmt::format("input {}", values.size()), .dtype = {}, .shape = {}}, .is_any = true};
-    values.push_back(to_port_value(input, values.size() < ports.size() ? ports[values.size()] : any, keeps_inputs));
+    values.push_back(
+        to_port_value(input, values.size() < ports.size() ? ports[values.size()] : any_port, keeps_inputs));
   }
   SubmitOptions options{.deadline = until_of(deadline), .keeps_inputs = keeps_inputs};
-  const bool waits = self.pipeline->options().when_full == WhenFull::wait;
-  return submit_in_slices(timeout, waits, [&](Until until) -> nb::object {
-    options.place_until = until;
+  options.place_until = Clock::now();
+  return submit_in_slices(*self.pipeline, timeout, [&]() -> nb::object {
     std::optional<Ticket> ticket;
     uint64_t number = 0;
     {
@@ -250,7 +252,11 @@ nb::object next(PythonPipeline& self, std::optional<double> timeout, bool in_ord
   wait_in_slices(timeout, [&](Until until) {
     ticket = in_order ? self.pipeline->next(until) : self.pipeline->next_done(until);
     const State state = self.pipeline->state();
-    return ticket.has_value() || state == State::stopped || state == State::failed;
+    const bool has_ended = state == State::stopped || state == State::failed;
+    // The last outcome may have come between the two.
+    if (!ticket.has_value() && has_ended)
+      ticket = in_order ? self.pipeline->next(Clock::now()) : self.pipeline->next_done(Clock::now());
+    return ticket.has_value() || has_ended;
   });
   return ticket.has_value() ? nb::cast(*ticket) : nb::none();
 }
@@ -266,8 +272,13 @@ nb::dict durations_of(const Durations& durations) {
   return row;
 }
 
+PipelineMetrics read_metrics(const PythonPipeline& self) {
+  GilReleased released;
+  return self.pipeline->metrics();
+}
+
 nb::dict metrics_of(const PythonPipeline& self) {
-  const PipelineMetrics metrics = self.pipeline->metrics();
+  const PipelineMetrics metrics = read_metrics(self);
   nb::dict result;
   const std::pair<const char*, uint64_t> counts[] = {{"submitted", metrics.submitted}, {"succeeded", metrics.succeeded},
                                                      {"failed", metrics.failed},       {"cancelled", metrics.cancelled},
@@ -363,9 +374,14 @@ void bind_pipeline(nb::module_& m) {
       .def_prop_ro("state", [](const PythonPipeline& self) { return state_name(self.pipeline->state()); })
       .def("set_params",
            [](PythonPipeline& self, const std::string& group, const std::map<std::string, NDArray>& values) {
+             GilReleased released;
              return self.pipeline->set_params(group, values);
            })
-      .def("reset", [](PythonPipeline& self) { self.pipeline->reset(); })
+      .def("reset",
+           [](PythonPipeline& self) {
+             GilReleased released;
+             self.pipeline->reset();
+           })
       .def(
           "drain",
           [](PythonPipeline& self, std::optional<double> timeout) {
@@ -375,9 +391,12 @@ void bind_pipeline(nb::module_& m) {
       .def(
           "stop",
           [](PythonPipeline& self, std::optional<double> timeout) {
-            const Until until = until_of(timeout);
-            GilReleased released;
-            return self.pipeline->stop(until);
+            std::vector<std::string> running;
+            wait_in_slices(timeout, [&](Until until) {
+              running = self.pipeline->stop(until);
+              return running.empty();
+            });
+            return running;
           },
           nb::arg("timeout").none())
       .def("metrics", &metrics_of);

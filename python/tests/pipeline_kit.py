@@ -100,6 +100,8 @@ class Graph(Ports):
     def __init__(self) -> None:
         super().__init__()
         self.stages: list[Stage] = []
+        self.params: dict[tuple[str, str], Port] = {}
+        self.param_values: dict[tuple[str, str], Any] = {}
         self.is_held = self.is_stopped = False
         self.max_inflight, self.open_tickets = 0, 0
         Graph.made.append(self)
@@ -107,6 +109,13 @@ class Graph(Ports):
     def stage(self, code: Any, **where: Any) -> Stage:
         self.stages.append(Stage(code, **where))
         return self.stages[-1]
+
+    def param(self, group: str, name: str) -> Port:
+        return self.params.setdefault((group, name), Port(self, (group, name)))
+
+    def set_params(self, group: str, values: Mapping[str, Any]) -> None:
+        assert all((group, name) in self.params for name in values)
+        self.param_values.update({(group, name): value for name, value in values.items()})
 
     def build(self, max_inflight: int) -> Graph:
         self.max_inflight = max_inflight
@@ -116,7 +125,7 @@ class Graph(Ports):
         assert inputs.keys() == self.inputs.keys(), (inputs.keys(), self.inputs.keys())
         assert self.open_tickets < self.max_inflight, "a real pipeline would wait here for ever"
         self.open_tickets += 1
-        return Ticket(self, inputs)
+        return Ticket(self, {**inputs, **self.param_values})
 
     def results(self, inputs: Mapping[str, Any]) -> list[Any]:
         values: dict[Any, Any] = {(id(self), name): value for name, value in inputs.items()}

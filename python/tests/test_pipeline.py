@@ -112,6 +112,67 @@ def test_functions_must_not_write_to_their_inputs():
         pipe.submit(np.zeros(2)).wait()
 
 
+def test_a_function_without_outputs_may_return_anything():
+    graph = pipeline.Graph()
+    seen = []
+    show = graph.stage(lambda x: [seen.append(x)], "show", inputs=["x"], outputs=0)
+    keep = graph.stage(double, "keep")
+    graph.input("x").connect(show.input("x"))
+    graph.input("x").connect(keep.input("x"))
+    keep.output().connect(graph.output("y"))
+    with graph.build() as pipe:
+        assert list(pipe.map(range(5))) == [0, 2, 4, 6, 8]
+    assert seen == list(range(5))
+
+
+def test_a_graph_may_be_built_twice():
+    graph = pipeline.Graph()
+    stage = graph.stage(double, "double")
+    graph.input("x").connect(stage.input("x"))
+    stage.output().connect(graph.output("y"))
+    with graph.build() as one, graph.build() as other:
+        assert list(one.map(range(200))) == list(other.map(range(200))) == [2 * x for x in range(200)]
+
+
+def test_a_stage_that_submits_to_its_own_full_pipeline():
+    pipes = []
+    with pipeline.chain([lambda x: pipes[0].submit(x)], max_inflight=1) as pipe:
+        pipes.append(pipe)
+        with pytest.raises(pipeline.StageFailed, match="the pipeline is full"):
+            pipe.submit(1).wait(timeout=30)
+    pipes.clear()
+
+
+def test_parameters_and_tensors_are_copied():
+    gate = threading.Event()
+
+    def scale(x, w):
+        gate.wait(10)
+        return float(x[0] * w[0])
+
+    graph = pipeline.Graph()
+    stage = graph.stage(scale, "scale")
+    graph.input("x").connect(stage.input("x"))
+    graph.param("weights", "w").connect(stage.input("w"))
+    stage.output().connect(graph.output("y"))
+    with graph.build() as pipe:
+        weights, frame = np.array([3.0]), hr.nd.array(np.array([2.0]))
+        pipe.set_params("weights", {"w": weights})
+        ticket = pipe.submit(frame)
+        weights[0] = 100
+        frame[:] = np.array([100.0])
+        gate.set()
+        assert ticket.wait() == 6.0
+
+
+def test_stop_within_a_with_block():
+    with pipeline.chain([double, double]) as pipe:
+        tickets = [pipe.submit(n) for n in range(8)]
+        pipe.stop()
+    assert pipe.state == "stopped"
+    assert all(ticket.done() for ticket in tickets)
+
+
 def test_any_object_passes_between_functions():
     class Page:
         def __init__(self, lines):

@@ -217,12 +217,6 @@ def of_two_modules(c):
     c["param_group"]["p"].connect(c[TALL]["param"])
 
 
-def with_the_name_of_a_parameter(c):
-    out_of(c, B).connect(c["output"][0])
-    c["param_group"]["p"].connect(c[B]["param"])
-    c["input"]["mod1.y"].connect(x_of(c, B))
-
-
 def with_two_problems(c):
     without_source(c)
     out_of(c, A, 1).connect(c["output"]["0"])
@@ -248,7 +242,6 @@ WRONG_BUILDS = [
         "Tensor[(4, 3), float32]; give each an input of the pipeline",
     ),
     (of_two_modules, "parameter group p is connected to 2 modules: mod1, mod2; give each a group of its own"),
-    (with_the_name_of_a_parameter, "pipeline input mod1.y has the name of a parameter that parameter group p sets"),
     (with_two_problems, "the configuration has 2 problems: mod2.y has no source"),
     (with_setting("params", [1]), "build: mod1.params: expected a dict, got list"),
     (with_setting("cpu_affinity", "a"), f"{AFFINITY} 'a'"),

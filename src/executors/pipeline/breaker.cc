@@ -1,6 +1,23 @@
 #include "executors/pipeline/breaker.h"
 
+#include <algorithm>
+
 namespace headrace::executors::pipeline {
+
+namespace {
+
+// Returns whether a call of the stage runs longer than it may.
+bool is_stuck(const Stage& stage) {
+  const double limit = stage.spec.time_limit_seconds * 1e9;
+  if (limit <= 0) return false;
+  const int64_t now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
+  return std::any_of(stage.replicas.begin(), stage.replicas.end(), [&](const std::unique_ptr<Replica>& replica) {
+    const int64_t since = replica->running_since.load(std::memory_order_acquire);
+    return since != 0 && static_cast<double>(now - since) > limit;
+  });
+}
+
+}  // namespace
 
 Breaker::Breaker(uint64_t failures_in_row, double probe_seconds)
     : failures_in_row_(failures_in_row),
@@ -24,15 +41,17 @@ bool Breaker::check() {
 }
 
 void Breaker::failed(Stage& stage, const Failure& failure) {
+  if (is_open()) returned(stage);
   const uint64_t failures = stage.failures_in_row.fetch_add(1, std::memory_order_relaxed) + 1;
   if (failures_in_row_ == 0 || failures < failures_in_row_) return;
   open(stage, failure);
 }
 
 void Breaker::open(Stage& stage, const Failure& failure) {
+  std::optional<Failure> old = failure;  // the one before ends after the lock: it may hold objects of another language
   const std::lock_guard lock(mutex_);
   stage_ = &stage;
-  failure_ = failure;
+  std::swap(failure_, old);
   next_probe_ = Clock::now() + probe_after_;
   is_open_.store(true, std::memory_order_release);
 }
@@ -42,7 +61,13 @@ void Breaker::worked(Stage& stage) {
     stage.failures_in_row.store(0, std::memory_order_relaxed);
   if (!is_open()) return;
   const std::lock_guard lock(mutex_);
-  if (stage_ == &stage) is_open_.store(false, std::memory_order_release);
+  if (stage_ == &stage && !is_stuck(stage)) is_open_.store(false, std::memory_order_release);
+}
+
+void Breaker::returned(Stage& stage) {
+  const std::lock_guard lock(mutex_);
+  if (stage_ == &stage && failure_->kind == FailureKind::stage_timeout && !is_stuck(stage))
+    is_open_.store(false, std::memory_order_release);
 }
 
 void Breaker::probe_ended() {

@@ -21,6 +21,8 @@ class Breaker {
   bool check();
   void failed(Stage& stage, const Failure& failure);
   void worked(Stage& stage);
+  // Notes that a call has returned, with or without an error: a stage that was broken because it was stuck is not.
+  void returned(Stage& stage);
   // Makes the stage broken at once.
   void open(Stage& stage, const Failure& failure);
   // Notes that a probe has ended, or did not enter.

@@ -119,7 +119,10 @@ std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOpt
   if (is_forked())
     throw RefusedError("PipelineStopped", "a pipeline does not work in a process forked since it was made");
   check_params();
-  auto request = std::make_shared<Request>(take_inputs(std::move(inputs), options.keeps_inputs), spec_.outputs.size());
+  if (options.deadline.has_value() || watch_period_.has_value()) watch_->start();
+  // Not by make_shared: a timer for its deadline keeps the block of counts, and not the memory of the request.
+  const std::shared_ptr<Request> request(
+      new Request(take_inputs(std::move(inputs), options.keeps_inputs), spec_.outputs.size()));
   request->deadline = options.deadline;
   request->is_queued = is_queued;
   if (is_queued) request->holds.store(2, std::memory_order_relaxed);
@@ -128,8 +131,8 @@ std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOpt
   try {
     request->is_probe = breaker_.check();
     // A stage that waited for a place in its own pipeline would wait for itself.
-    const bool may_wait = options_.when_full != WhenFull::wait || !is_own_thread();
-    const WhenFull when_full = may_wait ? options_.when_full : WhenFull::reject;
+    const bool is_refused = options_.when_full == WhenFull::wait && !may_wait();
+    const WhenFull when_full = is_refused ? WhenFull::reject : options_.when_full;
     dropped = entrance_.enter(request, when_full, options.place_until, [&](Request& entering) {
       const std::lock_guard lock(params_mutex_);
       entering.params = params_;
@@ -143,7 +146,7 @@ std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOpt
   submitted_.fetch_add(1, std::memory_order_relaxed);
   if (dropped != nullptr) {
     if (dropped->is_queued) outbox_.remove(*dropped);
-    fail(dropped, FailureKind::dropped);
+    fail(dropped, FailureKind::dropped, nullptr, false);  // its place is the new one's
   }
   if (request->deadline.has_value()) watch_->add(request);
   watch_->poke();
@@ -152,6 +155,8 @@ std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOpt
 }
 
 uint64_t Core::set_params(const std::string& group, const std::map<std::string, NDArray>& values) {
+  if (is_forked())
+    throw RefusedError("PipelineStopped", "a pipeline does not work in a process forked since it was made");
   const bool is_known = std::any_of(spec_.params.begin(), spec_.params.end(),
                                     [&](const ParamSpec& param) { return param.group == group; });
   if (!is_known) throw_user_error("the pipeline has no parameter group '{}'", group);
@@ -176,24 +181,27 @@ uint64_t Core::set_params(const std::string& group, const std::map<std::string, 
 
 // ---- Outcomes.
 
-// A request has passed the last stage.
+// A request has passed the last stage. Its place is free before its outcome is known, so that who waits for the outcome
+// finds a place. Other sources may wait for its entry, and not only for a request.
 void Core::leave(const std::shared_ptr<Request>& request) {
   request->inputs.clear();
-  if (request->decide()) settle(request);
+  const bool is_first = request->decide();
   request->outputs.clear();
   release(*request);
+  wake_sources();
+  if (is_first) settle(request);
 }
 
 // Gives the request's place back, unless its outcome is still to be read.
-void Core::release(Request& request) {
-  entrance_.passed(request.holds.fetch_sub(1, std::memory_order_acq_rel) == 1);
-  if (entrance_.has_waiting()) wake_sources();
-}
+void Core::release(Request& request) { entrance_.passed(request.holds.fetch_sub(1, std::memory_order_acq_rel) == 1); }
 
-void Core::fail(const std::shared_ptr<Request>& request, FailureKind kind, const Stage* stage) {
+bool Core::fail(const std::shared_ptr<Request>& request, FailureKind kind, const Stage* stage, bool is_waiting) {
   Failure failure{.kind = kind, .request = request->number};
   if (stage != nullptr) failure.stage = stage->spec.name, failure.backend = stage->spec.backend;
-  if (request->decide(std::move(failure))) settle(request);
+  const bool is_first = request->decide(std::move(failure));
+  if (is_waiting) release(*request);
+  if (is_first) settle(request);
+  return is_first;
 }
 
 // Does what follows from an outcome, once for each request.
@@ -213,6 +221,7 @@ void Core::call(const Request::Callback& callback, const std::shared_ptr<Request
 }
 
 void Core::call_when_done(const std::shared_ptr<Request>& request, std::function<void(const Ticket&)> function) {
+  if (is_forked()) return;
   // A request that is on its way keeps the pipeline's core by the thread that runs it, not by its callbacks.
   Request::Callback callback = [weak = weak_from_this(),
                                 function = std::move(function)](const std::shared_ptr<Request>& done) {
@@ -230,15 +239,7 @@ void Core::count(const Request& request) {
 
 bool Core::cancel(const std::shared_ptr<Request>& request) {
   if (is_forked() || request->is_done()) return false;
-  const bool was_waiting = entrance_.remove(*request);
-  const bool is_first = request->decide({.kind = FailureKind::cancelled, .request = request->number});
-  if (is_first) settle(request);
-  if (was_waiting) release(*request);
-  return is_first;
-}
-
-bool Core::wait(const Request& request, Until until) const {
-  return is_forked() ? request.is_done() : request.wait(until);
+  return fail(request, FailureKind::cancelled, nullptr, entrance_.remove(*request));
 }
 
 std::shared_ptr<Request> Core::take_outcome(Until until, bool in_order) {
@@ -278,14 +279,16 @@ void Core::end_stuck(Stage& stage, const Replica& replica, uint64_t token) {
                         .request = behind.front()->number,
                         .stage = stage.spec.name,
                         .backend = stage.spec.backend});
-  for (const std::shared_ptr<Request>& request : behind) fail(request, FailureKind::stage_timeout, &stage);
-  for (const std::shared_ptr<Request>& request : entrance_.clear()) {
-    fail(request, FailureKind::stage_timeout, &stage);
-    release(*request);
+  const auto has_returned = [&] {
+    return replica.running_since.load(std::memory_order_acquire) == 0 ||
+           replica.running_token.load(std::memory_order_relaxed) != token;
+  };
+  if (!has_returned()) {
+    for (const std::shared_ptr<Request>& request : behind) fail(request, FailureKind::stage_timeout, &stage, false);
+    for (const std::shared_ptr<Request>& request : entrance_.clear())
+      fail(request, FailureKind::stage_timeout, &stage, true);
   }
-  const bool has_returned = replica.running_since.load(std::memory_order_acquire) == 0 ||
-                            replica.running_token.load(std::memory_order_relaxed) != token;
-  if (has_returned) breaker_.worked(stage);
+  if (has_returned()) breaker_.returned(stage);
 }
 
 }  // namespace headrace::executors::pipeline

@@ -19,13 +19,14 @@ class Core : public std::enable_shared_from_this<Core> {
 
   std::shared_ptr<Request> submit(std::vector<Value> inputs, const SubmitOptions& options, bool is_queued);
   bool cancel(const std::shared_ptr<Request>& request);
-  bool wait(const Request& request, Until until) const;
   void call_when_done(const std::shared_ptr<Request>& request, std::function<void(const Ticket&)> function);
   std::shared_ptr<Request> take_outcome(Until until, bool in_order);
-  size_t num_ready() const { return outbox_.num_done(); }
+  size_t num_ready() const { return is_forked() ? 0 : outbox_.num_done(); }
   uint64_t set_params(const std::string& group, const std::map<std::string, NDArray>& values);
   State state() const;
-  void reset() { breaker_.reset(); }
+  void reset();
+  bool may_wait() const;
+  bool wait_for_place(Until until) { return is_forked() || entrance_.wait_for_place(until); }
   bool drain(Until until);
   std::vector<std::string> stop(Until until);
   PipelineMetrics metrics() const;
@@ -47,6 +48,7 @@ class Core : public std::enable_shared_from_this<Core> {
     Parker parker;
     std::vector<Waiting> reasons;  // why each stage waits, while the thread sleeps
     std::thread thread;
+    bool has_begun = false;  // set before any other thread looks
     bool has_ended = false;  // guarded by threads_mutex_
   };
 
@@ -67,12 +69,13 @@ class Core : public std::enable_shared_from_this<Core> {
   void settle(const std::shared_ptr<Request>& request);
   void count(const Request& request);
   static void call(const Request::Callback& callback, const std::shared_ptr<Request>& request) noexcept;
-  void fail(const std::shared_ptr<Request>& request, FailureKind kind, const Stage* stage = nullptr);
+  bool fail(const std::shared_ptr<Request>& request, FailureKind kind, const Stage* stage, bool is_waiting);
   bool check_time_limits();
   void end_stuck(Stage& stage, const Replica& replica, uint64_t token);
   void end_all();
   void expire(const std::shared_ptr<Request>& request);
   std::vector<std::string> join(Until until);
+  std::vector<std::string> running_stages();
 
   const PipelineSpec spec_;
   const PipelineOptions options_;
@@ -92,7 +95,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::atomic<bool> is_stopping_ = false;
   std::atomic<bool> is_draining_ = false;
   std::atomic<bool> has_failed_ = false;  // a thread had not ended when it was last waited for
-  std::mutex stop_mutex_;                 // one thread joins the others
+  std::timed_mutex stop_mutex_;           // one thread joins the others
   mutable std::mutex threads_mutex_;
   std::condition_variable thread_ended_;
   int spin_rounds_ = 0;

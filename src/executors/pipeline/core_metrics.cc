@@ -33,6 +33,7 @@ double busy_share(const StageMetrics& stage) {
 }  // namespace
 
 PipelineMetrics Core::metrics() const {
+  if (is_forked()) return {};
   const auto outcome = [&](size_t kind) { return outcomes_[kind].load(std::memory_order_relaxed); };
   const auto failures = [&](FailureKind kind) { return outcome(static_cast<size_t>(kind)); };
   PipelineMetrics metrics{

@@ -59,6 +59,7 @@ void Core::start() {
   try {
     for (const std::unique_ptr<Worker>& worker : workers_) {
       worker->thread = std::thread([core = shared_from_this(), worker = worker.get()] { core->work(*worker); });
+      worker->has_begun = true;
     }
   } catch (const std::system_error& error) {
     stop({});
@@ -130,8 +131,13 @@ void Core::wake_sources() {
 // ---- The end.
 
 void Core::expire(const std::shared_ptr<Request>& request) {
-  fail(request, FailureKind::deadline);
-  if (entrance_.remove(*request)) release(*request);
+  fail(request, FailureKind::deadline, nullptr, entrance_.remove(*request));
+}
+
+bool Core::may_wait() const { return options_.when_full == WhenFull::wait && !is_own_thread(); }
+
+void Core::reset() {
+  if (!is_forked()) breaker_.reset();
 }
 
 State Core::state() const {
@@ -148,18 +154,18 @@ bool Core::drain(Until until) {
     throw_user_error("a pipeline cannot be drained by one of its own threads, which would wait for itself");
   is_draining_.store(true, std::memory_order_release);
   entrance_.close();
-  if (!entrance_.wait_until_done(until)) return false;
+  const bool is_done = entrance_.wait_until_done(until);
+  // Another thread may have stopped it: that one waits for the calls that run.
+  if (is_stopping_.load(std::memory_order_acquire)) return running_stages().empty();
+  if (!is_done) return false;
   return stop(until).empty();
 }
 
 // Ends all requests that are in the pipeline.
 void Core::end_all() {
-  for (const std::shared_ptr<Request>& request : entrance_.clear()) {
-    fail(request, FailureKind::stopped);
-    release(*request);
-  }
+  for (const std::shared_ptr<Request>& request : entrance_.clear()) fail(request, FailureKind::stopped, nullptr, true);
   flow_->for_each_request(
-      [&](uint64_t, const std::shared_ptr<Request>& request) { fail(request, FailureKind::stopped); });
+      [&](uint64_t, const std::shared_ptr<Request>& request) { fail(request, FailureKind::stopped, nullptr, false); });
 }
 
 std::vector<std::string> Core::stop(Until until) {
@@ -169,9 +175,15 @@ std::vector<std::string> Core::stop(Until until) {
   for (size_t group = 0; group < groups_.size(); ++group) wake(group);
   end_all();
   outbox_.close();
+  entrance_.give_up();
   if (is_own_thread()) return {};
-  const std::lock_guard lock(stop_mutex_);
-  watch_->stop();
+  std::unique_lock lock(stop_mutex_, std::defer_lock);
+  if (until.has_value()) {
+    if (!lock.try_lock_until(*until)) return running_stages();  // another thread waits for them
+  } else {
+    lock.lock();
+  }
+  watch_->stop(until);
   std::vector<std::string> stuck = join(until);
   has_failed_.store(!stuck.empty(), std::memory_order_release);
   return stuck;
@@ -179,28 +191,35 @@ std::vector<std::string> Core::stop(Until until) {
 
 // Waits for the threads. Returns the stages of those that have not ended by then.
 std::vector<std::string> Core::join(Until until) {
-  std::vector<std::string> stuck;
   for (const std::unique_ptr<Worker>& worker : workers_) {
     if (!worker->thread.joinable()) continue;
-    {
-      std::unique_lock lock(threads_mutex_);
-      const auto has_ended = [&] { return worker->has_ended; };
-      if (until.has_value()) {
-        thread_ended_.wait_until(lock, *until, has_ended);
-      } else {
-        thread_ended_.wait(lock, has_ended);
-      }
-      if (!has_ended()) {
-        for (const Stage* stage : worker->stages) {
-          if (stage->replicas[worker->replica]->running_since.load(std::memory_order_acquire) != 0)
-            stuck.push_back(stage->spec.name);
-        }
-        continue;
-      }
+    std::unique_lock lock(threads_mutex_);
+    const auto has_ended = [&] { return worker->has_ended; };
+    if (until.has_value()) {
+      thread_ended_.wait_until(lock, *until, has_ended);
+    } else {
+      thread_ended_.wait(lock, has_ended);
     }
+    if (!has_ended()) continue;
+    lock.unlock();
     worker->thread.join();
   }
-  return stuck;
+  return running_stages();
+}
+
+// Returns the stages whose calls run; of a thread that is in a callback of a request, its first stage.
+std::vector<std::string> Core::running_stages() {
+  std::vector<std::string> names;
+  const std::lock_guard lock(threads_mutex_);
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    if (worker->has_ended || !worker->has_begun) continue;
+    const auto runs = [&](const Stage* stage) {
+      return stage->replicas[worker->replica]->running_since.load(std::memory_order_acquire) != 0;
+    };
+    const auto found = std::find_if(worker->stages.begin(), worker->stages.end(), runs);
+    names.push_back((found == worker->stages.end() ? worker->stages.front() : *found)->spec.name);
+  }
+  return names;
 }
 
 void Core::abandon() {

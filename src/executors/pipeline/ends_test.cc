@@ -133,6 +133,34 @@ TEST(PipelineEnds, DrainFromAStageIsRefused) {
               ::testing::HasSubstr("cannot be drained by one of its own threads"));
 }
 
+// What stays between the stages does not keep a drain waiting.
+TEST(PipelineEnds, StopThenDrain) {
+  Gate gate;
+  Pipeline pipeline(chain_of({adder(0), gated(gate), adder(0)}));
+  std::vector<Ticket> tickets;
+  for (int64_t i = 0; i < 6; ++i) tickets.push_back(pipeline.submit({Value(i)}));
+  gate.await(1);
+  std::thread drainer([&] { EXPECT_FALSE(pipeline.drain()); });  // the stage's call has not returned
+  while (pipeline.state() != State::draining) std::this_thread::yield();
+  EXPECT_EQ(pipeline.stop(after(5ms)), std::vector<std::string>{"s1"});
+  drainer.join();
+  gate.open();
+  EXPECT_TRUE(pipeline.stop().empty());
+  EXPECT_TRUE(pipeline.drain());
+}
+
+TEST(PipelineEnds, TwoStopsAtOnce) {
+  Gate gate;
+  Pipeline pipeline(chain_of({gated(gate)}));
+  pipeline.submit({Value(int64_t{1})});
+  gate.await(1);
+  std::thread patient([&] { EXPECT_TRUE(pipeline.stop().empty()); });
+  while (pipeline.state() != State::stopped) std::this_thread::yield();
+  EXPECT_EQ(pipeline.stop(after(5ms)), std::vector<std::string>{"s0"});
+  gate.open();
+  patient.join();
+}
+
 TEST(PipelineEnds, AStageThatSubmitsToItsOwnFullPipelineIsRefused) {
   Pipeline* self = nullptr;
   std::atomic<bool> is_ready = false;
@@ -152,10 +180,13 @@ TEST(PipelineEnds, AStageThatSubmitsToItsOwnFullPipelineIsRefused) {
 TEST(PipelineEnds, AForkedChildSeesAStoppedPipeline) {
   auto pipeline = std::make_unique<Pipeline>(chain_of({adder(1), adder(1)}));
   EXPECT_EQ(number_of(pipeline->submit({Value(int64_t{1})})), 3);
+  const Ticket open = pipeline->submit({Value(int64_t{1})});
   const pid_t child = ::fork();
   if (child == 0) {
-    const bool is_right = pipeline->state() == State::stopped && pipeline->stop().empty() &&
-                          pipeline->next(after(1ms)) == std::nullopt &&
+    const bool is_ended = open.wait() && (!open.failure() || open.failure()->kind == FailureKind::stopped);
+    pipeline->reset();
+    const bool is_right = is_ended && pipeline->metrics().stages.empty() && pipeline->state() == State::stopped &&
+                          pipeline->stop().empty() && pipeline->next(after(1ms)) == std::nullopt &&
                           kind_thrown([&] { pipeline->submit({Value(int64_t{1})}); }) == "PipelineStopped";
     pipeline.reset();
     ::_exit(is_right ? 7 : 1);
@@ -164,6 +195,7 @@ TEST(PipelineEnds, AForkedChildSeesAStoppedPipeline) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(WEXITSTATUS(status), 7);
   EXPECT_EQ(number_of(pipeline->submit({Value(int64_t{2})})), 4);
+  EXPECT_EQ(number_of(open), 3);
 }
 
 // Threads and places come back. The full number is for `./dev prove`.
@@ -193,7 +225,7 @@ TEST(PipelineEnds, StoppedAtAnyMoment) {
     submitter.join();
     for (size_t n = 0; n < tickets.size(); ++n) {
       ASSERT_TRUE(tickets[n].wait(after(10s)));
-      if (tickets[n].failure() != nullptr) continue;
+      if (tickets[n].failure().has_value()) continue;
       ASSERT_EQ(number_of(tickets[n]), static_cast<int64_t>(n) + 3);
     }
     const PipelineMetrics metrics = pipeline.metrics();
@@ -230,8 +262,8 @@ TEST(PipelineEnds, AStormOfFaults) {
       }
       for (const auto& [number, ticket] : tickets) {
         ticket.wait();
-        const Failure* failure = ticket.failure();
-        if (failure == nullptr) {
+        const std::optional<Failure> failure = ticket.failure();
+        if (!failure.has_value()) {
           right += number_of(ticket) == number + 4 ? 1 : 0;
         } else {
           ++(failure->kind == FailureKind::stage_failed ? failed : ended);

@@ -100,6 +100,20 @@ void Entrance::close() {
   changed_.notify_all();
 }
 
+void Entrance::give_up() {
+  const std::lock_guard lock(mutex_);
+  is_given_up_ = true;
+  changed_.notify_all();
+}
+
+bool Entrance::wait_for_place(Until until) {
+  std::unique_lock lock(mutex_);
+  ++num_sleepers_;
+  const bool is_there = wait_for(changed_, lock, until, [&] { return is_closed_ || num_taken_ < num_places_; });
+  --num_sleepers_;
+  return is_there;
+}
+
 std::vector<std::shared_ptr<Request>> Entrance::clear() {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<Request>> taken(std::make_move_iterator(waiting_.begin()),
@@ -112,9 +126,9 @@ std::vector<std::shared_ptr<Request>> Entrance::clear() {
 bool Entrance::wait_until_done(Until until) {
   std::unique_lock lock(mutex_);
   ++num_sleepers_;
-  const bool is_done = wait_for(changed_, lock, until, [&] { return num_inside_ == 0; });
+  const bool is_done = wait_for(changed_, lock, until, [&] { return num_inside_ == 0 || is_given_up_; });
   --num_sleepers_;
-  return is_done;
+  return is_done && num_inside_ == 0;
 }
 
 size_t Entrance::num_taken() const {

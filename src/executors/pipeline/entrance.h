@@ -38,12 +38,17 @@ class Entrance {
   // Runs `change` while no request can enter; returns the number of the next one.
   uint64_t between_requests(const std::function<void()>& change);
 
+  // Waits for a free place, or the end: returns whether one of them was there by then.
+  bool wait_for_place(Until until);
+
+  // Lets wait_until_done return, because the requests that are in the stages stay there.
+  void give_up();
   // Refuses all further requests.
   void close();
   // Takes all requests that wait.
   std::vector<std::shared_ptr<Request>> clear();
-  // Waits until no request waits or is in the stages: returns whether that is so. Outcomes that nobody has read do not
-  // count.
+  // Waits until no request waits or is in the stages, or until give_up() was called: returns whether that is so.
+  // Outcomes that nobody has read do not count.
   bool wait_until_done(Until until);
   // Notes that a request has passed the stages, or ends without them; gives its place back, too, if it says so.
   void passed(bool frees_place);
@@ -67,6 +72,7 @@ class Entrance {
   size_t num_sleepers_ = 0;
   uint64_t next_number_ = 0;
   bool is_closed_ = false;
+  bool is_given_up_ = false;
 };
 
 }  // namespace headrace::executors::pipeline

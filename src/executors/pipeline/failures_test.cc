@@ -35,7 +35,7 @@ TEST(PipelineFailures, AFailedRequestTouchesNoOther) {
       ASSERT_EQ(number_of(ticket), i);
       continue;
     }
-    ASSERT_NE(ticket.failure(), nullptr);
+    ASSERT_TRUE(ticket.failure().has_value());
     EXPECT_EQ(ticket.failure()->stage, "s1");
     EXPECT_EQ(ticket.failure()->backend, "onednn");
     EXPECT_EQ(ticket.failure()->request, static_cast<uint64_t>(i));
@@ -72,7 +72,7 @@ TEST(PipelineFailures, TwoBranchesFailOnce) {
   for (int64_t i = 0; i < 100; ++i) {
     const Ticket ticket = pipeline.submit({Value(i)});
     ticket.wait();
-    ASSERT_NE(ticket.failure(), nullptr);
+    ASSERT_TRUE(ticket.failure().has_value());
     EXPECT_THAT(ticket.failure()->stage, ::testing::AnyOf("a", "b"));
   }
   EXPECT_EQ(pipeline.metrics().failed, 100U);
@@ -102,21 +102,21 @@ TEST(PipelineFailures, WrongResultsOfFunctionsAreErrorsOfTheirStage) {
 TEST(PipelineFailures, ABrokenStageIsNotedAndProbed) {
   std::atomic<bool> is_bad = true;
   Pipeline pipeline(chain_of({failing_at([&](int64_t) { return is_bad.load(); })}),
-                    {.failures_in_row = 3, .probe_seconds = 0.02});
+                    {.failures_in_row = 3, .probe_seconds = 0.3});
   for (int64_t i = 0; i < 3; ++i) pipeline.submit({Value(i)}).wait();
   EXPECT_EQ(pipeline.state(), State::degraded);
   EXPECT_THAT(message_thrown([&] { pipeline.submit({Value(int64_t{3})}); }),
               HasSubstr("stage 's0' does not work: request 2 failed in stage 's0': 2 is bad"));
   EXPECT_EQ(kind_thrown([&] { pipeline.submit({Value(int64_t{3})}); }), "PipelineBroken");
 
-  std::this_thread::sleep_for(30ms);
+  std::this_thread::sleep_for(400ms);
   const Ticket probe = pipeline.submit({Value(int64_t{4})});  // fails, too
   probe.wait();
   EXPECT_EQ(probe.failure()->kind, FailureKind::stage_failed);
   EXPECT_EQ(kind_thrown([&] { pipeline.submit({Value(int64_t{5})}); }), "PipelineBroken");
 
   is_bad = false;
-  std::this_thread::sleep_for(30ms);
+  std::this_thread::sleep_for(400ms);
   EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{6})})), 6);
   EXPECT_EQ(pipeline.state(), State::running);
 }
@@ -158,18 +158,18 @@ TEST(PipelineFailures, ResetAndSuccessesInBetween) {
 TEST(PipelineFailures, Deadlines) {
   Gate gate;
   Pipeline pipeline(chain_of({gated(gate), adder(0)}));
-  const Ticket running = pipeline.submit({Value(int64_t{1})}, {.deadline = after(20ms)});
+  const Ticket running = pipeline.submit({Value(int64_t{1})}, {.deadline = after(300ms)});
   gate.await(1);
   const Ticket waiting = pipeline.submit({Value(int64_t{2})}, {.deadline = after(10ms)});
   const Ticket patient = pipeline.submit({Value(int64_t{3})}, {.deadline = after(1h)});
   EXPECT_TRUE(waiting.wait(after(10s)));
   EXPECT_TRUE(running.wait(after(10s)));  // although its stage has not returned
   for (const Ticket& ticket : {running, waiting}) {
-    ASSERT_NE(ticket.failure(), nullptr);
+    ASSERT_TRUE(ticket.failure().has_value());
     EXPECT_EQ(ticket.failure()->kind, FailureKind::deadline);
     EXPECT_EQ(kind_thrown([&] { ticket.results(); }), "DeadlineExceeded");
   }
-  EXPECT_EQ(patient.failure(), nullptr);
+  EXPECT_FALSE(patient.failure().has_value());
   gate.open();
   EXPECT_EQ(number_of(patient), 3);
   EXPECT_EQ(gate.num_arrived(), 2);  // the one whose deadline passed was not begun
@@ -187,13 +187,13 @@ TEST(PipelineFailures, ADeadlineThatHasPassed) {
 TEST(PipelineFailures, AStageThatHangs) {
   Gate gate;
   PipelineSpec spec = chain_of({adder(0), gated(gate), adder(0)});
-  spec.stages[1].time_limit_seconds = 0.02;
+  spec.stages[1].time_limit_seconds = 0.2;
   Pipeline pipeline(std::move(spec), {.max_inflight = 8, .probe_seconds = 1000});
   std::vector<Ticket> tickets;
   for (int64_t i = 0; i < 8; ++i) tickets.push_back(pipeline.submit({Value(i)}));
   for (const Ticket& ticket : tickets) {
     ASSERT_TRUE(ticket.wait(after(10s)));
-    ASSERT_NE(ticket.failure(), nullptr);
+    ASSERT_TRUE(ticket.failure().has_value());
     EXPECT_EQ(ticket.failure()->kind, FailureKind::stage_timeout);
     EXPECT_EQ(ticket.failure()->stage, "s1");
   }
@@ -209,13 +209,49 @@ TEST(PipelineFailures, AStageThatHangs) {
 TEST(PipelineFailures, AStageThatReturnsLateWorksAgain) {
   Gate gate;
   PipelineSpec spec = chain_of({gated(gate), adder(1)});
-  spec.stages[0].time_limit_seconds = 0.02;
+  spec.stages[0].time_limit_seconds = 0.2;
   Pipeline pipeline(std::move(spec), {.probe_seconds = 1000});
   const Ticket stuck = pipeline.submit({Value(int64_t{1})});
   ASSERT_TRUE(stuck.wait(after(10s)));
   gate.open();
   while (pipeline.state() == State::degraded) std::this_thread::yield();
   EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{2})})), 3);
+}
+
+// The watch over time limits rests while nothing is in the pipeline, and begins again.
+TEST(PipelineFailures, ACallThatHangsAfterARest) {
+  Gate gate;
+  gate.open();
+  PipelineSpec spec = chain_of({gated(gate)});
+  spec.stages[0].time_limit_seconds = 0.2;
+  Pipeline pipeline(std::move(spec));
+  for (int64_t i = 0; i < 30; ++i) {
+    pipeline.submit({Value(i)}).wait();
+    std::this_thread::sleep_for(std::chrono::microseconds(i * 100));
+  }
+  gate.close();
+  const Ticket stuck = pipeline.submit({Value(int64_t{1})});
+  ASSERT_TRUE(stuck.wait(after(10s)));
+  EXPECT_EQ(stuck.failure()->kind, FailureKind::stage_timeout);
+  gate.open();
+}
+
+// A call that returns late, with an error, ends what its hanging began, too.
+TEST(PipelineFailures, ALateErrorEndsTheBreak) {
+  Gate gate;
+  auto code = number_code(1, [&](int64_t x) {
+    gate.pass();
+    if (x == 1) throw_user_error("late");
+    return x;
+  });
+  PipelineSpec spec = chain_of({std::move(code)});
+  spec.stages[0].time_limit_seconds = 0.2;
+  Pipeline pipeline(std::move(spec), {.probe_seconds = 1000});
+  const Ticket stuck = pipeline.submit({Value(int64_t{1})});
+  ASSERT_TRUE(stuck.wait(after(10s)));
+  gate.open();
+  while (pipeline.state() == State::degraded) std::this_thread::yield();
+  EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{2})})), 2);
 }
 
 TEST(PipelineFailures, ADestructorDoesNotWaitForEver) {
@@ -260,11 +296,10 @@ TEST(PipelineFailures, Cancel) {
   EXPECT_EQ(pipeline.metrics().cancelled, 2U);
 }
 
-TEST(PipelineFailures, CancelledOutcomesCanBeRead) {
+TEST(PipelineFailures, ExpiredOutcomesCanBeRead) {
   Gate gate;
   Pipeline pipeline(chain_of({gated(gate)}));
   pipeline.push({Value(int64_t{1})}, {.deadline = after(1ms)});
-  gate.await(1);
   const std::optional<Ticket> outcome = pipeline.next(after(10s));
   ASSERT_TRUE(outcome.has_value());
   EXPECT_EQ(outcome->failure()->kind, FailureKind::deadline);
@@ -277,7 +312,7 @@ TEST(PipelineFailures, CallbacksRunOnceForEveryOutcome) {
     Pipeline pipeline(chain_of({failing_at([](int64_t x) { return x % 2 == 1; })}), {.failures_in_row = 0});
     for (int64_t i = 0; i < 100; ++i) {
       pipeline.submit({Value(i)}, {.on_done = [&](const Ticket& ticket) {
-                        ++(ticket.failure() == nullptr ? good : bad);
+                        ++(ticket.failure().has_value() ? bad : good);
                         throw std::runtime_error("a callback's own affair");
                       }});
     }

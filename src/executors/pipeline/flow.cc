@@ -90,18 +90,17 @@ void Flow::make_channels(const PipelineSpec& spec, const std::vector<size_t>& pl
   for (const std::unique_ptr<Stage>& stage : stages_) make_slots(*stage, most_tokens);
 }
 
-// An output that only leaves the pipeline, or that nothing reads, needs a slot for each replica to write to.
+// An output that no stage reads has no slots: its values leave the pipeline, or end, as soon as they are made.
 void Flow::make_slots(Stage& stage, size_t most_tokens) {
   for (size_t i = 0; i < stage.outputs.size(); ++i) {
     Channel& channel = stage.outputs[i];
     const Port& port = stage.spec.replicas[0]->outputs()[i];
-    channel.num_slots =
-        std::clamp(channel.num_slots, stage.replicas.size(), std::max(most_tokens, stage.replicas.size()));
+    channel.num_slots = std::min(channel.num_slots, most_tokens + stage.replicas.size());
     channel.slots = std::make_unique<Slot[]>(channel.num_slots);
     if (port.is_any) continue;
-    const bool leaves = !channel.results.empty();
-    channel.pool.emplace(port.spec, leaves ? most_tokens : channel.num_slots, leaves ? most_tokens : 0);
-    for (size_t slot = 0; slot < channel.num_slots && !leaves; ++slot)
+    const size_t most_fresh = channel.results.empty() ? stage.replicas.size() : most_tokens;
+    channel.pool.emplace(port.spec, channel.stays() ? channel.num_slots : most_fresh, channel.stays() ? 0 : most_fresh);
+    for (size_t slot = 0; slot < channel.num_slots && channel.stays(); ++slot)
       channel.slots[slot].memory = Value(channel.pool->take());
   }
 }
@@ -119,6 +118,10 @@ void Flow::find_neighbours() {
       join(producer, consumer->spec.group);
       join(*consumer, producer.spec.group);
     }
+  }
+  // Replicas wait for each other's slots.
+  for (const std::unique_ptr<Stage>& stage : stages_) {
+    if (stage->replicas.size() > 1) stage->neighbours.push_back(stage->spec.group);
   }
 }
 
@@ -155,6 +158,7 @@ Waiting Flow::waits_for(Stage& stage, uint64_t token) {
     if (input.channel->slot_of(token).holds.load(std::memory_order_acquire) != token + 1) return Waiting::for_input;
   }
   for (const Channel& channel : stage.outputs) {
+    if (channel.num_readers == 0) continue;
     if (channel.slot_of(token).holds.load(std::memory_order_acquire) != 0) return Waiting::for_place;
   }
   return stage.is_source && !is_admitted(token) ? Waiting::for_input : Waiting::no;
@@ -167,7 +171,7 @@ bool Flow::claim(Stage& stage, uint64_t& token) {
   if (waits_for(stage, stage.next) != Waiting::no) return false;
   token = stage.next++;
   for (const Channel& channel : stage.outputs) {
-    channel.slot_of(token).holds.store(kReserved, std::memory_order_relaxed);
+    if (channel.num_readers > 0) channel.slot_of(token).holds.store(kReserved, std::memory_order_relaxed);
   }
   return true;
 }
@@ -187,7 +191,7 @@ bool Flow::run_next(Stage& stage, Replica& replica, Clock::time_point& now) {
   release_inputs(stage, token);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // before another group is found asleep or not
   for (const size_t group : stage.neighbours) events_.wake(group);
-  pass(token, request);
+  if (pass(token, request)) now = Clock::now();  // the callbacks of the request took their time
   return true;
 }
 
@@ -210,9 +214,13 @@ void Flow::gather(Stage& stage, Replica& replica, uint64_t token, const Request&
   for (size_t i = 0; i < stage.outputs.size(); ++i) {
     Channel& channel = stage.outputs[i];
     if (!channel.pool.has_value()) continue;
+    if (!channel.stays()) {
+      replica.results[i] = Value(channel.pool->take());
+      continue;
+    }
     Value& memory = channel.slot_of(token).memory;
-    if (channel.results.empty() && memory.is_none()) memory = Value(channel.pool->take());
-    replica.results[i] = channel.results.empty() ? memory : Value(channel.pool->take());
+    if (memory.is_none()) memory = Value(channel.pool->take());
+    replica.results[i] = memory;
   }
 }
 
@@ -251,12 +259,11 @@ void Flow::publish(Stage& stage, Replica& replica, uint64_t token, Request& requ
     Channel& channel = stage.outputs[i];
     Value& result = replica.results[i];
     for (const size_t output : channel.results) request.outputs[output] = result;
-    Slot& slot = channel.slot_of(token);
     if (channel.num_readers == 0) {
       result = Value();
-      slot.holds.store(0, std::memory_order_release);
       continue;
     }
+    Slot& slot = channel.slot_of(token);
     slot.value = std::move(result);
     slot.readers_left.store(channel.num_readers, std::memory_order_relaxed);
     slot.holds.store(token + 1, std::memory_order_release);
@@ -275,15 +282,16 @@ void Flow::release_inputs(Stage& stage, uint64_t token) {
   }
 }
 
-// Counts a stage that a request has passed; after the last one the request leaves.
-void Flow::pass(uint64_t token, Request& request) {
-  if (request.stages_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+// Counts a stage that a request has passed; after the last one the request leaves. Returns whether it did.
+bool Flow::pass(uint64_t token, Request& request) {
+  if (request.stages_left.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
   std::shared_ptr<Request> leaving;
   {
     const std::lock_guard lock(mutex_);
     leaving = std::move(entries_[token % entries_.size()]);
   }
   events_.leave(leaving);
+  return true;
 }
 
 void Flow::for_each_request(const std::function<void(uint64_t, const std::shared_ptr<Request>&)>& visit) {

@@ -39,6 +39,8 @@ struct Channel {
   std::optional<TensorPool> pool;  // of its tensors; empty for values of any type
 
   Slot& slot_of(uint64_t token) const { return slots[token % num_slots]; }
+  // Returns whether its tensors stay in its slots: stages read them, and they do not leave the pipeline.
+  bool stays() const { return num_readers > 0 && results.empty(); }
 };
 
 // An input of a stage: `channel` is where it lies if another stage makes it.
@@ -116,7 +118,7 @@ class Flow {
   bool compute(Stage& stage, Replica& replica, uint64_t token, Request& request, Clock::time_point& now);
   void publish(Stage& stage, Replica& replica, uint64_t token, Request& request);
   void release_inputs(Stage& stage, uint64_t token);
-  void pass(uint64_t token, Request& request);
+  bool pass(uint64_t token, Request& request);
 
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<size_t> source_groups_;

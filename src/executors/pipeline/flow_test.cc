@@ -117,6 +117,30 @@ TEST(PipelineFlow, RejectAndDropOldest) {
   EXPECT_EQ(dropping.metrics().dropped, 1U);
 }
 
+// A dropped request that was pushed has no outcome; the others keep theirs.
+TEST(PipelineFlow, DropOldestOfPushedRequests) {
+  for (const bool in_order : {true, false}) {
+    Gate gate;
+    Pipeline pipeline(chain_of({gated(gate)}), {.max_inflight = 2, .when_full = WhenFull::drop_oldest});
+    pipeline.push({Value(int64_t{0})});
+    gate.await(1);
+    for (int64_t i = 1; i < 5; ++i) pipeline.push({Value(i)});
+    EXPECT_EQ(pipeline.num_ready(), 0U);
+    gate.open();
+    const auto next = [&] { return number_of(*(in_order ? pipeline.next() : pipeline.next_done())); };
+    EXPECT_EQ(next(), 0);
+    EXPECT_EQ(next(), 4);
+    EXPECT_EQ(pipeline.next_done(after(1ms)), std::nullopt);
+    EXPECT_EQ(pipeline.metrics().dropped, 3U);
+  }
+}
+
+// Who has seen an outcome finds its place free.
+TEST(PipelineFlow, APlaceIsFreeBeforeTheOutcomeIsKnown) {
+  Pipeline pipeline(chain_of({adder(1), adder(1)}), {.max_inflight = 1, .when_full = WhenFull::reject});
+  for (int64_t i = 0; i < 2000; ++i) ASSERT_EQ(number_of(pipeline.submit({Value(i)})), i + 2);
+}
+
 // Rule 3: results that nobody has read keep their places.
 TEST(PipelineFlow, UnreadOutcomesHoldPlaces) {
   Pipeline pipeline(chain_of({adder(1)}), {.max_inflight = 2, .when_full = WhenFull::reject});
@@ -348,7 +372,9 @@ TEST(PipelineFlow, ParametersChangeBetweenRequests) {
   is_over = true;
   changer.join();
 
-  EXPECT_EQ(pipeline.set_params("weights", {{"a", number(5)}, {"b", number(6)}}), 1000U);
+  const NDArray five = number(5);
+  EXPECT_EQ(pipeline.set_params("weights", {{"a", five}, {"b", number(6)}}), 1000U);
+  five.data<float>()[0] = 77;  // is copied
   EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{0})})), 11);
   EXPECT_EQ(pipeline.set_params("weights", {{"b", number(7)}}), 1001U);  // the others stay
   EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{0})})), 12);
@@ -383,6 +409,24 @@ TEST(PipelineFlow, ReplicasWorkAtOnceAndOrderHolds) {
   }
   EXPECT_EQ(most, 3);
   EXPECT_EQ(pipeline.metrics().stages[1].replicas, 3U);
+}
+
+// Replicas finish out of order, and another source waits for the same requests.
+TEST(PipelineFlow, TwoSourcesOfWhichOneHasReplicas) {
+  PipelineSpec spec{.inputs = {any_port("x")}, .groups = {{}, {}}};
+  spec.stages = {stage_of("plain", adder(0), {from_input(0)}, 0), stage_of("many", nullptr, {from_input(0)}, 1)};
+  spec.stages[1].replicas.clear();
+  for (int i = 0; i < 3; ++i) {
+    spec.stages[1].replicas.push_back(number_code(1, [](int64_t x) {
+      if (x % 3 == 0) std::this_thread::sleep_for(50us);
+      return x;
+    }));
+  }
+  spec.outputs = {{.name = "a", .source = from_stage(0)}, {.name = "b", .source = from_stage(1)}};
+  Pipeline pipeline(std::move(spec), {.max_inflight = 2});
+  for (int64_t i = 0; i < 1000; ++i) pipeline.submit({Value(i)});
+  EXPECT_TRUE(pipeline.drain(after(60s)));
+  EXPECT_EQ(pipeline.metrics().succeeded, 1000U);
 }
 
 TEST(PipelineFlow, MetricsNameTheBottleneck) {

@@ -14,14 +14,13 @@ class FunctionStage final : public StageCode {
 
   Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept override {
     try {
-      arguments_.clear();
-      for (const Value* input : inputs) arguments_.push_back(*input);
-      const Value result = function_.call(arguments_);
-      arguments_.clear();
+      std::vector<Value> arguments;
+      for (const Value* input : inputs) arguments.push_back(*input);
+      const Value result = function_.call(arguments);
+      arguments.clear();
       take_result(result, outputs);
       return {};
     } catch (...) {
-      arguments_.clear();
       store_current_exception();
       return take_stored_error();
     }
@@ -66,7 +65,6 @@ class FunctionStage final : public StageCode {
 
   PackedFunc function_;
   std::vector<Port> inputs_, outputs_;
-  std::vector<Value> arguments_;
 };
 
 }  // namespace

@@ -21,7 +21,10 @@ void futex_wake(const std::atomic<uint32_t>& word, int count) noexcept;
 // retracts; another thread makes work visible and then calls wake(). A wake between the two is not lost.
 class Parker {
  public:
-  void announce() noexcept { is_parked_.store(1, std::memory_order_seq_cst); }
+  void announce() noexcept {
+    is_parked_.store(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // before the thread looks for work again
+  }
   void retract() noexcept { is_parked_.store(0, std::memory_order_relaxed); }
   void sleep(Until until) noexcept {
     if (is_parked_.load(std::memory_order_acquire) == 1) futex_wait(is_parked_, 1, until);

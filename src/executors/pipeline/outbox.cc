@@ -21,8 +21,15 @@ void Outbox::add(std::shared_ptr<Request> request) {
   entered_.push_back(std::move(request));
 }
 
+// Returns where a request is among those that entered.
+std::deque<std::shared_ptr<Request>>::iterator Outbox::find(const Request& request) {
+  return std::find_if(entered_.begin(), entered_.end(),
+                      [&](const std::shared_ptr<Request>& entered) { return entered.get() == &request; });
+}
+
 void Outbox::done(const Request& request) {
   const std::lock_guard lock(mutex_);
+  if (find(request) == entered_.end()) return;
   done_.push_back(&request);
   changed_.notify_all();
 }
@@ -48,15 +55,15 @@ std::shared_ptr<Request> Outbox::next_done(Until until) {
   std::unique_lock lock(mutex_);
   wait_for_change(changed_, lock, until, [&] { return !done_.empty() || (is_closed_ && entered_.empty()); });
   if (done_.empty()) return nullptr;
-  return take(std::find_if(entered_.begin(), entered_.end(),
-                           [&](const auto& entered) { return entered.get() == done_.front(); }));
+  return take(find(*done_.front()));
 }
 
 void Outbox::remove(const Request& request) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(entered_.begin(), entered_.end(),
-                                  [&](const std::shared_ptr<Request>& entered) { return entered.get() == &request; });
-  if (found != entered_.end()) take(found);
+  const auto found = find(request);
+  if (found == entered_.end()) return;
+  take(found);
+  changed_.notify_all();  // the next one may be done
 }
 
 void Outbox::close() {

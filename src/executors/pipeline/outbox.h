@@ -15,7 +15,7 @@ class Outbox {
  public:
   // Notes a request that has entered; called in the order of their numbers.
   void add(std::shared_ptr<Request> request);
-  // Notes that such a request is done.
+  // Notes that such a request is done; does nothing for one that was removed.
   void done(const Request& request);
   // Return a request that is done, and forget it: the oldest that entered, or the first that was done. Wait for it
   // until `until`. Null when there was none in time, or when the outbox is closed and has none left.
@@ -29,6 +29,7 @@ class Outbox {
   size_t num_done() const;
 
  private:
+  std::deque<std::shared_ptr<Request>>::iterator find(const Request& request);
   std::shared_ptr<Request> take(std::deque<std::shared_ptr<Request>>::iterator found);
 
   mutable std::mutex mutex_;

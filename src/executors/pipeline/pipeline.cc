@@ -23,17 +23,22 @@ std::string state_name(State state) {
 Ticket::Ticket(std::shared_ptr<Core> core, std::shared_ptr<Request> request)
     : core_(std::move(core)), request_(std::move(request)) {}
 
-bool Ticket::is_done() const { return request_->is_done(); }
+// In a forked process no thread finishes the request.
+bool Ticket::is_done() const { return request_->is_done() || core_->is_forked(); }
 
-bool Ticket::wait(Until until) const { return core_->wait(*request_, until); }
+bool Ticket::wait(Until until) const { return core_->is_forked() || request_->wait(until); }
 
 std::vector<Value> Ticket::results() const {
-  if (!wait()) throw RequestError({.kind = FailureKind::stopped, .request = request_->number});  // in a forked process
-  if (const Failure* failure = request_->failure()) throw RequestError(*failure);
+  wait();
+  if (std::optional<Failure> failed = failure()) throw RequestError(*std::move(failed));
   return request_->results();
 }
 
-const Failure* Ticket::failure() const { return is_done() ? request_->failure() : nullptr; }
+std::optional<Failure> Ticket::failure() const {
+  if (request_->is_done()) return request_->failure() == nullptr ? std::nullopt : std::optional(*request_->failure());
+  if (core_->is_forked()) return Failure{.kind = FailureKind::stopped, .request = request_->number};
+  return std::nullopt;
+}
 
 void Ticket::on_done(std::function<void(const Ticket&)> function) const {
   core_->call_when_done(request_, std::move(function));
@@ -59,6 +64,10 @@ const PipelineOptions& Pipeline::options() const { return core_->options(); }
 Ticket Pipeline::submit(std::vector<Value> inputs, SubmitOptions options) {
   return {core_, core_->submit(std::move(inputs), options, false)};
 }
+
+bool Pipeline::waits_for_places() const { return core_->may_wait(); }
+
+bool Pipeline::wait_for_place(Until until) { return !core_->may_wait() || core_->wait_for_place(until); }
 
 uint64_t Pipeline::push(std::vector<Value> inputs, SubmitOptions options) {
   return core_->submit(std::move(inputs), options, true)->number;

@@ -51,8 +51,8 @@ class Ticket {
   bool wait(Until until = {}) const;
   // Waits, and returns the outputs in the order of the pipeline's. Throws RequestError for a request that failed.
   std::vector<Value> results() const;
-  // Returns why the request failed; null if it did not, or is not done.
-  const Failure* failure() const;
+  // Returns why the request failed; nothing if it did not, or is not done.
+  std::optional<Failure> failure() const;
   // Ends the request: one that waits gives its place back, one that has started does so at the next stage. Returns
   // whether it was not done before.
   bool cancel() const;
@@ -92,7 +92,13 @@ class Pipeline {
   // the pipeline does not take it now; a stage or callback that submits to its own pipeline never waits. Nothing has
   // entered then.
   Ticket submit(std::vector<Value> inputs, SubmitOptions options = {});
-  // Submits a request whose outcome next() and next_done() return, once; it has a place until then. Returns its number.
+  // Waits, as submit does, for a place or the end of the pipeline; returns at once where submit does not wait. Returns
+  // whether there was one by then; another caller may take it.
+  bool wait_for_place(Until until = {});
+  // Returns whether a submission by this thread waits for a place.
+  bool waits_for_places() const;
+  // Submits a request whose outcome next() and next_done() return, once; it has a place until then. One that is dropped
+  // for a newer request has no outcome. Returns its number.
   uint64_t push(std::vector<Value> inputs, SubmitOptions options = {});
   // Return a ticket that is done: of the oldest request that was pushed, or of the first that was done. Nothing when
   // there was none by then, or when the pipeline is stopped and has none left.
@@ -109,7 +115,7 @@ class Pipeline {
   // Lets a degraded pipeline take requests again.
   void reset();
   // Takes no more requests and stops when those that it has are done. Returns false, still draining, if they are not
-  // done by then.
+  // done by then. Where another thread stops it meanwhile, returns whether no call runs any more.
   bool drain(Until until = {});
   // Stops: requests that wait, or are in the stages, end with a failure; calls that run are waited for. Returns the
   // names of the stages whose calls had not returned by then; their threads go on. From a thread of the pipeline, it

@@ -12,7 +12,8 @@
 
 namespace headrace::executors::pipeline {
 
-// One thread at a time calls `run`, not always the same one.
+// Any thread may call `run`, of one pipeline or of several that have the stage; a code that cannot run twice at once
+// locks itself.
 class StageCode {
  public:
   StageCode() = default;

@@ -24,6 +24,7 @@ struct Watch::State {
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers;
   Until next_check = {};
   bool is_stopping = false;
+  bool has_ended = false;
 
   Until next_time() const {
     if (timers.empty()) return next_check;
@@ -41,12 +42,12 @@ Watch::Watch(std::function<void(const std::shared_ptr<Request>&)> expire, std::f
 }
 
 Watch::~Watch() {
-  stop();
+  stop(Clock::now());
   if (thread_.joinable()) thread_.detach();
 }
 
-// Starts the thread at its first use; the mutex is held.
 void Watch::start() {
+  const std::lock_guard lock(state_->mutex);
   if (thread_.joinable() || state_->is_stopping) return;
   try {
     thread_ = std::thread(&Watch::work, state_);
@@ -57,29 +58,33 @@ void Watch::start() {
 
 void Watch::add(const std::shared_ptr<Request>& request) {
   const std::lock_guard lock(state_->mutex);
-  start();
   auto& timers = state_->timers;
   const bool is_first = timers.empty() || *request->deadline < timers.top().time;
   timers.push({.time = *request->deadline, .request = request});
-  if (is_first) state_->changed.notify_one();
+  if (is_first) state_->changed.notify_all();
 }
 
 void Watch::poke() {
   if (!state_->period.has_value()) return;
   const std::lock_guard lock(state_->mutex);
-  start();
   if (state_->next_check.has_value()) return;
   state_->next_check = Clock::now() + *state_->period;
-  state_->changed.notify_one();
+  state_->changed.notify_all();
 }
 
-void Watch::stop() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->is_stopping = true;
+void Watch::stop(Until until) {
+  std::unique_lock lock(state_->mutex);
+  state_->is_stopping = true;
+  state_->changed.notify_all();
+  if (!thread_.joinable() || thread_.get_id() == std::this_thread::get_id()) return;
+  const auto has_ended = [&] { return state_->has_ended; };
+  if (until.has_value()) {
+    if (!state_->changed.wait_until(lock, *until, has_ended)) return;
+  } else {
+    state_->changed.wait(lock, has_ended);
   }
-  state_->changed.notify_one();
-  if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
+  lock.unlock();
+  thread_.join();
 }
 
 void Watch::work(const std::shared_ptr<State>& state) {
@@ -97,12 +102,15 @@ void Watch::work(const std::shared_ptr<State>& state) {
       if (request != nullptr) state->expire(request);
       lock.lock();
     } else {
+      state->next_check.reset();  // a poke from here on asks for another check
       lock.unlock();
       const bool goes_on = state->check();
       lock.lock();
-      state->next_check = goes_on ? Until(Clock::now() + *state->period) : Until();
+      if (goes_on && !state->next_check.has_value()) state->next_check = Clock::now() + *state->period;
     }
   }
+  state->has_ended = true;
+  state->changed.notify_all();
 }
 
 }  // namespace headrace::executors::pipeline

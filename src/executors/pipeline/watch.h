@@ -19,15 +19,16 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
   ~Watch();
 
-  // Ends the request at its deadline, if it is not done by then. UserError when the thread cannot be started.
+  // Starts the thread, if it does not run; call it before the others. UserError when the system has no thread.
+  void start();
+  // Ends the request at its deadline, if it is not done by then.
   void add(const std::shared_ptr<Request>& request);
   void poke();
-  // Ends the thread, unless the calling thread is it; then the destructor does. Nothing is called afterwards.
-  void stop();
+  // Ends the thread, and waits for that until then, but not if the calling thread is it.
+  void stop(Until until);
 
  private:
   struct State;  // shared with the thread, which outlives the watch where a callback ends that
-  void start();
   static void work(const std::shared_ptr<State>& state);
 
   std::shared_ptr<State> state_;

@@ -63,7 +63,7 @@ def start(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[s
         graph.input(entry["global_interface_name"]).connect(stage.input(entry["module_interface_name"]))
     for number, stage in stages.items():
         for name in pipeline_mods[number].get("settable", ()):
-            graph.input(parameter_port(number, name)).connect(stage.input(name))
+            graph.param(_group_of(number), name).connect(stage.input(name))
     _connect_outputs(graph, stages, mods_config["module_connection"])
     return graph.build(max_inflight=MAX_IN_FLIGHT)
 
@@ -87,9 +87,14 @@ def _connect_outputs(graph: Any, stages: Mapping[int, Any], connections: Iterabl
         source.connect(graph.output(str(number)))
 
 
-def parameter_port(number: int, name: str) -> str:
-    """The input of the running pipeline through which a parameter of a stage comes with each request."""
-    return f"mod{number}.{name}"
+def _group_of(number: int) -> str:
+    """The group of the running pipeline that the parameters of a stage are."""
+    return f"mod{number}"
+
+
+def set_params(pipeline: Any, number: int, values: Mapping[str, NDArray]) -> None:
+    """Changes parameters of a stage for the requests from now on, all at once."""
+    pipeline.set_params(_group_of(number), dict(values))
 
 
 def _code_of(lib: Any) -> Any:

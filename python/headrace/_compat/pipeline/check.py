@@ -7,7 +7,6 @@ from typing import Any
 
 from headrace import _arguments
 from headrace._compat.pipeline import describe
-from headrace._compat.pipeline.adapter import parameter_port
 from headrace._compat.pipeline.config import PipelineConfig
 from headrace._compat.pipeline.errors import PipelineExecutorError, told_of
 from headrace._compat.pipeline.ports import Binding
@@ -139,15 +138,11 @@ def _problems_of_pipeline_inputs(config: PipelineConfig) -> Iterator[str]:
 
 
 def _problems_of_groups(config: PipelineConfig) -> Iterator[str]:
-    inputs = {port.name for port, _ in describe.by_source(config._edges, "input", False)}
     for port, params in describe.by_source(config._edges, "param", False):
         stages = [param.io_owner for param in params]
         if len(stages) > 1:
             names = ", ".join(stage.name for stage in stages)
             yield f"{port.describe()} is connected to {len(stages)} modules: {names}; give each a group of its own"
-        for name in (parameter_port(stages[0].idx, name) for name in stages[0].port_names("input")):
-            if name in inputs:
-                yield f"pipeline input {name} has the name of a parameter that {port.describe()} sets; rename the input"
 
 
 def _typed(port: Binding) -> str:

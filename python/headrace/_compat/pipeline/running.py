@@ -75,12 +75,13 @@ class RunningPipeline:
         outputs = [output for stage in mods_config["module_connection"] for output in stage["output"]]
         self.num_outputs = sum(fed["mod_idx"] == 0 for output in outputs for fed in output["dependencies"])
         self._staged: dict[str, NDArray] = {}
-        self._params = {
-            (number, name): value
-            for number, parts in pipeline_mods.items()
-            for name, value in parts.get("params", {}).items()
-        }
         self._pipeline = adapter.start(pipeline_mods, mods_config)
+        self._params: set[tuple[int, str]] = set()  # those that have a value
+        for number, parts in pipeline_mods.items():
+            given = parts.get("params", {})
+            if given:
+                adapter.set_params(self._pipeline, number, given)
+            self._params |= {(number, name) for name in given}
         self._submitting = Lock()  # guards _in_flight
         self._in_flight: deque[_Run] = deque()  # runs whose results may be in the pipeline still, the oldest first
         self._taking = Lock()
@@ -141,7 +142,8 @@ class RunningPipeline:
             for name, value in given.items()
         }
         with self._changed:
-            self._params = {**self._params, **checked}
+            adapter.set_params(self._pipeline, number, {name: value for (_, name), value in checked.items()})
+            self._params |= checked.keys()
 
     def run(self) -> Any:
         """Starts a run with the staged inputs, and gives its ticket. Waits only while the pipeline is full."""
@@ -209,7 +211,6 @@ class RunningPipeline:
                 if (number, name) not in self._params:
                     what = f"parameter {name} of mod{number}"
                     raise PipelineExecutorError(f"run: {what} has no value; set_params gives it")
-                request[adapter.parameter_port(number, name)] = self._params[number, name]
         return request
 
     def _type_of(self, number: int, name: str) -> Any:
