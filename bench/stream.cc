@@ -12,11 +12,13 @@ namespace headrace::bench {
 
 namespace {
 
-using namespace executors::pipeline;
+namespace pipe = executors::pipeline;
+using pipe::Clock;
+using pipe::Port;
 using tools::Report;
 
 // Does nothing, or sleeps; its output is whatever memory the pipeline gives it.
-class IdleStage final : public StageCode {
+class IdleStage final : public pipe::StageCode {
  public:
   IdleStage(Port port, double seconds) : inputs_{port}, outputs_{port}, time_(seconds) {
     inputs_[0].spec.name = "x";
@@ -37,17 +39,17 @@ class IdleStage final : public StageCode {
 Port any_value() { return {.spec = {.name = "x", .dtype = {}, .shape = {}}, .is_any = true}; }
 Port bytes(int64_t count) { return {.spec = {.name = "x", .dtype = DataType::parse("uint8"), .shape = {count}}}; }
 
-PipelineSpec chain_of(size_t stages, bool one_group, const Port& port, double sleep_seconds) {
-  PipelineSpec spec{.inputs = {port}};
+pipe::PipelineSpec chain_of(size_t stages, bool one_group, const Port& port, double sleep_seconds) {
+  pipe::PipelineSpec spec{.inputs = {port}};
   for (size_t i = 0; i < stages; ++i) {
-    const Source source =
-        i == 0 ? Source{.kind = Source::Kind::input} : Source{.kind = Source::Kind::stage, .index = i - 1};
+    const pipe::Source source = i == 0 ? pipe::Source{.kind = pipe::Source::Kind::input}
+                                       : pipe::Source{.kind = pipe::Source::Kind::stage, .index = i - 1};
     spec.stages.push_back({.name = fmt::format("s{}", i),
                            .replicas = {std::make_shared<IdleStage>(port, sleep_seconds)},
                            .inputs = {source},
                            .group = one_group ? 0 : i});
   }
-  spec.outputs = {{.name = "y", .source = {.kind = Source::Kind::stage, .index = stages - 1}}};
+  spec.outputs = {{.name = "y", .source = {.kind = pipe::Source::Kind::stage, .index = stages - 1}}};
   spec.groups.resize(one_group ? 1 : stages);
   return spec;
 }
@@ -55,9 +57,9 @@ PipelineSpec chain_of(size_t stages, bool one_group, const Port& port, double sl
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 // Returns the seconds that a stream of `items` takes, with up to 64 requests ahead of the reader.
-double time_stream(PipelineSpec spec, const Value& item, int items) {
-  Pipeline pipeline(std::move(spec), {.max_inflight = 64});
-  std::deque<Ticket> ahead;
+double time_stream(pipe::PipelineSpec spec, const Value& item, int items) {
+  pipe::Pipeline pipeline(std::move(spec), {.max_inflight = 64});
+  std::deque<pipe::Ticket> ahead;
   const Clock::time_point begin = Clock::now();
   for (int i = 0; i < items; ++i) {
     if (ahead.size() == 64) {
@@ -66,7 +68,7 @@ double time_stream(PipelineSpec spec, const Value& item, int items) {
     }
     ahead.push_back(pipeline.submit({item}, {.keeps_inputs = true}));
   }
-  for (const Ticket& ticket : ahead) ticket.wait();
+  for (const pipe::Ticket& ticket : ahead) ticket.wait();
   return seconds_since(begin);
 }
 
@@ -90,7 +92,7 @@ double time_hop(const StreamBenchOptions& options, bool one_group) {
 
 // Returns the median nanoseconds from a submission to the result where the pipeline and the caller sleep in between.
 double time_wake(const StreamBenchOptions& options) {
-  Pipeline pipeline(chain_of(1, true, any_value(), 0));
+  pipe::Pipeline pipeline(chain_of(1, true, any_value(), 0));
   std::vector<double> times;
   for (int i = 0; i < std::clamp(options.items / 20, 20, 1000); ++i) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));

@@ -458,6 +458,24 @@ def test_types_are_compared_when_ports_are_connected(artifact):
     graph.input("x").connect(second.input("x"))  # one input may feed several stages
 
 
+def test_groups_share_a_thread_and_other_stages_do_not():
+    names = {}
+
+    def note(key):
+        def stage(x):
+            names[key] = threading.get_ident()
+            return x
+
+        return stage
+
+    stages = [("a", "host"), ("b", "host"), ("host", None), ("c", None)]
+    chain = [pipeline.Stage(note(name), name=name, **({"group": group} if group else {})) for name, group in stages]
+    with pipeline.chain(chain) as pipe:
+        assert list(pipe.map(range(5))) == list(range(5))
+    assert names["a"] == names["b"]
+    assert len(set(names.values())) == 3
+
+
 def test_wrong_stages(artifact):
     graph = pipeline.Graph()
     with pytest.raises(hr.UserError, match=r"a stage's code is a compiled model, .*, got int"):

@@ -91,7 +91,7 @@ class _StageEntry:
     codes: list[Any]
     inputs: list[_PortType]
     outputs: list[_PortType]
-    group: str
+    group: tuple[int, str]  # the stage alone, or -1; the name
     cpus: list[int]
     time_limit: float
     sources: dict[int, _End] = field(default_factory=dict)
@@ -214,7 +214,7 @@ class Graph:
             codes=codes,
             inputs=codes[0].inputs,
             outputs=codes[0].outputs,
-            group=chosen if group is None else _arguments.text(group, "group"),
+            group=(len(self._stages), chosen) if group is None else (-1, _arguments.text(group, "group")),
             cpus=given["cpus"],
             time_limit=0.0 if time_limit is None else float(time_limit),
         )
@@ -309,7 +309,7 @@ class Graph:
         if when_full not in ("wait", "reject", "drop_oldest"):
             raise UserError(f"when_full is {when_full!r}; it is 'wait', 'reject' or 'drop_oldest'")
         groups = list(dict.fromkeys(entry.group for entry in self._stages))
-        cpus: dict[str, list[int]] = {}
+        cpus: dict[tuple[int, str], list[int]] = {}
         for entry in self._stages:
             cpus[entry.group] = sorted({*cpus.get(entry.group, ()), *entry.cpus})
         stages = [
@@ -332,7 +332,7 @@ class Graph:
             stages=stages,
             outputs=outputs,
             params=[(param.group, self._type_of(param)) for param in self._params],
-            groups=[(group, cpus[group]) for group in groups],
+            groups=[(group[1], cpus[group]) for group in groups],
             max_inflight=_arguments.integer(max_inflight, "max_inflight"),
             when_full=when_full,
             failures_in_row=_arguments.integer(failures_in_row, "failures_in_row"),
