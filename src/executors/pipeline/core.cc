@@ -168,8 +168,8 @@ uint64_t Core::set_params(const std::string& group, const std::map<std::string, 
     if (found == spec_.params.end()) throw_user_error("parameter group '{}' has no parameter '{}'", group, name);
     const auto index = static_cast<size_t>(found - spec_.params.begin());
     std::optional<TensorPool>& pool = param_pools_[index];
-    copies.emplace_back(index,
-                        pool.has_value() ? Value(copied("parameter", found->port, Value(value), *pool)) : Value(value));
+    copies.emplace_back(
+        index, pool.has_value() ? Value(copied("parameter", found->port, Value(value), *pool)) : Value(value.copy()));
   }
   return entrance_.between_requests([&] {
     const std::lock_guard lock(params_mutex_);
