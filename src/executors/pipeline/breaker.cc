@@ -6,15 +6,10 @@ namespace headrace::executors::pipeline {
 
 namespace {
 
-// Returns whether a call of the stage runs longer than it may.
-bool is_stuck(const Stage& stage) {
-  const double limit = stage.spec.time_limit_seconds * 1e9;
-  if (limit <= 0) return false;
-  const int64_t now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
-  return std::any_of(stage.replicas.begin(), stage.replicas.end(), [&](const std::unique_ptr<Replica>& replica) {
-    const int64_t since = replica->running_since.load(std::memory_order_acquire);
-    return since != 0 && static_cast<double>(now - since) > limit;
-  });
+// Returns whether one of the stage's calls runs longer than it may.
+bool has_stuck_call(const Stage& stage) {
+  return std::any_of(stage.replicas.begin(), stage.replicas.end(),
+                     [&](const std::unique_ptr<Replica>& replica) { return is_stuck(stage, *replica); });
 }
 
 }  // namespace
@@ -61,12 +56,12 @@ void Breaker::worked(Stage& stage) {
     stage.failures_in_row.store(0, std::memory_order_relaxed);
   if (!is_open()) return;
   const std::lock_guard lock(mutex_);
-  if (stage_ == &stage && !is_stuck(stage)) is_open_.store(false, std::memory_order_release);
+  if (stage_ == &stage && !has_stuck_call(stage)) is_open_.store(false, std::memory_order_release);
 }
 
 void Breaker::returned(Stage& stage) {
   const std::lock_guard lock(mutex_);
-  if (stage_ == &stage && failure_->kind == FailureKind::stage_timeout && !is_stuck(stage))
+  if (stage_ == &stage && failure_->kind == FailureKind::stage_timeout && !has_stuck_call(stage))
     is_open_.store(false, std::memory_order_release);
 }
 

@@ -253,14 +253,10 @@ std::shared_ptr<Request> Core::take_outcome(Until until, bool in_order) {
 
 // Ends what waits for a call that has taken too long. Returns whether there is more to watch.
 bool Core::check_time_limits() {
-  const int64_t now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
   for (const std::unique_ptr<Stage>& stage : flow_->stages()) {
-    const double limit = stage->spec.time_limit_seconds * 1e9;
-    if (limit <= 0) continue;
     for (const std::unique_ptr<Replica>& replica : stage->replicas) {
       const uint64_t token = replica->running_token.load(std::memory_order_relaxed);
-      const int64_t since = replica->running_since.load(std::memory_order_acquire);
-      if (since != 0 && static_cast<double>(now - since) > limit) end_stuck(*stage, *replica, token);
+      if (is_stuck(*stage, *replica)) end_stuck(*stage, *replica, token);
     }
   }
   return entrance_.num_taken() > 0;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "executors/pipeline/core.h"
+#include "executors/pipeline/wait_on.h"
 #include "runtime/processors.h"
 
 namespace headrace::executors::pipeline {
@@ -195,12 +196,7 @@ std::vector<std::string> Core::join(Until until) {
     if (!worker->thread.joinable()) continue;
     std::unique_lock lock(threads_mutex_);
     const auto has_ended = [&] { return worker->has_ended; };
-    if (until.has_value()) {
-      thread_ended_.wait_until(lock, *until, has_ended);
-    } else {
-      thread_ended_.wait(lock, has_ended);
-    }
-    if (!has_ended()) continue;
+    if (!wait_on(thread_ended_, lock, until, has_ended)) continue;
     lock.unlock();
     worker->thread.join();
   }

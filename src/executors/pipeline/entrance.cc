@@ -2,18 +2,9 @@
 
 #include <algorithm>
 
+#include "executors/pipeline/wait_on.h"
+
 namespace headrace::executors::pipeline {
-namespace {
-
-template <typename Done>
-bool wait_for(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Until until, Done is_done) {
-  if (until.has_value()) return changed.wait_until(lock, *until, is_done);
-  changed.wait(lock, is_done);
-  return true;
-}
-
-}  // namespace
-
 std::shared_ptr<Request> Entrance::enter(const std::shared_ptr<Request>& request, WhenFull when_full, Until until,
                                          const std::function<void(Request&)>& entered) {
   std::unique_lock lock(mutex_);
@@ -33,7 +24,7 @@ std::shared_ptr<Request> Entrance::take_place(std::unique_lock<std::mutex>& lock
   if (num_taken_ >= num_places_ && when_full == WhenFull::drop_oldest && !waiting_.empty()) return pop_front();
   if (num_taken_ >= num_places_ && when_full == WhenFull::wait) {
     ++num_sleepers_;
-    wait_for(changed_, lock, until, [&] { return is_closed_ || num_taken_ < num_places_; });
+    wait_on(changed_, lock, until, [&] { return is_closed_ || num_taken_ < num_places_; });
     --num_sleepers_;
     check_open();
   }
@@ -109,7 +100,7 @@ void Entrance::give_up() {
 bool Entrance::wait_for_place(Until until) {
   std::unique_lock lock(mutex_);
   ++num_sleepers_;
-  const bool is_there = wait_for(changed_, lock, until, [&] { return is_closed_ || num_taken_ < num_places_; });
+  const bool is_there = wait_on(changed_, lock, until, [&] { return is_closed_ || num_taken_ < num_places_; });
   --num_sleepers_;
   return is_there;
 }
@@ -126,7 +117,7 @@ std::vector<std::shared_ptr<Request>> Entrance::clear() {
 bool Entrance::wait_until_done(Until until) {
   std::unique_lock lock(mutex_);
   ++num_sleepers_;
-  const bool is_done = wait_for(changed_, lock, until, [&] { return num_inside_ == 0 || is_given_up_; });
+  const bool is_done = wait_on(changed_, lock, until, [&] { return num_inside_ == 0 || is_given_up_; });
   --num_sleepers_;
   return is_done && num_inside_ == 0;
 }

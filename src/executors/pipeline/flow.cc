@@ -16,7 +16,6 @@ int64_t nanoseconds_of(Clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-// Makes a failure of a stage; an error that another pipeline or executor raised keeps its cause.
 Failure stage_failure(const Stage& stage, const Request& request, Ref<ErrorObj> cause) {
   return {.kind = FailureKind::stage_failed,
           .request = request.number,
@@ -26,6 +25,12 @@ Failure stage_failure(const Stage& stage, const Request& request, Ref<ErrorObj> 
 }
 
 }  // namespace
+
+bool is_stuck(const Stage& stage, const Replica& replica) {
+  const double limit = stage.spec.time_limit_seconds * 1e9;
+  const int64_t since = replica.running_since.load(std::memory_order_acquire);
+  return limit > 0 && since != 0 && static_cast<double>(nanoseconds_of(Clock::now()) - since) > limit;
+}
 
 Flow::Flow(const PipelineSpec& spec, const std::vector<size_t>& order, size_t most_tokens, FlowEvents events)
     : events_(std::move(events)), entries_(most_tokens) {

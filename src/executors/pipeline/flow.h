@@ -75,6 +75,9 @@ struct Stage {
   Histogram run_ns;
 };
 
+// Returns whether the replica's call runs, for longer than its stage allows.
+bool is_stuck(const Stage& stage, const Replica& replica);
+
 // Why a stage cannot take its next token.
 enum class Waiting : uint8_t { no, for_input, for_place };
 

@@ -2,20 +2,9 @@
 
 #include <algorithm>
 
+#include "executors/pipeline/wait_on.h"
+
 namespace headrace::executors::pipeline {
-namespace {
-
-template <typename Done>
-void wait_for_change(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, Until until, Done is_done) {
-  if (until.has_value()) {
-    changed.wait_until(lock, *until, is_done);
-  } else {
-    changed.wait(lock, is_done);
-  }
-}
-
-}  // namespace
-
 void Outbox::add(std::shared_ptr<Request> request) {
   const std::lock_guard lock(mutex_);
   entered_.push_back(std::move(request));
@@ -47,13 +36,13 @@ std::shared_ptr<Request> Outbox::next(Until until) {
   const auto is_front_done = [&] {
     return !entered_.empty() && std::find(done_.begin(), done_.end(), entered_.front().get()) != done_.end();
   };
-  wait_for_change(changed_, lock, until, [&] { return is_front_done() || (is_closed_ && entered_.empty()); });
+  wait_on(changed_, lock, until, [&] { return is_front_done() || (is_closed_ && entered_.empty()); });
   return is_front_done() ? take(entered_.begin()) : nullptr;
 }
 
 std::shared_ptr<Request> Outbox::next_done(Until until) {
   std::unique_lock lock(mutex_);
-  wait_for_change(changed_, lock, until, [&] { return !done_.empty() || (is_closed_ && entered_.empty()); });
+  wait_on(changed_, lock, until, [&] { return !done_.empty() || (is_closed_ && entered_.empty()); });
   if (done_.empty()) return nullptr;
   return take(find(*done_.front()));
 }

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "executors/pipeline/wait_on.h"
 
 namespace headrace::executors::pipeline {
 
@@ -78,11 +79,7 @@ void Watch::stop(Until until) {
   state_->changed.notify_all();
   if (!thread_.joinable() || thread_.get_id() == std::this_thread::get_id()) return;
   const auto has_ended = [&] { return state_->has_ended; };
-  if (until.has_value()) {
-    if (!state_->changed.wait_until(lock, *until, has_ended)) return;
-  } else {
-    state_->changed.wait(lock, has_ended);
-  }
+  if (!wait_on(state_->changed, lock, until, has_ended)) return;
   lock.unlock();
   thread_.join();
 }
