@@ -27,10 +27,22 @@ class CompiledModel(_core.Model):
     compiled for another processor describes itself; a call raises MissingError.
     """
 
-    def __init__(self, executor: _core.Executor | _core.Elsewhere) -> None:
+    def __init__(
+        self, executor: _core.Executor | _core.Elsewhere, path: str | None = None, program: str = "default"
+    ) -> None:
         super().__init__(executor.call)
-        self._executor = executor
+        self._executor, self._path, self._program = executor, path, program
         self._names = [spec.name for spec in executor.inputs]
+
+    @property
+    def path(self) -> str | None:
+        """The file of the artifact; None for a model that was compiled in memory."""
+        return self._path
+
+    @property
+    def program(self) -> str:
+        """The name of the program in the artifact."""
+        return self._program
 
     @property
     def inputs(self) -> list[_core.TensorSpec]:
@@ -174,7 +186,7 @@ def compile(
         plan="" if plan is None else _arguments.path(plan, "plan"),
         output=None if output is None else _arguments.path(output, "output"),
     )
-    return CompiledModel(executor)
+    return CompiledModel(executor, None if output is None else _arguments.path(output, "output"))
 
 
 def load(
@@ -235,7 +247,9 @@ def load(
             processors,
             falls_back=fallback == "native",
             region_timeout=_arguments.seconds(region_timeout, "region_timeout"),
-        )
+        ),
+        name,
+        program,
     )
 
 

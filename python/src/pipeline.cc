@@ -7,7 +7,13 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <set>
+
+#include "artifact/artifact_file.h"
+#include "driver/save_pipeline.h"
 #include "executors/pipeline/pipeline.h"
+#include "executors/pipeline/plan_spec.h"
+#include "load/pipeline_file.h"
 #include "objects.h"
 #include "shared_object.h"
 
@@ -107,13 +113,17 @@ std::vector<PortSpec> from_ports(const std::vector<Port>& ports) {
   return specs;
 }
 
+std::shared_ptr<StageCode> make_callable_stage(nb::object function, const std::vector<Port>& inputs,
+                                               const std::vector<Port>& outputs) {
+  if (nb::isinstance<PackedFunc>(function)) return make_function_stage(nb::cast<PackedFunc>(function), inputs, outputs);
+  const auto shared = std::make_shared<SharedObject>(std::move(function));
+  PackedFunc packed([shared, outputs](Args args) { return call_stage(*shared, outputs, args); });
+  return make_function_stage(std::move(packed), inputs, outputs);
+}
+
 std::shared_ptr<StageCode> function_stage(nb::callable function, const std::vector<PortSpec>& inputs,
                                           const std::vector<PortSpec>& outputs) {
-  if (nb::isinstance<PackedFunc>(function))
-    return make_function_stage(nb::cast<PackedFunc>(function), to_ports(inputs), to_ports(outputs));
-  const auto shared = std::make_shared<SharedObject>(std::move(function));
-  PackedFunc packed([shared, ports = to_ports(outputs)](Args args) { return call_stage(*shared, ports, args); });
-  return make_function_stage(std::move(packed), to_ports(inputs), to_ports(outputs));
+  return make_callable_stage(std::move(function), to_ports(inputs), to_ports(outputs));
 }
 
 using SourceSpec = std::tuple<std::string, size_t, size_t>;  // "input", "stage" or "param"; its index; the port
@@ -127,6 +137,13 @@ Source to_source(const SourceSpec& spec) {
           .port = port};
 }
 
+SourceSpec from_source(const Source& source) {
+  const char* kind = source.kind == Source::Kind::input   ? "input"
+                     : source.kind == Source::Kind::param ? "param"
+                                                          : "stage";
+  return {kind, source.index, source.port};
+}
+
 // A pipeline whose end may wait for threads that want the GIL.
 struct PythonPipeline {
   std::unique_ptr<Pipeline> pipeline;
@@ -137,14 +154,6 @@ struct PythonPipeline {
   }
   PythonPipeline() = default;
   PythonPipeline(PythonPipeline&&) = default;
-};
-
-struct StageSpecs {
-  std::string name, backend;
-  std::vector<std::shared_ptr<StageCode>> replicas;
-  std::vector<SourceSpec> inputs;
-  size_t group;
-  double time_limit;
 };
 
 Until until_of(std::optional<double> seconds) {
@@ -178,29 +187,66 @@ nb::object failure_of(const std::optional<Failure>& failure) {
                         failure->backend, cause);
 }
 
-PythonPipeline make_pipeline(const std::vector<PortSpec>& inputs, std::vector<StageSpecs> stages,
-                             const std::vector<std::pair<std::string, SourceSpec>>& outputs,
-                             const std::vector<std::pair<std::string, PortSpec>>& params,
-                             const std::vector<std::pair<std::string, std::vector<int32_t>>>& groups,
-                             const PipelineOptions& options) {
-  PipelineSpec spec{.inputs = to_ports(inputs)};
-  for (StageSpecs& stage : stages) {
-    std::vector<Source> sources;
-    for (const SourceSpec& source : stage.inputs) sources.push_back(to_source(source));
-    spec.stages.push_back({.name = stage.name,
-                           .backend = stage.backend,
-                           .replicas = std::move(stage.replicas),
-                           .inputs = std::move(sources),
-                           .group = stage.group,
-                           .time_limit_seconds = stage.time_limit});
-  }
-  for (const auto& [name, source] : outputs) spec.outputs.push_back({.name = name, .source = to_source(source)});
-  for (const auto& [group, port] : params) spec.params.push_back({.group = group, .port = to_port(port)});
-  for (const auto& [name, cpus] : groups) spec.groups.push_back({.name = name, .cpus = cpus});
+using Codes = std::vector<std::vector<std::shared_ptr<StageCode>>>;  // by stage and replica
+
+PythonPipeline make_pipeline(const artifact::PipelinePlan& plan, const Codes& codes, const PipelineOptions& options) {
+  std::vector<std::shared_ptr<StageCode>> left;
+  for (auto of_stage = codes.rbegin(); of_stage != codes.rend(); ++of_stage)
+    left.insert(left.end(), of_stage->rbegin(), of_stage->rend());
+  PipelineSpec spec = spec_of_plan(plan, [&](const artifact::PipelineStage&) {
+    std::shared_ptr<StageCode> next = left.empty() ? nullptr : left.back();
+    if (next == nullptr) throw_user_error("the plan of the pipeline has more replicas than there are codes");
+    left.pop_back();
+    return next;
+  });
   PythonPipeline made;
   GilReleased released;
   made.pipeline = std::make_unique<Pipeline>(std::move(spec), options);
   return made;
+}
+
+// Opens the pipeline of a file. Functions that the file does not call are refused: their names are mistyped.
+PythonPipeline open_pipeline(const std::string& path, const nb::dict& functions, std::optional<size_t> max_inflight,
+                             bool is_pinned, const PipelineOptions& options) {
+  std::set<std::string> used;
+  load::PipelineFileOptions chosen{.pipeline = options, .max_inflight = max_inflight, .is_pinned = is_pinned};
+  chosen.find_stage = [&](const artifact::PipelineStage& stage) -> std::shared_ptr<StageCode> {
+    GilHeld held;
+    used.insert(stage.function);
+    const nb::str name(stage.function.c_str());
+    if (!functions.contains(name)) return nullptr;
+    return make_callable_stage(functions[name], stage.inputs, stage.outputs);
+  };
+  PythonPipeline made;
+  {
+    GilReleased released;
+    made.pipeline = load::open_pipeline(path, chosen);
+  }
+  for (const auto [name, unused] : functions) {
+    if (!used.contains(nb::cast<std::string>(name)))
+      throw_user_error("functions: '{}' calls no function '{}'; it calls {}", path, nb::cast<std::string>(name),
+                       used.empty() ? "none" : fmt::format("{}", fmt::join(used, ", ")));
+  }
+  return made;
+}
+
+int64_t save(artifact::PipelinePlan plan, const std::vector<std::pair<std::string, nb::bytes>>& models,
+             const std::vector<std::optional<NDArray>>& first_values, const std::string& path) {
+  driver::PipelineContent content{.plan = std::move(plan), .models = {}, .first_values = {}};
+  for (const auto& [name, bytes] : models) {
+    content.plan.models.push_back({.name = name, .section = ""});
+    content.models.emplace_back(bytes.c_str(), bytes.size());
+  }
+  for (const std::optional<NDArray>& value : first_values) content.first_values.push_back(value.value_or(NDArray()));
+  GilReleased released;
+  return driver::save_pipeline(std::move(content), path).nbytes;
+}
+
+artifact::PipelinePlan read_plan(const std::string& path) {
+  const Descriptor file = Descriptor::open(path).value_or_throw();
+  artifact::Manifest manifest = artifact::read_artifact_file(file.number(), path).value_or_throw().manifest;
+  if (!manifest.pipeline) throw_user_error("'{}' has no pipeline: it is a model, which headrace.load opens", path);
+  return *std::move(manifest.pipeline);
 }
 
 // Submits once there is a place, which this waits for in slices. Returns what `submit` returns, or the kind and text of
@@ -350,16 +396,135 @@ void bind_stages(nb::module_& m) {
       .def_prop_ro("outputs", [](const StageCode& self) { return from_ports(self.outputs()); });
   m.def("executor_stage", &make_executor_stage, nb::arg("executor"));
   m.def("function_stage", &function_stage, nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"));
-  nb::class_<StageSpecs>(m, "StageSpecs", "A stage of a pipeline to be.")
+  nb::class_<artifact::PipelineStage>(m, "PipelineStage", "A stage in the plan of a pipeline.")
       .def(
           "__init__",
-          [](StageSpecs* self, std::string name, std::string backend, std::vector<std::shared_ptr<StageCode>> replicas,
-             std::vector<SourceSpec> inputs, size_t group, double time_limit) {
-            new (self) StageSpecs{std::move(name), std::move(backend), std::move(replicas), std::move(inputs),
-                                  group,           time_limit};
+          [](artifact::PipelineStage* self, std::string name, std::string backend, int32_t model, std::string program,
+             std::string function, const std::vector<PortSpec>& inputs, const std::vector<PortSpec>& outputs,
+             const std::vector<SourceSpec>& sources, int32_t group, int32_t replicas, int32_t threads,
+             double time_limit) {
+            new (self) artifact::PipelineStage{.name = std::move(name),
+                                               .backend = std::move(backend),
+                                               .model = model,
+                                               .program = std::move(program),
+                                               .function = std::move(function),
+                                               .inputs = to_ports(inputs),
+                                               .outputs = to_ports(outputs),
+                                               .sources = {},
+                                               .group = group,
+                                               .replicas = replicas,
+                                               .threads = threads,
+                                               .time_limit_seconds = time_limit};
+            for (const SourceSpec& source : sources) self->sources.push_back(to_source(source));
           },
-          nb::arg("name"), nb::arg("backend"), nb::arg("replicas"), nb::arg("inputs"), nb::arg("group"),
-          nb::arg("time_limit"));
+          nb::arg("name"), nb::arg("backend"), nb::arg("model"), nb::arg("program"), nb::arg("function"),
+          nb::arg("inputs"), nb::arg("outputs"), nb::arg("sources"), nb::arg("group"), nb::arg("replicas"),
+          nb::arg("threads"), nb::arg("time_limit"))
+      .def_ro("name", &artifact::PipelineStage::name)
+      .def_ro("backend", &artifact::PipelineStage::backend)
+      .def_ro("model", &artifact::PipelineStage::model)
+      .def_ro("program", &artifact::PipelineStage::program)
+      .def_ro("function", &artifact::PipelineStage::function)
+      .def_prop_ro("inputs", [](const artifact::PipelineStage& self) { return from_ports(self.inputs); })
+      .def_prop_ro("outputs", [](const artifact::PipelineStage& self) { return from_ports(self.outputs); })
+      .def_prop_ro("sources",
+                   [](const artifact::PipelineStage& self) {
+                     std::vector<SourceSpec> sources;
+                     for (const Source& source : self.sources) sources.push_back(from_source(source));
+                     return sources;
+                   })
+      .def_ro("group", &artifact::PipelineStage::group)
+      .def_ro("replicas", &artifact::PipelineStage::replicas)
+      .def_ro("threads", &artifact::PipelineStage::threads)
+      .def_ro("time_limit", &artifact::PipelineStage::time_limit_seconds);
+}
+
+using Groups = std::vector<std::pair<std::string, std::vector<int32_t>>>;
+
+void bind_plan(nb::module_& m) {
+  using artifact::PipelinePlan;
+  nb::class_<PipelinePlan>(m, "PipelinePlan", "The plan of a pipeline, as data.")
+      .def(
+          "__init__",
+          [](PipelinePlan* self, const std::vector<PortSpec>& inputs, std::vector<artifact::PipelineStage> stages,
+             const std::vector<std::pair<std::string, SourceSpec>>& outputs,
+             const std::vector<std::pair<std::string, PortSpec>>& params, const Groups& groups, int32_t max_inflight) {
+            new (self) PipelinePlan{};
+            self->inputs = to_ports(inputs);
+            self->stages = std::move(stages);
+            for (const auto& [name, source] : outputs)
+              self->outputs.push_back({.name = name, .source = to_source(source)});
+            for (const auto& [group, port] : params) self->params.push_back({.group = group, .port = to_port(port)});
+            for (const auto& [name, cpus] : groups) self->groups.push_back({.name = name, .cpus = cpus});
+            self->max_inflight = max_inflight;
+          },
+          nb::arg("inputs"), nb::arg("stages"), nb::arg("outputs"), nb::arg("params"), nb::arg("groups"),
+          nb::arg("max_inflight"))
+      .def_prop_ro("inputs", [](const PipelinePlan& self) { return from_ports(self.inputs); })
+      .def_ro("stages", &PipelinePlan::stages)
+      .def_prop_ro("outputs",
+                   [](const PipelinePlan& self) {
+                     std::vector<std::pair<std::string, SourceSpec>> outputs;
+                     for (const artifact::PipelineOutput& output : self.outputs)
+                       outputs.emplace_back(output.name, from_source(output.source));
+                     return outputs;
+                   })
+      .def_prop_ro("params",
+                   [](const PipelinePlan& self) {
+                     std::vector<std::tuple<std::string, PortSpec, bool>> params;
+                     for (const artifact::PipelineParam& param : self.params)
+                       params.emplace_back(param.group, from_port(param.port), param.weight >= 0);
+                     return params;
+                   })
+      .def_prop_ro("groups",
+                   [](const PipelinePlan& self) {
+                     Groups groups;
+                     for (const artifact::PipelineGroup& group : self.groups)
+                       groups.emplace_back(group.name, group.cpus);
+                     return groups;
+                   })
+      .def_prop_ro("models",
+                   [](const PipelinePlan& self) {
+                     std::vector<std::string> names;
+                     for (const artifact::PipelineModel& model : self.models) names.push_back(model.name);
+                     return names;
+                   })
+      .def_ro("max_inflight", &PipelinePlan::max_inflight);
+}
+
+PipelineOptions options_of(size_t max_inflight, const std::string& when_full, uint64_t failures_in_row,
+                           double probe_seconds, double stop_seconds) {
+  return {.max_inflight = max_inflight,
+          .when_full = when_full == "reject"        ? WhenFull::reject
+                       : when_full == "drop_oldest" ? WhenFull::drop_oldest
+                                                    : WhenFull::wait,
+          .failures_in_row = failures_in_row,
+          .probe_seconds = probe_seconds,
+          .stop_seconds = stop_seconds};
+}
+
+void bind_making(nb::module_& m) {
+  m.def(
+      "make_pipeline",
+      [](const artifact::PipelinePlan& plan, const Codes& codes, const std::string& when_full, uint64_t failures_in_row,
+         double probe_seconds, double stop_seconds) {
+        return make_pipeline(plan, codes,
+                             options_of(static_cast<size_t>(std::max(plan.max_inflight, 0)), when_full, failures_in_row,
+                                        probe_seconds, stop_seconds));
+      },
+      nb::arg("plan"), nb::arg("codes"), nb::arg("when_full"), nb::arg("failures_in_row"), nb::arg("probe_seconds"),
+      nb::arg("stop_seconds"));
+  m.def(
+      "open_pipeline",
+      [](const std::string& path, const nb::dict& functions, std::optional<size_t> max_inflight, bool is_pinned,
+         const std::string& when_full, uint64_t failures_in_row, double probe_seconds, double stop_seconds) {
+        return open_pipeline(path, functions, max_inflight, is_pinned,
+                             options_of(1, when_full, failures_in_row, probe_seconds, stop_seconds));
+      },
+      nb::arg("path"), nb::arg("functions"), nb::arg("max_inflight").none(), nb::arg("is_pinned"), nb::arg("when_full"),
+      nb::arg("failures_in_row"), nb::arg("probe_seconds"), nb::arg("stop_seconds"));
+  m.def("save_pipeline", &save, nb::arg("plan"), nb::arg("models"), nb::arg("first_values"), nb::arg("path"));
+  m.def("read_pipeline_plan", &read_plan, nb::arg("path"));
 }
 
 }  // namespace
@@ -399,27 +564,21 @@ void bind_pipeline(nb::module_& m) {
             return running;
           },
           nb::arg("timeout").none())
-      .def("metrics", &metrics_of);
-  m.def(
-      "make_pipeline",
-      [](const std::vector<PortSpec>& inputs, const std::vector<StageSpecs>& stages,
-         const std::vector<std::pair<std::string, SourceSpec>>& outputs,
-         const std::vector<std::pair<std::string, PortSpec>>& params,
-         const std::vector<std::pair<std::string, std::vector<int32_t>>>& groups, size_t max_inflight,
-         const std::string& when_full, uint64_t failures_in_row, double probe_seconds, double stop_seconds) {
-        const WhenFull policy = when_full == "reject"        ? WhenFull::reject
-                                : when_full == "drop_oldest" ? WhenFull::drop_oldest
-                                                             : WhenFull::wait;
-        return make_pipeline(inputs, stages, outputs, params, groups,
-                             {.max_inflight = max_inflight,
-                              .when_full = policy,
-                              .failures_in_row = failures_in_row,
-                              .probe_seconds = probe_seconds,
-                              .stop_seconds = stop_seconds});
-      },
-      nb::arg("inputs"), nb::arg("stages"), nb::arg("outputs"), nb::arg("params"), nb::arg("groups"),
-      nb::arg("max_inflight"), nb::arg("when_full"), nb::arg("failures_in_row"), nb::arg("probe_seconds"),
-      nb::arg("stop_seconds"));
+      .def("metrics", &metrics_of)
+      .def_prop_ro("inputs", [](const PythonPipeline& self) { return from_ports(self.pipeline->spec().inputs); })
+      .def_prop_ro("outputs",
+                   [](const PythonPipeline& self) {
+                     const PipelineSpec& spec = self.pipeline->spec();
+                     std::vector<PortSpec> ports;
+                     for (const OutputSpec& output : spec.outputs) {
+                       ports.push_back(from_port(port_of(spec, output.source)));
+                       std::get<0>(ports.back()) = output.name;
+                     }
+                     return ports;
+                   })
+      .def_prop_ro("max_inflight", [](const PythonPipeline& self) { return self.pipeline->options().max_inflight; });
+  bind_plan(m);
+  bind_making(m);
 }
 
 }  // namespace headrace::python

@@ -110,7 +110,9 @@ class Graph(Ports):
         self.stages.append(Stage(code, **where))
         return self.stages[-1]
 
-    def param(self, group: str, name: str) -> Port:
+    def param(self, group: str, name: str, value: Any = None) -> Port:
+        if value is not None:
+            self.param_values[group, name] = value
         return self.params.setdefault((group, name), Port(self, (group, name)))
 
     def set_params(self, group: str, values: Mapping[str, Any]) -> None:

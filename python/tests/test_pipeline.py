@@ -516,3 +516,143 @@ print("submitted")
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "submitted\n", "")
+
+
+# --- files
+
+
+def save_chain(artifact, path):
+    """Saves a chain of a function, a program and a function; returns its results for 20 images."""
+    with pipeline.chain([prepare, artifact, read], max_inflight=5) as pipe:
+        pipe.save(path)
+        return lambda images: list(pipe.map(images))
+
+
+def prepare(image):
+    return image[None]
+
+
+def read(scores):
+    return int(np.argmax(scores))
+
+
+FUNCTIONS = {"prepare": prepare, "read": read}
+
+
+def test_a_saved_pipeline_runs_as_the_one_that_was_saved(artifact, images, tmp_path):
+    with pipeline.chain([prepare, artifact, read], max_inflight=5) as pipe:
+        expected = list(pipe.map(images[:60]))
+        pipe.save(tmp_path / "first.so")
+    (tmp_path / "first.so").rename(tmp_path / "moved")
+    with pipeline.load(tmp_path / "moved", functions=FUNCTIONS) as loaded:
+        assert (loaded.inputs, loaded.outputs, loaded.state) == (["image"], ["output0"], "running")
+        assert list(loaded.map(images[:60])) == expected
+        with pytest.raises(hr.UserError, match=r"was loaded from a file, .* copy that file"):
+            loaded.save(tmp_path / "again.so")
+    assert [path.name for path in tmp_path.iterdir()] == ["moved"]
+
+
+def test_models_of_any_kind_are_saved(artifact, images, tmp_path):
+    """By a path, as a compiled model of a file, and as a module of relay.build; equal ones once."""
+    graph = pipeline.Graph()
+    built = hr.relay.build(hr.relay.frontend.from_onnx(DIGITS, {"x": (1, 1, 8, 8)})[0])
+    codes = [artifact, hr.load(artifact), built]
+    stages = [graph.stage(code, name=f"s{i}", threads=1) for i, code in enumerate(codes)]
+    for stage in stages:
+        graph.input("x").connect(stage.input("x"))
+        stage.output().connect(graph.output(stage.name))
+    graph.save(tmp_path / "all.so")
+    assert (tmp_path / "all.so").stat().st_size < 2.5 * artifact.stat().st_size
+    model = hr.load(artifact)
+    with pipeline.load(tmp_path / "all.so") as pipe:
+        for image in images[:5]:
+            for result in pipe.submit(image[None]).wait():
+                np.testing.assert_allclose(result.numpy(), model(image[None]).numpy(), rtol=1e-5)
+
+
+def test_options_of_stages_are_saved(artifact, tmp_path):
+    graph = pipeline.Graph()
+    first = graph.stage(artifact, name="first", cpus=[0], threads=1, replicas=2, time_limit=7.5, backend="native")
+    graph.input("x").connect(first.input("x"))
+    first.output().connect(graph.output("y"))
+    graph.save(tmp_path / "p.so", max_inflight=3)
+    plan = hr._core.read_pipeline_plan(str(tmp_path / "p.so"))
+    (stage,) = plan.stages
+    assert (stage.name, stage.replicas, stage.threads, stage.time_limit, stage.backend) == (
+        "first",
+        2,
+        1,
+        7.5,
+        "native",
+    )
+    assert (plan.groups, plan.max_inflight, plan.models) == ([("first", [0])], 3, ["first"])
+    with pipeline.load(tmp_path / "p.so", pinned=False) as pipe:
+        assert pipe.metrics()["stages"][0]["replicas"] == 2
+        assert pipe._max_inflight == 3
+    with pipeline.load(tmp_path / "p.so", max_inflight=9) as pipe:
+        assert pipe._max_inflight == 9
+
+
+def test_first_values_of_parameters(tmp_path):
+    def scale(x, w):
+        return x * w
+
+    weight = np.arange(4, dtype="float32")
+    graph = pipeline.Graph()
+    stage = graph.stage(scale)
+    graph.input("x").connect(stage.input("x"))
+    graph.param("weights", "w", weight).connect(stage.input("w"))
+    stage.output().connect(graph.output("y"))
+    graph.save(tmp_path / "scaled.so")
+    weight[:] = -1  # was copied
+    for pipe in (graph.build(), pipeline.load(tmp_path / "scaled.so", functions={"scale": scale})):
+        with pipe:
+            np.testing.assert_array_equal(pipe.submit(2.0).wait(), np.arange(4, dtype="float32") * 2)
+            pipe.set_params("weights", {"w": np.ones(4, "float32")})
+            np.testing.assert_array_equal(pipe.submit(2.0).wait(), np.full(4, 2, "float32"))
+
+
+def test_what_cannot_be_saved_is_named(artifact, tmp_path):
+    in_memory = hr.compile(DIGITS, shapes={"x": (1, 1, 8, 8)})
+    with (
+        pipeline.chain([in_memory]) as pipe,
+        pytest.raises(hr.UserError, match="stage 'stage0' runs a model that was compiled in memory"),
+    ):
+        pipe.save(tmp_path / "no.so")
+    with pipeline.chain([artifact]) as pipe:
+        with pytest.raises(hr.UserError, match="nowhere"):
+            pipe.save(tmp_path / "nowhere" / "no.so")
+        with pytest.raises(hr.UserError, match="path: expected a path"):
+            pipe.save(3)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, r"needs the function 'prepare' for its stage 'prepare', .*\(functions=\{\"prepare\": f\} in Python\)"),
+        ({"functions": {**FUNCTIONS, "extra": read}}, "calls no function 'extra'; it calls prepare, read"),
+        ({"functions": {"prepare": 3}}, r"functions\['prepare'\]: expected a function, got int"),
+        ({"functions": 3}, "functions: expected"),
+        ({"functions": FUNCTIONS, "max_inflight": 0}, "max_inflight is 0"),
+        ({"functions": FUNCTIONS, "when_full": "never"}, "when_full is 'never'"),
+    ],
+)
+def test_wrong_options_of_load_are_named(artifact, tmp_path, options, message):
+    save_chain(artifact, tmp_path / "p.so")
+    with pytest.raises(hr.UserError, match=message):
+        pipeline.load(tmp_path / "p.so", **options)
+
+
+def test_files_that_are_no_pipeline_are_refused(artifact, tmp_path):
+    save_chain(artifact, tmp_path / "p.so")
+    with pytest.raises(hr.UserError, match=r"is a pipeline of 3 stages, not a model; run it with headrace.pipeline"):
+        hr.load(tmp_path / "p.so")
+    with pytest.raises(hr.UserError, match="has no pipeline: it is a model"):
+        pipeline.load(artifact)
+    with pytest.raises(hr.UserError, match="there is no file"):
+        pipeline.load(tmp_path / "nothing")
+    content = (tmp_path / "p.so").read_bytes()
+    (tmp_path / "short").write_bytes(content[:-1])
+    with pytest.raises(hr.UserError, match="copy the whole file"):
+        pipeline.load(tmp_path / "short", functions=FUNCTIONS)

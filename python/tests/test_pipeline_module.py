@@ -4,6 +4,7 @@ import json
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ def runtime(request, monkeypatch):
         monkeypatch.setitem(sys.modules, "headrace.pipeline", stand_in())
     elif needs_stand_in:
         pytest.skip("looks into the runtime that stands in")
+    return request.param
 
 
 @pytest.fixture
@@ -420,16 +422,79 @@ def test_files_that_are_no_pipeline_are_refused(tmp_path):
         assert isinstance(caught.value, hr.UserError)
 
 
-def test_pipelines_are_not_saved_yet(cfg, tmp_path):
+def saved(cfg, folder, runtime):
+    """The path of the pipeline's file, which is moved after it was written."""
+    if runtime == "stand-in":
+        pytest.skip("the runtime that stands in writes no files")
+    written = pipeline_executor.build(cfg).export_library(folder)
+    moved = folder / "elsewhere"
+    Path(written).rename(moved)
+    return moved
+
+
+def test_a_saved_pipeline_gives_the_same_results(cfg, runtime, tmp_path):
+    """Three modules with residual edges: built, exported, moved, loaded, five frames."""
+    path = saved(connect_three(cfg, *three_modules()), tmp_path, runtime)
+    loaded = pipeline_executor.PipelineModule.load_library(path)
+    assert (loaded.num_inputs, loaded.num_outputs) == (2, len(three_results(data(), data())))
+    frames = [(data(i), data(10 * i)) for i in range(5)]
+    for a, b in frames:
+        set_both(loaded, a, b)
+        loaded.run()
+    for a, b in frames:
+        assert_outputs(loaded.get_output(), three_results(a, b))
+    assert loaded.num_executing_pipeline == 5
+
+
+def test_a_saved_pipeline_describes_itself_as_the_built_one(cfg, runtime, tmp_path):
+    path = saved(connect_three(cfg, *three_modules()), tmp_path, runtime)
+    built, loaded = started(cfg), pipeline_executor.PipelineModule.load_library(path)
+    for name in ("data_a", "data_b"):
+        assert loaded.get_input_pipeline_map(name) == built.get_input_pipeline_map(name)
+    with pytest.raises(RuntimeError, match="Cannot find nope in binding list input"):
+        loaded.set_input("nope", data())
+    with pytest.raises(RuntimeError, match=r"pipeline input data_a: expected Tensor\[\(3, 3\), float32\], got"):
+        loaded.set_input("data_a", np.zeros((2, 3), "float32"))
+    with pytest.raises(RuntimeError, match="run: no value for pipeline input"):
+        loaded.run()
+
+
+def test_a_saved_pipeline_has_the_first_values_of_its_parameters(cfg, runtime, tmp_path):
+    mod = module("x w", relay.multiply)
+    cfg["input"]["data"].connect(cfg[mod]["input"]["x"])
+    cfg["param_group"]["scales"].connect(cfg[mod]["param"])
+    cfg[mod]["output"][0].connect(cfg["output"]["0"])
+    cfg[mod].params = {"w": data(1)}
+    loaded = pipeline_executor.PipelineModule.load_library(saved(cfg, tmp_path, runtime))
+    assert loaded.get_params_group_pipeline_map("scales") == 1
+    loaded.set_input("data", data(2))
+    loaded.run()
+    assert_outputs(loaded.get_output(), [data(1) * data(2)])
+    loaded.set_params("scales", {"w": data(5)})
+    loaded.set_input("data", data(2))
+    loaded.run()
+    assert_outputs(loaded.get_output(), [data(5) * data(2)])
+    with pytest.raises(RuntimeError, match="there is no parameter group other; the pipeline has scales"):
+        loaded.set_params("other", {"w": data()})
+
+
+def test_a_damaged_file_is_refused(cfg, runtime, tmp_path):
+    path = saved(connect_three(cfg, *three_modules()), tmp_path, runtime)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(RuntimeError, match=r"load_library: '.*' is damaged: its checksum does not match"):
+        pipeline_executor.PipelineModule.load_library(path)
+
+
+def test_what_is_not_written_leaves_no_file(cfg, runtime, tmp_path):
+    if runtime == "stand-in":
+        pytest.skip("the runtime that stands in writes no files")
     factory = pipeline_executor.build(connect_three(cfg, *three_modules()))
-    other = tmp_path / "file"
-    other.write_bytes(b"\x7fELF")
-    for call in (
-        lambda: factory.export_library(tmp_path),
-        lambda: hr.contrib.pipeline_executor_build.export_library(factory, str(tmp_path)),
-        lambda: pipeline_executor.PipelineModule.load_library(other),
-    ):
-        with pytest.raises(RuntimeError, match="this build of Headrace does not save pipelines to files") as caught:
-            call()
-        assert isinstance(caught.value, hr.MissingError)
-    assert list(tmp_path.iterdir()) == [other]
+    for folder, message in [(tmp_path / "nowhere", "there is no folder"), (3, "directory_path: expected a path")]:
+        with pytest.raises(RuntimeError, match=f"export_library: {message}"):
+            factory.export_library(folder)
+    (tmp_path / "pipeline.so").mkdir()
+    with pytest.raises(RuntimeError, match=r"export_library: .*pipeline\.so"):
+        hr.contrib.pipeline_executor_build.export_library(factory, str(tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["pipeline.so"]

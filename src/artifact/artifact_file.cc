@@ -10,13 +10,13 @@ Refusal bad_manifest(const std::string& name, const std::string& why) {
   return {HR_REASON_BAD_MANIFEST, fmt::format("'{}': {}", name, why)};
 }
 
-Expected<Manifest> read_manifest_section(int descriptor, const ElfFile& elf, const std::string& name) {
+Expected<Manifest> read_manifest_section(const FilePart& part, const ElfFile& elf, const std::string& name) {
   const ElfSection* section = elf.find(kManifestSection);
   if (section == nullptr) {
     return Refusal{HR_REASON_NOT_AN_ARTIFACT,
                    fmt::format("'{}' is not an artifact of Headrace: it has no section '{}'", name, kManifestSection)};
   }
-  const Expected<std::string> text = read_section(descriptor, *section, name);
+  const Expected<std::string> text = read_section(part, *section, name);
   if (!text) return text.refusal();
   try {
     return read_manifest(text.value());
@@ -25,11 +25,19 @@ Expected<Manifest> read_manifest_section(int descriptor, const ElfFile& elf, con
   }
 }
 
+// The names of the sections that hold modules and models.
+std::vector<std::string> blobs_of(const Manifest& manifest) {
+  std::vector<std::string> names;
+  for (const ExternalModule& module : manifest.modules) names.push_back(module.section);
+  if (!manifest.pipeline) return names;
+  for (const PipelineModel& model : manifest.pipeline->models) names.push_back(model.section);
+  return names;
+}
+
 std::optional<Refusal> check_sections(const ArtifactFile& file, const std::string& name) {
-  for (const ExternalModule& module : file.manifest.modules) {
-    if (file.elf.find(module.section) == nullptr)
-      return bad_manifest(name,
-                          fmt::format("its manifest speaks of a section '{}', which is not there", module.section));
+  for (const std::string& section : blobs_of(file.manifest)) {
+    if (file.elf.find(section) == nullptr)
+      return bad_manifest(name, fmt::format("its manifest speaks of a section '{}', which is not there", section));
   }
   if (file.manifest.weights.empty() || file.manifest.side_file) return std::nullopt;
   const ElfSection* weights = file.elf.find(kWeightsSection);
@@ -50,12 +58,12 @@ std::optional<Refusal> check_sections(const ArtifactFile& file, const std::strin
 
 }  // namespace
 
-Expected<ArtifactFile> read_artifact_file(int descriptor, const std::string& name) {
-  const Expected<int64_t> nbytes = verify_trailer(descriptor, name);
+Expected<ArtifactFile> read_artifact_file(const FilePart& part, const std::string& name) {
+  const Expected<int64_t> nbytes = verify_trailer(part, name);
   if (!nbytes) return nbytes.refusal();
-  Expected<ElfFile> elf = read_elf_file(descriptor, nbytes.value(), name);
+  Expected<ElfFile> elf = read_elf_file(part, nbytes.value(), name);
   if (!elf) return elf.refusal();
-  Expected<Manifest> manifest = read_manifest_section(descriptor, elf.value(), name);
+  Expected<Manifest> manifest = read_manifest_section(part, elf.value(), name);
   if (!manifest) return manifest.refusal();
   ArtifactFile file{.nbytes = nbytes.value(), .elf = std::move(elf.value()), .manifest = std::move(manifest.value())};
   if (std::optional<Refusal> refusal = check_sections(file, name)) return *std::move(refusal);

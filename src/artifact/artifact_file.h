@@ -18,6 +18,6 @@ struct ArtifactFile {
 
 // Verifies the trailer, then reads sections and manifest, and checks that the sections the manifest speaks of are
 // there. Refuses with the codes of verify_trailer and read_elf_file, or BAD_MANIFEST. `name` is for messages.
-Expected<ArtifactFile> read_artifact_file(int descriptor, const std::string& name);
+Expected<ArtifactFile> read_artifact_file(const FilePart& part, const std::string& name);
 
 }  // namespace headrace::artifact

@@ -348,7 +348,7 @@ void check_regions(const Manifest& manifest) {
 
 void check_manifest(const Manifest& manifest) {
   if (manifest.default_threads < 0) broken("default_threads", "is {}", manifest.default_threads);
-  if (manifest.programs.empty()) broken("programs", "is empty");
+  if (manifest.programs.empty() && !manifest.pipeline) broken("programs", "is empty");
   if (manifest.side_file) check_side_file(*manifest.side_file);
   for (size_t i = 0; i < manifest.weights.size(); ++i)
     check_weight(fmt::format("weights[{}]", i), manifest, manifest.weights[i]);

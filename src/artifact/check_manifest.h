@@ -20,8 +20,9 @@ namespace headrace::artifact {
 //   9. Modules import only later modules; section names start with kBlobSectionPrefix.
 //  10. Backends have names of their own; a region names one of them, its fallback names a program, and its body's
 //      weights exist.
-//  11. A pipeline's stages run a program or a function, in an existing group; an edge leads from an input of the
-//      pipeline or an output of a stage to an input of a later stage or an output of the pipeline, which has no other.
+//  11. A file without programs has a pipeline. Its stages have names of their own and run a program of a model or a
+//      function, in a group that exists; each input has a source that exists; the first value of a parameter has its
+//      type; models lie in sections of their own, whose names start with kBlobSectionPrefix.
 void check_manifest(const Manifest& manifest);
 
 }  // namespace headrace::artifact

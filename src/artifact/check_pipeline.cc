@@ -1,77 +1,114 @@
 #include "artifact/check_pipeline.h"
 
+#include <cmath>
 #include <set>
 
+#include "artifact/tensor_extent.h"
 #include "base/error.h"
 
 namespace headrace::artifact {
 namespace {
+
+using Kind = PipelineSource::Kind;
+
+constexpr int32_t kMaxReplicas = 1024;  // each has a thread
 
 template <typename... Args>
 [[noreturn]] void broken_plan(const std::string& path, fmt::format_string<Args...> format, Args&&... args) {
   throw_user_error("the manifest is malformed: pipeline.{} {}", path, fmt::format(format, std::forward<Args>(args)...));
 }
 
+void check_port(const std::string& path, const PipelinePort& port) {
+  if (port.name().empty()) broken_plan(path + ".name", "is empty");
+  if (port.is_any) return;
+  if (!tensor_nbytes(port.spec.dtype, port.spec.shape))
+    broken_plan(path + ".shape", "is [{}], which no tensor has", fmt::join(port.spec.shape, ", "));
+}
+
+void check_ports(const std::string& path, const std::vector<PipelinePort>& ports) {
+  for (size_t i = 0; i < ports.size(); ++i) check_port(fmt::format("{}[{}]", path, i), ports[i]);
+}
+
 void check_group(const std::string& path, const PipelineGroup& group) {
-  if (group.threads < 0) broken_plan(path + ".threads", "is {}", group.threads);
   for (const int32_t cpu : group.cpus) {
     if (cpu < 0) broken_plan(path + ".cpus", "has the processor {}", cpu);
   }
 }
 
-void check_stage(const std::string& path, const PipelinePlan& plan, const Manifest& manifest,
-                 const PipelineStage& stage) {
-  if (stage.program.empty() == stage.function.empty())
-    broken_plan(path, "must have a program or a function, and not both");
-  if (!stage.program.empty() && find_program(manifest, stage.program) == nullptr)
-    broken_plan(path + ".program", "is '{}', which is no program of the file", stage.program);
+void check_source(const std::string& path, const PipelinePlan& plan, const PipelineSource& source) {
+  const size_t count = source.kind == Kind::input   ? plan.inputs.size()
+                       : source.kind == Kind::param ? plan.params.size()
+                                                    : plan.stages.size();
+  if (source.index >= count) broken_plan(path + ".index", "is {}, there are {}", source.index, count);
+  if (source.kind != Kind::stage) return;
+  const size_t outputs = plan.stages[source.index].outputs.size();
+  if (source.port >= outputs) broken_plan(path + ".port", "is {}, the stage has {} outputs", source.port, outputs);
+}
+
+void check_code(const std::string& path, const PipelinePlan& plan, const PipelineStage& stage) {
+  if (stage.model < -1 || stage.model >= static_cast<int64_t>(plan.models.size()))
+    broken_plan(path + ".model", "is {}, there are {} models", stage.model, plan.models.size());
+  const bool has_program = stage.model >= 0;
+  if (has_program == stage.program.empty() || has_program != stage.function.empty())
+    broken_plan(path, "must have a model with a program, or else a function");
+}
+
+void check_stage(const std::string& path, const PipelinePlan& plan, const PipelineStage& stage) {
+  check_code(path, plan, stage);
+  check_ports(path + ".inputs", stage.inputs);
+  check_ports(path + ".outputs", stage.outputs);
+  if (stage.sources.size() != stage.inputs.size())
+    broken_plan(path + ".sources", "has {} entries, and the stage {} inputs", stage.sources.size(),
+                stage.inputs.size());
+  for (size_t i = 0; i < stage.sources.size(); ++i)
+    check_source(fmt::format("{}.sources[{}]", path, i), plan, stage.sources[i]);
   if (stage.group < 0 || stage.group >= static_cast<int64_t>(plan.groups.size()))
     broken_plan(path + ".group", "is {}, there are {} groups", stage.group, plan.groups.size());
-  if (stage.replicas < 1) broken_plan(path + ".replicas", "is {}, below 1", stage.replicas);
-  if (stage.max_batch < 1) broken_plan(path + ".max_batch", "is {}, below 1", stage.max_batch);
+  if (stage.replicas < 1 || stage.replicas > kMaxReplicas)
+    broken_plan(path + ".replicas", "is {}, outside 1 .. {}", stage.replicas, kMaxReplicas);
+  if (stage.threads < 0) broken_plan(path + ".threads", "is {}", stage.threads);
+  if (!std::isfinite(stage.time_limit_seconds) || stage.time_limit_seconds < 0)
+    broken_plan(path + ".time_limit", "is {}", stage.time_limit_seconds);
 }
 
-// Checks a port of a stage against the program that the stage runs; a function's ports are known to nobody here.
-void check_port(const std::string& path, const PipelinePlan& plan, const Manifest& manifest, const PipelinePort& port,
-                bool is_source) {
-  if (port.stage < -1 || port.stage >= static_cast<int64_t>(plan.stages.size()))
-    broken_plan(path + ".stage", "is {}, there are {} stages", port.stage, plan.stages.size());
-  if (port.port < 0) broken_plan(path + ".port", "is {}", port.port);
-  if (port.stage < 0) return;
-  const Program* program = find_program(manifest, plan.stages[static_cast<size_t>(port.stage)].program);
-  if (program == nullptr) return;
-  const size_t count = is_source ? program->outputs.size() : program->inputs.size();
-  if (static_cast<size_t>(port.port) >= count)
-    broken_plan(path + ".port", "is {}, the program has {} {}", port.port, count, is_source ? "outputs" : "inputs");
-}
-
-void check_edges(const PipelinePlan& plan, const Manifest& manifest) {
-  std::set<std::pair<int32_t, int32_t>> fed;
-  for (size_t i = 0; i < plan.edges.size(); ++i) {
-    const PipelineEdge& edge = plan.edges[i];
-    const std::string path = fmt::format("edges[{}]", i);
-    check_port(path + ".from", plan, manifest, edge.from, true);
-    check_port(path + ".to", plan, manifest, edge.to, false);
-    if (edge.to.stage >= 0 && edge.from.stage >= edge.to.stage)
-      broken_plan(path, "leads from stage {} to stage {}, which does not come later", edge.from.stage, edge.to.stage);
-    if (edge.slots < 1) broken_plan(path + ".slots", "is {}, below 1", edge.slots);
-    if (!fed.emplace(edge.to.stage, edge.to.port).second) broken_plan(path + ".to", "is fed by an earlier edge");
+void check_models(const PipelinePlan& plan) {
+  std::set<std::string_view> sections;
+  for (size_t i = 0; i < plan.models.size(); ++i) {
+    const std::string path = fmt::format("models[{}].section", i);
+    const std::string& section = plan.models[i].section;
+    if (!section.starts_with(kBlobSectionPrefix))
+      broken_plan(path, "is '{}', which does not begin with '{}'", section, kBlobSectionPrefix);
+    if (!sections.insert(section).second) broken_plan(path, "is '{}', as is an earlier one's", section);
   }
+}
+
+void check_param(const std::string& path, const Manifest& manifest, const PipelineParam& param) {
+  check_port(path + ".port", param.port);
+  if (param.weight < -1 || param.weight >= std::ssize(manifest.weights))
+    broken_plan(path + ".weight", "is {}, there are {} weights", param.weight, manifest.weights.size());
+  if (param.weight < 0) return;
+  const Weight& weight = manifest.weights[static_cast<size_t>(param.weight)];
+  if (!param.port.is_any && (weight.dtype != param.port.spec.dtype || weight.shape != param.port.spec.shape))
+    broken_plan(path + ".weight", "is {}, which has another type than the parameter", param.weight);
 }
 
 }  // namespace
 
 void check_pipeline(const PipelinePlan& plan, const Manifest& manifest) {
-  std::set<std::string_view> names;
+  check_models(plan);
   for (size_t i = 0; i < plan.groups.size(); ++i) check_group(fmt::format("groups[{}]", i), plan.groups[i]);
+  check_ports("inputs", plan.inputs);
+  for (size_t i = 0; i < plan.params.size(); ++i) check_param(fmt::format("params[{}]", i), manifest, plan.params[i]);
+  std::set<std::string_view> names;
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     const std::string path = fmt::format("stages[{}]", i);
-    check_stage(path, plan, manifest, plan.stages[i]);
+    check_stage(path, plan, plan.stages[i]);
     if (!names.insert(plan.stages[i].name).second)
       broken_plan(path + ".name", "is '{}', as is an earlier one's", plan.stages[i].name);
   }
-  check_edges(plan, manifest);
-  if (plan.max_inflight < 0) broken_plan("max_inflight", "is {}", plan.max_inflight);
+  for (size_t i = 0; i < plan.outputs.size(); ++i)
+    check_source(fmt::format("outputs[{}].source", i), plan, plan.outputs[i].source);
+  if (plan.max_inflight < 1) broken_plan("max_inflight", "is {}, below 1", plan.max_inflight);
 }
 
 }  // namespace headrace::artifact

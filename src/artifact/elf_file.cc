@@ -52,14 +52,13 @@ std::string name_at(const std::string& table, uint32_t offset) {
   return table.substr(offset, table.find('\0', offset) - offset);
 }
 
-Expected<std::vector<Elf64_Shdr>> read_rows(int descriptor, const Elf64_Ehdr& header, int64_t length,
+Expected<std::vector<Elf64_Shdr>> read_rows(const FilePart& file, const Elf64_Ehdr& header, int64_t length,
                                             const std::string& name) {
   const uint64_t nbytes = uint64_t{header.e_shnum} * sizeof(Elf64_Shdr);
   if (!lies_inside(header.e_shoff, nbytes, length))
     return not_an_artifact(name, "its section table is outside the file");
   std::vector<Elf64_Shdr> rows(header.e_shnum);
-  if (!read_exactly(descriptor, static_cast<int64_t>(header.e_shoff),
-                    {reinterpret_cast<uint8_t*>(rows.data()), nbytes})) {
+  if (!read_exactly(file, static_cast<int64_t>(header.e_shoff), {reinterpret_cast<uint8_t*>(rows.data()), nbytes})) {
     return system_refusal(name);
   }
   for (const Elf64_Shdr& row : rows) {
@@ -78,19 +77,19 @@ const ElfSection* ElfFile::find(std::string_view name) const {
   return nullptr;
 }
 
-Expected<std::string> read_section(int descriptor, const ElfSection& section, const std::string& name) {
+Expected<std::string> read_section(const FilePart& file, const ElfSection& section, const std::string& name) {
   std::string bytes(static_cast<size_t>(section.nbytes), '\0');
-  if (!read_exactly(descriptor, section.offset, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}))
+  if (!read_exactly(file, section.offset, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}))
     return system_refusal(name);
   return bytes;
 }
 
-Expected<ElfFile> read_elf_file(int descriptor, int64_t length, const std::string& name) {
+Expected<ElfFile> read_elf_file(const FilePart& file, int64_t length, const std::string& name) {
   Elf64_Ehdr header{};
   if (length < static_cast<int64_t>(sizeof header)) return not_an_artifact(name, "it is no ELF file");
-  if (!read_exactly(descriptor, 0, {reinterpret_cast<uint8_t*>(&header), sizeof header})) return system_refusal(name);
+  if (!read_exactly(file, 0, {reinterpret_cast<uint8_t*>(&header), sizeof header})) return system_refusal(name);
   if (const std::string problem = header_problem(header); !problem.empty()) return not_an_artifact(name, problem);
-  const Expected<std::vector<Elf64_Shdr>> rows = read_rows(descriptor, header, length, name);
+  const Expected<std::vector<Elf64_Shdr>> rows = read_rows(file, header, length, name);
   if (!rows) return rows.refusal();
   const Elf64_Shdr& names = rows.value()[header.e_shstrndx];
   if (names.sh_type != SHT_STRTAB || names.sh_size > kMaxNameTable)
@@ -98,18 +97,18 @@ Expected<ElfFile> read_elf_file(int descriptor, int64_t length, const std::strin
   ElfSection name_section;
   name_section.offset = static_cast<int64_t>(names.sh_offset);
   name_section.nbytes = static_cast<int64_t>(names.sh_size);
-  const Expected<std::string> table = read_section(descriptor, name_section, name);
+  const Expected<std::string> table = read_section(file, name_section, name);
   if (!table) return table.refusal();
-  ElfFile file;
+  ElfFile elf;
   for (const Elf64_Shdr& row : rows.value()) {
     if (row.sh_type == SHT_NOBITS || row.sh_type == SHT_NULL) continue;
-    file.sections.push_back({.name = name_at(table.value(), row.sh_name),
-                             .address = row.sh_addr,
-                             .is_mapped = (row.sh_flags & SHF_ALLOC) != 0,
-                             .offset = static_cast<int64_t>(row.sh_offset),
-                             .nbytes = static_cast<int64_t>(row.sh_size)});
+    elf.sections.push_back({.name = name_at(table.value(), row.sh_name),
+                            .address = row.sh_addr,
+                            .is_mapped = (row.sh_flags & SHF_ALLOC) != 0,
+                            .offset = static_cast<int64_t>(row.sh_offset),
+                            .nbytes = static_cast<int64_t>(row.sh_size)});
   }
-  return file;
+  return elf;
 }
 
 }  // namespace headrace::artifact

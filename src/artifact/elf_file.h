@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifact/trailer.h"
 #include "base/expected.h"
 
 namespace headrace::artifact {
@@ -27,9 +28,9 @@ struct ElfFile {
 
 // Reads the section table of a 64-bit little-endian shared object for this machine. `length` is the length of the file.
 // Refuses with NOT_AN_ARTIFACT or SYSTEM. `name` is for messages.
-Expected<ElfFile> read_elf_file(int descriptor, int64_t length, const std::string& name);
+Expected<ElfFile> read_elf_file(const FilePart& file, int64_t length, const std::string& name);
 
 // Returns the bytes of a section, read from the file.
-Expected<std::string> read_section(int descriptor, const ElfSection& section, const std::string& name);
+Expected<std::string> read_section(const FilePart& file, const ElfSection& section, const std::string& name);
 
 }  // namespace headrace::artifact

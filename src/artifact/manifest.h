@@ -20,7 +20,7 @@
 namespace headrace::artifact {
 
 // Version of the manifest that this build writes, and the oldest that it reads.
-inline constexpr int64_t kManifestVersion = 6;
+inline constexpr int64_t kManifestVersion = 7;
 inline constexpr int64_t kManifestOldest = 2;
 
 // Names of the ELF sections.
@@ -210,7 +210,7 @@ struct Manifest {
   std::vector<ExternalModule> modules;
   std::vector<Backend> backends;
   std::vector<Region> regions;
-  std::optional<PipelinePlan> pipeline;  // how the programs form a pipeline
+  std::optional<PipelinePlan> pipeline;  // what the file is for, where it has no programs of its own
   int32_t default_threads = 0;           // 0: one per core
 };
 

@@ -25,6 +25,12 @@ constexpr std::array<std::pair<Place, std::string_view>, 4> kPlaceNames = {{
     {Place::kOutput, "output"},
 }};
 
+constexpr std::array<std::pair<PipelineSource::Kind, std::string_view>, 3> kSourceNames = {{
+    {PipelineSource::Kind::input, "input"},
+    {PipelineSource::Kind::stage, "stage"},
+    {PipelineSource::Kind::param, "param"},
+}};
+
 template <typename Enum, size_t N>
 std::string_view text_of(const std::array<std::pair<Enum, std::string_view>, N>& names, Enum value) {
   for (const auto& [known, name] : names) {
@@ -149,26 +155,53 @@ Json write_region(const Region& region) {
           {"body_weights", region.body_weights}};
 }
 
+Json write_port(const PipelinePort& port) {
+  return {{"name", port.name()},
+          {"dtype", port.is_any ? Json() : Json(port.spec.dtype.to_string())},
+          {"shape", port.spec.shape},
+          {"location", to_string(port.spec.location)}};
+}
+
+Json write_source(const PipelineSource& source) {
+  return {{"kind", text_of(kSourceNames, source.kind)}, {"index", source.index}, {"port", source.port}};
+}
+
+Json write_model(const PipelineModel& model) { return {{"name", model.name}, {"section", model.section}}; }
+
 Json write_group(const PipelineGroup& group) {
-  return {
-      {"name", group.name}, {"location", to_string(group.location)}, {"cpus", group.cpus}, {"threads", group.threads}};
+  return {{"name", group.name}, {"location", to_string(group.location)}, {"cpus", group.cpus}};
 }
 
 Json write_stage(const PipelineStage& stage) {
-  return {{"name", stage.name},   {"program", stage.program},   {"function", stage.function},
-          {"group", stage.group}, {"replicas", stage.replicas}, {"max_batch", stage.max_batch}};
+  return {{"name", stage.name},
+          {"backend", stage.backend},
+          {"model", stage.model},
+          {"program", stage.program},
+          {"function", stage.function},
+          {"inputs", list_of(stage.inputs, write_port)},
+          {"outputs", list_of(stage.outputs, write_port)},
+          {"sources", list_of(stage.sources, write_source)},
+          {"group", stage.group},
+          {"replicas", stage.replicas},
+          {"threads", stage.threads},
+          {"time_limit_seconds", stage.time_limit_seconds}};
 }
 
-Json write_port(const PipelinePort& port) { return {{"stage", port.stage}, {"port", port.port}}; }
+Json write_output(const PipelineOutput& output) {
+  return {{"name", output.name}, {"source", write_source(output.source)}};
+}
 
-Json write_edge(const PipelineEdge& edge) {
-  return {{"from", write_port(edge.from)}, {"to", write_port(edge.to)}, {"slots", edge.slots}};
+Json write_param(const PipelineParam& param) {
+  return {{"group", param.group}, {"port", write_port(param.port)}, {"weight", param.weight}};
 }
 
 Json write_pipeline(const PipelinePlan& plan) {
-  return {{"groups", list_of(plan.groups, write_group)},
+  return {{"models", list_of(plan.models, write_model)},
+          {"groups", list_of(plan.groups, write_group)},
+          {"inputs", list_of(plan.inputs, write_port)},
           {"stages", list_of(plan.stages, write_stage)},
-          {"edges", list_of(plan.edges, write_edge)},
+          {"outputs", list_of(plan.outputs, write_output)},
+          {"params", list_of(plan.params, write_param)},
           {"max_inflight", plan.max_inflight}};
 }
 
@@ -206,6 +239,11 @@ class Cursor {
     if (too_large || std::cmp_less(number, low) || std::cmp_greater(number, high))
       fail(fmt::format("is {}, outside {} .. {}", value_->dump(), low, high));
     return static_cast<T>(number);
+  }
+
+  double number() const {
+    if (!value_->is_number()) fail("is not a number");
+    return value_->get<double>();
   }
 
   std::string string() const {
@@ -441,41 +479,68 @@ Region read_region(const Cursor& cursor) {
           .body_weights = weights.list(read_int64)};
 }
 
+PipelinePort read_port(const Cursor& cursor) {
+  const auto [name, dtype, shape, location] = fields(cursor, "name", "dtype", "shape", "location");
+  return {.spec = {.name = name.string(),
+                   .dtype = dtype.is_null() ? DataType() : dtype.dtype(),
+                   .shape = shape.list(read_int64),
+                   .location = read_location(location)},
+          .is_any = dtype.is_null()};
+}
+
+PipelineSource read_source(const Cursor& cursor) {
+  const auto [kind, index, port] = fields(cursor, "kind", "index", "port");
+  return {.kind = kind.one_of(kSourceNames), .index = index.integer<size_t>(), .port = port.integer<size_t>()};
+}
+
+PipelineModel read_model(const Cursor& cursor) {
+  const auto [name, section] = fields(cursor, "name", "section");
+  return {.name = name.string(), .section = section.string()};
+}
+
 PipelineGroup read_group(const Cursor& cursor) {
-  const auto [name, location, cpus, threads] = fields(cursor, "name", "location", "cpus", "threads");
-  return {.name = name.string(),
-          .location = read_location(location),
-          .cpus = cpus.list(read_int32),
-          .threads = read_int32(threads)};
+  const auto [name, location, cpus] = fields(cursor, "name", "location", "cpus");
+  return {.name = name.string(), .location = read_location(location), .cpus = cpus.list(read_int32)};
 }
 
 PipelineStage read_stage(const Cursor& cursor) {
-  const auto [name, program, function, group, replicas, max_batch] =
-      fields(cursor, "name", "program", "function", "group", "replicas", "max_batch");
+  const auto [name, backend, model, program, function, inputs, outputs, sources, group, replicas, threads, time_limit] =
+      fields(cursor, "name", "backend", "model", "program", "function", "inputs", "outputs", "sources", "group",
+             "replicas", "threads", "time_limit_seconds");
   return {.name = name.string(),
+          .backend = backend.string(),
+          .model = read_int32(model),
           .program = program.string(),
           .function = function.string(),
+          .inputs = inputs.list(read_port),
+          .outputs = outputs.list(read_port),
+          .sources = sources.list(read_source),
           .group = read_int32(group),
           .replicas = read_int32(replicas),
-          .max_batch = read_int32(max_batch)};
+          .threads = read_int32(threads),
+          .time_limit_seconds = time_limit.number()};
 }
 
-PipelinePort read_port(const Cursor& cursor) {
-  const auto [stage, port] = fields(cursor, "stage", "port");
-  return {.stage = read_int32(stage), .port = read_int32(port)};
+PipelineOutput read_output(const Cursor& cursor) {
+  const auto [name, source] = fields(cursor, "name", "source");
+  return {.name = name.string(), .source = read_source(source)};
 }
 
-PipelineEdge read_edge(const Cursor& cursor) {
-  const auto [from, to, slots] = fields(cursor, "from", "to", "slots");
-  return {.from = read_port(from), .to = read_port(to), .slots = read_int32(slots)};
+PipelineParam read_param(const Cursor& cursor) {
+  const auto [group, port, weight] = fields(cursor, "group", "port", "weight");
+  return {.group = group.string(), .port = read_port(port), .weight = read_int64(weight)};
 }
 
 std::optional<PipelinePlan> read_pipeline(const Cursor& cursor) {
   if (cursor.is_null()) return std::nullopt;
-  const auto [groups, stages, edges, max_inflight] = fields(cursor, "groups", "stages", "edges", "max_inflight");
-  return PipelinePlan{.groups = groups.list(read_group),
+  const auto [models, groups, inputs, stages, outputs, params, max_inflight] =
+      fields(cursor, "models", "groups", "inputs", "stages", "outputs", "params", "max_inflight");
+  return PipelinePlan{.models = models.list(read_model),
+                      .groups = groups.list(read_group),
+                      .inputs = inputs.list(read_port),
                       .stages = stages.list(read_stage),
-                      .edges = edges.list(read_edge),
+                      .outputs = outputs.list(read_output),
+                      .params = params.list(read_param),
                       .max_inflight = read_int32(max_inflight)};
 }
 

@@ -48,14 +48,32 @@ Manifest full_manifest() {
                        .fallback = "small",
                        .body = "def @theirs() { () }",
                        .body_weights = {1}}};
-  manifest.pipeline =
-      PipelinePlan{.groups = {{.name = "all", .location = {}, .cpus = {0, 1}, .threads = 2}},
-                   .stages = {{.name = "first", .program = "default", .function = ""},
-                              {.name = "second", .program = "", .function = "post", .replicas = 2, .max_batch = 4}},
-                   .edges = {{.from = {-1, 0}, .to = {0, 0}},
-                             {.from = {0, 1}, .to = {1, 0}, .slots = 3},
-                             {.from = {1, 0}, .to = {-1, 0}}},
-                   .max_inflight = 16};
+  using Kind = PipelineSource::Kind;
+  const PipelinePort image{.spec = {.name = "image", .dtype = DataType::float_(32), .shape = {6, 8}}};
+  const PipelinePort any{.spec = {.name = "found", .dtype = {}, .shape = {}}, .is_any = true};
+  const PipelinePort scale{
+      .spec = {.name = "scale", .dtype = manifest.weights[0].dtype, .shape = manifest.weights[0].shape}};
+  manifest.pipeline = PipelinePlan{.models = {{.name = "detect", .section = ".headrace.blob.model.0"}},
+                                   .groups = {{.name = "all", .cpus = {0, 1}}},
+                                   .inputs = {image},
+                                   .stages = {{.name = "first",
+                                               .backend = "native",
+                                               .model = 0,
+                                               .program = "main",
+                                               .inputs = {image, scale},
+                                               .outputs = {image},
+                                               .sources = {{.kind = Kind::input}, {.kind = Kind::param}},
+                                               .threads = 3,
+                                               .time_limit_seconds = 0.5},
+                                              {.name = "second",
+                                               .function = "post",
+                                               .inputs = {any},
+                                               .outputs = {any},
+                                               .sources = {{.kind = Kind::stage}},
+                                               .replicas = 2}},
+                                   .outputs = {{.name = "found", .source = {.kind = Kind::stage, .index = 1}}},
+                                   .params = {{.group = "scales", .port = scale, .weight = 0}},
+                                   .max_inflight = 12};
   return manifest;
 }
 
@@ -87,10 +105,18 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(read.regions.at(0).module, 1);
   EXPECT_EQ(find_program(read, "small")->region, "theirs");
   EXPECT_EQ(read.regions.at(0).body_weights, std::vector<int64_t>{1});
-  EXPECT_EQ(read.pipeline->groups.at(0).cpus, (std::vector<int32_t>{0, 1}));
-  EXPECT_EQ(read.pipeline->stages.at(1).function, "post");
-  EXPECT_EQ(read.pipeline->edges.at(1).slots, 3);
-  EXPECT_EQ(read.pipeline->max_inflight, 16);
+  const PipelinePlan& plan = *read.pipeline;
+  EXPECT_EQ(plan.models.at(0).section, ".headrace.blob.model.0");
+  EXPECT_EQ(plan.groups.at(0).cpus, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(plan.stages.at(0).program, "main");
+  EXPECT_EQ(plan.stages.at(0).sources.at(1).kind, PipelineSource::Kind::param);
+  EXPECT_EQ(plan.stages.at(0).time_limit_seconds, 0.5);
+  EXPECT_EQ(plan.stages.at(0).threads, 3);
+  EXPECT_EQ(plan.stages.at(1).function, "post");
+  EXPECT_TRUE(plan.stages.at(1).inputs.at(0).is_any);
+  EXPECT_EQ(plan.params.at(0).weight, 0);
+  EXPECT_EQ(plan.outputs.at(0).source.index, 1U);
+  EXPECT_EQ(plan.max_inflight, 12);
 }
 
 // Makes the text of version 4 of a manifest on the CPU, without regions and pipeline.
@@ -176,10 +202,10 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"", "{", "[", "the manifest is no JSON text"},
       {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is no JSON text"},
       {"", "headrace-manifest", "elf", "field 'format'"},
-      {"", "\"version\": 6", "\"version\": 7", "has version 7, this runtime reads 2 to 6"},
-      {"", "\"version\": 6", "\"version\": 1", "has version 1, this runtime reads 2 to 6; use the runtime"},
-      {"", "\"version\": 6", "\"version\": \"6\"", "version is not an integer"},
-      {"", "\"version\": 6", "\"other\": 6", "no field 'version'"},
+      {"", "\"version\": 7", "\"version\": 8", "has version 8, this runtime reads 2 to 7"},
+      {"", "\"version\": 7", "\"version\": 1", "has version 1, this runtime reads 2 to 7; use the runtime"},
+      {"", "\"version\": 7", "\"version\": \"7\"", "version is not an integer"},
+      {"", "\"version\": 7", "\"other\": 7", "no field 'version'"},
       {"", "\"modules\"", "\"more\": 1, \"modules\"", "the top has an unknown field 'more'"},
       {"", "\"modules\"", "\"mod\"", "the top has an unknown field 'mod'"},
       {"", "\"default_threads\": 2", "\"default_threads\": 2, \"default_threads\": 3",
@@ -232,21 +258,29 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"\"small\"", "\"theirs\"", "\"others\"", "regions[0].fallback is 'small', which is not the native form of"},
       {"steps", "\"kind\": \"kernel\"", "\"kind\": \"region\"",
        "steps[0].callee is 'toy_dense_relu', which is no region"},
-      {"\"pipeline\"", "\"program\": \"default\"", "\"program\": \"x\"",
-       "pipeline.stages[0].program is 'x', which is no"},
-      {"\"pipeline\"", "\"program\": \"default\"", "\"program\": \"\"", "pipeline.stages[0] must have a program or a"},
+      {"\"pipeline\"", "\"program\": \"main\"", "\"program\": \"\"", "pipeline.stages[0] must have a model with a"},
+      {"\"pipeline\"", "\"function\": \"post\"", "\"function\": \"\"", "pipeline.stages[1] must have a model with a"},
+      {"\"pipeline\"", "\"model\": 0", "\"model\": 1", "pipeline.stages[0].model is 1, there are 1 models"},
+      {"\"pipeline\"", "\"model\": 0", "\"model\": -2", "pipeline.stages[0].model is -2, there are 1 models"},
+      {"\"pipeline\"", "\".headrace.blob.model.0\"", "\".text\"",
+       "pipeline.models[0].section is '.text', which does not begin with '.headrace.blob.'"},
       {"\"pipeline\"", "\"name\": \"second\"", "\"name\": \"first\"", "pipeline.stages[1].name is 'first', as is"},
       {"\"pipeline\"", "\"group\": 0", "\"group\": 1", "pipeline.stages[0].group is 1, there are 1 groups"},
-      {"\"pipeline\"", "\"replicas\": 1", "\"replicas\": 0", "pipeline.stages[0].replicas is 0, below 1"},
-      {"\"pipeline\"", "\"max_batch\": 1", "\"max_batch\": 0", "pipeline.stages[0].max_batch is 0, below 1"},
-      {"\"pipeline\"", "\"threads\": 2", "\"threads\": -2", "pipeline.groups[0].threads is -2"},
-      {"\"edges\"", "\"stage\": -1", "\"stage\": -2", "pipeline.edges[0].from.stage is -2, there are 2 stages"},
-      {"\"edges\"", "\"port\": 0", "\"port\": -1", "pipeline.edges[0].from.port is -1"},
-      {"\"edges\"", "\"port\": 1", "\"port\": 2", "pipeline.edges[1].from.port is 2, the program has 2 outputs"},
-      {"\"edges\"", "\"slots\": 3", "\"slots\": 0", "pipeline.edges[1].slots is 0, below 1"},
-      {"\"edges\"", "\"stage\": 0,\n     \"port\": 1", "\"stage\": 1,\n     \"port\": 1",
-       "pipeline.edges[1] leads from stage 1 to stage 1, which does not come later"},
-      {"max_inflight", "16", "-1", "pipeline.max_inflight is -1"},
+      {"\"pipeline\"", "\"replicas\": 1", "\"replicas\": 0", "pipeline.stages[0].replicas is 0, outside 1 .. 1024"},
+      {"\"pipeline\"", "\"threads\": 3", "\"threads\": -3", "pipeline.stages[0].threads is -3"},
+      {"\"pipeline\"", "\"time_limit_seconds\": 0.5", "\"time_limit_seconds\": -0.5",
+       "pipeline.stages[0].time_limit is -0.5"},
+      {"\"pipeline\"", "\"time_limit_seconds\": 0.5", "\"time_limit_seconds\": \"long\"",
+       "pipeline.stages[0].time_limit_seconds is not a number"},
+      {"\"pipeline\"", "\"kind\": \"input\"", "\"kind\": \"moon\"",
+       "pipeline.stages[0].sources[0].kind is 'moon', which this version does not know"},
+      {"\"kind\": \"param\"", "\"index\": 0", "\"index\": 1", "pipeline.stages[0].sources[1].index is 1, there are 1"},
+      {"\"kind\": \"param\"", "\"index\": 0", "\"index\": -1", "pipeline.stages[0].sources[1].index is -1, outside"},
+      {"\"kind\": \"stage\"", "\"port\": 0", "\"port\": 1",
+       "pipeline.stages[1].sources[0].port is 1, the stage has 1 outputs"},
+      {"\"scales\"", "\"weight\": 0", "\"weight\": 9", "pipeline.params[0].weight is 9, there are 2 weights"},
+      {"\"scales\"", "\"weight\": 0", "\"weight\": 1", "pipeline.params[0].weight is 1, which has another type"},
+      {"\"max_inflight\"", "12", "0", "pipeline.max_inflight is 0, below 1"},
       {"", "\"workspace_bytes\": 64", "\"workspace_bytes\": 63", "memory.workspace_bytes is 63, which is no multiple"},
       {"entries", "\"place\": \"input\"", "\"place\": \"disk\"",
        "entries[0].place is 'disk', which this version does not"},
@@ -292,6 +326,7 @@ TEST(Manifest, MalformedTextIsNamed) {
 TEST(Manifest, BrokenRulesAreNamed) {
   Manifest manifest = full_manifest();
   manifest.programs.clear();
+  manifest.pipeline.reset();
   EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }), HasSubstr("programs is empty"));
   manifest = full_manifest();
   manifest.programs[0].graph.steps.pop_back();

@@ -1,49 +1,80 @@
-// The plan of a pipeline: which program runs where as a stage, and which tensors flow between the stages. Plain
-// structs.
+// A pipeline as plain data: what its stages run, and where the value of each input comes from.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "artifact/location.h"
+#include "artifact/tensor_spec.h"
 
 namespace headrace::artifact {
+
+// An input or output of a stage or of a pipeline.
+struct PipelinePort {
+  TensorSpec spec;      // its dtype and shape mean nothing when is_any is set
+  bool is_any = false;  // carries any value; what reads it says what it takes
+
+  const std::string& name() const { return spec.name; }
+};
+
+// Where the value of a stage's input, or of a pipeline's output, comes from.
+struct PipelineSource {
+  enum class Kind : uint8_t { input, stage, param };
+  Kind kind = Kind::input;
+  size_t index = 0;  // of the pipeline's input, the stage, or the parameter
+  size_t port = 0;   // a stage's output
+};
+
+// A whole artifact within the file, which has the programs of stages.
+struct PipelineModel {
+  std::string name;     // for messages and listings
+  std::string section;  // its bytes
+};
 
 // A device or a set of cores. Its stages take turns; stages of different groups run at the same time.
 struct PipelineGroup {
   std::string name;
   Location location = {};
-  std::vector<int32_t> cpus;  // processors of its threads; empty: any
-  int32_t threads = 0;        // of each replica; 0: as many as processors
+  std::vector<int32_t> cpus = {};  // processors of its threads; empty: any
 };
 
-// Runs a program of the file, or a function that the process provides, on each request.
+// Runs a program of a model, or a function that the process provides, on each request.
 struct PipelineStage {
   std::string name;
-  std::string program;   // a program of the manifest; empty: `function` is called
-  std::string function;  // an import that is looked up at load; empty for a program
+  std::string backend = {};   // what computes it, for messages; may be empty
+  int32_t model = -1;         // has `program`; -1: `function` is called
+  std::string program = {};   // empty for a function
+  std::string function = {};  // an import that is looked up at load; empty for a program
+  std::vector<PipelinePort> inputs = {}, outputs = {};
+  std::vector<PipelineSource> sources = {};  // one for each input
   int32_t group = 0;
   int32_t replicas = 1;
-  int32_t max_batch = 1;  // requests that one call may take together
+  int32_t threads = 1;            // of a program, for each replica
+  double time_limit_seconds = 0;  // of one run; 0: none
 };
 
-// One end of a connection: output or input `port` of a stage.
-struct PipelinePort {
-  int32_t stage = -1;  // -1: the pipeline itself
-  int32_t port = 0;
+struct PipelineOutput {
+  std::string name;
+  PipelineSource source;  // a stage's output
 };
 
-struct PipelineEdge {
-  PipelinePort from, to;
-  int32_t slots = 2;  // tensors that may be under way
+// An input of stages that keeps its value from request to request. All parameters of a group change at once.
+struct PipelineParam {
+  std::string group;
+  PipelinePort port;
+  int64_t weight = -1;  // its first value, a weight of the manifest; -1: it has none until it is set
 };
 
 struct PipelinePlan {
-  std::vector<PipelineGroup> groups;
-  std::vector<PipelineStage> stages;  // in an order in which data flows forward
-  std::vector<PipelineEdge> edges;
-  int32_t max_inflight = 0;  // requests; 0: as many as the slots allow
+  std::vector<PipelineModel> models = {};
+  std::vector<PipelineGroup> groups = {};
+  std::vector<PipelinePort> inputs = {};
+  std::vector<PipelineStage> stages = {};
+  std::vector<PipelineOutput> outputs = {};
+  std::vector<PipelineParam> params = {};
+  int32_t max_inflight = 16;  // requests that may have a place at once
 };
 
 }  // namespace headrace::artifact

@@ -33,7 +33,7 @@ static_assert(sizeof(Trailer) == kTrailerSize);
 std::string hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
 
 // Hashes bytes 0 .. length-1 of the file.
-Expected<XXH128_hash_t> hash_range(int descriptor, int64_t length, const std::string& name) {
+Expected<XXH128_hash_t> hash_range(const FilePart& file, int64_t length, const std::string& name) {
   // 1 MB keeps the number of system calls low; larger buffers read no faster from the page cache.
   constexpr int64_t kChunk = int64_t{1} << 20;
   const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(kChunk);
@@ -41,7 +41,7 @@ Expected<XXH128_hash_t> hash_range(int descriptor, int64_t length, const std::st
   XXH3_128bits_reset(&state);
   for (int64_t offset = 0; offset < length; offset += kChunk) {
     const auto size = static_cast<size_t>(std::min(kChunk, length - offset));
-    if (!read_exactly(descriptor, offset, {buffer.get(), size})) return system_refusal(name);
+    if (!read_exactly(file, offset, {buffer.get(), size})) return system_refusal(name);
     XXH3_128bits_update(&state, buffer.get(), size);
   }
   return XXH3_128bits_digest(&state);
@@ -110,9 +110,9 @@ Refusal system_refusal(const std::string& name) {
   return {HR_REASON_SYSTEM, fmt::format("reading '{}' failed: {}", name, std::strerror(errno))};
 }
 
-bool read_exactly(int descriptor, int64_t offset, std::span<uint8_t> bytes) {
+bool read_exactly(const FilePart& file, int64_t offset, std::span<uint8_t> bytes) {
   while (!bytes.empty()) {
-    const ssize_t count = ::pread(descriptor, bytes.data(), bytes.size(), offset);
+    const ssize_t count = ::pread(file.descriptor, bytes.data(), bytes.size(), file.begin + offset);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) {
       if (count == 0) errno = EIO;  // the file became shorter while we read it
@@ -124,9 +124,10 @@ bool read_exactly(int descriptor, int64_t offset, std::span<uint8_t> bytes) {
   return true;
 }
 
-Expected<int64_t> file_size(int descriptor, const std::string& name) {
+Expected<int64_t> file_size(const FilePart& file, const std::string& name) {
+  if (file.nbytes >= 0) return file.nbytes;
   struct stat status{};
-  if (::fstat(descriptor, &status) != 0) return system_refusal(name);
+  if (::fstat(file.descriptor, &status) != 0) return system_refusal(name);
   if (!S_ISREG(status.st_mode)) {
     return Refusal{HR_REASON_NOT_AN_ARTIFACT, fmt::format("'{}' is not a regular file", name)};
   }
@@ -159,18 +160,18 @@ void append_trailer(int descriptor, const std::string& name) {
   check(write_exactly(descriptor, length, {reinterpret_cast<const uint8_t*>(&trailer), kTrailerSize}));
 }
 
-Expected<int64_t> verify_trailer(int descriptor, const std::string& name) {
-  const Expected<int64_t> size = file_size(descriptor, name);
+Expected<int64_t> verify_trailer(const FilePart& file, const std::string& name) {
+  const Expected<int64_t> size = file_size(file, name);
   if (!size) return size;
   const int64_t length = size.value();
   if (length < static_cast<int64_t>(kTrailerSize)) return too_short(length, name);
   Trailer trailer{};
-  if (!read_exactly(descriptor, length - static_cast<int64_t>(kTrailerSize),
+  if (!read_exactly(file, length - static_cast<int64_t>(kTrailerSize),
                     {reinterpret_cast<uint8_t*>(&trailer), kTrailerSize})) {
     return system_refusal(name);
   }
   if (std::optional<Refusal> refusal = check_fields(trailer, length, name)) return *std::move(refusal);
-  const Expected<XXH128_hash_t> hash = hash_range(descriptor, length - kHashSize, name);
+  const Expected<XXH128_hash_t> hash = hash_range(file, length - kHashSize, name);
   if (!hash) return hash.refusal();
   if (std::optional<Refusal> refusal = check_hash(trailer, hash.value(), name)) return *std::move(refusal);
   return length;
@@ -189,10 +190,10 @@ Expected<int64_t> verify_trailer(std::span<const std::byte> file, const std::str
 
 std::string content_hash(std::span<const uint8_t> bytes) { return hex(XXH3_128bits(bytes.data(), bytes.size())); }
 
-Expected<std::string> file_content_hash(int descriptor, const std::string& name) {
-  const Expected<int64_t> size = file_size(descriptor, name);
+Expected<std::string> file_content_hash(const FilePart& file, const std::string& name) {
+  const Expected<int64_t> size = file_size(file, name);
   if (!size) return size.refusal();
-  const Expected<XXH128_hash_t> hash = hash_range(descriptor, size.value(), name);
+  const Expected<XXH128_hash_t> hash = hash_range(file, size.value(), name);
   if (!hash) return hash.refusal();
   return hex(hash.value());
 }

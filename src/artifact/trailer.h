@@ -26,6 +26,16 @@ inline constexpr size_t kTrailerSize = 64;
 inline constexpr uint32_t kTrailerVersion = 1;
 inline constexpr uint32_t kTrailerOldest = 1;
 
+// A file, or a part of one that is read as a file of its own: offsets are relative to its start.
+struct FilePart {
+  FilePart(int whole) : descriptor(whole) {}  // NOLINT: a file is a part of itself
+  FilePart(int file, int64_t first, int64_t size_bytes) : descriptor(file), begin(first), nbytes(size_bytes) {}
+
+  int descriptor;
+  int64_t begin = 0;
+  int64_t nbytes = -1;  // -1: to the end of the file
+};
+
 // Returns a refusal that says that reading the file failed, with the text of errno.
 Refusal system_refusal(const std::string& name);
 
@@ -35,21 +45,22 @@ void append_trailer(std::vector<uint8_t>& file);
 // when a system call fails.
 void append_trailer(int descriptor, const std::string& name);
 
-// Returns the size of a regular file. Refuses with NOT_AN_ARTIFACT (no regular file) or SYSTEM. `name` is for messages.
-Expected<int64_t> file_size(int descriptor, const std::string& name);
+// Returns the size of a regular file, or of the part; the part lies within the file. Refuses with NOT_AN_ARTIFACT (no
+// regular file) or SYSTEM. `name` is for messages.
+Expected<int64_t> file_size(const FilePart& file, const std::string& name);
 
 // Reads the file once, front to back, with pread (so the file's bytes never have to be in memory at once) and checks
 // the trailer. The value is the file's length. Refuses with TRUNCATED, NOT_AN_ARTIFACT, BAD_MAGIC, BAD_VERSION,
 // BAD_CHECKSUM or SYSTEM.
-Expected<int64_t> verify_trailer(int descriptor, const std::string& name);
+Expected<int64_t> verify_trailer(const FilePart& file, const std::string& name);
 // Verifies the trailer of a file whose bytes are in memory.
 Expected<int64_t> verify_trailer(std::span<const std::byte> file, const std::string& name);
 
 // Return XXH3-128 of memory, or of a whole file read with pread, as 32 hexadecimal digits.
 std::string content_hash(std::span<const uint8_t> bytes);
-Expected<std::string> file_content_hash(int descriptor, const std::string& name);
+Expected<std::string> file_content_hash(const FilePart& file, const std::string& name);
 
 // Reads exactly `bytes.size()` bytes at `offset`; false at end of file or on an error (errno).
-bool read_exactly(int descriptor, int64_t offset, std::span<uint8_t> bytes);
+bool read_exactly(const FilePart& file, int64_t offset, std::span<uint8_t> bytes);
 
 }  // namespace headrace::artifact

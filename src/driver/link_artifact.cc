@@ -20,6 +20,9 @@ namespace headrace::driver {
 
 namespace {
 
+// Pages of a model's weights are pages of the file.
+constexpr uint64_t kModelAlignment = 4096;
+
 artifact::Manifest make_manifest(const CompiledCode& code, const plan::SideWeights* side) {
   artifact::Manifest manifest{.programs = code.programs,
                               .weights = code.weights.weights(),
@@ -27,7 +30,7 @@ artifact::Manifest make_manifest(const CompiledCode& code, const plan::SideWeigh
                               .modules = code.modules.rows,
                               .backends = code.backends,
                               .regions = code.regions,
-                              .pipeline = std::nullopt,
+                              .pipeline = code.pipeline,
                               .default_threads = code.default_threads};
   if (side != nullptr) {
     manifest.side_file = side->file;
@@ -75,11 +78,18 @@ std::string why_runtime(const artifact::Program& program, const plan::SideWeight
   return reasons.empty() ? "" : fmt::format("this file needs libheadrace_rt: {}", fmt::join(reasons, ", and "));
 }
 
+std::string main_tables_of(const CompiledCode& code, const plan::SideWeights* side) {
+  if (code.programs.empty())
+    return plan::static_main_tables(artifact::Program{}, {}, code.target.triple,
+                                    "this file is a pipeline, which needs libheadrace_rt");
+  return plan::static_main_tables(code.programs[0], code.weights.weights(), code.target.triple,
+                                  why_runtime(code.programs[0], side));
+}
+
 // Lists the files of machine code of an artifact.
 std::vector<codegen::ObjectCode> all_objects(const codegen::NativeCompiler& compiler, const CompiledCode& code,
                                              const plan::SideWeights* side) {
-  const std::vector<std::string> main_tables{plan::static_main_tables(
-      code.programs[0], code.weights.weights(), code.target.triple, why_runtime(code.programs[0], side))};
+  const std::vector<std::string> main_tables{main_tables_of(code, side)};
   std::vector<codegen::ObjectCode> objects = code.objects;
   for (auto& tables : compiler.compile_llvm(main_tables, code.target, {.opt_level = 0, .jobs = 1}))
     objects.push_back(std::move(tables));
@@ -97,6 +107,10 @@ artifact::Manifest write_elf(const CompiledCode& code, codegen::LinkForm form, i
   if (side == nullptr && !code.weights.weights().empty()) sections.push_back(weights_section(code.weights));
   for (size_t i = 0; i < code.modules.rows.size(); ++i)
     sections.push_back(section_of(code.modules.rows[i].section, code.modules.blobs[i]));
+  for (size_t i = 0; i < code.models.size(); ++i) {
+    sections.push_back(section_of(code.pipeline->models[i].section, code.models[i]));
+    sections.back().alignment = kModelAlignment;
+  }
   sections.push_back(section_of(artifact::kManifestSection, text));
   std::vector<std::string> exports{HR_RUN_SYMBOL, plan::kTvmFfiSymbol};
   for (const tir::PrimFunc& kernel : code.kernels) exports.push_back(tir::symbol_of(*kernel));

@@ -33,6 +33,9 @@ struct CompiledCode {
   SavedModules modules;                       // the same, as bytes
   std::vector<runtime::Module> sources;       // what kernels of backends were made of; no part of the artifact
   int32_t default_threads = 0;
+  // In place of programs: a pipeline, and the bytes of the artifact of each of its models.
+  std::optional<artifact::PipelinePlan> pipeline;
+  std::vector<std::string> models;
 };
 
 // Saves the roots of the external modules, and writes into the regions which rows hold theirs.

@@ -207,6 +207,11 @@ Expected<std::shared_ptr<const Artifact>> open_artifact(Descriptor descriptor, c
   return make_artifact(Library::open(std::move(descriptor), name));
 }
 
+Expected<std::shared_ptr<const Artifact>> open_artifact(Descriptor descriptor, const artifact::ElfSection& section,
+                                                        const std::string& name) {
+  return make_artifact(Library::open(std::move(descriptor), section, name));
+}
+
 namespace {
 
 // What an executor borrows.

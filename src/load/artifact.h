@@ -30,6 +30,9 @@ struct Artifact {
 // form alone may be missing: executors decide then (ExecutorOptions::fallback).
 Expected<std::shared_ptr<const Artifact>> open_artifact(const std::string& path);
 Expected<std::shared_ptr<const Artifact>> open_artifact(Descriptor descriptor, const std::string& name);
+// Opens the artifact that a section of another artifact holds.
+Expected<std::shared_ptr<const Artifact>> open_artifact(Descriptor descriptor, const artifact::ElfSection& section,
+                                                        const std::string& name);
 
 // Returns a view of a weight of the manifest, to be read only, which keeps the file open.
 NDArray view_weight(const std::shared_ptr<const runtime::Library>& library, size_t index);

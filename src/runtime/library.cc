@@ -19,6 +19,11 @@ ConstantBytes weights_of(const artifact::ArtifactFile& file) {
 
 // Returns why none of the programs can run here; a file is usable when one can.
 std::optional<Refusal> no_program_runs(const artifact::Manifest& manifest, const std::string& name) {
+  if (manifest.programs.empty())
+    return Refusal{HR_REASON_NOT_FOUND,
+                   fmt::format("'{}' is a pipeline of {} stages, not a model; run it with headrace.pipeline.load in "
+                               "Python, or with headrace pipeline run",
+                               name, manifest.pipeline->stages.size())};
   std::optional<Refusal> first;
   for (const artifact::Program& program : manifest.programs) {
     std::optional<Refusal> refusal = cpu_refusal(program, name);
@@ -61,7 +66,19 @@ Expected<std::shared_ptr<const Library>> Library::open(const std::string& path) 
 }
 
 Expected<std::shared_ptr<const Library>> Library::open(Descriptor descriptor, const std::string& name) {
-  Expected<artifact::ArtifactFile> file = artifact::read_artifact_file(descriptor.number(), name);
+  const artifact::FilePart whole(descriptor.number());
+  return open_part(std::move(descriptor), whole, name);
+}
+
+Expected<std::shared_ptr<const Library>> Library::open(Descriptor descriptor, const artifact::ElfSection& section,
+                                                       const std::string& name) {
+  const artifact::FilePart part(descriptor.number(), section.offset, section.nbytes);
+  return open_part(std::move(descriptor), part, name);
+}
+
+Expected<std::shared_ptr<const Library>> Library::open_part(Descriptor descriptor, const artifact::FilePart& part,
+                                                            const std::string& name) {
+  Expected<artifact::ArtifactFile> file = artifact::read_artifact_file(part, name);
   if (!file) return file.refusal();
   const artifact::Manifest& manifest = file.value().manifest;
   if (std::optional<Refusal> refusal = no_program_runs(manifest, name)) return *std::move(refusal);
@@ -71,7 +88,8 @@ Expected<std::shared_ptr<const Library>> Library::open(Descriptor descriptor, co
     if (!mapped) return mapped.refusal();
     side_file = std::move(mapped.value());
   }
-  Expected<SharedCode> code = SharedCode::map(std::move(descriptor), weights_of(file.value()), name);
+  Expected<SharedCode> code =
+      SharedCode::map(std::move(descriptor), part.begin, file.value().nbytes, weights_of(file.value()), name);
   if (!code) return code.refusal();
   return std::shared_ptr<const Library>(
       new Library(name, std::move(file.value()), std::move(code.value()), std::move(side_file)));

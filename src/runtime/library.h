@@ -17,11 +17,14 @@ class Library {
  public:
   // Opens, verifies and maps a file. Refuses with a message that says what is wrong and what to do: NOT_FOUND,
   // NOT_AN_ARTIFACT, TRUNCATED, BAD_MAGIC, BAD_VERSION, BAD_CHECKSUM, BAD_MANIFEST, SYSTEM; and CPU_FEATURE_MISSING
-  // when this machine can run none of its programs.
+  // when this machine can run none of its programs; NOT_FOUND for a pipeline, which has none of its own.
   static Expected<std::shared_ptr<const Library>> open(const std::string& path);
   // Opens a file by its descriptor, such as a memfd. `name` is for messages; a side file of weights is looked for in
   // its folder, then in the folder of the file that it links to.
   static Expected<std::shared_ptr<const Library>> open(Descriptor descriptor, const std::string& name);
+  // Opens the artifact that `section`, of another artifact behind the descriptor, holds.
+  static Expected<std::shared_ptr<const Library>> open(Descriptor descriptor, const artifact::ElfSection& section,
+                                                       const std::string& name);
 
   const std::string& name() const { return name_; }
   const artifact::Manifest& manifest() const { return file_.manifest; }
@@ -36,6 +39,8 @@ class Library {
   Expected<std::string> bytes() const;
 
  private:
+  static Expected<std::shared_ptr<const Library>> open_part(Descriptor descriptor, const artifact::FilePart& part,
+                                                            const std::string& name);
   Library(std::string name, artifact::ArtifactFile file, SharedCode code, std::shared_ptr<const MappedFile> side_file);
 
   std::string name_;

@@ -23,7 +23,7 @@ namespace headrace::runtime {
 namespace {
 
 // Copies bytes begin .. end-1 of a file to the same place of another; false with errno.
-bool copy_range(int source, int target, int64_t begin, int64_t end) {
+bool copy_range(const artifact::FilePart& source, int target, int64_t begin, int64_t end) {
   if (::lseek(target, begin, SEEK_SET) < 0) return false;
   std::vector<uint8_t> buffer(static_cast<size_t>(std::min<int64_t>(end - begin, 1 << 18)));
   for (int64_t at = begin; at < end;) {
@@ -37,10 +37,12 @@ bool copy_range(int source, int target, int64_t begin, int64_t end) {
 
 // Returns the whole pages among the constants; none where they are few, or where their offsets in file and memory
 // differ.
-ConstantBytes mapped_pages(const ConstantBytes& constants) {
+ConstantBytes mapped_pages(const ConstantBytes& constants, int64_t file_begin) {
   const int64_t page = ::sysconf(_SC_PAGESIZE);
   if (constants.nbytes <= SharedCode::kCopiedBytes) return {};
-  if (constants.offset % page != static_cast<int64_t>(constants.address % static_cast<uint64_t>(page))) return {};
+  if (file_begin % page != 0 ||
+      constants.offset % page != static_cast<int64_t>(constants.address % static_cast<uint64_t>(page)))
+    return {};
   const int64_t begin = (constants.offset + page - 1) / page * page;
   const int64_t end = (constants.offset + constants.nbytes) / page * page;
   return {begin, constants.address + static_cast<uint64_t>(begin - constants.offset), end - begin};
@@ -53,12 +55,13 @@ std::byte* load_address_of(void* handle) {
 }
 
 // Makes a file in memory: a copy of the other one without its `left_out` bytes.
-Expected<Descriptor> copy_file(int source, int64_t size_bytes, const ConstantBytes& left_out, const std::string& name) {
+Expected<Descriptor> copy_file(const artifact::FilePart& source, const ConstantBytes& left_out,
+                               const std::string& name) {
   Expected<Descriptor> memory = make_memory_file(fmt::format("'{}'", name));
   if (!memory) return memory;
   const Descriptor& copy = memory.value();
-  if (::ftruncate(copy.number(), size_bytes) != 0 || !copy_range(source, copy.number(), 0, left_out.offset) ||
-      !copy_range(source, copy.number(), left_out.offset + left_out.nbytes, size_bytes))
+  if (::ftruncate(copy.number(), source.nbytes) != 0 || !copy_range(source, copy.number(), 0, left_out.offset) ||
+      !copy_range(source, copy.number(), left_out.offset + left_out.nbytes, source.nbytes))
     return artifact::system_refusal(name);
   return memory;
 }
@@ -66,7 +69,7 @@ Expected<Descriptor> copy_file(int source, int64_t size_bytes, const ConstantByt
 }  // namespace
 
 struct SharedCode::Mapping {
-  FileStamp file;
+  std::pair<FileStamp, int64_t> key;  // the file, and where in it the part begins
   Descriptor descriptor;
   std::string path;
   void* handle = nullptr;
@@ -79,7 +82,7 @@ struct SharedCode::Mapping {
 // descriptor included, or wholly gone.
 struct SharedCode::Table {
   std::mutex mutex;
-  std::map<FileStamp, Mapping> mappings;
+  std::map<std::pair<FileStamp, int64_t>, Mapping> mappings;
 };
 
 SharedCode::Table& SharedCode::table() {
@@ -95,35 +98,39 @@ SharedCode& SharedCode::operator=(SharedCode&& other) noexcept {
   return *this;
 }
 
-Expected<SharedCode::Mapping> SharedCode::load(const FileStamp& file, const Descriptor& source,
-                                               const ConstantBytes& constants, const std::string& name) {
-  const ConstantBytes pages = mapped_pages(constants);
-  Expected<Descriptor> copy = copy_file(source.number(), file.size_bytes, pages, name);
+Expected<SharedCode::Mapping> SharedCode::load(const artifact::FilePart& source, const ConstantBytes& constants,
+                                               const std::string& name) {
+  const ConstantBytes pages = mapped_pages(constants, source.begin);
+  Expected<Descriptor> copy = copy_file(source, pages, name);
   if (!copy) return copy.refusal();
   std::string path = fmt::format("/proc/self/fd/{}", copy.value().number());
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
     return Refusal{HR_REASON_NOT_AN_ARTIFACT, fmt::format("the system cannot load '{}': {}", name, ::dlerror())};
-  if (pages.nbytes > 0 && ::mmap(load_address_of(handle) + pages.address, static_cast<size_t>(pages.nbytes), PROT_READ,
-                                 MAP_PRIVATE | MAP_FIXED, source.number(), pages.offset) == MAP_FAILED) {
+  if (pages.nbytes > 0 &&
+      ::mmap(load_address_of(handle) + pages.address, static_cast<size_t>(pages.nbytes), PROT_READ,
+             MAP_PRIVATE | MAP_FIXED, source.descriptor, source.begin + pages.offset) == MAP_FAILED) {
     const int reason = errno;
     ::dlclose(handle);
     errno = reason;
     return artifact::system_refusal(name);
   }
-  return Mapping{.file = file, .descriptor = std::move(copy.value()), .path = std::move(path), .handle = handle};
+  return Mapping{.key = {}, .descriptor = std::move(copy.value()), .path = std::move(path), .handle = handle};
 }
 
-Expected<SharedCode> SharedCode::map(Descriptor descriptor, const ConstantBytes& constants, const std::string& name) {
+Expected<SharedCode> SharedCode::map(Descriptor descriptor, int64_t begin, int64_t nbytes,
+                                     const ConstantBytes& constants, const std::string& name) {
   const std::optional<FileStamp> file = FileStamp::of(descriptor.number());
   if (!file) return artifact::system_refusal(name);
   Table& known = table();
   const std::lock_guard lock(known.mutex);
-  auto found = known.mappings.find(*file);
+  const std::pair key(*file, begin);
+  auto found = known.mappings.find(key);
   if (found == known.mappings.end()) {
-    Expected<Mapping> mapping = load(*file, descriptor, constants, name);
+    Expected<Mapping> mapping = load({descriptor.number(), begin, nbytes}, constants, name);
     if (!mapping) return mapping.refusal();
-    found = known.mappings.emplace(*file, std::move(mapping.value())).first;
+    mapping.value().key = key;
+    found = known.mappings.emplace(key, std::move(mapping.value())).first;
   }
   ++found->second.users;
   SharedCode code;
@@ -143,7 +150,7 @@ SharedCode::~SharedCode() {
     ::dlclose(still_open);
     mapping_->descriptor.release();
   }
-  known.mappings.erase(FileStamp(mapping_->file));
+  known.mappings.erase(std::pair(mapping_->key));
 }
 
 void* SharedCode::symbol(const char* name) const { return ::dlsym(mapping_->handle, name); }

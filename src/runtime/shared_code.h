@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "artifact/trailer.h"
 #include "base/expected.h"
 #include "base/descriptor.h"
-#include "base/file_stamp.h"
 
 namespace headrace::runtime {
 
@@ -17,8 +17,8 @@ struct ConstantBytes {
   int64_t nbytes = 0;
 };
 
-// The code of one file, mapped by the dynamic linker. Openings of one file with one content share a mapping, which is
-// unmapped with the last of them.
+// The code of one file or part of a file, mapped by the dynamic linker. Openings of one with one content share a
+// mapping, which is unmapped with the last of them.
 //
 // Everything but the constant bytes is a copy in memory, of a few hundred kilobytes: the dynamic linker keeps pointers
 // in the pages of a library, and overwriting the file in place would destroy them. Constant bytes past kCopiedBytes are
@@ -33,13 +33,14 @@ class SharedCode {
   SharedCode& operator=(SharedCode&& other) noexcept;
   ~SharedCode();
 
-  // Maps the file behind `descriptor`, whose bytes were verified. Refuses with NOT_AN_ARTIFACT or SYSTEM; `name` is for
-  // messages.
-  static Expected<SharedCode> map(Descriptor descriptor, const ConstantBytes& constants, const std::string& name);
+  // Maps the file behind `descriptor`, or `nbytes` of it from `begin` on, whose bytes were verified; `constants` are
+  // relative to `begin`. Refuses with NOT_AN_ARTIFACT or SYSTEM; `name` is for messages.
+  static Expected<SharedCode> map(Descriptor descriptor, int64_t begin, int64_t nbytes, const ConstantBytes& constants,
+                                  const std::string& name);
 
   // Returns the address of an exported symbol; nullptr when there is none.
   void* symbol(const char* name) const;
-  // Returns the file, for reading; its constant bytes may be zeros.
+  // Returns the file (a part is a file of its own), for reading; its constant bytes may be zeros.
   int descriptor() const;
   // Returns the address that the addresses in the file are relative to.
   std::byte* load_address() const;
@@ -48,7 +49,7 @@ class SharedCode {
   struct Mapping;
   struct Table;
   static Table& table();
-  static Expected<Mapping> load(const FileStamp& file, const Descriptor& source, const ConstantBytes& constants,
+  static Expected<Mapping> load(const artifact::FilePart& source, const ConstantBytes& constants,
                                 const std::string& name);
 
   Mapping* mapping_ = nullptr;

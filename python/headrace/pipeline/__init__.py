@@ -6,6 +6,7 @@
 
 `Graph` joins stages to any graph without circles. `Pipeline.submit` gives a ticket for each request, to wait for, to
 await or to cancel. A request that fails raises PipelineError from its ticket, and touches no other.
+`Pipeline.save` writes one file, which `load` opens.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from headrace.pipeline._errors import (
     StageTimeout,
     Stopped,
 )
-from headrace.pipeline._graph import Graph, PortError, Stage, StageHandle, chain
+from headrace.pipeline._graph import Graph, PortError, Stage, StageHandle, chain, load
 from headrace.pipeline._running import Pipeline, Ticket, as_completed, format_metrics
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "as_completed",
     "chain",
     "format_metrics",
+    "load",
 ]
 
 _public.settle(__name__)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from headrace import _arguments, _core, _public, compiler
@@ -15,7 +16,7 @@ from headrace._memory_file import MemoryFile
 from headrace.pipeline._errors import PipelineError
 from headrace.pipeline._running import Pipeline
 
-__all__ = ["Graph", "PortError", "Stage", "StageHandle", "chain"]
+__all__ = ["Graph", "PortError", "Stage", "StageHandle", "chain", "load"]
 
 _PortType = tuple[str, str | None, list[int]]  # name, dtype (None: any value), shape
 
@@ -82,6 +83,16 @@ class _Param:
     group: str
     name: str
     type: _PortType | None = None
+    value: _core.NDArray | None = None  # the first one
+
+
+@dataclass
+class _Saved:
+    """What the file of a pipeline has of a stage's code: the bytes of an artifact, or the name of a function."""
+
+    program: str = ""  # empty: the first of the artifact
+    function: str = ""
+    model: Callable[[], bytes] | None = None
 
 
 @dataclass
@@ -89,6 +100,8 @@ class _StageEntry:
     name: str
     backend: str
     codes: list[Any]
+    saved: _Saved
+    threads: int
     inputs: list[_PortType]
     outputs: list[_PortType]
     group: tuple[int, str]  # the stage alone, or -1; the name
@@ -212,6 +225,8 @@ class Graph:
             name=chosen,
             backend=backend,
             codes=codes,
+            saved=_saved_of(code, chosen),
+            threads=_arguments.integer(threads, "threads"),
             inputs=codes[0].inputs,
             outputs=codes[0].outputs,
             group=(len(self._stages), chosen) if group is None else (-1, _arguments.text(group, "group")),
@@ -236,13 +251,19 @@ class Graph:
         """An output of the pipeline; results come in the order in which outputs are first named."""
         return _End(self, "output", -1, self._port_of(self._outputs, name))
 
-    def param(self, group: str, name: str) -> _End:
-        """A parameter, which keeps its value from request to request; `Pipeline.set_params` changes a group at once."""
-        for index, known in enumerate(self._params):
-            if (known.group, known.name) == (group, name):
-                return _End(self, "param", -1, index)
-        self._params.append(_Param(_arguments.text(group, "group"), _arguments.text(name, "name")))
-        return _End(self, "param", -1, len(self._params) - 1)
+    def param(self, group: str, name: str, value: Any = None) -> _End:
+        """A parameter, which keeps its value from request to request; `Pipeline.set_params` changes a group at once.
+
+        With `value`, a tensor that is copied, the parameter has that value from the start.
+        """
+        keys = [(known.group, known.name) for known in self._params]
+        if (group, name) not in keys:
+            keys.append((_arguments.text(group, "group"), _arguments.text(name, "name")))
+            self._params.append(_Param(group, name))
+        index = keys.index((group, name))
+        if value is not None:
+            self._params[index].value = _arguments.copied(value, f"parameter '{name}'")
+        return _End(self, "param", -1, index)
 
     @staticmethod
     def _port_of(ports: list[_PipelinePort], name: str) -> int:
@@ -306,42 +327,96 @@ class Graph:
         PipelineError
             For an input without a source, a circle, and what else makes no pipeline; the message names the port.
         """
-        if when_full not in ("wait", "reject", "drop_oldest"):
-            raise UserError(f"when_full is {when_full!r}; it is 'wait', 'reject' or 'drop_oldest'")
+        plan = self._plan(max_inflight, _no_models)
+        native = _core.make_pipeline(
+            plan=plan,
+            codes=[entry.codes for entry in self._stages],
+            **run_options(when_full, failures_in_row, probe_seconds, stop_seconds),
+        )
+        pipeline = Pipeline(native, lambda path: self.save(path, max_inflight=max_inflight))
+        for group in dict.fromkeys(param.group for param in self._params):
+            values = {p.name: p.value for p in self._params if p.group == group and p.value is not None}
+            if values:
+                pipeline.set_params(group, values)
+        return pipeline
+
+    def save(self, path: str | PathLike[str], *, max_inflight: int = 16) -> None:
+        """Writes the pipeline to one file, which `headrace.pipeline.load` opens; it needs no other file.
+
+        The file holds the artifacts of all programs, and the names of functions: of a function of Python its own name,
+        otherwise the stage's.
+
+        Parameters
+        ----------
+        path : path
+            The file, which appears complete or not at all.
+        max_inflight : int
+            As for `build`; `load` may choose another number.
+
+        Raises
+        ------
+        PipelineError
+            As for `build`.
+        UserError
+            For a model that was compiled in memory only, or has its weights in another file, and a file that cannot be
+            written.
+        """
+        bytes_of: dict[int, tuple[str, bytes]] = {}
+
+        def model_of(index: int) -> int:
+            entry = self._stages[index]
+            if entry.saved.function:
+                return -1
+            if entry.saved.model is None:
+                raise UserError(
+                    f"stage '{entry.name}' runs a model that was compiled in memory, which has no file to save; "
+                    "compile it with output='model.so', or give the stage what relay.build returns"
+                )
+            bytes_of[index] = (entry.name, entry.saved.model())
+            return len(bytes_of) - 1
+
+        plan = self._plan(max_inflight, model_of)
+        values = [param.value for param in self._params]
+        _core.save_pipeline(
+            plan=plan, models=list(bytes_of.values()), first_values=values, path=_arguments.path(path, "path")
+        )
+
+    def _plan(self, max_inflight: int, model_of: Callable[[int], int]) -> Any:
+        """The plan of the pipeline; `model_of` gives the number of a stage's model, -1 for a function."""
+        if _arguments.integer(max_inflight, "max_inflight") < 1:
+            raise UserError(f"max_inflight is {max_inflight}; at least one request is in a pipeline")
         groups = list(dict.fromkeys(entry.group for entry in self._stages))
         cpus: dict[tuple[int, str], list[int]] = {}
         for entry in self._stages:
             cpus[entry.group] = sorted({*cpus.get(entry.group, ()), *entry.cpus})
         stages = [
-            _core.StageSpecs(
-                entry.name,
-                entry.backend,
-                entry.codes,
-                self._sources_of(entry),
-                groups.index(entry.group),
-                entry.time_limit,
+            _core.PipelineStage(
+                name=entry.name,
+                backend=entry.backend,
+                model=model_of(index),
+                program=entry.saved.program,
+                function=entry.saved.function,
+                inputs=entry.inputs,
+                outputs=entry.outputs,
+                sources=self._sources_of(entry),
+                group=groups.index(entry.group),
+                replicas=len(entry.codes),
+                threads=entry.threads,
+                time_limit=entry.time_limit,
             )
-            for entry in self._stages
+            for index, entry in enumerate(self._stages)
         ]
         for index, port in enumerate(self._outputs):
             if index not in self._output_sources:
                 raise PortError(f"output '{port.name}' of the pipeline has no source; connect a stage's output to it")
-        outputs = [(port.name, self._spec_of(self._output_sources[i])) for i, port in enumerate(self._outputs)]
-        native = _core.make_pipeline(
+        return _core.PipelinePlan(
             inputs=[self._type_of(port) for port in self._inputs],
             stages=stages,
-            outputs=outputs,
+            outputs=[(port.name, self._spec_of(self._output_sources[i])) for i, port in enumerate(self._outputs)],
             params=[(param.group, self._type_of(param)) for param in self._params],
             groups=[(group[1], cpus[group]) for group in groups],
-            max_inflight=_arguments.integer(max_inflight, "max_inflight"),
-            when_full=when_full,
-            failures_in_row=_arguments.integer(failures_in_row, "failures_in_row"),
-            probe_seconds=float(probe_seconds),
-            stop_seconds=float(stop_seconds),
+            max_inflight=max_inflight,
         )
-        any_outputs = [self._output_sources[i].port[1] is None for i in range(len(self._outputs))]  # type: ignore[index]
-        names = [port.name for port in self._inputs], [port.name for port in self._outputs]
-        return Pipeline(native, *names, any_outputs, max_inflight)
 
     @staticmethod
     def _type_of(port: _PipelinePort | _Param) -> _PortType:
@@ -391,6 +466,92 @@ def chain(stages: Iterable[Any], **options: Any) -> Pipeline:
     for number, port in enumerate(handles[-1]._entry.outputs):
         handles[-1].output(number).connect(graph.output(port[0]))
     return graph.build(**options)
+
+
+def load(
+    path: str | PathLike[str],
+    *,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    pinned: bool = True,
+    max_inflight: int | None = None,
+    when_full: str = "wait",
+    failures_in_row: int = 8,
+    probe_seconds: float = 1.0,
+    stop_seconds: float = 5.0,
+) -> Pipeline:
+    """Starts the pipeline of a file that `Graph.save`, `Pipeline.save` or `headrace pipeline split` wrote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    functions : dict of str to function, optional
+        The functions that stages of the file call, by name. Those that are not given are looked for among the
+        functions that `register_func` registered.
+    pinned : bool
+        False: threads run on any processors, not on those that the file names.
+    max_inflight : int, optional
+        As for `Graph.build`; None takes what the file says.
+    when_full, failures_in_row, probe_seconds, stop_seconds
+        As for `Graph.build`.
+
+    Returns
+    -------
+    Pipeline
+
+    Raises
+    ------
+    UserError
+        For a file that is damaged or has no pipeline, functions that the file does not call, and processors that are
+        not there.
+    MissingError
+        For a function that is not given; the message names it and its stage.
+    """
+    given = _arguments.mapping(functions, "functions", 'functions={"prepare": prepare}')
+    for name, function in given.items():
+        if not callable(function):
+            raise UserError(f"functions['{name}']: expected a function, got {_arguments.kind(function)}")
+    if max_inflight is not None and _arguments.integer(max_inflight, "max_inflight") < 1:
+        raise UserError(f"max_inflight is {max_inflight}; at least one request is in a pipeline")
+    native = _core.open_pipeline(
+        path=_arguments.path(path, "path"),
+        functions=given,
+        max_inflight=max_inflight,
+        is_pinned=bool(pinned),
+        **run_options(when_full, failures_in_row, probe_seconds, stop_seconds),
+    )
+    return Pipeline(native, None)
+
+
+def run_options(when_full: str, failures_in_row: int, probe_seconds: float, stop_seconds: float) -> dict[str, Any]:
+    """The options of a running pipeline, checked, as the runtime takes them."""
+    if when_full not in ("wait", "reject", "drop_oldest"):
+        raise UserError(f"when_full is {when_full!r}; it is 'wait', 'reject' or 'drop_oldest'")
+    return {
+        "when_full": when_full,
+        "failures_in_row": _arguments.integer(failures_in_row, "failures_in_row"),
+        "probe_seconds": float(probe_seconds),
+        "stop_seconds": float(stop_seconds),
+    }
+
+
+def _no_models(index: int) -> int:
+    """The model of a stage in a plan that is run and not saved: none, for its code is there."""
+    del index
+    return -1
+
+
+def _saved_of(code: Any, name: str) -> _Saved:
+    """What a file has of a stage's code."""
+    if isinstance(code, (str, PathLike)):
+        return _Saved(model=Path(code).read_bytes)
+    module = getattr(code, "module", code)
+    if isinstance(module, _core.Module):
+        return _Saved(model=module.save_to_binary)
+    if isinstance(code, compiler.CompiledModel):
+        path = code.path
+        return _Saved(program=code.program, model=None if path is None else Path(path).read_bytes)
+    return _Saved(function=_name_of(code) or name)
 
 
 def _name_of(code: Any) -> str:

@@ -9,6 +9,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from os import PathLike
 from time import monotonic
 from types import TracebackType
 from typing import Any
@@ -117,16 +118,12 @@ class Pipeline:
     or `stop` it; without that, it stops when nothing refers to it, and when Python ends.
     """
 
-    def __init__(
-        self,
-        native: _core.Pipeline,
-        inputs: list[str],
-        outputs: list[str],
-        any_outputs: list[bool],
-        max_inflight: int,
-    ) -> None:
-        self._native, self._any_outputs = native, any_outputs
-        self._inputs, self._outputs, self._max_inflight = inputs, outputs, max_inflight
+    def __init__(self, native: _core.Pipeline, save: Callable[[str | PathLike[str]], None] | None) -> None:
+        self._native, self._save = native, save
+        self._inputs = [port[0] for port in native.inputs]
+        self._outputs = [port[0] for port in native.outputs]
+        self._any_outputs = [port[1] is None for port in native.outputs]
+        self._max_inflight = native.max_inflight
         _running.add(self)
 
     @property
@@ -246,6 +243,15 @@ class Pipeline:
         given = _arguments.mapping(values, "values", '{"w": array}')
         tensors = {name: _core.array(value, f"parameter '{name}'", "") for name, value in given.items()}
         return self._native.set_params(_arguments.text(group, "group"), tensors)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the pipeline to one file, as `Graph.save` does it.
+
+        Raises UserError for a pipeline that was loaded from a file: copy that file.
+        """
+        if self._save is None:
+            raise UserError("the pipeline was loaded from a file, which is what save would write; copy that file")
+        self._save(path)
 
     def reset(self) -> None:
         """Lets a degraded pipeline take requests again."""

@@ -38,7 +38,8 @@ def start(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[s
     Parameters
     ----------
     pipeline_mods : dict of int to dict
-        By the number of the stage: `lib`, `dev`, `cpus`, and `settable`, the inputs that are parameters.
+        By the number of the stage: `lib`, `dev`, `cpus`, `settable`, the inputs that are parameters, and `params`, the
+        first values of some.
     mods_config : dict
         The connections, as PipelineExecutorFactoryModule holds them.
 
@@ -51,21 +52,41 @@ def start(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[s
     PipelineExecutorMissingError
         Where this build of Headrace runs no pipelines.
     """
+    return _make_graph(pipeline_mods, mods_config).build(max_inflight=MAX_IN_FLIGHT)
+
+
+def save(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[str, Any], path: str) -> None:
+    """Writes a pipeline of compiled modules, with the first values of parameters, to one file."""
+    _make_graph(pipeline_mods, mods_config).save(path, max_inflight=MAX_IN_FLIGHT)
+
+
+def load(path: str) -> Any:
+    """Starts the pipeline of a file."""
+    return _runtime().load(path)
+
+
+def _runtime() -> Any:
     runtime = _find_runtime()
     if runtime is None:
         raise PipelineExecutorMissingError(
             f"this build of Headrace runs no pipelines; build it with the CMake option {OPTION}=ON"
         )
-    graph = runtime.Graph()
+    return runtime
+
+
+def _make_graph(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[str, Any]) -> Any:
+    graph = _runtime().Graph()
     stages = {number: _make_stage(graph, number, parts) for number, parts in sorted(pipeline_mods.items())}
     for entry in mods_config["input_connection"]:
         stage = stages[entry["mod_idx"]]
         graph.input(entry["global_interface_name"]).connect(stage.input(entry["module_interface_name"]))
+    group_of = {entry["mod_idx"]: str(entry["global_param_name"]) for entry in mods_config["param_connection"]}
     for number, stage in stages.items():
+        values = pipeline_mods[number].get("params", {})
         for name in pipeline_mods[number].get("settable", ()):
-            graph.param(_group_of(number), name).connect(stage.input(name))
+            graph.param(group_of[number], name, values.get(name)).connect(stage.input(name))
     _connect_outputs(graph, stages, mods_config["module_connection"])
-    return graph.build(max_inflight=MAX_IN_FLIGHT)
+    return graph
 
 
 def _make_stage(graph: Any, number: int, parts: Mapping[str, Any]) -> Any:
@@ -87,14 +108,9 @@ def _connect_outputs(graph: Any, stages: Mapping[int, Any], connections: Iterabl
         source.connect(graph.output(str(number)))
 
 
-def _group_of(number: int) -> str:
-    """The group of the running pipeline that the parameters of a stage are."""
-    return f"mod{number}"
-
-
-def set_params(pipeline: Any, number: int, values: Mapping[str, NDArray]) -> None:
-    """Changes parameters of a stage for the requests from now on, all at once."""
-    pipeline.set_params(_group_of(number), dict(values))
+def set_params(pipeline: Any, group: str, values: Mapping[str, NDArray]) -> None:
+    """Changes parameters of a group for the requests from now on, all at once."""
+    pipeline.set_params(group, dict(values))
 
 
 def _code_of(lib: Any) -> Any:
@@ -121,8 +137,3 @@ def _shared(output: Any) -> NDArray:
 def stop(pipeline: Any) -> None:
     """Ends a running pipeline."""
     pipeline.stop()
-
-
-def refuse_files(what: str) -> PipelineExecutorMissingError:
-    """The error of writing or reading a pipeline's file, which this build does not do."""
-    return PipelineExecutorMissingError(f"{what}: this build of Headrace does not save pipelines to files")

@@ -54,7 +54,8 @@ class PipelineExecutorFactoryModule:
     def get_pipeline_executor_module(self) -> RunningPipeline:
         """Starts the pipeline at the first call, and gives the running one afterwards."""
         if self.module is None:
-            self.module = RunningPipeline(self.pipeline_mods, self.mods_config)
+            started = adapter.start(self.pipeline_mods, self.mods_config)
+            self.module = RunningPipeline(self.pipeline_mods, self.mods_config, started)
         return self.module
 
     def graph_executor_create(
@@ -79,7 +80,7 @@ class PipelineExecutorFactoryModule:
         return modules, json.dumps(mod_config)
 
     def export_library(self, directory_path: Any) -> str:
-        """Writes the pipeline to a folder; `PipelineModule.load_library` reads it.
+        """Writes the pipeline to one file in a folder; `PipelineModule.load_library` reads it, wherever it is moved.
 
         Parameters
         ----------
@@ -89,12 +90,12 @@ class PipelineExecutorFactoryModule:
         Returns
         -------
         str
-            The name of the file to load.
+            The path of the file, `pipeline.so` in the folder.
 
         Raises
         ------
         PipelineExecutorError
-            For a factory without modules, and for what is no folder.
+            For a factory without modules, what is no folder, and what cannot be written.
         """
         if not self.pipeline_mods:
             raise PipelineExecutorError("export_library: the factory has no modules; build(cfg) makes one that has")
@@ -102,9 +103,13 @@ class PipelineExecutorFactoryModule:
             folder = _arguments.path(directory_path, "directory_path")
         if not Path(folder).is_dir():
             raise PipelineExecutorError(f"export_library: there is no folder '{folder}'")
-        raise adapter.refuse_files("export_library")
+        path = str(Path(folder) / FILE_NAME)
+        with told_of("export_library"):
+            adapter.save(self.pipeline_mods, self.mods_config, path)
+        return path
 
 
+FILE_NAME = "pipeline.so"
 _SECTIONS = ("module_connection", "input_connection", "param_connection")
 
 

@@ -12,6 +12,7 @@ from headrace._compat.pipeline import adapter
 from headrace._compat.pipeline.errors import PipelineExecutorError, told_of
 from headrace._compat.pipeline.factory import PipelineExecutorFactoryModule
 from headrace._compat.pipeline.running import RunningPipeline
+from headrace._compat.pipeline.saved import parts_of
 from headrace._core import NDArray
 
 __all__ = ["PipelineModule", "create"]
@@ -206,7 +207,7 @@ class PipelineModule:
         Parameters
         ----------
         config_file_name : path
-            The file whose name `export_library` gave.
+            The file whose path `export_library` gave, or another file of a pipeline whose stages are programs.
 
         Returns
         -------
@@ -215,20 +216,26 @@ class PipelineModule:
         Raises
         ------
         PipelineExecutorError
-            For a file that is not there, and for one of TVM's.
+            For a file that is not there, is damaged or is no pipeline, and for one of TVM's.
         """
         with told_of("load_library"):
             name = _arguments.path(config_file_name, "config_file_name")
         try:
-            content = Path(name).read_bytes()
+            with Path(name).open("rb") as file:
+                begin = file.read(_MOST_OF_TVM)
         except OSError as error:
             raise PipelineExecutorError(f"load_library: '{name}' cannot be read: {error.strerror}") from None
-        if _is_of_tvm(content):
+        if _is_of_tvm(begin):
             raise PipelineExecutorError(
                 f"load_library: '{name}' is a configuration of TVM's export_library, which is not read; build the "
                 "pipeline from its modules, and export it again"
             )
-        raise adapter.refuse_files("load_library")
+        with told_of("load_library"):
+            mods, config = parts_of(name)
+            return PipelineModule(RunningPipeline(mods, config, adapter.load(name)))
+
+
+_MOST_OF_TVM = 1 << 20  # bytes of a configuration
 
 
 def _is_of_tvm(content: bytes) -> bool:

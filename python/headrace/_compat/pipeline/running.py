@@ -63,9 +63,13 @@ class RunningPipeline:
     ----------
     pipeline_mods, mods_config : dict
         As PipelineExecutorFactoryModule holds them.
+    pipeline : Pipeline
+        It runs, and its parameters have the values `params` of its modules.
     """
 
-    def __init__(self, pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[str, Any]) -> None:
+    def __init__(
+        self, pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[str, Any], pipeline: Any
+    ) -> None:
         self._mods, self._config = pipeline_mods, mods_config
         self._inputs: dict[str, list[tuple[int, str]]] = {}
         for entry in mods_config["input_connection"]:
@@ -75,13 +79,9 @@ class RunningPipeline:
         outputs = [output for stage in mods_config["module_connection"] for output in stage["output"]]
         self.num_outputs = sum(fed["mod_idx"] == 0 for output in outputs for fed in output["dependencies"])
         self._staged: dict[str, NDArray] = {}
-        self._pipeline = adapter.start(pipeline_mods, mods_config)
-        self._params: set[tuple[int, str]] = set()  # those that have a value
-        for number, parts in pipeline_mods.items():
-            given = parts.get("params", {})
-            if given:
-                adapter.set_params(self._pipeline, number, given)
-            self._params |= {(number, name) for name in given}
+        self._pipeline = pipeline
+        # Those that have a value.
+        self._params = {(number, name) for number, parts in pipeline_mods.items() for name in parts.get("params", {})}
         self._submitting = Lock()  # guards _in_flight
         self._in_flight: deque[_Run] = deque()  # runs whose results may be in the pipeline still, the oldest first
         self._taking = Lock()
@@ -142,7 +142,7 @@ class RunningPipeline:
             for name, value in given.items()
         }
         with self._changed:
-            adapter.set_params(self._pipeline, number, {name: value for (_, name), value in checked.items()})
+            adapter.set_params(self._pipeline, str(group), {name: value for (_, name), value in checked.items()})
             self._params |= checked.keys()
 
     def run(self) -> Any:

@@ -1,0 +1,205 @@
+// Files of pipelines: written by the compiler, opened by the runtime.
+#include "driver/save_pipeline.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <headrace/c_api.h>
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "artifact/artifact_file.h"
+#include "artifact/trailer.h"
+#include "base/temporary_name.h"
+#include "driver/compile.h"
+#include "kit/errors.h"
+#include "kit/files.h"
+#include "load/pipeline_file.h"
+#include "ops/all_ops.h"
+#include "relay/expr.h"
+
+namespace headrace::driver {
+namespace {
+
+namespace fs = std::filesystem;
+using artifact::PipelineStage;
+using executors::pipeline::Pipeline;
+using executors::pipeline::Port;
+using Kind = artifact::PipelineSource::Kind;
+using ::testing::HasSubstr;
+
+constexpr int64_t kElements = 300'000;  // of weights that are mapped, not copied: more than 1 MB
+
+NDArray filled(float value) {
+  return NDArray::from_vector({kElements}, DataType::float_(32), std::vector<float>(kElements, value));
+}
+
+// y = x + c, with a constant of 1.2 MB.
+IRModule add_module(float amount) {
+  const relay::Var x = relay::make_var("x", make_tensor_type({kElements}, DataType::float_(32)));
+  return make_module(relay::make_function({x}, relay::make_call("add", {x, relay::make_constant(filled(amount))})));
+}
+
+// A folder, a model in it that adds 1, and its bytes.
+class SavePipeline : public ::testing::Test {
+ protected:
+  SavePipeline() {
+    std::string name = temporary_name(::testing::TempDir() + "headrace_pipeline_");
+    folder_ = mkdtemp(name.data());
+    path_ = (folder_ / "pipe.so").string();
+    ops::register_all_ops();
+    model_ = bytes_of(1);
+  }
+  ~SavePipeline() override { fs::remove_all(folder_); }
+
+  std::string bytes_of(float amount) const {
+    const std::string path = (folder_ / "model.so").string();
+    compile_to_file(make_model(add_module(amount)), path, {.threads = 1});
+    std::string bytes = kit::read_file(path);
+    fs::remove(path);
+    return bytes;
+  }
+
+  // x -> plus -> again -> y, both by the same model.
+  PipelineContent two_stages() const {
+    const Port x{.spec = {.name = "x", .dtype = DataType::float_(32), .shape = {kElements}}};
+    PipelineContent content;
+    content.plan = {.models = {{.name = "plus", .section = ""}, {.name = "again", .section = ""}},
+                    .groups = {{.name = "first"}, {.name = "second"}},
+                    .inputs = {x},
+                    .stages = {{.name = "plus", .model = 0, .sources = {{.kind = Kind::input}}},
+                               {.name = "again", .model = 1, .sources = {{.kind = Kind::stage}}, .group = 1}},
+                    .outputs = {{.name = "y", .source = {.kind = Kind::stage, .index = 1}}}};
+    content.models = {model_, model_};
+    return content;
+  }
+
+  std::string error_of(PipelineContent content) const {
+    const std::string error = kit::user_error_of([&] { save_pipeline(std::move(content), path_); });
+    EXPECT_FALSE(fs::exists(path_));
+    return error;
+  }
+
+  static float first_of(Pipeline& pipeline, float x) {
+    const std::vector<Value> results = pipeline.submit({Value(filled(x))}).results();
+    return results.at(0).as<NDArray>().data<const float>()[kElements - 1];
+  }
+
+  fs::path folder_;
+  std::string path_, model_;
+};
+
+TEST_F(SavePipeline, TheFileRunsWhereverItIs) {
+  const SavedPipeline saved = save_pipeline(two_stages(), path_);
+  EXPECT_EQ(saved.nbytes, static_cast<int64_t>(fs::file_size(path_)));
+  EXPECT_EQ(saved.plan.models.size(), 1U);  // the two are equal
+  EXPECT_EQ(saved.plan.stages[1].inputs.at(0).spec.shape, (std::vector<int64_t>{kElements}));
+  EXPECT_LT(saved.nbytes, static_cast<int64_t>(model_.size()) + 40'000);
+  const std::string moved = (folder_ / "moved").string();
+  fs::rename(path_, moved);
+  const std::unique_ptr<Pipeline> pipeline = load::open_pipeline(moved);
+  for (const float x : {0.0F, 5.0F}) EXPECT_EQ(first_of(*pipeline, x), x + 2);
+  fs::remove(moved);
+  EXPECT_EQ(first_of(*pipeline, 7), 9);
+}
+
+// The models of a file are mapped from it: two pipelines of one file share their code and weights.
+TEST_F(SavePipeline, TwoOpeningsShareTheFile) {
+  save_pipeline(two_stages(), path_);
+  const std::unique_ptr<Pipeline> first = load::open_pipeline(path_), second = load::open_pipeline(path_);
+  EXPECT_EQ(first_of(*first, 1), 3);
+  EXPECT_EQ(first_of(*second, 2), 4);
+  std::ifstream maps("/proc/self/maps");
+  int of_file = 0;
+  for (std::string line; std::getline(maps, line);) of_file += line.find(path_) != std::string::npos;
+  EXPECT_EQ(of_file, 1);
+}
+
+TEST_F(SavePipeline, DifferentModelsAreKept) {
+  PipelineContent content = two_stages();
+  content.models[1] = bytes_of(10);
+  save_pipeline(std::move(content), path_);
+  EXPECT_EQ(first_of(*load::open_pipeline(path_), 0), 11);
+}
+
+TEST_F(SavePipeline, FunctionsAreFoundInTheProcessOrGiven) {
+  PipelineContent content = two_stages();
+  const Port any{.spec = {.name = "v", .dtype = {}, .shape = {}}, .is_any = true};
+  content.plan.stages[1] = {.name = "again",
+                            .function = "test.save_pipeline.twice",
+                            .inputs = {any},
+                            .outputs = {any},
+                            .sources = {{.kind = Kind::stage}},
+                            .group = 1};
+  save_pipeline(std::move(content), path_);
+  EXPECT_THAT(kit::user_error_of([&] { load::open_pipeline(path_); }),
+              HasSubstr("needs the function 'test.save_pipeline.twice' for its stage 'again', and nothing here"));
+  const PackedFunc twice([](Args args) -> Value {
+    const NDArray x = args.at<NDArray>(0);
+    return Value(filled(2 * x.data<const float>()[0]));
+  });
+  const auto find = [&](const PipelineStage& stage) {
+    return executors::pipeline::make_function_stage(twice, stage.inputs, stage.outputs);
+  };
+  EXPECT_EQ(first_of(*load::open_pipeline(path_, {.find_stage = find}), 4), 10);
+  register_global("test.save_pipeline.twice", twice);
+  EXPECT_EQ(first_of(*load::open_pipeline(path_), 5), 12);
+}
+
+TEST_F(SavePipeline, ContentThatIsNoPipelineIsNamed) {
+  PipelineContent content = two_stages();
+  content.plan.outputs.clear();
+  EXPECT_THAT(error_of(content), HasSubstr("the pipeline has no outputs"));
+  content = two_stages();
+  content.plan.stages[0].sources = {{.kind = Kind::stage, .index = 1}};
+  content.plan.inputs.clear();
+  EXPECT_THAT(error_of(content), HasSubstr("stages wait for each other in a circle; it is among: plus, again"));
+  content = two_stages();
+  content.plan.stages[1].program = "other";
+  EXPECT_THAT(error_of(content), HasSubstr("stage 'again' runs the program 'other', which its model does not have"));
+  content = two_stages();
+  content.plan.inputs[0].spec.shape = {4};
+  EXPECT_THAT(error_of(content), HasSubstr("input 'x' of the pipeline is float32 (4), and input 'x' of stage 'plus'"));
+  content = two_stages();
+  content.models[1] = "no artifact";
+  EXPECT_THAT(error_of(content), HasSubstr("'again' has 11 bytes, fewer than an artifact's trailer"));
+}
+
+// Each model is verified by itself, so that a plan that names the wrong section is refused.
+TEST_F(SavePipeline, AModelInAWrongPlaceIsRefused) {
+  save_pipeline(two_stages(), path_);
+  PipelineContent nested = two_stages();
+  nested.models[1] = kit::read_file(path_);
+  EXPECT_THAT(kit::user_error_of([&] { save_pipeline(std::move(nested), (folder_ / "nested.so").string()); }),
+              HasSubstr("stage 'again' runs the program '', which its model does not have"));
+}
+
+TEST_F(SavePipeline, DamagedFilesAreRefused) {
+  save_pipeline(two_stages(), path_);
+  const std::string good = kit::read_file(path_);
+  const auto refused = [&](const std::string& bytes) {
+    std::ofstream(path_, std::ios::binary) << bytes;
+    return kit::user_error_of([&] { load::open_pipeline(path_); });
+  };
+  for (size_t at = 17; at < good.size(); at += good.size() / 20) {
+    std::string bytes = good;
+    bytes[at] = static_cast<char>(bytes[at] ^ 4);
+    EXPECT_THAT(refused(bytes), HasSubstr("is damaged: its checksum does not match")) << at;
+  }
+  EXPECT_THAT(refused(good.substr(0, good.size() / 2)), HasSubstr("does not end in Headrace's trailer"));
+}
+
+// A client without the runtime library learns what the file needs.
+TEST_F(SavePipeline, BareClientsAreTold) {
+  save_pipeline(two_stages(), path_);
+  void* library = ::dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << ::dlerror();
+  const auto run = reinterpret_cast<headrace_run_function>(::dlsym(library, HR_RUN_SYMBOL));
+  ASSERT_NE(run, nullptr);
+  EXPECT_EQ(run(nullptr, 0, nullptr, 0, nullptr), HR_REASON_NEEDS_RUNTIME);
+  ::dlclose(library);
+}
+
+}  // namespace
+}  // namespace headrace::driver

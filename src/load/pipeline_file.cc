@@ -1,0 +1,122 @@
+#include "load/pipeline_file.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <map>
+
+#include "artifact/artifact_file.h"
+#include "base/descriptor.h"
+#include "executors/pipeline/plan_spec.h"
+
+namespace headrace::load {
+namespace {
+
+using executors::pipeline::Pipeline;
+using executors::pipeline::StageCode;
+
+// An open file, verified.
+struct PipelineFile {
+  std::string name;
+  Descriptor descriptor;
+  artifact::ArtifactFile content;
+
+  const artifact::PipelinePlan& plan() const { return *content.manifest.pipeline; }
+};
+
+PipelineFile read_file(const std::string& path) {
+  Descriptor descriptor = Descriptor::open(path).value_or_throw();
+  artifact::ArtifactFile content = artifact::read_artifact_file(descriptor.number(), path).value_or_throw();
+  if (!content.manifest.pipeline)
+    throw_user_error("'{}' has no pipeline: it is a model, which headrace.load opens in Python, and headrace run",
+                     path);
+  return {.name = path, .descriptor = std::move(descriptor), .content = std::move(content)};
+}
+
+[[noreturn]] void throw_missing(const PipelineFile& file, const artifact::PipelineStage& stage) {
+  throw MissingError(
+      fmt::format("'{0}' needs the function '{1}' for its stage '{2}', and nothing here provides it; give it when the "
+                  "file is loaded (functions={{\"{1}\": f}} in Python), or register it (register_func in Python, "
+                  "register_global in C++)",
+                  file.name, stage.function, stage.name));
+}
+
+// Makes the codes of a file's stages. Stages of one model share its code and weights.
+class StageMaker {
+ public:
+  StageMaker(const PipelineFile& file, const PipelineFileOptions& options) : file_(file), options_(options) {}
+
+  std::shared_ptr<StageCode> make(const artifact::PipelineStage& stage) {
+    return stage.model < 0 ? function_stage(stage) : program_stage(stage);
+  }
+
+ private:
+  std::shared_ptr<StageCode> function_stage(const artifact::PipelineStage& stage) const {
+    std::shared_ptr<StageCode> found = options_.find_stage ? options_.find_stage(stage) : nullptr;
+    if (found != nullptr) return found;
+    const PackedFunc function = find_global(stage.function);
+    if (!function) throw_missing(file_, stage);
+    return executors::pipeline::make_function_stage(function, stage.inputs, stage.outputs);
+  }
+
+  std::shared_ptr<StageCode> program_stage(const artifact::PipelineStage& stage) {
+    executors::ExecutorOptions options{.threads = stage.threads};
+    if (options_.is_pinned) options.cpus = file_.plan().groups[static_cast<size_t>(stage.group)].cpus;
+    return executors::pipeline::make_executor_stage(make_executor(model_of(stage), stage.program, options));
+  }
+
+  std::shared_ptr<const Artifact> model_of(const artifact::PipelineStage& stage) {
+    std::shared_ptr<const Artifact>& known = models_[stage.model];
+    if (known == nullptr) {
+      const artifact::PipelineModel& model = file_.plan().models[static_cast<size_t>(stage.model)];
+      Descriptor same(::fcntl(file_.descriptor.number(), F_DUPFD_CLOEXEC, 0));
+      if (same.number() < 0) throw_refusal(artifact::system_refusal(file_.name));
+      known = open_artifact(std::move(same), *file_.content.elf.find(model.section),
+                            fmt::format("{}: {}", file_.name, model.name))
+                  .value_or_throw();
+    }
+    return known;
+  }
+
+  const PipelineFile& file_;
+  const PipelineFileOptions& options_;
+  std::map<int32_t, std::shared_ptr<const Artifact>> models_;
+};
+
+NDArray read_weight(const PipelineFile& file, const artifact::Weight& weight) {
+  const NDArray value = NDArray::empty(Shape(weight.shape.begin(), weight.shape.end()), weight.dtype);
+  const artifact::ElfSection& section = *file.content.elf.find(artifact::kWeightsSection);
+  const std::span<uint8_t> bytes(value.data<uint8_t>(), static_cast<size_t>(weight.nbytes));
+  if (!artifact::read_exactly(file.descriptor.number(), section.offset + weight.offset, bytes))
+    throw_refusal(artifact::system_refusal(file.name));
+  return value;
+}
+
+void set_first_values(Pipeline& pipeline, const PipelineFile& file) {
+  std::map<std::string, std::map<std::string, NDArray>> values;
+  for (const artifact::PipelineParam& param : file.plan().params) {
+    if (param.weight < 0) continue;
+    const artifact::Weight& weight = file.content.manifest.weights[static_cast<size_t>(param.weight)];
+    values[param.group][param.port.name()] = read_weight(file, weight);
+  }
+  for (const auto& [group, of_group] : values) pipeline.set_params(group, of_group);
+}
+
+}  // namespace
+
+std::unique_ptr<Pipeline> open_pipeline(const std::string& path, const PipelineFileOptions& options) {
+  const PipelineFile file = read_file(path);
+  StageMaker maker(file, options);
+  executors::pipeline::PipelineSpec spec = executors::pipeline::spec_of_plan(
+      file.plan(), [&](const artifact::PipelineStage& stage) { return maker.make(stage); });
+  if (!options.is_pinned) {
+    for (executors::pipeline::GroupSpec& group : spec.groups) group.cpus.clear();
+  }
+  executors::pipeline::PipelineOptions chosen = options.pipeline;
+  chosen.max_inflight = options.max_inflight.value_or(static_cast<size_t>(file.plan().max_inflight));
+  auto pipeline = std::make_unique<Pipeline>(std::move(spec), chosen);
+  set_first_values(*pipeline, file);
+  return pipeline;
+}
+
+}  // namespace headrace::load

@@ -1,0 +1,33 @@
+// Opens the pipeline of a file.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "executors/pipeline/pipeline.h"
+#include "load/artifact.h"
+
+namespace headrace::load {
+
+// Returns the code of a stage whose function the process provides; null where it has no such function.
+using FindStage = std::function<std::shared_ptr<executors::pipeline::StageCode>(const artifact::PipelineStage& stage)>;
+
+struct PipelineFileOptions {
+  executors::pipeline::PipelineOptions pipeline = {};
+  std::optional<size_t> max_inflight = {};  // nothing: what the file says
+  // Whether threads stay on the processors that the file names; otherwise they may run anywhere.
+  bool is_pinned = true;
+  // Asked first for the functions of stages; then the process's global functions are.
+  FindStage find_stage = {};
+};
+
+// Starts the pipeline of a file, whose parameters get the first values that the file has. Models are mapped, as
+// open_artifact does it, each once. Throws UserError for a file without a pipeline, a model that has other inputs and
+// outputs than the plan says, and as Pipeline's constructor; MissingError for a function that nothing here provides.
+// Refusals to open the file, or a model in it, are thrown as errors.
+std::unique_ptr<executors::pipeline::Pipeline> open_pipeline(const std::string& path,
+                                                             const PipelineFileOptions& options = {});
+
+}  // namespace headrace::load
