@@ -32,6 +32,7 @@ Verb add_plan(CLI::App& app, const Common& common);
 Verb add_inspect(CLI::App& app, const Common& common);
 Verb add_bench(CLI::App& app, const Common& common);
 Verb add_verify(CLI::App& app, const Common& common);
+Verb add_pipeline(CLI::App& app, const Common& common);
 Verb add_backend(CLI::App& app, const Common& common);
 Verb add_targets(CLI::App& app, const Common& common);
 

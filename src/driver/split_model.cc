@@ -1,0 +1,232 @@
+#include "driver/split_model.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "base/interrupt.h"
+#include "driver/cut_stages.h"
+#include "driver/explain.h"
+#include "driver/register_all.h"
+#include "driver/target.h"
+#include "load/run.h"
+#include "partition/op_work.h"
+#include "runtime/thread_pool.h"
+
+namespace headrace::driver {
+
+namespace {
+
+using Kind = ProgramTensor::Kind;
+
+constexpr int32_t kMostStages = 64;
+constexpr int64_t kHandOverNs = 2'000;  // of a tensor between two threads, beside its bytes
+
+void check(const SplitModelOptions& options) {
+  if (options.stages < 1 || options.stages > kMostStages)
+    throw_user_error("{} stages were asked for; ask for 1 to {}", options.stages, kMostStages);
+  if (options.threads < 1 || options.threads > runtime::kMaxWorkers)
+    throw_user_error("{} threads for a stage were asked for; ask for 1 to {}", options.threads, runtime::kMaxWorkers);
+  if (options.rounds < 1)
+    throw_user_error("{} rounds were asked for; a stage is measured at least once", options.rounds);
+  if (!options.cpus.empty() && options.cpus.size() != static_cast<size_t>(options.stages))
+    throw_user_error("processors are given for {} stages, and there are {}", options.cpus.size(), options.stages);
+}
+
+int64_t to_ns(double seconds) { return static_cast<int64_t>(std::llround(seconds * 1e9)); }
+
+// Makes the planner's problem: the calls, then the constants, and the tensors that calls make for each other.
+plan::SplitProblem problem_of(const StraightLine& line, const cost::Machine& machine,
+                              const SplitModelOptions& options) {
+  plan::SplitProblem problem{.kinds = {"cpu"}};
+  for (size_t i = 0; i < line.calls.size(); ++i) {
+    const relay::CallNode& call = *line.calls[i];
+    for (const Type& leaf : leaves_of(call.checked_type())) size_bytes_of(leaf, call.span);
+    problem.nodes.push_back({.name = fmt::format("{} {}", call.as_op()->name, i),
+                             .time_ns = {to_ns(partition::native_seconds(call, machine, options.threads))}});
+  }
+  for (const relay::Constant& constant : line.constants)
+    problem.nodes.push_back({.time_ns = {0},
+                             .constant_bytes = size_bytes_of(constant->tensor_type(), constant->span),
+                             .is_constant = true});
+  std::map<std::pair<size_t, size_t>, size_t> known;  // tensors by their node and index
+  for (size_t i = 0; i < line.calls.size(); ++i) {
+    for (const std::vector<ProgramTensor>& arg : line.args[i]) {
+      for (const ProgramTensor& tensor : arg) {
+        if (tensor.kind == Kind::param) continue;
+        const size_t node = tensor.kind == Kind::call ? tensor.owner : line.calls.size() + tensor.owner;
+        const auto [at, is_new] = known.try_emplace({node, tensor.index}, problem.tensors.size());
+        if (is_new)
+          problem.tensors.push_back({.producer = static_cast<int32_t>(node),
+                                     .consumers = {},
+                                     .size_bytes = size_bytes_of(tensor.type, line.calls[i]->span)});
+        std::vector<int32_t>& consumers = problem.tensors[at->second].consumers;
+        if (consumers.empty() || consumers.back() != static_cast<int32_t>(i))
+          consumers.push_back(static_cast<int32_t>(i));
+      }
+    }
+  }
+  const plan::SplitLink link{.bytes_per_second = static_cast<int64_t>(machine.dram_gigabytes * 1e9),
+                             .latency_ns = kHandOverNs};
+  for (int32_t i = 0; i < options.stages; ++i)
+    problem.devices.push_back({.name = fmt::format("stage{}", i),
+                               .links = std::vector<plan::SplitLink>(static_cast<size_t>(options.stages), link)});
+  return problem;
+}
+
+std::vector<NDArray> zeros_for(const std::vector<artifact::TensorSpec>& specs) {
+  std::vector<NDArray> zeros;
+  for (const artifact::TensorSpec& spec : specs) {
+    zeros.push_back(NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype));
+    std::memset(zeros.back().data<uint8_t>(), 0, zeros.back().size_bytes());
+  }
+  return zeros;
+}
+
+// Returns the best seconds of a run.
+double measure(executors::Executor& executor, int32_t rounds) {
+  const std::vector<NDArray> inputs = zeros_for(executor.inputs());
+  double best = INFINITY;
+  for (int32_t round = 0; round <= rounds; ++round) {
+    poll_interrupt();
+    const auto begin = std::chrono::steady_clock::now();
+    load::run(executor, inputs);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    if (round > 0) best = std::min(best, seconds.count());  // the first round warms up
+  }
+  return best;
+}
+
+// One way to split the model.
+struct Attempt {
+  plan::SplitProblem problem;
+  plan::SplitPlan plan;
+  CutProgram cut;
+  std::vector<std::string> models;  // the bytes of each stage's artifact
+  std::vector<double> seconds;      // of each stage
+
+  double slowest() const { return *std::max_element(seconds.begin(), seconds.end()); }
+};
+
+class Splitter {
+ public:
+  Splitter(const Model& model, const CompileOptions& compile, const SplitModelOptions& options)
+      : model_(model), compile_(compile), options_(options) {
+    register_all();
+    compile_.threads = options.threads;
+    compile_.progress = {};
+    model_.module = run_canonical_passes(model.module, make_relay_context(compile_, [](const pass::PassNote&) {}));
+    line_ = read_straight_line(model_.module);
+    if (line_.calls.empty()) throw_user_error("the model computes nothing, so there is nothing to split");
+  }
+
+  SplitModel run() {
+    const cost::Machine machine = machine_of(choose_target(codegen::NativeCompiler::load(), compile_.target));
+    plan::SplitProblem problem = problem_of(line_, machine, options_);
+    say("plan");
+    plan::SplitPlan first = plan::split_pipeline(problem);
+    Attempt best = attempt(std::move(problem), std::move(first));
+    Attempt last = best;
+    int32_t num_plans = 1;
+    while (num_plans <= options_.replans && best.plan.stages.size() > 1) {
+      plan::SplitProblem corrected = correct(last);
+      plan::SplitPlan plan = plan::split_pipeline(corrected);
+      if (plan.stage_of_node == last.plan.stage_of_node) break;
+      last = attempt(std::move(corrected), std::move(plan));
+      ++num_plans;
+      if (last.slowest() < best.slowest()) best = last;
+    }
+    return finish(std::move(best), num_plans);
+  }
+
+ private:
+  void say(const std::string& what) const {
+    if (options_.progress) options_.progress(what);
+    poll_interrupt();
+  }
+
+  Attempt attempt(plan::SplitProblem problem, plan::SplitPlan plan) const {
+    Attempt made{.problem = std::move(problem), .plan = std::move(plan), .cut = {}, .models = {}, .seconds = {}};
+    made.cut = cut_stages(model_, line_, std::span(made.plan.stage_of_node).first(line_.calls.size()));
+    const size_t count = made.cut.stages.size();
+    for (size_t i = 0; i < count; ++i) {
+      say(fmt::format("compile stage {} of {}", i + 1, count));
+      const auto artifact = open_compiled(compile_to_memory(made.cut.stages[i].model, compile_), name_of(i));
+      made.models.push_back(artifact->library->bytes().value_or_throw());
+      if (options_.replans < 0) continue;
+      say(fmt::format("measure stage {} of {}", i + 1, count));
+      const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, {.threads = options_.threads});
+      made.seconds.push_back(measure(*executor, options_.rounds));
+    }
+    return made;
+  }
+
+  // Scales the times of each stage's calls, so that they add up to what was measured.
+  plan::SplitProblem correct(const Attempt& made) const {
+    plan::SplitProblem problem = made.problem;
+    for (size_t i = 0; i < line_.calls.size(); ++i) {
+      const auto stage = static_cast<size_t>(made.plan.stage_of_node[i]);
+      const double planned = static_cast<double>(std::max<int64_t>(made.plan.stages[stage].compute_ns, 1));
+      int64_t& time = problem.nodes[i].time_ns[0];
+      time = std::llround(static_cast<double>(time) * made.seconds[stage] * 1e9 / planned);
+    }
+    return problem;
+  }
+
+  static std::string name_of(size_t stage) { return fmt::format("stage{}", stage); }
+
+  // Puts what was measured in the place of the plan's own times.
+  static void set_measured(Attempt& made) {
+    made.plan.period_ns = 0;
+    for (size_t i = 0; i < made.plan.stages.size(); ++i) {
+      plan::SplitStage& stage = made.plan.stages[i];
+      stage.compute_ns = to_ns(made.seconds[i]);
+      stage.time_ns = stage.period_ns = stage.compute_ns + stage.transfer_in_ns + stage.transfer_out_ns;
+      made.plan.period_ns = std::max(made.plan.period_ns, stage.period_ns);
+    }
+  }
+
+  SplitModel finish(Attempt best, int32_t num_plans) const {
+    if (options_.replans >= 0) {
+      best.problem = correct(best);
+      set_measured(best);
+      best.plan.lower_bound_ns = std::min(plan::split_pipeline(best.problem).lower_bound_ns, best.plan.period_ns);
+    }
+    SplitModel result{.content = {.plan = {}, .models = std::move(best.models), .first_values = {}},
+                      .problem = std::move(best.problem),
+                      .plan = std::move(best.plan),
+                      .seconds = std::move(best.seconds),
+                      .num_plans = num_plans};
+    artifact::PipelinePlan& plan = result.content.plan;
+    plan.inputs = std::move(best.cut.inputs);
+    plan.outputs = std::move(best.cut.outputs);
+    plan.max_inflight = options_.max_inflight;
+    for (size_t i = 0; i < best.cut.stages.size(); ++i) {
+      plan.models.push_back({.name = name_of(i), .section = ""});
+      plan.groups.push_back({.name = name_of(i)});
+      if (!options_.cpus.empty()) plan.groups.back().cpus = options_.cpus[i];
+      plan.stages.push_back({.name = name_of(i),
+                             .backend = "native",
+                             .model = static_cast<int32_t>(i),
+                             .program = artifact::kDefaultProgram,
+                             .sources = std::move(best.cut.stages[i].sources),
+                             .group = static_cast<int32_t>(i),
+                             .threads = options_.threads});
+    }
+    return result;
+  }
+
+  Model model_;
+  CompileOptions compile_;
+  const SplitModelOptions& options_;
+  StraightLine line_;
+};
+
+}  // namespace
+
+SplitModel split_model(const Model& model, const CompileOptions& compile, const SplitModelOptions& options) {
+  check(options);
+  return Splitter(model, compile, options).run();
+}
+
+}  // namespace headrace::driver

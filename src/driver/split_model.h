@@ -1,0 +1,38 @@
+// Splits a model into the stages of a pipeline whose slowest stage is as fast as possible.
+#pragma once
+
+#include "driver/compile.h"
+#include "driver/save_pipeline.h"
+#include "plan/pipeline/split.h"
+
+namespace headrace::driver {
+
+struct SplitModelOptions {
+  int32_t stages = 2;  // at most so many; each has a thread, or `threads` of them, and processors of its own
+  int32_t threads = 1;
+  std::vector<std::vector<int32_t>> cpus = {};  // of each stage; empty: any
+  // The time of calls is estimated by the sizes of tensors at first. Then each stage is measured, the times of its
+  // calls are corrected, and the model is split again, at most so often; the split whose slowest stage took least is
+  // kept.
+  int32_t replans = 3;
+  int32_t rounds = 10;  // of the measurement of a stage; the best counts
+  int32_t max_inflight = 16;
+  // Called before each piece of work, such as "compile stage 1 of 2". May be empty.
+  std::function<void(const std::string& what)> progress = {};
+};
+
+struct SplitModel {
+  PipelineContent content;     // for save_pipeline
+  plan::SplitProblem problem;  // the calls of the model, with corrected times, and the stages' places
+  plan::SplitPlan plan;
+  std::vector<double> seconds;  // of each stage, measured; empty where `replans` is negative
+  int32_t num_plans = 1;        // splits that were tried
+};
+
+// Splits the model after the canonical passes and compiles each stage as `compile` says, with one thread for each stage
+// where it says nothing. A `replans` of 0 measures the first split, a negative one measures nothing. The result has
+// fewer stages than asked for where more would not be faster. Throws UserError for a program that is no straight line
+// (read_straight_line) or has values of unknown size, numbers out of range, and as compile_to_memory.
+SplitModel split_model(const Model& model, const CompileOptions& compile, const SplitModelOptions& options);
+
+}  // namespace headrace::driver

@@ -1,0 +1,189 @@
+// Models as pipelines: a split model gives the results of the whole one.
+#include "driver/split_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+#include <set>
+
+#include "base/temporary_name.h"
+#include "driver/cut_stages.h"
+#include "interp/interp.h"
+#include "kit/errors.h"
+#include "kit/random_array.h"
+#include "load/pipeline_file.h"
+#include "load/run.h"
+#include "ops/all_ops.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/parse.h"
+
+namespace headrace::driver {
+namespace {
+
+namespace fs = std::filesystem;
+using executors::pipeline::Pipeline;
+using ::testing::HasSubstr;
+
+constexpr const char* kModels = HEADRACE_SOURCE_DIR "/models/";
+
+Model parsed(const std::string& text) {
+  ops::register_all_ops();
+  return make_model(relay::parse_module("#[version = \"0.0.5\"]\n" + text));
+}
+
+// Layers with residual edges, an op with two results, and two outputs; %unread is no input of any call.
+Model residual_model() {
+  return parsed(
+      "def @main(%x: Tensor[(4, 64), float32], %w: Tensor[(64, 64), float32], %unread: Tensor[(2), float32]) {\n"
+      "  %0 = nn.dense(%x, %w, units=64);\n"
+      "  %1 = tanh(%0);\n"
+      "  %2 = nn.dense(%1, %w, units=64);\n"
+      "  %3 = add(%2, %0);\n"
+      "  %4 = split(%3, indices_or_sections=2, axis=1);\n"
+      "  %5 = nn.dense(nn.relu(%3), %w, units=64);\n"
+      "  %6 = concatenate((%4.1, %4.0, %5), axis=1);\n"
+      "  (nn.softmax(%6), %4.0)\n"
+      "}\n");
+}
+
+std::vector<NDArray> inputs_of(const Model& model, uint32_t seed) {
+  std::vector<NDArray> inputs;
+  for (const relay::Var& param : relay::infer_type(model.module)->lookup("main").as<relay::FunctionNode>()->params) {
+    const auto* type = param->checked_type().as<TensorTypeNode>();
+    inputs.push_back(kit::random_array(*as_shape(type->shape), seed++));
+  }
+  return inputs;
+}
+
+void expect_close(const NDArray& actual, const NDArray& expected) {
+  ASSERT_EQ(actual.shape(), expected.shape());
+  for (int64_t i = 0; i < actual.num_elements(); ++i)
+    ASSERT_NEAR(actual.data<const float>()[i], expected.data<const float>()[i], 1e-4) << i;  // sums of 64 products
+}
+
+// A folder of the test's own.
+class SplitModelTest : public ::testing::Test {
+ protected:
+  SplitModelTest() {
+    std::string name = temporary_name(::testing::TempDir() + "headrace_split_");
+    folder_ = mkdtemp(name.data());
+  }
+  ~SplitModelTest() override { fs::remove_all(folder_); }
+
+  // Saves and loads the pipeline, and compares its results with those of the whole model, for some requests.
+  void expect_same_results(const Model& model, SplitModel split) const {
+    const std::string path = (folder_ / "pipe.so").string();
+    const SavedPipeline saved = save_pipeline(std::move(split.content), path);
+    const std::unique_ptr<Pipeline> pipeline = load::open_pipeline(path);
+    const auto whole = load::make_executor(open_compiled(compile_to_memory(model), "whole"), "default", {.threads = 1});
+    for (uint32_t seed = 1; seed <= 5; ++seed) {
+      const std::vector<NDArray> inputs = inputs_of(model, 10 * seed);
+      std::vector<Value> given;
+      for (const artifact::PipelinePort& port : saved.plan.inputs) {
+        const auto at = std::find(model.inputs.begin(), model.inputs.end(), port.name());
+        given.emplace_back(inputs.at(static_cast<size_t>(at - model.inputs.begin())));
+      }
+      const std::vector<NDArray> expected = load::run(*whole, inputs);
+      const std::vector<Value> results = pipeline->submit(given).results();
+      ASSERT_EQ(results.size(), expected.size());
+      for (size_t i = 0; i < results.size(); ++i) expect_close(results[i].as<NDArray>(), expected[i]);
+    }
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(SplitModelTest, AnyNumberOfStagesGivesTheSameResults) {
+  const Model model = residual_model();
+  for (int32_t stages = 1; stages <= 4; ++stages) {
+    SplitModel split = split_model(model, {}, {.stages = stages, .replans = 1, .rounds = 2});
+    EXPECT_GE(split.plan.stages.size(), 1U);
+    EXPECT_LE(split.plan.stages.size(), static_cast<size_t>(stages));
+    EXPECT_EQ(split.seconds.size(), split.plan.stages.size());
+    expect_same_results(model, std::move(split));
+  }
+}
+
+TEST_F(SplitModelTest, ANetworkOfOnnx) {
+  ops::register_all_ops();
+  const Model model = load_model(std::string(kModels) + "digits.onnx", {.shapes = {{"x", {2, 1, 8, 8}}}, .bound = {}});
+  SplitModel split = split_model(model, {}, {.stages = 2, .replans = -1});
+  EXPECT_TRUE(split.seconds.empty());
+  EXPECT_EQ(split.content.plan.outputs.at(0).name, model.outputs.at(0));
+  expect_same_results(model, std::move(split));
+}
+
+// Returns stages without gaps, at most three, such that no tensor leads to an earlier one.
+std::vector<int32_t> random_cut(const StraightLine& line, std::mt19937& random) {
+  std::vector<int32_t> cut;
+  for (size_t i = 0; i < line.calls.size(); ++i) {
+    int32_t least = 0;
+    for (const auto& arg : line.args[i]) {
+      for (const ProgramTensor& tensor : arg)
+        least = std::max(least, tensor.kind == ProgramTensor::Kind::call ? cut[tensor.owner] : 0);
+    }
+    cut.push_back(std::min(least + static_cast<int32_t>(random() % 2), 2));
+  }
+  std::vector<int32_t> used(cut);
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  for (int32_t& stage : cut)
+    stage = static_cast<int32_t>(std::lower_bound(used.begin(), used.end(), stage) - used.begin());
+  return cut;
+}
+
+TEST_F(SplitModelTest, AnyCutGivesTheSameResults) {
+  Model model = residual_model();
+  model.module = relay::infer_type(model.module);
+  const StraightLine line = read_straight_line(model.module);
+  ASSERT_EQ(line.calls.size(), 9U);
+  std::mt19937 random(7);
+  std::set<std::vector<int32_t>> cuts;
+  while (cuts.size() < 12) cuts.insert(random_cut(line, random));
+  for (const std::vector<int32_t>& cut : cuts) {
+    const CutProgram program = cut_stages(model, line, cut);
+    SplitModel split;
+    split.content.plan.inputs = program.inputs;
+    split.content.plan.outputs = program.outputs;
+    for (size_t i = 0; i < program.stages.size(); ++i) {
+      const std::string name = fmt::format("s{}", i);
+      split.content.models.push_back(
+          open_compiled(compile_to_memory(program.stages[i].model), name)->library->bytes().value_or_throw());
+      split.content.plan.models.push_back({.name = name, .section = ""});
+      split.content.plan.groups.push_back({.name = name});
+      split.content.plan.stages.push_back({.name = name,
+                                           .model = static_cast<int32_t>(i),
+                                           .sources = program.stages[i].sources,
+                                           .group = static_cast<int32_t>(i)});
+    }
+    expect_same_results(model, std::move(split));
+  }
+}
+
+// A result that is an input, or a constant, comes from the last stage.
+TEST_F(SplitModelTest, ResultsThatNothingComputes) {
+  const Model model =
+      parsed("def @main(%x: Tensor[(3), float32]) { (exp(tanh(%x)), %x, const(Tensor[(2), float32], [1, 2])) }\n");
+  expect_same_results(model, split_model(model, {}, {.stages = 2, .replans = 0, .rounds = 1}));
+}
+
+TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
+  const auto error = [](const std::string& text, const SplitModelOptions& options = {}) {
+    return kit::user_error_of([&] { split_model(parsed(text), {}, options); });
+  };
+  const std::string loop = "def @main(%x: Tensor[(3), float32], %c: bool) { if (%c) { exp(%x) } else { tanh(%x) } }\n";
+  EXPECT_THAT(error(loop), HasSubstr("a program with relay.If cannot be split into stages; only calls of ops"));
+  EXPECT_THAT(error("def @main(%x: Tensor[(n), float32]) { exp(%x) }\n"),
+              HasSubstr("a value of the type Tensor[(n), float32] has no known size"));
+  EXPECT_THAT(error("def @main(%x: Tensor[(3), float32]) { %x }\n"), HasSubstr("the model computes nothing"));
+  const std::string good = "def @main(%x: Tensor[(3), float32]) { exp(%x) }\n";
+  EXPECT_THAT(error(good, {.stages = 0}), HasSubstr("0 stages were asked for; ask for 1 to 64"));
+  EXPECT_THAT(error(good, {.threads = 0}), HasSubstr("0 threads for a stage were asked for"));
+  EXPECT_THAT(error(good, {.rounds = 0}), HasSubstr("0 rounds were asked for"));
+  EXPECT_THAT(error(good, {.cpus = {{0}}}), HasSubstr("processors are given for 1 stages, and there are 2"));
+}
+
+}  // namespace
+}  // namespace headrace::driver

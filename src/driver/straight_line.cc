@@ -1,0 +1,100 @@
+#include "driver/straight_line.h"
+
+#include <unordered_map>
+
+#include "artifact/tensor_extent.h"
+#include "relay/leaves.h"
+#include "relay/visit.h"
+
+namespace headrace::driver {
+
+namespace {
+
+using relay::CallNode;
+using relay::ConstantNode;
+using relay::TupleGetItemNode;
+using relay::TupleNode;
+using Kind = ProgramTensor::Kind;
+
+class Reader {
+ public:
+  explicit Reader(const IRModule& module) {
+    line_.main = module->lookup("main").cast<relay::FunctionNode>();
+    if (!line_.main) throw_user_error("the module's @main is no Relay function, and only a Relay program can be split");
+  }
+
+  StraightLine read() {
+    for (size_t i = 0; i < line_.main->params.size(); ++i) {
+      const relay::Var& param = line_.main->params[i];
+      add_owner(param, Kind::param, i);
+    }
+    const auto enter = [](const Expr& node) { return !node.is<relay::FunctionNode>(); };
+    relay::post_order(line_.main->body, enter, [&](const Expr& node) { visit(node); });
+    line_.results = tensors_.at(line_.main->body.object());
+    return std::move(line_);
+  }
+
+ private:
+  void add_owner(const Expr& node, Kind kind, size_t number) {
+    std::vector<ProgramTensor> tensors;
+    for (const Type& leaf : leaves_of(node->checked_type()))
+      tensors.push_back({.kind = kind, .owner = number, .index = tensors.size(), .type = leaf});
+    tensors_.emplace(node.object(), std::move(tensors));
+  }
+
+  void visit(const Expr& node) {
+    if (tensors_.contains(node.object()) || node.is<OpNode>()) return;
+    if (const auto* tuple = node.as<TupleNode>()) return add_tuple(*tuple);
+    if (const auto* item = node.as<TupleGetItemNode>()) {
+      tensors_.emplace(item, relay::leaves_of_item(*item, tensors_.at(item->tuple.object())));
+    } else if (const auto* call = node.as<CallNode>(); call != nullptr && call->as_op() != nullptr) {
+      add_call(node.cast<CallNode>());
+    } else if (node.is<ConstantNode>()) {
+      line_.constants.push_back(node.cast<ConstantNode>());
+      tensors_.emplace(node.object(), std::vector{ProgramTensor{.kind = Kind::constant,
+                                                                .owner = line_.constants.size() - 1,
+                                                                .type = line_.constants.back()->tensor_type()}});
+    } else {
+      throw_at(node->span, "split",
+               fmt::format("a program with {} cannot be split into stages; only calls of ops, tuples and constants can",
+                           node.object()->type_info().key));
+    }
+  }
+
+  void add_tuple(const TupleNode& tuple) {
+    std::vector<ProgramTensor> all;
+    for (const Expr& item : tuple.items) {
+      const std::vector<ProgramTensor>& some = tensors_.at(item.object());
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    tensors_.emplace(&tuple, std::move(all));
+  }
+
+  void add_call(relay::Call call) {
+    std::vector<std::vector<ProgramTensor>> args;
+    for (const Expr& arg : call->args) args.push_back(tensors_.at(arg.object()));
+    add_owner(call, Kind::call, line_.calls.size());
+    line_.args.push_back(std::move(args));
+    line_.calls.push_back(std::move(call));
+  }
+
+  StraightLine line_;
+  std::unordered_map<const Object*, std::vector<ProgramTensor>> tensors_;
+};
+
+}  // namespace
+
+StraightLine read_straight_line(const IRModule& module) { return Reader(module).read(); }
+
+int64_t size_bytes_of(const Type& type, const Span& span) {
+  const auto* tensor = type.as<TensorTypeNode>();
+  const std::optional<Shape> shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
+  if (!shape)
+    throw_at(span, "split",
+             fmt::format("a value of the type {} has no known size, so stages cannot hand it on", to_string(type)));
+  const std::optional<int64_t> bytes = artifact::tensor_nbytes(tensor->dtype, *shape);
+  if (!bytes) throw_at(span, "split", fmt::format("a tensor of the type {} is too large", to_string(type)));
+  return *bytes;
+}
+
+}  // namespace headrace::driver

@@ -1,0 +1,10 @@
+// The actions of the verb `pipeline`, each in a file of its own.
+#pragma once
+
+#include "tools/headrace/verbs.h"
+
+namespace headrace::tools {
+
+Verb add_pipeline_split(CLI::App& pipeline, const Common& common);
+
+}  // namespace headrace::tools
