@@ -224,6 +224,7 @@ Report report_of(const InspectState& state, const artifact::ArtifactFile& opened
           {"external_modules", Value(modules)},
           {"regions", Value(regions_of(manifest))},
           {"default_threads", Value(int64_t{manifest.default_threads})},
+          {"pipeline_stages", Value(manifest.pipeline ? std::ssize(manifest.pipeline->stages) : 0)},
           {"programs", Value(programs)}};
 }
 
@@ -249,6 +250,8 @@ int inspect(const InspectState& state, const Common& common) {
   print_out("{}: {}, {} weights of {}, {} external modules\n", shown(state.path), show_bytes(opened.nbytes),
             manifest.weights.size(), show_bytes(weight_bytes), manifest.modules.size());
   print_parts(manifest);
+  if (manifest.pipeline)
+    print_out("a pipeline of {} stages, which headrace pipeline inspect shows\n", manifest.pipeline->stages.size());
   for (const Program& program : manifest.programs) print_program(program, state.steps);
   return HR_OK;
 }

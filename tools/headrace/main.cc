@@ -74,8 +74,8 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false)
       ->type_name("FILE");
   std::vector<std::pair<CLI::App*, Verb>> verbs;
-  for (auto* add : {add_compile, add_explain, add_plan, add_profile, add_run, add_pipeline, add_inspect, add_bench,
-                    add_verify, add_backend, add_targets}) {
+  for (auto* add : {add_compile, add_explain, add_plan, add_profile, add_run, add_inspect, add_bench, add_verify,
+                    add_pipeline, add_backend, add_targets}) {
     Verb verb = add(app, common);
     CLI::App* sub = app.get_subcommands({}).back();
     sub->footer(sub->get_footer() +

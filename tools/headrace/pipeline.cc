@@ -7,7 +7,7 @@ Verb add_pipeline(CLI::App& app, const Common& common) {
   CLI::App* verb = app.add_subcommand("pipeline", "Split models into stages, and run streams through them");
   verb->require_subcommand(1);
   std::vector<std::pair<CLI::App*, Verb>> actions;
-  for (auto* add : {add_pipeline_split}) {
+  for (auto* add : {add_pipeline_split, add_pipeline_run, add_pipeline_bench, add_pipeline_inspect}) {
     Verb action = add(*verb, common);
     actions.emplace_back(verb->get_subcommands({}).back(), std::move(action));
   }

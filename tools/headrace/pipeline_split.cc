@@ -1,6 +1,9 @@
 // headrace pipeline split: a model as a pipeline of stages.
+#include <unistd.h>
+
 #include <charconv>
 
+#include "driver/output_file.h"
 #include "driver/split_model.h"
 #include "plan/pipeline/simulate.h"
 #include "runtime/thread_pool.h"
@@ -71,11 +74,12 @@ int split(SplitState state, const Common& common) {
   state.split.cpus = read_cpus(state.cpus);
   if (state.estimate) state.split.replans = -1;
   const driver::CompileOptions options = state.model.compile_options(common);
-  if (!common.quiet && !common.json)
+  if (!common.quiet && isatty(STDERR_FILENO) != 0)
     state.split.progress = [](const std::string& what) { fmt::print(stderr, "{}\n", what); };
   driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
   for (std::string& file : files_of("--bind", state.model.bound)) model.files.push_back(std::move(file));
   driver::check_no_input(state.output, model.files, "the model");
+  static_cast<void>(driver::OutputFile(state.output));  // tells a place that cannot be written before the long work
   driver::SplitModel split = driver::split_model(model, options, state.split);
   const plan::PipelineModel simulated = plan::model_of_plan(split.problem, split.plan);
   const plan::Simulation simulation = plan::simulate(simulated);

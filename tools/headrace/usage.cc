@@ -88,15 +88,34 @@ CLI::Option* takes_passes(CLI::Option* option) {
   return option->delimiter(',')->allow_extra_args(false)->type_name("PASSES");
 }
 
+namespace {
+
+// The verb, or the action of a verb, that the command line names.
+const CLI::App& innermost(const CLI::App& program) {
+  const CLI::App* app = &program;
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  return *app;
+}
+
+std::string actions_of(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::App* action : verb.get_subcommands({})) names.push_back(action->get_name());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
 std::string usage_message(const CLI::App& program, const CLI::ParseError& error) {
-  const auto verbs = program.get_subcommands();
-  const CLI::App& app = verbs.empty() ? program : *verbs.front();
+  const CLI::App& app = innermost(program);
+  const bool lacks_action = &app != &program && !app.get_subcommands({}).empty();
   // CLI11 complains first of what is missing, which hides what is mistyped.
   if (const std::vector<std::string> unexpected = program.remaining(true); !unexpected.empty()) {
     if (unexpected[0].starts_with("-")) return fmt::format("there is no option '{}' here", unexpected[0]);
+    if (lacks_action) return fmt::format("there is no action '{}'; there is {}", unexpected[0], actions_of(app));
     const bool writes = app.get_option_no_throw("--output") != nullptr;
     return fmt::format("'{}' is one argument too many{}", unexpected[0], writes ? "; the output is named by -o" : "");
   }
+  if (lacks_action) return fmt::format("name an action: {}", actions_of(app));
   const std::string name = option_of(error);
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return missing_message(app, name);
   if (const CLI::Option* option = app.get_option_no_throw(name);

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Pipelines as a user of the program meets them: split, run, timed, inspected. Standard library only.
+
+tests/cli/test_pipelines.py --program headrace [--junit FILE] [TEST ...]
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+
+from test_cli import DIGITS, OK, USAGE, USER, JsonPageTest, main, npy
+
+SHAPE = ("--shape", "x=16,1,8,8")
+PARTS = """#[version = "0.0.5"]
+def @main(%x: Tensor[(4, 32), float32], %w: Tensor[(32, 32), float32]) {
+  let %a = tanh(nn.dense(%x, %w, units=32));
+  (nn.dense(%a, %w, units=32), %a)
+}
+"""
+
+
+class PipelineTest(JsonPageTest):
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        (cls.folder / "parts.relay").write_text(PARTS)
+        cls.call("pipeline", "split", DIGITS, *SHAPE, "-o", "pipe.so", "--estimate", check=True)
+        data = bytearray((cls.folder / "pipe.so").read_bytes())
+        data[len(data) // 2] ^= 1
+        (cls.folder / "flipped_pipe.so").write_bytes(data)
+
+    def test_split(self) -> None:
+        report = self.report("pipeline split", DIGITS, *SHAPE, "-o", "two.so", "--replans", "1")
+        self.assertEqual(report["bytes"], (self.folder / "two.so").stat().st_size)
+        self.assertEqual([stage["name"] for stage in report["stages"]], ["stage0", "stage1"])
+        self.assertTrue(report["measured"])
+        self.assertGreaterEqual(report["period_seconds"], report["lower_bound_seconds"])
+        slowest = max(stage["seconds"] + stage["transfer_seconds"] for stage in report["stages"])
+        self.assertAlmostEqual(report["period_seconds"], slowest, delta=1e-8)
+        self.assertAlmostEqual(report["predicted_per_second"] * report["period_seconds"], 1, delta=0.02)
+
+    def test_split_says_what_it_found(self) -> None:
+        done = self.call("pipeline", "split", DIGITS, *SHAPE, "-o", "said.so", "--estimate", "--simulate", check=True)
+        self.assertRegex(done.stdout, r"\Asaid.so: .*, one plan tried, times estimated by the sizes of tensors\n")
+        self.assertRegex(done.stdout, r"\nperiod +.* \(stage [01]\)\nlower bound +")
+        self.assertRegex(done.stdout, r"\nbottleneck +stage 'stage[01]'\n")
+
+    def test_the_results_are_those_of_the_whole_model(self) -> None:
+        for options in (["--estimate"], ["--replans", "0", "--cpus", "0/0", "--threads", "1"]):
+            self.call("pipeline", "split", "parts.relay", "-o", "parts.so", *options, check=True)
+            report = self.report("pipeline run", "parts.so", "--requests", "3", "--output-dir", "out")
+            self.assertEqual([output["shape"] for output in report["outputs"]], [[4, 32], [4, 32]])
+            self.assertEqual(report["metrics"]["succeeded"], 3)
+        self.call("compile", DIGITS, *SHAPE, "-o", "whole.so", check=True)
+        # Random inputs of `pipeline run` are those of no other verb, so both read a file.
+        (self.folder / "x16.npy").write_bytes(npy("<f4", (16, 1, 8, 8), struct.pack("<1024f", *range(1024))))
+        one = self.call("run", "whole.so", "--input", "x=x16.npy", "--json", check=True)
+        (expected,) = json.loads(one.stdout)["outputs"]
+        (output,) = self.report("pipeline run", "pipe.so", "--input", "x=x16.npy", "--output-dir", "o")["outputs"]
+        for key in ("name", "dtype", "shape", "non_finite"):
+            self.assertEqual(output[key], expected[key])
+        for key in ("min", "max", "mean"):
+            self.assertAlmostEqual(output[key], expected[key], delta=1e-5)
+
+    def test_run(self) -> None:
+        done = self.call("pipeline", "run", "pipe.so", "--requests", "50", "--max-inflight", "2", check=True)
+        self.assertRegex(done.stdout, r"\nstage0 +50 +0 +\d+ %")
+        self.assertRegex(done.stdout, r"\n50 requests, [\d.]+ a second; latency .*; bottleneck: stage[01]\n")
+
+    def test_bench(self) -> None:
+        report = self.report("pipeline bench", "pipe.so", "--requests", "5", "--rounds", "2", "--unpinned")
+        self.assertEqual(report["metrics"]["succeeded"], 5 * 2 * 3)  # a round warms up
+        self.assertGreaterEqual(report["stream"]["best_per_second"], report["stream"]["median_per_second"])
+        self.assertRegex(
+            self.call("pipeline", "bench", "pipe.so", "--requests", "2", "--rounds", "1", check=True).stdout,
+            r"\Arequests a second +best +median\nstream .*\none at a time .*\nratio of medians [\d.]+\n\Z",
+        )
+
+    def test_inspect(self) -> None:
+        report = self.report("pipeline inspect", "pipe.so")
+        self.assertEqual(report["connections"][0], {"from": "input x", "to": "stage0.x"})
+        self.assertEqual(report["connections"][-1]["to"], "output probabilities")
+        self.assertEqual([model["name"] for model in report["models"]], ["stage0", "stage1"])
+        text = self.call("pipeline", "inspect", "pipe.so", check=True).stdout
+        self.assertIn("\ninput x: float32 (16, 1, 8, 8)\ninput x -> stage0.x\n", text)
+        self.assertIn("a pipeline of 2 stages, which", self.call("inspect", "pipe.so", check=True).stdout)
+        self.assertEqual(json.loads(self.call("inspect", "pipe.so", "--json").stdout)["pipeline_stages"], 2)
+
+    def test_wrong_files(self) -> None:
+        for action in ("run", "bench", "inspect"):
+            self.fails(USER, "there is no file 'nothing'", "pipeline", action, "nothing")
+            self.fails(USER, "'one.so' has no pipeline: it is a model", "pipeline", action, "one.so")
+            self.fails(USER, "is damaged: its checksum does not match", "pipeline", action, "flipped_pipe.so")
+        self.fails(USER, "is a pipeline of 2 stages, not a model; run it with", "run", "pipe.so")
+        self.fails(USER, "nowhere", "pipeline", "split", DIGITS, *SHAPE, "-o", "nowhere/pipe.so", "--estimate")
+        self.fails(USER, "bad.relay:2", "pipeline", "split", "bad.relay", "-o", "bad.so")
+
+    def test_wrong_inputs(self) -> None:
+        self.fails(USER, "no input 'y'; it has x", "pipeline", "run", "pipe.so", "--input", "y=x.npy")
+        self.fails(USER, "x", "pipeline", "run", "pipe.so", "--input", "x=x.npy")
+        self.fails(USER, "8", "pipeline", "run", "pipe.so", "--input", "x=wide.npy")
+
+    def test_wrong_options(self) -> None:
+        self.fails(USAGE, "name an action: split, run, bench, inspect\n.*headrace pipeline --help", "pipeline")
+        self.fails(USAGE, "there is no action 'frob'; there is split, run, bench, inspect", "pipeline", "frob")
+        self.fails(USAGE, "--output is required", "pipeline", "split", DIGITS)
+        self.fails(USAGE, "name an action: list, check", "backend")
+        self.fails(USAGE, "--stages", "pipeline", "split", DIGITS, *SHAPE, "-o", "no.so", "--stages", "0")
+        self.fails(USAGE, "--requests", "pipeline", "run", "pipe.so", "--requests", "0")
+        self.fails(USAGE, "--cpus: 'a' gives no processors", "pipeline", "split", DIGITS, "-o", "no.so", "--cpus", "a")
+        wrong = ("pipeline", "split", DIGITS, *SHAPE, "-o", "no.so", "--cpus", "0/0/0")
+        self.fails(USER, "processors are given for 3 stages, and there are 2", *wrong)
+        self.assertFalse((self.folder / "no.so").exists())
+
+    def test_help(self) -> None:
+        for action in ("split", "run", "bench", "inspect"):
+            done = self.call("pipeline", action, "--help")
+            self.assertEqual((done.returncode, done.stderr), (OK, ""))
+            self.assertIn(f"Example: headrace pipeline {action} ", done.stdout)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__], "pipelines"))

@@ -1,0 +1,146 @@
+// headrace pipeline inspect: what the file of a pipeline holds, without running it.
+#include "artifact/artifact_file.h"
+#include "base/descriptor.h"
+#include "executors/pipeline/port.h"
+#include "object/array.h"
+#include "tensor/ndarray.h"
+#include "tools/headrace/output.h"
+#include "tools/headrace/pipeline_verbs.h"
+#include "tools/headrace/shown_text.h"
+
+namespace headrace::tools {
+
+namespace {
+
+using artifact::PipelinePlan;
+using artifact::PipelinePort;
+using artifact::PipelineSource;
+using artifact::PipelineStage;
+
+Array<Value> ports_of(const std::vector<PipelinePort>& ports) {
+  Array<Value> list;
+  for (const PipelinePort& port : ports)
+    list.push_back(
+        Value(Report{{"name", Value(port.name())},
+                     {"dtype", port.is_any ? Value() : Value(port.spec.dtype.to_string())},
+                     {"shape", port.is_any ? Value() : Value(Shape(port.spec.shape.begin(), port.spec.shape.end()))}}));
+  return list;
+}
+
+// "input x", "detect.boxes", "parameter weights.w"
+std::string text_of(const PipelinePlan& plan, const PipelineSource& source) {
+  switch (source.kind) {
+    case PipelineSource::Kind::input:
+      return fmt::format("input {}", plan.inputs[source.index].name());
+    case PipelineSource::Kind::param:
+      return fmt::format("parameter {}.{}", plan.params[source.index].group, plan.params[source.index].port.name());
+    case PipelineSource::Kind::stage:
+      break;
+  }
+  const PipelineStage& stage = plan.stages[source.index];
+  return fmt::format("{}.{}", stage.name, stage.outputs[source.port].name());
+}
+
+// From and to, of each connection.
+std::vector<std::pair<std::string, std::string>> connections_of(const PipelinePlan& plan) {
+  std::vector<std::pair<std::string, std::string>> list;
+  for (const PipelineStage& stage : plan.stages) {
+    for (size_t i = 0; i < stage.sources.size(); ++i)
+      list.emplace_back(text_of(plan, stage.sources[i]), fmt::format("{}.{}", stage.name, stage.inputs[i].name()));
+  }
+  for (const artifact::PipelineOutput& output : plan.outputs)
+    list.emplace_back(text_of(plan, output.source), fmt::format("output {}", output.name));
+  return list;
+}
+
+Array<Value> stages_of(const PipelinePlan& plan) {
+  Array<Value> list;
+  for (const PipelineStage& stage : plan.stages) {
+    const artifact::PipelineGroup& group = plan.groups[static_cast<size_t>(stage.group)];
+    const bool is_function = stage.model < 0;
+    list.push_back(
+        Value(Report{{"name", Value(stage.name)},
+                     {"backend", Value(stage.backend)},
+                     {"model", is_function ? Value() : Value(plan.models[static_cast<size_t>(stage.model)].name)},
+                     {"program", is_function ? Value() : Value(stage.program)},
+                     {"function", is_function ? Value(stage.function) : Value()},
+                     {"inputs", Value(ports_of(stage.inputs))},
+                     {"outputs", Value(ports_of(stage.outputs))},
+                     {"group", Value(group.name)},
+                     {"cpus", Value(Shape(group.cpus.begin(), group.cpus.end()))},
+                     {"replicas", Value(int64_t{stage.replicas})},
+                     {"threads", Value(int64_t{stage.threads})},
+                     {"time_limit_seconds", Value(stage.time_limit_seconds)}}));
+  }
+  return list;
+}
+
+Report report_of(const std::string& path, const artifact::ArtifactFile& file) {
+  const PipelinePlan& plan = *file.manifest.pipeline;
+  Array<Value> models, connections, params;
+  for (const artifact::PipelineModel& model : plan.models)
+    models.push_back(
+        Value(Report{{"name", Value(model.name)}, {"bytes", Value(file.elf.find(model.section)->nbytes)}}));
+  for (const auto& [from, to] : connections_of(plan))
+    connections.push_back(Value(Report{{"from", Value(from)}, {"to", Value(to)}}));
+  for (const artifact::PipelineParam& param : plan.params)
+    params.push_back(Value(Report{
+        {"group", Value(param.group)}, {"name", Value(param.port.name())}, {"has_value", Value(param.weight >= 0)}}));
+  return {{"file", Value(path)},
+          {"bytes", Value(file.nbytes)},
+          {"max_inflight", Value(int64_t{plan.max_inflight})},
+          {"models", Value(models)},
+          {"inputs", Value(ports_of(plan.inputs))},
+          {"stages", Value(stages_of(plan))},
+          {"connections", Value(connections)},
+          {"parameters", Value(params)}};
+}
+
+void print_report(const std::string& path, const artifact::ArtifactFile& file) {
+  const PipelinePlan& plan = *file.manifest.pipeline;
+  print_out("{}: {}, {} stages, at most {} requests at once\n\n", shown(path), show_bytes(file.nbytes),
+            plan.stages.size(), plan.max_inflight);
+  std::vector<std::vector<std::string>> rows{{"stage", "runs", "group", "cpus", "replicas", "threads"}};
+  for (const PipelineStage& stage : plan.stages) {
+    const artifact::PipelineGroup& group = plan.groups[static_cast<size_t>(stage.group)];
+    const std::string runs =
+        stage.model < 0 ? "function " + stage.function
+                        : fmt::format("{} of {}", stage.program, plan.models[static_cast<size_t>(stage.model)].name);
+    rows.push_back({stage.name, runs, group.name,
+                    group.cpus.empty() ? "any" : fmt::format("{}", fmt::join(group.cpus, ",")),
+                    std::to_string(stage.replicas), stage.model < 0 ? "-" : std::to_string(stage.threads)});
+  }
+  std::cout << to_table(rows) << "\n";
+  for (const PipelinePort& port : plan.inputs)
+    print_out("input {}: {}\n", shown(port.name()), executors::pipeline::type_text(port));
+  for (const auto& [from, to] : connections_of(plan)) print_out("{} -> {}\n", shown(from), shown(to));
+  rows = {{"model", "size"}};
+  for (const artifact::PipelineModel& model : plan.models)
+    rows.push_back({model.name, show_bytes(file.elf.find(model.section)->nbytes)});
+  if (!plan.models.empty()) std::cout << "\n" << to_table(rows);
+}
+
+int inspect(const std::string& path, const Common& common) {
+  const Descriptor descriptor = Descriptor::open(path).value_or_throw();
+  const artifact::ArtifactFile file = artifact::read_artifact_file(descriptor.number(), path).value_or_throw();
+  if (!file.manifest.pipeline)
+    throw_user_error("'{}' has no pipeline: it is a model, which headrace inspect shows", path);
+  if (common.json) {
+    std::cout << to_json(report_of(path, file));
+  } else {
+    print_report(path, file);
+  }
+  return HR_OK;
+}
+
+}  // namespace
+
+Verb add_pipeline_inspect(CLI::App& pipeline, const Common& common) {
+  auto path = std::make_shared<std::string>();
+  CLI::App* verb = pipeline.add_subcommand("inspect", "Show the stages of a pipeline's file, without running it");
+  verb->add_option("file", *path, "What pipeline split, or save in Python, wrote")->required()->type_name("FILE");
+  verb->footer("Example: headrace pipeline inspect pipe.so");
+  return [path, &common] { return inspect(*path, common); };
+}
+
+}  // namespace headrace::tools

@@ -1,0 +1,92 @@
+// headrace pipeline run: a stream of equal requests through a pipeline.
+#include <deque>
+
+#include "executors/pipeline/failure.h"
+#include "tools/headrace/output.h"
+#include "tools/headrace/pipeline_stream.h"
+#include "tools/headrace/pipeline_verbs.h"
+#include "tools/headrace/run_outputs.h"
+#include "tools/headrace/tensors.h"
+#include "tools/headrace/usage.h"
+
+namespace headrace::tools {
+
+namespace {
+
+using executors::pipeline::Pipeline;
+
+struct RunState {
+  StreamOptions stream;
+  std::string folder;
+  int requests = 1;
+};
+
+// The outputs that are tensors, with the pipeline's names.
+struct TensorOutputs {
+  std::vector<artifact::TensorSpec> specs;
+  std::vector<NDArray> tensors;
+};
+
+TensorOutputs tensors_of(const Pipeline& pipeline, const std::vector<Value>& results) {
+  TensorOutputs outputs;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!matches_item<NDArray>(results[i].raw())) continue;
+    outputs.tensors.push_back(results[i].as<NDArray>());
+    outputs.specs.push_back({.name = pipeline.spec().outputs[i].name,
+                             .dtype = outputs.tensors.back().dtype(),
+                             .shape = {outputs.tensors.back().shape().begin(), outputs.tensors.back().shape().end()}});
+  }
+  return outputs;
+}
+
+// Submits the requests, and returns the results of the last one.
+std::vector<Value> run_all(Pipeline& pipeline, const std::vector<Value>& inputs, int requests) {
+  std::deque<executors::pipeline::Ticket> open;
+  std::vector<Value> results;
+  for (int i = 0; i < requests; ++i) {
+    if (open.size() >= pipeline.options().max_inflight) {
+      open.front().results();
+      open.pop_front();
+    }
+    open.push_back(pipeline.submit(inputs));
+  }
+  for (; !open.empty(); open.pop_front()) results = open.front().results();
+  return results;
+}
+
+int run(const RunState& state, const Common& common) {
+  const std::unique_ptr<Pipeline> pipeline = open_stream(state.stream);
+  const std::vector<Value> inputs = stream_inputs(*pipeline, state.stream);
+  const TensorOutputs outputs = tensors_of(*pipeline, run_all(*pipeline, inputs, state.requests));
+  const std::vector<std::string> files =
+      output_files(state.folder, state.stream.inputs, state.stream.path, outputs.specs);
+  if (!state.folder.empty()) write_tensors(files, outputs.tensors);
+  const DescribedOutputs described = describe_outputs(outputs.specs, outputs.tensors, files);
+  const executors::pipeline::PipelineMetrics metrics = pipeline->metrics();
+  if (common.json) {
+    std::cout << to_json({{"requests", Value(int64_t{state.requests})},
+                          {"outputs", Value(described.report)},
+                          {"metrics", Value(metrics_report(metrics))}});
+  } else {
+    std::cout << to_table(described.rows) << "\n" << metrics_table(metrics);
+  }
+  return HR_OK;
+}
+
+}  // namespace
+
+Verb add_pipeline_run(CLI::App& pipeline, const Common& common) {
+  auto state = std::make_shared<RunState>();
+  CLI::App* verb = pipeline.add_subcommand("run", "Run requests through a pipeline");
+  state->stream.add_to(*verb);
+  takes(verb->add_option("--requests", state->requests, "How many requests, all with the same inputs"),
+        {1, 100'000'000, 100})
+      ->capture_default_str();
+  takes_path(verb->add_option("--output-dir", state->folder,
+                              "Folder that gets each output of the last request as NAME.npy; made when missing"),
+             "FOLDER");
+  verb->footer("Example: headrace pipeline run pipe.so --input x=image.npy --requests 100");
+  return [state, &common] { return run(*state, common); };
+}
+
+}  // namespace headrace::tools

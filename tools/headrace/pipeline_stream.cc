@@ -1,0 +1,103 @@
+#include "tools/headrace/pipeline_stream.h"
+
+#include "load/pipeline_file.h"
+#include "object/array.h"
+#include "tools/headrace/output.h"
+#include "tools/headrace/tensors.h"
+#include "tools/headrace/usage.h"
+
+namespace headrace::tools {
+
+namespace {
+
+using executors::pipeline::Pipeline;
+using executors::pipeline::PipelineMetrics;
+using executors::pipeline::Port;
+using executors::pipeline::StageMetrics;
+
+double seconds_of(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+
+// Shares of the time since the start, of all replicas of a stage.
+double share_of(uint64_t nanoseconds, const StageMetrics& stage, const PipelineMetrics& metrics) {
+  const double all =
+      static_cast<double>(std::max<uint64_t>(metrics.elapsed_ns, 1)) * static_cast<double>(stage.replicas);
+  return static_cast<double>(nanoseconds) / all;
+}
+
+double rate_of(const PipelineMetrics& metrics) {
+  return static_cast<double>(metrics.succeeded) / std::max(seconds_of(metrics.elapsed_ns), 1e-9);
+}
+
+}  // namespace
+
+void StreamOptions::add_to(CLI::App& verb) {
+  verb.add_option("file", path, "What pipeline split, or save in Python, wrote")->required()->type_name("FILE");
+  verb.add_option("--input,-i", inputs, "An input from a .npy file; once an input. Others are random")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  takes(verb.add_option("--max-inflight", max_inflight,
+                        "Requests that may be in the pipeline at once (0: as the file says)"),
+        {0, 1 << 20, 16});
+  verb.add_flag("--unpinned", unpinned, "Let threads run on any processors, not on those that the file names");
+  takes(verb.add_option("--seed", seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
+}
+
+std::unique_ptr<Pipeline> open_stream(const StreamOptions& options) {
+  load::PipelineFileOptions chosen{.is_pinned = !options.unpinned};
+  if (options.max_inflight > 0) chosen.max_inflight = static_cast<size_t>(options.max_inflight);
+  return load::open_pipeline(options.path, chosen);
+}
+
+std::vector<Value> stream_inputs(const Pipeline& pipeline, const StreamOptions& options) {
+  std::map<std::string, NDArray> given = read_named(options.inputs);
+  std::vector<artifact::TensorSpec> specs;
+  for (const Port& port : pipeline.spec().inputs) {
+    const auto found = given.find(port.name());
+    if (port.is_any && found == given.end())
+      throw_user_error("the input '{}' takes any value, so it is given: --input {}=FILE", port.name(), port.name());
+    specs.push_back(port.spec);
+    if (port.is_any)
+      specs.back() = {.name = port.name(),
+                      .dtype = found->second.dtype(),
+                      .shape = {found->second.shape().begin(), found->second.shape().end()}};
+    if (found == given.end())
+      given.emplace(port.name(), random_tensor(port.spec, static_cast<uint64_t>(options.seed) + specs.size()));
+  }
+  std::vector<Value> values;
+  for (const NDArray& tensor : in_order(specs, given)) values.emplace_back(tensor);
+  return values;
+}
+
+Report metrics_report(const PipelineMetrics& metrics) {
+  Array<Value> stages;
+  for (const StageMetrics& stage : metrics.stages)
+    stages.push_back(Value(Report{{"name", Value(stage.name)},
+                                  {"items", Value(static_cast<int64_t>(stage.items))},
+                                  {"errors", Value(static_cast<int64_t>(stage.errors))},
+                                  {"busy", Value(share_of(stage.busy_ns, stage, metrics))},
+                                  {"starved", Value(share_of(stage.starved_ns, stage, metrics))},
+                                  {"blocked", Value(share_of(stage.blocked_ns, stage, metrics))},
+                                  {"median_seconds", Value(seconds_of(stage.run.median))}}));
+  return {{"succeeded", Value(static_cast<int64_t>(metrics.succeeded))},
+          {"seconds", Value(seconds_of(metrics.elapsed_ns))},
+          {"latency_median_seconds", Value(seconds_of(metrics.latency.median))},
+          {"latency_p99_seconds", Value(seconds_of(metrics.latency.p99))},
+          {"bottleneck", Value(metrics.bottleneck)},
+          {"stages", Value(stages)}};
+}
+
+std::string metrics_table(const PipelineMetrics& metrics) {
+  std::vector<std::vector<std::string>> rows{{"stage", "items", "errors", "busy", "starved", "blocked", "median"}};
+  const auto percent = [&](uint64_t nanoseconds, const StageMetrics& stage) {
+    return fmt::format("{:.0f} %", 100 * share_of(nanoseconds, stage, metrics));
+  };
+  for (const StageMetrics& stage : metrics.stages)
+    rows.push_back({stage.name, std::to_string(stage.items), std::to_string(stage.errors),
+                    percent(stage.busy_ns, stage), percent(stage.starved_ns, stage), percent(stage.blocked_ns, stage),
+                    show_seconds(seconds_of(stage.run.median))});
+  return fmt::format("{}{} requests, {:.1f} a second; latency {} (median), {} (p99); bottleneck: {}\n", to_table(rows),
+                     metrics.succeeded, rate_of(metrics), show_seconds(seconds_of(metrics.latency.median)),
+                     show_seconds(seconds_of(metrics.latency.p99)), metrics.bottleneck);
+}
+
+}  // namespace headrace::tools

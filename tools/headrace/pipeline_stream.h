@@ -1,0 +1,29 @@
+// What the actions of `pipeline` that run requests share.
+#pragma once
+
+#include "executors/pipeline/pipeline.h"
+#include "tools/headrace/verbs.h"
+
+namespace headrace::tools {
+
+struct StreamOptions {
+  std::string path;
+  std::vector<std::string> inputs;  // "x=image.npy"
+  int max_inflight = 0;             // 0: what the file says
+  bool unpinned = false;
+  int64_t seed = 1;
+
+  void add_to(CLI::App& verb);
+};
+
+// Starts the pipeline of the file.
+std::unique_ptr<executors::pipeline::Pipeline> open_stream(const StreamOptions& options);
+// Returns the given inputs in the order of the pipeline's, and random ones for the others. UserError for an input that
+// there is not, or of another type, and for one of any type that is not given.
+std::vector<Value> stream_inputs(const executors::pipeline::Pipeline& pipeline, const StreamOptions& options);
+
+Report metrics_report(const executors::pipeline::PipelineMetrics& metrics);
+// A table of the stages, and lines with throughput, latency and bottleneck.
+std::string metrics_table(const executors::pipeline::PipelineMetrics& metrics);
+
+}  // namespace headrace::tools

@@ -1,0 +1,27 @@
+// The outputs of a run: their files, and what is said of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "artifact/tensor_spec.h"
+#include "object/array.h"
+#include "tensor/ndarray.h"
+#include "tools/headrace/verbs.h"
+
+namespace headrace::tools {
+
+// Finds the file of each output before the run, in a folder that is made; empty names without a folder. No file is that
+// of two outputs, of an input (the options --input) or of the program. UserError for a folder or name that cannot be.
+std::vector<std::string> output_files(const std::string& folder, const std::vector<std::string>& inputs,
+                                      const std::string& program, const std::vector<artifact::TensorSpec>& outputs);
+
+struct DescribedOutputs {
+  Array<Value> report = {};                         // an object for each output
+  std::vector<std::vector<std::string>> rows = {};  // a table
+};
+// Describes outputs: name, type, the extent of their elements, file. Shapes and dtypes are those of the tensors.
+DescribedOutputs describe_outputs(const std::vector<artifact::TensorSpec>& specs, const std::vector<NDArray>& outputs,
+                                  const std::vector<std::string>& files);
+
+}  // namespace headrace::tools
