@@ -10,6 +10,7 @@
 #include "base/interrupt.h"
 #include "driver/check_options.h"
 #include "driver/compile.h"
+#include "driver/split_model.h"
 #include "driver/module_format.h"
 #include "driver/output_file.h"
 #include "driver/placing.h"
@@ -121,9 +122,58 @@ void bind_ports(nb::module_& m) {
         "The file of a model, and those with its data beside it.");
 }
 
+nb::dict report_of(const driver::SplitModel& split, int64_t nbytes) {
+  nb::dict report;
+  nb::list stages;
+  for (const plan::SplitStage& stage : split.plan.stages) {
+    nb::dict row;
+    row["name"] = split.content.plan.stages[nb::len(stages)].name;
+    row["nodes"] = stage.num_nodes;
+    row["seconds"] = static_cast<double>(stage.compute_ns) * 1e-9;
+    row["transfer_seconds"] = static_cast<double>(stage.transfer_in_ns + stage.transfer_out_ns) * 1e-9;
+    row["memory_bytes"] = stage.memory_bytes;
+    stages.append(row);
+  }
+  report["stages"] = stages;
+  report["bytes"] = nbytes;
+  report["measured"] = !split.seconds.empty();
+  report["plans"] = split.num_plans;
+  report["period_seconds"] = static_cast<double>(split.plan.period_ns) * 1e-9;
+  report["lower_bound_seconds"] = static_cast<double>(split.plan.lower_bound_ns) * 1e-9;
+  return report;
+}
+
+void bind_split(nb::module_& m) {
+  m.def(
+      "split_model",
+      [](const std::string& path, const std::string& output, int stages, int threads,
+         const std::vector<std::vector<int32_t>>& cpus, const Shapes& shapes, const nb::dict& bound,
+         const std::string& weights, const nb::object& target, int opt_level, int replans, int max_inflight) {
+        const driver::LoadOptions load = load_options(shapes, bound, weights);
+        const driver::CompileOptions options = compile_options(target, "", "", opt_level, 0, threads, {});
+        const driver::SplitModelOptions split_options{
+            .stages = stages, .threads = threads, .cpus = cpus, .replans = replans, .max_inflight = max_inflight};
+        driver::SplitModel split;
+        driver::SavedPipeline saved;
+        {
+          GilReleased released;
+          const InterruptScope interruptible(&check_signals);
+          const driver::Model model = driver::load_model(path, load);
+          driver::check_no_input(output, model.files, "the model");
+          split = driver::split_model(model, options, split_options);
+          saved = driver::save_pipeline(split.content, output);
+        }
+        return report_of(split, saved.nbytes);
+      },
+      nb::arg("path"), nb::arg("output"), nb::arg("stages"), nb::arg("threads"), nb::arg("cpus"), nb::arg("shapes"),
+      nb::arg("bound"), nb::arg("weights"), nb::arg("target").none(), nb::arg("opt_level"), nb::arg("replans"),
+      nb::arg("max_inflight"));
+}
+
 }  // namespace
 
 void bind_compile(nb::module_& m) {
+  bind_split(m);
   m.def(
       "compile",
       [](const std::string& path, const Shapes& shapes, const nb::dict& bound, const std::string& weights,

@@ -656,3 +656,38 @@ def test_files_that_are_no_pipeline_are_refused(artifact, tmp_path):
     (tmp_path / "short").write_bytes(content[:-1])
     with pytest.raises(hr.UserError, match="copy the whole file"):
         pipeline.load(tmp_path / "short", functions=FUNCTIONS)
+
+
+def test_a_split_model_gives_the_results_of_the_whole(artifact, images, tmp_path):
+    shapes = {"x": (1, 1, 8, 8)}
+    report = pipeline.split(DIGITS, tmp_path / "two.so", shapes=shapes, stages=2, replans=1)
+    assert report["measured"]
+    assert 1 <= report["plans"] <= 2
+    assert report["bytes"] == (tmp_path / "two.so").stat().st_size
+    assert 0 < report["lower_bound_seconds"] <= report["period_seconds"]
+    model = hr.load(artifact)
+    with pipeline.load(tmp_path / "two.so") as pipe:
+        assert (pipe.inputs, pipe.outputs) == (["x"], ["probabilities"])
+        assert len(pipe.metrics()["stages"]) == len(report["stages"])
+        for image, result in zip(images[:20], pipe.map(image[None] for image in images[:20]), strict=True):
+            np.testing.assert_allclose(result.numpy(), model(image[None]).numpy(), atol=1e-6)
+    estimated = pipeline.split(DIGITS, tmp_path / "e.so", shapes=shapes, stages=3, measure=False, cpus=[[0], [0], [0]])
+    assert not estimated["measured"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stages": 0}, "0 stages were asked for"),
+        ({"threads": 0}, "0 threads for a stage"),
+        ({"cpus": [[0]]}, "processors are given for 1 stages, and there are 2"),
+        ({"replans": -1}, "replans is -1"),
+        ({"target": ["llvm", "ccompiler"]}, "target: stages are compiled natively"),
+        ({"shapes": {"y": (1,)}}, "'y'"),
+    ],
+)
+def test_wrong_options_of_split_are_named(tmp_path, options, message):
+    given = {"shapes": {"x": (1, 1, 8, 8)}, **options}
+    with pytest.raises(hr.UserError, match=message):
+        pipeline.split(DIGITS, tmp_path / "no.so", **given)
+    assert list(tmp_path.iterdir()) == []

@@ -103,7 +103,8 @@ class StageBuilder {
     const auto* tuple = call->checked_type().as<TupleTypeNode>();
     if (tuple == nullptr) return made;
     if (tuple->items.size() != leaves_of(call->checked_type()).size())
-      throw_at(call->span, "split", "the value of the call is a tuple of tuples, which stages cannot take apart");
+      throw_at(call->span, "split into stages",
+               "the value of the call is a tuple of tuples, which stages cannot take apart");
     return relay::make_tuple_get_item(made, static_cast<int64_t>(tensor.index));
   }
 

@@ -55,7 +55,7 @@ class Reader {
                                                                 .owner = line_.constants.size() - 1,
                                                                 .type = line_.constants.back()->tensor_type()}});
     } else {
-      throw_at(node->span, "split",
+      throw_at(node->span, "split into stages",
                fmt::format("a program with {} cannot be split into stages; only calls of ops, tuples and constants can",
                            node.object()->type_info().key));
     }
@@ -90,10 +90,10 @@ int64_t size_bytes_of(const Type& type, const Span& span) {
   const auto* tensor = type.as<TensorTypeNode>();
   const std::optional<Shape> shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
   if (!shape)
-    throw_at(span, "split",
+    throw_at(span, "split into stages",
              fmt::format("a value of the type {} has no known size, so stages cannot hand it on", to_string(type)));
   const std::optional<int64_t> bytes = artifact::tensor_nbytes(tensor->dtype, *shape);
-  if (!bytes) throw_at(span, "split", fmt::format("a tensor of the type {} is too large", to_string(type)));
+  if (!bytes) throw_at(span, "split into stages", fmt::format("a tensor of the type {} is too large", to_string(type)));
   return *bytes;
 }
 

@@ -6,7 +6,7 @@
 
 `Graph` joins stages to any graph without circles. `Pipeline.submit` gives a ticket for each request, to wait for, to
 await or to cancel. A request that fails raises PipelineError from its ticket, and touches no other.
-`Pipeline.save` writes one file, which `load` opens.
+`Pipeline.save` writes one file, which `load` opens; `split` makes one of a model.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from headrace.pipeline._errors import (
 )
 from headrace.pipeline._graph import Graph, PortError, Stage, StageHandle, chain, load
 from headrace.pipeline._running import Pipeline, Ticket, as_completed, format_metrics
+from headrace.pipeline._split import split
 
 __all__ = [
     "Cancelled",
@@ -48,6 +49,7 @@ __all__ = [
     "chain",
     "format_metrics",
     "load",
+    "split",
 ]
 
 _public.settle(__name__)

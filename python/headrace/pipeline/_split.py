@@ -1,0 +1,91 @@
+"""A model as a pipeline of stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+from headrace import _arguments, _core, _public
+from headrace._core import UserError
+from headrace.target import chosen_targets
+
+__all__ = ["split"]
+
+
+def split(
+    model: str | PathLike[str],
+    output: str | PathLike[str],
+    *,
+    stages: int = 2,
+    threads: int = 1,
+    cpus: Sequence[Iterable[int]] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    bound: Mapping[str, Any] | None = None,
+    weights: str | PathLike[str] | None = None,
+    target: Any = None,
+    opt_level: int = 3,
+    measure: bool = True,
+    replans: int = 3,
+    max_inflight: int = 16,
+) -> dict[str, Any]:
+    """Splits a model file into stages whose slowest is as fast as possible, and writes the pipeline to a file.
+
+    Each stage is compiled and measured on this machine, the times of ops are corrected by that, and the model is split
+    again. `load` starts the pipeline.
+
+    Parameters
+    ----------
+    model : path
+        The file (.onnx, .relay). Programs with control flow are not split.
+    output : path
+        The file of the pipeline.
+    stages : int
+        At most so many; there are fewer where more would not be faster.
+    threads : int
+        Threads of each stage.
+    cpus : list of list of int, optional
+        The processors of each stage; without it, any.
+    shapes, bound, weights, target, opt_level
+        As for `headrace.compile`; a target of one kind.
+    measure : bool
+        False: times are estimated by the sizes of tensors, and nothing is run.
+    replans : int
+        How often the model is split again, at most.
+    max_inflight : int
+        Requests that may be in the pipeline at once; `load` may choose another number.
+
+    Returns
+    -------
+    dict
+        `stages` (name, nodes, seconds, transfer_seconds, memory_bytes), `period_seconds` of the slowest, its
+        `lower_bound_seconds`, `measured`, `plans` (how many were tried) and `bytes` of the file.
+
+    Raises
+    ------
+    UserError
+        For a model that cannot be split, a bad option, and a file that cannot be written.
+    """
+    chosen, beside = chosen_targets(target, "", "")
+    if beside:
+        raise UserError("target: stages are compiled natively; give one target")
+    processors = [[_arguments.integer(cpu, "cpus") for cpu in one] for one in (cpus or ())]
+    if _arguments.integer(replans, "replans") < 0:
+        raise UserError(f"replans is {replans}; it is 0 or more, and measure=False measures nothing")
+    return _core.split_model(
+        path=_arguments.path(model, "model"),
+        output=_arguments.path(output, "output"),
+        stages=_arguments.integer(stages, "stages"),
+        threads=_arguments.integer(threads, "threads"),
+        cpus=processors,
+        shapes=_arguments.shapes(shapes),
+        bound=_arguments.mapping(bound, "bound", 'bound={"x": array}'),
+        weights="" if weights is None else _arguments.path(weights, "weights"),
+        target=chosen,
+        opt_level=_arguments.integer(opt_level, "opt_level"),
+        replans=replans if measure else -1,
+        max_inflight=_arguments.integer(max_inflight, "max_inflight"),
+    )
+
+
+_public.publish(__name__, "headrace.pipeline")
