@@ -146,26 +146,28 @@ nb::dict report_of(const driver::SplitModel& split, int64_t nbytes) {
 void bind_split(nb::module_& m) {
   m.def(
       "split_model",
-      [](const std::string& path, const std::string& output, int stages, int threads,
+      [](const nb::object& program, const std::string& output, int stages, int threads,
          const std::vector<std::vector<int32_t>>& cpus, const Shapes& shapes, const nb::dict& bound,
          const std::string& weights, const nb::object& target, int opt_level, int replans, int max_inflight) {
         const driver::LoadOptions load = load_options(shapes, bound, weights);
         const driver::CompileOptions options = compile_options(target, "", "", opt_level, 0, threads, {});
         const driver::SplitModelOptions split_options{
             .stages = stages, .threads = threads, .cpus = cpus, .replans = replans, .max_inflight = max_inflight};
+        const std::string path = nb::isinstance<nb::str>(program) ? nb::cast<std::string>(program) : "";
+        const IRModule module = path.empty() ? to_value(program).as<IRModule>() : IRModule();
         driver::SplitModel split;
         driver::SavedPipeline saved;
         {
           GilReleased released;
           const InterruptScope interruptible(&check_signals);
-          const driver::Model model = driver::load_model(path, load);
+          const driver::Model model = path.empty() ? driver::make_model(module) : driver::load_model(path, load);
           driver::check_no_input(output, model.files, "the model");
           split = driver::split_model(model, options, split_options);
           saved = driver::save_pipeline(split.content, output);
         }
         return report_of(split, saved.nbytes);
       },
-      nb::arg("path"), nb::arg("output"), nb::arg("stages"), nb::arg("threads"), nb::arg("cpus"), nb::arg("shapes"),
+      nb::arg("program"), nb::arg("output"), nb::arg("stages"), nb::arg("threads"), nb::arg("cpus"), nb::arg("shapes"),
       nb::arg("bound"), nb::arg("weights"), nb::arg("target").none(), nb::arg("opt_level"), nb::arg("replans"),
       nb::arg("max_inflight"));
 }

@@ -675,6 +675,20 @@ def test_a_split_model_gives_the_results_of_the_whole(artifact, images, tmp_path
     assert not estimated["measured"]
 
 
+def test_a_relay_program_is_split(tmp_path):
+    x = hr.relay.var("x", shape=(2, 8), dtype="float32")
+    weight = hr.relay.const(np.eye(8, dtype="float32"))
+    hidden = hr.relay.nn.relu(hr.relay.nn.dense(x, weight))
+    module = hr.IRModule.from_expr(hr.relay.Function([x], hr.relay.nn.dense(hidden, weight)))
+    pipeline.split(module, tmp_path / "p.so", measure=False)
+    with pipeline.load(tmp_path / "p.so") as pipe:
+        given = np.linspace(-1, 1, 16, dtype="float32").reshape(2, 8)
+        np.testing.assert_allclose(pipe.submit(given).wait().numpy(), np.maximum(given, 0))
+    for wrong in (3, None, x):
+        with pytest.raises(hr.UserError, match="model: expected a path or an IRModule"):
+            pipeline.split(wrong, tmp_path / "no.so")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

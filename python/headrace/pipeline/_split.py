@@ -14,7 +14,7 @@ __all__ = ["split"]
 
 
 def split(
-    model: str | PathLike[str],
+    model: Any,
     output: str | PathLike[str],
     *,
     stages: int = 2,
@@ -29,15 +29,16 @@ def split(
     replans: int = 3,
     max_inflight: int = 16,
 ) -> dict[str, Any]:
-    """Splits a model file into stages whose slowest is as fast as possible, and writes the pipeline to a file.
+    """Splits a model into stages whose slowest is as fast as possible, and writes the pipeline to a file.
 
     Each stage is compiled and measured on this machine, the times of ops are corrected by that, and the model is split
     again. `load` starts the pipeline.
 
     Parameters
     ----------
-    model : path
-        The file (.onnx, .relay). Programs with control flow are not split.
+    model : path or IRModule
+        A file (.onnx, .relay), or a Relay program whose parameters are bound
+        (`relay.build_module.bind_params_by_name`). Programs with control flow are not split.
     output : path
         The file of the pipeline.
     stages : int
@@ -47,7 +48,7 @@ def split(
     cpus : list of list of int, optional
         The processors of each stage; without it, any.
     shapes, bound, weights, target, opt_level
-        As for `headrace.compile`; a target of one kind.
+        As for `headrace.compile`; a target of one kind. The first three are for files.
     measure : bool
         False: times are estimated by the sizes of tensors, and nothing is run.
     replans : int
@@ -66,6 +67,9 @@ def split(
     UserError
         For a model that cannot be split, a bad option, and a file that cannot be written.
     """
+    is_file = isinstance(model, (str, PathLike))
+    if not is_file and getattr(model, "type_key", "") != "ir.IRModule":
+        raise UserError(f"model: expected a path or an IRModule, got {_arguments.kind(model)}")
     chosen, beside = chosen_targets(target, "", "")
     if beside:
         raise UserError("target: stages are compiled natively; give one target")
@@ -73,7 +77,7 @@ def split(
     if _arguments.integer(replans, "replans") < 0:
         raise UserError(f"replans is {replans}; it is 0 or more, and measure=False measures nothing")
     return _core.split_model(
-        path=_arguments.path(model, "model"),
+        program=_arguments.path(model, "model") if is_file else model,
         output=_arguments.path(output, "output"),
         stages=_arguments.integer(stages, "stages"),
         threads=_arguments.integer(threads, "threads"),
