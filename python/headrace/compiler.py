@@ -195,6 +195,7 @@ def load(
     program: str = "default",
     threads: int = 0,
     cpus: Iterable[int] | None = None,
+    own_threads: bool = False,
     fallback: str = "native",
     region_timeout: float = 0,
 ) -> CompiledModel:
@@ -211,6 +212,9 @@ def load(
     cpus : iterable of int
         Processors, as the system counts them, on which the model gets threads of its own; the calling thread is not
         moved. None: the model shares the threads of all models of the process that have as many.
+    own_threads : bool
+        Whether the model gets threads of its own without `cpus`, too, so that it never waits for another model's run.
+        `threads` says how many.
     fallback : str
         What happens to a region of another backend where that is missing, or fails: "native" runs the region's native
         form, if the file has one, and `CompiledModel.fallbacks` says so; "none" raises the error.
@@ -247,6 +251,7 @@ def load(
             processors,
             falls_back=fallback == "native",
             region_timeout=_arguments.seconds(region_timeout, "region_timeout"),
+            owns_threads=bool(own_threads),
         ),
         name,
         program,

@@ -15,6 +15,8 @@ NB_MODULE(_core, m) {
   bind_runtime(m);
   bind_compile(m);
   bind_backends(m);
+#if HEADRACE_USE_PIPELINE_EXECUTOR
   bind_pipeline(m);
+#endif
   wait_at_exit();
 }

@@ -593,6 +593,31 @@ def test_options_of_stages_are_saved(artifact, tmp_path):
         assert pipe._max_inflight == 9
 
 
+def num_threads():
+    return len(list(Path("/proc/self/task").iterdir()))
+
+
+def test_stages_with_several_threads_have_their_own(artifact, images, tmp_path):
+    """So that they run at the same time: two stages of two threads make four, and replicas have theirs, too."""
+    graph = pipeline.Graph()
+    for name, replicas in (("a", 1), ("b", 1), ("c", 2)):
+        stage = graph.stage(artifact, name=name, threads=2, replicas=replicas)
+        graph.input("x").connect(stage.input("x"))
+        stage.output().connect(graph.output(name))
+    graph.save(tmp_path / "p.so")
+    del graph
+    before = num_threads()
+    with pipeline.load(tmp_path / "p.so") as pipe:
+        assert num_threads() - before >= 4 + 4  # of the groups, and one more for each program
+        (a, b, c) = pipe.submit(images[0][None]).wait()
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+        np.testing.assert_array_equal(a.numpy(), c.numpy())
+    del pipe
+    models = [hr.load(artifact, threads=2, own_threads=True) for _ in range(3)]
+    assert num_threads() - before >= 3
+    assert models[0].threads == 2
+
+
 def test_first_values_of_parameters(tmp_path):
     def scale(x, w):
         return x * w

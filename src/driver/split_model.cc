@@ -35,6 +35,16 @@ void check(const SplitModelOptions& options) {
 
 int64_t to_ns(double seconds) { return static_cast<int64_t>(std::llround(seconds * 1e9)); }
 
+// Options of a compile that are about a whole model and not about one of its stages.
+void check(const CompileOptions& compile) {
+  if (!compile.plan.empty() || compile.plan_text)
+    throw_user_error(
+        "a plan says where the ops of a whole model go, and each stage is compiled by itself; choose backends, or "
+        "place single ops");
+  if (!compile.dump_tir.empty())
+    throw_user_error("the loops of stages are not dumped; compile the whole model for that");
+}
+
 // Makes the planner's problem: the calls, then the constants, and the tensors that calls make for each other.
 plan::SplitProblem problem_of(const StraightLine& line, const cost::Machine& machine,
                               const SplitModelOptions& options) {
@@ -97,13 +107,21 @@ double measure(executors::Executor& executor, int32_t rounds) {
   return best;
 }
 
+// Returns "native", or "onednn, native": the backends whose regions a program has come first.
+std::string backends_of(const artifact::Manifest& manifest) {
+  std::string names;
+  for (const artifact::Backend& backend : manifest.backends) names += backend.name + ", ";
+  return names + "native";
+}
+
 // One way to split the model.
 struct Attempt {
   plan::SplitProblem problem;
   plan::SplitPlan plan;
   CutProgram cut;
-  std::vector<std::string> models;  // the bytes of each stage's artifact
-  std::vector<double> seconds;      // of each stage
+  std::vector<std::string> models;    // the bytes of each stage's artifact
+  std::vector<std::string> backends;  // what computes each stage
+  std::vector<double> seconds;        // of each stage
 
   double slowest() const { return *std::max_element(seconds.begin(), seconds.end()); }
 };
@@ -146,13 +164,15 @@ class Splitter {
   }
 
   Attempt attempt(plan::SplitProblem problem, plan::SplitPlan plan) const {
-    Attempt made{.problem = std::move(problem), .plan = std::move(plan), .cut = {}, .models = {}, .seconds = {}};
+    Attempt made{
+        .problem = std::move(problem), .plan = std::move(plan), .cut = {}, .models = {}, .backends = {}, .seconds = {}};
     made.cut = cut_stages(model_, line_, std::span(made.plan.stage_of_node).first(line_.calls.size()));
     const size_t count = made.cut.stages.size();
     for (size_t i = 0; i < count; ++i) {
       say(fmt::format("compile stage {} of {}", i + 1, count));
       const auto artifact = open_compiled(compile_to_memory(made.cut.stages[i].model, compile_), name_of(i));
       made.models.push_back(artifact->library->bytes().value_or_throw());
+      made.backends.push_back(backends_of(artifact->manifest()));
       if (options_.replans < 0) continue;
       say(fmt::format("measure stage {} of {}", i + 1, count));
       const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, {.threads = options_.threads});
@@ -206,7 +226,7 @@ class Splitter {
       plan.groups.push_back({.name = name_of(i)});
       if (!options_.cpus.empty()) plan.groups.back().cpus = options_.cpus[i];
       plan.stages.push_back({.name = name_of(i),
-                             .backend = "native",
+                             .backend = std::move(best.backends[i]),
                              .model = static_cast<int32_t>(i),
                              .program = artifact::kDefaultProgram,
                              .sources = std::move(best.cut.stages[i].sources),
@@ -226,6 +246,7 @@ class Splitter {
 
 SplitModel split_model(const Model& model, const CompileOptions& compile, const SplitModelOptions& options) {
   check(options);
+  check(compile);
   return Splitter(model, compile, options).run();
 }
 

@@ -60,9 +60,24 @@ class StageMaker {
   }
 
   std::shared_ptr<StageCode> program_stage(const artifact::PipelineStage& stage) {
-    executors::ExecutorOptions options{.threads = stage.threads};
-    if (options_.is_pinned) options.cpus = file_.plan().groups[static_cast<size_t>(stage.group)].cpus;
+    const executors::ExecutorOptions options{.threads = stage.threads, .pool = pool_of(stage)};
     return executors::pipeline::make_executor_stage(make_executor(model_of(stage), stage.program, options));
+  }
+
+  // Returns threads that no other group has: stages of one group take turns and share them, replicas do not. Null for
+  // one thread on any processor, and for as many as the model says.
+  std::shared_ptr<runtime::ThreadPool> pool_of(const artifact::PipelineStage& stage) {
+    std::vector<int32_t> cpus;
+    if (options_.is_pinned) cpus = file_.plan().groups[static_cast<size_t>(stage.group)].cpus;
+    const int32_t threads = stage.threads > 0 ? stage.threads : static_cast<int32_t>(cpus.size());
+    if (cpus.empty() && threads <= 1) return nullptr;
+    if (threads > runtime::kMaxWorkers)
+      throw_user_error("'{}': stage '{}' asks for {} threads; {} are the most", file_.name, stage.name, threads,
+                       runtime::kMaxWorkers);
+    if (stage.replicas > 1) return std::make_shared<runtime::ThreadPool>(threads, cpus);
+    std::shared_ptr<runtime::ThreadPool>& known = pools_[{stage.group, threads}];
+    if (known == nullptr) known = std::make_shared<runtime::ThreadPool>(threads, cpus);
+    return known;
   }
 
   std::shared_ptr<const Artifact> model_of(const artifact::PipelineStage& stage) {
@@ -81,6 +96,7 @@ class StageMaker {
   const PipelineFile& file_;
   const PipelineFileOptions& options_;
   std::map<int32_t, std::shared_ptr<const Artifact>> models_;
+  std::map<std::pair<int32_t, int32_t>, std::shared_ptr<runtime::ThreadPool>> pools_;  // by group and threads
 };
 
 NDArray read_weight(const PipelineFile& file, const artifact::Weight& weight) {

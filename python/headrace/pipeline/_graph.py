@@ -566,7 +566,8 @@ def _codes_of(
 ) -> list[Any]:
     if isinstance(code, (str, PathLike)):
         models = [
-            compiler.load(code, threads=given["threads"], cpus=given["cpus"] or None) for _ in range(given["replicas"])
+            compiler.load(code, threads=given["threads"], cpus=given["cpus"] or None, own_threads=True)
+            for _ in range(given["replicas"])
         ]
         return [_core.executor_stage(model._executor) for model in models]
     module = getattr(code, "module", code)

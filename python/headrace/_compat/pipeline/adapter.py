@@ -25,11 +25,12 @@ def is_available() -> bool:
 
 def _find_runtime() -> Any:
     try:
-        return importlib.import_module("headrace.pipeline")
+        runtime = importlib.import_module("headrace.pipeline")
     except ModuleNotFoundError as error:
         if error.name != "headrace.pipeline":
             raise
         return None
+    return runtime if hasattr(runtime, "Graph") else None  # a folder that is left is a module without names
 
 
 def start(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[str, Any]) -> Any:
