@@ -637,6 +637,36 @@ def test_first_values_of_parameters(tmp_path):
             np.testing.assert_array_equal(pipe.submit(2.0).wait(), np.full(4, 2, "float32"))
 
 
+def test_functions_of_one_name_are_told_apart(tmp_path):
+    def make(amount):
+        def step(x):
+            return x + amount
+
+        return step
+
+    one, ten = make(1), make(10)
+    with pipeline.chain([one, ten, one, pipeline.Stage(lambda x: -x, name="minus")]) as pipe:
+        assert pipe.submit(0).wait() == -12
+        pipe.save(tmp_path / "p.so")
+    with pytest.raises(hr.MissingError, match="needs the function 'step0' for its stage 'step0'"):
+        pipeline.load(tmp_path / "p.so", functions={"step": one})
+    with pipeline.load(tmp_path / "p.so", functions={"step": one, "step0": ten, "minus": lambda x: -x}) as pipe:
+        assert pipe.submit(0).wait() == -12
+    graph = pipeline.Graph()
+    for index, code in enumerate([lambda x: x, one, ten]):
+        stage = graph.stage(code, name=["step", "a", "step1"][index])
+        graph.input(f"x{index}").connect(stage.input(0))
+        stage.output().connect(graph.output(f"y{index}"))
+    graph.save(tmp_path / "names.so")
+    plan = hr._core.read_pipeline_plan(str(tmp_path / "names.so"))
+    assert len({stage.function for stage in plan.stages}) == 3
+    with (
+        pipeline.chain([pipeline.Stage(one, name="first"), pipeline.Stage(lambda x: x, name="step")]) as pipe,
+        pytest.raises(hr.UserError, match=r"two stages call different functions of the name 'step', .* another name"),
+    ):
+        pipe.save(tmp_path / "no.so")
+
+
 def test_what_cannot_be_saved_is_named(artifact, tmp_path):
     in_memory = hr.compile(DIGITS, shapes={"x": (1, 1, 8, 8)})
     with (

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "base/interrupt.h"
 #include "driver/check_options.h"
@@ -30,22 +29,11 @@ bool can_run(const relay::CallNode& call) {
                                                        [](const Expr& arg) { return has_sizes(arg->checked_type()); });
 }
 
-std::vector<NDArray> zeros_for(const relay::FunctionNode& program) {
-  std::vector<NDArray> inputs;
-  for (const relay::Var& param : program.params) {
-    const auto* type = param->checked_type().as<TensorTypeNode>();
-    inputs.push_back(NDArray::empty(*as_shape(type->shape), type->dtype));
-    std::memset(inputs.back().data<uint8_t>(), 0, inputs.back().size_bytes());
-  }
-  return inputs;
-}
-
 // One call, and the ways to compute it.
 class CallTimer {
  public:
   CallTimer(const relay::CallNode& call, const CompileOptions& options)
       : module_(relay::infer_type(make_module(partition::program_of_call(call)))), options_(options) {
-    inputs_ = zeros_for(*module_->lookup("main").as<relay::FunctionNode>());
     options_.placement = Placement::order;
     options_.costs = {};
     options_.plan = {};
@@ -62,6 +50,7 @@ class CallTimer {
     auto executor =
         load::make_executor(open_compiled(std::move(compiled), "a profiled call"), artifact::kDefaultProgram,
                             {.threads = options_.threads, .fallback = executors::Fallback::none});
+    if (ways_.empty()) inputs_ = load::zeros_for(executor->inputs());
     ways_.push_back({backend, std::move(executor), 0});
   }
 

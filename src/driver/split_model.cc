@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstring>
 
 #include "base/interrupt.h"
 #include "driver/cut_stages.h"
@@ -84,18 +83,9 @@ plan::SplitProblem problem_of(const StraightLine& line, const cost::Machine& mac
   return problem;
 }
 
-std::vector<NDArray> zeros_for(const std::vector<artifact::TensorSpec>& specs) {
-  std::vector<NDArray> zeros;
-  for (const artifact::TensorSpec& spec : specs) {
-    zeros.push_back(NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype));
-    std::memset(zeros.back().data<uint8_t>(), 0, zeros.back().size_bytes());
-  }
-  return zeros;
-}
-
 // Returns the best seconds of a run.
 double measure(executors::Executor& executor, int32_t rounds) {
-  const std::vector<NDArray> inputs = zeros_for(executor.inputs());
+  const std::vector<NDArray> inputs = load::zeros_for(executor.inputs());
   double best = INFINITY;
   for (int32_t round = 0; round <= rounds; ++round) {
     poll_interrupt();

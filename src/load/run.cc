@@ -1,5 +1,6 @@
 #include "load/run.h"
 
+#include <cstring>
 #include <mutex>
 
 namespace headrace::load {
@@ -32,6 +33,15 @@ std::vector<NDArray> run(executors::Executor& executor, std::span<const NDArray>
     outputs[i] = NDArray::view(made.data, shape, whole.dtype(), [whole] {});
   }
   return outputs;
+}
+
+std::vector<NDArray> zeros_for(std::span<const artifact::TensorSpec> specs) {
+  std::vector<NDArray> zeros;
+  for (const artifact::TensorSpec& spec : specs) {
+    zeros.push_back(NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype));
+    std::memset(zeros.back().data<uint8_t>(), 0, zeros.back().size_bytes());
+  }
+  return zeros;
 }
 
 }  // namespace headrace::load

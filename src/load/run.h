@@ -15,4 +15,7 @@ namespace headrace::load {
 // that fails.
 std::vector<NDArray> run(executors::Executor& executor, std::span<const NDArray> inputs);
 
+// Returns tensors of zeros of these types: inputs for a run that is only timed.
+std::vector<NDArray> zeros_for(std::span<const artifact::TensorSpec> specs);
+
 }  // namespace headrace::load

@@ -92,6 +92,7 @@ class _Saved:
 
     program: str = ""  # empty: the first of the artifact
     function: str = ""
+    code: Any = None  # the function
     model: Callable[[], bytes] | None = None
 
 
@@ -225,7 +226,7 @@ class Graph:
             name=chosen,
             backend=backend,
             codes=codes,
-            saved=_saved_of(code, chosen),
+            saved=self._saved_of(code, chosen),
             threads=_arguments.integer(threads, "threads"),
             inputs=codes[0].inputs,
             outputs=codes[0].outputs,
@@ -235,6 +236,22 @@ class Graph:
         )
         self._stages.append(entry)
         return StageHandle(self, len(self._stages) - 1)
+
+    def _saved_of(self, code: Any, stage: str) -> _Saved:
+        """What a file has of a stage's code."""
+        if isinstance(code, (str, PathLike)):
+            return _Saved(model=Path(code).read_bytes)
+        module = getattr(code, "module", code)
+        if isinstance(module, _core.Module):
+            return _Saved(model=module.save_to_binary)
+        if isinstance(code, compiler.CompiledModel):
+            path = code.path
+            return _Saved(program=code.program, model=None if path is None else Path(path).read_bytes)
+        name = _name_of(code) or stage
+        others = [entry.saved for entry in self._stages if entry.saved.function == name]
+        if any(other.code != code for other in others):
+            name = stage  # another function has that name
+        return _Saved(function=name, code=code)
 
     def _free_name(self, name: str) -> str:
         taken = {entry.name for entry in self._stages}
@@ -343,8 +360,8 @@ class Graph:
     def save(self, path: str | PathLike[str], *, max_inflight: int = 16) -> None:
         """Writes the pipeline to one file, which `headrace.pipeline.load` opens; it needs no other file.
 
-        The file holds the artifacts of all programs, and the names of functions: of a function of Python its own name,
-        otherwise the stage's.
+        The file holds the artifacts of all programs, and the names of functions: a function's own name, or the stage's
+        where it has none or another function of the pipeline has the same.
 
         Parameters
         ----------
@@ -362,6 +379,13 @@ class Graph:
             written.
         """
         bytes_of: dict[int, tuple[str, bytes]] = {}
+        functions: dict[str, Any] = {}
+        for saved in (entry.saved for entry in self._stages if entry.saved.function):
+            if functions.setdefault(saved.function, saved.code) != saved.code:
+                raise UserError(
+                    f"two stages call different functions of the name '{saved.function}', and a file has the names of "
+                    "functions only; give one of the stages another name"
+                )
 
         def model_of(index: int) -> int:
             entry = self._stages[index]
@@ -539,19 +563,6 @@ def _no_models(index: int) -> int:
     """The model of a stage in a plan that is run and not saved: none, for its code is there."""
     del index
     return -1
-
-
-def _saved_of(code: Any, name: str) -> _Saved:
-    """What a file has of a stage's code."""
-    if isinstance(code, (str, PathLike)):
-        return _Saved(model=Path(code).read_bytes)
-    module = getattr(code, "module", code)
-    if isinstance(module, _core.Module):
-        return _Saved(model=module.save_to_binary)
-    if isinstance(code, compiler.CompiledModel):
-        path = code.path
-        return _Saved(program=code.program, model=None if path is None else Path(path).read_bytes)
-    return _Saved(function=_name_of(code) or name)
 
 
 def _name_of(code: Any) -> str:
