@@ -31,8 +31,11 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 int report_usage(const CLI::App& app, const std::string& message) {
-  const auto verbs = app.get_subcommands();
-  const std::string verb = verbs.empty() ? "" : verbs.front()->get_name() + " ";
+  std::string verb;
+  for (const CLI::App* named = &app; !named->get_subcommands().empty();) {
+    named = named->get_subcommands().front();
+    verb += named->get_name() + " ";
+  }
   return tools::report_usage("headrace", fmt::format("headrace {}--help", verb), message);
 }
 

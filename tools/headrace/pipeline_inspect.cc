@@ -5,6 +5,7 @@
 #include "object/array.h"
 #include "tensor/ndarray.h"
 #include "tools/headrace/output.h"
+#include "tools/headrace/pipeline_stream.h"
 #include "tools/headrace/pipeline_verbs.h"
 #include "tools/headrace/shown_text.h"
 
@@ -121,6 +122,7 @@ void print_report(const std::string& path, const artifact::ArtifactFile& file) {
 }
 
 int inspect(const std::string& path, const Common& common) {
+  refuse_model_for_stream(path);
   const Descriptor descriptor = Descriptor::open(path).value_or_throw();
   const artifact::ArtifactFile file = artifact::read_artifact_file(descriptor.number(), path).value_or_throw();
   if (!file.manifest.pipeline)

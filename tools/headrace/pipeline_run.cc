@@ -1,4 +1,5 @@
 // headrace pipeline run: a stream of equal requests through a pipeline.
+#include <chrono>
 #include <deque>
 
 #include "executors/pipeline/failure.h"
@@ -21,20 +22,29 @@ struct RunState {
   int requests = 1;
 };
 
-// The outputs that are tensors, with the pipeline's names.
+// The outputs that are tensors, with the pipeline's names and the files that they go to.
 struct TensorOutputs {
   std::vector<artifact::TensorSpec> specs;
   std::vector<NDArray> tensors;
+  std::vector<std::string> files;
 };
 
-TensorOutputs tensors_of(const Pipeline& pipeline, const std::vector<Value>& results) {
+// The names of all outputs; their types are known after a run.
+std::vector<artifact::TensorSpec> names_of_outputs(const Pipeline& pipeline) {
+  std::vector<artifact::TensorSpec> names;
+  for (const executors::pipeline::OutputSpec& output : pipeline.spec().outputs)
+    names.push_back({.name = output.name, .dtype = {}, .shape = {}});
+  return names;
+}
+
+TensorOutputs tensors_of(const std::vector<Value>& results, const std::vector<artifact::TensorSpec>& names,
+                         const std::vector<std::string>& files) {
   TensorOutputs outputs;
   for (size_t i = 0; i < results.size(); ++i) {
     if (!matches_item<NDArray>(results[i].raw())) continue;
+    outputs.specs.push_back(names[i]);
     outputs.tensors.push_back(results[i].as<NDArray>());
-    outputs.specs.push_back({.name = pipeline.spec().outputs[i].name,
-                             .dtype = outputs.tensors.back().dtype(),
-                             .shape = {outputs.tensors.back().shape().begin(), outputs.tensors.back().shape().end()}});
+    outputs.files.push_back(files[i]);
   }
   return outputs;
 }
@@ -57,18 +67,24 @@ std::vector<Value> run_all(Pipeline& pipeline, const std::vector<Value>& inputs,
 int run(const RunState& state, const Common& common) {
   const std::unique_ptr<Pipeline> pipeline = open_stream(state.stream);
   const std::vector<Value> inputs = stream_inputs(*pipeline, state.stream);
-  const TensorOutputs outputs = tensors_of(*pipeline, run_all(*pipeline, inputs, state.requests));
-  const std::vector<std::string> files =
-      output_files(state.folder, state.stream.inputs, state.stream.path, outputs.specs);
-  if (!state.folder.empty()) write_tensors(files, outputs.tensors);
-  const DescribedOutputs described = describe_outputs(outputs.specs, outputs.tensors, files);
+  const std::vector<artifact::TensorSpec> names = names_of_outputs(*pipeline);
+  const std::vector<std::string> files = output_files(state.folder, state.stream.inputs, state.stream.path, names);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<Value> results = run_all(*pipeline, inputs, state.requests);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const TensorOutputs outputs = tensors_of(results, names, files);
+  if (!state.folder.empty()) write_tensors(outputs.files, outputs.tensors);
+  const DescribedOutputs described = describe_outputs(outputs.specs, outputs.tensors, outputs.files);
   const executors::pipeline::PipelineMetrics metrics = pipeline->metrics();
   if (common.json) {
     std::cout << to_json({{"requests", Value(int64_t{state.requests})},
+                          {"seconds", Value(seconds.count())},
                           {"outputs", Value(described.report)},
                           {"metrics", Value(metrics_report(metrics))}});
   } else {
-    std::cout << to_table(described.rows) << "\n" << metrics_table(metrics);
+    if (results.size() > outputs.tensors.size())
+      print_out("{} of {} outputs are no tensors\n", results.size() - outputs.tensors.size(), results.size());
+    std::cout << to_table(described.rows) << "\n" << metrics_table(metrics, seconds.count());
   }
   return HR_OK;
 }

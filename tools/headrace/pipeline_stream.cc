@@ -24,10 +24,6 @@ double share_of(uint64_t nanoseconds, const StageMetrics& stage, const PipelineM
   return static_cast<double>(nanoseconds) / all;
 }
 
-double rate_of(const PipelineMetrics& metrics) {
-  return static_cast<double>(metrics.succeeded) / std::max(seconds_of(metrics.elapsed_ns), 1e-9);
-}
-
 }  // namespace
 
 void StreamOptions::add_to(CLI::App& verb) {
@@ -42,7 +38,13 @@ void StreamOptions::add_to(CLI::App& verb) {
   takes(verb.add_option("--seed", seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
 }
 
+void refuse_model_for_stream(const std::string& path) {
+  if (path.ends_with(".onnx") || path.ends_with(".relay"))
+    throw_user_error("'{}' is a model, which headrace pipeline split makes a pipeline of", path);
+}
+
 std::unique_ptr<Pipeline> open_stream(const StreamOptions& options) {
+  refuse_model_for_stream(options.path);
   load::PipelineFileOptions chosen{.is_pinned = !options.unpinned};
   if (options.max_inflight > 0) chosen.max_inflight = static_cast<size_t>(options.max_inflight);
   return load::open_pipeline(options.path, chosen);
@@ -86,7 +88,7 @@ Report metrics_report(const PipelineMetrics& metrics) {
           {"stages", Value(stages)}};
 }
 
-std::string metrics_table(const PipelineMetrics& metrics) {
+std::string metrics_table(const PipelineMetrics& metrics, double seconds) {
   std::vector<std::vector<std::string>> rows{{"stage", "items", "errors", "busy", "starved", "blocked", "median"}};
   const auto percent = [&](uint64_t nanoseconds, const StageMetrics& stage) {
     return fmt::format("{:.0f} %", 100 * share_of(nanoseconds, stage, metrics));
@@ -96,8 +98,9 @@ std::string metrics_table(const PipelineMetrics& metrics) {
                     percent(stage.busy_ns, stage), percent(stage.starved_ns, stage), percent(stage.blocked_ns, stage),
                     show_seconds(seconds_of(stage.run.median))});
   return fmt::format("{}{} requests, {:.1f} a second; latency {} (median), {} (p99); bottleneck: {}\n", to_table(rows),
-                     metrics.succeeded, rate_of(metrics), show_seconds(seconds_of(metrics.latency.median)),
-                     show_seconds(seconds_of(metrics.latency.p99)), metrics.bottleneck);
+                     metrics.succeeded, static_cast<double>(metrics.succeeded) / seconds,
+                     show_seconds(seconds_of(metrics.latency.median)), show_seconds(seconds_of(metrics.latency.p99)),
+                     metrics.bottleneck);
 }
 
 }  // namespace headrace::tools

@@ -16,6 +16,8 @@ struct StreamOptions {
   void add_to(CLI::App& verb);
 };
 
+// Throws UserError for the path of a model, which `pipeline split` makes a pipeline of.
+void refuse_model_for_stream(const std::string& path);
 // Starts the pipeline of the file.
 std::unique_ptr<executors::pipeline::Pipeline> open_stream(const StreamOptions& options);
 // Returns the given inputs in the order of the pipeline's, and random ones for the others. UserError for an input that
@@ -23,7 +25,8 @@ std::unique_ptr<executors::pipeline::Pipeline> open_stream(const StreamOptions& 
 std::vector<Value> stream_inputs(const executors::pipeline::Pipeline& pipeline, const StreamOptions& options);
 
 Report metrics_report(const executors::pipeline::PipelineMetrics& metrics);
-// A table of the stages, and lines with throughput, latency and bottleneck.
-std::string metrics_table(const executors::pipeline::PipelineMetrics& metrics);
+// Returns a table of the stages, and a line with throughput in the seconds that the requests took, latency and
+// bottleneck.
+std::string metrics_table(const executors::pipeline::PipelineMetrics& metrics, double seconds);
 
 }  // namespace headrace::tools
