@@ -667,6 +667,31 @@ def test_functions_of_one_name_are_told_apart(tmp_path):
         pipe.save(tmp_path / "no.so")
 
 
+def test_what_is_saved_is_what_runs(artifact, images, tmp_path):
+    """A graph that grows after build, and a file that is replaced, change nothing."""
+    model = tmp_path / "model.so"
+    model.write_bytes(artifact.read_bytes())
+    graph = pipeline.Graph()
+    first = graph.stage(model)
+    graph.input("x").connect(first.input("x"))
+    first.output().connect(graph.output("y"))
+    with graph.build() as pipe:
+        graph.stage(lambda x: x, name="unfinished")
+        pipe.save(tmp_path / "p.so")
+        with pipeline.load(tmp_path / "p.so") as loaded:
+            assert loaded.outputs == ["y"]
+        model.unlink()
+        with pytest.raises(hr.UserError, match=r"stage 'model': the file '.*model\.so' is gone or has changed"):
+            pipe.save(tmp_path / "q.so")
+        model.write_bytes(artifact.read_bytes())
+        with pytest.raises(hr.UserError, match="is gone or has changed since the stage was made"):
+            pipe.save(tmp_path / "q.so")
+    with pytest.raises(hr.UserError, match=r"max_inflight is 1048577; it lies from 1 to 1048576"):
+        graph.save(tmp_path / "q.so", max_inflight=2**20 + 1)
+    with pytest.raises(hr.UserError, match="parameter 'w' is complex64, which no program takes"):
+        graph.param("g", "w", np.ones(2, "complex64"))
+
+
 def test_what_cannot_be_saved_is_named(artifact, tmp_path):
     in_memory = hr.compile(DIGITS, shapes={"x": (1, 1, 8, 8)})
     with (

@@ -478,6 +478,28 @@ def test_a_saved_pipeline_has_the_first_values_of_its_parameters(cfg, runtime, t
         loaded.set_params("other", {"w": data()})
 
 
+def test_a_file_of_the_other_api_has_its_parameters(runtime, tmp_path):
+    """Parameters have their own names, and a group may feed several stages."""
+    if runtime == "stand-in":
+        pytest.skip("the runtime that stands in writes no files")
+    graph = hr.pipeline.Graph()
+    codes = [relay.build(module("x w", relay.multiply)) for _ in range(2)]
+    first, second = (graph.stage(code, name=name) for code, name in zip(codes, ("first", "second"), strict=True))
+    graph.input("x").connect(first.input("x"))
+    first.output().connect(second.input("x"))
+    graph.param("scales", "p", data(1)).connect(first.input("w"))
+    graph.param("scales", "q").connect(second.input("w"))
+    second.output().connect(graph.output("y"))
+    graph.save(tmp_path / "p.so")
+    loaded = pipeline_executor.PipelineModule.load_library(tmp_path / "p.so")
+    loaded.set_input("x", data(2))
+    with pytest.raises(RuntimeError, match="parameter q of mod1 has no value"):
+        loaded.run()
+    loaded.set_params("scales", {"q": data(3)})
+    loaded.run()
+    assert_outputs(loaded.get_output(), [data(2) * data(1) * data(3)])
+
+
 def test_a_damaged_file_is_refused(cfg, runtime, tmp_path):
     path = saved(connect_three(cfg, *three_modules()), tmp_path, runtime)
     content = bytearray(path.read_bytes())

@@ -177,6 +177,8 @@ TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
   EXPECT_THAT(error(loop), HasSubstr("a program with relay.If cannot be split into stages; only calls of ops"));
   EXPECT_THAT(error("def @main(%x: Tensor[(n), float32]) { exp(%x) }\n"),
               HasSubstr("a value of the type Tensor[(n), float32] has no known size"));
+  EXPECT_THAT(error("def @main(%t: (Tensor[(3), float32], Tensor[(3), float32])) { add(%t.0, %t.1) }\n"),
+              HasSubstr("parameter %t is a tuple, and stages take tensors"));
   EXPECT_THAT(error("def @main(%x: Tensor[(3), float32]) { %x }\n"), HasSubstr("the model computes nothing"));
   const std::string good = "def @main(%x: Tensor[(3), float32]) { exp(%x) }\n";
   EXPECT_THAT(error(good, {.stages = 0}), HasSubstr("0 stages were asked for; ask for 1 to 64"));

@@ -26,6 +26,12 @@ class Reader {
   StraightLine read() {
     for (size_t i = 0; i < line_.main->params.size(); ++i) {
       const relay::Var& param = line_.main->params[i];
+      if (param->checked_type().is<TupleTypeNode>())
+        throw_at(
+            param->span, "split into stages",
+            fmt::format("parameter %{} is a tuple, and stages take tensors; give the fields of a tuple as parameters "
+                        "of their own",
+                        param->name_hint));
       add_owner(param, Kind::param, i);
     }
     const auto enter = [](const Expr& node) { return !node.is<relay::FunctionNode>(); };

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
@@ -17,6 +17,8 @@ from headrace.pipeline._errors import PipelineError
 from headrace.pipeline._running import Pipeline
 
 __all__ = ["Graph", "PortError", "Stage", "StageHandle", "chain", "load"]
+
+MOST_IN_FLIGHT = 1 << 20  # requests; as src/executors/pipeline/core.cc
 
 _PortType = tuple[str, str | None, list[int]]  # name, dtype (None: any value), shape
 
@@ -240,18 +242,27 @@ class Graph:
     def _saved_of(self, code: Any, stage: str) -> _Saved:
         """What a file has of a stage's code."""
         if isinstance(code, (str, PathLike)):
-            return _Saved(model=Path(code).read_bytes)
+            return _Saved(model=_file_reader(code, stage))
         module = getattr(code, "module", code)
         if isinstance(module, _core.Module):
             return _Saved(model=module.save_to_binary)
         if isinstance(code, compiler.CompiledModel):
-            path = code.path
-            return _Saved(program=code.program, model=None if path is None else Path(path).read_bytes)
+            return _Saved(program=code.program, model=None if code.path is None else _file_reader(code.path, stage))
         name = _name_of(code) or stage
         others = [entry.saved for entry in self._stages if entry.saved.function == name]
         if any(other.code != code for other in others):
             name = stage  # another function has that name
         return _Saved(function=name, code=code)
+
+    def _copy(self) -> Graph:
+        """The graph as it is now, to be saved later; its ends are those of this one."""
+        made = Graph()
+        made._stages = [replace(entry, sources=dict(entry.sources)) for entry in self._stages]
+        made._inputs = [replace(port) for port in self._inputs]
+        made._outputs = [replace(port) for port in self._outputs]
+        made._params = [replace(param) for param in self._params]
+        made._output_sources = dict(self._output_sources)
+        return made
 
     def _free_name(self, name: str) -> str:
         taken = {entry.name for entry in self._stages}
@@ -279,7 +290,10 @@ class Graph:
             self._params.append(_Param(group, name))
         index = keys.index((group, name))
         if value is not None:
-            self._params[index].value = _arguments.copied(value, f"parameter '{name}'")
+            copied = _arguments.copied(value, f"parameter '{name}'")
+            if str(copied.dtype).startswith("complex"):
+                raise UserError(f"parameter '{name}' is {copied.dtype}, which no program takes")
+            self._params[index].value = copied
         return _End(self, "param", -1, index)
 
     @staticmethod
@@ -350,7 +364,8 @@ class Graph:
             codes=[entry.codes for entry in self._stages],
             **run_options(when_full, failures_in_row, probe_seconds, stop_seconds),
         )
-        pipeline = Pipeline(native, lambda path: self.save(path, max_inflight=max_inflight))
+        built = self._copy()
+        pipeline = Pipeline(native, lambda path: built.save(path, max_inflight=max_inflight))
         for group in dict.fromkeys(param.group for param in self._params):
             values = {p.name: p.value for p in self._params if p.group == group and p.value is not None}
             if values:
@@ -409,6 +424,8 @@ class Graph:
         """The plan of the pipeline; `model_of` gives the number of a stage's model, -1 for a function."""
         if _arguments.integer(max_inflight, "max_inflight") < 1:
             raise UserError(f"max_inflight is {max_inflight}; at least one request is in a pipeline")
+        if max_inflight > MOST_IN_FLIGHT:
+            raise UserError(f"max_inflight is {max_inflight}; it lies from 1 to {MOST_IN_FLIGHT}")
         groups = list(dict.fromkeys(entry.group for entry in self._stages))
         cpus: dict[tuple[int, str], list[int]] = {}
         for entry in self._stages:
@@ -563,6 +580,27 @@ def _no_models(index: int) -> int:
     """The model of a stage in a plan that is run and not saved: none, for its code is there."""
     del index
     return -1
+
+
+def _file_reader(path: str | PathLike[str], stage: str) -> Callable[[], bytes]:
+    """What reads the file of a stage's model; UserError when it is no longer the file that it is now."""
+    file = Path(path).absolute()
+
+    def stamp() -> tuple[int, ...] | None:
+        try:
+            found = file.stat()
+        except OSError:
+            return None
+        return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+
+    loaded = stamp()
+
+    def read() -> bytes:
+        if loaded is None or stamp() != loaded:
+            raise UserError(f"stage '{stage}': the file '{file}' is gone or has changed since the stage was made")
+        return file.read_bytes()
+
+    return read
 
 
 def _name_of(code: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace import _arguments, _core, _public
 from headrace._core import UserError
+from headrace.pipeline._graph import MOST_IN_FLIGHT
 from headrace.target import chosen_targets
 
 __all__ = ["split"]
@@ -76,6 +77,8 @@ def split(
     processors = [[_arguments.integer(cpu, "cpus") for cpu in one] for one in (cpus or ())]
     if _arguments.integer(replans, "replans") < 0:
         raise UserError(f"replans is {replans}; it is 0 or more, and measure=False measures nothing")
+    if not 1 <= _arguments.integer(max_inflight, "max_inflight") <= MOST_IN_FLIGHT:
+        raise UserError(f"max_inflight is {max_inflight}; it lies from 1 to {MOST_IN_FLIGHT}")
     return _core.split_model(
         program=_arguments.path(model, "model") if is_file else model,
         output=_arguments.path(output, "output"),

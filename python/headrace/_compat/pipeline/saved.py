@@ -22,7 +22,6 @@ def parts_of(path: str) -> tuple[dict[int, dict[str, Any]], dict[str, Any]]:
         By the number of the stage `types`, `settable` and `params`; and the connections.
     """
     plan = _core.read_pipeline_plan(path)
-    first_values = [has_value for _, _, has_value in plan.params]
     mods: dict[int, dict[str, Any]] = {}
     inputs, groups = [], {}
     fed: dict[tuple[int, int], list[dict[str, Any]]] = {}
@@ -40,10 +39,13 @@ def parts_of(path: str) -> tuple[dict[int, dict[str, Any]], dict[str, Any]]:
                     }
                 )
             else:
-                groups[plan.params[index][0]] = number
-                mods[number]["settable"].append(name)
-                if first_values[index]:
-                    mods[number]["params"][name] = None  # it is in the running pipeline
+                group, (param, *_), has_value = plan.params[index]
+                owner = mods[groups.setdefault(group, number)]  # a group that feeds several stages is the first one's
+                if param not in owner["settable"]:
+                    owner["settable"].append(param)
+                owner["types"][param] = _type_of(plan.params[index][1])
+                if has_value:
+                    owner["params"][param] = None  # it is in the running pipeline
     for number, (_, (_, index, port)) in enumerate(plan.outputs):
         fed.setdefault((index + 1, port), []).append({"mod_idx": 0, "input_name": str(number)})
     return mods, {
