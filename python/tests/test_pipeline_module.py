@@ -240,6 +240,18 @@ def test_parameters_of_a_group_are_set_for_the_runs_after(cfg):
     assert_outputs(pipeline.get_output(), [data() * data(5) + data(2)])
 
 
+def test_two_groups_of_one_module_set_its_parameters(cfg):
+    mod = module("x w", relay.multiply)
+    cfg["input"]["d"].connect(cfg[mod]["input"]["x"])
+    for name in ("g", "h"):
+        cfg["param_group"][name].connect(cfg[mod]["param"])
+    cfg[mod]["output"][0].connect(cfg["output"]["0"])
+    pipeline = started(cfg)
+    for factor, name in ((1, "g"), (2, "h"), (3, "g")):
+        pipeline.set_params(name, {"w": data(factor)})
+        assert_outputs(result(pipeline, data(4)), [data(4) * data(factor)])
+
+
 def test_a_group_may_give_all_values(cfg):
     pipeline = with_group(cfg, None)
     pipeline.set_input("d", data())

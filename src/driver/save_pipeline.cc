@@ -93,6 +93,9 @@ SavedPipeline save_pipeline(PipelineContent content, const std::string& path) {
   CompiledCode code;
   code.target = choose_target(compiler, llvm_target("x86-64", ""));
   add_first_values(plan, content.first_values, code.weights);
+  if (code.weights.nbytes() > kWeightsLimitBytes)
+    throw_user_error("the first values of the parameters are {} bytes, and the file of a pipeline takes {} of them",
+                     code.weights.nbytes(), kWeightsLimitBytes);
   code.pipeline = plan;
   code.models = std::move(content.models);
   OutputFile file(path, FileKind::kProgram);

@@ -38,8 +38,10 @@ int64_t to_ns(double seconds) { return static_cast<int64_t>(std::llround(seconds
 void check(const CompileOptions& compile) {
   if (!compile.plan.empty() || compile.plan_text)
     throw_user_error(
-        "a plan says where the ops of a whole model go, and each stage is compiled by itself; choose backends, or "
-        "place single ops");
+        "a plan says where the ops of a whole model go, and each stage is compiled by itself; choose backends instead");
+  if (!compile.overrides.empty())
+    throw_user_error(
+        "single ops are placed in a whole model, and each stage is compiled by itself; choose backends instead");
   if (!compile.dump_tir.empty())
     throw_user_error("the loops of stages are not dumped; compile the whole model for that");
 }

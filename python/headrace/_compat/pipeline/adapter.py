@@ -109,6 +109,13 @@ def _connect_outputs(graph: Any, stages: Mapping[int, Any], connections: Iterabl
         source.connect(graph.output(str(number)))
 
 
+def runtime_groups(mods_config: Mapping[str, Any]) -> dict[str, str]:
+    """By the name of a parameter group that of the runtime's: groups of one module are one."""
+    entries = mods_config["param_connection"]
+    group_of = {entry["mod_idx"]: str(entry["global_param_name"]) for entry in entries}
+    return {str(entry["global_param_name"]): group_of[entry["mod_idx"]] for entry in entries}
+
+
 def set_params(pipeline: Any, group: str, values: Mapping[str, NDArray]) -> None:
     """Changes parameters of a group for the requests from now on, all at once."""
     pipeline.set_params(group, dict(values))

@@ -55,7 +55,9 @@ class PipelineExecutorFactoryModule:
         """Starts the pipeline at the first call, and gives the running one afterwards."""
         if self.module is None:
             started = adapter.start(self.pipeline_mods, self.mods_config)
-            self.module = RunningPipeline(self.pipeline_mods, self.mods_config, started)
+            self.module = RunningPipeline(
+                self.pipeline_mods, self.mods_config, started, adapter.runtime_groups(self.mods_config)
+            )
         return self.module
 
     def graph_executor_create(

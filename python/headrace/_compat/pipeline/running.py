@@ -65,10 +65,16 @@ class RunningPipeline:
         As PipelineExecutorFactoryModule holds them.
     pipeline : Pipeline
         It runs, and its parameters have the values `params` of its modules.
+    runtime_groups : dict of str to str, optional
+        The runtime's names of parameter groups, where they differ.
     """
 
     def __init__(
-        self, pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[str, Any], pipeline: Any
+        self,
+        pipeline_mods: Mapping[int, Mapping[str, Any]],
+        mods_config: Mapping[str, Any],
+        pipeline: Any,
+        runtime_groups: Mapping[str, str] | None = None,
     ) -> None:
         self._mods, self._config = pipeline_mods, mods_config
         self._inputs: dict[str, list[tuple[int, str]]] = {}
@@ -79,7 +85,7 @@ class RunningPipeline:
         outputs = [output for stage in mods_config["module_connection"] for output in stage["output"]]
         self.num_outputs = sum(fed["mod_idx"] == 0 for output in outputs for fed in output["dependencies"])
         self._staged: dict[str, NDArray] = {}
-        self._pipeline = pipeline
+        self._pipeline, self._runtime_groups = pipeline, runtime_groups or {}
         # Those that have a value.
         self._params = {(number, name) for number, parts in pipeline_mods.items() for name in parts.get("params", {})}
         self._submitting = Lock()  # guards _in_flight
@@ -142,7 +148,8 @@ class RunningPipeline:
             for name, value in given.items()
         }
         with self._changed:
-            adapter.set_params(self._pipeline, str(group), {name: value for (_, name), value in checked.items()})
+            own = self._runtime_groups.get(str(group), str(group))
+            adapter.set_params(self._pipeline, own, {name: value for (_, name), value in checked.items()})
             self._params |= checked.keys()
 
     def run(self) -> Any:
