@@ -169,6 +169,19 @@ TEST_F(SplitModelTest, ResultsThatNothingComputes) {
   expect_same_results(model, split_model(model, {}, {.stages = 2, .replans = 0, .rounds = 1}));
 }
 
+// Without the passes that remove them, calls that nothing reads are left out.
+TEST_F(SplitModelTest, CallsThatNothingReads) {
+  const Model model = parsed(
+      "def @main(%x: Tensor[(4, 64), float32], %w: Tensor[(64, 64), float32], %v: Tensor[(64, 64), float32]) {\n"
+      "  %0 = (nn.dense(%x, %w, units=64), nn.dense(%x, %v, units=64), const(Tensor[(2), float32], [1, 2]));\n"
+      "  tanh(%0.0)\n"
+      "}\n");
+  SplitModel split = split_model(model, {.passes = {.opt_level = 0}}, {.stages = 2, .replans = -1});
+  EXPECT_EQ(split.problem.nodes.size(), 2U);
+  EXPECT_EQ(split.content.plan.inputs.size(), 2U);
+  expect_same_results(model, std::move(split));
+}
+
 TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
   const auto error = [](const std::string& text, const SplitModelOptions& options = {}) {
     return kit::user_error_of([&] { split_model(parsed(text), {}, options); });

@@ -1,5 +1,7 @@
 #include "driver/straight_line.h"
 
+#include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "artifact/tensor_extent.h"
@@ -37,6 +39,7 @@ class Reader {
     const auto enter = [](const Expr& node) { return !node.is<relay::FunctionNode>(); };
     relay::post_order(line_.main->body, enter, [&](const Expr& node) { visit(node); });
     line_.results = tensors_.at(line_.main->body.object());
+    keep_what_is_read();
     return std::move(line_);
   }
 
@@ -65,6 +68,40 @@ class Reader {
                fmt::format("a program with {} cannot be split into stages; only calls of ops, tuples and constants can",
                            node.object()->type_info().key));
     }
+  }
+
+  // Drops calls and constants that no result depends on, and numbers the others anew.
+  void keep_what_is_read() {
+    std::map<Kind, std::vector<bool>> is_read{{Kind::call, std::vector<bool>(line_.calls.size())},
+                                              {Kind::constant, std::vector<bool>(line_.constants.size())},
+                                              {Kind::param, std::vector<bool>(line_.main->params.size())}};
+    const auto mark = [&](const ProgramTensor& tensor) { is_read[tensor.kind][tensor.owner] = true; };
+    for (const ProgramTensor& result : line_.results) mark(result);
+    for (size_t i = line_.calls.size(); i-- > 0;) {  // a call comes after those that it reads
+      if (!is_read[Kind::call][i]) continue;
+      for (const auto& arg : line_.args[i]) std::for_each(arg.begin(), arg.end(), mark);
+    }
+    StraightLine kept{
+        .main = line_.main, .constants = {}, .calls = {}, .args = {}, .results = std::move(line_.results)};
+    std::map<Kind, std::vector<size_t>> numbers{{Kind::call, std::vector<size_t>(line_.calls.size())},
+                                                {Kind::constant, std::vector<size_t>(line_.constants.size())}};
+    for (size_t i = 0; i < line_.constants.size(); ++i) {
+      if (!is_read[Kind::constant][i]) continue;
+      numbers[Kind::constant][i] = kept.constants.size();
+      kept.constants.push_back(std::move(line_.constants[i]));
+    }
+    const auto renumber = [&](ProgramTensor& tensor) {
+      if (tensor.kind != Kind::param) tensor.owner = numbers[tensor.kind][tensor.owner];
+    };
+    for (size_t i = 0; i < line_.calls.size(); ++i) {
+      if (!is_read[Kind::call][i]) continue;
+      numbers[Kind::call][i] = kept.calls.size();
+      kept.calls.push_back(std::move(line_.calls[i]));
+      kept.args.push_back(std::move(line_.args[i]));
+      for (auto& arg : kept.args.back()) std::for_each(arg.begin(), arg.end(), renumber);
+    }
+    std::for_each(kept.results.begin(), kept.results.end(), renumber);
+    line_ = std::move(kept);
   }
 
   void add_tuple(const TupleNode& tuple) {
