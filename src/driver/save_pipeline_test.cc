@@ -166,8 +166,7 @@ TEST_F(SavePipeline, ContentThatIsNoPipelineIsNamed) {
   EXPECT_THAT(error_of(content), HasSubstr("'again' has 11 bytes, fewer than an artifact's trailer"));
 }
 
-// Each model is verified by itself, so that a plan that names the wrong section is refused.
-TEST_F(SavePipeline, AModelInAWrongPlaceIsRefused) {
+TEST_F(SavePipeline, APipelineIsNoModelOfAnother) {
   save_pipeline(two_stages(), path_);
   PipelineContent nested = two_stages();
   nested.models[1] = kit::read_file(path_);

@@ -46,44 +46,68 @@ void check(const CompileOptions& compile) {
     throw_user_error("the loops of stages are not dumped; compile the whole model for that");
 }
 
-// Makes the planner's problem: the calls, then the constants, and the tensors that calls make for each other.
-plan::SplitProblem problem_of(const StraightLine& line, const cost::Machine& machine,
-                              const SplitModelOptions& options) {
-  plan::SplitProblem problem{.kinds = {"cpu"}};
-  for (size_t i = 0; i < line.calls.size(); ++i) {
-    const relay::CallNode& call = *line.calls[i];
-    for (const Type& leaf : leaves_of(call.checked_type())) size_bytes_of(leaf, call.span);
-    problem.nodes.push_back({.name = fmt::format("{} {}", call.as_op()->name, i),
-                             .time_ns = {to_ns(partition::native_seconds(call, machine, options.threads))}});
-  }
-  for (const relay::Constant& constant : line.constants)
-    problem.nodes.push_back({.time_ns = {0},
-                             .constant_bytes = size_bytes_of(constant->tensor_type(), constant->span),
-                             .is_constant = true});
-  std::map<std::pair<size_t, size_t>, size_t> known;  // tensors by their node and index
-  for (size_t i = 0; i < line.calls.size(); ++i) {
-    for (const std::vector<ProgramTensor>& arg : line.args[i]) {
-      for (const ProgramTensor& tensor : arg) {
-        if (tensor.kind == Kind::param) continue;
-        const size_t node = tensor.kind == Kind::call ? tensor.owner : line.calls.size() + tensor.owner;
-        const auto [at, is_new] = known.try_emplace({node, tensor.index}, problem.tensors.size());
-        if (is_new)
-          problem.tensors.push_back({.producer = static_cast<int32_t>(node),
-                                     .consumers = {},
-                                     .size_bytes = size_bytes_of(tensor.type, line.calls[i]->span)});
-        std::vector<int32_t>& consumers = problem.tensors[at->second].consumers;
-        if (consumers.empty() || consumers.back() != static_cast<int32_t>(i))
-          consumers.push_back(static_cast<int32_t>(i));
+// Makes the planner's problem: the calls, then the constants that they read, and the tensors that calls read.
+class ProblemMaker {
+ public:
+  ProblemMaker(const StraightLine& line, const cost::Machine& machine, const SplitModelOptions& options)
+      : line_(line), machine_(machine), options_(options) {}
+
+  plan::SplitProblem make() {
+    problem_.kinds = {"cpu"};
+    for (size_t i = 0; i < line_.calls.size(); ++i) add_call(i);
+    for (size_t i = 0; i < line_.calls.size(); ++i) {
+      for (const std::vector<ProgramTensor>& arg : line_.args[i]) {
+        for (const ProgramTensor& tensor : arg) add_reader(tensor, i);
       }
     }
+    add_devices();
+    return std::move(problem_);
   }
-  const plan::SplitLink link{.bytes_per_second = static_cast<int64_t>(machine.dram_gigabytes * 1e9),
-                             .latency_ns = kHandOverNs};
-  for (int32_t i = 0; i < options.stages; ++i)
-    problem.devices.push_back({.name = fmt::format("stage{}", i),
-                               .links = std::vector<plan::SplitLink>(static_cast<size_t>(options.stages), link)});
-  return problem;
-}
+
+ private:
+  void add_call(size_t number) {
+    const relay::CallNode& call = *line_.calls[number];
+    for (const Type& leaf : leaves_of(call.checked_type())) size_bytes_of(leaf, call.span);
+    problem_.nodes.push_back({.name = fmt::format("{} {}", call.as_op()->name, number),
+                              .time_ns = {to_ns(partition::native_seconds(call, machine_, options_.threads))}});
+  }
+
+  void add_reader(const ProgramTensor& tensor, size_t call) {
+    if (tensor.kind == Kind::param) return;
+    const auto [at, is_new] = known_.try_emplace({tensor.kind, tensor.owner, tensor.index}, problem_.tensors.size());
+    if (is_new)
+      problem_.tensors.push_back({.producer = producer_of(tensor),
+                                  .consumers = {},
+                                  .size_bytes = size_bytes_of(tensor.type, line_.calls[call]->span)});
+    std::vector<int32_t>& consumers = problem_.tensors[at->second].consumers;
+    if (consumers.empty() || consumers.back() != static_cast<int32_t>(call))
+      consumers.push_back(static_cast<int32_t>(call));
+  }
+
+  // Returns the node of a call, or a new one for a constant.
+  int32_t producer_of(const ProgramTensor& tensor) {
+    if (tensor.kind == Kind::call) return static_cast<int32_t>(tensor.owner);
+    const relay::Constant& constant = line_.constants[tensor.owner];
+    problem_.nodes.push_back({.time_ns = {0},
+                              .constant_bytes = size_bytes_of(constant->tensor_type(), constant->span),
+                              .is_constant = true});
+    return static_cast<int32_t>(problem_.nodes.size() - 1);
+  }
+
+  void add_devices() {
+    const plan::SplitLink link{.bytes_per_second = static_cast<int64_t>(machine_.dram_gigabytes * 1e9),
+                               .latency_ns = kHandOverNs};
+    for (int32_t i = 0; i < options_.stages; ++i)
+      problem_.devices.push_back({.name = fmt::format("stage{}", i),
+                                  .links = std::vector<plan::SplitLink>(static_cast<size_t>(options_.stages), link)});
+  }
+
+  const StraightLine& line_;
+  const cost::Machine& machine_;
+  const SplitModelOptions& options_;
+  plan::SplitProblem problem_;
+  std::map<std::tuple<Kind, size_t, size_t>, size_t> known_;  // tensors by their kind, owner and index
+};
 
 // Returns the best seconds of a run.
 double measure(executors::Executor& executor, int32_t rounds) {
@@ -132,7 +156,7 @@ class Splitter {
 
   SplitModel run() {
     const cost::Machine machine = machine_of(choose_target(codegen::NativeCompiler::load(), compile_.target));
-    plan::SplitProblem problem = problem_of(line_, machine, options_);
+    plan::SplitProblem problem = ProblemMaker(line_, machine, options_).make();
     say("plan");
     plan::SplitPlan first = plan::split_pipeline(problem);
     Attempt best = attempt(std::move(problem), std::move(first));

@@ -29,10 +29,11 @@ struct SplitModel {
   int32_t num_plans = 1;        // splits that were tried
 };
 
-// Splits the model after the canonical passes and compiles each stage as `compile` says, with one thread for each stage
-// where it says nothing. A `replans` of 0 measures the first split, a negative one measures nothing. The result has
-// fewer stages than asked for where more would not be faster. Throws UserError for a program that is no straight line
-// (read_straight_line) or has values of unknown size, numbers out of range, and as compile_to_memory.
+// Splits the model after the canonical passes and compiles each stage as `compile` says, but for its threads. Stages
+// are measured one after another, on any processors. A `replans` of 0 measures the first split, a negative one measures
+// nothing. The result has fewer stages than asked for where more would not be faster. Throws UserError for a program
+// that is no straight line (read_straight_line) or has values of unknown size, numbers out of range, and as
+// compile_to_memory.
 SplitModel split_model(const Model& model, const CompileOptions& compile, const SplitModelOptions& options);
 
 }  // namespace headrace::driver

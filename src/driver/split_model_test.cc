@@ -99,11 +99,29 @@ TEST_F(SplitModelTest, AnyNumberOfStagesGivesTheSameResults) {
   const Model model = residual_model();
   for (int32_t stages = 1; stages <= 4; ++stages) {
     SplitModel split = split_model(model, {}, {.stages = stages, .replans = 1, .rounds = 2});
-    EXPECT_GE(split.plan.stages.size(), 1U);
     EXPECT_LE(split.plan.stages.size(), static_cast<size_t>(stages));
     EXPECT_EQ(split.seconds.size(), split.plan.stages.size());
     expect_same_results(model, std::move(split));
   }
+}
+
+// Three equal products: each may have a stage of its own, and no more are made.
+TEST_F(SplitModelTest, EachProductGetsAStage) {
+  const Model model = parsed(
+      "def @main(%x: Tensor[(64, 256), float32], %w: Tensor[(256, 256), float32]) {\n"
+      "  nn.dense(tanh(nn.dense(tanh(nn.dense(%x, %w, units=256)), %w, units=256)), %w, units=256)\n"
+      "}\n");
+  for (int32_t stages = 1; stages <= 3; ++stages) {
+    SplitModel split = split_model(model, {}, {.stages = stages, .replans = -1});
+    EXPECT_EQ(split.plan.stages.size(), static_cast<size_t>(stages));
+    expect_same_results(model, std::move(split));
+  }
+  const SplitModel measured = split_model(model, {}, {.stages = 2, .replans = 2, .rounds = 3});
+  ASSERT_EQ(measured.seconds.size(), 2U);
+  EXPECT_LE(measured.num_plans, 3);
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_NEAR(static_cast<double>(measured.plan.stages[i].compute_ns), measured.seconds[i] * 1e9, 1);
+  EXPECT_LE(measured.plan.lower_bound_ns, measured.plan.period_ns);
 }
 
 TEST_F(SplitModelTest, ANetworkOfOnnx) {

@@ -2,7 +2,6 @@
 #include <chrono>
 #include <deque>
 
-#include "base/interrupt.h"
 #include "object/array.h"
 #include "tools/headrace/interleaved_timing.h"
 #include "tools/headrace/output.h"
@@ -26,7 +25,6 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 
 // Returns the seconds for the requests when `at_once` of them are under way.
 double time_requests(Pipeline& pipeline, const std::vector<Value>& inputs, int requests, size_t at_once) {
-  poll_interrupt();
   const Clock::time_point begin = Clock::now();
   std::deque<executors::pipeline::Ticket> open;
   for (int i = 0; i < requests; ++i) {

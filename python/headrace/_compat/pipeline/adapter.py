@@ -81,7 +81,7 @@ def _make_graph(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Map
     for entry in mods_config["input_connection"]:
         stage = stages[entry["mod_idx"]]
         graph.input(entry["global_interface_name"]).connect(stage.input(entry["module_interface_name"]))
-    group_of = {entry["mod_idx"]: str(entry["global_param_name"]) for entry in mods_config["param_connection"]}
+    group_of = _groups_by_module(mods_config)
     for number, stage in stages.items():
         values = pipeline_mods[number].get("params", {})
         for name in pipeline_mods[number].get("settable", ()):
@@ -111,9 +111,12 @@ def _connect_outputs(graph: Any, stages: Mapping[int, Any], connections: Iterabl
 
 def runtime_groups(mods_config: Mapping[str, Any]) -> dict[str, str]:
     """By the name of a parameter group that of the runtime's: groups of one module are one."""
-    entries = mods_config["param_connection"]
-    group_of = {entry["mod_idx"]: str(entry["global_param_name"]) for entry in entries}
-    return {str(entry["global_param_name"]): group_of[entry["mod_idx"]] for entry in entries}
+    group_of = _groups_by_module(mods_config)
+    return {str(entry["global_param_name"]): group_of[entry["mod_idx"]] for entry in mods_config["param_connection"]}
+
+
+def _groups_by_module(mods_config: Mapping[str, Any]) -> dict[int, str]:
+    return {entry["mod_idx"]: str(entry["global_param_name"]) for entry in mods_config["param_connection"]}
 
 
 def set_params(pipeline: Any, group: str, values: Mapping[str, NDArray]) -> None:
