@@ -15,6 +15,10 @@ __all__ = [
 ]
 
 
+# The functions of Python that register_func registered, by name, as they were given.
+registered: dict[str, Callable[..., Any]] = {}
+
+
 def register_func(
     func_name: str | Callable[..., Any], f: Callable[..., Any] | None = None, override: bool = False
 ) -> Any:
@@ -40,8 +44,7 @@ def register_func(
         When the name is taken and `override` is not set.
     """
     if callable(func_name):
-        _core.register_global(func_name.__name__, func_name, override)
-        return func_name
+        return register_func(func_name.__name__, func_name, override)
     if not isinstance(func_name, str):
         raise _core.UserError(f"func_name: expected a str, got {type(func_name).__name__}")
 
@@ -49,6 +52,7 @@ def register_func(
         if not callable(function):
             raise _core.UserError(f"f: expected a function for '{func_name}', got {type(function).__name__}")
         _core.register_global(func_name, function, override)
+        registered[func_name] = function
         return function
 
     return register if f is None else register(f)

@@ -126,27 +126,6 @@ void bind_ports(nb::module_& m) {
         "The file of a model, and those with its data beside it.");
 }
 
-nb::dict report_of(const driver::SplitModel& split, int64_t nbytes) {
-  nb::dict report;
-  nb::list stages;
-  for (const plan::SplitStage& stage : split.plan.stages) {
-    nb::dict row;
-    row["name"] = split.content.plan.stages[nb::len(stages)].name;
-    row["nodes"] = stage.num_nodes;
-    row["seconds"] = static_cast<double>(stage.compute_ns) * 1e-9;
-    row["transfer_seconds"] = static_cast<double>(stage.transfer_in_ns + stage.transfer_out_ns) * 1e-9;
-    row["memory_bytes"] = stage.memory_bytes;
-    stages.append(row);
-  }
-  report["stages"] = stages;
-  report["bytes"] = nbytes;
-  report["measured"] = !split.seconds.empty();
-  report["plans"] = split.num_plans;
-  report["period_seconds"] = static_cast<double>(split.plan.period_ns) * 1e-9;
-  report["lower_bound_seconds"] = static_cast<double>(split.plan.lower_bound_ns) * 1e-9;
-  return report;
-}
-
 void bind_split(nb::module_& m) {
   m.def(
       "split_model",
@@ -159,17 +138,14 @@ void bind_split(nb::module_& m) {
             .stages = stages, .threads = threads, .cpus = cpus, .replans = replans, .max_inflight = max_inflight};
         const std::string path = nb::isinstance<nb::str>(program) ? nb::cast<std::string>(program) : "";
         const IRModule module = path.empty() ? to_value(program).as<IRModule>() : IRModule();
-        driver::SplitModel split;
-        driver::SavedPipeline saved;
+        driver::SplitFile file;
         {
           GilReleased released;
           const InterruptScope interruptible(&check_signals);
           const driver::Model model = path.empty() ? driver::make_model(module) : driver::load_model(path, load);
-          driver::check_no_input(output, model.files, "the model");
-          split = driver::split_model(model, options, split_options);
-          saved = driver::save_pipeline(split.content, output);
+          file = driver::split_to_file(model, output, options, split_options);
         }
-        return report_of(split, saved.nbytes);
+        return from_value(Value(driver::report_of(file)));
       },
       nb::arg("program"), nb::arg("output"), nb::arg("stages"), nb::arg("threads"), nb::arg("cpus"), nb::arg("shapes"),
       nb::arg("bound"), nb::arg("weights"), nb::arg("target").none(), nb::arg("opt_level"), nb::arg("replans"),

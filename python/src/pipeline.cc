@@ -205,28 +205,37 @@ PythonPipeline make_pipeline(const artifact::PipelinePlan& plan, const Codes& co
   return made;
 }
 
-// Opens the pipeline of a file. Functions that the file does not call are refused: their names are mistyped.
-PythonPipeline open_pipeline(const std::string& path, const nb::dict& functions, std::optional<size_t> max_inflight,
-                             bool is_pinned, const PipelineOptions& options) {
-  std::set<std::string> used;
+// Throws UserError for a name that no stage of the plan calls: it is mistyped.
+void check_names(const std::vector<std::string>& names, const std::string& path, const artifact::PipelinePlan& plan) {
+  std::set<std::string> called;
+  for (const artifact::PipelineStage& stage : plan.stages) {
+    if (!stage.function.empty()) called.insert(stage.function);
+  }
+  for (const std::string& name : names) {
+    if (!called.contains(name))
+      throw_user_error("functions: '{}' calls no function '{}'; it calls {}", path, name,
+                       called.empty() ? "none" : fmt::format("{}", fmt::join(called, ", ")));
+  }
+}
+
+// Opens the pipeline of a file, whose functions are those given, else those that Python registered.
+PythonPipeline open_pipeline(const std::string& path, const nb::dict& functions, const nb::dict& registered,
+                             std::optional<size_t> max_inflight, bool is_pinned, const PipelineOptions& options) {
+  std::vector<std::string> given;
+  for (const auto [name, unused] : functions) given.push_back(nb::cast<std::string>(name));
   load::PipelineFileOptions chosen{.pipeline = options, .max_inflight = max_inflight, .is_pinned = is_pinned};
+  chosen.check_plan = [&](const artifact::PipelinePlan& plan) { check_names(given, path, plan); };
   chosen.find_stage = [&](const artifact::PipelineStage& stage) -> std::shared_ptr<StageCode> {
     GilHeld held;
-    used.insert(stage.function);
-    const nb::str name(stage.function.c_str());
-    if (!functions.contains(name)) return nullptr;
-    return make_callable_stage(functions[name], stage.inputs, stage.outputs);
+    const nb::str name(stage.function.data(), stage.function.size());
+    for (const nb::dict& known : {functions, registered}) {
+      if (known.contains(name)) return make_callable_stage(known[name], stage.inputs, stage.outputs);
+    }
+    return nullptr;
   };
   PythonPipeline made;
-  {
-    GilReleased released;
-    made.pipeline = load::open_pipeline(path, chosen);
-  }
-  for (const auto [name, unused] : functions) {
-    if (!used.contains(nb::cast<std::string>(name)))
-      throw_user_error("functions: '{}' calls no function '{}'; it calls {}", path, nb::cast<std::string>(name),
-                       used.empty() ? "none" : fmt::format("{}", fmt::join(used, ", ")));
-  }
+  GilReleased released;
+  made.pipeline = load::open_pipeline(path, chosen);
   return made;
 }
 
@@ -243,6 +252,7 @@ int64_t save(artifact::PipelinePlan plan, const std::vector<std::pair<std::strin
 }
 
 artifact::PipelinePlan read_plan(const std::string& path) {
+  GilReleased released;
   const Descriptor file = Descriptor::open(path).value_or_throw();
   artifact::Manifest manifest = artifact::read_artifact_file(file.number(), path).value_or_throw().manifest;
   if (!manifest.pipeline) throw_user_error("'{}' has no pipeline: it is a model, which headrace.load opens", path);
@@ -516,14 +526,17 @@ void bind_making(nb::module_& m) {
       nb::arg("stop_seconds"));
   m.def(
       "open_pipeline",
-      [](const std::string& path, const nb::dict& functions, std::optional<size_t> max_inflight, bool is_pinned,
-         const std::string& when_full, uint64_t failures_in_row, double probe_seconds, double stop_seconds) {
-        return open_pipeline(path, functions, max_inflight, is_pinned,
+      [](const std::string& path, const nb::dict& functions, const nb::dict& registered,
+         std::optional<size_t> max_inflight, bool is_pinned, const std::string& when_full, uint64_t failures_in_row,
+         double probe_seconds, double stop_seconds) {
+        return open_pipeline(path, functions, registered, max_inflight, is_pinned,
                              options_of(1, when_full, failures_in_row, probe_seconds, stop_seconds));
       },
-      nb::arg("path"), nb::arg("functions"), nb::arg("max_inflight").none(), nb::arg("is_pinned"), nb::arg("when_full"),
-      nb::arg("failures_in_row"), nb::arg("probe_seconds"), nb::arg("stop_seconds"));
+      nb::arg("path"), nb::arg("functions"), nb::arg("registered"), nb::arg("max_inflight").none(),
+      nb::arg("is_pinned"), nb::arg("when_full"), nb::arg("failures_in_row"), nb::arg("probe_seconds"),
+      nb::arg("stop_seconds"));
   m.def("save_pipeline", &save, nb::arg("plan"), nb::arg("models"), nb::arg("first_values"), nb::arg("path"));
+  m.attr("MOST_IN_FLIGHT") = artifact::kMostInFlight;
   m.def("read_pipeline_plan", &read_plan, nb::arg("path"));
 }
 

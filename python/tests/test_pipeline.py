@@ -667,6 +667,41 @@ def test_functions_of_one_name_are_told_apart(tmp_path):
         pipe.save(tmp_path / "no.so")
 
 
+def test_registered_functions_get_what_given_ones_get(artifact, images, tmp_path):
+    """Arrays of numpy, as in the graph that was saved."""
+
+    def double_of(x):
+        assert isinstance(x, np.ndarray)
+        return x * 2
+
+    with pipeline.chain([artifact, double_of]) as pipe:
+        expected = pipe.submit(images[0][None]).wait()
+        pipe.save(tmp_path / "p.so")
+    with pytest.raises(hr.MissingError, match="needs the function 'double_of'"):
+        pipeline.load(tmp_path / "p.so")
+    hr.register_func("double_of", double_of)
+    with pipeline.load(tmp_path / "p.so") as pipe:
+        np.testing.assert_array_equal(pipe.submit(images[0][None]).wait(), expected)
+    hr.register_func("double_of", lambda x: x * 4, override=True)
+    with pipeline.load(tmp_path / "p.so") as pipe:
+        np.testing.assert_array_equal(pipe.submit(images[0][None]).wait(), expected * 2)
+
+
+def test_a_mistyped_function_is_found_before_anything_starts(artifact, tmp_path):
+    save_chain(artifact, tmp_path / "p.so")
+    before = num_threads()
+    with pytest.raises(hr.UserError, match="calls no function 'extra'; it calls prepare, read"):
+        pipeline.load(tmp_path / "p.so", functions={**FUNCTIONS, "extra": read})
+    assert num_threads() == before
+
+
+def test_threads_of_a_loaded_model_are_saved(artifact, tmp_path):
+    with pipeline.chain([hr.load(artifact, threads=2)]) as pipe:
+        pipe.save(tmp_path / "p.so")
+    (stage,) = hr._core.read_pipeline_plan(str(tmp_path / "p.so")).stages
+    assert stage.threads == 2
+
+
 def test_what_is_saved_is_what_runs(artifact, images, tmp_path):
     """A graph that grows after build, and a file that is replaced, change nothing."""
     model = tmp_path / "model.so"
@@ -764,6 +799,9 @@ def test_a_relay_program_is_split(tmp_path):
     with pipeline.load(tmp_path / "p.so") as pipe:
         given = np.linspace(-1, 1, 16, dtype="float32").reshape(2, 8)
         np.testing.assert_allclose(pipe.submit(given).wait().numpy(), np.maximum(given, 0))
+    for name in ("shapes", "bound"):
+        with pytest.raises(hr.UserError, match=f"{name}: is for model files, and the model is an IRModule"):
+            pipeline.split(module, tmp_path / "no.so", **{name: {"x": (4, 8)}})
     for wrong in (3, None, x):
         with pytest.raises(hr.UserError, match="model: expected a path or an IRModule"):
             pipeline.split(wrong, tmp_path / "no.so")
@@ -778,6 +816,8 @@ def test_a_relay_program_is_split(tmp_path):
         ({"replans": -1}, "replans is -1"),
         ({"target": ["llvm", "ccompiler"]}, "target: stages are compiled natively"),
         ({"shapes": {"y": (1,)}}, "'y'"),
+        ({"cpus": [[0], [-1]]}, "-1"),
+        ({"cpus": [[0], [99999]]}, "99999"),
     ],
 )
 def test_wrong_options_of_split_are_named(tmp_path, options, message):

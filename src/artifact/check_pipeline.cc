@@ -11,8 +11,6 @@ namespace {
 
 using Kind = PipelineSource::Kind;
 
-constexpr int32_t kMaxReplicas = 1024;  // each has a thread
-
 template <typename... Args>
 [[noreturn]] void broken_plan(const std::string& path, fmt::format_string<Args...> format, Args&&... args) {
   throw_user_error("the manifest is malformed: pipeline.{} {}", path, fmt::format(format, std::forward<Args>(args)...));
@@ -64,8 +62,8 @@ void check_stage(const std::string& path, const PipelinePlan& plan, const Pipeli
     check_source(fmt::format("{}.sources[{}]", path, i), plan, stage.sources[i]);
   if (stage.group < 0 || stage.group >= static_cast<int64_t>(plan.groups.size()))
     broken_plan(path + ".group", "is {}, there are {} groups", stage.group, plan.groups.size());
-  if (stage.replicas < 1 || stage.replicas > kMaxReplicas)
-    broken_plan(path + ".replicas", "is {}, outside 1 .. {}", stage.replicas, kMaxReplicas);
+  if (stage.replicas < 1 || stage.replicas > kMostReplicas)
+    broken_plan(path + ".replicas", "is {}, outside 1 .. {}", stage.replicas, kMostReplicas);
   if (stage.threads < 0) broken_plan(path + ".threads", "is {}", stage.threads);
   if (!std::isfinite(stage.time_limit_seconds) || stage.time_limit_seconds < 0)
     broken_plan(path + ".time_limit", "is {}", stage.time_limit_seconds);
@@ -108,7 +106,8 @@ void check_pipeline(const PipelinePlan& plan, const Manifest& manifest) {
   }
   for (size_t i = 0; i < plan.outputs.size(); ++i)
     check_source(fmt::format("outputs[{}].source", i), plan, plan.outputs[i].source);
-  if (plan.max_inflight < 1) broken_plan("max_inflight", "is {}, below 1", plan.max_inflight);
+  if (plan.max_inflight < 1 || plan.max_inflight > kMostInFlight)
+    broken_plan("max_inflight", "is {}, outside 1 .. {}", plan.max_inflight, kMostInFlight);
 }
 
 }  // namespace headrace::artifact

@@ -280,7 +280,7 @@ TEST(Manifest, MalformedTextIsNamed) {
        "pipeline.stages[1].sources[0].port is 1, the stage has 1 outputs"},
       {"\"scales\"", "\"weight\": 0", "\"weight\": 9", "pipeline.params[0].weight is 9, there are 2 weights"},
       {"\"scales\"", "\"weight\": 0", "\"weight\": 1", "pipeline.params[0].weight is 1, which has another type"},
-      {"\"max_inflight\"", "12", "0", "pipeline.max_inflight is 0, below 1"},
+      {"\"max_inflight\"", "12", "0", "pipeline.max_inflight is 0, outside 1 .. 1048576"},
       {"", "\"workspace_bytes\": 64", "\"workspace_bytes\": 63", "memory.workspace_bytes is 63, which is no multiple"},
       {"entries", "\"place\": \"input\"", "\"place\": \"disk\"",
        "entries[0].place is 'disk', which this version does not"},

@@ -11,6 +11,9 @@
 
 namespace headrace::artifact {
 
+inline constexpr int32_t kMostInFlight = 1 << 20;  // requests of a pipeline that have a place at once
+inline constexpr int32_t kMostReplicas = 1024;     // of a stage; each has a thread
+
 // An input or output of a stage or of a pipeline.
 struct PipelinePort {
   TensorSpec spec;      // its dtype and shape mean nothing when is_any is set

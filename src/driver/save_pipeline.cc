@@ -72,7 +72,16 @@ void complete_stage(PipelineStage& stage, const artifact::Manifest& manifest) {
 void add_first_values(PipelinePlan& plan, const std::vector<NDArray>& values, plan::WeightTable& weights) {
   for (size_t i = 0; i < values.size(); ++i) {
     artifact::PipelineParam& param = plan.params.at(i);
-    if (values[i]) param.weight = weights.add(values[i].to_dense());
+    if (!values[i]) continue;
+    const artifact::TensorSpec& spec = param.port.spec;
+    const Shape& shape = values[i].shape();
+    if (!param.port.is_any && (values[i].dtype() != spec.dtype || Shape(spec.shape.begin(), spec.shape.end()) != shape))
+      throw_user_error(
+          "the first value of parameter '{}' of group '{}' is {} ({}), and the stages that read it take {} "
+          "({})",
+          param.port.name(), param.group, values[i].dtype().to_string(), fmt::join(shape, ", "), spec.dtype.to_string(),
+          fmt::join(spec.shape, ", "));
+    param.weight = weights.add(values[i].to_dense());
   }
 }
 
@@ -83,6 +92,7 @@ SavedPipeline save_pipeline(PipelineContent content, const std::string& path) {
   const std::vector<artifact::Manifest> manifests = read_manifests(content);
   PipelinePlan& plan = content.plan;
   for (PipelineStage& stage : plan.stages) {
+    if (stage.threads < 0) throw_user_error("stage '{}' has {} threads; give 0 or more", stage.name, stage.threads);
     if (stage.model >= 0) complete_stage(stage, manifests.at(static_cast<size_t>(stage.model)));
   }
   for (size_t i = 0; i < plan.models.size(); ++i)

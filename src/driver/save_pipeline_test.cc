@@ -13,6 +13,7 @@
 #include "artifact/trailer.h"
 #include "base/temporary_name.h"
 #include "driver/compile.h"
+#include "executors/pipeline/plan_spec.h"
 #include "kit/errors.h"
 #include "kit/files.h"
 #include "load/pipeline_file.h"
@@ -162,8 +163,80 @@ TEST_F(SavePipeline, ContentThatIsNoPipelineIsNamed) {
   content.plan.inputs[0].spec.shape = {4};
   EXPECT_THAT(error_of(content), HasSubstr("input 'x' of the pipeline is float32 (4), and input 'x' of stage 'plus'"));
   content = two_stages();
+  content.plan.stages[0].threads = -3;
+  EXPECT_THAT(error_of(content), HasSubstr("stage 'plus' has -3 threads; give 0 or more"));
+  content = two_stages();
+  content.plan.stages[0].replicas = 1025;
+  EXPECT_THAT(error_of(content), HasSubstr("stage 'plus' has 1025 replicas; 1024 are the most"));
+  content = two_stages();
+  content.plan.groups[1].cpus = {0, -1};
+  EXPECT_THAT(error_of(content), HasSubstr("group 1 'second' has the processor -1; give 0 or more"));
+  content = two_stages();
   content.models[1] = "no artifact";
   EXPECT_THAT(error_of(content), HasSubstr("'again' has 11 bytes, fewer than an artifact's trailer"));
+}
+
+// x is a parameter.
+TEST_F(SavePipeline, FirstValuesHaveTheTypeOfTheirParameter) {
+  PipelineContent content = two_stages();
+  content.plan.params = {{.group = "g", .port = content.plan.inputs[0]}};
+  content.plan.inputs.clear();
+  content.plan.stages[0].sources = {{.kind = Kind::param}};
+  content.first_values = {NDArray::from_vector({2}, DataType::int_(32), std::vector<int32_t>{1, 2})};
+  EXPECT_THAT(error_of(content), HasSubstr("the first value of parameter 'x' of group 'g' is int32 (2), and the stages "
+                                           "that read it take float32 (300000)"));
+  content.first_values = {filled(3)};
+  save_pipeline(std::move(content), path_);
+  const std::unique_ptr<Pipeline> pipeline = load::open_pipeline(path_);
+  EXPECT_EQ(pipeline->submit(std::vector<Value>{}).results().at(0).as<NDArray>().data<const float>()[0], 5);
+}
+
+TEST_F(SavePipeline, AGroupOnAnotherDeviceIsRefused) {
+  PipelineContent content = two_stages();
+  content.plan.groups[1].location = artifact::parse_location("cuda:0").value();
+  save_pipeline(std::move(content), path_);
+  EXPECT_THAT(kit::user_error_of([&] { load::open_pipeline(path_); }),
+              HasSubstr("group 'second' is on cuda:0, and stages run on cpu:0 alone"));
+}
+
+// A file whose trailer fits and one of whose models is damaged, as a program that writes files wrongly makes it.
+TEST_F(SavePipeline, ADamagedModelWithinAGoodFileIsRefused) {
+  save_pipeline(two_stages(), path_);
+  std::string bytes = kit::read_file(path_);
+  const size_t model = bytes.find(model_.substr(0, 64), 64);
+  ASSERT_NE(model, std::string::npos);
+  bytes[model + model_.size() / 2] = static_cast<char>(bytes[model + model_.size() / 2] ^ 1);
+  std::vector<uint8_t> file(bytes.begin(), bytes.end() - artifact::kTrailerSize);
+  artifact::append_trailer(file);
+  kit::write_file(path_, std::string(file.begin(), file.end()));
+  EXPECT_THAT(kit::user_error_of([&] { load::open_pipeline(path_); }),
+              HasSubstr(": plus' is damaged: its checksum does not match"));
+}
+
+// The plan says what a model's inputs and outputs are, and so does the model.
+TEST_F(SavePipeline, AModelThatIsNotAsThePlanSaysIsRefused) {
+  const SavedPipeline saved = save_pipeline(two_stages(), path_);
+  const auto error = [&](const auto& change) {
+    artifact::PipelinePlan plan = saved.plan;
+    change(plan.stages[0]);
+    const std::shared_ptr<const load::Artifact> model = [&] {
+      kit::write_file(folder_ / "model.so", model_);
+      return load::open_artifact((folder_ / "model.so").string()).value_or_throw();
+    }();
+    return kit::user_error_of([&] {
+      executors::pipeline::spec_of_plan(plan, [&](const PipelineStage&) {
+        return executors::pipeline::make_executor_stage(load::make_executor(model, artifact::kDefaultProgram, {}));
+      });
+    });
+  };
+  EXPECT_THAT(
+      error([](PipelineStage& stage) { stage.inputs[0].spec.shape = {4}; }),
+      HasSubstr("input 0 of stage 'plus' is 'x', float32 (4), by the pipeline's plan, and 'x', float32 (300000), "
+                "in its program"));
+  EXPECT_THAT(error([](PipelineStage& stage) { stage.outputs[0].spec.name = "z"; }),
+              HasSubstr("output 0 of stage 'plus' is 'z', float32 (300000), by the pipeline's plan, and 'output0', "));
+  EXPECT_THAT(error([](PipelineStage& stage) { stage.outputs.clear(); }),
+              HasSubstr("stage 'plus' has 0 outputs by the pipeline's plan, and its program has 1"));
 }
 
 TEST_F(SavePipeline, APipelineIsNoModelOfAnother) {

@@ -2,14 +2,19 @@
 
 #include <chrono>
 #include <cmath>
+#include <exception>
+#include <thread>
 
 #include "base/interrupt.h"
 #include "driver/cut_stages.h"
 #include "driver/explain.h"
+#include "driver/output_file.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "load/run.h"
 #include "partition/op_work.h"
+#include "passes/forms/to_graph_normal_form.h"
+#include "runtime/processors.h"
 #include "runtime/thread_pool.h"
 
 namespace headrace::driver {
@@ -30,6 +35,7 @@ void check(const SplitModelOptions& options) {
     throw_user_error("{} rounds were asked for; a stage is measured at least once", options.rounds);
   if (!options.cpus.empty() && options.cpus.size() != static_cast<size_t>(options.stages))
     throw_user_error("processors are given for {} stages, and there are {}", options.cpus.size(), options.stages);
+  for (const std::vector<int32_t>& cpus : options.cpus) runtime::check_cpus(cpus);
 }
 
 int64_t to_ns(double seconds) { return static_cast<int64_t>(std::llround(seconds * 1e9)); }
@@ -110,7 +116,7 @@ class ProblemMaker {
 };
 
 // Returns the best seconds of a run.
-double measure(executors::Executor& executor, int32_t rounds) {
+double measure_here(executors::Executor& executor, int32_t rounds) {
   const std::vector<NDArray> inputs = load::zeros_for(executor.inputs());
   double best = INFINITY;
   for (int32_t round = 0; round <= rounds; ++round) {
@@ -121,6 +127,25 @@ double measure(executors::Executor& executor, int32_t rounds) {
     if (round > 0) best = std::min(best, seconds.count());  // the first round warms up
   }
   return best;
+}
+
+// Measures on the processors `cpus`; on any if there are none.
+double measure(const std::shared_ptr<const load::Artifact>& artifact, int32_t threads, const std::vector<int32_t>& cpus,
+               int32_t rounds) {
+  const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, {.threads = threads, .cpus = cpus});
+  if (cpus.empty()) return measure_here(*executor, rounds);
+  double seconds = 0;
+  std::exception_ptr error;
+  std::thread([&] {
+    try {
+      runtime::move_this_thread(cpus);
+      seconds = measure_here(*executor, rounds);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }).join();
+  if (error) std::rethrow_exception(error);
+  return seconds;
 }
 
 // Returns "native", or "onednn, native": the backends whose regions a program has come first.
@@ -140,6 +165,10 @@ struct Attempt {
   std::vector<double> seconds;        // of each stage
 
   double slowest() const { return *std::max_element(seconds.begin(), seconds.end()); }
+  // Returns what the next plan is made from.
+  Attempt without_models() const {
+    return {.problem = problem, .plan = plan, .cut = {}, .models = {}, .backends = {}, .seconds = seconds};
+  }
 };
 
 class Splitter {
@@ -149,7 +178,8 @@ class Splitter {
     register_all();
     compile_.threads = options.threads;
     compile_.progress = {};
-    model_.module = run_canonical_passes(model.module, make_relay_context(compile_, [](const pass::PassNote&) {}));
+    const IRModule without_lets = passes::to_graph_normal_form(model.module);
+    model_.module = run_canonical_passes(without_lets, make_relay_context(compile_, [](const pass::PassNote&) {}));
     line_ = read_straight_line(model_.module);
     if (line_.calls.empty()) throw_user_error("the model computes nothing, so there is nothing to split");
   }
@@ -160,15 +190,16 @@ class Splitter {
     say("plan");
     plan::SplitPlan first = plan::split_pipeline(problem);
     Attempt best = attempt(std::move(problem), std::move(first));
-    Attempt last = best;
+    Attempt last = best.without_models();
     int32_t num_plans = 1;
     while (num_plans <= options_.replans && best.plan.stages.size() > 1) {
       plan::SplitProblem corrected = correct(last);
       plan::SplitPlan plan = plan::split_pipeline(corrected);
       if (plan.stage_of_node == last.plan.stage_of_node) break;
-      last = attempt(std::move(corrected), std::move(plan));
+      Attempt next = attempt(std::move(corrected), std::move(plan));
       ++num_plans;
-      if (last.slowest() < best.slowest()) best = last;
+      last = next.without_models();
+      if (next.slowest() < best.slowest()) best = std::move(next);
     }
     return finish(std::move(best), num_plans);
   }
@@ -191,8 +222,8 @@ class Splitter {
       made.backends.push_back(backends_of(artifact->manifest()));
       if (options_.replans < 0) continue;
       say(fmt::format("measure stage {} of {}", i + 1, count));
-      const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, {.threads = options_.threads});
-      made.seconds.push_back(measure(*executor, options_.rounds));
+      const std::vector<int32_t> cpus = options_.cpus.empty() ? std::vector<int32_t>{} : options_.cpus[i];
+      made.seconds.push_back(measure(artifact, options_.threads, cpus, options_.rounds));
     }
     return made;
   }
@@ -264,6 +295,41 @@ SplitModel split_model(const Model& model, const CompileOptions& compile, const 
   check(options);
   check(compile);
   return Splitter(model, compile, options).run();
+}
+
+SplitFile split_to_file(const Model& model, const std::string& path, const CompileOptions& compile,
+                        const SplitModelOptions& options) {
+  check_no_input(path, model.files, "the model");
+  static_cast<void>(OutputFile(path));  // throws where nothing can be written
+  SplitFile file{.split = split_model(model, compile, options), .nbytes = 0, .simulated = {}, .simulation = {}};
+  file.simulated = plan::model_of_plan(file.split.problem, file.split.plan);
+  file.simulation = plan::simulate(file.simulated);
+  SavedPipeline saved = save_pipeline(std::move(file.split.content), path);
+  file.split.content = {.plan = std::move(saved.plan), .models = {}, .first_values = {}};
+  file.nbytes = saved.nbytes;
+  return file;
+}
+
+Map<std::string, Value> report_of(const SplitFile& file) {
+  const auto seconds = [](int64_t ns) { return Value(static_cast<double>(ns) * 1e-9); };
+  const SplitModel& split = file.split;
+  Array<Value> stages;
+  for (size_t i = 0; i < split.plan.stages.size(); ++i) {
+    const plan::SplitStage& stage = split.plan.stages[i];
+    stages.push_back(
+        Value(Map<std::string, Value>{{"name", Value(split.content.plan.stages[i].name)},
+                                      {"nodes", Value(int64_t{stage.num_nodes})},
+                                      {"seconds", seconds(stage.compute_ns)},
+                                      {"transfer_seconds", seconds(stage.transfer_in_ns + stage.transfer_out_ns)},
+                                      {"memory_bytes", Value(stage.memory_bytes)}}));
+  }
+  return {{"bytes", Value(file.nbytes)},
+          {"stages", Value(stages)},
+          {"measured", Value(!split.seconds.empty())},
+          {"plans", Value(int64_t{split.num_plans})},
+          {"period_seconds", seconds(split.plan.period_ns)},
+          {"lower_bound_seconds", seconds(split.plan.lower_bound_ns)},
+          {"predicted_per_second", Value(file.simulation.requests_per_second)}};
 }
 
 }  // namespace headrace::driver

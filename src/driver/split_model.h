@@ -3,6 +3,7 @@
 
 #include "driver/compile.h"
 #include "driver/save_pipeline.h"
+#include "plan/pipeline/simulate.h"
 #include "plan/pipeline/split.h"
 
 namespace headrace::driver {
@@ -30,10 +31,24 @@ struct SplitModel {
 };
 
 // Splits the model after the canonical passes and compiles each stage as `compile` says, but for its threads. Stages
-// are measured one after another, on any processors. A `replans` of 0 measures the first split, a negative one measures
-// nothing. The result has fewer stages than asked for where more would not be faster. Throws UserError for a program
-// that is no straight line (read_straight_line) or has values of unknown size, numbers out of range, and as
-// compile_to_memory.
+// are measured one after another, on their processors. A `replans` of 0 measures the first split, a negative one
+// measures nothing. The result has fewer stages than asked for where more would not be faster. Throws UserError for a
+// program that is no straight line (read_straight_line) or has values of unknown size, numbers out of range, processors
+// that this process may not use, and as compile_to_memory.
 SplitModel split_model(const Model& model, const CompileOptions& compile, const SplitModelOptions& options);
+
+struct SplitFile {
+  SplitModel split;               // its content has the plan that is in the file, and no models
+  int64_t nbytes = 0;             // of the file
+  plan::PipelineModel simulated;  // what the simulator was given
+  plan::Simulation simulation;    // how it says that a stream of requests runs
+};
+
+// Splits the model and writes the pipeline to the file `path`. A path that cannot be written, or is one of the model's
+// own files, is refused before the work begins. Throws UserError as split_model and save_pipeline.
+SplitFile split_to_file(const Model& model, const std::string& path, const CompileOptions& compile,
+                        const SplitModelOptions& options);
+// Returns the report that users get as JSON, and as a dict in Python (docs/cli-json.md).
+Map<std::string, Value> report_of(const SplitFile& file);
 
 }  // namespace headrace::driver

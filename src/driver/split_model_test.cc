@@ -200,6 +200,34 @@ TEST_F(SplitModelTest, CallsThatNothingReads) {
   expect_same_results(model, std::move(split));
 }
 
+// No pass of level 0 removes them.
+TEST_F(SplitModelTest, LetsAtAnyLevel) {
+  const Model model =
+      parsed("def @main(%x: Tensor[(3), float32]) { let %a = exp(%x); let %b = tanh(%a); add(%a, %b) }\n");
+  for (const int level : {0, 3})
+    expect_same_results(model, split_model(model, {.passes = {.opt_level = level}}, {.stages = 2, .replans = -1}));
+}
+
+// Stages are measured on the processors that they will run on.
+TEST_F(SplitModelTest, AFileIsWrittenWithTheProcessorsOfItsStages) {
+  std::string name = temporary_name(::testing::TempDir() + "headrace_split_");
+  const std::string folder = mkdtemp(name.data());
+  const Model model = parsed("def @main(%x: Tensor[(64, 64), float32]) { tanh(exp(%x)) }\n");
+  const SplitFile file = split_to_file(model, folder + "/pipe.so", {}, {.cpus = {{0}, {0}}, .replans = 0, .rounds = 1});
+  EXPECT_EQ(file.nbytes, static_cast<int64_t>(std::filesystem::file_size(folder + "/pipe.so")));
+  EXPECT_EQ(file.split.seconds.size(), file.split.content.plan.stages.size());
+  EXPECT_EQ(file.split.content.plan.groups[0].cpus, std::vector<int32_t>{0});
+  EXPECT_GT(report_of(file).at("predicted_per_second").as<double>(), 0);
+  bool has_begun = false;
+  EXPECT_THAT(kit::user_error_of([&] {
+                split_to_file(model, folder + "/nowhere/pipe.so", {},
+                              {.progress = [&](const auto&) { has_begun = true; }});
+              }),
+              HasSubstr("nowhere"));
+  EXPECT_FALSE(has_begun);
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
   const auto error = [](const std::string& text, const SplitModelOptions& options = {}) {
     return kit::user_error_of([&] { split_model(parsed(text), {}, options); });
@@ -220,6 +248,7 @@ TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
   EXPECT_THAT(kit::user_error_of([&] { split_model(parsed(good), {.overrides = {{}}}, {}); }),
               HasSubstr("single ops are placed in a whole model"));
   EXPECT_THAT(error(good, {.cpus = {{0}}}), HasSubstr("processors are given for 1 stages, and there are 2"));
+  EXPECT_THAT(error(good, {.cpus = {{0}, {99'999}}}), HasSubstr("99999"));
 }
 
 }  // namespace

@@ -76,12 +76,12 @@ std::optional<size_t> find_op_key_slot(std::string_view name) {
 
 const std::any* OpNode::find_any(std::string_view key) const {
   const auto slot = find_op_key_slot(key);
-  return slot && *slot < keyed.size() && keyed[*slot].has_value() ? &keyed[*slot] : nullptr;
+  return slot ? values.find(*slot) : nullptr;
 }
 
 void OpNode::erase(std::string_view key) {
   const auto slot = find_op_key_slot(key);
-  if (slot && *slot < keyed.size()) keyed[*slot].reset();
+  if (slot) values.set(*slot, {});
 }
 
 const OpNode& OpHandle::resolve() const {

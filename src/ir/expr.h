@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/op_key.h"
+#include "ir/op_values.h"
 #include "ir/type.h"
 #include "ir/type_slot.h"
 
@@ -100,20 +101,17 @@ struct OpNode : ExprNode {
   int32_t num_inputs = -1;  // -1: any number
   int32_t support_level = 10;
   int32_t version = 1;
-  std::string attrs_type_key;   // key of the attributes' struct; empty when the op has none
-  std::vector<std::any> keyed;  // by the slot of the key (ir/op_key.h)
+  std::string attrs_type_key;  // key of the attributes' struct; empty when the op has none
+  OpValues values;
 
   template <typename T>
   const T* find(const OpKey<T>& key) const {
-    const size_t slot = key.slot();
-    return slot < keyed.size() ? std::any_cast<T>(&keyed[slot]) : nullptr;
+    return std::any_cast<T>(values.find(key.slot()));
   }
   template <typename T>
   void set(const OpKey<T>& key, T value) {
     if constexpr (std::same_as<T, Value>) check_op_attr(*this, key.name, value);
-    const size_t slot = key.slot();
-    if (slot >= keyed.size()) keyed.resize(slot + 1);
-    keyed[slot] = std::any(std::move(value));
+    values.set(key.slot(), std::any(std::move(value)));
   }
   // Returns the value under the key's name, of whatever type it is; null where there is none.
   const std::any* find_any(std::string_view key) const;

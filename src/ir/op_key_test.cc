@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
+#include <atomic>
 #include <thread>
 
 #include "base/error.h"
@@ -54,6 +57,34 @@ TEST(OpKey, ThreadsThatAskFirstGetOneSlot) {
   for (size_t& slot : slots) threads.emplace_back([&slot] { slot = kShared.slot(); });
   for (std::thread& thread : threads) thread.join();
   for (const size_t slot : slots) EXPECT_EQ(slot, kShared.slot());
+}
+
+// Reads while another thread replaces and erases values, and makes slots that were not there.
+TEST(OpKey, ValuesAreReadWhileTheyAreSet) {
+  const Op op = make_op("op_key_test.raced");
+  op->set(kLabel, std::string("long enough that the text has memory of its own: 0"));
+  std::atomic<bool> is_over = false;
+  std::atomic<int> wrong = 0;
+  std::thread reader([&] {
+    while (!is_over) {
+      const std::string* label = op->find(kLabel);
+      if (label != nullptr && !label->starts_with("long enough")) ++wrong;
+      const int* weight = op->find(kWeight);
+      if (weight != nullptr && *weight < 0) ++wrong;
+    }
+  });
+  for (int i = 0; i < 2000; ++i) {
+    op->set(kLabel, fmt::format("long enough that the text has memory of its own: {}", i));
+    if (i % 3 == 0) op->erase(kWeight.name);
+    op->set(kWeight, i);
+    op->values.set(5000 + static_cast<size_t>(i), std::any(i));
+  }
+  is_over = true;
+  reader.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(*op->find(kWeight), 1999);
+  for (int i = 0; i < 2000; ++i) EXPECT_EQ(std::any_cast<int>(*op->values.find(5000 + static_cast<size_t>(i))), i);
+  EXPECT_EQ(op->values.find(7000), nullptr);
 }
 
 TEST(OpHandle, IsTheRegisteredOp) {

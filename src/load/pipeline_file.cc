@@ -33,6 +33,14 @@ PipelineFile read_file(const std::string& path) {
   return {.name = path, .descriptor = std::move(descriptor), .content = std::move(content)};
 }
 
+void check_devices(const PipelineFile& file) {
+  for (const artifact::PipelineGroup& group : file.plan().groups) {
+    if (group.location != artifact::Location{})
+      throw_user_error("'{}': group '{}' is on {}, and stages run on cpu:0 alone", file.name, group.name,
+                       to_string(group.location));
+  }
+}
+
 [[noreturn]] void throw_missing(const PipelineFile& file, const artifact::PipelineStage& stage) {
   throw MissingError(
       fmt::format("'{0}' needs the function '{1}' for its stage '{2}', and nothing here provides it; give it when the "
@@ -122,6 +130,8 @@ void set_first_values(Pipeline& pipeline, const PipelineFile& file) {
 
 std::unique_ptr<Pipeline> open_pipeline(const std::string& path, const PipelineFileOptions& options) {
   const PipelineFile file = read_file(path);
+  check_devices(file);
+  if (options.check_plan) options.check_plan(file.plan());
   StageMaker maker(file, options);
   executors::pipeline::PipelineSpec spec = executors::pipeline::spec_of_plan(
       file.plan(), [&](const artifact::PipelineStage& stage) { return maker.make(stage); });

@@ -61,7 +61,7 @@ Contents contents(const IRModule& module) {
   return {module->functions().object(), module->type_definitions().object()};
 }
 
-// Enters the instruments; leaves those it entered, whatever happens.
+// Enters the instruments; leaves those it entered, in the same order, whatever happens.
 class InstrumentScope {
  public:
   explicit InstrumentScope(const PassContext& context) : context_(context) {
@@ -87,9 +87,10 @@ class InstrumentScope {
  private:
   std::exception_ptr leave() noexcept {
     std::exception_ptr first;
-    while (entered_ > 0) {
+    const size_t count = std::exchange(entered_, 0);
+    for (size_t i = 0; i < count; ++i) {
       try {
-        context_.instruments[--entered_]->exit_pass_ctx();
+        context_.instruments[i]->exit_pass_ctx();
       } catch (...) {
         if (!first) first = std::current_exception();
       }

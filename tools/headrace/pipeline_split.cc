@@ -3,9 +3,7 @@
 
 #include <charconv>
 
-#include "driver/output_file.h"
 #include "driver/split_model.h"
-#include "plan/pipeline/simulate.h"
 #include "runtime/thread_pool.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
@@ -46,29 +44,6 @@ std::vector<std::vector<int32_t>> read_cpus(const std::string& text) {
   return stages;
 }
 
-Report report_of(const driver::SplitModel& split, const plan::SplitStage& stage, size_t index) {
-  return {{"name", Value(split.content.plan.stages[index].name)},
-          {"nodes", Value(int64_t{stage.num_nodes})},
-          {"seconds", Value(static_cast<double>(stage.compute_ns) * 1e-9)},
-          {"transfer_seconds", Value(static_cast<double>(stage.transfer_in_ns + stage.transfer_out_ns) * 1e-9)},
-          {"memory_bytes", Value(stage.memory_bytes)}};
-}
-
-Report report_of(const SplitState& state, const driver::SplitModel& split, const driver::SavedPipeline& saved,
-                 const plan::Simulation& simulation) {
-  Array<Value> stages;
-  for (size_t i = 0; i < split.plan.stages.size(); ++i)
-    stages.push_back(Value(report_of(split, split.plan.stages[i], i)));
-  return {{"output", Value(state.output)},
-          {"bytes", Value(saved.nbytes)},
-          {"stages", Value(stages)},
-          {"measured", Value(!split.seconds.empty())},
-          {"plans", Value(int64_t{split.num_plans})},
-          {"period_seconds", Value(static_cast<double>(split.plan.period_ns) * 1e-9)},
-          {"lower_bound_seconds", Value(static_cast<double>(split.plan.lower_bound_ns) * 1e-9)},
-          {"predicted_per_second", Value(simulation.requests_per_second)}};
-}
-
 int split(SplitState state, const Common& common) {
   if (state.output == "-") throw UsageError("--output: a pipeline's file is no text; name a file, such as pipe.so");
   state.split.cpus = read_cpus(state.cpus);
@@ -78,25 +53,22 @@ int split(SplitState state, const Common& common) {
     state.split.progress = [](const std::string& what) { fmt::print(stderr, "{}\n", what); };
   driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
   for (std::string& file : files_of("--bind", state.model.bound)) model.files.push_back(std::move(file));
-  driver::check_no_input(state.output, model.files, "the model");
-  static_cast<void>(driver::OutputFile(state.output));  // tells a place that cannot be written before the long work
-  driver::SplitModel split = driver::split_model(model, options, state.split);
-  const plan::PipelineModel simulated = plan::model_of_plan(split.problem, split.plan);
-  const plan::Simulation simulation = plan::simulate(simulated);
-  const driver::SavedPipeline saved = driver::save_pipeline(std::move(split.content), state.output);
-  split.content.plan = saved.plan;
+  const driver::SplitFile file = driver::split_to_file(model, state.output, options, state.split);
+  const driver::SplitModel& split = file.split;
   if (common.json) {
-    std::cout << to_json(report_of(state, split, saved, simulation));
+    Report report{{"output", Value(state.output)}};
+    for (const auto& [key, value] : driver::report_of(file)) report.set(key, value);
+    std::cout << to_json(report);
     return HR_OK;
   }
-  print_out("{}: {}, {} tried, times {}\n\n{}", shown(state.output), show_bytes(saved.nbytes),
+  print_out("{}: {}, {} tried, times {}\n\n{}", shown(state.output), show_bytes(file.nbytes),
             split.num_plans == 1 ? "one plan" : fmt::format("{} plans", split.num_plans),
             split.seconds.empty() ? "estimated by the sizes of tensors" : "measured",
             plan::format_plan(split.problem, split.plan));
   if (state.simulate) {
-    print_out("\n{}", plan::format_simulation(simulated, simulation));
+    print_out("\n{}", plan::format_simulation(file.simulated, file.simulation));
   } else {
-    print_out("predicted    {:.1f} requests a second\n", simulation.requests_per_second);
+    print_out("predicted    {:.1f} requests a second\n", file.simulation.requests_per_second);
   }
   return HR_OK;
 }
@@ -121,7 +93,7 @@ Verb add_pipeline_split(CLI::App& pipeline, const Common& common) {
   verb->add_flag("--estimate", state->estimate, "Measure nothing: estimate times by the sizes of tensors");
   takes(verb->add_option("--max-inflight", state->split.max_inflight, "Requests that may be in the pipeline at once")
             ->capture_default_str(),
-        {1, 65536, 16});
+        {1, artifact::kMostInFlight, 16});
   verb->add_flag("--simulate", state->simulate, "Show how a simulated stream runs: times by stage, latencies");
   verb->footer(
       "Stages are measured one after another on this machine; run it where the pipeline will run.\n"

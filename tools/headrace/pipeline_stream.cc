@@ -33,7 +33,7 @@ void StreamOptions::add_to(CLI::App& verb) {
       ->allow_extra_args(false);
   takes(verb.add_option("--max-inflight", max_inflight,
                         "Requests that may be in the pipeline at once (0: as the file says)"),
-        {0, 1 << 20, 16});
+        {0, artifact::kMostInFlight, 16});
   verb.add_flag("--unpinned", unpinned, "Let threads run on any processors, not on those that the file names");
   takes(verb.add_option("--seed", seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
 }

@@ -10,15 +10,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from headrace import _arguments, _core, _public, compiler
+from headrace import _arguments, _core, _ffi, _public, compiler
 from headrace._core import UserError
 from headrace._memory_file import MemoryFile
 from headrace.pipeline._errors import PipelineError
 from headrace.pipeline._running import Pipeline
 
 __all__ = ["Graph", "PortError", "Stage", "StageHandle", "chain", "load"]
-
-MOST_IN_FLIGHT = 1 << 20  # requests; as src/executors/pipeline/core.cc
 
 _PortType = tuple[str, str | None, list[int]]  # name, dtype (None: any value), shape
 
@@ -209,7 +207,7 @@ class Graph:
         cpus : list of int
             The processors that the group's thread, and the threads of its programs that are loaded here, run on.
         threads : int
-            The threads of a program that is loaded here.
+            The threads of a program that is loaded here; a compiled model keeps its own.
         replicas : int
             How many requests it may work on at once, each in a thread of its own; results stay in order.
         time_limit : float, optional
@@ -220,6 +218,8 @@ class Graph:
         given = {"cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus], "threads": threads, "replicas": replicas}
         if _arguments.integer(replicas, "replicas") < 1:
             raise UserError(f"replicas is {replicas}; a stage has at least one")
+        if _arguments.integer(threads, "threads") < 0:
+            raise UserError(f"threads is {threads}; 0 is as many as the model says")
         if device is not None and str(getattr(device, "device_type", device)).lower() not in ("cpu", "1", "llvm"):
             raise UserError(f"device: {device} is no CPU; stages run on CPUs")
         codes = _codes_of(code, inputs, outputs, given)
@@ -229,7 +229,7 @@ class Graph:
             backend=backend,
             codes=codes,
             saved=self._saved_of(code, chosen),
-            threads=_arguments.integer(threads, "threads"),
+            threads=code.threads if isinstance(code, compiler.CompiledModel) else threads,
             inputs=codes[0].inputs,
             outputs=codes[0].outputs,
             group=(len(self._stages), chosen) if group is None else (-1, _arguments.text(group, "group")),
@@ -424,8 +424,8 @@ class Graph:
         """The plan of the pipeline; `model_of` gives the number of a stage's model, -1 for a function."""
         if _arguments.integer(max_inflight, "max_inflight") < 1:
             raise UserError(f"max_inflight is {max_inflight}; at least one request is in a pipeline")
-        if max_inflight > MOST_IN_FLIGHT:
-            raise UserError(f"max_inflight is {max_inflight}; it lies from 1 to {MOST_IN_FLIGHT}")
+        if max_inflight > _core.MOST_IN_FLIGHT:
+            raise UserError(f"max_inflight is {max_inflight}; it lies from 1 to {_core.MOST_IN_FLIGHT}")
         groups = list(dict.fromkeys(entry.group for entry in self._stages))
         cpus: dict[tuple[int, str], list[int]] = {}
         for entry in self._stages:
@@ -528,7 +528,8 @@ def load(
         The file.
     functions : dict of str to function, optional
         The functions that stages of the file call, by name. Those that are not given are looked for among the
-        functions that `register_func` registered.
+        functions that `register_func` registered; both get the arguments that `Graph.stage` describes. A function
+        that C++ registered gets NDArrays.
     pinned : bool
         False: threads run on any processors, not on those that the file names.
     max_inflight : int, optional
@@ -557,6 +558,7 @@ def load(
     native = _core.open_pipeline(
         path=_arguments.path(path, "path"),
         functions=given,
+        registered=_ffi.registered,
         max_inflight=max_inflight,
         is_pinned=bool(pinned),
         **run_options(when_full, failures_in_row, probe_seconds, stop_seconds),

@@ -8,7 +8,6 @@ from typing import Any
 
 from headrace import _arguments, _core, _public
 from headrace._core import UserError
-from headrace.pipeline._graph import MOST_IN_FLIGHT
 from headrace.target import chosen_targets
 
 __all__ = ["split"]
@@ -47,7 +46,7 @@ def split(
     threads : int
         Threads of each stage.
     cpus : list of list of int, optional
-        The processors of each stage; without it, any.
+        The processors of each stage, which it is measured on; without it, any.
     shapes, bound, weights, target, opt_level
         As for `headrace.compile`; a target of one kind. The first three are for files.
     measure : bool
@@ -61,7 +60,8 @@ def split(
     -------
     dict
         `stages` (name, nodes, seconds, transfer_seconds, memory_bytes), `period_seconds` of the slowest, its
-        `lower_bound_seconds`, `measured`, `plans` (how many were tried) and `bytes` of the file.
+        `lower_bound_seconds`, `measured`, `plans` (how many were tried), `predicted_per_second` (requests, as a
+        simulation says) and `bytes` of the file.
 
     Raises
     ------
@@ -71,15 +71,21 @@ def split(
     is_file = isinstance(model, (str, PathLike))
     if not is_file and getattr(model, "type_key", "") != "ir.IRModule":
         raise UserError(f"model: expected a path or an IRModule, got {_arguments.kind(model)}")
+    for name, given in (("shapes", shapes), ("bound", bound), ("weights", weights)):
+        if not is_file and given is not None:
+            raise UserError(
+                f"{name}: is for model files, and the model is an IRModule; give its parameters their types, and bind "
+                "values with relay.build_module.bind_params_by_name"
+            )
     chosen, beside = chosen_targets(target, "", "")
     if beside:
         raise UserError("target: stages are compiled natively; give one target")
     processors = [[_arguments.integer(cpu, "cpus") for cpu in one] for one in (cpus or ())]
     if _arguments.integer(replans, "replans") < 0:
         raise UserError(f"replans is {replans}; it is 0 or more, and measure=False measures nothing")
-    if not 1 <= _arguments.integer(max_inflight, "max_inflight") <= MOST_IN_FLIGHT:
-        raise UserError(f"max_inflight is {max_inflight}; it lies from 1 to {MOST_IN_FLIGHT}")
-    return _core.split_model(
+    if not 1 <= _arguments.integer(max_inflight, "max_inflight") <= _core.MOST_IN_FLIGHT:
+        raise UserError(f"max_inflight is {max_inflight}; it lies from 1 to {_core.MOST_IN_FLIGHT}")
+    report = _core.split_model(
         program=_arguments.path(model, "model") if is_file else model,
         output=_arguments.path(output, "output"),
         stages=_arguments.integer(stages, "stages"),
@@ -93,6 +99,7 @@ def split(
         replans=replans if measure else -1,
         max_inflight=_arguments.integer(max_inflight, "max_inflight"),
     )
+    return {**report, "stages": [dict(stage) for stage in report["stages"]]}
 
 
 _public.publish(__name__, "headrace.pipeline")

@@ -40,6 +40,9 @@ bool same_ports(const std::vector<Port>& a, const std::vector<Port>& b) {
 }
 
 void check_replicas(const PipelineSpec& spec, const StageSpec& stage) {
+  if (stage.replicas.size() > artifact::kMostReplicas)
+    throw_user_error("stage '{}' has {} replicas; {} are the most", stage.name, stage.replicas.size(),
+                     artifact::kMostReplicas);
   if (stage.replicas.empty() || stage.replicas[0] == nullptr) throw_user_error("stage '{}' has no code", stage.name);
   for (const auto& replica : stage.replicas) {
     if (replica == nullptr || !same_ports(replica->inputs(), stage.replicas[0]->inputs()) ||
@@ -119,6 +122,9 @@ void check_groups(const PipelineSpec& spec) {
     const bool is_used =
         std::any_of(spec.stages.begin(), spec.stages.end(), [&](const StageSpec& stage) { return stage.group == i; });
     if (!is_used) throw_user_error("group {} '{}' has no stages", i, spec.groups[i].name);
+    for (const int32_t cpu : spec.groups[i].cpus) {
+      if (cpu < 0) throw_user_error("group {} '{}' has the processor {}; give 0 or more", i, spec.groups[i].name, cpu);
+    }
   }
 }
 

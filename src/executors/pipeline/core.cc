@@ -7,11 +7,9 @@
 namespace headrace::executors::pipeline {
 namespace {
 
-constexpr size_t kMostInflight = size_t{1} << 20;
-
 PipelineOptions checked(const PipelineOptions& options) {
-  if (options.max_inflight == 0 || options.max_inflight > kMostInflight)
-    throw_user_error("max_inflight is {}; it lies from 1 to {}", options.max_inflight, kMostInflight);
+  if (options.max_inflight == 0 || options.max_inflight > artifact::kMostInFlight)
+    throw_user_error("max_inflight is {}; it lies from 1 to {}", options.max_inflight, artifact::kMostInFlight);
   for (const auto& [name, seconds] :
        {std::pair{"probe_seconds", options.probe_seconds}, std::pair{"stop_seconds", options.stop_seconds}}) {
     if (!(seconds >= 0 && seconds <= kMaxRegionTimeout))

@@ -47,7 +47,8 @@ struct PipelineSpec {
 // Returns the order in which a request passes the stages: each after those that it reads, else in the order of the
 // list. Throws UserError, with the names of the ports, for a pipeline without stages or outputs, for names that are
 // empty or taken, a source that does not exist, types that differ, a cycle, an input that nothing reads, a stage whose
-// replicas share a group with other stages or have other ports, and a group without stages.
+// replicas are too many, share a group with other stages or have other ports, and a group without stages or with
+// processors below 0.
 std::vector<size_t> check_spec(const PipelineSpec& spec);
 
 // Returns the port that a source stands for.
