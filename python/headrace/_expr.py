@@ -186,8 +186,8 @@ class _GlobalTypeVar:
     __slots__ = ()
 
     def __call__(self, *args: Any) -> Any:
-        """The data type applied to types, as a TypeCall: `List(t)`."""
-        return _node.class_of("relay.TypeCall")(self, args)
+        """The data type applied to types, as a TypeCall: `List(t)`; itself without any, as in `nat()`."""
+        return _node.class_of("relay.TypeCall")(self, args) if args else self
 
 
 @_node.mixin("relay.Tuple")

@@ -41,7 +41,6 @@ _INSTEAD = {
     "contrib.relay_viz": "mod.show() prints a program; `headrace inspect --steps` shows what it is compiled to",
     "ir.DictAttrs": 'attributes of functions and modules are given as a dict, attrs={"Primitive": 1}, and read as one',
     "ir.Range": "the pair (begin, end) says it, as in te.reduce_axis((0, n))",
-    "relay.analysis.CallGraph": "mod.functions and analysis.post_order_visit tell who calls whom",
     "relay.analysis.get_calibration_data": "let the program return the values that you want to see; "
     'relay.create_executor("debug") runs any program',
     "relay.analysis.list_fake_quantized_op_freqs": _QUANTIZED,

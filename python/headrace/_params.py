@@ -32,7 +32,7 @@ _NAMES = {
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 
 
-def save_param_dict(params: Mapping[str, Any]) -> bytes:
+def save_param_dict(params: Mapping[str, Any]) -> bytearray:
     """Tensors by name as bytes, which are a file of safetensors.
 
     Parameters
@@ -42,7 +42,7 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
 
     Returns
     -------
-    bytes
+    bytearray
 
     Raises
     ------
@@ -64,7 +64,7 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
         end += len(data)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    return b"".join([len(text).to_bytes(8, "little"), text, *parts])
+    return bytearray().join([len(text).to_bytes(8, "little"), text, *parts])
 
 
 def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, _core.NDArray]:

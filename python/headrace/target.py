@@ -328,7 +328,7 @@ def chosen_targets(value: Any, *parts: str) -> tuple[Any, list[Any]]:
     """
     backends: list[Any] = []
     if isinstance(value, Mapping) and any(not isinstance(key, str) or key in _DEVICES for key in value):
-        native = [_checked_device(device, Target(one)) for device, one in value.items()]
+        native = [_checked_device(getattr(device, "value", device), Target(one)) for device, one in value.items()]
         value, backends = _split(native)
     elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         value, backends = _split([Target(one) for one in value])

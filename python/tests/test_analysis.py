@@ -61,12 +61,12 @@ def conv(data, weight_shape, **attrs):
             ),
             5 * 4 * 3 * 3 * 2 * 3 * 3,
         ),
-        # each of 8x8 elements of 2 channels meets 4 filters of 3x3
+        # as Relay counts: each of 4 channels of 17x17 elements meets 2 channels of 3x3, zeros of the stride included
         (
             lambda: relay.nn.conv2d_transpose(
                 relay.var("x", shape=(1, 2, 8, 8)), relay.const(np.zeros((2, 4, 3, 3), "float32")), strides=2
             ),
-            8 * 8 * 2 * 4 * 9,
+            4 * 17 * 17 * 2 * 9,
         ),
         (
             lambda: relay.nn.conv1d(relay.var("x", shape=(1, 2, 8)), relay.const(np.zeros((4, 2, 3), "float32"))),
@@ -159,7 +159,6 @@ def test_layers():
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
-        ("CallGraph", "post_order_visit"),
         ("get_calibration_data", "relay.create_executor"),
         ("nowhere", "has no attribute 'nowhere'"),
     ],
@@ -167,3 +166,53 @@ def test_layers():
 def test_analyses_that_are_not_there(name, instead):
     with pytest.raises(AttributeError, match=instead):
         getattr(relay.analysis, name)
+
+
+def calls():
+    """`main` calls `b` and twice `a`, which `b` calls, too, and itself."""
+    x = relay.var("x", shape=(2,))
+    mod = hr.IRModule()
+    a, b = relay.GlobalVar("a"), relay.GlobalVar("b")
+    mod[a] = relay.Function([x], relay.exp(x), relay.TensorType((2,)))
+    y = relay.var("y", shape=(2,))
+    mod[b] = relay.Function([y], b(a(y)), relay.TensorType((2,)))
+    z = relay.var("z", shape=(2,))
+    mod["main"] = relay.Function([z], a(a(b(z))))
+    return mod, a, b
+
+
+def test_a_call_graph_counts_references():
+    mod, a, b = calls()
+    graph = relay.analysis.CallGraph(mod)
+    assert graph.module.same_as(mod)
+    assert [graph.ref_count(var) for var in (a, b, "main")] == [3, 2, 0]
+    assert [graph.global_call_count(var) for var in (a, "b", "main")] == [0, 2, 3]
+    assert [graph.is_recursive(var) for var in (a, b, "main")] == [False, True, False]
+    assert graph.print_var("main").splitlines() == ["@main: #refs = 0", "  calls @a x2", "  calls @b x1"]
+    assert "@b: #refs = 2" in str(graph)
+
+
+def test_wrong_call_graphs():
+    mod, a, _ = calls()
+    with pytest.raises(hr.UserError, match="CallGraph: expected an IRModule, got"):
+        relay.analysis.CallGraph(relay.var("x"))
+    with pytest.raises(hr.UserError, match=r"the module has no function 'c'; it has a, b, main"):
+        relay.analysis.CallGraph(mod).ref_count("c")
+    open_mod = hr.IRModule()
+    z = relay.var("z", shape=(2,))
+    open_mod["main"] = relay.Function([z], a(z))
+    with pytest.raises(hr.UserError, match="@main calls @a, which the module does not have"):
+        relay.analysis.CallGraph(open_mod)
+
+
+def test_fused_functions_of_a_module_that_was_not_fused():
+    x = relay.var("x", shape=(2, 2))
+    mod = hr.IRModule.from_expr(relay.Function([x], relay.nn.relu(relay.exp(x))))
+    (fused,) = relay.analysis.extract_fused_functions(mod).values()
+    assert fused.attrs["Primitive"] == 1
+
+
+def test_layers_of_a_module():
+    x = relay.var("x", shape=(2, 2))
+    mod = hr.IRModule.from_expr(relay.Function([x], relay.exp(relay.exp(x))))
+    assert relay.analysis.count_layers(mod, ["exp"]) == 2

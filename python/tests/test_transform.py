@@ -572,25 +572,70 @@ def test_kinds_of_passes():
 def test_a_trace_is_told_of_each_pass():
     log = []
     quiet = transform.module_pass(lambda m, c: m, opt_level=0, name="quiet", traceable=False)
-    passes = transform.Sequential([relay.transform.SimplifyExpr(), quiet])
+    passes = transform.Sequential([relay.transform.ToANormalForm(), quiet])
     with transform.PassContext(trace=lambda mod, info, before: log.append((info.name, before, len(mod.functions)))):
         passes(sample())
     assert log == [
         ("sequential", True, 1),
-        ("SimplifyExpr", True, 1),
-        ("SimplifyExpr", False, 1),
+        ("ToANormalForm", True, 1),
+        ("ToANormalForm", False, 1),
         ("sequential", False, 1),
     ]
 
 
 def test_a_sequence_may_be_left_out_of_the_trace():
     log = []
-    passes = transform.Sequential([relay.transform.SimplifyExpr()], traceable=False)
+    passes = transform.Sequential([relay.transform.ToANormalForm()], traceable=False)
     assert not passes.info.traceable
     assert transform.Sequential().info.traceable
     with transform.PassContext(trace=lambda mod, info, before: log.append(info.name)):
         passes(sample())
-    assert log == ["SimplifyExpr"] * 2
+    assert log == ["ToANormalForm"] * 2
+
+
+def test_infer_type_runs_before_the_passes_that_have_it_in_relay():
+    log = []
+    assert relay.transform.SimplifyExpr().info.required == ["InferType"]
+    with transform.PassContext(trace=lambda mod, info, before: log.append(info.name)):
+        made = relay.transform.EliminateCommonSubexpr()(sample())
+    assert log == ["InferType"] * 2 + ["EliminateCommonSubexpr"] * 2
+    assert made["main"].ret_type == made["main"].checked_type.ret_type
+
+
+def test_functions_inside_of_functions_get_the_types_of_their_results():
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    mod = hr.IRModule.from_expr(relay.Function([x], relay.Function([y], relay.exp(y))(x)))
+    inner = relay.transform.InferType()(mod)["main"].body.op
+    assert inner.ret_type == relay.TensorType((2,), "float32")
+
+
+def test_instruments_leave_in_the_order_in_which_they_entered():
+    log = []
+
+    @hr.instrument.pass_instrument
+    class Noted:
+        def __init__(self, name):
+            self.name = name
+
+        def enter_pass_ctx(self):
+            log.append(f"{self.name} enters")
+
+        def exit_pass_ctx(self):
+            log.append(f"{self.name} leaves")
+
+    with transform.PassContext(instruments=[Noted("a"), Noted("b")]):
+        pass
+    assert log == ["a enters", "b enters", "a leaves", "b leaves"]
+
+
+def test_inline_keeps_what_nothing_refers_to():
+    x = relay.var("x", shape=(2,))
+    mod = hr.IRModule()
+    for name in ("unused", "used"):
+        mod[name] = relay.Function([x], relay.exp(x)).with_attr("Inline", 1)
+    y = relay.var("y", shape=(2,))
+    mod["main"] = relay.Function([y], mod.get_global_var("used")(y))
+    assert {var.name_hint for var in relay.transform.Inline()(mod).functions} == {"main", "unused"}
 
 
 def test_a_class_of_passes_is_no_pass():

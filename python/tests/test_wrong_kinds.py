@@ -27,7 +27,6 @@ OF_EXPRESSIONS = {
     "all_dtypes: expr": analysis.all_dtypes,
     "check_constant: expr": analysis.check_constant,
     "check_basic_block_normal_form: expr": analysis.check_basic_block_normal_form,
-    "count_layers: expr": lambda expr: analysis.count_layers(expr, ["nn.relu"]),
     "get_total_mac_number: expr": analysis.get_total_mac_number,
     "InferTypeLocal: expr": relay.transform.InferTypeLocal,
     "from_expr: expr": hr.IRModule.from_expr,

@@ -8,6 +8,9 @@
 #include "passes/simplify/legalize.h"
 #include "relay/verify.h"
 
+#include <algorithm>
+#include <array>
+
 namespace headrace::functions {
 
 namespace {
@@ -58,6 +61,31 @@ PassRef make_with_options(const Pass& pass, const Options& options) {
   return make_pass(with);
 }
 
+// Relay runs InferType before these, so that their functions have the types of their results.
+constexpr std::array<std::string_view, 17> kTyped = {"AlterOpLayout",
+                                                     "AnnotateTarget",
+                                                     "BackwardFoldScaleAxis",
+                                                     "CanonicalizeCast",
+                                                     "CanonicalizeOps",
+                                                     "CombineParallelBatchMatmul",
+                                                     "CombineParallelConv2D",
+                                                     "CombineParallelDense",
+                                                     "ConvertLayout",
+                                                     "DefuseOps",
+                                                     "EliminateCommonSubexpr",
+                                                     "FastMath",
+                                                     "FoldExplicitPadding",
+                                                     "ForwardFoldScaleAxis",
+                                                     "FuseOps",
+                                                     "Legalize",
+                                                     "SimplifyExpr"};
+
+// Returns the pass as users of Relay call it by its name.
+Pass as_in_relay(Pass pass) {
+  if (std::find(kTyped.begin(), kTyped.end(), pass.info.name) != kTyped.end()) pass.info.required = {"InferType"};
+  return pass;
+}
+
 Array<Value> describe_passes() {
   Array<Value> passes;
   for (const Pass& pass : driver::all_passes()) passes.push_back(Value(make_pass_info(pass.info)));
@@ -76,7 +104,7 @@ Array<Value> describe_config() {
 void register_passes() {
   const auto add = [](const std::string& name, const Pass& pass) {
     register_global("relay._transform." + name, PackedFunc([&pass](const Args& args) {
-                      return Value(make_with_options(pass, options_of(pass, args)));
+                      return Value(make_with_options(as_in_relay(pass), options_of(pass, args)));
                     }));
   };
   for (const Pass& pass : driver::all_passes()) {
@@ -84,7 +112,7 @@ void register_passes() {
     for (const std::string& alias : pass.info.aliases) add(alias, pass);
   }
   register_global("relay._transform.GetPass", make_packed([](const std::string& name, const Options& options) {
-                    return make_with_options(driver::get_pass(name), options);
+                    return make_with_options(as_in_relay(driver::get_pass(name)), options);
                   }));
   // None removes the op's legalisation.
   register_global(

@@ -149,7 +149,9 @@ LeafRange leaves_of_field(const TupleTypeNode& tuple, int64_t index) {
   return range;
 }
 
+// A data type without parameters is its name alone.
 Type make_type_call(Type func, Array<Type> args) {
+  if (args.empty() && func.is<GlobalTypeVarNode>()) return func;
   auto node = make_object<TypeCallNode>();
   node->func = std::move(func);
   node->args = std::move(args);

@@ -47,12 +47,12 @@ void leave(const PassInstrumentObj& instrument) {
   if (instrument.exit_pass_ctx) instrument.exit_pass_ctx();
 }
 
-// Leaves the first `count` instruments, the last first, whatever they throw; gives the first error.
+// Leaves the first `count` instruments in their order, as Relay, whatever they throw; gives the first error.
 std::exception_ptr leave_first(const Array<PassInstrumentRef>& instruments, size_t count) {
   std::exception_ptr error;
-  while (count > 0) {
+  for (size_t i = 0; i < count; ++i) {
     try {
-      leave(*instruments[--count]);
+      leave(*instruments[i]);
     } catch (...) {
       if (!error) error = std::current_exception();
     }

@@ -140,7 +140,7 @@ TEST(PassScope, AllInstrumentsLeaveThoughOneThrows) {
   const auto context = context_with({logging_instrument(log, "a"), logging_instrument(log, "b", "exit")});
   enter_context(context);
   EXPECT_THROW(exit_context(context), UserError);
-  EXPECT_EQ(log, (Log{"a enter", "b enter", "b exit", "a exit"}));
+  EXPECT_EQ(log, (Log{"a enter", "b enter", "a exit", "b exit"}));
   EXPECT_FALSE(is_in_context());
 }
 

@@ -102,11 +102,11 @@ TEST(CompileThreads, OneModelFileOfAll) {
 TEST(CompileThreads, BackendsOfAll) {
   const std::vector<std::string> backends = {"ccompiler", "examplejson"};
   const auto job = [&](int thread) {
-    const Model model = make_model(relay::parse_module(
-        "#[version = \"0.0.5\"]\n"
-        "def @main(%x: Tensor[(10, 10), float32], %y: Tensor[(10, 10), float32]) {\n"
-        "  exp(multiply(subtract(add(%x, %y), %y), %x))\n"
-        "}\n"));
+    const Model model =
+        make_model(relay::parse_module("#[version = \"0.0.5\"]\n"
+                                       "def @main(%x: Tensor[(10, 10), float32], %y: Tensor[(10, 10), float32]) {\n"
+                                       "  exp(multiply(subtract(add(%x, %y), %y), %x))\n"
+                                       "}\n"));
     CompileOptions options = {.backends = {backends[static_cast<size_t>(thread) % 2]}};
     return compile_and_run(model, inputs_of(model.module, 3), options);
   };
@@ -117,12 +117,12 @@ TEST(CompileThreads, BackendsOfAll) {
 // Constants large enough that several threads evaluate each of them.
 TEST(CompileThreads, ConstantsOfAll) {
   const auto job = [](int) {
-    const Model model = make_model(relay::parse_module(
-        "#[version = \"0.0.5\"]\n"
-        "def @main(%x: Tensor[(160), float32]) {\n"
-        "  let %c = exp(sin(full(0.5f, shape=[160, 160], dtype=\"float32\")));\n"
-        "  sum(multiply(nn.dense(%c, %c, units=160), %x), axis=[0])\n"
-        "}\n"));
+    const Model model =
+        make_model(relay::parse_module("#[version = \"0.0.5\"]\n"
+                                       "def @main(%x: Tensor[(160), float32]) {\n"
+                                       "  let %c = exp(sin(full(0.5f, shape=[160, 160], dtype=\"float32\")));\n"
+                                       "  sum(multiply(nn.dense(%c, %c, units=160), %x), axis=[0])\n"
+                                       "}\n"));
     return compile_and_run(model, inputs_of(model.module, 5));
   };
   const std::vector<Results> actual = run_at_once(job);

@@ -38,6 +38,7 @@ _NAMES = {
     "headrace.contrib.utils": {"headrace._compat.temporary_folders": "*"},
     "headrace.ir.container": {"headrace._container": "Array Map"},
     "headrace.ir.instrument": {"headrace.instrument": "*"},
+    "headrace.ir.supply": {"headrace._compat.supply": "*"},
     "headrace.ir.transform": {"headrace.transform": "*"},
     "headrace.parser": {"headrace.relay._text": "fromtext parse parse_expr"},
     "headrace.pipeline_executor": _PIPELINE_EXECUTOR,

@@ -137,6 +137,7 @@ def check_grad(
     mean: float = 0,
     mode: str = "higher_order",
     target_devices: list[tuple[Any, Any]] | None = None,
+    executor_kind: str = "debug",
 ) -> None:
     """Raises AssertionError unless the gradients of a function are near its differences.
 
@@ -160,6 +161,8 @@ def check_grad(
         As of `relay.transform.gradient`.
     target_devices : list of (str, Device), optional
         What it is checked on; `enabled_targets()` when it is left out.
+    executor_kind : str
+        As of `relay.create_executor`.
 
     Raises
     ------
@@ -174,7 +177,7 @@ def check_grad(
     if not places or None in places:
         raise UserError("check_grad: test_inputs: give at least one, and arrays that are among inputs")
     for target, device in enabled_targets() if target_devices is None else target_devices:
-        executor = create_executor(device=device, target=target)
+        executor = create_executor(executor_kind, device=device, target=target)
         run, run_backward = executor.evaluate(forward), executor.evaluate(backward)
         gradients = run_backward(*inputs)[1]
         for array, place in zip(tested, places, strict=True):

@@ -28,7 +28,7 @@ def get_total_mac_number(expr: Any) -> int:
     -------
     int
         Of `nn.conv1d` to `nn.conv3d`, their transposes, `nn.dense`, `nn.matmul` and `nn.batch_matmul`; other ops count
-        nothing. Of a transpose, each element of the data by each weight of its channel.
+        nothing. Of a transpose as Relay counts: each element of the result by each weight of its channel.
 
     Raises
     ------
@@ -45,15 +45,13 @@ def get_total_mac_number(expr: Any) -> int:
             is_turned = name != "nn.dense" and call.attrs.transpose_a
             total += math.prod(_shape(call)) * _shape(call.args[0])[-2 if is_turned else -1]
         elif name in _CONVOLUTIONS:
-            total += _of_convolution(call, name.endswith("_transpose"))
+            total += _of_convolution(call)
     return total
 
 
-def _of_convolution(call: Any, is_transpose: bool) -> int:
-    attrs = call.attrs
-    seen = call.args[0] if is_transpose else call
-    shape = _shape(seen)
-    channels = _channels(shape, attrs.data_layout if is_transpose else attrs.out_layout or attrs.data_layout)
+def _of_convolution(call: Any) -> int:
+    shape = _shape(call)
+    channels = _channels(shape, call.attrs.out_layout or call.attrs.data_layout)
     return math.prod(shape) // channels * math.prod(_shape(call.args[1])) if channels else 0
 
 

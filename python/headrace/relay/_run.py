@@ -88,6 +88,16 @@ class GraphExecutorFactoryModule:
         """The code."""
         return self.module
 
+    @property
+    def lib(self) -> _core.Module:
+        """The code, by the name that Relay has for it."""
+        return self.module
+
+    @property
+    def graph_json(self) -> str:
+        """What `get_graph_json()` returns."""
+        return self.get_graph_json()
+
     def get_params(self) -> dict[str, _core.NDArray]:
         """Copies of the parameters that were bound: they are in the code already."""
         return {name: tensor.copyto(tensor.device) for name, tensor in self.params.items()}

@@ -10,12 +10,14 @@ from headrace import _arguments, _core, _public
 from headrace._ffi import api
 from headrace.ir import IRModule, Type
 from headrace.relay import _classes as nodes
+from headrace.relay._call_graph import CallGraph as CallGraph
 from headrace.relay._features import Feature as Feature
 from headrace.relay._features import detect_feature as detect_feature
 from headrace.relay._macs import get_total_mac_number as get_total_mac_number
 from headrace.relay.type_functor import types_within
 
 __all__ = [
+    "CallGraph",
     "Feature",
     "FusionBorder",
     "all_dtypes",
@@ -260,8 +262,8 @@ def count_layers(expr: Any, valid_ops: Sequence[str]) -> int:
 
     Parameters
     ----------
-    expr : RelayExpr
-        The program.
+    expr : RelayExpr or IRModule
+        The program; of a module its `main`.
     valid_ops : list of str
         The ops that count, such as "nn.conv2d".
 
@@ -269,6 +271,8 @@ def count_layers(expr: Any, valid_ops: Sequence[str]) -> int:
     -------
     int
     """
+    if isinstance(expr, IRModule):
+        expr = expr["main"]
     expr = _arguments.expression(expr, "count_layers: expr")
     counted = set(_arguments.names(valid_ops, "count_layers: valid_ops"))
     depths: dict[Any, int] = {}
@@ -379,18 +383,22 @@ def _expressions_of(mod: Any, what: str) -> Iterator[Any]:
 
 
 def extract_fused_functions(mod: Any) -> dict[str, Any]:
-    """The primitive functions of a module that was fused.
+    """The primitive functions of a module after SimplifyInference and FuseOps.
 
     Parameters
     ----------
     mod : IRModule
-        The module.
+        The module; the functions of one that was fused stay as they are.
 
     Returns
     -------
     dict of str to Function
         As fused_0, fused_1 ... in their order.
     """
+    if isinstance(mod, IRModule):
+        for name, options in (("SimplifyInference", {}), ("FuseOps", {"fuse_opt_level": 3})):
+            made = api("relay._transform.GetPass")(name, options)
+            mod = api("transform.RunPass")(made, mod, api("transform.GetCurrentPassContext")())
     functions = (
         expr for expr in _expressions_of(mod, "extract_fused_functions: mod") if isinstance(expr, nodes.Function)
     )

@@ -15,7 +15,8 @@ void SubPixelAttrs::fields(FieldList<SubPixelAttrs>& f) {
       .field<&SubPixelAttrs::mode>(
           "mode", {.default_value = "DCR",
                    .has_default = true,
-                   .doc = "of depth_to_space: DCR, the place in the block is the outer part of the channel; or CRD"});
+                   .doc = "of depth_to_space: DCR, the place in the block is the outer part of the channel; or CRD, "
+                          "which Relay calls CDR"});
 }
 
 void SpaceToBatchNDAttrs::fields(FieldList<SpaceToBatchNDAttrs>& f) {
@@ -46,8 +47,8 @@ Array<PrimExpr> image_dims(const RelationInput& input, const TensorType& data, c
   check_sizes(input, "block_size", {attrs.block_size}, 1, 1);
   if (attrs.layout != "NCHW" && attrs.layout != "NHWC")
     input.fail(fmt::format("layout is '{}', expected NCHW or NHWC", attrs.layout));
-  if (attrs.mode != "DCR" && attrs.mode != "CRD")
-    input.fail(fmt::format("mode is '{}', expected DCR or CRD", attrs.mode));
+  if (attrs.mode != "DCR" && attrs.mode != "CRD" && attrs.mode != "CDR")
+    input.fail(fmt::format("mode is '{}', expected DCR, CRD or CDR", attrs.mode));
   if (data->shape.size() != 4)
     input.fail(fmt::format("data must have the 4 dimensions of {}, got {}", attrs.layout, show(data)));
   return Array<PrimExpr>(from_layout(data->shape, axes_of(attrs.layout, "NCHW")));

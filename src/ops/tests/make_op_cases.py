@@ -254,6 +254,7 @@ deep = x.reshape(2, 2, 2, 3, 2, 3).transpose(0, 3, 4, 1, 5, 2).reshape(2, 3, 4, 
 case("depth_to_space", "nn.depth_to_space(%0, block_size=2)", [x], [deep])
 crd = x.reshape(2, 3, 2, 2, 2, 3).transpose(0, 1, 4, 2, 5, 3).reshape(2, 3, 4, 6)
 case("depth_to_space CRD", 'nn.depth_to_space(%0, block_size=2, mode="CRD")', [x], [crd])
+case("depth_to_space CDR", 'nn.depth_to_space(%0, block_size=2, mode="CDR")', [x], [crd])
 case("space_to_depth", "nn.space_to_depth(%0, block_size=2)", [deep], [x])
 last = lambda t: t.transpose(0, 2, 3, 1)  # noqa: E731
 case("depth_to_space NHWC", 'nn.depth_to_space(%0, block_size=2, layout="NHWC")', [last(x)], [last(deep)])

@@ -65,7 +65,7 @@ class Expander {
     const TypeData data = module_->type_definitions().at(constructor.belong_to);
     Array<Type> args;
     for (const TypeVar& var : data->type_vars) args.push_back(var);
-    const Type result = args.empty() ? Type(constructor.belong_to) : Type(make_type_call(constructor.belong_to, args));
+    const Type result = make_type_call(constructor.belong_to, args);
     return make_func_type(constructor.inputs, result, data->type_vars);
   }
 

@@ -249,9 +249,10 @@ class Inliner {
 
   IRModule drop_unused(const IRModule& module) const {
     std::unordered_set<std::string> used;
+    const std::unordered_set<std::string> named = names_in(module_);
     const auto is_kept = [&](const GlobalVar& var, const BaseFunc& function) {
       return var->name_hint == "main" || function->attrs.contains("global_symbol") ||
-             !functions_.contains(var->name_hint);
+             !functions_.contains(var->name_hint) || !named.contains(var->name_hint);
     };
     for (const auto& [var, function] : module->functions()) {
       if (function.is<FunctionNode>() && is_kept(var, function)) reach(module, function, used);
@@ -262,6 +263,18 @@ class Inliner {
       if (is_kept(var, function) || used.contains(var->name_hint)) result->add_function(var, function);
     }
     return result->functions().size() == module->functions().size() ? module : result;
+  }
+
+  // The names of all functions that a function of the module refers to.
+  static std::unordered_set<std::string> names_in(const IRModule& module) {
+    std::unordered_set<std::string> names;
+    for (const auto& [var, function] : module->functions()) {
+      if (!function.is<FunctionNode>()) continue;
+      relay::post_order(function, [&](const Expr& e) {
+        if (const auto* global = e.as<GlobalVarNode>()) names.insert(global->name_hint);
+      });
+    }
+    return names;
   }
 
   // The names that `function` refers to, and through marked functions.

@@ -73,6 +73,15 @@ std::optional<Product> read_batch_matmul(const CallNode& call) {
   return Product{call.attrs_as<ops::BatchMatmulAttrs>().transpose_b ? size_t{1} : size_t{2}, 2, call.attrs};
 }
 
+// Sets the number of outputs that a wider product has.
+Attrs with_outputs(const Attrs& attrs, int64_t outputs) {
+  if (const auto* conv = attrs.as<ops::Conv2DAttrs>())
+    return copy_with(*conv, [&](ops::Conv2DAttrs& a) { a.channels = outputs; });
+  if (const auto* dense = attrs.as<ops::DenseAttrs>())
+    return copy_with(*dense, [&](ops::DenseAttrs& a) { a.units = outputs; });
+  return attrs;
+}
+
 // One product and what follows it.
 struct Branch {
   const CallNode* product = nullptr;
@@ -165,9 +174,11 @@ class Combiner {
 
   static Expr wide_product(const Group& group) {
     const CallNode& first = *group.branches[0].product;
+    int64_t outputs = 0;
+    for (const Branch& branch : group.branches) outputs += branch.outputs;
     return copy_with(first, [&](CallNode& call) {
       call.args = {first.args[0], joined(weights_of(group), group.how.weight_axis, first.args[1]->span)};
-      call.attrs = group.how.attrs;
+      call.attrs = with_outputs(group.how.attrs, outputs);
       call.type_args = {};
     });
   }

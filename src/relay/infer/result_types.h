@@ -5,9 +5,9 @@
 
 namespace headrace::relay {
 
-// Annotates each relay function of the module with the type of its result, where it has no annotation or one to be
-// inferred (`_`): the pass InferType does so, as Relay's. Functions inside of functions stay as they are. The module
-// must be typed. Returns the module itself when nothing changes; else the new functions have no types yet.
+// Annotates each relay function of the module, and those inside of it, with the type of its result, where it has no
+// annotation or one to be inferred (`_`): the pass InferType does so, as Relay's. The module must be typed. Returns the
+// module itself when nothing changes; else the new functions have no types yet.
 IRModule with_result_types(const IRModule& module);
 
 }  // namespace headrace::relay

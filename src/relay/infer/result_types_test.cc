@@ -35,6 +35,19 @@ TEST(ResultTypes, FunctionsOfTheModuleGetThem) {
             std::string::npos);
 }
 
+TEST(ResultTypes, FunctionsInsideOfFunctionsGetThem) {
+  const IRModule module =
+      infer_type(annotated("def @main(%x: float32) {\n"
+                           "  let %f = fn (%y: float32) { fn (%z: int32) { (%y, %z) } };\n"
+                           "  let %g = fn (%y: float32) -> float32 { %y };\n"
+                           "  (%f(%x), %g(%x))\n"
+                           "}\n"));
+  const std::string text = print_module(module);
+  EXPECT_NE(text.find("fn (%y: float32) -> fn (int32) -> (float32, int32) {"), std::string::npos) << text;
+  EXPECT_NE(text.find("fn (%z: int32) -> (float32, int32) {"), std::string::npos) << text;
+  EXPECT_EQ(with_result_types(module), module);
+}
+
 // A module whose functions have their annotations stays the same object.
 TEST(ResultTypes, WhatIsWrittenStays) {
   const IRModule module = annotated("def @main(%x: float32) -> float32 { %x }");
