@@ -936,3 +936,13 @@ def test_what_a_users_function_raises_ends_the_folding_of_constants(raised):
     body = x + relay.Call(op, [relay.const(np.ones(4, "float32"))])
     with pytest.raises(raised, match="stop"):
         relay.transform.FoldConstant()(hr.IRModule.from_expr(relay.Function([x], body)))
+
+
+def test_a_resize_without_a_layout_is_converted():
+    x = relay.var("x", shape=(1, 3, 8, 8))
+    mod = hr.IRModule.from_expr(relay.Function([x], relay.image.resize2d(x, (4, 4))))
+    made = relay.transform.ConvertLayout({"image.resize2d": ["NHWC"]})(mod)
+    assert 'layout="NHWC"' in made.astext()
+    given = np.arange(192, dtype="float32").reshape(1, 3, 8, 8)
+    before, after = (relay.create_executor("debug", m).evaluate()(given).numpy() for m in (mod, made))
+    np.testing.assert_array_equal(before, after)

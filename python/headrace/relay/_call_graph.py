@@ -64,7 +64,7 @@ class CallGraph:
         """A function with its number of references, and the functions that it refers to."""
         name = self._name(var)
         lines = [f"@{name}: #refs = {self.ref_count(name)}"]
-        return "\n".join([*lines, *(f"  calls @{callee} x{count}" for callee, count in self._calls[name].items())])
+        return "\n".join([*lines, *(f"  calls @{callee} x{count}" for callee, count in sorted(self._calls[name].items()))])
 
     def __str__(self) -> str:
         return "\n".join(self.print_var(name) for name in self._calls)

@@ -50,8 +50,11 @@ Compute power_rule(const RuleInput& input) {
 
 Compute where_rule(const RuleInput& input) {
   return map_rule(input, [&](const Index& i) {
-    return make_select(load_broadcast(input.inputs[0], i), load_broadcast(input.inputs[1], i),
-                       load_broadcast(input.inputs[2], i));
+    const PrimExpr condition = load_broadcast(input.inputs[0], i);
+    const bool is_bool = input.in_types[0]->dtype.is_bool();
+    const PrimExpr value = wide(condition);
+    return make_select(is_bool ? condition : make_binary(BinaryOp::ne, value, number_like(0, value)),
+                       load_broadcast(input.inputs[1], i), load_broadcast(input.inputs[2], i));
   });
 }
 

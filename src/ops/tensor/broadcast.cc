@@ -39,7 +39,6 @@ TypeRelationFn relate_broadcast(bool (*allowed)(DataType), const char* wanted, b
 Type relate_where(const RelationInput& input) {
   const TensorType condition = input.tensor(0), x = input.tensor(1), y = input.tensor(2);
   if (!condition || !x || !y) return {};
-  if (!condition->dtype.is_bool()) input.fail(fmt::format("condition must be bool, got {}; cast it", show(condition)));
   check_same_dtype(input, x, y, "y");
   const TensorType both = make_tensor_type(broadcast_shapes(input, x, y), x->dtype);
   return make_tensor_type(broadcast_shapes(input, condition, both), x->dtype);
@@ -321,12 +320,24 @@ EvalFn eval_bits(F f) {
   };
 }
 
+// Returns which elements are not 0, as bool.
+NDArray not_zero(const NDArray& tensor) {
+  if (tensor.dtype().is_bool()) return tensor;
+  const NDArray result = NDArray::empty(tensor.shape(), DataType::bool_());
+  const Elements<Bool8> is_set(result);
+  dispatch_number(tensor.dtype(), [&]<typename T>() {
+    const Elements<T> x(tensor);
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) is_set.set(i, x[i] != 0);
+  });
+  return result;
+}
+
 std::vector<NDArray> eval_where(const EvalInput& input) {
-  const NDArray out = input.make_output();
+  const NDArray out = input.make_output(), chosen = not_zero(input.args[0]);
   std::array<Shape, 3> strides;
   for (size_t k = 0; k < 3; ++k) strides[k] = broadcast_strides(input.args[k].shape(), out.shape());
   dispatch_any(out.dtype(), [&]<typename T>() {
-    const Elements<Bool8> condition(input.args[0]);
+    const Elements<Bool8> condition(chosen);
     const Elements<T> x(input.args[1]), y(input.args[2]), z(out);
     int64_t i = 0;
     for_each_offset<3>(out.shape(), strides,
@@ -569,9 +580,9 @@ void register_broadcast_ops() {
   register_comparisons();
   register_logicals();
   OpBuilder("where",
-            "x where condition, else y: condition bool[...], x T[...], y T[...] -> T[...], all three broadcast.")
-      .arg("condition", "Tensor", "bool[...]: which of the two")
-      .arg("x", "Tensor", "T[...]: what stands where it is true")
+            "x where condition is not 0, else y: condition U[...], x T[...], y T[...] -> T[...], all three broadcast.")
+      .arg("condition", "Tensor", "U[...], bool or any numbers: which of the two")
+      .arg("x", "Tensor", "T[...]: what stands where it is true, or not 0")
       .arg("y", "Tensor", "T[...]: what stands elsewhere")
       .relation(relate_where)
       .fusion(FusionKind::broadcast)

@@ -131,8 +131,8 @@ TEST_F(BroadcastTest, WrongArgumentsAreNamed) {
               ::testing::HasSubstr("operands must be bool"));
   EXPECT_THAT(relate_error(binary("left_shift", any_arg(), any_arg()), {f, f}),
               ::testing::HasSubstr("must be integers"));
-  EXPECT_THAT(relate_error(where(any_arg(), any_arg(), any_arg()), {f, f, f}),
-              ::testing::HasSubstr("condition must be bool"));
+  EXPECT_THAT(relate_error(where(any_arg(), any_arg(), any_arg()), {f, f, b}),
+              ::testing::HasSubstr("y must have dtype float32, got bool"));
   EXPECT_THAT(relate_error(bias_add(any_arg(), any_arg()), {f, tensor(Shape{2})}),
               ::testing::HasSubstr("bias must have shape (3), axis 1 of data"));
   EXPECT_THAT(relate_error(bias_add(any_arg(), any_arg(), 2), {f, tensor(Shape{3})}),

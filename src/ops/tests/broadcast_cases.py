@@ -170,7 +170,11 @@ def add_where() -> None:
     case("where", "where(%0, %1, %2)", [c, x, y], [np.where(c, x, y)])
     c, x, y = data() > 0, ints(2, 3, dtype="int8"), ints(2, 1, dtype="int8")
     case("where int8", "where(%0, %1, %2)", [c, x, y], [np.where(c, x, y)])
-    error("where condition", "where(%0, %0, %0)", [x], "condition must be bool, got Tensor[(2, 3), int8]; cast it")
+    for dtype in ("int32", "uint8", "float32", "float16"):  # what is not 0 is true
+        number = np.array([[2, 0, -1], [0, 7, 1]]).astype(dtype)
+        case(f"where {dtype} condition", "where(%0, %1, %2)", [number, x, y], [np.where(number != 0, x, y)])
+    nan = np.array([[np.nan, -0.0, 1e-45]], "float32")
+    case("where NaN condition", "where(%0, %1, %2)", [nan, x, y], [np.where(nan != 0, x, y)])
     error("where dtypes", "where(%0, %1, %2)", [c, x, data(3)], "y must have dtype int8, got float32")
     for dtype in ("float32", "int32", "float16"):
         x = ints(2, 3, 4, low=-9, high=9, dtype=dtype)

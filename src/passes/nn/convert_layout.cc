@@ -155,7 +155,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
   template <typename T>
   std::optional<Stored> convert_window(const CallNode& call) {
     const T& attrs = call.attrs_as<T>();
-    const Layout own = Layout::parse(attrs.layout);
+    const Layout own = Layout::parse(attrs.layout.empty() ? "NCHW" : attrs.layout);  // only resize2d has a default
     const auto form = window_form(call, own);
     if (!form || form->is_as_written()) return std::nullopt;
     const auto changed = ops::copy_of_own_type(attrs, [&](T& a) { a.layout = form->stored.text(); });

@@ -173,7 +173,7 @@ constexpr InferCase kRefusedOp[] = {
     {"def @main(%x: (float32, float32)) { exp(%x) }", "must be a tensor"},
     {"def @main(%x: Tensor[(2), int32]) { exp(%x) }", "data must be floating point, got Tensor[(2), int32]"},
     {"def @main(%x: Tensor[(2), float32]) { logical_not(%x) }", "data must be bool"},
-    {"def @main(%c: float32, %x: float32) { where(%c, %x, %x) }", "condition must be bool"},
+    {"def @main(%c: float32, %x: float32) { where(%c, %x, %c > %x) }", "y must have dtype float32, got bool"},
     {"def @main(%x: Tensor[(2, 3), float32]) { reshape(%x, newshape=[4, 2]) }", "cannot be reshaped to"},
     {"def @main(%x: Tensor[(2, 3), float32]) { reshape(%x, newshape=[-1, -1]) }", "only one size may be -1"},
     {"def @main(%x: Tensor[(2, 3), float32]) { transpose(%x, axes=[0, 0]) }", "names axis 0 twice"},
