@@ -74,6 +74,6 @@ int case_count(int ci, int full) {
 
 int by_depth(int depth) { return options().size == TestSize::kFew ? depth / 4 : depth; }
 
-bool is_chosen(size_t i) { return options().size != TestSize::kFew || i % 3 == 0; }
+bool is_chosen(size_t i) { return options().size != TestSize::kFew || i % 5 == 0; }
 
 }  // namespace headrace::kit

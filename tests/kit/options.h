@@ -39,7 +39,7 @@ int case_count(int ci, int full);
 // larger.
 int by_depth(int depth);
 
-// Returns whether a long list's case i is run: every one, or every third at test size few.
+// Returns whether a long list's case i is run: every one, or every fifth at test size few.
 bool is_chosen(size_t i);
 
 }  // namespace headrace::kit

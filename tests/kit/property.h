@@ -41,11 +41,11 @@ std::optional<std::string> failure_of(const Property<T>& property, const T& valu
   }
 }
 
-// Returns the number of values; `few` uses a quarter of ci's.
+// Returns the number of values; `few` uses an eighth of ci's.
 template <typename T>
 int runs_of(const Property<T>& property) {
   if (options().seed) return 1;
-  return options().size == TestSize::kFew ? (property.runs_ci + 3) / 4 : by_size(property.runs_ci, property.runs_full);
+  return options().size == TestSize::kFew ? (property.runs_ci + 7) / 8 : by_size(property.runs_ci, property.runs_full);
 }
 
 // Takes the first candidate that still fails, again and again; a bound on steps guards against a shrinker that loops.

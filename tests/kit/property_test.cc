@@ -28,7 +28,7 @@ TEST(Property, HoldsForTruth) {
     ++runs;
     return std::nullopt;
   })));
-  EXPECT_EQ(runs, options().seed ? 1 : options().size == TestSize::kFew ? 25 : by_size(100, 1000));
+  EXPECT_EQ(runs, options().seed ? 1 : options().size == TestSize::kFew ? 13 : by_size(100, 1000));
 }
 
 TEST(Property, FailureIsShrunkAndNamesItsSeed) {

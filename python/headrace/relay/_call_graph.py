@@ -63,8 +63,12 @@ class CallGraph:
     def print_var(self, var: Any) -> str:
         """A function with its number of references, and the functions that it refers to."""
         name = self._name(var)
-        lines = [f"@{name}: #refs = {self.ref_count(name)}"]
-        return "\n".join([*lines, *(f"  calls @{callee} x{count}" for callee, count in sorted(self._calls[name].items()))])
+        calls = sorted(self._calls[name].items())
+        lines = [
+            f"@{name}: #refs = {self.ref_count(name)}",
+            *(f"  calls @{callee} x{count}" for callee, count in calls),
+        ]
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         return "\n".join(self.print_var(name) for name in self._calls)
