@@ -124,8 +124,19 @@ def prove(proof: Proof, build: Path, folder: Path, at: str, seed: int, ledger: L
     return status == 0
 
 
+def rows_of_page() -> dict[str, str]:
+    """The rows of docs/proofs.md that say a result, by property: those of earlier commits and other machines."""
+    rows = {}
+    for line in PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else ():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) == 11 and cells[6] in ("passed", "FAILED"):
+            rows[cells[1]] = line
+    return rows
+
+
 def write_page(ledger: Ledger, proofs: list[Proof]) -> None:
-    """docs/proofs.md, from the results of the properties that exist now."""
+    """docs/proofs.md: the results of the properties that exist now, and what the page says of those not run since."""
+    before = rows_of_page()
     lines = [
         "# Proofs",
         "Each property states something about random cases: programs, models, texts, numbers. `./dev check` runs a few",
@@ -137,6 +148,9 @@ def write_page(ledger: Ledger, proofs: list[Proof]) -> None:
     ]
     for proof in sorted(proofs, key=lambda p: (p.program, p.test)):
         row = ledger.rows.get(proof.test)
+        if row is None and proof.test in before:
+            lines.append(before[proof.test])
+            continue
         if row is None:
             lines.append(f"| {proof.test} | {proof.program} | {proof.cases} | - | - | not run | - | - | - |")
             continue

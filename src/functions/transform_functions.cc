@@ -5,11 +5,9 @@
 #include "pass/known_passes.h"
 #include "pass/pass_objects.h"
 #include "pass/round_trip.h"
+#include "passes/pipeline.h"
 #include "passes/simplify/legalize.h"
 #include "relay/verify.h"
-
-#include <algorithm>
-#include <array>
 
 namespace headrace::functions {
 
@@ -61,28 +59,9 @@ PassRef make_with_options(const Pass& pass, const Options& options) {
   return make_pass(with);
 }
 
-// Relay runs InferType before these, so that their functions have the types of their results.
-constexpr std::array<std::string_view, 17> kTyped = {"AlterOpLayout",
-                                                     "AnnotateTarget",
-                                                     "BackwardFoldScaleAxis",
-                                                     "CanonicalizeCast",
-                                                     "CanonicalizeOps",
-                                                     "CombineParallelBatchMatmul",
-                                                     "CombineParallelConv2D",
-                                                     "CombineParallelDense",
-                                                     "ConvertLayout",
-                                                     "DefuseOps",
-                                                     "EliminateCommonSubexpr",
-                                                     "FastMath",
-                                                     "FoldExplicitPadding",
-                                                     "ForwardFoldScaleAxis",
-                                                     "FuseOps",
-                                                     "Legalize",
-                                                     "SimplifyExpr"};
-
 // Returns the pass as users of Relay call it by its name.
 Pass as_in_relay(Pass pass) {
-  if (std::find(kTyped.begin(), kTyped.end(), pass.info.name) != kTyped.end()) pass.info.required = {"InferType"};
+  if (passes::is_typed_in_relay(pass.info.name)) pass.info.required = {"InferType"};
   return pass;
 }
 

@@ -1,5 +1,7 @@
 #include "passes/pipeline.h"
 
+#include <algorithm>
+
 #include "passes/devices/plan_devices.h"
 #include "passes/fold/dead_code_elimination.h"
 #include "passes/fold/dynamic_to_static.h"
@@ -326,6 +328,26 @@ std::vector<Pass> by_name() {
       plain<defunctionalization>("Defunctionalization", 1, "functions that are values become data that is called"),
       planning_devices(),
   };
+}
+
+bool is_typed_in_relay(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"AlterOpLayout",
+                                                "BackwardFoldScaleAxis",
+                                                "CanonicalizeCast",
+                                                "CanonicalizeOps",
+                                                "CombineParallelBatchMatmul",
+                                                "CombineParallelConv2D",
+                                                "CombineParallelDense",
+                                                "ConvertLayout",
+                                                "DefuseOps",
+                                                "EliminateCommonSubexpr",
+                                                "FastMath",
+                                                "FoldExplicitPadding",
+                                                "ForwardFoldScaleAxis",
+                                                "FuseOps",
+                                                "Legalize",
+                                                "SimplifyExpr"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 }  // namespace headrace::passes

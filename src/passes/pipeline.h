@@ -1,6 +1,8 @@
 // The ordered lists of relay passes.
 #pragma once
 
+#include <string_view>
+
 #include "pass/pass.h"
 
 namespace headrace::passes {
@@ -12,6 +14,10 @@ std::vector<pass::Pass> canonical();
 // Passes of no list, which run where they are named. One that is of the list above too, under the same name, is here as
 // it runs where it is named: it does more than in a build.
 std::vector<pass::Pass> by_name();
+
+// Returns whether Relay runs InferType before the pass of that name, so that the functions that it gives have the types
+// of their results.
+bool is_typed_in_relay(std::string_view name);
 
 // Returns the passes over the native parts of a program, after placement and before lowering. FoldConstant is in both
 // lists.

@@ -580,9 +580,10 @@ void register_broadcast_ops() {
   register_comparisons();
   register_logicals();
   OpBuilder("where",
-            "x where condition is not 0, else y: condition U[...], x T[...], y T[...] -> T[...], all three broadcast.")
-      .arg("condition", "Tensor", "U[...], bool or any numbers: which of the two")
-      .arg("x", "Tensor", "T[...]: what stands where it is true, or not 0")
+            "x where condition is not 0, else y: condition bool[...] or numbers, x T[...], y T[...] -> T[...], all "
+            "three broadcast.")
+      .arg("condition", "Tensor", "bool[...], or numbers, of which all but 0 are true: which of the two")
+      .arg("x", "Tensor", "T[...]: what stands where it is true")
       .arg("y", "Tensor", "T[...]: what stands elsewhere")
       .relation(relate_where)
       .fusion(FusionKind::broadcast)
