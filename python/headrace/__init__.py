@@ -51,7 +51,7 @@ __all__ = _public.facade(
     },
     modules=(
         "backend cc contrib error graph_executor instrument ir nd parser pipeline pipeline_executor relay runtime "
-        "target te testing tir transform"
+        "support target te testing tir transform"
     ),
     unlisted="backends compiler session",
 )

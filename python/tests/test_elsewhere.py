@@ -169,3 +169,12 @@ def test_tensor_arrays_of_the_prelude():
             getattr(p, name)
     with pytest.raises(AttributeError, match="no function 'nonsense'"):
         _ = p.nonsense
+
+
+def test_the_options_of_the_build():
+    """Tests of Relay's users skip by them."""
+    info = hr.support.libinfo()
+    assert info["TVM_VERSION"] == hr.__version__
+    assert info["USE_GRAPH_EXECUTOR"] == info["USE_LLVM"] == "ON"
+    assert info.get("USE_CUDA", "OFF") == "OFF"
+    assert {value for name, value in info.items() if name.startswith("USE_")} <= {"ON", "OFF"}

@@ -42,6 +42,7 @@ _NAMES = {
     "headrace.ir.transform": {"headrace.transform": "*"},
     "headrace.parser": {"headrace.relay._text": "fromtext parse parse_expr"},
     "headrace.pipeline_executor": _PIPELINE_EXECUTOR,
+    "headrace.support": {"headrace._compat.build_options": "*"},
     "headrace.relay.adt": {
         "headrace.relay._classes": (
             "Clause Constructor Match Pattern PatternConstructor PatternTuple PatternVar PatternWildcard TypeData"
