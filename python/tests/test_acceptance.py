@@ -71,3 +71,72 @@ def test_mean_and_deviation():
     got = relay.create_executor().evaluate(relay.Function([x], relay.mean_std(x, 1, True).astuple()))(data)
     for field, expected in zip(got, (data.mean(1, keepdims=True), data.std(1, keepdims=True)), strict=True):
         np.testing.assert_allclose(field.numpy(), expected, rtol=1e-6)
+
+
+def test_the_parts_of_a_build_by_their_old_names():
+    lib = relay.build(hr.IRModule.from_expr(relay.exp(relay.var("x", shape=(2,)))), "llvm")
+    assert lib.lib is lib.get_lib()
+    assert lib.graph_json == lib.get_graph_json()
+    run = hr.graph_executor.create(lib.graph_json, lib.lib, hr.cpu())
+    run.set_input(0, np.zeros(2, "float32"))
+    run.run()
+    assert run.get_output(0).numpy().tolist() == [1, 1]
+
+
+def test_devices_of_a_dict_of_targets_may_be_scalar_expressions():
+    mod = hr.IRModule.from_expr(relay.exp(relay.var("x", shape=(2,))))
+    assert relay.build(mod, {tir.IntImm("int32", 1): "llvm"}).target.kind.name == "llvm"
+    with pytest.raises(hr.UserError, match="is for the CPU"):
+        relay.build(mod, {tir.IntImm("int32", 2): "llvm"})
+
+
+def test_saved_parameters_are_a_bytearray():
+    saved = relay.save_param_dict({"w": np.ones(2, "float32")})
+    assert isinstance(saved, bytearray)
+    assert relay.load_param_dict(saved)["w"].numpy().tolist() == [1, 1]
+
+
+def test_a_type_without_parameters_is_one_type():
+    mod = hr.IRModule()
+    mod.import_from_std("nat.rly")
+    nat = mod.get_global_type_var("nat")
+    assert nat().same_as(nat)
+    mod = relay.transform.InferType()(mod)
+    assert mod["nat_double"].checked_type == relay.FuncType([nat()], nat())
+
+
+def test_gradients_are_checked_on_an_executor():
+    x = relay.var("x", shape=(2,), dtype="float64")
+    for kind in ("debug", "graph"):
+        relay.testing.check_grad(relay.Function([x], relay.exp(x)), executor_kind=kind)
+    with pytest.raises(hr.UserError, match="there is no kind 'vm'"):
+        relay.testing.check_grad(relay.Function([x], relay.exp(x)), executor_kind="vm")
+
+
+def test_names_are_given_once():
+    names = hr.ir.supply.NameSupply("p")
+    assert [names.fresh_name("a"), names.fresh_name("a"), names.fresh_name("a", False)] == ["p_a", "p_a1", "a"]
+    assert names.reserve_name("b") == "p_b"
+    assert (names.contains_name("b"), names.contains_name("b", False), names.contains_name("c")) == (True, False, False)
+    assert names.fresh_name("b") == "p_b1"
+
+
+def test_global_names_are_given_once():
+    mod = hr.IRModule.from_expr(relay.exp(relay.var("x", shape=(2,))))
+    main = mod.get_global_var("main")
+    for given in (mod, [mod]):
+        supply = hr.ir.supply.GlobalVarSupply(given)
+        assert supply.unique_global_for("main").same_as(main)
+        assert supply.fresh_global("main").name_hint == "main1"
+        made = supply.unique_global_for("other")
+        assert supply.unique_global_for("other").same_as(made)
+        with pytest.raises(hr.UserError, match="there is another GlobalVar 'main' already"):
+            supply.reserve_global(relay.GlobalVar("main"))
+        supply.reserve_global(relay.GlobalVar("main"), allow_conflict=True)
+        assert supply.unique_global_for("main").same_as(main)
+    assert hr.ir.supply.GlobalVarSupply(hr.ir.supply.NameSupply("p")).fresh_global("a").name_hint == "p_a"
+    for wrong in (3, [3], "mod"):
+        with pytest.raises(hr.UserError, match="value: expected a NameSupply, an IRModule or a list"):
+            hr.ir.supply.GlobalVarSupply(wrong)
+    with pytest.raises(hr.UserError, match="global_var: expected a GlobalVar"):
+        hr.ir.supply.GlobalVarSupply().reserve_global("main")

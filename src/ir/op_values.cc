@@ -14,8 +14,9 @@ void OpValues::set(size_t slot, std::any value) {
     owned_blocks_.push_back(std::make_unique<Slot[]>(kFirstBlock << block_of(slot)));
     block.store(owned_blocks_.back().get(), std::memory_order_release);
   }
-  block.load(std::memory_order_relaxed)[offset_of(slot)].store(owned.get(), std::memory_order_release);
+  const std::any* const shown = owned.get();
   if (owned != nullptr) owned_values_.push_back(std::move(owned));
+  block.load(std::memory_order_relaxed)[offset_of(slot)].store(shown, std::memory_order_release);
 }
 
 }  // namespace headrace

@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "driver/compile.h"
-#include "interp/evaluate.h"
 #include "interp/interp.h"
 #include "kit/files.h"
 #include "kit/model_zoo.h"

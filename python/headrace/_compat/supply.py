@@ -62,12 +62,11 @@ class GlobalVarSupply:
     def __init__(self, value: Any = None) -> None:
         self._names = value if isinstance(value, NameSupply) else NameSupply()
         self._vars: dict[str, Any] = {}
-        modules = [value] if isinstance(value, IRModule) else value if isinstance(value, (list, tuple)) else []
-        if not modules and not isinstance(value, (NameSupply, list, tuple)) and value is not None:
-            raise UserError(f"value: expected a NameSupply, an IRModule or a list, got {_arguments.kind(value)}")
-        for module in modules:
+        if value is None or isinstance(value, NameSupply):
+            return
+        for module in value if isinstance(value, (list, tuple)) else [value]:
             if not isinstance(module, IRModule):
-                raise UserError(f"value: expected modules in the list, got {_arguments.kind(module)}")
+                raise UserError(f"value: expected a NameSupply, an IRModule or a list, got {_arguments.kind(module)}")
             for var in module.functions:
                 self.reserve_global(var)
 
@@ -99,9 +98,10 @@ class GlobalVarSupply:
         """
         if not isinstance(global_var, GlobalVar):
             raise UserError(f"global_var: expected a GlobalVar, got {_arguments.kind(global_var)}")
-        name = self._names.reserve_name(global_var.name_hint, False)
+        name = global_var.name_hint
         if not allow_conflict and not self._vars.get(name, global_var).same_as(global_var):
             raise UserError(f"there is another GlobalVar '{name}' already")
+        self._names.reserve_name(name, False)
         self._vars.setdefault(name, global_var)
 
 

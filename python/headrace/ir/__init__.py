@@ -590,5 +590,5 @@ PrimExpr = _node.class_of("ir.PrimExpr")
 Type = _node.class_of("ir.Type")
 __all__ += ["Constructor", "GlobalVar", "RelayExpr", "RelayRefType"]
 
-_public.facade(__name__, {}, unlisted="container instrument transform")
+_public.facade(__name__, {}, unlisted="container instrument supply transform")
 _public.settle(__name__)
