@@ -39,6 +39,7 @@ struct Convolution : Kernel {
 
 class Convs : public StepBackend {
   std::string name() const override { return "convs_cpp"; }
+  bool one_call_per_region() const override { return true; }
 
   std::string patterns() const override {
     return "{ convs_cpp.conv_relu: nn.relu(add(nn.conv2d(_, const)[attrs groups=1, dilation=[1, 1]], const)),"

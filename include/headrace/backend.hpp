@@ -511,6 +511,11 @@ class Backend {
   virtual Verdict supports(const Node&) const { return no("the backend computes only what its patterns match"); }
   // Returns whether the backend computes what one of its patterns matched.
   virtual Verdict accepts(const std::string&, const Graph&) const { return yes(); }
+  // Returns the seconds that the backend takes for a call of an op, or a match of a pattern, that it takes; below 0 where
+  // it does not know. `native_seconds` is what the host estimates for its own code.
+  virtual double cost(const Node&, int /*num_threads*/, double /*native_seconds*/) const { return -1; }
+  // Returns whether each call, or match of a pattern, must be a region of its own.
+  virtual bool one_call_per_region() const { return false; }
   // Writes what `load` needs to run the region. Throws Refusal for a region that the backend does not take as a whole.
   virtual void compile(const Graph& region, const Request& request, Writer& out) const = 0;
   // Reads what `compile` wrote, to the end. The bytes are whole: they carry their size and a checksum.
@@ -580,6 +585,16 @@ inline void supports(void* self, const hr_graph* graph, uint32_t node, hr_verdic
 inline void accepts(void* self, const char* pattern, const hr_graph* match, hr_verdict* verdict) {
   const Adapter& adapter = adapter_of(self);
   judge(verdict, [&] { return adapter.backend->accepts(pattern, Graph(adapter.host->graph, match)); });
+}
+
+inline double cost(void* self, const hr_cost_query* query) {
+  const Adapter& adapter = adapter_of(self);
+  double seconds = -1;
+  guard(nullptr, [&] {
+    const Node node(adapter.host->graph, query->graph, query->node);
+    seconds = adapter.backend->cost(node, query->num_threads, query->native_seconds);
+  });
+  return seconds;
 }
 
 inline void check_options(const Backend& backend, const hr_options& options) {
@@ -702,6 +717,9 @@ int32_t enter(const hr_host* host, hr_backend* table, const hr_message* message)
     table->run = &run;
     if (HR_HAS_FIELD(hr_backend, table, load_with_constants)) table->load_with_constants = &load_with_constants;
     if (HR_HAS_FIELD(hr_backend, table, entry_types)) table->entry_types = &entry_types;
+    if (HR_HAS_FIELD(hr_backend, table, cost)) table->cost = &cost;
+    if (HR_HAS_FIELD(hr_backend, table, one_call_per_region))
+      table->one_call_per_region = adapter.backend->one_call_per_region() ? 1 : 0;
   });
 }
 

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define HR_BACKEND_ABI_MAJOR 1u
-#define HR_BACKEND_ABI_MINOR 1u
+#define HR_BACKEND_ABI_MINOR 2u
 #define HR_BACKEND_ABI_OLDEST 1u
 
 /* The first member of each table. */
@@ -185,6 +185,15 @@ typedef struct hr_entry_types {
   const hr_tensor_type* outputs;
 } hr_entry_types;
 
+/* A call whose time the host asks for. Since minor version 2. */
+typedef struct hr_cost_query {
+  hr_abi abi;
+  const hr_graph* graph; /* the call, whose operands are inputs and constants */
+  uint32_t node;         /* its number: a call of an op or a composite, which the backend takes */
+  int32_t num_threads;
+  double native_seconds; /* what the host's own code takes, by the host's estimate */
+} hr_cost_query;
+
 typedef struct hr_backend {
   hr_abi abi;
   const char* name;    /* a word: what users write after --backends */
@@ -225,6 +234,12 @@ typedef struct hr_backend {
    * another version or of other sizes is found before it runs. `*types` comes as zeroes; without outputs it says
    * nothing. What it points to lives as long as `loaded`. */
   int32_t (*entry_types)(void* self, void* region, hr_entry_types* types, const hr_message* message);
+  /* Since minor version 2, may be NULL: returns the seconds that the backend takes for a call, or a number below 0
+   * where it does not know; then the host's estimate for its own code counts. Placement by cost compares them. */
+  double (*cost)(void* self, const hr_cost_query* query);
+  /* Since minor version 2: 1 for a backend that computes one call, or one match of a pattern, at a time. Each is a
+   * region of its own then. 0: calls that hand values to each other become one region. */
+  int32_t one_call_per_region;
 } hr_backend;
 
 /* What a library exports. `backend` comes with its abi filled in as the host knows it, and zeroes. The function calls

@@ -41,6 +41,7 @@ struct Methods {
 // The parts of a backend. Its methods are called without a lock.
 struct Parts {
   std::string version;
+  bool one_call_per_region = false;
   std::vector<partition::CompositePattern> patterns;
   Methods methods;
 };
@@ -59,6 +60,8 @@ class PythonBackend : public partition::Backend {
   std::string_view name() const override { return name_; }
   std::string version() const override { return parts().version; }
   std::span<const partition::CompositePattern> patterns() const override { return parts().patterns; }
+
+  bool one_call_per_region() const override { return parts().one_call_per_region; }
 
   partition::Verdict supports(const relay::CallNode& call) const override {
     const Value answer = parts().methods.supports(ref(&call));
@@ -130,13 +133,14 @@ class PythonBackend : public partition::Backend {
 };
 
 // Registers a backend, or replaces the one of Python that has the name.
-void register_python_backend(const std::string& name, const std::string& version, nb::handle patterns,
-                             nb::callable supports, nb::callable compile, nb::callable load, nb::callable cost,
-                             std::optional<nb::callable> claim) {
+void register_python_backend(const std::string& name, const std::string& version, bool one_call_per_region,
+                             nb::handle patterns, nb::callable supports, nb::callable compile, nb::callable load,
+                             nb::callable cost, std::optional<nb::callable> claim) {
   static auto& known = *new std::map<std::string, std::shared_ptr<PythonBackend>>;  // Python's lock guards it
   driver::register_all();
   const PackedFunc loader = to_function(std::move(load));
   Parts parts{.version = version,
+              .one_call_per_region = one_call_per_region,
               .patterns = partition::read_table(to_value(patterns)),
               .methods = {.supports = to_function(std::move(supports)),
                           .compile = to_function(std::move(compile)),
@@ -236,8 +240,9 @@ void bind_kit(nb::module_& m) {
 }  // namespace
 
 void bind_backends(nb::module_& m) {
-  m.def("register_backend", &register_python_backend, nb::arg("name"), nb::arg("version"), nb::arg("patterns"),
-        nb::arg("supports"), nb::arg("compile"), nb::arg("load"), nb::arg("cost"), nb::arg("claim").none());
+  m.def("register_backend", &register_python_backend, nb::arg("name"), nb::arg("version"),
+        nb::arg("one_call_per_region"), nb::arg("patterns"), nb::arg("supports"), nb::arg("compile"), nb::arg("load"),
+        nb::arg("cost"), nb::arg("claim").none());
   m.def(
       "has_backend",
       [](const std::string& name) {

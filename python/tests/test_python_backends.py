@@ -177,6 +177,45 @@ def test_a_region_that_is_refused_is_native(program):
     assert model.fallbacks == []
 
 
+def test_a_backend_of_one_call_has_a_region_for_each(tmp_path):
+    body = "exp(exp(concatenate((%x, exp(%x)))))"
+    path = tmp_path / "chain.relay"
+    path.write_text(PROGRAM.replace("negative(exp(add(%x, 1f)))", body))
+    compiled = []
+
+    def supports(self, call):
+        return True if call.op.name in ("exp", "concatenate") else "is something else"
+
+    def compile_each(self, regions, options):
+        compiled.extend(region.function.body.op.name for region in regions)
+        return [region.function.body.op.name.encode() for region in regions]
+
+    def load(self, data):
+        def run(name, inputs, outputs):
+            outputs[0][...] = np.concatenate(inputs) if data == b"concatenate" else np.exp(inputs[0])
+
+        return run
+
+    members = {"supports": supports, "compile": compile_each, "load": load}
+    backend = made("test_lone", one_call_per_region=True, **members)
+    x = np.full(4, -1, "float32")
+    model = hr.compile(path, backends=[backend.name])
+    result = model(x).numpy()
+    assert model.fallbacks == []
+    assert sorted(compiled) == ["concatenate", "exp", "exp", "exp"]
+    np.testing.assert_allclose(result, np.exp(np.exp(np.concatenate([x, np.exp(x)]))), rtol=1e-6)
+
+    # The pass that joins parts leaves them apart, too.
+    mod = relay.transform.InferType()(relay.parse(path.read_text()))
+    for pass_ in (
+        relay.transform.AnnotateTarget(backend.name),
+        relay.transform.MergeCompilerRegions(),
+        relay.transform.PartitionGraph(),
+    ):
+        mod = pass_(mod)
+    assert len([f for f in mod.functions.values() if f.attrs.get("Compiler") == backend.name]) == 4
+
+
 def test_costs_decide_where_an_op_runs(tmp_path):
     path = tmp_path / "large.relay"
     path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(512, 512), float32]) { negative(exp(%x)) }\n')

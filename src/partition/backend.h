@@ -76,6 +76,8 @@ class Backend {
   // that one of its patterns made, with that many threads. Placement by cost (partition/by_cost.h) compares them. By
   // default the analytic time that the call takes natively (partition/op_work.h).
   virtual double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const;
+  // Returns whether each call, or each composite function, is a region of its own: what computes one at a time.
+  virtual bool one_call_per_region() const { return false; }
   // Returns the types of the results of an ONNX node for which there is no op, where the backend computes it; the node
   // becomes a call of extern.onnx then. Otherwise why not, in a sentence that may be empty. By default what supports()
   // says of that call, with the types that the model declares.

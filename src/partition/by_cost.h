@@ -53,6 +53,7 @@ class CostDecider : public Decider {
  public:
   // Finds the plan for the main of a typed module. UserError as OpCosts::of. Deterministic; no recursion.
   CostDecider(const IRModule& module, OpCosts costs);
+  const Backends& backends() const override { return costs_.backends(); }
 
   // Returns the best split of the module, which is the one to place.
   const IRModule& module() const;

@@ -28,8 +28,8 @@ constexpr double kTolerance = 1e-10;  // costs are counted in picoseconds
 class Priced : public Backend {
  public:
   Priced(std::string name, std::map<std::string, double> seconds, const std::string& patterns = "",
-         double pattern_seconds = 0)
-      : name_(std::move(name)), seconds_(std::move(seconds)), pattern_seconds_(pattern_seconds) {
+         double pattern_seconds = 0, bool one_call = false)
+      : name_(std::move(name)), seconds_(std::move(seconds)), pattern_seconds_(pattern_seconds), one_call_(one_call) {
     if (!patterns.empty()) table_ = read_table(Value(patterns));
   }
   std::string_view name() const override { return name_; }
@@ -41,6 +41,7 @@ class Priced : public Backend {
   double cost(const relay::CallNode& call, const cost::Machine&, int) const override {
     return call.as_op() == nullptr ? pattern_seconds_ : seconds_.at(call.as_op()->name);
   }
+  bool one_call_per_region() const override { return one_call_; }
   std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const override {
     return {request.regions.size(), Refusal{HR_REASON_SHAPE_UNSUPPORTED, "it compiles nothing"}};
   }
@@ -50,6 +51,7 @@ class Priced : public Backend {
   std::map<std::string, double> seconds_;
   std::vector<CompositePattern> table_;
   double pattern_seconds_;
+  bool one_call_;
 };
 
 std::shared_ptr<const Backend> priced(const std::string& name, std::map<std::string, double> seconds,
@@ -234,6 +236,7 @@ TEST(OpWork, CountsMultiplyAdds) {
 struct RandomPlan {
   std::string body;
   std::vector<std::map<std::string, double>> prices;
+  uint64_t one_call = 0;  // a bit for each backend whose regions have one call each
 };
 
 RandomPlan random_plan(kit::Random& random) {
@@ -259,6 +262,7 @@ RandomPlan random_plan(kit::Random& random) {
       if (random.chance(0.7F)) plan.prices.back()[op] = random.uniform(0, 3e-6F);
     }
   }
+  plan.one_call = random.chance(0.5F) ? 0 : random.next() % 4;
   return plan;
 }
 
@@ -267,6 +271,7 @@ double least_seconds(const IRModule& program, const Backends& backends) {
   std::vector<const relay::CallNode*> calls;
   for_each_placeable(program, [&](const relay::CallNode& call) { calls.push_back(&call); });
   std::vector<size_t> chosen(calls.size(), 0);
+  const PartitionOptions options{.one_call = one_call_backends(backends)};
   double least = std::numeric_limits<double>::infinity();
   for (bool more = true; more;) {
     Labels labels;
@@ -276,7 +281,8 @@ double least_seconds(const IRModule& program, const Backends& backends) {
       allowed &= backends[chosen[i] - 1]->supports(*calls[i]).ok();
       labels.emplace(calls[i], std::string(backends[chosen[i] - 1]->name()));
     }
-    if (allowed) least = std::min(least, counted_seconds(partition_by_labels(program, labels).module, backends));
+    if (allowed)
+      least = std::min(least, counted_seconds(partition_by_labels(program, labels, options).module, backends));
     more = false;
     for (size_t i = 0; i < chosen.size() && !more; ++i) {
       more = ++chosen[i] <= backends.size();
@@ -298,12 +304,15 @@ TEST(PlaceByCost, RandomPlansAreBoundedByTheLeastCost) {
       text += "\nprices:";
       for (const auto& [op, seconds] : prices) text += fmt::format(" {} {:.9f}", op, seconds);
     }
-    return text;
+    return fmt::format("{}\none call: {}", text, plan.one_call);
   };
   int exact = 0, runs = 0;
   property.check = [&](const RandomPlan& plan) -> std::optional<std::string> {
     const IRModule program = program_of(plan.body);
-    const Backends backends{priced("first", plan.prices[0]), priced("second", plan.prices[1])};
+    const auto backend = [&](const char* name, size_t i) {
+      return std::make_shared<Priced>(name, plan.prices[i], "", 0, (plan.one_call >> i & 1) != 0);
+    };
+    const Backends backends{backend("first", 0), backend("second", 1)};
     const PlacedByCost costed = placed_by_cost(program, OpCosts(backends, {kMachine}));
     const double counted = counted_seconds(costed.module, backends);
     const double least = least_seconds(program, backends);

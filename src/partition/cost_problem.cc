@@ -27,6 +27,7 @@ CostProblem::CostProblem(IRModule module, const OpCosts& costs)
     : module_(std::move(module)), flow_(make_flow(module_->lookup("main").cast<relay::FunctionNode>()->body)) {
   names_.emplace_back();
   for (const auto& backend : costs.backends()) names_.emplace_back(backend->name());
+  one_call_ = one_call_backends(costs.backends());
   read_costs(costs);
   read_uses();
 }
@@ -129,7 +130,7 @@ std::vector<std::string> CostProblem::names_of(const std::vector<int32_t>& label
 }
 
 Regions CostProblem::regions_of(const std::vector<int32_t>& labels) const {
-  return choose_regions(flow_, names_of(labels));
+  return choose_regions(flow_, names_of(labels), one_call_);
 }
 
 int64_t CostProblem::cost_of(const std::vector<int32_t>& labels) const {

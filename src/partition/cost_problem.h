@@ -55,6 +55,7 @@ class CostProblem {
   IRModule module_;
   Flow flow_;
   std::vector<std::string> names_;               // by label; empty for native code
+  std::set<std::string> one_call_;               // names of backends whose regions have one call each
   std::vector<double> seconds_;                  // by node and label; negative: not allowed
   std::vector<std::vector<int32_t>> consumers_;  // by producer: the nodes of the flow, then variables
   double per_second_ = 0;

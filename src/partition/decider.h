@@ -15,6 +15,8 @@ namespace headrace::partition {
 class Decider {
  public:
   virtual ~Decider() = default;
+  // Returns the backends that decide() may name.
+  virtual const Backends& backends() const = 0;
   // Returns the backend of each call of a typed module (for_each_decided_call) that is not native.
   virtual Labels decide(const IRModule& module) = 0;
   // Returns why a call of an op is on `backend`, which may be native. Placement asks after it has made regions, so the
@@ -35,6 +37,7 @@ class Decider {
 class OrderDecider : public Decider {
  public:
   explicit OrderDecider(Backends backends) : backends_(std::move(backends)) {}
+  const Backends& backends() const override { return backends_; }
   Labels decide(const IRModule& module) override;
   Verdict why(const relay::CallNode& call, const std::string& backend) const override;
 

@@ -166,8 +166,8 @@ Partitioned partition_by_labels(const IRModule& module, const Labels& labels, co
       any = true;
     }
     if (!any) return;
-    fewest += fewest_regions_of(flow, backend);
-    regions = choose_regions(flow, std::move(backend));
+    fewest += fewest_regions_of(flow, backend, options.one_call);
+    regions = choose_regions(flow, std::move(backend), options.one_call);
   });
   result.fewest_regions = fewest;
   return result;

@@ -22,8 +22,9 @@
 namespace headrace::partition {
 
 struct PartitionOptions {
-  std::string mod_name = "default";  // part of the names of functions; may be empty
-  bool bind_constants = true;        // whether constants are inside of the regions; otherwise they are arguments
+  std::string mod_name = "default";     // part of the names of functions; may be empty
+  bool bind_constants = true;           // whether constants are inside of the regions; otherwise they are arguments
+  std::set<std::string> one_call = {};  // backends whose regions have one call each, where labels choose them
 };
 
 struct ExtractedRegion {

@@ -277,6 +277,25 @@ TEST(PartitionByLabels, GivesModuleRegionsAndBound) {
   expect_equal_results(module, result.module);
 }
 
+// A tuple that is made for one call is in its region, one for several calls is not.
+TEST(PartitionByLabels, BackendsOfOneCallHaveARegionForEach) {
+  const IRModule module = read_program(std::string(kMain) +
+                                       "%0 = exp(%x);\n%1 = (%0, %y);\n%2 = concatenate((abs(%0), tanh(%0)));\n"
+                                       "(%2, concatenate(%1), concatenate(%1), negative(negative(%y))) }");
+  const Labels labels = label_calls(module, [](const std::string& op) { return op == "negative" ? "b" : "a"; });
+  const Partitioned result = partition_by_labels(module, labels, {.one_call = {"a"}});
+  std::vector<int64_t> calls;
+  for (const ExtractedRegion& region : result.regions) calls.push_back(region.num_calls);
+  EXPECT_EQ(calls, (std::vector<int64_t>{1, 1, 1, 1, 1, 1, 2}));
+  EXPECT_EQ(result.fewest_regions, 7);
+  int with_tuple = 0;
+  for (const relay::Function& region : regions_of(result.module)) {
+    for (const relay::Var& param : region->params) with_tuple += param->checked_type().is<TupleTypeNode>() ? 1 : 0;
+  }
+  EXPECT_EQ(with_tuple, 2) << relay::print_module(result.module);
+  expect_equal_results(module, result.module);
+}
+
 TEST(PartitionByLabels, NoLabelsChangeNothing) {
   const IRModule module = read_program(std::string(kMain) + "exp(%x) }");
   EXPECT_EQ(partition_by_labels(module, {}).module, module);

@@ -4,6 +4,7 @@
 
 #include "graph/merge_regions.h"
 #include "partition/annotations.h"
+#include "partition/backend.h"
 #include "partition/rewrite_functions.h"
 
 namespace headrace::partition {
@@ -26,12 +27,17 @@ class PartMerger {
 
   Expr merged() {
     if (of_group_.empty()) return given_.flow.body;
-    join([](const std::string& compiler) { return compiler != kDefaultCompiler; });
+    join([](const std::string& compiler) { return compiler != kDefaultCompiler && joins_calls(compiler); });
     join([](const std::string& compiler) { return compiler == kDefaultCompiler; });
     return write_annotations(given_.flow, group_, of_group_);
   }
 
  private:
+  static bool joins_calls(const std::string& compiler) {
+    const auto backend = find_backend(compiler);
+    return backend == nullptr || !backend->one_call_per_region();
+  }
+
   // Gives tuples that stay in the program, or have no annotations, to the compiler that they connect. A part of its own
   // may change its compiler; a tuple that shares one with calls stays in it.
   void adopt_tuples() {

@@ -187,8 +187,9 @@ PlacedModule place(const IRModule& module, const Backends& backends) {
 
 PlacedModule place(const IRModule& module, Decider& decider) {
   const Labels labels = decider.decide(module);
-  Partitioned decided =
-      labels.empty() ? Partitioned{.module = module, .regions = {}} : partition_by_labels(module, labels);
+  Partitioned decided = labels.empty()
+                            ? Partitioned{.module = module, .regions = {}}
+                            : partition_by_labels(module, labels, {.one_call = one_call_backends(decider.backends())});
   if (const std::vector<std::string> pieces = native_pieces(module, labels); !pieces.empty())
     decided.module = relay::infer_type(inline_composites(decided.module, pieces));
   return Placer(decided, decider).place();

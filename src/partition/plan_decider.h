@@ -33,6 +33,7 @@ void check_is_current(const Plan& plan, const Plan& now);
 class PlanDecider : public Decider {
  public:
   PlanDecider(Plan plan, Backends backends) : plan_(std::move(plan)), backends_(std::move(backends)) {}
+  const Backends& backends() const override { return backends_; }
   Labels decide(const IRModule& module) override;
   Verdict why(const relay::CallNode& call, const std::string& backend) const override;
   Verdict why_in_plan(const relay::CallNode& call, const std::string& backend) const override;
@@ -53,6 +54,7 @@ class OverrideDecider : public Decider {
  public:
   OverrideDecider(std::unique_ptr<Decider> base, std::vector<PlaceOverride> overrides, Backends backends)
       : base_(std::move(base)), overrides_(std::move(overrides)), backends_(std::move(backends)) {}
+  const Backends& backends() const override { return backends_; }
   Labels decide(const IRModule& module) override;
   Verdict why(const relay::CallNode& call, const std::string& backend) const override;
   Verdict why_in_plan(const relay::CallNode& call, const std::string& backend) const override;

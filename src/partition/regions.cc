@@ -155,14 +155,37 @@ class TupleLabels {
   std::vector<std::string>& backend_;
 };
 
-// One colour for each backend and scope.
-std::vector<int32_t> colours_of(const Flow& flow, const std::vector<std::string>& backend) {
+// The node that alone takes each node; kNone where there is none, or are several.
+std::vector<int32_t> only_users(const Flow& flow) {
+  constexpr int32_t kUnknown = -2;
+  std::vector<int32_t> users(flow.nodes.size(), kUnknown);
+  for (const Flow::Use& use : flow.uses) {
+    if (use.from == kNone) continue;
+    int32_t& user = users[static_cast<size_t>(use.from)];
+    user = user == kUnknown || user == use.to ? use.to : kNone;
+  }
+  return users;
+}
+
+// One colour for each backend and scope. Of backends whose regions have one call, each call has its own, which a tuple
+// for it alone shares; other tuples and items have none.
+std::vector<int32_t> colours_of(const Flow& flow, const std::vector<std::string>& backend,
+                                const std::set<std::string>& one_call) {
   std::map<std::pair<std::string, int32_t>, int32_t> known;
-  std::vector<int32_t> colours;
-  for (size_t i = 0; i < flow.nodes.size(); ++i) {
-    const auto next = static_cast<int32_t>(known.size());
-    colours.push_back(backend[i].empty() ? graph::kNoColour
-                                         : known.try_emplace({backend[i], flow.scope[i]}, next).first->second);
+  std::vector<int32_t> colours(flow.nodes.size(), graph::kNoColour);
+  const std::vector<int32_t> user = one_call.empty() ? std::vector<int32_t>() : only_users(flow);
+  int32_t next = 0;
+  for (size_t i = flow.nodes.size(); i-- > 0;) {  // users first
+    if (backend[i].empty()) continue;
+    if (!one_call.contains(backend[i])) {
+      const auto [it, is_new] = known.try_emplace({backend[i], flow.scope[i]}, next);
+      if (is_new) ++next;
+      colours[i] = it->second;
+    } else if (flow.nodes[i].is<CallNode>()) {
+      colours[i] = next++;
+    } else if (flow.nodes[i].is<TupleNode>() && user[i] != kNone) {
+      colours[i] = colours[static_cast<size_t>(user[i])];
+    }
   }
   return colours;
 }
@@ -171,12 +194,13 @@ std::vector<int32_t> colours_of(const Flow& flow, const std::vector<std::string>
 
 void label_tuples(const Flow& flow, std::vector<std::string>& backend) { TupleLabels(flow, backend); }
 
-Regions choose_regions(const Flow& flow, std::vector<std::string> backend) {
+Regions choose_regions(const Flow& flow, std::vector<std::string> backend, const std::set<std::string>& one_call) {
   label_tuples(flow, backend);
-  std::vector<int32_t> group = graph::merge_regions(flow.graph(), colours_of(flow, backend));
+  const std::vector<int32_t> colours = colours_of(flow, backend, one_call);
+  std::vector<int32_t> group = graph::merge_regions(flow.graph(), colours);
   std::vector<std::string> of_group(flow.nodes.size());
   for (size_t i = 0; i < group.size(); ++i) {
-    if (backend[i].empty()) {
+    if (colours[i] == graph::kNoColour) {
       group[i] = kNone;
     } else {
       of_group[static_cast<size_t>(group[i])] = backend[i];
@@ -185,9 +209,9 @@ Regions choose_regions(const Flow& flow, std::vector<std::string> backend) {
   return number_regions(flow, group, of_group);
 }
 
-int64_t fewest_regions_of(const Flow& flow, std::vector<std::string> backend) {
+int64_t fewest_regions_of(const Flow& flow, std::vector<std::string> backend, const std::set<std::string>& one_call) {
   label_tuples(flow, backend);
-  return graph::region_lower_bound(flow.graph(), colours_of(flow, backend));
+  return graph::region_lower_bound(flow.graph(), colours_of(flow, backend, one_call));
 }
 
 namespace {

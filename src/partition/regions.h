@@ -5,6 +5,10 @@
 // their users: it does not span the branches of an `if`, the bodies of functions or a let and its value.
 #pragma once
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "graph/index_graph.h"
 #include "relay/expr.h"
 
@@ -60,8 +64,9 @@ void label_tuples(const Flow& flow, std::vector<std::string>& backend);
 
 // Chooses few regions for nodes that have a backend; `backend` is empty for all others. Tuples and items of tuples
 // follow the nodes that they connect. Every region is connected, of one backend and one scope, and the quotient of all
-// is acyclic; the order does not depend on addresses.
-Regions choose_regions(const Flow& flow, std::vector<std::string> backend);
+// is acyclic; the order does not depend on addresses. Each call of a backend in `one_call` is a region of its own, with
+// the tuples that are made for it alone.
+Regions choose_regions(const Flow& flow, std::vector<std::string> backend, const std::set<std::string>& one_call = {});
 
 // Numbers regions as Regions does; drops those without a call, and takes tuples out that only other nodes use. `group`
 // has a group by node, kNone outside of all; `backend` is that of each group.
@@ -73,7 +78,8 @@ std::vector<int32_t> order_units(const Flow& flow, const Regions& regions);
 
 // Returns a number of regions that no choice for these nodes is below, as graph::region_lower_bound does; tuples are
 // counted where they connect nodes.
-int64_t fewest_regions_of(const Flow& flow, std::vector<std::string> backend);
+int64_t fewest_regions_of(const Flow& flow, std::vector<std::string> backend,
+                          const std::set<std::string>& one_call = {});
 
 // Gives `after`, which computes what `before` does, the type of `before`, if it has one.
 Expr retyped(const Expr& before, const Expr& after);

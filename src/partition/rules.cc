@@ -26,6 +26,14 @@ IRModule compose(const IRModule& module, const Backends& backends) {
   return table.empty() ? module : merge_composite(module, table);
 }
 
+std::set<std::string> one_call_backends(const Backends& backends) {
+  std::set<std::string> names;
+  for (const auto& backend : backends) {
+    if (backend->one_call_per_region()) names.emplace(backend->name());
+  }
+  return names;
+}
+
 Verdict verdict_of(const Backend& backend, const CallNode& call) {
   const std::string name(backend.name());
   const OpNode* op = call.as_op();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@ using Backends = std::vector<std::shared_ptr<const Backend>>;
 // Returns the typed module with functions of what the backends' patterns match; the module itself where nothing does. A
 // pattern leaves alone what an earlier backend of the list takes.
 IRModule compose(const IRModule& module, const Backends& backends);
+
+// Returns the names of those whose regions have one call each.
+std::set<std::string> one_call_backends(const Backends& backends);
 
 // Returns whether the backend takes a call of an op or of a composite function, and why not. The attribute target.NAME
 // of an op, if it has one, decides instead of the backend; a composite function is of the backend that its name begins

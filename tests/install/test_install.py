@@ -1,6 +1,7 @@
 """With nothing but what `cmake --install` gives, a stranger builds a backend and a program and uses both."""
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -67,7 +68,7 @@ class InstallTest(unittest.TestCase):
             self.assertNotIn(str(ROOT), path.read_text(), path)
 
     def check_a_backend(self, name, **files):
-        """Builds a backend, checks it, and compiles a model for it, whose results must be right."""
+        """Builds a backend, checks it, compiles a model with right results, and returns its library."""
         plugin = self.project(name, **files) / f"lib{name}.so"
         self.assertIn("all passed", run(self.program, "backend", "check", plugin, "--quiet"))
         artifact = self.folder / f"{name}_digits.so"
@@ -75,6 +76,7 @@ class InstallTest(unittest.TestCase):
         run(self.program, "compile", ROOT / "models" / "digits.onnx", "-o", artifact, *chosen)
         self.assertIn(f"9 ops by {name}", run(self.program, "inspect", artifact))
         self.assertIn("ok:", run(self.program, "verify", ROOT / "models" / "digits.onnx", *chosen))
+        return plugin
 
     def test_a_backend_in_c_is_built_and_used(self):
         example = ROOT / "examples" / "byoc-plugin"
@@ -83,8 +85,19 @@ class InstallTest(unittest.TestCase):
 
     def test_a_backend_in_cpp_is_built_and_used(self):
         example = ROOT / "examples" / "byoc-plugin-cpp"
-        self.check_a_backend("convs_cpp", CMakeLists_txt=(example / "CMakeLists.txt").read_text(),
-                             plugin_cc=(example / "plugin.cc").read_text())  # fmt: skip
+        source = (example / "plugin.cc").read_text()
+        code = [line for line in source.splitlines() if line.strip() and not line.strip().startswith("//")]
+        self.assertLess(len(code), 60)
+        plugin = self.check_a_backend("convs_cpp", CMakeLists_txt=(example / "CMakeLists.txt").read_text(),
+                                      plugin_cc=source)  # fmt: skip
+        run(self.build / "bin" / "write_zoo", self.folder, "resnet50", "--small")
+        model, artifact = self.folder / "resnet50.onnx", self.folder / "resnet50.so"
+        chosen = ("--plugin", plugin, "--backends", "convs_cpp")
+        run(self.program, "compile", model, "-o", artifact, "--quiet", *chosen)
+        placement = json.loads(run(self.program, "inspect", artifact, "--json"))["programs"][0]["placement"]
+        regions = {row["region"] for row in placement if row["backend"] == "convs_cpp"}
+        self.assertGreaterEqual(len(regions), 40)
+        self.assertIn("ok:", run(self.program, "verify", model, *chosen))
 
     def test_a_program_is_built_and_runs_an_artifact(self):
         source = (ROOT / "examples" / "c-host" / "main.c").read_text()

@@ -24,6 +24,16 @@
 #define APART 0
 #endif
 
+/* 1: it says what calls cost: a tenth of the host's own code, or of an add the thousand-fold. */
+#ifndef COSTS
+#define COSTS 0
+#endif
+
+/* 1: it computes one call at a time. */
+#ifndef ONE_CALL
+#define ONE_CALL 0
+#endif
+
 static const hr_host* host;
 
 /* ---- what the chip computes ---- */
@@ -243,9 +253,15 @@ static int32_t compile(void* self, const hr_compile_request* request, const hr_m
     static int64_t counter;
     out.words[0] = 0x43484950 + (++counter << 32);
   }
-  if (code == 0 && count > 0 && APART)
+#if APART
+  if (code == 0 && !HR_HAS_FIELD(hr_compile_request, request, emit_with_constants)) {
+    hr_write_message(message, "it stores no constants for backends; use a later Headrace");
+    code = -1;
+  }
+  if (code == 0 && count > 0)
     code = request->emit_with_constants(request->sink, out.words, out.count * sizeof(int64_t), compiled, count, out.ids,
                                         out.num_ids);
+#endif
   if (code == 0 && count > 0 && !APART)
     code = request->emit(request->sink, out.words, out.count * sizeof(int64_t), compiled, count);
   free(out.words);
@@ -465,7 +481,8 @@ static int32_t run(void* self, void* found, const hr_kernel_env* env, DLTensor* 
   return -1;
 }
 
-/* Fault 27: whatever the region is, one double becomes one. */
+#if FAULT == 27
+/* Whatever the region is, one double becomes one. */
 static int32_t entry_types(void* self, void* found, hr_entry_types* types, const hr_message* message) {
   static const hr_tensor_type one_double = {{kDLFloat, 64, 1}, 0, NULL};
   (void)self;
@@ -475,6 +492,17 @@ static int32_t entry_types(void* self, void* found, hr_entry_types* types, const
   types->inputs = types->outputs = &one_double;
   return 0;
 }
+#endif
+
+#if COSTS
+static double cost(void* self, const hr_cost_query* query) {
+  (void)self;
+  if (host->graph->kind(query->graph, query->node) == HR_NODE_COMPOSITE) return query->native_seconds / 10;
+  if (strcmp(host->graph->op(query->graph, query->node), "clip") == 0) return -1;
+  return strcmp(host->graph->op(query->graph, query->node), "add") == 0 ? query->native_seconds * 1000
+                                                                        : query->native_seconds / 10;
+}
+#endif
 
 HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* given, hr_backend* backend, const hr_message* message) {
   (void)message;
@@ -486,11 +514,21 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* given, hr_backen
   backend->supports = &supports;
   backend->accepts = &accepts;
   backend->compile = &compile;
-  if (APART) backend->load_with_constants = &load_with_constants;
+#if APART
+  if (HR_HAS_FIELD(hr_backend, backend, load_with_constants)) backend->load_with_constants = &load_with_constants;
+#endif
   if (!APART) backend->load = &load;
   backend->unload = &unload;
   backend->find = &find;
   backend->run = &run;
-  if (FAULT == 27) backend->entry_types = &entry_types;
+#if FAULT == 27
+  backend->entry_types = &entry_types;
+#endif
+#if COSTS
+  backend->cost = &cost;
+#endif
+#if ONE_CALL
+  backend->one_call_per_region = 1;
+#endif
   return 0;
 }

@@ -93,6 +93,9 @@ class Backend:
     version: str = ""
     """The backend's own version, which files that are compiled record."""
 
+    one_call_per_region: bool = False
+    """Whether each call, or each match of a pattern, is a region of its own: for what computes one at a time."""
+
     def supports(self, call: Any) -> bool | str:
         """Says whether the backend computes a typed call of an op.
 
@@ -367,6 +370,7 @@ def register(backend: Backend, override: bool = False) -> None:
         _core.register_backend(
             name,
             _arguments.text(backend.version, f"{type(backend).__name__}.version"),
+            bool(backend.one_call_per_region),
             checked.patterns(),
             checked.supports,
             checked.compile,

@@ -110,7 +110,7 @@ class Builder {
       if (!has_tensors_only(arg->checked_type())) return no_view(arg, "an operand that is no tensor");
       add_operand(arg);
     }
-    add_call(call);
+    if (auto refusal = visit_call(call)) return *std::move(refusal);
     const auto root = static_cast<uint32_t>(graph_->nodes.size() - 1);
     for (uint32_t i = 0; i < node(root).results.size(); ++i) graph_->outputs.emplace_back(root, i);
     return std::move(graph_);
@@ -374,6 +374,8 @@ Expected<Graph> make_graph(const FunctionNode& function, const std::string& name
   return Builder(name).build(function);
 }
 
-Expected<Graph> make_graph(const CallNode& call) { return Builder(call.as_op()->name).build(call); }
+Expected<Graph> make_graph(const CallNode& call) {
+  return Builder(call.as_op() == nullptr ? "" : call.as_op()->name).build(call);
+}
 
 }  // namespace headrace::backends::plugin

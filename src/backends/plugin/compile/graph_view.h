@@ -28,7 +28,8 @@ Expected<Graph> make_graph(const relay::FunctionNode& function, const std::strin
 // Adds the constants of a graph and of its composites, by the identity of their content.
 void collect_constants(const hr_graph* graph, std::map<std::string, NDArray, std::less<>>& constants);
 
-// Returns the view of one typed call of an op, with an input or a constant for each operand. The call is the last node.
+// Returns the view of one typed call of an op or of a composite, with an input or a constant for each operand. The call
+// is the last node.
 Expected<Graph> make_graph(const relay::CallNode& call);
 
 }  // namespace headrace::backends::plugin

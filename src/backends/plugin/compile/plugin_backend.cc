@@ -93,6 +93,24 @@ class PluginBackend : public partition::Backend {
         [&](hr_verdict* verdict) { table().supports(table().self, view, graph_api()->num_nodes(view) - 1, verdict); });
   }
 
+  double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const override {
+    const double native = Backend::cost(call, machine, threads);
+    if (table().cost == nullptr) return native;
+    const Expected<Graph> graph = make_graph(call);
+    if (!graph) return native;
+    const hr_graph* view = graph.value().get();
+    const hr_cost_query query{
+        .abi = {.size = sizeof(hr_cost_query), .major = HR_BACKEND_ABI_MAJOR, .minor = HR_BACKEND_ABI_MINOR},
+        .graph = view,
+        .node = graph_api()->num_nodes(view) - 1,
+        .num_threads = threads,
+        .native_seconds = native};
+    const double seconds = table().cost(table().self, &query);
+    return seconds < 0 ? native : seconds;
+  }
+
+  bool one_call_per_region() const override { return table().one_call_per_region != 0; }
+
   std::vector<Expected<RegionCode>> compile(const partition::RegionRequest& request) const override;
 
  private:

@@ -29,9 +29,10 @@ std::string path_of(const std::string& plugin) { return fmt::format("{}/{}.so", 
 
 std::string load(const std::string& plugin) { return driver::load_plugin(path_of(plugin)); }
 
-IRModule typed(const std::string& text) {
+IRModule typed(const std::string& text, const std::vector<NDArray>& constants = {}) {
   driver::register_all();
-  return relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + text));
+  return relay::infer_type(
+      relay::parse_module("#[version = \"0.0.5\"]\n" + text, "<program>", {.weights = &constants}));
 }
 
 NDArray row(std::vector<float> values) {
@@ -56,8 +57,7 @@ IRModule chip_program() {
   const std::vector<NDArray> constants{
       row({1, -2, 3, 0.5F}),
       NDArray::from_vector({2, 4}, DataType::float_(32), std::vector<float>{1, 2, 3, 4, -1, 0.5F, 0.25F, 8})};
-  return relay::infer_type(
-      relay::parse_module(std::string("#[version = \"0.0.5\"]\n") + kProgram, "<program>", {.weights = &constants}));
+  return typed(kProgram, constants);
 }
 
 TEST(Plugin, FromALibraryToAnArtifactAndBack) {
@@ -88,6 +88,59 @@ TEST(Plugin, FromALibraryToAnArtifactAndBack) {
         EXPECT_NEAR(got[i].data<float>()[k], want[i].data<float>()[k], 1e-5);
     }
   }
+}
+
+// Libraries that were built with the headers of earlier minor versions.
+TEST(Plugin, EarlierVersionsOfTheInterfaceAreTaken) {
+  const IRModule module = chip_program();
+  const NDArray x = row({1, -2, 0.5F, 3}), y = row({2, 1, -4, 3});
+  const std::vector<NDArray> want = interp::run_main(module, {x, y});
+  for (const std::string plugin : {"chip_1_0", "chip_1_1"}) {
+    EXPECT_EQ(load(plugin), plugin);
+    auto compiled = driver::compile_to_memory(driver::make_model(module), {.backends = {plugin}});
+    ASSERT_THAT(compiled.report.manifest.regions, SizeIs(2)) << plugin;
+    const auto executor = load::make_executor(driver::open_compiled(std::move(compiled), "a"), "default",
+                                              {.threads = 1, .fallback = executors::Fallback::none});
+    const std::vector<NDArray> got = load::run(*executor, std::vector<NDArray>{x, y});
+    for (int64_t k = 0; k < 4; ++k) EXPECT_NEAR(got[1].data<float>()[k], want[1].data<float>()[k], 1e-5) << plugin;
+  }
+}
+
+// A plan of least cost asks the library: an add is too dear there, and of clip it knows nothing.
+TEST(Plugin, CostsAreThePlugins) {
+  load("pricey_chip");
+  const driver::Model model = driver::make_model(
+      typed("def @main(%x: Tensor[(512, 512), float32]) {\n"
+            "  add(clip(subtract(%x, %x), a_min=0f, a_max=1f), nn.relu(multiply(%x, meta[relay.Constant][0]))) }\n",
+            {NDArray::from_vector({512, 512}, DataType::float_(32), std::vector<float>(512 * 512, 2))}));
+  const driver::Explanation explained =
+      driver::explain(model, {.backends = {"pricey_chip"}, .placement = driver::Placement::cost});
+  std::map<std::string, double> ratio;  // of the chip's cost to the native one, by the op whose row has the former
+  std::vector<std::string> rows;
+  for (size_t i = 0; i < explained.placement.size(); ++i) {
+    rows.push_back(fmt::format("{} {}", explained.placement[i].kind, explained.placement[i].backend));
+    const auto& costs = explained.costs[i];
+    if (costs.size() == 2) ratio[explained.placement[i].kind] = costs[1].seconds / costs[0].seconds;
+  }
+  EXPECT_THAT(rows, ElementsAre("subtract pricey_chip", "clip native", "multiply pricey_chip", "nn.relu pricey_chip",
+                                "add native"));
+  EXPECT_NEAR(ratio["subtract"], 0.1, 1e-6);
+  EXPECT_NEAR(ratio["clip"], 1, 1e-6);
+  EXPECT_NEAR(ratio["add"], 1000, 1e-3);
+  EXPECT_LT(ratio["nn.relu"], 1);  // the pattern's: a tenth of both its ops
+}
+
+TEST(Plugin, ABackendOfOneCallHasARegionForEach) {
+  load("lone_chip");
+  const IRModule module = chip_program();
+  auto compiled = driver::compile_to_memory(driver::make_model(module), {.backends = {"lone_chip"}});
+  EXPECT_THAT(compiled.report.manifest.regions, SizeIs(8));  // one for each op but tanh
+  const auto executor = load::make_executor(driver::open_compiled(std::move(compiled), "a"), "default",
+                                            {.threads = 1, .fallback = executors::Fallback::none});
+  const NDArray x = row({1, -2, 0.5F, 3}), y = row({2, 1, -4, 3});
+  const std::vector<NDArray> want = interp::run_main(module, {x, y});
+  const std::vector<NDArray> got = load::run(*executor, std::vector<NDArray>{x, y});
+  for (int64_t k = 0; k < 4; ++k) EXPECT_NEAR(got[1].data<float>()[k], want[1].data<float>()[k], 1e-5);
 }
 
 TEST(Plugin, AModulesFunctionsTakeArrays) {
