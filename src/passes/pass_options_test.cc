@@ -63,6 +63,24 @@ TEST(DeadCodeElimination, InlinesWhatIsUsedOnce) {
   expect_same_results(before, after, {ramp({}, 2)}, 0);
 }
 
+// A function's own lets are as those around it; a value from outside stays there.
+TEST(DeadCodeElimination, InlinesWhatIsUsedOnceInInnerFunctions) {
+  const IRModule before = read(
+      "def @main(%x: float32) -> (float32, float32) {\n"
+      "  let %outside = exp(%x);\n"
+      "  let %f = fn (%y: float32) -> float32 {\n"
+      "    let %once = abs(%y);\n    let %twice = add(%once, %outside);\n    let %last = multiply(%twice, %twice);\n"
+      "    if (less(%last, 2f)) { let %in_branch = sqrt(%last); %in_branch } else { let %same = %last; %same }\n  };\n"
+      "  let %g = fn (%z: float32) -> float32 { let %only = negative(%z); %only };\n"
+      "  (%f(1f), add(%f(2f), %g(%x)))\n}");
+  EXPECT_EQ(count_lets(before), 9);
+  const IRModule after =
+      run_pass("DeadCodeElimination", before, with_option("relay.DeadCodeElimination.inline_once", Value(true)));
+  // %outside, %twice, %last and %f stay.
+  EXPECT_EQ(count_lets(after), 4) << relay::print_module(after);
+  expect_same_results(before, after, {ramp({}, 2)}, 0);
+}
+
 TEST(DeadCodeElimination, MayIgnoreEffects) {
   const IRModule before = read("def @main(%x: float32) { let %r = ref(%x); let %_ = ref_write(%r, 2f); %x }");
   EXPECT_EQ(count_lets(run_pass("DeadCodeElimination", before)), 2);

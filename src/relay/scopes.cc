@@ -98,20 +98,35 @@ class ScopeFinder {
 
 Scopes find_scopes(const Expr& root) { return ScopeFinder(root).take(); }
 
-std::vector<int> find_blocks(const Expr& root, const Scopes& scopes) {
+namespace {
+
+// For each scope the innermost one around it, or itself, that is among the first `count_of(node)` which a node opens.
+template <typename CountOf>
+std::vector<int> innermost(const Expr& root, const Scopes& scopes, CountOf&& count_of) {
   std::vector<bool> starts(scopes.scopes.size(), false);
   post_order(root, [&](const Expr& node) {
-    const auto* match = node.as<MatchNode>();
-    const size_t count = node.is<FunctionNode>() ? 1
-                         : node.is<IfNode>()     ? 2
-                         : match != nullptr      ? match->clauses.size()
-                                                 : 0;
+    const size_t count = count_of(node);
     for (size_t i = 0; i < count; ++i) starts[static_cast<size_t>(scopes.at(node).inner) + i] = true;
   });
-  std::vector<int> blocks(scopes.scopes.size(), 0);
-  for (size_t i = 1; i < blocks.size(); ++i)
-    blocks[i] = starts[i] ? static_cast<int>(i) : blocks[static_cast<size_t>(scopes.scopes[i].parent)];
-  return blocks;
+  std::vector<int> found(scopes.scopes.size(), 0);
+  for (size_t i = 1; i < found.size(); ++i)
+    found[i] = starts[i] ? static_cast<int>(i) : found[static_cast<size_t>(scopes.scopes[i].parent)];
+  return found;
+}
+
+}  // namespace
+
+std::vector<int> find_blocks(const Expr& root, const Scopes& scopes) {
+  return innermost(root, scopes, [](const Expr& node) -> size_t {
+    if (node.is<FunctionNode>()) return 1;
+    if (node.is<IfNode>()) return 2;
+    const auto* match = node.as<MatchNode>();
+    return match == nullptr ? 0 : match->clauses.size();
+  });
+}
+
+std::vector<int> find_function_scopes(const Expr& root, const Scopes& scopes) {
+  return innermost(root, scopes, [](const Expr& node) -> size_t { return node.is<FunctionNode>() ? 1 : 0; });
 }
 
 }  // namespace headrace::relay

@@ -38,6 +38,9 @@ Scopes find_scopes(const Expr& root);
 // function body, a branch, a clause. 0 outside of all.
 std::vector<int> find_blocks(const Expr& root, const Scopes& scopes);
 
+// Returns for each scope the innermost one around it, or itself, that is the body of a function; 0 outside of all.
+std::vector<int> find_function_scopes(const Expr& root, const Scopes& scopes);
+
 // Returns whether an expression is written in place at every use: a variable, a constant or a name.
 bool is_atomic(const Expr& expr);
 

@@ -7,6 +7,7 @@
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/inline_lets.h"
 #include "relay/function_attrs.h"
+#include "relay/scopes.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -78,21 +79,26 @@ IRModule drop_dead_lets(const IRModule& module, const Effects& effects) {
   return rewrite_bodies(module, [&](const Expr& body) { return drop_dead_lets(body, effects); });
 }
 
-// Counts the uses of the variables of a body. A use in an inner function counts as several.
+// Counts the uses of the variables of the lets of a body. A use counts as several in a function within the one that
+// binds the variable.
 std::unordered_map<const Object*, int64_t> count_uses(const Expr& body) {
   constexpr int64_t kMany = 2;
-  std::unordered_map<const Object*, int64_t> counts;
-  std::vector<Expr> inner;
+  const relay::Scopes scopes = relay::find_scopes(body);
+  const std::vector<int> functions = relay::find_function_scopes(body, scopes);
+  const auto function_of = [&](int scope) { return functions[static_cast<size_t>(scope)]; };
+  std::unordered_map<const Object*, int> binders;
   relay::post_order(body, [&](const Expr& e) {
-    if (e.is<FunctionNode>()) inner.push_back(e);
-    if (e.is<LetNode>()) --counts[e.as<LetNode>()->var.object()];  // the binding is no use
-    for (const Expr& child : relay::children_of(e)) {
-      if (child.is<relay::VarNode>()) ++counts[child.object()];
-    }
+    if (const auto* let = e.as<LetNode>()) binders[let->var.object()] = function_of(scopes.at(e).scope);
   });
-  // Walks over all functions together, so that shared nodes are visited once.
-  relay::post_order(relay::make_tuple(Array<Expr>(inner)), [&](const Expr& e) {
-    if (e.is<relay::VarNode>()) counts[e.object()] += kMany;
+  std::unordered_map<const Object*, int64_t> counts;
+  relay::post_order(body, [&](const Expr& e) {
+    if (const auto* let = e.as<LetNode>()) --counts[let->var.object()];  // the binding is no use
+    const auto& place = scopes.at(e);
+    const int user = function_of(e.is<FunctionNode>() ? place.inner : place.scope);
+    for (const Expr& child : relay::children_of(e)) {
+      const auto binder = binders.find(child.object());
+      if (binder != binders.end()) counts[child.object()] += binder->second == user ? 1 : kMany;
+    }
   });
   return counts;
 }
