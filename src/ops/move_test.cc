@@ -140,10 +140,10 @@ TEST_F(MoveOps, Layouts) {
   EXPECT_THAT(error_of(transpose(var(Shape{2, 3}), {0, 0})), HasSubstr("names axis 0 twice"));
   EXPECT_THAT(error_of(transpose(var(Shape{2, 3}), {0})), HasSubstr("1 entries for a tensor of 2"));
   EXPECT_THAT(error_of(transpose(var(Shape{2, 3}), {0, 2})), HasSubstr("out of range"));
-  EXPECT_EQ(type_of_expr(squeeze(var({make_int(1), n, make_int(1)}), {0, 2})), "Tensor[(n), float32]");
+  EXPECT_EQ(type_of_expr(squeeze(var({make_int(1), n, make_int(1)}), Shape{0, 2})), "Tensor[(n), float32]");
   EXPECT_THAT(error_of(squeeze(var({make_int(1), n, make_int(1)}))), HasSubstr("name the axes: whether axis 1"));
-  EXPECT_EQ(type_of_expr(squeeze(var(Shape{1, 2, 1}), {-1})), "Tensor[(1, 2), float32]");
-  EXPECT_THAT(error_of(squeeze(var(Shape{1, 2}), {1})), HasSubstr("has size 2, expected 1"));
+  EXPECT_EQ(type_of_expr(squeeze(var(Shape{1, 2, 1}), Shape{-1})), "Tensor[(1, 2), float32]");
+  EXPECT_THAT(error_of(squeeze(var(Shape{1, 2}), Shape{1})), HasSubstr("has size 2, expected 1"));
   EXPECT_THAT(error_of(squeeze(var({make_any()}))), HasSubstr("name the axes"));
   EXPECT_EQ(type_of_expr(expand_dims(var({n}), -1, 2)), "Tensor[(n, 1, 1), float32]");
   EXPECT_THAT(error_of(expand_dims(var({n}), 3)), HasSubstr("out of range"));

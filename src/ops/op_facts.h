@@ -3,6 +3,7 @@
 // except where a comment here says so. An op with an effect (kStateful) needs none: passes leave its calls alone.
 #pragma once
 
+#include "ops/layout_form.h"
 #include "ops/op_keys.h"
 
 namespace headrace::ops {
@@ -31,15 +32,16 @@ enum class CommutingFactors : uint8_t { none, positive, any };
 using CommutingFactorsFn = std::function<CommutingFactors(const relay::CallNode& call, std::optional<size_t> axis)>;
 inline constexpr OpKey<CommutingFactorsFn> kCommutingFactors{"CommutingFactors"};
 
-// Returns where an axis of the first argument, which may be negative, is in another order of the axes; nothing when
-// that order splits the axis into parts.
-using AxisPlaceFn = std::function<std::optional<int64_t>(int64_t axis)>;
-// Keeps the layout of its first argument: the result has the argument's axes in their order, and
-// op(transpose(x), other arguments, changed attributes) == transpose(op(x, other arguments, attributes)). Gives the
-// changed attributes: those of the call, which may be null, where none names an axis. Nothing when the call does not
-// keep that layout.
-using KeepLayoutFn = std::function<std::optional<Attrs>(const relay::CallNode& call, const AxisPlaceFn& place)>;
+// Keeps the layout of its first argument: the result has the argument's axes in their order, except kDroppedAxes, and
+// op(transpose(x), other arguments, changed attributes) == transpose(op(x, other arguments, attributes)). Of a result
+// that is a tuple this is so for each tensor of as many axes, and the others are the same. Gives the changed attributes
+// for an argument that is stored in `form`: those of the call, which may be null, where none names an axis. Nothing
+// when the call does not keep that form. The call is typed.
+using KeepLayoutFn = std::function<std::optional<Attrs>(const relay::CallNode& call, const LayoutForm& form)>;
 inline constexpr OpKey<KeepLayoutFn> kKeepLayout{"KeepLayout"};
+// Gives the axes of the first argument, from 0, that the result of a typed call lacks, such as those a sum adds up.
+using DroppedAxesFn = std::function<std::vector<size_t>(const relay::CallNode& call)>;
+inline constexpr OpKey<DroppedAxesFn> kDroppedAxes{"DroppedAxes"};
 
 // Gives another expression for a call whose result has one axis of a size that only the data tells: a tuple of a buffer
 // of the call's type with a number in place of the unknown size, and int64[1], how many indices of that axis count.

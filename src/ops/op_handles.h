@@ -186,6 +186,7 @@ inline constexpr OpHandle kTrunc{"trunc"};
 inline constexpr OpHandle kTruncDivide{"trunc_divide"};
 inline constexpr OpHandle kTruncMod{"trunc_mod"};
 inline constexpr OpHandle kVariance{"variance"};
+inline constexpr OpHandle kROIAlign{"vision.roi_align"};
 inline constexpr OpHandle kYoloReorg{"vision.yolo_reorg"};
 inline constexpr OpHandle kWhere{"where"};
 inline constexpr OpHandle kZeros{"zeros"};

@@ -45,9 +45,9 @@ class OpBuilder {
   // Sets kKeepLayout for ops whose only axis is the attribute `axis` of their struct T.
   template <typename T>
   OpBuilder& keeps_layout_but_axis() {
-    return fact(kKeepLayout, [](const relay::CallNode& call, const AxisPlaceFn& place) -> std::optional<Attrs> {
+    return fact(kKeepLayout, [](const relay::CallNode& call, const LayoutForm& form) -> std::optional<Attrs> {
       const T& attrs = call.attrs_as<T>();
-      const auto axis = place(attrs.axis);
+      const auto axis = form.whole(attrs.axis);
       if (!axis) return std::nullopt;
       return Attrs(copy_with(attrs, [&](T& copy) { copy.axis = *axis; }));
     });

@@ -352,7 +352,7 @@ class Generator {
     attrs.transpose_b = random_.chance(0.5f);
     const int64_t summed = shape[attrs.transpose_a ? 0 : 1];
     const Expr product = ops::matmul(data, constant(attrs.transpose_b ? Shape{3, summed} : Shape{summed, 3}), attrs);
-    return is_batch ? ops::squeeze(product, {0}) : product;
+    return is_batch ? ops::squeeze(product, Shape{0}) : product;
   }
 
   Expr make_conv(const Expr& data) {

@@ -451,7 +451,7 @@ def logsumexp(data: Any, axis: Any = None, keepdims: bool = False, *, span: Any 
     axes = (axis,) if isinstance(axis, int) else axis
     greatest = _max(data, axes, True, span=span)
     total = _log(_sum(_exp(data - greatest, span=span), axes, True, span=span), span=span) + greatest
-    return total if keepdims else _squeeze(total, () if axes is None else axes, span=span)
+    return total if keepdims else _squeeze(total, axes, span=span)
 
 
 # The functions that replace the ops' generated functions in `relay`.

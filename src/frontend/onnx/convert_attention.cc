@@ -58,7 +58,7 @@ Expr rotated(NodeContext& context, const Expr& x, const Expr& cos, const Expr& s
   const Expr both = ops::split(pairs, 2, -1, span);
   const auto part = [&](int64_t i) {
     const Expr item = relay::make_tuple_get_item(both, i, span);
-    return interleaved ? ops::squeeze(item, {-1}, span) : item;
+    return interleaved ? ops::squeeze(item, Shape{-1}, span) : item;
   };
   const Expr a = part(0), b = part(1);
   const Expr real = ops::subtract(ops::multiply(cos, a, span), ops::multiply(sin, b, span), span);

@@ -27,7 +27,7 @@ Expr negative_log_likelihood(NodeContext& context, const Expr& log_probability) 
   const Expr is_ignored = ops::binary("equal", target, ignored_class, span);
   if (ignores) target = ops::where(is_ignored, context.int_constant({}, {0}), target, span);
   const Expr picked = ops::gather(log_probability, 1, ops::expand_dims(target, 1, 1, span), span);
-  Expr loss = ops::unary("negative", context.widened(ops::squeeze(picked, {1}, span)), span);
+  Expr loss = ops::unary("negative", context.widened(ops::squeeze(picked, Shape{1}, span)), span);
   Expr weight = context.has(2) ? context.widened(ops::take(context.input(2), target, 0, "clip", 0, span))
                                : ops::unary("ones_like", loss, span);
   if (context.has(2)) loss = ops::multiply(loss, weight, span);

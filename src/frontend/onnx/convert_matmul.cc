@@ -74,11 +74,11 @@ Expr multiply(NodeContext& context, Expr a, Expr b) {
   if (a_rank == 0 || b_rank == 0) context.invalid("a scalar has no matrix product");
   if (b_rank == 1) {
     const Expr column = multiply(context, a, ops::expand_dims(b, 1, 1, span));
-    return ops::squeeze(column, {-1}, span);
+    return ops::squeeze(column, Shape{-1}, span);
   }
   if (a_rank == 1) {
     const Expr row = multiply(context, ops::expand_dims(a, 0, 1, span), b);
-    return ops::squeeze(row, {-2}, span);
+    return ops::squeeze(row, Shape{-2}, span);
   }
   if (b_rank == 2) return multiply_by_matrix(a, b, span);
   const Dims a_dims = context.dims(a), b_dims = context.dims(b);

@@ -81,7 +81,7 @@ std::optional<Shape> axes_of_squeeze(NodeContext& context) {
 Exprs convert_squeeze(NodeContext& context) {
   const auto axes = axes_of_squeeze(context);
   if (axes && axes->empty()) return {context.input(0)};
-  return {ops::squeeze(context.input(0), axes.value_or(Shape()), context.span())};
+  return {ops::squeeze(context.input(0), axes, context.span())};
 }
 
 // Axes count in the result.

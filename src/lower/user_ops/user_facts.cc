@@ -82,20 +82,20 @@ ops::KeepLayoutFn keep_layout_with(const OpNode& op, std::vector<std::string> ax
     if (!is_int_attr(op, name))
       throw_user_error("{}: '{}' is no attribute of kind int; add it before it is said to be an axis", op.name, name);
   }
-  return [axis_attrs = std::move(axis_attrs)](const CallNode& call,
-                                              const ops::AxisPlaceFn& place) -> std::optional<Attrs> {
-    if (axis_attrs.empty()) return call.attrs;
-    const Attrs whole = relay::whole_user_attrs(*call.as_op(), call.attrs);
-    auto changed = copy_with(*whole.as<UserAttrsNode>(), [](UserAttrsNode&) {});
-    for (const std::string& name : axis_attrs) {
-      const auto written = relay::user_attr(call, name).as<int64_t>();
-      check_axis(call, name, written);
-      const auto axis = place(written);
-      if (!axis) return std::nullopt;
-      changed->values.set(name, Value(*axis));
-    }
-    return Attrs(changed);
-  };
+  return
+      [axis_attrs = std::move(axis_attrs)](const CallNode& call, const ops::LayoutForm& form) -> std::optional<Attrs> {
+        if (axis_attrs.empty()) return call.attrs;
+        const Attrs whole = relay::whole_user_attrs(*call.as_op(), call.attrs);
+        auto changed = copy_with(*whole.as<UserAttrsNode>(), [](UserAttrsNode&) {});
+        for (const std::string& name : axis_attrs) {
+          const auto written = relay::user_attr(call, name).as<int64_t>();
+          check_axis(call, name, written);
+          const auto axis = form.whole(written);
+          if (!axis) return std::nullopt;
+          changed->values.set(name, Value(*axis));
+        }
+        return Attrs(changed);
+      };
 }
 
 void check_keeps_elements(const relay::RelationInput& input, const Type& result) {

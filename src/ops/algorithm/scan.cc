@@ -74,7 +74,13 @@ void scan_op(const char* name, const char* what, EvalFn eval) {
       .relation(relate_scan)
       .fusion(FusionKind::opaque)
       .level(3)
-      .eval(std::move(eval));
+      .eval(std::move(eval))
+      .fact(kKeepLayout, [](const relay::CallNode& call, const LayoutForm& form) -> std::optional<Attrs> {
+        const auto& attrs = call.attrs_as<ScanopAttrs>();
+        const auto axis = attrs.axis ? form.whole(*attrs.axis) : std::nullopt;  // without one it runs over all elements
+        if (!axis) return std::nullopt;
+        return Attrs(copy_with(attrs, [&](ScanopAttrs& copy) { copy.axis = axis; }));
+      });
 }
 
 }  // namespace

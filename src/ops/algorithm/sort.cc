@@ -210,7 +210,8 @@ void register_sort_ops() {
         .relation(std::move(relation))
         .fusion(FusionKind::opaque)
         .level(6)
-        .eval(std::move(eval));
+        .eval(std::move(eval))
+        .keeps_layout_but_axis<ArgsortAttrs>();
   };
   sorting("sort", "data in order along `axis`: data T[...] -> the same type. NaN is the greatest.", relate_sort,
           eval_sort<true>);
@@ -226,7 +227,8 @@ void register_sort_ops() {
       .relation(relate_topk)
       .fusion(FusionKind::opaque)
       .level(6)
-      .eval(eval_topk);
+      .eval(eval_topk)
+      .keeps_layout_but_axis<TopKAttrs>();
   OpBuilder("searchsorted",
             "Where values would stand in a sorted sequence: sorted_sequence T[n] or T[..., n], values T[..., m] -> "
             "dtype[..., m]. NaN is the greatest.")

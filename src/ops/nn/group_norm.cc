@@ -148,11 +148,28 @@ std::vector<NDArray> eval_l2_normalize(const EvalInput& input) {
   return {out};
 }
 
+// Both norms see axis 0 as the batch, wherever their channels are.
+template <typename A>
+std::optional<Attrs> keep_norm_layout(const relay::CallNode& call, const LayoutForm& form) {
+  const A& attrs = call.attrs_as<A>();
+  const auto axis = form.whole(attrs.axis);
+  if (!axis || form.whole(0) != 0) return std::nullopt;
+  return Attrs(copy_with(attrs, [&](A& copy) { copy.axis = *axis; }));
+}
+
+std::optional<Attrs> keep_l2_layout(const relay::CallNode& call, const LayoutForm& form) {
+  const auto& attrs = call.attrs_as<L2NormalizeAttrs>();
+  const auto axes = form.whole(attrs.axis);
+  if (!axes) return std::nullopt;
+  return Attrs(copy_with(attrs, [&](L2NormalizeAttrs& copy) { copy.axis = *axes; }));
+}
+
 }  // namespace
 
 void register_group_norm_ops() {
-  const auto norm = [](OpBuilder op, TypeRelationFn relation, EvalFn eval) {
+  const auto norm = [](OpBuilder op, TypeRelationFn relation, EvalFn eval, KeepLayoutFn keep) {
     op.relation(std::move(relation)).fusion(FusionKind::opaque).level(1).eval(std::move(eval));
+    op.fact(kKeepLayout, std::move(keep));
   };
   norm(OpBuilder("nn.group_norm",
                  "(data - mean) / sqrt(variance + epsilon) * gamma + beta over each group of channels of each batch: "
@@ -161,7 +178,7 @@ void register_group_norm_ops() {
            .arg("gamma", "Tensor", "f[C]: the factor of each channel")
            .arg("beta", "Tensor", "f[C]: what each channel is moved by")
            .attrs<GroupNormAttrs>(),
-       relate_group_norm, eval_norm<GroupNormAttrs>);
+       relate_group_norm, eval_norm<GroupNormAttrs>, keep_norm_layout<GroupNormAttrs>);
   norm(
       OpBuilder("nn.instance_norm",
                 "(data - mean) / sqrt(variance + epsilon) * gamma + beta over each channel of each batch: data f[N, C, "
@@ -170,14 +187,15 @@ void register_group_norm_ops() {
           .arg("gamma", "Tensor", "f[C]: the factor of each channel")
           .arg("beta", "Tensor", "f[C]: what each channel is moved by")
           .attrs<InstanceNormAttrs>(),
-      relate_instance_norm, eval_norm<InstanceNormAttrs>);
+      relate_instance_norm, eval_norm<InstanceNormAttrs>, keep_norm_layout<InstanceNormAttrs>);
   OpBuilder("nn.l2_normalize", "x / sqrt(max(sum of squares over `axis`, eps)): data f[...] -> the same type.")
       .arg("data", "Tensor", "f[...]: what is normalized")
       .attrs<L2NormalizeAttrs>()
       .relation(relate_l2_normalize)
       .fusion(FusionKind::opaque)
       .level(2)
-      .eval(eval_l2_normalize);
+      .eval(eval_l2_normalize)
+      .fact(kKeepLayout, keep_l2_layout);
 }
 
 }  // namespace headrace::ops

@@ -250,7 +250,8 @@ void register_normalization_ops() {
       .attrs<BatchNormAttrs>()
       .relation(relate_batch_norm)
       .fusion(FusionKind::opaque)
-      .eval(eval_batch_norm);
+      .eval(eval_batch_norm)
+      .keeps_layout_but_axis<BatchNormAttrs>();
   OpBuilder(
       "nn.layer_norm",
       "(data - mean) / sqrt(variance + epsilon) * gamma + beta over one axis: data f[..., C], gamma f[C], beta f[C] "
@@ -261,7 +262,8 @@ void register_normalization_ops() {
       .attrs<LayerNormAttrs>()
       .relation(relate_layer_norm)
       .fusion(FusionKind::opaque)
-      .eval(eval_layer_norm);
+      .eval(eval_layer_norm)
+      .keeps_layout_but_axis<LayerNormAttrs>();
   OpBuilder(
       "nn.lrn",
       "x / (bias + alpha / size * s)^beta, s the sum of squares over `size` channels around x: data f[..., C, ...] -> "
@@ -270,7 +272,8 @@ void register_normalization_ops() {
       .attrs<LRNAttrs>()
       .relation(relate_lrn)
       .fusion(FusionKind::opaque)
-      .eval(eval_lrn);
+      .eval(eval_lrn)
+      .keeps_layout_but_axis<LRNAttrs>();
 }
 
 Expr batch_norm(Expr data, Expr gamma, Expr beta, Expr moving_mean, Expr moving_var, BatchNormAttrs attrs, Span span) {

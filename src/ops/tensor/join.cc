@@ -6,6 +6,7 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/move.h"
+#include "relay/match.h"
 
 namespace headrace {
 
@@ -194,6 +195,27 @@ Type relate_split(const RelationInput& input) {
   return parts_type(data, axis, sizes);
 }
 
+// Along an axis in parts, each part must be a whole number of blocks.
+std::optional<Attrs> keep_layout_of_split(const relay::CallNode& call, const LayoutForm& form) {
+  const auto& attrs = call.attrs_as<SplitAttrs>();
+  const int64_t block = form.block(attrs.axis);
+  Sections sections = attrs.indices_or_sections;
+  if (auto* begins = std::get_if<Shape>(&sections)) {
+    for (int64_t& begin : *begins) {
+      if (begin % block != 0) return std::nullopt;
+      begin /= block;
+    }
+  } else if (block != 1) {
+    const auto* data = relay::tensor_type_of(call.args[0]);
+    const auto size = as_int(data->shape[normal_axis(attrs.axis, form.rank())]);
+    if (!size || *size / block % std::get<int64_t>(sections) != 0) return std::nullopt;
+  }
+  return Attrs(copy_with(attrs, [&](SplitAttrs& copy) {
+    copy.indices_or_sections = sections;
+    copy.axis = form.outermost(attrs.axis);
+  }));
+}
+
 std::vector<NDArray> eval_split(const EvalInput& input) {
   const size_t axis = normal_axis(input.attrs<SplitAttrs>().axis, input.args[0].shape().size());
   std::vector<NDArray> parts;
@@ -222,7 +244,8 @@ void register_join_ops() {
       OpBuilder("split", "Cuts a tensor along an axis: data T[.., n, ..] -> a tuple of its parts, T[.., m, ..] each.")
           .arg("data", "Tensor", "T[...]: what is cut")
           .attrs<SplitAttrs>(),
-      relate_split, eval_split);
+      relate_split, eval_split)
+      .fact(kKeepLayout, keep_layout_of_split);
 }
 
 std::optional<size_t> concatenated_axis(const relay::CallNode& call) {

@@ -5,7 +5,7 @@
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
 #include "ops/loops/index.h"
-#include "relay/expr.h"
+#include "relay/match.h"
 
 namespace headrace::ops {
 
@@ -390,6 +390,42 @@ std::optional<std::vector<PrimExpr>> infer_prod(const RelationInput& input) {
   return std::vector<PrimExpr>{total};
 }
 
+// ---- layouts
+
+template <typename A>
+std::vector<size_t> axes_reduced(const relay::CallNode& call) {
+  const A& attrs = call.attrs_as<A>();
+  const std::vector<bool> reduced =
+      reduced_axes(attrs.axis, attrs.exclude, relay::tensor_type_of(call.args[0])->shape.size());
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < reduced.size(); ++i) {
+    if (reduced[i]) axes.push_back(i);
+  }
+  return axes;
+}
+
+template <typename A>
+std::vector<size_t> axes_dropped(const relay::CallNode& call) {
+  return call.attrs_as<A>().keepdims ? std::vector<size_t>() : axes_reduced<A>(call);
+}
+
+// Keeps a layout unless a reduced axis lies in parts, of which keepdims would leave other parts.
+template <typename A>
+std::optional<Attrs> keep_layout_of_reduction(const relay::CallNode& call, const LayoutForm& form) {
+  const A& attrs = call.attrs_as<A>();
+  Shape axes;
+  for (const size_t axis : axes_reduced<A>(call)) axes.push_back(static_cast<int64_t>(axis));
+  auto stored = form.whole(axes);
+  if (!stored) return std::nullopt;
+  // The index of an extremum counts along several axes in their order.
+  if (std::is_same_v<A, ArgReduceAttrs> && !std::is_sorted(stored->begin(), stored->end())) return std::nullopt;
+  std::sort(stored->begin(), stored->end());
+  return Attrs(copy_with(attrs, [&](A& copy) {
+    copy.exclude = false;
+    if (attrs.axis || attrs.exclude) copy.axis = *stored;
+  }));
+}
+
 void reduce_op(const char* name, const char* what, TypeRelationFn relation, EvalFn eval,
                ValueInferenceFn infer = nullptr) {
   OpBuilder op(name, fmt::format("{}: data T[...] -> T[the axes that stay], accumulated in T in row-major order "
@@ -400,7 +436,9 @@ void reduce_op(const char* name, const char* what, TypeRelationFn relation, Eval
       .relation(std::move(relation))
       .fusion(FusionKind::reduction)
       .level(4)
-      .eval(std::move(eval));
+      .eval(std::move(eval))
+      .fact(kKeepLayout, keep_layout_of_reduction<ReduceAttrs>)
+      .fact(kDroppedAxes, axes_dropped<ReduceAttrs>);
   if (infer) op.value(std::move(infer));
 }
 
@@ -413,7 +451,9 @@ void arg_op(const char* name, const char* what, bool greatest) {
       .relation(relate_arg)
       .fusion(FusionKind::reduction)
       .level(4)
-      .eval(eval_arg(greatest));
+      .eval(eval_arg(greatest))
+      .fact(kKeepLayout, keep_layout_of_reduction<ArgReduceAttrs>)
+      .fact(kDroppedAxes, axes_dropped<ArgReduceAttrs>);
 }
 
 void register_collapses() {

@@ -165,7 +165,8 @@ void register_repeat_ops() {
   moving(OpBuilder("reverse", "In the opposite order along an axis.")
              .arg("data", "Tensor", "T[...]: what is reversed")
              .attrs<ReverseAttrs>(),
-         relate_reverse, eval_reverse);
+         relate_reverse, eval_reverse)
+      .keeps_layout_but_axis<ReverseAttrs>();
 }
 
 Expr broadcast_to(Expr data, Shape shape, Span span) {

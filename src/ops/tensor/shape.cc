@@ -43,8 +43,10 @@ void TransposeAttrs::fields(FieldList<TransposeAttrs>& f) {
 }
 
 void SqueezeAttrs::fields(FieldList<SqueezeAttrs>& f) {
-  f.field<&SqueezeAttrs::axis>(
-      "axis", {.default_value = Shape(), .has_default = true, .doc = "axes of size 1 to drop; empty: all of them"});
+  f.field<&SqueezeAttrs::axis>("axis", {.optional = true,
+                                        .default_value = Value(),
+                                        .has_default = true,
+                                        .doc = "axes of size 1 to drop; None: all of them"});
 }
 
 void ExpandDimsAttrs::fields(FieldList<ExpandDimsAttrs>& f) {
@@ -260,22 +262,42 @@ std::vector<NDArray> eval_transpose(const EvalInput& input) {
 Type relate_squeeze(const RelationInput& input) {
   const TensorType data = input.tensor(0);
   if (!data) return {};
-  const Shape& axes = input.call.attrs_as<SqueezeAttrs>().axis;
-  std::vector<bool> dropped(data->shape.size());
-  for (const int64_t axis : axes) {
+  const auto& attrs = input.call.attrs_as<SqueezeAttrs>();
+  for (const int64_t axis : attrs.axis.value_or(Shape())) {
     const size_t at = normal_axis(input, axis, data->shape.size());
     const auto size = as_int(data->shape[at]);
     if (size && *size != 1) input.fail(fmt::format("axis {} of {} has size {}, expected 1", axis, show(data), *size));
-    dropped[at] = true;
   }
+  const std::vector<bool> dropped = squeezed_axes(attrs, data->shape);
   Array<PrimExpr> dims;
   for (size_t i = 0; i < data->shape.size(); ++i) {
     const auto [least, greatest] = arith::bounds_of(data->shape[i]);
-    if (axes.empty() && least < greatest && least <= 1 && greatest >= 1)
+    if (!attrs.axis && least < greatest && least <= 1 && greatest >= 1)
       input.fail(fmt::format("name the axes: whether axis {} of {} is 1 is not known", i, show(data)));
-    if (axes.empty() ? !is_int(data->shape[i], 1) : !dropped[i]) dims.push_back(data->shape[i]);
+    if (!dropped[i]) dims.push_back(data->shape[i]);
   }
   return make_tensor_type(dims, data->dtype);
+}
+
+std::vector<size_t> axes_of_squeeze(const relay::CallNode& call) {
+  const auto* data = relay::tensor_type_of(call.args[0]);
+  if (data == nullptr) return {};
+  const std::vector<bool> dropped = squeezed_axes(call.attrs_as<SqueezeAttrs>(), data->shape);
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < dropped.size(); ++i) {
+    if (dropped[i]) axes.push_back(i);
+  }
+  return axes;
+}
+
+std::optional<Attrs> keep_layout_of_squeeze(const relay::CallNode& call, const LayoutForm& form) {
+  Shape axes;
+  for (const size_t axis : axes_of_squeeze(call)) axes.push_back(static_cast<int64_t>(axis));
+  const auto& attrs = call.attrs_as<SqueezeAttrs>();
+  auto stored = form.whole(axes);
+  if (!stored) return std::nullopt;
+  std::sort(stored->begin(), stored->end());
+  return Attrs(copy_with(attrs, [&](SqueezeAttrs& copy) { copy.axis = *stored; }));
 }
 
 Type relate_expand_dims(const RelationInput& input) {
@@ -353,7 +375,9 @@ void register_shape_ops() {
                 .arg("data", "Tensor", "T[...]: what loses axes")
                 .attrs<SqueezeAttrs>(),
             relate_squeeze, KeepsElements::broadcast)
-      .fact(kTreatsApart, always_apart);
+      .fact(kTreatsApart, always_apart)
+      .fact(kKeepLayout, keep_layout_of_squeeze)
+      .fact(kDroppedAxes, axes_of_squeeze);
   reshaping(OpBuilder("expand_dims", "With num_newaxis axes of size 1 put in at axis.")
                 .arg("data", "Tensor", "T[...]: what gets axes")
                 .attrs<ExpandDimsAttrs>(),
@@ -375,8 +399,14 @@ Expr batch_flatten(Expr data, Span span) { return make_call("nn.batch_flatten", 
 Expr transpose(Expr data, Shape axes, Span span) {
   return call_with<TransposeAttrs>("transpose", {data}, span, [&](auto& a) { a.axes = axes; });
 }
-Expr squeeze(Expr data, Shape axis, Span span) {
-  return call_with<SqueezeAttrs>("squeeze", {data}, span, [&](auto& a) { a.axis = axis; });
+Expr squeeze(Expr data, std::optional<Shape> axis, Span span) {
+  return call_with<SqueezeAttrs>("squeeze", {data}, span, [&](auto& a) { a.axis = std::move(axis); });
+}
+std::vector<bool> squeezed_axes(const SqueezeAttrs& attrs, const Array<PrimExpr>& dims) {
+  std::vector<bool> dropped(dims.size(), false);
+  for (size_t i = 0; i < dims.size(); ++i) dropped[i] = !attrs.axis && is_int(dims[i], 1);
+  for (const int64_t axis : attrs.axis.value_or(Shape())) dropped[normal_axis(axis, dims.size())] = true;
+  return dropped;
 }
 Expr expand_dims(Expr data, int64_t axis, int64_t num_newaxis, Span span) {
   return call_with<ExpandDimsAttrs>("expand_dims", {data}, span,

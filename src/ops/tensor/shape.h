@@ -41,7 +41,7 @@ struct SqueezeAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.SqueezeAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<SqueezeAttrs>& f);
-  Shape axis;
+  std::optional<Shape> axis;  // nothing: all axes of size 1
 };
 
 struct ExpandDimsAttrs : AttrsNode {
@@ -58,7 +58,9 @@ Expr reshape(Expr data, Expr newshape, bool allowzero = false, Span span = {});
 Expr reshape_like(Expr data, Expr like, Span span = {});
 Expr batch_flatten(Expr data, Span span = {});
 Expr transpose(Expr data, Shape axes = {}, Span span = {});
-Expr squeeze(Expr data, Shape axis = {}, Span span = {});
+Expr squeeze(Expr data, std::optional<Shape> axis = std::nullopt, Span span = {});
+// Returns which axes of a tensor of those dimensions squeeze drops.
+std::vector<bool> squeezed_axes(const SqueezeAttrs& attrs, const Array<PrimExpr>& dims);
 Expr expand_dims(Expr data, int64_t axis, int64_t num_newaxis = 1, Span span = {});
 
 }  // namespace headrace::ops

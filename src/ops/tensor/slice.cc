@@ -8,6 +8,7 @@
 #include "ops/loops/move.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
+#include "ops/tensor/slice_layout.h"
 #include "relay/match.h"
 
 namespace headrace::ops {
@@ -446,7 +447,8 @@ void register_slice_ops() {
           .attrs<StridedSliceAttrs>(),
       relate_strided_slice, eval_strided_slice)
       .fact(kTreatsApart, slices_other_axes)
-      .fact(kBoundedForm, bound_slice_end);
+      .fact(kBoundedForm, bound_slice_end)
+      .fact(kKeepLayout, keep_layout_of_slice);
   moving(OpBuilder("take", "Slices of data along an axis at indices: [.., n, ..] and indices[Y] -> [.., Y, ..].")
              .arg("data", "Tensor", "T[.., n, ..]: what is read")
              .arg("indices", "Tensor", "int[Y...]: which slices along the axis")

@@ -55,7 +55,7 @@ def add_axes() -> None:
     error("transpose axes", "transpose(%0, axes=[0, 1, 2])", [x], "axes has 3 entries for a tensor of 4 dimensions")
     error("transpose twice", "transpose(%0, axes=[0, 1, 1, -1])", [x], "axes names axis 1 twice")
     for axis in ((), (1,), (-1, 1)):
-        case(f"squeeze {axis}", f"squeeze(%0, axis={text(axis)})", [x], [np.squeeze(x, axis or None)])
+        case(f"squeeze {axis}", f"squeeze(%0, axis={text(axis)})", [x], [np.squeeze(x, axis)])
     error("squeeze", "squeeze(%0, axis=[2])", [x], "axis 2 of Tensor[(2, 1, 3, 1), float32] has size 3, expected 1")
     for axis, count, shape in ((0, 1, (1, 2, 3)), (-1, 2, (2, 3, 1, 1)), (1, 1, (2, 1, 3)), (2, 0, (2, 3))):
         call = f"expand_dims(%0, axis={axis}, num_newaxis={count})"

@@ -105,7 +105,7 @@ Gradients grad_stack(const GradientSite& s) {
   const auto count = static_cast<int64_t>(item_types(s).size());
   const Expr parts = ops::split(s.gradient, count, axis);
   Array<Expr> items;
-  for (int64_t i = 0; i < count; ++i) items.push_back(ops::squeeze(relay::make_tuple_get_item(parts, i), {axis}));
+  for (int64_t i = 0; i < count; ++i) items.push_back(ops::squeeze(relay::make_tuple_get_item(parts, i), Shape{axis}));
   return {relay::make_tuple(items)};
 }
 Gradients grad_split(const GradientSite& s) {

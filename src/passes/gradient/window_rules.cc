@@ -47,7 +47,7 @@ Gradients grad_pool1d(const GradientSite& s) {
   const bool is_max = relay::is_call(s.call, op::kMaxPool1D);
   const Expr by_plane = relay::make_call(is_max ? op::kMaxPool2DGrad : op::kAvgPool2DGrad,
                                          {plane(s.gradient, out_layout), plane(s.arg(0), attrs.layout)}, Attrs(flat));
-  return {ops::squeeze(by_plane, {static_cast<int64_t>(attrs.layout.find('W'))})};
+  return {ops::squeeze(by_plane, Shape{static_cast<int64_t>(attrs.layout.find('W'))})};
 }
 // The gradient of an average pool is linear in the incoming gradient, and its own gradient is an average pool.
 Gradients grad_avg_pool2d_grad(const GradientSite& s) {

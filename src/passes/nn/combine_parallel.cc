@@ -203,7 +203,8 @@ class Combiner {
     const auto begin = static_cast<int64_t>(number);
     const Span& span = group.branches[number].end->span;
     return ops::squeeze(
-        ops::strided_slice(group.combined, Shape{begin}, Shape{begin + 1}, Shape{1}, Shape{0}, "end", span), {0}, span);
+        ops::strided_slice(group.combined, Shape{begin}, Shape{begin + 1}, Shape{1}, Shape{0}, "end", span), Shape{0},
+        span);
   }
 
   // Returns the op that is the only reader of the branch's end and works element by element; null when there is none.

@@ -9,6 +9,8 @@
 #include "ops/axis.h"
 #include "ops/call_fusion.h"
 #include "ops/image/image.h"
+#include "ops/image/vision.h"
+#include "ops/layout_form.h"
 #include "ops/loops/window.h"
 #include "ops/nn/adaptive_pool.h"
 #include "ops/nn/conv.h"
@@ -19,9 +21,8 @@
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
-#include "ops/tensor/reduce.h"
+#include "ops/tensor/rearrange.h"
 #include "ops/tensor/shape.h"
-#include "passes/nn/layout_form.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/form_rewriter.h"
 #include "passes/rewrite/rewrite_calls.h"
@@ -29,9 +30,15 @@
 
 namespace headrace::passes {
 
+using ops::LayoutForm;
 using relay::CallNode;
 
 namespace {
+
+// Converts `expr` from layout `from` to layout `to`: itself, or a layout_transform.
+Expr change_layout(const Expr& expr, const Layout& from, const Layout& to, const Span& span) {
+  return from == to ? expr : ops::layout_transform(expr, from.text(), to.text(), span);
+}
 
 size_t rank_of(const Expr& expr) {
   const auto* tensor = relay::tensor_type_of(expr);
@@ -40,7 +47,20 @@ size_t rank_of(const Expr& expr) {
 
 bool can_store(const Expr& expr, const LayoutForm& form) {
   const auto* tensor = relay::tensor_type_of(expr);
-  return tensor != nullptr && can_store(tensor->shape, form);
+  return tensor != nullptr && ops::can_store(tensor->shape, form);
+}
+
+// Returns the form of a call's result whose axes are those of `form`; nothing for a tensor of other axes.
+std::optional<LayoutForm> result_form(const Type& type, const LayoutForm& form) {
+  const auto has_axes = [&](const Type& item) {
+    const auto* tensor = item.as<TensorTypeNode>();
+    return tensor != nullptr && tensor->shape.size() == form.rank();
+  };
+  const auto* tuple = type.as<TupleTypeNode>();
+  if (tuple == nullptr) return has_axes(type) ? std::optional(form) : std::nullopt;
+  LayoutForm result;
+  for (const Type& item : tuple->items) result.fields.push_back(has_axes(item) ? form : LayoutForm());
+  return result;
 }
 
 struct LayoutOp {
@@ -70,6 +90,7 @@ constexpr LayoutOp kLayoutOps[] = {
     {op::kAdaptiveAvgPool2D, "NCHW", "", ops::kPackedAxes},
     {op::kAdaptiveAvgPool3D, "NCDHW", "", ops::kPackedAxes},
     {op::kImageResize2D, "NCHW", ""},
+    {op::kROIAlign, "NCHW", ""},
 };
 
 // Returns the row of an op; null for an op without a layout to convert.
@@ -91,14 +112,41 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
  private:
   Expr change(const Expr& expr, const Stored& stored, const LayoutForm& form) override {
     const LayoutForm& own = stored.form;
+    if (!own.fields.empty()) return items_as_written(expr, stored);
     if (form.is_as_written()) return change_layout(stored.expr, own.stored, own.written, expr->span);
     const Layout from = own.is_as_written() ? form.written : own.with_letters_of(form.written).stored;
     return change_layout(stored.expr, from, form.stored, expr->span);
   }
 
+  static Expr items_as_written(const Expr& expr, const Stored& stored) {
+    Array<Expr> items;
+    for (size_t i = 0; i < stored.form.fields.size(); ++i) {
+      const LayoutForm& form = stored.form.fields[i];
+      const Expr item = relay::make_tuple_get_item(stored.expr, static_cast<int64_t>(i), expr->span);
+      items.push_back(change_layout(item, form.stored, form.written, expr->span));
+    }
+    return relay::make_tuple(items, expr->span);
+  }
+
   std::optional<Stored> convert(const Expr& e) override {
+    if (const auto* item = e.as<relay::TupleGetItemNode>()) return convert_item(*item);
     const auto* call = e.as<CallNode>();
     return call != nullptr && call->as_op() != nullptr ? convert_call(*call) : std::nullopt;
+  }
+
+  std::optional<Stored> convert_item(const relay::TupleGetItemNode& item) {
+    const Stored& tuple = at(item.tuple);
+    if (tuple.form.fields.empty()) return std::nullopt;
+    return Stored{relay::make_tuple_get_item(tuple.expr, item.index, item.span),
+                  tuple.form.fields[static_cast<size_t>(item.index)]};
+  }
+
+  // Returns `call` with its first argument stored as `data`, and the others as written.
+  Expr with_data(const CallNode& call, const Expr& data, Attrs attrs) {
+    Array<Expr> args = call.args;
+    for (size_t i = 1; i < args.size(); ++i) args.set(i, as_written(call.args[i]));
+    args.set(0, data);
+    return with(call, args, std::move(attrs));
   }
 
   static Expr with(const CallNode& call, Array<Expr> args, Attrs attrs) {
@@ -114,6 +162,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
       if (call.attrs.is<ops::PoolAttrs>()) return convert_window<ops::PoolAttrs>(call);
       if (call.attrs.is<ops::GlobalPool2DAttrs>()) return convert_window<ops::GlobalPool2DAttrs>(call);
       if (call.attrs.is<ops::AdaptivePoolAttrs>()) return convert_window<ops::AdaptivePoolAttrs>(call);
+      if (call.attrs.is<ops::ROIAlignAttrs>()) return convert_window<ops::ROIAlignAttrs>(call);
       if (call.args.size() == 1) return convert_window<ops::Resize2DAttrs>(call);
     }
     return follow(call);
@@ -131,7 +180,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     const auto* weight = relay::tensor_type_of(call.args[1]);
     const auto kernel = weight == nullptr
                             ? std::nullopt
-                            : broadcast_form(weight->shape, {own_kernel, kernel_layout(*layouts, wanted, op)});
+                            : ops::broadcast_form(weight->shape, {own_kernel, kernel_layout(*layouts, wanted, op)});
     if (!kernel || !can_store(call.args[0], data) || !can_store(ref(&call), out)) return std::nullopt;
     const Attrs changed = ops::copy_of_own_type(attrs, [&](ops::ConvAttrs& a) {
       a.data_layout = wanted.text();
@@ -168,7 +217,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     } else {
       if (changed->layout != "NCHW" && changed->layout != "NHWC") return std::nullopt;
     }
-    return Stored{with(call, {in_form(call.args[0], *form)}, Attrs(changed)), *form};
+    return Stored{with_data(call, in_form(call.args[0], *form), Attrs(changed)), *form};
   }
 
   std::optional<LayoutForm> window_form(const CallNode& call, const Layout& own) {
@@ -178,7 +227,9 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
       if (can_store(call.args[0], wanted)) return wanted;
     }
     const LayoutForm& form = at(call.args[0]).form;
-    return form.is_as_written() ? std::nullopt : std::optional(form.with_letters_of(own));
+    // Results of roi_align count regions where its data counts images: it follows only where it is asked for.
+    return form.is_as_written() || call.attrs.is<ops::ROIAlignAttrs>() ? std::nullopt
+                                                                       : std::optional(form.with_letters_of(own));
   }
 
   // Converts ops that take their data's form; returns nothing for ops that cannot.
@@ -197,19 +248,39 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     if (kind == ops::FusionKind::elementwise && call.args.size() == 1 && rank_of(ref(&call)) == first.rank())
       return Stored{with(call, {at(call.args[0]).expr}, call.attrs), first};
     if (relay::is_call(call, op::kPad) && call.args.size() == 2) return follow_pad(call, first);
-    if (call.attrs.is<ops::ReduceAttrs>()) return follow_reduce(call, first);
+    if (relay::is_call(call, op::kTranspose)) return follow_transpose(call, first);
+    if (relay::is_call(call, op::kSliceLike)) return follow_slice_like(call, first);
     return std::nullopt;
   }
 
   std::optional<Stored> follow_by_key(const CallNode& call, const LayoutForm& form, const ops::KeepLayoutFn& keep) {
     if (relay::is_stateful(*call.as_op())) return std::nullopt;
-    if (rank_of(call.args[0]) != form.rank() || rank_of(ref(&call)) != form.rank()) return std::nullopt;
-    const auto attrs = keep(call, [&](int64_t axis) { return form.whole(axis); });
+    if (rank_of(call.args[0]) != form.rank()) return std::nullopt;
+    const ops::DroppedAxesFn* dropped = call.as_op()->find(ops::kDroppedAxes);
+    const auto attrs = keep(call, form);
     if (!attrs) return std::nullopt;
-    Array<Expr> args = call.args;
-    for (size_t i = 1; i < args.size(); ++i) args.set(i, as_written(call.args[i]));
-    args.set(0, at(call.args[0]).expr);
-    return Stored{with(call, args, *attrs), form};
+    const auto result = result_form(call.checked_type(), dropped == nullptr ? form : form.without((*dropped)(call)));
+    if (!result) return std::nullopt;
+    return Stored{with_data(call, at(call.args[0]).expr, *attrs), *result};
+  }
+
+  // A transpose of a stored value gives the result as written, and so takes the place of a change of layout.
+  std::optional<Stored> follow_transpose(const CallNode& call, const LayoutForm& form) {
+    if (form.is_packed() || rank_of(call.args[0]) != form.rank()) return std::nullopt;
+    Shape axes = call.attrs_as<ops::TransposeAttrs>().axes;
+    for (size_t i = form.rank(); axes.size() < form.rank();) axes.push_back(static_cast<int64_t>(--i));
+    const auto stored = form.whole(axes);
+    if (!stored) return std::nullopt;
+    return Stored{ops::transpose(at(call.args[0]).expr, *stored, call.span)};
+  }
+
+  // Converts a call whose operands both have that form.
+  std::optional<Stored> follow_slice_like(const CallNode& call, const LayoutForm& form) {
+    const auto& attrs = call.attrs_as<ops::SliceLikeAttrs>();
+    const auto axes = form.whole(attrs.axes);
+    if (!axes || form.is_packed() || !(at(call.args[1]).form == form)) return std::nullopt;
+    const Attrs changed = copy_with(attrs, [&](ops::SliceLikeAttrs& a) { a.axes = *axes; });
+    return Stored{with(call, {at(call.args[0]).expr, at(call.args[1]).expr}, changed), form};
   }
 
   // Converts to an addition along an axis in parts: of b[C / 16, 1, 1, 16] to data in NCHW16c.
@@ -237,20 +308,6 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     }
     const Attrs changed = copy_with(attrs, [&](ops::PadAttrs& a) { a.pad_width = widths; });
     return Stored{with(call, {at(call.args[0]).expr, as_written(call.args[1])}, changed), form};
-  }
-
-  // Converts reductions except those over an axis in parts, whose remaining element would have other parts.
-  std::optional<Stored> follow_reduce(const CallNode& call, const LayoutForm& form) {
-    const auto& attrs = call.attrs_as<ops::ReduceAttrs>();
-    if (!attrs.keepdims || (form.is_packed() && (!attrs.axis || attrs.exclude))) return std::nullopt;
-    std::optional<Shape> axes = attrs.axis;
-    for (size_t i = 0; axes && i < axes->size(); ++i) {
-      const auto axis = form.whole((*axes)[i]);
-      if (!axis) return std::nullopt;
-      (*axes)[i] = *axis;
-    }
-    const Attrs changed = copy_with(attrs, [&](ops::ReduceAttrs& a) { a.axis = axes; });
-    return Stored{with(call, {at(call.args[0]).expr}, changed), form};
   }
 
   // Returns the last form that one of them has.
@@ -285,7 +342,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
       const auto* tensor = relay::tensor_type_of(arg);
       if (tensor == nullptr) return std::nullopt;
       if (tensor->shape.size() == form.rank()) {
-        const auto own = broadcast_form(tensor->shape, form);
+        const auto own = ops::broadcast_form(tensor->shape, form);
         if (!own) return std::nullopt;
         args.push_back(in_form(arg, *own));
       } else if (const Expr operand = broadcast_operand(as_written(arg), tensor->shape, form)) {
@@ -303,7 +360,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     const size_t added = form.rank() - dims.size();
     std::vector<PrimExpr> all(added, make_int(1));
     all.insert(all.end(), dims.begin(), dims.end());
-    const auto own = broadcast_form(Array<PrimExpr>(all), form);
+    const auto own = ops::broadcast_form(Array<PrimExpr>(all), form);
     if (!own) return {};
     const Expr whole = added == 0 ? expr : ops::expand_dims(expr, 0, static_cast<int64_t>(added), expr->span);
     return change_layout(whole, own->written, own->stored, expr->span);
@@ -335,7 +392,9 @@ void check_layouts(std::string_view what, const std::string& op, const Array<std
                      fmt::join(names, ", "), kConvertLayoutAttr);
   }
   const size_t most = known->kernel.empty() ? 1 : 2;
-  if (layouts.empty() || layouts.size() > most)
+  const bool is_default_after =
+      most == 1 && layouts.size() == 2 && layouts[1] == "default";  // as Relay's programs have it
+  if (layouts.empty() || (layouts.size() > most && !is_default_after))
     throw_user_error("{}: '{}' takes {}, got {} layouts", what, op,
                      most == 1 ? "one layout" : "one or two layouts (data, kernel)", layouts.size());
   for (size_t i = 0; i < layouts.size(); ++i) {

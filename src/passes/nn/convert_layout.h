@@ -6,15 +6,16 @@
 //         layout_transform(%1, src_layout="NHWC", dst_layout="NCHW")
 //
 // A value stays in the new layout through ops that do not depend on layout (elementwise ones), ops whose axes can be
-// renumbered (ops with ops::kKeepLayout, such as bias_add and those of users, concatenate, batch-wise reductions that
-// keep their dimensions, nn.pad), ops with a layout of their own (pools, image.resize2d), and lets. A small operand of
-// a broadcast is converted, too. All other ops get the original layout. So changes of layout remain only at the
-// borders; those of weights fold (FoldConstant), and pairs cancel (SimplifyExpr, for which a change without parts is a
-// transpose).
+// renumbered (ops with ops::kKeepLayout, such as bias_add, normalizations, slices, split, reductions and those of
+// users; concatenate, nn.pad, slice_like), ops with a layout of their own (pools, image.resize2d), tuples of results
+// and lets. A transpose gives its result as written. A small operand of a broadcast is converted, too. All other ops
+// get the original layout. So changes of layout remain only at the borders; those of weights fold (FoldConstant), and
+// pairs cancel (SimplifyExpr, for which a change without parts is a transpose).
 //
 // Supported ops are convolutions over 1, 2 and 3 axes, their transposes, their pools and adaptive pools, global pools
-// of planes and image.resize2d; other ops keep their layout. A layout is an order of the op's own letters: NCHW, NHWC;
-// OIHW, OHWI, HWIO; NCW and NCDHW likewise. Batch and channels may be split into parts:
+// of planes, image.resize2d and vision.roi_align, which changes only where it is named; other ops keep their layout. A
+// layout is an order of the op's own letters: NCHW, NHWC; OIHW, OHWI, HWIO; NCW and NCDHW likewise. Batch and channels
+// may be split into parts:
 //
 //   {"nn.conv2d": ["NCHW16c", "OIHW16i16o"]}
 //     ->  %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW16c"); ...

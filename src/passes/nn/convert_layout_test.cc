@@ -161,6 +161,80 @@ TEST(ConvertLayout, PackedAsWrittenStays) {
   EXPECT_EQ(relay::print_module(after), relay::print_module(before));
 }
 
+// Runs `body` over %0, the result of a convolution with 8 channels, in the layout; the convolution has two transforms.
+void expect_transforms(const std::string& body, const std::string& layout, int64_t transforms) {
+  SCOPED_TRACE(layout + ": " + body);
+  const IRModule before = read(
+      "def @main(%x: Tensor[(1, 4, 3, 5), float32], %w: Tensor[(8, 4, 1, 1), float32]) {\n  %0 = nn.conv2d(%x, %w);\n" +
+      body + "\n}");
+  DesiredLayouts desired;
+  desired.set("nn.conv2d", Array<std::string>{layout});
+  const IRModule after = run_pass("ConvertLayout", before, with_layouts(desired));
+  EXPECT_EQ(count_calls(after, "layout_transform"), transforms) << relay::print_module(after);
+  kit::Random random(5);
+  expect_same_results(before, after, kit::random_inputs(before, random), 1e-5);
+}
+
+// A result that is stored otherwise has one transform more, behind the op; one between would change the values' order.
+TEST(ConvertLayout, GoesThroughOpsOverAxes) {
+  const std::string vector = "const(Tensor[(8), float32], [1, 2, 3, 4, 5, 6, 7, 8])";
+  const std::string norm = fmt::format("{0}, {0}", vector);
+  for (const std::string& body :
+       {fmt::format("  nn.batch_norm(%0, {0}, {0}).0", norm), fmt::format("  nn.layer_norm(%0, {}, axis=1)", norm),
+        fmt::format("  nn.instance_norm(%0, {})", norm), fmt::format("  nn.group_norm(%0, {}, num_groups=2)", norm),
+        std::string("  nn.l2_normalize(%0, eps=0.001f, axis=[1, 3])"), std::string("  nn.lrn(%0, size=3)"),
+        std::string("  strided_slice(%0, begin=[0, 1], end=[1, -1], strides=[1, 2])"),
+        std::string("  strided_slice(%0, begin=[1], end=[3], axes=[3])"),
+        std::string("  split(%0, indices_or_sections=[1, 3], axis=1).1"), std::string("  squeeze(%0, axis=[0])"),
+        std::string("  topk(%0, k=2, axis=2, ret_type=\"indices\")"), std::string("  sum(%0, axis=[2])"),
+        std::string("  cumsum(%0, axis=1)"), std::string("  reverse(%0, axis=3)"), std::string("  sort(%0, axis=1)"),
+        std::string("  slice_like(%0, nn.relu(%0), axes=[2])")})
+    expect_transforms(body, "NHWC", 3);
+}
+
+TEST(ConvertLayout, ResultsWithoutTheMovedAxesNeedNoTransform) {
+  for (const char* body :
+       {"  sum(%0, axis=[1])", "  max(%0, axis=[2, 3])", "  sum(%0)", "  sum(%0, axis=[0, 1], exclude=True)",
+        "  argmax(%0, axis=[2, 3])", "  squeeze(mean(%0, axis=[2, 3], keepdims=True), axis=[2, 3])",
+        "  transpose(%0, axes=[0, 2, -1, 1])", "  transpose(%0)"})
+    expect_transforms(body, "NHWC", 2);
+}
+
+// Stored otherwise, the first and the greatest index along two axes would be others.
+TEST(ConvertLayout, OpsThatDependOnTheOrderOfAxesStay) {
+  for (const char* body : {"  argmax(%0, axis=[1, 2])", "  argmax(%0)", "  cumsum(%0)"})
+    expect_transforms(body, "NHWC", 3);
+  expect_transforms(
+      fmt::format("  nn.instance_norm(%0, {0}, {0})", "const(Tensor[(8), float32], [1, 2, 3, 4, 5, 6, 7, 8])"), "HWNC",
+      2);
+}
+
+// Along channels in parts, slices and splits between blocks count blocks; others get the layout as written.
+TEST(ConvertLayout, SlicesOfChannelsInParts) {
+  for (const char* body :
+       {"  strided_slice(%0, begin=[0, 4], end=[1, 8])", "  strided_slice(%0, begin=[4], end=[8], axes=[1])",
+        "  strided_slice(%0, begin=[0, 2], end=[1, 8])", "  split(%0, indices_or_sections=2, axis=1).1",
+        "  split(%0, indices_or_sections=[4], axis=1).0", "  split(%0, indices_or_sections=[2], axis=1).0",
+        "  split(%0, indices_or_sections=4, axis=1).3"})
+    expect_transforms(body, "NCHW4c", 3);
+}
+
+TEST(ConvertLayout, TuplesAndLetsOfThem) {
+  expect_transforms("  split(%0, indices_or_sections=2, axis=1)", "NHWC", 4);
+  expect_transforms("  let %s = split(%0, indices_or_sections=2, axis=1);\n  add(%s.0, nn.relu(%s.1))", "NHWC", 3);
+}
+
+TEST(ConvertLayout, RegionsFollowWhereTheyAreNamed) {
+  const IRModule before = read(
+      "def @main(%x: Tensor[(1, 4, 6, 6), float32]) {\n  vision.roi_align(%x, const(Tensor[(2, 5), float32], "
+      "[0, 0, 0, 3, 3, 0, 1, 2, 4, 5]), pooled_size=[2, 2], spatial_scale=1, sample_ratio=2)\n}");
+  DesiredLayouts desired;
+  desired.set("vision.roi_align", Array<std::string>{"NHWC", "default"});
+  const IRModule after = run_pass("ConvertLayout", before, with_layouts(desired));
+  EXPECT_EQ(count_calls(after, "layout_transform"), 2) << relay::print_module(after);
+  expect_same_results(before, after, {ramp({1, 4, 6, 6}, 0)}, 1e-5);
+}
+
 // After the borders are folded and cancelled, no transpose is left inside.
 TEST(ConvertLayout, NothingIsLeftBetween) {
   const IRModule before = read(
@@ -210,7 +284,8 @@ TEST(ConvertLayout, WhatIsAskedForIsChecked) {
       "nn.conv3d, nn.conv1d_transpose, nn.conv2d_transpose, nn.conv3d_transpose, nn.max_pool1d, nn.max_pool2d, "
       "nn.max_pool3d, nn.avg_pool1d, nn.avg_pool2d, nn.avg_pool3d, nn.global_max_pool2d, nn.global_avg_pool2d, "
       "nn.adaptive_max_pool1d, nn.adaptive_max_pool2d, nn.adaptive_max_pool3d, nn.adaptive_avg_pool1d, "
-      "nn.adaptive_avg_pool2d, nn.adaptive_avg_pool3d, image.resize2d, and ops with the attribute FTVMConvertOpLayout");
+      "nn.adaptive_avg_pool2d, nn.adaptive_avg_pool3d, image.resize2d, vision.roi_align, and "
+      "ops with the attribute FTVMConvertOpLayout");
   EXPECT_EQ(
       message(one("nn.conv2d", {"NCHWC"})),
       "relay.ConvertLayout.desired_layouts: 'NCHWC' is no order of the letters NCHW of 'nn.conv2d': 'NCHWC' is no "

@@ -82,13 +82,8 @@ Expr join_layout_transforms(const Site& s) {
 
 // The axes of x that squeeze drops.
 std::optional<std::vector<bool>> dropped_axes(const CallNode& call, const Type& data_type) {
-  const auto shape = static_shape(data_type);
-  if (!shape) return std::nullopt;
-  const Shape& axes = call.attrs_as<ops::SqueezeAttrs>().axis;
-  std::vector<bool> dropped(shape->size(), false);
-  for (size_t i = 0; i < dropped.size(); ++i) dropped[i] = axes.empty() && (*shape)[i] == 1;
-  for (const int64_t axis : axes) dropped[ops::normal_axis(axis, dropped.size())] = true;
-  return dropped;
+  if (!static_shape(data_type)) return std::nullopt;
+  return ops::squeezed_axes(call.attrs_as<ops::SqueezeAttrs>(), data_type.as<TensorTypeNode>()->shape);
 }
 
 // squeeze(squeeze(x, a), b) == squeeze(x, a and b)
