@@ -253,20 +253,22 @@ TEST(ToMixedPrecision, MayRefuseOpsThatNobodySaysAnythingOf) {
 }
 
 // The entry returns the small type; a function that others call keeps its type.
-TEST(ToMixedPrecision, ResultsMayChangeTheirType) {
+TEST(ToMixedPrecision, ResultsChangeTheirTypeUnlessTheyMustNot) {
   const IRModule before = read(
       "def @callee(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) -> Tensor[(1, 2), float32] {"
       " nn.dense(%x, %w) }\n"
       "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) -> (Tensor[(1, 2), float32], "
       "(Tensor[(1, 2), float32], (Tensor[(1, 2), float32],))) {\n"
       "  let %y = nn.dense(@callee(%x, %w), %w);\n  (nn.relu(%y), (exp(%y), (%y,)))\n}");
-  const IRModule after =
-      run_pass("ToMixedPrecision", before, with_option("relay.ToMixedPrecision.keep_orig_output_dtype", Value(false)));
+  IRModule after = run_pass("ToMixedPrecision", before);
   const auto type_of_result = [&](const char* name) {
     return to_string(after->lookup(name)->checked_type().as<FuncTypeNode>()->ret_type);
   };
   EXPECT_EQ(type_of_result("main"), "(Tensor[(1, 2), float16], (Tensor[(1, 2), float32], (Tensor[(1, 2), float16],)))");
   EXPECT_EQ(type_of_result("callee"), "Tensor[(1, 2), float32]");
+  after =
+      run_pass("ToMixedPrecision", before, with_option("relay.ToMixedPrecision.keep_orig_output_dtype", Value(true)));
+  EXPECT_EQ(type_of_result("main"), "(Tensor[(1, 2), float32], (Tensor[(1, 2), float32], (Tensor[(1, 2), float32],)))");
 }
 
 constexpr const char* kRound = "def @main(%x: Tensor[(2), float32]) { round(%x) }";

@@ -232,7 +232,7 @@ Pass mixing_precision() {
       "ToMixedPrecision", 0, "products, and what follows them, compute in float16 or bfloat16",
       {config_key<std::string>("mixed_precision_type", "float16 or bfloat16", "float16"),
        config_key<int64_t>("missing_op_mode", "ops of no list: 0 refuses them, 1 and 2 compute them in float32", "1"),
-       config_key<bool>("keep_orig_output_dtype", "whether functions give what they gave", "true")},
+       config_key<bool>("keep_orig_output_dtype", "whether functions give what they gave", "false")},
       [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_options(c)); }));
 }
 

@@ -10,10 +10,10 @@
 // Values used only by removed expressions are removed too, including recursive functions that only call themselves.
 // Functions are removed only if the module has a `main`; functions with a global_symbol, and functions that are not
 // relay's, stay. With `inline_once`, a let whose variable is used once is replaced with its value at the use, unless
-// the value has an effect or reads a reference, or the use is in a function within the one that binds it, where it would be
-// evaluated at another time or repeatedly. If a removed expression shares an effect or a read of a reference with a remaining one,
-// effects are bound first, in their order (passes/rewrite/effects.h, in_order). Needs no types. Preserves results to
-// the last bit, unless `ignore_impurity` is set.
+// the value has an effect or reads a reference, or the use is in a function within the one that binds it, where it
+// would be evaluated at another time or repeatedly. If a removed expression shares an effect or a read of a reference
+// with a remaining one, effects are bound first, in their order (passes/rewrite/effects.h, in_order). Needs no types.
+// Preserves results to the last bit, unless `ignore_impurity` is set.
 #pragma once
 
 #include "pass/pass.h"

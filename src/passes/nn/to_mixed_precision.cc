@@ -154,20 +154,20 @@ class Shrinker final : FormRewriter<Precision> {
     }
     return copy_with(call, [&](CallNode& copy) {
       copy.args = args;
-      copy.attrs = without_out_dtype(call.attrs);
+      copy.attrs = with_small_result(call.attrs);
     });
   }
 
-  // Clears out_dtype, so that the result has the operands' type.
-  static Attrs without_out_dtype(const Attrs& attrs) {
-    const auto cleared = [](const auto* typed) {
+  // Says by out_dtype that the result has the operands' type.
+  Attrs with_small_result(const Attrs& attrs) const {
+    const auto changed = [this](const auto* typed) {
       using T = std::remove_cvref_t<decltype(*typed)>;
-      return Attrs(ops::copy_of_own_type(*typed, [](T& copy) { copy.out_dtype.reset(); }));
+      return Attrs(ops::copy_of_own_type(*typed, [this](T& copy) { copy.out_dtype = options_.type; }));
     };
-    if (const auto* conv = attrs.as<ops::ConvAttrs>()) return cleared(conv);
-    if (const auto* dense = attrs.as<ops::DenseAttrs>()) return cleared(dense);
-    if (const auto* matmul = attrs.as<ops::MatmulAttrs>()) return cleared(matmul);
-    if (const auto* matmul = attrs.as<ops::BatchMatmulAttrs>()) return cleared(matmul);
+    if (const auto* conv = attrs.as<ops::ConvAttrs>()) return changed(conv);
+    if (const auto* dense = attrs.as<ops::DenseAttrs>()) return changed(dense);
+    if (const auto* matmul = attrs.as<ops::MatmulAttrs>()) return changed(matmul);
+    if (const auto* matmul = attrs.as<ops::BatchMatmulAttrs>()) return changed(matmul);
     return attrs;
   }
 

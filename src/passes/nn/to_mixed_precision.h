@@ -1,14 +1,15 @@
 // ToMixedPrecision: float32 networks compute in float16 or bfloat16 where that is faster and safe.
 //
-//   nn.relu(nn.conv2d(%x, %w))   ->   cast(nn.relu(nn.conv2d(cast(%x, float16), cast(%w, float16))), float32)
+//   nn.relu(nn.conv2d(%x, %w))   ->   nn.relu(nn.conv2d(cast(%x, float16), cast(%w, float16), out_dtype="float16"))
 //
 // Each op has a category, from the lists in precision_lists.cc or from its user. Products always compute in the small
 // type (and accumulate in float32). Ops that only move, compare or scale follow when all operands that are not
 // constants are small already. Ops whose range or rounding matters (exp, sums, softmax, norms) never do. An op without
 // a category does not either, or is an error (`refuses_missing`). Values stay small through lets and items of tuples.
-// Parameters, and operands of other expressions, keep their type. So do results, unless `keeps_result_type` is false:
-// then functions without callers return what they computed, including the parts of a tuple literal at their end; the
-// result of an `if`, a match or a variable bound to a tuple keeps its type. Casts of constants fold (FoldConstant).
+// Parameters, and operands of other expressions, keep their type. Functions without callers return what they computed,
+// including the parts of a tuple literal at their end; the result of an `if`, a match, a variable bound to a tuple and
+// a function with callers keeps its type. With `keeps_result_type` all results do. Casts of constants fold
+// (FoldConstant).
 //
 // Needs types. Changes results by the rounding of the small type.
 #pragma once
@@ -21,7 +22,7 @@ namespace headrace::passes {
 struct MixedPrecisionOptions {
   DataType type = DataType::float_(16);
   bool refuses_missing = false;
-  bool keeps_result_type = true;
+  bool keeps_result_type = false;
 };
 // Reads "relay.ToMixedPrecision.mixed_precision_type", "....missing_op_mode" (0 refuses, 1 and 2 do not) and
 // "....keep_orig_output_dtype" from the context's configuration. UserError for a type other than float16 and bfloat16,
