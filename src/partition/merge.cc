@@ -1,6 +1,7 @@
 #include "partition/merge.h"
 
 #include <map>
+#include <set>
 
 #include "graph/merge_regions.h"
 #include "partition/annotations.h"
@@ -22,22 +23,21 @@ class PartMerger {
       if (group_[i] == kNone) continue;
       scope_[static_cast<size_t>(group_[i])] = given_.flow.scope[i];
     }
+    for (const std::string& compiler : std::set<std::string>(of_group_.begin(), of_group_.end())) {
+      const auto backend = find_backend(compiler);
+      if (backend != nullptr && backend->one_call_per_region()) one_call_.insert(compiler);
+    }
     adopt_tuples();
   }
 
   Expr merged() {
     if (of_group_.empty()) return given_.flow.body;
-    join([](const std::string& compiler) { return compiler != kDefaultCompiler && joins_calls(compiler); });
+    join([this](const std::string& compiler) { return compiler != kDefaultCompiler && !one_call_.contains(compiler); });
     join([](const std::string& compiler) { return compiler == kDefaultCompiler; });
     return write_annotations(given_.flow, group_, of_group_);
   }
 
  private:
-  static bool joins_calls(const std::string& compiler) {
-    const auto backend = find_backend(compiler);
-    return backend == nullptr || !backend->one_call_per_region();
-  }
-
   // Gives tuples that stay in the program, or have no annotations, to the compiler that they connect. A part of its own
   // may change its compiler; a tuple that shares one with calls stays in it.
   void adopt_tuples() {
@@ -116,6 +116,7 @@ class PartMerger {
   std::vector<int32_t> group_;  // by node
   std::vector<std::string> of_group_;
   std::vector<int32_t> scope_;
+  std::set<std::string> one_call_;  // compilers whose parts have one call each
 };
 
 }  // namespace

@@ -24,6 +24,11 @@
 #define APART 0
 #endif
 
+/* The minor version of the interface that it must be built with, for tests of earlier ones. */
+#ifdef CHIP_MINOR
+_Static_assert(HR_BACKEND_ABI_MINOR == CHIP_MINOR, "another header than the one of that version");
+#endif
+
 /* 1: it says what calls cost: a tenth of the host's own code, or of an add the thousand-fold. */
 #ifndef COSTS
 #define COSTS 0
