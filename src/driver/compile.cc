@@ -198,7 +198,7 @@ class Compilation {
     for (const partition::Region& region : placed_.regions) programs_.push_back(fallback_of(region, placed_.module));
     for_each_program([&](NativeProgram& program) {
       if (program.is_fallback) program.module = run_canonical_passes(program.module, context_);
-      program.module = pass::run_passes(passes::native(), program.module, context_);
+      program.module = pass::run_passes(passes::native(machine_of(code_.target)), program.module, context_);
     });
   }
 

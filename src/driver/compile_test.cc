@@ -27,7 +27,7 @@
 #include "load/run.h"
 #include "lower/compute_rule.h"
 #include "ops/all_ops.h"
-#include "passes/nn/convert_layout.h"
+#include "passes/layout/convert_layout.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"

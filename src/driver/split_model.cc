@@ -12,7 +12,7 @@
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "load/run.h"
-#include "partition/op_work.h"
+#include "cost/op_work.h"
 #include "passes/forms/to_graph_normal_form.h"
 #include "runtime/processors.h"
 #include "runtime/thread_pool.h"
@@ -75,7 +75,7 @@ class ProblemMaker {
     const relay::CallNode& call = *line_.calls[number];
     for (const Type& leaf : leaves_of(call.checked_type())) size_bytes_of(leaf, call.span);
     problem_.nodes.push_back({.name = fmt::format("{} {}", call.as_op()->name, number),
-                              .time_ns = {to_ns(partition::native_seconds(call, machine_, options_.threads))}});
+                              .time_ns = {to_ns(cost::native_seconds(call, machine_, options_.threads))}});
   }
 
   void add_reader(const ProgramTensor& tensor, size_t call) {

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "object/function.h"
-#include "partition/op_work.h"
+#include "cost/op_work.h"
 #include "partition/place.h"
 #include "partition/rules.h"
 #include "pass/pass_objects.h"
@@ -98,7 +98,7 @@ bool is_word(std::string_view name) {
 }  // namespace
 
 double Backend::cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const {
-  return seconds_of(work_of(call), machine, threads);
+  return cost::seconds_of(cost::work_of(call), machine, threads);
 }
 
 Expected<std::vector<TensorType>> Backend::claim(const ops::OnnxNode& node) const {

@@ -74,7 +74,7 @@ class Backend {
   virtual Verdict supports(const relay::CallNode& call) const = 0;
   // Returns the seconds that the backend takes for a typed call that it supports, or for one of a composite function
   // that one of its patterns made, with that many threads. Placement by cost (partition/by_cost.h) compares them. By
-  // default the analytic time that the call takes natively (partition/op_work.h).
+  // default the analytic time that the call takes natively (cost/op_work.h).
   virtual double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const;
   // Returns whether each call, or each composite function, is a region of its own: what computes one at a time.
   virtual bool one_call_per_region() const { return false; }

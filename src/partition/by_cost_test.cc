@@ -9,7 +9,7 @@
 #include "kit/property.h"
 #include "object/structural_equal.h"
 #include "partition/extract.h"
-#include "partition/op_work.h"
+#include "cost/op_work.h"
 #include "partition/place.h"
 #include "partition/plan_decider.h"
 #include "partition/tests/region_testing.h"
@@ -67,7 +67,7 @@ double op_seconds(const relay::CallNode& call, const std::string& backend, const
   for (const auto& one : backends) {
     if (one->name() == backend) return one->cost(call, kMachine, 1);
   }
-  return native_seconds(call, kMachine, 1);
+  return cost::native_seconds(call, kMachine, 1);
 }
 
 double counted_seconds(const Expr& body, const std::string& backend, const Backends& backends) {
@@ -108,7 +108,7 @@ std::vector<std::string> backends_of(const PlacedModule& placed) {
 
 TEST(PlaceByCost, AnOpMovesWhenItPaysForItsBorder) {
   const IRModule one = program_of("exp(%x)"), four = program_of("exp(exp(exp(exp(%x))))");
-  const double native = native_seconds(*passes::main_of(one).body.as<relay::CallNode>(), kMachine, 1);
+  const double native = cost::native_seconds(*passes::main_of(one).body.as<relay::CallNode>(), kMachine, 1);
   const auto placed_with = [&](const IRModule& program, double saved) {
     return placed_by_cost(program, OpCosts({priced("fast", {{"exp", native - saved}})}, {kMachine}));
   };
@@ -208,29 +208,6 @@ TEST(PlaceByCost, ACostMustBeSeconds) {
     EXPECT_THAT(kit::user_error_of([&] { placed_by_cost(program_of("exp(%x)"), OpCosts(backends, {kMachine})); }),
                 HasSubstr("the backend 'odd' says that exp costs"));
   }
-}
-
-TEST(OpWork, CountsMultiplyAdds) {
-  const auto work = [](const std::string& text) {
-    const IRModule module = read_program(text);
-    return work_of(*passes::main_of(module).body.as<relay::CallNode>());
-  };
-  const cost::StepWork conv = work(
-      "def @main(%x: Tensor[(1, 16, 8, 8), float32], %w: Tensor[(32, 4, 3, 3), float32]) {\n"
-      "  nn.conv2d(%x, %w, padding=[1, 1], groups=4, channels=32, kernel_size=[3, 3]) }");
-  EXPECT_EQ(conv.operations, 2.0 * 32 * 8 * 8 * 4 * 3 * 3);
-  EXPECT_EQ(conv.bytes_read, 4.0 * (16 * 8 * 8 + 32 * 4 * 3 * 3));
-  EXPECT_EQ(conv.bytes_written, 4.0 * 32 * 8 * 8);
-  const cost::StepWork dense =
-      work("def @main(%x: Tensor[(5, 7), float32], %w: Tensor[(11, 7), float32]) { nn.dense(%x, %w) }");
-  EXPECT_EQ(dense.operations, 2.0 * 5 * 7 * 11);
-  EXPECT_EQ(work("def @main(%x: Tensor[(2, 3, 4), float32], %y: Tensor[(2, 5, 4), float32]) {\n"
-                 "  nn.batch_matmul(%x, %y) }")
-                .operations,
-            2.0 * 2 * 3 * 4 * 5);
-  EXPECT_EQ(work("def @main(%x: Tensor[(5, 7), float32]) { sum(%x) }").operations, 35);
-  EXPECT_EQ(work("def @main(%x: Tensor[(5, 7), float32]) { reshape(%x, newshape=[35]) }").bytes_read, 0);
-  EXPECT_EQ(seconds_of({}, {}, 4), 0);
 }
 
 struct RandomPlan {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "partition/decider.h"
-#include "partition/op_work.h"
+#include "cost/op_work.h"
 #include "partition/place.h"
 
 namespace headrace::partition {
@@ -43,11 +43,11 @@ std::optional<double> OpCosts::measured(const relay::CallNode& call, const std::
 double OpCosts::native(const relay::CallNode& call) const {
   if (call.as_op() == nullptr) {
     double sum = 0;
-    for_each_op(call, [&](const relay::CallNode& inner) { sum += native(inner); });
+    cost::for_each_op(call, [&](const relay::CallNode& inner) { sum += native(inner); });
     return sum;
   }
   if (const auto seconds = measured(call, kNative)) return *seconds;
-  return std::min(native_seconds(call, model_.machine, model_.threads), kMaxSeconds);
+  return std::min(cost::native_seconds(call, model_.machine, model_.threads), kMaxSeconds);
 }
 
 std::string OpCosts::source(const IRModule& module) const {

@@ -21,9 +21,10 @@
 #include "passes/fuse/defuse_ops.h"
 #include "passes/fuse/fuse_ops.h"
 #include "passes/gradient/first_order_gradient.h"
-#include "passes/nn/alter_op_layout.h"
+#include "passes/layout/alter_op_layout.h"
 #include "passes/nn/combine_parallel.h"
-#include "passes/nn/convert_layout.h"
+#include "passes/layout/assign_layout.h"
+#include "passes/layout/convert_layout.h"
 #include "passes/nn/fold_explicit_padding.h"
 #include "passes/nn/split_args.h"
 #include "passes/nn/to_mixed_precision.h"
@@ -193,6 +194,7 @@ Pass fusing() {
                 "DivToMul",
                 "FoldExplicitPadding",
                 "SplitArgs",
+                "AssignLayout",
                 "ConvertLayout",
                 "AlterOpLayout",
                 "ToMixedPrecision",
@@ -217,6 +219,13 @@ Pass expanding() {
       {config_key<bool>("expand_constructor", "whether constructors become function literals", "true"),
        config_key<bool>("expand_global_var", "whether global functions become function literals", "false")},
       [](const IRModule& m, const PassContext& c) { return eta_expand(m, eta_options(c)); });
+}
+
+Pass assigning_layout(const cost::Machine& machine) {
+  return rounding(with_context(
+      "AssignLayout", 3, "convolutions run in the layouts that cost the least",
+      {config_key<int64_t>("block", "channels in a block: 8 or 16; 0: those of the machine's vectors", "0")},
+      [machine](const IRModule& m, const PassContext& c) { return assign_layout(m, machine, layout_block(c)); }));
 }
 
 Pass converting_layout() {
@@ -273,14 +282,16 @@ std::vector<Pass> canonical() {
   };
 }
 
-std::vector<Pass> native() {
+std::vector<Pass> native(const cost::Machine& machine) {
   return {
       // These are not canonical: another backend looks for the ops as the program has them.
       combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
       combining_dense(),
       combining<combine_parallel_batch_matmul>("CombineParallelBatchMatmul",
                                                "batched products of the same data become one"),
-      // After the passes above, which leave joined weights that are constants.
+      // After the passes above, so that joined convolutions are seen as one.
+      assigning_layout(machine),
+      // After the passes above, which leave joined and packed weights that are constants.
       folding_constants(),
       // After SimplifyExpr of the canonical list, whose laws look for the plain forms.
       after({"SimplifyExpr"},

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "cost/machine.h"
 #include "pass/pass.h"
 
 namespace headrace::passes {
@@ -19,8 +20,8 @@ std::vector<pass::Pass> by_name();
 // of their results.
 bool is_typed_in_relay(std::string_view name);
 
-// Returns the passes over the native parts of a program, after placement and before lowering. FoldConstant is in both
-// lists.
-std::vector<pass::Pass> native();
+// Returns the passes over the native parts of a program that will run on `machine`, after placement and before
+// lowering. FoldConstant is in both lists.
+std::vector<pass::Pass> native(const cost::Machine& machine = {});
 
 }  // namespace headrace::passes

@@ -6,7 +6,7 @@
 #include "ops/tensor/device.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
-#include "passes/nn/convert_layout.h"
+#include "passes/layout/convert_layout.h"
 #include "passes/simplify/legalize.h"
 #include "passes/tests/random_programs.h"
 #include "relay/visit.h"

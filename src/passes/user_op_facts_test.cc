@@ -8,7 +8,7 @@
 #include "lower/user_ops/tests/unary_op.h"
 #include "ops/loops/element.h"
 #include "ops/op_handles.h"
-#include "passes/nn/convert_layout.h"
+#include "passes/layout/convert_layout.h"
 #include "passes/tests/bounds_testing.h"
 #include "relay/match.h"
 #include "relay/op_keys.h"

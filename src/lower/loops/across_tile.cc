@@ -41,7 +41,7 @@ class AcrossTile {
   using Body = std::function<Stmt(const Values&, const Array<PrimExpr>&)>;
 
   Buffer make_results(const char* name) const {
-    return make_buffer(name, r_.stage.value->dtype, to_dims({place_.rows, place_.columns}));
+    return make_buffer(name, r_.stage.value->dtype, to_dims({place_.rows, place_.planes * place_.columns}));
   }
 
   Stmt emit_blocks(int64_t steps) const {
@@ -58,17 +58,20 @@ class AcrossTile {
     return make_allocate(total, Scope::workspace, make_seq({set(total, r_.stage.init), blocks, store(total)}));
   }
 
-  // Calls body(values, place in a buffer of results) for each row and each vector of columns.
+  // Calls body(values, place in a buffer of results) for each row, each plane and each vector of columns.
   Stmt each(const Values& values, const Body& body) const {
     std::vector<Stmt> parts;
     for (int64_t r = 0; r < place_.rows; ++r) {
-      for (const auto& [at, width] : vectors_of(place_.columns, r_.lanes)) {
-        const PrimVar lane = make_prim_var("lane");
+      for (int64_t p = 0; p < place_.planes; ++p) {
         Values inner = values;
         if (tiling_.second) inner[r_.stage.axes[*tiling_.second].get()] = place_.row + r;
-        inner[r_.last_axis()] = place_.column + (lane + at);
-        parts.push_back(
-            make_for(lane, make_int(0), make_int(width), ForKind::vectorized, body(inner, {make_int(r), lane + at})));
+        if (tiling_.third) inner[r_.stage.axes[*tiling_.third].get()] = place_.plane + p;
+        for (const auto& [at, width] : vectors_of(place_.columns, r_.lanes)) {
+          const PrimVar lane = make_prim_var("lane");
+          inner[r_.last_axis()] = place_.column + (lane + at);
+          parts.push_back(make_for(lane, make_int(0), make_int(width), ForKind::vectorized,
+                                   body(inner, {make_int(r), lane + (p * place_.columns + at)})));
+        }
       }
     }
     return make_seq(parts);

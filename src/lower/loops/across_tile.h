@@ -5,12 +5,12 @@
 
 namespace headrace::lower {
 
-// The position of a tile: `rows` x `columns` results from (row, column) on, where the other axes have the given
-// `values`.
+// The position of a tile: `rows` x `planes` x `columns` results from (row, plane, column) on, where the other axes have
+// the given `values`.
 struct TilePlace {
   Values values;
-  PrimExpr row, column;
-  int64_t rows, columns;
+  PrimExpr row, plane, column;
+  int64_t rows, planes, columns;
 };
 
 // Makes the statements that compute a tile, whose results are in registers while they are summed. A long float sum is

@@ -12,7 +12,11 @@ class AcrossLoops {
   AcrossLoops(const Reduction& reduction, bool parallel)
       : r_(reduction), parallel_(parallel), tiling_(choose_tiling(reduction)) {
     for (size_t i = 0; i + 1 < r_.stage.axes.size(); ++i) {
-      if (i != tiling_.second) outer_.push_back({r_.stage.axes[i], r_.stage.extents[i]});
+      if (i == tiling_.third) {
+        outer_.push_back({plane_, count_of(tiling_.planes)});
+      } else if (i != tiling_.second) {
+        outer_.push_back({r_.stage.axes[i], r_.stage.extents[i]});
+      }
     }
   }
 
@@ -34,7 +38,7 @@ class AcrossLoops {
     return nest(loops, parallel_, {}, [&](const Values& values) {
       return by_piece(tiling_.columns, values, column_, [&](const Piece& columns, const PrimExpr& column) {
         return by_piece(tiling_.rows, values, row_, [&](const Piece& rows, const PrimExpr& row) {
-          return across_tile(r_, tiling_, {values, row, column, rows.size, columns.size});
+          return tiles(values, rows, row, columns, column);
         });
       });
     });
@@ -48,7 +52,7 @@ class AcrossLoops {
     return nest(loops, parallel_, {}, [&](const Values& values) {
       return by_piece(pieces, values, row_, [&](const Piece& rows, const PrimExpr& row) {
         const auto one_tile = [&](const Piece& columns, const PrimExpr& column) {
-          return across_tile(r_, tiling_, {values, row, column, rows.size, columns.size});
+          return tiles(values, rows, row, columns, column);
         };
         if (by_columns) return by_piece(tiling_.columns, values, column_, one_tile);
         std::vector<Stmt> tiles;
@@ -61,11 +65,18 @@ class AcrossLoops {
     });
   }
 
+  Stmt tiles(const Values& values, const Piece& rows, const PrimExpr& row, const Piece& columns,
+             const PrimExpr& column) const {
+    return by_piece(tiling_.planes, values, plane_, [&](const Piece& planes, const PrimExpr& plane) {
+      return across_tile(r_, tiling_, {values, row, plane, column, rows.size, planes.size, columns.size});
+    });
+  }
+
   const Reduction& r_;
   bool parallel_;
   Tiling tiling_;
-  std::vector<Loop> outer_;  // over the axes that no tile cuts
-  PrimVar row_ = make_prim_var("rows"), column_ = make_prim_var("columns");
+  PrimVar row_ = make_prim_var("rows"), column_ = make_prim_var("columns"), plane_ = make_prim_var("planes");
+  std::vector<Loop> outer_;  // over the axes that no tile cuts, and over blocks of planes
 };
 
 }  // namespace

@@ -26,11 +26,14 @@ NDArray run_native(const Compute& compute, const std::vector<NDArray>& inputs, c
 
 const cost::Machine kMachines[] = {{.vector_bits = 128, .vector_registers = 16, .has_fma = false},
                                    {.vector_bits = 256, .vector_registers = 16, .has_fma = true},
-                                   {.vector_bits = 512, .vector_registers = 32, .has_fma = true}};
+                                   {.vector_bits = 512, .vector_registers = 32, .has_fma = true},
+                                   // two multiply-adds of the widest vectors a cycle
+                                   {.vector_bits = 512, .vector_registers = 32, .has_fma = true, .fma_port_bits = 512}};
 
 class EveryWidth : public testing::TestWithParam<cost::Machine> {};
-INSTANTIATE_TEST_SUITE_P(Schedule, EveryWidth, testing::ValuesIn(kMachines),
-                         [](const auto& info) { return fmt::format("bits{}", info.param.vector_bits); });
+INSTANTIATE_TEST_SUITE_P(Schedule, EveryWidth, testing::ValuesIn(kMachines), [](const auto& info) {
+  return fmt::format("bits{}by{}", info.param.vector_bits, info.param.fma_port_bits);
+});
 
 TEST_P(EveryWidth, MapOfAnyWidth) {
   for (const int64_t width : {1, 2, 7, 16, 33, 20000}) {
@@ -77,6 +80,39 @@ TEST_P(EveryWidth, MatmulOfAnyShape) {
   for (const Shape& s : {Shape{1, 1, 1}, Shape{5, 7, 3}, Shape{9, 33, 17}, Shape{40, 65, 64}, Shape{41, 300, 600}}) {
     check_matmul(s[0], s[1], s[2], false, GetParam());
     check_matmul(s[0], s[1], s[2], true, GetParam());
+  }
+}
+
+// y[o, w, l] = sum over c, t, k of x[c, w + t, k] * weight[o, c, t, k, l]: a convolution along one axis with channels
+// in blocks of one vector, whose tiles have rows of pixels and planes of blocks, with rests of both.
+TEST_P(EveryWidth, ConvolutionInBlocks) {
+  constexpr int64_t kTaps = 3, kInBlocks = 2;
+  const int64_t lanes = cost::lanes_of(GetParam(), DataType::float_(32));
+  for (const auto& [blocks, width] : {std::pair<int64_t, int64_t>{1, 5}, {2, 14}, {3, 29}, {7, 7}, {5, 1}}) {
+    SCOPED_TRACE(fmt::format("{} blocks of {} pixels", blocks, width));
+    const Shape data{kInBlocks, width + kTaps - 1, lanes}, kernel{blocks, kInBlocks, kTaps, lanes, lanes},
+        result{blocks, width, lanes};
+    const Buffer x = kit::float_buffer("x", data), w = kit::float_buffer("w", kernel),
+                 y = kit::float_buffer("y", result);
+    const Compute compute{{x, w},
+                          {reduce_stage(y, Combiner::sum, {make_int(kInBlocks), make_int(kTaps), make_int(lanes)},
+                                        [&](const Index& i, const Index& r) {
+                                          return load(x, {r[0], i[1] + r[1], r[2]}) *
+                                                 load(w, {i[0], r[0], r[1], r[2], i[2]});
+                                        })},
+                          {y}};
+    const NDArray a = kit::random_array(data, 8), b = kit::random_array(kernel, 9);
+    const NDArray out = run_native(compute, {a, b}, GetParam());
+    for (int64_t at = 0; at < out.num_elements(); ++at) {
+      const int64_t o = at / (width * lanes), q = at / lanes % width, l = at % lanes;
+      double sum = 0;
+      for (int64_t r = 0; r < kInBlocks * kTaps * lanes; ++r) {
+        const int64_t c = r / (kTaps * lanes), t = r / lanes % kTaps, k = r % lanes;
+        sum += static_cast<double>(a.data<float>()[(c * data[1] + q + t) * lanes + k]) *
+               static_cast<double>(b.data<float>()[((o * kInBlocks + c) * kTaps + t) * lanes * lanes + k * lanes + l]);
+      }
+      ASSERT_NEAR(out.data<float>()[at], sum, 1e-4) << "element " << at;
+    }
   }
 }
 

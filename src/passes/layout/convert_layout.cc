@@ -1,4 +1,4 @@
-#include "passes/nn/convert_layout.h"
+#include "passes/layout/convert_layout.h"
 
 #include <fmt/ranges.h>
 
@@ -102,7 +102,7 @@ const LayoutOp* find_layout_op(const OpNode* op) {
 
 class LayoutConverter final : FormRewriter<LayoutForm> {
  public:
-  explicit LayoutConverter(const LayoutChoice& choose) : choose_(choose) {}
+  explicit LayoutConverter(const LayoutRequest& request) : request_(request) {}
 
   Expr run(const Expr& body) {
     rewrite(body);
@@ -130,8 +130,10 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
 
   std::optional<Stored> convert(const Expr& e) override {
     if (const auto* item = e.as<relay::TupleGetItemNode>()) return convert_item(*item);
-    const auto* call = e.as<CallNode>();
-    return call != nullptr && call->as_op() != nullptr ? convert_call(*call) : std::nullopt;
+    const auto* call = relay::op_call(e);
+    auto stored = call == nullptr ? std::nullopt : convert_call(*call);
+    if (stored && request_.converted && !stored->form.is_as_written()) request_.converted(*call);
+    return stored;
   }
 
   std::optional<Stored> convert_item(const relay::TupleGetItemNode& item) {
@@ -165,18 +167,21 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
       if (call.attrs.is<ops::ROIAlignAttrs>()) return convert_window<ops::ROIAlignAttrs>(call);
       if (call.args.size() == 1) return convert_window<ops::Resize2DAttrs>(call);
     }
-    return follow(call);
+    return stays(call) ? std::nullopt : follow(call);
   }
 
+  bool stays(const CallNode& call) const { return request_.stays && request_.stays(call); }
+
   std::optional<Stored> convert_conv(const CallNode& call, const LayoutOp& op) {
-    const auto layouts = choose_(call);
+    const auto layouts = request_.choose(call);
     if (!layouts) return std::nullopt;
     const auto& attrs = call.attrs_as<ops::ConvAttrs>();
     const Layout own = Layout::parse(attrs.data_layout), own_kernel = Layout::parse(attrs.kernel_layout),
                  own_out = attrs.out_layout.empty() ? own : Layout::parse(attrs.out_layout);
     if (own.is_packed() || own_kernel.is_packed() || own_out.is_packed()) return std::nullopt;
     const Layout wanted = (*layouts)[0] == "default" ? own : Layout::parse((*layouts)[0]);
-    const LayoutForm data{own, wanted}, out{own_out, wanted};
+    const Layout wanted_out = layouts->size() > 2 ? Layout::parse((*layouts)[2]) : wanted;
+    const LayoutForm data{own, wanted}, out{own_out, wanted_out};
     const auto* weight = relay::tensor_type_of(call.args[1]);
     const auto kernel = weight == nullptr
                             ? std::nullopt
@@ -185,7 +190,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     const Attrs changed = ops::copy_of_own_type(attrs, [&](ops::ConvAttrs& a) {
       a.data_layout = wanted.text();
       a.kernel_layout = kernel->stored.text();
-      a.out_layout = "";
+      a.out_layout = wanted_out == wanted ? "" : wanted_out.text();
     });
     return Stored{with(call, {in_form(call.args[0], data), in_form(call.args[1], *kernel)}, changed), out};
   }
@@ -222,11 +227,12 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
 
   std::optional<LayoutForm> window_form(const CallNode& call, const Layout& own) {
     if (own.is_packed()) return std::nullopt;
-    if (const auto layouts = choose_(call); layouts && (*layouts)[0] != "default") {
+    if (const auto layouts = request_.choose(call); layouts && (*layouts)[0] != "default") {
       const LayoutForm wanted{own, Layout::parse((*layouts)[0])};
       if (can_store(call.args[0], wanted)) return wanted;
     }
     const LayoutForm& form = at(call.args[0]).form;
+    if (stays(call)) return std::nullopt;
     // Results of roi_align count regions where its data counts images: it follows only where it is asked for.
     return form.is_as_written() || call.attrs.is<ops::ROIAlignAttrs>() ? std::nullopt
                                                                        : std::optional(form.with_letters_of(own));
@@ -366,7 +372,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     return change_layout(whole, own->written, own->stored, expr->span);
   }
 
-  const LayoutChoice& choose_;
+  const LayoutRequest& request_;
 };
 
 constexpr const char* kKey = "relay.ConvertLayout.desired_layouts";
@@ -439,8 +445,10 @@ static IRModule convert_by_functions(const IRModule& module, const DesiredLayout
   return rewrite_calls(module, {.what = kWhat, .attr = kConvertLayoutAttr, .find = find});
 }
 
+Expr convert_layout(const Expr& body, const LayoutRequest& request) { return LayoutConverter(request).run(body); }
+
 IRModule convert_layout(const IRModule& module, const LayoutChoice& choose) {
-  return rewrite_bodies(module, [&](const Expr& body) { return LayoutConverter(choose).run(body); });
+  return rewrite_bodies(module, [&](const Expr& body) { return convert_layout(body, {.choose = choose}); });
 }
 
 IRModule convert_layout(const IRModule& module, const DesiredLayouts& desired) {

@@ -49,8 +49,18 @@ inline constexpr OpKey<Value> kConvertLayoutKey{kConvertLayoutAttr};
 // Op name -> the layout of its data, and for convolutions of its kernel.
 using DesiredLayouts = Map<std::string, Array<std::string>>;
 
-// The layouts of one call, as the list of its op in DesiredLayouts; nothing for a call that nobody asks for.
+// The layouts of one call, as the list of its op in DesiredLayouts; nothing for a call that nobody asks for. A
+// convolution may have a third one, of its result, where that is not the layout of its data.
 using LayoutChoice = std::function<std::optional<Array<std::string>>(const relay::CallNode& call)>;
+
+// What decides the layout of each call of a body.
+struct LayoutRequest {
+  LayoutChoice choose;
+  // Whether a call that nobody asks for stays as written, although it could follow its operands. Empty: none does.
+  std::function<bool(const relay::CallNode& call)> stays = {};
+  // Called with each call whose result is a tensor in another layout than written. May be empty.
+  std::function<void(const relay::CallNode& call)> converted = {};
+};
 
 // Throws a UserError, which begins with `what`, when the list is not one for the op or the op has no layout.
 void check_layouts(std::string_view what, const std::string& op, const Array<std::string>& layouts);
@@ -66,5 +76,7 @@ DesiredLayouts desired_layouts(const pass::PassContext& context);
 IRModule convert_layout(const IRModule& module, const DesiredLayouts& desired);
 // Converts the calls that `choose` gives checked layouts for, and does not ask the functions of users.
 IRModule convert_layout(const IRModule& module, const LayoutChoice& choose);
+// Converts a body whose expressions have types, likewise; its own result is as written.
+Expr convert_layout(const Expr& body, const LayoutRequest& request);
 
 }  // namespace headrace::passes

@@ -1,4 +1,4 @@
-#include "passes/nn/alter_op_layout.h"
+#include "passes/layout/alter_op_layout.h"
 
 #include "object/function.h"
 #include "ops/attrs_copy.h"
@@ -6,7 +6,7 @@
 #include "ops/nn/adaptive_pool.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/pool.h"
-#include "passes/nn/convert_layout.h"
+#include "passes/layout/convert_layout.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/rewrite_calls.h"
 #include "relay/function_attrs.h"

@@ -6,21 +6,21 @@
 #include "cost/time_of.h"
 #include "relay/expr.h"
 
-namespace headrace::partition {
+namespace headrace::cost {
 
 // Returns the work of a typed call of an op, or of a composite function as one step that keeps what lies between its
 // ops in registers. Products and convolutions count their multiply-adds, reductions the elements that they read, all
 // others the elements that they write; views of their operand (ops/op_facts.h) count nothing. A size without a number
 // counts as 1.
-cost::StepWork work_of(const relay::CallNode& call);
+StepWork work_of(const relay::CallNode& call);
 
 // Returns the seconds of some work, on one thread where more of them take longer; 0 for no work.
-double seconds_of(const cost::StepWork& work, const cost::Machine& machine, int threads);
+double seconds_of(const StepWork& work, const Machine& machine, int threads);
 
 // Calls `visit` with each call of an op in the body of a composite function that `call` calls.
 void for_each_op(const relay::CallNode& call, const std::function<void(const relay::CallNode&)>& visit);
 
 // Returns the seconds that the ops of a call take natively, one after another.
-double native_seconds(const relay::CallNode& call, const cost::Machine& machine, int threads);
+double native_seconds(const relay::CallNode& call, const Machine& machine, int threads);
 
-}  // namespace headrace::partition
+}  // namespace headrace::cost

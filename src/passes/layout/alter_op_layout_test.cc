@@ -1,4 +1,4 @@
-#include "passes/nn/alter_op_layout.h"
+#include "passes/layout/alter_op_layout.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "passes/nn/convert_layout.h"
+#include "passes/layout/convert_layout.h"
 
 #include <gmock/gmock.h>
 

@@ -2,7 +2,7 @@
 // axes: a convolution in another layout, then some of them over axes and bounds that chance chooses.
 #include <numeric>
 
-#include "passes/nn/convert_layout.h"
+#include "passes/layout/convert_layout.h"
 #include "passes/tests/random_programs.h"
 
 namespace headrace::passes {

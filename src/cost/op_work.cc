@@ -1,4 +1,4 @@
-#include "partition/op_work.h"
+#include "cost/op_work.h"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "ops/op_facts.h"
 #include "relay/visit.h"
 
-namespace headrace::partition {
+namespace headrace::cost {
 
 using relay::CallNode;
 using relay::FunctionNode;
@@ -103,8 +103,8 @@ void for_each_op(const CallNode& call, const std::function<void(const CallNode&)
   });
 }
 
-cost::StepWork work_of(const CallNode& call) {
-  cost::StepWork work{.dtype = arithmetic_type(call)};
+StepWork work_of(const CallNode& call) {
+  StepWork work{.dtype = arithmetic_type(call)};
   if (call.as_op() != nullptr) {
     if (ops::only_reshapes(*call.as_op())) return work;
     work.operations = operations_of(call);
@@ -116,16 +116,16 @@ cost::StepWork work_of(const CallNode& call) {
   return work;
 }
 
-double seconds_of(const cost::StepWork& work, const cost::Machine& machine, int threads) {
+double seconds_of(const StepWork& work, const Machine& machine, int threads) {
   if (work.operations == 0 && work.bytes_read == 0 && work.bytes_written == 0) return 0;
-  return std::min(cost::time_of(work, machine, 1), cost::time_of(work, machine, threads));
+  return std::min(time_of(work, machine, 1), time_of(work, machine, threads));
 }
 
-double native_seconds(const CallNode& call, const cost::Machine& machine, int threads) {
+double native_seconds(const CallNode& call, const Machine& machine, int threads) {
   if (call.as_op() != nullptr) return seconds_of(work_of(call), machine, threads);
   double seconds = 0;
   for_each_op(call, [&](const CallNode& inner) { seconds += native_seconds(inner, machine, threads); });
   return seconds;
 }
 
-}  // namespace headrace::partition
+}  // namespace headrace::cost

@@ -1,0 +1,243 @@
+#include "passes/layout/assign_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "cost/op_work.h"
+#include "graph/labels.h"
+#include "ops/nn/conv.h"
+#include "ops/op_handles.h"
+#include "passes/layout/convert_layout.h"
+#include "passes/rewrite/for_each_function.h"
+#include "relay/function_attrs.h"
+#include "relay/match.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+
+using graph::LabelCost;
+using relay::CallNode;
+
+namespace {
+
+constexpr int32_t kPlain = 0, kBlocked = 1, kNumLabels = 2;
+// Calling one more kernel, beside the time of its work.
+constexpr double kCallSeconds = 1e-6;
+// The share of the peak that convolutions reach: as written, from NCHW to blocks, in blocks (`./dev bench kernels`).
+constexpr double kPlainShare = 0.78, kPackingShare = 0.8, kBlockedShare = 0.88;
+
+LabelCost picoseconds(double seconds) { return static_cast<LabelCost>(std::llround(seconds * 1e12)); }
+
+// Returns the tensors that a call reads: its arguments, those of a tuple one by one.
+std::vector<Expr> operands_of(const CallNode& call) {
+  std::vector<Expr> operands;
+  for (const Expr& arg : call.args) {
+    const auto* tuple = arg.as<relay::TupleNode>();
+    if (tuple == nullptr) {
+      operands.push_back(arg);
+    } else {
+      operands.insert(operands.end(), tuple->items.begin(), tuple->items.end());
+    }
+  }
+  return operands;
+}
+
+// Returns the time to store a tensor in another layout.
+double change_seconds(const TensorTypeNode& type, const cost::Machine& machine) {
+  auto bytes = static_cast<double>(type.dtype.bytes());
+  for (const int64_t dim : as_shape(type.shape).value_or(Shape{})) bytes *= static_cast<double>(dim);
+  return kCallSeconds + cost::seconds_of({.bytes_read = bytes, .bytes_written = bytes}, machine, 1);
+}
+
+// A convolution that may run in blocks. It is two nodes of the label problem, since it may read another form than it
+// writes.
+struct Conv {
+  const CallNode* call;
+  bool is_depthwise = false, reads_blocks = false;
+  int32_t reads = -1;
+};
+
+// Returns a convolution whose kernel is made of constants, where blocks divide its channels.
+std::optional<Conv> as_blocked(const CallNode& call, int64_t block) {
+  const auto data = relay::known_shape_of(call.args[0]), kernel = relay::known_shape_of(call.args[1]);
+  const auto* type = relay::tensor_type_of(ref(&call));
+  const ops::ConvForm form = ops::conv_form(call.attrs_as<ops::ConvAttrs>());
+  const bool is_as_written =
+      form.data_layout == "NCHW" && form.kernel_layout == "OIHW" && form.out_layout == form.data_layout;
+  if (!data || !kernel || !is_as_written || type->dtype != DataType::float_(32)) return std::nullopt;
+  if (relay::tensor_type_of(call.args[0])->dtype != type->dtype) return std::nullopt;
+  const int64_t in_channels = (*data)[1], out_channels = (*kernel)[0];
+  const bool is_depthwise = form.groups > 1 && form.groups == in_channels && form.groups == out_channels;
+  if ((form.groups > 1 && !is_depthwise) || out_channels % block != 0) return std::nullopt;
+  return Conv{&call, is_depthwise, in_channels % block == 0};
+}
+
+// Chooses the forms of one body.
+class LayoutAssigner {
+ public:
+  LayoutAssigner(const cost::Machine& machine, int64_t block)
+      : machine_(machine), block_(block), data_(fmt::format("NCHW{}c", block)) {
+    problem_.num_labels = kNumLabels;
+  }
+
+  Expr run(const Expr& body) {
+    relay::post_order(body, relay::is_entered, [&](const Expr& expr) { read(expr); });
+    if (convs_.empty()) return body;
+    find_followers(body);
+    add_nodes();
+    add_flow(body);
+    labels_ = graph::find_labels(problem_).labels;
+    return convert_layout(body, {.choose = [this](const CallNode& call) { return chosen(call); },
+                                 .stays = [this](const CallNode& call) { return !is_blocked(call); }});
+  }
+
+ private:
+  void read(const Expr& expr) {
+    order_.push_back(expr);
+    if (varies(expr)) varying_.insert(expr.object());
+    const auto* call = relay::call_of(expr, op::kConv2D);
+    if (call == nullptr || varying_.contains(call->args[1].object())) return;
+    if (const auto conv = as_blocked(*call, block_)) {
+      conv_of_.emplace(call, convs_.size());
+      convs_.push_back(*conv);
+    }
+  }
+
+  // Returns whether a run computes `expr`: it is no constant, and not made of constants alone.
+  bool varies(const Expr& expr) const {
+    if (expr.is<relay::ConstantNode>() || expr.is<OpNode>()) return false;
+    const auto* call = relay::op_call(expr);
+    if (!expr.is<relay::TupleNode>() && (call == nullptr || relay::is_stateful(*call->as_op()))) return true;
+    const std::vector<Expr> children = relay::children_of(expr);
+    return std::any_of(children.begin(), children.end(),
+                       [&](const Expr& child) { return varying_.contains(child.object()); });
+  }
+
+  const Conv* find(const CallNode& call) const {
+    const auto found = conv_of_.find(&call);
+    return found == conv_of_.end() ? nullptr : &convs_[found->second];
+  }
+
+  Array<std::string> layouts(const Conv& conv, bool reads_blocks) const {
+    if (!reads_blocks) return {"NCHW", fmt::format("OIHW{}o", block_), data_};
+    return {data_, fmt::format("OIHW{}i{}o", conv.is_depthwise ? 1 : block_, block_)};
+  }
+
+  // Finds the calls whose results can be in blocks: those that ConvertLayout stores so when all convolutions run so.
+  void find_followers(const Expr& body) {
+    const auto choose = [this](const CallNode& call) -> std::optional<Array<std::string>> {
+      const Conv* conv = find(call);
+      if (conv == nullptr) return std::nullopt;
+      return layouts(*conv, conv->reads_blocks);
+    };
+    convert_layout(body, {.choose = choose, .converted = [this](const CallNode& call) { followers_.insert(&call); }});
+  }
+
+  int32_t add_node(bool may_be_blocked) {
+    problem_.costs.push_back(0);
+    problem_.costs.push_back(may_be_blocked ? 0 : graph::kForbidden);
+    return problem_.num_nodes++;
+  }
+
+  void add_nodes() {
+    outside_ = add_node(false);
+    for (const Expr& expr : order_) {
+      if (varying_.contains(expr.object()) && relay::known_shape_of(expr))
+        writes_.emplace(expr.object(), add_node(followers_.contains(expr.object())));
+    }
+    for (Conv& conv : convs_) {
+      conv.reads = add_node(conv.reads_blocks);
+      problem_.pairs.push_back({conv.reads, writes_.at(conv.call), static_cast<int32_t>(problem_.tables.size())});
+      problem_.tables.push_back(times_of(conv));
+    }
+  }
+
+  // Returns the times of a convolution, by the form that it reads, then the one that it writes.
+  std::vector<LabelCost> times_of(const Conv& conv) const {
+    const auto time = [&](double share) {
+      cost::StepWork work = cost::work_of(*conv.call);
+      work.operations /= share;
+      return picoseconds(cost::seconds_of(work, machine_, 1));
+    };
+    const LabelCost none = LabelCost{1} << 50;  // no kernel has these forms
+    const bool packs = !conv.is_depthwise;
+    return {time(kPlainShare), packs ? time(kPackingShare) : none, none,
+            conv.reads_blocks ? time(kBlockedShare) : none};
+  }
+
+  using Readers = std::unordered_map<const Object*, std::vector<int32_t>>;
+
+  // Adds what changes of layout cost: each tensor once for all its readers.
+  void add_flow(const Expr& body) {
+    Readers readers;
+    readers[body.object()].push_back(outside_);
+    for (auto expr = order_.rbegin(); expr != order_.rend(); ++expr) add_reads(*expr, readers);
+    for (const Expr& expr : order_) {
+      const auto written = writes_.find(expr.object());
+      const auto reading = readers.find(expr.object());
+      if (written == writes_.end() || reading == readers.end()) continue;
+      const LabelCost price = picoseconds(change_seconds(*relay::tensor_type_of(expr), machine_));
+      problem_.shared.push_back({written->second, reading->second, static_cast<int32_t>(problem_.tables.size())});
+      problem_.tables.push_back({0, price, price, 0});
+    }
+  }
+
+  // Notes who reads the operands of `expr`: a call of an op in the form of its result, a convolution in that of its
+  // data, all others as written. A tuple that only calls read is not a reader of its own.
+  void add_reads(const Expr& expr, Readers& readers) const {
+    const auto* call = relay::op_call(expr);
+    if (call == nullptr) {
+      if (expr.is<relay::TupleNode>() && !readers.contains(expr.object())) return;
+      for (const Expr& child : relay::children_of(expr)) readers[child.object()].push_back(outside_);
+      return;
+    }
+    const Conv* conv = find(*call);
+    const auto written = writes_.find(call);
+    const int32_t reader = conv != nullptr ? conv->reads : written != writes_.end() ? written->second : outside_;
+    for (const Expr& operand : operands_of(*call)) readers[operand.object()].push_back(reader);
+  }
+
+  bool is_blocked(const CallNode& call) const {
+    const auto node = writes_.find(&call);
+    return node != writes_.end() && labels_[static_cast<size_t>(node->second)] == kBlocked;
+  }
+
+  std::optional<Array<std::string>> chosen(const CallNode& call) const {
+    const Conv* conv = find(call);
+    if (conv == nullptr || !is_blocked(call)) return std::nullopt;
+    return layouts(*conv, labels_[static_cast<size_t>(conv->reads)] == kBlocked);
+  }
+
+  const cost::Machine& machine_;
+  int64_t block_;
+  std::string data_;
+  std::vector<Expr> order_;                                // the body, operands first
+  std::unordered_set<const Object*> varying_, followers_;  // what runs compute; calls that can give blocks
+  std::vector<Conv> convs_;
+  std::unordered_map<const Object*, size_t> conv_of_;
+  graph::LabelProblem problem_;
+  int32_t outside_ = -1;  // reads and writes tensors as written
+  std::unordered_map<const Object*, int32_t> writes_;
+  std::vector<int32_t> labels_;
+};
+
+}  // namespace
+
+int64_t layout_block(const pass::PassContext& context) {
+  const int64_t block = context.option<int64_t>("relay.AssignLayout.block").value_or(0);
+  if (block != 0 && block != 8 && block != 16)
+    throw_user_error("relay.AssignLayout.block is {}; it is 8, 16, or 0 (that of the machine)", block);
+  return block;
+}
+
+IRModule assign_layout(const IRModule& module, const cost::Machine& machine, int64_t block) {
+  if (block == 0) block = cost::lanes_of(machine, DataType::float_(32));
+  if (block != 8 && block != 16) return module;
+  return rewrite_bodies(module, [&](const Expr& body) { return LayoutAssigner(machine, block).run(body); });
+}
+
+}  // namespace headrace::passes
