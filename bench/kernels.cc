@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "cost/limits.h"
 #include "cost/probes.h"
 #include "driver/compile.h"
 #include "load/run.h"
@@ -57,23 +58,14 @@ void run_round(Kernel& kernel) {
   }
 }
 
-// A bandwidth and the bytes it covers: the bytes of a case are read from the smallest place that holds them.
-struct Level {
-  const char* name;
-  int64_t holds_bytes;
-  double gigabytes;
-};
-
-Report report_of(const Kernel& kernel, double gflops, const std::vector<Level>& levels) {
-  const auto level = std::find_if(levels.begin(), levels.end() - 1,
-                                  [&](const Level& it) { return kernel.what.bytes <= it.holds_bytes; });
-  const double by_operations = kernel.what.operations / (gflops * 1e9);
-  const double by_bytes = static_cast<double>(kernel.what.bytes) / (level->gigabytes * 1e9);
+Report report_of(const Kernel& kernel, const cost::Limits& limits) {
+  const cost::LeastTime least =
+      cost::least_time(limits, kernel.what.operations, static_cast<double>(kernel.what.bytes));
   return {{"name", Value(kernel.what.name)},
           {"best_seconds", Value(kernel.best_seconds)},
           {"gflops", Value(kernel.what.operations / kernel.best_seconds * 1e-9)},
-          {"bound", Value(std::string(by_operations >= by_bytes ? "FMA" : level->name))},
-          {"share", Value(std::max(by_operations, by_bytes) / kernel.best_seconds)}};
+          {"bound", Value(std::string(least.bound))},
+          {"share", Value(least.seconds / kernel.best_seconds)}};
 }
 
 }  // namespace
@@ -88,25 +80,20 @@ Report measure_kernels(const KernelOptions& options) {
   }
   if (kernels.empty())
     throw_user_error("no kernel is named like '{}'; there are {}", options.only, fmt::join(names, ", "));
-  const cost::Caches caches = cost::read_caches();
   const double seconds = options.probe_seconds;
-  std::vector<Level> levels{
-      {"L2", caches.l2, cost::read_gigabytes(options.threads, caches.l2 / 2, seconds)},
-      {"L3", caches.l3, cost::read_gigabytes(options.threads, std::min(4 * caches.l2, caches.l3 / 2), seconds)},
-      {"DRAM", INT64_MAX, cost::read_gigabytes(options.threads, 2 * caches.l3, seconds)}};
-  double gflops = cost::fma_gflops(options.threads, seconds);
+  cost::Limits limits = cost::probe_limits(options.threads, seconds);
   for (int round = 0; round < options.rounds; ++round) {
     for (Kernel& kernel : kernels) run_round(kernel);
-    gflops = std::max(gflops, cost::fma_gflops(options.threads, seconds / 10));
+    limits.gflops = std::max(limits.gflops, cost::fma_gflops(options.threads, seconds / 10));
   }
   Array<Value> reports;
-  for (const Kernel& kernel : kernels) reports.push_back(Value(report_of(kernel, gflops, levels)));
+  for (const Kernel& kernel : kernels) reports.push_back(Value(report_of(kernel, limits)));
   return {{"threads", Value(int64_t{options.threads})},
           {"weights", Value(std::string("hot"))},
-          {"fma_gflops", Value(gflops)},
-          {"l2_gigabytes", Value(levels[0].gigabytes)},
-          {"l3_gigabytes", Value(levels[1].gigabytes)},
-          {"dram_gigabytes", Value(levels[2].gigabytes)},
+          {"fma_gflops", Value(limits.gflops)},
+          {"l2_gigabytes", Value(limits.memory[0].gigabytes)},
+          {"l3_gigabytes", Value(limits.memory[1].gigabytes)},
+          {"dram_gigabytes", Value(limits.memory[2].gigabytes)},
           {"kernels", Value(reports)}};
 }
 

@@ -20,7 +20,7 @@
 namespace headrace::artifact {
 
 // Version of the manifest that this build writes, and the oldest that it reads.
-inline constexpr int64_t kManifestVersion = 7;
+inline constexpr int64_t kManifestVersion = 8;
 inline constexpr int64_t kManifestOldest = 2;
 
 // Names of the ELF sections.
@@ -102,6 +102,8 @@ struct Step {
   std::vector<int32_t> args = {};  // entries: inputs, then outputs
   int32_t num_outputs = 1;         // the last so many of `args` are written
   std::string op = {};             // the name that the user knows: node names of the model; may be empty
+  // Of arithmetic; a multiply-add counts as two. An estimate by the sizes of tensors; 0: none, or not known.
+  int64_t operations = 0;
 };
 
 // A flat list, run in order.

@@ -82,7 +82,8 @@ Json write_step(const Step& step) {
           {"callee", callee_of(step.action)},
           {"args", step.args},
           {"num_outputs", step.num_outputs},
-          {"op", step.op}};
+          {"op", step.op},
+          {"operations", step.operations}};
 }
 
 Json write_placement(const Placement& placement) {
@@ -364,11 +365,13 @@ StepAction read_action(const Cursor& kind, const Cursor& callee) {
 }
 
 Step read_step(const Cursor& cursor) {
-  const auto [kind, callee, args, num_outputs, op] = fields(cursor, "kind", "callee", "args", "num_outputs", "op");
+  const auto [kind, callee, args, num_outputs, op, operations] =
+      fields(cursor, "kind", "callee", "args", "num_outputs", "op", "operations");
   return {.action = read_action(kind, callee),
           .args = args.list(read_int32),
           .num_outputs = read_int32(num_outputs),
-          .op = op.string()};
+          .op = op.string(),
+          .operations = operations.integer<int64_t>(0)};
 }
 
 GraphProgram read_graph(const Cursor& cursor) {
@@ -583,12 +586,15 @@ void upgrade_to_5(Json& program) {
 }
 
 // Adds the fields that old versions lack: version 2 had no bounded outputs, versions 2 and 3 no bound parameters,
-// versions 2 to 4 one device and one backend, versions 2 to 5 no constants of modules.
+// versions 2 to 4 one device and one backend, versions 2 to 5 no constants of modules, versions 2 to 7 no operations.
 void upgrade(Json& json, int64_t version) {
   for_each_object(json, "programs", [&](Json& program) {
     if (version < 3) program.emplace("bounded_outputs", Json::array());
     if (version < 4) program.emplace("bound_params", Json::array());
     if (version < 5) upgrade_to_5(program);
+    if (version >= 8) return;
+    if (const auto graph = program.find("graph"); graph != program.end())
+      for_each_object(*graph, "steps", [](Json& step) { step.emplace("operations", 0); });
   });
   if (version < 6) for_each_object(json, "modules", [](Json& module) { module.emplace("constants", Json::array()); });
   if (version >= 5) return;

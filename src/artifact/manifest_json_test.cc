@@ -21,6 +21,7 @@ Manifest full_manifest() {
   Manifest manifest = headrace::testing::toy_manifest();
   manifest.programs.push_back(headrace::testing::toy_program("small"));
   manifest.programs[1].target.features = {"avx2", "fma"};
+  manifest.programs[0].graph.steps[0].operations = 80;
   manifest.programs[1].graph.entries[3].strides = {5, 1};
   manifest.programs[0].graph.entries.push_back(
       {.place = Place::kStorage, .dtype = DataType::int_(64), .shape = {1}, .strides = {}});
@@ -82,6 +83,7 @@ TEST(Manifest, RoundTrip) {
   const Manifest read = read_manifest(text + "   \n ");
   EXPECT_EQ(write_manifest(read), text);
   EXPECT_EQ(read.programs[1].name, "small");
+  EXPECT_EQ(read.programs[0].graph.steps[0].operations, 80);
   EXPECT_EQ(read.programs[1].graph.entries[3].strides, (std::vector<int64_t>{5, 1}));
   EXPECT_TRUE(std::holds_alternative<CopyStep>(read.programs[1].graph.steps[2].action));
   EXPECT_EQ(read.programs[0].bounded_outputs.at(0).output, 1);
@@ -119,10 +121,17 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(plan.max_inflight, 12);
 }
 
+void erase_operations(nlohmann::ordered_json& json) {
+  for (nlohmann::ordered_json& program : json["programs"]) {
+    for (nlohmann::ordered_json& step : program["graph"]["steps"]) step.erase("operations");
+  }
+}
+
 // Makes the text of version 4 of a manifest on the CPU, without regions and pipeline.
 nlohmann::ordered_json as_version_4(const std::string& text) {
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
   json["version"] = 4;
+  erase_operations(json);
   for (nlohmann::ordered_json& module : json["modules"]) module.erase("constants");
   for (const char* field : {"backends", "regions", "pipeline"}) json.erase(field);
   for (nlohmann::ordered_json& program : json["programs"]) {
@@ -145,13 +154,20 @@ nlohmann::ordered_json as_version_4(const std::string& text) {
 }
 
 // Version 2 had no bounded outputs, versions 2 and 3 no bound parameters, versions 2 to 4 one device and one backend,
-// versions 2 to 5 no constants of modules.
+// versions 2 to 5 no constants of modules, versions 2 to 7 no operations.
 TEST(Manifest, ReadsTheVersionsBefore) {
   Manifest manifest = headrace::testing::toy_manifest();
   manifest.programs.push_back(headrace::testing::toy_program("small"));
   manifest.modules = {{.loader = "toy", .section = ".headrace.blob.0", .imports = {}}};
   const std::string now = write_manifest(manifest);
-  nlohmann::ordered_json version_5 = nlohmann::ordered_json::parse(now);
+  nlohmann::ordered_json version_7 = nlohmann::ordered_json::parse(now);
+  version_7["version"] = 7;
+  erase_operations(version_7);
+  EXPECT_EQ(write_manifest(read_manifest(version_7.dump())), now);
+  version_7["version"] = 8;
+  EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(version_7.dump()); }),
+              HasSubstr("steps[0] has no field 'operations'"));
+  nlohmann::ordered_json version_5 = version_7;
   version_5["version"] = 5;
   version_5["modules"][0].erase("constants");
   EXPECT_EQ(write_manifest(read_manifest(version_5.dump())), now);
@@ -202,10 +218,10 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"", "{", "[", "the manifest is no JSON text"},
       {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is no JSON text"},
       {"", "headrace-manifest", "elf", "field 'format'"},
-      {"", "\"version\": 7", "\"version\": 8", "has version 8, this runtime reads 2 to 7"},
-      {"", "\"version\": 7", "\"version\": 1", "has version 1, this runtime reads 2 to 7; use the runtime"},
-      {"", "\"version\": 7", "\"version\": \"7\"", "version is not an integer"},
-      {"", "\"version\": 7", "\"other\": 7", "no field 'version'"},
+      {"", "\"version\": 8", "\"version\": 9", "has version 9, this runtime reads 2 to 8"},
+      {"", "\"version\": 8", "\"version\": 1", "has version 1, this runtime reads 2 to 8; use the runtime"},
+      {"", "\"version\": 8", "\"version\": \"7\"", "version is not an integer"},
+      {"", "\"version\": 8", "\"other\": 7", "no field 'version'"},
       {"", "\"modules\"", "\"more\": 1, \"modules\"", "the top has an unknown field 'more'"},
       {"", "\"modules\"", "\"mod\"", "the top has an unknown field 'mod'"},
       {"", "\"default_threads\": 2", "\"default_threads\": 2, \"default_threads\": 3",

@@ -39,19 +39,19 @@ double bytes_of(const Type& type) {
   return bytes;
 }
 
-// Returns the size of the axis of a kernel that has this letter of its layout, 1 if none has.
-double axis_size(const TensorTypeNode& kernel, const std::string& layout, char letter) {
-  const size_t axis = layout.find(letter);
+// Returns the size of the axis of a kernel that has this letter of its layout, with all its parts.
+double axis_size(const TensorTypeNode& kernel, const Layout& layout, char letter) {
+  double size = 1;
   const auto shape = as_shape(kernel.shape);
-  return axis == std::string::npos || !shape || axis >= shape->size() ? 1 : static_cast<double>((*shape)[axis]);
+  for (const size_t axis : layout.positions(letter)) size *= shape ? static_cast<double>((*shape)[axis]) : 1;
+  return size;
 }
 
 // Each element of a convolution's result takes the elements of the kernel for one output channel, each element of a
 // transposed one's data those for one input channel.
 double conv_products(const CallNode& call, const ops::ConvAttrs& attrs, const TensorTypeNode& kernel) {
-  const std::string layout = ops::conv_form(attrs).kernel_layout;
-  const char whole = attrs.transposed ? 'I' : 'O', part = attrs.transposed ? 'i' : 'o';
-  const double each = elements_of(kernel) / (axis_size(kernel, layout, whole) * axis_size(kernel, layout, part));
+  const Layout layout = Layout::parse(ops::conv_form(attrs).kernel_layout);
+  const double each = elements_of(kernel) / axis_size(kernel, layout, attrs.transposed ? 'I' : 'O');
   return each * elements_of(attrs.transposed ? call.args[0]->checked_type() : call.checked_type());
 }
 
@@ -96,11 +96,17 @@ DataType arithmetic_type(const CallNode& call) {
 
 }  // namespace
 
-void for_each_op(const CallNode& call, const std::function<void(const CallNode&)>& visit) {
-  relay::post_order(call.op.as<FunctionNode>()->body, [&](const Expr& expr) {
+void for_each_op(const FunctionNode& function, const std::function<void(const CallNode&)>& visit) {
+  relay::post_order(function.body, [&](const Expr& expr) {
     const auto* inner = expr.as<CallNode>();
     if (inner != nullptr && inner->as_op() != nullptr) visit(*inner);
   });
+}
+
+double operations_of(const FunctionNode& function) {
+  double operations = 0;
+  for_each_op(function, [&](const CallNode& call) { operations += work_of(call).operations; });
+  return operations;
 }
 
 StepWork work_of(const CallNode& call) {
@@ -109,7 +115,7 @@ StepWork work_of(const CallNode& call) {
     if (ops::only_reshapes(*call.as_op())) return work;
     work.operations = operations_of(call);
   } else {
-    for_each_op(call, [&](const CallNode& inner) { work.operations += work_of(inner).operations; });
+    work.operations = operations_of(*call.op.as<FunctionNode>());
   }
   work.bytes_read = arguments_of(call, &bytes_of);
   work.bytes_written = bytes_of(call.checked_type());
@@ -124,7 +130,8 @@ double seconds_of(const StepWork& work, const Machine& machine, int threads) {
 double native_seconds(const CallNode& call, const Machine& machine, int threads) {
   if (call.as_op() != nullptr) return seconds_of(work_of(call), machine, threads);
   double seconds = 0;
-  for_each_op(call, [&](const CallNode& inner) { seconds += native_seconds(inner, machine, threads); });
+  for_each_op(*call.op.as<FunctionNode>(),
+              [&](const CallNode& inner) { seconds += native_seconds(inner, machine, threads); });
   return seconds;
 }
 

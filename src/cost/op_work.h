@@ -14,11 +14,14 @@ namespace headrace::cost {
 // counts as 1.
 StepWork work_of(const relay::CallNode& call);
 
+// Returns the operations of the ops that a function calls in its body.
+double operations_of(const relay::FunctionNode& function);
+
 // Returns the seconds of some work, on one thread where more of them take longer; 0 for no work.
 double seconds_of(const StepWork& work, const Machine& machine, int threads);
 
-// Calls `visit` with each call of an op in the body of a composite function that `call` calls.
-void for_each_op(const relay::CallNode& call, const std::function<void(const relay::CallNode&)>& visit);
+// Calls `visit` with each call of an op in the body of a function, such as a composite one.
+void for_each_op(const relay::FunctionNode& function, const std::function<void(const relay::CallNode&)>& visit);
 
 // Returns the seconds that the ops of a call take natively, one after another.
 double native_seconds(const relay::CallNode& call, const Machine& machine, int threads);

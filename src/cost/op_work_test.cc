@@ -21,6 +21,10 @@ TEST(OpWork, CountsMultiplyAdds) {
   EXPECT_EQ(conv.operations, 2.0 * 32 * 8 * 8 * 4 * 3 * 3);
   EXPECT_EQ(conv.bytes_read, 4.0 * (16 * 8 * 8 + 32 * 4 * 3 * 3));
   EXPECT_EQ(conv.bytes_written, 4.0 * 32 * 8 * 8);
+  EXPECT_EQ(work("def @main(%x: Tensor[(1, 3, 8, 8, 16), float32], %w: Tensor[(2, 3, 3, 3, 16, 16), float32]) {\n"
+                 "  nn.conv2d(%x, %w, padding=[1, 1], data_layout=\"NCHW16c\", kernel_layout=\"OIHW16i16o\") }")
+                .operations,
+            2.0 * 32 * 8 * 8 * 48 * 3 * 3);
   const StepWork dense =
       work("def @main(%x: Tensor[(5, 7), float32], %w: Tensor[(11, 7), float32]) { nn.dense(%x, %w) }");
   EXPECT_EQ(dense.operations, 2.0 * 5 * 7 * 11);

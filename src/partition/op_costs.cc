@@ -43,7 +43,7 @@ std::optional<double> OpCosts::measured(const relay::CallNode& call, const std::
 double OpCosts::native(const relay::CallNode& call) const {
   if (call.as_op() == nullptr) {
     double sum = 0;
-    cost::for_each_op(call, [&](const relay::CallNode& inner) { sum += native(inner); });
+    cost::for_each_op(*call.op.as<relay::FunctionNode>(), [&](const relay::CallNode& inner) { sum += native(inner); });
     return sum;
   }
   if (const auto seconds = measured(call, kNative)) return *seconds;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cost/op_work.h"
 #include "ops/call_fusion.h"
 #include "plan/plan_memory.h"
 #include "relay/function_attrs.h"
@@ -15,6 +16,8 @@ using relay::ConstantNode;
 using relay::FunctionNode;
 
 namespace {
+
+constexpr double kMostOperations = 1e18;  // more is no work that ends
 
 std::vector<int64_t> numbers_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
@@ -79,6 +82,7 @@ class Emitter {
       const bool is_op_of_process = ops::external_of(function->body) != nullptr;
       if (is_op_of_process) inputs = operands_of(*function, inputs);
       made.action = action_of(name, *function);
+      made.operations = static_cast<int64_t>(std::min(cost::operations_of(*function), kMostOperations));
     }
     made.args = std::move(inputs);
     for (const size_t output : step.outputs) made.args.push_back(entry(output));

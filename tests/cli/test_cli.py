@@ -399,6 +399,49 @@ class JsonTest(JsonPageTest):
             self.assertEqual(len(result["processors"]), processors)
             self.assertLessEqual(set(result["processors"]), os.sched_getaffinity(0))
 
+    def test_profile_of_steps(self) -> None:
+        """Where the time of a run goes: the steps add up to the run, and a trace holds them one after another."""
+        words = ("profile", "one.so", "--rounds", "50")
+        report = json.loads(self.call(*words, "--trace", "run.json", "--json", check=True).stdout)
+        steps = report["steps"]
+        total = sum(step["median_seconds"] for step in steps)
+        self.assertAlmostEqual(report["steps_median_seconds"], total)
+        # A run of these few microseconds is half calls and clocks; steps of milliseconds add up to 3 %.
+        self.assertLess(total, 3 * report["run_median_seconds"])
+        self.assertLess(report["run_median_seconds"], 3 * total)
+        # The first: a 3x3 convolution from one channel to 16 over 8 x 8, a bias and a ReLU, which count what they read.
+        self.assertEqual(steps[0]["operations"], 1024 * 2 * 9 + (1024 + 16) + 1024)
+        self.assertEqual(steps[0]["bytes"], 4 * (64 + 16 * 9 + 16 + 1024))
+        for step in steps:
+            self.assertIn(step["bound"], ("FMA", "L2", "L3", "DRAM"))
+            self.assertGreater(step["share_of_limit"], 0)
+        trace = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))["traceEvents"]
+        self.assertEqual([event["name"] for event in trace], [step["op"] for step in steps])
+        for before, after in itertools.pairwise(trace):
+            self.assertAlmostEqual(before["ts"] + before["dur"], after["ts"])
+        text = self.call(*words, "--top", "2", check=True).stdout
+        self.assertRegex(text, r"^step +median +share +GFLOP/s +GB/s +of limit +op +writes <- reads\n")
+        self.assertEqual(len(text.splitlines()), 1 + 2 + 2)
+        self.assertRegex(text, r"\d+ steps take \S+ \S+, a run \S+ \S+ on 1 thread")
+        self.assertRegex(text, r"limits: \S+ GFLOP/s, L2 \S+ GB/s, L3 \S+ GB/s, DRAM \S+ GB/s")
+        self.fails(USAGE, "--output excludes --top", "profile", DIGITS, *ONE, "-o", "c.json", "--top", "2")
+        self.fails(USER, "is a compiled artifact; give the model", "profile", "one.so", "-o", "c.json")
+        self.fails(USER, "missing/run.json", "profile", "one.so", "--rounds", "1", "--trace", "missing/run.json")
+
+    def test_steps_add_up_to_the_run(self) -> None:
+        """Where steps take milliseconds; a busy machine gets several tries."""
+        layer = "nn.conv2d({}, ones(shape=[64, 64, 3, 3], dtype=\"float32\"), padding=[1, 1])"
+        body = layer.format(f"nn.relu({layer.format('%x')})")
+        text = f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(1, 64, 56, 56), float32]) {{ {body} }}\n'
+        (self.folder / "layers.relay").write_text(text, encoding="utf-8")
+        apart = []
+        for _ in range(5):
+            report = json.loads(self.call("profile", "layers.relay", "--rounds", "20", "--json", check=True).stdout)
+            apart.append(abs(report["steps_median_seconds"] / report["run_median_seconds"] - 1))
+            if apart[-1] < 0.03:
+                return
+        self.fail(f"the steps and the run differ by {apart}")
+
     def test_bench_of_steps(self) -> None:
         done = self.call("bench", "one.so", "--rounds", "3", "--threads", "1", "--steps", "--json", check=True)
         (result,) = json.loads(done.stdout)["results"]

@@ -8,9 +8,8 @@
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer_options.h"
 #include "tools/headrace/processors.h"
-#include "tools/headrace/session.h"
 #include "tools/headrace/usage.h"
-#include "tools/headrace/tensors.h"
+#include "tools/headrace/timed_model.h"
 
 namespace headrace::tools {
 
@@ -31,14 +30,6 @@ using StepTimes = std::vector<uint64_t>;
 // Longer than the idle threads of either runtime spin.
 constexpr int kPauseMilliseconds = 20;
 
-double time_run(executors::Executor& executor, std::span<uint64_t> step_nanoseconds = {}) {
-  const auto begin = std::chrono::steady_clock::now();
-  const executors::Status status = executor.run(step_nanoseconds);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  executors::throw_if_failed(status);
-  return seconds.count();
-}
-
 struct Measured {
   Times ours, peer;
   StepTimes steps;
@@ -55,16 +46,6 @@ StepTimes time_steps(executors::Executor& executor, int rounds) {
   return best;
 }
 
-// The artifact that is timed. `limits` are those of open_or_compile.
-struct Subject {
-  std::vector<int64_t> limits;
-  std::shared_ptr<const load::Artifact> artifact;
-};
-
-NDArray random_input(const Subject& subject, size_t i, const artifact::TensorSpec& spec, uint64_t seed) {
-  return random_tensor(spec, seed, i < subject.limits.size() ? subject.limits[i] : kRandomLimit);
-}
-
 // Returns views of the last run's outputs in the executor's memory.
 std::vector<NDArray> outputs_of(const executors::Executor& executor) {
   std::vector<NDArray> outputs;
@@ -76,16 +57,11 @@ std::vector<NDArray> outputs_of(const executors::Executor& executor) {
   return outputs;
 }
 
-Measured measure(const BenchState& state, const Subject& subject, int threads, std::string& peer_version) {
+Measured measure(const BenchState& state, const TimedModel& subject, int threads, std::string& peer_version) {
   // Make the scope before threads and the peer are started, because they inherit its processors.
   const ProcessorScope processors(threads);
-  const auto executor = load::make_executor(subject.artifact, artifact::kDefaultProgram, {.threads = threads});
   std::map<std::string, NDArray> inputs;
-  for (size_t i = 0; i < executor->inputs().size(); ++i) {
-    const artifact::TensorSpec& spec = executor->inputs()[i];
-    const NDArray& input = inputs.emplace(spec.name, random_input(subject, i, spec, state.seed)).first->second;
-    executors::throw_if_failed(executor->set_input(i, input.tensor()));
-  }
+  const auto executor = make_timed_executor(subject, threads, state.seed, inputs);
   std::vector<TimedRun> runs{[&] { return time_run(*executor); }};
   std::unique_ptr<Peer> peer;
   if (state.peer.is_given()) {
@@ -101,29 +77,6 @@ Measured measure(const BenchState& state, const Subject& subject, int threads, s
   if (peer) measured.difference = largest_difference(outputs_of(*executor), peer->run());
   if (state.steps) measured.steps = time_steps(*executor, state.rounds);
   return measured;
-}
-
-// Returns the steps of the program that is timed. Returns none if the artifact has no such program, which is reported
-// when its executor is made.
-const artifact::GraphProgram& default_graph(const load::Artifact& artifact) {
-  static const artifact::GraphProgram none;
-  for (const artifact::Program& program : artifact.manifest().programs) {
-    if (program.name == artifact::kDefaultProgram) return program.graph;
-  }
-  return none;
-}
-
-// "1x8x8x8 <- 1x1x8x8, 8x1x3x3": what a step writes and reads.
-std::string shapes_of(const artifact::GraphProgram& graph, const artifact::Step& step) {
-  const size_t num_inputs = step.args.size() - static_cast<size_t>(step.num_outputs);
-  const auto list = [&](size_t begin, size_t end) {
-    std::vector<std::string> shapes;
-    for (size_t i = begin; i < end; ++i) {
-      shapes.push_back(fmt::format("{}", fmt::join(graph.entries[static_cast<size_t>(step.args[i])].shape, "x")));
-    }
-    return fmt::format("{}", fmt::join(shapes, ", "));
-  };
-  return list(num_inputs, step.args.size()) + " <- " + list(0, num_inputs);
 }
 
 Array<Value> report_steps(const artifact::GraphProgram& graph, const StepTimes& best) {
@@ -173,8 +126,7 @@ void add_result(const BenchState& state, int threads, const Measured& measured, 
 int bench(const BenchState& state, const Common& common) {
   const std::vector<int> counts = parse_counts("--threads", state.threads);
   state.peer.require(state.model.path);
-  Subject subject;
-  subject.artifact = open_or_compile(state.model, common, subject.limits);
+  const TimedModel subject = open_timed_model(state.model, common);
   std::vector<std::vector<std::string>> rows{{"threads", "best", "median"}};
   if (state.peer.is_given())
     rows[0].insert(rows[0].end(), {state.peer.name + " best", "median", "ratio of medians", "difference"});

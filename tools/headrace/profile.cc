@@ -1,4 +1,5 @@
-// headrace profile: measures the ops of a model natively and by backends, for placement by cost.
+// headrace profile: shows where the time of a run goes, or measures the ops of a model natively and by backends, for
+// placement by cost.
 #include "driver/profile.h"
 
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/shown_text.h"
+#include "tools/headrace/step_profile.h"
 #include "tools/headrace/tensors.h"
 #include "tools/headrace/usage.h"
 
@@ -20,17 +22,16 @@ namespace {
 struct ProfileState {
   ModelOptions model;
   std::string output;
-  int rounds = 30;
-  int threads = 1;
+  StepProfileOptions steps;
 };
 
-int profile(const ProfileState& state, const Common& common) {
+int measure_costs(const ProfileState& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
-  options.threads = state.threads;
+  options.threads = state.steps.threads;
   driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
   for (std::string& file : files_of("--bind", state.model.bound)) model.files.push_back(std::move(file));
   driver::check_no_input(state.output, model.files, "the model");
-  driver::ProfileOptions profiling{.rounds = state.rounds};
+  driver::ProfileOptions profiling{.rounds = state.steps.rounds};
   if (options.progress) {
     profiling.progress = [](size_t index, size_t count) {
       fmt::print(stderr, "\r\033[K[{}/{}]{}", index + 1, count, index + 1 == count ? "\r\033[K" : "");
@@ -51,20 +52,47 @@ int profile(const ProfileState& state, const Common& common) {
   return HR_OK;
 }
 
+int profile(const ProfileState& state, const Common& common) {
+  return state.output.empty() ? profile_steps(state.model, state.steps, common) : measure_costs(state, common);
+}
+
+constexpr const char* kFooter =
+    "Without -o each step of a run is timed: its share of the run, its operations and bytes a second, and the share "
+    "of\n"
+    "the least time that this machine allows, whose limits are probed: multiply-adds, and reading all of its bytes "
+    "once\n"
+    "from the smallest cache that holds them. Operations are estimates by the sizes of tensors.\n"
+    "With -o each op is compiled as a program of its own, natively and for each backend that takes it, and measured "
+    "for\n"
+    "placement by cost (--placement cost --costs FILE).\n"
+    "Example: headrace profile model.so --top 10\n"
+    "         headrace profile model.onnx --threads 2 --trace run.json\n"
+    "         headrace profile resnet50.onnx --backends ccompiler -o costs.json";
+
 }  // namespace
 
 Verb add_profile(CLI::App& app, const Common& common) {
   auto state = std::make_shared<ProfileState>();
-  CLI::App* verb = app.add_subcommand("profile", "Measure each op of a model natively and by backends, for --costs");
-  state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
-  takes_path(
-      verb->add_option("-o,--output", state->output, "The table of costs to write, such as costs.json")->required(),
+  CLI::App* verb = app.add_subcommand("profile", "Show where the time of a run goes, or measure ops for --costs");
+  state->model.add_to(*verb, "A model (.onnx, .relay), or without -o an artifact (.so)");
+  CLI::Option* costs = takes_path(
+      verb->add_option("-o,--output", state->output, "Measure costs for placement, and write them to this file"),
       "FILE");
-  takes(verb->add_option("--rounds", state->rounds, "Runs of each op, of which the best counts")->capture_default_str(),
+  StepProfileOptions& steps = state->steps;
+  takes(verb->add_option("--rounds", steps.rounds,
+                         "Runs, by whose median a step is shown; with -o the best of an op counts")
+            ->capture_default_str(),
         {1, 100'000, 30});
-  takes(verb->add_option("--threads", state->threads, "Threads that run the ops")->capture_default_str(),
+  takes(verb->add_option("--threads", steps.threads, "Threads of a run")->capture_default_str(),
         {1, runtime::kMaxWorkers, 2});
-  verb->footer("Example: headrace profile resnet50.onnx --backends ccompiler -o costs.json");
+  takes(verb->add_option("--top", steps.most, "Show only so many steps, those that take longest"), {1, 100'000, 10})
+      ->excludes(costs);
+  takes_path(verb->add_option("--trace", steps.trace, "Write a run as a trace that Chrome and Perfetto show"), "FILE")
+      ->excludes(costs);
+  takes(verb->add_option("--seed", steps.seed, "Of the random inputs"), {0, INT64_MAX, 1})
+      ->capture_default_str()
+      ->excludes(costs);
+  verb->footer(kFooter);
   return [state, &common] { return profile(*state, common); };
 }
 

@@ -1,0 +1,23 @@
+// The profile of a model's steps: where the time of a run goes, and how near each step is to what the machine allows.
+#pragma once
+
+#include <string>
+
+#include "tools/headrace/options.h"
+
+namespace headrace::tools {
+
+struct StepProfileOptions {
+  int threads = 1;
+  int rounds = 30;
+  uint64_t seed = 1;       // of the random inputs
+  int most = 0;            // print only so many steps, those that take longest; 0: all, in their order
+  std::string trace = {};  // a file for a Chrome trace of a run; empty: none
+};
+
+// Runs the model, whose steps are timed in rounds of their own, and prints for each step the median of its times, its
+// share of all, operations and bytes a second, and the share of the limit: the least time that the probed machine
+// allows (cost/limits.h) by the time taken. The result is an exit code.
+int profile_steps(const ModelOptions& model, const StepProfileOptions& options, const Common& common);
+
+}  // namespace headrace::tools

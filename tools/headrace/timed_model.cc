@@ -1,0 +1,67 @@
+#include "tools/headrace/timed_model.h"
+
+#include <fmt/ranges.h>
+
+#include <chrono>
+
+#include "artifact/tensor_extent.h"
+#include "tools/headrace/tensors.h"
+
+namespace headrace::tools {
+
+TimedModel open_timed_model(const ModelOptions& model, const Common& common) {
+  TimedModel timed;
+  timed.artifact = open_or_compile(model, common, timed.limits);
+  return timed;
+}
+
+std::shared_ptr<executors::Executor> make_timed_executor(const TimedModel& model, int threads, uint64_t seed,
+                                                         std::map<std::string, NDArray>& inputs) {
+  auto executor = load::make_executor(model.artifact, artifact::kDefaultProgram, {.threads = threads});
+  for (size_t i = 0; i < executor->inputs().size(); ++i) {
+    const artifact::TensorSpec& spec = executor->inputs()[i];
+    const int64_t limit = i < model.limits.size() ? model.limits[i] : kRandomLimit;
+    const NDArray& input = inputs.emplace(spec.name, random_tensor(spec, seed, limit)).first->second;
+    executors::throw_if_failed(executor->set_input(i, input.tensor()));
+  }
+  return executor;
+}
+
+double time_run(executors::Executor& executor, std::span<uint64_t> step_nanoseconds) {
+  const auto begin = std::chrono::steady_clock::now();
+  const executors::Status status = executor.run(step_nanoseconds);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  executors::throw_if_failed(status);
+  return seconds.count();
+}
+
+const artifact::GraphProgram& default_graph(const load::Artifact& artifact) {
+  static const artifact::GraphProgram none;
+  for (const artifact::Program& program : artifact.manifest().programs) {
+    if (program.name == artifact::kDefaultProgram) return program.graph;
+  }
+  return none;
+}
+
+std::string shapes_of(const artifact::GraphProgram& graph, const artifact::Step& step) {
+  const size_t num_inputs = step.args.size() - static_cast<size_t>(step.num_outputs);
+  const auto list = [&](size_t begin, size_t end) {
+    std::vector<std::string> shapes;
+    for (size_t i = begin; i < end; ++i) {
+      shapes.push_back(fmt::format("{}", fmt::join(graph.entries[static_cast<size_t>(step.args[i])].shape, "x")));
+    }
+    return fmt::format("{}", fmt::join(shapes, ", "));
+  };
+  return list(num_inputs, step.args.size()) + " <- " + list(0, num_inputs);
+}
+
+int64_t bytes_of(const artifact::GraphProgram& graph, const artifact::Step& step) {
+  int64_t bytes = 0;
+  for (const int32_t arg : step.args) {
+    const artifact::Entry& entry = graph.entries[static_cast<size_t>(arg)];
+    bytes += artifact::tensor_nbytes(entry.dtype, entry.shape).value_or(0);
+  }
+  return bytes;
+}
+
+}  // namespace headrace::tools
