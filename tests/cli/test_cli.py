@@ -430,7 +430,7 @@ class JsonTest(JsonPageTest):
 
     def test_steps_add_up_to_the_run(self) -> None:
         """Where steps take milliseconds; a busy machine gets several tries."""
-        layer = "nn.conv2d({}, ones(shape=[64, 64, 3, 3], dtype=\"float32\"), padding=[1, 1])"
+        layer = 'nn.conv2d({}, ones(shape=[64, 64, 3, 3], dtype="float32"), padding=[1, 1])'
         body = layer.format(f"nn.relu({layer.format('%x')})")
         text = f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(1, 64, 56, 56), float32]) {{ {body} }}\n'
         (self.folder / "layers.relay").write_text(text, encoding="utf-8")

@@ -24,7 +24,7 @@ using relay::CallNode;
 
 namespace {
 
-constexpr int32_t kPlain = 0, kBlocked = 1, kNumLabels = 2;
+constexpr int32_t kBlocked = 1, kNumLabels = 2;  // label 0: as written
 // Calling one more kernel, beside the time of its work, and what the estimates of small kernels may be wrong by.
 constexpr double kCallSeconds = 2e-6;
 // The share of the peak that convolutions reach: as written, from NCHW to blocks, in blocks (`./dev bench kernels`).
@@ -58,10 +58,14 @@ double change_seconds(const TensorTypeNode& type, const cost::Machine& machine) 
 struct Conv {
   const CallNode* call;
   bool is_depthwise = false, reads_blocks = false;
+  double padding = 0;  // output channels of zeros in blocks, as a share of all that it has; then it writes as written
   int32_t reads = -1;
 };
 
-// Returns a convolution whose kernel is made of constants, where blocks divide its channels.
+// More channels of zeros would cost what blocks bring.
+constexpr double kMostPadding = 0.1;
+
+// Returns a convolution that blocks suit.
 std::optional<Conv> as_blocked(const CallNode& call, int64_t block) {
   const auto data = relay::known_shape_of(call.args[0]), kernel = relay::known_shape_of(call.args[1]);
   const auto* type = relay::tensor_type_of(ref(&call));
@@ -72,8 +76,11 @@ std::optional<Conv> as_blocked(const CallNode& call, int64_t block) {
   if (relay::tensor_type_of(call.args[0])->dtype != type->dtype) return std::nullopt;
   const int64_t in_channels = (*data)[1], out_channels = (*kernel)[0];
   const bool is_depthwise = form.groups > 1 && form.groups == in_channels && form.groups == out_channels;
-  if ((form.groups > 1 && !is_depthwise) || out_channels % block != 0) return std::nullopt;
-  return Conv{&call, is_depthwise, in_channels % block == 0};
+  if (form.groups > 1 && !is_depthwise) return std::nullopt;
+  const auto zeros = static_cast<double>((block - out_channels % block) % block);
+  const Conv conv{&call, is_depthwise, in_channels % block == 0, zeros / static_cast<double>(out_channels)};
+  if (conv.padding > kMostPadding || (conv.padding > 0 && (is_depthwise || !conv.reads_blocks))) return std::nullopt;
+  return conv;
 }
 
 // Chooses the forms of one body.
@@ -124,6 +131,7 @@ class LayoutAssigner {
 
   Array<std::string> layouts(const Conv& conv, bool reads_blocks) const {
     if (!reads_blocks) return {"NCHW", fmt::format("OIHW{}o", block_), data_};
+    if (conv.padding > 0) return {data_, fmt::format("OIHW{0}i{0}o", block_), "NCHW"};
     return {data_, fmt::format("OIHW{}i{}o", conv.is_depthwise ? 1 : block_, block_)};
   }
 
@@ -164,8 +172,11 @@ class LayoutAssigner {
       return picoseconds(cost::seconds_of(work, machine_, 1));
     };
     const LabelCost none = LabelCost{1} << 50;  // no kernel has these forms
-    const bool packs = !conv.is_depthwise;
-    return {time(kPlainShare), packs ? time(kPackingShare) : none, none,
+    if (conv.padding > 0) {
+      const LabelCost slice = picoseconds(change_seconds(*relay::tensor_type_of(ref(conv.call)), machine_));
+      return {time(kPlainShare), none, time(kBlockedShare / (1 + conv.padding)) + slice, none};
+    }
+    return {time(kPlainShare), conv.is_depthwise ? none : time(kPackingShare), none,
             conv.reads_blocks ? time(kBlockedShare) : none};
   }
 
@@ -208,8 +219,9 @@ class LayoutAssigner {
 
   std::optional<Array<std::string>> chosen(const CallNode& call) const {
     const Conv* conv = find(call);
-    if (conv == nullptr || !is_blocked(call)) return std::nullopt;
-    return layouts(*conv, labels_[static_cast<size_t>(conv->reads)] == kBlocked);
+    if (conv == nullptr) return std::nullopt;
+    const bool reads_blocks = labels_[static_cast<size_t>(conv->reads)] == kBlocked;
+    return reads_blocks || is_blocked(call) ? std::optional(layouts(*conv, reads_blocks)) : std::nullopt;
   }
 
   const cost::Machine& machine_;

@@ -7,10 +7,11 @@
 //
 // A convolution has up to three forms: as written (NCHW), with channels in blocks of one vector (NCHW16c, or NCHW8c
 // where vectors have 8 lanes), and from NCHW to blocks, which suits the first one of a network, whose 3 channels no
-// block divides. Other ops have two: as written, and in blocks where ConvertLayout can follow. A tensor that is needed
-// in the other form costs a pass over its memory, once for all its readers. The forms of least total cost are labels of
-// least cost (graph/labels.h): convolutions by their work and the share of the peak that kernels of each form reach,
-// changes of layout by their bytes.
+// block divides. One whose output channels are not quite whole blocks has blocks with channels of zeros, which a slice
+// drops, in place of the last two. Other ops have two: as written, and in blocks where ConvertLayout can follow. A
+// tensor that is needed in the other form costs a pass over its memory, once for all its readers. The forms of least
+// total cost are labels of least cost (graph/labels.h): convolutions by their work and the share of the peak that
+// kernels of each form reach, changes of layout by their bytes.
 //
 // Considered are convolutions over two axes in float32 and NCHW, of known sizes, of one group or one channel a group,
 // whose kernel is a constant or made of constants; another kernel would be packed at each run. Layouts that the program

@@ -55,6 +55,14 @@ TEST(AssignLayout, ImagesArePackedByTheirConvolution) {
   EXPECT_EQ(count_calls(after, "layout_transform"), 3) << "of two kernels and the result" << text_of(after);
 }
 
+// 15 channels are two blocks of 8 but for one channel of zeros; 12 would have too many.
+TEST(AssignLayout, ChannelsAreNearlyWholeBlocks) {
+  const IRModule after = assigned("nn.relu(" + conv("%x", {15, 16, 3, 3}) + ")");
+  EXPECT_THAT(text_of(after), HasSubstr("pad_width=[[0, 1], [0, 0], [0, 0], [0, 0]]"));
+  EXPECT_THAT(text_of(after), HasSubstr("strided_slice("));
+  EXPECT_THAT(text_of(after), HasSubstr("channels=16"));
+}
+
 TEST(AssignLayout, DepthwiseConvolutionsFollow) {
   const IRModule after = assigned(conv(conv("%x", {16, 16, 1, 1}), {16, 1, 3, 3}, ", groups=16"));
   EXPECT_THAT(text_of(after), HasSubstr("kernel_layout=\"OIHW1i8o\""));
@@ -135,7 +143,7 @@ class NetWriter {
 
  private:
   std::string call() {
-    static constexpr int64_t kChannels[] = {3, 8, 12, 16, 24};
+    static constexpr int64_t kChannels[] = {3, 8, 12, 15, 16, 23, 24};
     const size_t from = channels_.size() - 1 - random_.index(std::min<size_t>(channels_.size(), 3));
     const std::string data = fmt::format("%{}", from);
     const int64_t channels = next_ = channels_[from];
@@ -143,7 +151,7 @@ class NetWriter {
       case 0:
       case 1:
       case 2:
-        next_ = kChannels[random_.index(5)];
+        next_ = kChannels[random_.index(7)];
         return random_.chance(0.5F) ? conv(data, {next_, channels, 1, 1})
                                     : conv(data, {next_, channels, 3, 3}, ", padding=[1, 1]");
       case 3:

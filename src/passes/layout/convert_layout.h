@@ -50,7 +50,9 @@ inline constexpr OpKey<Value> kConvertLayoutKey{kConvertLayoutAttr};
 using DesiredLayouts = Map<std::string, Array<std::string>>;
 
 // The layouts of one call, as the list of its op in DesiredLayouts; nothing for a call that nobody asks for. A
-// convolution may have a third one, of its result, where that is not the layout of its data.
+// convolution may have a third one, of its result, where that is not the layout of its data: blocks of channels of data
+// as written; or the layout as written of data in blocks, which do not divide the output channels: then the kernel gets
+// channels of zeros, and a slice drops their results.
 using LayoutChoice = std::function<std::optional<Array<std::string>>(const relay::CallNode& call)>;
 
 // What decides the layout of each call of a body.
