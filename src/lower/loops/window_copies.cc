@@ -32,8 +32,9 @@ class WindowStage {
   WindowStage(const ComputeStage& stage, const cost::Machine& machine)
       : stage_(stage), read_(*stage.windows), machine_(machine) {
     for (const WindowRead::Axis& axis : read_.axes) {
-      phases_.push_back(std::min(axis.stride, axis.last_tap() + 1));
-      places_.push_back(axis.count + axis.last_tap() / axis.stride);
+      steps_.push_back(vectors_walk_windows() ? axis.stride : 1);
+      phases_.push_back(std::min(steps_.back(), axis.last_tap() + 1));
+      places_.push_back((axis.count - 1) * axis.stride / steps_.back() + axis.last_tap() / steps_.back() + 1);
     }
   }
 
@@ -58,14 +59,19 @@ class WindowStage {
 
   // ---- decisions
 
+  // Returns whether vectors run along the windows of a row: where the last axis of the result counts them. Then a copy
+  // puts what neighbouring windows read side by side. Else, where channels are last, it keeps the order of the data.
+  bool vectors_walk_windows() const {
+    return read_.inner.empty() && read_.axes.back().window == PrimExpr(stage_.axes.back());
+  }
+
   bool reads_directly() const {
     if (read_.fill->dtype != read_.data->dtype) return false;
-    const bool rows_are_last = read_.inner.empty();
     for (size_t i = 0; i < spatial(); ++i) {
       const WindowRead::Axis& axis = read_.axes[i];
       const bool inside = axis.pad == 0 && (axis.count - 1) * axis.stride + axis.last_tap() < axis.size;
       const bool steps_over = i + 1 == spatial() && axis.stride > (read_.reads_little ? 2 : 1);
-      if (!inside || (rows_are_last && steps_over && axis.count > 1)) return false;
+      if (!inside || (vectors_walk_windows() && steps_over && axis.count > 1)) return false;
     }
     return true;
   }
@@ -86,7 +92,7 @@ class WindowStage {
   bool joins_rows() const {
     constexpr double kPassCost = 0.15;
     constexpr int64_t kFewTerms = 32, kShortRow = 8;
-    const bool is_plain = read_.outer.size() == 2 && read_.inner.empty() && spatial() == 2;
+    const bool is_plain = read_.outer.size() == 2 && vectors_walk_windows() && spatial() == 2;
     if (!is_plain || read_.batch_axes.empty()) return false;
     const WindowRead::Axis &rows = read_.axes[0], &columns = read_.axes[1];
     if (columns.taps == 1 || rows.count <= 1) return false;
@@ -151,7 +157,7 @@ class WindowStage {
   // ---- the copy
 
   PrimExpr tap_phase(size_t i) const {
-    return phases_[i] == 1 ? make_int(0) : floor_mod(tap_offset(i), make_int(read_.axes[i].stride));
+    return phases_[i] == 1 ? make_int(0) : floor_mod(tap_offset(i), make_int(steps_[i]));
   }
   Index tap_phases() const {
     Index phases;
@@ -159,10 +165,13 @@ class WindowStage {
     return phases;
   }
   // Returns the place, among those of one phase, that a tap is behind its window's.
-  PrimExpr place_behind(size_t i) const { return floor_div(tap_offset(i), make_int(read_.axes[i].stride)); }
+  PrimExpr place_behind(size_t i) const { return floor_div(tap_offset(i), make_int(steps_[i])); }
   Index tap_places() const {
     Index places;
-    for (size_t i = 0; i < spatial(); ++i) places.push_back(read_.axes[i].window + place_behind(i));
+    for (size_t i = 0; i < spatial(); ++i) {
+      const WindowRead::Axis& axis = read_.axes[i];
+      places.push_back(axis.window * (axis.stride / steps_[i]) + place_behind(i));
+    }
     return places;
   }
 
@@ -192,9 +201,9 @@ class WindowStage {
     Index position;
     for (size_t i = 0; i < spatial(); ++i) {
       const WindowRead::Axis& axis = read_.axes[i];
-      const int64_t most = (places_[i] - 1) * axis.stride + phases_[i] - 1 - axis.pad;
+      const int64_t most = (places_[i] - 1) * steps_[i] + phases_[i] - 1 - axis.pad;
       const PrimExpr phase = phases_[i] == 1 ? make_int(0) : at[first + i];
-      position.push_back(at[first + spatial() + i] * axis.stride + phase - axis.pad);
+      position.push_back(at[first + spatial() + i] * steps_[i] + phase - axis.pad);
       if (axis.pad > 0) conditions.push_back(make_binary(BinaryOp::ge, position[i], make_int(0)));
       if (most >= axis.size) conditions.push_back(make_binary(BinaryOp::lt, position[i], make_int(axis.size)));
     }
@@ -285,7 +294,8 @@ class WindowStage {
   const ComputeStage& stage_;
   const WindowRead& read_;
   const cost::Machine& machine_;
-  Shape phases_, places_;  // of the copy, per spatial axis
+  // Of the copy, for each spatial axis: elements of the data from one place to the next, phases between them, places.
+  Shape steps_, phases_, places_;
 };
 
 }  // namespace

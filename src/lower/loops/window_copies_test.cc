@@ -50,6 +50,28 @@ TEST(WindowCopies, WindowsInsideTheDataReadItDirectly) {
   EXPECT_EQ(to_string(compute.stages[0].value).find("if_then_else"), std::string::npos);
 }
 
+// Only where vectors run along windows do they need those that lie a stride apart side by side.
+TEST(WindowCopies, PhasesAreForVectorsAlongWindows) {
+  const Compute plain = copy_windows(conv(56, 3, ", padding=[1, 1], strides=[2, 2]"), {});
+  EXPECT_EQ(extents_of(plain.stages[0]), (Shape{1, 16, 2, 2, 29, 29}));
+  const Compute blocked = copy_windows(pure({1, 2, 56, 56, 8}, {1, 2, 3, 3, 8, 8},
+                                            "nn.conv2d(%x, %w, padding=[1, 1], strides=[2, 2], data_layout=\"NCHW8c\", "
+                                            "kernel_layout=\"OIHW8i8o\")"),
+                                       {});
+  EXPECT_EQ(extents_of(blocked.stages[0]), (Shape{1, 2, 1, 1, 57, 57, 8}));
+  const Compute packing =
+      copy_windows(pure({1, 3, 56, 56}, {1, 3, 3, 3, 8},
+                        "nn.conv2d(%x, %w, padding=[1, 1], strides=[2, 2], kernel_layout=\"OIHW8o\", "
+                        "out_layout=\"NCHW8c\")"),
+                   {});
+  EXPECT_EQ(extents_of(packing.stages[0]), (Shape{1, 3, 1, 1, 57, 57}));
+  const Compute direct =
+      copy_windows(pure({1, 3, 57, 57}, {1, 3, 3, 3, 8},
+                        "nn.conv2d(%x, %w, strides=[2, 2], kernel_layout=\"OIHW8o\", out_layout=\"NCHW8c\")"),
+                   {});
+  EXPECT_EQ(direct.stages.size(), 1u);
+}
+
 TEST(WindowCopies, PaddedWindowsReadACopy) {
   const Compute compute = copy_windows(conv(56, 3, ", padding=[1, 1]"), {});
   ASSERT_EQ(compute.stages.size(), 2u);

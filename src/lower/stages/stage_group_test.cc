@@ -67,7 +67,7 @@ TEST(StageGroup, ChannelsOfAGroupStayTogether) {
 }
 
 TEST(StageGroup, FewChannelsOrSmallPlanesStayApart) {
-  EXPECT_EQ(group_at(convolution(8, 14, true), 0).depth, 0u);
+  EXPECT_EQ(group_at(convolution(4, 14, true), 0).depth, 0u);
   EXPECT_EQ(group_at(convolution(32, 5, true), 0).depth, 0u);
 }
 

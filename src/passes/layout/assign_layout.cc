@@ -28,7 +28,7 @@ constexpr int32_t kBlocked = 1, kNumLabels = 2;  // label 0: as written
 // Calling one more kernel, beside the time of its work, and what the estimates of small kernels may be wrong by.
 constexpr double kCallSeconds = 2e-6;
 // The share of the peak that convolutions reach: as written, from NCHW to blocks, in blocks (`./dev bench kernels`).
-constexpr double kPlainShare = 0.78, kPackingShare = 0.8, kBlockedShare = 0.88;
+constexpr double kPlainShare = 0.78, kPackingShare = 0.88, kBlockedShare = 0.88;
 
 LabelCost picoseconds(double seconds) { return static_cast<LabelCost>(std::llround(seconds * 1e12)); }
 
