@@ -4,9 +4,9 @@ probes   what the machine can do: multiply-adds, reads from L2, L3 and memory, t
 kernels  listed shapes of convolutions and dense layers, each as a share of what these probes, made in the same process,
          allow: max(operations / FMA peak, bytes / bandwidth) by the best time. Inputs and weights are hot.
 models   networks of the test kit's generator (seeded random weights) at full resolution: seconds a run of the compiled
-         model and of onnxruntime in the same rounds, taking turns; seconds to compile. `ratio` is ours by theirs, of
+         model and of each peer in the same rounds, taking turns; seconds to compile. `ratio` is ours by theirs, of
          medians, `best ratio` of the best rounds: below 1 is faster. The hop from core to core is probed before and
-         after: where the two differ much, runs of several threads cannot be compared.
+         after each: where the two differ much, runs of several threads cannot be compared.
 passes   a chain of 10,000 ops and the models: seconds to infer all types and for the optimising passes, without
          lowering and code generation.
 labels   least-cost labels of 100,000 nodes in stacked residual blocks and attention layers, with 8 labels: seconds of
@@ -38,6 +38,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MODELS = ["mlp", "squeezenet1_1", "mobilenet_v2", "resnet18", "resnet50", "inception_v3", "vgg16"]
+PEERS = ["onnxruntime", "openvino", "openvino-default"]
 SHORT = ["mobilenet_v2", "resnet50"]
 COLUMNS = ("best_seconds", "median_seconds", "peer_best_seconds", "peer_median_seconds")
 
@@ -59,29 +60,34 @@ def make_model(name: str, args: argparse.Namespace) -> Path:
     return path
 
 
-def measure(model: Path, args: argparse.Namespace) -> dict:
-    """What one model takes."""
+def measure(model: Path, args: argparse.Namespace) -> list[dict]:
+    """What one model takes, beside each peer."""
     artifact = model.with_suffix(".so")
     begin = time.perf_counter()
     run(args.bin / "headrace", "compile", model, "-o", artifact, "--jobs", "2", "--quiet")
     seconds = time.perf_counter() - begin
     options = ["--threads", args.threads, "--rounds", str(args.rounds), "--json", "--quiet"]
-    if args.against != "none":
-        options += ["--against", args.against]
-    report = json.loads(run(args.bin / "headrace", "bench", model, *options))
-    return report | {"model": model.stem, "compile_seconds": seconds}
+    reports = []
+    for peer in args.against.split(","):
+        against = [] if peer == "none" else ["--against", peer, "--against-model", model]
+        before = probe_hop(args)
+        report = json.loads(run(args.bin / "headrace", "bench", artifact, *options, *against))
+        hops = [before, probe_hop(args)]
+        reports.append(report | {"model": model.stem, "compile_seconds": seconds, "hop_nanoseconds": hops})
+    return reports
 
 
 def rows_of(report: dict) -> list[list[str]]:
     """The lines of the table for one model."""
     rows = []
     for result in report["results"]:
-        row = [report["model"], str(result["threads"])]
+        row = [report["model"], report["peer"] or "-", str(result["threads"])]
         row += [f"{result[key] * 1e3:.2f}" if key in result else "-" for key in COLUMNS]
         row.append(f"{result['ratio']:.2f}" if "ratio" in result else "-")
         is_peer = "peer_best_seconds" in result
         row.append(f"{result['best_seconds'] / result['peer_best_seconds']:.2f}" if is_peer else "-")
         row.append(f"{report['compile_seconds']:.1f}")
+        row.append(" ".join("-" if hop is None else f"{hop:.0f}" for hop in report["hop_nanoseconds"]))
         rows.append(row)
     return rows
 
@@ -101,20 +107,16 @@ def probe_hop(args: argparse.Namespace) -> float | None:
 
 def bench_models(args: argparse.Namespace) -> None:
     """Measures the models and prints a table, or one JSON object."""
-    before = probe_hop(args)
     reports = []
     for name in args.models.split(","):
         print(f"measuring {name}", file=sys.stderr)
-        reports.append(measure(make_model(name, args), args))
-    after = probe_hop(args)
+        reports += measure(make_model(name, args), args)
     if args.json:
-        print(json.dumps({"hop_nanoseconds": [before, after], "models": reports}, indent=2))
+        print(json.dumps({"models": reports}, indent=2))
         return
     times = ["best ms", "median ms", "peer best", "peer median"]
-    heading = ["model", "threads", *times, "ratio", "best ratio", "compile s"]
+    heading = ["model", "peer", "threads", *times, "ratio", "best ratio", "compile s", "hop ns"]
     print_table([heading] + [row for report in reports for row in rows_of(report)])
-    if before is not None and after is not None:
-        print(f"core-to-core hop: {before:.0f} ns before, {after:.0f} ns after")
 
 
 def bench_kernels(args: argparse.Namespace) -> None:
@@ -178,6 +180,15 @@ SUITES = {
 }
 
 
+def read_peers(text: str) -> str:
+    """The argument of --against, checked."""
+    if text != "none":
+        for name in text.split(","):
+            if name not in PEERS:
+                raise argparse.ArgumentTypeError(f"no peer {name}; there are {', '.join(PEERS)}, or none")
+    return text
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -193,7 +204,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--threads", default="1", help="numbers of threads, as 1,2 (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=15, help="(default: %(default)s; not of scaling)")
     parser.add_argument(
-        "--against", default="onnxruntime", choices=["onnxruntime", "none"], help="models: the peer (%(default)s)"
+        "--against",
+        default="onnxruntime",
+        type=read_peers,
+        help=f"models: the peers, of {','.join(PEERS)}, or none (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin", help=argparse.SUPPRESS)

@@ -45,11 +45,11 @@ def vector(*values: float, dtype: str = "<f4") -> bytes:
     )
 
 
-def onnxruntime_python() -> str | None:
-    """A Python with headrace.peer and onnxruntime."""
+def python_with(peer: str) -> str | None:
+    """A Python with headrace.peer and that peer."""
     python = os.environ.get("HEADRACE_PYTHON", str(ROOT / ".venv/bin/python"))
     with contextlib.suppress(OSError):
-        command = [python, "-m", "headrace.peer", "onnxruntime", "--check"]
+        command = [python, "-m", "headrace.peer", peer, "--check"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         if done.stdout.startswith("ready"):
             return python
@@ -311,7 +311,7 @@ class InterruptionTest(CliTest):
             self.assertEqual((process.returncode, err), (USER, "headrace: the peer 'onnxruntime' failed: done\n"))
 
     def test_with_onnxruntime(self) -> None:
-        python = onnxruntime_python()
+        python = python_with("onnxruntime")
         if python is None:
             self.skipTest("no Python here has onnxruntime and headrace.peer")
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -326,6 +326,21 @@ class InterruptionTest(CliTest):
                     self.ended(process, number)
 
 
+class OpenvinoTest(CliTest):
+    """OpenVINO, where ./dev setup --peers installed it."""
+
+    def test_runs_the_same_model(self) -> None:
+        python = python_with("openvino")
+        if python is None:
+            self.skipTest("no Python here has openvino and headrace.peer (./dev setup --peers)")
+        for peer, most in (("openvino", 1e-5), ("openvino-default", 5e-2)):
+            words = ("bench", DIGITS, *ONE, "--rounds", "2", "--against", peer, "--json")
+            report = json.loads(self.call(*words, check=True, HEADRACE_PYTHON=python).stdout)
+            self.assertRegex(report["peer"], rf"^{peer} \d+\.\d+")
+            self.assertLess(report["results"][0]["difference"], most)
+            self.assertGreater(report["results"][0]["peer_best_seconds"], 0)
+
+
 class OnnxruntimeTest(CliTest):
     """The real peer, where it is installed."""
 
@@ -333,7 +348,7 @@ class OnnxruntimeTest(CliTest):
 
     @classmethod
     def setUpClass(cls) -> None:
-        python = onnxruntime_python()
+        python = python_with("onnxruntime")
         if python is None:
             raise unittest.SkipTest("no Python here has onnxruntime and headrace.peer")
         super().setUpClass()

@@ -8,7 +8,7 @@
 namespace headrace::tools {
 
 void PeerOptions::add_to(CLI::App& verb, const std::string& what) {
-  takes_word(verb.add_option("--against", name, what), "peer", {"onnxruntime"});
+  takes_word(verb.add_option("--against", name, what), "peer", {"onnxruntime", "openvino", "openvino-default"});
   verb.add_option("--against-model", model,
                   "The ONNX file that the peer reads, with the same inputs and outputs (default: the model)")
       ->type_name("FILE");
