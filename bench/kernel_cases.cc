@@ -47,17 +47,43 @@ constexpr Dense kDenses[] = {
     {"dense 128x768x3072", 128, 768, 3072},
 };
 
-KernelCase make_case(const Conv& conv) {
+// Where the channels of a convolution's data and result lie: as written, or in blocks of one vector (AssignLayout).
+enum class Form : uint8_t { plain, packs, blocked };
+
+// The shapes of data and kernel as text, and the attributes that name their layouts.
+struct ConvText {
+  std::string data, kernel, layouts, name;
+};
+
+ConvText text_of(const Conv& conv, Form form, int64_t block) {
+  const int64_t depth = conv.in_channels / conv.groups, taps = conv.taps, blocks = conv.out_channels / block;
+  const std::string data = fmt::format("(1, {0}, {1}, {1})", conv.in_channels, conv.size);
+  if (form == Form::plain)
+    return {data, fmt::format("({0}, {1}, {2}, {2})", conv.out_channels, depth, taps), "", conv.name};
+  if (form == Form::packs) {
+    return {data, fmt::format("({0}, {1}, {2}, {2}, {3})", blocks, depth, taps, block),
+            fmt::format(", kernel_layout=\"OIHW{0}o\", out_layout=\"NCHW{0}c\"", block),
+            fmt::format("{} to NCHW{}c", conv.name, block)};
+  }
+  const int64_t inner = conv.groups == 1 ? block : 1;
+  return {fmt::format("(1, {0}, {1}, {1}, {2})", conv.in_channels / block, conv.size, block),
+          fmt::format("({0}, {1}, {2}, {2}, {3}, {4})", blocks, depth / inner, taps, inner, block),
+          fmt::format(", data_layout=\"NCHW{0}c\", kernel_layout=\"OIHW{1}i{0}o\"", block, inner),
+          fmt::format("{} in NCHW{}c", conv.name, block)};
+}
+
+KernelCase make_case(const Conv& conv, Form form, int64_t block) {
+  const ConvText text = text_of(conv, form, block);
   const int64_t pad = (conv.taps - 1) / 2, out_size = (conv.size + 2 * pad - conv.taps) / conv.stride + 1;
   const int64_t depth = conv.in_channels / conv.groups;
-  KernelCase result{.name = conv.name};
+  KernelCase result{.name = text.name};
   result.program = fmt::format(
       "#[version = \"0.0.5\"]\n"
-      "def @main(%x: Tensor[(1, {0}, {1}, {1}), float32], %w: Tensor[({2}, {3}, {4}, {4}), float32]) {{\n"
-      "  nn.conv2d(%x, %w, strides=[{5}, {5}], padding=[{6}, {6}, {6}, {6}], groups={7}, channels={2},\n"
-      "            kernel_size=[{4}, {4}])\n"
+      "def @main(%x: Tensor[{0}, float32], %w: Tensor[{1}, float32]) {{\n"
+      "  nn.conv2d(%x, %w, strides=[{2}, {2}], padding=[{3}, {3}, {3}, {3}], groups={4}, channels={5},\n"
+      "            kernel_size=[{6}, {6}]{7})\n"
       "}}\n",
-      conv.in_channels, conv.size, conv.out_channels, depth, conv.taps, conv.stride, pad, conv.groups);
+      text.data, text.kernel, conv.stride, pad, conv.groups, conv.out_channels, conv.taps, text.layouts);
   const int64_t results = conv.out_channels * out_size * out_size,
                 weights = conv.out_channels * depth * conv.taps * conv.taps;
   result.operations = 2.0 * static_cast<double>(results * depth * conv.taps * conv.taps);
@@ -80,9 +106,12 @@ KernelCase make_case(const Dense& dense) {
 
 }  // namespace
 
-std::vector<KernelCase> kernel_cases() {
+std::vector<KernelCase> kernel_cases(int64_t block) {
   std::vector<KernelCase> cases;
-  for (const Conv& conv : kConvs) cases.push_back(make_case(conv));
+  for (const Conv& conv : kConvs) {
+    cases.push_back(make_case(conv, Form::plain, 1));
+    if (block > 1) cases.push_back(make_case(conv, conv.in_channels % block == 0 ? Form::blocked : Form::packs, block));
+  }
   for (const Dense& dense : kDenses) cases.push_back(make_case(dense));
   return cases;
 }

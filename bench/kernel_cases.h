@@ -14,6 +14,7 @@ struct KernelCase {
   int64_t bytes = 0;  // each input read once, the output written once
 };
 
-std::vector<KernelCase> kernel_cases();
+// Returns the cases: convolutions as written, and with `block` channels in a block unless it is 1; dense products.
+std::vector<KernelCase> kernel_cases(int64_t block);
 
 }  // namespace headrace::bench

@@ -6,6 +6,7 @@
 #include "cost/limits.h"
 #include "cost/probes.h"
 #include "driver/compile.h"
+#include "driver/target.h"
 #include "load/run.h"
 #include "object/array.h"
 #include "ops/all_ops.h"
@@ -74,7 +75,9 @@ Report measure_kernels(const KernelOptions& options) {
   ops::register_all_ops();
   std::vector<Kernel> kernels;
   std::vector<std::string> names;
-  for (const KernelCase& what : kernel_cases()) {
+  const cost::Machine machine =
+      driver::machine_of(driver::choose_target(codegen::NativeCompiler::load(), driver::CompileOptions().target));
+  for (const KernelCase& what : kernel_cases(cost::lanes_of(machine, DataType::float_(32)))) {
     names.push_back(what.name);
     if (what.name.find(options.only) != std::string::npos) kernels.push_back(make_kernel(what, options.threads));
   }
