@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -52,7 +53,10 @@ class BenchTest(unittest.TestCase):
         command = (self.bin / "headrace-bench", "kernels", "--seconds", "0.001", "--rounds", "1", "--only", "960")
         report = self.report(*command, "--json")
         self.assertEqual(report["weights"], "hot")
-        self.assertEqual([kernel["name"] for kernel in report["kernels"]], ["1x1 160-960 @7", "depthwise 3x3 960 @7"])
+        # As written, and where vectors have 8 or 16 elements in blocks of as many channels.
+        names = [re.sub(r" in NCHW(8|16)c", "", kernel["name"]) for kernel in report["kernels"]]
+        self.assertEqual(sorted(set(names)), ["1x1 160-960 @7", "depthwise 3x3 960 @7"])
+        self.assertIn(len(names), (2, 4))
         for kernel in report["kernels"]:
             self.assertGreater(kernel["share"], 0)
             self.assertIn(kernel["bound"], ("FMA", "L2", "L3", "DRAM"))
