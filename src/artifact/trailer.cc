@@ -6,10 +6,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <system_error>
+#include <thread>
 
 namespace headrace::artifact {
 namespace {
@@ -18,6 +22,9 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the format is little-e
 
 constexpr char kMagic[8] = {'H', 'E', 'A', 'D', 'R', 'A', 'C', 'E'};
 constexpr int64_t kHashSize = 16;
+constexpr int64_t kPiece = int64_t{4} << 20;
+// More threads read memory no faster.
+constexpr unsigned kMostThreads = 4;
 
 struct Trailer {
   char magic[8];
@@ -32,19 +39,76 @@ static_assert(sizeof(Trailer) == kTrailerSize);
 
 std::string hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
 
-// Hashes bytes 0 .. length-1 of the file.
-Expected<XXH128_hash_t> hash_range(const FilePart& file, int64_t length, const std::string& name) {
-  // 1 MB keeps the number of system calls low; larger buffers read no faster from the page cache.
-  constexpr int64_t kChunk = int64_t{1} << 20;
+// Hashes bytes begin .. end-1 of the file; nothing where reading fails (errno).
+std::optional<XXH128_hash_t> hash_bytes(const FilePart& file, int64_t begin, int64_t end) {
+  // A chunk stays in the cache between reading and hashing.
+  constexpr int64_t kChunk = int64_t{256} << 10;
   const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(kChunk);
   XXH3_state_t state;
   XXH3_128bits_reset(&state);
-  for (int64_t offset = 0; offset < length; offset += kChunk) {
-    const auto size = static_cast<size_t>(std::min(kChunk, length - offset));
-    if (!read_exactly(file, offset, {buffer.get(), size})) return system_refusal(name);
+  for (int64_t offset = begin; offset < end; offset += kChunk) {
+    const auto size = static_cast<size_t>(std::min(kChunk, end - offset));
+    if (!read_exactly(file, offset, {buffer.get(), size})) return std::nullopt;
     XXH3_128bits_update(&state, buffer.get(), size);
   }
   return XXH3_128bits_digest(&state);
+}
+
+// Hashes bytes 0 .. length-1 of the file.
+Expected<XXH128_hash_t> hash_range(const FilePart& file, int64_t length, const std::string& name) {
+  const auto hash = hash_bytes(file, 0, length);
+  if (!hash) return system_refusal(name);
+  return *hash;
+}
+
+// Hashes pieces on this thread and others: hash_piece(begin, end) gives the hash of bytes begin .. end-1, or nothing
+// and errno. Returns nothing, and errno, where that fails for a piece.
+std::optional<std::vector<XXH128_hash_t>> hash_pieces(
+    int64_t length, const std::function<std::optional<XXH128_hash_t>(int64_t, int64_t)>& hash_piece) {
+  std::vector<XXH128_hash_t> hashes(static_cast<size_t>((length + kPiece - 1) / kPiece));
+  std::atomic<size_t> next = 0;
+  std::atomic<int> error = 0;
+  const auto work = [&] {
+    for (size_t i = next++; i < hashes.size() && error == 0; i = next++) {
+      const int64_t begin = static_cast<int64_t>(i) * kPiece;
+      const auto hash = hash_piece(begin, std::min(length, begin + kPiece));
+      if (hash) {
+        hashes[i] = *hash;
+      } else {
+        error = errno;
+      }
+    }
+  };
+  std::vector<std::jthread> others;
+  const size_t most = std::min(std::thread::hardware_concurrency(), kMostThreads);
+  try {
+    while (others.size() + 1 < std::min(most, hashes.size())) others.emplace_back(work);
+  } catch (const std::system_error&) {  // no more threads: those that are there do the work
+  }
+  work();
+  others.clear();  // joins them
+  errno = error;
+  return error == 0 ? std::optional(std::move(hashes)) : std::nullopt;
+}
+
+XXH128_hash_t hash_of(const std::vector<XXH128_hash_t>& hashes) {
+  std::vector<uint64_t> halves;
+  for (const XXH128_hash_t& hash : hashes) halves.insert(halves.end(), {hash.low64, hash.high64});
+  return XXH3_128bits(halves.data(), halves.size() * sizeof(uint64_t));
+}
+
+// Return the checksum of bytes 0 .. length-1, of a trailer of that version.
+Expected<XXH128_hash_t> checksum(const FilePart& file, int64_t length, uint32_t version, const std::string& name) {
+  if (version == 1) return hash_range(file, length, name);
+  const auto hashes = hash_pieces(length, [&](int64_t begin, int64_t end) { return hash_bytes(file, begin, end); });
+  if (!hashes) return system_refusal(name);
+  return hash_of(*hashes);
+}
+XXH128_hash_t checksum(std::span<const uint8_t> bytes, uint32_t version) {
+  if (version == 1) return XXH3_128bits(bytes.data(), bytes.size());
+  return hash_of(*hash_pieces(static_cast<int64_t>(bytes.size()), [&](int64_t begin, int64_t end) {
+    return std::optional(XXH3_128bits(bytes.data() + begin, static_cast<size_t>(end - begin)));
+  }));
 }
 
 // Checks the fields whose values do not depend on the rest of the file.
@@ -139,7 +203,7 @@ void append_trailer(std::vector<uint8_t>& file) {
   const Trailer trailer = unsealed_trailer(file.size());
   const auto* bytes = reinterpret_cast<const uint8_t*>(&trailer);
   file.insert(file.end(), bytes, bytes + kTrailerSize - kHashSize);
-  const XXH128_hash_t hash = XXH3_128bits(file.data(), file.size());
+  const XXH128_hash_t hash = checksum(file, kTrailerVersion);
   const std::array<uint64_t, 2> halves = {hash.low64, hash.high64};
   const auto* hash_bytes = reinterpret_cast<const uint8_t*>(halves.data());
   file.insert(file.end(), hash_bytes, hash_bytes + kHashSize);
@@ -154,7 +218,8 @@ void append_trailer(int descriptor, const std::string& name) {
   Trailer trailer = unsealed_trailer(static_cast<size_t>(length));
   check(::ftruncate(descriptor, length) == 0);
   check(write_exactly(descriptor, length, {reinterpret_cast<const uint8_t*>(&trailer), kTrailerSize}));
-  const XXH128_hash_t hash = hash_range(descriptor, length + kTrailerSize - kHashSize, name).value_or_throw();
+  const XXH128_hash_t hash =
+      checksum(descriptor, length + kTrailerSize - kHashSize, kTrailerVersion, name).value_or_throw();
   trailer.hash_low = hash.low64;
   trailer.hash_high = hash.high64;
   check(write_exactly(descriptor, length, {reinterpret_cast<const uint8_t*>(&trailer), kTrailerSize}));
@@ -171,7 +236,7 @@ Expected<int64_t> verify_trailer(const FilePart& file, const std::string& name) 
     return system_refusal(name);
   }
   if (std::optional<Refusal> refusal = check_fields(trailer, length, name)) return *std::move(refusal);
-  const Expected<XXH128_hash_t> hash = hash_range(file, length - kHashSize, name);
+  const Expected<XXH128_hash_t> hash = checksum(file, length - kHashSize, trailer.version, name);
   if (!hash) return hash.refusal();
   if (std::optional<Refusal> refusal = check_hash(trailer, hash.value(), name)) return *std::move(refusal);
   return length;
@@ -183,7 +248,8 @@ Expected<int64_t> verify_trailer(std::span<const std::byte> file, const std::str
   Trailer trailer{};
   std::memcpy(&trailer, file.last(kTrailerSize).data(), kTrailerSize);
   if (std::optional<Refusal> refusal = check_fields(trailer, length, name)) return *std::move(refusal);
-  const XXH128_hash_t hash = XXH3_128bits(file.data(), file.size() - static_cast<size_t>(kHashSize));
+  const XXH128_hash_t hash =
+      checksum({reinterpret_cast<const uint8_t*>(file.data()), file.size() - kHashSize}, trailer.version);
   if (std::optional<Refusal> refusal = check_hash(trailer, hash, name)) return *std::move(refusal);
   return length;
 }

@@ -6,7 +6,10 @@
 //   offset 12  u32        0
 //   offset 16  u64        length of the file, trailer included
 //   offset 24  u8[24]     0
-//   offset 48  u8[16]     XXH3-128 of every byte before this field: low half, then high half
+//   offset 48  u8[16]     the checksum of every byte before this field: low half, then high half
+//
+// The checksum is XXH3-128 over the XXH3-128s of these bytes in pieces of 4 MiB, each low half first, the last piece as
+// long as it is; so several threads can compute it. In version 1 it was XXH3-128 of all bytes.
 //
 // All numbers are little-endian. Linkers, the dynamic one too, ignore bytes after the last section, so the file stays
 // an ordinary shared object or relocatable object.
@@ -23,7 +26,7 @@
 namespace headrace::artifact {
 
 inline constexpr size_t kTrailerSize = 64;
-inline constexpr uint32_t kTrailerVersion = 1;
+inline constexpr uint32_t kTrailerVersion = 2;
 inline constexpr uint32_t kTrailerOldest = 1;
 
 // A file, or a part of one that is read as a file of its own: offsets are relative to its start.
@@ -49,9 +52,9 @@ void append_trailer(int descriptor, const std::string& name);
 // regular file) or SYSTEM. `name` is for messages.
 Expected<int64_t> file_size(const FilePart& file, const std::string& name);
 
-// Reads the file once, front to back, with pread (so the file's bytes never have to be in memory at once) and checks
-// the trailer. The value is the file's length. Refuses with TRUNCATED, NOT_AN_ARTIFACT, BAD_MAGIC, BAD_VERSION,
-// BAD_CHECKSUM or SYSTEM.
+// Reads the file once with pread (so the file's bytes never have to be in memory at once, and a file that becomes
+// shorter meanwhile is an error, not a signal), a large one on several threads, and checks the trailer. The value is
+// the file's length. Refuses with TRUNCATED, NOT_AN_ARTIFACT, BAD_MAGIC, BAD_VERSION, BAD_CHECKSUM or SYSTEM.
 Expected<int64_t> verify_trailer(const FilePart& file, const std::string& name);
 // Verifies the trailer of a file whose bytes are in memory.
 Expected<int64_t> verify_trailer(std::span<const std::byte> file, const std::string& name);

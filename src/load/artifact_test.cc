@@ -248,7 +248,7 @@ TEST(ArtifactRefuses, TrailerVersion) {
   bytes[bytes.size() - 56] = 9;
   const Refusal refusal = refusal_of(bytes);
   EXPECT_EQ(refusal.code, HR_REASON_BAD_VERSION);
-  EXPECT_THAT(refusal.message, HasSubstr("trailer version 9, this runtime reads 1 to 1"));
+  EXPECT_THAT(refusal.message, HasSubstr("trailer version 9, this runtime reads 1 to 2"));
 }
 
 TEST(ArtifactRefuses, MissingCpuFeature) {
