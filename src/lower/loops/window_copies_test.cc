@@ -72,6 +72,19 @@ TEST(WindowCopies, PhasesAreForVectorsAlongWindows) {
   EXPECT_EQ(direct.stages.size(), 1u);
 }
 
+// Of windows of one tap that lie apart, a copy has what is read and nothing else; few results are not worth one.
+TEST(WindowCopies, WindowsOfOneTapAreGathered) {
+  const auto blocked = [](int64_t blocks) {
+    return copy_windows(pure({1, 2, 56, 56, 8}, {blocks, 2, 1, 1, 8, 8},
+                             "nn.conv2d(%x, %w, strides=[2, 2], data_layout=\"NCHW8c\", kernel_layout=\"OIHW8i8o\")"),
+                        {});
+  };
+  const Compute many = blocked(8);
+  ASSERT_EQ(many.stages.size(), 2u);
+  EXPECT_EQ(extents_of(many.stages[0]), (Shape{1, 2, 1, 1, 28, 28, 8}));
+  EXPECT_EQ(blocked(2).stages.size(), 1u);
+}
+
 TEST(WindowCopies, PaddedWindowsReadACopy) {
   const Compute compute = copy_windows(conv(56, 3, ", padding=[1, 1]"), {});
   ASSERT_EQ(compute.stages.size(), 2u);
