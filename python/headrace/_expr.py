@@ -291,7 +291,7 @@ for _key, _order, _doc in [
     ("relay.RefType", "value", "The type of a mutable cell."),
     ("relay.TypeCall", "func args", "A data type applied to its arguments."),
     ("relay.IncompleteType", "kind", "A type that inference finds."),
-    ("relay.TypeRelation", "name args num_inputs attrs", "A constraint between types, named after an op's relation."),
+    ("relay.TypeRelation", "name args num_inputs attrs", ""),
 ]:
     _node.constructor(_key, _order, _doc)
 
@@ -331,6 +331,33 @@ class _TensorType:
     def Scalar(dtype: str) -> Any:
         """The type of a tensor without dimensions, as `relay.scalar_type(dtype)` gives it."""
         return _node.class_of("relay.TensorType")((), dtype)
+
+
+@_node.mixin("relay.TypeRelation")
+class _TypeRelation:
+    """A constraint between types, named after an op's relation.
+
+    Parameters
+    ----------
+    name : str or EnvFunc
+        The name of an op, or Relay's global function of a relation, which stands for its name.
+    args : list of Type
+        The inputs and the result.
+    num_inputs : int
+        How many of `args` are inputs.
+    attrs : Attrs, optional
+        The attributes of the op.
+    span : Span, optional
+        Where the constraint is written.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: Any, args: Any, num_inputs: int, attrs: Any = None, span: Any = None) -> None:
+        given = {"args": args, "num_inputs": num_inputs, "attrs": attrs, "span": span}
+        given["name"] = name.name if isinstance(name, _node.class_of("ir.EnvFunc")) else name
+        fields = {key: value for key, value in given.items() if value is not None}
+        _core.Object.__init__(self, _node.make("relay.TypeRelation", fields))
 
 
 _node.alias("relay.Let", "variable", "var")

@@ -374,3 +374,54 @@ def test_a_function_registered_by_a_decorator():
         relay.op.register_alter_op_layout("nn.relu", 3)
     with pytest.raises(hr.UserError, match="asks for NCHW3c, in which its operands"):
         altered(two_convolutions(), in_layout(data_layout="NCHW3c"))
+
+
+# --- the type solver by hand
+
+
+def _solver_with(*constraints):
+    solver = relay.analysis._ffi_api._test_type_solver()
+    for relation, *types in constraints:
+        function = hr.ir.EnvFunc.get(f"tvm.relay.type_relation.{relation}")
+        solver("AddConstraint")(relay.TypeRelation(function, types, len(types) - 1))
+    return solver
+
+
+def test_the_type_solver_meets_constraints_forwards_and_backwards():
+    unknown, total = relay.IncompleteType(), relay.IncompleteType()
+    column, row = relay.TensorType((4, 1)), relay.TensorType((3,))
+    solver = _solver_with(("Broadcast", column, unknown, total))
+    solver.Solve, solver.Resolve = solver("Solve"), solver("Resolve")
+    assert not solver.Solve()
+    assert solver.Resolve(total) == total
+    solver("AddConstraint")(relay.TypeRelation("tvm.relay.type_relation.Identity", [unknown, row], 1, None))
+    assert solver.Solve()
+    assert solver.Resolve(relay.TupleType([unknown, total])) == relay.TupleType([row, relay.TensorType((4, 3))])
+
+
+def test_the_type_solver_takes_relations_of_ops():
+    total = relay.IncompleteType()
+    solver = _solver_with()
+    solver("AddConstraint")(relay.TypeRelation("nn.relu", [relay.TensorType((2,)), total], 1, None))
+    assert solver("Solve")()
+    assert solver("Resolve")(total) == relay.TensorType((2,))
+
+
+def test_the_type_solver_unifies():
+    a, b = relay.TypeVar("a"), relay.TypeVar("b")
+    general, special = relay.FuncType([a], b, [a, b]), relay.FuncType([a], a, [a])
+    assert _solver_with()("Unify")(general, special) == special
+    with pytest.raises(hr.UserError, match=r"the type \(Tensor\[\(1\), float32\],\) does not match \(\)"):
+        _solver_with()("Unify")(relay.TupleType([relay.TensorType((1,))]), relay.TupleType([]))
+    with pytest.raises(hr.UserError, match="it has AddConstraint, Resolve, Solve and Unify"):
+        _solver_with()("Guess")
+    with pytest.raises(hr.UserError, match="there is no op 'Guess'"):
+        _solver_with()("AddConstraint")(relay.TypeRelation("Guess", [a, b], 1))
+
+
+def test_relations_are_functions_from_types_to_a_type():
+    broadcast = hr.ir.EnvFunc.get("tvm.relay.type_relation.Broadcast")
+    assert relay.TypeRelation(broadcast, [], 0, None).name == broadcast.name
+    column, row = relay.TensorType((4, 1)), relay.TensorType((3,))
+    assert broadcast([column, row]) == relay.TensorType((4, 3))
+    assert broadcast([column, relay.IncompleteType()]) is None

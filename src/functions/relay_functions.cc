@@ -3,12 +3,14 @@
 #include "functions/register_functions.h"
 #include "interp/interp.h"
 #include "object/function.h"
+#include "ops/op_handles.h"
 #include "pass/pass_objects.h"
 #include "passes/forms/to_basic_block_normal_form.h"
 #include "passes/fuse/fuse_borders.h"
 #include "relay/bind.h"
 #include "relay/infer/check_kind.h"
 #include "relay/infer/infer_type.h"
+#include "relay/infer/solver_session.h"
 #include "relay/infer/unmatched_cases.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
@@ -149,7 +151,46 @@ void register_walks() {
   register_global("relay.build_module.BindParamsByName", make_packed(&relay::bind_params_by_name));
 }
 
+// The two relations that Relay's tests of types ask for by the name of a global function.
+constexpr std::string_view kBroadcast = "tvm.relay.type_relation.Broadcast";
+constexpr std::string_view kIdentity = "tvm.relay.type_relation.Identity";
+
+// Adds a constraint by the name of an op or of one of the relations above.
+void add_constraint(relay::SolverSession& session, std::string_view name, const Array<Type>& types) {
+  const bool is_identity = name == kIdentity;
+  session.add(is_identity ? Op() : get_op(name == kBroadcast ? op::kAdd.name() : name), types);
+}
+
+// Registers a relation as a function from the types of the inputs to the result's; None where they do not determine it.
+void register_relation(std::string_view name) {
+  register_global(std::string(name), make_packed([name](Array<Type> types) {
+                    relay::SolverSession session;
+                    const Type result = make_incomplete_type();
+                    types.push_back(result);
+                    add_constraint(session, name, types);
+                    return session.solve() ? Value(session.resolve(result)) : Value();
+                  }));
+}
+
+// Returns a function that gives the calls of one new session of the type solver by their names.
+PackedFunc solver_session() {
+  const auto session = std::make_shared<relay::SolverSession>();
+  return make_packed([session](const std::string& name) {
+    if (name == "Solve") return make_packed([session] { return session->solve(); });
+    if (name == "Unify") return make_packed([session](const Type& a, const Type& b) { return session->unify(a, b); });
+    if (name == "Resolve") return make_packed([session](const Type& type) { return session->resolve(type); });
+    if (name == "AddConstraint")
+      return make_packed([session](const Ref<TypeRelationNode>& relation) {
+        add_constraint(*session, relation->name, relation->args);
+      });
+    throw_user_error("the type solver has no '{}': it has AddConstraint, Resolve, Solve and Unify", name);
+  });
+}
+
 void register_analyses() {
+  register_global("relay.analysis.TypeSolver", make_packed(&solver_session));
+  register_relation(kBroadcast);
+  register_relation(kIdentity);
   register_global("relay.analysis.breaches", make_packed(&breaches));
   register_global("relay.analysis.check_kind", make_packed([](const Type& type, const IRModule& module) {
                     return relay::check_kind(type, module);
