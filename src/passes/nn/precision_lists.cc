@@ -183,6 +183,8 @@ constexpr std::string_view kNever[] = {
     "ones",
     "power",
     "prod",
+    "qnn.dequantize",
+    "qnn.quantize",
     "random.multinomial",
     "random.normal",
     "random.uniform",
