@@ -174,6 +174,11 @@ def test_the_ops_by_relays_names():
     run = relay.create_executor("graph", hr.IRModule.from_expr(relay.Function([x], y))).evaluate()
     data = np.array([[0.3, -9, 1], [0.5, 1.5, 300]], "float32")
     np.testing.assert_array_equal(run(data).numpy(), [[0.5, -1.5, 1], [0, 2, 252]])
+    w = relay.const(np.array([[1, 2, 3], [4, 5, 6]], "int8"))
+    sums = relay.qnn.op.dense(q, w, zero, relay.const(1), relay.const(0.5), relay.const(0.5), units=2)
+    run = relay.create_executor("graph", hr.IRModule.from_expr(relay.Function([x], sums))).evaluate()
+    # Less the zero point, q is [[1, -3, 2], [0, 2, 252]] and w is [[0, 1, 2], [3, 4, 5]].
+    np.testing.assert_array_equal(run(data).numpy(), [[1, 1], [506, 1268]])
     with pytest.raises(hr.UserError, match="output_scale must be as long as data"):
         relay.transform.InferType()(
             hr.IRModule.from_expr(relay.Function([x], relay.qnn.op.quantize(x, scale, zero, axis=1)))

@@ -1,4 +1,4 @@
-// Rules of qnn.quantize and qnn.dequantize.
+// Rules of quantized ops.
 #include "ops/qnn/quantize.h"
 
 #include "lower/rules/rule.h"
@@ -37,11 +37,24 @@ Compute dequantize_rule(const RuleInput& input) {
   });
 }
 
+Compute quantized_dense_rule(const RuleInput& input) {
+  const auto less_zero = [&](size_t argument, const Index& at, const PrimExpr& unit) {
+    const Index zero = input.in_types[argument + 2]->shape.empty() ? Index{} : Index{unit};
+    return make_cast(DataType::int_(32), load(input.inputs[argument], at)) - load(input.inputs[argument + 2], zero);
+  };
+  ComputeStage stage = reduce_stage(input.make_output(), Combiner::sum, {input.in_types[1]->shape[1]},
+                                    [&](const Index& i, const Index& k) {
+                                      return less_zero(0, {i[0], k[0]}, i[1]) * less_zero(1, {i[1], k[0]}, i[1]);
+                                    });
+  return single_stage(input, rounded(std::move(stage)));
+}
+
 }  // namespace
 
 void register_quantize_rules() {
   set_rule("qnn.quantize", quantize_rule);
   set_rule("qnn.dequantize", dequantize_rule);
+  set_rule("qnn.dense", quantized_dense_rule);
 }
 
 }  // namespace headrace::lower

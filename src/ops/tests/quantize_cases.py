@@ -64,3 +64,34 @@ def add_quantize_cases() -> None:
     error("qnn.dequantize dtype", whole, [y, one, zero], "out_dtype is int32, expected float32")
     axis = "qnn.dequantize(%0, %1, %2, axis=0)"
     error("qnn.dequantize size", axis, [y, one, np.zeros(3, "int32")], "input_zero_point must be as long as data")
+
+
+def add_quantized_dense_cases() -> None:
+    numbers = Numbers(31)
+    ones = [scalar(0.5), scalar(0.25)]  # the scales, which change nothing
+    for a_dtype, b_dtype in (("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8")):
+        low, high = (-128, 128) if a_dtype == "int8" else (0, 256)
+        a = numbers.ints(3, 7, low=low, high=high, dtype=a_dtype)
+        w = numbers.ints(4, 7, low=0, high=64, dtype=b_dtype)
+        y = run_onnx("MatMulInteger", [a, w.T.copy(), scalar(9, a_dtype), scalar(5, b_dtype)])
+        args = [a, w, scalar(9, "int32"), scalar(5, "int32"), *ones]
+        case(f"qnn.dense {a_dtype} {b_dtype}", "qnn.dense(%0, %1, %2, %3, %4, %5)", args, [y])
+    zeros = np.array([0, 1, -3, 9], "int32")
+    y = (a.astype("int32") - 9) @ (w.astype("int32") - zeros[:, None]).T
+    args = [a, w, scalar(9, "int32"), zeros, scalar(1), np.ones(4, "float32")]
+    call = 'qnn.dense(%0, %1, %2, %3, %4, %5, units=4, out_dtype="int32")'
+    case("qnn.dense by units", call, args, [y.astype("int32")])
+    plain = "qnn.dense(%0, %1, %2, %3, %4, %5)"
+
+    def refused(name: str, message: str, changes: dict[int, np.ndarray], call: str = plain) -> None:
+        error(f"qnn.dense {name}", call, [changes.get(i, x) for i, x in enumerate(args)], message)
+
+    refused("data", "data must have dtype int8 or uint8", {0: a.astype("int16")})
+    refused("weight", "weight must be a matrix", {1: w[0]})
+    refused("sum", "the summed dimensions", {1: w[:, :5].copy()})
+    refused("input zero", "input_zero_point must be a scalar, got", {2: zeros})
+    refused("kernel zero", "kernel_zero_point must be a scalar or have 4 numbers", {3: zeros[:3]})
+    refused("zero dtype", "kernel_zero_point must have dtype int32", {3: zeros.astype("int8")})
+    refused("scale", "input_scale must have dtype float32", {4: scalar(1, "float16")})
+    refused("units", "units is 3, but weight has 4 rows", {}, plain[:-1] + ", units=3)")
+    refused("dtype", "out_dtype is int16, expected int32", {}, plain[:-1] + ', out_dtype="int16")')

@@ -183,6 +183,7 @@ constexpr std::string_view kNever[] = {
     "ones",
     "power",
     "prod",
+    "qnn.dense",
     "qnn.dequantize",
     "qnn.quantize",
     "random.multinomial",
