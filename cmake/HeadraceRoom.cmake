@@ -52,7 +52,7 @@ endif()
 # clang two to five times as long with -O1. All others are optimised there, because long chains and random programs spend
 # their time in them.
 set(HEADRACE_COLD_ROOMS conformance driver frontend/onnx functions lower/rules lower/user_ops
-  ops/algorithm ops/image ops/nn ops/tensor)
+  ops/algorithm ops/image ops/nn ops/qnn ops/tensor)
 
 set_property(GLOBAL PROPERTY HEADRACE_ROOMS_RT "")
 set_property(GLOBAL PROPERTY HEADRACE_ROOMS_C "")

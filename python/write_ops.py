@@ -21,7 +21,10 @@ from typing import Any
 _KINDS = {"int": "int", "float": "float", "bool": "bool", "str": "str"}
 _WIDTH = 120
 # Other names that a family shows.
-_MORE = {"nn": "from headrace.relay import _padding as utils"}
+_MORE = {
+    "nn": "from headrace.relay import _padding as utils",
+    "qnn": 'op = sys.modules[f"{__name__}.op"] = sys.modules[__name__]  # where users of Relay find them',
+}
 
 
 def default_text(value: Any) -> str:

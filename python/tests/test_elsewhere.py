@@ -50,8 +50,7 @@ NAMES = [
 MODULES = [
     ("autotvm", "schedules are not written by hand"),
     ("relay.backend.te_compiler", "relay.build compiles a function"),
-    ("relay.qnn", "quantized ops are not there"),
-    ("relay.qnn.op.dense", "has no"),
+    ("relay.qnn.op.conv2d", "between qnn.op.quantize and qnn.op.dequantize"),
     ("relay.testing.yolo_detection", "export one to ONNX"),
     ("relay.vm", "runs control flow"),
     ("rpc", "there is no remote device"),

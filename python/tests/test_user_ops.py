@@ -222,7 +222,7 @@ def test_a_compute_is_an_attribute(is_decorator):
     [
         ("FInferCorrectLayout", "relay.op.register_convert_op_layout"),
         ("FShapeFunc", "op.add_type_rel"),
-        ("FTVMFakeQuantizationToInteger", "quantized ops are not there"),
+        ("FTVMFakeQuantizationToInteger", "floats are not replaced by integers"),
         ("FTVMSchedule", "schedules are not written by hand"),
         ("FTVMStrategy", "relay.op.register_compute"),
     ],

@@ -30,6 +30,7 @@ void register_all_rules() {
     register_fourier_rules();
     register_sparse_rules();
     register_bitserial_rules();
+    register_quantize_rules();
     register_mask_rules();
     register_rearrange_rules();
     register_block_rules();

@@ -38,5 +38,6 @@ void register_random_rules();             // rules/random.cc
 void register_fourier_rules();            // rules/fourier.cc
 void register_sparse_rules();             // rules/sparse.cc
 void register_bitserial_rules();          // rules/bitserial.cc
+void register_quantize_rules();           // rules/quantize.cc
 
 }  // namespace headrace::lower

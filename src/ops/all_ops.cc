@@ -34,6 +34,8 @@ void register_all_ops() {
     register_sparse_ops();
     register_sparse_matrix_ops();
     register_bitserial_ops();
+    register_quantize_ops();
+    register_quantized_dense_op();
     register_mask_ops();
     register_rearrange_ops();
     register_block_ops();

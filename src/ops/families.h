@@ -47,5 +47,7 @@ void register_fourier_ops();              // algorithm/fourier.cc
 void register_sparse_ops();               // algorithm/sparse.cc
 void register_sparse_matrix_ops();        // nn/sparse_matrix.cc
 void register_bitserial_ops();            // nn/bitserial.cc
+void register_quantize_ops();             // qnn/quantize.cc
+void register_quantized_dense_op();       // qnn/dense.cc
 
 }  // namespace headrace::ops

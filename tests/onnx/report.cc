@@ -103,6 +103,9 @@ constexpr std::string_view kChoices =
   GatherElements and GatherND when it runs, also where the result has no elements (as numpy; onnxruntime looks at no index
   there). Negative ones count from the end. Along an axis of symbolic length the indices of Gather wrap around instead.
   OneHot gives a row of off-values, as the standard has it.
+- **Quantized operators** sum in int32 and multiply the sum once by (scale of a * scale of b / scale of y) in float32;
+  halves are rounded to even, as in onnxruntime. QuantizeLinear of 16 bits divides in float32, since opset 23 in the
+  scale's dtype. DynamicQuantizeLinear of zeros has the scale 1 (as onnxruntime).
 - **Integers**: a division by zero gives 0, as does its remainder (onnxruntime stops with an error); sums, products and the
   negative of the least integer wrap around.
 - **Resize** with align_corners and scales that do not give whole sizes: input coordinates come from the size before it is

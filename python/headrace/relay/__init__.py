@@ -57,7 +57,7 @@ __all__ = _public.facade(
         "adt analysis annotation backend build_module dataflow_pattern expr frontend function op param_dict "
         "prelude scope_builder testing transform ty"
     ),
-    unlisted="expr_functor extern image memory nn random type_functor vision",
+    unlisted="expr_functor extern image memory nn qnn random type_functor vision",
     find=_find_op,
     more=_op_names,
 )

@@ -17,6 +17,7 @@ from headrace.relay import (
     image,
     memory,
     nn,
+    qnn,
     random,
     vision,
 )
@@ -60,7 +61,7 @@ def _find(name: str) -> Any:
 
 def _show_families() -> None:
     """Shows the modules of the families here too, where users of Relay import them from: `headrace.relay.op.nn`."""
-    for module in (annotation, image, memory, nn, random, vision):
+    for module in (annotation, image, memory, nn, qnn, random, vision):
         sys.modules[f"{__name__}.{module.__name__.rpartition('.')[2]}"] = module
     sys.modules[f"{__name__}.nn.utils"] = _padding
     sys.modules[f"{__name__}.op"] = sys.modules[__name__]

@@ -1,3 +1,5 @@
+#include "frontend/onnx/conv.h"
+
 #include <array>
 
 #include "frontend/onnx/op_table.h"
@@ -10,8 +12,7 @@ namespace headrace::onnx {
 namespace {
 
 // The sizes of the kernel: the weight's, which kernel_shape may repeat.
-Shape kernel_of(NodeContext& context, size_t spatial) {
-  const Expr weight = context.input(1);
+Shape kernel_of(NodeContext& context, const Expr& weight, size_t spatial) {
   if (context.rank(weight) != spatial + 2) {
     context.invalid("its weight has {} dimensions, expected {}", context.rank(weight), spatial + 2);
   }
@@ -30,14 +31,13 @@ constexpr std::array<std::string_view, 3> kConvOps = {"nn.conv1d", "nn.conv2d", 
 constexpr std::array<std::string_view, 3> kTransposeOps = {"nn.conv1d_transpose", "nn.conv2d_transpose",
                                                            "nn.conv3d_transpose"};
 
-// Makes the call of a convolution's op whose attributes are `attrs`, for the type of that op.
+// Makes the call of a convolution's op, whose attributes `fill` sets, for the type of that op.
 template <bool is_transpose, typename Fill>
-Expr convolve(NodeContext& context, size_t spatial, Fill&& fill) {
+Expr convolve(NodeContext& context, const Expr& data, const Expr& weight, size_t spatial, Fill&& fill) {
   const auto call = [&]<size_t rank>(std::integral_constant<size_t, rank>) {
     using Attrs = ops::ConvAttrsOf<rank, is_transpose>;
     const auto& names = is_transpose ? kTransposeOps : kConvOps;
-    return ops::call_with<Attrs>(names[rank - 1], {context.input(0), context.input(1)}, context.span(),
-                                 [&](Attrs& attrs) { fill(attrs); });
+    return ops::call_with<Attrs>(names[rank - 1], {data, weight}, context.span(), [&](Attrs& attrs) { fill(attrs); });
   };
   if (spatial == 1) return call(std::integral_constant<size_t, 1>());
   if (spatial == 2) return call(std::integral_constant<size_t, 2>());
@@ -55,17 +55,24 @@ Expr with_bias(NodeContext& context, const Expr& result) {
   return context.has(2) ? ops::bias_add(result, context.input(2), 1, context.span()) : result;
 }
 
-// ONNX Conv (1, 11): x[N,C,spatial], w[M,C/group,kernel], optional b[M].
-Exprs convert_conv(NodeContext& context) {
+}  // namespace
+
+Expr convolution(NodeContext& context, const Expr& data, const Expr& weight) {
   const size_t spatial = spatial_rank(context, 3);
-  context.check_dtype(context.input(0), "data", is_number, "numbers");
-  const Windows windows = read_windows(context, kernel_of(context, spatial));
-  const Expr result = convolve<false>(context, spatial, [&](ops::ConvAttrs& attrs) {
+  const Windows windows = read_windows(context, kernel_of(context, weight, spatial));
+  return convolve<false>(context, data, weight, spatial, [&](ops::ConvAttrs& attrs) {
     set_windows(attrs, windows);
     attrs.groups = context.int_attr("group", 1);
-    attrs.channels = as_int(context.dims(context.input(1))[0]);
+    attrs.channels = as_int(context.dims(weight)[0]);
   });
-  return {with_bias(context, result)};
+}
+
+namespace {
+
+// ONNX Conv (1, 11): x[N,C,spatial], w[M,C/group,kernel], optional b[M].
+Exprs convert_conv(NodeContext& context) {
+  context.check_dtype(context.input(0), "data", is_number, "numbers");
+  return {with_bias(context, convolution(context, context.input(0), context.input(1)))};
 }
 
 // ONNX ConvTranspose-11: where output_shape is given, or auto_pad is SAME_*, the pads follow from the size wanted.
@@ -92,7 +99,7 @@ Shape same_sizes(NodeContext& context, const Windows& windows) {
 Exprs convert_conv_transpose(NodeContext& context) {
   const size_t spatial = spatial_rank(context, 3);
   context.check_dtype(context.input(0), "data", is_number, "numbers");
-  Windows windows = read_windows(context, kernel_of(context, spatial));
+  Windows windows = read_windows(context, kernel_of(context, context.input(1), spatial));
   const std::string auto_pad = context.string_attr("auto_pad", "NOTSET");
   Shape output_padding = read_sizes(context, "output_padding", spatial, 0);
   auto wanted = context.ints_attr("output_shape");
@@ -103,7 +110,7 @@ Exprs convert_conv_transpose(NodeContext& context) {
   }
   if (!wanted && auto_pad.starts_with("SAME")) wanted = same_sizes(context, windows);
   if (wanted) fit_output(context, windows, output_padding, *wanted, auto_pad == "SAME_UPPER");
-  const Expr result = convolve<true>(context, spatial, [&](ops::ConvAttrs& attrs) {
+  const Expr result = convolve<true>(context, context.input(0), context.input(1), spatial, [&](ops::ConvAttrs& attrs) {
     set_windows(attrs, windows);
     attrs.output_padding = output_padding;
     attrs.groups = context.int_attr("group", 1);

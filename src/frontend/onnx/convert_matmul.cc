@@ -133,22 +133,6 @@ Exprs convert_gemm(NodeContext& context) {
   return {context.cast(is_bias ? ops::bias_add(result, c, 1, span) : ops::add(result, c, span), dtype)};
 }
 
-// x as int32, less its zero point.
-Expr centred(NodeContext& context, size_t data, size_t zero_point, bool per_row) {
-  const DataType wide = DataType::int_(32);
-  const Expr x = ops::cast(context.input(data), wide, context.span());
-  if (!context.has(zero_point)) return x;
-  Expr zero = ops::cast(context.input(zero_point), wide, context.span());
-  if (per_row && context.rank(zero) == 1 && !is_int(context.dims(zero)[0], 1))
-    zero = ops::expand_dims(zero, 1, 1, context.span());
-  return ops::subtract(x, zero, context.span());
-}
-
-// ONNX MatMulInteger (10): int8 or uint8 matrices, multiplied in int32.
-Exprs convert_matmul_integer(NodeContext& context) {
-  return {multiply(context, centred(context, 0, 2, true), centred(context, 1, 3, false))};
-}
-
 // ONNX Einsum (12).
 Exprs convert_einsum(NodeContext& context) {
   const std::string equation = context.string_attr("equation", "");
@@ -169,7 +153,6 @@ std::span<const OpRow> matmul_rows() {
   static constexpr OpRow kRows[] = {
       {"MatMul", convert_matmul, 2, 2},
       {"Gemm", convert_gemm, 2, 3},
-      {"MatMulInteger", convert_matmul_integer, 2, 4},
       {"Einsum", convert_einsum, 1, kAny},
   };
   return kRows;

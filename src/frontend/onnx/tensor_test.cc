@@ -160,7 +160,7 @@ TEST(LoadTensor, Errors) {
               HasSubstr("its data is not a valid protobuf field"));
 }
 
-class ExternalData : public testing::Test {
+class ExternalData : public ::testing::Test {
  protected:
   void SetUp() override {
     folder_ = std::filesystem::path(::testing::TempDir()) / "external_data";

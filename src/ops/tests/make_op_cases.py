@@ -22,6 +22,7 @@ from matching_cases import add_matching_cases
 from nn_cases import add_nn_cases
 from op_case_format import Numbers, case, error, finish, run_onnx, scalar
 from packed_cases import add_packed_cases
+from quantize_cases import add_quantize_cases, add_quantized_dense_cases
 from random_cases import add_random_cases
 from reduce_cases import add_reduce_cases
 from scipy import ndimage, special
@@ -562,4 +563,6 @@ add_half_cases()
 add_fourier_cases()
 add_sparse_cases()
 add_bit_cases()
+add_quantize_cases()
+add_quantized_dense_cases()
 finish()
