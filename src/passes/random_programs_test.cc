@@ -72,6 +72,7 @@ std::vector<pass::Pass> all_passes() {
 // that runs it over suitable random programs.
 const std::map<std::string, std::string>& properties_elsewhere() {
   static const std::map<std::string, std::string> table{
+      {"AssignLayout", "AssignLayout.RandomNetworksKeepTheirResults"},
       {"AlterOpLayout", "RandomPrograms/RandomLayouts"},
       {"AnnotateSpans", "RandomPrograms.AnnotatedSpansAreOfTheText"},
       {"BoundOutputs", "RandomPrograms.BoundedOutputsKeepTheResults"},

@@ -74,6 +74,13 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "image.crop_and_resize": {"box_indices": "int64"},
     "nn.nll_loss": {"targets": "int64"},
     "one_hot": {"indices": "int64", **dict.fromkeys(["on_value", "off_value"], lambda given: given["dtype"])},
+    "qnn.dense": {
+        **dict.fromkeys(["data", "weight"], "int8"),
+        **dict.fromkeys(["input_zero_point", "kernel_zero_point"], "int32"),
+        **dict.fromkeys(["input_scale", "kernel_scale"], "float32"),
+    },
+    "qnn.dequantize": {"data": "int8", "input_scale": "float32", "input_zero_point": "int32"},
+    "qnn.quantize": {"data": "float32", "output_scale": "float32", "output_zero_point": "int32"},
     "random.multinomial": {"key": "uint64"},
     "reverse_sequence": {"seq_lengths": "int64"},
     "sequence_mask": {"valid_length": "int64"},

@@ -149,8 +149,9 @@ void register_quantize_ops() {
             "and zero point int32, each [] or [data's dimension along axis] -> out_dtype[...]. The quotient is of "
             "float32 and its halves are rounded to even. NaN gives the least integer. Zero points are numbers of "
             "out_dtype.")
-      .arg("data", "Tensor", "f32[...]: x")
-      .arg("output_scale", "Tensor", "f32[] or f32[data's dimension along axis]: what one step of the result is worth")
+      .arg("data", "Tensor", "float32[...]: x")
+      .arg("output_scale", "Tensor",
+           "float32[] or float32[data's dimension along axis]: what one step of the result is worth")
       .arg("output_zero_point", "Tensor", kZeroPointDoc)
       .attrs<QuantizeAttrs>()
       .relation(relate_quantize)
@@ -162,7 +163,7 @@ void register_quantize_ops() {
             "zero point int32, each [] or [data's dimension along axis] -> out_dtype[...]. The difference is of int32, "
             "the product of float32.")
       .arg("data", "Tensor", "int8, uint8, int16, uint16 or int32[...]: the quantized numbers")
-      .arg("input_scale", "Tensor", "f32[] or f32[data's dimension along axis]: what one step of data is worth")
+      .arg("input_scale", "Tensor", "float32[] or float32[data's dimension along axis]: what one step of data is worth")
       .arg("input_zero_point", "Tensor", kZeroPointDoc)
       .attrs<DequantizeAttrs>()
       .relation(relate_dequantize)

@@ -68,17 +68,87 @@ Type relate_layout_transform(const RelationInput& input) {
   });
 }
 
+// Where an element of a tensor lies in the memory of one layout: the sum of an offset for its position along each axis.
+// The walk over another layout, in the order of its memory, looks these offsets up; each dimension of that layout
+// counts steps along one axis.
+class LayoutWalk {
+ public:
+  LayoutWalk(const LetterView& from, const Layout& to, std::string_view letters) {
+    for (size_t letter = 0; letter < letters.size(); ++letter) {
+      std::vector<int64_t>& offsets = offsets_.emplace_back();
+      for (int64_t i = 0; i < from.dims[letter]; ++i) offsets.push_back(from.at(letter, i));
+    }
+    std::vector<int64_t> inner(letters.size(), 1);
+    dims_.resize(to.rank());
+    for (size_t d = to.rank(); d-- > 0;) {
+      const Layout::Item& item = to.items()[d];
+      const size_t letter = letters.find(item.letter);
+      dims_[d] = {letter, inner[letter]};
+      inner[letter] *= std::max<int64_t>(item.factor, 1);
+    }
+  }
+
+  // Calls visit(offset, offsets, step) for each row of the last dimension of `shape`: element k of the row lies at
+  // offset + offsets[k * step].
+  template <typename F>
+  void for_each_row(const Shape& shape, F&& visit) const {
+    const Dim last = dims_.back();
+    std::vector<int64_t> place(offsets_.size());
+    for_each_index(Shape(shape.begin(), shape.end() - 1), [&](const Shape& index) {
+      std::fill(place.begin(), place.end(), 0);
+      for (size_t d = 0; d < index.size(); ++d) place[dims_[d].letter] += index[d] * dims_[d].step;
+      int64_t offset = 0;
+      for (size_t letter = 0; letter < place.size(); ++letter) {
+        if (letter != last.letter) offset += offsets_[letter][static_cast<size_t>(place[letter])];
+      }
+      visit(offset, offsets_[last.letter].data() + place[last.letter], last.step);
+    });
+  }
+
+ private:
+  struct Dim {
+    size_t letter = 0;
+    int64_t step = 1;
+  };
+  std::vector<std::vector<int64_t>> offsets_;  // by letter and position
+  std::vector<Dim> dims_;
+};
+
+// Moves elements that are as large as T.
+template <typename T>
+void move_rows(const LayoutWalk& walk, const NDArray& from, const NDArray& to) {
+  const char* data = from.data<char>();
+  char* out = to.data<char>();
+  const int64_t width = to.shape().back();
+  walk.for_each_row(to.shape(), [&](int64_t offset, const int64_t* offsets, int64_t step) {
+    for (int64_t k = 0; k < width; ++k, out += sizeof(T))
+      std::memcpy(out, data + (offset + offsets[k * step]) * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  });
+}
+
 std::vector<NDArray> eval_layout_transform(const EvalInput& input) {
   const auto& attrs = input.attrs<LayoutTransformAttrs>();
   const Layout src = Layout::parse(attrs.src_layout), dst = Layout::parse(attrs.dst_layout);
   const NDArray out = input.make_output();
-  const LetterView from(input.args[0].shape(), src, src.letters()), to(out.shape(), dst, src.letters());
-  const int64_t bytes = static_cast<int64_t>(out.dtype().bytes());
-  const char* data = input.args[0].data<char>();
-  for_each_index(to.dims, [&](const Shape& index) {
-    std::memcpy(out.data<char>() + to.offset(index) * bytes, data + from.offset(index) * bytes,
-                static_cast<size_t>(bytes));
-  });
+  if (out.num_elements() == 0) return {out};
+  const std::string letters = src.letters();
+  const LayoutWalk walk(LetterView(input.args[0].shape(), src, letters), dst, letters);
+  switch (out.dtype().bytes()) {
+    case 1:
+      move_rows<uint8_t>(walk, input.args[0], out);
+      break;
+    case 2:
+      move_rows<uint16_t>(walk, input.args[0], out);
+      break;
+    case 4:
+      move_rows<uint32_t>(walk, input.args[0], out);
+      break;
+    case 8:
+      move_rows<uint64_t>(walk, input.args[0], out);
+      break;
+    default:
+      HEADRACE_CHECK(false, "elements of {} bytes", out.dtype().bytes());
+  }
   return {out};
 }
 
