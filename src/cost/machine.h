@@ -22,6 +22,7 @@ struct Machine {
   int fma_ports = 2;           // vector multiply-adds that start in one cycle
   int fma_port_bits = 256;     // width of one port: a wider vector takes several starts
   int fma_latency_cycles = 5;  // from one multiply-add to the next that needs its result
+  int load_ports = 2;          // vectors that are loaded in one cycle
   double gigahertz = 3.0;      // under load
 
   // Memory.

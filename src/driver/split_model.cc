@@ -6,13 +6,13 @@
 #include <thread>
 
 #include "base/interrupt.h"
+#include "cost/op_work.h"
 #include "driver/cut_stages.h"
 #include "driver/explain.h"
 #include "driver/output_file.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "load/run.h"
-#include "cost/op_work.h"
 #include "passes/forms/to_graph_normal_form.h"
 #include "runtime/processors.h"
 #include "runtime/thread_pool.h"

@@ -4,8 +4,8 @@
 #include <map>
 #include <mutex>
 
-#include "object/function.h"
 #include "cost/op_work.h"
+#include "object/function.h"
 #include "partition/place.h"
 #include "partition/rules.h"
 #include "pass/pass_objects.h"

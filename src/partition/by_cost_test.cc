@@ -6,10 +6,10 @@
 
 #include <limits>
 
+#include "cost/op_work.h"
 #include "kit/property.h"
 #include "object/structural_equal.h"
 #include "partition/extract.h"
-#include "cost/op_work.h"
 #include "partition/place.h"
 #include "partition/plan_decider.h"
 #include "partition/tests/region_testing.h"

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "partition/decider.h"
 #include "cost/op_work.h"
+#include "partition/decider.h"
 #include "partition/place.h"
 
 namespace headrace::partition {

@@ -412,6 +412,7 @@ class JsonTest(JsonPageTest):
         # The first: a 3x3 convolution from one channel to 16 over 8 x 8, a bias and a ReLU, which count what they read.
         self.assertEqual(steps[0]["operations"], 1024 * 2 * 9 + (1024 + 16) + 1024)
         self.assertEqual(steps[0]["bytes"], 4 * (64 + 16 * 9 + 16 + 1024))
+        self.assertEqual(len(report["hop_nanoseconds"]), 2 if len(os.sched_getaffinity(0)) > 1 else 0)
         for step in steps:
             self.assertIn(step["bound"], ("FMA", "L2", "L3", "DRAM"))
             self.assertGreater(step["share_of_limit"], 0)
@@ -424,6 +425,8 @@ class JsonTest(JsonPageTest):
         self.assertEqual(len(text.splitlines()), 1 + 2 + 2)
         self.assertRegex(text, r"\d+ steps take \S+ \S+, a run \S+ \S+ on 1 thread")
         self.assertRegex(text, r"limits: \S+ GFLOP/s, L2 \S+ GB/s, L3 \S+ GB/s, DRAM \S+ GB/s")
+        if report["hop_nanoseconds"]:
+            self.assertRegex(text, r"core-to-core hop \d+ ns before, \d+ ns after\n")
         self.fails(USAGE, "--output excludes --top", "profile", DIGITS, *ONE, "-o", "c.json", "--top", "2")
         self.fails(USER, "is a compiled artifact; give the model", "profile", "one.so", "-o", "c.json")
         self.fails(USER, "missing/run.json", "profile", "one.so", "--rounds", "1", "--trace", "missing/run.json")

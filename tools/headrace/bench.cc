@@ -8,8 +8,8 @@
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer_options.h"
 #include "tools/headrace/processors.h"
-#include "tools/headrace/usage.h"
 #include "tools/headrace/timed_model.h"
+#include "tools/headrace/usage.h"
 
 namespace headrace::tools {
 

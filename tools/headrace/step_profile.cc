@@ -34,14 +34,9 @@ struct StepProfile {
   }
 };
 
-void probe_hop(StepProfile& profile) {
-  if (const auto hop = cost::hop_nanoseconds(kProbeSeconds)) profile.hops.push_back(*hop);
-}
-
 // Rounds of the two kinds take turns, so that their medians can be compared.
-StepProfile measure(const TimedModel& model, const StepProfileOptions& options) {
+StepProfile time_steps(const TimedModel& model, const StepProfileOptions& options) {
   StepProfile profile;
-  probe_hop(profile);
   const ProcessorScope processors(options.threads);
   profile.limits = cost::probe_limits(options.threads, kProbeSeconds);
   std::map<std::string, NDArray> inputs;
@@ -57,6 +52,14 @@ StepProfile measure(const TimedModel& model, const StepProfileOptions& options) 
   }
   profile.run_seconds = runs.median();
   for (size_t i = 0; i < steps.size(); ++i) profile.steps.push_back({i, std::max(steps[i].median(), kLeastSeconds)});
+  return profile;
+}
+
+StepProfile measure(const TimedModel& model, const StepProfileOptions& options) {
+  const auto before = cost::hop_nanoseconds(kProbeSeconds);
+  StepProfile profile = time_steps(model, options);
+  const auto after = cost::hop_nanoseconds(kProbeSeconds);
+  if (before && after) profile.hops = {*before, *after};
   return profile;
 }
 
@@ -121,7 +124,7 @@ void print_profile(const artifact::GraphProgram& graph, const StepProfile& profi
   print_out("limits: {:.1f} GFLOP/s", profile.limits.gflops);
   for (const cost::MemoryLimit& memory : profile.limits.memory)
     print_out(", {} {:.1f} GB/s", memory.name, memory.gigabytes);
-  if (profile.hops.size() == 2)
+  if (!profile.hops.empty())
     print_out("; core-to-core hop {:.0f} ns before, {:.0f} ns after", profile.hops[0], profile.hops[1]);
   print_out("\n");
 }

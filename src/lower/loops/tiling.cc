@@ -33,8 +33,8 @@ bool puts_columns_first(const Reduction& reduction, const Tiling& tiling) {
 
 // The most rows of a tile with planes, and the most planes.
 constexpr int64_t kMostRowsOfPlanes = 14, kMostPlanes = 4;
-// Vectors that a core loads in one cycle, and the cycles of a term beside the loads and multiply-adds of its tile.
-constexpr double kLoadsACycle = 2, kLoopCycles = 0.5;
+// The cycles of a term beside the loads and multiply-adds of its tile.
+constexpr double kLoopCycles = 0.5;
 
 // Returns the cycles that one term of a tile takes by the machine's ports, where each row loads a value for all lanes
 // and each plane a vector: those of its multiply-adds, of its loads, or the latency of one multiply-add.
@@ -42,7 +42,7 @@ double tile_cycles(const Reduction& reduction, int64_t rows, int64_t planes, int
   const cost::Machine& machine = reduction.machine;
   const double starts = machine.fma_ports * std::min(1.0, 1.0 * machine.fma_port_bits / machine.vector_bits);
   const auto adds = static_cast<double>(rows * planes * vectors), loads = static_cast<double>(rows + planes * vectors);
-  return std::max({adds / starts, loads / kLoadsACycle, 1.0 * machine.fma_latency_cycles}) + kLoopCycles;
+  return std::max({adds / starts, loads / machine.load_ports, 1.0 * machine.fma_latency_cycles}) + kLoopCycles;
 }
 
 double tile_cycles(const Reduction& reduction, const std::vector<Piece>& rows, const std::vector<Piece>& planes,

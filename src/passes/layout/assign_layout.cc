@@ -76,7 +76,7 @@ std::optional<Conv> as_blocked(const CallNode& call, int64_t block) {
   if (relay::tensor_type_of(call.args[0])->dtype != type->dtype) return std::nullopt;
   const int64_t in_channels = (*data)[1], out_channels = (*kernel)[0];
   const bool is_depthwise = form.groups > 1 && form.groups == in_channels && form.groups == out_channels;
-  if (form.groups > 1 && !is_depthwise) return std::nullopt;
+  if ((form.groups > 1 && !is_depthwise) || out_channels == 0) return std::nullopt;
   const auto zeros = static_cast<double>((block - out_channels % block) % block);
   const Conv conv{&call, is_depthwise, in_channels % block == 0, zeros / static_cast<double>(out_channels)};
   if (conv.padding > kMostPadding || (conv.padding > 0 && (is_depthwise || !conv.reads_blocks))) return std::nullopt;

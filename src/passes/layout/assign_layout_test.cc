@@ -89,6 +89,8 @@ INSTANTIATE_TEST_SUITE_P(
         "def @main(%x: Tensor[(1, 8, 6, 6), float32], %w: Tensor[(8, 8, 1, 1), float32]) { nn.conv2d(%x, %w) }",
         // channels that no block divides
         "def @main(%x: Tensor[(1, 8, 6, 6), float32]) { nn.conv2d(%x, ones(shape=[12, 8, 1, 1], dtype=\"float32\")) }",
+        // no channels
+        "def @main(%x: Tensor[(1, 8, 6, 6), float32]) { nn.conv2d(%x, zeros(shape=[0, 8, 1, 1], dtype=\"float32\")) }",
         // groups of several channels
         "def @main(%x: Tensor[(1, 16, 6, 6), float32]) {\n"
         "  nn.conv2d(%x, ones(shape=[16, 8, 1, 1], dtype=\"float32\"), groups=2) }",

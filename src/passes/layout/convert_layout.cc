@@ -183,7 +183,9 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     const Layout wanted = (*layouts)[0] == "default" ? own : Layout::parse((*layouts)[0]);
     const Layout wanted_out = layouts->size() > 2 ? Layout::parse((*layouts)[2]) : wanted;
     const LayoutForm data{own, wanted}, out{own_out, wanted_out};
-    if (wanted.is_packed() && wanted_out == own_out) return pad_channels(call, data, own_kernel);
+    if (wanted.is_packed() && wanted_out == own_out) {
+      return pad_channels(call, data, {own_kernel, kernel_layout(*layouts, wanted, op)});
+    }
     const auto* weight = relay::tensor_type_of(call.args[1]);
     const auto kernel = weight == nullptr
                             ? std::nullopt
@@ -198,21 +200,19 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
   }
 
   // Computes a convolution in blocks that do not divide its output channels.
-  Stored pad_channels(const CallNode& call, const LayoutForm& data, const Layout& own_kernel) {
+  Stored pad_channels(const CallNode& call, const LayoutForm& data, const LayoutForm& kernel) {
     const auto& attrs = call.attrs_as<ops::ConvAttrs>();
-    const int64_t block = data.stored.factor('C'), axis = static_cast<int64_t>(*own_kernel.find('O')),
-                  channels = (*relay::known_shape_of(call.args[1]))[static_cast<size_t>(axis)],
+    const size_t axis = *kernel.written.find('O');
+    const int64_t block = kernel.stored.factor('O'), channels = (*relay::known_shape_of(call.args[1]))[axis],
                   padded = (channels + block - 1) / block * block;
     Array<Shape> widths;
-    for (size_t i = 0; i < own_kernel.rank(); ++i)
-      widths.push_back({0, i == static_cast<size_t>(axis) ? padded - channels : 0});
+    for (size_t i = 0; i < kernel.rank(); ++i) widths.push_back({0, i == axis ? padded - channels : 0});
     const Expr zero = relay::make_scalar(0, relay::tensor_type_of(call.args[1])->dtype);
-    const Layout kernel = Layout::parse(fmt::format("{0}{1}i{1}o", own_kernel.text(), block));
     const Expr weight = change_layout(ops::pad(as_written(call.args[1]), widths, zero, "constant", call.span),
-                                      own_kernel, kernel, call.span);
+                                      kernel.written, kernel.stored, call.span);
     const Attrs changed = ops::copy_of_own_type(attrs, [&](ops::ConvAttrs& a) {
       a.data_layout = data.stored.text();
-      a.kernel_layout = kernel.text();
+      a.kernel_layout = kernel.stored.text();
       a.out_layout = "";
       a.channels = padded;
     });
