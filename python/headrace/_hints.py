@@ -102,7 +102,6 @@ _INSTEAD = {
     "relay.transform.ToANormalFormExpr": "ToANormalForm() is over a module; IRModule.from_expr makes one of an "
     "expression",
     "relay.transform.build_config": _CONTEXT,
-    "relay.transform.mixed_precision": "its constants and relay.op.register_mixed_precision_conversion are in relay.op",
     "relay.transform.recast": "ToMixedPrecision() takes a program to float16; relay.ExprMutator rewrites others",
     **_all("relay.transform.", "to_cps un_cps", _CPS),
     "relay.vm": _INTERPRETED,

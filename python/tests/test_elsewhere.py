@@ -35,7 +35,6 @@ NAMES = [
     ("relay.transform.ChangeBatch", r"relay.bind\(f.body"),
     ("relay.transform.ToCPS", "no continuation-passing form"),
     ("relay.transform.build_config", "hr.transform.PassContext"),
-    ("relay.transform.mixed_precision", "relay.op.register_mixed_precision_conversion"),
     ("runtime.vm", "relay.create_executor"),
     ("te.create_schedule", "schedules are not written by hand"),
     ("te.extern", "register_packed_func"),

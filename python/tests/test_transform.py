@@ -946,3 +946,70 @@ def test_a_resize_without_a_layout_is_converted():
     given = np.arange(192, dtype="float32").reshape(1, 3, 8, 8)
     before, after = (relay.create_executor("debug", m).evaluate()(given).numpy() for m in (mod, made))
     np.testing.assert_array_equal(before, after)
+
+
+def test_function_passes_write_the_types_of_results():
+    """Relay's function passes end in InferType."""
+    x = relay.var("x", shape=(2, 3))
+    want = relay.TensorType((2, 3))
+    names = ("SimplifyExpr", "FoldConstant", "DeadCodeElimination", "ToGraphNormalForm", "DynamicToStatic", "FuseOps")
+    for name in (*names, "ToMixedPrecision", "SimplifyInference", "EliminateCommonSubexpr"):
+        mod = getattr(relay.transform, name)()(hr.IRModule.from_expr(relay.Function([x], relay.exp(x))))
+        assert mod["main"].ret_type == want, name
+
+    @relay.transform.function_pass(opt_level=0)
+    def doubles(function, mod, ctx):
+        return relay.Function(function.params, function.body + function.body)
+
+    assert doubles(hr.IRModule.from_expr(relay.Function([x], relay.exp(x))))["main"].ret_type == want
+
+
+def test_mixed_precision_at_relays_place():
+    from headrace.relay.transform import mixed_precision
+
+    assert relay.transform.mixed_precision is mixed_precision
+    assert mixed_precision.MIXED_PRECISION_NEVER == relay.op.MIXED_PRECISION_NEVER == 2
+    assert mixed_precision.register_mixed_precision_conversion is relay.op.register_mixed_precision_conversion
+
+
+def test_mixed_precision_casts_parameters_for_what_follows():
+    """`where` with a float condition, `take`, and batch_norm after a product; sums and means stay."""
+    x, w, g = relay.var("x", shape=(1, 4)), relay.var("w", shape=(4, 4)), relay.var("g", shape=(4,))
+    i = relay.var("i", shape=(1, 1), dtype="int32")
+
+    def half(expr):
+        return relay.transform.ToMixedPrecision("float16")(hr.IRModule.from_expr(expr))
+
+    def typed(expr):
+        return relay.transform.InferType()(hr.IRModule.from_expr(expr))
+
+    def small(var):
+        return relay.cast(var, "float16")
+
+    xs, dense = small(x), relay.nn.dense(x, w)
+    product = relay.nn.dense(xs, small(w), out_dtype="float16")
+    hr.ir.assert_structural_equal(half(relay.where(x, dense, dense)), typed(relay.where(xs, product, product)))
+    hr.ir.assert_structural_equal(half(relay.take(x, i, axis=0)), typed(relay.take(xs, i, axis=0)))
+    norm = relay.nn.batch_norm(dense, g, g, g, g)[0]
+    gs = small(g)
+    hr.ir.assert_structural_equal(half(norm), typed(relay.nn.batch_norm(product, gs, gs, gs, gs)[0]))
+    v, vs = relay.var("v", shape=(1, 4)), relay.var("v", shape=(1, 4), dtype="float16")
+    hr.ir.assert_structural_equal(half(relay.Let(v, dense, v + v)), typed(relay.Let(vs, product, vs + vs)))
+    exp = relay.var("e", shape=(1, 4))
+    let = relay.Let(exp, relay.exp(x), exp + exp)  # what a let binds is as its value is
+    hr.ir.assert_structural_equal(half(let), typed(let))
+    image = relay.var("image", shape=(1, 2, 4, 4))
+    for expr in (relay.sum(x), relay.mean(x), relay.nn.global_avg_pool2d(image), relay.nn.softmax(x)):
+        hr.ir.assert_structural_equal(half(expr), typed(expr))
+
+
+def test_mixed_precision_in_float64():
+    x, w = relay.var("x", shape=(1, 4)), relay.var("w", shape=(4, 4))
+    mod = relay.transform.ToMixedPrecision("float64")(hr.IRModule.from_expr(relay.nn.dense(x, w)))
+    wide = relay.nn.dense(relay.cast(x, "float64"), relay.cast(w, "float64"), out_dtype="float64")
+    hr.ir.assert_structural_equal(mod, relay.transform.InferType()(hr.IRModule.from_expr(wide)))
+    rng = np.random.default_rng(1)
+    data, weight = rng.random((1, 4), "float32"), rng.random((4, 4), "float32")
+    got = relay.create_executor("debug", mod).evaluate()(data, weight).numpy()
+    assert got.dtype == np.float64
+    np.testing.assert_allclose(got, data.astype("float64") @ weight.astype("float64").T, rtol=1e-14)

@@ -7,6 +7,8 @@
 #include "pass/round_trip.h"
 #include "passes/pipeline.h"
 #include "passes/simplify/legalize.h"
+#include "relay/infer/infer_type.h"
+#include "relay/infer/result_types.h"
 #include "relay/verify.h"
 
 namespace headrace::functions {
@@ -59,9 +61,14 @@ PassRef make_with_options(const Pass& pass, const Options& options) {
   return make_pass(with);
 }
 
-// Returns the pass as users of Relay call it by its name.
+// Returns the pass as users of Relay call it by its name. Relay's function passes end in InferType, so that the
+// functions that they give have the types of their results.
 Pass as_in_relay(Pass pass) {
   if (passes::is_typed_in_relay(pass.info.name)) pass.info.required = {"InferType"};
+  if (!passes::ends_typed_in_relay(pass.info.name)) return pass;
+  pass.run = [run = pass.run](const IRModule& module, const PassContext& context) {
+    return relay::with_result_types(relay::infer_type(run(module, context)));
+  };
   return pass;
 }
 

@@ -3,6 +3,7 @@
 #include "pass/known_passes.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
+#include "relay/infer/result_types.h"
 #include "relay/unique_binders.h"
 #include "tir/stmt.h"
 
@@ -152,7 +153,10 @@ PassRef make_function_pass(PackedFunc body, Ref<PassInfoObj> info, bool is_prim)
       if (!result) result = snapshot(module);
       result->add_function(var, changed.as<BaseFunc>(), true);
     }
-    return result ? relay::unique_binders(result) : module;
+    if (!result) return module;
+    if (is_prim) return relay::unique_binders(result);
+    // As Relay's function passes, it ends in InferType.
+    return relay::with_result_types(relay::infer_type(relay::unique_binders(result)));
   };
   if (is_prim) return make_named<PrimFuncPassObj>(std::move(info), run);
   return make_named<FunctionPassObj>(std::move(info), run);

@@ -239,7 +239,7 @@ Pass converting_layout() {
 Pass mixing_precision() {
   return rounding(with_context(
       "ToMixedPrecision", 0, "products, and what follows them, compute in float16 or bfloat16",
-      {config_key<std::string>("mixed_precision_type", "float16 or bfloat16", "float16"),
+      {config_key<std::string>("mixed_precision_type", "float16, bfloat16 or float64", "float16"),
        config_key<int64_t>("missing_op_mode", "ops of no list: 0 refuses them, 1 and 2 compute them in float32", "1"),
        config_key<bool>("keep_orig_output_dtype", "whether functions give what they gave", "false")},
       [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_options(c)); }));
@@ -359,6 +359,13 @@ bool is_typed_in_relay(std::string_view name) {
                                                 "Legalize",
                                                 "SimplifyExpr"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+bool ends_typed_in_relay(std::string_view name) {
+  static constexpr std::string_view kOthers[] = {"DeadCodeElimination", "DivToMul",        "DynamicToStatic",
+                                                 "FoldConstant",        "SplitArgs",       "SimplifyInference",
+                                                 "ToGraphNormalForm",   "ToMixedPrecision"};
+  return is_typed_in_relay(name) || std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
 }
 
 }  // namespace headrace::passes

@@ -20,6 +20,9 @@ std::vector<pass::Pass> by_name();
 // of their results.
 bool is_typed_in_relay(std::string_view name);
 
+// Returns whether Relay runs InferType after the pass of that name: each of its function passes ends so.
+bool ends_typed_in_relay(std::string_view name);
+
 // Returns the passes over the native parts of a program that will run on `machine`, after placement and before
 // lowering. FoldConstant is in both lists.
 std::vector<pass::Pass> native(const cost::Machine& machine = {});

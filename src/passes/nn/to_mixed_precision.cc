@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "ir/type_parts.h"
 #include "ops/attrs_copy.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
@@ -47,9 +48,23 @@ class Shrinker final : FormRewriter<Precision> {
  private:
   bool is_small(const Expr& expr) const { return at(expr).form.is_small; }
 
+  // Returns whether a cast of the operand costs no more than reading it: a constant's folds, and a parameter has no
+  // other form. What a let binds is small or not as its value is.
+  bool is_free_to_cast(const Expr& expr) const {
+    return expr.is<relay::ConstantNode>() || (expr.is<relay::VarNode>() && !is_let_bound(expr));
+  }
+
   Expr change(const Expr& expr, const Stored& stored, const Precision& form) override {
     return form.is_small ? ops::cast(stored.expr, options_.type, expr->span)
                          : widened(stored.expr, expr->checked_type(), expr->span);
+  }
+
+  Type annotation_in(const Type& type, const Precision&) override {
+    const auto small = [this](const Type& part) -> Type {
+      return is_float32(part) ? make_tensor_type(part.as<TensorTypeNode>()->shape, options_.type) : part;
+    };
+    return is_float32(type) ? small(type)
+                            : map_type_children(type, small);  // what is small is a tensor or a call's tuple
   }
 
   static Expr widened(const Expr& small, const Type& type, const Span& span) {
@@ -115,10 +130,9 @@ class Shrinker final : FormRewriter<Precision> {
     for (const Expr& operand : operands_of(call)) {
       const bool operand_is_small = is_small(operand);
       if (!operand_is_small && !is_float32(operand) && operand->checked_type().is<TupleTypeNode>()) return false;
-      if (kind == PrecisionCategory::follow && is_float32(operand) && !operand_is_small &&
-          !operand.is<relay::ConstantNode>())
+      if (kind == PrecisionCategory::follow && is_float32(operand) && !operand_is_small && !is_free_to_cast(operand))
         return false;
-      has_small |= operand_is_small;
+      has_small |= operand_is_small || (is_float32(operand) && operand.is<relay::VarNode>());
       if (kind == PrecisionCategory::always && !is_float32(operand)) return false;
     }
     return kind == PrecisionCategory::always || has_small;
@@ -181,8 +195,8 @@ MixedPrecisionOptions mixed_precision_options(const pass::PassContext& context) 
   constexpr const char* kMode = "relay.ToMixedPrecision.missing_op_mode";
   MixedPrecisionOptions options;
   const std::string type = context.option<std::string>(kType).value_or("float16");
-  if (type != "float16" && type != "bfloat16")
-    throw_user_error("{} must be \"float16\" or \"bfloat16\", got \"{}\"", kType, type);
+  if (type != "float16" && type != "bfloat16" && type != "float64")
+    throw_user_error("{} must be \"float16\", \"bfloat16\" or \"float64\", got \"{}\"", kType, type);
   options.type = DataType::parse(type);
   const int64_t mode = context.option<int64_t>(kMode).value_or(1);
   if (mode < 0 || mode > 2) throw_user_error("{} must be 0, 1 or 2, got {}", kMode, mode);

@@ -105,7 +105,8 @@ TEST(ToMixedPrecision, TheTypeIsAnOption) {
     FAIL() << "no error";
   } catch (const UserError& e) {
     EXPECT_EQ(e.message(),
-              "relay.ToMixedPrecision.mixed_precision_type must be \"float16\" or \"bfloat16\", got \"int8\"");
+              "relay.ToMixedPrecision.mixed_precision_type must be \"float16\", \"bfloat16\" or \"float64\", got "
+              "\"int8\"");
   }
 }
 

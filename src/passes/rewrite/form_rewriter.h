@@ -31,6 +31,10 @@ class FormRewriter {
   virtual std::optional<Stored> convert(const Expr& expr) = 0;
   // Converts `stored`, the result for `expr`, to another form.
   virtual Expr change(const Expr& expr, const Stored& stored, const Form& form) = 0;
+  // Returns the annotation of a let's variable whose value has another form than the program wrote; null for none.
+  virtual Type annotation_in(const Type&, const Form&) { return {}; }
+
+  bool is_let_bound(const Expr& var) const { return let_values_.contains(var.object()); }
 
   void rewrite(const Expr& body) {
     relay::post_order(body, relay::is_entered, [&](const Expr& e) {
@@ -97,7 +101,9 @@ class FormRewriter {
     const auto let = let_values_.find(e.object());
     const auto value = let == let_values_.end() ? done_.end() : done_.find(let->second.object());
     if (value == done_.end() || value->second.form.is_as_written()) return {e};
-    return {relay::make_var(var.name_hint, {}, e->span), value->second.form};
+    const Form& form = value->second.form;
+    const Type annotation = var.type_annotation ? annotation_in(var.type_annotation, form) : Type();
+    return {relay::make_var(var.name_hint, annotation, e->span), form};
   }
 
   std::unordered_map<const Object*, Expr> let_values_;

@@ -177,6 +177,10 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
+    if name == "mixed_precision":
+        import headrace.relay.transform.mixed_precision as module
+
+        return module
     near = difflib.get_close_matches(name, __all__, n=3)
     told = f"did you mean {' or '.join(near)}?" if near else "hr.transform.pass_registry() lists the passes"
     raise AttributeError(f"there is no pass '{name}'; {told}")
