@@ -24,7 +24,6 @@ constexpr std::pair<std::string_view, std::string_view> kNotHere[] = {
     {"FakeQuantizationToInteger", "floats are not replaced by integers"},
     {"FlattenAtrousConv", "convolutions take their dilation as it is"},
     {"LabelOps", "kernels have names by their content"},
-    {"LazyGradientInit", "there is none"},
     {"ManifestAlloc", "memory is planned when a program is compiled"},
     {"ManifestLifetimes", "memory is planned when a program is compiled"},
     {"MetaScheduleLayoutRewrite", "schedules are not written by hand"},

@@ -21,6 +21,7 @@
 #include "passes/fuse/defuse_ops.h"
 #include "passes/fuse/fuse_ops.h"
 #include "passes/gradient/first_order_gradient.h"
+#include "passes/gradient/lazy_gradient_init.h"
 #include "passes/layout/alter_op_layout.h"
 #include "passes/layout/assign_layout.h"
 #include "passes/layout/convert_layout.h"
@@ -333,6 +334,8 @@ std::vector<Pass> by_name() {
       plain<alter_op_layout>("AlterOpLayout", 3, "calls become what users' functions make of them, in other layouts"),
       mixing_precision(),
       plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),
+      rounding(plain<lazy_gradient_init>("LazyGradientInit", 1,
+                                         "sums and products with zeros and ones of gradients are not computed")),
       plain<annotate_spans>("AnnotateSpans", 0, "spans become places in the program's own text"),
       plain<partial_evaluate>("PartialEvaluate", 1, "what is known is computed, the rest left in administrative form",
                               {"PartialEval"}),
