@@ -1013,3 +1013,62 @@ def test_mixed_precision_in_float64():
     got = relay.create_executor("debug", mod).evaluate()(data, weight).numpy()
     assert got.dtype == np.float64
     np.testing.assert_allclose(got, data.astype("float64") @ weight.astype("float64").T, rtol=1e-14)
+
+
+def test_simplify_expr_takes_all_laws_where_it_is_named():
+    """At any level, as Relay's; a build takes those that round from level 3 on."""
+    x = relay.var("x", shape=(3,))
+    mod = hr.IRModule.from_expr((x + relay.const(1.0)) + relay.const(2.0))
+    want = relay.transform.InferType()(hr.IRModule.from_expr(x + relay.const(3.0)))
+    hr.ir.assert_structural_equal(relay.transform.SimplifyExpr()(mod), want)
+    root = hr.IRModule.from_expr(relay.const(2.5) / relay.sqrt(x))
+    product = relay.transform.InferType()(hr.IRModule.from_expr(relay.const(2.5) * relay.rsqrt(x)))
+    hr.ir.assert_structural_equal(relay.transform.SimplifyExpr()(root), product)
+    with transform.PassContext(opt_level=0):
+        hr.ir.assert_structural_equal(transform.Sequential([relay.transform.SimplifyExpr()])(mod), want)
+
+
+def test_slices_of_combined_products_have_all_axes_before_the_outputs():
+    def combined(args, results, name, **options):
+        made = getattr(relay.transform, name)(min_num_branches=2, **options)
+        return made(hr.IRModule.from_expr(relay.Function(args, relay.Tuple(results))))
+
+    def sliced(value, begins, sizes):
+        outer = len(value[1]) - 1
+        return [
+            relay.strided_slice(
+                value[0],
+                begin=[0] * outer + [begin],
+                end=[-1] * outer + [size],
+                strides=[1] * (outer + 1),
+                slice_mode="size",
+            )
+            for begin, size in zip(begins, sizes, strict=True)
+        ]
+
+    def check(args, results, parts, name, **options):
+        want = hr.IRModule.from_expr(relay.Function(args, relay.Tuple(parts)))
+        got = combined(args, results, name, **options)
+        hr.ir.assert_structural_equal(got, relay.transform.InferType()(want))
+
+    image = relay.var("image", shape=(1, 4, 8, 8))
+    kernels = [relay.var("k0", shape=(4, 4, 1, 1)), relay.var("k1", shape=(7, 4, 1, 1))]
+    wide = relay.nn.conv2d(image, relay.concatenate(kernels, axis=0), channels=11)
+    parts = sliced((wide, "NC"), [0, 4], [4, 7])
+    check([image, *kernels], [relay.nn.conv2d(image, k) for k in kernels], parts, "CombineParallelConv2D")
+
+    x = relay.var("x", shape=(2, 3, 4))
+    weights = [relay.var(f"w{i}", shape=(2, 5, 4)) for i in range(2)]
+    biases = [relay.var(f"b{i}", shape=(5,)) for i in range(2)]
+    wide = relay.nn.batch_matmul(x, relay.concatenate(weights, axis=1)) + relay.concatenate(biases, axis=-1)
+    results = [relay.nn.batch_matmul(x, w) + b for w, b in zip(weights, biases, strict=True)]
+    check([x, *weights, *biases], results, sliced((wide, "BMN"), [0, 5], [5, 5]), "CombineParallelBatchMatmul")
+
+    rows = relay.var("rows", shape=(3, 4))
+    weights = [relay.var("w0", shape=(5, 4)), relay.var("w1", shape=(10, 4))]
+    scales = [relay.var(f"s{i}", shape=(1,)) for i in range(2)]
+    wide = relay.nn.dense(rows, relay.concatenate(weights, axis=0), units=15)
+    repeated = relay.concatenate([relay.repeat(scales[0], 5, 0), relay.repeat(scales[1], 10, 0)], axis=0)
+    results = [relay.nn.dense(rows, w) * s for w, s in zip(weights, scales, strict=True)]
+    parts = sliced((wide * repeated, "MN"), [0, 5], [5, 10])
+    check([rows, *weights, *scales], results, parts, "CombineParallelDense", to_batch=False)

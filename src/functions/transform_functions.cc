@@ -62,12 +62,15 @@ PassRef make_with_options(const Pass& pass, const Options& options) {
 }
 
 // Returns the pass as users of Relay call it by its name. Relay's function passes end in InferType, so that the
-// functions that they give have the types of their results.
+// functions that they give have the types of their results, and their laws ask for no level.
 Pass as_in_relay(Pass pass) {
   if (passes::is_typed_in_relay(pass.info.name)) pass.info.required = {"InferType"};
   if (!passes::ends_typed_in_relay(pass.info.name)) return pass;
-  pass.run = [run = pass.run](const IRModule& module, const PassContext& context) {
-    return relay::with_result_types(relay::infer_type(run(module, context)));
+  const int32_t least_level = passes::least_level_in_relay(pass.info.name);
+  pass.run = [run = pass.run, least_level](const IRModule& module, const PassContext& context) {
+    PassContext inner = context;
+    inner.opt_level = std::max(context.opt_level, least_level);
+    return relay::with_result_types(relay::infer_type(run(module, inner)));
   };
   return pass;
 }

@@ -364,6 +364,8 @@ bool is_typed_in_relay(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
+int32_t least_level_in_relay(std::string_view name) { return name == "SimplifyExpr" ? 3 : 0; }
+
 bool ends_typed_in_relay(std::string_view name) {
   static constexpr std::string_view kOthers[] = {"DeadCodeElimination", "DivToMul",        "DynamicToStatic",
                                                  "FoldConstant",        "SplitArgs",       "SimplifyInference",

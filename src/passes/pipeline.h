@@ -20,6 +20,9 @@ std::vector<pass::Pass> by_name();
 // of their results.
 bool is_typed_in_relay(std::string_view name);
 
+// Returns the least level at which the pass of that name does all that Relay's does at any level.
+int32_t least_level_in_relay(std::string_view name);
+
 // Returns whether Relay runs InferType after the pass of that name: each of its function passes ends so.
 bool ends_typed_in_relay(std::string_view name);
 

@@ -12,6 +12,7 @@
 #include "ops/op_handles.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/join.h"
+#include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
 #include "passes/rewrite/effects.h"
@@ -194,9 +195,11 @@ class Combiner {
   }
 
   static Expr columns_of(const Group& group, const Branch& branch, int64_t begin) {
-    const Shape axes{static_cast<int64_t>(group.how.out_axis)};
-    return ops::strided_slice(group.combined, Shape{begin}, Shape{begin + branch.outputs}, Shape{1}, axes, "end",
-                              branch.end->span);
+    const size_t axes = group.how.out_axis + 1;  // the slice has all axes before the outputs', whole, as Relay's
+    Shape first(axes, 0), sizes(axes, -1);
+    first.back() = begin;
+    sizes.back() = branch.outputs;
+    return ops::strided_slice(group.combined, first, sizes, Shape(axes, 1), {}, "size", branch.end->span);
   }
 
   static Expr batch_of(const Group& group, size_t number) {
@@ -274,17 +277,26 @@ class Combiner {
     return group.how.is_batched ? stacked_operands(group, call, others) : joined_operands(group, call, others);
   }
 
-  // Joins operands that lie along the outputs.
-  static Expr joined_operands(const Group& group, const CallNode& call, const std::vector<Expr>& others) {
+  // Joins operands that lie along the outputs. One for all outputs of a dense product is repeated for each of them.
+  Expr joined_operands(const Group& group, const CallNode& call, const std::vector<Expr>& others) const {
     const auto axis = varying_axis(group, call, others[0]);
     if (!axis) return {};
+    const bool is_dense = relay::is_call(*group.branches[0].product, op::kDense);
+    std::vector<Expr> parts;
     for (size_t i = 0; i < others.size(); ++i) {
       const Shape shape = *shape_of(others[i]);
+      const int64_t outputs = group.branches[i].outputs;
       for (size_t d = 0; d < shape.size(); ++d) {
-        if (shape[d] != (d == *axis ? group.branches[i].outputs : 1)) return {};
+        if (shape[d] != 1 && (d != *axis || shape[d] != outputs)) return {};
       }
+      const bool is_for_all = shape[*axis] != outputs;
+      if (is_for_all && (!is_dense || call.attrs.is<ops::BiasAddAttrs>())) return {};
+      const auto repeated_axis = static_cast<int64_t>(*axis);
+      parts.push_back(is_for_all ? ops::repeat(others[i], outputs, repeated_axis, others[i]->span) : others[i]);
     }
-    return joined(others, *axis, others[0]->span);
+    // Relay names the last axis of what follows a batched product from the end.
+    const bool is_batch_matmul = relay::is_call(*group.branches[0].product, op::kBatchMatmul);
+    return ops::concatenate(Array<Expr>(parts), is_batch_matmul ? -1 : static_cast<int64_t>(*axis), others[0]->span);
   }
 
   // Joins operands that each belong to a batch.

@@ -13,7 +13,8 @@
 // Combined are at least min_num_branches calls in one scope with the same data, the same attributes and weights that
 // differ in their number of outputs at most; convolutions without groups. The ops behind them follow while they are the
 // same in every branch, element by element, with one reader each: activations of the same attributes, bias_add over the
-// outputs, and binary ops whose other operand varies along the outputs alone or is the same constant in all. Weights
+// outputs, and binary ops whose other operand varies along the outputs alone or is the same constant in all; behind
+// dense products, also one number for all outputs of a branch. Weights
 // and operands that have effects, or are computed from another such product, are not moved.
 //
 // In batches weights have the same number of outputs too, and the other operands of binary ops are any of one shape;

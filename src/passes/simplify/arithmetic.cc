@@ -186,11 +186,14 @@ Expr invert(const Site& s) {
   return ops::divide(relay::make_scalar(1, s.dtype()), s.arg(0), s.span());
 }
 
-// 1 / sqrt(x) == rsqrt(x); up to rounding
+// 1 / sqrt(x) == rsqrt(x) and c / sqrt(x) == c * rsqrt(x), c a constant; up to rounding
 Expr invert_root(const Site& s) {
   const auto* root = relay::call_of(s.arg(1), op::kSqrt);
-  const bool is_inverse = root != nullptr && all_elements_are(s.arg(0), 1) && s.operand(1);
-  return is_inverse ? ops::unary(op::kRsqrt, root->args[0], s.span()) : Expr();
+  if (root == nullptr || !s.operand(1)) return {};
+  const bool is_inverse = all_elements_are(s.arg(0), 1);
+  if (!is_inverse && !s.arg(0).is<relay::ConstantNode>()) return {};
+  const Expr inverse = ops::unary(op::kRsqrt, root->args[0], s.span());
+  return is_inverse ? inverse : ops::multiply(s.arg(0), inverse, s.span());
 }
 
 // floor_divide(x, 1) == trunc_divide(x, 1) == x, of integers

@@ -77,6 +77,7 @@ constexpr Row kRows[] = {
     {"Square", kFloat, "power(%x, 2f)", "multiply(%x, %x)", kUpToRounding},
     {"Invert", kFloat, "power(%x, -1f)", "divide(1f, %x)", kUpToRounding},
     {"InvertRoot", kFloat, "divide(1f, sqrt(%x))", "rsqrt(%x)", kUpToRounding},
+    {"DivideByRoot", kFloat, "divide(3f, sqrt(%x))", "multiply(3f, rsqrt(%x))", kUpToRounding},
     {"FloorDivideOne", kInt, "floor_divide(%x, 1)", "%x"},
     {"TruncDivideOne", kInt, "trunc_divide(%x, 1)", "%x"},
     {"FloorModOne", kInt, "floor_mod(%x, 1)", "full(0, shape=[2, 3], dtype=\"int32\")"},
