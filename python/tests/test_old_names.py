@@ -490,3 +490,23 @@ def test_results_that_are_taken_apart():
     assert str(typed.checked_type) == "(Tensor[(1, 5), int32], Tensor[(1, 1), int32])"
     assert [float(arg.data.numpy()) for arg in kept.tuple_value.args[3:]] == [-1, 0.5]
     assert isinstance(relay.vision.non_max_suppression(boxes, counts, indices, return_indices=False), relay.Call)
+
+
+def test_values_of_constructors_are_made_as_in_relay():
+    from headrace.relay.backend.interpreter import ConstructorValue
+
+    mod = hr.IRModule()
+    mod.import_from_std("nat.rly")
+    zero, successor = mod.get_type("nat")[1:]
+    value = ConstructorValue(successor.tag, [ConstructorValue(zero.tag, [], zero)], successor)
+    assert value.constructor.name_hint == successor.name_hint
+    assert value.fields[0].constructor.name_hint == zero.name_hint
+    with pytest.raises(hr.UserError, match=f"tag is 7, and that of {zero.name_hint} {zero.tag}"):
+        ConstructorValue(7, [], zero)
+    with pytest.raises(hr.UserError):
+        ConstructorValue(0, [])
+
+
+def test_a_span_may_have_no_source():
+    span = relay.Span(None, 1, 2, 3, 4)
+    assert (span.source_name, span.line, span.end_line, span.column, span.end_column) == ("", 1, 2, 3, 4)

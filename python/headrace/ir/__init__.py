@@ -196,6 +196,7 @@ class SourceMap:
 
 
 _node.constructor("ir.Span", "source_name line end_line column end_column", "Where in a source a node came from.")
+_node.default("ir.Span", source_name="")
 
 
 @_node.mixin("ir.IRModule")

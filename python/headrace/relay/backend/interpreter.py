@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from headrace import _node, _public
+from headrace import _core, _node, _public
 from headrace._ffi import api
 
 __all__ = ["ConstructorValue", "RefValue"]
@@ -13,9 +13,27 @@ __all__ = ["ConstructorValue", "RefValue"]
 
 @_node.mixin("interp.ConstructorValue")
 class _ConstructorValue:
-    """A value of a data type: `constructor` made it, of `fields`."""
+    """A value of a data type: `constructor` made it, of `fields`.
+
+    Parameters
+    ----------
+    tag : int, optional
+        The constructor's number in its type.
+    fields : list
+        What the value is made of.
+    constructor : Constructor
+        What makes it.
+    """
 
     __slots__ = ()
+
+    def __init__(self, tag: Any = None, fields: Any = (), constructor: Any = None) -> None:
+        made = _node.make("interp.ConstructorValue", {"constructor": constructor, "fields": fields})
+        if tag is not None and tag != constructor.tag:
+            raise _core.UserError(
+                f"ConstructorValue: tag is {tag}, and that of {constructor.name_hint} {constructor.tag}"
+            )
+        _core.Object.__init__(self, made)
 
     @property
     def tag(self) -> int:
