@@ -46,7 +46,10 @@ __all__ = _public.facade(
         "headrace.ir": "IRModule",
         "headrace.nd": "cpu device",
         "headrace.runtime": "DataType",
-        "headrace.session": "InferenceSession",
+        "headrace.session": (
+            "ExecutionMode GraphOptimizationLevel InferenceSession OrtValue RunOptions SessionOptions "
+            "get_available_providers"
+        ),
         "headrace.target": "Target",
     },
     modules=(
