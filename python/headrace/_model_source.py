@@ -24,8 +24,10 @@ class ModelSource:
         elif isinstance(model, (str, PathLike)):
             self.path = self.name = _arguments.path(model, what)
         else:
+            instead = "; IRModule.from_expr makes a module of it" if _arguments.kind(model) == "Function" else ""
             raise UserError(
-                f"{what}: expected a path, the bytes of an ONNX model or an onnx.ModelProto, got {_arguments.kind(model)}"
+                f"{what}: expected a path, the bytes of an ONNX model or an onnx.ModelProto, got "
+                f"{_arguments.kind(model)}{instead}"
             )
 
     def rewritten(self, data: bytes) -> ModelSource:

@@ -1,14 +1,16 @@
 """Reads what an ONNX file says about itself, and rewrites its initialisers, without the package onnx.
 
-Only the fields that sessions need are read, by the field numbers of onnx.proto. A file is mapped, so weights are skipped
-and not copied.
+Only the fields that sessions need are read, by the field numbers of onnx.proto. A file is mapped, so weights are
+skipped and not copied.
 """
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from headrace.error import SessionError
@@ -89,7 +91,7 @@ def with_initializers(path: str, replaced: Mapping[str, Any], dropped: set[str])
     SessionError
         Where the weights that stay are in files beside the model: bytes cannot name these.
     """
-    with open(path, "rb") as file:
+    with Path(path).open("rb") as file:
         data = memoryview(file.read())
     model = bytearray()
     for start, end, number, value in _spans(data):
@@ -171,7 +173,7 @@ class _mapped:
         self._path = path
 
     def __enter__(self) -> Any:
-        with open(self._path, "rb") as file:
+        with Path(self._path).open("rb") as file:
             try:
                 self._data: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except ValueError:  # an empty file
@@ -180,10 +182,8 @@ class _mapped:
 
     def __exit__(self, *raised: object) -> None:
         if isinstance(self._data, mmap.mmap):
-            try:
+            with contextlib.suppress(BufferError):  # a traceback holds a view; the mapping goes with that
                 self._data.close()
-            except BufferError:  # a traceback holds a view; the mapping goes with that
-                pass
 
 
 def _spans(data: memoryview) -> Iterator[tuple[int, int, int, Any]]:

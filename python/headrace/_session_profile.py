@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 
 class SessionProfile:
@@ -47,6 +48,6 @@ class SessionProfile:
             events, self._events = self._events, None
         if events is None:
             return ""
-        with open(self._path, "w", encoding="utf-8") as file:
+        with Path(self._path).open("w", encoding="utf-8") as file:
             file.write("[\n" + ",\n".join(map(json.dumps, events)) + "\n]\n")
         return self._path

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from headrace import _arguments, _core, _public, backend
+from headrace import _arguments, _core, _node, _public, backend
 from headrace._ffi import get_global_func
+from headrace._model_source import ModelSource
 from headrace.target import chosen_targets
 
 __all__ = [
@@ -92,7 +93,7 @@ class CompiledModel(_core.Model):
 
 
 def compile(
-    model: str | PathLike[str],
+    model: Any,
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     bound: Mapping[str, Any] | None = None,
@@ -111,12 +112,13 @@ def compile(
     plan: str | PathLike[str] | None = None,
     output: str | PathLike[str] | None = None,
 ) -> CompiledModel:
-    """Compiles a model file (.onnx, .relay) for this machine, in memory or to the file `output`.
+    """Compiles a model for this machine, in memory or to the file `output`.
 
     Parameters
     ----------
-    model : path
-        The file.
+    model : path, bytes, onnx.ModelProto or IRModule
+        A file (.onnx, .relay), or the bytes of an ONNX file, which have all its data; or a Relay module, whose "main"
+        is compiled and says its shapes itself.
     shapes : dict of str to tuple of int, optional
         The shapes of inputs whose shape the model leaves open.
     bound : dict of str to tensor, optional
@@ -167,25 +169,36 @@ def compile(
         options.setdefault(name, {}).update(_arguments.mapping(own, f"backend_options[{name!r}]", '{"cc": "clang"}'))
     named = [*_arguments.names(backends, "backends"), *(one.kind.name for one in beside)]
     backend.offer(named)
-    executor = _core.compile(
-        _arguments.path(model, "model"),
-        shapes=_arguments.shapes(shapes),
-        bound=_arguments.mapping(bound, "bound", 'bound={"x": array}'),
-        weights="" if weights is None else _arguments.path(weights, "weights"),
-        target=chosen,
-        cpu=_arguments.text(cpu, "cpu"),
-        features=_arguments.text(features, "features"),
-        opt_level=_arguments.integer(opt_level, "opt_level"),
-        jobs=_arguments.integer(jobs, "jobs"),
-        threads=_arguments.integer(threads, "threads"),
-        disabled_passes=_arguments.names(disabled_passes, "disabled_passes"),
-        backends=named,
-        backend_options=options,
-        placement=_arguments.text(placement, "placement"),
-        costs="" if costs is None else _arguments.path(costs, "costs"),
-        plan="" if plan is None else _arguments.path(plan, "plan"),
-        output=None if output is None else _arguments.path(output, "output"),
-    )
+    is_module = isinstance(model, _node.class_of("ir.IRModule"))
+    if is_module and (shapes or bound or weights is not None):
+        raise _core.UserError(
+            "shapes, bound and weights are for models in files; a module has its shapes and constants in itself "
+            "(relay.build_module.bind_params_by_name binds parameters)"
+        )
+    source = None if is_module else ModelSource(model, "model")
+    arguments: dict[str, Any] = {
+        "shapes": _arguments.shapes(shapes),
+        "bound": _arguments.mapping(bound, "bound", 'bound={"x": array}'),
+        "weights": "" if weights is None else _arguments.path(weights, "weights"),
+        "target": chosen,
+        "cpu": _arguments.text(cpu, "cpu"),
+        "features": _arguments.text(features, "features"),
+        "opt_level": _arguments.integer(opt_level, "opt_level"),
+        "jobs": _arguments.integer(jobs, "jobs"),
+        "threads": _arguments.integer(threads, "threads"),
+        "disabled_passes": _arguments.names(disabled_passes, "disabled_passes"),
+        "backends": named,
+        "backend_options": options,
+        "placement": _arguments.text(placement, "placement"),
+        "costs": "" if costs is None else _arguments.path(costs, "costs"),
+        "plan": "" if plan is None else _arguments.path(plan, "plan"),
+        "output": None if output is None else _arguments.path(output, "output"),
+    }
+    if source is None:
+        executor = _core.compile(model, **arguments)
+    else:
+        with source.named():
+            executor = _core.compile(source.path, **arguments)
     return CompiledModel(executor, None if output is None else _arguments.path(output, "output"))
 
 

@@ -425,7 +425,7 @@ def _fitting(value: Any, arg: NodeArg) -> _core.NDArray:
         value = value.numpy()
     tensor = _arguments.tensor(value, "input '{}'", arg.name, arg.dtype)
     if tensor.dtype != arg.dtype:
-        raise SessionError(f"input '{arg.name}': expected {arg.type}, got {type_string(tensor.dtype)}")
+        raise SessionError(f"input '{arg.name}': expected {arg.type}, got {type_string(tensor.dtype)} ({tensor.dtype})")
     shape = tensor.shape
     if not arg.shape:  # a scalar, or of any rank
         return tensor

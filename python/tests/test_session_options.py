@@ -42,7 +42,7 @@ def test_enumerations_are_onnxruntimes(name):
 
 @pytest.mark.parametrize("options", [hr.SessionOptions(), hr.RunOptions()])
 def test_unknown_attributes(options):
-    with pytest.raises(AttributeError, match="has no attribute 'threads'; it has .*log_severity_level"):
+    with pytest.raises(AttributeError, match=r"has no attribute 'threads'; it has .*log_severity_level"):
         options.threads = 1
     with pytest.raises(AttributeError, match="threads"):
         _ = options.threads
@@ -281,5 +281,5 @@ def test_what_there_is():
 
 def test_onnxruntimes_options_are_not_ours():
     ort = pytest.importorskip("onnxruntime")
-    with pytest.raises(hs.SessionError, match="sess_options: .*onnxruntime's do not apply here"):
+    with pytest.raises(hs.SessionError, match=r"sess_options: .*onnxruntime's do not apply here"):
         hr.InferenceSession(scaled(), ort.SessionOptions())
