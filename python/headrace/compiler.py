@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from headrace import _arguments, _core, _node, _public, backend
+from headrace._compile_cache import CompileCache, cache_of, key_of
 from headrace._ffi import get_global_func
 from headrace._model_source import ModelSource
 from headrace.target import chosen_targets
@@ -111,6 +112,7 @@ def compile(
     costs: str | PathLike[str] | None = None,
     plan: str | PathLike[str] | None = None,
     output: str | PathLike[str] | None = None,
+    cache: bool | str | PathLike[str] | None = None,
 ) -> CompiledModel:
     """Compiles a model for this machine, in memory or to the file `output`.
 
@@ -152,6 +154,10 @@ def compile(
     output : path, optional
         The artifact to write, ending in .so or in nothing; with code for another processor what is returned refuses
         calls. Other formats are written by `relay.build(...).export_library`.
+    cache : bool or path
+        True, or a folder: another process that compiles the same model with the same options on this machine loads what
+        this one compiled. None: as the environment variable HEADRACE_CACHE, which names a folder, says. Modules,
+        compiles with `backends`, `plan` or `output`, and those of a process that registered ops are not cached.
 
     Returns
     -------
@@ -198,8 +204,42 @@ def compile(
         executor = _core.compile(model, **arguments)
     else:
         with source.named():
-            executor = _core.compile(source.path, **arguments)
+            executor = _compile_cached(source.path, arguments, cache_of(cache))
     return CompiledModel(executor, None if output is None else _arguments.path(output, "output"))
+
+
+def _compile_cached(path: str, arguments: Mapping[str, Any], cache: CompileCache | None) -> Any:
+    """Compiles a file, or loads what the cache has of the same compile."""
+    key = None if cache is None else _key_of(path, arguments)
+    if cache is None or key is None:
+        return _core.compile(path, **arguments)
+
+    def compile_to(file: str) -> Any:
+        executor = _core.compile(path, **{**arguments, "output": file})
+        if _key_of(path, arguments) != key:
+            raise _core.UserError("the model was written to while it was compiled")  # store() gives nothing then
+        return executor
+
+    found = cache.find(key, arguments["threads"])
+    if found is None:
+        found = cache.store(key, compile_to)
+    return _core.compile(path, **arguments) if found is None else found
+
+
+def _key_of(path: str, arguments: Mapping[str, Any]) -> str | None:
+    if not _is_cacheable(arguments):
+        return None
+    apart = ("bound", "weights", "costs", "plan", "jobs", "output", "target")
+    options = {name: value for name, value in arguments.items() if name not in apart}
+    options["target"] = str(arguments["target"])
+    return key_of(path, {name: arguments[name] for name in ("weights", "costs")}, options, arguments["bound"])
+
+
+def _is_cacheable(arguments: Mapping[str, Any]) -> bool:
+    """Whether the key names all that decides the result: no other backends, no target but the native one's."""
+    target = arguments["target"]
+    is_native = target is None or target.kind.name == "llvm"
+    return is_native and not (arguments["backends"] or arguments["plan"] or arguments["output"])
 
 
 def load(

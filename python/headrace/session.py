@@ -12,6 +12,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from headrace import _arguments, _core, _public
+from headrace._compile_cache import cache_of
 from headrace._io_binding import IOBinding
 from headrace._model_source import ModelSource
 from headrace._onnx_file import Header, read_header, with_initializers
@@ -102,6 +103,7 @@ class InferenceSession:
         opt_level: int | None = None,
         jobs: int = 0,
         disabled_passes: Iterable[str] = (),
+        cache: bool | str | PathLike[str] | None = None,
     ) -> None:
         given = _options_of(sess_options)
         known_providers(providers, provider_options)
@@ -121,6 +123,8 @@ class InferenceSession:
             "disabled_passes": _arguments.names(disabled_passes, "disabled_passes"),
         }
         _core.check_options(**self._options)
+        self._cache = cache
+        cache_of(cache)  # refuses a folder at once
         self._lock = Lock()
         self._compiled: OrderedDict[tuple, CompiledModel] = OrderedDict()
         self._compiling: dict[tuple, Future[CompiledModel]] = {}
@@ -386,7 +390,14 @@ class InferenceSession:
             self._check_files()
             source = self._source_with(overridden)
             with self._span("compile"), source.named():
-                model = compile(source.path, shapes=shapes, bound=self._bound, weights=self._weights, **self._options)
+                model = compile(
+                    source.path,
+                    shapes=shapes,
+                    bound=self._bound,
+                    weights=self._weights,
+                    cache=self._cache,
+                    **self._options,
+                )
             self._check_files()
         except BaseException as error:
             with self._lock:
