@@ -402,6 +402,11 @@ def test_the_program(folder, tmp_path, monkeypatch, capsys):
     assert first.split()[0] == str(entry.stat().st_size)
     assert first.split()[-1] == entry.name
     assert last == f"1 entries, {entry.stat().st_size} bytes"
+    assert cache.entries() == cache.entries(folder) == [entry]
+    assert cache.path() == folder
+    assert cache.clear() == 1
+    assert cache.entries() == []
+    run(plus(tmp_path, 1), True)
     assert told("clear") == "1 entries removed\n"
     assert list(folder.iterdir()) == []
     folder.chmod(0o777)
