@@ -30,6 +30,7 @@ _DEFAULT_BYTES = 2 << 30
 _MOST_BYTES_OF_A_MODEL = 1_400_000_000  # larger weights go to a file beside the artifact
 _OLD_SECONDS = 3600  # of a compile's folder that was left behind
 _PARTS = "part-"
+_RECENT_NS = 3_000_000_000  # more than the steps in which file systems count time
 
 
 class CompileCache:
@@ -97,6 +98,30 @@ class CompileCache:
         self._shrink(_limit())
         return executor
 
+    def digests(self, path: str, files_of: Callable[[str], list[str]]) -> list[list[Any]]:
+        """[size, digest] of each of the files that `files_of` gives for the path.
+
+        A digest is computed again only where a file's inode, size or times differ from those that were noted with it.
+        Files that were written to in the last seconds are not noted: a later write might leave the same times.
+        """
+        if path.startswith("/proc/"):  # a file in memory
+            return [_digest(file) for file in files_of(path)]
+        path = str(Path(path).absolute())
+        name = hashlib.sha256(path.encode()).hexdigest()[:48]
+        note = self.folder / f"{name}.json"
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+            known = json.loads(note.read_text(encoding="utf-8"))["files"]
+            if known and all(_times(file) == times for file, times, _ in known):
+                return [[times[2], digest] for _, times, digest in known]
+        files = files_of(path)
+        times = [_times(file) for file in files]
+        digests = [_digest(file) for file in files]
+        now = time.time_ns()
+        if all(_times(file) == one and max(one[3:]) < now - _RECENT_NS for file, one in zip(files, times, strict=True)):
+            found = [[file, one, digest] for file, one, (_, digest) in zip(files, times, digests, strict=True)]
+            self._write_note(note, json.dumps({"files": found}))
+        return digests
+
     def entries(self) -> list[tuple[Path, os.stat_result]]:
         """The files with their sizes and times of last use, the least recently used first."""
         found = []
@@ -111,8 +136,17 @@ class CompileCache:
         entries = self.entries()
         for path, _ in entries:
             path.unlink(missing_ok=True)
+        for note in self.folder.glob("*.json"):
+            note.unlink(missing_ok=True)
         self._remove_parts(0)
         return len(entries)
+
+    def _write_note(self, note: Path, text: str) -> None:
+        with contextlib.suppress(OSError):
+            handle, part = tempfile.mkstemp(prefix=_PARTS, dir=self.folder)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            Path(part).replace(note)
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.so"
@@ -133,7 +167,7 @@ class CompileCache:
             for path in self.folder.glob(f"{_PARTS}*"):
                 with contextlib.suppress(OSError):
                     if path.lstat().st_mtime < time.time() - seconds:
-                        shutil.rmtree(path, ignore_errors=True)
+                        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def default_folder() -> Path:
@@ -156,7 +190,9 @@ def cache_of(cache: bool | str | PathLike[str] | None) -> CompileCache | None:
     return CompileCache(Path(_arguments.path(cache, "cache")))
 
 
-def key_of(path: str, files: Mapping[str, str], options: Mapping[str, Any], bound: Mapping[str, Any]) -> str | None:
+def key_of(
+    cache: CompileCache, path: str, files: Mapping[str, str], options: Mapping[str, Any], bound: Mapping[str, Any]
+) -> str | None:
     """A text that differs for compiles whose results may.
 
     None for what is not cached: a program that other texts or Python's functions are part of, a model with more weights
@@ -164,38 +200,45 @@ def key_of(path: str, files: Mapping[str, str], options: Mapping[str, Any], boun
     """
     if "headrace.relay._op_registration" in sys.modules:
         return None
-    digest = hashlib.blake2b(digest_size=24)
+    digest = hashlib.sha256()
     try:
-        own = _core.model_files(path)
-        paths = [*own, *(file for file in files.values() if file)]
-        if sum(Path(file).stat().st_size for file in paths) > _MOST_BYTES_OF_A_MODEL:
+        contents = [cache.digests(path, _core.model_files)]
+        contents += [cache.digests(file, lambda one: [one]) for file in files.values() if file]
+        if sum(size for own in contents for size, _ in own) > _MOST_BYTES_OF_A_MODEL:
             return None
         if path.endswith(".relay"):
             text = Path(path).read_bytes()
             if b"import" in text or b"Compiler" in text:
                 return None
         head = [_FORMAT, _core.__version__, _images(), _machine(), _environment(), _sorted(options), _sorted(files)]
-        digest.update(json.dumps([*head, len(own), path.endswith(".relay")]).encode())
-        for file in paths:
-            _add_file(digest, file)
+        digest.update(json.dumps([*head, contents, path.endswith(".relay")]).encode())
     except (OSError, UserError):
         return None
     for name in sorted(bound):
         array = _core.array(bound[name], name).numpy()
         digest.update(json.dumps([name, str(array.dtype), list(array.shape)]).encode())
         digest.update(array.tobytes())
-    return digest.hexdigest()
+    return digest.hexdigest()[:48]
 
 
 def _sorted(values: Mapping[str, Any]) -> list[list[str]]:
     return [[name, repr(values[name])] for name in sorted(values)]
 
 
-def _add_file(digest: Any, path: str) -> None:
+def _digest(path: str) -> list[Any]:
+    """[size, digest] of a file's content."""
+    digest, size = hashlib.sha256(), 0  # which processors have instructions for
     with Path(path).open("rb") as file:
-        digest.update(b"%d " % os.fstat(file.fileno()).st_size)
         while part := file.read(1 << 20):
             digest.update(part)
+            size += len(part)
+    return [size, digest.hexdigest()]
+
+
+def _times(path: str) -> list[int]:
+    """Device, inode, size, and the times at which a file was written to and changed."""
+    status = Path(path).stat()
+    return [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 @functools.cache

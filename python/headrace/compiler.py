@@ -210,13 +210,13 @@ def compile(
 
 def _compile_cached(path: str, arguments: Mapping[str, Any], cache: CompileCache | None) -> Any:
     """Compiles a file, or loads what the cache has of the same compile."""
-    key = None if cache is None else _key_of(path, arguments)
+    key = None if cache is None else _key_of(cache, path, arguments)
     if cache is None or key is None:
         return _core.compile(path, **arguments)
 
     def compile_to(file: str) -> Any:
         executor = _core.compile(path, **{**arguments, "output": file})
-        if _key_of(path, arguments) != key:
+        if _key_of(cache, path, arguments) != key:
             raise _core.UserError("the model was written to while it was compiled")  # store() gives nothing then
         return executor
 
@@ -226,13 +226,13 @@ def _compile_cached(path: str, arguments: Mapping[str, Any], cache: CompileCache
     return _core.compile(path, **arguments) if found is None else found
 
 
-def _key_of(path: str, arguments: Mapping[str, Any]) -> str | None:
+def _key_of(cache: CompileCache, path: str, arguments: Mapping[str, Any]) -> str | None:
     if not _is_cacheable(arguments):
         return None
     apart = ("bound", "weights", "costs", "plan", "jobs", "output", "target")
     options = {name: value for name, value in arguments.items() if name not in apart}
     options["target"] = str(arguments["target"])
-    return key_of(path, {name: arguments[name] for name in ("weights", "costs")}, options, arguments["bound"])
+    return key_of(cache, path, {name: arguments[name] for name in ("weights", "costs")}, options, arguments["bound"])
 
 
 def _is_cacheable(arguments: Mapping[str, Any]) -> bool:

@@ -62,7 +62,7 @@ def test_a_second_compile_loads_the_first_ones_result(folder, compiles, images):
     for result in results:
         np.testing.assert_array_equal(result, plain(images[:2]).numpy())
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert [stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()] == [0o600]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()] == [0o600] * len(list(folder.iterdir()))
     cached = hr.compile(DIGITS, shapes=SHAPES, cache=folder)
     assert (cached.path, cached.threads, repr(cached)) == (None, plain.threads, repr(plain))
 
@@ -121,7 +121,8 @@ print(int(f(np.load(sys.argv[3])[:1]).numpy().argmax()))
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(8)]
     label = int(np.load(DIGITS.with_name("digits_labels.npy"))[0])
     assert [int(process.communicate(timeout=100)[0]) for process in running] == [label] * 8
-    assert len(list(folder.iterdir())) == 1
+    assert len(entries(folder)) == 1
+    assert list(folder.glob("part-*")) == []
 
 
 @pytest.mark.parametrize(
@@ -208,7 +209,7 @@ def test_compiler_machine_and_environment_are_part_of_the_key(folder, compiles, 
 def test_damaged_entries_are_compiled_again(folder, compiles, tmp_path, damage):
     path = plus(tmp_path, 1)
     run(path, folder)
-    (entry,) = folder.iterdir()
+    (entry,) = folder.glob("*.so")
     entry.write_bytes(damage(entry.read_bytes()))
     assert run(path, folder) == [1, 1]
     assert len(compiles) == 2
@@ -219,7 +220,7 @@ def test_damaged_entries_are_compiled_again(folder, compiles, tmp_path, damage):
 def test_entries_that_are_no_files_of_ours_are_not_loaded(folder, compiles, tmp_path):
     path = plus(tmp_path, 1)
     run(path, folder)
-    (entry,) = folder.iterdir()
+    (entry,) = folder.glob("*.so")
     entry.chmod(0o666)
     assert run(path, folder) == [1, 1]
     assert len(compiles) == 2
@@ -268,7 +269,7 @@ def test_full_and_read_only_folders(folder, compiles, tmp_path, monkeypatch, whe
         patch.setattr(where, name, fail)
         assert run(plus(tmp_path, 1), folder) == [1, 1]
     assert compiles[-1] == ""
-    assert list(folder.iterdir()) == []
+    assert entries(folder) == list(folder.glob("part-*")) == []
 
 
 def test_a_read_only_folder_has_its_entries(folder, compiles, tmp_path):
@@ -290,7 +291,7 @@ def test_a_compile_that_cannot_write_runs_in_memory(folder, tmp_path, monkeypatc
 
     monkeypatch.setattr(_core, "compile", full)
     assert run(plus(tmp_path, 1), folder) == [1, 1]
-    assert list(folder.iterdir()) == []
+    assert entries(folder) == list(folder.glob("part-*")) == []
 
 
 def test_a_model_that_is_written_to_while_it_is_compiled(folder, tmp_path, monkeypatch):
@@ -306,6 +307,38 @@ def test_a_model_that_is_written_to_while_it_is_compiled(folder, tmp_path, monke
     assert entries(folder) == []
 
 
+def test_files_are_read_again_only_where_they_were_written_to(folder, tmp_path, monkeypatch):
+    read = []
+    real = _compile_cache._digest
+    monkeypatch.setattr(_compile_cache, "_digest", lambda path: read.append(path) or real(path))
+    path = plus(tmp_path, 1)
+    assert run(path, folder) == run(path, folder) == [1, 1]
+    assert len(read) == 3  # a file that was just written is read each time: before and after the compile, and again
+    monkeypatch.setattr(_compile_cache, "_RECENT_NS", -(10**18))
+    assert run(path, folder) == [1, 1]
+    read.clear()
+    assert run(path, folder) == [1, 1]
+    assert read == []
+    stamp = path.stat()
+    path.write_text(TEXT.format(2))  # of the same size
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert run(path, folder) == [2, 2]
+    assert read != []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"files": []}', '{"files": [[1]]}', '{"files": [["/no", [], "x"]]}', "\x00"]
+)
+def test_damaged_notes_are_not_used(folder, tmp_path, monkeypatch, text):
+    monkeypatch.setattr(_compile_cache, "_RECENT_NS", -(10**18))
+    path = plus(tmp_path, 1)
+    run(path, folder)
+    (note,) = folder.glob("*.json")
+    note.write_text(text)
+    assert run(path, folder) == [1, 1]
+    assert run(plus(tmp_path, 2), folder) == [2, 2]
+
+
 def test_errors_of_the_model_are_those_without_a_cache(folder):
     told = []
     for where in (False, folder):
@@ -313,13 +346,13 @@ def test_errors_of_the_model_are_those_without_a_cache(folder):
             hr.compile(DIGITS, cache=where)
         told.append(str(raised.value))
     assert told[0] == told[1]
-    assert list(folder.iterdir()) == []
+    assert entries(folder) == list(folder.glob("part-*")) == []
 
 
 def test_the_least_recently_used_go_first(folder, tmp_path, monkeypatch):
     for number in (1, 2):
         run(plus(tmp_path, number), folder)
-    kept = {path.name: path for path in folder.iterdir()}
+    kept = {path.name: path for path in folder.glob("*.so")}
     for seconds, path in enumerate(sorted(kept.values())):
         os.utime(path, (1000 + seconds, 1000 + seconds))
     before = {path.name: path.stat().st_mtime for path in kept.values()}
@@ -397,7 +430,7 @@ def test_the_program(folder, tmp_path, monkeypatch, capsys):
     assert told("list") == "0 entries, 0 bytes\n"
     assert told("clear") == "0 entries removed\n"
     run(plus(tmp_path, 1), True)
-    (entry,) = folder.iterdir()
+    (entry,) = folder.glob("*.so")
     first, last = told("list").splitlines()
     assert first.split()[0] == str(entry.stat().st_size)
     assert first.split()[-1] == entry.name
@@ -408,7 +441,7 @@ def test_the_program(folder, tmp_path, monkeypatch, capsys):
     assert cache.entries() == []
     run(plus(tmp_path, 1), True)
     assert told("clear") == "1 entries removed\n"
-    assert list(folder.iterdir()) == []
+    assert entries(folder) == list(folder.glob("part-*")) == []
     folder.chmod(0o777)
     assert cache._main(["clear"]) == 3
     assert "others may write to the folder" in capsys.readouterr().err
