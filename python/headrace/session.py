@@ -195,14 +195,19 @@ class InferenceSession:
         known = [arg.name for arg in self._outputs]
         # onnxruntime gives all for an empty list, too.
         wanted = (_arguments.names(output_names, "output_names") if output_names is not None else []) or known
-        for name in wanted:
+        for name in wanted if wanted is not known else ():
             if name not in known:
                 raise SessionError(f"the model has no output '{name}'; it has {', '.join(known)}")
         tensors, overridden = self._tensors_of(input_feed)
         model = self._model_for(tensors, overridden)
         given = [tensors[spec.name] for spec in model.inputs] if overridden else list(tensors.values())
-        with self._span("model_run"):
+        if self._profile is None:
             results = model.run(given)
+        else:
+            with self._span("model_run"):
+                results = model.run(given)
+        if wanted is known:
+            return [result.numpy() for result in results]
         return [results[known.index(name)].numpy() for name in wanted]
 
     def run_async(
@@ -335,7 +340,8 @@ class InferenceSession:
                 f"the inputs are {', '.join(names)}; missing: {', '.join(missing) or 'none'}; "
                 f"unknown: {', '.join(unknown) or 'none'}"
             )
-        return {arg.name: _fitting(feed[arg.name], arg) for arg in [*self._inputs, *overridden]}, overridden
+        ports = [*self._inputs, *overridden] if overridden else self._inputs
+        return {arg.name: _fitting(feed[arg.name], arg) for arg in ports}, overridden
 
     def _check_files(self) -> None:
         for file, stamp in self._files.items():
@@ -361,7 +367,7 @@ class InferenceSession:
 
     def _model_for(self, tensors: Mapping[str, _core.NDArray], overridden: Sequence[NodeArg] = ()) -> CompiledModel:
         shapes = {name: tensors[name].shape for name in self._open_inputs()} | self._shapes
-        key = (tuple(sorted(shapes.items())), tuple(arg.name for arg in overridden))
+        key = (tuple(sorted(shapes.items())), tuple(arg.name for arg in overridden) if overridden else ())
         while True:
             with self._lock:
                 if key in self._compiled:
