@@ -46,13 +46,16 @@ __all__ = _public.facade(
         "headrace.ir": "IRModule",
         "headrace.nd": "cpu device",
         "headrace.runtime": "DataType",
-        "headrace.session": "InferenceSession",
+        "headrace.session": (
+            "ExecutionMode GraphOptimizationLevel InferenceSession OrtValue RunOptions SessionOptions "
+            "get_available_providers"
+        ),
         "headrace.target": "Target",
     },
     modules=(
         "backend cc contrib error graph_executor instrument ir nd parser pipeline pipeline_executor relay runtime "
         "support target te testing tir transform"
     ),
-    unlisted="backends compiler session",
+    unlisted="backends cache compiler session",
 )
 _public.settle(__name__)

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from headrace import _arguments, _core, _public, backend
+from headrace import _arguments, _core, _node, _public, backend
+from headrace._compile_cache import CompileCache, cache_of, key_of
 from headrace._ffi import get_global_func
+from headrace._model_source import ModelSource
 from headrace.target import chosen_targets
 
 __all__ = [
@@ -92,7 +94,7 @@ class CompiledModel(_core.Model):
 
 
 def compile(
-    model: str | PathLike[str],
+    model: Any,
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     bound: Mapping[str, Any] | None = None,
@@ -110,13 +112,15 @@ def compile(
     costs: str | PathLike[str] | None = None,
     plan: str | PathLike[str] | None = None,
     output: str | PathLike[str] | None = None,
+    cache: bool | str | PathLike[str] | None = None,
 ) -> CompiledModel:
-    """Compiles a model file (.onnx, .relay) for this machine, in memory or to the file `output`.
+    """Compiles a model for this machine, in memory or to the file `output`.
 
     Parameters
     ----------
-    model : path
-        The file.
+    model : path, bytes, onnx.ModelProto or IRModule
+        A file (.onnx, .relay), or the bytes of an ONNX file, which have all its data; or a Relay module, whose "main"
+        is compiled and says its shapes itself.
     shapes : dict of str to tuple of int, optional
         The shapes of inputs whose shape the model leaves open.
     bound : dict of str to tensor, optional
@@ -150,6 +154,10 @@ def compile(
     output : path, optional
         The artifact to write, ending in .so or in nothing; with code for another processor what is returned refuses
         calls. Other formats are written by `relay.build(...).export_library`.
+    cache : bool or path
+        True, or a folder: another process that compiles the same model with the same options on this machine loads what
+        this one compiled. None: as the environment variable HEADRACE_CACHE, which names a folder, says. Modules,
+        compiles with `backends`, `plan` or `output`, and those of a process that registered ops are not cached.
 
     Returns
     -------
@@ -167,26 +175,71 @@ def compile(
         options.setdefault(name, {}).update(_arguments.mapping(own, f"backend_options[{name!r}]", '{"cc": "clang"}'))
     named = [*_arguments.names(backends, "backends"), *(one.kind.name for one in beside)]
     backend.offer(named)
-    executor = _core.compile(
-        _arguments.path(model, "model"),
-        shapes=_arguments.shapes(shapes),
-        bound=_arguments.mapping(bound, "bound", 'bound={"x": array}'),
-        weights="" if weights is None else _arguments.path(weights, "weights"),
-        target=chosen,
-        cpu=_arguments.text(cpu, "cpu"),
-        features=_arguments.text(features, "features"),
-        opt_level=_arguments.integer(opt_level, "opt_level"),
-        jobs=_arguments.integer(jobs, "jobs"),
-        threads=_arguments.integer(threads, "threads"),
-        disabled_passes=_arguments.names(disabled_passes, "disabled_passes"),
-        backends=named,
-        backend_options=options,
-        placement=_arguments.text(placement, "placement"),
-        costs="" if costs is None else _arguments.path(costs, "costs"),
-        plan="" if plan is None else _arguments.path(plan, "plan"),
-        output=None if output is None else _arguments.path(output, "output"),
-    )
+    is_module = isinstance(model, _node.class_of("ir.IRModule"))
+    if is_module and (shapes or bound or weights is not None):
+        raise _core.UserError(
+            "shapes, bound and weights are for models in files; a module has its shapes and constants in itself "
+            "(relay.build_module.bind_params_by_name binds parameters)"
+        )
+    source = None if is_module else ModelSource(model, "model")
+    arguments: dict[str, Any] = {
+        "shapes": _arguments.shapes(shapes),
+        "bound": _arguments.mapping(bound, "bound", 'bound={"x": array}'),
+        "weights": "" if weights is None else _arguments.path(weights, "weights"),
+        "target": chosen,
+        "cpu": _arguments.text(cpu, "cpu"),
+        "features": _arguments.text(features, "features"),
+        "opt_level": _arguments.integer(opt_level, "opt_level"),
+        "jobs": _arguments.integer(jobs, "jobs"),
+        "threads": _arguments.integer(threads, "threads"),
+        "disabled_passes": _arguments.names(disabled_passes, "disabled_passes"),
+        "backends": named,
+        "backend_options": options,
+        "placement": _arguments.text(placement, "placement"),
+        "costs": "" if costs is None else _arguments.path(costs, "costs"),
+        "plan": "" if plan is None else _arguments.path(plan, "plan"),
+        "output": None if output is None else _arguments.path(output, "output"),
+    }
+    if source is None:
+        executor = _core.compile(model, **arguments)
+    else:
+        with source.named():
+            executor = _compile_cached(source.path, arguments, cache_of(cache))
     return CompiledModel(executor, None if output is None else _arguments.path(output, "output"))
+
+
+def _compile_cached(path: str, arguments: Mapping[str, Any], cache: CompileCache | None) -> Any:
+    """Compiles a file, or loads what the cache has of the same compile."""
+    key = None if cache is None else _key_of(cache, path, arguments)
+    if cache is None or key is None:
+        return _core.compile(path, **arguments)
+
+    def compile_to(file: str) -> Any:
+        executor = _core.compile(path, **{**arguments, "output": file})
+        if _key_of(cache, path, arguments) != key:
+            raise _core.UserError("the model was written to while it was compiled")  # store() gives nothing then
+        return executor
+
+    found = cache.find(key, arguments["threads"])
+    if found is None:
+        found = cache.store(key, compile_to)
+    return _core.compile(path, **arguments) if found is None else found
+
+
+def _key_of(cache: CompileCache, path: str, arguments: Mapping[str, Any]) -> str | None:
+    if not _is_cacheable(arguments):
+        return None
+    apart = ("bound", "weights", "costs", "plan", "jobs", "output", "target")
+    options = {name: value for name, value in arguments.items() if name not in apart}
+    options["target"] = str(arguments["target"])
+    return key_of(cache, path, {name: arguments[name] for name in ("weights", "costs")}, options, arguments["bound"])
+
+
+def _is_cacheable(arguments: Mapping[str, Any]) -> bool:
+    """Whether the key names all that decides the result: no other backends, no target but the native one's."""
+    target = arguments["target"]
+    is_native = target is None or target.kind.name == "llvm"
+    return is_native and not (arguments["backends"] or arguments["plan"] or arguments["output"])
 
 
 def load(

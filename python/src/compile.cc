@@ -158,7 +158,7 @@ void bind_compile(nb::module_& m) {
   bind_split(m);
   m.def(
       "compile",
-      [](const std::string& path, const Shapes& shapes, const nb::dict& bound, const std::string& weights,
+      [](const nb::object& program, const Shapes& shapes, const nb::dict& bound, const std::string& weights,
          const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,
          int threads, const std::vector<std::string>& disabled_passes, const std::vector<std::string>& backends,
          const nb::dict& backend_options, const std::string& plan, const std::string& placement,
@@ -167,15 +167,18 @@ void bind_compile(nb::module_& m) {
         const driver::CompileOptions options =
             compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes, backends, backend_options,
                             plan, placement, costs);
+        const bool is_file = nb::isinstance<nb::str>(program);
+        const std::string path = is_file ? nb::cast<std::string>(program) : "the module";
+        const IRModule module = is_file ? IRModule() : to_value(program).as<IRModule>();
         GilReleased released;
         const InterruptScope interruptible(&check_signals);
         load.backends = driver::possible_backends(options);
-        const driver::Model model = driver::load_model(path, load);
+        const driver::Model model = is_file ? driver::load_model(path, load) : driver::make_model(module);
         if (output) return compile_and_open(model, *output, options);
         return load::make_executor(driver::open_compiled(driver::compile_to_memory(model, options), path),
                                    artifact::kDefaultProgram, {.threads = options.threads});
       },
-      nb::arg("path"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("weights") = "",
+      nb::arg("program"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("weights") = "",
       nb::arg("target") = nb::none(), nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
       nb::arg("jobs") = 0, nb::arg("threads") = 0, nb::arg("disabled_passes") = std::vector<std::string>(),
       nb::arg("backends") = std::vector<std::string>(), nb::arg("backend_options") = nb::dict(), nb::arg("plan") = "",

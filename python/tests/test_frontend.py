@@ -55,8 +55,11 @@ def test_a_proto_is_read_too(image):
         (lambda: from_onnx(DIGITS, dtype="int8"), "from_onnx: dtype is 'int8'; leave it out"),
         (lambda: from_onnx(DIGITS, dtype={"x": "float32"}), "from_onnx: dtype is {'x': 'float32'}; leave it out"),
         (lambda: from_onnx(DIGITS, freeze_params=False), "weights are constants"),
-        (lambda: hr.compile(relay.Function([], relay.const(1.0))), "got Function; relay.build compiles it"),
-        (lambda: hr.compile(hr.IRModule()), "got IRModule; relay.build compiles it"),
+        (
+            lambda: hr.compile(relay.Function([], relay.const(1.0))),
+            "got Function; IRModule.from_expr makes a module of it",
+        ),
+        (lambda: hr.compile(hr.IRModule()), "the module has no function '@main'"),
         (
             lambda: relay.transform.FuseOps(inline=1),
             r"takes 2 arguments \(fuse_opt_level, max_depth\): got an unexpected keyword argument 'inline'",

@@ -1,0 +1,455 @@
+"""The cache of compiled models: what hits, what does not, and that nothing gives a wrong result."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+from headrace import _compile_cache, _core, cache  # noqa: E402
+
+DIGITS = Path(__file__).parents[2] / "models" / "digits.onnx"
+SHAPES = {"x": (2, 1, 8, 8)}
+TEXT = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) {{ add(%x, {0}f) }}\n'
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("HEADRACE_CACHE", raising=False)
+    # This process may have registered ops for other tests, and caches nothing then.
+    monkeypatch.delitem(sys.modules, "headrace.relay._op_registration", raising=False)
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def compiles(monkeypatch):
+    """The files that the compiler wrote ("" for memory), one for each compile."""
+    done = []
+    real = _core.compile
+
+    def counted(path, **arguments):
+        done.append(arguments.get("output") or "")
+        return real(path, **arguments)
+
+    monkeypatch.setattr(_core, "compile", counted)
+    return done
+
+
+def plus(tmp_path, number):
+    path = tmp_path / "m.relay"
+    path.write_text(TEXT.format(number))
+    return path
+
+
+def run(path, folder, **options):
+    return hr.compile(path, cache=folder, **options)(np.zeros(2, np.float32)).numpy().tolist()
+
+
+def entries(folder):
+    return sorted(path.name for path in folder.glob("*.so"))
+
+
+def test_a_second_compile_loads_the_first_ones_result(folder, compiles, images):
+    results = [hr.compile(DIGITS, shapes=SHAPES, cache=folder)(images[:2]).numpy() for _ in range(3)]
+    assert len(compiles) == 1
+    plain = hr.compile(DIGITS, shapes=SHAPES)
+    for result in results:
+        np.testing.assert_array_equal(result, plain(images[:2]).numpy())
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()] == [0o600] * len(list(folder.iterdir()))
+    cached = hr.compile(DIGITS, shapes=SHAPES, cache=folder)
+    assert (cached.path, cached.threads, repr(cached)) == (None, plain.threads, repr(plain))
+
+
+def test_bytes_and_their_file_are_one_model(folder, compiles):
+    hr.compile(DIGITS, shapes=SHAPES, cache=folder)
+    hr.compile(DIGITS.read_bytes(), shapes=SHAPES, cache=folder)
+    assert len(compiles) == 1
+
+
+def test_a_session_takes_a_cache(folder, compiles, images):
+    for _ in range(2):
+        session = hr.InferenceSession(DIGITS, cache=folder)
+        assert session.run(None, {"x": images[:2]})[0].shape == (2, 10)
+    assert len(compiles) == 1
+
+
+def test_another_process_compiles_nothing(folder, images):
+    script = """
+import sys
+import numpy as np
+import headrace as hr
+from headrace import _core
+
+def refuse(*given, **named):
+    raise AssertionError("a compile")
+
+if sys.argv[3] == "second":
+    _core.compile = refuse
+f = hr.compile(sys.argv[1], shapes={"x": (2, 1, 8, 8)})
+np.save(sys.argv[2], f(np.load(sys.argv[4])[:2]).numpy())
+"""
+    data = DIGITS.with_name("digits_images.npy")
+    results = []
+    for turn in ("first", "second"):
+        out = folder.with_name(f"{turn}.npy")
+        subprocess.run(
+            [sys.executable, "-c", script, DIGITS, out, turn, data],
+            env={**os.environ, "HEADRACE_CACHE": str(folder)},
+            check=True,
+        )
+        results.append(np.load(out))
+    np.testing.assert_array_equal(*results)
+
+
+def test_processes_share_a_folder(folder):
+    script = """
+import sys
+import numpy as np
+import headrace as hr
+f = hr.compile(sys.argv[1], shapes={"x": (1, 1, 8, 8)}, cache=sys.argv[2])
+print(int(f(np.load(sys.argv[3])[:1]).numpy().argmax()))
+"""
+    data = DIGITS.with_name("digits_images.npy")
+    command = [sys.executable, "-c", script, DIGITS, folder, data]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    label = int(np.load(DIGITS.with_name("digits_labels.npy"))[0])
+    assert [int(process.communicate(timeout=100)[0]) for process in running] == [label] * 8
+    assert len(entries(folder)) == 1
+    assert list(folder.glob("part-*")) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"opt_level": 0},
+        {"threads": 1},
+        {"disabled_passes": ["FoldConstant"]},
+        {"cpu": "x86-64-v3"},
+        {"target": "llvm -mcpu=x86-64-v3"},
+        {"features": "-avx512f"},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_options_are_part_of_the_key(folder, compiles, tmp_path, options):
+    path = plus(tmp_path, 1)
+    hr.compile(path, cache=folder)
+    hr.compile(path, cache=folder, **options)
+    assert len(compiles) == len(entries(folder)) == 2
+
+
+def test_values_of_bound_inputs_are_part_of_the_key(folder, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    ports = [onnx.helper.make_tensor_value_info(name, 1, [2]) for name in "xwy"]
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Add", ["x", "w"], ["y"])], "g", ports[:2], ports[2:])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    for value in (1, 2, 1):
+        f = hr.compile(tmp_path / "m.onnx", cache=folder, bound={"w": np.full(2, value, np.float32)})
+        assert f(np.zeros(2, np.float32)).numpy().tolist() == [value] * 2
+    assert len(entries(folder)) == 2
+
+
+def test_shapes_are_part_of_the_key(folder, images):
+    for count in (1, 2, 1):
+        f = hr.compile(DIGITS, cache=folder, shapes={"x": (count, 1, 8, 8)})
+        assert f(images[:count]).shape == (count, 10)
+    assert len(entries(folder)) == 2
+
+
+def test_the_model_is_part_of_the_key(folder, tmp_path):
+    for number in (1, 2, 1):
+        assert run(plus(tmp_path, number), folder) == [number] * 2
+    assert len(entries(folder)) == 2
+
+
+def test_files_beside_the_model_are_part_of_the_key(folder, tmp_path):
+    onnx = pytest.importorskip("onnx")
+    helper = onnx.helper
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "w"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", 1, [2])],
+        [helper.make_tensor_value_info("y", 1, [2])],
+        [onnx.numpy_helper.from_array(np.array([1, 2], np.float32), "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save_model(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    assert run(tmp_path / "m.onnx", folder) == [1, 2]
+    (tmp_path / "w.bin").write_bytes(np.array([3, 4], np.float32).tobytes())
+    assert run(tmp_path / "m.onnx", folder) == [3, 4]
+
+
+@pytest.mark.parametrize("part", ["_images", "_machine", "_environment"])
+def test_compiler_machine_and_environment_are_part_of_the_key(folder, compiles, tmp_path, monkeypatch, part):
+    path = plus(tmp_path, 1)
+    hr.compile(path, cache=folder)
+    monkeypatch.setattr(_compile_cache, part, lambda: ["another"])
+    hr.compile(path, cache=folder)
+    assert len(compiles) == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[: len(data) // 2],
+        lambda data: b"",
+        lambda data: b"not an artifact",
+        lambda data: data[:3000] + bytes([data[3000] ^ 1]) + data[3001:],
+        lambda data: data[:-70] + bytes([data[-70] ^ 255]) + data[-69:],
+        lambda data: data + b"more",
+    ],
+    ids=["half", "empty", "text", "bit", "end", "longer"],
+)
+def test_damaged_entries_are_compiled_again(folder, compiles, tmp_path, damage):
+    path = plus(tmp_path, 1)
+    run(path, folder)
+    (entry,) = folder.glob("*.so")
+    entry.write_bytes(damage(entry.read_bytes()))
+    assert run(path, folder) == [1, 1]
+    assert len(compiles) == 2
+    assert run(path, folder) == [1, 1]
+    assert len(compiles) == 2
+
+
+def test_entries_that_are_no_files_of_ours_are_not_loaded(folder, compiles, tmp_path):
+    path = plus(tmp_path, 1)
+    run(path, folder)
+    (entry,) = folder.glob("*.so")
+    entry.chmod(0o666)
+    assert run(path, folder) == [1, 1]
+    assert len(compiles) == 2
+    entry.rename(tmp_path / "elsewhere.so")
+    entry.symlink_to(tmp_path / "elsewhere.so")
+    assert run(path, folder) == [1, 1]
+    assert len(compiles) == 3
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_folders_that_others_write_to(folder, mode):
+    folder.mkdir()
+    folder.chmod(mode)
+    for call in (hr.compile, hr.InferenceSession):
+        with pytest.raises(hr.UserError, match=r"cache: others may write to the folder .*loaded as code.*chmod 700"):
+            call(DIGITS, shapes=SHAPES, cache=folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_folders_of_other_users(folder):
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, -1)
+    with pytest.raises(hr.UserError, match=r"cache: another user owns the folder .*loaded as code"):
+        hr.compile(DIGITS, shapes=SHAPES, cache=folder)
+
+
+def test_a_file_in_the_folders_place(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(hr.UserError, match=r"cache: '.*file' is no folder"):
+        hr.compile(DIGITS, shapes=SHAPES, cache=tmp_path / "file")
+
+
+def test_a_folder_that_cannot_be_made(folder, compiles, tmp_path):
+    (tmp_path / "file").touch()
+    for _ in range(2):
+        assert run(plus(tmp_path, 1), tmp_path / "file" / "cache") == [1, 1]
+    assert compiles == ["", ""]
+
+
+@pytest.mark.parametrize(("where", "name"), [(tempfile, "mkdtemp"), (Path, "replace"), (Path, "chmod")])
+def test_full_and_read_only_folders(folder, compiles, tmp_path, monkeypatch, where, name):
+    def fail(*given, **named):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(where, name, fail)
+        assert run(plus(tmp_path, 1), folder) == [1, 1]
+    assert compiles[-1] == ""
+    assert entries(folder) == list(folder.glob("part-*")) == []
+
+
+def test_a_read_only_folder_has_its_entries(folder, compiles, tmp_path):
+    path = plus(tmp_path, 1)
+    run(path, folder)
+    folder.chmod(0o500)
+    assert run(path, folder) == [1, 1]
+    assert len(compiles) == 1
+    folder.chmod(0o700)
+
+
+def test_a_compile_that_cannot_write_runs_in_memory(folder, tmp_path, monkeypatch):
+    real = _core.compile
+
+    def full(path, **arguments):
+        if arguments.get("output"):
+            raise hr.UserError("cannot write: No space left on device")
+        return real(path, **arguments)
+
+    monkeypatch.setattr(_core, "compile", full)
+    assert run(plus(tmp_path, 1), folder) == [1, 1]
+    assert entries(folder) == list(folder.glob("part-*")) == []
+
+
+def test_a_model_that_is_written_to_while_it_is_compiled(folder, tmp_path, monkeypatch):
+    path = plus(tmp_path, 1)
+    real = _core.compile
+
+    def changed(given, **arguments):
+        path.write_text(TEXT.format(2))
+        return real(given, **arguments)
+
+    monkeypatch.setattr(_core, "compile", changed)
+    assert run(path, folder) == [2, 2]
+    assert entries(folder) == []
+
+
+def test_files_are_read_again_only_where_they_were_written_to(folder, tmp_path, monkeypatch):
+    read = []
+    real = _compile_cache._digest
+    monkeypatch.setattr(_compile_cache, "_digest", lambda path: read.append(path) or real(path))
+    path = plus(tmp_path, 1)
+    assert run(path, folder) == run(path, folder) == [1, 1]
+    assert len(read) == 3  # a file that was just written is read each time: before and after the compile, and again
+    monkeypatch.setattr(_compile_cache, "_RECENT_NS", -(10**18))
+    assert run(path, folder) == [1, 1]
+    read.clear()
+    assert run(path, folder) == [1, 1]
+    assert read == []
+    stamp = path.stat()
+    path.write_text(TEXT.format(2))  # of the same size
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert run(path, folder) == [2, 2]
+    assert read != []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"files": []}', '{"files": [[1]]}', '{"files": [["/no", [], "x"]]}', "\x00"]
+)
+def test_damaged_notes_are_not_used(folder, tmp_path, monkeypatch, text):
+    monkeypatch.setattr(_compile_cache, "_RECENT_NS", -(10**18))
+    path = plus(tmp_path, 1)
+    run(path, folder)
+    (note,) = folder.glob("*.json")
+    note.write_text(text)
+    assert run(path, folder) == [1, 1]
+    assert run(plus(tmp_path, 2), folder) == [2, 2]
+
+
+def test_errors_of_the_model_are_those_without_a_cache(folder):
+    told = []
+    for where in (False, folder):
+        with pytest.raises(hr.UserError) as raised:
+            hr.compile(DIGITS, cache=where)
+        told.append(str(raised.value))
+    assert told[0] == told[1]
+    assert entries(folder) == list(folder.glob("part-*")) == []
+
+
+def test_the_least_recently_used_go_first(folder, tmp_path, monkeypatch):
+    for number in (1, 2):
+        run(plus(tmp_path, number), folder)
+    kept = {path.name: path for path in folder.glob("*.so")}
+    for seconds, path in enumerate(sorted(kept.values())):
+        os.utime(path, (1000 + seconds, 1000 + seconds))
+    before = {path.name: path.stat().st_mtime for path in kept.values()}
+    run(plus(tmp_path, 1), folder)  # is used again
+    used = {path.name for path in kept.values() if path.stat().st_mtime != before[path.name]}
+    assert len(used) == 1
+    monkeypatch.setattr(_compile_cache, "_limit", lambda: 2 * max(path.stat().st_size for path in kept.values()) + 100)
+    run(plus(tmp_path, 3), folder)
+    left = set(entries(folder))
+    assert len(left) == 2
+    assert used <= left
+
+
+def test_the_limit_is_a_variable(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("HEADRACE_CACHE_BYTES", "1")
+    assert run(plus(tmp_path, 1), folder) == [1, 1]
+    assert entries(folder) == []
+
+
+def test_folders_of_compiles_that_were_killed_go(folder, tmp_path):
+    folder.mkdir(mode=0o700)
+    for name, time in (("part-old", 1000), ("part-new", None)):
+        (folder / name).mkdir()
+        (folder / name / "model.so").touch()
+        if time:
+            os.utime(folder / name, (time, time))
+    run(plus(tmp_path, 1), folder)
+    assert sorted(path.name for path in folder.glob("part-*")) == ["part-new"]
+
+
+def test_the_variable_and_the_argument(folder, tmp_path, monkeypatch):
+    path = plus(tmp_path, 1)
+    run(path, None)
+    assert not folder.exists()
+    monkeypatch.setenv("HEADRACE_CACHE", str(folder))
+    run(path, False)
+    assert not folder.exists()
+    run(path, None)
+    assert len(entries(folder)) == 1
+    run(path, True)
+    assert len(entries(folder)) == 1
+    monkeypatch.delenv("HEADRACE_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    run(path, True)
+    assert len(entries(tmp_path / "xdg" / "headrace")) == 1
+
+
+@pytest.mark.parametrize("given", [3, b"folder", ["folder"]])
+def test_other_types(given):
+    with pytest.raises(hr.UserError, match="cache: expected True, False or a folder"):
+        hr.compile(DIGITS, shapes=SHAPES, cache=given)
+
+
+def test_what_is_not_cached(folder, tmp_path, monkeypatch):
+    path = plus(tmp_path, 1)
+    assert run(path, folder, output=tmp_path / "m.so") == [1, 1]
+    assert run(path, folder, backends=["null"]) == [1, 1]
+    (tmp_path / "more.relay").write_text(
+        '#[version = "0.0.5"]\nimport "prelude.rly"\n' + TEXT.format(1).split("\n", 1)[1]
+    )
+    assert run(tmp_path / "more.relay", folder) == [1, 1]
+    monkeypatch.setitem(sys.modules, "headrace.relay._op_registration", object())
+    assert run(path, folder) == [1, 1]
+    assert entries(folder) == []
+
+
+def test_the_program(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HEADRACE_CACHE", str(folder))
+
+    def told(*arguments):
+        assert cache._main(arguments) == 0
+        return capsys.readouterr().out
+
+    assert told("path") == f"{folder}\n"
+    assert told("list") == "0 entries, 0 bytes\n"
+    assert told("clear") == "0 entries removed\n"
+    run(plus(tmp_path, 1), True)
+    (entry,) = folder.glob("*.so")
+    first, last = told("list").splitlines()
+    assert first.split()[0] == str(entry.stat().st_size)
+    assert first.split()[-1] == entry.name
+    assert last == f"1 entries, {entry.stat().st_size} bytes"
+    assert cache.entries() == cache.entries(folder) == [entry]
+    assert cache.path() == folder
+    assert cache.clear() == 1
+    assert cache.entries() == []
+    run(plus(tmp_path, 1), True)
+    assert told("clear") == "1 entries removed\n"
+    assert entries(folder) == list(folder.glob("part-*")) == []
+    folder.chmod(0o777)
+    assert cache._main(["clear"]) == 3
+    assert "others may write to the folder" in capsys.readouterr().err
+    shutil.rmtree(folder)
+
+
+def test_the_program_runs():
+    done = subprocess.run(
+        [sys.executable, "-m", "headrace.cache", "path", "--folder", "here"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "here\n"
