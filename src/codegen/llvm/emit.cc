@@ -11,6 +11,20 @@
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/IndVarSimplify.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopDeletion.h>
+#include <llvm/Transforms/Scalar/LoopIdiomRecognize.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopRotation.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Vectorize/LoopVectorize.h>
+#include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
 #include "base/error.h"
 #include "codegen/llvm/kernel_builder.h"
@@ -35,6 +49,56 @@ Context::~Context() = default;
 
 namespace {
 
+// From this many instructions on, a kernel takes the short list: they come from register tiles that the schedule has
+// unrolled and vectorised; LLVM's default list spends most of its time on their long blocks and gains nothing there.
+constexpr unsigned kLongKernel = 1200;
+
+template <typename Pass, typename... Rest>
+void add_loop_passes(llvm::FunctionPassManager& passes, bool with_memory_ssa, Pass&& first, Rest&&... rest) {
+  llvm::LoopPassManager loops;
+  loops.addPass(std::forward<Pass>(first));
+  (loops.addPass(std::forward<Rest>(rest)), ...);
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), with_memory_ssa));
+}
+
+// The short list: each pass of the default list that kernels of `./dev bench kernels` are slower without, once. There
+// is nothing to inline, and no module to look at as a whole.
+llvm::FunctionPassManager passes_of_long_kernels() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  add_loop_passes(passes, true, llvm::LoopRotatePass(), llvm::LICMPass(llvm::LICMOptions()));
+  // The taps of a window are a loop of constant length; unrolled, their addresses become offsets.
+  add_loop_passes(passes, false, llvm::LoopIdiomRecognizePass(), llvm::IndVarSimplifyPass(), llvm::LoopDeletionPass(),
+                  llvm::LoopFullUnrollPass(/*OptLevel=*/3));
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::GVNPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::LoopVectorizePass());
+  passes.addPass(llvm::SLPVectorizerPass());
+  passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(/*OptLevel=*/2)));
+  passes.addPass(llvm::InstCombinePass());
+  add_loop_passes(passes, true, llvm::LICMPass(llvm::LICMOptions()));
+  passes.addPass(llvm::SimplifyCFGPass());
+  return passes;
+}
+
+llvm::ModulePassManager passes_for(const llvm::Module& module, llvm::PassBuilder& builder, int opt_level) {
+  const llvm::OptimizationLevel kLevels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
+                                             llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+  const llvm::OptimizationLevel level = kLevels[std::clamp(opt_level, 0, 3)];
+  if (level == llvm::OptimizationLevel::O0) return builder.buildO0DefaultPipeline(level);
+  if (level == llvm::OptimizationLevel::O3 && module.getInstructionCount() >= kLongKernel) {
+    llvm::ModulePassManager passes;
+    passes.addPass(llvm::createModuleToFunctionPassAdaptor(passes_of_long_kernels()));
+    return passes;
+  }
+  return builder.buildPerModuleDefaultPipeline(level);
+}
+
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, int opt_level) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = opt_level > 1;
@@ -49,12 +113,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int opt_level)
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  const llvm::OptimizationLevel kLevels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
-                                             llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
-  const llvm::OptimizationLevel level = kLevels[std::clamp(opt_level, 0, 3)];
-  llvm::ModulePassManager passes = level == llvm::OptimizationLevel::O0 ? builder.buildO0DefaultPipeline(level)
-                                                                        : builder.buildPerModuleDefaultPipeline(level);
-  passes.run(module, modules);
+  passes_for(module, builder, opt_level).run(module, modules);
 }
 
 std::string print(const llvm::Module& module) {
