@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "base/error.h"
 #include "runtime/thread_pool.h"
@@ -54,5 +55,7 @@ uint64_t process_generation() {
   static_cast<void>(registered);
   return fork_count.load(std::memory_order_relaxed);
 }
+
+void drop_thread_of_parent(std::thread& thread) { static_cast<void>(new std::thread(std::move(thread))); }
 
 }  // namespace headrace::runtime

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 namespace headrace::runtime {
@@ -16,5 +17,8 @@ void move_this_thread(const std::vector<int32_t>& cpus) noexcept;
 
 // Returns a number that changes with every fork: what holds another one has no threads in this process.
 uint64_t process_generation();
+// Drops the handle of a thread that stayed in the process before a fork, which may neither be joined nor detached here:
+// the C library may say that there is no such thread, and std::thread ends the process then.
+void drop_thread_of_parent(std::thread& thread);
 
 }  // namespace headrace::runtime

@@ -56,7 +56,7 @@ ThreadPool::~ThreadPool() { stop(); }
 void ThreadPool::stop() noexcept {
   if (process_ != process_generation()) {
     // The threads stayed in the parent process: there is nothing to join.
-    for (std::thread& thread : threads_) thread.detach();
+    for (std::thread& thread : threads_) drop_thread_of_parent(thread);
     return;
   }
   is_stopping_.store(true, std::memory_order_relaxed);

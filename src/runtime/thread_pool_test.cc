@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <numeric>
 
 #include "base/error.h"
@@ -163,6 +164,18 @@ TEST(ThreadPool, AForkedChildWorksAlone) {
     std::vector<int64_t> hits(9);
     pool.parallel_for(&env, &add_one, hits.data(), 9);
     ::_exit(hits == std::vector<int64_t>(9, 1) ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(ThreadPool, AForkedChildDestroysIt) {
+  auto pool = std::make_unique<ThreadPool>(3);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    pool.reset();
+    ::_exit(0);
   }
   int status = -1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -1,7 +1,5 @@
 #include "executors/graph/watched_region.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
@@ -13,6 +11,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "runtime/aligned_buffer.h"
+#include "runtime/processors.h"
 
 namespace headrace::executors {
 
@@ -59,7 +58,7 @@ struct WatchedRegion::State {
   bool is_asked = false, is_done = false, is_stopping = false, is_given_up = false;
   bool was_interrupted = false;  // the reason why it is given up
   std::thread thread;
-  const pid_t process = ::getpid();
+  const uint64_t process = runtime::process_generation();
 
   State(WatchedCode given, std::span<DLTensor* const> like, size_t outputs)
       : code(std::move(given)), workspace(code.workspace_bytes * code.pool->num_workers()), num_outputs(outputs) {
@@ -107,8 +106,8 @@ WatchedRegion::WatchedRegion(WatchedCode code, std::span<DLTensor* const> args, 
 }
 
 WatchedRegion::~WatchedRegion() {
-  if (state_->process != ::getpid()) {  // the thread is one of the process before the fork
-    state_->thread.detach();
+  if (state_->process != runtime::process_generation()) {
+    runtime::drop_thread_of_parent(state_->thread);
     return;
   }
   {
@@ -152,7 +151,7 @@ RegionOutcome WatchedRegion::interrupted_before() noexcept {
 std::optional<RegionOutcome> WatchedRegion::run(std::span<DLTensor* const> args,
                                                 std::chrono::nanoseconds limit) noexcept {
   State& state = *state_;
-  if (state.process != ::getpid()) {
+  if (state.process != runtime::process_generation()) {
     state.outcome = {};
     state.code.run(state.env, args.data(), state.outcome);
     state.outcome.message.end();

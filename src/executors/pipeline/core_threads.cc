@@ -222,8 +222,7 @@ void Core::abandon() {
   for (const std::unique_ptr<Worker>& worker : workers_) {
     if (!worker->thread.joinable()) continue;
     if (is_forked()) {
-      static_cast<void>(
-          new std::thread(std::move(worker->thread)));  // a handle of a thread that is not in this process
+      runtime::drop_thread_of_parent(worker->thread);
     } else {
       worker->thread.detach();
     }

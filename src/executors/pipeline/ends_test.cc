@@ -180,7 +180,8 @@ TEST(PipelineEnds, AStageThatSubmitsToItsOwnFullPipelineIsRefused) {
 TEST(PipelineEnds, AForkedChildSeesAStoppedPipeline) {
   auto pipeline = std::make_unique<Pipeline>(chain_of({adder(1), adder(1)}));
   EXPECT_EQ(number_of(pipeline->submit({Value(int64_t{1})})), 3);
-  const Ticket open = pipeline->submit({Value(int64_t{1})});
+  // A deadline has a thread, too.
+  const Ticket open = pipeline->submit({Value(int64_t{1})}, {.deadline = after(std::chrono::minutes(1))});
   const pid_t child = ::fork();
   if (child == 0) {
     const bool is_ended = open.wait() && (!open.failure() || open.failure()->kind == FailureKind::stopped);

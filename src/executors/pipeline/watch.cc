@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "executors/pipeline/wait_on.h"
+#include "runtime/processors.h"
 
 namespace headrace::executors::pipeline {
 
@@ -36,7 +37,7 @@ struct Watch::State {
 
 Watch::Watch(std::function<void(const std::shared_ptr<Request>&)> expire, std::function<bool()> check,
              std::optional<std::chrono::nanoseconds> period)
-    : state_(std::make_shared<State>()) {
+    : process_(runtime::process_generation()), state_(std::make_shared<State>()) {
   state_->expire = std::move(expire);
   state_->check = std::move(check);
   state_->period = period;
@@ -74,6 +75,10 @@ void Watch::poke() {
 }
 
 void Watch::stop(Until until) {
+  if (process_ != runtime::process_generation()) {
+    if (thread_.joinable()) runtime::drop_thread_of_parent(thread_);
+    return;
+  }
   std::unique_lock lock(state_->mutex);
   state_->is_stopping = true;
   state_->changed.notify_all();

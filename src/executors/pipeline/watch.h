@@ -1,6 +1,7 @@
 // Watch: a thread that notices when time is over, for requests with deadlines and stages with time limits.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -31,6 +32,7 @@ class Watch {
   struct State;  // shared with the thread, which outlives the watch where a callback ends that
   static void work(const std::shared_ptr<State>& state);
 
+  const uint64_t process_;  // whose thread it is
   std::shared_ptr<State> state_;
   std::thread thread_;
 };
