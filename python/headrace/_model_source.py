@@ -18,7 +18,8 @@ class ModelSource:
     def __init__(self, model: Any, what: str) -> None:
         self._memory_file: MemoryFile | None = None
         if isinstance(model, (bytes, bytearray, memoryview)):
-            self._in_memory(bytes(model), f"the model of {len(bytes(model))} bytes")
+            data = bytes(model)
+            self._in_memory(data, f"the model of {len(data)} bytes")
         elif _arguments.kind(model) == "ModelProto" and hasattr(model, "SerializeToString"):
             self._in_memory(_serialized(model, what), f"the model '{model.graph.name}'")
         elif isinstance(model, (str, PathLike)):
