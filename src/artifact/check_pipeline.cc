@@ -51,6 +51,21 @@ void check_code(const std::string& path, const PipelinePlan& plan, const Pipelin
     broken_plan(path, "must have a model with a program, or else a function");
 }
 
+void check_batch(const std::string& path, const PipelinePlan& plan, const PipelineStage& stage) {
+  const PipelineBatch& batch = *stage.batch;
+  if (batch.max_batch < 1 || batch.max_batch > kMostInBatch)
+    broken_plan(path + ".max_batch", "is {}, outside 1 .. {}", batch.max_batch, kMostInBatch);
+  if (!std::isfinite(batch.max_delay_seconds) || batch.max_delay_seconds < 0)
+    broken_plan(path + ".max_delay", "is {}", batch.max_delay_seconds);
+  if (stage.model < 0 && !batch.others.empty()) broken_plan(path + ".others", "has programs, and the stage none");
+  for (size_t i = 0; i < batch.others.size(); ++i) {
+    const auto& [model, program] = batch.others[i];
+    if (model < 0 || model >= std::ssize(plan.models))
+      broken_plan(fmt::format("{}.others[{}].model", path, i), "is {}, there are {} models", model, plan.models.size());
+    if (program.empty()) broken_plan(fmt::format("{}.others[{}].program", path, i), "is empty");
+  }
+}
+
 void check_stage(const std::string& path, const PipelinePlan& plan, const PipelineStage& stage) {
   check_code(path, plan, stage);
   check_ports(path + ".inputs", stage.inputs);
@@ -67,6 +82,7 @@ void check_stage(const std::string& path, const PipelinePlan& plan, const Pipeli
   if (stage.threads < 0) broken_plan(path + ".threads", "is {}", stage.threads);
   if (!std::isfinite(stage.time_limit_seconds) || stage.time_limit_seconds < 0)
     broken_plan(path + ".time_limit", "is {}", stage.time_limit_seconds);
+  if (stage.batch.has_value()) check_batch(path + ".batch", plan, stage);
 }
 
 void check_models(const PipelinePlan& plan) {

@@ -173,6 +173,17 @@ Json write_group(const PipelineGroup& group) {
   return {{"name", group.name}, {"location", to_string(group.location)}, {"cpus", group.cpus}};
 }
 
+Json write_batch(const PipelineBatch& batch) {
+  const auto write_program = [](const PipelineProgram& program) {
+    return Json{{"model", program.model}, {"program", program.program}};
+  };
+  return {{"max_batch", batch.max_batch},
+          {"max_delay_seconds", batch.max_delay_seconds},
+          {"retry_alone", batch.retry_alone},
+          {"any_rows", batch.any_rows},
+          {"others", list_of(batch.others, write_program)}};
+}
+
 Json write_stage(const PipelineStage& stage) {
   return {{"name", stage.name},
           {"backend", stage.backend},
@@ -185,7 +196,8 @@ Json write_stage(const PipelineStage& stage) {
           {"group", stage.group},
           {"replicas", stage.replicas},
           {"threads", stage.threads},
-          {"time_limit_seconds", stage.time_limit_seconds}};
+          {"time_limit_seconds", stage.time_limit_seconds},
+          {"batch", stage.batch ? write_batch(*stage.batch) : Json()}};
 }
 
 Json write_output(const PipelineOutput& output) {
@@ -245,6 +257,11 @@ class Cursor {
   double number() const {
     if (!value_->is_number()) fail("is not a number");
     return value_->get<double>();
+  }
+
+  bool boolean() const {
+    if (!value_->is_boolean()) fail("is neither true nor false");
+    return value_->get<bool>();
   }
 
   std::string string() const {
@@ -506,10 +523,26 @@ PipelineGroup read_group(const Cursor& cursor) {
   return {.name = name.string(), .location = read_location(location), .cpus = cpus.list(read_int32)};
 }
 
+PipelineProgram read_pipeline_program(const Cursor& cursor) {
+  const auto [model, program] = fields(cursor, "model", "program");
+  return {.model = read_int32(model), .program = program.string()};
+}
+
+std::optional<PipelineBatch> read_batch(const Cursor& cursor) {
+  if (cursor.is_null()) return std::nullopt;
+  const auto [max_batch, max_delay, retry_alone, any_rows, others] =
+      fields(cursor, "max_batch", "max_delay_seconds", "retry_alone", "any_rows", "others");
+  return PipelineBatch{.max_batch = read_int32(max_batch),
+                       .max_delay_seconds = max_delay.number(),
+                       .retry_alone = retry_alone.boolean(),
+                       .any_rows = any_rows.boolean(),
+                       .others = others.list(read_pipeline_program)};
+}
+
 PipelineStage read_stage(const Cursor& cursor) {
-  const auto [name, backend, model, program, function, inputs, outputs, sources, group, replicas, threads, time_limit] =
-      fields(cursor, "name", "backend", "model", "program", "function", "inputs", "outputs", "sources", "group",
-             "replicas", "threads", "time_limit_seconds");
+  const auto [name, backend, model, program, function, inputs, outputs, sources, group, replicas, threads, time_limit,
+              batch] = fields(cursor, "name", "backend", "model", "program", "function", "inputs", "outputs", "sources",
+                              "group", "replicas", "threads", "time_limit_seconds", "batch");
   return {.name = name.string(),
           .backend = backend.string(),
           .model = read_int32(model),
@@ -521,7 +554,8 @@ PipelineStage read_stage(const Cursor& cursor) {
           .group = read_int32(group),
           .replicas = read_int32(replicas),
           .threads = read_int32(threads),
-          .time_limit_seconds = time_limit.number()};
+          .time_limit_seconds = time_limit.number(),
+          .batch = read_batch(batch)};
 }
 
 PipelineOutput read_output(const Cursor& cursor) {
@@ -586,7 +620,8 @@ void upgrade_to_5(Json& program) {
 }
 
 // Adds the fields that old versions lack: version 2 had no bounded outputs, versions 2 and 3 no bound parameters,
-// versions 2 to 4 one device and one backend, versions 2 to 5 no constants of modules, versions 2 to 7 no operations.
+// versions 2 to 4 one device and one backend, versions 2 to 5 no constants of modules, versions 2 to 7 no operations,
+// versions 5 to 8 no batches of stages.
 void upgrade(Json& json, int64_t version) {
   for_each_object(json, "programs", [&](Json& program) {
     if (version < 3) program.emplace("bounded_outputs", Json::array());
@@ -596,6 +631,8 @@ void upgrade(Json& json, int64_t version) {
     if (const auto graph = program.find("graph"); graph != program.end())
       for_each_object(*graph, "steps", [](Json& step) { step.emplace("operations", 0); });
   });
+  if (const auto plan = json.find("pipeline"); version < 9 && plan != json.end())
+    for_each_object(*plan, "stages", [](Json& stage) { stage.emplace("batch", nullptr); });
   if (version < 6) for_each_object(json, "modules", [](Json& module) { module.emplace("constants", Json::array()); });
   if (version >= 5) return;
   for (const char* field : {"backends", "regions"}) json.emplace(field, Json::array());

@@ -65,7 +65,12 @@ Manifest full_manifest() {
                                                .outputs = {image},
                                                .sources = {{.kind = Kind::input}, {.kind = Kind::param}},
                                                .threads = 3,
-                                               .time_limit_seconds = 0.5},
+                                               .time_limit_seconds = 0.5,
+                                               .batch = PipelineBatch{.max_batch = 8,
+                                                                      .max_delay_seconds = 0.25,
+                                                                      .retry_alone = true,
+                                                                      .any_rows = true,
+                                                                      .others = {{.model = 0, .program = "small"}}}},
                                               {.name = "second",
                                                .function = "post",
                                                .inputs = {any},
@@ -114,6 +119,12 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(plan.stages.at(0).sources.at(1).kind, PipelineSource::Kind::param);
   EXPECT_EQ(plan.stages.at(0).time_limit_seconds, 0.5);
   EXPECT_EQ(plan.stages.at(0).threads, 3);
+  EXPECT_EQ(plan.stages.at(0).batch->max_batch, 8);
+  EXPECT_EQ(plan.stages.at(0).batch->max_delay_seconds, 0.25);
+  EXPECT_TRUE(plan.stages.at(0).batch->retry_alone);
+  EXPECT_TRUE(plan.stages.at(0).batch->any_rows);
+  EXPECT_EQ(plan.stages.at(0).batch->others.at(0).program, "small");
+  EXPECT_FALSE(plan.stages.at(1).batch.has_value());
   EXPECT_EQ(plan.stages.at(1).function, "post");
   EXPECT_TRUE(plan.stages.at(1).inputs.at(0).is_any);
   EXPECT_EQ(plan.params.at(0).weight, 0);
@@ -151,6 +162,18 @@ nlohmann::ordered_json as_version_4(const std::string& text) {
     for (nlohmann::ordered_json& storage : memory["storages"]) storage.erase("arena");
   }
   return json;
+}
+
+TEST(Manifest, VersionsBefore9HadNoBatchesOfStages) {
+  Manifest manifest = full_manifest();
+  manifest.pipeline->stages[0].batch.reset();
+  const std::string now = write_manifest(manifest);
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(now);
+  for (nlohmann::ordered_json& stage : json["pipeline"]["stages"]) stage.erase("batch");
+  EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(json.dump()); }),
+              HasSubstr("pipeline.stages[0] has no field 'batch'"));
+  json["version"] = 8;
+  EXPECT_EQ(write_manifest(read_manifest(json.dump())), now);
 }
 
 // Version 2 had no bounded outputs, versions 2 and 3 no bound parameters, versions 2 to 4 one device and one backend,
@@ -218,10 +241,10 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"", "{", "[", "the manifest is no JSON text"},
       {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is no JSON text"},
       {"", "headrace-manifest", "elf", "field 'format'"},
-      {"", "\"version\": 8", "\"version\": 9", "has version 9, this runtime reads 2 to 8"},
-      {"", "\"version\": 8", "\"version\": 1", "has version 1, this runtime reads 2 to 8; use the runtime"},
-      {"", "\"version\": 8", "\"version\": \"7\"", "version is not an integer"},
-      {"", "\"version\": 8", "\"other\": 7", "no field 'version'"},
+      {"", "\"version\": 9", "\"version\": 10", "has version 10, this runtime reads 2 to 9"},
+      {"", "\"version\": 9", "\"version\": 1", "has version 1, this runtime reads 2 to 9; use the runtime"},
+      {"", "\"version\": 9", "\"version\": \"7\"", "version is not an integer"},
+      {"", "\"version\": 9", "\"other\": 7", "no field 'version'"},
       {"", "\"modules\"", "\"more\": 1, \"modules\"", "the top has an unknown field 'more'"},
       {"", "\"modules\"", "\"mod\"", "the top has an unknown field 'mod'"},
       {"", "\"default_threads\": 2", "\"default_threads\": 2, \"default_threads\": 3",
@@ -288,6 +311,12 @@ TEST(Manifest, MalformedTextIsNamed) {
        "pipeline.stages[0].time_limit is -0.5"},
       {"\"pipeline\"", "\"time_limit_seconds\": 0.5", "\"time_limit_seconds\": \"long\"",
        "pipeline.stages[0].time_limit_seconds is not a number"},
+      {"\"pipeline\"", "\"max_batch\": 8", "\"max_batch\": 0", "stages[0].batch.max_batch is 0, outside 1 .. 65536"},
+      {"\"pipeline\"", "\"max_delay_seconds\": 0.25", "\"max_delay_seconds\": -1", "stages[0].batch.max_delay is -1"},
+      {"\"pipeline\"", "\"retry_alone\": true", "\"retry_alone\": 1",
+       "stages[0].batch.retry_alone is neither true nor false"},
+      {"\"others\"", "\"model\": 0", "\"model\": 1", "stages[0].batch.others[0].model is 1, there are 1 models"},
+      {"\"others\"", "\"program\": \"small\"", "\"program\": \"\"", "stages[0].batch.others[0].program is empty"},
       {"\"pipeline\"", "\"kind\": \"input\"", "\"kind\": \"moon\"",
        "pipeline.stages[0].sources[0].kind is 'moon', which this version does not know"},
       {"\"kind\": \"param\"", "\"index\": 0", "\"index\": 1", "pipeline.stages[0].sources[1].index is 1, there are 1"},

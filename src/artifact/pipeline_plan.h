@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@ namespace headrace::artifact {
 
 inline constexpr int32_t kMostInFlight = 1 << 20;  // requests of a pipeline that have a place at once
 inline constexpr int32_t kMostReplicas = 1024;     // of a stage; each has a thread
+inline constexpr int32_t kMostInBatch = 1 << 16;   // requests of one call of a stage
 
 // An input or output of a stage or of a pipeline.
 struct PipelinePort {
@@ -43,6 +45,25 @@ struct PipelineGroup {
   std::vector<int32_t> cpus = {};  // processors of its threads; empty: any
 };
 
+// A program of one of the plan's models.
+struct PipelineProgram {
+  int32_t model = -1;
+  std::string program = {};
+};
+
+// How a stage takes several requests in one call. Its ports are those of one request: a tensor has 1 as its first
+// dimension where the program has its batch.
+struct PipelineBatch {
+  int32_t max_batch = 1;
+  double max_delay_seconds = 0;  // how long the first request of a batch waits for others
+  bool retry_alone = false;      // when a call fails, each of its requests is tried once alone
+  // A request may have any number of rows; its tensors then have them as their first dimension, and max_batch counts
+  // rows.
+  bool any_rows = false;
+  // Programs for other batches than the stage's own program; the one with the smallest batch that fits runs.
+  std::vector<PipelineProgram> others = {};
+};
+
 // Runs a program of a model, or a function that the process provides, on each request.
 struct PipelineStage {
   std::string name;
@@ -56,6 +77,7 @@ struct PipelineStage {
   int32_t replicas = 1;
   int32_t threads = 1;            // of a program, for each replica
   double time_limit_seconds = 0;  // of one run; 0: none
+  std::optional<PipelineBatch> batch = {};
 };
 
 struct PipelineOutput {

@@ -61,6 +61,24 @@ void check_replicas(const PipelineSpec& spec, const StageSpec& stage) {
                      stage.time_limit_seconds, kMaxRegionTimeout);
 }
 
+void check_batch(const StageSpec& stage) {
+  if (!stage.batch.has_value()) return;
+  const Batch& batch = *stage.batch;
+  if (batch.max_batch < 1 || batch.max_batch > artifact::kMostInBatch)
+    throw_user_error("max_batch of stage '{}' is {}; it lies from 1 to {}", stage.name, batch.max_batch,
+                     artifact::kMostInBatch);
+  if (!(batch.max_delay_seconds >= 0 && batch.max_delay_seconds <= kMaxRegionTimeout))
+    throw_user_error("max_delay of stage '{}' is {} seconds; it lies from 0 to {}", stage.name, batch.max_delay_seconds,
+                     kMaxRegionTimeout);
+  for (const std::shared_ptr<StageCode>& code : stage.replicas) {
+    const int32_t most = code->most_in_batch();
+    if (most == 0) throw_user_error("stage '{}' has a max_batch, and its code takes one request at a time", stage.name);
+    if (batch.max_batch > most)
+      throw_user_error("max_batch of stage '{}' is {}, and the largest batch of its programs is {}", stage.name,
+                       batch.max_batch, most);
+  }
+}
+
 void check_source(const PipelineSpec& spec, const Source& source, const std::string& reader) {
   const size_t count = source.kind == Kind::input   ? spec.inputs.size()
                        : source.kind == Kind::param ? spec.params.size()
@@ -89,6 +107,11 @@ void check_stage_inputs(const PipelineSpec& spec, const StageSpec& stage) {
     const std::string reader = fmt::format("input '{}' of stage '{}'", ports[i].name(), stage.name);
     check_source(spec, stage.inputs[i], reader);
     check_types(spec, stage.inputs[i], ports[i], reader);
+    if (stage.batch.has_value() && stage.replicas[0]->is_shared(i) && stage.inputs[i].kind != Kind::param)
+      throw_user_error(
+          "{} has no batch as its first dimension, so all requests of a batch share it: connect it to a "
+          "parameter, not to {}",
+          reader, source_text(spec, stage.inputs[i]));
   }
 }
 
@@ -185,6 +208,7 @@ std::vector<size_t> check_spec(const PipelineSpec& spec) {
   if (spec.stages.empty()) throw_user_error("the pipeline has no stages");
   check_all_names(spec);
   for (const StageSpec& stage : spec.stages) check_replicas(spec, stage);
+  for (const StageSpec& stage : spec.stages) check_batch(stage);
   for (const StageSpec& stage : spec.stages) check_stage_inputs(spec, stage);
   check_outputs(spec);
   check_all_read(spec);

@@ -58,6 +58,7 @@ Core::Core(PipelineSpec spec, const PipelineOptions& options)
       breaker_(options_.failures_in_row, options_.probe_seconds) {
   const std::vector<size_t> order = checked_order(spec_);
   FlowEvents events{.next_request = [this] { return entrance_.pop(); },
+                    .see_queue = [this](const auto& visit) { entrance_.see_waiting(visit); },
                     .leave = [this](const std::shared_ptr<Request>& request) { leave(request); },
                     .stage_failed = [this](Stage& stage, const Failure& failure) { breaker_.failed(stage, failure); },
                     .stage_worked = [this](Stage& stage) { breaker_.worked(stage); },
@@ -134,6 +135,7 @@ std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOpt
     dropped = entrance_.enter(request, when_full, options.place_until, [&](Request& entering) {
       const std::lock_guard lock(params_mutex_);
       entering.params = params_;
+      if (flow_->needs_entry_times()) entering.entered = Clock::now();
       if (is_queued) outbox_.add(request);
     });
   } catch (...) {

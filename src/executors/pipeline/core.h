@@ -57,7 +57,7 @@ class Core : public std::enable_shared_from_this<Core> {
   void work(Worker& worker);
   bool run_stages(Worker& worker, Clock::time_point& now);
   void rest(Worker& worker, Clock::time_point& now);
-  bool has_work(const Worker& worker);
+  bool has_work(const Worker& worker, Until& due);
   void wake(size_t group);
   void wake_sources();
 

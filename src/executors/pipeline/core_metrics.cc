@@ -18,6 +18,8 @@ StageMetrics metrics_of(const Stage& stage) {
     metrics.items += replica->items.get();
     metrics.errors += replica->errors.get();
     metrics.skipped += replica->skipped.get();
+    metrics.batches += replica->batches.get();
+    metrics.waited_ns += replica->waited_ns.get();
     metrics.busy_ns += replica->busy_ns.get();
     metrics.starved_ns += replica->starved_ns.get();
     metrics.blocked_ns += replica->blocked_ns.get();

@@ -90,25 +90,28 @@ bool Core::run_stages(Worker& worker, Clock::time_point& now) {
   return has_worked;
 }
 
-bool Core::has_work(const Worker& worker) {
+// Returns whether one of the thread's stages can work. If none can, `due` is the time at which one may, if it is known.
+bool Core::has_work(const Worker& worker, Until& due) {
+  due.reset();
   return is_stopping_.load(std::memory_order_acquire) ||
          std::any_of(worker.stages.begin(), worker.stages.end(),
-                     [&](Stage* stage) { return flow_->waits(*stage) == Waiting::no; });
+                     [&](Stage* stage) { return flow_->waits(*stage, due) == Waiting::no; });
 }
 
 // Waits for work, and counts the time for each stage as one of its two kinds of waiting.
 void Core::rest(Worker& worker, Clock::time_point& now) {
   const Clock::time_point start = now;
+  Until due;
   bool is_found = false;
-  for (int i = 0; i < spin_rounds_ && !is_found; ++i) is_found = has_work(worker);
+  for (int i = 0; i < spin_rounds_ && !is_found; ++i) is_found = has_work(worker, due);
   if (!is_found) {
     worker.parker.announce();
-    if (has_work(worker)) {
+    if (has_work(worker, due)) {
       worker.parker.retract();
     } else {
       worker.reasons.clear();
-      for (Stage* stage : worker.stages) worker.reasons.push_back(flow_->waits(*stage));
-      worker.parker.sleep({});
+      for (Stage* stage : worker.stages) worker.reasons.push_back(flow_->waits(*stage, due));
+      worker.parker.sleep(due);
     }
   }
   now = Clock::now();
@@ -155,6 +158,9 @@ bool Core::drain(Until until) {
     throw_user_error("a pipeline cannot be drained by one of its own threads, which would wait for itself");
   is_draining_.store(true, std::memory_order_release);
   entrance_.close();
+  flow_->hurry();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (size_t group = 0; group < groups_.size(); ++group) wake(group);
   const bool is_done = entrance_.wait_until_done(until);
   // Another thread may have stopped it: that one waits for the calls that run.
   if (is_stopping_.load(std::memory_order_acquire)) return running_stages().empty();

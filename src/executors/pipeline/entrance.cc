@@ -51,6 +51,14 @@ std::shared_ptr<Request> Entrance::pop() {
   return waiting_.empty() ? nullptr : pop_front();
 }
 
+void Entrance::see_waiting(const std::function<bool(const Request&)>& visit) const {
+  if (!has_waiting()) return;
+  const std::lock_guard lock(mutex_);
+  for (const std::shared_ptr<Request>& request : waiting_) {
+    if (!visit(*request)) return;
+  }
+}
+
 bool Entrance::remove(const Request& request) {
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(waiting_.begin(), waiting_.end(),

@@ -30,6 +30,8 @@ class Entrance {
                                  const std::function<void(Request&)>& entered);
   // Takes the oldest waiting request; null when none waits.
   std::shared_ptr<Request> pop();
+  // Calls `visit` for the requests that wait, oldest first, until it returns false. None starts meanwhile.
+  void see_waiting(const std::function<bool(const Request&)>& visit) const;
   // Takes a request that waits; returns false when it does not.
   bool remove(const Request& request);
   // Gives a place back.

@@ -2,19 +2,11 @@
 
 #include <mutex>
 
+#include "executors/pipeline/stage_error.h"
 #include "executors/tensor_check.h"
 
 namespace headrace::executors::pipeline {
 namespace {
-
-Ref<ErrorObj> error_of(const Status& status) {
-  if (status.error) return status.error;
-  Ref<ErrorObj> error = make_object<ErrorObj>();
-  error->kind = "UserError";
-  error->message = std::string(status.message);
-  error->op = std::string(status.op);
-  return error;
-}
 
 std::vector<Port> ports_of(const std::vector<artifact::TensorSpec>& specs) {
   std::vector<Port> ports;

@@ -20,12 +20,23 @@ std::string failure_name(FailureKind kind) {
   return "StageFailed";
 }
 
+namespace {
+
+// Returns " in a batch of 4 requests, from 7 to 10"; nothing for a request that failed alone.
+std::string batch_text(const Failure& failure) {
+  if (failure.batch_size == 0) return "";
+  return fmt::format(" in a batch of {} requests, from {} to {}", failure.batch_size, failure.batch_first,
+                     failure.batch_last);
+}
+
+}  // namespace
+
 std::string message_of(const Failure& failure) {
   const std::string backend = failure.backend.empty() ? "" : fmt::format(" ({})", failure.backend);
   const std::string stage = fmt::format("stage '{}'{}", failure.stage, backend);
   switch (failure.kind) {
     case FailureKind::stage_failed:
-      return fmt::format("request {} failed in {}: {}", failure.request, stage,
+      return fmt::format("request {} failed in {}{}: {}", failure.request, stage, batch_text(failure),
                          failure.cause ? failure.cause->message : "no error was given");
     case FailureKind::stage_timeout:
       return fmt::format("request {} ended because {} took longer than its time limit", failure.request, stage);

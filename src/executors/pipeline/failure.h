@@ -27,6 +27,10 @@ struct Failure {
   std::string stage = {};    // empty: no stage's fault
   std::string backend = {};  // of the stage, where it names one
   Ref<ErrorObj> cause = {};  // null: no error of a stage
+  // The batch whose call failed for all of its requests: how many there were, and the numbers of the first and the last
+  // one; no requests: it failed alone.
+  size_t batch_size = 0;
+  uint64_t batch_first = 0, batch_last = 0;
 };
 
 // Returns one sentence with the request's number, the stage and the cause.

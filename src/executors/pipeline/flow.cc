@@ -16,6 +16,8 @@ int64_t nanoseconds_of(Clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
+}  // namespace
+
 Failure stage_failure(const Stage& stage, const Request& request, Ref<ErrorObj> cause) {
   return {.kind = FailureKind::stage_failed,
           .request = request.number,
@@ -23,8 +25,6 @@ Failure stage_failure(const Stage& stage, const Request& request, Ref<ErrorObj> 
           .backend = stage.spec.backend,
           .cause = std::move(cause)};
 }
-
-}  // namespace
 
 bool is_stuck(const Stage& stage, const Replica& replica) {
   const double limit = stage.spec.time_limit_seconds * 1e9;
@@ -36,12 +36,12 @@ Flow::Flow(const PipelineSpec& spec, const std::vector<size_t>& order, size_t mo
     : events_(std::move(events)), entries_(most_tokens) {
   std::vector<size_t> place(order.size());
   for (size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
-  for (const size_t index : order) make_stage(spec, index, place);
+  for (const size_t index : order) make_stage(spec, index, place, most_tokens);
   make_channels(spec, place, most_tokens);
   find_neighbours();
 }
 
-void Flow::make_stage(const PipelineSpec& spec, size_t index, const std::vector<size_t>& place) {
+void Flow::make_stage(const PipelineSpec& spec, size_t index, const std::vector<size_t>& place, size_t most_tokens) {
   auto stage = std::make_unique<Stage>();
   stage->spec = spec.stages[index];
   stage->is_source = true;
@@ -53,22 +53,36 @@ void Flow::make_stage(const PipelineSpec& spec, size_t index, const std::vector<
     stage->inputs.push_back({.source = source});
   }
   stage->outputs.resize(stage->spec.replicas[0]->outputs().size());
-  for (const std::shared_ptr<StageCode>& code : stage->spec.replicas) {
-    auto replica = std::make_unique<Replica>();
-    replica->code = code;
-    replica->arguments.resize(stage->inputs.size());
-    replica->results.resize(stage->outputs.size());
-    stage->replicas.push_back(std::move(replica));
-  }
+  if (stage->spec.batch.has_value()) make_batch(*stage, most_tokens);
+  for (const std::shared_ptr<StageCode>& code : stage->spec.replicas) make_replica(*stage, code);
+  if (stage->is_source && stage->batch > 0) needs_entry_times_ = true;
   if (stage->is_source &&
       std::find(source_groups_.begin(), source_groups_.end(), stage->spec.group) == source_groups_.end())
     source_groups_.push_back(stage->spec.group);
   stages_.push_back(std::move(stage));
 }
 
-// Gives every output its slots: the most that one of its edges needs, and one more for each replica but one.
+void Flow::make_replica(Stage& stage, const std::shared_ptr<StageCode>& code) {
+  auto replica = std::make_unique<Replica>();
+  const size_t requests = std::max<size_t>(stage.batch, 1);
+  replica->code = code;
+  replica->arguments.resize(stage.inputs.size() * requests);
+  replica->results.resize(stage.outputs.size() * requests);
+  if (stage.batch > 0) {
+    replica->entries.reserve(stage.batch);
+    replica->batch_errors.resize(stage.batch);
+    replica->lone_arguments.resize(stage.inputs.size());
+    replica->lone_results.resize(stage.outputs.size());
+  }
+  stage.replicas.push_back(std::move(replica));
+}
+
+// Gives every output its slots: the most that one of its edges needs, and for each replica but one those of one call.
 void Flow::make_channels(const PipelineSpec& spec, const std::vector<size_t>& place, size_t most_tokens) {
   std::vector<StageEdge> edges;
+  std::vector<int32_t> batches;
+  for (const std::unique_ptr<Stage>& stage : stages_)
+    batches.push_back(static_cast<int32_t>(std::max<size_t>(stage->batch, 1)));
   for (size_t i = 0; i < stages_.size(); ++i) {
     for (const StageInput& input : stages_[i]->inputs) {
       if (input.source.kind != Kind::stage) continue;
@@ -76,14 +90,18 @@ void Flow::make_channels(const PipelineSpec& spec, const std::vector<size_t>& pl
     }
   }
   const std::vector<int32_t> needed = slots_of_edges(static_cast<int32_t>(stages_.size()), edges);
+  const std::vector<int32_t> factors = batches_of_edges(batches, edges);
   size_t edge = 0;
   for (const std::unique_ptr<Stage>& consumer : stages_) {
     for (StageInput& input : consumer->inputs) {
       if (input.source.kind != Kind::stage) continue;
       Stage& producer = *stages_[input.source.index];
       Channel& channel = producer.outputs[input.source.port];
-      const size_t replicas = producer.replicas.size() + consumer->replicas.size() - 2;
-      channel.num_slots = std::max(channel.num_slots, static_cast<size_t>(needed[edge++]) + replicas);
+      const size_t of_replicas = (producer.replicas.size() - 1) * std::max<size_t>(producer.batch, 1) +
+                                 (consumer->replicas.size() - 1) * std::max<size_t>(consumer->batch, 1);
+      const auto of_edge = static_cast<size_t>(needed[edge]) * static_cast<size_t>(factors[edge]);
+      channel.num_slots = std::max(channel.num_slots, of_edge + of_replicas);
+      ++edge;
       channel.num_readers += 1;
       input.channel = &channel;
     }
@@ -101,9 +119,11 @@ void Flow::make_slots(Stage& stage, size_t most_tokens) {
     Channel& channel = stage.outputs[i];
     const Port& port = stage.spec.replicas[0]->outputs()[i];
     channel.num_slots = std::min(channel.num_slots, most_tokens + stage.replicas.size());
+    if (channel.num_readers > 0) stage.most_tokens = std::min(stage.most_tokens, channel.num_slots);
     channel.slots = std::make_unique<Slot[]>(channel.num_slots);
     if (port.is_any) continue;
-    const size_t most_fresh = channel.results.empty() ? stage.replicas.size() : most_tokens;
+    const size_t at_once = stage.replicas.size() * std::max<size_t>(stage.batch, 1);
+    const size_t most_fresh = channel.results.empty() ? at_once : most_tokens;
     channel.pool.emplace(port.spec, channel.stays() ? channel.num_slots : most_fresh, channel.stays() ? 0 : most_fresh);
     for (size_t slot = 0; slot < channel.num_slots && channel.stays(); ++slot)
       channel.slots[slot].memory = Value(channel.pool->take());
@@ -152,20 +172,31 @@ std::unique_lock<std::mutex> Flow::lock_claims(Stage& stage) {
   return lock;
 }
 
-Waiting Flow::waits(Stage& stage) {
+Waiting Flow::waits(Stage& stage, Until& due) {
   const std::unique_lock lock = lock_claims(stage);
-  return waits_for(stage, stage.next);
+  if (stage.batch == 0) return waits_for(stage, stage.next);
+  return batch_waits(stage, look_for_batch(stage), Clock::now(), due);
+}
+
+bool Flow::has_inputs(const Stage& stage, uint64_t token) {
+  for (const StageInput& input : stage.inputs) {
+    if (input.channel == nullptr) continue;
+    if (input.channel->slot_of(token).holds.load(std::memory_order_acquire) != token + 1) return false;
+  }
+  return true;
+}
+
+bool Flow::has_places(const Stage& stage, uint64_t token) {
+  for (const Channel& channel : stage.outputs) {
+    if (channel.num_readers == 0) continue;
+    if (channel.slot_of(token).holds.load(std::memory_order_acquire) != 0) return false;
+  }
+  return true;
 }
 
 Waiting Flow::waits_for(Stage& stage, uint64_t token) {
-  for (const StageInput& input : stage.inputs) {
-    if (input.channel == nullptr) continue;
-    if (input.channel->slot_of(token).holds.load(std::memory_order_acquire) != token + 1) return Waiting::for_input;
-  }
-  for (const Channel& channel : stage.outputs) {
-    if (channel.num_readers == 0) continue;
-    if (channel.slot_of(token).holds.load(std::memory_order_acquire) != 0) return Waiting::for_place;
-  }
+  if (!has_inputs(stage, token)) return Waiting::for_input;
+  if (!has_places(stage, token)) return Waiting::for_place;
   return stage.is_source && !is_admitted(token) ? Waiting::for_input : Waiting::no;
 }
 
@@ -175,58 +206,74 @@ bool Flow::claim(Stage& stage, uint64_t& token) {
   const std::unique_lock lock = lock_claims(stage);
   if (waits_for(stage, stage.next) != Waiting::no) return false;
   token = stage.next++;
-  for (const Channel& channel : stage.outputs) {
-    if (channel.num_readers > 0) channel.slot_of(token).holds.store(kReserved, std::memory_order_relaxed);
-  }
+  reserve(stage, token);
   return true;
 }
 
+// Marks the slots of a token as taken.
+void Flow::reserve(const Stage& stage, uint64_t token) {
+  for (const Channel& channel : stage.outputs) {
+    if (channel.num_readers > 0) channel.slot_of(token).holds.store(kReserved, std::memory_order_relaxed);
+  }
+}
+
 bool Flow::run_next(Stage& stage, Replica& replica, Clock::time_point& now) {
+  return stage.batch == 0 ? run_one(stage, replica, now) : run_batch(stage, replica, now);
+}
+
+bool Flow::run_one(Stage& stage, Replica& replica, Clock::time_point& now) {
   uint64_t token = 0;
   if (!claim(stage, token)) return false;
-  Request& request = *entries_[token % entries_.size()];
-  const bool is_late = request.deadline.has_value() && now >= *request.deadline;
-  if (is_late) request.fail({.kind = FailureKind::deadline, .request = request.number, .stage = stage.spec.name});
-  if (request.is_dead()) {
+  Request& request = request_of(token);
+  if (is_late(stage, request, now) || request.is_dead()) {
     replica.skipped.add(1);
   } else if (!compute(stage, replica, token, request, now)) {
     std::fill(replica.results.begin(), replica.results.end(), Value());
   }
-  publish(stage, replica, token, request);
+  for (size_t i = 0; i < stage.outputs.size(); ++i) publish(stage.outputs[i], token, request, replica.results[i], now);
   release_inputs(stage, token);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // before another group is found asleep or not
-  for (const size_t group : stage.neighbours) events_.wake(group);
+  wake_neighbours(stage);
   if (pass(token, request)) now = Clock::now();  // the callbacks of the request took their time
   return true;
 }
 
+// Whether the request's deadline has passed; the request has failed then.
+bool Flow::is_late(const Stage& stage, Request& request, Clock::time_point now) {
+  if (!request.deadline.has_value() || now < *request.deadline) return false;
+  request.fail({.kind = FailureKind::deadline, .request = request.number, .stage = stage.spec.name});
+  return true;
+}
+
+void Flow::wake_neighbours(const Stage& stage) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // before another group is found asleep or not
+  for (const size_t group : stage.neighbours) events_.wake(group);
+}
+
+const Value* Flow::argument_of(const StageInput& input, uint64_t token, const Request& request) {
+  switch (input.source.kind) {
+    case Kind::input:
+      return &request.inputs[input.source.index];
+    case Kind::param:
+      return &(*request.params)[input.source.index];
+    case Kind::stage:
+      break;
+  }
+  return &input.channel->slot_of(token).value;
+}
+
+// Returns the tensor that a stage writes for an output, or nothing for an output that takes any value.
+Value Flow::memory_of(Channel& channel, uint64_t token) {
+  if (!channel.pool.has_value()) return {};
+  if (!channel.stays()) return Value(channel.pool->take());
+  Value& memory = channel.slot_of(token).memory;
+  if (memory.is_none()) memory = Value(channel.pool->take());
+  return memory;
+}
+
 // Points the replica at the request's inputs and at memory for its outputs.
 void Flow::gather(Stage& stage, Replica& replica, uint64_t token, const Request& request) {
-  for (size_t i = 0; i < stage.inputs.size(); ++i) {
-    const StageInput& input = stage.inputs[i];
-    switch (input.source.kind) {
-      case Kind::input:
-        replica.arguments[i] = &request.inputs[input.source.index];
-        break;
-      case Kind::param:
-        replica.arguments[i] = &(*request.params)[input.source.index];
-        break;
-      case Kind::stage:
-        replica.arguments[i] = &input.channel->slot_of(token).value;
-        break;
-    }
-  }
-  for (size_t i = 0; i < stage.outputs.size(); ++i) {
-    Channel& channel = stage.outputs[i];
-    if (!channel.pool.has_value()) continue;
-    if (!channel.stays()) {
-      replica.results[i] = Value(channel.pool->take());
-      continue;
-    }
-    Value& memory = channel.slot_of(token).memory;
-    if (memory.is_none()) memory = Value(channel.pool->take());
-    replica.results[i] = memory;
-  }
+  for (size_t i = 0; i < stage.inputs.size(); ++i) replica.arguments[i] = argument_of(stage.inputs[i], token, request);
+  for (size_t i = 0; i < stage.outputs.size(); ++i) replica.results[i] = memory_of(stage.outputs[i], token);
 }
 
 // Runs the stage's code for a request. Returns whether it succeeded; a failure is the request's, from then on.
@@ -235,44 +282,56 @@ bool Flow::compute(Stage& stage, Replica& replica, uint64_t token, Request& requ
   const Clock::time_point start = now;
   try {
     gather(stage, replica, token, request);
-    replica.running_token.store(token, std::memory_order_relaxed);
-    replica.running_since.store(nanoseconds_of(start), std::memory_order_release);
+    begin_call(replica, token, start);
     error = replica.code->run(replica.arguments, replica.results);
   } catch (...) {  // no memory for the outputs
     store_current_exception();
     error = take_stored_error();
   }
-  replica.running_since.store(0, std::memory_order_release);
-  now = Clock::now();
-  const auto time = static_cast<uint64_t>(std::chrono::nanoseconds(now - start).count());
-  replica.busy_ns.add(time);
-  stage.run_ns.add(time);
+  now = end_call(stage, replica, start);
   replica.items.add(1);
   if (!error) {
     events_.stage_worked(stage);
     return true;
   }
-  replica.errors.add(1);
-  const Failure failure = stage_failure(stage, request, std::move(error));
-  request.fail(failure);
-  events_.stage_failed(stage, failure);
+  fail(stage, replica, request, stage_failure(stage, request, std::move(error)));
   return false;
 }
 
-void Flow::publish(Stage& stage, Replica& replica, uint64_t token, Request& request) {
-  for (size_t i = 0; i < stage.outputs.size(); ++i) {
-    Channel& channel = stage.outputs[i];
-    Value& result = replica.results[i];
-    for (const size_t output : channel.results) request.outputs[output] = result;
-    if (channel.num_readers == 0) {
-      result = Value();
-      continue;
-    }
-    Slot& slot = channel.slot_of(token);
-    slot.value = std::move(result);
-    slot.readers_left.store(channel.num_readers, std::memory_order_relaxed);
-    slot.holds.store(token + 1, std::memory_order_release);
+// Notes that a call begins, for the watch over time limits.
+void Flow::begin_call(Replica& replica, uint64_t token, Clock::time_point start) {
+  replica.running_token.store(token, std::memory_order_relaxed);
+  replica.running_since.store(nanoseconds_of(start), std::memory_order_release);
+}
+
+// Notes that a call has ended; returns the time.
+Clock::time_point Flow::end_call(Stage& stage, Replica& replica, Clock::time_point start) {
+  replica.running_since.store(0, std::memory_order_release);
+  const Clock::time_point now = Clock::now();
+  const auto time = static_cast<uint64_t>(std::chrono::nanoseconds(now - start).count());
+  replica.busy_ns.add(time);
+  stage.run_ns.add(time);
+  return now;
+}
+
+void Flow::fail(Stage& stage, Replica& replica, Request& request, const Failure& failure) {
+  replica.errors.add(1);
+  request.fail(failure);
+  events_.stage_failed(stage, failure);
+}
+
+// Puts a result, which is empty for a request that has failed, where the readers of an output find it.
+void Flow::publish(Channel& channel, uint64_t token, Request& request, Value& result, Clock::time_point now) {
+  for (const size_t output : channel.results) request.outputs[output] = result;
+  if (channel.num_readers == 0) {
+    result = Value();
+    return;
   }
+  Slot& slot = channel.slot_of(token);
+  slot.value = std::move(result);
+  slot.since = now;
+  slot.readers_left.store(channel.num_readers, std::memory_order_relaxed);
+  slot.holds.store(token + 1, std::memory_order_release);
 }
 
 void Flow::release_inputs(Stage& stage, uint64_t token) {

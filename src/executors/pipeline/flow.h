@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "executors/pipeline/counters.h"
+#include "executors/pipeline/entrance.h"
 #include "executors/pipeline/request.h"
 #include "executors/pipeline/spec.h"
 #include "executors/pipeline/tensor_pool.h"
@@ -26,7 +27,8 @@ namespace headrace::executors::pipeline {
 struct alignas(64) Slot {
   std::atomic<uint64_t> holds = 0;  // the token's number and 1; 0: free; kReserved: being written
   std::atomic<uint32_t> readers_left = 0;
-  Value value;   // empty for a request that has failed
+  Clock::time_point since{};  // when the value was made
+  Value value;                // empty for a request that has failed
   Value memory;  // a tensor that stays with the slot, while nobody else keeps it; empty where values are made anew
 };
 
@@ -49,17 +51,30 @@ struct StageInput {
   const Channel* channel = nullptr;
 };
 
+// A request of a batch.
+struct BatchEntry {
+  Request* request = nullptr;
+  uint64_t token = 0;
+};
+
 // What only the thread uses that runs a replica.
 struct Replica {
   std::shared_ptr<StageCode> code;
+  // Of one request; of a batch those of each port follow each other, as in BatchCall.
   std::vector<const Value*> arguments;
   std::vector<Value> results;
+  // Of a stage that takes batches: the requests of the call, and their errors; the values of one that is tried alone.
+  std::vector<BatchEntry> entries;
+  std::vector<Ref<ErrorObj>> batch_errors;
+  std::vector<const Value*> lone_arguments;
+  std::vector<Value> lone_results;
   // The time at which the running call began, and its token; 0: none runs. Read by the watch over time limits.
   std::atomic<int64_t> running_since = 0;
   std::atomic<uint64_t> running_token = 0;
   // Requests that it worked on; of these, failures; requests that it skipped. Nanoseconds of work, and of waiting for
   // inputs and for places.
   Counter items, errors, skipped, busy_ns, starved_ns, blocked_ns;
+  Counter batches, waited_ns;  // calls for several requests; nanoseconds that requests waited for them
 };
 
 struct Stage {
@@ -67,10 +82,15 @@ struct Stage {
   std::vector<StageInput> inputs;
   std::vector<Channel> outputs;
   std::vector<std::unique_ptr<Replica>> replicas;
-  std::vector<size_t> neighbours;  // other groups that wait for what this stage takes or makes
-  bool is_source = false;          // reads the output of no other stage
-  std::mutex claims;               // guards `next` where there are replicas
-  uint64_t next = 0;               // the token to take
+  std::vector<size_t> neighbours;   // other groups that wait for what this stage takes or makes
+  bool is_source = false;           // reads the output of no other stage
+  size_t batch = 0;                 // requests of one call; 0: the code takes one at a time
+  size_t max_rows = 0;              // no request joins a call that has as many rows
+  std::optional<size_t> row_input;  // whose tensors have any number of rows; none: each request has one row
+  size_t most_tokens = 0;           // of one call: those requests, and others that have failed before
+  std::chrono::nanoseconds max_delay{};
+  std::mutex claims;  // guards `next` where there are replicas
+  uint64_t next = 0;  // the token to take
   std::atomic<uint64_t> failures_in_row = 0;
   Histogram run_ns;
 };
@@ -78,12 +98,17 @@ struct Stage {
 // Returns whether the replica's call runs, for longer than its stage allows.
 bool is_stuck(const Stage& stage, const Replica& replica);
 
+// Returns the failure of a request in a stage.
+Failure stage_failure(const Stage& stage, const Request& request, Ref<ErrorObj> cause);
+
 // Why a stage cannot take its next token.
 enum class Waiting : uint8_t { no, for_input, for_place };
 
 // What the flow asks of its surroundings.
 struct FlowEvents {
   std::function<std::shared_ptr<Request>()> next_request;  // the oldest that waits, or null
+  // Shows the requests that wait, oldest first, until the function returns false.
+  std::function<void(const std::function<bool(const Request&)>&)> see_queue;
   std::function<void(const std::shared_ptr<Request>&)> leave;
   std::function<void(Stage&, const Failure&)> stage_failed;
   std::function<void(Stage&)> stage_worked;
@@ -99,17 +124,37 @@ class Flow {
   const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
   const std::vector<size_t>& source_groups() const { return source_groups_; }
 
-  // Returns why the stage cannot take its next token now.
-  Waiting waits(Stage& stage);
+  // Returns why the stage cannot take its next token now. Moves `due` to the time at which a batch that waits for more
+  // requests is due, if that is earlier.
+  Waiting waits(Stage& stage, Until& due);
   // Lets a replica take its stage's next token, if it can: returns whether it did. `now` is the time, and is moved on
   // by the work.
   bool run_next(Stage& stage, Replica& replica, Clock::time_point& now);
+
+  // Returns whether requests need the time at which they enter.
+  bool needs_entry_times() const { return needs_entry_times_; }
+  // Lets no batch wait for more requests from now on; wake the groups then.
+  void hurry() { is_hurried_.store(true, std::memory_order_release); }
 
   // Calls `visit` for each request that has been admitted and has not left, oldest first, with the token's number.
   void for_each_request(const std::function<void(uint64_t token, const std::shared_ptr<Request>&)>& visit);
 
  private:
-  void make_stage(const PipelineSpec& spec, size_t index, const std::vector<size_t>& place);
+  // Tokens that follow each other, for one call of a stage that takes batches.
+  struct Range {
+    uint64_t first = 0;
+    size_t count = 0;                 // tokens whose inputs are there
+    size_t live = 0;                  // of these, requests that have not failed
+    size_t queued = 0;                // further requests, which are not admitted yet
+    size_t rows = 0;                  // of all these requests
+    bool is_closed = false;           // no other request can join
+    const Request* oldest = nullptr;  // the first that has not failed; valid while the range is looked for
+    Clock::time_point since{};        // the arrival of the first request
+  };
+
+  void make_stage(const PipelineSpec& spec, size_t index, const std::vector<size_t>& place, size_t most_tokens);
+  static void make_batch(Stage& stage, size_t most_tokens);
+  static void make_replica(Stage& stage, const std::shared_ptr<StageCode>& code);
   void make_channels(const PipelineSpec& spec, const std::vector<size_t>& place, size_t most_tokens);
   static void make_slots(Stage& stage, size_t most_tokens);
   void find_neighbours();
@@ -117,14 +162,48 @@ class Flow {
   Waiting waits_for(Stage& stage, uint64_t token);
   std::unique_lock<std::mutex> lock_claims(Stage& stage);
   bool claim(Stage& stage, uint64_t& token);
+  static void reserve(const Stage& stage, uint64_t token);
+  bool run_one(Stage& stage, Replica& replica, Clock::time_point& now);
+  static bool is_late(const Stage& stage, Request& request, Clock::time_point now);
+  static const Value* argument_of(const StageInput& input, uint64_t token, const Request& request);
+  static Value memory_of(Channel& channel, uint64_t token);
   void gather(Stage& stage, Replica& replica, uint64_t token, const Request& request);
   bool compute(Stage& stage, Replica& replica, uint64_t token, Request& request, Clock::time_point& now);
-  void publish(Stage& stage, Replica& replica, uint64_t token, Request& request);
+  static void begin_call(Replica& replica, uint64_t token, Clock::time_point start);
+  static Clock::time_point end_call(Stage& stage, Replica& replica, Clock::time_point start);
+  void fail(Stage& stage, Replica& replica, Request& request, const Failure& failure);
+  static void publish(Channel& channel, uint64_t token, Request& request, Value& result, Clock::time_point now);
+  static bool has_inputs(const Stage& stage, uint64_t token);
+  static bool has_places(const Stage& stage, uint64_t token);
+  void wake_neighbours(const Stage& stage);
+
+  // Of stages that take batches: flow_batch.cc.
+  Range look_for_batch(const Stage& stage);
+  Range look_at_tokens(const Stage& stage);
+  bool look_at_queue(const Stage& stage, Range& range);
+  static bool join(const Stage& stage, Range& range, const Request& request, const Value* rows,
+                   Clock::time_point arrival);
+  Waiting batch_waits(const Stage& stage, const Range& range, Clock::time_point now, Until& due) const;
+  bool claim_batch(Stage& stage, Clock::time_point now, Range& range);
+  bool run_batch(Stage& stage, Replica& replica, Clock::time_point& now);
+  void choose_entries(Stage& stage, Replica& replica, const Range& range, Clock::time_point now);
+  void compute_batch(Stage& stage, Replica& replica, Clock::time_point& now);
+  static void gather_batch(Stage& stage, Replica& replica);
+  static Ref<ErrorObj> call_batch(const Stage& stage, Replica& replica);
+  void settle_batch(Stage& stage, Replica& replica, const Ref<ErrorObj>& error);
+  void try_each_alone(Stage& stage, Replica& replica, Clock::time_point& now);
+  static Ref<ErrorObj> call_alone(const Stage& stage, Replica& replica, size_t entry);
+  void publish_batch(Stage& stage, Replica& replica, const Range& range, Clock::time_point now);
+  static bool have_same_params(const Stage& stage, const Request& a, const Request& b);
+  static Clock::time_point arrival_of(const Stage& stage, uint64_t token, const Request& request);
+  Request& request_of(uint64_t token) const { return *entries_[token % entries_.size()]; }
   void release_inputs(Stage& stage, uint64_t token);
   bool pass(uint64_t token, Request& request);
 
   std::vector<std::unique_ptr<Stage>> stages_;
   std::vector<size_t> source_groups_;
+  bool needs_entry_times_ = false;
+  std::atomic<bool> is_hurried_ = false;
   FlowEvents events_;
   std::mutex mutex_;                               // guards the entries and admission
   std::vector<std::shared_ptr<Request>> entries_;  // by token, modulo their number

@@ -11,6 +11,7 @@ class PortsOnly final : public StageCode {
 
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
+  int32_t most_in_batch() const override { return artifact::kMostInBatch; }
   Ref<ErrorObj> run(std::span<const Value* const>, std::span<Value>) noexcept override {
     Ref<ErrorObj> error = make_object<ErrorObj>();
     error->kind = "InternalError";
@@ -47,7 +48,8 @@ PipelineSpec spec_of_plan(const artifact::PipelinePlan& plan, const MakeCode& ma
                    .backend = stage.backend,
                    .inputs = stage.sources,
                    .group = static_cast<size_t>(stage.group),
-                   .time_limit_seconds = stage.time_limit_seconds};
+                   .time_limit_seconds = stage.time_limit_seconds,
+                   .batch = stage.batch};
     for (int32_t i = 0; i < stage.replicas; ++i) {
       made.replicas.push_back(make_code(stage));
       check_same(stage.name, "input", stage.inputs, made.replicas.back()->inputs());

@@ -9,6 +9,7 @@ namespace headrace::executors::pipeline {
 
 using Port = artifact::PipelinePort;
 using Source = artifact::PipelineSource;
+using Batch = artifact::PipelineBatch;
 
 // Returns "float32 (1, 3, 224, 224)", or "any value".
 std::string type_text(const Port& port);

@@ -22,6 +22,7 @@ class Request {
   // Set before the request enters the pipeline.
   uint64_t number = 0;  // in the order of submission
   const Clock::time_point submitted = Clock::now();
+  Clock::time_point entered{};  // when it got its place; set where a stage without producers takes batches
   Until deadline = {};
   bool is_probe = false;   // decides whether a broken pipeline works again
   bool is_queued = false;  // its outcome is read by Pipeline::next, not through a ticket

@@ -91,7 +91,41 @@ class StepSearch {
   std::vector<ResidualStep> came_by_;
 };
 
+// Returns whether the ends of an edge are joined by edges to other stages, too, whatever the direction of these.
+bool has_way_beside(const StageEdge& edge, size_t num_stages, std::span<const StageEdge> edges) {
+  std::vector<bool> is_reached(num_stages, false);
+  std::vector<int32_t> to_visit{edge.producer};
+  is_reached[static_cast<size_t>(edge.producer)] = true;
+  const auto reach = [&](int32_t stage) {
+    if (is_reached[static_cast<size_t>(stage)]) return;
+    is_reached[static_cast<size_t>(stage)] = true;
+    to_visit.push_back(stage);
+  };
+  while (!to_visit.empty()) {
+    const int32_t stage = to_visit.back();
+    to_visit.pop_back();
+    for (const StageEdge& other : edges) {
+      if (other.producer == edge.producer && other.consumer == edge.consumer) continue;
+      if (other.producer == stage) reach(other.consumer);
+      if (other.consumer == stage) reach(other.producer);
+    }
+  }
+  return is_reached[static_cast<size_t>(edge.consumer)];
+}
+
 }  // namespace
+
+std::vector<int32_t> batches_of_edges(std::span<const int32_t> batches, std::span<const StageEdge> edges) {
+  std::vector<int32_t> factors(edges.size(), 1);
+  const int32_t largest = batches.empty() ? 1 : *std::max_element(batches.begin(), batches.end());
+  if (largest == 1) return factors;
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const int32_t of_ends =
+        std::max(batches[static_cast<size_t>(edges[i].producer)], batches[static_cast<size_t>(edges[i].consumer)]);
+    factors[i] = has_way_beside(edges[i], batches.size(), edges) ? largest : of_ends;
+  }
+  return factors;
+}
 
 std::vector<int32_t> slots_of_edges(int32_t num_stages, std::span<const StageEdge> edges) {
   for (const StageEdge& edge : edges)

@@ -37,4 +37,10 @@ inline constexpr int32_t kJitterSlots = 1;
 // grows with the sum of reaches times the number of stages times the number of edges.
 std::vector<int32_t> slots_of_edges(int32_t num_stages, std::span<const StageEdge> edges);
 
+// Returns by how much to multiply the slots of each edge of a pipeline in which stage i takes up to `batches[i]`
+// requests in one call, 1 for one at a time. Such a stage takes and gives as many tensors at a time. An edge that alone
+// joins its two ends needs the larger batch of the two; any other edge the largest one of all, because tensors wait in
+// it while a batch passes beside it.
+std::vector<int32_t> batches_of_edges(std::span<const int32_t> batches, std::span<const StageEdge> edges);
+
 }  // namespace headrace::executors

@@ -172,5 +172,16 @@ TEST(Slots, NoSmallerSumOfSlotsKeepsTheThroughputOfEqualStages) {
   EXPECT_TRUE(kit::holds(property));
 }
 
+// On a chain only the neighbours of a batch need its slots; beside a batch every edge does.
+TEST(Slots, EdgesAtABatchAndBesideOneHaveItsSlots) {
+  const std::vector<StageEdge> chain{{0, 1}, {1, 2}, {2, 3}};
+  EXPECT_EQ(batches_of_edges(std::vector<int32_t>{1, 1, 8, 1}, chain), (std::vector<int32_t>{1, 8, 8}));
+  EXPECT_EQ(batches_of_edges(std::vector<int32_t>{1, 1, 1, 1}, chain), (std::vector<int32_t>{1, 1, 1}));
+  const std::vector<StageEdge> diamond{{0, 1}, {0, 2}, {1, 3}, {2, 3}, {3, 4}};
+  EXPECT_EQ(batches_of_edges(std::vector<int32_t>{1, 4, 1, 1, 1}, diamond), (std::vector<int32_t>{4, 4, 4, 4, 1}));
+  const std::vector<StageEdge> twice{{0, 1}, {0, 1}, {1, 2}};
+  EXPECT_EQ(batches_of_edges(std::vector<int32_t>{1, 1, 4}, twice), (std::vector<int32_t>{1, 1, 4}));
+}
+
 }  // namespace
 }  // namespace headrace::executors

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct StageSpec {
   std::vector<Source> inputs = {};  // one for each input port
   size_t group = 0;                 // a stage with several replicas is alone in its group
   double time_limit_seconds = 0;    // of one run; 0: none
+  std::optional<Batch> batch = {};  // several requests in one call; its programs are in the replicas' codes
 };
 
 struct OutputSpec {
@@ -47,8 +49,9 @@ struct PipelineSpec {
 // Returns the order in which a request passes the stages: each after those that it reads, else in the order of the
 // list. Throws UserError, with the names of the ports, for a pipeline without stages or outputs, for names that are
 // empty or taken, a source that does not exist, types that differ, a cycle, an input that nothing reads, a stage whose
-// replicas are too many, share a group with other stages or have other ports, and a group without stages or with
-// processors below 0.
+// replicas are too many, share a group with other stages or have other ports, a batch that is larger than the code
+// takes, a request's value for what all requests of a batch share, and a group without stages or with processors below
+// 0.
 std::vector<size_t> check_spec(const PipelineSpec& spec);
 
 // Returns the port that a source stands for.

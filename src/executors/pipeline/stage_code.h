@@ -1,4 +1,4 @@
-// StageCode: what a stage of a pipeline computes for one request.
+// StageCode: what a stage of a pipeline computes for one request, or for several in one call.
 #pragma once
 
 #include <memory>
@@ -11,6 +11,18 @@
 #include "tensor/ndarray.h"
 
 namespace headrace::executors::pipeline {
+
+// One call for several requests. Values are ordered by port first: those of input i are inputs[i * count] to
+// inputs[i * count + count - 1], in the order of the requests, and so are those of outputs.
+struct BatchCall {
+  size_t count = 0;  // requests
+  // Where each input comes from: all requests of a call see the same parameters.
+  std::span<const Source> sources;
+  std::span<const Value* const> inputs;
+  std::span<Value> outputs;
+  // One for each request, null before the call: the error of a request that failed while others did not.
+  std::span<Ref<ErrorObj>> errors;
+};
 
 // Any thread may call `run`, of one pipeline or of several that have the stage; a code that cannot run twice at once
 // locks itself.
@@ -28,11 +40,34 @@ class StageCode {
   // of an output of any type is empty, to be replaced. Inputs are only read. Returns null, or the error that it failed
   // with.
   virtual Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept = 0;
+
+  // Returns how many requests, or rows of requests, one call may have; 0: the code takes one request at a time.
+  virtual int32_t most_in_batch() const { return 0; }
+  // Returns whether the input is the same for all requests of a call, so that only a parameter can be connected to it.
+  virtual bool is_shared(size_t) const { return false; }
+  // Computes the outputs of several requests; outputs are as for `run`. Returns null, or the error of all of them. Only
+  // called for code with `most_in_batch() > 0`.
+  virtual Ref<ErrorObj> run_batch(const BatchCall& call) noexcept;
 };
 
 // Makes a stage of a program that is ready to run. It reads its inputs and writes its outputs in place. The ports have
 // the names of the program's inputs and outputs.
 std::shared_ptr<StageCode> make_executor_stage(std::shared_ptr<Executor> executor);
+
+// Makes a stage of programs that are ready to run and differ in their batch only, which is the first dimension of all
+// outputs and of those inputs that have it in every program; the other inputs take parameters. The ports are those of
+// one row. A call gathers the rows of its requests in the inputs of the program with the smallest batch that they fit
+// in; zeros fill the others. It copies each row in and out, and allocates nothing. With `any_rows` a request may have
+// any number of rows, and ports of rows take any value: a tensor with its rows as first dimension. UserError for
+// programs that differ in more than their batch, or have none.
+std::shared_ptr<StageCode> make_batch_executor_stage(const std::vector<std::shared_ptr<Executor>>& executors,
+                                                     bool any_rows = false);
+
+// Makes a stage of a function that is called once for several requests. For each input it gets an array of the
+// requests' values, and for a parameter its value. It returns an array of one value for each request; with several
+// outputs, an array of such arrays. A tensor stands for the array of its rows.
+std::shared_ptr<StageCode> make_batch_function_stage(PackedFunc function, std::vector<Port> inputs,
+                                                     std::vector<Port> outputs);
 
 // Makes a stage of a function. It gets the inputs as its arguments and returns the output; with several outputs, an
 // array of them; without outputs, anything. What it returns for a typed output is checked and copied.
