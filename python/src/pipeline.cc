@@ -59,31 +59,85 @@ nb::object from_port_value(const Value& value, bool as_numpy) {
 
 const Port any_port{.spec = {.name = "value", .dtype = {}, .shape = {}}, .is_any = true};
 
-// Calls a function of Python for a stage: with arrays of numpy to be read only, which stay as they are for as long as
-// the function keeps them.
+// Returns an argument of a function: arrays of numpy are for reading only, and stay as they are for as long as the
+// function keeps them.
+nb::object to_argument(const Value& value) {
+  nb::object argument = from_port_value(value, true);
+  if (matches_item<NDArray>(value.raw())) argument.attr("setflags")(nb::arg("write") = false);
+  return argument;
+}
+
+nb::object call_python(nb::handle callable, nb::list inputs) {
+  const nb::tuple arguments(inputs);
+  inputs.clear();
+  nb::object result = nb::steal(run_python([&] { return PyObject_CallObject(callable.ptr(), arguments.ptr()); }));
+  if (!result.is_valid()) throw nb::python_error();
+  return result;
+}
+
+bool is_sequence(nb::handle object) { return PyTuple_Check(object.ptr()) || PyList_Check(object.ptr()); }
+
+// Calls a function of Python for a stage.
 Value call_stage(const SharedObject& callable, const std::vector<Port>& outputs, Args args) {
   GilHeld held;
   try {
     nb::list inputs;
-    for (int32_t i = 0; i < args.size(); ++i) {
-      nb::object input = from_port_value(Value::own(args[i]), true);
-      if (matches_item<NDArray>(args[i])) input.attr("setflags")(nb::arg("write") = false);
-      inputs.append(std::move(input));
-    }
-    const nb::tuple arguments(inputs);
-    inputs.clear();
-    const nb::object result =
-        nb::steal(run_python([&] { return PyObject_CallObject(callable.pointer, arguments.ptr()); }));
-    if (!result.is_valid()) throw nb::python_error();
+    for (int32_t i = 0; i < args.size(); ++i) inputs.append(to_argument(Value::own(args[i])));
+    const nb::object result = call_python(callable.pointer, std::move(inputs));
     if (outputs.empty()) return {};
     if (outputs.size() == 1) return to_port_value(result, outputs[0], is_own(result));
-    if (!PyTuple_Check(result.ptr()) && !PyList_Check(result.ptr())) return to_port_value(result, any_port, true);
+    if (!is_sequence(result)) return to_port_value(result, any_port, true);
     std::vector<Value> values;
     for (const nb::handle item : nb::cast<nb::sequence>(result)) {
       const Port* port = values.size() < outputs.size() ? &outputs[values.size()] : &outputs.back();
       values.push_back(to_port_value(item, *port, false));
     }
     return Value(Array<Value>(values));
+  } catch (nb::python_error& error) {
+    throw_foreign(error);
+  }
+}
+
+// Returns what a function returned for an output of several requests: a value for each, or a tensor of rows.
+Value to_batch_value(nb::handle result) {
+  if (!is_sequence(result)) return to_port_value(result, any_port, is_own(result));
+  Array<Value> values;
+  for (const nb::handle item : nb::cast<nb::sequence>(result)) values.push_back(to_port_value(item, any_port, false));
+  return Value(values);
+}
+
+// Calls a function of Python once for several requests: with a list of their values for each input. With `any_rows` it
+// gets the rows of all requests, and its results are split among them.
+Value call_batch_stage(const SharedObject& callable, size_t num_outputs, bool any_rows, Args args) {
+  GilHeld held;
+  try {
+    nb::list inputs;
+    for (int32_t i = 0; i < args.size(); ++i) {
+      const Value value = Value::own(args[i]);
+      if (!value.is<Array<Value>>()) {
+        inputs.append(to_argument(value));
+        continue;
+      }
+      nb::list of_requests;
+      for (const Value& item : value.as<Array<Value>>()) of_requests.append(to_argument(item));
+      inputs.append(std::move(of_requests));
+    }
+    nb::object result;
+    if (any_rows) {
+      nb::list with_function;
+      with_function.append(nb::handle(callable.pointer));
+      with_function.append(std::move(inputs));
+      with_function.append(num_outputs);
+      const nb::object call = nb::module_::import_("headrace.pipeline._rows").attr("call_with_rows");
+      result = call_python(call, std::move(with_function));
+    } else {
+      result = call_python(callable.pointer, std::move(inputs));
+    }
+    if (num_outputs == 0) return {};
+    if (num_outputs == 1 || !is_sequence(result)) return to_batch_value(result);
+    Array<Value> outputs;
+    for (const nb::handle item : nb::cast<nb::sequence>(result)) outputs.push_back(to_batch_value(item));
+    return Value(outputs);
   } catch (nb::python_error& error) {
     throw_foreign(error);
   }
@@ -113,17 +167,31 @@ std::vector<PortSpec> from_ports(const std::vector<Port>& ports) {
   return specs;
 }
 
+using Batch = artifact::PipelineBatch;
+
 std::shared_ptr<StageCode> make_callable_stage(nb::object function, const std::vector<Port>& inputs,
-                                               const std::vector<Port>& outputs) {
-  if (nb::isinstance<PackedFunc>(function)) return make_function_stage(nb::cast<PackedFunc>(function), inputs, outputs);
-  const auto shared = std::make_shared<SharedObject>(std::move(function));
-  PackedFunc packed([shared, outputs](Args args) { return call_stage(*shared, outputs, args); });
-  return make_function_stage(std::move(packed), inputs, outputs);
+                                               const std::vector<Port>& outputs, const std::optional<Batch>& batch) {
+  PackedFunc packed;
+  if (nb::isinstance<PackedFunc>(function)) {
+    packed = nb::cast<PackedFunc>(function);
+  } else {
+    const auto shared = std::make_shared<SharedObject>(std::move(function));
+    if (batch.has_value()) {
+      const auto call = [shared, count = outputs.size(), any_rows = batch->any_rows](Args args) {
+        return call_batch_stage(*shared, count, any_rows, args);
+      };
+      packed = PackedFunc(call);
+    } else {
+      packed = PackedFunc([shared, outputs](Args args) { return call_stage(*shared, outputs, args); });
+    }
+  }
+  return batch.has_value() ? make_batch_function_stage(std::move(packed), inputs, outputs)
+                           : make_function_stage(std::move(packed), inputs, outputs);
 }
 
 std::shared_ptr<StageCode> function_stage(nb::callable function, const std::vector<PortSpec>& inputs,
-                                          const std::vector<PortSpec>& outputs) {
-  return make_callable_stage(std::move(function), to_ports(inputs), to_ports(outputs));
+                                          const std::vector<PortSpec>& outputs, const std::optional<Batch>& batch) {
+  return make_callable_stage(std::move(function), to_ports(inputs), to_ports(outputs), batch);
 }
 
 using SourceSpec = std::tuple<std::string, size_t, size_t>;  // "input", "stage" or "param"; its index; the port
@@ -229,7 +297,7 @@ PythonPipeline open_pipeline(const std::string& path, const nb::dict& functions,
     GilHeld held;
     const nb::str name(stage.function.data(), stage.function.size());
     for (const nb::dict& known : {functions, registered}) {
-      if (known.contains(name)) return make_callable_stage(known[name], stage.inputs, stage.outputs);
+      if (known.contains(name)) return make_callable_stage(known[name], stage.inputs, stage.outputs, stage.batch);
     }
     return nullptr;
   };
@@ -240,13 +308,14 @@ PythonPipeline open_pipeline(const std::string& path, const nb::dict& functions,
 }
 
 int64_t save(artifact::PipelinePlan plan, const std::vector<std::pair<std::string, nb::bytes>>& models,
-             const std::vector<std::optional<NDArray>>& first_values, const std::string& path) {
+             const nb::list& first_values, const std::string& path) {
   driver::PipelineContent content{.plan = std::move(plan), .models = {}, .first_values = {}};
   for (const auto& [name, bytes] : models) {
     content.plan.models.push_back({.name = name, .section = ""});
     content.models.emplace_back(bytes.c_str(), bytes.size());
   }
-  for (const std::optional<NDArray>& value : first_values) content.first_values.push_back(value.value_or(NDArray()));
+  for (const nb::handle value : first_values)
+    content.first_values.push_back(value.is_none() ? NDArray() : nb::cast<NDArray>(value));
   GilReleased released;
   return driver::save_pipeline(std::move(content), path).nbytes;
 }
@@ -358,6 +427,8 @@ nb::dict metrics_of(const PythonPipeline& self) {
     row["starved"] = seconds_of(stage.starved_ns);
     row["blocked"] = seconds_of(stage.blocked_ns);
     row["run"] = durations_of(stage.run);
+    row["batches"] = stage.batches;
+    row["waited"] = seconds_of(stage.waited_ns);
     stages.append(row);
   }
   result["stages"] = stages;
@@ -400,19 +471,43 @@ void bind_ticket(nb::module_& m) {
       });
 }
 
+void bind_batch(nb::module_& m) {
+  nb::class_<Batch>(m, "PipelineBatch", "How a stage takes several requests in one call.")
+      .def(
+          "__init__",
+          [](Batch* self, int32_t max_batch, double max_delay, bool retry_alone, bool any_rows,
+             const std::vector<std::pair<int32_t, std::string>>& others) {
+            new (self) Batch{.max_batch = max_batch,
+                             .max_delay_seconds = max_delay,
+                             .retry_alone = retry_alone,
+                             .any_rows = any_rows};
+            for (const auto& [model, program] : others) self->others.push_back({.model = model, .program = program});
+          },
+          nb::arg("max_batch"), nb::arg("max_delay"), nb::arg("retry_alone"), nb::arg("any_rows"), nb::arg("others"))
+      .def_ro("max_batch", &Batch::max_batch)
+      .def_ro("max_delay", &Batch::max_delay_seconds)
+      .def_ro("retry_alone", &Batch::retry_alone)
+      .def_ro("any_rows", &Batch::any_rows);
+  m.attr("MOST_IN_BATCH") = artifact::kMostInBatch;
+}
+
 void bind_stages(nb::module_& m) {
   nb::class_<StageCode>(m, "StageCode", "What a stage of a pipeline computes.")
       .def_prop_ro("inputs", [](const StageCode& self) { return from_ports(self.inputs()); })
-      .def_prop_ro("outputs", [](const StageCode& self) { return from_ports(self.outputs()); });
+      .def_prop_ro("outputs", [](const StageCode& self) { return from_ports(self.outputs()); })
+      .def_prop_ro("most_in_batch", &StageCode::most_in_batch);
   m.def("executor_stage", &make_executor_stage, nb::arg("executor"));
-  m.def("function_stage", &function_stage, nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"));
+  m.def("batch_executor_stage", &make_batch_executor_stage, nb::arg("executors"), nb::arg("any_rows"));
+  m.def("function_stage", &function_stage, nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"),
+        nb::arg("batch").none());
+  bind_batch(m);
   nb::class_<artifact::PipelineStage>(m, "PipelineStage", "A stage in the plan of a pipeline.")
       .def(
           "__init__",
           [](artifact::PipelineStage* self, std::string name, std::string backend, int32_t model, std::string program,
              std::string function, const std::vector<PortSpec>& inputs, const std::vector<PortSpec>& outputs,
              const std::vector<SourceSpec>& sources, int32_t group, int32_t replicas, int32_t threads,
-             double time_limit) {
+             double time_limit, std::optional<Batch> batch) {
             new (self) artifact::PipelineStage{.name = std::move(name),
                                                .backend = std::move(backend),
                                                .model = model,
@@ -424,12 +519,13 @@ void bind_stages(nb::module_& m) {
                                                .group = group,
                                                .replicas = replicas,
                                                .threads = threads,
-                                               .time_limit_seconds = time_limit};
+                                               .time_limit_seconds = time_limit,
+                                               .batch = std::move(batch)};
             for (const SourceSpec& source : sources) self->sources.push_back(to_source(source));
           },
           nb::arg("name"), nb::arg("backend"), nb::arg("model"), nb::arg("program"), nb::arg("function"),
           nb::arg("inputs"), nb::arg("outputs"), nb::arg("sources"), nb::arg("group"), nb::arg("replicas"),
-          nb::arg("threads"), nb::arg("time_limit"))
+          nb::arg("threads"), nb::arg("time_limit"), nb::arg("batch").none())
       .def_ro("name", &artifact::PipelineStage::name)
       .def_ro("backend", &artifact::PipelineStage::backend)
       .def_ro("model", &artifact::PipelineStage::model)
@@ -446,7 +542,8 @@ void bind_stages(nb::module_& m) {
       .def_ro("group", &artifact::PipelineStage::group)
       .def_ro("replicas", &artifact::PipelineStage::replicas)
       .def_ro("threads", &artifact::PipelineStage::threads)
-      .def_ro("time_limit", &artifact::PipelineStage::time_limit_seconds);
+      .def_ro("time_limit", &artifact::PipelineStage::time_limit_seconds)
+      .def_ro("batch", &artifact::PipelineStage::batch);
 }
 
 using Groups = std::vector<std::pair<std::string, std::vector<int32_t>>>;

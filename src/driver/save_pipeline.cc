@@ -7,6 +7,7 @@
 #include "driver/link_artifact.h"
 #include "driver/output_file.h"
 #include "driver/target.h"
+#include "executors/pipeline/batch_ports.h"
 #include "executors/pipeline/plan_spec.h"
 
 namespace headrace::driver {
@@ -31,6 +32,9 @@ void join_models(PipelineContent& content) {
   }
   for (PipelineStage& stage : content.plan.stages) {
     if (stage.model >= 0) stage.model = joined.at(static_cast<size_t>(stage.model));
+    if (!stage.batch) continue;
+    for (artifact::PipelineProgram& other : stage.batch->others)
+      other.model = joined.at(static_cast<size_t>(other.model));
   }
   content.plan.models = std::move(models);
   content.models = std::move(bytes);
@@ -58,14 +62,49 @@ std::vector<artifact::Manifest> read_manifests(const PipelineContent& content) {
   return manifests;
 }
 
-// Fills in the ports of stages that run programs.
-void complete_stage(PipelineStage& stage, const artifact::Manifest& manifest) {
-  if (stage.program.empty() && !manifest.programs.empty()) stage.program = manifest.programs[0].name;
-  const artifact::Program* program = artifact::find_program(manifest, stage.program);
+// Returns the program of a model, whose name is filled in where the model's first one is meant.
+const artifact::Program& find_program(const PipelineStage& stage, std::string& name,
+                                      const artifact::Manifest& manifest) {
+  if (name.empty() && !manifest.programs.empty()) name = manifest.programs[0].name;
+  const artifact::Program* program = artifact::find_program(manifest, name);
   if (program == nullptr)
-    throw_user_error("stage '{}' runs the program '{}', which its model does not have", stage.name, stage.program);
-  stage.inputs = ports_of(program->inputs);
-  stage.outputs = ports_of(program->outputs);
+    throw_user_error("stage '{}' runs the program '{}', which its model does not have", stage.name, name);
+  return *program;
+}
+
+// Fills in the ports of a stage that runs programs for batches.
+void complete_batch(PipelineStage& stage, const std::vector<artifact::Manifest>& manifests) {
+  using executors::pipeline::BatchProgram;
+  artifact::PipelineBatch& batch = *stage.batch;
+  const auto& own = find_program(stage, stage.program, manifests.at(static_cast<size_t>(stage.model)));
+  std::vector<BatchProgram> programs{{.inputs = own.inputs, .outputs = own.outputs}};
+  for (artifact::PipelineProgram& other : batch.others) {
+    const auto& program = find_program(stage, other.program, manifests.at(static_cast<size_t>(other.model)));
+    programs.push_back({.inputs = program.inputs, .outputs = program.outputs});
+  }
+  const executors::pipeline::BatchPorts ports = executors::pipeline::batch_ports(programs, batch.any_rows);
+  stage.inputs = ports.inputs;
+  stage.outputs = ports.outputs;
+  const int64_t largest = *std::max_element(ports.batches.begin(), ports.batches.end());
+  if (!batch.any_rows && batch.max_batch > largest)
+    throw_user_error("max_batch of stage '{}' is {}, and the largest batch of its programs is {}", stage.name,
+                     batch.max_batch, largest);
+  for (size_t i = 0; i < ports.has_rows.size() && i < stage.sources.size(); ++i) {
+    if (!ports.has_rows[i] && stage.sources[i].kind != artifact::PipelineSource::Kind::param)
+      throw_user_error("input '{}' of stage '{}' has no batch as its first dimension; connect it to a parameter",
+                       ports.inputs[i].name(), stage.name);
+  }
+}
+
+// Fills in the ports of stages that run programs.
+void complete_stage(PipelineStage& stage, const std::vector<artifact::Manifest>& manifests) {
+  if (stage.batch) {
+    complete_batch(stage, manifests);
+    return;
+  }
+  const auto& program = find_program(stage, stage.program, manifests.at(static_cast<size_t>(stage.model)));
+  stage.inputs = ports_of(program.inputs);
+  stage.outputs = ports_of(program.outputs);
 }
 
 // Puts the first values among the weights.
@@ -93,7 +132,7 @@ SavedPipeline save_pipeline(PipelineContent content, const std::string& path) {
   PipelinePlan& plan = content.plan;
   for (PipelineStage& stage : plan.stages) {
     if (stage.threads < 0) throw_user_error("stage '{}' has {} threads; give 0 or more", stage.name, stage.threads);
-    if (stage.model >= 0) complete_stage(stage, manifests.at(static_cast<size_t>(stage.model)));
+    if (stage.model >= 0) complete_stage(stage, manifests);
   }
   for (size_t i = 0; i < plan.models.size(); ++i)
     plan.models[i].section = fmt::format("{}model.{}", artifact::kBlobSectionPrefix, i);

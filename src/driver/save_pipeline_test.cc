@@ -176,6 +176,106 @@ TEST_F(SavePipeline, ContentThatIsNoPipelineIsNamed) {
   EXPECT_THAT(error_of(content), HasSubstr("'again' has 11 bytes, fewer than an artifact's trailer"));
 }
 
+// y = x + w for x of (batch, 2) and w of (2).
+std::string bytes_of_batch(const fs::path& folder, int64_t batch) {
+  const relay::Var x = relay::make_var("x", make_tensor_type({batch, 2}, DataType::float_(32)));
+  const relay::Var w = relay::make_var("w", make_tensor_type({2}, DataType::float_(32)));
+  const std::string path = (folder / "batch.so").string();
+  compile_to_file(make_model(make_module(relay::make_function({x, w}, relay::make_call("add", {x, w})))), path,
+                  {.threads = 1});
+  std::string bytes = kit::read_file(path);
+  fs::remove(path);
+  return bytes;
+}
+
+// A stage that runs programs for one row and for three.
+PipelineContent batch_stage(const fs::path& folder) {
+  const auto port = [](std::string name, std::vector<int64_t> shape) {
+    return Port{.spec = {.name = std::move(name), .dtype = DataType::float_(32), .shape = std::move(shape)}};
+  };
+  PipelineContent content;
+  content.plan = {
+      .models = {{.name = "one", .section = ""}, {.name = "three", .section = ""}},
+      .groups = {{.name = "all"}},
+      .inputs = {port("x", {1, 2})},
+      .stages = {{.name = "plus",
+                  .model = 0,
+                  .sources = {{.kind = Kind::input}, {.kind = Kind::param}},
+                  .batch =
+                      artifact::PipelineBatch{.max_batch = 3, .max_delay_seconds = 1000, .others = {{.model = 1}}}}},
+      .outputs = {{.name = "y", .source = {.kind = Kind::stage}}},
+      .params = {{.group = "g", .port = port("w", {2})}}};
+  content.models = {bytes_of_batch(folder, 1), bytes_of_batch(folder, 3)};
+  content.first_values = {NDArray::from_vector({2}, DataType::float_(32), std::vector<float>{0.5F, 0.25F})};
+  return content;
+}
+
+TEST_F(SavePipeline, AStageThatTakesBatches) {
+  const SavedPipeline saved = save_pipeline(batch_stage(folder_), path_);
+  EXPECT_EQ(saved.plan.stages[0].inputs[0].spec.shape, (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(saved.plan.stages[0].inputs[1].spec.shape, (std::vector<int64_t>{2}));
+  EXPECT_EQ(saved.plan.stages[0].batch->others[0].program, artifact::kDefaultProgram);
+  const std::unique_ptr<Pipeline> pipeline = load::open_pipeline(path_);
+  std::vector<executors::pipeline::Ticket> tickets;
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<float> row{static_cast<float>(i), static_cast<float>(-i)};
+    tickets.push_back(pipeline->submit({Value(NDArray::from_vector({1, 2}, DataType::float_(32), row))}));
+  }
+  for (int i = 0; i < 3; ++i) {
+    const NDArray y = tickets[static_cast<size_t>(i)].results().at(0).as<NDArray>();
+    EXPECT_EQ(y.shape(), (Shape{1, 2}));
+    EXPECT_EQ(y.data<float>()[0], static_cast<float>(i) + 0.5F);
+    EXPECT_EQ(y.data<float>()[1], static_cast<float>(-i) + 0.25F);
+  }
+  EXPECT_EQ(pipeline->metrics().stages[0].batches, 1U);
+}
+
+TEST_F(SavePipeline, BatchesThatAreRefused) {
+  PipelineContent content = batch_stage(folder_);
+  content.plan.stages[0].batch->max_batch = 4;
+  EXPECT_THAT(error_of(content),
+              HasSubstr("max_batch of stage 'plus' is 4, and the largest batch of its programs is 3"));
+  content = batch_stage(folder_);
+  content.models[1] = content.models[0];
+  EXPECT_THAT(error_of(content), HasSubstr("two programs of the stage have the batch 1"));
+  content = batch_stage(folder_);
+  content.plan.inputs.push_back(content.plan.params[0].port);
+  content.plan.params.clear();
+  content.first_values.clear();
+  content.plan.stages[0].sources[1] = {.kind = Kind::input, .index = 1};
+  EXPECT_THAT(error_of(content),
+              HasSubstr("input 'w' of stage 'plus' has no batch as its first dimension; connect it"));
+  content = batch_stage(folder_);
+  content.plan.stages[0].batch->others[0].program = "other";
+  EXPECT_THAT(error_of(content), HasSubstr("stage 'plus' runs the program 'other', which its model does not have"));
+}
+
+// A function that the process provides is called with arrays of the requests' values.
+TEST_F(SavePipeline, AFunctionThatTakesBatches) {
+  const Port any{.spec = {.name = "v", .dtype = {}, .shape = {}}, .is_any = true};
+  PipelineContent content;
+  content.plan = {.groups = {{.name = "all"}},
+                  .inputs = {any},
+                  .stages = {{.name = "count",
+                              .function = "test.save_pipeline.count",
+                              .inputs = {any},
+                              .outputs = {any},
+                              .sources = {{.kind = Kind::input}},
+                              .batch = artifact::PipelineBatch{.max_batch = 2, .max_delay_seconds = 1000}}},
+                  .outputs = {{.name = "n", .source = {.kind = Kind::stage}}}};
+  save_pipeline(std::move(content), path_);
+  register_global("test.save_pipeline.count", make_packed([](Array<Value> values) {
+                    Array<Value> counts;
+                    for (size_t i = 0; i < values.size(); ++i)
+                      counts.push_back(Value(static_cast<int64_t>(values.size())));
+                    return counts;
+                  }));
+  const std::unique_ptr<Pipeline> pipeline = load::open_pipeline(path_);
+  const executors::pipeline::Ticket first = pipeline->submit({Value(int64_t{7})});
+  EXPECT_EQ(pipeline->submit({Value(int64_t{8})}).results().at(0).as<int64_t>(), 2);
+  EXPECT_EQ(first.results().at(0).as<int64_t>(), 2);
+}
+
 // x is a parameter.
 TEST_F(SavePipeline, FirstValuesHaveTheTypeOfTheirParameter) {
   PipelineContent content = two_stages();

@@ -64,12 +64,18 @@ class StageMaker {
     if (found != nullptr) return found;
     const PackedFunc function = find_global(stage.function);
     if (!function) throw_missing(file_, stage);
-    return executors::pipeline::make_function_stage(function, stage.inputs, stage.outputs);
+    return stage.batch ? executors::pipeline::make_batch_function_stage(function, stage.inputs, stage.outputs)
+                       : executors::pipeline::make_function_stage(function, stage.inputs, stage.outputs);
   }
 
   std::shared_ptr<StageCode> program_stage(const artifact::PipelineStage& stage) {
     const executors::ExecutorOptions options{.threads = stage.threads, .pool = pool_of(stage)};
-    return executors::pipeline::make_executor_stage(make_executor(model_of(stage), stage.program, options));
+    std::shared_ptr<executors::Executor> own = make_executor(model_of(stage.model), stage.program, options);
+    if (!stage.batch) return executors::pipeline::make_executor_stage(std::move(own));
+    std::vector<std::shared_ptr<executors::Executor>> executors{std::move(own)};
+    for (const artifact::PipelineProgram& other : stage.batch->others)
+      executors.push_back(make_executor(model_of(other.model), other.program, options));
+    return executors::pipeline::make_batch_executor_stage(executors, stage.batch->any_rows);
   }
 
   // Returns threads that no other group has: stages of one group take turns and share them, replicas do not. Null for
@@ -88,10 +94,10 @@ class StageMaker {
     return known;
   }
 
-  std::shared_ptr<const Artifact> model_of(const artifact::PipelineStage& stage) {
-    std::shared_ptr<const Artifact>& known = models_[stage.model];
+  std::shared_ptr<const Artifact> model_of(int32_t index) {
+    std::shared_ptr<const Artifact>& known = models_[index];
     if (known == nullptr) {
-      const artifact::PipelineModel& model = file_.plan().models[static_cast<size_t>(stage.model)];
+      const artifact::PipelineModel& model = file_.plan().models[static_cast<size_t>(index)];
       Descriptor same(::fcntl(file_.descriptor.number(), F_DUPFD_CLOEXEC, 0));
       if (same.number() < 0) throw_refusal(artifact::system_refusal(file_.name));
       known = open_artifact(std::move(same), *file_.content.elf.find(model.section),

@@ -54,6 +54,21 @@ std::vector<std::pair<std::string, std::string>> connections_of(const PipelinePl
   return list;
 }
 
+// How the stage takes several requests in one call; null for one that takes one at a time.
+Value batch_of(const PipelinePlan& plan, const PipelineStage& stage) {
+  if (!stage.batch) return {};
+  const artifact::PipelineBatch& batch = *stage.batch;
+  Array<Value> others;
+  for (const artifact::PipelineProgram& other : batch.others)
+    others.push_back(Value(Report{{"model", Value(plan.models[static_cast<size_t>(other.model)].name)},
+                                  {"program", Value(other.program)}}));
+  return Value(Report{{"max_batch", Value(int64_t{batch.max_batch})},
+                      {"max_delay_seconds", Value(batch.max_delay_seconds)},
+                      {"retry_alone", Value(batch.retry_alone)},
+                      {"any_rows", Value(batch.any_rows)},
+                      {"others", Value(others)}});
+}
+
 Array<Value> stages_of(const PipelinePlan& plan) {
   Array<Value> list;
   for (const PipelineStage& stage : plan.stages) {
@@ -71,7 +86,8 @@ Array<Value> stages_of(const PipelinePlan& plan) {
                      {"cpus", Value(Shape(group.cpus.begin(), group.cpus.end()))},
                      {"replicas", Value(int64_t{stage.replicas})},
                      {"threads", Value(int64_t{stage.threads})},
-                     {"time_limit_seconds", Value(stage.time_limit_seconds)}}));
+                     {"time_limit_seconds", Value(stage.time_limit_seconds)},
+                     {"batch", batch_of(plan, stage)}}));
   }
   return list;
 }
@@ -101,7 +117,7 @@ void print_report(const std::string& path, const artifact::ArtifactFile& file) {
   const PipelinePlan& plan = *file.manifest.pipeline;
   print_out("{}: {}, {} stages, at most {} requests at once\n\n", shown(path), show_bytes(file.nbytes),
             plan.stages.size(), plan.max_inflight);
-  std::vector<std::vector<std::string>> rows{{"stage", "runs", "group", "cpus", "replicas", "threads"}};
+  std::vector<std::vector<std::string>> rows{{"stage", "runs", "group", "cpus", "replicas", "threads", "batch"}};
   for (const PipelineStage& stage : plan.stages) {
     const artifact::PipelineGroup& group = plan.groups[static_cast<size_t>(stage.group)];
     const std::string runs =
@@ -109,7 +125,8 @@ void print_report(const std::string& path, const artifact::ArtifactFile& file) {
                         : fmt::format("{} of {}", stage.program, plan.models[static_cast<size_t>(stage.model)].name);
     rows.push_back({stage.name, runs, group.name,
                     group.cpus.empty() ? "any" : fmt::format("{}", fmt::join(group.cpus, ",")),
-                    std::to_string(stage.replicas), stage.model < 0 ? "-" : std::to_string(stage.threads)});
+                    std::to_string(stage.replicas), stage.model < 0 ? "-" : std::to_string(stage.threads),
+                    stage.batch ? std::to_string(stage.batch->max_batch) : "-"});
   }
   std::cout << to_table(rows) << "\n";
   for (const PipelinePort& port : plan.inputs)

@@ -24,6 +24,23 @@ double share_of(uint64_t nanoseconds, const StageMetrics& stage, const PipelineM
   return static_cast<double>(nanoseconds) / all;
 }
 
+// Returns the seconds that a request waited for its batch, on average.
+double wait_of(const StageMetrics& stage) {
+  return stage.batches == 0 ? 0 : seconds_of(stage.waited_ns) / static_cast<double>(std::max<uint64_t>(stage.items, 1));
+}
+
+// Returns a line for each stage that takes batches.
+std::string batches_text(const PipelineMetrics& metrics) {
+  std::string text;
+  for (const StageMetrics& stage : metrics.stages) {
+    if (stage.batches == 0) continue;
+    text += fmt::format("{}: {} batches, {:.1f} requests each, which waited {} (mean)\n", stage.name, stage.batches,
+                        static_cast<double>(stage.items) / static_cast<double>(stage.batches),
+                        show_seconds(wait_of(stage)));
+  }
+  return text;
+}
+
 }  // namespace
 
 void StreamOptions::add_to(CLI::App& verb) {
@@ -79,7 +96,9 @@ Report metrics_report(const PipelineMetrics& metrics) {
                                   {"busy", Value(share_of(stage.busy_ns, stage, metrics))},
                                   {"starved", Value(share_of(stage.starved_ns, stage, metrics))},
                                   {"blocked", Value(share_of(stage.blocked_ns, stage, metrics))},
-                                  {"median_seconds", Value(seconds_of(stage.run.median))}}));
+                                  {"median_seconds", Value(seconds_of(stage.run.median))},
+                                  {"batches", Value(static_cast<int64_t>(stage.batches))},
+                                  {"wait_seconds", Value(wait_of(stage))}}));
   return {{"succeeded", Value(static_cast<int64_t>(metrics.succeeded))},
           {"seconds", Value(seconds_of(metrics.elapsed_ns))},
           {"latency_median_seconds", Value(seconds_of(metrics.latency.median))},
@@ -97,10 +116,10 @@ std::string metrics_table(const PipelineMetrics& metrics, double seconds) {
     rows.push_back({stage.name, std::to_string(stage.items), std::to_string(stage.errors),
                     percent(stage.busy_ns, stage), percent(stage.starved_ns, stage), percent(stage.blocked_ns, stage),
                     show_seconds(seconds_of(stage.run.median))});
-  return fmt::format("{}{} requests, {:.1f} a second; latency {} (median), {} (p99); bottleneck: {}\n", to_table(rows),
-                     metrics.succeeded, static_cast<double>(metrics.succeeded) / seconds,
-                     show_seconds(seconds_of(metrics.latency.median)), show_seconds(seconds_of(metrics.latency.p99)),
-                     metrics.bottleneck);
+  return fmt::format("{}{}{} requests, {:.1f} a second; latency {} (median), {} (p99); bottleneck: {}\n",
+                     to_table(rows), batches_text(metrics), metrics.succeeded,
+                     static_cast<double>(metrics.succeeded) / seconds, show_seconds(seconds_of(metrics.latency.median)),
+                     show_seconds(seconds_of(metrics.latency.p99)), metrics.bottleneck);
 }
 
 }  // namespace headrace::tools

@@ -94,6 +94,21 @@ class _Saved:
     function: str = ""
     code: Any = None  # the function
     model: Callable[[], bytes] | None = None
+    others: list[_Saved] = field(default_factory=list)  # programs for other batches
+
+
+@dataclass(frozen=True)
+class _BatchOptions:
+    """How a stage takes several requests in one call."""
+
+    max_batch: int
+    max_delay: float
+    retry_alone: bool
+    any_rows: bool
+
+    def native(self, others: Sequence[tuple[int, str]] = ()) -> Any:
+        """The same for the runtime; `others` are models and programs for other batches."""
+        return _core.PipelineBatch(self.max_batch, self.max_delay, self.retry_alone, self.any_rows, list(others))
 
 
 @dataclass
@@ -108,6 +123,7 @@ class _StageEntry:
     group: tuple[int, str]  # the stage alone, or -1; the name
     cpus: list[int]
     time_limit: float
+    batch: _BatchOptions | None
     sources: dict[int, _End] = field(default_factory=dict)
 
 
@@ -185,6 +201,10 @@ class Graph:
         replicas: int = 1,
         time_limit: float | None = None,
         backend: str = "",
+        max_batch: int | None = None,
+        max_delay: float = 0.0,
+        retry_alone: bool = False,
+        rows: str | None = None,
     ) -> StageHandle:
         """Adds a stage.
 
@@ -193,7 +213,8 @@ class Graph:
         code : CompiledModel, path, Module, or function
             A program of Headrace's: a compiled model, an artifact's path, or what `relay.build` returns. A function of
             Python gets arrays of numpy (for reading only) and other objects as they are, and returns its output, or a
-            tuple of its outputs: arrays or any objects.
+            tuple of its outputs: arrays or any objects. A dict of programs by their batch, `{1: "m1.so", 8: "m8.so"}`,
+            makes a stage that takes batches.
         name : str, optional
             For messages and metrics; without it the function's or file's, or "stage0".
         inputs : list of str, optional
@@ -214,6 +235,22 @@ class Graph:
             The seconds after which a call has failed with StageTimeout.
         backend : str
             What computes the stage, for messages.
+        max_batch : int, optional
+            The stage is called once for up to so many requests that have arrived; for programs at most their largest
+            batch, which a dict of programs has as its default. A program has its batch as the first dimension of its
+            outputs and of the inputs that requests give; for a request that dimension is 1. The rows of a batch that
+            no request fills are zero. A function gets a list of the requests' values for each input (a parameter's
+            value as it is) and returns a list with one value for each request, or an array with a row for each; with
+            several outputs, a tuple of such lists.
+        max_delay : float
+            The seconds that the first request of a batch waits for others; 0 takes those that are there.
+        retry_alone : bool
+            When a call for several requests fails, each of them is tried once more alone, so that only those that are
+            bad fail; else all of them fail.
+        rows : "any", optional
+            A request has any number of rows, the first dimension of its arrays, and gets as many back. Its rows share
+            calls with those of others, up to max_batch rows. A function gets the rows of a call as one array (or one
+            list, for requests whose values are lists) and returns as many.
         """
         given = {"cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus], "threads": threads, "replicas": replicas}
         if _arguments.integer(replicas, "replicas") < 1:
@@ -222,7 +259,8 @@ class Graph:
             raise UserError(f"threads is {threads}; 0 is as many as the model says")
         if device is not None and str(getattr(device, "device_type", device)).lower() not in ("cpu", "1", "llvm"):
             raise UserError(f"device: {device} is no CPU; stages run on CPUs")
-        codes = _codes_of(code, inputs, outputs, given)
+        batch = _batch_options(code, max_batch, max_delay, retry_alone, rows)
+        codes = _codes_of(code, inputs, outputs, given, batch)
         chosen = self._free_name(name if name is not None else _name_of(code))
         entry = _StageEntry(
             name=chosen,
@@ -235,12 +273,16 @@ class Graph:
             group=(len(self._stages), chosen) if group is None else (-1, _arguments.text(group, "group")),
             cpus=given["cpus"],
             time_limit=0.0 if time_limit is None else float(time_limit),
+            batch=batch,
         )
         self._stages.append(entry)
         return StageHandle(self, len(self._stages) - 1)
 
     def _saved_of(self, code: Any, stage: str) -> _Saved:
         """What a file has of a stage's code."""
+        if isinstance(code, Mapping):
+            first, *others = (self._saved_of(code[key], stage) for key in sorted(code))
+            return replace(first, others=others)
         if isinstance(code, (str, PathLike)):
             return _Saved(model=_file_reader(code, stage))
         module = getattr(code, "module", code)
@@ -393,7 +435,7 @@ class Graph:
             For a model that was compiled in memory only, or has its weights in another file, and a file that cannot be
             written.
         """
-        bytes_of: dict[int, tuple[str, bytes]] = {}
+        models: list[tuple[str, bytes]] = []
         functions: dict[str, Any] = {}
         for saved in (entry.saved for entry in self._stages if entry.saved.function):
             if functions.setdefault(saved.function, saved.code) != saved.code:
@@ -402,26 +444,23 @@ class Graph:
                     "functions only; give one of the stages another name"
                 )
 
-        def model_of(index: int) -> int:
-            entry = self._stages[index]
-            if entry.saved.function:
+        def model_of(saved: _Saved, stage: str) -> int:
+            if saved.function:
                 return -1
-            if entry.saved.model is None:
+            if saved.model is None:
                 raise UserError(
-                    f"stage '{entry.name}' runs a model that was compiled in memory, which has no file to save; "
+                    f"stage '{stage}' runs a model that was compiled in memory, which has no file to save; "
                     "compile it with output='model.so', or give the stage what relay.build returns"
                 )
-            bytes_of[index] = (entry.name, entry.saved.model())
-            return len(bytes_of) - 1
+            models.append((stage, saved.model()))
+            return len(models) - 1
 
         plan = self._plan(max_inflight, model_of)
         values = [param.value for param in self._params]
-        _core.save_pipeline(
-            plan=plan, models=list(bytes_of.values()), first_values=values, path=_arguments.path(path, "path")
-        )
+        _core.save_pipeline(plan=plan, models=models, first_values=values, path=_arguments.path(path, "path"))
 
-    def _plan(self, max_inflight: int, model_of: Callable[[int], int]) -> Any:
-        """The plan of the pipeline; `model_of` gives the number of a stage's model, -1 for a function."""
+    def _plan(self, max_inflight: int, model_of: Callable[[_Saved, str], int]) -> Any:
+        """The plan of the pipeline; `model_of` gives the number of a model of a stage, -1 for a function."""
         if _arguments.integer(max_inflight, "max_inflight") < 1:
             raise UserError(f"max_inflight is {max_inflight}; at least one request is in a pipeline")
         if max_inflight > _core.MOST_IN_FLIGHT:
@@ -434,7 +473,7 @@ class Graph:
             _core.PipelineStage(
                 name=entry.name,
                 backend=entry.backend,
-                model=model_of(index),
+                model=model_of(entry.saved, entry.name),
                 program=entry.saved.program,
                 function=entry.saved.function,
                 inputs=entry.inputs,
@@ -444,8 +483,9 @@ class Graph:
                 replicas=len(entry.codes),
                 threads=entry.threads,
                 time_limit=entry.time_limit,
+                batch=None if entry.batch is None else entry.batch.native(self._others_of(entry, model_of)),
             )
-            for index, entry in enumerate(self._stages)
+            for entry in self._stages
         ]
         for index, port in enumerate(self._outputs):
             if index not in self._output_sources:
@@ -458,6 +498,12 @@ class Graph:
             groups=[(group[1], cpus[group]) for group in groups],
             max_inflight=max_inflight,
         )
+
+    @staticmethod
+    def _others_of(entry: _StageEntry, model_of: Callable[[_Saved, str], int]) -> list[tuple[int, str]]:
+        """The models and programs of a stage for other batches, where they are saved."""
+        found = [(model_of(saved, entry.name), saved.program) for saved in entry.saved.others]
+        return [(model, program) for model, program in found if model >= 0]
 
     @staticmethod
     def _type_of(port: _PipelinePort | _Param) -> _PortType:
@@ -578,10 +624,32 @@ def run_options(when_full: str, failures_in_row: int, probe_seconds: float, stop
     }
 
 
-def _no_models(index: int) -> int:
+def _no_models(saved: _Saved, stage: str) -> int:
     """The model of a stage in a plan that is run and not saved: none, for its code is there."""
-    del index
+    del saved, stage
     return -1
+
+
+def _batch_options(
+    code: Any, max_batch: int | None, max_delay: float, retry_alone: bool, rows: str | None
+) -> _BatchOptions | None:
+    """How a stage takes several requests in one call; None for one that takes one at a time."""
+    if isinstance(code, Mapping):
+        if not code:
+            raise UserError("the dict of programs is empty; it has a program for each batch: {1: 'm1.so', 8: 'm8.so'}")
+        for batch in code:
+            if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
+                raise UserError(f"the dict of programs has the batch {batch!r}; a batch is an integer from 1 on")
+        max_batch = max(code) if max_batch is None else max_batch
+    if max_batch is None:
+        if max_delay or retry_alone or rows is not None:
+            raise UserError("max_delay, retry_alone and rows are of stages that take batches; give a max_batch")
+        return None
+    if not 1 <= _arguments.integer(max_batch, "max_batch") <= _core.MOST_IN_BATCH:
+        raise UserError(f"max_batch is {max_batch}; it lies from 1 to {_core.MOST_IN_BATCH}")
+    if rows not in (None, "any"):
+        raise UserError(f"rows is {rows!r}; it is 'any', or None for one row a request")
+    return _BatchOptions(max_batch, _arguments.seconds(max_delay, "max_delay"), bool(retry_alone), rows == "any")
 
 
 def _file_reader(path: str | PathLike[str], stage: str) -> Callable[[], bytes]:
@@ -606,6 +674,8 @@ def _file_reader(path: str | PathLike[str], stage: str) -> Callable[[], bytes]:
 
 
 def _name_of(code: Any) -> str:
+    if isinstance(code, Mapping):
+        return _name_of(code[min(code)])
     if isinstance(code, (str, PathLike)):
         return str(code).rsplit("/", 1)[-1].removesuffix(".so")
     name = getattr(code, "__name__", "")
@@ -613,32 +683,64 @@ def _name_of(code: Any) -> str:
 
 
 def _codes_of(
-    code: Any, inputs: Sequence[str] | None, outputs: int | Sequence[str], given: Mapping[str, Any]
+    code: Any,
+    inputs: Sequence[str] | None,
+    outputs: int | Sequence[str],
+    given: Mapping[str, Any],
+    batch: _BatchOptions | None,
 ) -> list[Any]:
+    """The code of each replica."""
+    programs = code if isinstance(code, Mapping) else {0: code}
+    executors = {key: _executors_of(program, given) for key, program in programs.items()}
+    if None not in executors.values():
+        if isinstance(code, Mapping):
+            _check_batches(executors)
+        of_replicas = zip(*(executors[key] for key in sorted(executors)), strict=True)
+        if batch is None:
+            return [_core.executor_stage(one) for (one,) in of_replicas]
+        return [_core.batch_executor_stage(list(ones), batch.any_rows) for ones in of_replicas]
+    if not isinstance(code, Mapping) and callable(code):
+        ports = [(name, None, []) for name in _inputs_of(code, inputs)]
+        names = [f"output{i}" for i in range(outputs)] if isinstance(outputs, int) else list(outputs)
+        made = [(name, None, []) for name in names]
+        native = None if batch is None else batch.native()
+        return [_core.function_stage(code, ports, made, native) for _ in range(given["replicas"])]
+    wrong = next(program for key, program in programs.items() if executors[key] is None)
+    kind = _arguments.kind(wrong)
+    if isinstance(code, Mapping):
+        raise UserError(f"a dict of programs has compiled models, paths of artifacts or modules, got {kind}")
+    raise UserError(f"a stage's code is a compiled model, the path of an artifact, a module or a function, got {kind}")
+
+
+def _check_batches(executors: Mapping[int, Any]) -> None:
+    """Refuses a program that has another batch than its key."""
+    for batch, of_replicas in executors.items():
+        found = _core.batch_executor_stage(of_replicas[:1], False).most_in_batch
+        if found != batch:
+            raise UserError(
+                f"the program for the batch {batch} has the batch {found}, the first dimension of its outputs"
+            )
+
+
+def _executors_of(code: Any, given: Mapping[str, Any]) -> list[Any] | None:
+    """The executors of a program for each replica; None for what is no program."""
     if isinstance(code, (str, PathLike)):
         models = [
             compiler.load(code, threads=given["threads"], cpus=given["cpus"] or None, own_threads=True)
             for _ in range(given["replicas"])
         ]
-        return [_core.executor_stage(model._executor) for model in models]
+        return [model._executor for model in models]
     module = getattr(code, "module", code)
     if isinstance(module, _core.Module):
         file = MemoryFile(module.save_to_binary())
-        return _codes_of(file.path, None, 1, given)
-    if isinstance(code, compiler.CompiledModel):
-        if not isinstance(code._executor, _core.Executor):
-            raise UserError("the model was compiled for another processor, and does not run here")
-        if given["replicas"] > 1:
-            raise UserError("a compiled model runs one request at a time; for replicas give the path of its artifact")
-        return [_core.executor_stage(code._executor)]
-    if callable(code):
-        ports = [(name, None, []) for name in _inputs_of(code, inputs)]
-        names = [f"output{i}" for i in range(outputs)] if isinstance(outputs, int) else list(outputs)
-        return [
-            _core.function_stage(code, ports, [(name, None, []) for name in names]) for _ in range(given["replicas"])
-        ]
-    kind = _arguments.kind(code)
-    raise UserError(f"a stage's code is a compiled model, the path of an artifact, a module or a function, got {kind}")
+        return _executors_of(file.path, given)
+    if not isinstance(code, compiler.CompiledModel):
+        return None
+    if not isinstance(code._executor, _core.Executor):
+        raise UserError("the model was compiled for another processor, and does not run here")
+    if given["replicas"] > 1:
+        raise UserError("a compiled model runs one request at a time; for replicas give the path of its artifact")
+    return [code._executor]
 
 
 def _inputs_of(code: Callable[..., Any], inputs: Sequence[str] | None) -> list[str]:

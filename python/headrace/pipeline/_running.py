@@ -273,7 +273,8 @@ class Pipeline:
         """What the pipeline has done so far: counts, `latency` and, for each of the `stages`, times in seconds.
 
         A stage was busy, starved (waited for inputs) or blocked (waited for a place for its outputs); `bottleneck` is
-        the stage that was busy most. `format_metrics` makes a table of it.
+        the stage that was busy most. A stage that takes several requests in one call has made so many `batches`, for
+        which its requests `waited` so many seconds, all together. `format_metrics` makes a table of it.
         """
         return self._native.metrics()
 
@@ -339,6 +340,12 @@ def format_metrics(metrics: Mapping[str, Any]) -> str:
             f"{stage['name']:<20} {stage['items']:>9} {stage['errors']:>7} {share[0]:>6.0%} {share[1]:>8.0%} "
             f"{share[2]:>8.0%} {stage['run']['median'] * 1e3:>10.3f}"
         )
+    for stage in metrics["stages"]:
+        if stage["batches"]:
+            lines.append(
+                f"{stage['name']}: {stage['batches']} batches, {stage['items'] / stage['batches']:.1f} requests each, "
+                f"which waited {stage['waited'] / stage['items'] * 1e3:.3f} ms (mean)"
+            )
     rate = metrics["succeeded"] / seconds
     lines.append(
         f"{metrics['succeeded']} of {metrics['submitted']} requests succeeded, {rate:.1f} a second; latency "
