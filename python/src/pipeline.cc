@@ -10,6 +10,7 @@
 #include <set>
 
 #include "artifact/artifact_file.h"
+#include "driver/output_file.h"
 #include "driver/save_pipeline.h"
 #include "executors/pipeline/pipeline.h"
 #include "executors/pipeline/plan_spec.h"
@@ -501,6 +502,9 @@ void bind_stages(nb::module_& m) {
   m.def("function_stage", &function_stage, nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"),
         nb::arg("batch").none());
   bind_batch(m);
+}
+
+void bind_stage_plan(nb::module_& m) {
   nb::class_<artifact::PipelineStage>(m, "PipelineStage", "A stage in the plan of a pipeline.")
       .def(
           "__init__",
@@ -639,8 +643,20 @@ void bind_making(nb::module_& m) {
 
 }  // namespace
 
+void bind_trace(nb::module_& m) {
+  nb::class_<Trace>(m, "PipelineTrace", "What the stages of a pipeline did, and when.")
+      .def_ro("overwritten", &Trace::overwritten)
+      .def("__len__", [](const Trace& self) { return self.events.size(); })
+      .def("save", [](const Trace& self, const std::string& path) {
+        GilReleased released;
+        driver::write_text(path, chrome_trace(self));
+      });
+}
+
 void bind_pipeline(nb::module_& m) {
   bind_stages(m);
+  bind_stage_plan(m);
+  bind_trace(m);
   bind_ticket(m);
   nb::class_<PythonPipeline>(m, "Pipeline", "Stages that work on a stream of requests at the same time.")
       .def("submit", &submit, nb::arg("inputs"), nb::arg("timeout").none(), nb::arg("deadline").none(),
@@ -675,6 +691,21 @@ void bind_pipeline(nb::module_& m) {
           },
           nb::arg("timeout").none())
       .def("metrics", &metrics_of)
+      .def("start_trace",
+           [](PythonPipeline& self) {
+             GilReleased released;
+             self.pipeline->start_trace();
+           })
+      .def("trace",
+           [](const PythonPipeline& self) {
+             GilReleased released;
+             return self.pipeline->trace();
+           })
+      .def("stop_trace",
+           [](PythonPipeline& self) {
+             GilReleased released;
+             return self.pipeline->stop_trace();
+           })
       .def_prop_ro("inputs", [](const PythonPipeline& self) { return from_ports(self.pipeline->spec().inputs); })
       .def_prop_ro("outputs",
                    [](const PythonPipeline& self) {

@@ -39,7 +39,4 @@ struct NamedText {
 // 64 bits, and values nested deeper than 16 levels.
 JsonText parse_json_text(const NamedText& source);
 
-// Returns the text as a JSON string, with its quotes. What is no UTF-8 becomes U+FFFD.
-std::string json_string(std::string_view text);
-
 }  // namespace headrace::partition

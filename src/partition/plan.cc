@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/json_string.h"
 #include "partition/place.h"
 
 namespace headrace::partition {

@@ -78,6 +78,20 @@ class PipelineTest(JsonPageTest):
             r"\Arequests a second +best +median\nstream .*\none at a time .*\nratio of medians [\d.]+\n\Z",
         )
 
+    def test_trace(self) -> None:
+        """The file has each call of each stage, in the Trace Event Format."""
+        for action, calls in (("run", 40), ("bench", 40 * 2)):  # a round of the bench warms up
+            rounds = ["--rounds", "1"] if action == "bench" else []
+            given = ("pipeline", action, "pipe.so", "--requests", "40", *rounds, "--trace", "trace.json")
+            report = json.loads(self.call(*given, "--json", check=True).stdout)
+            trace = json.loads((self.folder / "trace.json").read_text())
+            events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+            self.assertEqual(report["trace"], {"file": "trace.json", "events": len(events), "overwritten": 0})
+            for stage in ("stage0", "stage1"):
+                self.assertEqual(sum(event["name"] == stage for event in events), calls)
+            self.assertIn(" times of stages in trace.json\n", self.call(*given, check=True).stdout)
+        self.fails(USER, "nowhere", "pipeline", "run", "pipe.so", "--trace", "nowhere/trace.json")
+
     def test_inspect(self) -> None:
         report = self.report("pipeline inspect", "pipe.so")
         self.assertEqual(report["connections"][0], {"from": "input x", "to": "stage0.x"})

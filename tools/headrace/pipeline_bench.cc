@@ -45,7 +45,9 @@ int bench(const BenchState& state, const Common& common) {
   const std::vector<TimedRun> runs{
       [&] { return time_requests(*pipeline, inputs, state.requests, pipeline->options().max_inflight); },
       [&] { return time_requests(*alone, inputs, state.requests, 1); }};
+  start_trace(*pipeline, state.stream);
   const std::vector<Times> times = time_in_turns(runs, {.rounds = state.rounds});
+  const std::optional<WrittenTrace> trace = write_trace(*pipeline, state.stream);
   const auto rate = [&](double seconds) { return static_cast<double>(state.requests) / seconds; };
   const double ratio = times[1].median() / times[0].median();
   if (common.json) {
@@ -59,14 +61,15 @@ int bench(const BenchState& state, const Common& common) {
                           {"stream", report(times[0])},
                           {"one_at_a_time", report(times[1])},
                           {"ratio", Value(ratio)},
-                          {"metrics", Value(metrics_report(pipeline->metrics()))}});
+                          {"metrics", Value(metrics_report(pipeline->metrics()))},
+                          {"trace", trace_report(trace)}});
     return HR_OK;
   }
   std::vector<std::vector<std::string>> rows{{"requests a second", "best", "median"}};
   const std::pair<const char*, const Times&> named[] = {{"stream", times[0]}, {"one at a time", times[1]}};
   for (const auto& [name, one] : named)
     rows.push_back({name, fmt::format("{:.1f}", rate(one.best())), fmt::format("{:.1f}", rate(one.median()))});
-  print_out("{}ratio of medians {:.2f}\n", to_table(rows), ratio);
+  print_out("{}ratio of medians {:.2f}\n{}", to_table(rows), ratio, trace_text(trace));
   return HR_OK;
 }
 

@@ -69,9 +69,11 @@ int run(const RunState& state, const Common& common) {
   const std::vector<Value> inputs = stream_inputs(*pipeline, state.stream);
   const std::vector<artifact::TensorSpec> names = names_of_outputs(*pipeline);
   const std::vector<std::string> files = output_files(state.folder, state.stream.inputs, state.stream.path, names);
+  start_trace(*pipeline, state.stream);
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<Value> results = run_all(*pipeline, inputs, state.requests);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const std::optional<WrittenTrace> trace = write_trace(*pipeline, state.stream);
   const TensorOutputs outputs = tensors_of(results, names, files);
   if (!state.folder.empty()) write_tensors(outputs.files, outputs.tensors);
   const DescribedOutputs described = describe_outputs(outputs.specs, outputs.tensors, outputs.files);
@@ -80,11 +82,12 @@ int run(const RunState& state, const Common& common) {
     std::cout << to_json({{"requests", Value(int64_t{state.requests})},
                           {"seconds", Value(seconds.count())},
                           {"outputs", Value(described.report)},
-                          {"metrics", Value(metrics_report(metrics))}});
+                          {"metrics", Value(metrics_report(metrics))},
+                          {"trace", trace_report(trace)}});
   } else {
     if (results.size() > outputs.tensors.size())
       print_out("{} of {} outputs are no tensors\n", results.size() - outputs.tensors.size(), results.size());
-    std::cout << to_table(described.rows) << "\n" << metrics_table(metrics, seconds.count());
+    std::cout << to_table(described.rows) << "\n" << metrics_table(metrics, seconds.count()) << trace_text(trace);
   }
   return HR_OK;
 }

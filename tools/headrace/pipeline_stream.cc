@@ -1,5 +1,6 @@
 #include "tools/headrace/pipeline_stream.h"
 
+#include "driver/output_file.h"
 #include "load/pipeline_file.h"
 #include "object/array.h"
 #include "tools/headrace/output.h"
@@ -52,6 +53,9 @@ void StreamOptions::add_to(CLI::App& verb) {
                         "Requests that may be in the pipeline at once (0: as the file says)"),
         {0, artifact::kMostInFlight, 16});
   verb.add_flag("--unpinned", unpinned, "Let threads run on any processors, not on those that the file names");
+  takes_path(verb.add_option("--trace", trace,
+                             "File that gets when each stage worked and waited, for chrome://tracing or Perfetto"),
+             "FILE");
   takes(verb.add_option("--seed", seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
 }
 
@@ -85,6 +89,31 @@ std::vector<Value> stream_inputs(const Pipeline& pipeline, const StreamOptions& 
   std::vector<Value> values;
   for (const NDArray& tensor : in_order(specs, given)) values.emplace_back(tensor);
   return values;
+}
+
+void start_trace(Pipeline& pipeline, const StreamOptions& options) {
+  if (!options.trace.empty()) pipeline.start_trace();
+}
+
+std::optional<WrittenTrace> write_trace(Pipeline& pipeline, const StreamOptions& options) {
+  if (options.trace.empty()) return {};
+  const executors::pipeline::Trace trace = pipeline.stop_trace();
+  driver::write_text(options.trace, executors::pipeline::chrome_trace(trace));
+  return WrittenTrace{.file = options.trace, .events = trace.events.size(), .overwritten = trace.overwritten};
+}
+
+Value trace_report(const std::optional<WrittenTrace>& trace) {
+  if (!trace) return {};
+  return Value(Report{{"file", Value(trace->file)},
+                      {"events", Value(static_cast<int64_t>(trace->events))},
+                      {"overwritten", Value(static_cast<int64_t>(trace->overwritten))}});
+}
+
+std::string trace_text(const std::optional<WrittenTrace>& trace) {
+  if (!trace) return "";
+  return fmt::format(
+      "{} times of stages in {}{}\n", trace->events, shown(trace->file),
+      trace->overwritten == 0 ? "" : fmt::format("; {} older ones were overwritten", trace->overwritten));
 }
 
 Report metrics_report(const PipelineMetrics& metrics) {

@@ -1,6 +1,8 @@
 // What the actions of `pipeline` that run requests share.
 #pragma once
 
+#include <optional>
+
 #include "executors/pipeline/pipeline.h"
 #include "tools/headrace/verbs.h"
 
@@ -12,6 +14,7 @@ struct StreamOptions {
   int max_inflight = 0;             // 0: what the file says
   bool unpinned = false;
   int64_t seed = 1;
+  std::string trace;  // the file that gets the trace; empty: none is recorded
 
   void add_to(CLI::App& verb);
 };
@@ -23,6 +26,20 @@ std::unique_ptr<executors::pipeline::Pipeline> open_stream(const StreamOptions& 
 // Returns the given inputs in the order of the pipeline's, and random ones for the others. UserError for an input that
 // there is not, or of another type, and for one of any type that is not given.
 std::vector<Value> stream_inputs(const executors::pipeline::Pipeline& pipeline, const StreamOptions& options);
+
+struct WrittenTrace {
+  std::string file;
+  size_t events = 0;
+  uint64_t overwritten = 0;
+};
+
+// Begins the trace, if one is asked for.
+void start_trace(executors::pipeline::Pipeline& pipeline, const StreamOptions& options);
+// Ends and writes it; nothing if none is asked for.
+std::optional<WrittenTrace> write_trace(executors::pipeline::Pipeline& pipeline, const StreamOptions& options);
+// Return an object or null, and a line or nothing.
+Value trace_report(const std::optional<WrittenTrace>& trace);
+std::string trace_text(const std::optional<WrittenTrace>& trace);
 
 Report metrics_report(const executors::pipeline::PipelineMetrics& metrics);
 // Returns a table of the stages, and a line with throughput in the seconds that the requests took, latency and

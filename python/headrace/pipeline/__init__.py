@@ -25,7 +25,7 @@ from headrace.pipeline._errors import (
     Stopped,
 )
 from headrace.pipeline._graph import Graph, PortError, Stage, StageHandle, chain, load
-from headrace.pipeline._running import Pipeline, Ticket, as_completed, format_metrics
+from headrace.pipeline._running import Pipeline, Ticket, Trace, as_completed, format_metrics
 from headrace.pipeline._split import split
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "StageTimeout",
     "Stopped",
     "Ticket",
+    "Trace",
     "as_completed",
     "chain",
     "format_metrics",

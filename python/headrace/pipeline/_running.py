@@ -18,7 +18,7 @@ from headrace import _arguments, _core, _public
 from headrace._core import UserError
 from headrace.pipeline._errors import PipelineError, failure, refusal
 
-__all__ = ["Pipeline", "Ticket", "as_completed", "format_metrics"]
+__all__ = ["Pipeline", "Ticket", "Trace", "as_completed", "format_metrics"]
 
 # Seconds that the end of Python waits for the calls of each pipeline.
 _LAST_PATIENCE = 1.0
@@ -278,6 +278,26 @@ class Pipeline:
         """
         return self._native.metrics()
 
+    def trace(self, path: str | PathLike[str] | None = None) -> Trace:
+        """Records from now on when each stage works and waits, until `stop` of what it returns.
+
+        Parameters
+        ----------
+        path : path, optional
+            The file that gets the trace when it stops. Without it, `Trace.save` writes one.
+
+        Returns
+        -------
+        Trace
+            A context manager that stops at its end.
+
+        Raises
+        ------
+        UserError
+            While another trace of the pipeline is recorded.
+        """
+        return Trace(self._native, None if path is None else _arguments.path(path, "path"))
+
     def __enter__(self) -> Pipeline:
         return self
 
@@ -291,6 +311,63 @@ class Pipeline:
 
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(self._inputs)} -> {', '.join(self._outputs)}; {self.state})"
+
+
+class Trace:
+    """What the stages of a pipeline did, and when: `Pipeline.trace` begins one.
+
+    The file opens in chrome://tracing and in Perfetto (ui.perfetto.dev). Each stage has a line, with its calls (the number
+    of the first request, and how many there were) and its waits: "starved" for inputs, "blocked" for a place for its
+    outputs. Each thread of the pipeline keeps its last 65,536 of these; `overwritten` counts the others.
+    """
+
+    def __init__(self, native: _core.Pipeline, path: str | None) -> None:
+        self._native, self._path = native, path
+        self._taken: _core.PipelineTrace | None = None
+        native.start_trace()
+        self._is_running = True
+
+    def stop(self) -> None:
+        """Ends the recording, and writes the file that `Pipeline.trace` was given."""
+        if not self._is_running:
+            return
+        self._is_running = False
+        self._taken = self._native.stop_trace()
+        if self._path is not None:
+            self.save(self._path)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes what was recorded so far. UserError for a file that cannot be written."""
+        self._now().save(_arguments.path(path, "path"))
+
+    @property
+    def overwritten(self) -> int:
+        """How many times of stages were overwritten by later ones, and are not in the file."""
+        return self._now().overwritten
+
+    def __len__(self) -> int:
+        return len(self._now())
+
+    def __bool__(self) -> bool:
+        return True
+
+    def _now(self) -> _core.PipelineTrace:
+        return self._native.trace() if self._taken is None else self._taken
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def __del__(self) -> None:
+        if getattr(self, "_is_running", False):
+            self._native.stop_trace()
+
+    def __repr__(self) -> str:
+        return f"Trace({len(self)} times of stages)"
 
 
 def as_completed(tickets: Iterable[Ticket], timeout: float | None = None) -> Iterator[Ticket]:

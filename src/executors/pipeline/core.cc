@@ -66,6 +66,7 @@ Core::Core(PipelineSpec spec, const PipelineOptions& options)
   flow_ = std::make_unique<Flow>(spec_, order, options_.max_inflight, std::move(events));
   make_inputs();
   make_workers();
+  number_lanes();
   watch_period_ = check_period(spec_);
 }
 

@@ -30,6 +30,9 @@ class Core : public std::enable_shared_from_this<Core> {
   bool drain(Until until);
   std::vector<std::string> stop(Until until);
   PipelineMetrics metrics() const;
+  void start_trace();
+  Trace trace() const;
+  Trace stop_trace();
   bool is_forked() const;
   // Returns whether a thread of the pipeline calls: a worker, or the watch in one of its callbacks.
   bool is_own_thread() const;
@@ -46,13 +49,18 @@ class Core : public std::enable_shared_from_this<Core> {
     size_t replica = 0;
     std::vector<Stage*> stages;
     Parker parker;
-    std::vector<Waiting> reasons;  // why each stage waits, while the thread sleeps
+    std::unique_ptr<TraceRing> trace = {};  // made by the first trace
+    uint64_t first_event = 0;               // of the trace
+    std::vector<Waiting> reasons;           // why each stage waits, while the thread sleeps
     std::thread thread;
     bool has_begun = false;  // set before any other thread looks
     bool has_ended = false;  // guarded by threads_mutex_
   };
 
   void make_workers();
+  void number_lanes();
+  Trace read_trace() const;
+  void note_rest(Worker& worker, Clock::time_point start, Clock::time_point end);
   void make_inputs();
   void work(Worker& worker);
   bool run_stages(Worker& worker, Clock::time_point& now);
@@ -104,6 +112,9 @@ class Core : public std::enable_shared_from_this<Core> {
   static constexpr size_t kSuccess = 6;                         // follows the last FailureKind
   std::array<std::atomic<uint64_t>, kSuccess + 1> outcomes_{};  // by FailureKind
   Histogram latency_;
+  mutable std::mutex trace_mutex_;  // guards what follows
+  bool is_tracing_ = false;
+  int64_t trace_begin_ns_ = 0;
 };
 
 }  // namespace headrace::executors::pipeline

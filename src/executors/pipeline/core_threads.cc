@@ -115,10 +115,21 @@ void Core::rest(Worker& worker, Clock::time_point& now) {
     }
   }
   now = Clock::now();
-  const auto time = static_cast<uint64_t>(std::chrono::nanoseconds(now - start).count());
+  note_rest(worker, start, now);
+}
+
+// Adds a rest to the times of the thread's stages, by what each of them waited for.
+void Core::note_rest(Worker& worker, Clock::time_point start, Clock::time_point end) {
+  const auto time = static_cast<uint64_t>(std::chrono::nanoseconds(end - start).count());
   for (size_t i = 0; i < worker.reasons.size(); ++i) {
     Replica& replica = *worker.stages[i]->replicas[worker.replica];
-    (worker.reasons[i] == Waiting::for_place ? replica.blocked_ns : replica.starved_ns).add(time);
+    const bool is_blocked = worker.reasons[i] == Waiting::for_place;
+    (is_blocked ? replica.blocked_ns : replica.starved_ns).add(time);
+    if (TraceRing* trace = replica.trace.load(std::memory_order_acquire))
+      trace->add({.begin_ns = nanoseconds_of(start),
+                  .end_ns = nanoseconds_of(end),
+                  .lane = replica.lane,
+                  .kind = is_blocked ? TraceEvent::Kind::blocked : TraceEvent::Kind::starved});
   }
   worker.reasons.clear();
 }

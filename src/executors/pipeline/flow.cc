@@ -12,10 +12,6 @@ using Kind = Source::Kind;
 
 constexpr uint64_t kReserved = ~uint64_t{0};
 
-int64_t nanoseconds_of(Clock::time_point time) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
-}
-
 }  // namespace
 
 Failure stage_failure(const Stage& stage, const Request& request, Ref<ErrorObj> cause) {
@@ -288,7 +284,7 @@ bool Flow::compute(Stage& stage, Replica& replica, uint64_t token, Request& requ
     store_current_exception();
     error = take_stored_error();
   }
-  now = end_call(stage, replica, start);
+  now = end_call(stage, replica, {.start = start, .request = request.number, .has_failed = static_cast<bool>(error)});
   replica.items.add(1);
   if (!error) {
     events_.stage_worked(stage);
@@ -305,12 +301,19 @@ void Flow::begin_call(Replica& replica, uint64_t token, Clock::time_point start)
 }
 
 // Notes that a call has ended; returns the time.
-Clock::time_point Flow::end_call(Stage& stage, Replica& replica, Clock::time_point start) {
+Clock::time_point Flow::end_call(Stage& stage, Replica& replica, const CallNote& call) {
   replica.running_since.store(0, std::memory_order_release);
   const Clock::time_point now = Clock::now();
-  const auto time = static_cast<uint64_t>(std::chrono::nanoseconds(now - start).count());
+  const auto time = static_cast<uint64_t>(std::chrono::nanoseconds(now - call.start).count());
   replica.busy_ns.add(time);
   stage.run_ns.add(time);
+  if (TraceRing* trace = replica.trace.load(std::memory_order_acquire))
+    trace->add({.begin_ns = nanoseconds_of(call.start),
+                .end_ns = nanoseconds_of(now),
+                .request = call.request,
+                .requests = static_cast<uint32_t>(call.requests),
+                .lane = replica.lane,
+                .kind = call.has_failed ? TraceEvent::Kind::failed_call : TraceEvent::Kind::call});
   return now;
 }
 

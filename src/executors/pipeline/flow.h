@@ -20,6 +20,7 @@
 #include "executors/pipeline/request.h"
 #include "executors/pipeline/spec.h"
 #include "executors/pipeline/tensor_pool.h"
+#include "executors/pipeline/trace.h"
 
 namespace headrace::executors::pipeline {
 
@@ -57,6 +58,14 @@ struct BatchEntry {
   uint64_t token = 0;
 };
 
+// What a call was, for metrics and traces.
+struct CallNote {
+  Clock::time_point start;
+  uint64_t request = 0;  // the number of the first one
+  size_t requests = 1;
+  bool has_failed = false;
+};
+
 // What only the thread uses that runs a replica.
 struct Replica {
   std::shared_ptr<StageCode> code;
@@ -74,7 +83,9 @@ struct Replica {
   // Requests that it worked on; of these, failures; requests that it skipped. Nanoseconds of work, and of waiting for
   // inputs and for places.
   Counter items, errors, skipped, busy_ns, starved_ns, blocked_ns;
-  Counter batches, waited_ns;  // calls for several requests; nanoseconds that requests waited for them
+  std::atomic<TraceRing*> trace = nullptr;  // where its times are noted; null: they are not
+  uint32_t lane = 0;                        // in a trace
+  Counter batches, waited_ns;               // calls for several requests; nanoseconds that requests waited for them
 };
 
 struct Stage {
@@ -170,7 +181,7 @@ class Flow {
   void gather(Stage& stage, Replica& replica, uint64_t token, const Request& request);
   bool compute(Stage& stage, Replica& replica, uint64_t token, Request& request, Clock::time_point& now);
   static void begin_call(Replica& replica, uint64_t token, Clock::time_point start);
-  static Clock::time_point end_call(Stage& stage, Replica& replica, Clock::time_point start);
+  static Clock::time_point end_call(Stage& stage, Replica& replica, const CallNote& call);
   void fail(Stage& stage, Replica& replica, Request& request, const Failure& failure);
   static void publish(Channel& channel, uint64_t token, Request& request, Value& result, Clock::time_point now);
   static bool has_inputs(const Stage& stage, uint64_t token);

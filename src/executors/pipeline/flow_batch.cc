@@ -177,7 +177,11 @@ void Flow::compute_batch(Stage& stage, Replica& replica, Clock::time_point& now)
     store_current_exception();
     error = take_stored_error();
   }
-  now = end_call(stage, replica, start);
+  now = end_call(stage, replica,
+                 {.start = start,
+                  .request = replica.entries[0].request->number,
+                  .requests = count,
+                  .has_failed = static_cast<bool>(error)});
   replica.items.add(count);
   replica.batches.add(1);
   if (error && count > 1 && stage.spec.batch->retry_alone) {
@@ -240,7 +244,8 @@ void Flow::try_each_alone(Stage& stage, Replica& replica, Clock::time_point& now
       const Clock::time_point start = now;
       begin_call(replica, replica.entries[0].token, start);  // all of them end if it hangs
       error = call_alone(stage, replica, entry);
-      now = end_call(stage, replica, start);
+      now = end_call(stage, replica,
+                     {.start = start, .request = request->number, .has_failed = static_cast<bool>(error)});
       if (!error) {
         events_.stage_worked(stage);
         continue;

@@ -12,6 +12,11 @@ using Clock = std::chrono::steady_clock;
 // A point in time, or nothing for "never".
 using Until = std::optional<Clock::time_point>;
 
+// Returns the time as nanoseconds of the clock.
+inline int64_t nanoseconds_of(Clock::time_point time) noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
 // Sleeps while `word` is `value`, at most until `until`. May return early.
 void futex_wait(const std::atomic<uint32_t>& word, uint32_t value, Until until) noexcept;
 // Wakes up to `count` threads that sleep on `word`.

@@ -94,5 +94,8 @@ void Pipeline::reset() { core_->reset(); }
 bool Pipeline::drain(Until until) { return core_->drain(until); }
 std::vector<std::string> Pipeline::stop(Until until) { return core_->stop(until); }
 PipelineMetrics Pipeline::metrics() const { return core_->metrics(); }
+void Pipeline::start_trace() { core_->start_trace(); }
+Trace Pipeline::trace() const { return core_->trace(); }
+Trace Pipeline::stop_trace() { return core_->stop_trace(); }
 
 }  // namespace headrace::executors::pipeline

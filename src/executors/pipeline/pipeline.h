@@ -15,6 +15,7 @@
 #include "executors/pipeline/entrance.h"
 #include "executors/pipeline/metrics.h"
 #include "executors/pipeline/spec.h"
+#include "executors/pipeline/trace.h"
 
 namespace headrace::executors::pipeline {
 
@@ -123,6 +124,15 @@ class Pipeline {
   std::vector<std::string> stop(Until until = {});
 
   PipelineMetrics metrics() const;
+
+  // Records from now on when each stage works and waits, until stop_trace(). Each thread of the pipeline keeps its last
+  // TraceRing::kEvents events. Times that had begun before belong to the trace from its begin on. UserError while a
+  // trace is recorded.
+  void start_trace();
+  // Return what was recorded since start_trace(); calls that run are not in it yet. A trace without events when none is
+  // recorded.
+  Trace trace() const;
+  Trace stop_trace();
 
  private:
   std::shared_ptr<Core> core_;
