@@ -99,6 +99,7 @@ void print_streams(const Report& report) {
       {"what", "measured"},
       {"one more stage in a group", nanoseconds("hop_in_group_ns")},
       {"one more group", nanoseconds("hop_across_groups_ns")},
+      {"a call that is traced", nanoseconds("trace_ns")},
       {"round trip while idle (median)", nanoseconds("idle_round_trip_ns")},
       {"4 MB tensors by 64 bytes", fmt::format("{:.2f}", report.at("large_by_small").as<double>())}};
   for (const Value& value : report.at("sleepers").as<Array<Value>>()) {

@@ -57,8 +57,9 @@ pipe::PipelineSpec chain_of(size_t stages, bool one_group, const Port& port, dou
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 // Returns the seconds that a stream of `items` takes, with up to 64 requests ahead of the reader.
-double time_stream(pipe::PipelineSpec spec, const Value& item, int items) {
+double time_stream(pipe::PipelineSpec spec, const Value& item, int items, bool is_traced = false) {
   pipe::Pipeline pipeline(std::move(spec), {.max_inflight = 64});
+  if (is_traced) pipeline.start_trace();
   std::deque<pipe::Ticket> ahead;
   const Clock::time_point begin = Clock::now();
   for (int i = 0; i < items; ++i) {
@@ -88,6 +89,16 @@ double time_hop(const StreamBenchOptions& options, bool one_group) {
     });
   };
   return (time(many) - time(1)) / static_cast<double>(many - 1) / options.items * 1e9;
+}
+
+// Returns the nanoseconds that a trace costs a call: of 16 empty stages of one thread, whose calls are all noted.
+double time_trace(const StreamBenchOptions& options) {
+  const auto time = [&](bool is_traced) {
+    return best_of(options.rounds, [&] {
+      return time_stream(chain_of(16, true, any_value(), 0), Value(int64_t{1}), options.items, is_traced);
+    });
+  };
+  return (time(true) - time(false)) / 16 / options.items * 1e9;
 }
 
 // Returns the median nanoseconds from a submission to the result where the pipeline and the caller sleep in between.
@@ -136,6 +147,7 @@ Report measure_streams(const StreamBenchOptions& options) {
   for (const size_t stages : {2, 4, 8, 16}) sleepers.push_back(Value(measure_sleepers(options, stages)));
   return {{"hop_in_group_ns", Value(time_hop(options, true))},
           {"hop_across_groups_ns", Value(time_hop(options, false))},
+          {"trace_ns", Value(time_trace(options))},
           {"idle_round_trip_ns", Value(time_wake(options))},
           {"large_by_small", Value(large_by_small(options))},
           {"sleepers", Value(sleepers)}};

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from itertools import pairwise
 
 import headrace as hr
 import pytest
@@ -46,7 +47,7 @@ def test_a_trace_has_every_call_and_wait(tmp_path):
     assert len(trace) >= len(events) > 0
     for lane, name in lanes.items():
         mine = [event for event in events if (event["pid"], event["tid"]) == lane]
-        for before, after in zip(mine, mine[1:], strict=False):  # times of a lane follow each other; 1 ns is rounded
+        for before, after in pairwise(mine):  # times of a lane follow each other; 1 ns is rounded
             assert before["ts"] + before["dur"] <= after["ts"] + 0.002
         calls = [event for event in mine if event["cat"] == "call"]
         assert [call["args"]["request"] for call in calls] == list(range(60))

@@ -316,9 +316,9 @@ class Pipeline:
 class Trace:
     """What the stages of a pipeline did, and when: `Pipeline.trace` begins one.
 
-    The file opens in chrome://tracing and in Perfetto (ui.perfetto.dev). Each stage has a line, with its calls (the number
-    of the first request, and how many there were) and its waits: "starved" for inputs, "blocked" for a place for its
-    outputs. Each thread of the pipeline keeps its last 65,536 of these; `overwritten` counts the others.
+    The file opens in chrome://tracing and in Perfetto (ui.perfetto.dev). Each stage has a line, with its calls (the
+    number of the first request, and how many there were) and its waits: "starved" for inputs, "blocked" for a place for
+    its outputs. Each thread of the pipeline keeps its last 65,536 of these; `overwritten` counts the others.
     """
 
     def __init__(self, native: _core.Pipeline, path: str | None) -> None:
