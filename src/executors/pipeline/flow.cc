@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "executors/pipeline/flow_steps.h"
 #include "executors/pipeline/slots.h"
 
 namespace headrace::executors::pipeline {
@@ -10,9 +11,11 @@ namespace {
 
 using Kind = Source::Kind;
 
-constexpr uint64_t kReserved = ~uint64_t{0};
-
 }  // namespace
+
+void expire(const Stage& stage, Request& request) {
+  request.fail({.kind = FailureKind::deadline, .request = request.number, .stage = stage.spec.name});
+}
 
 Failure stage_failure(const Stage& stage, const Request& request, Ref<ErrorObj> cause) {
   return {.kind = FailureKind::stage_failed,
@@ -174,22 +177,6 @@ Waiting Flow::waits(Stage& stage, Until& due) {
   return batch_waits(stage, look_for_batch(stage), Clock::now(), due);
 }
 
-bool Flow::has_inputs(const Stage& stage, uint64_t token) {
-  for (const StageInput& input : stage.inputs) {
-    if (input.channel == nullptr) continue;
-    if (input.channel->slot_of(token).holds.load(std::memory_order_acquire) != token + 1) return false;
-  }
-  return true;
-}
-
-bool Flow::has_places(const Stage& stage, uint64_t token) {
-  for (const Channel& channel : stage.outputs) {
-    if (channel.num_readers == 0) continue;
-    if (channel.slot_of(token).holds.load(std::memory_order_acquire) != 0) return false;
-  }
-  return true;
-}
-
 Waiting Flow::waits_for(Stage& stage, uint64_t token) {
   if (!has_inputs(stage, token)) return Waiting::for_input;
   if (!has_places(stage, token)) return Waiting::for_place;
@@ -206,13 +193,6 @@ bool Flow::claim(Stage& stage, uint64_t& token) {
   return true;
 }
 
-// Marks the slots of a token as taken.
-void Flow::reserve(const Stage& stage, uint64_t token) {
-  for (const Channel& channel : stage.outputs) {
-    if (channel.num_readers > 0) channel.slot_of(token).holds.store(kReserved, std::memory_order_relaxed);
-  }
-}
-
 bool Flow::run_next(Stage& stage, Replica& replica, Clock::time_point& now) {
   return stage.batch == 0 ? run_one(stage, replica, now) : run_batch(stage, replica, now);
 }
@@ -226,50 +206,17 @@ bool Flow::run_one(Stage& stage, Replica& replica, Clock::time_point& now) {
   } else if (!compute(stage, replica, token, request, now)) {
     std::fill(replica.results.begin(), replica.results.end(), Value());
   }
-  for (size_t i = 0; i < stage.outputs.size(); ++i) publish(stage.outputs[i], token, request, replica.results[i], now);
+  publish(stage, replica.results.data(), 1, token, request, now);
   release_inputs(stage, token);
-  wake_neighbours(stage);
+  wake_neighbours(events_, stage);
   if (pass(token, request)) now = Clock::now();  // the callbacks of the request took their time
   return true;
-}
-
-// Whether the request's deadline has passed; the request has failed then.
-bool Flow::is_late(const Stage& stage, Request& request, Clock::time_point now) {
-  if (!request.deadline.has_value() || now < *request.deadline) return false;
-  request.fail({.kind = FailureKind::deadline, .request = request.number, .stage = stage.spec.name});
-  return true;
-}
-
-void Flow::wake_neighbours(const Stage& stage) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // before another group is found asleep or not
-  for (const size_t group : stage.neighbours) events_.wake(group);
-}
-
-const Value* Flow::argument_of(const StageInput& input, uint64_t token, const Request& request) {
-  switch (input.source.kind) {
-    case Kind::input:
-      return &request.inputs[input.source.index];
-    case Kind::param:
-      return &(*request.params)[input.source.index];
-    case Kind::stage:
-      break;
-  }
-  return &input.channel->slot_of(token).value;
-}
-
-// Returns the tensor that a stage writes for an output, or nothing for an output that takes any value.
-Value Flow::memory_of(Channel& channel, uint64_t token) {
-  if (!channel.pool.has_value()) return {};
-  if (!channel.stays()) return Value(channel.pool->take());
-  Value& memory = channel.slot_of(token).memory;
-  if (memory.is_none()) memory = Value(channel.pool->take());
-  return memory;
 }
 
 // Points the replica at the request's inputs and at memory for its outputs.
 void Flow::gather(Stage& stage, Replica& replica, uint64_t token, const Request& request) {
   for (size_t i = 0; i < stage.inputs.size(); ++i) replica.arguments[i] = argument_of(stage.inputs[i], token, request);
-  for (size_t i = 0; i < stage.outputs.size(); ++i) replica.results[i] = memory_of(stage.outputs[i], token);
+  for (size_t i = 0; i < stage.outputs.size(); ++i) set_memory(stage.outputs[i], token, replica.results[i]);
 }
 
 // Runs the stage's code for a request. Returns whether it succeeded; a failure is the request's, from then on.
@@ -294,47 +241,10 @@ bool Flow::compute(Stage& stage, Replica& replica, uint64_t token, Request& requ
   return false;
 }
 
-// Notes that a call begins, for the watch over time limits.
-void Flow::begin_call(Replica& replica, uint64_t token, Clock::time_point start) {
-  replica.running_token.store(token, std::memory_order_relaxed);
-  replica.running_since.store(nanoseconds_of(start), std::memory_order_release);
-}
-
-// Notes that a call has ended; returns the time.
-Clock::time_point Flow::end_call(Stage& stage, Replica& replica, const CallNote& call) {
-  replica.running_since.store(0, std::memory_order_release);
-  const Clock::time_point now = Clock::now();
-  const auto time = static_cast<uint64_t>(std::chrono::nanoseconds(now - call.start).count());
-  replica.busy_ns.add(time);
-  stage.run_ns.add(time);
-  if (TraceRing* trace = replica.trace.load(std::memory_order_acquire))
-    trace->add({.begin_ns = nanoseconds_of(call.start),
-                .end_ns = nanoseconds_of(now),
-                .request = call.request,
-                .requests = static_cast<uint32_t>(call.requests),
-                .lane = replica.lane,
-                .kind = call.has_failed ? TraceEvent::Kind::failed_call : TraceEvent::Kind::call});
-  return now;
-}
-
 void Flow::fail(Stage& stage, Replica& replica, Request& request, const Failure& failure) {
   replica.errors.add(1);
   request.fail(failure);
   events_.stage_failed(stage, failure);
-}
-
-// Puts a result, which is empty for a request that has failed, where the readers of an output find it.
-void Flow::publish(Channel& channel, uint64_t token, Request& request, Value& result, Clock::time_point now) {
-  for (const size_t output : channel.results) request.outputs[output] = result;
-  if (channel.num_readers == 0) {
-    result = Value();
-    return;
-  }
-  Slot& slot = channel.slot_of(token);
-  slot.value = std::move(result);
-  slot.since = now;
-  slot.readers_left.store(channel.num_readers, std::memory_order_relaxed);
-  slot.holds.store(token + 1, std::memory_order_release);
 }
 
 void Flow::release_inputs(Stage& stage, uint64_t token) {

@@ -173,20 +173,10 @@ class Flow {
   Waiting waits_for(Stage& stage, uint64_t token);
   std::unique_lock<std::mutex> lock_claims(Stage& stage);
   bool claim(Stage& stage, uint64_t& token);
-  static void reserve(const Stage& stage, uint64_t token);
   bool run_one(Stage& stage, Replica& replica, Clock::time_point& now);
-  static bool is_late(const Stage& stage, Request& request, Clock::time_point now);
-  static const Value* argument_of(const StageInput& input, uint64_t token, const Request& request);
-  static Value memory_of(Channel& channel, uint64_t token);
   void gather(Stage& stage, Replica& replica, uint64_t token, const Request& request);
   bool compute(Stage& stage, Replica& replica, uint64_t token, Request& request, Clock::time_point& now);
-  static void begin_call(Replica& replica, uint64_t token, Clock::time_point start);
-  static Clock::time_point end_call(Stage& stage, Replica& replica, const CallNote& call);
   void fail(Stage& stage, Replica& replica, Request& request, const Failure& failure);
-  static void publish(Channel& channel, uint64_t token, Request& request, Value& result, Clock::time_point now);
-  static bool has_inputs(const Stage& stage, uint64_t token);
-  static bool has_places(const Stage& stage, uint64_t token);
-  void wake_neighbours(const Stage& stage);
 
   // Of stages that take batches: flow_batch.cc.
   Range look_for_batch(const Stage& stage);

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "executors/pipeline/flow.h"
+#include "executors/pipeline/flow_steps.h"
 
 namespace headrace::executors::pipeline {
 
@@ -139,7 +139,7 @@ bool Flow::run_batch(Stage& stage, Replica& replica, Clock::time_point& now) {
   if (!replica.entries.empty()) compute_batch(stage, replica, now);
   publish_batch(stage, replica, range, now);
   for (size_t i = 0; i < range.count; ++i) release_inputs(stage, range.first + i);
-  wake_neighbours(stage);
+  wake_neighbours(events_, stage);
   bool has_left = false;
   for (size_t i = 0; i < range.count; ++i) {
     const uint64_t token = range.first + i;
@@ -200,7 +200,7 @@ void Flow::gather_batch(Stage& stage, Replica& replica) {
     for (size_t i = 0; i < stage.inputs.size(); ++i)
       replica.arguments[i * count + entry] = argument_of(stage.inputs[i], token, *request);
     for (size_t i = 0; i < stage.outputs.size(); ++i)
-      replica.results[i * count + entry] = memory_of(stage.outputs[i], token);
+      set_memory(stage.outputs[i], token, replica.results[i * count + entry]);
   }
 }
 
@@ -282,9 +282,11 @@ void Flow::publish_batch(Stage& stage, Replica& replica, const Range& range, Clo
   size_t entry = 0;
   for (uint64_t token = range.first; token < range.first + range.count; ++token) {
     const bool is_in_batch = entry < count && replica.entries[entry].token == token;
-    for (size_t i = 0; i < stage.outputs.size(); ++i) {
-      Value none;
-      publish(stage.outputs[i], token, request_of(token), is_in_batch ? replica.results[i * count + entry] : none, now);
+    Value none;
+    if (is_in_batch) {
+      publish(stage, replica.results.data() + entry, count, token, request_of(token), now);
+    } else {
+      publish(stage, &none, 0, token, request_of(token), now);
     }
     if (is_in_batch) ++entry;
   }
