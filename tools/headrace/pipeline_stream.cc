@@ -4,6 +4,7 @@
 #include "load/pipeline_file.h"
 #include "object/array.h"
 #include "tools/headrace/output.h"
+#include "tools/headrace/shown_text.h"
 #include "tools/headrace/tensors.h"
 #include "tools/headrace/usage.h"
 
