@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -12,6 +15,7 @@ import pytest
 from headrace import pipeline, relay
 
 DIGITS = Path(__file__).parents[2] / "models" / "digits.onnx"
+PROGRAM = Path(hr.__file__).parents[2] / "bin/headrace"
 
 
 @pytest.fixture(scope="module")
@@ -227,11 +231,44 @@ def test_a_saved_pipeline_takes_batches(artifacts, alone, images, tmp_path):
     ]
     with pipeline.chain(stages) as pipe:
         pipe.save(path)
+    first, digits, _ = hr._core.read_pipeline_plan(str(path)).stages
+    assert first.batch is None
+    batch = digits.batch
+    assert (batch.max_batch, batch.max_delay, batch.retry_alone, batch.any_rows) == (8, 0.002, True, False)
     functions = {"stage0": stages[0], "best": best}
     with pipeline.load(path, functions=functions) as pipe:
         expected = [int(np.argmax(alone(image))) for image in images[:60]]
         assert list(pipe.map(images[:60])) == expected
         assert pipe.metrics()["stages"][1]["batches"] > 0
+
+
+@pytest.mark.skipif(not PROGRAM.exists(), reason="the package is installed without the build's programs")
+def test_the_program_shows_and_runs_batches(artifacts, tmp_path):
+    graph = pipeline.Graph()
+    stage = graph.stage(artifacts, "digits", max_delay=0.01)
+    graph.input("x").connect(stage.input("x"))
+    stage.output().connect(graph.output("y"))
+    path = tmp_path / "pipe.so"
+    graph.save(path)
+
+    def say(*arguments):
+        return subprocess.run([PROGRAM, "pipeline", *arguments], check=True, capture_output=True, text=True).stdout
+
+    report = json.loads(say("inspect", path, "--json"))["stages"][0]["batch"]
+    assert {key: report[key] for key in ("max_batch", "max_delay_seconds", "retry_alone", "any_rows")} == {
+        "max_batch": 8,
+        "max_delay_seconds": 0.01,
+        "retry_alone": False,
+        "any_rows": False,
+    }
+    assert len(report["others"]) == 2
+    assert re.search(r"^digits .* 8$", say("inspect", path), re.M)
+    ran = json.loads(say("run", path, "--requests", "40", "--json"))
+    (stage,) = ran["metrics"]["stages"]
+    assert stage["items"] == 40
+    assert 0 < stage["batches"] < 40
+    assert stage["wait_seconds"] > 0
+    assert re.search(r"^digits: \d+ batches, [\d.]+ requests each, which waited ", say("run", path), re.M)
 
 
 def test_a_request_with_any_number_of_rows(artifacts, alone, images):
