@@ -146,6 +146,11 @@ function(headrace_images)
   get_property(rt_link GLOBAL PROPERTY HEADRACE_LINK_RT)
   add_library(headrace_rt SHARED)
   target_link_libraries(headrace_rt PRIVATE ${rt} ${rt_link} PUBLIC headrace_options ${CMAKE_DL_LIBS})
+  if(NOT HEADRACE_BUILD_COMPILER)
+    # The runtime alone is to stay small: its calls of its own functions are bound here, and some are shown to nobody.
+    target_link_options(headrace_rt PRIVATE -Wl,-Bsymbolic-functions
+                        -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/runtime_symbols.map)
+  endif()
   get_property(c GLOBAL PROPERTY HEADRACE_ROOMS_C)
   if(c)
     get_property(c_link GLOBAL PROPERTY HEADRACE_LINK_C)

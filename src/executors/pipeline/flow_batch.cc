@@ -6,7 +6,7 @@
 // only when the call begins, so that until then they can be cancelled, or dropped for newer ones.
 //
 // A batch waits for places for all of its results. That ends, because those places are taken by earlier tokens only,
-// and an output has more slots than a batch has tokens.
+// and an output has at least as many slots as a range has tokens.
 #include <algorithm>
 #include <utility>
 
