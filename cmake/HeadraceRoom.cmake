@@ -57,11 +57,6 @@ set(HEADRACE_COLD_ROOMS conformance driver frontend/onnx functions lower/rules l
 set_property(GLOBAL PROPERTY HEADRACE_ROOMS_RT "")
 set_property(GLOBAL PROPERTY HEADRACE_ROOMS_C "")
 
-# headrace_unity(TARGET n): with HEADRACE_UNITY its sources are compiled n at a time.
-function(headrace_unity target size)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${HEADRACE_UNITY} UNITY_BUILD_BATCH_SIZE ${size})
-endfunction()
-
 # headrace_cold_precompile(TARGET): headers precompiled with -O0, because clang takes none of another level. The first
 # target that asks makes them.
 function(headrace_cold_precompile target)
@@ -92,7 +87,6 @@ function(headrace_room folder)
   endif()
   add_library(hr_${name} OBJECT ${sources})
   target_link_libraries(hr_${name} PRIVATE headrace_options ${ROOM_LINK})
-  headrace_unity(hr_${name} 8)
   if(HEADRACE_SANITIZE AND HEADRACE_UNITY AND folder IN_LIST HEADRACE_COLD_ROOMS)
     target_compile_options(hr_${name} PRIVATE -O0)
     headrace_cold_precompile(hr_${name})
@@ -146,16 +140,19 @@ function(headrace_images)
   get_property(rt_link GLOBAL PROPERTY HEADRACE_LINK_RT)
   add_library(headrace_rt SHARED)
   target_link_libraries(headrace_rt PRIVATE ${rt} ${rt_link} PUBLIC headrace_options ${CMAKE_DL_LIBS})
+  # An image calls its own functions, and not what a program has under the same names: the tests' programs, which are
+  # not optimised, have the inline functions of our headers, too.
+  target_link_options(headrace_rt PRIVATE -Wl,-Bsymbolic-functions)
   if(NOT HEADRACE_BUILD_COMPILER)
-    # The runtime alone is to stay small: its calls of its own functions are bound here, and some are shown to nobody.
-    target_link_options(headrace_rt PRIVATE -Wl,-Bsymbolic-functions
-                        -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/runtime_symbols.map)
+    # The runtime alone is to stay small, so it does not show what nothing outside calls.
+    target_link_options(headrace_rt PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/runtime_symbols.map)
   endif()
   get_property(c GLOBAL PROPERTY HEADRACE_ROOMS_C)
   if(c)
     get_property(c_link GLOBAL PROPERTY HEADRACE_LINK_C)
     add_library(headrace SHARED)
     target_link_libraries(headrace PRIVATE ${c} ${c_link} PUBLIC headrace_rt)
+    target_link_options(headrace PRIVATE -Wl,-Bsymbolic-functions)
   endif()
 endfunction()
 
@@ -177,7 +174,7 @@ function(headrace_tests)
     target_compile_definitions(${name}_test PRIVATE HEADRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     # The tests' own code is compiled as it stands: optimising it was a third of the time to build them.
     target_compile_options(${name}_test PRIVATE -O0)
-    headrace_unity(${name}_test 4)
+    set_target_properties(${name}_test PROPERTIES UNITY_BUILD_BATCH_SIZE ${HEADRACE_COLD_BATCH})
     if(name STREQUAL "base")
       target_precompile_headers(base_test PRIVATE ${HEADRACE_PRECOMPILED} <gmock/gmock.h> <gtest/gtest.h>)
     else()

@@ -21,7 +21,7 @@ struct PythonErrorObj : Object {
 };
 
 // Returns the text of an exception. Copes with an exception whose __str__ fails or returns invalid text.
-std::string text_of(const nb::object& exception) {
+std::string message_of(const nb::object& exception) {
   try {
     const nb::str text(exception);
     return nb::cast<std::string>(text.attr("encode")("utf-8", "replace").attr("decode")("utf-8"));
@@ -37,7 +37,7 @@ std::string text_of(const nb::object& exception) {
   Ref<PythonErrorObj> payload = make_object<PythonErrorObj>();
   payload->exception = std::make_shared<SharedObject>(exception);
   const auto kind = nb::cast<std::string>(exception.type().attr("__name__"));
-  throw ForeignError(kind, text_of(exception), std::move(payload));
+  throw ForeignError(kind, message_of(exception), std::move(payload));
 }
 
 namespace {

@@ -17,13 +17,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kProgram =
+constexpr const char* kProfiled =
     "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {\n"
     "  nn.softmax(add(add(%x, 1f), %y)) }\n";
 
 Model profiled_model() {
   register_all();
-  return make_model(relay::infer_type(relay::parse_module(kProgram)));
+  return make_model(relay::infer_type(relay::parse_module(kProfiled)));
 }
 
 std::string costs_file(const std::string& text) {

@@ -49,7 +49,7 @@ class TripleBody : public runtime::ModuleBody {
 
 runtime::Module triple(const std::string& function) { return runtime::Module(std::make_unique<TripleBody>(function)); }
 
-Model read(const std::string& text, std::vector<runtime::Module> modules = {}) {
+Model read_with(const std::string& text, std::vector<runtime::Module> modules = {}) {
   ops::register_all_ops();
   runtime::register_module_loader("regions_test", &triple);
   Model model = make_model(relay::parse_module("#[version = \"0.0.5\"]\n" + text));
@@ -75,13 +75,13 @@ std::vector<float> run_program(const std::shared_ptr<const load::Artifact>& arti
 
 TEST(Regions, AModuleIsCalledByName) {
   for (const int level : {0, 3}) {
-    const auto artifact = compiled(read(kRegion, {triple("region")}), {.passes = {.opt_level = level}});
+    const auto artifact = compiled(read_with(kRegion, {triple("region")}), {.passes = {.opt_level = level}});
     EXPECT_THAT(run_program(artifact, "default", {0, 1, 2, -1}), ElementsAre(-3, -6, -9, 0));
   }
 }
 
 TEST(Regions, AFileHoldsTheNativeFormToo) {
-  const auto artifact = compiled(read(kRegion, {triple("region")}));
+  const auto artifact = compiled(read_with(kRegion, {triple("region")}));
   const artifact::Manifest& manifest = artifact->manifest();
   ASSERT_EQ(manifest.programs.size(), 2u);
   ASSERT_EQ(manifest.regions.size(), 1u);
@@ -93,7 +93,7 @@ TEST(Regions, AFileHoldsTheNativeFormToo) {
 }
 
 TEST(Regions, ThePlacementNamesBothBackends) {
-  const artifact::Manifest manifest = compiled(read(kRegion, {triple("region")}))->manifest();
+  const artifact::Manifest manifest = compiled(read_with(kRegion, {triple("region")}))->manifest();
   std::vector<std::string> rows;
   for (const artifact::Placement& one : manifest.programs[0].placement)
     rows.push_back(fmt::format("{} {} {}", one.backend, static_cast<int>(one.reason), one.region));
@@ -107,10 +107,10 @@ TEST(Regions, TheBodyIsKept) {
   std::string numbers;
   for (int i = 0; i < 20; ++i) numbers += fmt::format("{}{}", i == 0 ? "" : ", ", i);
   const auto artifact =
-      compiled(read("def @region(%a: Tensor[(20), float32], Compiler=\"test\") {\n"
-                    "  add(%a, const(Tensor[(20), float32], [" +
-                        numbers + "]))\n}\ndef @main(%x: Tensor[(20), float32]) { @region(%x) }\n",
-                    {triple("region")}));
+      compiled(read_with("def @region(%a: Tensor[(20), float32], Compiler=\"test\") {\n"
+                         "  add(%a, const(Tensor[(20), float32], [" +
+                             numbers + "]))\n}\ndef @main(%x: Tensor[(20), float32]) { @region(%x) }\n",
+                         {triple("region")}));
   const artifact::Region& region = artifact->manifest().regions.at(0);
   ASSERT_EQ(region.body_weights.size(), 1u);
   std::vector<NDArray> weights;
@@ -133,24 +133,24 @@ TEST(Regions, ACompilerIsAGlobalFunction) {
                     return triple(asked.back());
                   }),
                   true);
-  const auto artifact = compiled(
-      read("def @a(%a: Tensor[(4), float32], Compiler=\"regions_test_compiler\") { exp(%a) }\n"
-           "def @b(%a: Tensor[(4), float32], Compiler=\"regions_test_compiler\", global_symbol=\"bee\") { exp(%a) }\n"
-           "def @main(%x: Tensor[(4), float32]) { add(@a(@a(%x)), @b(%x)) }\n"));
+  const auto artifact = compiled(read_with(
+      "def @a(%a: Tensor[(4), float32], Compiler=\"regions_test_compiler\") { exp(%a) }\n"
+      "def @b(%a: Tensor[(4), float32], Compiler=\"regions_test_compiler\", global_symbol=\"bee\") { exp(%a) }\n"
+      "def @main(%x: Tensor[(4), float32]) { add(@a(@a(%x)), @b(%x)) }\n"));
   EXPECT_THAT(asked, ElementsAre("a", "bee"));
   EXPECT_THAT(run_program(artifact, "default", {0, 1, 2, -1}), ElementsAre(0, 12, 24, -12));
 }
 
 TEST(Regions, ALiteralWithANameIsARegion) {
-  const auto artifact =
-      compiled(read("def @main(%x: Tensor[(4), float32]) {\n"
-                    "  fn (%a: Tensor[(4), float32], Compiler=\"test\", global_symbol=\"lit\") { exp(%a) }(%x)\n}\n",
-                    {triple("lit")}));
+  const auto artifact = compiled(
+      read_with("def @main(%x: Tensor[(4), float32]) {\n"
+                "  fn (%a: Tensor[(4), float32], Compiler=\"test\", global_symbol=\"lit\") { exp(%a) }(%x)\n}\n",
+                {triple("lit")}));
   EXPECT_THAT(run_program(artifact, "default", {0, 1, 2, -1}), ElementsAre(0, 3, 6, -3));
 }
 
 std::string compile_error_of(const std::string& text, std::vector<runtime::Module> modules = {}) {
-  return kit::user_error_of([&] { compile_to_memory(read(text, std::move(modules))); });
+  return kit::user_error_of([&] { compile_to_memory(read_with(text, std::move(modules))); });
 }
 
 // A kind of module that fails: to load, in its n-th run, or in every run; or that does not return from its second.
@@ -184,7 +184,7 @@ Model failing_model(const std::string& what) {
     if (bytes == "unloadable") throw_user_error("the chip is not plugged in");
     return failing(bytes);
   });
-  return read(kRegion, {failing(what)});
+  return read_with(kRegion, {failing(what)});
 }
 
 std::vector<float> numbers(executors::Executor& executor, const std::vector<float>& values) {
@@ -289,7 +289,7 @@ TEST(Fallback, ACodeOfOtherTypesIsReplaced) {
     return load::try_make_executor(artifact, "default", {.fallback = executors::Fallback::none});
   };
   for (const auto& [what, message] : cases) {
-    const auto artifact = compiled(read(kRegion, {declaring(what)}));
+    const auto artifact = compiled(read_with(kRegion, {declaring(what)}));
     const auto executor = load::make_executor(artifact, "default", {.threads = 1});
     EXPECT_FLOAT_EQ(numbers(*executor, {1, 1, 1, 1})[0], -std::exp(2.0F));
     ASSERT_EQ(executor->fallbacks().size(), 1u) << what;
@@ -300,11 +300,11 @@ TEST(Fallback, ACodeOfOtherTypesIsReplaced) {
     ASSERT_FALSE(strict.has_value());
     EXPECT_THAT(strict.refusal().message, HasSubstr(message));
   }
-  EXPECT_TRUE(strict_of(compiled(read(kRegion, {declaring("right")}))).has_value());
+  EXPECT_TRUE(strict_of(compiled(read_with(kRegion, {declaring("right")}))).has_value());
   // The word of an import counts, too: the module that a backend's constants are in has none of its own.
   const runtime::Module outer = triple("region");
   outer.Import(declaring("rank"));
-  EXPECT_THAT(strict_of(compiled(read(kRegion, {outer}))).refusal().message, HasSubstr("float32 scalar"));
+  EXPECT_THAT(strict_of(compiled(read_with(kRegion, {outer}))).refusal().message, HasSubstr("float32 scalar"));
 }
 
 // The native form is no program of the model: a function of its name is the backend's.
@@ -321,7 +321,7 @@ TEST(Regions, ABuiltModuleSavesWhatBackendsMade) {
                     return triple(args.at<relay::Function>(0)->attrs.at("global_symbol").as<std::string>());
                   }),
                   true);
-  const Model model = read(
+  const Model model = read_with(
       "def @a(%a: Tensor[(4), float32], Compiler=\"regions_test_saved\") { exp(%a) }\n"
       "def @main(%x: Tensor[(4), float32]) { @a(%x) }\n");
   for (const char* features : {"", "+amx-tile,+avx512fp16"}) {  // the second ones are another machine's, mostly
@@ -376,10 +376,10 @@ TEST(Regions, WhatNoBackendCanBeGivenIsRefused) {
 // A literal may be marked Primitive as well, and hold constants: the rules of fused groups are not for regions.
 TEST(Regions, ALiteralMayHoldConstants) {
   const auto artifact =
-      compiled(read("def @main(%x: Tensor[(2), float32]) {\n"
-                    "  fn (%a: Tensor[(2), float32], Compiler=\"test\", Primitive=1, global_symbol=\"lit\") {\n"
-                    "    add(%a, const(Tensor[(2), float32], [1f, 2f])) }(%x)\n}\n",
-                    {triple("lit")}));
+      compiled(read_with("def @main(%x: Tensor[(2), float32]) {\n"
+                         "  fn (%a: Tensor[(2), float32], Compiler=\"test\", Primitive=1, global_symbol=\"lit\") {\n"
+                         "    add(%a, const(Tensor[(2), float32], [1f, 2f])) }(%x)\n}\n",
+                         {triple("lit")}));
   EXPECT_THAT(run_program(artifact, "default", {1, 2}), ElementsAre(3, 6));
 }
 
@@ -387,8 +387,8 @@ TEST(Regions, AFunctionOfTheProcessMayComputeIt) {
   register_global("regions_test_of_process", triple("regions_test_of_process").GetFunction("regions_test_of_process"),
                   true);
   const auto artifact =
-      compiled(read("def @regions_test_of_process(%a: Tensor[(4), float32], Compiler=\"test\") { exp(%a) }\n"
-                    "def @main(%x: Tensor[(4), float32]) { @regions_test_of_process(%x) }\n"));
+      compiled(read_with("def @regions_test_of_process(%a: Tensor[(4), float32], Compiler=\"test\") { exp(%a) }\n"
+                         "def @main(%x: Tensor[(4), float32]) { @regions_test_of_process(%x) }\n"));
   EXPECT_THAT(artifact->manifest().modules, IsEmpty());
   EXPECT_THAT(run_program(artifact, "default", {0, 1, 2, -1}), ElementsAre(0, 3, 6, -3));
 }
@@ -416,10 +416,10 @@ TEST(Regions, ParametersOfOneNameAreInputsOfTwo) {
 // A region with a size that only the data tells has no native form; the file says so.
 TEST(Regions, ARegionWithoutNativeFormIsNoted) {
   const CompiledModel model =
-      compile_to_memory(read("def @region(%a: Tensor[(4), float32], Compiler=\"test\") {\n"
-                             "  if (equal(take(%a, 0, axis=0), 0f)) { %a } else { exp(%a) }\n}\n"
-                             "def @main(%x: Tensor[(4), float32]) { @region(%x) }\n",
-                             {triple("region")}));
+      compile_to_memory(read_with("def @region(%a: Tensor[(4), float32], Compiler=\"test\") {\n"
+                                  "  if (equal(take(%a, 0, axis=0), 0f)) { %a } else { exp(%a) }\n}\n"
+                                  "def @main(%x: Tensor[(4), float32]) { @region(%x) }\n",
+                                  {triple("region")}));
   EXPECT_EQ(model.report.manifest.programs.size(), 1u);
   EXPECT_EQ(model.report.manifest.regions.at(0).fallback, "");
   ASSERT_EQ(model.report.notes.size(), 1u);

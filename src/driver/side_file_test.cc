@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 // y = x w^T + b with constants that share bytes (%c is %b in another shape) and need padding (5 * 4 = 20 bytes).
-constexpr const char* kProgram =
+constexpr const char* kWeighted =
     "#[version = \"0.0.5\"]\n"
     "def @main(%x: Tensor[(2, 3), float32]) {\n"
     "  %0 = nn.dense(%x, const(Tensor[(5, 3), float32], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]),\n"
@@ -45,16 +45,16 @@ constexpr float kX[] = {1, 0, -1, 2, 1, 0};
 const std::vector<float> kFirst = {-1, -3, 0, -4, -1.5, 5, 12, 24, 29, 40.5};
 const std::vector<float> kSecond = {-2, 2, -4, 4, -1, 4, -13, 44, -62, 20};
 
-Model small_model() {
+Model weighted_model() {
   ops::register_all_ops();
-  return make_model(relay::parse_module(kProgram));
+  return make_model(relay::parse_module(kWeighted));
 }
 
-std::vector<float> floats(const NDArray& array) {
+std::vector<float> floats_of(const NDArray& array) {
   return {array.data<const float>(), array.data<const float>() + array.num_elements()};
 }
 
-NDArray input() { return NDArray::from_vector({2, 3}, DataType::float_(32), std::vector<float>(kX, kX + 6)); }
+NDArray weighted_input() { return NDArray::from_vector({2, 3}, DataType::float_(32), std::vector<float>(kX, kX + 6)); }
 
 // A folder of the test's own.
 class SideFile : public ::testing::Test {
@@ -68,14 +68,14 @@ class SideFile : public ::testing::Test {
   ~SideFile() override { fs::remove_all(folder_); }
 
   CompileReport compile(int64_t limit = 0) const {
-    return compile_to_file(small_model(), artifact_, {.weights_limit_bytes = limit});
+    return compile_to_file(weighted_model(), artifact_, {.weights_limit_bytes = limit});
   }
   static void expect_runs(const std::string& path) {
     const auto executor =
         load::try_make_executor(load::open_artifact(path).value_or_throw(), "default", {.threads = 1}).value_or_throw();
-    const std::vector<NDArray> outputs = load::run(*executor, std::vector{input()});
-    EXPECT_EQ(floats(outputs.at(0)), kFirst);
-    EXPECT_EQ(floats(outputs.at(1)), kSecond);
+    const std::vector<NDArray> outputs = load::run(*executor, std::vector{weighted_input()});
+    EXPECT_EQ(floats_of(outputs.at(0)), kFirst);
+    EXPECT_EQ(floats_of(outputs.at(1)), kSecond);
   }
   size_t num_files() const {
     return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
@@ -150,7 +150,7 @@ TEST_F(SideFile, IsASafetensorsFile) {
 TEST_F(SideFile, SameModelSameBytes) {
   compile();
   const std::string artifact = kit::read_file(artifact_), side = kit::read_file(side_);
-  compile_to_file(small_model(), artifact_, {.jobs = 2, .weights_limit_bytes = 10});
+  compile_to_file(weighted_model(), artifact_, {.jobs = 2, .weights_limit_bytes = 10});
   EXPECT_EQ(kit::read_file(artifact_), artifact);
   EXPECT_EQ(kit::read_file(side_), side);
   EXPECT_EQ(num_files(), 2u);
@@ -172,7 +172,7 @@ TEST_F(SideFile, RunsFromTheCApi) {
   hr_executor* executor = nullptr;
   ASSERT_EQ(hr_artifact_open(artifact_.c_str(), &artifact), HR_OK) << hr_last_error()->message;
   ASSERT_EQ(hr_executor_create(artifact, nullptr, nullptr, &executor), HR_OK);
-  const NDArray x = input();
+  const NDArray x = weighted_input();
   ASSERT_EQ(hr_executor_set_input(executor, 0, &x.tensor()), HR_OK);
   ASSERT_EQ(hr_executor_run(executor), HR_OK);
   DLTensor y{};
@@ -185,9 +185,9 @@ TEST_F(SideFile, RunsFromTheCApi) {
 TEST_F(SideFile, RunsFromTheGraphExecutor) {
   compile();
   const auto module = load::load_artifact_module(artifact_).GetFunction("default")(cpu(0)).as<runtime::Module>();
-  module.GetFunction("set_input")(0, input());
+  module.GetFunction("set_input")(0, weighted_input());
   module.GetFunction("run")();
-  EXPECT_EQ(floats(module.GetFunction("get_output")(1).as<NDArray>()), kSecond);
+  EXPECT_EQ(floats_of(module.GetFunction("get_output")(1).as<NDArray>()), kSecond);
 }
 
 TEST_F(SideFile, MayMoveWithItsArtifactOnly) {
@@ -261,7 +261,7 @@ TEST_F(SideFile, BothAppearOrNeither) {
 }
 
 TEST_F(SideFile, ReplacesNoInputAndTakesTextForItsName) {
-  Model model = small_model();
+  Model model = weighted_model();
   kit::write_file(side_, "the model's own weights");
   model.files = {side_.string()};
   EXPECT_THAT(kit::user_error_of([&] { compile_to_file(model, artifact_, {.weights_limit_bytes = 0}); }),
@@ -277,7 +277,7 @@ TEST_F(SideFile, ReplacesNoInputAndTakesTextForItsName) {
 TEST_F(SideFile, AFullDiskIsTold) {
   plan::WeightTable table;
   table.add(NDArray::from_vector({1}, DataType::float_(32), std::vector<float>{1}));
-  const Descriptor full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+  const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   if (full.number() < 0) GTEST_SKIP() << "there is no /dev/full here";
   EXPECT_THAT(kit::user_error_of([&] { plan::write_side_file(table, full.number(), "w", "the/w"); }),
               HasSubstr("cannot write 'the/w': No space"));
@@ -289,7 +289,7 @@ TEST_F(SideFile, DtypesThatTheFormatLacksAreBytes) {
   table.add(NDArray::zeros({3}, DataType::int_(4)));
   table.add(NDArray::zeros({0, 4}, DataType::float_(32)));
   table.add(NDArray::zeros({2, 2}, DataType::bfloat16()));
-  const Descriptor file(open(side_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  const Descriptor file(::open(side_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   const plan::SideWeights written = plan::write_side_file(table, file.number(), "w", "w");
   const std::string bytes = kit::read_file(side_);
   EXPECT_EQ(written.file.nbytes, static_cast<int64_t>(bytes.size()));
@@ -299,12 +299,12 @@ TEST_F(SideFile, DtypesThatTheFormatLacksAreBytes) {
 }
 
 TEST_F(SideFile, MemoryHoldsAllAndIsSavedAsTwoFiles) {
-  CompiledModel compiled = compile_to_memory(small_model(), {.weights_limit_bytes = 0});
+  CompiledModel compiled = compile_to_memory(weighted_model(), {.weights_limit_bytes = 0});
   EXPECT_FALSE(compiled.report.manifest.side_file);
   const auto executor =
       load::make_executor(open_compiled(std::move(compiled), "memory"), artifact::kDefaultProgram, {.threads = 1});
-  EXPECT_EQ(floats(load::run(*executor, std::vector{input()}).at(0)), kFirst);
-  const runtime::Module built = build_module(small_model(), {.weights_limit_bytes = 0});
+  EXPECT_EQ(floats_of(load::run(*executor, std::vector{weighted_input()}).at(0)), kFirst);
+  const runtime::Module built = build_module(weighted_model(), {.weights_limit_bytes = 0});
   built.SaveToFile(artifact_, "so");
   const std::string artifact = kit::read_file(artifact_), side = kit::read_file(side_);
   EXPECT_EQ(num_files(), 2u);

@@ -1,5 +1,7 @@
 // Tests types that only the context of an expression determines. A pass may remove that context (a parameter, an
 // annotation, the other branch), and the program must keep its types.
+#include <gmock/gmock.h>
+
 #include "kit/errors.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/visit.h"

@@ -14,6 +14,7 @@
 #include "base/temporary_name.h"
 #include "codegen/c_source.h"
 #include "kit/guard_page.h"
+#include "kit/options.h"
 #include "tir/workspace.h"
 
 namespace headrace::kit {
@@ -64,7 +65,9 @@ std::vector<tir::PrimFunc> laid_out(std::vector<tir::PrimFunc> functions) {
 NativeKernels::NativeKernels(std::vector<tir::PrimFunc> functions) : functions_(laid_out(std::move(functions))) {
   const auto compiler = codegen::NativeCompiler::load();
   const auto target = compiler.host_target();
-  const auto objects = compiler.compile(functions_, target, {.jobs = 2});
+  // Sanitizers see the compiler and not the kernels, so at test size few LLVM does not optimise them.
+  const int level = options().size == TestSize::kFew ? 0 : 3;
+  const auto objects = compiler.compile(functions_, target, {.opt_level = level, .jobs = 2});
   std::vector<std::string> exports;
   for (const tir::PrimFunc& function : functions_) exports.push_back(tir::symbol_of(*function));
   fd_ = memfd_create("kernels", MFD_CLOEXEC);

@@ -9,9 +9,9 @@ namespace {
 constexpr DataType kReal = DataType::float_(32), kInteger = DataType::int_(32);
 constexpr int64_t kLength = 64;  // of every parameter
 
-class Generator {
+class TirGenerator {
  public:
-  explicit Generator(Random& random) : random_(random) {}
+  explicit TirGenerator(Random& random) : random_(random) {}
 
   PrimFunc function() {
     std::vector<Stmt> items;
@@ -141,6 +141,6 @@ class Generator {
 
 }  // namespace
 
-PrimFunc random_function(Random& random) { return Generator(random).function(); }
+PrimFunc random_function(Random& random) { return TirGenerator(random).function(); }
 
 }  // namespace headrace::kit

@@ -16,7 +16,7 @@ namespace {
 
 using executors::pipeline::Pipeline;
 
-struct RunState {
+struct PipelineRunState {
   StreamOptions stream;
   std::string folder;
   int requests = 1;
@@ -64,7 +64,7 @@ std::vector<Value> run_all(Pipeline& pipeline, const std::vector<Value>& inputs,
   return results;
 }
 
-int run(const RunState& state, const Common& common) {
+int run_pipeline(const PipelineRunState& state, const Common& common) {
   const std::unique_ptr<Pipeline> pipeline = open_stream(state.stream);
   const std::vector<Value> inputs = stream_inputs(*pipeline, state.stream);
   const std::vector<artifact::TensorSpec> names = names_of_outputs(*pipeline);
@@ -95,7 +95,7 @@ int run(const RunState& state, const Common& common) {
 }  // namespace
 
 Verb add_pipeline_run(CLI::App& pipeline, const Common& common) {
-  auto state = std::make_shared<RunState>();
+  auto state = std::make_shared<PipelineRunState>();
   CLI::App* verb = pipeline.add_subcommand("run", "Run requests through a pipeline");
   state->stream.add_to(*verb);
   takes(verb->add_option("--requests", state->requests, "How many requests, all with the same inputs"),
@@ -105,7 +105,7 @@ Verb add_pipeline_run(CLI::App& pipeline, const Common& common) {
                               "Folder that gets each output of the last request as NAME.npy; made when missing"),
              "FOLDER");
   verb->footer("Example: headrace pipeline run pipe.so --input x=image.npy --requests 100");
-  return [state, &common] { return run(*state, common); };
+  return [state, &common] { return run_pipeline(*state, common); };
 }
 
 }  // namespace headrace::tools

@@ -104,7 +104,7 @@ Stmt generate_rule(const KernelInput& input) {
   return make_seq({blocks, write_next(key, input.outputs[0], out.size())});
 }
 
-Stmt split_rule(const KernelInput& input) {
+Stmt split_keys_rule(const KernelInput& input) {
   std::vector<Stmt> stmts;
   for (int64_t side = 0; side < 2; ++side) {
     const Line& out = input.outputs[static_cast<size_t>(side)];
@@ -210,7 +210,7 @@ Stmt multinomial_rule(const KernelInput& input) {
 
 void register_random_rules() {
   set_kernel_rule("random.threefry_generate", generate_rule);
-  set_kernel_rule("random.threefry_split", split_rule);
+  set_kernel_rule("random.threefry_split", split_keys_rule);
   set_kernel_rule("random.uniform", numbers_rule(false));
   set_kernel_rule("random.normal", numbers_rule(true));
   set_kernel_rule("random.multinomial", multinomial_rule);

@@ -23,7 +23,7 @@ using Values = std::optional<std::vector<PrimExpr>>;
 
 // ---- type relations
 
-bool is_integer(DataType dtype) { return dtype.is_int() || dtype.is_uint(); }
+bool has_integers(DataType dtype) { return dtype.is_int() || dtype.is_uint(); }
 
 // Operands that satisfy `allowed`, of one dtype; the result has that dtype, or bool.
 TypeRelationFn relate_broadcast(bool (*allowed)(DataType), const char* wanted, bool gives_bool) {
@@ -455,7 +455,7 @@ Values infer_where(const RelationInput& input) {
 bool allow_numbers(DataType dtype) { return !dtype.is_bool(); }
 bool allow_any(DataType) { return true; }
 bool allow_bool(DataType dtype) { return dtype.is_bool(); }
-bool allow_bits(DataType dtype) { return is_integer(dtype) || dtype.is_bool(); }
+bool allow_bits(DataType dtype) { return has_integers(dtype) || dtype.is_bool(); }
 
 struct Kind {
   bool (*allowed)(DataType);
@@ -467,7 +467,7 @@ constexpr Kind kExtremum{allow_any, "numbers or bool", false};
 constexpr Kind kComparison{allow_any, "numbers or bool", true};
 constexpr Kind kLogical{allow_bool, "bool", false};
 constexpr Kind kBits{allow_bits, "integers or bool", false};
-constexpr Kind kShift{is_integer, "integers", false};
+constexpr Kind kShift{has_integers, "integers", false};
 
 // Returns whether the other operand is one value for all indices of the axis: it has no such axis, or one index of it.
 bool is_broadcast_along(const relay::CallNode& call, const UnknownAxis& where) {

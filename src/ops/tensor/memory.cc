@@ -122,7 +122,7 @@ std::vector<NDArray> eval_view(const EvalInput& input) {
   return {view};
 }
 
-std::vector<NDArray> eval_copy(const EvalInput& input) {
+std::vector<NDArray> eval_copy_into(const EvalInput& input) {
   input.args[1].copy_from(input.args[0]);
   return {};
 }
@@ -156,7 +156,7 @@ void register_memory_ops() {
       .arg("source", "Tensor", "T[...]: what is read")
       .arg("destination", "Tensor", "T[...], of source's type: what is written")
       .relation(relate_copy)
-      .eval(eval_copy);
+      .eval(eval_copy_into);
   effect("call_dps", "Calls a function and writes its results into `outputs`. Gives ().")
       .arg("function", "Function", "a function of the inputs, or an op")
       .arg("inputs", "Tuple of tensors", "what the function is given")

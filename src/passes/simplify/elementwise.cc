@@ -33,7 +33,7 @@ Expr join_casts(const Site& s) {
 Expr cast_like_as_cast(const Site& s) { return ops::cast(s.arg(0), s.dtype(), s.span()); }
 
 // f(f(x)) == f(x): abs, sign
-Expr drop_repeated(const Site& s) { return relay::call_of(s.arg(0), s.op()) != nullptr ? s.arg(0) : Expr(); }
+Expr drop_repeated_call(const Site& s) { return relay::call_of(s.arg(0), s.op()) != nullptr ? s.arg(0) : Expr(); }
 
 // f(y) == y where y is ceil(x), floor(x), round(x) or trunc(x), and f one of them
 Expr drop_rounding(const Site& s) {
@@ -134,10 +134,10 @@ constexpr Law kElementwiseLaws[] = {
     {op::kRelu, drop_second_relu},
     {op::kRelu, drop_of_nonnegative, LawDtypes::floats},
     {op::kRelu, relu_of_clip},
-    {op::kAbs, drop_repeated},
+    {op::kAbs, drop_repeated_call},
     {op::kAbs, drop_of_nonnegative, LawDtypes::floats, LawShape::any, LawNumerics::zero_sign},
     {op::kAbs, drop_negative_in_abs, LawDtypes::negatable},
-    {op::kSign, drop_repeated},
+    {op::kSign, drop_repeated_call},
     {op::kCeil, drop_rounding},
     {op::kFloor, drop_rounding},
     {op::kRound, drop_rounding},

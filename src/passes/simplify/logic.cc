@@ -37,7 +37,7 @@ Expr push_not(const Site& s) {
 }
 
 // x and x == x or x == x; the same of bits
-Expr drop_repeated(const Site& s) { return s.arg(0) == s.arg(1) ? s.operand(0) : Expr(); }
+Expr drop_equal_operand(const Site& s) { return s.arg(0) == s.arg(1) ? s.operand(0) : Expr(); }
 
 // x and True == x
 Expr drop_true(const Site& s) {
@@ -93,18 +93,18 @@ Expr where_not(const Site& s) {
 constexpr Law kLogicLaws[] = {
     {op::kLogicalNot, drop_double_not},
     {op::kLogicalNot, push_not},
-    {op::kLogicalAnd, drop_repeated},
+    {op::kLogicalAnd, drop_equal_operand},
     {op::kLogicalAnd, drop_true},
     {op::kLogicalAnd, and_false, LawDtypes::all, LawShape::known},
-    {op::kLogicalOr, drop_repeated},
+    {op::kLogicalOr, drop_equal_operand},
     {op::kLogicalOr, drop_false},
     {op::kLogicalOr, or_true, LawDtypes::all, LawShape::known},
     {op::kLogicalXor, drop_false},
     {op::kLogicalXor, xor_itself, LawDtypes::all, LawShape::known},
     {op::kBitwiseNot, drop_double_not},
-    {op::kBitwiseAnd, drop_repeated},
+    {op::kBitwiseAnd, drop_equal_operand},
     {op::kBitwiseAnd, and_false, LawDtypes::all, LawShape::known},
-    {op::kBitwiseOr, drop_repeated},
+    {op::kBitwiseOr, drop_equal_operand},
     {op::kBitwiseOr, drop_false},
     {op::kBitwiseXor, drop_false},
     {op::kBitwiseXor, xor_itself, LawDtypes::all, LawShape::known},
