@@ -68,7 +68,6 @@ _INSTEAD = {
     ),
     "relay.frontend.common": "relay.testing.run_infer_type(expr).checked_type tells shapes; there is one frontend, "
     "from_onnx",
-    "relay.loops": 'a recursive function is the loop; relay.create_executor("debug") runs it',
     "relay.op.register_external_compiler": 'hr.register_func("relay.ext.NAME") takes the functions that a program '
     'marks Compiler="NAME", and compiles them; relay.op.register_packed_func lets a function compute an op',
     **_all(

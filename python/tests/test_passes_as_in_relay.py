@@ -131,3 +131,94 @@ def test_slices_of_combined_products_have_all_axes_before_the_outputs():
     results = [relay.nn.dense(rows, w) * s for w, s in zip(weights, scales, strict=True)]
     parts = sliced((wide * repeated, "MN"), [0, 5], [5, 10])
     check([rows, *weights, *scales], results, parts, "CombineParallelDense", to_batch=False)
+
+
+def optimized(expr, made, *, level=3):
+    with transform.PassContext(opt_level=level):
+        return made(relay.transform.InferType()(hr.IRModule.from_expr(expr)))["main"]
+
+
+def assert_becomes(expr, made, want):
+    hr.ir.assert_structural_equal(optimized(expr, made), optimized(want, relay.transform.InferType()))
+
+
+def test_flatten_atrous_conv_of_one_and_of_two_axes():
+    """Blocks along H alone, then along H and W; cropping at the begin takes from the padding before."""
+    x, w = relay.var("x", shape=(1, 6, 5, 2)), relay.const(np.arange(8, dtype="float32").reshape((2, 1, 2, 2)))
+    layouts = {"channels": 2, "kernel_size": (2, 1), "data_layout": "NHWC", "kernel_layout": "HWIO"}
+    for blocks, pads, crops, padding, dilation in (
+        ([3], [[2, 1]], [[1, 0]], (1, 0, 1, 0), (3, 1)),
+        ([2, 3], [[1, 1], [1, 0]], [[0, 1], [0, 0]], (1, 1, 0, 0), (2, 3)),
+    ):
+        split = relay.nn.space_to_batch_nd(x, blocks, pads)
+        joined = relay.nn.batch_to_space_nd(relay.nn.conv2d(split, w, **layouts), blocks, crops)
+        whole = relay.nn.conv2d(x, w, padding=padding, dilation=dilation, **layouts)
+        assert_becomes(joined, relay.transform.FlattenAtrousConv(), whole)
+        data = np.arange(60, dtype="float32").reshape((1, 6, 5, 2))
+        got, flat = (relay.create_executor("debug").evaluate(relay.Function([x], e))(data) for e in (joined, whole))
+        np.testing.assert_array_equal(got.numpy(), flat.numpy())
+    built = relay.build(hr.IRModule.from_expr(joined), "llvm").get_graph_json()
+    assert "conv2d" in built and "space" not in built
+
+
+def test_simplify_expr_by_name_is_relays():
+    """What builds do beyond Relay stays away, and Relay's own laws are there, where the pass is named."""
+    simplify = relay.transform.SimplifyExpr()
+    x, c, d = relay.var("x", shape=(1, 2, 3)), np.float32([1, 2, 4]), np.float32([2, 1, 3])
+    assert_becomes(relay.const(0.0) - x, simplify, relay.const(0.0) - x)
+    assert_becomes(relay.transpose(x, (1, 2, 0)), simplify, relay.transpose(x, (1, 2, 0)))
+    assert_becomes(relay.collapse_sum_to(x, (2, 3)), simplify, relay.collapse_sum_to(x, (2, 3)))
+    assert_becomes(x + x, simplify, x * relay.const(2.0))
+    assert_becomes((relay.const(c) + x) * relay.const(d), simplify, x * relay.const(d) + relay.const(c * d))
+    assert_becomes(relay.full(relay.const(3.0), (2, 3)) / x, simplify, relay.const(3.0) / x)
+    n = relay.var("n", shape=(4,), dtype="int32")
+    held = relay.clip(n, -128.0, 127.0)
+    assert_becomes(relay.cast(relay.cast(held, "int8"), "int32"), simplify, held)
+    assert_becomes(relay.clip(relay.cast(n, "uint8"), 0.0, 255.0), simplify, relay.cast(n, "uint8"))
+    with transform.PassContext(config={"relay.SimplifyExpr.as_in_relay": False}):
+        mod = simplify(relay.transform.InferType()(hr.IRModule.from_expr(relay.const(0.0) - x)))
+    assert mod["main"].body.op.name == "negative"
+
+
+def test_layouts_join_transposes():
+    """NHWC to NCHW to NCHW2c, an op, and the way back: no transpose is left."""
+    x = relay.var("x", shape=(1, 3, 5, 4))
+    inner = relay.layout_transform(relay.transpose(x, (0, 3, 1, 2)), "NCHW", "NCHW2c")
+    outer = relay.transpose(relay.layout_transform(relay.tanh(inner), "NCHW2c", "NCHW"), (0, 2, 3, 1))
+    packed = relay.tanh(relay.layout_transform(x, "NHWC", "NCHW2c"))
+    assert_becomes(outer, relay.transform.SimplifyExpr(), relay.layout_transform(packed, "NCHW2c", "NHWC"))
+
+
+def test_combined_dense_products_are_relays():
+    """In batches each reads a copy of the data; a wider product takes operands with more axes, and expand_dims."""
+    x, v, w, b = (relay.var(n, shape=s) for n, s in (("x", (3, 4)), ("v", (5, 4)), ("w", (5, 4)), ("b", (5,))))
+    branches = relay.Tuple([relay.nn.dense(x, v) + b, relay.nn.dense(x, w) + relay.exp(b)])
+    rows = [relay.expand_dims(b, 0), relay.expand_dims(relay.exp(b), 0)]
+    both = relay.nn.batch_matmul(relay.stack([x, x], 0), relay.stack([v, w], 0)) + relay.stack(rows, 0)
+    parts = relay.Tuple([relay.squeeze(part, [0]) for part in relay.split(both, 2)])
+    params = [x, v, w, b]
+    assert_becomes(
+        relay.Function(params, branches), relay.transform.CombineParallelDense(2), relay.Function(params, parts)
+    )
+
+    def columns(data, begin):
+        return relay.strided_slice(data, [0, 0, begin, 0], [-1, -1, 5, -1], [1] * 4, slice_mode="size")
+
+    k, m = relay.var("k", shape=(2, 3, 1)), relay.var("m", shape=(2, 3, 5))
+    branches = relay.Tuple([relay.expand_dims(relay.nn.dense(x, u) * f, 3) for u, f in ((v, k), (w, m))])
+    factors = relay.concatenate([relay.repeat(k, 5, 2), m], 2)
+    wide = relay.expand_dims(relay.nn.dense(x, relay.concatenate([v, w], 0), units=10) * factors, 3)
+    want = relay.Function([x, v, w, k, m], relay.Tuple([columns(wide, 0), columns(wide, 5)]))
+    combine = relay.transform.CombineParallelDense(2, to_batch=False)
+    assert_becomes(relay.Function(want.params, branches), combine, want)
+
+
+def test_clips_to_bounds_beyond_float16_stay():
+    x = relay.var("x", shape=(3,))
+    wide = relay.clip(x / relay.const(5.0), -1e5, 1e5)
+    half = relay.cast(x, "float16") / relay.cast(relay.const(5.0), "float16")
+    assert_becomes(
+        wide, relay.transform.ToMixedPrecision("float16"), relay.clip(relay.cast(half, "float32"), -1e5, 1e5)
+    )
+    near = relay.transform.ToMixedPrecision("float16")
+    assert_becomes(relay.clip(x, -9.0, 9.0), near, relay.clip(relay.cast(x, "float16"), -9.0, 9.0))

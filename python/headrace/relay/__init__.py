@@ -54,7 +54,7 @@ __all__ = _public.facade(
         "headrace.relay.type_functor": "TypeFunctor TypeMutator TypeVisitor",
     },
     modules=(
-        "adt analysis annotation backend build_module dataflow_pattern expr frontend function op param_dict "
+        "adt analysis annotation backend build_module dataflow_pattern expr frontend function loops op param_dict "
         "prelude scope_builder testing transform ty"
     ),
     unlisted="expr_functor extern image memory nn qnn random type_functor vision",

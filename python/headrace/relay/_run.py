@@ -303,14 +303,17 @@ class Executor:
 
 
 def _in_order(params: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Any]:
+    """The arguments in the order of the parameters. Those by a name that no parameter has are left out, as in Relay."""
     names = [param.name_hint for param in params]
     left = names[len(args) :]
-    unknown = [name for name in kwargs if name not in left]
+    twice = [name for name in kwargs if name in names[: len(args)]]
     missing = [name for name in left if name not in kwargs]
-    if len(args) > len(names) or unknown or missing:
+    if len(args) > len(names) or twice or missing:
+        unknown = [name for name in kwargs if name not in names]
         raise _core.UserError(
             f"the parameters are {', '.join(names) or 'none'}; got {len(args)} in order, missing: "
-            f"{', '.join(missing) or 'none'}, unknown or given twice: {', '.join(unknown) or 'none'}"
+            f"{', '.join(missing) or 'none'}, given twice: {', '.join(twice) or 'none'}, unknown: "
+            f"{', '.join(unknown) or 'none'}"
         )
     return [_argument(value, param) for value, param in zip([*args, *(kwargs[n] for n in left)], params, strict=True)]
 

@@ -242,7 +242,7 @@ def check_constant(expr: Any) -> bool:
 
 
 def check_basic_block_normal_form(expr: Any) -> bool:
-    """Whether an expression is as `ToBasicBlockNormalForm` leaves it.
+    """Checks that an expression is as `ToBasicBlockNormalForm` leaves it.
 
     Parameters
     ----------
@@ -252,9 +252,20 @@ def check_basic_block_normal_form(expr: Any) -> bool:
     Returns
     -------
     bool
+        True.
+
+    Raises
+    ------
+    UserError
+        For an expression that several blocks use without a let that binds it around them, as Relay's check.
     """
     expr = _arguments.expression(expr, "check_basic_block_normal_form: expr")
-    return api("relay.analysis.check_basic_block_normal_form")(expr)
+    if api("relay.analysis.check_basic_block_normal_form")(expr):
+        return True
+    raise _core.UserError(
+        "check_basic_block_normal_form: several blocks use an expression that no let binds around them; "
+        "relay.transform.ToBasicBlockNormalForm() binds it"
+    )
 
 
 def count_layers(expr: Any, valid_ops: Sequence[str]) -> int:

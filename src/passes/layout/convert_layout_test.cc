@@ -60,14 +60,14 @@ void expect_two_borders(const std::string& type, const std::string& body, const 
 }
 
 // zeros, ones and the like would hide channels that are mixed up: weights count from -1 in small steps.
-std::string weight(const Shape& shape) {
+std::string ramp_text(const Shape& shape) {
   const int64_t count = num_elements(shape);
   return fmt::format("reshape(subtract(multiply(arange(0f, {}f, 1f, dtype=\"float32\"), {}f), 1f), newshape=[{}])",
                      count, 2.0 / static_cast<double>(count), fmt::join(shape, ", "));
 }
 
 std::string batch_norm(const std::string& data, int64_t channels) {
-  const std::string gamma = weight({channels}), beta = weight({channels});
+  const std::string gamma = ramp_text({channels}), beta = ramp_text({channels});
   return fmt::format("nn.batch_norm({}, {}, {}, {}, multiply({}, {})).0", data, gamma, beta, beta, gamma, gamma);
 }
 
@@ -75,10 +75,10 @@ std::string batch_norm(const std::string& data, int64_t channels) {
 TEST(ConvertLayout, AResNetBlockHasTwoBorders) {
   const std::string body =
       fmt::format("  %0 = nn.conv2d(%x, {}, strides=[2, 2], padding=[1, 1]);\n  %1 = nn.relu({});\n",
-                  weight({16, 8, 3, 3}), batch_norm("%0", 16)) +
-      fmt::format("  %2 = nn.conv2d(%1, {}, padding=[1, 1]);\n  %3 = {};\n", weight({16, 16, 3, 3}),
+                  ramp_text({16, 8, 3, 3}), batch_norm("%0", 16)) +
+      fmt::format("  %2 = nn.conv2d(%1, {}, padding=[1, 1]);\n  %3 = {};\n", ramp_text({16, 16, 3, 3}),
                   batch_norm("%2", 16)) +
-      fmt::format("  %4 = nn.conv2d(%x, {}, strides=[2, 2]);\n  nn.relu(add(%3, {}))\n", weight({16, 8, 1, 1}),
+      fmt::format("  %4 = nn.conv2d(%x, {}, strides=[2, 2]);\n  nn.relu(add(%3, {}))\n", ramp_text({16, 8, 1, 1}),
                   batch_norm("%4", 16));
   expect_two_borders("Tensor[(1, 8, 6, 6), float32]", body, "NCHW8c", 3);
 }
@@ -86,11 +86,12 @@ TEST(ConvertLayout, AResNetBlockHasTwoBorders) {
 // Inverted residual: 1x1 up, depthwise, 1x1 down, the input added.
 TEST(ConvertLayout, AMobileNetBlockHasTwoBorders) {
   const std::string body =
-      fmt::format("  %0 = nn.conv2d(%x, {});\n  %1 = clip({}, a_min=0f, a_max=6f);\n", weight({16, 8, 1, 1}),
+      fmt::format("  %0 = nn.conv2d(%x, {});\n  %1 = clip({}, a_min=0f, a_max=6f);\n", ramp_text({16, 8, 1, 1}),
                   batch_norm("%0", 16)) +
       fmt::format("  %2 = nn.conv2d(%1, {}, padding=[1, 1], groups=16);\n  %3 = clip({}, a_min=0f, a_max=6f);\n",
-                  weight({16, 1, 3, 3}), batch_norm("%2", 16)) +
-      fmt::format("  %4 = nn.bias_add(nn.conv2d(%3, {}), {});\n  add(%x, %4)\n", weight({8, 16, 1, 1}), weight({8}));
+                  ramp_text({16, 1, 3, 3}), batch_norm("%2", 16)) +
+      fmt::format("  %4 = nn.bias_add(nn.conv2d(%3, {}), {});\n  add(%x, %4)\n", ramp_text({8, 16, 1, 1}),
+                  ramp_text({8}));
   for (const char* layout : {"NCHW4c", "NCHW8c"}) expect_two_borders("Tensor[(1, 8, 5, 5), float32]", body, layout, 3);
 }
 
