@@ -76,7 +76,6 @@ _INSTEAD = {
         f"{_SCHEDULES}; relay.op.register_compute says what an op computes",
     ),
     "relay.op.register_shape_func": "the type relation of an op, op.add_type_rel, tells the shapes, symbolic ones too",
-    "relay.optimize": "relay.build runs the passes; `headrace-opt --passes canonical` shows what they make",
     **_all("relay.prelude.", "StaticTensorArrayOps TensorArrayOps", _TENSOR_ARRAYS),
     **_all(
         "relay.prelude.Prelude.",

@@ -304,7 +304,6 @@ def test_an_attribute_of_an_op_for_a_while():
         ("target.cuda", '"llvm"'),
         ("target.arm_cpu", "hr.Target"),
         ("ir.DictAttrs", "a dict"),
-        ("relay.optimize", "relay.build runs the passes"),
         ("relay.build_module.BuildModule", "relay.build"),
         ("relay.testing.yolo_detection", "export one to ONNX"),
         ("relay.testing.ctx_list", "enabled_targets()"),

@@ -220,3 +220,69 @@ def test_clips_to_bounds_beyond_float16_stay():
     mixing = relay.transform.ToMixedPrecision("float16")
     assert_becomes(wide, mixing, relay.clip(relay.cast(half, "float32"), -1e5, 1e5))
     assert_becomes(relay.clip(x, -9.0, 9.0), mixing, relay.clip(relay.cast(x, "float16"), -9.0, 9.0))
+
+
+def test_optimize_runs_relays_passes_before_fusing():
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    mod = hr.IRModule.from_expr(relay.Function([x, w], relay.exp(relay.nn.dense(x, w) + relay.const(0.0))))
+    params = {"w": np.ones((4, 3), "float32")}
+    plain, tensors = relay.optimize(mod, "llvm", params)
+    assert [p.name_hint for p in plain["main"].params] == ["x"] and list(tensors) == ["w"]
+    assert plain["main"].body.op.name == "exp" and plain["main"].body.args[0].op.name == "nn.dense"
+    with transform.PassContext(opt_level=1, required_pass=["FastMath"]):
+        fast, _ = relay.build_module.optimize(mod)
+    assert fast["main"].body.op.name == "fast_exp"
+    assert mod["main"].body.op.name == "exp" and len(mod["main"].params) == 2
+
+
+def test_inline_makes_literals_of_functions_for_other_compilers():
+    """Calls and names of a marked function with a Compiler; one with a global_symbol, and one without a use, stay."""
+
+    def program(**attrs):
+        mod = hr.IRModule()
+        marked = relay.Function([], relay.const(1)).with_attr("Inline", 1).with_attr("Compiler", "npu")
+        for name, value in attrs.items():
+            marked = marked.with_attr(name, value)
+        f, unused = relay.GlobalVar("f"), relay.GlobalVar("unused")
+        mod[f], mod[unused] = marked, marked
+        c = relay.var("c", shape=(), dtype="bool")
+        mod["main"] = relay.Function([c], relay.Call(relay.If(c, f, relay.Function([], f())), []))
+        return mod, marked
+
+    mod, marked = program()
+    after = relay.transform.Inline()(mod)
+    assert sorted(var.name_hint for var in after.functions) == ["main", "unused"]
+    chosen = after["main"].body.op
+    for literal in (chosen.true_branch, chosen.false_branch.body.op):
+        hr.ir.assert_structural_equal(literal, marked.copy_with(ret_type=literal.ret_type))
+    named, _ = program(global_symbol="f")
+    assert sorted(var.name_hint for var in relay.transform.Inline()(named).functions) == ["f", "main", "unused"]
+
+
+def test_a_normal_form_binds_constants():
+    x = relay.var("x", shape=())
+    lets = relay.transform.ToANormalForm()(hr.IRModule.from_expr(relay.Function([x], relay.const(1.0) + x)))[
+        "main"
+    ].body
+    assert isinstance(lets.value, relay.Constant) and lets.body.value.args[0].same_as(lets.var)
+
+
+def test_convert_layout_gives_relays_forms():
+    """A bias becomes an addition, and a pool whose layout was asked for says that of its result."""
+    x, w, b = relay.var("x", shape=(1, 2, 6, 6)), relay.var("w", shape=(3, 2, 3, 3)), relay.var("b", shape=(3,))
+    pool = relay.nn.max_pool2d(relay.nn.bias_add(relay.nn.conv2d(x, w), b), (2, 2))
+    with transform.PassContext(opt_level=3):
+        convert = relay.transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NCHW"]})
+    data, kernel = relay.layout_transform(x, "NCHW", "NHWC"), relay.layout_transform(w, "OIHW", "HWIO")
+    column = relay.expand_dims(relay.expand_dims(b, 1, 2), 0)
+    conv = relay.nn.conv2d(data, kernel, data_layout="NHWC", kernel_layout="HWIO")
+    back = relay.layout_transform(conv + relay.layout_transform(column, "NCHW", "NHWC"), "NHWC", "NCHW")
+    want = relay.nn.max_pool2d(back, (2, 2), out_layout="NCHW")
+    assert_becomes(relay.Function([x, w, b], pool), convert, relay.Function([x, w, b], want))
+
+
+def test_offsets_of_a_deformable_convolution_are_inferred():
+    x, w, o = relay.var("x", shape=(1, 2, 5, 5)), relay.var("w", shape=(4, 2, 3, 3)), relay.var("o")
+    call = relay.nn.deformable_conv2d(x, o, w, kernel_size=(3, 3), channels=4, deformable_groups=2)
+    typed = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x, o, w], call)))["main"]
+    assert typed.params[1].type_annotation == relay.TensorType((1, 36, 3, 3))

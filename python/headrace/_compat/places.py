@@ -52,7 +52,7 @@ _NAMES = {
     "headrace.relay.backend.executor": {"headrace.relay._build_options": "Executor"},
     "headrace.relay.backend.runtime": {"headrace.relay._build_options": "Runtime"},
     "headrace.relay.build_module": {
-        "headrace.relay._run": "GraphExecutorFactoryModule bind_params_by_name build create_executor"
+        "headrace.relay._run": "GraphExecutorFactoryModule bind_params_by_name build create_executor optimize"
     },
     "headrace.relay.expr": {
         "headrace._operands": "TupleWrapper const",

@@ -44,7 +44,7 @@ __all__ = _public.facade(
             "arange full gather_nd logsumexp matrix_set_diag mean_variance reverse_reshape std strided_set unique "
             "variance"
         ),
-        "headrace.relay._run": "GraphExecutorFactoryModule bind_params_by_name build create_executor",
+        "headrace.relay._run": "GraphExecutorFactoryModule bind_params_by_name build create_executor optimize",
         "headrace.relay._text": "astext fromtext parse parse_expr",
         "headrace._compat.with_fields": (
             "CallWithFields ConstantWithFields FunctionWithFields IfWithFields LetWithFields RefCreateWithFields "

@@ -282,7 +282,8 @@ TEST(ConvertLayout, WhatIsAskedForIsChecked) {
   EXPECT_EQ(
       message(one("nn.relu", {"NHWC"})),
       "relay.ConvertLayout.desired_layouts: 'nn.relu' has no layout to convert; these have: nn.conv1d, nn.conv2d, "
-      "nn.conv3d, nn.conv1d_transpose, nn.conv2d_transpose, nn.conv3d_transpose, nn.max_pool1d, nn.max_pool2d, "
+      "nn.conv3d, nn.conv1d_transpose, nn.conv2d_transpose, nn.conv3d_transpose, nn.deformable_conv2d, "
+      "nn.max_pool1d, nn.max_pool2d, "
       "nn.max_pool3d, nn.avg_pool1d, nn.avg_pool2d, nn.avg_pool3d, nn.global_max_pool2d, nn.global_avg_pool2d, "
       "nn.adaptive_max_pool1d, nn.adaptive_max_pool2d, nn.adaptive_max_pool3d, nn.adaptive_avg_pool1d, "
       "nn.adaptive_avg_pool2d, nn.adaptive_avg_pool3d, image.resize2d, vision.roi_align, and "
@@ -364,7 +365,17 @@ INSTANTIATE_TEST_SUITE_P(
                  "  nn.adaptive_max_pool1d(nn.adaptive_avg_pool1d(%1, output_size=[3]), output_size=[2])",
                  {{1, 2, 9}, {3, 2, 3}, {3}},
                  {{"nn.conv1d", "NWC"}},
-                 3},
+                 4},  // the bias, too
+        RankCase{"DeformableConv2d",
+                 "  nn.relu(nn.deformable_conv2d(%x0, %x1, %x2))",
+                 {{1, 2, 5, 5}, {1, 18, 3, 3}, {4, 2, 3, 3}},
+                 {{"nn.deformable_conv2d", "NHWC"}},
+                 4},
+        RankCase{"PoolsSayTheirResults",
+                 "  nn.global_avg_pool2d(nn.max_pool2d(nn.conv2d(%x0, %x1), pool_size=[2, 2]))",
+                 {{1, 2, 6, 6}, {4, 2, 3, 3}},
+                 {{"nn.conv2d", "NHWC"}, {"nn.max_pool2d", "NCHW"}, {"nn.global_avg_pool2d", "NHWC"}},
+                 5},
         RankCase{"Conv1dInParts",
                  "  nn.max_pool1d(nn.conv1d(%x0, %x1, padding=[1]), pool_size=[2])",
                  {{1, 4, 9}, {8, 4, 3}},
