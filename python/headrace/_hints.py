@@ -94,13 +94,10 @@ _INSTEAD = {
     "relay.testing.ctx_list": "testing.enabled_targets() gives the same pairs",
     "relay.testing.config": "testing.enabled_targets() gives pairs of a target and a device",
     **_all("relay.testing.", "py_converter run_as_python to_python", _AS_PYTHON),
-    "relay.transform.ChangeBatch": "relay.Function([new], relay.bind(f.body, {f.params[0]: new})) is `f` with an "
-    "input of another type",
     "relay.transform.FoldConstantExpr": "FoldConstant() folds a module; IRModule.from_expr makes one of an expression",
     "relay.transform.ToANormalFormExpr": "ToANormalForm() is over a module; IRModule.from_expr makes one of an "
     "expression",
     "relay.transform.build_config": _CONTEXT,
-    "relay.transform.recast": "ToMixedPrecision() takes a program to float16; relay.ExprMutator rewrites others",
     **_all("relay.transform.", "to_cps un_cps", _CPS),
     "relay.vm": _INTERPRETED,
     "runtime.vm": _INTERPRETED,

@@ -312,7 +312,6 @@ def test_an_attribute_of_an_op_for_a_while():
         ("relay.testing.unknown", "has no attribute 'unknown'"),
         ("relay.transform.FoldConstantExpr", "FoldConstant()"),
         ("relay.transform.ToANormalFormExpr", "ToANormalForm()"),
-        ("relay.transform.recast", "ToMixedPrecision()"),
         ("relay.transform.to_cps", "no continuation-passing form"),
         ("relay.transform.FuseOp", "did you mean FuseOps"),
         ("relay.transform.qqq", "hr.transform.pass_registry() lists the passes"),

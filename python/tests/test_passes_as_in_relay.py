@@ -286,3 +286,12 @@ def test_offsets_of_a_deformable_convolution_are_inferred():
     call = relay.nn.deformable_conv2d(x, o, w, kernel_size=(3, 3), channels=4, deformable_groups=2)
     typed = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x, o, w], call)))["main"]
     assert typed.params[1].type_annotation == relay.TensorType((1, 36, 3, 3))
+
+
+def test_operands_of_one_element_stay_where_layouts_change():
+    x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.var("w", shape=(4, 3, 3, 3))
+    one, rows = relay.var("one", shape=(1, 1)), relay.var("rows", shape=(8, 1))
+    scaled = relay.nn.conv2d(x, w, padding=(1, 1)) * one + rows
+    mod = hr.IRModule.from_expr(relay.Function([x, w, one, rows], scaled))
+    text = str(relay.transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})(mod))
+    assert "multiply(" in text and "expand_dims(%one" not in text and "expand_dims(%rows" in text

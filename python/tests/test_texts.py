@@ -170,7 +170,7 @@ def test_answers_that_are_no_comments_are_told():
 
 
 def test_a_text_gets_the_types_of_results():
-    """As Relay's parser, also of functions inside; a text that inference refuses or leaves open stays as it is written."""
+    """As Relay's parser, also of functions inside; a text that inference refuses stays as it is written."""
     mod = relay.parse(f"{HEAD}def @main(%x: int32) {{ let %f = fn (%y: int32) {{ %y + %x }}; (%f(%x), %x) }}")
     integer = relay.TensorType((), "int32")
     assert mod["main"].ret_type == relay.TupleType([integer, integer])

@@ -218,6 +218,7 @@ void register_relay_functions() {
   register_walks();
   register_analyses();
   interp::register_types();
+  register_global("relay.backend.MakeRef", make_packed(&interp::make_ref));
   register_global("relay.backend.ReadRef", make_packed(&interp::read_ref));
   register_global("relay.backend.InferTypeIfSettled", make_packed([](const IRModule& module) {
                     return relay::infer_type_if_settled(relay::unique_binders(snapshot(module)));

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace import _arguments, _core, _hints, _public
@@ -389,17 +389,26 @@ def _with_distinct_names(function: Any) -> Any:
 def _argument(value: Any, param: Any) -> Any:
     if isinstance(value, nodes.Constant):
         return value.data
+    declared = param.type_annotation
+    if isinstance(value, (list, tuple)) and isinstance(declared, nodes.TupleType):
+        return _tuple_argument(value, declared, param.name_hint)
     if isinstance(value, (list, tuple)) and any(not isinstance(item, (int, float, list, tuple)) for item in value):
         return ADT(tag=0, items=[_argument(item, param) for item in value])
     if isinstance(value, _core.Object):
         return value
-    declared = param.type_annotation
     dtype = str(declared.dtype) if isinstance(declared, nodes.TensorType) else ""
     value = cast_array(value, dtype)
     shared = _core.try_array(value)
     if shared is not None:
         return shared
     return _core.array(value, f"argument '{param.name_hint}'", dtype)
+
+
+def _tuple_argument(value: Sequence[Any], declared: Any, name: str) -> Any:
+    if len(value) != len(declared.fields):
+        raise _core.UserError(f"argument '{name}': expected {declared}, got {len(value)} values")
+    params = [nodes.Var(f"{name}.{i}", typ) for i, typ in enumerate(declared.fields)]
+    return ADT(tag=0, items=[_argument(item, part) for item, part in zip(value, params, strict=True)])
 
 
 class DebugExecutor(Executor):

@@ -417,7 +417,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
 
   // Converts a broadcast operand with fewer dimensions to meet a value of that form; returns null where it cannot.
   static Expr broadcast_operand(const Expr& expr, Array<PrimExpr> dims, const LayoutForm& form) {
-    if (dims.empty()) return expr;
+    if (std::all_of(dims.begin(), dims.end(), [](const PrimExpr& dim) { return as_int(dim) == 1; })) return expr;
     const size_t added = form.rank() - dims.size();
     std::vector<PrimExpr> all(added, make_int(1));
     all.insert(all.end(), dims.begin(), dims.end());
