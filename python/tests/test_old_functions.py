@@ -166,3 +166,8 @@ def test_debug_shows_a_value(kind, capsys):
     assert "[2. 4.]" in capsys.readouterr().out
     with pytest.raises(hr.UserError, match="debug: debug_func: expected a function"):
         relay.op.debug(x, 3)
+
+
+def test_support_levels_are_relays():
+    levels = {"exp": 1, "tanh": 1, "ceil": 3, "floor": 3, "trunc": 3, "round": 3, "abs": 3, "negative": 3}
+    assert {name: relay.op.get(name).support_level for name in levels} == levels
