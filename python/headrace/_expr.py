@@ -33,6 +33,24 @@ def _binary(op: str, lhs: Any, rhs: Any) -> Any:
     return Call(api("ir.GetOp")(op), operands)
 
 
+def _is_written(typ: Any) -> bool:
+    if typ is None or typ.type_key == "relay.IncompleteType":
+        return False
+    fields = ((getattr(typ, field["name"]), field["kind"]) for field in _node.fields_of(type(typ)))
+    parts = (value if kind.startswith("Array") else [value] for value, kind in fields if "Type" in kind)
+    return all(_is_written(part) for group in parts for part in group)
+
+
+def _written_type(expr: Any) -> Any:
+    """The type of a function whose parameters and result are annotated, with nothing left to be inferred."""
+    if expr.type_key != "relay.Function":
+        return None
+    arg_types = [param.type_annotation for param in expr.params]
+    if not all(_is_written(typ) for typ in [*arg_types, expr.ret_type]):
+        return None
+    return _node.class_of("relay.FuncType")(arg_types, expr.ret_type, expr.type_params)
+
+
 @_node.mixin("relay.Expr")
 class _Expr(Printed):
     """Base of Relay's expressions. Equality is identity; `ir.structural_equal` compares programs."""
@@ -43,8 +61,8 @@ class _Expr(Printed):
 
     @property
     def checked_type(self) -> Any:
-        """The type that InferType gave the expression; UserError when it has not run."""
-        found = self.checked_type_
+        """The type that InferType gave the expression, or a function's as it is written in full; else UserError."""
+        found = self.checked_type_ or _written_type(self)
         if found is None:
             raise _core.UserError(
                 f"this {self.type_key} has no type yet; run relay.transform.InferType() on its module"

@@ -68,7 +68,6 @@ _INSTEAD = {
     ),
     "relay.frontend.common": "relay.testing.run_infer_type(expr).checked_type tells shapes; there is one frontend, "
     "from_onnx",
-    "relay.loops": 'a recursive function is the loop; relay.create_executor("debug") runs it',
     "relay.op.register_external_compiler": 'hr.register_func("relay.ext.NAME") takes the functions that a program '
     'marks Compiler="NAME", and compiles them; relay.op.register_packed_func lets a function compute an op',
     **_all(
@@ -77,7 +76,6 @@ _INSTEAD = {
         f"{_SCHEDULES}; relay.op.register_compute says what an op computes",
     ),
     "relay.op.register_shape_func": "the type relation of an op, op.add_type_rel, tells the shapes, symbolic ones too",
-    "relay.optimize": "relay.build runs the passes; `headrace-opt --passes canonical` shows what they make",
     **_all("relay.prelude.", "StaticTensorArrayOps TensorArrayOps", _TENSOR_ARRAYS),
     **_all(
         "relay.prelude.Prelude.",
@@ -96,13 +94,10 @@ _INSTEAD = {
     "relay.testing.ctx_list": "testing.enabled_targets() gives the same pairs",
     "relay.testing.config": "testing.enabled_targets() gives pairs of a target and a device",
     **_all("relay.testing.", "py_converter run_as_python to_python", _AS_PYTHON),
-    "relay.transform.ChangeBatch": "relay.Function([new], relay.bind(f.body, {f.params[0]: new})) is `f` with an "
-    "input of another type",
     "relay.transform.FoldConstantExpr": "FoldConstant() folds a module; IRModule.from_expr makes one of an expression",
     "relay.transform.ToANormalFormExpr": "ToANormalForm() is over a module; IRModule.from_expr makes one of an "
     "expression",
     "relay.transform.build_config": _CONTEXT,
-    "relay.transform.recast": "ToMixedPrecision() takes a program to float16; relay.ExprMutator rewrites others",
     **_all("relay.transform.", "to_cps un_cps", _CPS),
     "relay.vm": _INTERPRETED,
     "runtime.vm": _INTERPRETED,

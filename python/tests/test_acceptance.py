@@ -126,14 +126,14 @@ def test_global_names_are_given_once():
     main = mod.get_global_var("main")
     for given in (mod, [mod]):
         supply = hr.ir.supply.GlobalVarSupply(given)
-        assert supply.unique_global_for("main").same_as(main)
-        assert supply.fresh_global("main").name_hint == "main1"
+        assert supply.unique_global_for("main", False).same_as(main)
+        assert supply.fresh_global("main", False).name_hint == "main1"
         made = supply.unique_global_for("other")
         assert supply.unique_global_for("other").same_as(made)
         with pytest.raises(hr.UserError, match="there is another GlobalVar 'main' already"):
             supply.reserve_global(relay.GlobalVar("main"))
         supply.reserve_global(relay.GlobalVar("main"), allow_conflict=True)
-        assert supply.unique_global_for("main").same_as(main)
+        assert supply.unique_global_for("main", False).same_as(main)
     assert hr.ir.supply.GlobalVarSupply(hr.ir.supply.NameSupply("p")).fresh_global("a").name_hint == "p_a"
     for wrong in (3, [3], "mod"):
         with pytest.raises(hr.UserError, match="value: expected a NameSupply, an IRModule or a list"):

@@ -35,13 +35,16 @@ def test_basic_block_normal_form():
     x, c = relay.var("x", shape=()), relay.var("c", shape=(), dtype="bool")
     shared = relay.exp(x)
     crossing = relay.Function([c, x], relay.If(c, shared + shared, shared))
-    assert not relay.analysis.check_basic_block_normal_form(crossing)
+    refused = "several blocks use an expression that no let binds around them"
+    with pytest.raises(hr.UserError, match=refused):
+        relay.analysis.check_basic_block_normal_form(crossing)
     bound = relay.transform.ToBasicBlockNormalForm()(hr.IRModule.from_expr(crossing))["main"]
     assert relay.analysis.check_basic_block_normal_form(bound)
     inside = relay.Function([x], shared + shared)
     assert relay.analysis.check_basic_block_normal_form(inside)
     assert relay.analysis.check_basic_block_normal_form(shared + shared)
-    assert not relay.analysis.check_basic_block_normal_form(crossing.body)
+    with pytest.raises(hr.UserError, match=refused):
+        relay.analysis.check_basic_block_normal_form(crossing.body)
 
 
 def conv(data, weight_shape, **attrs):

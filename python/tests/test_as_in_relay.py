@@ -189,3 +189,52 @@ def test_the_texts_that_come_with_relay(name, types, functions):
     assert sorted(var.name_hint for var in mod.get_global_vars()) == functions
     imported = relay.parse(f'{HEAD}import "{name}"\ndef @main() {{ 1 }}')
     assert [var.name_hint for var in imported.get_global_type_vars()] == types
+
+
+def test_while_loop_is_a_recursive_function():
+    """`while_loop` of two variables: powers of 3 below 100, and their number."""
+    power, count = relay.var("power", shape=(), dtype="int32"), relay.var("count", shape=(), dtype="int32")
+    loop = relay.loops.while_loop(
+        lambda p, n: relay.less(p, relay.const(100)),
+        [power, count],
+        lambda p, n: [p * relay.const(3), n + relay.const(1)],
+    )
+    assert isinstance(loop, relay.Let) and loop.var.name_hint == "while_loop"
+    start = relay.var("start", shape=(), dtype="int32")
+    program = relay.Function([start], loop(start, relay.const(0)))
+    last = relay.create_executor("debug").evaluate(program)(np.int32(1))
+    assert [item.numpy().item() for item in last] == [243, 5]
+    half = relay.transform.ToMixedPrecision()(hr.IRModule.from_expr(program))
+    assert hr.ir.structural_equal(half, relay.transform.InferType()(hr.IRModule.from_expr(program)))
+    with pytest.raises(hr.UserError, match="an item of loop_vars"):
+        relay.loops.while_loop(lambda p: p, ["p"], lambda p: [p])
+
+
+def test_an_evaluator_takes_parameters_by_name_as_relays():
+    """Names that no parameter has are left out; parameters of one name get one value; missing ones are told."""
+    x, y = relay.var("x", shape=(2,)), relay.var("x", shape=(2,))
+    run = relay.create_executor("debug").evaluate(relay.Function([x, y], x * relay.const(3.0) + y))
+    assert run(x=np.float32([1, 2]), unused=0).numpy().tolist() == [4, 8]
+    with pytest.raises(hr.UserError, match="missing: x, x, given twice: none, unknown: z"):
+        run(z=np.float32([1, 2]))
+    with pytest.raises(hr.UserError, match="given twice: x"):
+        run(np.float32([1, 2]), x=np.float32([1, 2]))
+
+
+def test_the_context_of_a_thread_takes_instruments_again():
+    """An object that `current()` gave sets the instruments more than once."""
+    left = []
+
+    @hr.instrument.pass_instrument
+    class Leaves:
+        def __init__(self, name):
+            self.name_ = name
+
+        def exit_pass_ctx(self):
+            left.append(self.name_)
+
+    context = hr.transform.PassContext.current()
+    for name in "ab":
+        context.override_instruments([Leaves(name)])
+    context.override_instruments(None)
+    assert left == ["a", "b"] and not hr.transform.PassContext.current().instruments

@@ -32,7 +32,6 @@ NAMES = [
     ("relay.op.register_strategy", "register_compute"),
     ("relay.prelude.TensorArrayOps", "tensor arrays"),
     ("relay.setrecursionlimit", "nest as deep"),
-    ("relay.transform.ChangeBatch", r"relay.bind\(f.body"),
     ("relay.transform.ToCPS", "no continuation-passing form"),
     ("relay.transform.build_config", "hr.transform.PassContext"),
     ("runtime.vm", "relay.create_executor"),

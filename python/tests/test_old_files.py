@@ -127,9 +127,71 @@ def @main(%x: Tensor[(2), float32]) {
 """
 
 
-def test_json_of_tvm_is_told():
-    with pytest.raises(hr.UserError, match=r"JSON of TVM's save_json, which is not read"):
-        hr.ir.load_json(JSON)
+def tvm_json(*nodes, root=1):
+    """A graph as TVM writes it: rows of a kind and attributes, or of a list of places."""
+    rows = [
+        {"type_key": kind, ("data" if isinstance(rest, list) else "attrs"): rest} if rest is not None else kind
+        for kind, rest in nodes
+    ]
+    return json.dumps({"root": root, "nodes": [{"type_key": ""}, *rows], "b64ndarrays": [], "attrs": {}})
+
+
+def test_json_of_tvm_is_read():
+    """A variable of a function's type, as 0.6 and as later versions name its nodes; a list; an op."""
+    for relay_dot, of_type, of_var in (("relay.", {"var": "2"}, "Variable"), ("", {"name_hint": "T"}, "tir.SizeVar")):
+        text = tvm_json(
+            (f"{relay_dot}TypeVar", {"kind": "0", "span": "0", **of_type}),
+            (of_var, {"dtype": "int32", "name": "T"}),
+            ("Array", [1, 5]),
+            (f"{relay_dot}FuncType", {"arg_types": "3", "ret_type": "5", "type_params": "9", "type_constraints": "10"}),
+            (f"{relay_dot}TensorType", {"shape": "6", "dtype": "float16"}),
+            ("Array", [7, 8]),
+            ("IntImm", {"dtype": "int32", "value": "3"}),
+            ("tir.Any", {"dtype": "int32"}),
+            ("Array", [1]),
+            ("Array", []),
+            ("relay.Var", {"vid": "12", "type_annotation": "4", "_checked_type_": "0"}),
+            (f"{relay_dot}Id", {"name_hint": "f"}),
+            root=11,
+        )
+        read = hr.ir.load_json(text)
+        assert isinstance(read, relay.Var) and read.name_hint == "f"
+        any_rows = relay.TensorType((3, relay.Any()), "float16")
+        parameter = read.type_annotation.type_params[0]
+        assert parameter.name_hint == "T" and read.type_annotation.arg_types[0].same_as(parameter)
+        assert read.type_annotation.ret_type == read.type_annotation.arg_types[1] == any_rows
+    listed = tvm_json(
+        ("Array", [2, 3]), ({"type_key": "relay.Op", "global_key": "exp"}, None), ("GlobalVar", {"name_hint": "g"})
+    )
+    assert hr.ir.load_json(listed)[0] == relay.op.get("exp")
+    n = hr.ir.load_json(tvm_json(("Variable", {"dtype": "int32", "name": "n"})))
+    assert isinstance(n, hr.tir.SizeVar) and n.name == "n" and n.dtype == "int32"
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        (JSON, "there is no node 1"),
+        (tvm_json(("relay.Call", {"op": "2"})), "node 1 is a relay.Call, and only types, variables, ops"),
+        (tvm_json(("Array", [1])), "node 1 is part of itself"),
+        (tvm_json(("TypeVar", "12")), "node 1 has no attributes by name: '12'"),
+        (tvm_json(("Array", ["1"])), "no list of places"),
+        (tvm_json(("relay.Var", {"vid": "0"})), "a relay.Var without a relay.Id"),
+        (tvm_json(("relay.Var", {"vid": "x"})), "vid is no integer: 'x'"),
+        (tvm_json(("IntImm", {"dtype": "int32"})), "value"),
+        (tvm_json(("TypeVar", {"var": "2"}), ("Array", [])), "node 1, a TypeVar"),
+        (tvm_json(("GlobalVar", {})), "name_hint"),
+        (tvm_json(("relay.Op", None)).replace('"relay.Op"', '{"type_key": "Op", "global_key": "no"}'), "no"),
+        ('{"tvm_version"', "it is damaged"),
+        ('{"tvm_version": "0.6.0", "nodes": {}, "root": 0}', "it has no list of nodes and no root"),
+    ],
+)
+def test_json_of_tvm_that_is_not_read(text, told):
+    with pytest.raises(hr.UserError, match=told):
+        hr.ir.load_json(text)
+
+
+def test_other_json_is_told():
     with pytest.raises(hr.UserError, match="object graph"):
         hr.ir.load_json("{}")
 

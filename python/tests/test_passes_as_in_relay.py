@@ -131,3 +131,167 @@ def test_slices_of_combined_products_have_all_axes_before_the_outputs():
     results = [relay.nn.dense(rows, w) * s for w, s in zip(weights, scales, strict=True)]
     parts = sliced((wide * repeated, "MN"), [0, 5], [5, 10])
     check([rows, *weights, *scales], results, parts, "CombineParallelDense", to_batch=False)
+
+
+def optimized(expr, made, *, level=3):
+    with transform.PassContext(opt_level=level):
+        return made(relay.transform.InferType()(hr.IRModule.from_expr(expr)))["main"]
+
+
+def assert_becomes(expr, made, want):
+    hr.ir.assert_structural_equal(optimized(expr, made), optimized(want, relay.transform.InferType()))
+
+
+def test_flatten_atrous_conv_of_one_and_of_two_axes():
+    """Blocks along H alone, then along H and W; cropping at the begin takes from the padding before."""
+    x, w = relay.var("x", shape=(1, 6, 5, 2)), relay.const(np.arange(8, dtype="float32").reshape((2, 1, 2, 2)))
+    layouts = {"channels": 2, "kernel_size": (2, 1), "data_layout": "NHWC", "kernel_layout": "HWIO"}
+    for blocks, pads, crops, padding, dilation in (
+        ([3], [[2, 1]], [[1, 0]], (1, 0, 1, 0), (3, 1)),
+        ([2, 3], [[1, 1], [1, 0]], [[0, 1], [0, 0]], (1, 1, 0, 0), (2, 3)),
+    ):
+        split = relay.nn.space_to_batch_nd(x, blocks, pads)
+        joined = relay.nn.batch_to_space_nd(relay.nn.conv2d(split, w, **layouts), blocks, crops)
+        whole = relay.nn.conv2d(x, w, padding=padding, dilation=dilation, **layouts)
+        assert_becomes(joined, relay.transform.FlattenAtrousConv(), whole)
+        data = np.arange(60, dtype="float32").reshape((1, 6, 5, 2))
+        got, flat = (relay.create_executor("debug").evaluate(relay.Function([x], e))(data) for e in (joined, whole))
+        np.testing.assert_array_equal(got.numpy(), flat.numpy())
+    built = relay.build(hr.IRModule.from_expr(joined), "llvm").get_graph_json()
+    assert "conv2d" in built and "space" not in built
+
+
+def test_simplify_expr_by_name_is_relays():
+    """What builds do beyond Relay stays away, and Relay's own laws are there, where the pass is named."""
+    simplify = relay.transform.SimplifyExpr()
+    x, c, d = relay.var("x", shape=(1, 2, 3)), np.float32([1, 2, 4]), np.float32([2, 1, 3])
+    assert_becomes(relay.const(0.0) - x, simplify, relay.const(0.0) - x)
+    assert_becomes(relay.transpose(x, (1, 2, 0)), simplify, relay.transpose(x, (1, 2, 0)))
+    assert_becomes(relay.collapse_sum_to(x, (2, 3)), simplify, relay.collapse_sum_to(x, (2, 3)))
+    assert_becomes(x + x, simplify, x * relay.const(2.0))
+    assert_becomes((relay.const(c) + x) * relay.const(d), simplify, x * relay.const(d) + relay.const(c * d))
+    assert_becomes(relay.full(relay.const(3.0), (2, 3)) / x, simplify, relay.const(3.0) / x)
+    n = relay.var("n", shape=(4,), dtype="int32")
+    held = relay.clip(n, -128.0, 127.0)
+    assert_becomes(relay.cast(relay.cast(held, "int8"), "int32"), simplify, held)
+    assert_becomes(relay.clip(relay.cast(n, "uint8"), 0.0, 255.0), simplify, relay.cast(n, "uint8"))
+    with transform.PassContext(config={"relay.SimplifyExpr.as_in_relay": False}):
+        mod = simplify(relay.transform.InferType()(hr.IRModule.from_expr(relay.const(0.0) - x)))
+    assert mod["main"].body.op.name == "negative"
+
+
+def test_layouts_join_transposes():
+    """NHWC to NCHW to NCHW2c, an op, and the way back: no transpose is left."""
+    x = relay.var("x", shape=(1, 3, 5, 4))
+    inner = relay.layout_transform(relay.transpose(x, (0, 3, 1, 2)), "NCHW", "NCHW2c")
+    outer = relay.transpose(relay.layout_transform(relay.tanh(inner), "NCHW2c", "NCHW"), (0, 2, 3, 1))
+    packed = relay.tanh(relay.layout_transform(x, "NHWC", "NCHW2c"))
+    assert_becomes(outer, relay.transform.SimplifyExpr(), relay.layout_transform(packed, "NCHW2c", "NHWC"))
+
+
+def test_combined_dense_products_are_relays():
+    """In batches each reads a copy of the data; a wider product takes operands with more axes, and expand_dims."""
+    x, v, w, b = (relay.var(n, shape=s) for n, s in (("x", (3, 4)), ("v", (5, 4)), ("w", (5, 4)), ("b", (5,))))
+    branches = relay.Tuple([relay.nn.dense(x, v) + b, relay.nn.dense(x, w) + relay.exp(b)])
+    rows = [relay.expand_dims(b, 0), relay.expand_dims(relay.exp(b), 0)]
+    both = relay.nn.batch_matmul(relay.stack([x, x], 0), relay.stack([v, w], 0)) + relay.stack(rows, 0)
+    parts = relay.Tuple([relay.squeeze(part, [0]) for part in relay.split(both, 2)])
+    params = [x, v, w, b]
+    assert_becomes(
+        relay.Function(params, branches), relay.transform.CombineParallelDense(2), relay.Function(params, parts)
+    )
+
+    def columns(data, begin):
+        return relay.strided_slice(data, [0, 0, begin, 0], [-1, -1, 5, -1], [1] * 4, slice_mode="size")
+
+    k, m = relay.var("k", shape=(2, 3, 1)), relay.var("m", shape=(2, 3, 5))
+    branches = relay.Tuple([relay.expand_dims(relay.nn.dense(x, u) * f, 3) for u, f in ((v, k), (w, m))])
+    factors = relay.concatenate([relay.repeat(k, 5, 2), m], 2)
+    wide = relay.expand_dims(relay.nn.dense(x, relay.concatenate([v, w], 0), units=10) * factors, 3)
+    want = relay.Function([x, v, w, k, m], relay.Tuple([columns(wide, 0), columns(wide, 5)]))
+    combine = relay.transform.CombineParallelDense(2, to_batch=False)
+    assert_becomes(relay.Function(want.params, branches), combine, want)
+
+
+def test_clips_to_bounds_beyond_float16_stay():
+    x = relay.var("x", shape=(3,))
+    wide = relay.clip(x / relay.const(5.0), -1e5, 1e5)
+    half = relay.cast(x, "float16") / relay.cast(relay.const(5.0), "float16")
+    mixing = relay.transform.ToMixedPrecision("float16")
+    assert_becomes(wide, mixing, relay.clip(relay.cast(half, "float32"), -1e5, 1e5))
+    assert_becomes(relay.clip(x, -9.0, 9.0), mixing, relay.clip(relay.cast(x, "float16"), -9.0, 9.0))
+
+
+def test_optimize_runs_relays_passes_before_fusing():
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    mod = hr.IRModule.from_expr(relay.Function([x, w], relay.exp(relay.nn.dense(x, w) + relay.const(0.0))))
+    params = {"w": np.ones((4, 3), "float32")}
+    plain, tensors = relay.optimize(mod, "llvm", params)
+    assert [p.name_hint for p in plain["main"].params] == ["x"] and list(tensors) == ["w"]
+    assert plain["main"].body.op.name == "exp" and plain["main"].body.args[0].op.name == "nn.dense"
+    with transform.PassContext(opt_level=1, required_pass=["FastMath"]):
+        fast, _ = relay.build_module.optimize(mod)
+    assert fast["main"].body.op.name == "fast_exp"
+    assert mod["main"].body.op.name == "exp" and len(mod["main"].params) == 2
+
+
+def test_inline_makes_literals_of_functions_for_other_compilers():
+    """Calls and names of a marked function with a Compiler; one with a global_symbol, and one without a use, stay."""
+
+    def program(**attrs):
+        mod = hr.IRModule()
+        marked = relay.Function([], relay.const(1)).with_attr("Inline", 1).with_attr("Compiler", "npu")
+        for name, value in attrs.items():
+            marked = marked.with_attr(name, value)
+        f, unused = relay.GlobalVar("f"), relay.GlobalVar("unused")
+        mod[f], mod[unused] = marked, marked
+        c = relay.var("c", shape=(), dtype="bool")
+        mod["main"] = relay.Function([c], relay.Call(relay.If(c, f, relay.Function([], f())), []))
+        return mod, marked
+
+    mod, marked = program()
+    after = relay.transform.Inline()(mod)
+    assert sorted(var.name_hint for var in after.functions) == ["main", "unused"]
+    chosen = after["main"].body.op
+    for literal in (chosen.true_branch, chosen.false_branch.body.op):
+        hr.ir.assert_structural_equal(literal, marked.copy_with(ret_type=literal.ret_type))
+    named, _ = program(global_symbol="f")
+    assert sorted(var.name_hint for var in relay.transform.Inline()(named).functions) == ["f", "main", "unused"]
+
+
+def test_a_normal_form_binds_constants():
+    x = relay.var("x", shape=())
+    lets = relay.transform.ToANormalForm()(hr.IRModule.from_expr(relay.Function([x], relay.const(1.0) + x)))[
+        "main"
+    ].body
+    assert isinstance(lets.value, relay.Constant) and lets.body.value.args[0].same_as(lets.var)
+
+
+def test_convert_layout_gives_relays_forms():
+    """A bias becomes an addition, and a pool whose layout was asked for says that of its result."""
+    x, w, b = relay.var("x", shape=(1, 2, 6, 6)), relay.var("w", shape=(3, 2, 3, 3)), relay.var("b", shape=(3,))
+    pool = relay.nn.max_pool2d(relay.nn.bias_add(relay.nn.conv2d(x, w), b), (2, 2))
+    with transform.PassContext(opt_level=3):
+        convert = relay.transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"], "nn.max_pool2d": ["NCHW"]})
+    data, kernel = relay.layout_transform(x, "NCHW", "NHWC"), relay.layout_transform(w, "OIHW", "HWIO")
+    column = relay.expand_dims(relay.expand_dims(b, 1, 2), 0)
+    conv = relay.nn.conv2d(data, kernel, data_layout="NHWC", kernel_layout="HWIO")
+    back = relay.layout_transform(conv + relay.layout_transform(column, "NCHW", "NHWC"), "NHWC", "NCHW")
+    want = relay.nn.max_pool2d(back, (2, 2), out_layout="NCHW")
+    assert_becomes(relay.Function([x, w, b], pool), convert, relay.Function([x, w, b], want))
+
+
+def test_offsets_of_a_deformable_convolution_are_inferred():
+    x, w, o = relay.var("x", shape=(1, 2, 5, 5)), relay.var("w", shape=(4, 2, 3, 3)), relay.var("o")
+    call = relay.nn.deformable_conv2d(x, o, w, kernel_size=(3, 3), channels=4, deformable_groups=2)
+    typed = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x, o, w], call)))["main"]
+    assert typed.params[1].type_annotation == relay.TensorType((1, 36, 3, 3))
+
+
+def test_operands_of_one_element_stay_where_layouts_change():
+    x, w = relay.var("x", shape=(1, 3, 8, 8)), relay.var("w", shape=(4, 3, 3, 3))
+    one, rows = relay.var("one", shape=(1, 1)), relay.var("rows", shape=(8, 1))
+    scaled = relay.nn.conv2d(x, w, padding=(1, 1)) * one + rows
+    mod = hr.IRModule.from_expr(relay.Function([x, w, one, rows], scaled))
+    text = str(relay.transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]})(mod))
+    assert "multiply(" in text and "expand_dims(%one" not in text and "expand_dims(%rows" in text

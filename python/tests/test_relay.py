@@ -253,7 +253,7 @@ def test_scope_builder():
 
 def test_text_round_trip():
     x = relay.var("x", shape=(2, 2))
-    mod = hr.IRModule.from_expr(relay.add(x, relay.const(np.arange(2, dtype="float32"))))
+    mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.add(x, relay.const(np.arange(2, dtype="float32")))))
     ir.assert_structural_equal(relay.parse(mod.astext()), mod)
     ir.assert_structural_equal(relay.fromtext(mod.astext()), mod)
     assert "meta[relay.Constant]" in relay.const(np.arange(64.0)).astext(show_meta_data=False)
@@ -311,7 +311,7 @@ def test_a_type_that_is_shared_reads_back():
     a, n = relay.TypeVar("A"), hr.tir.Var("n", "int64")
     sized = relay.FuncType([relay.TensorType((n,)), a], a, [a])
     f = relay.var("f", relay.TupleType([sized, sized]))
-    mod = hr.IRModule.from_expr(relay.Function([f, relay.var("g", sized)], f))
+    mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([f, relay.var("g", sized)], f)))
     ir.assert_structural_equal(relay.parse(mod.astext()), mod)
     assert ir.structural_hash(relay.parse(mod.astext())) == ir.structural_hash(mod)
     unknown = '#[version = "0.0.5"]\ndef @main(%x: (_, _)) -> _ { let %y: _ = %x; %y }'

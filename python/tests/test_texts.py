@@ -148,7 +148,7 @@ def test_users_comments_stand_behind_expressions():
 
     text = mod.astext(True, annotate)
     assert text == (
-        f"{HEAD}def @main(%x: int32) {{\n"
+        f"{HEAD}def @main(%x: int32) -> int32 {{\n"
         "  let %y = negative(%x) /* one */;\n"
         "  %0 = abs(%y) /* two */;\n"
         "  %1 = add(%x, 1) /* a * / b / * c / * / d */;\n"
@@ -167,3 +167,13 @@ def test_answers_that_are_no_comments_are_told():
         relay.negative(relay.var("x")).astext(annotate=lambda _: 3)
     with pytest.raises(ZeroDivisionError):
         relay.negative(relay.var("x")).astext(annotate=lambda _: 1 / 0)
+
+
+def test_a_text_gets_the_types_of_results():
+    """As Relay's parser, also of functions inside; a text that inference refuses stays as it is written."""
+    mod = relay.parse(f"{HEAD}def @main(%x: int32) {{ let %f = fn (%y: int32) {{ %y + %x }}; (%f(%x), %x) }}")
+    integer = relay.TensorType((), "int32")
+    assert mod["main"].ret_type == relay.TupleType([integer, integer])
+    assert mod["main"].body.value.ret_type == integer
+    assert relay.parse(f"{HEAD}def @main(%x: int32) {{ exp(%x) }}")["main"].ret_type is None
+    assert relay.fromtext("def @main(%x: int32) { %x }")["main"].ret_type == integer

@@ -38,7 +38,7 @@ def test_every_named_pass_is_a_factory():
 def test_every_pass_of_relay_is_here_by_every_spelling():
     table = Path(__file__).resolve().parents[2] / "src/passes/tests/relay_passes.txt"
     rows = [row.split("|") for row in table.read_text().splitlines() if not row.startswith("#")]
-    assert len(rows) == 39
+    assert len(rows) == 40
     for row in rows:
         (name,), spellings = (part.split() for part in row)
         assert name in transform.pass_registry()
@@ -346,7 +346,7 @@ def test_options_tell_their_defaults():
     assert list(declared["relay.RemoveUnusedFunctions.entry_functions"]["default"]) == ["main"]
     assert declared["relay.ConvertLayout.desired_layouts"]["default"] is None
     signature = inspect.signature(relay.transform.CombineParallelDense)
-    assert str(signature) == "(min_num_branches=3, to_batch=True) -> 'Pass'"
+    assert str(signature) == "(min_num_branches=3, to_batch=True, copy_data=True) -> 'Pass'"
     assert "to_batch : bool, default True\n" in relay.transform.CombineParallelDense.__doc__
     assert "fskip : " in relay.transform.EliminateCommonSubexpr.__doc__
 

@@ -10,6 +10,7 @@
 #include "relay/bind.h"
 #include "relay/infer/check_kind.h"
 #include "relay/infer/infer_type.h"
+#include "relay/infer/result_types.h"
 #include "relay/infer/solver_session.h"
 #include "relay/infer/unmatched_cases.h"
 #include "relay/text/parse.h"
@@ -217,9 +218,16 @@ void register_relay_functions() {
   register_walks();
   register_analyses();
   interp::register_types();
+  register_global("relay.backend.MakeRef", make_packed(&interp::make_ref));
   register_global("relay.backend.ReadRef", make_packed(&interp::read_ref));
   register_global("relay.backend.InferTypeIfSettled", make_packed([](const IRModule& module) {
                     return relay::infer_type_if_settled(relay::unique_binders(snapshot(module)));
+                  }));
+  // What Relay's parser gives: types, also those of results, where inference finds them.
+  register_global("relay.parser.WithTypes", make_packed([](const IRModule& module) {
+                    const IRModule typed = relay::infer_type_if_settled(relay::unique_binders(snapshot(module)));
+                    const IRModule written = relay::with_result_types(typed);
+                    return written == typed ? typed : relay::infer_type_if_settled(written);
                   }));
   register_global("relay.backend.Interpret",
                   make_packed([](const IRModule& module, const std::string& name, const Array<Value>& args) {

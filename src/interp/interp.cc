@@ -151,6 +151,10 @@ class Interpreter {
                                           : Value(make_adt(0, std::move(argument.items)));
       return {value, make_tuple_type(argument.types)};
     }
+    if (const auto* cell = argument.value.as_node<RefValueObj>()) {
+      const Type content = cell->content.declared;
+      return {argument.value, content ? Type(make_ref_type(content)) : content};
+    }
     const NDArray tensor = argument.value.as<NDArray>();
     if (!tensor) throw UserError("an argument is None; a tensor was expected");
     const Type declared = make_tensor_type(tensor.shape(), tensor.dtype());
@@ -583,6 +587,12 @@ Value read_ref(const Value& value) {
   const auto* cell = value.as_node<RefValueObj>();
   if (cell == nullptr) throw UserError("the value is no reference");
   return cell->content.value;
+}
+
+Value make_ref(const Value& content) {
+  auto cell = make_object<RefValueObj>();
+  cell->content = Interpreter(make_module(), {}).import(content);
+  return Value(cell);
 }
 
 void register_types() {

@@ -32,6 +32,9 @@ struct ConstructorValueObj : Object {
 // Returns the current contents of a reference. Throws UserError for a value that is not a reference.
 Value read_ref(const Value& value);
 
+// Returns a reference that holds a value as `run` takes it.
+Value make_ref(const Value& content);
+
 // Registers the object types of the interpreter's values.
 void register_types();
 

@@ -71,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"@digits(@rev(@list()))", 51413},
         Case{"@digits(@map_accuml(fn (%s: int32, %x: int32) { (add(%s, 1), multiply(%x, %s)) }, 0, "
              "@update(@list(), 4, 2)).1)",
-             1838},
+             83810},
         Case{"@map_accumr(fn (%s: int32, %x: int32) { (add(multiply(%s, 10), %x), %x) }, 0, @list()).0", 51413},
         Case{"@digits(@unfoldr(fn (%n: int32) { if (equal(%n, 0)) { None } else { Some((subtract(%n, 1), %n)) } }, 4))",
              4321},

@@ -113,6 +113,7 @@ inline constexpr OpHandle kConv3D{"nn.conv3d"};
 inline constexpr OpHandle kConv3DTranspose{"nn.conv3d_transpose"};
 inline constexpr OpHandle kCrossEntropy{"nn.cross_entropy"};
 inline constexpr OpHandle kCrossEntropyWithLogits{"nn.cross_entropy_with_logits"};
+inline constexpr OpHandle kDeformableConv2D{"nn.deformable_conv2d"};
 inline constexpr OpHandle kDense{"nn.dense"};
 inline constexpr OpHandle kDepthToSpace{"nn.depth_to_space"};
 inline constexpr OpHandle kDilate{"nn.dilate"};

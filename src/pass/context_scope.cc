@@ -60,7 +60,8 @@ std::exception_ptr leave_first(const Array<PassInstrumentRef>& instruments, size
   return error;
 }
 
-// A scope: the context that was entered, its copy with other instruments, and the instruments to leave.
+// A scope: the context that was entered, or through which the instruments were set last, its copy with other
+// instruments, and the instruments to leave.
 struct Scope {
   PassContextRef entered, context;
   Array<PassInstrumentRef> instruments;
@@ -168,8 +169,9 @@ void override_instruments(const PassContextRef& context, const Array<PassInstrum
     throw_user_error(
         "override_instruments: this is not the context that passes run in now; write "
         "PassContext.current().override_instruments([...])");
-  const auto set = [](const Array<PassInstrumentRef>& list) {
+  const auto set = [&](const Array<PassInstrumentRef>& list) {
     Scope& scope = innermost();
+    if (!is_in_context()) scope.entered = context;  // what the program has as the context of its thread
     scope.context = copy_with(*scope.context, [&](PassContextObj& copy) { copy.instruments = list; });
     scope.instruments = list;
   };

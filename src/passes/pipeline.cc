@@ -26,6 +26,7 @@
 #include "passes/layout/assign_layout.h"
 #include "passes/layout/convert_layout.h"
 #include "passes/nn/combine_parallel.h"
+#include "passes/nn/flatten_atrous_conv.h"
 #include "passes/nn/fold_explicit_padding.h"
 #include "passes/nn/split_args.h"
 #include "passes/nn/to_mixed_precision.h"
@@ -85,13 +86,15 @@ Pass combining(const std::string& name, std::string summary) {
                       [name](const IRModule& m, const PassContext& c) { return pass(m, min_num_branches(c, name)); });
 }
 
-Pass combining_dense() {
+// Makes CombineParallelDense. Called by name it copies the data for each batch, as Relay does; builds do not.
+Pass combining_dense(bool copies_data) {
   const std::string name = "CombineParallelDense";
   return with_context(
       name, 4, "dense products of the same data become one",
-      {branches_key(), config_key<bool>("to_batch", "one nn.batch_matmul, else a wider nn.dense", "true")},
-      [name](const IRModule& m, const PassContext& c) {
-        return combine_parallel_dense(m, min_num_branches(c, name), is_dense_to_batch(c));
+      {branches_key(), config_key<bool>("to_batch", "one nn.batch_matmul, else a wider nn.dense", "true"),
+       config_key<bool>("copy_data", "a copy of the data for each batch; in builds false", "true")},
+      [name, copies_data](const IRModule& m, const PassContext& c) {
+        return combine_parallel_dense(m, min_num_branches(c, name), dense_form(c, copies_data));
       });
 }
 
@@ -151,9 +154,15 @@ Pass folding_scale_axis(std::vector<Pass> steps) {
   return pass;
 }
 
-Pass simplifying_expressions() {
-  return rounding(with_context("SimplifyExpr", 0, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ...", {},
-                               [](const IRModule& m, const PassContext& c) { return simplify_expr(m, c.opt_level); }));
+// Makes SimplifyExpr. Called by name it takes Relay's laws where builds have better ones.
+Pass simplifying_expressions(bool as_named) {
+  return rounding(with_context(
+      "SimplifyExpr", 0, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ...",
+      {config_key<bool>("as_in_relay", "Relay's laws where builds have better ones; in builds false", "true")},
+      [as_named](const IRModule& m, const PassContext& c) {
+        const auto wish = c.option<bool>("relay.SimplifyExpr.as_in_relay");
+        return simplify_expr(m, c.opt_level, wish.value_or(as_named));
+      }));
 }
 
 Pass eliminating_common_subexpr() {
@@ -193,6 +202,7 @@ Pass fusing() {
                 "CanonicalizeOps",
                 "CanonicalizeCast",
                 "DivToMul",
+                "FlattenAtrousConv",
                 "FoldExplicitPadding",
                 "SplitArgs",
                 "AssignLayout",
@@ -268,6 +278,9 @@ std::vector<Pass> canonical() {
       legalizing(),
       // Before FoldConstant and FoldScaleAxis, which fold the multiplications and additions that it makes of norms.
       simplifying_inference(false),
+      // Before the passes that look for convolutions, which find one where there were three ops.
+      plain<flatten_atrous_conv>("FlattenAtrousConv", 0,
+                                 "a convolution between space_to_batch_nd and batch_to_space_nd becomes a dilated one"),
       // Before FoldConstant, because it leaves constants to fold, and before the passes that need static shapes.
       plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
       // Before FoldScaleAxis and SimplifyExpr, which look for factors and operands that are constants.
@@ -275,7 +288,7 @@ std::vector<Pass> canonical() {
       // Before SimplifyExpr, which joins the additions that become neighbours when a scale has gone.
       folding_scale_axis({folding_scale_backward(false), folding_scale_forward(false)}),
       // Before EliminateCommonSubexpr, because simplified calls are more often equal.
-      simplifying_expressions(),
+      simplifying_expressions(false),
       // After all passes that make or change calls.
       eliminating_common_subexpr(),
       // Last: drops the functions and lets that the passes above left without a use.
@@ -287,7 +300,7 @@ std::vector<Pass> native(const cost::Machine& machine) {
   return {
       // These are not canonical: another backend looks for the ops as the program has them.
       combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
-      combining_dense(),
+      combining_dense(false),
       combining<combine_parallel_batch_matmul>("CombineParallelBatchMatmul",
                                                "batched products of the same data become one"),
       // After the passes above, so that joined convolutions are seen as one.
@@ -309,6 +322,8 @@ std::vector<Pass> native(const cost::Machine& machine) {
 std::vector<Pass> by_name() {
   return {
       simplifying_inference(true),
+      combining_dense(true),
+      simplifying_expressions(true),
       folding_scale_axis({folding_scale_backward(true), folding_scale_forward(true), folding_constants()}),
       plain<to_a_normal_form>("ToANormalForm", 1,
                               "every operation is bound by a let, in the scope that holds its uses"),
@@ -356,6 +371,7 @@ bool is_typed_in_relay(std::string_view name) {
                                                 "DefuseOps",
                                                 "EliminateCommonSubexpr",
                                                 "FastMath",
+                                                "FlattenAtrousConv",
                                                 "FoldExplicitPadding",
                                                 "ForwardFoldScaleAxis",
                                                 "FuseOps",

@@ -80,6 +80,7 @@ const std::map<std::string, std::string>& properties_elsewhere() {
       {"DefuseOps", "RandomPrograms.DefuseOpsIsTheInverseOfFuseOps"},
       {"EtaExpand", "RandomPrograms.EtaExpansionKeepsTheResults"},
       {"FirstOrderGradient", "FirstOrderGradient.RandomProgramsAgreeWithDifferences"},
+      {"FlattenAtrousConv", "FlattenAtrousConv.RandomBlocksKeepTheResults"},
       {"ForwardFoldScaleAxis", "RandomPrograms/RandomScales"},
       {"Legalize", "RandomPrograms.LegalisationsKeepTheResults"},
       {"PlanDevices", "RandomPrograms.PlannedDevicesKeepTheResults"},

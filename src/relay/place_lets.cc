@@ -18,7 +18,10 @@ class LetPlacer {
  public:
   using HasEffect = std::function<bool(const Expr&)>;
 
-  LetPlacer(const Expr& body, Bind bind) : scopes_(find_scopes(body)), lets_(scopes_.scopes.size()) {
+  LetPlacer(const Expr& body, Bind bind)
+      : binds_constants_(bind == Bind::everything_and_constants),
+        scopes_(find_scopes(body, binds_constants_)),
+        lets_(scopes_.scopes.size()) {
     if (bind == Bind::across_branches) {
       find_crossing(body);
       is_bound_ = [this](const Expr& node) { return crossing_.contains(node.object()); };
@@ -169,6 +172,7 @@ class LetPlacer {
   }
 
   void finish(const Expr& node) {
+    if (binds_constants_ && node.is<ConstantNode>()) return bind(node, node);
     if (is_atomic(node)) {
       done_.emplace(node.object(), node);
       return;
@@ -232,6 +236,7 @@ class LetPlacer {
     return result;
   }
 
+  bool binds_constants_ = false;
   Scopes scopes_;
   std::vector<Lets> lets_;  // by scope
   // Whether a node gets a let of its own; whether a let becomes part of the chain that it stands in.

@@ -23,6 +23,8 @@ namespace headrace::relay {
 enum class Bind : uint8_t {
   // Binds every operation: administrative normal form.
   everything,
+  // Constants, too.
+  everything_and_constants,
   // Binds values used in another function, branch or clause than the one that computes them: basic block normal form.
   // Also binds nodes with effects that are shared between a let in braces and its surroundings, or that must be
   // evaluated before another bound node.

@@ -14,12 +14,12 @@ namespace {
 
 class ScopeFinder {
  public:
-  explicit ScopeFinder(const Expr& root) {
+  ScopeFinder(const Expr& root, bool places_constants) : places_constants_(places_constants) {
     out_.scopes.push_back({0, {}});
     tree_.add_leaf(graph::AncestorTree::kNone);
     std::vector<Expr> order;
     post_order(root, [&](const Expr& node) {
-      if (!is_atomic(node)) order.push_back(node);
+      if (is_placed(node)) order.push_back(node);
     });
     tail(root, 0);
     // Users before their operands: when a node's turn comes, all its uses are known.
@@ -35,13 +35,15 @@ class ScopeFinder {
   Scopes take() { return std::move(out_); }
 
  private:
+  bool is_placed(const Expr& node) const { return !is_atomic(node) || (places_constants_ && node.is<ConstantNode>()); }
+
   int open(int parent) {
     out_.scopes.push_back({parent, {}});
     return tree_.add_leaf(parent);
   }
 
   Scopes::Placement* use(const Expr& expr, int where) {
-    if (is_atomic(expr)) return nullptr;
+    if (!is_placed(expr)) return nullptr;
     Scopes::Placement& placement = out_.placements[expr.object()];
     placement.scope = placement.uses == 0 ? where : tree_.common_ancestor(placement.scope, where);
     ++placement.uses;
@@ -90,13 +92,14 @@ class ScopeFinder {
     }
   }
 
+  bool places_constants_;
   Scopes out_;
   graph::AncestorTree tree_{0};  // of the scopes, by their numbers
 };
 
 }  // namespace
 
-Scopes find_scopes(const Expr& root) { return ScopeFinder(root).take(); }
+Scopes find_scopes(const Expr& root, bool places_constants) { return ScopeFinder(root, places_constants).take(); }
 
 namespace {
 

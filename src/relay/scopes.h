@@ -31,8 +31,8 @@ struct Scopes {
   }
 };
 
-// Computes the scopes of an expression; scope 0 is the one whose result is `root`.
-Scopes find_scopes(const Expr& root);
+// Computes the scopes of an expression; scope 0 is the one whose result is `root`. Constants are placed on demand.
+Scopes find_scopes(const Expr& root, bool places_constants = false);
 
 // Returns for each scope the innermost scope around it, or itself, that is entered conditionally or repeatedly: a
 // function body, a branch, a clause. 0 outside of all.

@@ -52,7 +52,7 @@ _NAMES = {
     "headrace.relay.backend.executor": {"headrace.relay._build_options": "Executor"},
     "headrace.relay.backend.runtime": {"headrace.relay._build_options": "Runtime"},
     "headrace.relay.build_module": {
-        "headrace.relay._run": "GraphExecutorFactoryModule bind_params_by_name build create_executor"
+        "headrace.relay._run": "GraphExecutorFactoryModule bind_params_by_name build create_executor optimize"
     },
     "headrace.relay.expr": {
         "headrace._operands": "TupleWrapper const",
@@ -69,6 +69,7 @@ _NAMES = {
         "headrace.relay._classes": "Function",
         "headrace._compat.with_fields": "FunctionWithFields",
     },
+    "headrace.relay.loops": {"headrace._compat.while_loops": "*"},
     "headrace.relay.param_dict": {"headrace._params": "load_param_dict save_param_dict"},
     "headrace.relay.scope_builder": {"headrace.relay._build_ir": "ScopeBuilder"},
     "headrace.relay.testing": {"headrace._compat.relay_testing": "*"},

@@ -56,7 +56,8 @@ class GlobalVarSupply:
     Parameters
     ----------
     value : NameSupply, IRModule or list of IRModule, optional
-        Where names come from, or modules whose functions have theirs already.
+        Where names come from, or modules whose functions have theirs already: names then begin with the attribute
+        "mod_name" of the first one, or with "tvmgen_default", as in TVM.
     """
 
     def __init__(self, value: Any = None) -> None:
@@ -64,7 +65,10 @@ class GlobalVarSupply:
         self._vars: dict[str, Any] = {}
         if value is None or isinstance(value, NameSupply):
             return
-        for module in value if isinstance(value, (list, tuple)) else [value]:
+        modules = value if isinstance(value, (list, tuple)) else [value]
+        if modules and isinstance(modules[0], IRModule):
+            self._names = NameSupply(str(modules[0].get_attr("mod_name") or "tvmgen_default"))
+        for module in modules:
             if not isinstance(module, IRModule):
                 raise UserError(f"value: expected a NameSupply, an IRModule or a list, got {_arguments.kind(module)}")
             for var in module.functions:

@@ -8,10 +8,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from headrace import _arguments, _core, _node, _op, _prim_expr, _public, _text_form, _tvm_files  # noqa: F401
+from headrace import _arguments, _core, _node, _op, _prim_expr, _public, _text_form, _tvm_files, _tvm_graph  # noqa: F401
 from headrace._container import Array, Map
 from headrace._ffi import api, get_global_func
-from headrace._op import AttrFieldInfo, Op, register_op_attr  # noqa: F401
+from headrace._op import AttrFieldInfo, Op, register_op_attr
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
@@ -96,7 +96,7 @@ def save_json(node: Any) -> str:
 
 
 def load_json(json_str: str) -> Any:
-    """The object graph that `save_json` wrote.
+    """The object graph that `save_json` wrote; of TVM's, types, variables, ops, scalars and lists of them.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def load_json(json_str: str) -> Any:
     Raises
     ------
     UserError
-        That says where the text is wrong, or that TVM wrote it: its JSON is not read.
+        That says where the text is wrong, or which kind of TVM's nodes in it is not read.
     """
     _arguments.text(json_str, "load_json: json_str")
     try:
@@ -118,10 +118,7 @@ def load_json(json_str: str) -> Any:
     except _core.UserError:
         if not _tvm_files.is_json(json_str):
             raise
-    raise _core.UserError(
-        "load_json: this is JSON of TVM's save_json, which is not read: its nodes are TVM's own; write the program as "
-        "text there (mod.astext()), which relay.parse reads, and its parameters by relay.save_param_dict"
-    )
+    return _tvm_graph.read_graph(json_str, Op.get)
 
 
 _STRUCTURAL_EQUAL = api("ir.StructuralEqual")

@@ -44,7 +44,7 @@ __all__ = _public.facade(
             "arange full gather_nd logsumexp matrix_set_diag mean_variance reverse_reshape std strided_set unique "
             "variance"
         ),
-        "headrace.relay._run": "GraphExecutorFactoryModule bind_params_by_name build create_executor",
+        "headrace.relay._run": "GraphExecutorFactoryModule bind_params_by_name build create_executor optimize",
         "headrace.relay._text": "astext fromtext parse parse_expr",
         "headrace._compat.with_fields": (
             "CallWithFields ConstantWithFields FunctionWithFields IfWithFields LetWithFields RefCreateWithFields "
@@ -54,7 +54,7 @@ __all__ = _public.facade(
         "headrace.relay.type_functor": "TypeFunctor TypeMutator TypeVisitor",
     },
     modules=(
-        "adt analysis annotation backend build_module dataflow_pattern expr frontend function op param_dict "
+        "adt analysis annotation backend build_module dataflow_pattern expr frontend function loops op param_dict "
         "prelude scope_builder testing transform ty"
     ),
     unlisted="expr_functor extern image memory nn qnn random type_functor vision",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace import _arguments, _core, _hints, _public
@@ -15,11 +16,12 @@ from headrace.graph_executor import GraphModule, graph_json_of
 from headrace.ir import IRModule
 from headrace.relay import _build_options as choices
 from headrace.relay import _classes as nodes
+from headrace.relay import transform as relay_passes
 from headrace.relay.transform import InferType
 from headrace.target import Target, chosen_targets
-from headrace.transform import PassContext
+from headrace.transform import PassContext, Sequential
 
-__all__ = ["GraphExecutorFactoryModule", "bind_params_by_name", "build", "create_executor"]
+__all__ = ["GraphExecutorFactoryModule", "bind_params_by_name", "build", "create_executor", "optimize"]
 
 _GRAPH, _CPP = choices.Executor("graph"), choices.Runtime("cpp")
 
@@ -181,15 +183,57 @@ def build(
     chosen, backends = _targets(target)
     if target_host is not None:
         chosen = chosen.with_host(target_host)
-    module = _as_module(ir_mod)
-    tensors = _tensors(params, "params")
-    if tensors:
-        module = module.copy()
-        module.update_func("main", api("relay.build_module.BindParamsByName")(module["main"], tensors))
+    module, tensors = _with_params(ir_mod, params)
     level = PassContext.current().opt_level if PassContext.is_active() else 3
     with chosen:  # functions that compile regions may ask for the current target
         code = api("relay.build_module.Build")(module, chosen, backends, level, 0, tensors)
     return GraphExecutorFactoryModule(code, module, chosen, tensors)
+
+
+# Relay's passes before fusing, in its order; each runs at its level.
+_OPTIMIZING = (
+    "RemoveUnusedFunctions ToBasicBlockNormalForm Legalize SimplifyInference EliminateCommonSubexpr "
+    "CombineParallelConv2D CombineParallelDense CombineParallelBatchMatmul FoldConstant FoldScaleAxis SimplifyExpr "
+    "CanonicalizeCast CanonicalizeOps FlattenAtrousConv AlterOpLayout FastMath FoldConstant"
+)
+
+
+def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = None) -> tuple[IRModule, dict[str, Any]]:
+    """Runs the passes that Relay's build runs before it fuses, in Relay's order.
+
+    `build` runs passes of its own, which give programs that compile to faster code.
+
+    Parameters
+    ----------
+    mod : IRModule or Function
+        The program.
+    target, params
+        As of `build`.
+
+    Returns
+    -------
+    tuple of IRModule and dict of str to tensor
+        The program, and the parameters as they were given: they are constants of it.
+
+    Notes
+    -----
+    Within a PassContext its level, passes, config and instruments hold; without one, the level is 3.
+    """
+    chosen, _ = _targets(target)
+    module, tensors = _with_params(mod, params)
+    passes = Sequential([getattr(relay_passes, name)() for name in _OPTIMIZING.split()])
+    with chosen, contextlib.nullcontext() if PassContext.is_active() else PassContext(opt_level=3):
+        return passes(relay_passes.InferType()(module)), tensors
+
+
+def _with_params(mod: Any, params: Mapping[str, Any] | None) -> tuple[IRModule, dict[str, Any]]:
+    """The module with parameters of `main` as constants, and these."""
+    module = _as_module(mod)
+    tensors = _tensors(params, "params")
+    if tensors:
+        module = module.copy()
+        module.update_func("main", api("relay.build_module.BindParamsByName")(module["main"], tensors))
+    return module, tensors
 
 
 def _check_how(executor: Any, runtime: Any, *pools: Any) -> None:
@@ -303,14 +347,17 @@ class Executor:
 
 
 def _in_order(params: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Any]:
+    """The arguments in the order of the parameters. Those by a name that no parameter has are left out, as in Relay."""
     names = [param.name_hint for param in params]
     left = names[len(args) :]
-    unknown = [name for name in kwargs if name not in left]
+    twice = [name for name in kwargs if name in names[: len(args)]]
     missing = [name for name in left if name not in kwargs]
-    if len(args) > len(names) or unknown or missing:
+    if len(args) > len(names) or twice or missing:
+        unknown = [name for name in kwargs if name not in names]
         raise _core.UserError(
             f"the parameters are {', '.join(names) or 'none'}; got {len(args)} in order, missing: "
-            f"{', '.join(missing) or 'none'}, unknown or given twice: {', '.join(unknown) or 'none'}"
+            f"{', '.join(missing) or 'none'}, given twice: {', '.join(twice) or 'none'}, unknown: "
+            f"{', '.join(unknown) or 'none'}"
         )
     return [_argument(value, param) for value, param in zip([*args, *(kwargs[n] for n in left)], params, strict=True)]
 
@@ -342,17 +389,26 @@ def _with_distinct_names(function: Any) -> Any:
 def _argument(value: Any, param: Any) -> Any:
     if isinstance(value, nodes.Constant):
         return value.data
+    declared = param.type_annotation
+    if isinstance(value, (list, tuple)) and isinstance(declared, nodes.TupleType):
+        return _tuple_argument(value, declared, param.name_hint)
     if isinstance(value, (list, tuple)) and any(not isinstance(item, (int, float, list, tuple)) for item in value):
         return ADT(tag=0, items=[_argument(item, param) for item in value])
     if isinstance(value, _core.Object):
         return value
-    declared = param.type_annotation
     dtype = str(declared.dtype) if isinstance(declared, nodes.TensorType) else ""
     value = cast_array(value, dtype)
     shared = _core.try_array(value)
     if shared is not None:
         return shared
     return _core.array(value, f"argument '{param.name_hint}'", dtype)
+
+
+def _tuple_argument(value: Sequence[Any], declared: Any, name: str) -> Any:
+    if len(value) != len(declared.fields):
+        raise _core.UserError(f"argument '{name}': expected {declared}, got {len(value)} values")
+    params = [nodes.Var(f"{name}.{i}", typ) for i, typ in enumerate(declared.fields)]
+    return ADT(tag=0, items=[_argument(item, part) for item, part in zip(value, params, strict=True)])
 
 
 class DebugExecutor(Executor):

@@ -126,9 +126,10 @@ def parse(
 
 
 def _with_types(module: Any) -> Any:
-    """The module with inferred types; as it is where inference refuses it, which passes say when they run."""
+    """The module with inferred types, also those of results, as Relay's; as it is where inference refuses it, which
+    passes say when they run."""
     try:
-        return api("relay.backend.InferTypeIfSettled")(module)
+        return api("relay.parser.WithTypes")(module)
     except _core.UserError:
         return module
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from headrace import _arguments, _core, _public
 from headrace._ffi import api
-from headrace.ir import IRModule, Type
+from headrace.ir import IRModule, Type, structural_equal, structural_hash
 from headrace.relay import _classes as nodes
 from headrace.relay._call_graph import CallGraph as CallGraph
 from headrace.relay._features import Feature as Feature
@@ -31,6 +31,7 @@ __all__ = [
     "count_layers",
     "detect_feature",
     "extract_fused_functions",
+    "extract_intermdeiate_expr",
     "find_breaches",
     "free_type_vars",
     "free_vars",
@@ -134,6 +135,7 @@ class _TypeVars:
         for typ in () if root is None else types_within(root):
             if isinstance(typ, nodes.FuncType):
                 self.bound.update(dict.fromkeys(typ.type_params))
+                self.used.update(dict.fromkeys(typ.type_params))
             elif isinstance(typ, nodes.TypeVar):
                 self.used[typ] = None
 
@@ -242,7 +244,7 @@ def check_constant(expr: Any) -> bool:
 
 
 def check_basic_block_normal_form(expr: Any) -> bool:
-    """Whether an expression is as `ToBasicBlockNormalForm` leaves it.
+    """Checks that an expression is as `ToBasicBlockNormalForm` leaves it.
 
     Parameters
     ----------
@@ -252,9 +254,20 @@ def check_basic_block_normal_form(expr: Any) -> bool:
     Returns
     -------
     bool
+        True.
+
+    Raises
+    ------
+    UserError
+        For an expression that several blocks use without a let that binds it around them, as Relay's check.
     """
     expr = _arguments.expression(expr, "check_basic_block_normal_form: expr")
-    return api("relay.analysis.check_basic_block_normal_form")(expr)
+    if api("relay.analysis.check_basic_block_normal_form")(expr):
+        return True
+    raise _core.UserError(
+        "check_basic_block_normal_form: several blocks use an expression that no let binds around them; "
+        "relay.transform.ToBasicBlockNormalForm() binds it"
+    )
 
 
 def count_layers(expr: Any, valid_ops: Sequence[str]) -> int:
@@ -393,7 +406,7 @@ def extract_fused_functions(mod: Any) -> dict[str, Any]:
     Returns
     -------
     dict of str to Function
-        As fused_0, fused_1 ... in their order.
+        As fused_0, fused_1 ... in their order; of functions that are structurally equal the first.
     """
     if isinstance(mod, IRModule):
         for name, options in (("SimplifyInference", {}), ("FuseOps", {"fuse_opt_level": 3})):
@@ -402,8 +415,39 @@ def extract_fused_functions(mod: Any) -> dict[str, Any]:
     functions = (
         expr for expr in _expressions_of(mod, "extract_fused_functions: mod") if isinstance(expr, nodes.Function)
     )
-    found = [function for function in functions if function.attrs.get("Primitive")]
+    found: list[Any] = []
+    buckets: dict[int, list[Any]] = {}
+    for function in functions:
+        if not function.attrs.get("Primitive"):
+            continue
+        alike = buckets.setdefault(structural_hash(function), [])
+        if not any(structural_equal(function, other) for other in alike):
+            alike.append(function)
+            found.append(function)
     return {f"fused_{i}": function for i, function in enumerate(found)}
+
+
+def extract_intermdeiate_expr(mod: Any, expr_id: int) -> Any:
+    """What `main` computes up to one of its intermediate values, as Relay names the function.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The module.
+    expr_id : int
+        The value's number: calls, tuples and fields of tuples count from 0, operands before what reads them.
+
+    Returns
+    -------
+    IRModule
+        Of a function of the variables that the value needs.
+    """
+    body = _arguments.module(mod, "extract_intermdeiate_expr: mod")["main"].body
+    kinds = (nodes.Call, nodes.Tuple, nodes.TupleGetItem)
+    found = [node for node in _post_order(body) if isinstance(node, kinds)]
+    if not 0 <= expr_id < len(found):
+        raise _core.UserError(f"extract_intermdeiate_expr: expr_id is {expr_id}; main has {len(found)} such values")
+    return IRModule.from_expr(found[expr_id])
 
 
 class FusionBorder(NamedTuple):

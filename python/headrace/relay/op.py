@@ -70,6 +70,7 @@ def _show_families() -> None:
 __all__ = _public.facade(
     __name__,
     {
+        "headrace._compat.watched_values": "debug",
         "headrace.relay._op_registration": (
             "MIXED_PRECISION_ALWAYS MIXED_PRECISION_FOLLOW MIXED_PRECISION_NEVER Op OpPattern get register "
             "register_alter_op_layout register_bounded_form register_commuting_factors register_compute "
@@ -77,7 +78,7 @@ __all__ = _public.facade(
             "register_legalize "
             "register_mixed_precision_conversion register_op_attr register_packed_func register_pattern "
             "register_prim_func register_stateful register_treats_apart reset_legalize why_opaque"
-        )
+        ),
     },
     find=_find,
     more=lambda: {*_function_names(), *_op_functions.names_within("")},

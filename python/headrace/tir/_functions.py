@@ -356,6 +356,16 @@ def if_then_else(cond: Any, t: Any, f: Any) -> Any:
     return api("tir.MakeCall")("if_then_else", [to_expr(cond), *to_exprs(t, f)], None)
 
 
+@_node.mixin("tir.Var")
+class _Var:
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name, `name_hint` by another word."""
+        return self.name_hint
+
+
 @_node.mixin("tir.Select")
 class _Select:
     """`true_value` where the condition holds, else `false_value`; both are evaluated, so neither may be out of bounds.

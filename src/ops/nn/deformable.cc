@@ -95,18 +95,34 @@ void assume_kernel(const RelationInput& input, const DeformableConv2DAttrs& attr
   input.assume(2, make_tensor_type(dims_in_layout(input, dims, kDeformableKernel, layouts.kernel), data->dtype));
 }
 
+// Gives offset the type that data and the kernel determine.
+void assume_offset(const RelationInput& input, const DeformableLayouts& layouts, const TensorType& data,
+                   const std::vector<PrimExpr>& out, int64_t taps) {
+  const int64_t groups = input.call.attrs_as<DeformableConv2DAttrs>().deformable_groups;
+  const std::vector<PrimExpr> dims{out[0], make_int(2 * taps * groups), out[2], out[3]};
+  input.assume(1, make_tensor_type(dims_in_layout(input, dims, kDeformableData, layouts.data), data->dtype));
+}
+
+void check_offset(const RelationInput& input, const DeformableLayouts& layouts, const TensorType& offset,
+                  const std::vector<PrimExpr>& out, int64_t taps) {
+  const int64_t groups = input.call.attrs_as<DeformableConv2DAttrs>().deformable_groups;
+  const auto places = deformable_dims(input, offset, "offset", layouts.data, kDeformableData);
+  for (size_t i = 2; i < 4; ++i) check_dim(input, "a plane's size of offset", out[i], places[i]);
+  check_dim(input, "the batch of offset", out[0], places[0]);
+  check_dim(input, "the channels of offset, two a tap,", make_int(2 * taps * groups), places[1]);
+}
+
 Type relate_deformable(const RelationInput& input) {
   const auto& attrs = input.call.attrs_as<DeformableConv2DAttrs>();
   const DeformableLayouts layouts = check_deformable(input, attrs);
   const Window window = make_window(input, 2, spread(attrs.strides, 2), attrs.padding, spread(attrs.dilation, 2));
   const TensorType data = input.tensor(0), offset = input.tensor(1), weight = input.tensor(2);
   if (data && !weight) assume_kernel(input, attrs, layouts, data);
-  if (!data || !offset || !weight) return {};
+  if (!data || !weight) return {};
   const auto x = deformable_dims(input, data, "data", layouts.data, kDeformableData);
-  const auto places = deformable_dims(input, offset, "offset", layouts.data, kDeformableData);
   const auto kernel = deformable_dims(input, weight, "weight", layouts.kernel, kDeformableKernel);
   check_same_dtype(input, data, weight, "weight");
-  check_same_dtype(input, data, offset, "offset");
+  if (offset) check_same_dtype(input, data, offset, "offset");
   check_out_dtype(input, attrs.out_dtype.value_or(data->dtype), data->dtype);
   check_groups(input, "groups", x[1], attrs.groups);
   check_groups(input, "groups", kernel[0], attrs.groups);
@@ -121,10 +137,12 @@ Type relate_deformable(const RelationInput& input) {
     if (attrs.kernel_size) check_dim(input, "the kernel's size", make_int((*attrs.kernel_size)[i]), kernel[2 + i]);
     taps *= *size;
     out.push_back(window_count(input, window, i, x[2 + i], *size));
-    check_dim(input, "a plane's size of offset", out.back(), places[2 + i]);
   }
-  check_dim(input, "the batch of offset", x[0], places[0]);
-  check_dim(input, "the channels of offset, two a tap,", make_int(2 * taps * attrs.deformable_groups), places[1]);
+  if (!offset) {
+    assume_offset(input, layouts, data, out, taps);
+    return {};
+  }
+  check_offset(input, layouts, offset, out, taps);
   return make_tensor_type(dims_in_layout(input, out, kDeformableData, layouts.out),
                           attrs.out_dtype.value_or(data->dtype));
 }

@@ -309,6 +309,7 @@ void rounding(const char* name, const char* what, F f) {
       .arg("data", "Tensor", "T[...], numbers: x")
       .relation(relate_number)
       .fusion(FusionKind::elementwise)
+      .level(3)
       .eval(eval_rounding(f))
       .value(infer_copy);
 }
@@ -359,6 +360,7 @@ void register_signs() {
       .arg("data", "Tensor", "T[...], numbers: x")
       .relation(relate_number)
       .fusion(FusionKind::elementwise)
+      .level(3)
       .eval(eval_number([](auto x) {
         if constexpr (is_floating<decltype(x)>) {
           return std::abs(x);
@@ -370,6 +372,7 @@ void register_signs() {
       .arg("data", "Tensor", "T[...], numbers: x")
       .relation(relate_number)
       .fusion(FusionKind::elementwise)
+      .level(3)
       .eval(eval_number([](auto x) { return negate(x); }))
       .value(infer_negative);
   OpBuilder("sign", "-1, 0 or 1: x[...] -> the same type; NaN stays.")

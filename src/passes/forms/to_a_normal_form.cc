@@ -6,7 +6,8 @@
 namespace headrace::passes {
 
 IRModule to_a_normal_form(const IRModule& module) {
-  return rewrite_bodies(module, [](const Expr& body) { return relay::place_lets(body, relay::Bind::everything); });
+  return rewrite_bodies(
+      module, [](const Expr& body) { return relay::place_lets(body, relay::Bind::everything_and_constants); });
 }
 
 }  // namespace headrace::passes

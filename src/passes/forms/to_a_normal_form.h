@@ -1,6 +1,7 @@
-// ToANormalForm: every operation is bound by a let, and operands are variables, constants or names.
+// ToANormalForm: every operation and constant is bound by a let, and operands are variables or names.
 //
 //   add(exp(%x), exp(%x))   ->   let %x1 = exp(%x);  let %x2 = add(%x1, %x1);  %x2      (one exp, shared)
+//   add(%x, 1)              ->   let %x1 = 1;  let %x2 = add(%x, %x1);  %x2
 //   if (%c) { exp(%x) } else { %y }   ->   the exp is bound in its branch
 //
 // A node is bound in the innermost scope that holds all its uses: used in both branches of an `if`, before the `if`;

@@ -53,6 +53,36 @@ bool uses_function_values(const IRModule& module) {
   return found;
 }
 
+// Makes literals with type parameters that use nothing from around them functions of the module, where they become one
+// function for each of their types.
+IRModule with_generic_literals_named(const IRModule& module) {
+  const IRModule result = snapshot(module);
+  size_t count = 0;
+  for (const auto& [var, function] : module->functions()) {
+    const auto* node = function.as<FunctionNode>();
+    if (node == nullptr || !node->type_params.empty() || relay::is_left_alone(*node)) continue;
+    const auto is_generic = [](const Expr& e) {
+      const auto* literal = e.as<FunctionNode>();
+      return literal != nullptr && literal->attrs.empty() && !literal->type_params.empty();
+    };
+    const std::string host = var->name_hint;
+    const Expr body = relay::rewrite_post_order(
+        node->body, [&](const Expr& e) { return relay::is_entered(e) && !is_generic(e); },
+        [&](const Expr&, const Expr& after) -> Expr {
+          if (!is_generic(after) || !relay::free_vars(after).empty()) return after;
+          std::string name;
+          do name = fmt::format("{}_fn_{}", host, ++count);
+          while (result->find_global_var(name));
+          const GlobalVar global = make_global_var(name);
+          result->add_function(global, after.cast<FunctionNode>());
+          return global;
+        });
+    if (body != node->body)
+      result->add_function(var, copy_with(*node, [&](FunctionNode& copy) { copy.body = body; }), true);
+  }
+  return count == 0 ? module : relay::infer_type(result);
+}
+
 class Converter {
  public:
   explicit Converter(const IRModule& module)
@@ -261,7 +291,7 @@ class Converter {
 IRModule defunctionalization(const IRModule& module) {
   const IRModule reached = remove_unused_functions(module);
   if (!uses_function_values(reached)) return module;
-  const IRModule lifted = relay::infer_type(lambda_lift(specialize(reached)));
+  const IRModule lifted = relay::infer_type(lambda_lift(specialize(with_generic_literals_named(reached))));
   return Converter(lifted).run();
 }
 

@@ -90,6 +90,14 @@ TEST(Defunctionalization, FunctionsWithTypeParametersAreValuesOfTheTypeThatIsAsk
                                      "  let %f = @id;\n  let %g = %f;\n  let %h: fn (float32) -> float32 = %g;\n"
                                      "  (%g(%x), %f(7), %h(2f))\n}"),
             (std::vector<double>{0.5, 7, 2}));
+  EXPECT_EQ(first_order_results("def @apply[A, B](%f: fn (A) -> B, %x: A) -> B { %f(%x) }\n"
+                                "def @main(%x: float32) -> (float32, int32) {\n"
+                                "  let %y = @apply(fn [A](%y: A) -> A { %y }, %x);\n"
+                                "  (%y, @apply(fn [A](%y: A) -> A { %y }, 3))\n}"),
+            (std::vector<double>{0.5, 3}));
+  EXPECT_EQ(first_order_results("def @main(%x: float32) -> (float32, int32) {\n"
+                                "  let %id = fn [A](%y: A) -> A { %y };\n  (%id(%x), %id(1))\n}"),
+            (std::vector<double>{0.5, 1}));
   EXPECT_EQ(first_order_results("type Pair[A] { Pair(A, A) }\n"
                                 "def @main(%x: float32) -> float32 {\n"
                                 "  let %p = Pair;\n  match (%p(%x, 2f)) { Pair(%a, %b) => add(%a, %b) }\n}"),
@@ -101,9 +109,10 @@ TEST(Defunctionalization, FunctionsOfSeveralTypesAreToldWithAdvice) {
                     "def @main(%x: float32) -> float32 { let %f = (@id, 2f); %f.0(%x) }"),
             "a function with type parameters is a value here, and not of one type; write fn (%x0: T0) { @id(%x0) } "
             "with its types");
-  EXPECT_EQ(message("def @main(%x: float32) { let %id = fn[A](%y: A) -> A { %y }; (%id(%x), %id(1)) }"),
-            "a function with type parameters, fn [A](A) -> A, is used as a value; no data type holds it; make it a "
-            "function of the module, or write one for each of its types");
+  EXPECT_EQ(
+      message("def @main(%x: float32) { let %id = fn[A](%y: A) -> (A, float32) { (%y, %x) }; (%id(%x), %id(1)) }"),
+      "a function with type parameters, fn [A](A) -> (A, float32), is used as a value; no data type holds it; make "
+      "it a function of the module, or write one for each of its types");
 }
 
 TEST(Defunctionalization, EntriesDoNotTakeOrGiveDataThatHoldsFunctions) {

@@ -21,13 +21,15 @@ using relay::FunctionNode;
 
 namespace {
 
-bool is_marked(const FunctionNode& function) {
+bool has_mark(const FunctionNode& function) {
   for (const char* name : {kInlineAttr, "inline"}) {
     const auto value = function.attrs.get(name);
-    if (value && !(value->is<int64_t>() && value->as<int64_t>() == 0)) return !relay::is_left_alone(function);
+    if (value && !(value->is<int64_t>() && value->as<int64_t>() == 0)) return true;
   }
   return false;
 }
+
+bool is_marked(const FunctionNode& function) { return has_mark(function) && !relay::is_left_alone(function); }
 
 std::vector<GlobalVar> marked_functions(const IRModule& module) {
   std::vector<GlobalVar> marked;
@@ -301,15 +303,50 @@ class Inliner {
   int64_t nodes_left_;
 };
 
+// The marked functions for other compilers that are no symbols of a library, by name.
+std::unordered_map<std::string, const FunctionNode*> literals_for_compilers(const IRModule& module) {
+  std::unordered_map<std::string, const FunctionNode*> literals;
+  for (const auto& [var, function] : module->functions()) {
+    const auto* node = function.as<FunctionNode>();
+    const bool is_for_compiler = node != nullptr && node->attrs.contains("Compiler");
+    if (is_for_compiler && has_mark(*node) && !node->attrs.contains("global_symbol") && var->name_hint != "main")
+      literals.emplace(var->name_hint, node);
+  }
+  return literals;
+}
+
+// Names of these functions become the functions, as in Relay; those that are named are dropped.
+IRModule with_literals_for_compilers(const IRModule& module) {
+  const auto literals = literals_for_compilers(module);
+  if (literals.empty()) return module;
+  std::unordered_set<std::string> used;
+  const auto literal_of = [&](const Expr& before, const Expr& after) -> Expr {
+    const auto* name = before.as<GlobalVarNode>();
+    const auto found = name == nullptr ? literals.end() : literals.find(name->name_hint);
+    if (found == literals.end()) return after;
+    used.insert(name->name_hint);
+    return renewed(ref(found->second));
+  };
+  const IRModule named =
+      rewrite_bodies(module, [&](const Expr& body) { return relay::rewrite_post_order(body, literal_of); });
+  if (used.empty()) return module;
+  const IRModule result = snapshot(named);
+  result->set_functions({});
+  for (const auto& [var, function] : named->functions()) {
+    if (!used.contains(var->name_hint)) result->add_function(var, function);
+  }
+  return result;
+}
+
 }  // namespace
 
 IRModule inline_functions(const IRModule& module) {
   const std::vector<GlobalVar> marked = marked_functions(module);
   const Called called = called_in(module, is_marked);
   const IRModule open = drop_called_lets(module, called, is_marked);
-  if (marked.empty() && !called.literals && open == module) return module;
+  if (marked.empty() && !called.literals && open == module) return with_literals_for_compilers(module);
   const IRModule typed = open == module ? module : relay::infer_type(open);
-  return Inliner(in_order(typed), is_marked, kMostInlinedNodes).run(marked, true);
+  return with_literals_for_compilers(Inliner(in_order(typed), is_marked, kMostInlinedNodes).run(marked, true));
 }
 
 IRModule inline_calls(const IRModule& module) {

@@ -8,7 +8,8 @@
 // another number of times: when it has effects or reads a reference, or when an inner function uses the parameter.
 // Shared expressions with effects, and such in braces, are bound before (passes/rewrite/effects.h, in_order). These
 // stay: a marked function in a cycle of marked functions, and a function that passes leave alone
-// (relay/function_attrs.h). A name that is a value, such as an argument, becomes the function as a literal, except one
+// (relay/function_attrs.h); but the name of a marked one for another compiler becomes the function as a literal, where
+// it has no global_symbol. A name that is a value, such as an argument, becomes the function as a literal, except one
 // with type parameters or symbols, which each use may choose anew. A marked function that has lost all references is
 // dropped, unless it is `main` or has a global_symbol; one that never had any stays. Functions that each call the next
 // twice double in size at every level: after kMostInlinedNodes new nodes the remaining calls and names stay.

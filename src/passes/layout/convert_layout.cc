@@ -14,6 +14,7 @@
 #include "ops/loops/window.h"
 #include "ops/nn/adaptive_pool.h"
 #include "ops/nn/conv.h"
+#include "ops/nn/deformable.h"
 #include "ops/nn/normalization.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
@@ -76,6 +77,7 @@ constexpr LayoutOp kLayoutOps[] = {
     {op::kConv1DTranspose, "NCW", "IOW"},
     {op::kConv2DTranspose, "NCHW", "IOHW"},
     {op::kConv3DTranspose, "NCDHW", "IODHW"},
+    {op::kDeformableConv2D, ops::kDeformableData, ops::kDeformableKernel},
     {op::kMaxPool1D, "NCW", "", ops::kPackedAxes},
     {op::kMaxPool2D, "NCHW", "", ops::kPackedAxes},
     {op::kMaxPool3D, "NCDHW", "", ops::kPackedAxes},
@@ -162,6 +164,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
   std::optional<Stored> convert_call(const CallNode& call) {
     if (const LayoutOp* row = find_layout_op(call.as_op())) {
       if (call.attrs.is<ops::ConvAttrs>()) return convert_conv(call, *row);
+      if (call.attrs.is<ops::DeformableConv2DAttrs>()) return convert_deformable(call, *row);
       if (call.attrs.is<ops::PoolAttrs>()) return convert_window<ops::PoolAttrs>(call);
       if (call.attrs.is<ops::GlobalPool2DAttrs>()) return convert_window<ops::GlobalPool2DAttrs>(call);
       if (call.attrs.is<ops::AdaptivePoolAttrs>()) return convert_window<ops::AdaptivePoolAttrs>(call);
@@ -197,6 +200,24 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
       a.out_layout = wanted_out == wanted ? "" : wanted_out.text();
     });
     return Stored{with(call, {in_form(call.args[0], data), in_form(call.args[1], *kernel)}, changed), out};
+  }
+
+  // The offsets lie as the data does.
+  std::optional<Stored> convert_deformable(const CallNode& call, const LayoutOp& op) {
+    const auto layouts = request_.choose(call);
+    const auto& attrs = call.attrs_as<ops::DeformableConv2DAttrs>();
+    if (!layouts || (!attrs.out_layout.empty() && attrs.out_layout != attrs.data_layout)) return std::nullopt;
+    const Layout own = Layout::parse(attrs.data_layout);
+    const Layout wanted = (*layouts)[0] == "default" ? own : Layout::parse((*layouts)[0]);
+    const LayoutForm data{own, wanted}, kernel{Layout::parse(attrs.kernel_layout), kernel_layout(*layouts, wanted, op)};
+    const Attrs changed = copy_with(attrs, [&](ops::DeformableConv2DAttrs& a) {
+      a.data_layout = wanted.text();
+      a.kernel_layout = kernel.stored.text();
+      a.out_layout = "";
+    });
+    return Stored{
+        with(call, {in_form(call.args[0], data), in_form(call.args[1], data), in_form(call.args[2], kernel)}, changed),
+        data};
   }
 
   // Computes a convolution in blocks that do not divide its output channels.
@@ -237,27 +258,33 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
   std::optional<Stored> convert_window(const CallNode& call) {
     const T& attrs = call.attrs_as<T>();
     const Layout own = Layout::parse(attrs.layout.empty() ? "NCHW" : attrs.layout);  // only resize2d has a default
-    const auto form = window_form(call, own);
-    if (!form || form->is_as_written()) return std::nullopt;
+    const auto asked = asked_form(call, own);
+    const auto form = asked ? asked : window_form(call, own);
+    const bool names_result = asked && request_.as_in_relay;
+    if (!form || (form->is_as_written() && !names_result)) return std::nullopt;
     const auto changed = ops::copy_of_own_type(attrs, [&](T& a) { a.layout = form->stored.text(); });
     if constexpr (requires { changed->out_layout; }) {
       if (!attrs.out_layout.empty() && attrs.out_layout != own.text()) return std::nullopt;
       for (const Layout::Item& item : form->stored.items()) {
         if (item.is_part() && ops::kPackedAxes.find(item.letter) == std::string_view::npos) return std::nullopt;
       }
-      changed->out_layout = "";
+      changed->out_layout = names_result ? changed->layout : "";
     } else {
       if (changed->layout != "NCHW" && changed->layout != "NHWC") return std::nullopt;
     }
     return Stored{with_data(call, in_form(call.args[0], *form), Attrs(changed)), *form};
   }
 
+  // Returns the form that is asked for.
+  std::optional<LayoutForm> asked_form(const CallNode& call, const Layout& own) {
+    const auto layouts = own.is_packed() ? std::nullopt : request_.choose(call);
+    if (!layouts || (*layouts)[0] == "default") return std::nullopt;
+    const LayoutForm wanted{own, Layout::parse((*layouts)[0])};
+    return can_store(call.args[0], wanted) ? std::optional(wanted) : std::nullopt;
+  }
+
   std::optional<LayoutForm> window_form(const CallNode& call, const Layout& own) {
     if (own.is_packed()) return std::nullopt;
-    if (const auto layouts = request_.choose(call); layouts && (*layouts)[0] != "default") {
-      const LayoutForm wanted{own, Layout::parse((*layouts)[0])};
-      if (can_store(call.args[0], wanted)) return wanted;
-    }
     const LayoutForm& form = at(call.args[0]).form;
     if (stays(call)) return std::nullopt;
     // Results of roi_align count regions where its data counts images: it follows only where it is asked for.
@@ -274,9 +301,10 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     const bool is_broadcast = kind == ops::FusionKind::broadcast || kind == ops::FusionKind::elementwise;
     if (is_broadcast && !call.attrs && call.args.size() >= 2) return follow_broadcast(call);
     if (first.is_as_written()) return std::nullopt;
+    if (request_.as_in_relay && relay::is_call(call, op::kBiasAdd)) return bias_as_sum(call, first);
     if (const ops::KeepLayoutFn* keep = call.as_op()->find(ops::kKeepLayout)) {
       auto stored = follow_by_key(call, first, *keep);
-      return stored || !relay::is_call(call, op::kBiasAdd) ? stored : bias_in_parts(call, first);
+      return stored || !relay::is_call(call, op::kBiasAdd) ? stored : bias_as_sum(call, first);
     }
     if (kind == ops::FusionKind::elementwise && call.args.size() == 1 && rank_of(ref(&call)) == first.rank())
       return Stored{with(call, {at(call.args[0]).expr}, call.attrs), first};
@@ -316,8 +344,8 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     return Stored{with(call, {at(call.args[0]).expr, at(call.args[1]).expr}, changed), form};
   }
 
-  // Converts to an addition along an axis in parts: of b[C / 16, 1, 1, 16] to data in NCHW16c.
-  std::optional<Stored> bias_in_parts(const CallNode& call, const LayoutForm& form) {
+  // Converts to an addition, also along an axis in parts: of b[C / 16, 1, 1, 16] to data in NCHW16c.
+  std::optional<Stored> bias_as_sum(const CallNode& call, const LayoutForm& form) {
     const size_t axis = ops::normal_axis(call.attrs_as<ops::BiasAddAttrs>().axis, form.rank());
     const auto* bias = relay::tensor_type_of(call.args[1]);
     if (bias == nullptr) return std::nullopt;
@@ -389,7 +417,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
 
   // Converts a broadcast operand with fewer dimensions to meet a value of that form; returns null where it cannot.
   static Expr broadcast_operand(const Expr& expr, Array<PrimExpr> dims, const LayoutForm& form) {
-    if (dims.empty()) return expr;
+    if (std::all_of(dims.begin(), dims.end(), [](const PrimExpr& dim) { return as_int(dim) == 1; })) return expr;
     const size_t added = form.rank() - dims.size();
     std::vector<PrimExpr> all(added, make_int(1));
     all.insert(all.end(), dims.begin(), dims.end());
@@ -483,7 +511,9 @@ IRModule convert_layout(const IRModule& module, const DesiredLayouts& desired) {
   for (const auto& [op, layouts] : desired) (find_conversion(op) ? users : ours).set(op, layouts);
   const IRModule converted = users.empty() ? module : convert_by_functions(module, users);
   if (ours.empty()) return converted;
-  return convert_layout(converted, [&](const CallNode& call) { return ours.get(call.as_op()->name); });
+  const LayoutRequest request{.choose = [&](const CallNode& call) { return ours.get(call.as_op()->name); },
+                              .as_in_relay = true};
+  return rewrite_bodies(converted, [&](const Expr& body) { return convert_layout(body, request); });
 }
 
 }  // namespace headrace::passes

@@ -12,17 +12,18 @@
 // get the original layout. So changes of layout remain only at the borders; those of weights fold (FoldConstant), and
 // pairs cancel (SimplifyExpr, for which a change without parts is a transpose).
 //
-// Supported ops are convolutions over 1, 2 and 3 axes, their transposes, their pools and adaptive pools, global pools
-// of planes, image.resize2d and vision.roi_align, which changes only where it is named; other ops keep their layout. A
-// layout is an order of the op's own letters: NCHW, NHWC; OIHW, OHWI, HWIO; NCW and NCDHW likewise. Batch and channels
-// may be split into parts:
+// Supported ops are convolutions over 1, 2 and 3 axes, their transposes, nn.deformable_conv2d, their pools and adaptive
+// pools, global pools of planes, image.resize2d and vision.roi_align, which changes only where it is named; other ops
+// keep their layout. A layout is an order of the op's own letters: NCHW, NHWC; OIHW, OHWI, HWIO; NCW and NCDHW
+// likewise. Batch and channels may be split into parts:
 //
 //   {"nn.conv2d": ["NCHW16c", "OIHW16i16o"]}
 //     ->  %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW16c"); ...
 //
 // A conv2d whose channels the block does not divide (the 3 of an image) does not change, and the ops behind it begin in
 // the new layout. An axis of one element has parts of one, so that the kernel of a depthwise convolution is OIHW1i16o.
-// bias_add along channels in parts becomes add. Ops along channels in parts get the original layout: prelu, softmax,
+// bias_add along channels in parts becomes add, and where the pass is named any bias_add in a new layout, as in Relay.
+// Ops along channels in parts get the original layout: prelu, softmax,
 // reductions and padding over them, image.resize2d and the transposes, and a concatenation with a tensor that cannot be
 // stored so. Layouts that are packed in the program stay.
 //
@@ -62,6 +63,9 @@ struct LayoutRequest {
   std::function<bool(const relay::CallNode& call)> stays = {};
   // Called with each call whose result is a tensor in another layout than written. May be empty.
   std::function<void(const relay::CallNode& call)> converted = {};
+  // As in Relay: bias_add in another layout becomes an addition, and a pool whose layout `choose` gives says the layout
+  // of its result.
+  bool as_in_relay = false;
 };
 
 // Throws a UserError, which begins with `what`, when the list is not one for the op or the op has no layout.

@@ -60,14 +60,14 @@ void expect_two_borders(const std::string& type, const std::string& body, const 
 }
 
 // zeros, ones and the like would hide channels that are mixed up: weights count from -1 in small steps.
-std::string weight(const Shape& shape) {
+std::string ramp_text(const Shape& shape) {
   const int64_t count = num_elements(shape);
   return fmt::format("reshape(subtract(multiply(arange(0f, {}f, 1f, dtype=\"float32\"), {}f), 1f), newshape=[{}])",
                      count, 2.0 / static_cast<double>(count), fmt::join(shape, ", "));
 }
 
 std::string batch_norm(const std::string& data, int64_t channels) {
-  const std::string gamma = weight({channels}), beta = weight({channels});
+  const std::string gamma = ramp_text({channels}), beta = ramp_text({channels});
   return fmt::format("nn.batch_norm({}, {}, {}, {}, multiply({}, {})).0", data, gamma, beta, beta, gamma, gamma);
 }
 
@@ -75,10 +75,10 @@ std::string batch_norm(const std::string& data, int64_t channels) {
 TEST(ConvertLayout, AResNetBlockHasTwoBorders) {
   const std::string body =
       fmt::format("  %0 = nn.conv2d(%x, {}, strides=[2, 2], padding=[1, 1]);\n  %1 = nn.relu({});\n",
-                  weight({16, 8, 3, 3}), batch_norm("%0", 16)) +
-      fmt::format("  %2 = nn.conv2d(%1, {}, padding=[1, 1]);\n  %3 = {};\n", weight({16, 16, 3, 3}),
+                  ramp_text({16, 8, 3, 3}), batch_norm("%0", 16)) +
+      fmt::format("  %2 = nn.conv2d(%1, {}, padding=[1, 1]);\n  %3 = {};\n", ramp_text({16, 16, 3, 3}),
                   batch_norm("%2", 16)) +
-      fmt::format("  %4 = nn.conv2d(%x, {}, strides=[2, 2]);\n  nn.relu(add(%3, {}))\n", weight({16, 8, 1, 1}),
+      fmt::format("  %4 = nn.conv2d(%x, {}, strides=[2, 2]);\n  nn.relu(add(%3, {}))\n", ramp_text({16, 8, 1, 1}),
                   batch_norm("%4", 16));
   expect_two_borders("Tensor[(1, 8, 6, 6), float32]", body, "NCHW8c", 3);
 }
@@ -86,11 +86,12 @@ TEST(ConvertLayout, AResNetBlockHasTwoBorders) {
 // Inverted residual: 1x1 up, depthwise, 1x1 down, the input added.
 TEST(ConvertLayout, AMobileNetBlockHasTwoBorders) {
   const std::string body =
-      fmt::format("  %0 = nn.conv2d(%x, {});\n  %1 = clip({}, a_min=0f, a_max=6f);\n", weight({16, 8, 1, 1}),
+      fmt::format("  %0 = nn.conv2d(%x, {});\n  %1 = clip({}, a_min=0f, a_max=6f);\n", ramp_text({16, 8, 1, 1}),
                   batch_norm("%0", 16)) +
       fmt::format("  %2 = nn.conv2d(%1, {}, padding=[1, 1], groups=16);\n  %3 = clip({}, a_min=0f, a_max=6f);\n",
-                  weight({16, 1, 3, 3}), batch_norm("%2", 16)) +
-      fmt::format("  %4 = nn.bias_add(nn.conv2d(%3, {}), {});\n  add(%x, %4)\n", weight({8, 16, 1, 1}), weight({8}));
+                  ramp_text({16, 1, 3, 3}), batch_norm("%2", 16)) +
+      fmt::format("  %4 = nn.bias_add(nn.conv2d(%3, {}), {});\n  add(%x, %4)\n", ramp_text({8, 16, 1, 1}),
+                  ramp_text({8}));
   for (const char* layout : {"NCHW4c", "NCHW8c"}) expect_two_borders("Tensor[(1, 8, 5, 5), float32]", body, layout, 3);
 }
 
@@ -281,7 +282,8 @@ TEST(ConvertLayout, WhatIsAskedForIsChecked) {
   EXPECT_EQ(
       message(one("nn.relu", {"NHWC"})),
       "relay.ConvertLayout.desired_layouts: 'nn.relu' has no layout to convert; these have: nn.conv1d, nn.conv2d, "
-      "nn.conv3d, nn.conv1d_transpose, nn.conv2d_transpose, nn.conv3d_transpose, nn.max_pool1d, nn.max_pool2d, "
+      "nn.conv3d, nn.conv1d_transpose, nn.conv2d_transpose, nn.conv3d_transpose, nn.deformable_conv2d, "
+      "nn.max_pool1d, nn.max_pool2d, "
       "nn.max_pool3d, nn.avg_pool1d, nn.avg_pool2d, nn.avg_pool3d, nn.global_max_pool2d, nn.global_avg_pool2d, "
       "nn.adaptive_max_pool1d, nn.adaptive_max_pool2d, nn.adaptive_max_pool3d, nn.adaptive_avg_pool1d, "
       "nn.adaptive_avg_pool2d, nn.adaptive_avg_pool3d, image.resize2d, vision.roi_align, and "
@@ -363,7 +365,17 @@ INSTANTIATE_TEST_SUITE_P(
                  "  nn.adaptive_max_pool1d(nn.adaptive_avg_pool1d(%1, output_size=[3]), output_size=[2])",
                  {{1, 2, 9}, {3, 2, 3}, {3}},
                  {{"nn.conv1d", "NWC"}},
-                 3},
+                 4},  // the bias, too
+        RankCase{"DeformableConv2d",
+                 "  nn.relu(nn.deformable_conv2d(%x0, %x1, %x2))",
+                 {{1, 2, 5, 5}, {1, 18, 3, 3}, {4, 2, 3, 3}},
+                 {{"nn.deformable_conv2d", "NHWC"}},
+                 4},
+        RankCase{"PoolsSayTheirResults",
+                 "  nn.global_avg_pool2d(nn.max_pool2d(nn.conv2d(%x0, %x1), pool_size=[2, 2]))",
+                 {{1, 2, 6, 6}, {4, 2, 3, 3}},
+                 {{"nn.conv2d", "NHWC"}, {"nn.max_pool2d", "NCHW"}, {"nn.global_avg_pool2d", "NHWC"}},
+                 5},
         RankCase{"Conv1dInParts",
                  "  nn.max_pool1d(nn.conv1d(%x0, %x1, padding=[1]), pool_size=[2])",
                  {{1, 4, 9}, {8, 4, 3}},

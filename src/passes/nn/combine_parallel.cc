@@ -40,7 +40,9 @@ struct Product {
   size_t weight_axis = 0;
   size_t out_axis = 0;
   Attrs attrs;
-  bool is_batched = false;  // products become the batches of one, not parts of a wider one
+  bool is_batched = false;   // products become the batches of one, not parts of a wider one
+  bool copies_data = false;  // each batch reads data of its own, as in Relay
+  size_t rank = 0;           // of a dense product that becomes wider; 0: of another
 };
 
 struct Kind {
@@ -54,24 +56,33 @@ std::optional<Product> read_conv2d(const CallNode& call) {
   const size_t outputs = attrs.kernel_layout.find('O'), channels = out_layout.find('C');
   const bool is_plain = attrs.kernel_layout.size() == 4 && out_layout.size() == 4;
   if (attrs.groups != 1 || !is_plain || outputs >= 4 || channels >= 4) return std::nullopt;
-  return Product{outputs, channels, copy_with(attrs, [](ops::Conv2DAttrs& a) { a.channels.reset(); })};
+  return Product{.weight_axis = outputs, .out_axis = channels, .attrs = copy_with(attrs, [](ops::Conv2DAttrs& a) {
+                                                                 a.channels.reset();
+                                                               })};
 }
 
 std::optional<Product> read_dense(const CallNode& call) {
   const auto shape = shape_of(ref(&call));
+  if (!shape) return std::nullopt;
   const Attrs attrs = copy_with(call.attrs_as<ops::DenseAttrs>(), [](ops::DenseAttrs& a) { a.units.reset(); });
-  return shape ? std::optional(Product{0, shape->size() - 1, attrs}) : std::nullopt;
+  return Product{.out_axis = shape->size() - 1, .attrs = attrs, .rank = shape->size()};
 }
 
 // Reads a dense product for a batch, which takes data of two dimensions.
+template <bool copies_data>
 std::optional<Product> read_dense_to_batch(const CallNode& call) {
   auto product = read_dense(call);
-  if (product) product->is_batched = product->out_axis == 1;
+  if (!product || product->rank != 2) return product;
+  product->is_batched = true;
+  product->copies_data = copies_data;
+  product->rank = 0;
   return product;
 }
 
 std::optional<Product> read_batch_matmul(const CallNode& call) {
-  return Product{call.attrs_as<ops::BatchMatmulAttrs>().transpose_b ? size_t{1} : size_t{2}, 2, call.attrs};
+  return Product{.weight_axis = call.attrs_as<ops::BatchMatmulAttrs>().transpose_b ? size_t{1} : size_t{2},
+                 .out_axis = 2,
+                 .attrs = call.attrs};
 }
 
 // Sets the number of outputs that a wider product has.
@@ -158,6 +169,10 @@ class Combiner {
     group.combined = group.how.is_batched ? batched_product(group) : wide_product(group);
     while (extend(group)) {
     }
+    if (group.how.copies_data) {
+      const auto count = static_cast<int64_t>(group.branches.size());
+      group.combined = ops::split(group.combined, count, 0, group.combined->span);
+    }
     int64_t begin = 0;
     for (size_t i = 0; i < group.branches.size(); ++i) {
       const Branch& branch = group.branches[i];
@@ -184,10 +199,13 @@ class Combiner {
     });
   }
 
-  // Makes the batched product, in which every batch reads the data's one matrix.
+  // Makes the batched product, in which every batch reads the data's one matrix or a copy of it.
   static Expr batched_product(const Group& group) {
     const CallNode& first = *group.branches[0].product;
-    const Expr data = ops::expand_dims(first.args[0], 0, 1, first.args[0]->span);
+    const Expr matrix = first.args[0];
+    const std::vector<Expr> copies(group.branches.size(), matrix);
+    const Expr data = group.how.copies_data ? ops::stack(Array<Expr>(copies), 0, matrix->span)
+                                            : ops::expand_dims(matrix, 0, 1, matrix->span);
     const Expr weights = ops::stack(Array<Expr>(weights_of(group)), 0, first.args[1]->span);
     ops::BatchMatmulAttrs attrs;
     attrs.out_dtype = first.attrs_as<ops::DenseAttrs>().out_dtype;
@@ -195,39 +213,47 @@ class Combiner {
   }
 
   static Expr columns_of(const Group& group, const Branch& branch, int64_t begin) {
-    const size_t axes = group.how.out_axis + 1;  // the slice has all axes before the outputs', whole, as Relay's
+    // The slice has all axes before the outputs', whole, and those behind them of a dense product, as Relay's.
+    const size_t axes = std::max(group.how.out_axis + 1, group.how.rank);
     Shape first(axes, 0), sizes(axes, -1);
-    first.back() = begin;
-    sizes.back() = branch.outputs;
+    first[group.how.out_axis] = begin;
+    sizes[group.how.out_axis] = branch.outputs;
     return ops::strided_slice(group.combined, first, sizes, Shape(axes, 1), {}, "size", branch.end->span);
   }
 
   static Expr batch_of(const Group& group, size_t number) {
     const auto begin = static_cast<int64_t>(number);
     const Span& span = group.branches[number].end->span;
+    if (group.how.copies_data)
+      return ops::squeeze(relay::make_tuple_get_item(group.combined, begin, span), Shape{0}, span);
     return ops::squeeze(
         ops::strided_slice(group.combined, Shape{begin}, Shape{begin + 1}, Shape{1}, Shape{0}, "end", span), Shape{0},
         span);
   }
 
   // Returns the op that is the only reader of the branch's end and works element by element; null when there is none.
-  // With one operand it must be a function of elements, because other ops name their result's shape.
-  const CallNode* follower(const Branch& branch) const {
+  // With one operand it must be a function of elements, because other ops name their result's shape; behind a wider
+  // dense product also expand_dims, and what broadcasts it.
+  const CallNode* follower(const Group& group, const Branch& branch) const {
     if (num_uses_.at(branch.end.object()) != 1) return nullptr;
     const auto user = user_.find(branch.end.object());
     const auto* call = user == user_.end() ? nullptr : user->second.as<CallNode>();
     if (call == nullptr || scope_of(user->second) != scope_of(branch.end)) return nullptr;
     const auto kind = ops::promised_kind_of(*call);
     const bool is_unary = call->args.size() == 1;
+    const bool is_wide_dense = group.how.rank != 0;
+    if (is_wide_dense && relay::is_call(*call, op::kExpandDims)) return call;
     if (!kind || *kind > (is_unary ? ops::FusionKind::elementwise : ops::FusionKind::broadcast)) return nullptr;
-    return call->args.size() <= 2 && shape_of(user->second) == shape_of(branch.end) ? call : nullptr;
+    if (call->args.size() > 2 || !shape_of(user->second)) return nullptr;
+    const bool may_grow = is_wide_dense && !is_unary && !call->attrs.defined();
+    return may_grow || shape_of(user->second) == shape_of(branch.end) ? call : nullptr;
   }
 
   // Adds the ops behind all branches, if they are the same.
   bool extend(Group& group) {
     std::vector<const CallNode*> calls;
     for (const Branch& branch : group.branches) {
-      const CallNode* call = follower(branch);
+      const CallNode* call = follower(group, branch);
       if (call == nullptr || (!calls.empty() && !is_same_op(*calls[0], *call))) return false;
       calls.push_back(call);
     }
@@ -244,8 +270,19 @@ class Combiner {
       if (!other) return false;
     }
     group.combined = followed(group, *calls[0], side, other);
+    if (group.how.rank != 0) move_outputs(group.how, *calls[0]);
     for (size_t i = 0; i < calls.size(); ++i) group.branches[i].end = ref(calls[i]);
     return true;
+  }
+
+  // Sets where the outputs lie behind an op that may have added axes.
+  static void move_outputs(Product& how, const CallNode& call) {
+    const size_t rank = shape_of(ref(&call))->size();
+    int64_t at = 0;
+    if (const auto* expand = call.attrs.as<ops::ExpandDimsAttrs>()) at = expand->axis;
+    if (at < 0) at += static_cast<int64_t>(how.rank) + 1;
+    if (at <= static_cast<int64_t>(how.out_axis)) how.out_axis += rank - how.rank;
+    how.rank = rank;
   }
 
   // Returns the op behind the combined product; a bias along rows or columns of batches has their other axes.
@@ -278,25 +315,26 @@ class Combiner {
   }
 
   // Joins operands that lie along the outputs. One for all outputs of a dense product is repeated for each of them.
-  Expr joined_operands(const Group& group, const CallNode& call, const std::vector<Expr>& others) const {
-    const auto axis = varying_axis(group, call, others[0]);
+  Expr joined_operands(const Group& group, const CallNode& call, std::vector<Expr> others) const {
+    const bool is_dense = group.how.rank != 0, is_bias = call.attrs.is<ops::BiasAddAttrs>();
+    const bool is_scalar = is_dense && !is_bias && shape_of(others[0])->empty();
+    const auto axis = is_scalar ? std::optional<size_t>(0) : varying_axis(group, call, others[0]);
     if (!axis) return {};
-    const bool is_dense = relay::is_call(*group.branches[0].product, op::kDense);
-    std::vector<Expr> parts;
+    const Shape first = is_scalar ? Shape{1} : *shape_of(others[0]);
     for (size_t i = 0; i < others.size(); ++i) {
-      const Shape shape = *shape_of(others[i]);
+      Expr& other = others[i];
+      const Shape shape = is_scalar ? Shape{1} : *shape_of(other);
       const int64_t outputs = group.branches[i].outputs;
+      if (shape[*axis] != outputs && (shape[*axis] != 1 || !is_dense || is_bias)) return {};
       for (size_t d = 0; d < shape.size(); ++d) {
-        if (shape[d] != 1 && (d != *axis || shape[d] != outputs)) return {};
+        if (d != *axis && shape[d] != (is_dense ? first[d] : 1)) return {};
       }
-      const bool is_for_all = shape[*axis] != outputs;
-      if (is_for_all && (!is_dense || call.attrs.is<ops::BiasAddAttrs>())) return {};
-      const auto repeated_axis = static_cast<int64_t>(*axis);
-      parts.push_back(is_for_all ? ops::repeat(others[i], outputs, repeated_axis, others[i]->span) : others[i]);
+      if (is_scalar) other = ops::expand_dims(other, -1, 1, other->span);
+      if (shape[*axis] != outputs) other = ops::repeat(other, outputs, static_cast<int64_t>(*axis), other->span);
     }
     // Relay names the last axis of what follows a batched product from the end.
     const bool is_batch_matmul = relay::is_call(*group.branches[0].product, op::kBatchMatmul);
-    return ops::concatenate(Array<Expr>(parts), is_batch_matmul ? -1 : static_cast<int64_t>(*axis), others[0]->span);
+    return ops::concatenate(Array<Expr>(others), is_batch_matmul ? -1 : static_cast<int64_t>(*axis), others[0]->span);
   }
 
   // Joins operands that each belong to a batch.
@@ -307,11 +345,13 @@ class Combiner {
     const auto* bias = call.attrs.as<ops::BiasAddAttrs>();
     const size_t rank = group.how.out_axis + 1;
     if (!is_alike || (call.attrs.defined() && bias == nullptr) || shape.size() > rank) return {};
-    const Span& span = others[0]->span;
-    const Expr stacked = ops::stack(Array<Expr>(others), 0, span);
-    if (shape.size() == rank) return stacked;
     const bool is_of_rows = bias != nullptr && ops::normal_axis(bias->axis, rank) == 0;
-    return ops::expand_dims(stacked, is_of_rows ? 2 : 1, static_cast<int64_t>(rank - shape.size()), span);
+    std::vector<Expr> parts = others;
+    for (Expr& part : parts) {
+      if (shape.size() == rank) break;
+      part = ops::expand_dims(part, is_of_rows ? 1 : 0, static_cast<int64_t>(rank - shape.size()), part->span);
+    }
+    return ops::stack(Array<Expr>(parts), 0, others[0]->span);
   }
 
   static bool is_same_value(const Expr& a, const Expr& b) {
@@ -329,7 +369,8 @@ class Combiner {
     }
     if (call.attrs.defined() || shape->size() > out->size()) return std::nullopt;
     const size_t added = out->size() - shape->size();
-    return group.how.out_axis < added ? std::nullopt : std::optional(group.how.out_axis - added);
+    const size_t axis = group.how.out_axis + out->size() - shape_of(group.branches[0].end)->size();
+    return axis < added ? std::nullopt : std::optional(axis - added);
   }
 
   const Kind& kind_;
@@ -356,8 +397,11 @@ IRModule combine_parallel_conv2d(const IRModule& module, int64_t min_num_branche
   return combine(module, {op::kConv2D, read_conv2d}, min_num_branches);
 }
 
-IRModule combine_parallel_dense(const IRModule& module, int64_t min_num_branches, bool to_batch) {
-  return combine(module, {op::kDense, to_batch ? read_dense_to_batch : read_dense}, min_num_branches);
+IRModule combine_parallel_dense(const IRModule& module, int64_t min_num_branches, DenseForm form) {
+  const auto read = form == DenseForm::wide    ? read_dense
+                    : form == DenseForm::batch ? read_dense_to_batch<false>
+                                               : read_dense_to_batch<true>;
+  return combine(module, {op::kDense, read}, min_num_branches);
 }
 
 IRModule combine_parallel_batch_matmul(const IRModule& module, int64_t min_num_branches) {
@@ -373,8 +417,10 @@ int64_t min_num_branches(const pass::PassContext& context, std::string_view pass
   return value->as<int64_t>();
 }
 
-bool is_dense_to_batch(const pass::PassContext& context) {
-  return context.option<bool>("relay.CombineParallelDense.to_batch").value_or(true);
+DenseForm dense_form(const pass::PassContext& context, bool copies_data) {
+  if (!context.option<bool>("relay.CombineParallelDense.to_batch").value_or(true)) return DenseForm::wide;
+  const bool copies = context.option<bool>("relay.CombineParallelDense.copy_data").value_or(copies_data);
+  return copies ? DenseForm::batch_of_copies : DenseForm::batch;
 }
 
 }  // namespace headrace::passes

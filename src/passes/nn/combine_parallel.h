@@ -10,11 +10,15 @@
 //   %1 = nn.dense(%x, %w2);        ->    (squeeze(strided_slice(%0, begin=[0], end=[1], axes=[0]), axis=[0]), ...)
 //   %2 = nn.dense(%x, %w3);
 //
+// Called by name it gives each batch a copy of the data, as Relay's does, and takes the batches apart with split;
+// builds do not copy.
+//
 // Combined are at least min_num_branches calls in one scope with the same data, the same attributes and weights that
 // differ in their number of outputs at most; convolutions without groups. The ops behind them follow while they are the
 // same in every branch, element by element, with one reader each: activations of the same attributes, bias_add over the
 // outputs, and binary ops whose other operand varies along the outputs alone or is the same constant in all; behind
-// dense products, also one number for all outputs of a branch. Weights
+// dense products that become a wider one, also one number for all outputs of a branch, an operand of one shape in all
+// branches but for the outputs, of more axes too, and expand_dims. Weights
 // and operands that have effects, or are computed from another such product, are not moved.
 //
 // In batches weights have the same number of outputs too, and the other operands of binary ops are any of one shape;
@@ -31,13 +35,20 @@
 namespace headrace::passes {
 
 IRModule combine_parallel_conv2d(const IRModule& module, int64_t min_num_branches = 3);
-IRModule combine_parallel_dense(const IRModule& module, int64_t min_num_branches = 3, bool to_batch = true);
+// What dense products of the same data become.
+enum class DenseForm : uint8_t {
+  wide,             // one wider nn.dense
+  batch,            // one nn.batch_matmul that reads the data as it is
+  batch_of_copies,  // Relay's: one of a copy of the data for each
+};
+IRModule combine_parallel_dense(const IRModule& module, int64_t min_num_branches = 3,
+                                DenseForm form = DenseForm::batch);
 IRModule combine_parallel_batch_matmul(const IRModule& module, int64_t min_num_branches = 3);
 
 // Reads "relay.<pass>.min_num_branches" from the context's configuration; 3 without it. UserError when it is not a
 // number from 2 on.
 int64_t min_num_branches(const pass::PassContext& context, std::string_view pass);
-// Reads "relay.CombineParallelDense.to_batch"; true without it. UserError when it is not a bool.
-bool is_dense_to_batch(const pass::PassContext& context);
+// Reads "relay.CombineParallelDense.to_batch", true without it, and "copy_data". UserError when one is not a bool.
+DenseForm dense_form(const pass::PassContext& context, bool copies_data);
 
 }  // namespace headrace::passes

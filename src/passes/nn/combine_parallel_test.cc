@@ -10,6 +10,8 @@
 namespace headrace::passes {
 namespace {
 
+constexpr DenseForm kForms[] = {DenseForm::wide, DenseForm::batch, DenseForm::batch_of_copies};
+
 pass::PassContext context_with_to_batch(bool to_batch) {
   pass::PassContext context = typed_context();
   context.config.set("relay.CombineParallelDense.to_batch", Value(to_batch));
@@ -22,8 +24,7 @@ TEST(CombineParallel, BranchesOfIfsStayApart) {
       "  let %a = nn.dense(%x, %w);\n"
       "  let %b = if (less(sum(%x), 1f)) { nn.dense(%x, exp(%w)) } else { nn.dense(%x, abs(%w)) };\n"
       "  (%a, %b)\n}");
-  EXPECT_EQ(combine_parallel_dense(before, 2, true), before);
-  EXPECT_EQ(combine_parallel_dense(before, 2, false), before);
+  for (const DenseForm form : kForms) EXPECT_EQ(combine_parallel_dense(before, 2, form), before);
 }
 
 TEST(CombineParallel, EffectsStayWhereTheyAre) {
@@ -31,8 +32,7 @@ TEST(CombineParallel, EffectsStayWhereTheyAre) {
       "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) {\n"
       "  let %r = ref(%w);\n"
       "  (nn.dense(%x, ref_read(%r)), ref_write(%r, exp(%w)), nn.dense(%x, ref_read(%r)))\n}");
-  EXPECT_EQ(combine_parallel_dense(before, 2, true), before);
-  EXPECT_EQ(combine_parallel_dense(before, 2, false), before);
+  for (const DenseForm form : kForms) EXPECT_EQ(combine_parallel_dense(before, 2, form), before);
 }
 
 TEST(CombineParallel, TheNumberOfBranchesIsAnOption) {
@@ -63,6 +63,24 @@ TEST(CombineParallel, TheFormIsAnOption) {
   context.config.set("relay.CombineParallelDense.to_batch", Value("yes"));
   EXPECT_THAT(kit::user_error_of([&] { run_pass("CombineParallelDense", before, context); }),
               testing::HasSubstr("configuration 'relay.CombineParallelDense.to_batch': expected bool"));
+}
+
+// A wider product takes operands with more axes than it has, one number for a branch, and expand_dims.
+TEST(CombineParallel, WhatFollowsAWideDenseMayAddAxes) {
+  for (const char* follower : {"add(%{}, const(Tensor[(2, 3, 1), float32], [1, 2, 3, 4, 5, 6]))",
+                               "subtract(const(Tensor[(2, 1, 4), float32], [1, 2, 3, 4, 5, 6, 7, 8]), %{})",
+                               "multiply(const(Tensor[(1), float32], [3]), expand_dims(%{}, axis=0, num_newaxis=2))",
+                               "expand_dims(nn.relu(expand_dims(%{}, axis=-1)), axis=1)"}) {
+    const auto of = [&](int product) { return fmt::format(fmt::runtime(follower), product); };
+    const IRModule before =
+        read(fmt::format("def @main(%x: Tensor[(3, 2), float32], %w: Tensor[(4, 2), float32]) {{\n"
+                         "  %0 = nn.dense(%x, %w); %1 = nn.dense(%x, exp(%w));\n  (exp({}), exp({}))\n}}",
+                         of(0), of(1)));
+    const IRModule after = relay::infer_type(combine_parallel_dense(before, 2, DenseForm::wide));
+    EXPECT_EQ(count_calls(after, "nn.dense"), 1) << follower;
+    EXPECT_EQ(count_calls(after, "exp"), 2) << relay::print_module(after);  // of the weight, and of all columns
+    expect_same_results(before, after, {ramp({3, 2}, -1), ramp({4, 2}, 0.5f)}, 0);
+  }
 }
 
 // nn.batch_matmul takes three dimensions.
@@ -124,6 +142,8 @@ std::string with_follower(kit::Random& random, size_t kind, const std::string& p
       return fmt::format("multiply({}, {})", product, constant({}));
     case 7:
       return fmt::format("maximum(0.25f, {})", product);
+    case 8:
+      return fmt::format("add({}, {})", product, constant({1}));
     default:
       return fmt::format("clip({}, a_min=-1f, a_max=1.5f)", product);
   }
@@ -132,7 +152,7 @@ std::string with_follower(kit::Random& random, size_t kind, const std::string& p
 std::string random_dense_program(kit::Random& random, const Shapes& shapes, bool same_outputs) {
   const size_t num_branches = 2 + random.index(4), num_followers = random.index(4);
   std::vector<size_t> kinds;
-  for (size_t i = 0; i < num_followers; ++i) kinds.push_back(random.index(9));
+  for (size_t i = 0; i < num_followers; ++i) kinds.push_back(random.index(10));
   std::vector<std::string> branches;
   for (size_t b = 0; b < num_branches; ++b) {
     Shapes own = shapes;
@@ -140,14 +160,14 @@ std::string random_dense_program(kit::Random& random, const Shapes& shapes, bool
     std::string text = fmt::format("nn.dense(%x, strided_slice(%w, begin=[{}, 0], end=[{}, {}]))", b,
                                    static_cast<int64_t>(b) + own.outputs, own.inputs);
     for (const size_t kind : kinds)
-      text = with_follower(random, random.chance(0.9F) ? kind : random.index(9), text, own);
+      text = with_follower(random, random.chance(0.9F) ? kind : random.index(10), text, own);
     branches.push_back(text);
   }
   return fmt::format("def @main(%x: Tensor[({0}, {1}), float32], %w: Tensor[(12, {1}), float32]) {{\n  ({2})\n}}",
                      shapes.rows, shapes.inputs, fmt::join(branches, ",\n   "));
 }
 
-// To the last bit, in both forms.
+// To the last bit, in all forms.
 TEST(CombineParallel, RandomDensesKeepTheirResults) {
   int num_batched = 0, num_wide = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -157,14 +177,15 @@ TEST(CombineParallel, RandomDensesKeepTheirResults) {
     const Shapes shapes{size(), size(), size()};
     const IRModule before = read(random_dense_program(random, shapes, random.chance(0.7F)));
     const std::vector<NDArray> args{ramp({shapes.rows, shapes.inputs}, -1), ramp({12, shapes.inputs}, -0.5f)};
-    for (const bool to_batch : {true, false}) {
-      const IRModule after = relay::infer_type(combine_parallel_dense(before, 2, to_batch));
+    for (const DenseForm form : kForms) {
+      const IRModule after = relay::infer_type(combine_parallel_dense(before, 2, form));
       expect_same_results(before, after, args, 0);
       if (testing::Test::HasFailure()) FAIL() << relay::print_module(before) << relay::print_module(after);
-      (to_batch ? num_batched : num_wide) += count_calls(after, "nn.dense") < count_calls(before, "nn.dense") ? 1 : 0;
+      (form == DenseForm::wide ? num_wide : num_batched) +=
+          count_calls(after, "nn.dense") < count_calls(before, "nn.dense") ? 1 : 0;
     }
   }
-  EXPECT_GE(num_batched, 40);
+  EXPECT_GE(num_batched, 80);
   EXPECT_GE(num_wide, 50);
 }
 

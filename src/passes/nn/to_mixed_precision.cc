@@ -1,5 +1,6 @@
 #include "passes/nn/to_mixed_precision.h"
 
+#include <cmath>
 #include <unordered_set>
 
 #include "ir/type_parts.h"
@@ -13,6 +14,7 @@
 #include "passes/rewrite/references.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
+#include "tensor/convert_number.h"
 
 namespace headrace::passes {
 
@@ -125,7 +127,7 @@ class Shrinker final : FormRewriter<Precision> {
   bool runs_small(const CallNode& call) {
     if (!gives_float32(call)) return false;
     const PrecisionCategory kind = category_of(call);
-    if (kind == PrecisionCategory::never) return false;
+    if (kind == PrecisionCategory::never || has_bound_beyond(call, options_.type)) return false;
     bool has_small = false;
     for (const Expr& operand : operands_of(call)) {
       const bool operand_is_small = is_small(operand);
@@ -136,6 +138,13 @@ class Shrinker final : FormRewriter<Precision> {
       if (kind == PrecisionCategory::always && !is_float32(operand)) return false;
     }
     return kind == PrecisionCategory::always || has_small;
+  }
+
+  // A bound of clip that is infinite in the small type would let through what it was to cut off.
+  static bool has_bound_beyond(const CallNode& call, DataType type) {
+    const auto* clip = call.attrs.as<ops::ClipAttrs>();
+    const auto is_beyond = [&](double bound) { return std::isfinite(bound) && std::isinf(round_number(bound, type)); };
+    return clip != nullptr && (is_beyond(clip->a_min) || is_beyond(clip->a_max));
   }
 
   PrecisionCategory category_of(const CallNode& call) const {

@@ -5,12 +5,12 @@
 // Each op has a category, from the lists in precision_lists.cc or from its user. Products always compute in the small
 // type (and accumulate in float32). Ops that only move, compare or scale follow when all operands are small already;
 // constants and parameters are cast for them, and an op of constants alone stays. Ops whose range or rounding matters
-// (exp, sums and means, softmax, norms over the data) never do. An op without a category does not either, or is an
-// error (`refuses_missing`). Values stay small through lets and items of tuples. Parameters keep their type, and so do
-// operands of other expressions. Functions without callers return what they computed, including the parts of a tuple
-// literal at their end; the result of an `if`, a match, a variable bound to a tuple and a function with callers keeps
-// its type. With `keeps_result_type` all results do. Casts of constants fold
-// (FoldConstant).
+// (exp, sums and means, softmax, norms over the data) never do, nor does a clip to bounds that the small type does not
+// reach. An op without a category does not either, or is an error (`refuses_missing`). Values stay small through lets
+// and items of tuples. Parameters keep their type, and so do operands of other expressions. Functions without callers
+// return what they computed, including the parts of a tuple literal at their end; the result of an `if`, a match, a
+// variable bound to a tuple and a function with callers keeps its type. With `keeps_result_type` all results do. Casts
+// of constants fold (FoldConstant).
 //
 // Needs types. Changes results by the rounding of the small type.
 #pragma once

@@ -110,5 +110,19 @@ TEST(ToMixedPrecision, TheTypeIsAnOption) {
   }
 }
 
+// Bounds that float16 does not reach would be infinite there, and bfloat16 has them.
+TEST(ToMixedPrecision, ClipsToWideBoundsStay) {
+  const auto small_clips = [](double bound, const char* type) {
+    pass::PassContext context = typed_context();
+    context.config.set("relay.ToMixedPrecision.mixed_precision_type", Value(std::string(type)));
+    const IRModule before =
+        read(fmt::format("def @main(%x: Tensor[(2), float32]) {{ clip(%x, a_min=-{0}f, a_max={0}f) }}", bound));
+    return count_calls(run_pass("ToMixedPrecision", before, context), "cast");
+  };
+  EXPECT_EQ(small_clips(65504, "float16"), 1);
+  EXPECT_EQ(small_clips(128000, "float16"), 0);
+  EXPECT_EQ(small_clips(128000, "bfloat16"), 1);
+}
+
 }  // namespace
 }  // namespace headrace::passes

@@ -24,6 +24,33 @@ Expr drop_one(const Site& s) {
   return s.is(op::kMultiply) && all_elements_are(s.arg(0), 1) ? s.operand(1) : Expr();
 }
 
+// The scalar that all elements of a call of zeros, ones or full are; null for any other expression.
+Expr filling(const Expr& expr) {
+  if (!expr->has_checked_type()) return {};
+  const DataType dtype = dtype_of(expr);
+  if (relay::is_call(expr, op::kZeros)) return relay::make_scalar(0, dtype);
+  if (relay::is_call(expr, op::kOnes)) return relay::make_scalar(1, dtype);
+  const auto* full = relay::call_of(expr, op::kFull);
+  return full != nullptr && scalar_value(full->args[0]) && dtype_of(full->args[0]) == dtype ? full->args[0] : Expr();
+}
+
+// x + full(c) == x + c, also with -, *, /, and with the operands the other way round, where x has the call's shape
+Expr scalar_of_filled(const Site& s) {
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    const Expr scalar = filling(s.arg(side));
+    if (!scalar || !s.operand(1 - side)) continue;
+    return side == 0 ? ops::binary(s.op().name, scalar, s.arg(1), s.span())
+                     : ops::binary(s.op().name, s.arg(0), scalar, s.span());
+  }
+  return {};
+}
+
+// x + x == x * 2
+Expr double_itself(const Site& s) {
+  if (s.arg(0) != s.arg(1)) return {};
+  return ops::multiply(s.arg(0), relay::make_scalar(2, s.dtype()), s.span());
+}
+
 NDArray constant_data(const Expr& constant) { return constant.as<ConstantNode>()->data; }
 
 // Which sums and products of two constants may take the place of two operations on a variable.
@@ -84,6 +111,26 @@ Expr join_constants(const Site& s) {
   const auto data = joined(ops::binary(s.op().name, inner->constant, outer->constant));
   if (!data) return {};
   return ops::binary(s.op().name, inner->other, relay::make_constant(*data, s.call.span), s.call.span);
+}
+
+// (x + c) * d == x * d + c * d, and (x * b + c) * d == x * (b * d) + c * d; up to rounding
+Expr distribute(const Site& s) {
+  const auto outer = split_constant(s.call);
+  const auto* sum = outer ? relay::call_of(outer->other, op::kAdd) : nullptr;
+  const auto inner = sum == nullptr ? std::nullopt : split_constant(*sum);
+  if (!inner || !s.has_type_of(inner->other)) return {};
+  const auto offset = joined(ops::multiply(inner->constant, outer->constant));
+  if (!offset) return {};
+  Expr data = inner->other, factor = outer->constant;
+  const auto* product = relay::call_of(data, op::kMultiply);
+  const auto scaled = product == nullptr ? std::nullopt : split_constant(*product);
+  if (const auto both = scaled ? joined(ops::multiply(scaled->constant, factor)) : std::nullopt) {
+    data = scaled->other;
+    factor = relay::make_constant(*both, s.span());
+  }
+  const Expr times = ops::multiply(data, factor, s.span());
+  times->set_checked_type(s.type);
+  return ops::add(times, relay::make_constant(*offset, s.span()), s.span());
 }
 
 // bias_add(x, b) + c == x + (b' + c), where b' is b along its axis and has the sign of c; up to rounding
@@ -193,6 +240,7 @@ Expr invert_root(const Site& s) {
   const bool is_inverse = all_elements_are(s.arg(0), 1);
   if (!is_inverse && !s.arg(0).is<relay::ConstantNode>()) return {};
   const Expr inverse = ops::unary(op::kRsqrt, root->args[0], s.span());
+  inverse->set_checked_type(s.arg(1)->checked_type());
   return is_inverse ? inverse : ops::multiply(s.arg(0), inverse, s.span());
 }
 
@@ -214,6 +262,7 @@ Expr drop_double_negative(const Site& s) {
 constexpr auto kAll = LawDtypes::all;
 constexpr auto kAny = LawShape::any;
 constexpr auto kZeroSign = LawNumerics::zero_sign;
+constexpr auto kExact = LawNumerics::exact;
 constexpr auto kRounding = LawNumerics::rounding;
 
 constexpr Law kArithmeticLaws[] = {
@@ -222,20 +271,26 @@ constexpr Law kArithmeticLaws[] = {
     {op::kAdd, join_bias, kAll, kAny, kRounding},
     {op::kAdd, add_after_subtract, kAll, kAny, kRounding},
     {op::kAdd, add_negative},
+    {op::kAdd, double_itself, kAll, kAny, kExact, LawScope::as_named},
+    {op::kAdd, scalar_of_filled},
     {op::kSubtract, drop_zero, kAll, kAny, kZeroSign},  // exact but where the zero is -0
     {op::kSubtract, subtract_itself, LawDtypes::exact, LawShape::known},
-    {op::kSubtract, subtract_from_zero, kAll, kAny, kZeroSign},
+    {op::kSubtract, subtract_from_zero, kAll, kAny, kZeroSign, LawScope::builds},
     {op::kSubtract, join_subtractions, kAll, kAny, kRounding},
     {op::kSubtract, subtract_after_add, kAll, kAny, kRounding},
     {op::kSubtract, subtract_negative},
+    {op::kSubtract, scalar_of_filled},
     {op::kMultiply, drop_one},
     {op::kMultiply, multiply_by_zero, LawDtypes::exact, LawShape::known},
     {op::kMultiply, multiply_by_minus_one},
     {op::kMultiply, join_constants, kAll, kAny, kRounding},
     {op::kMultiply, drop_two_negatives},
+    {op::kMultiply, distribute, kAll, kAny, kRounding, LawScope::as_named},
+    {op::kMultiply, scalar_of_filled},
     {op::kDivide, drop_one},
     {op::kDivide, drop_two_negatives, LawDtypes::floats},
     {op::kDivide, invert_root, kAll, kAny, kRounding},
+    {op::kDivide, scalar_of_filled},
     {op::kFloorDivide, divide_by_one, LawDtypes::exact},
     {op::kTruncDivide, divide_by_one, LawDtypes::exact},
     {op::kMod, rest_of_one, LawDtypes::exact, LawShape::known},

@@ -20,12 +20,37 @@ bool is_exact_cast(DataType from, DataType to) {
   return from_float && to.is_float() && to.bits() >= 32 && from.bits() < to.bits();
 }
 
-// cast(x, x's dtype) == copy(x) == x; cast(cast(x, t), u) == cast(x, u) where t holds every value of x's dtype
+const ops::ClipAttrs* as_clip(const Expr& expr) {
+  const auto* call = relay::call_of(expr, op::kClip);
+  const auto* attrs = call == nullptr ? nullptr : call->attrs.as<ops::ClipAttrs>();
+  return attrs != nullptr && attrs->a_min <= attrs->a_max ? attrs : nullptr;
+}
+
+// The least and the greatest number of an integer dtype.
+std::pair<double, double> range_of(DataType dtype) {
+  const int bits = dtype.is_bool() ? 1 : dtype.bits() - (dtype.is_int() ? 1 : 0);
+  return {dtype.is_int() ? -std::ldexp(1.0, bits) : 0.0, std::ldexp(1.0, bits) - 1};
+}
+
+bool holds_range(DataType dtype, const ops::ClipAttrs& bounds) {
+  const auto [least, most] = range_of(dtype);
+  return is_exact(dtype) && !dtype.is_bool() && bounds.a_min >= least && bounds.a_max <= most;
+}
+
+// y = clip(x, a, b), and the integer dtypes t and u have all numbers from a to b, so that a cast to t cuts nothing off.
+bool is_clipped_for(const Expr& y, DataType t, DataType u) {
+  const auto* bounds = as_clip(y);
+  return bounds != nullptr && holds_range(t, *bounds) && holds_range(u, *bounds);
+}
+
+// cast(x, x's dtype) == copy(x) == x; cast(cast(x, t), u) == cast(x, u) where t holds every value of x
 Expr join_casts(const Site& s) {
   if (s.dtype() == dtype_of(s.arg(0))) return s.arg(0);
   const auto* inner = relay::call_of(s.arg(0), op::kCast);
-  if (inner == nullptr || !is_exact_cast(dtype_of(inner->args[0]), dtype_of(s.arg(0)))) return {};
+  if (inner == nullptr) return {};
   const Expr data = inner->args[0];
+  const DataType between = dtype_of(s.arg(0));
+  if (!is_exact_cast(dtype_of(data), between) && !is_clipped_for(data, between, s.dtype())) return {};
   return s.dtype() == dtype_of(data) ? data : ops::cast(data, s.dtype(), s.span());
 }
 
@@ -57,10 +82,11 @@ Expr drop_negative_in_abs(const Site& s) {
   return inner == nullptr ? Expr() : ops::unary(op::kAbs, inner->args[0], s.span());
 }
 
-const ops::ClipAttrs* as_clip(const Expr& expr) {
-  const auto* call = relay::call_of(expr, op::kClip);
-  const auto* attrs = call == nullptr ? nullptr : call->attrs.as<ops::ClipAttrs>();
-  return attrs != nullptr && attrs->a_min <= attrs->a_max ? attrs : nullptr;
+// clip(x, a, b) == x, of integers of which none is beyond a or b
+Expr drop_clip(const Site& s) {
+  const auto* bounds = as_clip(ref(&s.call));
+  const auto [least, most] = range_of(s.dtype());
+  return bounds != nullptr && bounds->a_min <= least && bounds->a_max >= most ? s.arg(0) : Expr();
 }
 
 // clip(clip(x, a, b), c, d) == clip(x, max(a, c), min(b, d)) where the two ranges meet
@@ -142,6 +168,7 @@ constexpr Law kElementwiseLaws[] = {
     {op::kFloor, drop_rounding},
     {op::kRound, drop_rounding},
     {op::kTrunc, drop_rounding},
+    {op::kClip, drop_clip, LawDtypes::exact},
     {op::kClip, join_clips},
     {op::kClip, clip_of_relu},
     {op::kMaximum, extremum_of_one},

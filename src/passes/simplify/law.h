@@ -50,6 +50,13 @@ enum class LawNumerics : uint8_t {
   rounding,   // rounds differently, within the bound that docs/numerics.md states for the law
 };
 
+// Where a law applies.
+enum class LawScope : uint8_t {
+  everywhere,
+  builds,    // Relay has no such law, or keeps what it makes another op of: not where the pass is named, as in Relay
+  as_named,  // a law of Relay's that builds gain nothing by, or that rounds more than they may
+};
+
 // The level from which laws that round differently apply to floats. Those that only change the sign of a zero apply at
 // every level, as in Relay.
 inline constexpr int32_t kRoundingLevel = 3;
@@ -61,6 +68,7 @@ struct Law {
   LawDtypes dtypes = LawDtypes::all;
   LawShape shape = LawShape::any;
   LawNumerics numerics = LawNumerics::exact;
+  LawScope scope = LawScope::everywhere;
 
   // Returns whether the law may be applied to the call at that level.
   bool holds_for(const Site& site, int32_t opt_level) const;

@@ -80,6 +80,26 @@ Expr join_layout_transforms(const Site& s) {
   return ops::layout_transform(call->args[0], inner->src_layout, outer.dst_layout, s.span());
 }
 
+// layout_transform(transpose(x, a), from, to) == layout_transform(x, from with its letters where a takes them, to),
+// where `to` has a letter in parts; likewise transpose(layout_transform(x, from, to), a) where `from` has
+Expr join_layout_with_transpose(const Site& s) {
+  const bool is_outer = s.is(op::kLayoutTransform);
+  const auto* inner = relay::call_of(s.arg(0), is_outer ? op::kTranspose : op::kLayoutTransform);
+  if (inner == nullptr) return {};
+  const CallNode &layout = is_outer ? s.call : *inner, &moved = is_outer ? *inner : s.call;
+  std::string from = layout.attrs_as<ops::LayoutTransformAttrs>().src_layout;
+  std::string to = layout.attrs_as<ops::LayoutTransformAttrs>().dst_layout;
+  std::string& plain = is_outer ? from : to;
+  if (Layout::parse(plain).is_packed()) return {};
+  const Shape axes = axes_of(moved, plain.size());
+  const std::string letters = plain;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<size_t>(axes[i]);
+    (is_outer ? plain[axis] : plain[i]) = is_outer ? letters[i] : letters[axis];
+  }
+  return ops::layout_transform(inner->args[0], from, to, s.span());
+}
+
 // The axes of x that squeeze drops.
 std::optional<std::vector<bool>> dropped_axes(const CallNode& call, const Type& data_type) {
   if (!static_shape(data_type)) return std::nullopt;
@@ -268,8 +288,10 @@ Expr drop_pool(const Site& s) {
 
 constexpr Law kShapesLaws[] = {
     {op::kTranspose, join_transposes},
-    {op::kTranspose, transpose_as_reshape, LawDtypes::all, LawShape::known},
+    {op::kTranspose, join_layout_with_transpose},
+    {op::kTranspose, transpose_as_reshape, LawDtypes::all, LawShape::known, LawNumerics::exact, LawScope::builds},
     {op::kLayoutTransform, join_layout_transforms},
+    {op::kLayoutTransform, join_layout_with_transpose},
     {op::kSqueeze, join_squeezes},
     {op::kExpandDims, join_expand_dims},
     {op::kConcatenate, drop_concatenate},
@@ -289,7 +311,7 @@ constexpr Law kShapesLaws[] = {
     {op::kMax, reduce_nothing, LawDtypes::all, LawShape::known},
     {op::kMin, reduce_nothing, LawDtypes::all, LawShape::known},
     {op::kProd, reduce_nothing, LawDtypes::all, LawShape::known},
-    {op::kCollapseSumTo, reduce_nothing, LawDtypes::all, LawShape::known, LawNumerics::zero_sign},
+    {op::kCollapseSumTo, reduce_nothing, LawDtypes::all, LawShape::known, LawNumerics::zero_sign, LawScope::builds},
     {op::kZerosLike, zeros_like_as_zeros, LawDtypes::all, LawShape::known},
     {op::kOnesLike, ones_like_as_ones, LawDtypes::all, LawShape::known},
     {op::kFullLike, full_like_as_full, LawDtypes::all, LawShape::known},
@@ -306,13 +328,14 @@ constexpr Law kShapesLaws[] = {
 
 }  // namespace
 
-// view(x) == x where the shape is x's; view(view(x)) == x likewise; reshape(view(x), s) == reshape(x, s)
+// view(x) == x where the shape is x's; view(view(x)) == x likewise; reshape(view(x), s) == reshape(x, s), likewise of
+// the other ops that name a shape
 Expr join_views(const Site& s) {
   if (s.call.args.size() != 1) return {};
   if (s.has_type_of(s.arg(0))) return s.arg(0);
   const Expr data = viewed(s.arg(0));
   if (!data || s.has_type_of(data)) return data;
-  if (!relay::is_call_of_any(s.call, {&op::kReshape, &op::kBatchFlatten})) return {};
+  if (!relay::is_call_of_any(s.call, {&op::kReshape, &op::kBatchFlatten, &op::kContribReverseReshape})) return {};
   const Shape shape = *s.shape();
   return ops::reshape(data, shape, has_zero(shape), s.call.span);
 }

@@ -48,8 +48,19 @@ Expr item_of_whole(const relay::TupleGetItemNode& item) {
   return parts != nullptr && parts->items.size() == 1 ? split->args[0] : Expr();
 }
 
+// Which laws apply.
+struct Wishes {
+  int32_t opt_level;
+  bool as_named;
+
+  bool want(const Law& law) const {
+    if (law.scope == simplify::LawScope::everywhere) return true;
+    return (law.scope == simplify::LawScope::as_named) == as_named;
+  }
+};
+
 // The first law that applies to the expression; null when none does.
-Expr apply_law(const Expr& expr, int32_t opt_level) {
+Expr apply_law(const Expr& expr, const Wishes& wishes) {
   static const LawIndex index = make_index();
   const Type& type = expr->checked_type();
   Expr same;
@@ -64,7 +75,7 @@ Expr apply_law(const Expr& expr, int32_t opt_level) {
   if (Expr joined = is_view && site.shape() ? simplify::join_views(site) : Expr()) return joined;
   if (laws == index.end()) return {};
   for (const Law& law : laws->second) {
-    if (!law.holds_for(site, opt_level)) continue;
+    if (!wishes.want(law) || !law.holds_for(site, wishes.opt_level)) continue;
     if (Expr result = law.apply(site)) return result;
   }
   return {};
@@ -82,10 +93,10 @@ void take_type(const Expr& expr, const Expr& from) {
   }
 }
 
-Expr simplified(const Expr& before, Expr after, int32_t opt_level) {
+Expr simplified(const Expr& before, Expr after, const Wishes& wishes) {
   take_type(after, before);
   if (!after->has_checked_type()) return after;
-  while (Expr simpler = apply_law(after, opt_level)) {
+  while (Expr simpler = apply_law(after, wishes)) {
     take_type(simpler, after);
     after = std::move(simpler);
   }
@@ -94,11 +105,12 @@ Expr simplified(const Expr& before, Expr after, int32_t opt_level) {
 
 }  // namespace
 
-IRModule simplify_expr(const IRModule& module, int32_t opt_level) {
+IRModule simplify_expr(const IRModule& module, int32_t opt_level, bool as_named) {
+  const Wishes wishes{opt_level, as_named};
   const InOrder ordered = in_order(module);
   return rewrite_bodies(ordered.module, [&](const Expr& body) {
     return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {
-      if (!ordered.effects.of(before)) return simplified(before, after, opt_level);
+      if (!ordered.effects.of(before)) return simplified(before, after, wishes);
       take_type(after, before);
       // The branch that is not taken has no effect.
       const auto* branch = after.as<relay::IfNode>();

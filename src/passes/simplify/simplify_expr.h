@@ -23,6 +23,7 @@
 
 namespace headrace::passes {
 
-IRModule simplify_expr(const IRModule& module, int32_t opt_level);
+// `as_named`: with Relay's own laws in place of those of builds (LawScope in law.h).
+IRModule simplify_expr(const IRModule& module, int32_t opt_level, bool as_named);
 
 }  // namespace headrace::passes

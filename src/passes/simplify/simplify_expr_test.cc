@@ -32,6 +32,7 @@ struct Row {
   const char* before;
   const char* after;
   Exactness exactness = kToTheBit;
+  bool as_named = false;  // a law that applies where the pass is named only
 };
 
 constexpr Row kRows[] = {
@@ -58,6 +59,15 @@ constexpr Row kRows[] = {
     {"JoinSumsOfIntegers", kInt, "subtract(add(%x, 2), 5)", "add(%x, -3)"},
     {"ProductsPastTheRange", kFloat, "multiply(multiply(%x, 1e30f), 1e-30f)", "multiply(multiply(%x, 1e30f), 1e-30f)"},
     {"ProductsThatShrink", kFloat, "multiply(multiply(%x, 1e-10f), 1e-20f)", "multiply(%x, 1e-30f)", kUpToRounding},
+    {"AddFilled", kFloat, "add(%x, ones(shape=[2, 3]))", "add(%x, 1f)"},
+    {"SubtractFromFilled", kFloat, "subtract(full(2f, shape=[2, 3], dtype=\"float32\"), %x)", "subtract(2f, %x)"},
+    {"MultiplyByFilled", kInt, "multiply(full(2, shape=[3], dtype=\"int32\"), %x)", "multiply(2, %x)"},
+    {"DivideFilled", kFloat, "divide(ones(shape=[2, 3]), %x)", "divide(1f, %x)"},
+    {"FilledThatBroadcasts", kLine, "add(%x, ones(shape=[4, 1, 2, 3]))", "add(%x, ones(shape=[4, 1, 2, 3]))"},
+    {"AddItself", kFloat, "add(%x, %x)", "multiply(%x, 2f)", kToTheBit, true},
+    {"Distribute", kFloat, "multiply(0.5f, add(%x, 3f))", "add(multiply(%x, 0.5f), 1.5f)", kUpToRounding, true},
+    {"DistributeToAProduct", kFloat, "multiply(add(1f, multiply(%x, 0.5f)), 0.25f)", "add(multiply(%x, 0.125f), 0.25f)",
+     kUpToRounding, true},
     {"SubtractItself", kInt, "subtract(%x, %x)", "full(0, shape=[2, 3], dtype=\"int32\")"},
     {"SubtractItselfOfFloats", kFloat, "subtract(%x, %x)", "subtract(%x, %x)"},
     {"MultiplyZero", kInt, "multiply(%x, 0)", "full(0, shape=[2, 3], dtype=\"int32\")"},
@@ -102,6 +112,16 @@ constexpr Row kRows[] = {
     {"FloorOfFloor", kFloat, "floor(floor(%x))", "floor(%x)"},
     {"RoundOfTrunc", kFloat, "round(trunc(%x))", "trunc(%x)"},
     {"TruncOfCeil", kFloat, "trunc(ceil(%x))", "ceil(%x)"},
+    {"CastOfClipAndBack", kInt, "cast(cast(clip(%x, a_min=0f, a_max=255f), dtype=\"uint8\"), dtype=\"int32\")",
+     "clip(%x, a_min=0f, a_max=255f)"},
+    {"CastOfClip", kFloat, "cast(cast(clip(%x, a_min=-3f, a_max=200f), dtype=\"int16\"), dtype=\"int32\")",
+     "cast(clip(%x, a_min=-3f, a_max=200f), dtype=\"int32\")"},
+    {"CastOfClipThatCuts", kFloat, "cast(cast(clip(%x, a_min=0f, a_max=255f), dtype=\"int8\"), dtype=\"int32\")",
+     "cast(cast(clip(%x, a_min=0f, a_max=255f), dtype=\"int8\"), dtype=\"int32\")"},
+    {"CastOfClipToFloat", kFloat, "cast(cast(clip(%x, a_min=0f, a_max=9f), dtype=\"int8\"), dtype=\"float64\")",
+     "cast(cast(clip(%x, a_min=0f, a_max=9f), dtype=\"int8\"), dtype=\"float64\")"},
+    {"ClipToTheWholeRange", kUnsigned, "clip(%x, a_min=0f, a_max=255f)", "%x"},
+    {"ClipToLess", kUnsigned, "clip(%x, a_min=0f, a_max=254f)", "clip(%x, a_min=0f, a_max=254f)"},
     {"JoinClips", kFloat, "clip(clip(%x, a_min=0f, a_max=2f), a_min=1f, a_max=3f)", "clip(%x, a_min=1f, a_max=2f)"},
     {"ClipsApart", kFloat, "clip(clip(%x, a_min=0f, a_max=1f), a_min=2f, a_max=3f)",
      "clip(clip(%x, a_min=0f, a_max=1f), a_min=2f, a_max=3f)"},
@@ -161,6 +181,14 @@ constexpr Row kRows[] = {
      "layout_transform(layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NHWC\"), src_layout=\"NCHW\","
      " dst_layout=\"NHWC\")",
      "transpose(%x, axes=[0, 3, 1, 2])"},
+    {"LayoutTransformOfTranspose", kImage,
+     "layout_transform(transpose(%x, axes=[0, 2, -1, 1]), src_layout=\"NHWC\", dst_layout=\"NCHW2c\")",
+     "layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NCHW2c\")"},
+    {"TransposeOfLayoutTransform", "%x: Tensor[(1, 2, 3, 4, 2), float32]",
+     "transpose(layout_transform(%x, src_layout=\"NCHW2c\", dst_layout=\"NCHW\"), axes=[0, 2, 3, 1])",
+     "layout_transform(%x, src_layout=\"NCHW2c\", dst_layout=\"NHWC\")"},
+    {"ReverseReshape", kFloat, "contrib_reverse_reshape(reshape(%x, newshape=[6]), newshape=[3, -1])",
+     "reshape(%x, newshape=[3, 2])"},
     {"TransposeAsReshape", kOnes, "transpose(%x, axes=[1, 0, 2])", "reshape(%x, newshape=[1, 2, 3])"},
     {"ReshapeToItself", kFloat, "reshape(%x, newshape=[2, -1])", "%x"},
     {"JoinReshapes", kFloat, "reshape(reshape(%x, newshape=[6]), newshape=[3, 2])", "reshape(%x, newshape=[3, 2])"},
@@ -252,11 +280,17 @@ void expect_becomes(const IRModule& got, const IRModule& want) {
 
 inline void PrintTo(const Row& row, std::ostream* out) { *out << row.before; }
 
+pass::PassContext context_of(const Row& row = {}) {
+  pass::PassContext context = typed_context();
+  context.config.set("relay.SimplifyExpr.as_in_relay", Value(row.as_named));
+  return context;
+}
+
 class SimplifyLaw : public testing::TestWithParam<Row> {};
 
 TEST_P(SimplifyLaw, Holds) {
   const IRModule before = law_program(GetParam().params, GetParam().before);
-  const IRModule got = run_pass("SimplifyExpr", before);
+  const IRModule got = run_pass("SimplifyExpr", before, context_of(GetParam()));
   expect_becomes(got, law_program(GetParam().params, GetParam().after));
   expect_same_results(before, got, inputs_of(before), 1e-6);
 }
@@ -397,7 +431,7 @@ class SimplifyOpenLaw : public testing::TestWithParam<OpenRow> {};
 TEST_P(SimplifyOpenLaw, Holds) {
   const OpenRow& row = GetParam();
   const IRModule before = law_program(row.params, row.before);
-  const IRModule got = run_pass("SimplifyExpr", before);
+  const IRModule got = run_pass("SimplifyExpr", before, context_of());
   expect_becomes(got, row.after == nullptr ? before : law_program(row.params, row.after));
   std::vector<NDArray> inputs;
   for (const relay::Var& param : entry_of(before).params) {
@@ -514,9 +548,11 @@ TEST_P(SimplifyDtype, LawsHoldForEveryElement) {
     const IRModule before = program_in(row, GetParam());
     if (!before) continue;
     ++num_used;
-    pass::PassContext below = typed_context();
+    const pass::PassContext context = context_of(row);
+    pass::PassContext below = context;
     below.opt_level = simplify::kRoundingLevel - 1;
-    const IRModule after = run_pass("SimplifyExpr", before), after_below = run_pass("SimplifyExpr", before, below);
+    const IRModule after = run_pass("SimplifyExpr", before, context),
+                   after_below = run_pass("SimplifyExpr", before, below);
     for (uint64_t seed = 1; seed <= 8; ++seed) {
       expect_as_exact(before, after, row, row.exactness, seed);
       expect_as_exact(before, after_below, row, std::min(row.exactness, kButForTheSignOfZero), seed);
@@ -527,6 +563,22 @@ TEST_P(SimplifyDtype, LawsHoldForEveryElement) {
 
 INSTANTIATE_TEST_SUITE_P(All, SimplifyDtype, testing::ValuesIn(kDtypes),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// Called by its name the pass leaves what Relay leaves, and takes Relay's own laws.
+TEST(SimplifyExpr, ByNameItIsRelays) {
+  const char* program =
+      "def @main(%x: Tensor[(1, 3, 2), float32]) {\n"
+      "  (subtract(0f, %x), transpose(%x, axes=[1, 2, 0]), collapse_sum_to(%x, shape=[3, 2]), add(%x, %x))\n}";
+  EXPECT_EQ(relay::print_module(run_pass("SimplifyExpr", read(program))),
+            "#[version = \"0.0.5\"]\n"
+            "def @main(%x: Tensor[(1, 3, 2), float32]) {\n"
+            "  %0 = subtract(0f, %x);\n"
+            "  %1 = transpose(%x, axes=[1, 2, 0]);\n"
+            "  %2 = collapse_sum_to(%x, shape=[3, 2]);\n"
+            "  %3 = multiply(%x, 2f);\n"
+            "  (%0, %1, %2, %3)\n"
+            "}\n");
+}
 
 // A reading of a reference stays where it is, and happens.
 TEST(SimplifyExpr, EffectsStay) {

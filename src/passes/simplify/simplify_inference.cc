@@ -56,18 +56,26 @@ struct Writer {
   }
 };
 
-Expr unpack_batch_norm(const Writer& writer) {
+// With `as_in_relay` 1 / sqrt and -m * s, which round as Relay's do.
+Expr batch_norm(const Writer& writer, bool as_in_relay) {
   const CallNode& call = writer.call;
   const auto& attrs = call.attrs_as<ops::BatchNormAttrs>();
   const size_t axis = ops::normal_axis(attrs.axis, writer.rank());
   const Expr data = call.args[0], gamma = call.args[1], beta = call.args[2], mean = call.args[3], var = call.args[4];
-  Expr scale = writer.unary(op::kRsqrt, writer.binary(op::kAdd, var, writer.number(attrs.epsilon, writer.type.dtype)));
+  const DataType dtype = writer.type.dtype;
+  const Expr square = writer.binary(op::kAdd, var, writer.number(attrs.epsilon, dtype));
+  Expr scale = as_in_relay ? writer.binary(op::kDivide, writer.number(1, dtype), writer.unary(op::kSqrt, square))
+                           : writer.unary(op::kRsqrt, square);
   if (attrs.scale) scale = writer.binary(op::kMultiply, scale, gamma);
-  Expr shift = writer.unary(op::kNegative, writer.binary(op::kMultiply, mean, scale));
+  Expr shift = as_in_relay ? writer.binary(op::kMultiply, writer.unary(op::kNegative, mean), scale)
+                           : writer.unary(op::kNegative, writer.binary(op::kMultiply, mean, scale));
   if (attrs.center) shift = writer.binary(op::kAdd, shift, beta);
   return writer.binary(op::kAdd, writer.binary(op::kMultiply, data, writer.along(scale, axis)),
                        writer.along(shift, axis));
 }
+
+Expr unpack_batch_norm(const Writer& writer) { return batch_norm(writer, false); }
+Expr unpack_batch_norm_as_in_relay(const Writer& writer) { return batch_norm(writer, true); }
 
 Expr unpack_layer_norm(const Writer& writer) {
   const auto& attrs = writer.call.attrs_as<ops::LayerNormAttrs>();
@@ -156,7 +164,8 @@ Expr simplify_call(const Expr& before, const Expr& after, bool unpack_norms) {
   if (item == nullptr || item->index != 0) return after;
   if (const auto* dropout = relay::call_of(item->tuple, op::kDropout)) return dropout->args[0];
   const auto* norm = relay::call_of(item->tuple, op::kBatchNorm);
-  return type != nullptr && norm != nullptr ? unpack_wide(*norm, *type, unpack_batch_norm) : after;
+  if (type == nullptr || norm == nullptr) return after;
+  return unpack_wide(*norm, *type, unpack_norms ? unpack_batch_norm_as_in_relay : unpack_batch_norm);
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 //   nn.batch_norm(x, g, b, m, v).0   ->   x * s + (b - m * s)   with s = g / sqrt(v + epsilon), along the axis
 //   nn.dropout(x).0                  ->   x
 //
-// and, with `unpack_norms`, the norms that compute their statistics from the data:
+// and, with `unpack_norms`, 1 / sqrt(...) and (-m) * s of a batch norm, as in Relay, where builds write rsqrt and -(m *
+// s), and the norms that compute their statistics from the data:
 //
 //   nn.layer_norm(x, g, b)           ->   (x - mean(x)) / sqrt(variance(x, mean(x)) + epsilon) * g + b, over the axis
 //   nn.instance_norm(x, g, b)        ->   the same, over all axes but the batch and the channels

@@ -52,9 +52,18 @@ class _ConstructorValue:
 
 @_node.mixin("interp.RefValue")
 class _RefValue:
-    """A mutable cell."""
+    """A mutable cell.
+
+    Parameters
+    ----------
+    value : value
+        What it holds: an NDArray, a tuple, a value of a data type, another cell.
+    """
 
     __slots__ = ()
+
+    def __init__(self, value: Any) -> None:
+        _core.Object.__init__(self, api("relay.backend.MakeRef")(value))
 
     @property
     def value(self) -> Any:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from headrace import _arguments, _hints, _node, _public
 from headrace._core import UserError
 from headrace._ffi import api
 from headrace.ir import IRModule
+from headrace.relay import _classes as nodes
+from headrace.relay._build_ir import bind
 from headrace.relay._extern_ops import find_checks
+from headrace.relay.transform._recast import recast
 from headrace.transform import (
     ModulePass,
     Pass,
@@ -27,6 +30,7 @@ from headrace.transform import (
 )
 
 __all__ = [
+    "ChangeBatch",
     "FunctionPass",
     "InferTypeLocal",
     "ModulePass",
@@ -40,6 +44,7 @@ __all__ = [
     "module_pass",
     "pass_registry",
     "prim_func_pass",
+    "recast",
 ]
 
 FunctionPass = _node.class_of("transform.FunctionPass")
@@ -91,6 +96,8 @@ def _factory(info: Any) -> Callable[..., Any]:
     }
 
     def make(*args: Any, **options: Any) -> Pass:
+        if name == "Defunctionalization" and args:
+            return _defunctionalized(*args, **options)
         try:
             given = signature.bind(*args, **options).arguments
         except TypeError as error:
@@ -115,6 +122,58 @@ def _factory(info: Any) -> Callable[..., Any]:
     make.__module__ = __name__
     make.makes_pass = True
     return make
+
+
+def ChangeBatch(data: Mapping[Any, int], batch_size: int = 16) -> Pass:
+    """Gives inputs another size along one axis, and types the program again (level 0).
+
+    Parameters
+    ----------
+    data : dict of Var to int
+        Parameters of functions of the module, and the axis of each that changes.
+    batch_size : int
+        The size that these axes get.
+
+    Returns
+    -------
+    Pass
+    """
+    changed = _arguments.entries(data, "ChangeBatch: data")
+
+    def with_size(var: Any) -> Any:
+        shape = list(getattr(var.type_annotation, "shape", ()))
+        axis = changed[var]
+        if not 0 <= axis < len(shape):
+            raise UserError(f"ChangeBatch: %{var.name_hint} is a {var.type_annotation}, which has no axis {axis}")
+        shape[axis] = batch_size
+        return nodes.Var(var.name_hint, nodes.TensorType(shape, var.type_annotation.dtype))
+
+    def transform(function: Any, mod: Any, context: Any) -> Any:
+        found = {param: with_size(param) for param in function.params if param in changed}
+        if not found:
+            return function
+        params = [found.get(param, param) for param in function.params]
+        # The former result's type has the former size.
+        return nodes.Function(params, bind(function.body, found), None, function.type_params, function.attrs)
+
+    def typed(mod: Any, context: Any) -> Any:
+        passes = sys.modules[__name__]
+        return passes.InferType()(function_pass(transform, 0, name="ChangeBatch")(mod))
+
+    return module_pass(typed, 0, name="ChangeBatch")
+
+
+def _defunctionalized(function: Any, mod: Any = None) -> Any:
+    """The function without functions as values; the module gets the types and functions that it then needs."""
+    function = _arguments.expression(function, "Defunctionalization: func")
+    mod = _arguments.module(mod, "Defunctionalization: mod")
+    module = mod.copy()
+    name = next((name for name, known in mod.functions.items() if known.same_as(function)), None)
+    if name is None:
+        raise UserError("Defunctionalization: func is none of the module's functions; give mod['main']")
+    made = api("relay._transform.GetPass")("Defunctionalization", {})(module)
+    mod.update(made)
+    return made[name]
 
 
 for _info in pass_registry().values():

@@ -1,0 +1,5 @@
+"""Loops, by the place where users of Relay look for them."""
+
+from headrace._compat import places
+
+__all__ = places.show(__name__)
