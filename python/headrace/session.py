@@ -190,6 +190,16 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> list[Any]:
         """The outputs of those names (None, or no names: all) as numpy arrays."""
+        return [result.numpy() for result in self._results(output_names, input_feed, run_options, {})]
+
+    def _results(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None,
+        places: Mapping[str, Any],
+    ) -> list[_core.NDArray]:
+        """The outputs, written to the arrays in `places` where those fit."""
         _check_run_options(run_options)
         known = [arg.name for arg in self._outputs]
         # onnxruntime gives all for an empty list, too.
@@ -200,14 +210,12 @@ class InferenceSession:
         tensors, overridden = self._tensors_of(input_feed)
         model = self._model_for(tensors, overridden)
         given = [tensors[spec.name] for spec in model.inputs] if overridden else list(tensors.values())
-        if self._profile is None:
+        if self._profile is None and not places:
             results = model.run(given)
         else:
             with self._span("model_run"):
-                results = model.run(given)
-        if wanted is known:
-            return [result.numpy() for result in results]
-        return [results[known.index(name)].numpy() for name in wanted]
+                results = model._run_into(given, [places.get(name) for name in known])
+        return results if wanted is known else [results[known.index(name)] for name in wanted]
 
     def run_async(
         self,
