@@ -17,8 +17,9 @@ __all__ = ["IOBinding"]
 class IOBinding:
     """The tensors that a session's `run_with_iobinding` reads and writes; made by `InferenceSession.io_binding`.
 
-    An input that is bound is read when the session runs. An output that has memory is written there; another is a new
-    tensor in each run.
+    An input that is bound is read when the session runs. An output that has memory is written there, without a copy
+    where the memory is aligned and apart from that of inputs and other outputs; another is a new tensor in each run.
+    What the memory holds after a run that failed is not defined.
     """
 
     def __init__(self, session: Any) -> None:
@@ -92,9 +93,11 @@ class IOBinding:
     def _run(self, run_options: Any) -> None:
         if not self._outputs:
             raise SessionError("at least one output must be bound before a run")
-        arrays = self._session.run(list(self._outputs), self._inputs, run_options)
+        places = {name: target.numpy() for name, target in self._outputs.items() if target is not None}
+        made = self._session._results(list(self._outputs), self._inputs, run_options, places)
         results = []
-        for (name, target), array in zip(self._outputs.items(), arrays, strict=True):
+        for (name, target), result in zip(self._outputs.items(), made, strict=True):
+            array = result.numpy()
             if target is None:
                 results.append(OrtValue(array))
                 continue
@@ -104,7 +107,8 @@ class IOBinding:
                     f"output '{name}': the memory is {own.dtype}{list(own.shape)}, the output "
                     f"{array.dtype}{list(array.shape)}"
                 )
-            own[...] = array
+            if own.ctypes.data != array.ctypes.data:
+                own[...] = array
             results.append(target)
         self._results = results
 

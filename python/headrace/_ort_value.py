@@ -7,11 +7,25 @@ from typing import Any
 
 from headrace import _arguments, _core, _public
 from headrace._numpy import np
-from headrace._onnx_file import ELEMENT_TYPES, element_type
 from headrace.error import SessionError
 
 __all__ = ["OrtValue"]
 
+_ELEMENT_TYPES = {  # by ONNX's numbers
+    1: "float32",
+    2: "uint8",
+    3: "int8",
+    4: "uint16",
+    5: "int16",
+    6: "int32",
+    7: "int64",
+    9: "bool",
+    10: "float16",
+    11: "float64",
+    12: "uint32",
+    13: "uint64",
+    16: "bfloat16",
+}
 _NAMES = {"float32": "float", "float64": "double"}  # onnxruntime's, where they are not numpy's
 
 
@@ -22,7 +36,7 @@ def type_string(dtype: str) -> str:
 
 def numpy_dtype(given: Any, what: str) -> Any:
     """A numpy dtype from a dtype, its name, or ONNX's number of it."""
-    name = ELEMENT_TYPES.get(given) if isinstance(given, int) and not isinstance(given, bool) else given
+    name = _ELEMENT_TYPES.get(given) if isinstance(given, int) and not isinstance(given, bool) else given
     try:
         if name == "bfloat16":
             import ml_dtypes
@@ -33,7 +47,7 @@ def numpy_dtype(given: Any, what: str) -> Any:
         raise _core.MissingError(f"{what}: bfloat16 needs the package ml_dtypes") from None
     except TypeError:
         dtype = None
-    if name is None or dtype is None or str(dtype) not in ELEMENT_TYPES.values():
+    if name is None or dtype is None or str(dtype) not in _ELEMENT_TYPES.values():
         raise SessionError(f"{what}: expected the dtype of a tensor, got {given!r}")
     return dtype
 
@@ -50,7 +64,7 @@ class OrtValue:
     def __init__(self, array: Any) -> None:
         if not isinstance(array, np.ndarray):
             raise SessionError(f"OrtValue: expected a numpy array, got {_arguments.kind(array)}")
-        element_type(str(array.dtype))
+        _element_type(str(array.dtype))
         self._array = np.ascontiguousarray(array).reshape(array.shape)
 
     @classmethod
@@ -96,7 +110,7 @@ class OrtValue:
 
     def element_type(self) -> int:
         """ONNX's number of the dtype."""
-        return element_type(str(self._array.dtype))
+        return _element_type(str(self._array.dtype))
 
     def tensor_size_in_bytes(self) -> int:
         """The bytes of the elements."""
@@ -147,6 +161,13 @@ class OrtValue:
 
     def __repr__(self) -> str:
         return f"OrtValue({self.data_type()}, shape={self.shape()})"
+
+
+def _element_type(dtype: str) -> int:
+    for number, name in _ELEMENT_TYPES.items():
+        if name == dtype:
+            return number
+    raise SessionError(f"tensors of {dtype} are not supported")
 
 
 def sizes(shape: Sequence[int], what: str) -> tuple[int, ...]:

@@ -74,6 +74,10 @@ class CompiledModel(_core.Model):
         """All outputs as a list."""
         return self._executor.run(_arguments.tensors(inputs))
 
+    def _run_into(self, inputs: Sequence[Any], places: Sequence[Any]) -> list[_core.NDArray]:
+        """As `run`, with outputs in the memory of those places that are arrays and fit."""
+        return self._executor.run_into(_arguments.tensors(inputs), places)
+
     def __repr__(self) -> str:
         ports = [", ".join(map(repr, specs)) for specs in (self.inputs, self.outputs)]
         return f"CompiledModel({' -> '.join(ports)})"

@@ -15,7 +15,6 @@ from headrace import _arguments, _core, _public
 from headrace._compile_cache import cache_of
 from headrace._io_binding import IOBinding
 from headrace._model_source import ModelSource
-from headrace._onnx_file import Header, read_header, with_initializers
 from headrace._ort_value import OrtValue, type_string
 from headrace._providers import (
     CPU_PROVIDER,
@@ -66,13 +65,13 @@ class NodeArg:
 class ModelMetadata:
     """What a model says about itself; empty texts where it says nothing."""
 
-    def __init__(self, header: Header) -> None:
+    def __init__(self, header: _core.OnnxHeader) -> None:
         self.producer_name = header.producer_name
         self.graph_name = header.graph_name
         self.domain = header.domain
         self.description = header.doc
         self.graph_description = header.graph_doc
-        self.version = header.model_version
+        self.version = header.version
         self.custom_metadata_map = dict(header.properties)
 
 
@@ -129,7 +128,7 @@ class InferenceSession:
         self._compiled: OrderedDict[tuple, CompiledModel] = OrderedDict()
         self._compiling: dict[tuple, Future[CompiledModel]] = {}
         self._variants: dict[tuple[str, ...], ModelSource] = {}
-        self._header: Header | None = None
+        self._header: _core.OnnxHeader | None = None
         with self._span("session_initialization"):
             self._replace_initializers()
             with self._source.named():
@@ -191,6 +190,16 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> list[Any]:
         """The outputs of those names (None, or no names: all) as numpy arrays."""
+        return [result.numpy() for result in self._results(output_names, input_feed, run_options, {})]
+
+    def _results(
+        self,
+        output_names: Sequence[str] | None,
+        input_feed: Mapping[str, Any],
+        run_options: RunOptions | None,
+        places: Mapping[str, Any],
+    ) -> list[_core.NDArray]:
+        """The outputs, written to the arrays in `places` where those fit."""
         _check_run_options(run_options)
         known = [arg.name for arg in self._outputs]
         # onnxruntime gives all for an empty list, too.
@@ -201,14 +210,12 @@ class InferenceSession:
         tensors, overridden = self._tensors_of(input_feed)
         model = self._model_for(tensors, overridden)
         given = [tensors[spec.name] for spec in model.inputs] if overridden else list(tensors.values())
-        if self._profile is None:
+        if self._profile is None and not places:
             results = model.run(given)
         else:
             with self._span("model_run"):
-                results = model.run(given)
-        if wanted is known:
-            return [result.numpy() for result in results]
-        return [results[known.index(name)].numpy() for name in wanted]
+                results = model._run_into(given, [places.get(name) for name in known])
+        return results if wanted is known else [results[known.index(name)] for name in wanted]
 
     def run_async(
         self,
@@ -267,11 +274,11 @@ class InferenceSession:
     def _span(self, name: str) -> contextlib.AbstractContextManager[None]:
         return self._profile.span(name) if self._profile else contextlib.nullcontext()
 
-    def _read_header(self) -> Header:
+    def _read_header(self) -> _core.OnnxHeader:
         if self._header is None:
             is_relay = not self._source.is_in_memory and self._source.path.endswith(".relay")
             with self._source.named():
-                self._header = Header() if is_relay else read_header(self._source.path)
+                self._header = _core.OnnxHeader() if is_relay else _core.read_onnx_header(self._source.path)
         return self._header
 
     def _replace_initializers(self) -> None:
@@ -289,7 +296,19 @@ class InferenceSession:
                     f"{value.data_type()} of shape {value.shape()}"
                 )
         arrays = {name: value.numpy() for name, value in values.items()}
-        self._source = self._source.rewritten(with_initializers(self._source.path, arrays, set()))
+        self._source = self._with_initializers(arrays, set())
+
+    def _with_initializers(self, replaced: Mapping[str, Any], dropped: set[str]) -> ModelSource:
+        """The model with other values for some initialisers, and without those that become required inputs."""
+        for name, one in self._read_header().initializers.items():
+            if one.is_external and name not in replaced and name not in dropped:
+                raise SessionError(
+                    f"initialiser '{name}' is in a file beside the model; other initialisers can be replaced only "
+                    "where all those that stay are in the model itself"
+                )
+        with self._source.named():
+            data = _core.onnx_with_initializers(self._source.path, dict(replaced), dropped)
+        return self._source.rewritten(data)
 
     def _read_ports(self) -> None:
         inputs, outputs = _core.read_ports(self._source.path, self._weights or "")
@@ -361,8 +380,7 @@ class InferenceSession:
         names = tuple(arg.name for arg in overridden)
         with self._lock:
             if names not in self._variants:
-                data = with_initializers(self._source.path, {}, set(names))
-                self._variants[names] = self._source.rewritten(data)
+                self._variants[names] = self._with_initializers({}, set(names))
             return self._variants[names]
 
     def _model_for(self, tensors: Mapping[str, _core.NDArray], overridden: Sequence[NodeArg] = ()) -> CompiledModel:

@@ -14,6 +14,7 @@ NB_MODULE(_core, m) {
   bind_functions(m);
   bind_runtime(m);
   bind_compile(m);
+  bind_onnx_file(m);
   bind_backends(m);
 #if HEADRACE_USE_PIPELINE_EXECUTOR
   bind_pipeline(m);

@@ -61,6 +61,24 @@ nb::list run(executors::Executor& executor, const nb::sequence& inputs) {
   return result;
 }
 
+// As run. An output is written to the memory of its place, where that is not None and fits (load/run.h).
+nb::list run_into(executors::Executor& executor, const nb::sequence& inputs, const nb::sequence& places) {
+  const std::vector<artifact::TensorSpec>& specs = executor.inputs();
+  std::vector<NDArray> tensors;
+  for (const nb::handle input : inputs) tensors.push_back(to_input(input, specs, tensors.size()));
+  std::vector<std::optional<NDArray>> targets;
+  for (const nb::handle place : places) targets.push_back(place.is_none() ? std::nullopt : try_to_ndarray(place));
+  std::vector<NDArray> outputs;
+  {
+    GilReleased released;
+    const InterruptScope interruptible(&check_signals);
+    outputs = load::run_into(executor, tensors, targets);
+  }
+  nb::list result;
+  for (const NDArray& output : outputs) result.append(output);
+  return result;
+}
+
 // Returns the only output, or a tuple of all outputs.
 nb::object call(executors::Executor& executor, const nb::tuple& inputs) {
   const std::vector<NDArray> outputs = outputs_of(executor, inputs);
@@ -130,6 +148,8 @@ void bind_executors(nb::module_& m) {
           "natively because their backend is missing or failed.")
       .def_prop_ro("fallbacks", &fallbacks_of, "The regions that run natively instead, as dicts.")
       .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.")
+      .def("run_into", &run_into, nb::arg("inputs"), nb::arg("places"),
+           "As run; outputs whose place fits are written to its memory.")
       .def("call", &call, nb::arg("inputs"), "As run; gives the only output, or a tuple.");
   nb::class_<Elsewhere>(m, "Elsewhere", "A program in an artifact for another processor: described here, not run.")
       .def_prop_ro("inputs", [](const Elsewhere& self) { return specs_of(self.program.inputs); })
@@ -137,6 +157,9 @@ void bind_executors(nb::module_& m) {
       .def_ro("threads", &Elsewhere::threads)
       .def_prop_ro("fallbacks", [](const Elsewhere&) { return nb::list(); })
       .def("run", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.")
+      .def(
+          "run_into", [](const Elsewhere& self, nb::handle inputs, nb::handle) { return refuse_run(self, inputs); },
+          nb::arg("inputs"), nb::arg("places"), "Raises MissingError: why not here.")
       .def("call", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.");
   static PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&call_model)}, {0, nullptr}};
   nb::class_<Model>(m, "Model", nb::type_slots(slots), "What calls a function with its arguments as one tuple.")

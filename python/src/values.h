@@ -58,6 +58,7 @@ void bind_errors(nb::module_& m);
 void bind_values(nb::module_& m);
 void bind_runtime(nb::module_& m);
 void bind_compile(nb::module_& m);
+void bind_onnx_file(nb::module_& m);
 void bind_backends(nb::module_& m);
 void bind_pipeline(nb::module_& m);
 

@@ -145,6 +145,8 @@ def test_code_for_another_processor_is_written_and_described(tmp_path):
     with pytest.raises(hr.MissingError, match=r"cross\.so"):
         f(np.zeros((2, 1, 8, 8), np.float32))
     with pytest.raises(hr.MissingError, match=r"cross\.so"):
+        f._run_into([np.zeros((2, 1, 8, 8), np.float32)], [None])
+    with pytest.raises(hr.MissingError, match=r"cross\.so"):
         hr.load(path)
 
 

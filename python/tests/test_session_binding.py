@@ -210,6 +210,66 @@ def test_bindings_that_are_refused(session, bind, says):
         bind(session.io_binding())
 
 
+def addresses_of_results(session, binding, monkeypatch):
+    """Where the compiled model wrote the outputs of a run, in the order of binding."""
+    made = []
+    results_of = session._results
+    with monkeypatch.context() as patch:
+        patch.setattr(session, "_results", lambda *given: made.extend(results_of(*given)) or made)
+        session.run_with_iobinding(binding)
+    return [result.numpy().ctypes.data for result in made]
+
+
+def test_bound_memory_is_written_without_a_copy(session, binding, monkeypatch):
+    y, z = (OrtValue.ortvalue_from_shape_and_type([3, 2], np.float32) for _ in "yz")
+    binding.bind_ortvalue_output("Z", z)
+    binding.bind_output("Y", "cpu", 0, np.float32, (3, 2), y.data_ptr())
+    assert addresses_of_results(session, binding, monkeypatch) == [z.data_ptr(), y.data_ptr()]
+    np.testing.assert_array_equal(y.numpy(), X * W)
+    np.testing.assert_array_equal(z.numpy(), X * W + B)
+    z.numpy()[:] = 0
+    np.testing.assert_array_equal(session.run(["Z"], {"X": X})[0], X * W + B)
+    assert not z.numpy().any()  # runs without the binding do not write there
+
+
+def test_memory_that_is_bound_twice_holds_the_last_output(session, binding, monkeypatch):
+    out = OrtValue.ortvalue_from_shape_and_type([3, 2], np.float32)
+    for names, expected in ((("Y", "Z"), X * W + B), (("Z", "Y"), X * W)):
+        binding.clear_binding_outputs()
+        for name in names:
+            binding.bind_ortvalue_output(name, out)
+        assert out.data_ptr() not in addresses_of_results(session, binding, monkeypatch)
+        np.testing.assert_array_equal(out.numpy(), expected)
+
+
+def test_an_output_in_the_memory_of_an_input(session, monkeypatch):
+    array = X.copy()
+    binding = session.io_binding()
+    binding.bind_cpu_input("X", array)
+    binding.bind_ortvalue_output("Y", OrtValue.ortvalue_from_numpy(array))
+    binding.bind_output("Z")
+    assert array.ctypes.data not in addresses_of_results(session, binding, monkeypatch)
+    np.testing.assert_array_equal(array, X * W)
+    np.testing.assert_array_equal(binding.copy_outputs_to_cpu()[1], X * W + B)
+
+
+def test_memory_that_is_not_aligned_is_written(session, binding):
+    memory = np.zeros(25, np.uint8)
+    binding.bind_output("Y", "cpu", 0, np.float32, (3, 2), memory.ctypes.data + 1)
+    session.run_with_iobinding(binding)
+    np.testing.assert_array_equal(np.frombuffer(memory[1:].tobytes(), np.float32).reshape(3, 2), X * W)
+    assert memory[0] == 0
+
+
+def test_memory_that_is_read_only_is_refused(session, binding):
+    array = np.zeros((3, 2), np.float32)
+    array.flags.writeable = False
+    binding.bind_ortvalue_output("Y", OrtValue.ortvalue_from_numpy(array))
+    with pytest.raises(ValueError, match="read-only"):
+        session.run_with_iobinding(binding)
+    assert not array.any()
+
+
 @pytest.mark.parametrize("shape, dtype", [([5, 2], np.float32), ([3, 2], np.float64)])
 def test_memory_that_does_not_fit(session, binding, shape, dtype):
     out = OrtValue.ortvalue_from_shape_and_type(shape, dtype)

@@ -166,6 +166,15 @@ def test_initializers_that_do_not_fit(name, value, says):
         hr.InferenceSession(scaled(), options)
 
 
+def test_initializers_of_damaged_models():
+    options = hr.SessionOptions()
+    options.add_initializer("W", hr.OrtValue.ortvalue_from_numpy(W))
+    data = scaled().SerializeToString()
+    with pytest.raises(hr.UserError, match=r"malformed ONNX data: field 7 reaches past the end") as raised:
+        hr.InferenceSession(data[: len(data) // 2], options)
+    assert "/proc/" not in f"{raised.value} {raised.value.place}"
+
+
 def test_initializers_are_ortvalues():
     options = hr.SessionOptions()
     with pytest.raises(hs.SessionError, match="initialiser 'W': expected an OrtValue, got ndarray"):

@@ -200,6 +200,13 @@ def test_model_metadata(pair):
     assert ours.custom_metadata_map == {"key": "värde", "empty": ""}
 
 
+def test_descriptions_that_are_no_utf8_are_shown():
+    doc = bytes([6 << 3 | 2, 4]) + b"caf\xe9"  # ModelProto.doc_string
+    session = hr.InferenceSession(scaled().SerializeToString() + doc)
+    assert session.get_modelmeta().description == "caf\\xe9"
+    np.testing.assert_array_equal(session.run(["Z"], {"X": X})[0], X * W + B)
+
+
 def test_metadata_of_a_relay_text_is_empty(tmp_path):
     path = tmp_path / "m.relay"
     path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%x) }\n')

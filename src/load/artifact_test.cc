@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <barrier>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -60,6 +62,56 @@ TEST(Artifact, RunsWithAnyThreadCount) {
     ASSERT_EQ(executor->run().code, 0);
     EXPECT_EQ(floats(executor->output(0)), toy_expected(x));
     EXPECT_EQ(floats(executor->output(1)), x);
+  }
+}
+
+// The first elements of memory, from an offset on, as a tensor of float32.
+NDArray tensor_of(std::vector<float>& values, Shape shape, size_t offset = 0) {
+  return NDArray::view(values.data() + offset, std::move(shape), DataType::float_(32));
+}
+
+TEST(Artifact, RunsWriteToPlacesThatFit) {
+  const TempFile file(make_artifact(toy_manifest()));
+  const auto executor = executor_or_die(open_or_die(file.path()), 2);
+  std::vector<float> x = toy_input();
+  const std::vector<float> expected = toy_expected(x);
+  std::vector<float> y(30);
+  std::vector<float> same(48);
+  const std::vector inputs{tensor_of(x, {6, 8})};
+  const std::vector<std::optional<NDArray>> places{tensor_of(y, {30}), tensor_of(same, {6, 8})};
+  const std::vector<NDArray> made = run_into(*executor, inputs, places);
+  EXPECT_EQ(made.at(0).data<float>(), y.data());
+  EXPECT_EQ(made.at(1).data<float>(), same.data());
+  EXPECT_EQ(y, expected);
+  EXPECT_EQ(same, toy_input());
+  std::fill(y.begin(), y.end(), 0.0F);
+  EXPECT_EQ(floats(run(*executor, inputs).at(0).tensor()), expected);  // in memory of its own again
+  EXPECT_EQ(y, std::vector<float>(30));
+}
+
+TEST(Artifact, RunsLeavePlacesThatDoNotFit) {
+  const TempFile file(make_artifact(toy_manifest()));
+  const auto executor = executor_or_die(open_or_die(file.path()), 2);
+  std::vector<float> x = toy_input();
+  std::vector<float> out(96);
+  auto* const bytes = reinterpret_cast<std::byte*>(out.data());
+  const std::vector<std::vector<std::optional<NDArray>>> cases{
+      {},
+      {std::nullopt, std::nullopt},
+      {tensor_of(x, {30}, 18)},                                // the input's last elements
+      {tensor_of(out, {30}), tensor_of(out, {6, 8}, 29)},      // they share an element
+      {tensor_of(out, {30}).as_read_only()},                   // not to be written
+      {tensor_of(out, {5, 6})},                                // another shape
+      {NDArray::view(bytes, {30}, DataType::int_(32))},        // another dtype
+      {NDArray::view(bytes + 1, {30}, DataType::float_(32))},  // not aligned
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(i);
+    const std::vector<NDArray> made = run_into(*executor, std::vector{tensor_of(x, {6, 8})}, cases[i]);
+    EXPECT_EQ(floats(made.at(0).tensor()), toy_expected(x));
+    EXPECT_EQ(floats(made.at(1).tensor()), x);
+    EXPECT_EQ(x, toy_input());
+    EXPECT_EQ(out, std::vector<float>(96));
   }
 }
 

@@ -1,11 +1,48 @@
 #include "load/run.h"
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 
 namespace headrace::load {
 
+namespace {
+
+// Whether the executor can use the tensor's own memory.
+bool is_direct(const NDArray& tensor) {
+  return tensor.is_dense() && reinterpret_cast<uintptr_t>(tensor.data<std::byte>()) % tensor.dtype().bytes() == 0;
+}
+
+// Both are dense.
+bool overlap(const NDArray& a, const NDArray& b) {
+  const auto begin_a = reinterpret_cast<uintptr_t>(a.data<std::byte>());
+  const auto begin_b = reinterpret_cast<uintptr_t>(b.data<std::byte>());
+  return a.size_bytes() > 0 && b.size_bytes() > 0 && begin_a < begin_b + b.size_bytes() &&
+         begin_b < begin_a + a.size_bytes();
+}
+
+bool can_hold(const std::optional<NDArray>& place, const artifact::TensorSpec& spec) {
+  return place && !place->object()->read_only && place->dtype() == spec.dtype && is_direct(*place) &&
+         std::equal(place->shape().begin(), place->shape().end(), spec.shape.begin(), spec.shape.end());
+}
+
+// Two places that overlap are both left alone, so that the caller who copies into them decides which one wins.
+bool is_apart(std::span<const std::optional<NDArray>> places, size_t i, std::span<const NDArray> inputs) {
+  const auto meets = [&](const NDArray& other) { return is_direct(other) && overlap(*places[i], other); };
+  for (size_t k = 0; k < places.size(); ++k) {
+    if (k != i && places[k] && (!places[k]->is_dense() || meets(*places[k]))) return false;
+  }
+  return std::none_of(inputs.begin(), inputs.end(), meets);
+}
+
+}  // namespace
+
 std::vector<NDArray> run(executors::Executor& executor, std::span<const NDArray> inputs) {
+  return run_into(executor, inputs, {});
+}
+
+std::vector<NDArray> run_into(executors::Executor& executor, std::span<const NDArray> inputs,
+                              std::span<const std::optional<NDArray>> places) {
   if (inputs.size() != executor.inputs().size()) {
     std::vector<std::string> names;
     for (const artifact::TensorSpec& spec : executor.inputs()) names.push_back(spec.name);
@@ -14,15 +51,16 @@ std::vector<NDArray> run(executors::Executor& executor, std::span<const NDArray>
   const std::lock_guard turn(executor.turn());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const NDArray& input = inputs[i];
-    const auto address = reinterpret_cast<uintptr_t>(input.data<std::byte>());
-    const bool is_direct = input.is_dense() && address % input.dtype().bytes() == 0;
-    executors::throw_if_failed(is_direct ? executor.bind_input(i, input.tensor())
-                                         : executor.set_input(i, input.tensor()));
+    executors::throw_if_failed(is_direct(input) ? executor.bind_input(i, input.tensor())
+                                                : executor.set_input(i, input.tensor()));
   }
   std::vector<NDArray> outputs;
   for (const artifact::TensorSpec& spec : executor.outputs()) {
-    outputs.push_back(NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype));
-    executors::throw_if_failed(executor.bind_output(outputs.size() - 1, outputs.back().tensor()));
+    const size_t i = outputs.size();
+    const bool is_in_place = i < places.size() && can_hold(places[i], spec) && is_apart(places, i, inputs);
+    outputs.push_back(is_in_place ? *places[i]
+                                  : NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype));
+    executors::throw_if_failed(executor.bind_output(i, outputs.back().tensor()));
   }
   executors::throw_if_failed(executor.run());
   for (size_t i = 0; i < outputs.size(); ++i) {

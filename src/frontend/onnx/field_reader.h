@@ -41,6 +41,8 @@ class FieldReader {
   bool next();
   // The number of the current field. Each getter below consumes that field.
   uint32_t field() const { return field_; }
+  // Where the next field begins. The current one ends there once it is consumed.
+  const char* position() const { return reader_.data().data(); }
 
   int64_t read_int();
   int32_t read_int32();

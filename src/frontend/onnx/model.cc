@@ -46,6 +46,13 @@ std::string element_type_name(ElementType type) {
   return row ? std::string(row->name) : fmt::format("type {}", static_cast<int32_t>(type));
 }
 
+ElementType find_element_type(std::string_view name) {
+  for (size_t i = 0; i < kTypes.size(); ++i) {
+    if (kTypes[i].name == name) return static_cast<ElementType>(i);
+  }
+  return ElementType::kUndefined;
+}
+
 int64_t element_size_bytes(ElementType type) {
   const TypeRow* row = find_type(type);
   return row ? row->size_bytes : 0;

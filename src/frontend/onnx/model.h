@@ -41,6 +41,9 @@ enum class ElementType : int32_t {
 // The type's name as Relay and numpy write it, "float32"; "type 23" for a number that is not listed above.
 std::string element_type_name(ElementType type);
 
+// The type of that name; kUndefined for a name that no type has.
+ElementType find_element_type(std::string_view name);
+
 // Bytes of one element; 0 for strings and for types that are not listed above.
 int64_t element_size_bytes(ElementType type);
 
@@ -70,6 +73,7 @@ struct SparseTensorProto {
 struct Dim {
   int64_t value = -1;
   std::string_view symbol;
+  std::string_view denotation = {};  // what it means, "DATA_BATCH"; empty where the file does not say
 };
 
 enum class ValueKind { kUnknown, kTensor, kSparseTensor, kSequence, kMap, kOptional, kOpaque };
@@ -141,6 +145,7 @@ struct Node {
 
 struct Graph {
   std::string_view name;
+  std::string_view doc;  // any bytes
   std::vector<Node> nodes;
   std::vector<TensorProto> initializers;
   std::vector<SparseTensorProto> sparse_initializers;
@@ -170,6 +175,10 @@ struct Model {
   int64_t ir_version = 0;
   std::string_view producer_name;
   std::string_view producer_version;
+  std::string_view domain;
+  int64_t version = 0;               // of the model
+  std::string_view doc;              // any bytes, and so are those of `properties`
+  std::vector<KeyValue> properties;  // what the producer notes about the model
   std::vector<OpsetImport> opset_imports;
   Graph graph;
   std::vector<ModelFunction> functions;

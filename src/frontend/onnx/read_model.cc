@@ -188,6 +188,9 @@ void read_graph(const Source& source, std::string_view message, const Place* par
       case 5:
         read_tensor(source, reader.read_bytes(), &place, "initializer", graph.initializers.emplace_back());
         break;
+      case 10:
+        graph.doc = reader.read_bytes();
+        break;
       case 11:
         read_value_info(source, reader.read_bytes(), place, "input", graph.inputs.emplace_back());
         break;
@@ -270,6 +273,49 @@ void read_function(const Source& source, std::string_view message, const Place& 
   }
 }
 
+// Texts for people, as `doc` is: bytes that are no UTF-8 make no model unreadable.
+void read_property(const Source& source, std::string_view message, const Place& place, KeyValue& property) {
+  FieldReader reader(source, message, place);
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        property.key = reader.read_bytes();
+        break;
+      case 2:
+        property.value = reader.read_bytes();
+        break;
+      default:
+        reader.skip();
+    }
+  }
+}
+
+// Reads a field of ModelProto that says where the model is from, or passes over it.
+void read_note(FieldReader& reader, const Source& source, const Place& place, Model& model) {
+  switch (reader.field()) {
+    case 2:
+      model.producer_name = reader.read_text();
+      break;
+    case 3:
+      model.producer_version = reader.read_text();
+      break;
+    case 4:
+      model.domain = reader.read_text();
+      break;
+    case 5:
+      model.version = reader.read_int();
+      break;
+    case 6:
+      model.doc = reader.read_bytes();
+      break;
+    case 14:
+      read_property(source, reader.read_bytes(), place, model.properties.emplace_back());
+      break;
+    default:
+      reader.skip();
+  }
+}
+
 // Reads the fields of ModelProto; true when one of them was the graph.
 bool read_model_fields(const Source& source, std::string_view message, Model& model) {
   Place place{.what = "model"};
@@ -279,12 +325,6 @@ bool read_model_fields(const Source& source, std::string_view message, Model& mo
     switch (reader.field()) {
       case 1:
         model.ir_version = reader.read_int();
-        break;
-      case 2:
-        model.producer_name = reader.read_text();
-        break;
-      case 3:
-        model.producer_version = reader.read_text();
         break;
       case 7:
         if (has_graph) reader.fail("the model has two graphs");
@@ -300,7 +340,7 @@ bool read_model_fields(const Source& source, std::string_view message, Model& mo
         read_function(source, reader.read_bytes(), place, model.functions.emplace_back());
         break;
       default:
-        reader.skip();
+        read_note(reader, source, place, model);
     }
   }
   return has_graph;

@@ -107,6 +107,53 @@ TEST(ReadModel, EveryKindOfAttributeArrives) {
   EXPECT_EQ(node.find_attribute("g")->graphs.at(0).nodes.at(0).op_type, "Identity");
 }
 
+TEST(ReadModel, WhatTheModelSaysAboutItselfArrives) {
+  std::string dim;
+  pbf_writer(dim).add_string(2, "N");
+  pbf_writer(dim).add_string(3, "DATA_BATCH");
+  std::string input;
+  pbf_writer(input).add_string(1, "x");
+  pbf_writer(input).add_message(2, wrap(1, wrap(2, wrap(1, dim) + wrap(1, ""))));
+  std::string graph;
+  pbf_writer(graph).add_string(10, "about the graph");
+  pbf_writer(graph).add_message(11, input);
+  std::string bytes;
+  pbf_writer writer(bytes);
+  writer.add_string(2, "producer");
+  writer.add_string(4, "org.example");
+  writer.add_int64(5, -7);
+  writer.add_string(6, "about \xff the model");  // no UTF-8
+  writer.add_message(7, graph);
+  std::string property;
+  pbf_writer(property).add_string(1, "key");
+  pbf_writer(property).add_string(2, "value");
+  writer.add_message(14, property);
+  writer.add_message(14, std::string());
+  const Model model = read(bytes);
+  EXPECT_EQ(model.producer_name, "producer");
+  EXPECT_EQ(model.domain, "org.example");
+  EXPECT_EQ(model.version, -7);
+  EXPECT_EQ(model.doc, "about \xff the model");
+  ASSERT_EQ(model.properties.size(), 2U);
+  EXPECT_EQ(model.properties[0].key, "key");
+  EXPECT_EQ(model.properties[0].value, "value");
+  EXPECT_EQ(model.properties[1].key, "");
+  EXPECT_EQ(model.graph.doc, "about the graph");
+  const std::vector<Dim>& shape = *model.graph.inputs.at(0).type.shape;
+  EXPECT_EQ(shape.at(0).denotation, "DATA_BATCH");
+  EXPECT_EQ(shape.at(0).symbol, "N");
+  EXPECT_EQ(shape.at(1).denotation, "");
+}
+
+TEST(ReadModel, MalformedNotesAboutTheModelAreErrors) {
+  std::string number;
+  pbf_writer(number).add_int64(1, 3);
+  EXPECT_THAT(error_of(wrap(14, number)), HasSubstr("field 1 holds an integer where bytes belong"));
+  EXPECT_THAT(error_of(wrap(14, "\x0a\x05k")), HasSubstr("reaches past the end"));
+  EXPECT_THAT(error_of(wrap(5, "seven")), HasSubstr("field 5 holds bytes where an integer belongs"));
+  EXPECT_THAT(error_of(wrap(4, "\xff")), HasSubstr("is no UTF-8"));
+}
+
 TEST(ReadModel, StringsAreViewsIntoTheInput) {
   const std::string bytes = sample_model();
   Model model = read(bytes);

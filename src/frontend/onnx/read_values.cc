@@ -33,10 +33,15 @@ Dim read_dim(const Source& source, std::string_view message, const Place& place)
     switch (reader.field()) {
       case 1:
         // Some exporters write -1 for "unknown".
-        dim = {.value = std::max<int64_t>(reader.read_int(), -1), .symbol = {}};
+        dim.value = std::max<int64_t>(reader.read_int(), -1);
+        dim.symbol = {};
         break;
       case 2:
-        dim = {.value = -1, .symbol = reader.read_text()};
+        dim.value = -1;
+        dim.symbol = reader.read_text();
+        break;
+      case 3:
+        dim.denotation = reader.read_text();
         break;
       default:
         reader.skip();

@@ -1,0 +1,98 @@
+#include "frontend/onnx/with_initializers.h"
+
+#include <protozero/pbf_writer.hpp>
+
+#include "base/error.h"
+#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/read_values.h"
+
+namespace headrace::onnx {
+
+namespace {
+
+constexpr uint32_t kModelGraph = 7;
+constexpr uint32_t kGraphInitializer = 5;
+
+// Appends to a message and checks that it stays short enough.
+class Message {
+ public:
+  explicit Message(std::string_view source) : source_(source) {}
+
+  void append(const char* begin, const char* end) {
+    reserve(static_cast<size_t>(end - begin));
+    bytes_.append(begin, end);
+  }
+
+  void append_tensor(uint32_t field, std::string_view name, const NDArray& tensor) {
+    const ElementType type = find_element_type(tensor.dtype().to_string());
+    if (element_size_bytes(type) == 0)
+      throw_user_error("initialiser {}: ONNX has no tensors of {}", printable(name), tensor.dtype().to_string());
+    reserve(tensor.size_bytes() + name.size());
+    protozero::pbf_writer writer(bytes_);
+    protozero::pbf_writer message(writer, field);
+    for (const int64_t dim : tensor.shape()) message.add_int64(1, dim);
+    message.add_int32(2, static_cast<int32_t>(type));
+    message.add_string(8, name.data(), name.size());
+    message.add_bytes(9, tensor.data<const char>(), tensor.size_bytes());
+  }
+
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  void reserve(size_t size_bytes) const {
+    constexpr size_t kKeysAndLengths = 4096;
+    if (size_bytes > kLongestMessage - kKeysAndLengths ||
+        bytes_.size() > kLongestMessage - kKeysAndLengths - size_bytes)
+      throw_user_error("'{}' would be longer than {} bytes with these initialisers", source_, kLongestMessage);
+  }
+
+  std::string_view source_;
+  std::string bytes_;
+};
+
+Message rewritten_graph(const Source& source, std::string_view bytes, const Place& parent,
+                        const std::map<std::string, NDArray, std::less<>>& replaced,
+                        const std::set<std::string, std::less<>>& dropped) {
+  Message graph(source.name);
+  const Place place{.parent = &parent, .what = "graph"};
+  FieldReader reader(source, bytes, place);
+  for (const char* begin = reader.position(); reader.next(); begin = reader.position()) {
+    if (reader.field() != kGraphInitializer) {
+      reader.skip();
+      graph.append(begin, reader.position());
+      continue;
+    }
+    TensorProto tensor;
+    read_tensor(source, reader.read_bytes(), &place, "initializer", tensor);
+    if (const auto found = replaced.find(tensor.name); found != replaced.end()) {
+      graph.append_tensor(kGraphInitializer, tensor.name, found->second);
+    } else if (!dropped.contains(tensor.name)) {
+      graph.append(begin, reader.position());
+    }
+  }
+  return graph;
+}
+
+}  // namespace
+
+std::string with_initializers(std::span<const std::byte> model, std::string_view source,
+                              const std::map<std::string, NDArray, std::less<>>& replaced,
+                              const std::set<std::string, std::less<>>& dropped) {
+  const std::string_view bytes(reinterpret_cast<const char*>(model.data()), model.size());
+  const Source from{bytes.data(), source};
+  const Place place{.what = "model"};
+  FieldReader reader(from, bytes, place);
+  std::string result;
+  for (const char* begin = reader.position(); reader.next(); begin = reader.position()) {
+    if (reader.field() == kModelGraph) {
+      const Message graph = rewritten_graph(from, reader.read_bytes(), place, replaced, dropped);
+      protozero::pbf_writer(result).add_message(kModelGraph, graph.bytes());
+    } else {
+      reader.skip();
+      result.append(begin, reader.position());
+    }
+  }
+  return result;
+}
+
+}  // namespace headrace::onnx
