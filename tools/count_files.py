@@ -36,6 +36,7 @@ STEMS = {
 ALLOWED: dict[str, str] = {
     "FuseOps": "headrace-opt and the driver have an option for its depth",
     "InferType": "by its Python name, it runs before other passes, as in Relay",
+    "Defunctionalization": "in Python it also takes a function and a module, as in Relay",
     "SimplifyInference": "extract_fused_functions runs it, as in Relay",
     "FoldConstant": "the driver runs it by name when it computes weights; the contract of passes shows it",
 }

@@ -22,7 +22,6 @@ constexpr std::pair<std::string_view, std::string_view> kNotHere[] = {
     {"Conv2dToSparse2", "sparse ops are not there"},
     {"DenseToSparse", "sparse ops are not there"},
     {"FakeQuantizationToInteger", "floats are not replaced by integers"},
-    {"FlattenAtrousConv", "convolutions take their dilation as it is"},
     {"LabelOps", "kernels have names by their content"},
     {"ManifestAlloc", "memory is planned when a program is compiled"},
     {"ManifestLifetimes", "memory is planned when a program is compiled"},

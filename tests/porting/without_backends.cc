@@ -11,7 +11,7 @@
 
 namespace {
 
-// The compiler finds the list of this program in place of the library's, because symbols of a program come first.
+// The driver is this program's, and so is its list of backends; all else is the library's.
 bool tells(const std::string& backend, const std::string& words) {
   std::string told = "no error";
   try {
