@@ -208,6 +208,12 @@ def test_while_loop_is_a_recursive_function():
     assert hr.ir.structural_equal(half, relay.transform.InferType()(hr.IRModule.from_expr(program)))
     with pytest.raises(hr.UserError, match="an item of loop_vars"):
         relay.loops.while_loop(lambda p: p, ["p"], lambda p: [p])
+    with pytest.raises(hr.UserError, match="while_loop: cond: expected a function, got int"):
+        relay.loops.while_loop(1, [power], lambda p: [p])
+    with pytest.raises(hr.UserError, match="while_loop: loop_bodies gave 2 values for 1 variables"):
+        relay.loops.while_loop(lambda p: relay.less(p, relay.const(3)), [power], lambda p: [p, p])
+    with pytest.raises(hr.UserError, match="while_loop: loop_types has 2 types for 1 variables"):
+        relay.loops.while_loop(lambda p: p, [power], lambda p: [p], [relay.TensorType(())] * 2)
 
 
 def test_an_evaluator_takes_parameters_by_name_as_relays():

@@ -38,6 +38,10 @@ def test_recast_of_a_module_goes_back_to_the_dtypes_that_were():
     assert "float16" not in str(mod["main"])
     with pytest.raises(hr.UserError, match=r"recast: split gives \(.*only ops that give one tensor"):
         relay.transform.recast(relay.split(x, 2)[0], "int8", "int32", ["split"])
+    with pytest.raises(hr.UserError, match="recast: ops: expected a list of str, got int"):
+        relay.transform.recast(x, "int8", "int32", ops=3)
+    with pytest.raises(hr.UserError, match="recast: skip_layers: expected a list of int, got int"):
+        relay.transform.recast(x, "int8", "int32", skip_layers=3)
 
 
 def test_change_batch():
@@ -52,6 +56,10 @@ def test_change_batch():
         relay.transform.ChangeBatch({mod["main"].params[0]: 2})(mod)
     with pytest.raises(hr.UserError, match="ChangeBatch: data: expected a dict"):
         relay.transform.ChangeBatch([x])
+    with pytest.raises(hr.UserError, match="ChangeBatch: an axis of data: expected an int, got 'N'"):
+        relay.transform.ChangeBatch({x: "N"})
+    with pytest.raises(hr.UserError, match="ChangeBatch: batch_size is -3; give 0 or more"):
+        relay.transform.ChangeBatch({x: 0}, -3)
 
 
 HIGHER = """#[version = "0.0.5"]

@@ -259,6 +259,21 @@ def test_inline_makes_literals_of_functions_for_other_compilers():
     assert sorted(var.name_hint for var in relay.transform.Inline()(named).functions) == ["f", "main", "unused"]
 
 
+@pytest.mark.parametrize("body", ["@b(%x)", "@a(%x)"])
+def test_inline_keeps_functions_for_other_compilers_that_name_functions(body):
+    """Of a marked function with a Compiler that calls another, or itself: no name is left without its function."""
+    marked = '(%x: float32, Compiler="npu", Inline=1) -> float32'
+    mod = relay.parse(
+        f'#[version = "0.0.5"]\ndef @b{marked} {{ exp(%x) }}\ndef @a{marked} {{ {body} }}\n'
+        "def @main(%x: float32) -> float32 { @a(%x) + @b(%x) }"
+    )
+    after = relay.transform.Inline()(mod)
+    kept = ["a", "b", "main"] if body == "@b(%x)" else ["a", "main"]
+    assert sorted(var.name_hint for var in after.functions) == kept
+    assert after["main"].body.args[0].op.name_hint == "a"
+    assert isinstance(after["main"].body.args[1].op, relay.Function)
+
+
 def test_a_normal_form_binds_constants():
     x = relay.var("x", shape=())
     lets = relay.transform.ToANormalForm()(hr.IRModule.from_expr(relay.Function([x], relay.const(1.0) + x)))[

@@ -1,6 +1,5 @@
 // Gathers the rows of several requests in tensors of its own, which the programs read and write in place.
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <mutex>
 
@@ -41,7 +40,7 @@ BatchPorts ports_of_executors(const std::vector<std::shared_ptr<Executor>>& exec
   return batch_ports(programs, any_rows);
 }
 
-class BatchExecutorStage final : public StageCode {
+class BatchExecutorStage final : public BatchStageCode {
  public:
   BatchExecutorStage(const std::vector<std::shared_ptr<Executor>>& executors, bool any_rows)
       : any_rows_(any_rows), ports_(ports_of_executors(executors, any_rows)) {
@@ -57,13 +56,6 @@ class BatchExecutorStage final : public StageCode {
   int32_t most_in_batch() const override {
     const int64_t most = any_rows_ ? artifact::kMostInBatch : programs_.back().batch;
     return static_cast<int32_t>(std::min<int64_t>(most, artifact::kMostInBatch));
-  }
-
-  Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept override {
-    std::array<Ref<ErrorObj>, 1> errors;
-    Ref<ErrorObj> error =
-        run_batch({.count = 1, .sources = {}, .inputs = inputs, .outputs = outputs, .errors = errors});
-    return error ? error : errors[0];
   }
 
   Ref<ErrorObj> run_batch(const BatchCall& call) noexcept override {

@@ -278,6 +278,9 @@ TEST(PipelineBatchPrograms, WhatRequestsShareIsAParameter) {
   spec.stages[0].batch->max_batch = 5;
   EXPECT_EQ(message_thrown([&] { check_spec(spec); }),
             "max_batch of stage 'many' is 5, and the largest batch of its programs is 4");
+  spec.stages[0].batch.reset();
+  EXPECT_EQ(message_thrown([&] { check_spec(spec); }),
+            "the code of stage 'many' takes several requests in one call; give the stage a batch");
 }
 
 }  // namespace

@@ -62,7 +62,11 @@ void check_replicas(const PipelineSpec& spec, const StageSpec& stage) {
 }
 
 void check_batch(const StageSpec& stage) {
-  if (!stage.batch.has_value()) return;
+  if (!stage.batch.has_value()) {
+    if (stage.replicas[0]->most_in_batch() > 0)
+      throw_user_error("the code of stage '{}' takes several requests in one call; give the stage a batch", stage.name);
+    return;
+  }
   const Batch& batch = *stage.batch;
   if (batch.max_batch < 1 || batch.max_batch > artifact::kMostInBatch)
     throw_user_error("max_batch of stage '{}' is {}; it lies from 1 to {}", stage.name, batch.max_batch,

@@ -1,5 +1,3 @@
-#include <array>
-
 #include "executors/pipeline/stage_code.h"
 #include "executors/tensor_check.h"
 
@@ -97,7 +95,7 @@ class FunctionStage final : public StageCode {
   std::vector<Port> inputs_, outputs_;
 };
 
-class BatchFunctionStage final : public StageCode {
+class BatchFunctionStage final : public BatchStageCode {
  public:
   BatchFunctionStage(PackedFunc function, std::vector<Port> inputs, std::vector<Port> outputs)
       : function_(std::move(function)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {}
@@ -105,13 +103,6 @@ class BatchFunctionStage final : public StageCode {
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
   int32_t most_in_batch() const override { return artifact::kMostInBatch; }
-
-  Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept override {
-    std::array<Ref<ErrorObj>, 1> errors;
-    Ref<ErrorObj> error =
-        run_batch({.count = 1, .sources = {}, .inputs = inputs, .outputs = outputs, .errors = errors});
-    return error ? error : errors[0];
-  }
 
   Ref<ErrorObj> run_batch(const BatchCall& call) noexcept override {
     try {
@@ -130,7 +121,7 @@ class BatchFunctionStage final : public StageCode {
  private:
   static Value argument(const BatchCall& call, size_t input) {
     const std::span<const Value* const> values = call.inputs.subspan(input * call.count, call.count);
-    if (!call.sources.empty() && call.sources[input].kind == Source::Kind::param) return *values[0];
+    if (call.sources[input].kind == Source::Kind::param) return *values[0];
     Array<Value> of_requests;
     for (const Value* value : values) of_requests.push_back(*value);
     return Value(of_requests);

@@ -7,11 +7,12 @@ namespace {
 
 class PortsOnly final : public StageCode {
  public:
-  explicit PortsOnly(const artifact::PipelineStage& stage) : inputs_(stage.inputs), outputs_(stage.outputs) {}
+  explicit PortsOnly(const artifact::PipelineStage& stage)
+      : inputs_(stage.inputs), outputs_(stage.outputs), has_batch_(stage.batch.has_value()) {}
 
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
-  int32_t most_in_batch() const override { return artifact::kMostInBatch; }
+  int32_t most_in_batch() const override { return has_batch_ ? artifact::kMostInBatch : 0; }
   Ref<ErrorObj> run(std::span<const Value* const>, std::span<Value>) noexcept override {
     Ref<ErrorObj> error = make_object<ErrorObj>();
     error->kind = "InternalError";
@@ -21,6 +22,7 @@ class PortsOnly final : public StageCode {
 
  private:
   std::vector<Port> inputs_, outputs_;
+  bool has_batch_;
 };
 
 void check_same(const std::string& stage, std::string_view what, const std::vector<Port>& planned,

@@ -50,8 +50,8 @@ struct PipelineSpec {
 // list. Throws UserError, with the names of the ports, for a pipeline without stages or outputs, for names that are
 // empty or taken, a source that does not exist, types that differ, a cycle, an input that nothing reads, a stage whose
 // replicas are too many, share a group with other stages or have other ports, a batch that is larger than the code
-// takes, a request's value for what all requests of a batch share, and a group without stages or with processors below
-// 0.
+// takes, or none for code that takes batches, a request's value for what all requests of a batch share, and a group
+// without stages or with processors below 0.
 std::vector<size_t> check_spec(const PipelineSpec& spec);
 
 // Returns the port that a source stands for.

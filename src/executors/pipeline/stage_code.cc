@@ -4,6 +4,10 @@
 
 namespace headrace::executors::pipeline {
 
+Ref<ErrorObj> BatchStageCode::run(std::span<const Value* const>, std::span<Value>) noexcept {
+  return make_stage_error("the code of the stage takes several requests at a time");
+}
+
 Ref<ErrorObj> StageCode::run_batch(const BatchCall&) noexcept {
   return make_stage_error("the code of the stage takes one request at a time");
 }

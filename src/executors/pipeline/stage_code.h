@@ -38,7 +38,7 @@ class StageCode {
 
   // Computes the outputs of one request. The value of a typed output is a tensor of that type, to be written; the value
   // of an output of any type is empty, to be replaced. Inputs are only read. Returns null, or the error that it failed
-  // with.
+  // with. Only called for code with `most_in_batch() == 0`.
   virtual Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept = 0;
 
   // Returns how many requests, or rows of requests, one call may have; 0: the code takes one request at a time.
@@ -48,6 +48,14 @@ class StageCode {
   // Computes the outputs of several requests; outputs are as for `run`. Returns null, or the error of all of them. Only
   // called for code with `most_in_batch() > 0`.
   virtual Ref<ErrorObj> run_batch(const BatchCall& call) noexcept;
+};
+
+// A code that takes several requests in one call.
+class BatchStageCode : public StageCode {
+ public:
+  Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept final;
+  int32_t most_in_batch() const override = 0;
+  Ref<ErrorObj> run_batch(const BatchCall& call) noexcept override = 0;
 };
 
 // Makes a stage of a program that is ready to run. It reads its inputs and writes its outputs in place. The ports have

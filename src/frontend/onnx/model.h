@@ -73,7 +73,7 @@ struct SparseTensorProto {
 struct Dim {
   int64_t value = -1;
   std::string_view symbol;
-  std::string_view denotation = {};  // what it means, "DATA_BATCH"; empty where the file does not say
+  std::string_view denotation = {};  // what it means, "DATA_BATCH"; any bytes, empty where the file does not say
 };
 
 enum class ValueKind { kUnknown, kTensor, kSparseTensor, kSequence, kMap, kOptional, kOpaque };
@@ -175,9 +175,9 @@ struct Model {
   int64_t ir_version = 0;
   std::string_view producer_name;
   std::string_view producer_version;
-  std::string_view domain;
-  int64_t version = 0;               // of the model
-  std::string_view doc;              // any bytes, and so are those of `properties`
+  std::string_view domain;  // any bytes, as `doc` and `properties`
+  int64_t version = 0;      // of the model
+  std::string_view doc;
   std::vector<KeyValue> properties;  // what the producer notes about the model
   std::vector<OpsetImport> opset_imports;
   Graph graph;

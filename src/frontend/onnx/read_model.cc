@@ -300,7 +300,7 @@ void read_note(FieldReader& reader, const Source& source, const Place& place, Mo
       model.producer_version = reader.read_text();
       break;
     case 4:
-      model.domain = reader.read_text();
+      model.domain = reader.read_bytes();
       break;
     case 5:
       model.version = reader.read_int();

@@ -41,7 +41,7 @@ Dim read_dim(const Source& source, std::string_view message, const Place& place)
         dim.symbol = reader.read_text();
         break;
       case 3:
-        dim.denotation = reader.read_text();
+        dim.denotation = reader.read_bytes();
         break;
       default:
         reader.skip();

@@ -8,6 +8,7 @@
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/inline_lets.h"
+#include "passes/rewrite/references.h"
 #include "passes/rewrite/renewed.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
@@ -303,19 +304,20 @@ class Inliner {
   int64_t nodes_left_;
 };
 
-// The marked functions for other compilers that are no symbols of a library, by name.
+// The marked functions for other compilers that are no symbols of a library and name no function, by name.
 std::unordered_map<std::string, const FunctionNode*> literals_for_compilers(const IRModule& module) {
   std::unordered_map<std::string, const FunctionNode*> literals;
   for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     const bool is_for_compiler = node != nullptr && node->attrs.contains("Compiler");
-    if (is_for_compiler && has_mark(*node) && !node->attrs.contains("global_symbol") && var->name_hint != "main")
-      literals.emplace(var->name_hint, node);
+    const bool may_go = is_for_compiler && !node->attrs.contains("global_symbol") && var->name_hint != "main";
+    if (may_go && has_mark(*node) && referenced_functions(function).empty()) literals.emplace(var->name_hint, node);
   }
   return literals;
 }
 
-// Names of these functions become the functions, as in Relay; those that are named are dropped.
+// Names of these functions become the functions, as in Relay; those that have lost all names are dropped. Functions
+// that passes leave alone keep names.
 IRModule with_literals_for_compilers(const IRModule& module) {
   const auto literals = literals_for_compilers(module);
   if (literals.empty()) return module;
@@ -330,10 +332,11 @@ IRModule with_literals_for_compilers(const IRModule& module) {
   const IRModule named =
       rewrite_bodies(module, [&](const Expr& body) { return relay::rewrite_post_order(body, literal_of); });
   if (used.empty()) return module;
+  const std::unordered_set<std::string> still_named = referenced_functions(named);
   const IRModule result = snapshot(named);
   result->set_functions({});
   for (const auto& [var, function] : named->functions()) {
-    if (!used.contains(var->name_hint)) result->add_function(var, function);
+    if (!used.contains(var->name_hint) || still_named.contains(var->name_hint)) result->add_function(var, function);
   }
   return result;
 }

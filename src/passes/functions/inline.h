@@ -9,10 +9,11 @@
 // Shared expressions with effects, and such in braces, are bound before (passes/rewrite/effects.h, in_order). These
 // stay: a marked function in a cycle of marked functions, and a function that passes leave alone
 // (relay/function_attrs.h); but the name of a marked one for another compiler becomes the function as a literal, where
-// it has no global_symbol. A name that is a value, such as an argument, becomes the function as a literal, except one
-// with type parameters or symbols, which each use may choose anew. A marked function that has lost all references is
-// dropped, unless it is `main` or has a global_symbol; one that never had any stays. Functions that each call the next
-// twice double in size at every level: after kMostInlinedNodes new nodes the remaining calls and names stay.
+// it has no global_symbol and names no function itself. A name that is a value, such as an argument, becomes the
+// function as a literal, except one with type parameters or symbols, which each use may choose anew. A marked function
+// that has lost all references is dropped, unless it is `main` or has a global_symbol; one that never had any stays.
+// Functions that each call the next twice double in size at every level: after kMostInlinedNodes new nodes the
+// remaining calls and names stay.
 //
 // Needs types, to find the values of type variables and symbols at each call. Preserves results to the last bit, and
 // the order and number of effects.

@@ -138,7 +138,12 @@ def ChangeBatch(data: Mapping[Any, int], batch_size: int = 16) -> Pass:
     -------
     Pass
     """
-    changed = _arguments.entries(data, "ChangeBatch: data")
+    changed = {
+        var: _arguments.integer(axis, "ChangeBatch: an axis of data")
+        for var, axis in _arguments.entries(data, "ChangeBatch: data").items()
+    }
+    if _arguments.integer(batch_size, "ChangeBatch: batch_size") < 0:
+        raise UserError(f"ChangeBatch: batch_size is {batch_size}; give 0 or more")
 
     def with_size(var: Any) -> Any:
         shape = list(getattr(var.type_annotation, "shape", ()))

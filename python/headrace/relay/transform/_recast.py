@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace import _arguments, _core, _public
@@ -77,12 +77,16 @@ def recast(
     Raises
     ------
     UserError
-        For a call of one of the ops that does not give one tensor.
+        For a call of one of the ops that does not give one tensor, and for arguments of other types.
     """
     mod = expr if isinstance(expr, IRModule) else IRModule()
     root = expr["main"] if isinstance(expr, IRModule) else _arguments.expression(expr, "recast: expr")
+    ops = _arguments.names(ops, "recast: ops")
     depth = count_layers(root, ops)
-    skipped = {layer + depth if layer < 0 else layer for layer in skip_layers}
+    if not isinstance(skip_layers, Iterable):
+        raise _core.UserError(f"recast: skip_layers: expected a list of int, got {_arguments.kind(skip_layers)}")
+    layers = [_arguments.integer(layer, "recast: skip_layers") for layer in skip_layers]
+    skipped = {layer + depth if layer < 0 else layer for layer in layers}
     above: dict[Any, int] = {}
     former = {}
     for node in reversed(list(api("relay.analysis.post_order")(root))):
