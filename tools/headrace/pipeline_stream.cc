@@ -1,5 +1,7 @@
 #include "tools/headrace/pipeline_stream.h"
 
+#include <filesystem>
+
 #include "driver/output_file.h"
 #include "load/pipeline_file.h"
 #include "object/array.h"
@@ -93,7 +95,14 @@ std::vector<Value> stream_inputs(const Pipeline& pipeline, const StreamOptions& 
 }
 
 void start_trace(Pipeline& pipeline, const StreamOptions& options) {
-  if (!options.trace.empty()) pipeline.start_trace();
+  if (options.trace.empty()) return;
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(options.trace, ignored);
+  // A file that cannot be written is told before the stream runs. Pipes and devices have no temporary file.
+  if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status) ||
+      std::filesystem::is_directory(status))
+    static_cast<void>(driver::OutputFile(options.trace));
+  pipeline.start_trace();
 }
 
 std::optional<WrittenTrace> write_trace(Pipeline& pipeline, const StreamOptions& options) {

@@ -33,7 +33,7 @@ struct WrittenTrace {
   uint64_t overwritten = 0;
 };
 
-// Begins the trace, if one is asked for.
+// Begins the trace, if one is asked for. UserError for a file that cannot be written.
 void start_trace(executors::pipeline::Pipeline& pipeline, const StreamOptions& options);
 // Ends and writes it; nothing if none is asked for.
 std::optional<WrittenTrace> write_trace(executors::pipeline::Pipeline& pipeline, const StreamOptions& options);
