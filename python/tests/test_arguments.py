@@ -21,7 +21,7 @@ def model():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({}, r'as in shapes=\{"x": \(1, 1, 8, 8\)\}$'),
+        ({}, r'as in dims=\{"n": 1\}$'),
         ({"shapes": {"x": (None, 1, 8, 8)}}, "shapes: input 'x': dimension 0: expected an int, got None"),
         ({"shapes": {"x": (2.0, 1, 8, 8)}}, "shapes: input 'x': dimension 0: expected an int, got 2.0"),
         ({"shapes": {"x": (1 << 70, 1, 8, 8)}}, "shapes: input 'x': dimension 0: .* out of range"),
@@ -31,9 +31,9 @@ def model():
         ({"shapes": ONE, "output": "\udcff"}, r"output: '\\udcff' is no text in UTF-8"),
         ({"shapes": ONE, "cpu": "\udcff"}, r"cpu: '\\udcff' is no text in UTF-8"),
         ({"shapes": {"x": "1,1,8,8"}}, "shapes: input 'x': expected a tuple of ints"),
-        ({"shapes": [(1, 1, 8, 8)]}, "shapes: expected a dict by input, as in .*, got list"),
+        ({"shapes": [(1, 1, 8, 8)]}, "shapes: expected a dict by name, as in .*, got list"),
         ({"shapes": {0: (1, 1, 8, 8)}}, "shapes: a key: expected a str, got int"),
-        ({"bound": [X]}, "bound: expected a dict by input, as in .*, got list"),
+        ({"bound": [X]}, "bound: expected a dict by name, as in .*, got list"),
         ({"bound": {"x": None}}, "bound input 'x': None is no tensor"),
         ({"shapes": ONE, "opt_level": "3"}, "opt_level: expected an int, got '3'"),
         ({"shapes": ONE, "threads": 1 << 40}, "threads: .* out of range"),

@@ -164,7 +164,7 @@ def test_unknown_options_are_refused_at_once():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((None, np.zeros((1, 1, 8, 8), np.float32)), "input_feed: expected a dict by input, .*got ndarray"),
+        ((None, np.zeros((1, 1, 8, 8), np.float32)), "input_feed: expected a dict by name, .*got ndarray"),
         (("probabilities", {}), r"output_names: .*write \['probabilities'\]"),
         ((None, {"x": None}), "input 'x': None is no tensor"),
         ((None, {"x": [1.0]}, object()), "run_options: "),

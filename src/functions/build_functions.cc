@@ -37,9 +37,7 @@ runtime::Module build(const IRModule& module, const Target& target, const Array<
 IRModule load_onnx_module(const std::string& path, const Map<std::string, Shape>& shapes) {
   driver::LoadOptions options;
   for (const auto& [name, shape] : shapes) options.shapes.emplace(name, shape);
-  options.show_shapes = [](const std::vector<driver::NamedShape>& open) {
-    return driver::shapes_as_dict("shape", open);
-  };
+  options.show_sizes = [](const driver::OpenSizes& open) { return driver::shapes_as_dict("shape", open); };
   return driver::load_model(path, options).module;
 }
 

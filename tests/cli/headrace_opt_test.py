@@ -218,7 +218,7 @@ class HeadraceOpt(unittest.TestCase):
         self.assertIn("%x: Tensor[(2, 1, 8, 8), float32]", text)
         self.fails(3, "leaves these dimensions open: x[0]", str(DIGITS))
         self.fails(3, "'y', but the model's inputs are: x", str(DIGITS), "--shape", "y=1")
-        self.fails(2, "--shape: 'x' has not the form", str(DIGITS), "--shape", "x")
+        self.fails(2, "--shape: 'x' must have the form", str(DIGITS), "--shape", "x")
         self.fails(3, "--shape is for ONNX models", "-", *shape)
         self.fails(3, "is for relay text", str(DIGITS), *shape, "--input-weights", "w.safetensors")
 
@@ -327,7 +327,7 @@ class HeadraceOpt(unittest.TestCase):
         self.fails(3, "'relay.FuseOps.max_depth': 'true' is no int (", "-", "--config", "relay.FuseOps.max_depth=true")
         self.fails(3, "'relay.FuseOps.max_depth': 'four' is no int (", "-", "--config", "relay.FuseOps.max_depth=four")
         self.fails(3, "there is no configuration 'depth'; there are: relay.AnnotateTarget", "-", "--config", "depth=4")
-        self.fails(2, "--config: 'depth' has not the form KEY=VALUE; an example: --config", "-", "--config", "depth")
+        self.fails(2, "--config: 'depth' must have the form KEY=VALUE; an example: --config", "-", "--config", "depth")
         twice = ("--config", "relay.FuseOps.max_depth=1", "--config", "relay.FuseOps.max_depth=4")
         self.fails(2, "--config: 'relay.FuseOps.max_depth' is given twice", "-", *twice)
 

@@ -131,7 +131,6 @@ class HelpTest(CliTest):
         for verb in VERBS:
             self.assertRegex(done.stdout, rf"\n  {verb} +[A-Z]")
         self.assertIn("Exit codes: 0 fine", done.stdout)
-        self.assertRegex(self.call("--version").stdout, r"\Aheadrace \d+\.\d+\.\d+\n\Z")
 
     def test_every_verb_has_help_with_an_example(self) -> None:
         for verb in VERBS:
@@ -633,7 +632,7 @@ class ModelErrorTest(CliTest):
 
     def test_shapes(self) -> None:
         for verb, more in (("compile", ("-o", "never.so")), ("verify", ()), ("bench", ())):
-            self.fails(USER, r"dimensions open: x\[0\] \(n\); .*as in --shape x=1,1,8,8", verb, DIGITS, *more)
+            self.fails(USER, r"dimensions open: x\[0\] \(n\); .*as in --dim n=1", verb, DIGITS, *more)
             for text in ("x", "x=", "=1", "x=a", "x=1,,8,8", "x=-1,1,8,8", "x=1.5,1,8,8", "x=99999999999999999999"):
                 self.fails(USAGE, "--shape: ", verb, DIGITS, *more, "--shape", text)
             self.fails(USER, "'y', but the model's inputs are: x", verb, DIGITS, *more, "--shape", "y=1,1,8,8")
@@ -731,7 +730,7 @@ class RunErrorTest(CliTest):
         self.fails(USER, "'/dev/zero' is not a regular file", *given("x=/dev/zero"))
         self.fails(USER, "'folder.relay' is a directory", *given("x=folder.relay"))
         self.fails(USAGE, "given twice", *given("x=x.npy", "x=x.npy"))
-        self.fails(USAGE, "--input: 'x' has not the form NAME=VALUE; an example: --input x=image.npy", *given("x"))
+        self.fails(USAGE, "--input: 'x' must have the form NAME=VALUE; an example: --input x=image.npy", *given("x"))
 
     def test_outputs_and_options(self) -> None:
         run = ("run", "one.so", "--input", "x=x.npy")

@@ -22,6 +22,9 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
   add("--shape", shapes, "Shape of an input, as x=1,3,224,224 (x=scalar for none); once an input")
       ->type_name("NAME=DIMS")
       ->allow_extra_args(false);
+  add("--dim", dims, "Size of a dimension that an ONNX model names, as batch=1; once a dimension")
+      ->type_name("NAME=SIZE")
+      ->allow_extra_args(false);
   add("--bind", bound, "An input that is compiled in as a constant, from a .npy file; once an input")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
@@ -82,7 +85,8 @@ std::vector<std::string> ModelOptions::given() const {
 }
 
 driver::LoadOptions ModelOptions::load_options(const driver::CompileOptions& compile) const {
-  driver::LoadOptions options{.shapes = parse_shapes(shapes), .backends = driver::possible_backends(compile)};
+  driver::LoadOptions options{
+      .shapes = parse_shapes(shapes), .dims = parse_dims(dims), .backends = driver::possible_backends(compile)};
   options.weights = weights;
   for (const std::string& text : bound) {
     const auto [name, file] = split_assignment("--bind", text);

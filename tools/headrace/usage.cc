@@ -8,6 +8,8 @@
 #include <cmath>
 #include <functional>
 
+#include "ir/near_names.h"
+
 namespace headrace::tools {
 
 namespace {
@@ -103,14 +105,43 @@ std::string actions_of(const CLI::App& verb) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// The long options that the command line may have, of the program and of its verb.
+std::vector<std::string> options_of(const CLI::App& program, const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::App* app : {&verb, &program}) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    if (app == &program) break;
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
 }  // namespace
+
+std::string suggest(const std::string& name, const std::vector<std::string>& known) {
+  std::vector<std::string> near = near_names(name, known, '-');
+  // What is longer or shorter is near if one begins with the other: --thread, --shapes, --out.
+  for (const std::string& one : known) {
+    const bool begins = name.size() > 4 && (one.starts_with(name) || name.starts_with(one));
+    if (begins && std::find(near.begin(), near.end(), one) == near.end()) near.push_back(one);
+  }
+  constexpr size_t kMost = 3;
+  if (near.empty() || near.size() > kMost) return "";
+  return fmt::format("; did you mean {}?", fmt::join(near, " or "));
+}
 
 std::string usage_message(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App& app = innermost(program);
   const bool lacks_action = &app != &program && !app.get_subcommands({}).empty();
   // CLI11 complains first of what is missing, which hides what is mistyped.
   if (const std::vector<std::string> unexpected = program.remaining(true); !unexpected.empty()) {
-    if (unexpected[0].starts_with("-")) return fmt::format("there is no option '{}' here", unexpected[0]);
+    if (unexpected[0].starts_with("-")) {
+      const std::string name = unexpected[0].substr(0, unexpected[0].find('='));
+      return fmt::format("there is no option '{}' here{}", unexpected[0], suggest(name, options_of(program, app)));
+    }
     if (lacks_action) return fmt::format("there is no action '{}'; there is {}", unexpected[0], actions_of(app));
     const bool writes = app.get_option_no_throw("--output") != nullptr;
     return fmt::format("'{}' is one argument too many{}", unexpected[0], writes ? "; the output is named by -o" : "");

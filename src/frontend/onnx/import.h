@@ -27,6 +27,7 @@ struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;  // fixes an input's shape
   std::map<std::string, NDArray> bound;                // inputs compiled in as constants, which share the memory
   ClaimNode claim = {};  // is asked about each node that the importer has no form for; null: such nodes are errors
+  std::map<std::string, int64_t> dims = {};  // fixes a named dimension in every input that has it
 };
 
 struct ImportedModel {
