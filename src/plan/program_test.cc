@@ -194,7 +194,7 @@ TEST(ProgramText, AnotherFormIsRefused) {
   EXPECT_THAT(error("size=24", "size=24, location=\"moon\""), HasSubstr("'moon' is no location"));
 }
 
-// ---- the rules
+// ---- VerifyProgram: one test for each rule
 
 TEST(VerifyProgram, NamesEachBreach) {
   const auto breaches = [](const std::function<void(Program&)>& damage) {

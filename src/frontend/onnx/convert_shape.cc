@@ -298,7 +298,7 @@ Exprs convert_depth_to_space(NodeContext& context) {
   return {ops::depth_to_space(context.input(0), b, "NCHW", mode, context.span())};
 }
 
-// ONNX SpaceToDepth (1, 13): the reverse, in mode DCR.
+// ONNX SpaceToDepth (1, 13): the inverse of DepthToSpace in mode DCR.
 Exprs convert_space_to_depth(NodeContext& context) {
   const auto [x, b] = read_blocks(context);
   if (x[2] % b != 0 || x[3] % b != 0) context.invalid("{}x{} pixels are no multiple of the blocks' {}", x[2], x[3], b);
