@@ -267,6 +267,26 @@ def test_growth_is_bounded(tmp_path):
     np.testing.assert_array_equal(got.numpy(), -X)
 
 
+def test_calls_within_subgraphs_are_bounded(tmp_path):
+    """A call within two subgraphs within a call, 40 times: 120 levels."""
+
+    def branches(then):
+        other = [node("Neg", ["a"], ["r"])]
+        return {
+            key: helper.make_graph(nodes, key, [], [helper.make_tensor_value_info("r", F32, None)])
+            for key, nodes in (("then_branch", then), ("else_branch", other))
+        }
+
+    chain = []
+    for i in range(40):
+        inner = node("If", ["c"], ["r"], **branches([node(f"F{i + 1}", ["a", "c"], ["r"], domain=LOCAL)]))
+        chain.append(function(f"F{i}", ["a", "c"], ["b"], [node("If", ["c"], ["b"], **branches([inner]))]))
+    chain.append(function("F40", ["a", "c"], ["b"], [node("Neg", ["a"], ["b"])]))
+    nodes = [call("F0", ["x", "yes"])]
+    message = refusal(tmp_path, nodes, chain, initializers=[("yes", np.bool_(True))])
+    assert "calls and subgraphs are nested deeper than 96 levels" in message
+
+
 def test_mistakes_name_the_node_and_the_function(tmp_path):
     odd = function("Odd", ["a"], ["b"], [node("Unheard", ["a"], ["b"], name="inner")])
     message = refusal(tmp_path, [call("Odd"), call("Odd", outputs=["z"])], [odd])
@@ -295,6 +315,10 @@ def test_calls_that_do_not_fit(tmp_path):
     valued = function("Valued", ["a"], ["b"], [constant], attributes=["by"])
     message = refusal(tmp_path, [call("Valued")], [valued])
     assert "its value is an attribute of the function that the call does not give" in message
+    leaky = function("Leaky", ["a"], ["b"], [node("Neg", ["a"], ["b"])], attributes=["by"])
+    repeated = call("Leaky", by=1.0)
+    repeated.attribute.append(helper.make_attribute("by", 2.0))
+    assert "attribute 'by' is given twice" in refusal(tmp_path, [repeated], [leaky])
     graph = helper.make_graph([], "g", [], [])
     taking = function("Take", ["a"], ["b"], [node("Neg", ["a"], ["b"])], attributes=["body"])
     message = refusal(tmp_path, [call("Take", body=graph)], [taking])
