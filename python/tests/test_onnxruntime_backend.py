@@ -108,6 +108,25 @@ def test_several_results_and_an_input_that_is_left_out(tmp_path):
         np.testing.assert_allclose(one.numpy(), reference, rtol=1e-5, atol=1e-6)
 
 
+def test_nodes_of_functions(tmp_path):
+    det = helper.make_function(
+        "local", "D", ["a"], ["b"], [helper.make_node("Det", ["a"], ["b"], name="d")], [helper.make_opsetid("", 17)]
+    )
+    nodes = [
+        helper.make_node("D", ["x"], ["y"], domain="local"),
+        helper.make_node("Neg", ["x"], ["m"]),
+        helper.make_node("D", ["m"], ["z"], domain="local"),
+    ]
+    path = save(tmp_path / "m.onnx", nodes, [("x", [4, 3, 3])], [("y", F32, [4]), ("z", F32, [4])], domains=["local"])
+    made = onnx.load(path)
+    made.functions.append(det)
+    onnx.save(made, path)
+    x = np.random.default_rng(1).standard_normal((4, 3, 3)).astype("float32")
+    got = hr.compile(path, backends=["onnxruntime"])(x=x)
+    for one, reference in zip(got, expected(path, x), strict=True):
+        np.testing.assert_allclose(one.numpy(), reference, rtol=1e-5, atol=1e-6)
+
+
 def test_its_options_and_its_bytes_are_checked(model):
     with pytest.raises(hr.UserError, match="the backend 'onnxruntime' has no option 'speed'"):
         hr.compile(model, backends=["onnxruntime"], backend_options={"onnxruntime": {"speed": 1}})

@@ -66,6 +66,10 @@ Expected<Exprs> ForeignNodes::import(const Node& node, const Exprs& inputs, Fact
   const auto has_reference = [](const Attribute& one) { return !one.ref_name.empty(); };
   if (std::any_of(node.attributes.begin(), node.attributes.end(), has_reference))
     return Refusal{HR_REASON_OP_UNSUPPORTED, "no backend is asked about nodes whose attributes a function gives"};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i] && !node.inputs[i].empty())
+      return Refusal{HR_REASON_OP_UNSUPPORTED, "no backend is asked about nodes whose inputs a call leaves out"};
+  }
   const auto has_graph = [](const Attribute& one) { return !one.graphs.empty(); };
   if (std::any_of(node.attributes.begin(), node.attributes.end(), has_graph))
     return Refusal{HR_REASON_OP_UNSUPPORTED, "no backend is asked about nodes with subgraphs"};

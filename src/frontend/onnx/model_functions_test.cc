@@ -139,6 +139,21 @@ TEST(ModelFunctions, BackendsAreNotAskedAboutReferences) {
               HasSubstr("no backend is asked about nodes whose attributes a function gives"));
 }
 
+// Such an input has a name in the node's bytes, and no value.
+TEST(ModelFunctions, BackendsAreNotAskedAboutInputsThatACallLeavesOut) {
+  GraphWriter body;
+  body.node_with_outputs("Scale", {"a", "c"}, {"b"}, {}, "com.example");
+  ImportOptions options;
+  options.claim = [](const ops::OnnxNode& asked) -> Expected<std::vector<TensorType>> {
+    ADD_FAILURE() << asked.op;
+    return asked.results;
+  };
+  const std::string bytes =
+      encode_with_functions(calling("F"), {encode_function("local", "F", {"a", "c"}, {"b"}, std::move(body))});
+  EXPECT_THAT(kit::user_error_of([&] { import_bytes(bytes, options); }),
+              HasSubstr("no backend is asked about nodes whose inputs a call leaves out"));
+}
+
 // The name of a value that must be known is that of the graph, where it has one there.
 TEST(ModelFunctions, AValueThatMustBeKnownIsNamed) {
   GraphWriter body;
