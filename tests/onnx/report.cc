@@ -126,6 +126,38 @@ constexpr std::string_view kChoices =
   compute is an error, as is data outside of the model file that is missing, too short, or not below the model's folder.
 )";
 
+// The operators of onnxruntime's domain: no case of the data shows them.
+constexpr std::string_view kMicrosoft =
+    R"(onnxruntime's optimiser replaces standard operators with those of its domain `com.microsoft`. The importer makes
+compositions of them; `python/tests/test_optimised_models.py` compares each with onnxruntime, and models that it optimised.
+A model saved with a level above ORT_ENABLE_EXTENDED may have nodes of `com.microsoft.nchwc`, which are refused.
+
+| operator | forms that are refused |
+| --- | --- |
+| Attention | do_rotary, past_present_share_buffer, past_sequence_length, masks of 3 * batch + 2 numbers |
+| BiasGelu, FastGelu, Gelu, QuickGelu | |
+| EmbedLayerNormalization | |
+| FusedConv | activations that its list in `convert_activation.cc` does not have |
+| FusedGemm | as FusedConv |
+| FusedMatMul, TransposeMatMul | |
+| MultiHeadAttention | past_sequence_length, cache_indirection, masks of 3 * batch + 2 numbers; unidirectional where the queries are not the last positions of the keys |
+| NhwcConv, NhwcFusedConv | auto_pad SAME_UPPER and SAME_LOWER |
+| RotaryEmbedding | is_packed_batching; a scale other than 1 |
+| SkipLayerNormalization | |
+| SkipSimplifiedLayerNormalization | its output `mean` |
+
+SimplifiedLayerNormalization, which the optimiser writes in the default domain, is RMSNormalization of any opset.
+)";
+
+// Functions of models, which no case has either.
+constexpr std::string_view kFunctions =
+    R"(A call of a function (`ModelProto.functions`) is replaced with the function's nodes, each of which uses the operator
+versions that its function imports. The nodes are named after the call: `layer1/Gelu_2`. An operator of the table takes
+precedence over a function of its name, as in onnxruntime, unless the node names an overload. Refused are functions that
+call themselves, calls more than 64 deep, more than 2^18 nodes or 256 MB of nodes by calls (each function counts once for
+free), and attributes that are graphs.
+)";
+
 std::string cases_of(const std::vector<CaseResult>& results, Outcome outcome) {
   std::string text;
   for (const CaseResult& result : results) {
@@ -210,9 +242,11 @@ std::string support_page(const std::vector<CaseResult>& results) {
       "lists every node.\n\n"
       "```\n{}```\n\n"
       "## Supported operators\n\n{}, If\n\n"
+      "## Operators of onnxruntime\n\n{}\n"
+      "## Functions of the model\n\n{}\n"
       "## What Headrace chose\n\n{}\n{}",
       results.size(), onnx::kOldestOpset, onnx::kNewestOpset, table(results), fmt::join(onnx::supported_ops(), ", "),
-      kChoices, case_parts(results));
+      kMicrosoft, kFunctions, kChoices, case_parts(results));
 }
 
 std::string new_opsets_page(const std::vector<CaseResult>& results) {

@@ -267,20 +267,6 @@ TEST(ImportErrors, AConditionOfManyElements) {
   EXPECT_THAT(import_error(std::move(graph)), HasSubstr("its condition is no single element"));
 }
 
-TEST(ImportErrors, FunctionsOfTheModel) {
-  GraphWriter graph = one_input();
-  graph.node_with_outputs("Twice", {"x"}, {"y"}, {}, "local");
-  graph.output("y", ElementType::kFloat, {});
-  std::string bytes = kit::encode_model(std::move(graph).finish(), {{"", 13}, {"local", 1}}, 8);
-  std::string function;
-  protozero::pbf_writer writer(function);
-  writer.add_string(1, "Twice");
-  writer.add_string(10, "local");
-  protozero::pbf_writer(bytes).add_message(25, function);
-  EXPECT_THAT(kit::user_error_of([&] { import_bytes(bytes); }),
-              HasSubstr("(local.Twice): it is a function of the model; inline the model's functions"));
-}
-
 TEST(ImportErrors, InitialisersThatCannotBe) {
   GraphWriter graph = one_input();
   graph.initializer("w", ElementType::kComplex64, {1}, std::as_bytes(std::span("8 bytes")));

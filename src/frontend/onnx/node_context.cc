@@ -20,14 +20,16 @@ size_t count_given(const std::vector<std::string_view>& names) {
 
 }  // namespace
 
-NodeContext::NodeContext(const Node& node, int64_t opset, Exprs inputs, Facts& facts, TensorSource& tensors, Span span)
+NodeContext::NodeContext(const Node& node, int64_t opset, Exprs inputs, Facts& facts, TensorSource& tensors, Span span,
+                         const FunctionCall* call)
     : node_(node),
       opset_(opset),
       inputs_(std::move(inputs)),
       output_count_(count_given(node.outputs)),
       facts_(facts),
       tensors_(tensors),
-      span_(std::move(span)) {
+      span_(std::move(span)),
+      call_(call) {
   while (!inputs_.empty() && !inputs_.back()) inputs_.pop_back();
 }
 
@@ -92,14 +94,26 @@ Shape NodeContext::known_shape(const Expr& expr) {
   return shape;
 }
 
-const Attribute* NodeContext::read_attr(std::string_view name, AttributeKind kind, std::string_view kind_name) {
-  read_.insert(name);
-  const Attribute* attribute = node_.find_attribute(name);
-  if (attribute == nullptr) return nullptr;
-  if (!attribute->ref_name.empty()) {
-    refuse(HR_REASON_OP_UNSUPPORTED, "attribute {} is given by a function, and model functions are not supported",
-           printable(name));
+std::string NodeContext::unique_name() const {
+  const std::string_view own = node_.outputs.empty() ? std::string_view() : node_.outputs.front();
+  return call_ == nullptr ? std::string(own) : fmt::format("{}/{}", call_->label, own);
+}
+
+const Attribute* NodeContext::find_attr(std::string_view name) const {
+  const Attribute* own = node_.find_attribute(name);
+  if (own == nullptr || own->ref_name.empty()) return own;
+  if (call_ == nullptr) {
+    invalid("attribute {} refers to the attribute {} of a function, but the node is in no function", printable(name),
+            printable(own->ref_name));
   }
+  const auto it = call_->attributes.find(own->ref_name);
+  return it == call_->attributes.end() ? nullptr : it->second;
+}
+
+const Attribute* NodeContext::read_attr(std::string_view name, AttributeKind kind, std::string_view kind_name) {
+  const Attribute* attribute = find_attr(name);
+  if (attribute == nullptr) return nullptr;
+  read_.insert(node_.find_attribute(name)->name);
   if (attribute->kind != kind) invalid("attribute {} is no {}", printable(name), kind_name);
   return attribute;
 }
@@ -169,7 +183,8 @@ std::vector<std::string_view> NodeContext::unread_attrs() const {
   constexpr std::string_view kConsumed = "consumed_inputs";
   std::vector<std::string_view> names;
   for (const Attribute& attribute : node_.attributes) {
-    if (!read_.contains(attribute.name) && attribute.name != kConsumed) names.push_back(attribute.name);
+    if (!read_.contains(attribute.name) && attribute.name != kConsumed && find_attr(attribute.name) != nullptr)
+      names.push_back(attribute.name);
   }
   return names;
 }
@@ -281,12 +296,12 @@ NDArray load_array(TensorSource& tensors, const TensorProto& tensor) {
   return array;
 }
 
-std::string node_label(const Node& node) {
-  if (!node.name.empty()) return std::string(node.name);
-  for (std::string_view output : node.outputs) {
-    if (!output.empty()) return std::string(output);
+std::string node_label(const Node& node, const FunctionCall* call) {
+  std::string_view own = node.name;
+  for (const std::string_view output : node.outputs) {
+    if (own.empty()) own = output;
   }
-  return "";
+  return call == nullptr ? std::string(own) : fmt::format("{}/{}", call->label, own);
 }
 
 std::string op_label(const Node& node) {

@@ -164,6 +164,9 @@ void read_node(const Source& source, std::string_view message, const Place& pare
       case 7:
         node.domain = reader.read_text();
         break;
+      case 8:
+        node.overload = reader.read_text();
+        break;
       default:
         reader.skip();
     }
@@ -266,6 +269,9 @@ void read_function(const Source& source, std::string_view message, const Place& 
         break;
       case 11:
         read_attribute(source, reader.read_bytes(), place, 0, function.default_attributes.emplace_back());
+        break;
+      case 13:
+        function.overload = reader.read_text();
         break;
       default:
         reader.skip();

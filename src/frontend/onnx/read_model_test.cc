@@ -193,11 +193,13 @@ TEST(ReadModel, FunctionsAreRead) {
   writer.add_string(6, "alpha");
   writer.add_message(7, node);
   writer.add_string(10, "my.domain");
+  writer.add_string(13, "half");
   const std::string bytes = kit::encode_model({}) + wrap(25, function);
   Model model = read(bytes);
   ASSERT_EQ(model.functions.size(), 1U);
   EXPECT_EQ(model.functions[0].name, "F");
   EXPECT_EQ(model.functions[0].domain, "my.domain");
+  EXPECT_EQ(model.functions[0].overload, "half");
   EXPECT_EQ(model.functions[0].nodes.at(0).op_type, "Relu");
 }
 
