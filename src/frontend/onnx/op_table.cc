@@ -9,10 +9,10 @@ namespace {
 std::map<std::string_view, const OpRow*> make_index() {
   std::map<std::string_view, const OpRow*> index;
   for (const std::span<const OpRow> family :
-       {activation_rows(),    attention_rows(), binary_rows(), conv_rows(),     creation_rows(),
-        fourier_rows(),       image_rows(),     index_rows(),  loss_rows(),     matmul_rows(),
-        normalization_rows(), place_rows(),     pool_rows(),   quantize_rows(), random_rows(),
-        reduce_rows(),        region_rows(),    shape_rows(),  sort_rows(),     unary_rows()}) {
+       {activation_rows(), attention_rows(), binary_rows(), conv_rows(),      creation_rows(),      fourier_rows(),
+        image_rows(),      index_rows(),     loss_rows(),   matmul_rows(),    normalization_rows(), place_rows(),
+        pool_rows(),       quantize_rows(),  random_rows(), recurrent_rows(), reduce_rows(),        region_rows(),
+        shape_rows(),      sort_rows(),      unary_rows()}) {
     for (const OpRow& row : family) {
       const bool is_new = index.emplace(row.name, &row).second;
       HEADRACE_CHECK(is_new, "the ONNX operator {} has two rows", row.name);
