@@ -159,8 +159,10 @@ def test_the_ops_of_several_dtypes_are_found():
     assert {"where", "take", "scatter_nd", "vision.non_max_suppression", "strided_set"} <= _MIXED.keys()
 
 
-# Parts of sparse tensors, packed bits and signals have several elements: a number is none of them.
-_NO_NUMBERS = re.compile(r"random\.(normal|uniform)|(nn\.)?sparse_\w+|nn\.bitserial_\w+|stft")
+# Parts of sparse tensors, packed bits, signals and recurrent layers have several elements: a number is none of them.
+_NO_NUMBERS = re.compile(
+    r"random\.(normal|uniform)|(nn\.)?sparse_\w+|nn\.bitserial_\w+|stft|nn\.(lstm|gru|rnn|recurrent_steps)"
+)
 
 
 @pytest.mark.parametrize("op", [name for name in _MIXED if not _NO_NUMBERS.fullmatch(name)])

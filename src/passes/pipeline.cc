@@ -29,6 +29,7 @@
 #include "passes/nn/flatten_atrous_conv.h"
 #include "passes/nn/fold_explicit_padding.h"
 #include "passes/nn/split_args.h"
+#include "passes/nn/split_recurrent.h"
 #include "passes/nn/to_mixed_precision.h"
 #include "passes/scale/backward_fold_scale_axis.h"
 #include "passes/scale/fold_scale_axis.h"
@@ -205,6 +206,7 @@ Pass fusing() {
                 "FlattenAtrousConv",
                 "FoldExplicitPadding",
                 "SplitArgs",
+                "SplitRecurrent",
                 "AssignLayout",
                 "ConvertLayout",
                 "AlterOpLayout",
@@ -230,6 +232,12 @@ Pass expanding() {
       {config_key<bool>("expand_constructor", "whether constructors become function literals", "true"),
        config_key<bool>("expand_global_var", "whether global functions become function literals", "false")},
       [](const IRModule& m, const PassContext& c) { return eta_expand(m, eta_options(c)); });
+}
+
+Pass splitting_recurrent(const cost::Machine& machine) {
+  return rounding(
+      with_context("SplitRecurrent", 0, "recurrent layers become one product of all inputs and the loop over the steps",
+                   {}, [machine](const IRModule& m, const PassContext&) { return split_recurrent(m, machine); }));
 }
 
 Pass assigning_layout(const cost::Machine& machine) {
@@ -298,6 +306,8 @@ std::vector<Pass> canonical() {
 
 std::vector<Pass> native(const cost::Machine& machine) {
   return {
+      // First: it makes products of the same data that are joined, and constants that are folded, below.
+      splitting_recurrent(machine),
       // These are not canonical: another backend looks for the ops as the program has them.
       combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
       combining_dense(false),

@@ -86,6 +86,7 @@ const std::map<std::string, std::string>& properties_elsewhere() {
       {"PlanDevices", "RandomPrograms.PlannedDevicesKeepTheResults"},
       {"RemoveStandaloneReshapes", "RandomPrograms.StandaloneReshapesGo"},
       {"SplitArgs", "RandomPrograms.SplitArgsKeepTheResults"},
+      {"SplitRecurrent", "SplitRecurrent.RandomLayersKeepTheResults"},
   };
   return table;
 }

@@ -116,6 +116,8 @@ constexpr std::string_view kChoices =
 - **MaxUnpool** with an output shape: an index counts in the map that the pads and strides alone give, as in the standard's
   data; onnxruntime takes it in the map of that shape. **LpPool** with ceil_mode takes the mean of a window that sticks out
   over what of it lies within the pads, times the whole window's size, as the standard's reference.
+- **LSTM, GRU and RNN**: a sequence whose length is 0 keeps its initial state as the last one (onnxruntime gives zeros). The
+  activations Affine and ScaledTanh need their alpha and beta, since the standard has no defaults for them.
 - **Random numbers** of RandomNormal, RandomUniform and their Like forms, Bernoulli, Multinomial and Dropout in training
   are the same at each run: they are Threefry's, by the node's `seed`, or without one by the name of its first output.
   Cases that draw are held to dtype, shape, and the same numbers interpreted and compiled.

@@ -171,6 +171,11 @@ std::optional<std::vector<float>> NodeContext::floats_attr(std::string_view name
   return attribute != nullptr ? std::optional(attribute->floats) : std::nullopt;
 }
 
+std::vector<std::string_view> NodeContext::strings_attr(std::string_view name) {
+  const Attribute* attribute = read_attr(name, AttributeKind::kStrings, "list of strings");
+  return attribute != nullptr ? attribute->strings : std::vector<std::string_view>();
+}
+
 NDArray NodeContext::tensor_attr(std::string_view name) {
   const Attribute* attribute = read_attr(name, AttributeKind::kTensor, "tensor");
   return attribute != nullptr ? load_array(tensors_, attribute->tensors.at(0)) : NDArray();

@@ -78,7 +78,8 @@ class NodeContext {
   std::string string_attr(std::string_view name, std::string_view otherwise);
   std::optional<Shape> ints_attr(std::string_view name);
   std::optional<std::vector<float>> floats_attr(std::string_view name);
-  NDArray tensor_attr(std::string_view name);  // null if the node has no such attribute
+  std::vector<std::string_view> strings_attr(std::string_view name);  // empty if the node has no such attribute
+  NDArray tensor_attr(std::string_view name);                         // null if the node has no such attribute
   // Marks attributes that do not affect the result as read.
   void ignore_attrs(std::initializer_list<std::string_view> names);
   // Returns the node's attributes that the converter did not read. They ask for behaviour that is not implemented.

@@ -21,11 +21,11 @@ OpIndex make_index(std::initializer_list<std::span<const OpRow>> families) {
 
 // Returns the operators of a domain; null if no operator of the domain is supported.
 const OpIndex* find_index(std::string_view domain) {
-  static const OpIndex standard =
-      make_index({activation_rows(),    attention_rows(), binary_rows(), conv_rows(),     creation_rows(),
-                  fourier_rows(),       image_rows(),     index_rows(),  loss_rows(),     matmul_rows(),
-                  normalization_rows(), place_rows(),     pool_rows(),   quantize_rows(), random_rows(),
-                  reduce_rows(),        region_rows(),    shape_rows(),  sort_rows(),     unary_rows()});
+  static const OpIndex standard = make_index(
+      {activation_rows(), attention_rows(), binary_rows(), conv_rows(),      creation_rows(),      fourier_rows(),
+       image_rows(),      index_rows(),     loss_rows(),   matmul_rows(),    normalization_rows(), place_rows(),
+       pool_rows(),       quantize_rows(),  random_rows(), recurrent_rows(), reduce_rows(),        region_rows(),
+       shape_rows(),      sort_rows(),      unary_rows()});
   static const OpIndex microsoft = make_index({microsoft_rows(), microsoft_attention_rows()});
   if (is_default_domain(domain)) return &standard;
   return domain == kMicrosoftDomain ? &microsoft : nullptr;

@@ -24,6 +24,7 @@ from op_case_format import Numbers, case, error, finish, run_onnx, scalar
 from packed_cases import add_packed_cases
 from quantize_cases import add_quantize_cases, add_quantized_dense_cases
 from random_cases import add_random_cases
+from recurrent_cases import add_recurrent_cases
 from reduce_cases import add_reduce_cases
 from scipy import ndimage, special
 from select_cases import add_select_cases
@@ -565,4 +566,5 @@ add_sparse_cases()
 add_bit_cases()
 add_quantize_cases()
 add_quantized_dense_cases()
+add_recurrent_cases()
 finish()
