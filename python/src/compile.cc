@@ -51,6 +51,7 @@ driver::CompileOptions compile_options(nb::handle target, const std::string& cpu
   options.placement = driver::read_placement("placement", placement);
   options.costs = costs;
   options.plan = plan;
+  driver::read_plan_file(options);
   for (const auto& [name, given] : backend_options) {
     Map<std::string, Value>& own = options.backend_options[nb::cast<std::string>(name)];
     for (const auto& [key, value] : nb::cast<nb::dict>(given)) own.set(nb::cast<std::string>(key), to_value(value));

@@ -121,6 +121,7 @@ driver::CompileOptions ModelOptions::compile_options(const Common& common) const
     options.backend_options[name.substr(0, dot)].set(name.substr(dot + 1), Value(value));
   }
   options.plan = plan;
+  driver::read_plan_file(options);
   for (const std::string& text : overrides) options.overrides.push_back(parse_override(text));
   if (!common.quiet && isatty(STDERR_FILENO) != 0) {
     options.progress = [](std::string_view stage, int index, int count) {
