@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "codegen/c_library.h"
 #include "tensor/convert_number.h"
 
 namespace headrace::codegen {
@@ -121,20 +122,17 @@ constexpr std::string_view kReserved[] = {"alignas",
                                           "xor",
                                           "xor_eq"};
 
-// The functions that the text may call; each exists with the suffix "f" too.
-constexpr std::string_view kLibrary[] = {"hypot", "exp",  "log",   "log2",  "log10", "log1p", "sqrt",
-                                         "sin",   "cos",  "tan",   "asin",  "acos",  "atan",  "sinh",
-                                         "cosh",  "tanh", "asinh", "acosh", "atanh", "erf",   "floor",
-                                         "ceil",  "rint", "trunc", "fabs",  "pow",   "fma",   "fmod"};
-
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+// Returns whether the text may call a function of this name for double: fmod is for remainders, which are no intrinsic.
+bool is_library_double(std::string_view name) {
+  const std::vector<std::string_view>& functions = functions_of_intrinsics();
+  return name == "fmod" || std::find(functions.begin(), functions.end(), name) != functions.end();
+}
+
 bool is_library(std::string_view word) {
-  const auto names = [&](std::string_view name) {
-    return std::find(std::begin(kLibrary), std::end(kLibrary), name) != std::end(kLibrary);
-  };
-  return names(word) || (word.ends_with('f') && names(word.substr(0, word.size() - 1)));
+  return is_library_double(word) || (word.ends_with('f') && is_library_double(word.substr(0, word.size() - 1)));
 }
 
 // Returns whether a word looks like a macro.

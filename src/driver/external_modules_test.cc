@@ -143,7 +143,11 @@ std::shared_ptr<executors::Executor> executor_of(const std::shared_ptr<const loa
 void call_with_tensors(const PackedFunc& function, const NDArray& x, const NDArray& y) {
   const auto call = load::external_call(function);
   DLTensor from = x.tensor(), to = y.tensor();
-  DLTensor* const args[] = {&from, &to};
+  RawValue args[2];
+  for (size_t i = 0; i < 2; ++i) {
+    args[i].type_index = type_index::kDLTensorPtr;
+    args[i].v.v_ptr = i == 0 ? &from : &to;
+  }
   ASSERT_FALSE(call.function(call.self, args, 2));
 }
 

@@ -15,9 +15,9 @@
 #include "base/temporary_name.h"
 #include "driver/built_module.h"
 #include "driver/output_file.h"
-#include "driver/register_all.h"
 #include "driver/seal_library.h"
 #include "lower/user_ops/user_op.h"
+#include "functions/register_functions.h"
 #include "kit/errors.h"
 #include "kit/files.h"
 #include "kit/mutate.h"
@@ -46,7 +46,7 @@ constexpr const char* kSavedProgram =
     "}\n";
 
 Model small_model() {
-  register_all();
+  functions::register_functions();
   return make_model(relay::parse_module(kSavedProgram));
 }
 
@@ -495,7 +495,7 @@ TEST_F(TvmFfiMain, WhatIsWrongWithATensorIsTold) {
 
 // Two inputs and two outputs, of which the second has no elements.
 TEST_F(TvmFfiMain, TensorsAreApart) {
-  register_all();
+  functions::register_functions();
   const std::string text =
       "#[version = \"0.0.5\"]\n"
       "def @main(%a: Tensor[(4), float32], %b: Tensor[(4), float32], %c: Tensor[(0), float32]) {\n"
@@ -539,7 +539,7 @@ TEST_F(TvmFfiMain, AFileThatNeedsTheRuntimeSaysSo) {
 }
 
 TEST_F(TvmFfiMain, EachReasonToNeedTheRuntimeIsTold) {
-  register_all();
+  functions::register_functions();
   lower::register_user_op({.name = "test.elsewhere",
                            .arguments = {{"data", "Tensor", ""}},
                            .relation = [](const relay::RelationInput& call) -> Type { return call.tensor(0); },

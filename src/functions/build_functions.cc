@@ -47,6 +47,8 @@ void register_build_functions() {
   load::register_all_loaders();
   register_global("relay.build_module.Build", make_packed(&build));
   register_global("headrace.load_backend", make_packed(&driver::load_plugin));
+  register_global("runtime.module.loadfile_o",
+                  make_packed([](const std::string& path, const std::string&) { return driver::load_object(path); }));
   register_global("runtime.SealLibrary", make_packed(&driver::seal_library));
   register_global(
       "runtime.module.csource_module_create", PackedFunc([](Args args) {

@@ -201,6 +201,8 @@ class ComparisonTest(CliTest):
         report = self.report(vector(-1, large + 1, dtype="<i8"), *named, code=MISMATCH, **more)
         self.assertGreater(report["difference"], 0)
         self.assertEqual((report["error"], report["difference_limit"]), (0, 0))
+        far = self.report(vector(-1, 5, dtype="<i8"), *named, "--limit", "10", code=MISMATCH, **more)
+        self.assertEqual([far[key] for key in ("limit", "difference_limit")], [0, 0])
 
     def test_bench_shows_the_difference(self) -> None:
         output = self.folder / "peer.npy"

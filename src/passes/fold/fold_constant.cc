@@ -47,7 +47,7 @@ size_t bytes_of(const Expr& expr) {
 Expr fold_size(const Expr& before, const CallNode& call, const OpNode& op) {
   const auto* data = before.as<CallNode>();
   if (data == nullptr || data->args.empty() || !data->args[0]->has_checked_type()) return {};
-  const auto* type = data->args[0]->checked_type().as<TensorTypeNode>();
+  const auto* type = relay::tensor_type_of(data->args[0]);
   const auto* result = relay::tensor_type_of(before);
   const auto shape = type == nullptr ? std::nullopt : as_shape(type->shape);
   if (!shape || result == nullptr) return {};
