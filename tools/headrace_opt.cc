@@ -173,7 +173,7 @@ bool name_one_file(const std::string& a, const std::string& b) {
 
 // Before the work: no output may replace an input, or another output.
 void check_outputs(const Request& r) {
-  if (r.weights == "-") throw UsageError("--weights: weights are no text for the standard output; name a file");
+  if (r.weights == "-") throw UsageError("--weights: weights are not text for the standard output; name a file");
   if (!r.weights.empty() && name_one_file(r.weights, r.output))
     throw UsageError(fmt::format("--output and --weights name one file, '{}'", r.output));
   for (const std::string& output : {r.output, r.weights}) {

@@ -206,7 +206,7 @@ class Node {
   }
   // Returns the first `size` bytes of a constant of any type; it must have as many.
   Span<char> constant_bytes(size_t size) const { return {constant_data(), size}; }
-  // Returns letters and digits that are equal for constants of equal bytes; empty for a node that is no constant.
+  // Returns letters and digits that are equal for constants of equal bytes; empty for a node that is not a constant.
   std::string content_id() const {
     const char* id = api_->constant(graph_, number_).content_id;
     return id == nullptr ? "" : id;
@@ -354,7 +354,7 @@ class Writer {
   }
   void put_text(std::string_view text) { put_all(Span<char>(text.data(), text.size())); }
   // Leaves a constant to the host, which stores each content once in a file, for its own code too. A Reader gets it
-  // back by get_constant. Throws std::runtime_error for a node that is no constant.
+  // back by get_constant. Throws std::runtime_error for a node that is not a constant.
   void put_constant(const Node& node) {
     const std::string id = node.content_id();
     if (id.empty()) throw std::runtime_error("a value that is not known when the model is compiled is saved");

@@ -86,7 +86,7 @@ def text(value: str, what: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise UserError(f"{what}: {value!r} is no text in UTF-8; rename what it names") from None
+            raise UserError(f"{what}: {value!r} is not text in UTF-8; rename what it names") from None
     return value
 
 

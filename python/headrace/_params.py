@@ -47,13 +47,13 @@ def save_param_dict(params: Mapping[str, Any]) -> bytearray:
     Raises
     ------
     UserError
-        For a name that is no str, a value that is no tensor, a dtype that the format does not have.
+        For a name that is not a str, a value that is not a tensor, a dtype that the format does not have.
     """
     header, parts, end = {}, [], 0
     for name, value in _arguments.mapping(params, "params", 'params={"weight": w}').items():
         tensor = _core.array(value, f"parameter '{name}'")
         if tensor.dtype not in _NAMES:
-            raise _core.UserError(f"parameter '{name}': {tensor.dtype} is no dtype of safetensors")
+            raise _core.UserError(f"parameter '{name}': {tensor.dtype} is not a dtype of safetensors")
         data = tensor.numpy().tobytes()
         header[name] = {
             "dtype": _NAMES[tensor.dtype],

@@ -290,7 +290,7 @@ def load(
     Raises
     ------
     UserError
-        For a file that is no artifact (one that is a model is for `compile`), and for a processor that this process may
+        For a file that is not an artifact (a model is for `compile`), and for a processor that this process may
         not use.
     """
     name = _arguments.path(artifact, "artifact")
@@ -337,7 +337,7 @@ def load_backend(library: str | PathLike[str]) -> str:
     Raises
     ------
     UserError
-        For a library that is no backend, or is one of a name that is taken; MissingError, which is one, where it, or a
+        For a library that is not a backend or has a name that is taken; MissingError, which is one, where it, or a
         library that it needs, is not there.
     """
     return str(get_global_func("headrace.load_backend")(_arguments.path(library, "library")))

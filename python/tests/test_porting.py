@@ -198,7 +198,7 @@ def test_values_of_references():
     assert isinstance(cell, relay.backend.interpreter.RefValue)
     assert int(cell.value.numpy()) == 5
     assert len(nothing) == 0
-    with pytest.raises(hr.UserError, match="the value is no reference"):
+    with pytest.raises(hr.UserError, match="the value is not a reference"):
         hr.get_global_func("relay.backend.ReadRef")(1)
 
 

@@ -122,7 +122,7 @@ OTHERS = [
     (lambda v: relay.create_executor().evaluate(X, v), "evaluate: binds: expected a dict, got", X),
     (lambda v: relay.create_executor().evaluate(X, {v: 1}), "evaluate: a key of binds: expected relay.Var, got", "x"),
     (lambda v: relay.const(1, v), "const: dtype: expected a str, got", MOD),
-    (lambda v: relay.TensorType((2,), v), "dtype: .* is no dtype", TYPE),
+    (lambda v: relay.TensorType((2,), v), "dtype: .* is not a dtype", TYPE),
     (lambda v: transform.Sequential(v), "passes: expected a list, got", 3),
     (lambda v: transform.PassContext(instruments=v), "instruments: expected a list, got", 3),
     (lambda v: transform.PassContext(config=v), "config: expected a dict, got", "abc"),

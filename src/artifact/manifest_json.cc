@@ -274,7 +274,7 @@ class Cursor {
     try {
       return DataType::parse(name);
     } catch (const UserError& error) {
-      fail("is no dtype: " + error.message());
+      fail("is not a dtype: " + error.message());
     }
   }
 
@@ -657,7 +657,7 @@ Json parse_json(std::string_view text) {
   try {
     return Json::parse(text, on_event);
   } catch (const Json::exception& error) {  // also numbers that no double holds
-    throw_user_error("the manifest is no JSON text: {}", json_fault(error));
+    throw_user_error("the manifest is not JSON text: {}", json_fault(error));
   }
 }
 

@@ -125,7 +125,8 @@ constexpr std::string_view kReserved[] = {"alignas",
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Returns whether the text may call a function of this name for double: fmod is for remainders, which are no intrinsic.
+// Returns whether the text may call a function of this name for double: fmod is for remainders, which are not an
+// intrinsic.
 bool is_library_double(std::string_view name) {
   const std::vector<std::string_view>& functions = functions_of_intrinsics();
   return name == "fmod" || std::find(functions.begin(), functions.end(), name) != functions.end();
@@ -173,7 +174,7 @@ std::string c_integer(int64_t value, DataType dtype) {
   const uint64_t bits = static_cast<uint64_t>(value) << unused;
   if (dtype.is_uint()) return fmt::format("{}u", bits >> unused);
   const int64_t number = static_cast<int64_t>(bits) >> unused;
-  // The lowest number is no literal: its digits alone are too large.
+  // The lowest number is not a literal: its digits alone are too large.
   if (number == INT64_MIN) return "INT64_MIN";
   return number == INT32_MIN ? "INT32_MIN" : fmt::format("{}", number);
 }

@@ -236,7 +236,7 @@ TEST(Backends, NamesAreChecked) {
   const auto registered = [](const std::string& name) {
     return kit::user_error_of([&] { partition::register_backend(std::make_shared<Named>(name)); });
   };
-  EXPECT_THAT(registered("a b"), HasSubstr("'a b' is no name of a backend"));
+  EXPECT_THAT(registered("a b"), HasSubstr("'a b' is not a name of a backend"));
   EXPECT_THAT(registered("native"), HasSubstr("one of the compiler's own"));
   EXPECT_THAT(registered("ccompiler"), HasSubstr("there is a backend 'ccompiler' already"));
 }

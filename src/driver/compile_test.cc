@@ -420,7 +420,7 @@ TEST(Compile, AVariableThatNobodyBinds) {
                    w = relay::make_var("w", make_tensor_type(Shape{2}));
   const IRModule module = make_module(relay::make_function({x}, relay::make_call("add", {x, w})));
   const std::string error = kit::user_error_of([&] { compile_to_memory(make_model(module)); });
-  EXPECT_EQ(error.find("@main uses %w, which is no parameter of it and bound by no let"), 0U) << error;
+  EXPECT_EQ(error.find("@main uses %w, which is not a parameter of it and bound by no let"), 0U) << error;
 }
 
 // Text has no such program: each definition makes a variable of its own.

@@ -186,7 +186,7 @@ TEST(ExternalModules, AFailureIsTheCallsOwn) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->message, "an external function failed without saying why");
   EXPECT_FALSE(take_stored_error());
-  // Outside a run, an error of the thread is no business of who asks how a run ended.
+  // Outside a run, an error of the thread is not business of who asks how a run ended.
   raise("UserError", "of another call");
   const executors::Status status{.code = -1, .op = "scale1", .message = "toy"};
   EXPECT_EQ(kit::user_error_of([&] { executors::throw_if_failed(status); }), "toy\n  at: scale1");

@@ -166,7 +166,7 @@ std::string extension_of(const std::string& path) {
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
     throw_user_error("'{}' is a folder, not a model", path);
   if (extension == ".so") throw_user_error("'{}' is a compiled artifact; give the model that it was made from", path);
-  throw_user_error("'{}' is no model that can be read: its name ends in neither .onnx nor .relay", path);
+  throw_user_error("'{}' is not a model that can be read: its name ends in neither .onnx nor .relay", path);
 }
 
 }  // namespace
@@ -227,7 +227,7 @@ Model make_model(const IRModule& module) {
   // Takes a snapshot, because the caller may add functions to the module later.
   Model model{relay::infer_type(relay::unique_binders(snapshot(module))), {}, {}};
   const auto* main = model.module->lookup("main").as<relay::FunctionNode>();
-  if (main == nullptr) throw_user_error("'@main' is no relay function");
+  if (main == nullptr) throw_user_error("'@main' is not a relay function");
   for (const relay::Var& param : main->params) model.inputs.push_back(param->name_hint);
   check_names(model.inputs);
   const std::vector<Type> results = leaves_of(main->body->checked_type());

@@ -248,7 +248,7 @@ TEST_F(ModuleFormats, DamagedObjectsAreErrors) {
     if (bad == good) continue;
     EXPECT_NE(error(bad), "") << i;
   }
-  // A weight that lost one bit is no fault that a linker could see.
+  // A weight that lost one bit is not a fault that a linker could see.
   std::string flipped = good;
   const auto weight = std::bit_cast<std::array<char, 4>>(4.0f);
   const size_t at = good.find(std::string(weight.begin(), weight.end()));
@@ -407,8 +407,8 @@ TEST_F(ModuleFormats, OnlyWholeArtifactsAreSealed) {
   };
   compile_to_file(small_model(), path("model.so"));
   const std::string good = kit::read_file(path("model.so"));
-  EXPECT_THAT(error(""), HasSubstr("is not an artifact of Headrace: it is no ELF file"));
-  EXPECT_THAT(error("text"), HasSubstr("'" + path("in") + "' is not an artifact of Headrace: it is no ELF file"));
+  EXPECT_THAT(error(""), HasSubstr("is not an artifact of Headrace: it is not an ELF file"));
+  EXPECT_THAT(error("text"), HasSubstr("'" + path("in") + "' is not an artifact of Headrace: it is not an ELF file"));
   EXPECT_THAT(error(good.substr(0, good.size() / 2)), HasSubstr("is not an artifact"));
   EXPECT_THAT(error(kit::read_file(HEADRACE_SYSTEM_SYMBOLS)), HasSubstr("it has no section '.headrace.manifest'"));
   build_module(small_model()).SaveToFile(path("model.o"), "o");
@@ -459,8 +459,8 @@ TEST_F(TvmFfiMain, MistakesAreTold) {
   EXPECT_EQ(error(), "expected 2 arguments, 1 inputs and then 1 outputs, got 0");
   EXPECT_EQ(error(x), "expected 2 arguments, 1 inputs and then 1 outputs, got 1");
   EXPECT_EQ(error(x, y, y), "expected 2 arguments, 1 inputs and then 1 outputs, got 3");
-  EXPECT_EQ(error(x, 3), "argument 1 is no tensor");
-  EXPECT_EQ(error(nullptr, y), "argument 0 is no tensor");
+  EXPECT_EQ(error(x, 3), "argument 1 is not a tensor");
+  EXPECT_EQ(error(nullptr, y), "argument 0 is not a tensor");
   const std::string in = "input 0 must be a contiguous CPU tensor float32[1, 2]; ";
   EXPECT_EQ(error(y, x), in + "its shape is [1, 3]");
   EXPECT_EQ(error(x, NDArray::zeros({1, 3}, DataType::float_(64))),

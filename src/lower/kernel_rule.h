@@ -21,7 +21,7 @@ struct Line {
   int64_t size() const;
 };
 
-// What a rule sees. The machine is no part of it, because the same loops serve every machine; lower/loops/ decides
+// What a rule sees. The machine is not part of it, because the same loops serve every machine; lower/loops/ decides
 // which of them run on several threads.
 struct KernelInput {
   const RuleInput& op;

@@ -1,8 +1,8 @@
 // Regions of a function's body: which nodes a backend other than the native one computes together.
 //
-// A body is seen as an index graph (Flow) of its nodes; variables, constants and names are no nodes of it. A region has
-// nodes of one scope (relay/scopes.h), so that the call that replaces it has its inputs in scope and its outputs reach
-// their users: it does not span the branches of an `if`, the bodies of functions or a let and its value.
+// A body is seen as an index graph (Flow) of its nodes; variables, constants and names are not nodes of it. A region
+// has nodes of one scope (relay/scopes.h), so that the call that replaces it has its inputs in scope and its outputs
+// reach their users: it does not span the branches of an `if`, the bodies of functions or a let and its value.
 #pragma once
 
 #include <set>

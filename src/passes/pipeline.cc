@@ -148,7 +148,7 @@ Pass folding_scale_forward(bool with_variables) {
 Pass folding_scale_axis(std::vector<Pass> steps) {
   Pass pass = rounding(with_context(
       kFoldScaleAxis, 0, "multiplications around a convolution move into its weights",
-      {config_key<bool>("fold_variables", "into weights, and of factors, that are no constants; in builds false",
+      {config_key<bool>("fold_variables", "into weights, and of factors, that are not constants; in builds false",
                         "true")},
       [steps = std::move(steps)](const IRModule& m, const PassContext& c) { return fold_scale_axis(m, c, steps); }));
   pass.info.traceable = false;  // its steps are traced

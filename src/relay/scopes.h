@@ -7,7 +7,7 @@
 namespace headrace::relay {
 
 // The scopes of one expression form a tree. A function body, a branch, a clause, a let body and the braces around a let
-// that is no tail open one. A node is defined in the innermost scope that holds all its uses.
+// that is not a tail open one. A node is defined in the innermost scope that holds all its uses.
 struct Scopes {
   struct Scope {
     int parent;

@@ -75,7 +75,7 @@ class PeerTest(CliTest):
 
     def test_a_peer_that_fails_leaves_nothing(self) -> None:
         for verb in ("bench", "verify"):
-            self.against("echo error it is no model", "onnxruntime: it is no model", verb, *ONE)
+            self.against("echo error it is not a model", "onnxruntime: it is not a model", verb, *ONE)
             self.against("echo ready 1", "the peer 'onnxruntime' failed: it ended", verb, *ONE)
 
     def test_bound_inputs_are_sent(self) -> None:
@@ -118,7 +118,7 @@ class PeerTest(CliTest):
             self.fails(USER, "model other.onnx$", verb, DIGITS, *ONE, *AGAINST, *other, **environment)
             self.fails(USAGE, "--against-model is the peer's model", verb, DIGITS, *ONE, *other)
             wrong = ("--against-model", "bad.relay")
-            self.fails(USER, "'bad.relay' is no ONNX model", verb, DIGITS, *ONE, *AGAINST, *wrong, **environment)
+            self.fails(USER, "'bad.relay' is not ONNX model", verb, DIGITS, *ONE, *AGAINST, *wrong, **environment)
         self.fails(USER, "model other.onnx$", "bench", "one.so", *AGAINST, *other, **environment)
 
 

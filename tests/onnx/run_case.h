@@ -21,7 +21,7 @@ enum class Outcome {
   passed_bound,   // with an input compiled in as a constant: the model takes a shape, an axis or the like by value
   interpreted,    // as above in the interpreter; native code has no tensors of a size that only the data tells
   refused,        // the importer says what is not supported
-  failed,         // a wrong answer, or an error that is no refusal
+  failed,         // a wrong answer, or an error that is not a refusal
 };
 
 struct CaseResult {

@@ -17,7 +17,7 @@ int64_t parse_int(const std::string& option, std::string_view text, std::string_
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    throw UsageError(fmt::format("{}: '{}' is no whole number; an example: {} {}", option, text, option, example));
+    throw UsageError(fmt::format("{}: '{}' is not a whole number; an example: {} {}", option, text, option, example));
   return value;
 }
 
@@ -118,7 +118,7 @@ std::vector<int> parse_counts(const std::string& option, const std::string& text
   for (const std::string_view part : split(text, ',')) {
     const int64_t count = parse_int(option, part, "1,2");
     if (count < 1 || count > runtime::kMaxWorkers)
-      throw UsageError(fmt::format("{}: {} is no number of threads from 1 to {}; an example: {} 1,2", option, count,
+      throw UsageError(fmt::format("{}: {} is not a number of threads from 1 to {}; an example: {} 1,2", option, count,
                                    runtime::kMaxWorkers, option));
     counts.push_back(static_cast<int>(count));
   }

@@ -100,7 +100,7 @@ driver::LoadOptions ModelOptions::load_options(const driver::CompileOptions& com
 static partition::PlaceOverride parse_override(const std::string& text) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    throw UsageError(fmt::format("--place: '{}' is no PATTERN=BACKEND, as 'layer4.*=native'", text));
+    throw UsageError(fmt::format("--place: '{}' is not a PATTERN=BACKEND, as 'layer4.*=native'", text));
   return {.pattern = text.substr(0, equals), .backend = text.substr(equals + 1)};
 }
 

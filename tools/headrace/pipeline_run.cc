@@ -87,7 +87,7 @@ int run_pipeline(const PipelineRunState& state, const Common& common) {
                           {"trace", trace_report(trace)}});
   } else {
     if (results.size() > outputs.tensors.size())
-      print_out("{} of {} outputs are no tensors\n", results.size() - outputs.tensors.size(), results.size());
+      print_out("{} of {} outputs are not tensors\n", results.size() - outputs.tensors.size(), results.size());
     std::cout << to_table(described.rows);
     for (const std::string& line : described.values) print_out("{}\n", shown(line));
     std::cout << "\n" << metrics_table(metrics, seconds.count()) << trace_text(trace);

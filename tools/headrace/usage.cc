@@ -52,7 +52,7 @@ CLI::Option* takes(CLI::Option* option, Numbers numbers) {
   const auto check = [numbers, name](const std::string& text) -> std::string {
     int64_t value = 0;
     if (parses(text, value) && value >= numbers.least && value <= numbers.most) return "";
-    return fmt::format("'{}' is no whole number {}; an example: {} {}", text, show(numbers), name, numbers.example);
+    return fmt::format("'{}' is not a whole number {}; an example: {} {}", text, show(numbers), name, numbers.example);
   };
   return option->check(Check(check))->type_name(type_name_of(numbers));
 }
@@ -62,7 +62,7 @@ CLI::Option* takes_size(CLI::Option* option, const char* example) {
   const auto check = [name, example](const std::string& text) -> std::string {
     double value = 0;
     if (parses(text, value) && std::isfinite(value) && value >= 0) return "";
-    return fmt::format("'{}' is no number of 0 or more; an example: {} {}", text, name, example);
+    return fmt::format("'{}' is not a number of 0 or more; an example: {} {}", text, name, example);
   };
   return option->check(Check(check))->type_name("NUMBER");
 }

@@ -258,7 +258,7 @@ class Graph:
         if _arguments.integer(threads, "threads") < 0:
             raise UserError(f"threads is {threads}; 0 is as many as the model says")
         if device is not None and str(getattr(device, "device_type", device)).lower() not in ("cpu", "1", "llvm"):
-            raise UserError(f"device: {device} is no CPU; stages run on CPUs")
+            raise UserError(f"device: {device} is not a CPU; stages run on CPUs")
         batch = _batch_options(code, max_batch, max_delay, retry_alone, rows)
         codes = _codes_of(code, inputs, outputs, given, batch)
         chosen = self._free_name(name if name is not None else _name_of(code))
@@ -347,7 +347,7 @@ class Graph:
 
     def _connect(self, source: _End, to: _End) -> None:
         if not isinstance(to, _End) or to.graph is not self or source.graph is not self:
-            raise PortError(f"{source} is connected to {to}, which is no port of this graph")
+            raise PortError(f"{source} is connected to {to}, which is not a port of this graph")
         if source.kind in ("stage input", "output"):
             raise PortError(f"{source} takes values: connect a source to it, not it to {to}")
         if to.kind not in ("stage input", "output"):
@@ -723,7 +723,7 @@ def _check_batches(executors: Mapping[int, Any]) -> None:
 
 
 def _executors_of(code: Any, given: Mapping[str, Any]) -> list[Any] | None:
-    """The executors of a program for each replica; None for what is no program."""
+    """The executors of a program for each replica; None for what is not a program."""
     if isinstance(code, (str, PathLike)):
         models = [
             compiler.load(code, threads=given["threads"], cpus=given["cpus"] or None, own_threads=True)

@@ -45,7 +45,7 @@ def from_onnx(
     Raises
     ------
     UserError
-        For what is no model, or one that cannot be read, with the reason; a size of `shape` that is no number; another
+        For what is not a model or cannot be read, with the reason; a size of `shape` that is not a number; another
         dtype than the default.
     """
     if not freeze_params:

@@ -37,7 +37,7 @@ Expr angles(NodeContext& context, size_t i, std::string_view name, const Shape& 
   Expr table = context.input(i);
   const size_t rank = context.has(3) ? 2 : 3;
   if (context.rank(table) != rank || context.known_dim(table, rank - 1) != pairs)
-    context.invalid("its {} is no table of {} dimensions with {} columns", name, rank, pairs);
+    context.invalid("its {} is not a table of {} dimensions with {} columns", name, rank, pairs);
   if (context.has(3)) {
     context.check_dtype(context.input(3), "a position", is_index, "int32 or int64");
     if (context.known_shape(context.input(3)) != Shape{x[0], x[1]})

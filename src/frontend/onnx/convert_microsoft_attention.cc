@@ -306,7 +306,7 @@ Expr angles_at(NodeContext& context, size_t table, int64_t positions, int64_t pa
   const Span& span = context.span();
   const Expr rows = context.input(table);
   if (context.rank(rows) != 2 || context.known_dim(rows, 1) != pairs)
-    context.invalid("its {} {} is no table of {} columns", table == 2 ? "cos_cache" : "sin_cache",
+    context.invalid("its {} {} is not a table of {} columns", table == 2 ? "cos_cache" : "sin_cache",
                     to_string(context.type(rows)), pairs);
   Expr ids = context.input(1);
   context.check_dtype(ids, "a position", is_index, "int32 or int64");

@@ -113,7 +113,7 @@ TEST(ConvertMicrosoft, WrongRotations) {
   EXPECT_THAT(error({zeros({1, 4}), at, table, table}), HasSubstr("its data has 2 dimensions, expected 3 or 4"));
   EXPECT_THAT(error({x, at, zeros({2}), table}), HasSubstr("its cos_cache has 1 dimensions, expected 2"));
   EXPECT_THAT(error({x, at, table, zeros({5, 1})}),
-              HasSubstr("its sin_cache Tensor[(5, 1), float32] is no table of 2 columns"));
+              HasSubstr("its sin_cache Tensor[(5, 1), float32] is not a table of 2 columns"));
   EXPECT_THAT(error({x, int_zeros({1, 3}), table, table}), HasSubstr("do not fit 2 positions"));
   EXPECT_THAT(error({x, at, zeros({5, 3}), zeros({5, 3})}), HasSubstr("4 numbers a position do not make heads of 6"));
   EXPECT_THAT(error({x, at, table, table}, {AttributeSpec("rotary_embedding_dim", 3)}),

@@ -114,7 +114,7 @@ std::string_view FieldReader::read_bytes() {
 
 std::string_view FieldReader::read_text() {
   const std::string_view text = read_bytes();
-  if (!is_utf8(text)) fail(fmt::format("the text {} is no UTF-8", printable(text)));
+  if (!is_utf8(text)) fail(fmt::format("the text {} is not UTF-8", printable(text)));
   return text;
 }
 

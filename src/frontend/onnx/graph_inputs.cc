@@ -140,11 +140,11 @@ class InputTypes {
  public:
   explicit InputTypes(const Sizes& sizes) : sizes_(sizes) {}
 
-  // Refused when the input is no tensor of a known dtype and rank.
+  // Refused when the input is not a tensor of a known dtype and rank.
   TensorType type_of(const ValueInfo& info) {
     if (info.type.kind != ValueKind::kTensor) {
       throw Refused{HR_REASON_DTYPE_UNSUPPORTED,
-                    fmt::format("input {} is no tensor; only tensors are supported", printable(info.name))};
+                    fmt::format("input {} is not a tensor; only tensors are supported", printable(info.name))};
     }
     const auto dtype = find_dtype(info.type.element_type);
     if (!dtype) {

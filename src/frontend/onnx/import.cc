@@ -41,7 +41,7 @@ struct Scope {
 // Subgraphs and calls within each other; it bounds the use of the stack.
 constexpr int kMostNested = kMaxGraphDepth + kMostNestedCalls;
 
-// Returns why a node that is no supported operator is not imported.
+// Returns why a node that is not a supported operator is not imported.
 std::string unsupported_message(const Node& node) {
   if (node.domain != "com.microsoft.nchwc") return "the operator is not supported";
   return "it is in a layout that onnxruntime chose for one machine; save the model with the optimisation level "
@@ -306,7 +306,7 @@ class Importer {
       return invalid_if(node, fmt::format("its condition is a {}, expected a bool", type->dtype));
     const NDArray known = facts_.constant(condition);
     if (!known) return import_choice(node, condition, user);
-    if (known.num_elements() != 1) return invalid_if(node, "its condition is no single element");
+    if (known.num_elements() != 1) return invalid_if(node, "its condition is not a single element");
     const Graph* branch = branch_of(node, element_as_int(known.tensor(), 0) != 0 ? kThen : kElse);
     return branch == nullptr ? Exprs() : import_branch(*branch, node, user);
   }
@@ -323,13 +323,13 @@ class Importer {
     const Attribute* branch = node.find_attribute(name);
     if (branch != nullptr && branch->kind == AttributeKind::kGraph && branch->graphs.size() == 1)
       return &branch->graphs[0];
-    invalid_if(node, fmt::format("attribute {} is no graph", printable(name)));
+    invalid_if(node, fmt::format("attribute {} is not a graph", printable(name)));
     return nullptr;
   }
 
   Exprs import_choice(const Node& node, const Expr& condition, const std::string& user) {
     if (as_int(arith::size_of(facts_.type(condition))) != std::optional<int64_t>(1))
-      return invalid_if(node, "its condition is no single element");
+      return invalid_if(node, "its condition is not a single element");
     std::array<Exprs, 2> results;
     for (size_t i = 0; i < 2; ++i) {
       const Graph* branch = branch_of(node, i == 0 ? kThen : kElse);

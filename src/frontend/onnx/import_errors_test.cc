@@ -108,7 +108,7 @@ TEST(ImportErrors, CountsAndKinds) {
   EXPECT_THAT(node_error("Relu", 13, {x}, {AttributeSpec("shape", 1)}),
               HasSubstr("attribute 'shape' is not supported"));
   EXPECT_THAT(node_error("LeakyRelu", 13, {x}, {AttributeSpec("alpha", 1)}),
-              HasSubstr("attribute 'alpha' is no float"));
+              HasSubstr("attribute 'alpha' is not a float"));
   EXPECT_THAT(node_error("Concat", 13, {x, x}), HasSubstr("attribute 'axis' is missing"));
   EXPECT_THAT(node_error("Concat", 13, {x}, {AttributeSpec("axis", 0), AttributeSpec("axis", 1)}),
               HasSubstr("attribute 'axis' is given twice"));
@@ -247,13 +247,13 @@ TEST(ImportErrors, IfNeedsItsConditionAndItsBranches) {
     graph.output("y", ElementType::kFloat, {});
     return import_error(std::move(graph));
   };
-  EXPECT_THAT(if_error(false, {}), HasSubstr("attribute 'then_branch' is no graph"));
-  EXPECT_THAT(if_error(false, {branch("then_branch", {3})}), HasSubstr("attribute 'else_branch' is no graph"));
+  EXPECT_THAT(if_error(false, {}), HasSubstr("attribute 'then_branch' is not a graph"));
+  EXPECT_THAT(if_error(false, {branch("then_branch", {3})}), HasSubstr("attribute 'else_branch' is not a graph"));
   EXPECT_THAT(if_error(false, {branch("then_branch", {3}), branch("else_branch", {4})}),
               HasSubstr("its branches give output 0 as Tensor[(3), float32] and as Tensor[(4), float32]"));
-  EXPECT_THAT(if_error(false, {}, {"c"}, {int64_t{2}}), HasSubstr("its condition is no single element"));
+  EXPECT_THAT(if_error(false, {}, {"c"}, {int64_t{2}}), HasSubstr("its condition is not a single element"));
   EXPECT_THAT(if_error(false, {}, {"x"}), HasSubstr("its condition is a float32, expected a bool"));
-  EXPECT_THAT(if_error(true, {}), HasSubstr("attribute 'then_branch' is no graph"));
+  EXPECT_THAT(if_error(true, {}), HasSubstr("attribute 'then_branch' is not a graph"));
   EXPECT_THAT(if_error(true, {}, {}), HasSubstr("it has 0 inputs; it takes 1"));
   EXPECT_THAT(if_error(true, {AttributeSpec("then_branch", GraphWriter("empty").finish())}),
               HasSubstr("its branch has 0 inputs and 0 outputs, expected 0 and 1"));
@@ -264,7 +264,7 @@ TEST(ImportErrors, AConditionOfManyElements) {
   graph.initializer("c", ElementType::kBool, {2}, std::as_bytes(std::span("\1\1", 2)));
   graph.node("If", {"c"}, {}, "y");
   graph.output("y", ElementType::kFloat, {});
-  EXPECT_THAT(import_error(std::move(graph)), HasSubstr("its condition is no single element"));
+  EXPECT_THAT(import_error(std::move(graph)), HasSubstr("its condition is not a single element"));
 }
 
 TEST(ImportErrors, InitialisersThatCannotBe) {

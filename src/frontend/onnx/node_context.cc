@@ -114,7 +114,8 @@ const Attribute* NodeContext::read_attr(std::string_view name, AttributeKind kin
   const Attribute* attribute = find_attr(name);
   if (attribute == nullptr) return nullptr;
   read_.insert(node_.find_attribute(name)->name);
-  if (attribute->kind != kind) invalid("attribute {} is no {}", printable(name), kind_name);
+  if (attribute->kind != kind)
+    invalid("attribute {} is not {} {}", printable(name), kind_name.starts_with('i') ? "an" : "a", kind_name);
   return attribute;
 }
 
@@ -138,7 +139,7 @@ bool NodeContext::flag_attr(std::string_view name, bool otherwise) {
 ElementType NodeContext::element_type_attr(std::string_view name, ElementType otherwise) {
   const int64_t number = int_attr(name, static_cast<int64_t>(otherwise));
   if (number < 0 || number > INT32_MAX)
-    invalid("attribute {} is {}, which is no element type", printable(name), number);
+    invalid("attribute {} is {}, which is not an element type", printable(name), number);
   return static_cast<ElementType>(number);
 }
 

@@ -279,7 +279,7 @@ void read_function(const Source& source, std::string_view message, const Place& 
   }
 }
 
-// Texts for people, as `doc` is: bytes that are no UTF-8 make no model unreadable.
+// Texts for people, as `doc` is: bytes that are not UTF-8 make no model unreadable.
 void read_property(const Source& source, std::string_view message, const Place& place, KeyValue& property) {
   FieldReader reader(source, message, place);
   while (reader.next()) {

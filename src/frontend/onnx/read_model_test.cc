@@ -151,7 +151,7 @@ TEST(ReadModel, MalformedNotesAboutTheModelAreErrors) {
   EXPECT_THAT(error_of(wrap(14, number)), HasSubstr("field 1 holds an integer where bytes belong"));
   EXPECT_THAT(error_of(wrap(14, "\x0a\x05k")), HasSubstr("reaches past the end"));
   EXPECT_THAT(error_of(wrap(5, "seven")), HasSubstr("field 5 holds bytes where an integer belongs"));
-  EXPECT_THAT(error_of(wrap(2, "\xff")), HasSubstr("is no UTF-8"));
+  EXPECT_THAT(error_of(wrap(2, "\xff")), HasSubstr("is not UTF-8"));
 }
 
 TEST(ReadModel, StringsAreViewsIntoTheInput) {
@@ -256,7 +256,7 @@ TEST(ReadModel, MalformedInputSaysWhereAndWhat) {
 TEST(ReadModel, NamesAreUtf8) {
   std::string node;
   pbf_writer(node).add_string(2, "y\xff");  // an output, which would be a name in the manifest
-  EXPECT_THAT(error_of(model_with_graph(wrap(1, node))), HasSubstr("the text 'y\\xff' is no UTF-8"));
+  EXPECT_THAT(error_of(model_with_graph(wrap(1, node))), HasSubstr("the text 'y\\xff' is not UTF-8"));
 }
 
 TEST(ReadModel, BadAttributesAreErrors) {

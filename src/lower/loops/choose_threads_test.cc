@@ -45,7 +45,7 @@ TEST(ChooseThreads, LoopsWithoutANoteStay) {
   EXPECT_EQ(choose_threads(loops.body, {}, {.min_kernel_work = INT64_MAX}), loops.body);
 }
 
-// Each loop that a rule makes parallel has a note, except for one iteration, which is no loop.
+// Each loop that a rule makes parallel has a note, except for one iteration, which is not a loop.
 TEST(ChooseThreads, RulesNoteTheWorkOfTheirLoops) {
   LoopWork work;
   const auto call = make_object<relay::CallNode>();

@@ -102,7 +102,7 @@ Stmt invert_permutation_rule(const KernelInput& input) {
       return bind(as_index(data.item(i)), [&](const PrimExpr& at) {
         const PrimExpr is_new = guarded(is_within(at, make_int(0), make_int(n)),
                                         make_binary(BinaryOp::eq, seen.item(at), make_int(0)), make_bool(false));
-        return make_seq({tir::make_assert(is_new, "invert_permutation: data is no permutation"),
+        return make_seq({tir::make_assert(is_new, "invert_permutation: data is not a permutation"),
                          seen.set_item(at, make_int(1)), out.set_item(at, i)});
       });
     });

@@ -181,7 +181,7 @@ std::vector<NDArray> eval_invert_permutation(const EvalInput& input) {
     if (at < 0 || at >= n || seen[static_cast<size_t>(at)])
       throw_at(
           input.call.span, "invert_permutation",
-          fmt::format("data is no permutation of 0 .. {}: it has {} at {}", n - 1, index_text(input.args[0], i), i));
+          fmt::format("data is not a permutation of 0 .. {}: it has {} at {}", n - 1, index_text(input.args[0], i), i));
     seen[static_cast<size_t>(at)] = true;
     set_element_int(out.tensor(), at, i);
   }

@@ -276,7 +276,7 @@ std::vector<NDArray> eval_prelu(const EvalInput& input) {
 
 std::optional<std::vector<PrimExpr>> infer_cast(const RelationInput& input) {
   const DataType dtype = input.call.attrs_as<CastAttrs>().dtype;
-  // A bool says which numbers are not 0; a float list is no shape.
+  // A bool says which numbers are not 0; a float list is not a shape.
   if (!dtype.is_int() && !dtype.is_uint()) return std::nullopt;
   const TensorType data = input.tensor(0);
   if (!data || !(data->dtype.is_int() || data->dtype.is_uint() || data->dtype.is_bool())) return std::nullopt;

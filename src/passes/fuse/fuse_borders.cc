@@ -21,7 +21,7 @@ std::string_view use_by(const Expr& user) {
   if (user.is<relay::IfNode>()) return "a condition or a branch's value";
   if (user.is<relay::MatchNode>()) return "matched or a clause's value";
   if (user.is<relay::FunctionNode>()) return "a function's result";
-  if (user.is<CallNode>()) return "an argument of a call that is no op's";
+  if (user.is<CallNode>()) return "an argument of a call that is not an op's";
   if (user.is<relay::TupleGetItemNode>()) return "an item of a tuple that is taken apart again";
   return "kept by a reference";
 }

@@ -95,7 +95,7 @@ struct CallGraph {
   std::vector<Expr> calls;
   std::vector<FusionKind> kinds;
   std::vector<hr_reason> why_alone;  // of an opaque one
-  std::vector<bool> is_exit;         // used by something that is no op call
+  std::vector<bool> is_exit;         // used by something that is not an op call
   std::vector<Expr> exits;           // by what: null for the end of the body
   std::vector<int64_t> num_tensors;  // operands and results, tuples taken apart
   std::vector<graph::Edge> edges;

@@ -110,7 +110,7 @@ class LayoutAssigner {
     }
   }
 
-  // Returns whether a run computes `expr`: it is no constant, and not made of constants alone.
+  // Returns whether a run computes `expr`: it is not a constant, and not made of constants alone.
   bool varies(const Expr& expr) const {
     if (expr.is<relay::ConstantNode>() || expr.is<OpNode>()) return false;
     const auto* call = relay::op_call(expr);

@@ -433,7 +433,7 @@ PackedFunc find_conversion(const std::string& name) {
   const Value* value = op ? op->find(kConvertLayoutKey) : nullptr;
   if (value == nullptr || value->is_none()) return {};
   if (!value->is<PackedFunc>())
-    throw_user_error("the attribute '{}' of op '{}' is no function that converts layouts", kConvertLayoutAttr, name);
+    throw_user_error("the attribute '{}' of op '{}' is not a function that converts layouts", kConvertLayoutAttr, name);
   return value->as<PackedFunc>();
 }
 
@@ -458,7 +458,7 @@ void check_layouts(std::string_view what, const std::string& op, const Array<std
     const std::string fault =
         layouts[i] == "default" ? std::string() : ops::layout_fault(layouts[i], letters, known->in_parts);
     if (!fault.empty())
-      throw_user_error("{}: '{}' is no order of the letters {} of '{}'{}", what, layouts[i], letters, op, fault);
+      throw_user_error("{}: '{}' is not an order of the letters {} of '{}'{}", what, layouts[i], letters, op, fault);
   }
 }
 

@@ -270,7 +270,7 @@ std::optional<PrecisionCategory> precision_category(const relay::Call& call, Dat
   const Value* rule = op.find(kPrecisionKey);
   if (rule == nullptr || rule->is_none()) return listed(op);
   if (!rule->is<PackedFunc>())
-    throw_user_error("the attribute '{}' of op '{}' is no function but {}", kPrecisionAttr, op.name, repr(*rule));
+    throw_user_error("the attribute '{}' of op '{}' is not a function but {}", kPrecisionAttr, op.name, repr(*rule));
   const std::string name = small.to_string();
   return from_answer(*call, rule->as<PackedFunc>()(call, name), name);
 }

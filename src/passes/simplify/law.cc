@@ -50,7 +50,7 @@ std::optional<Shape> static_shape(const Type& type) {
 }
 
 bool all_elements_are(const Expr& expr, double value) {
-  // Large ones are no constants (FoldConstant).
+  // Large ones are not constants (FoldConstant).
   if (relay::is_call(expr, op::kZeros)) return value == 0;
   if (relay::is_call(expr, op::kOnes)) return value == 1;
   const auto* full = relay::call_of(expr, op::kFull);
