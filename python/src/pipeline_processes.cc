@@ -23,6 +23,19 @@ std::string to_bytes(const nb::object& bytes) {
   return {held.c_str(), held.size()};
 }
 
+nb::object load(const std::string& bytes) { return pickles().attr("unpack")(nb::bytes(bytes.data(), bytes.size())); }
+
+// Calls what runs Python, with the GIL.
+template <typename F>
+auto with_python(F call) {
+  GilHeld held;
+  try {
+    return run_python(call);
+  } catch (nb::python_error& error) {
+    throw_foreign(error);
+  }
+}
+
 // Pickles Python's objects and exceptions.
 class PythonCodec final : public isolation::ObjectCodec {
  public:
@@ -50,20 +63,6 @@ class PythonCodec final : public isolation::ObjectCodec {
       carry_exception(error, load(bytes));
       return true;
     });
-  }
-
- private:
-  static nb::object load(const std::string& bytes) {
-    return pickles().attr("unpack")(nb::bytes(bytes.data(), bytes.size()));
-  }
-  template <typename F>
-  static auto with_python(F call) {
-    GilHeld held;
-    try {
-      return run_python(call);
-    } catch (nb::python_error& error) {
-      throw_foreign(error);
-    }
   }
 };
 
