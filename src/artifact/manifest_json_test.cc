@@ -76,7 +76,9 @@ Manifest full_manifest() {
                                                .inputs = {any},
                                                .outputs = {any},
                                                .sources = {{.kind = Kind::stage}},
-                                               .replicas = 2}},
+                                               .replicas = 2,
+                                               .isolation = PipelineIsolation::process,
+                                               .is_pure = true}},
                                    .outputs = {{.name = "found", .source = {.kind = Kind::stage, .index = 1}}},
                                    .params = {{.group = "scales", .port = scale, .weight = 0}},
                                    .max_inflight = 12};
@@ -125,6 +127,9 @@ TEST(Manifest, RoundTrip) {
   EXPECT_TRUE(plan.stages.at(0).batch->any_rows);
   EXPECT_EQ(plan.stages.at(0).batch->others.at(0).program, "small");
   EXPECT_FALSE(plan.stages.at(1).batch.has_value());
+  EXPECT_EQ(plan.stages.at(0).isolation, PipelineIsolation::thread);
+  EXPECT_EQ(plan.stages.at(1).isolation, PipelineIsolation::process);
+  EXPECT_TRUE(plan.stages.at(1).is_pure);
   EXPECT_EQ(plan.stages.at(1).function, "post");
   EXPECT_TRUE(plan.stages.at(1).inputs.at(0).is_any);
   EXPECT_EQ(plan.params.at(0).weight, 0);
@@ -164,12 +169,32 @@ nlohmann::ordered_json as_version_4(const std::string& text) {
   return json;
 }
 
+TEST(Manifest, VersionsBefore10HadNoProcessesOfStages) {
+  Manifest manifest = full_manifest();
+  manifest.pipeline->stages[1].isolation = PipelineIsolation::thread;
+  manifest.pipeline->stages[1].is_pure = false;
+  const std::string now = write_manifest(manifest);
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(now);
+  for (nlohmann::ordered_json& stage : json["pipeline"]["stages"]) {
+    stage.erase("isolation");
+    stage.erase("pure");
+  }
+  EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(json.dump()); }),
+              HasSubstr("pipeline.stages[0] has no field 'isolation'"));
+  json["version"] = 9;
+  EXPECT_EQ(write_manifest(read_manifest(json.dump())), now);
+}
+
 TEST(Manifest, VersionsBefore9HadNoBatchesOfStages) {
   Manifest manifest = full_manifest();
+  manifest.pipeline->stages[1].isolation = PipelineIsolation::thread;
+  manifest.pipeline->stages[1].is_pure = false;
   manifest.pipeline->stages[0].batch.reset();
   const std::string now = write_manifest(manifest);
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(now);
-  for (nlohmann::ordered_json& stage : json["pipeline"]["stages"]) stage.erase("batch");
+  for (nlohmann::ordered_json& stage : json["pipeline"]["stages"]) {
+    for (const char* field : {"batch", "isolation", "pure"}) stage.erase(field);
+  }
   EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(json.dump()); }),
               HasSubstr("pipeline.stages[0] has no field 'batch'"));
   json["version"] = 8;
@@ -241,10 +266,10 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"", "{", "[", "the manifest is not JSON text"},
       {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is not JSON text"},
       {"", "headrace-manifest", "elf", "field 'format'"},
-      {"", "\"version\": 9", "\"version\": 10", "has version 10, this runtime reads 2 to 9"},
-      {"", "\"version\": 9", "\"version\": 1", "has version 1, this runtime reads 2 to 9; use the runtime"},
-      {"", "\"version\": 9", "\"version\": \"7\"", "version is not an integer"},
-      {"", "\"version\": 9", "\"other\": 7", "no field 'version'"},
+      {"", "\"version\": 10", "\"version\": 11", "has version 11, this runtime reads 2 to 10"},
+      {"", "\"version\": 10", "\"version\": 1", "has version 1, this runtime reads 2 to 10; use the runtime"},
+      {"", "\"version\": 10", "\"version\": \"7\"", "version is not an integer"},
+      {"", "\"version\": 10", "\"other\": 7", "no field 'version'"},
       {"", "\"modules\"", "\"more\": 1, \"modules\"", "the top has an unknown field 'more'"},
       {"", "\"modules\"", "\"mod\"", "the top has an unknown field 'mod'"},
       {"", "\"default_threads\": 2", "\"default_threads\": 2, \"default_threads\": 3",
@@ -317,6 +342,10 @@ TEST(Manifest, MalformedTextIsNamed) {
        "stages[0].batch.retry_alone is neither true nor false"},
       {"\"others\"", "\"model\": 0", "\"model\": 1", "stages[0].batch.others[0].model is 1, there are 1 models"},
       {"\"others\"", "\"program\": \"small\"", "\"program\": \"\"", "stages[0].batch.others[0].program is empty"},
+      {"\"pipeline\"", "\"isolation\": \"process\"", "\"isolation\": \"machine\"",
+       "pipeline.stages[1].isolation is 'machine', which this version does not know"},
+      {"\"pipeline\"", "\"isolation\": \"process\"", "\"isolation\": \"thread\"",
+       "pipeline.stages[1].pure is true, and the stage does not run in a process of its own"},
       {"\"pipeline\"", "\"kind\": \"input\"", "\"kind\": \"moon\"",
        "pipeline.stages[0].sources[0].kind is 'moon', which this version does not know"},
       {"\"kind\": \"param\"", "\"index\": 0", "\"index\": 1", "pipeline.stages[0].sources[1].index is 1, there are 1"},
