@@ -278,7 +278,7 @@ class Graph:
         if pure and isolation != "process":
             raise UserError("pure is of stages with isolation='process', which run a request again after a crash")
         batch = _batch_options(code, max_batch, max_delay, retry_alone, rows)
-        limit = 0.0 if time_limit is None else float(time_limit)
+        limit = 0.0 if time_limit is None else _arguments.seconds(time_limit, "time_limit")
         if isolation == "process":
             run = {"is_pure": bool(pure), "time_limit": limit}
             codes = _process_codes(code, inputs, outputs, given, batch, run)

@@ -86,7 +86,7 @@ def function_command(
 
 
 def program_stage(code: Any, given: Mapping[str, Any], batch: tuple[bool, bool], run: Mapping[str, Any]) -> Any:
-    """A stage that runs a program, or those of a dict by their batch, in a process; None for what is no program.
+    """A stage that runs a program, or those of a dict by their batch, in a process; None for what is not a program.
 
     `batch` says whether the stage has a batch, and whether its requests have any number of rows; `run` has the
     arguments is_pure and time_limit.

@@ -69,7 +69,7 @@ void WireWriter::put_text(std::string_view text) {
 
 WireTensor WireWriter::reserve(DataType dtype, std::span<const int64_t> shape) {
   const std::optional<int64_t> nbytes = artifact::tensor_nbytes(dtype, shape);
-  if (!nbytes) throw_user_error("{} ({}) is no type of a tensor", dtype, fmt::join(shape, ", "));
+  if (!nbytes) throw_user_error("{} ({}) is not a type of a tensor", dtype, fmt::join(shape, ", "));
   std::byte* header = put_header({.kind = WireKind::tensor,
                                   .rank = static_cast<uint32_t>(shape.size()),
                                   .nbytes = static_cast<uint64_t>(*nbytes),
