@@ -370,7 +370,7 @@ class HeadraceOpt(unittest.TestCase):
             2, "--max-depth: '0' is not a whole number of 1 or more; an example: --max-depth 1", "-", "--max-depth=0"
         )
         self.fails(2, "--max-depth needs a value", "-", "--max-depth")
-        self.fails(2, "--weights excludes --hide-data", "-", "--hide-data", "--weights", "w")
+        self.fails(2, "give --weights or --hide-data, not both", "-", "--hide-data", "--weights", "w")
 
     def test_user_errors(self) -> None:
         self.fails(3, "there is no pass 'fold'; there are canonical", "-", "-p", "fold")

@@ -426,7 +426,7 @@ class JsonTest(JsonPageTest):
         self.assertRegex(text, r"limits: \S+ GFLOP/s, L2 \S+ GB/s, L3 \S+ GB/s, DRAM \S+ GB/s")
         if report["hop_nanoseconds"]:
             self.assertRegex(text, r"core-to-core hop \d+ ns before, \d+ ns after\n")
-        self.fails(USAGE, "--output excludes --top", "profile", DIGITS, *ONE, "-o", "c.json", "--top", "2")
+        self.fails(USAGE, "give --output or --top, not both", "profile", DIGITS, *ONE, "-o", "c.json", "--top", "2")
         self.fails(USER, "is a compiled artifact; give the model", "profile", "one.so", "-o", "c.json")
         self.fails(USER, "missing/run.json", "profile", "one.so", "--rounds", "1", "--trace", "missing/run.json")
 
@@ -666,7 +666,7 @@ class ModelErrorTest(CliTest):
         self.fails(USER, "no tag 'cpu/znver9' .* near are .*cpu/znver4", *compile_one, "--target", "cpu/znver9")
         self.fails(USER, "takes no option 'libs': ", *compile_one, "--target", "llvm -libs=cblas")
         self.fails(USER, "the target's host is", *compile_one, "--target", "llvm -host='llvm -mcpu=nocona'")
-        self.fails(USAGE, "excludes", *compile_one, "--target", "llvm", "--target-cpu", "z80")
+        self.fails(USAGE, "not both", *compile_one, "--target", "llvm", "--target-cpu", "z80")
         other = "aarch64" if os.uname().machine == "x86_64" else "x86_64"
         triple = f"llvm -mtriple={other}-linux-gnu"
         self.fails(USER, f"cannot be made for the triple '{other}", *compile_one, "--target", triple)

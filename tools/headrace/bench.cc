@@ -23,6 +23,7 @@ struct BenchState {
   PeerOptions peer;
   InputOptions inputs;
   TurnOptions turns = {.rounds = 15};
+  const CLI::Option* seconds_option = nullptr;
   int clients = 1;
   bool steps = false;
 };
@@ -35,6 +36,9 @@ struct Subject {
 
 // The shortest time of each step of a program, in nanoseconds.
 using StepTimes = std::vector<uint64_t>;
+
+// With fewer runs the 99th percentile is just the longest of them.
+constexpr size_t kLeastForP99 = 100;
 
 // Longer than the idle threads of either runtime spin.
 constexpr int kPauseMilliseconds = 20;
@@ -177,7 +181,9 @@ Report add_result(const BenchState& state, const Subject& subject, size_t i, int
   row.push_back(std::to_string(threads));
   for (const double seconds : {ours.best(), ours.median(), ours.percentile(0.9), ours.percentile(0.99)})
     row.push_back(show_seconds(seconds));
-  row.push_back(fmt::format("{:.4g}", measured.per_second[i]));
+  if (ours.count() < kLeastForP99) row.back() = "-";
+  row.push_back(fmt::format("{:.{}f}", measured.per_second[i], measured.per_second[i] < 100 ? 1 : 0));
+  row.push_back(fmt::format("{}", ours.count()));
   if (!state.peer.is_given()) return one;
   const double ratio = ours.median() / measured.peer.median();
   one.set("peer_best_seconds", Value(measured.peer.best()));
@@ -192,14 +198,17 @@ Report add_result(const BenchState& state, const Subject& subject, size_t i, int
 }
 
 std::vector<Subject> open_subjects(const BenchState& state, const Common& common) {
+  std::vector<std::string> paths{state.model.path};
+  paths.insert(paths.end(), state.beside.begin(), state.beside.end());
+  // Options of a compile are for those that are models.
+  const bool has_models = !std::all_of(paths.begin(), paths.end(), is_artifact);
   std::vector<Subject> subjects;
-  subjects.push_back({state.model.path, open_timed_model(state.model, common)});
-  for (const std::string& path : state.beside) {
+  for (const std::string& path : paths) {
     ModelOptions model = state.model;
     model.path = path;
-    // Options of a compile are for those that are models.
-    subjects.push_back({path, is_artifact(path) ? TimedModel{.artifact = open_artifact(path), .limits = {}}
-                                                : open_timed_model(model, common)});
+    const bool is_compiled = has_models && is_artifact(path);
+    subjects.push_back({path, is_compiled ? TimedModel{.artifact = open_artifact(path), .limits = {}}
+                                          : open_timed_model(model, common)});
   }
   return subjects;
 }
@@ -207,13 +216,21 @@ std::vector<Subject> open_subjects(const BenchState& state, const Common& common
 void check(const BenchState& state) {
   if (state.clients > 1 && state.peer.is_given())
     throw UsageError("--clients: other runtimes are timed one run at a time; leave --against out");
+  const std::vector<int> cpus = state.cpus.empty() ? std::vector<int>() : parse_processors("--cpus", state.cpus);
+  for (const int threads : parse_counts("--threads", state.threads)) {
+    if (state.peer.is_given() && !cpus.empty() && std::ssize(cpus) < threads)
+      throw UsageError(fmt::format("--cpus: {} processors are too few for {} threads of both runtimes; name as many",
+                                   cpus.size(), threads));
+  }
+  if (state.seconds_option->count() > 0 && state.turns.seconds <= 0)
+    throw UsageError("--seconds: the time must be above 0; an example: --seconds 10");
   if (state.clients > 1 && state.steps)
     throw UsageError("--clients: steps are timed one run at a time; leave --steps out");
   state.peer.require(state.model.path);
 }
 
 std::vector<std::string> heading_of(const BenchState& state) {
-  std::vector<std::string> heading{"threads", "best", "median", "p90", "p99", "runs/s"};
+  std::vector<std::string> heading{"threads", "best", "median", "p90", "p99", "runs/s", "runs"};
   if (!state.beside.empty()) heading.insert(heading.begin(), "model");
   if (state.peer.is_given())
     heading.insert(heading.end(), {state.peer.name + " best", "median", "ratio of medians", "difference"});
@@ -261,7 +278,7 @@ constexpr const char* kBenchFooter =
     "both\n"
     "may spin while they wait; with several there is a pause of 20 ms before each run, until those of the other "
     "sleep.\n"
-    "p90 and p99: the times that 90 and 99 of 100 runs did not exceed.\n"
+    "p90 and p99: the times that 90 and 99 of 100 runs did not exceed (p99 from 100 runs on).\n"
     "Example: headrace bench model.onnx --shape x=1,3,224,224 --threads 1,2 --against onnxruntime\n"
     "         headrace bench new.so --beside old.so --rounds 50\n"
     "         headrace bench model.so --clients 2 --seconds 10";
@@ -272,13 +289,16 @@ void add_turns_to(CLI::App& verb, BenchState& state) {
       verb.add_option("--rounds", state.turns.rounds, "Rounds; each runs ours once, then what it is compared with once")
           ->capture_default_str(),
       {1, 100000, 15});
-  takes_size(verb.add_option("--seconds", state.turns.seconds, "Go on for so long, in place of a number of rounds"),
-             "10")
-      ->excludes(rounds);
-  takes(verb.add_option("--warmup", state.turns.warmup, "Rounds before these that do not count")->capture_default_str(),
+  state.seconds_option =
+      takes_size(verb.add_option("--seconds", state.turns.seconds, "Go on for so long, in place of a number of rounds"),
+                 "10")
+          ->excludes(rounds);
+  takes(verb.add_option("--warmup", state.turns.warmup, "Rounds that run first and are not counted")
+            ->capture_default_str(),
         {0, 100000, 3});
   takes(verb.add_option("--clients", state.clients,
-                        "Run so many at once, each with --threads threads of its own, and show their throughput")
+                        "Run so many at once, each with --threads threads of its own, and show their throughput; "
+                        "models of --beside are timed one after another then")
             ->capture_default_str(),
         {1, runtime::kMaxWorkers, 2});
 }
@@ -290,16 +310,17 @@ Verb add_bench(CLI::App& app, const Common& common) {
   CLI::App* verb = app.add_subcommand("bench", "Time a model, taking turns with another runtime or other models");
   state->model.add_to(*verb, "A model (.onnx, .relay), or an artifact (.so)");
   verb->add_option("--beside", state->beside,
-                   "Another model or artifact that takes turns with it, with the same options; may be repeated")
+                   "Another model or artifact, timed in turns with the first, with the same options; may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
   verb->add_option("--threads", state->threads, "Numbers of threads to time, as 1,2")->capture_default_str();
   verb->add_option("--cpus", state->cpus,
-                   "The processors that all run on, as 0,1 (default: as many as there are threads)")
+                   "The processors on which all of them run, as 0,1 (default: as many as there are threads)")
       ->type_name("LIST");
   state->peer.add_to(*verb, "Another runtime on the same model and inputs");
   add_turns_to(*verb, *state);
-  verb->add_flag("--steps", state->steps, "Also the best time of each step of the model, in rounds of their own");
+  verb->add_flag("--steps", state->steps,
+                 "Also the best time of each step of the model (not of those beside it), in rounds of their own");
   state->inputs.add_random_to(*verb);
   verb->footer(kBenchFooter);
   return [state, &common] { return bench(*state, common); };

@@ -19,8 +19,8 @@ int help(const CLI::App& program, const std::vector<std::string>& words) {
     }
     if (next == nullptr) {
       throw UsageError(known.empty() ? fmt::format("'{}' has no actions, so '{}' has no help", named->get_name(), word)
-                                     : fmt::format("there is no help for '{}'{}; there is for {}", word,
-                                                   suggest(word, known), fmt::join(known, ", ")));
+                                     : fmt::format("there is no help for '{}'{}", word,
+                                                   suggest_or_list(word, known, "there is for")));
     }
     before += (before.empty() ? "" : " ") + named->get_name();
     named = next;

@@ -18,8 +18,8 @@ void InputOptions::add_to(CLI::App& verb) {
   add_files_and_range_to(verb,
                          "An input from a .npy file, or from a .raw or .bin file with the elements alone; FILE.npz "
                          "alone gives all that it names");
-  options_.push_back(
-      verb.add_flag("--random", random_, "Random numbers for inputs that have no file; --random=7 for other ones"));
+  options_.push_back(verb.add_flag("--random", random_,
+                                   "Give random numbers to inputs that have no file; --random=SEED chooses which"));
 }
 
 void InputOptions::add_random_to(CLI::App& verb) {

@@ -16,7 +16,7 @@ class Times {
   void add(const Times& other) { seconds_.insert(seconds_.end(), other.seconds_.begin(), other.seconds_.end()); }
   // These need at least one run.
   double best() const { return sorted().front(); }
-  double median() const { return sorted()[seconds_.size() / 2]; }
+  double median() const { return (sorted()[(seconds_.size() - 1) / 2] + sorted()[seconds_.size() / 2]) / 2; }
   // Returns the least time that at least `share` of the runs did not exceed.
   double percentile(double share) const;
   size_t count() const { return seconds_.size(); }

@@ -27,8 +27,8 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   std::vector<std::string> verbs;
   for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
   return unexpected.empty() ? fmt::format("name a verb: {}", fmt::join(verbs, ", "))
-                            : fmt::format("there is no verb '{}'{}; the verbs are {}", unexpected[0],
-                                          suggest(unexpected[0], verbs), fmt::join(verbs, ", "));
+                            : fmt::format("there is no verb '{}'{}", unexpected[0],
+                                          suggest_or_list(unexpected[0], verbs, "the verbs are"));
 }
 
 int report_usage(const CLI::App& app, const std::string& message) {

@@ -80,9 +80,12 @@ std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts)
 }
 
 uint64_t parse_seed(const std::string& option, const std::string& text) {
-  const int64_t seed = parse_int(option, text, "7");
-  if (seed < 0) throw UsageError(fmt::format("{}: {} is not a whole number of 0 or more", option, seed));
-  return static_cast<uint64_t>(seed);
+  uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw UsageError(
+        fmt::format("{}: '{}' is not a whole number of 0 or more; an example: {}=7", option, text, option));
+  return seed;
 }
 
 RandomRange parse_range(const std::string& option, const std::string& text) {

@@ -94,9 +94,10 @@ Verb add_run(CLI::App& app, const Common& common) {
         {0, 1'000'000, 8})
       ->capture_default_str();
   takes(verb->add_option("--top", state->values.top,
-                         "Show so many of the largest elements of each row of the last axis, with their places"),
+                         "Show the places and values of so many of the largest elements, in each row of the last axis"),
         {0, 1'000'000, 5});
-  takes(verb->add_option("--repeat", state->repeat, "Run so many times, and show the best and the median time"),
+  takes(verb->add_option("--repeat", state->repeat,
+                         "Run so many times, and show the best and the median time, the first run included"),
         {1, 1'000'000, 10})
       ->capture_default_str();
   verb->add_option("--program", state->program, "Which program of the file")->capture_default_str();

@@ -89,7 +89,7 @@ void add_largest(const NDArray& tensor, int count, Report& one, DescribedOutputs
     for (const int64_t place : largest_of(tensor, row * width, width, count)) {
       places.push_back(Value(
           Report{{"index", Value(place)}, {"value", Value(element_as_double(tensor.tensor(), row * width + place))}}));
-      texts.push_back(fmt::format("{} ({})", place, show_element(tensor, row * width + place)));
+      texts.push_back(fmt::format("{}: {}", place, show_element(tensor, row * width + place)));
     }
     rows.push_back(Value(places));
     if (row < kMostLines)

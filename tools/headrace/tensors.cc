@@ -128,10 +128,31 @@ bool is_archive(const std::string& text) { return text.ends_with(".npz") && text
 
 bool is_raw(const std::string& file) { return file.ends_with(".raw") || file.ends_with(".bin"); }
 
+// Reads the array of that name, or the only one.
+NDArray read_from_archive(const std::string& name, const std::string& file) {
+  auto arrays = read_npz(file);
+  const auto is_it = [&](const auto& one) { return one.first == name; };
+  auto it = std::find_if(arrays.begin(), arrays.end(), is_it);
+  if (it == arrays.end() && arrays.size() == 1) it = arrays.begin();
+  if (it == arrays.end()) throw_user_error("'{}' has several arrays, and none is named '{}'", file, shown(name));
+  return to_tensor(std::move(it->second), file);
+}
+
+// Throws UserError if an archive holds an array that is not an input.
+void check_is_input(const std::string& name, const std::string& file, const std::vector<artifact::TensorSpec>& specs) {
+  std::vector<std::string> names;
+  for (const artifact::TensorSpec& spec : specs) names.push_back(shown(spec.name));
+  if (std::any_of(specs.begin(), specs.end(), [&](const artifact::TensorSpec& spec) { return spec.name == name; }))
+    return;
+  throw_user_error("'{}' holds '{}', which is not an input; the program has {}", file, shown(name),
+                   names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+}
+
 NDArray read_input(const std::string& name, const std::string& file, const std::vector<artifact::TensorSpec>* specs) {
+  if (file.ends_with(".npz")) return read_from_archive(name, file);
   if (!is_raw(file)) return read_tensor(file);
   if (specs == nullptr)
-    throw_user_error("'{}' has elements alone, and their shape must be known here; give input '{}' as a .npy file",
+    throw_user_error("'{}' has elements alone, and files say the shapes of inputs here; give input '{}' as a .npy file",
                      file, shown(name));
   for (const artifact::TensorSpec& spec : *specs) {
     if (spec.name == name) return read_raw(file, spec);
@@ -184,9 +205,14 @@ std::map<std::string, NDArray> read_named(const std::vector<std::string>& assign
   };
   for (const std::string& text : assignments) {
     if (is_archive(text)) {
-      for (auto& [name, array] : read_npz(text)) add(name, to_tensor(std::move(array), text));
+      for (auto& [name, array] : read_npz(text)) {
+        if (specs != nullptr) check_is_input(name, text, *specs);
+        add(name, to_tensor(std::move(array), text));
+      }
       continue;
     }
+    if (text.find('=') == std::string::npos && text.find('.') != std::string::npos)
+      throw UsageError(fmt::format("--input: say which input '{}' is: --input NAME={}", text, text));
     const auto [name, file] = split_assignment("--input", text);
     add(name, read_input(name, file, specs));
   }
@@ -221,7 +247,9 @@ std::vector<NDArray> in_order(const std::vector<artifact::TensorSpec>& specs,
     found.shape.assign(it->second.shape().begin(), it->second.shape().end());
     if (found.dtype != spec.dtype || found.shape != spec.shape) {
       throw_user_error("input '{}' must be {}, the file has {}: {}", shown(spec.name), describe(spec), describe(found),
-                       found.dtype != spec.dtype ? "convert it" : "give another, or compile the model for this shape");
+                       found.shape != spec.shape
+                           ? "give another, or compile the model for this shape"
+                           : fmt::format("convert it, in numpy by x.astype('{}')", spec.dtype.to_string()));
     }
     inputs.push_back(it->second);
   }

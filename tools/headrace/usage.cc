@@ -119,6 +119,14 @@ std::vector<std::string> options_of(const CLI::App& program, const CLI::App& ver
   return names;
 }
 
+// Returns the verb of the command line that has the option, which stands before the verb; empty if there is none.
+std::string verb_with(const CLI::App& program, const std::string& name) {
+  for (const CLI::App* verb : program.get_subcommands()) {
+    if (verb->get_option_no_throw(name) != nullptr) return verb->get_name();
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string suggest(const std::string& name, const std::vector<std::string>& known) {
@@ -133,6 +141,11 @@ std::string suggest(const std::string& name, const std::vector<std::string>& kno
   return fmt::format("; did you mean {}?", fmt::join(near, " or "));
 }
 
+std::string suggest_or_list(const std::string& name, const std::vector<std::string>& known, const char* what) {
+  const std::string near = suggest(name, known);
+  return near.empty() ? fmt::format("; {} {}", what, fmt::join(known, ", ")) : near;
+}
+
 std::string usage_message(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App& app = innermost(program);
   const bool lacks_action = &app != &program && !app.get_subcommands({}).empty();
@@ -140,6 +153,9 @@ std::string usage_message(const CLI::App& program, const CLI::ParseError& error)
   if (const std::vector<std::string> unexpected = program.remaining(true); !unexpected.empty()) {
     if (unexpected[0].starts_with("-")) {
       const std::string name = unexpected[0].substr(0, unexpected[0].find('='));
+      if (const std::string verb = verb_with(program, name); !verb.empty())
+        return fmt::format("there is no option '{}' here; write it after the verb: headrace {} {}", unexpected[0], verb,
+                           unexpected[0]);
       return fmt::format("there is no option '{}' here{}", unexpected[0], suggest(name, options_of(program, app)));
     }
     if (lacks_action) return fmt::format("there is no action '{}'; there is {}", unexpected[0], actions_of(app));
@@ -149,6 +165,10 @@ std::string usage_message(const CLI::App& program, const CLI::ParseError& error)
   if (lacks_action) return fmt::format("name an action: {}", actions_of(app));
   const std::string name = option_of(error);
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return missing_message(app, name);
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+    const std::string text = error.what();
+    return fmt::format("give {} or {}, not both", name, text.substr(text.rfind(' ') + 1));
+  }
   if (const CLI::Option* option = app.get_option_no_throw(name);
       option != nullptr && dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     if (option->count() > 1) return fmt::format("{} is given {} times; give it once", name, option->count());

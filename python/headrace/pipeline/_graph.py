@@ -566,6 +566,8 @@ def chain(stages: Iterable[Any], **options: Any) -> Pipeline:
     """
     graph = Graph()
     handles = []
+    if isinstance(stages, (str, bytes)):
+        raise UserError(f"stages: expected a list of stages, got one str; write [{stages!r}]")
     for code in stages:
         stage = code if isinstance(code, Stage) else Stage(code)
         handles.append(graph.stage(stage.code, **stage.options))
