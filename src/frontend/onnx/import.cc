@@ -166,7 +166,7 @@ class Importer {
 
   void import_node(const Node& node) {
     poll_interrupt();
-    const std::string user = fmt::format("node {} ({})", printable(node_label(node)), op_label(node));
+    const std::string user = fmt::format("node {} ({})", printable(node_label(node)), escaped(op_label(node)));
     define_outputs(
         node,
         node.op_type == "If" && is_default_domain(node.domain) ? import_if(node, user) : import_operator(node, user),
