@@ -58,7 +58,9 @@ pass::PassContext make_relay_context(const CompileOptions& options, NoteSink not
   // A pass that runs twice leaves the same undone twice; that is reported once.
   context.note = [note = std::move(note),
                   known = std::make_shared<std::set<std::string>>()](const pass::PassNote& one) {
-    const bool is_new = known->insert(fmt::format("{}\n{}\n{}", one.pass, to_string(one.span), one.message)).second;
+    // What follows the colon is the limit that was met first, which differs between the runs.
+    const std::string what = one.message.substr(0, one.message.find(": "));
+    const bool is_new = known->insert(fmt::format("{}\n{}\n{}", one.pass, to_string(one.span), what)).second;
     if (is_new) note(one);
   };
   return context;
