@@ -173,3 +173,15 @@ def test_levels_of_numpy_and_the_ends_of_their_range():
     for level in (0, 4, np.int64(3)):
         with transform.PassContext(opt_level=level) as context:
             assert context.opt_level == level
+
+
+@pytest.mark.parametrize("value", [2, -1, 1 << 40])
+def test_a_number_is_no_bool(value):
+    x = relay.var("x", shape=(2, 3))
+    with pytest.raises(hr.UserError, match=rf"keepdims.*: expected bool, got int {value}; write true or false"):
+        relay.sum(x, keepdims=value)
+
+
+def test_0_and_1_are_bools():
+    x = relay.var("x", shape=(2, 3))
+    assert [relay.sum(x, keepdims=v).attrs.keepdims for v in (0, 1, False, True)] == [False, True, False, True]

@@ -400,6 +400,18 @@ TEST(Compile, PassesToLeaveOutAreChecked) {
               }).starts_with("there is no pass 'FoldConstnt' to require; the passes are "));
 }
 
+// FoldConstant runs twice in a build.
+TEST(Compile, WhatPassesLeaveIsNotedOnce) {
+  const Model model = read(
+      "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(1), float32]) {\n"
+      "  %0 = arange(0f, 4096f, 1f, dtype=\"float32\");\n"
+      "  add(%x, sum(multiply(%0, reshape(%0, newshape=[4096, 1]))))\n}");
+  const CompileReport report = compile_to_memory(model, {}).report;
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_EQ(report.notes[0].reason, HR_REASON_FOLD_LIMIT);
+  EXPECT_EQ(report.manifest.programs[0].notes.size(), 1u);
+}
+
 TEST(Compile, ConfigurationOfPassesHolds) {
   const Model model = read("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(4), float32]) { sqrt(exp(abs(%x))) }");
   const auto num_kernels = [&](const CompileOptions& options) {

@@ -286,9 +286,10 @@ TEST(ExternalModules, AKindThatNobodyLoadsIsNamed) {
   const auto artifact = load::open_artifact(compile_to_memory(model).descriptor, "net.so");
   ASSERT_FALSE(artifact);
   EXPECT_EQ(artifact.refusal().code, HR_REASON_BACKEND_MISSING);
-  EXPECT_THAT(artifact.refusal().message,
-              HasSubstr("'net.so' has a module of the kind 'neverheardof', which nothing here loads; register the "
-                        "function runtime.module.loadbinary_neverheardof ("));
+  EXPECT_THAT(
+      artifact.refusal().message,
+      HasSubstr("'net.so' has a module of the kind 'neverheardof', for which no loader is registered; register the "
+                "function runtime.module.loadbinary_neverheardof ("));
 }
 
 // A region without a native form needs its module: the refusal names the backend.

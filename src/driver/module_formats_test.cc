@@ -281,7 +281,7 @@ TEST_F(ModuleFormats, BytesAreLoadedByTheirKind) {
               HasSubstr("'the module's bytes'"));
   EXPECT_THAT(kit::user_error_of([&] { load::load_binary("graph_executor_factory", ""); }), HasSubstr("0 bytes"));
   EXPECT_THAT(kit::user_error_of([&] { load::load_binary("nobody", bytes); }),
-              AllOf(HasSubstr("nothing here loads modules of the kind 'nobody'; there are "),
+              AllOf(HasSubstr("no loader is registered for modules of the kind 'nobody'; there are "),
                     HasSubstr("graph_executor_factory"), HasSubstr("runtime.module.loadbinary_nobody")));
 }
 

@@ -43,7 +43,7 @@ void check_devices(const PipelineFile& file) {
 
 [[noreturn]] void throw_missing(const PipelineFile& file, const artifact::PipelineStage& stage) {
   throw MissingError(
-      fmt::format("'{0}' needs the function '{1}' for its stage '{2}', and nothing here provides it; give it when the "
+      fmt::format("'{0}' needs the function '{1}' for its stage '{2}', which is not registered; give it when the "
                   "file is loaded (functions={{\"{1}\": f}} in Python), or register it (register_func in Python, "
                   "register_global in C++)",
                   file.name, stage.function, stage.name));

@@ -308,9 +308,12 @@ std::vector<Pass> native(const cost::Machine& machine) {
   return {
       // First: it makes products of the same data that are joined, and constants that are folded, below.
       splitting_recurrent(machine),
-      // These are not canonical: another backend looks for the ops as the program has them.
+      // The three are not canonical: another backend looks for the ops as the program has them.
+      // Before AssignLayout, which decides on the layout of the wider convolution.
       combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
+      // Before CombineParallelBatchMatmul, because it makes batched products, which that pass may join with others.
       combining_dense(false),
+      // Before FoldConstant, like the two above, so that the joined weights become constants.
       combining<combine_parallel_batch_matmul>("CombineParallelBatchMatmul",
                                                "batched products of the same data become one"),
       // After the passes above, so that joined convolutions are seen as one.

@@ -6,6 +6,7 @@
 
 #include "frontend/onnx/op_table.h"
 #include "frontend/onnx/read_model.h"
+#include "other_operators.h"
 
 namespace headrace::onnx_test {
 
@@ -217,8 +218,10 @@ std::string summary(const std::vector<CaseResult>& results) {
   return text;
 }
 
-// Returns the parts that every page has.
-static std::string case_parts(const std::vector<CaseResult>& results) {
+// Returns the parts that every page has. `others` are of operators that the cases do not show.
+static std::string case_parts(const std::vector<CaseResult>& results, const std::vector<CaseResult>& others) {
+  std::vector<CaseResult> shown = results;
+  shown.insert(shown.end(), others.begin(), others.end());
   return fmt::format(
       "## Refused within a supported operator\n\n{}\n"
       "## Passed with an input compiled in as a constant\n\n"
@@ -228,11 +231,13 @@ static std::string case_parts(const std::vector<CaseResult>& results) {
       "A tensor inside these models has a size that only the data tells. The interpreter runs them; compiling "
       "refuses them.\n\n{}\n"
       "## What each operator becomes\n\n"
-      "The Relay ops that the importer makes of an operator, by the cases of one node: those of the case with the "
-      "fewest, and those that other cases (other attributes, inputs, dtypes or ranks) have beside or instead.\n\n{}\n"
+      "The Relay ops that the importer makes of an operator, by the cases of one node (for operators without such a "
+      "case, "
+      "by a model of the test): those of the case with the fewest, and those that other cases (other attributes, "
+      "inputs, dtypes or ranks) have beside or instead.\n\n{}\n"
       "## Operators that are not supported\n\n{}",
       refusals_within(results), cases_of(results, Outcome::passed_bound), cases_of(results, Outcome::interpreted),
-      ops_of_operators(results), refused_ops(results));
+      ops_of_operators(shown), refused_ops(results));
 }
 
 std::string support_page(const std::vector<CaseResult>& results) {
@@ -248,7 +253,7 @@ std::string support_page(const std::vector<CaseResult>& results) {
       "## Functions of the model\n\n{}\n"
       "## What Headrace chose\n\n{}\n{}",
       results.size(), onnx::kOldestOpset, onnx::kNewestOpset, table(results), fmt::join(onnx::supported_ops(), ", "),
-      kMicrosoft, kFunctions, kChoices, case_parts(results));
+      kMicrosoft, kFunctions, kChoices, case_parts(results, other_operators()));
 }
 
 std::string new_opsets_page(const std::vector<CaseResult>& results) {
@@ -259,7 +264,7 @@ std::string new_opsets_page(const std::vector<CaseResult>& results) {
       "leaves out); it fails "
       "when this is out of date. [onnx-support.md](onnx-support.md) lists the operators.\n\n"
       "```\n{}```\n\n{}",
-      onnx::kNewestOpset, results.size(), table(results), case_parts(results));
+      onnx::kNewestOpset, results.size(), table(results), case_parts(results, {}));
 }
 
 }  // namespace headrace::onnx_test

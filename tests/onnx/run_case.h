@@ -34,6 +34,9 @@ struct CaseResult {
   std::vector<std::string> relay_ops = {};
 };
 
+// Returns the names of the ops that @main calls, in order, each once.
+std::vector<std::string> ops_of(const IRModule& module);
+
 // Never throws: an error becomes the result's message.
 CaseResult run_case(const kit::OnnxCase& one, const std::vector<Executor>& executors);
 

@@ -49,7 +49,7 @@ def from_onnx(
         dtype than the default.
     """
     if not freeze_params:
-        raise UserError("from_onnx: weights are constants of the program; freeze_params=False is not there")
+        raise UserError("from_onnx: weights are constants of the program; freeze_params=False is not supported")
     if dtype not in (None, "float32"):
         raise UserError(f"from_onnx: dtype is {dtype!r}; leave it out: the model says the dtypes of its inputs")
     example = 'shape={"x": (1, 3, 224, 224)}'

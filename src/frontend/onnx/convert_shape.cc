@@ -99,7 +99,8 @@ Exprs convert_unsqueeze(NodeContext& context) {
 }
 
 Exprs convert_concat(NodeContext& context) {
-  const int64_t axis = context.int_attr("axis");
+  // Checked here, because one operand alone makes no concatenate.
+  const auto axis = static_cast<int64_t>(context.axis_of(context.int_attr("axis"), context.rank(context.input(0))));
   Array<Expr> items;
   for (size_t i = 0; i < context.input_count(); ++i) items.push_back(context.input(i));
   return {items.size() == 1 ? items[0] : ops::concatenate(items, axis, context.span())};

@@ -64,7 +64,8 @@ class Sizes {
     std::vector<std::string_view> names;
     for (const ValueInfo* info : inputs) names.push_back(info->name);
     if (std::find(names.begin(), names.end(), name) == names.end())
-      fail("{} is given for {}, but the model's inputs are: {}", what, printable(name), fmt::join(names, ", "));
+      fail("{} is given for {}, but the model's inputs are: {}", what, printable(name),
+           escaped(fmt::format("{}", fmt::join(names, ", "))));
   }
 
   void check_names(const std::vector<const ValueInfo*>& inputs) const {

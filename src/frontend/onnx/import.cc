@@ -105,7 +105,7 @@ class Importer {
 
   // Names a node in messages about values.
   std::string user_label(const Node& node) const {
-    std::string text = fmt::format("node {} ({})", printable(node_label(node, scope_.call)), op_label(node));
+    std::string text = fmt::format("node {} ({})", printable(node_label(node, scope_.call)), escaped(op_label(node)));
     if (scope_.call != nullptr) text += fmt::format(" of the function {}", function_label(*scope_.call->function));
     return text;
   }

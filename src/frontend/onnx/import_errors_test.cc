@@ -110,10 +110,31 @@ TEST(ImportErrors, CountsAndKinds) {
   EXPECT_THAT(node_error("LeakyRelu", 13, {x}, {AttributeSpec("alpha", 1)}),
               HasSubstr("attribute 'alpha' is not a float"));
   EXPECT_THAT(node_error("Concat", 13, {x, x}), HasSubstr("attribute 'axis' is missing"));
+  for (const int64_t axis : {4, -5})
+    EXPECT_THAT(node_error("Concat", 13, {x}, {AttributeSpec("axis", axis)}),
+                HasSubstr(fmt::format("axis is {}, but the tensor has 4 dimensions", axis)));
   EXPECT_THAT(node_error("Concat", 13, {x}, {AttributeSpec("axis", 0), AttributeSpec("axis", 1)}),
               HasSubstr("attribute 'axis' is given twice"));
   EXPECT_THAT(node_error("MaxPool", 13, {x}, {AttributeSpec("kernel_shape", Ints{2, 2})}, 2),
               HasSubstr("its output 1 is not supported"));
+}
+
+// Names of a model must not be able to write lines of their own.
+TEST(ImportErrors, NamesTakeNoLines) {
+  GraphWriter graph;
+  graph.input("x\nok", ElementType::kFloat, {int64_t{2}});
+  graph.node("Bad\nok", {"x\nok"}, {}, "y\nok");
+  graph.output("y\nok", ElementType::kFloat, {});
+  const std::string unsupported = import_error(std::move(graph));
+  EXPECT_THAT(unsupported, HasSubstr("(Bad\\x0aok): the operator is not supported\n  at: Bad\\x0aok"));
+  EXPECT_THAT(unsupported, Not(HasSubstr("\nok")));
+  GraphWriter one;
+  one.input("x\nok", ElementType::kFloat, {int64_t{2}});
+  one.node("Relu", {"x\nok"}, {}, "y");
+  one.output("y", ElementType::kFloat, {});
+  const std::string unknown = import_error(std::move(one), 13, {.shapes = {{"q", {1}}}, .bound = {}});
+  EXPECT_THAT(unknown, HasSubstr("the model's inputs are: x\\x0aok"));
+  EXPECT_THAT(unknown, Not(HasSubstr("\nok")));
 }
 
 TEST(ImportErrors, DtypesAndShapes) {

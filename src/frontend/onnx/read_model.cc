@@ -340,7 +340,7 @@ bool read_model_fields(const Source& source, std::string_view message, Model& mo
       case 8:
         read_opset_import(source, reader.read_bytes(), place, model.opset_imports.emplace_back());
         if (const std::string_view* domain = contradicting_domain(model.opset_imports))
-          reader.fail(fmt::format("the model imports two versions of the operator set '{}'", *domain));
+          reader.fail(fmt::format("the model imports two versions of the operator set {}", printable(*domain)));
         break;
       case 25:
         read_function(source, reader.read_bytes(), place, model.functions.emplace_back());

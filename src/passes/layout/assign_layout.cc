@@ -103,7 +103,8 @@ class LayoutAssigner {
     order_.push_back(expr);
     if (varies(expr)) varying_.insert(expr.object());
     const auto* call = relay::call_of(expr, op::kConv2D);
-    if (call == nullptr || varying_.contains(call->args[1].object())) return;
+    // A convolution of constants alone is computed once, before the first run; it has no node in the label problem.
+    if (call == nullptr || !varying_.contains(call) || varying_.contains(call->args[1].object())) return;
     if (const auto conv = as_blocked(*call, block_)) {
       conv_of_.emplace(call, convs_.size());
       convs_.push_back(*conv);

@@ -285,7 +285,7 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
       {"wrong18", "has no version"},
       {"wrong19", "has a function compile and no supports"},
       {"other_chip", "are both named 'chip'; load one of them"},
-      {"nothing", "is not there; give the path of its shared library"},
+      {"nothing", "there is no backend"},
   };
   load("chip");
   for (const auto& [plugin, message] : cases)

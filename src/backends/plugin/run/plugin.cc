@@ -37,7 +37,7 @@ void* open_library(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);  // never searched for by its name
   if (!std::filesystem::exists(absolute, error))
-    throw MissingError(fmt::format("the backend '{}' is not there; give the path of its shared library", path));
+    throw MissingError(fmt::format("there is no backend '{}'; give the path of its shared library", path));
   if (!std::filesystem::is_regular_file(absolute, error))
     throw_user_error("'{}' is not a file; give the path of a backend's shared library", path);
   void* handle = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
