@@ -13,7 +13,7 @@ _COUNT = itertools.count()
 def write_whole(path: str, data: bytes | bytearray) -> None:
     """Writes `data` beside the file and renames it to `path`, so that an error leaves the file of before as it was.
 
-    What is no file of a folder, such as a pipe or a file in memory, is written in place.
+    What is not a file of a folder, such as a pipe or a file in memory, is written in place.
 
     Raises
     ------
