@@ -511,8 +511,8 @@ class Backend {
   virtual Verdict supports(const Node&) const { return no("the backend computes only what its patterns match"); }
   // Returns whether the backend computes what one of its patterns matched.
   virtual Verdict accepts(const std::string&, const Graph&) const { return yes(); }
-  // Returns the seconds that the backend takes for a call of an op, or a match of a pattern, that it takes; below 0 where
-  // it does not know, as after an exception. `native_seconds` is what the host estimates for its own code.
+  // Returns the seconds that the backend takes for a call of an op, or a match of a pattern, that it takes; below 0
+  // where it does not know, as after an exception. `native_seconds` is what the host estimates for its own code.
   virtual double cost(const Node&, int /*num_threads*/, double /*native_seconds*/) const { return -1; }
   // Returns whether each call, or match of a pattern, must be a region of its own.
   virtual bool one_call_per_region() const { return false; }

@@ -82,7 +82,10 @@ class InputsTest(CliTest):
                 "is not an archive that can be read: File already exists",
             ),
             "short.npz": (archive(("x.npy", self.array[:100])), r"short.npz:x.npy' is not an array that can be read"),
-            "other.npz": (archive(("y.npy", self.array)), "'other.npz' holds 'y', which is not an input; the program has x"),
+            "other.npz": (
+                archive(("y.npy", self.array)),
+                "'other.npz' holds 'y', which is not an input; the program has x",
+            ),
         }
         for name, (data, pattern) in cases.items():
             (self.folder / name).write_bytes(data)
