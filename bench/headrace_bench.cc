@@ -7,6 +7,7 @@
 #include "bench/kernels.h"
 #include "bench/labels.h"
 #include "bench/passes.h"
+#include "bench/regions.h"
 #include "cost/probes.h"
 #include "bench/scaling.h"
 #include "bench/split.h"
@@ -93,6 +94,25 @@ void print_labels(const Report& report) {
   std::cout << tools::to_table(rows);
 }
 
+std::string ratio_text(const Value& ratio) { return ratio.is_none() ? "-" : fmt::format("{:.1f}", ratio.as<double>()); }
+
+void print_regions(const Report& report) {
+  std::vector<std::vector<std::string>> rows{
+      {"graph", "ops", "regions", "infer", "annotate", "merge", "partition", "all best", "median", "growth", "bytes"}};
+  for (const Value& value : report.at("programs").as<Array<Value>>()) {
+    const auto one = value.as<Report>();
+    std::vector<std::string> row{one.at("name").as<std::string>(), std::to_string(one.at("ops").as<int64_t>()),
+                                 std::to_string(one.at("regions").as<int64_t>())};
+    for (const char* key :
+         {"infer_seconds", "annotate_seconds", "merge_seconds", "partition_seconds", "best_seconds", "median_seconds"})
+      row.push_back(tools::show_seconds(one.at(key).as<double>()));
+    row.push_back(ratio_text(one.at("growth")));
+    row.push_back(tools::show_bytes(one.at("bytes").as<int64_t>()));
+    rows.push_back(std::move(row));
+  }
+  std::cout << tools::to_table(rows);
+}
+
 void print_streams(const Report& report) {
   const auto nanoseconds = [&](const char* key) { return tools::show_seconds(report.at(key).as<double>() * 1e-9); };
   std::vector<std::vector<std::string>> rows{
@@ -125,8 +145,6 @@ void print_split(const Report& report) {
   }
   std::cout << tools::to_table(rows);
 }
-
-std::string ratio_text(const Value& ratio) { return ratio.is_none() ? "-" : fmt::format("{:.1f}", ratio.as<double>()); }
 
 // Each kind of work with its ratios of seconds and of bytes, one line a work; `!` where one is more than linear.
 void print_scaling(const Report& report) {
@@ -189,6 +207,13 @@ void add_labels_verb(CLI::App& app, LabelBenchOptions& options) {
   verb->add_option("--labels", options.labels)->check(CLI::Range(2, 255))->capture_default_str();
 }
 
+void add_regions_verb(CLI::App& app, RegionBenchOptions& options) {
+  CLI::App* verb =
+      app.add_subcommand("regions", "Regions of another compiler by Relay's passes, without type inference");
+  verb->add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
+  verb->add_option("--ops", options.ops)->check(CLI::Range(200, 10'000'000))->capture_default_str();
+}
+
 void add_split_verb(CLI::App& app, SplitBenchOptions& options) {
   CLI::App* verb = app.add_subcommand("split", "Stages of a pipeline for graphs shaped like networks");
   verb->add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
@@ -231,6 +256,7 @@ struct BenchOptions {
   KernelOptions kernels;
   PassBenchOptions passes;
   LabelBenchOptions labels;
+  RegionBenchOptions regions;
   SplitBenchOptions split;
   StreamBenchOptions stream;
   ScalingOptions scaling;
@@ -247,6 +273,7 @@ void add_verbs(CLI::App& app, BenchOptions& options) {
   add_kernels_verb(app, options.kernels);
   add_passes_verb(app, options.passes);
   add_labels_verb(app, options.labels);
+  add_regions_verb(app, options.regions);
   add_split_verb(app, options.split);
   add_pipeline_verb(app, options.stream);
   add_scaling_verb(app, options.scaling);
@@ -259,6 +286,8 @@ void run_verb(const std::string& verb, BenchOptions& options) {
     print(measure_passes(options.passes), options.json, print_passes);
   } else if (verb == "labels") {
     print(measure_labels(options.labels), options.json, print_labels);
+  } else if (verb == "regions") {
+    print(measure_regions(options.regions), options.json, print_regions);
   } else if (verb == "split") {
     print(measure_split(options.split), options.json, print_split);
   } else if (verb == "pipeline") {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "bench/stacked_blocks.h"
 #include "graph/labels.h"
 #include "tests/kit/random.h"
 #include "object/array.h"
@@ -12,18 +13,7 @@ namespace headrace::bench {
 namespace {
 
 using tools::Report;
-using Inputs =
-    std::vector<std::vector<int32_t>>;  // by node of a block: the nodes that it takes, -1 is the block before
-
-// conv, norm, relu, conv, norm, add, relu
-const Inputs kResidual{{-1}, {0}, {1}, {2}, {3}, {-1, 4}, {5}};
-
-// Three projections, two of which get scores, softmax, the third times it, projection, add, norm, and two dense layers
-// with an activation beside a second add and norm.
-const Inputs kAttention{{-1}, {-1}, {-1},     {0},  {1},  {2},  {3, 4}, {6},      {7, 5},
-                        {8},  {9},  {-1, 10}, {11}, {12}, {13}, {14},   {12, 15}, {16}};
-
-graph::LabelProblem make_stack(const Inputs& block, const LabelBenchOptions& options) {
+graph::LabelProblem make_stack(const Block& block, const LabelBenchOptions& options) {
   kit::Random random(1);
   const auto size = static_cast<int32_t>(block.size());
   graph::LabelProblem problem{.num_nodes = std::max(options.nodes / size, 1) * size, .num_labels = options.labels};

@@ -11,6 +11,9 @@ passes   a chain of 10,000 ops and the models: seconds to infer all types and fo
          lowering and code generation.
 labels   least-cost labels of 100,000 nodes in stacked residual blocks and attention layers, with 8 labels: seconds of
          the exact method and of moves, the cost found and its gap to a lower bound.
+regions  regions of another compiler in programs of 100,000 ops, by AnnotateTarget, MergeCompilerRegions and
+         PartitionGraph without type inference: processor seconds of each, and their ratio to those of a tenth of the
+         program.
 split    stages of a pipeline over four devices for graphs shaped like networks and for 1,000,000 nodes in residual
          blocks: seconds, the period of the plan, and its gap to a lower bound.
 pipeline streams through stages that do nothing, or sleep: the cost of one more stage and of one more group, the round
@@ -145,6 +148,12 @@ def bench_labels(args: argparse.Namespace) -> None:
     print(run(args.bin / "headrace-bench", "labels", *options), end="")
 
 
+def bench_regions(args: argparse.Namespace) -> None:
+    """Passes on to headrace-bench."""
+    options = ["--rounds", str(args.rounds), *(["--json"] if args.json else [])]
+    print(run(args.bin / "headrace-bench", "regions", *options), end="")
+
+
 def bench_split(args: argparse.Namespace) -> None:
     """Passes on to headrace-bench."""
     options = ["--rounds", str(args.rounds), *(["--json"] if args.json else [])]
@@ -174,6 +183,7 @@ SUITES = {
     "models": bench_models,
     "passes": bench_passes,
     "labels": bench_labels,
+    "regions": bench_regions,
     "split": bench_split,
     "pipeline": bench_pipeline,
     "scaling": bench_scaling,

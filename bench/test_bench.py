@@ -76,6 +76,24 @@ class BenchTest(unittest.TestCase):
             self.assertLessEqual(moved["cost"] * (1 - moved["gap"]), exact["cost"] * 1.000001)
         self.assertRegex(self.call(*command).stdout, r"(?m)^attention +\d+ +3 +moves +\S+ [um]?s +\d+ +\d+\.\d\d %")
 
+    def test_regions(self) -> None:
+        command = (self.bin / "headrace-bench", "regions", "--rounds", "1", "--ops", "1400")
+        rows = self.report(*command, "--json")["programs"]
+        self.assertEqual(
+            [(row["name"], row["ops"]) for row in rows],
+            [(name, ops) for name in ("residual", "attention") for ops in (140, 1400)],
+        )
+        # Each fourth of 140 and of 1400 ops in a row stays; the three ops behind it are one region.
+        self.assertEqual([row["regions"] for row in rows[:2]], [35, 350])
+        for row in rows:
+            self.assertGreater(row["infer_seconds"], 0, row)
+            self.assertGreaterEqual(row["median_seconds"], row["best_seconds"], row)
+            self.assertLess(row["bytes"], 10_000 * row["ops"], row)
+        # What is allocated is the same in each run: ten times the program, no more than some twelve times the bytes.
+        self.assertLess(rows[1]["bytes"], 12 * rows[0]["bytes"])
+        self.assertLess(rows[3]["bytes"], 12 * rows[2]["bytes"])
+        self.assertRegex(self.call(*command).stdout, r"(?m)^residual +1400 +350( +\S+ [um]?s){6} +\d+\.\d +\S+ [KM]")
+
     def test_split(self) -> None:
         command = (self.bin / "headrace-bench", "split", "--rounds", "1", "--nodes", "200", "--devices", "2")
         graphs = {row["name"]: row for row in self.report(*command, "--json")["graphs"]}

@@ -1,6 +1,8 @@
-# headrace_room(NAME LEVEL n SIDE S|R|C [TESTS room] [LINK libs...]): one folder under src/, one object library.
+# headrace_room(NAME LEVEL n SIDE S|R|C [TESTS room] [LIBRARY name] [LINK libs...]): one folder under src/, one object library.
 # Sources are all *.cc of the folder but *_test.cc; those become the executable <name>_test. A sub-room with TESTS, which
 # names the room around it, puts its tests into that room's executable: headrace_room(passes/fold ... TESTS passes).
+# A room with LIBRARY is a static library of that name, for the programs that link it, and part of no image: what the
+# runtime alone does without. It brings its own fmt, which the runtime alone does not show.
 # headrace_images() joins the rooms into the two core images: libheadrace_rt (S and R), libheadrace (C).
 # headrace_tests() makes the rooms' tests; those of the rooms with threads also make up the target thread_tests.
 # A ctest named x may leave its cases as JUnit XML in results/x.xml of the build folder: `./dev check` counts those, and a
@@ -70,7 +72,7 @@ function(headrace_cold_precompile target)
 endfunction()
 
 function(headrace_room folder)
-  cmake_parse_arguments(ROOM "" "LEVEL;SIDE;TESTS" "LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "" "LEVEL;SIDE;TESTS;LIBRARY" "LINK" ${ARGN})
   if(ROOM_TESTS AND NOT folder MATCHES "^${ROOM_TESTS}/")
     message(FATAL_ERROR "headrace_room(${folder} TESTS ${ROOM_TESTS}): TESTS names the room that ${folder} is in")
   endif()
@@ -83,6 +85,16 @@ function(headrace_room folder)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   if(NOT sources)
+    return()
+  endif()
+  if(ROOM_LIBRARY)
+    add_library(${ROOM_LIBRARY} STATIC ${sources})
+    target_link_libraries(${ROOM_LIBRARY} PUBLIC headrace_rt PRIVATE fmt::fmt-header-only)
+    if(tests)
+      headrace_add_tests(${name} "${ROOM_TESTS}" ${tests})
+      string(REPLACE "/" "_" tested ${ROOM_TESTS})
+      set_property(GLOBAL APPEND PROPERTY HEADRACE_TEST_LIBRARIES_${tested} ${ROOM_LIBRARY})
+    endif()
     return()
   endif()
   add_library(hr_${name} OBJECT ${sources})
@@ -170,7 +182,8 @@ function(headrace_tests)
       target_link_libraries(${name}_test PRIVATE headrace)
       add_dependencies(${name}_test headrace_llvm)
     endif()
-    target_link_libraries(${name}_test PRIVATE headrace_kit)
+    get_property(libraries GLOBAL PROPERTY HEADRACE_TEST_LIBRARIES_${name})
+    target_link_libraries(${name}_test PRIVATE headrace_kit ${libraries})
     target_compile_definitions(${name}_test PRIVATE HEADRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     # The tests' own code is compiled as it stands: optimising it was a third of the time to build them.
     target_compile_options(${name}_test PRIVATE -O0)

@@ -55,7 +55,7 @@ class DemoError(Exception):
 
 
 class LeftOutError(Exception):
-    """A step is left out, and that is no failure."""
+    """A step is left out, and that is not a failure."""
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ def check_include(house: House, place: str, path: str, name: str, quoted: bool) 
     target, is_relative = resolve(house, path, name, quoted)
     if target is None:
         if quoted:
-            house.report(place, "path", f'"{name}" is no file of the project')
+            house.report(place, "path", f'"{name}" is not a file of the project')
         return
     if is_shipped(path) and target.startswith(TOP_FOLDERS):
         house.report(place, "top", f"{name}: nothing shipped includes {Path(target).parts[0]}/")

@@ -7,8 +7,9 @@ Passes, the planner, lowering, the driver and the interpreter ask for an op with
 a fact of an op (src/ops/op_facts.h). Rules:
 
   literal   no string literal in these rooms is the name of a registered op, except in the files of TABLES, which map op
-            names to rows, and where WORDS says that the literal is another word of the same letters
-  compare   no comparison of an op's name (`as_op()->name ==`)
+            names to rows, in the functions that set rules on ops by name (REGISTRATIONS), and where WORDS says that the
+            literal is another word of the same letters
+  compare   no comparison of an op's name (`as_op()->name ==`), also of one that a variable holds
   handle    each handle in src/ops/op_handles.h names a registered op, and something uses it
 
 The names of ops come from src/ops: `OpBuilder("name"`, a pattern as `OpBuilder(fmt::format("nn.conv{}d"`, and calls of
@@ -27,11 +28,20 @@ ROOMS = ("passes", "partition", "plan", "lower", "driver", "functions", "interp"
 # Tables of op names, and of what each stands for.
 TABLES = {
     "src/passes/nn/precision_lists.cc": "the categories of ToMixedPrecision",
-    "src/lower/rules/": "the rules, which are set on ops by name",
 }
+# Folders whose functions register_...() set rules on ops by name: only there may literals name ops.
+REGISTRATIONS = ("src/lower/rules/",)
+REGISTRATION = re.compile(r"(?:static )?void register_\w+\(")
 # Literals that are other words: how scatter joins elements, how a loss is reduced, which factors commute, the label of
-# a step.
+# a step or a stage, how a mode rounds or pads.
 WORDS = {
+    "src/lower/rules/grid.cc": {"zeros"},
+    "src/lower/rules/group_norm.cc": {"mean"},
+    "src/lower/rules/image.cc": {"ceil", "round"},
+    "src/lower/rules/loss.cc": {"sum"},
+    "src/lower/rules/normalization.cc": {"mean"},
+    "src/lower/rules/scatter.cc": {"add", "max", "mean", "min"},
+    "src/lower/rules/vision.cc": {"max"},
     "src/passes/gradient/index_rules.cc": {"add"},
     "src/passes/gradient/normalize_rules.cc": {"mean"},
     "src/passes/gradient/reduce_rules.cc": {"add"},
@@ -44,6 +54,7 @@ LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 NAME = re.compile(r"[a-z][\w]*(?:\.[a-z]\w*)*\Z")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 COMPARE = re.compile(r"(?:\bop|as_op\(\))(?:->|\.)name\s*[!=]=|[!=]=\s*[\w>().-]*as_op\(\)->name\b")
+HELD = re.compile(r"\b(\w+) = [^;]*(?:\bop|as_op\(\))(?:->|\.)name;")
 HANDLE = re.compile(r'\bOpHandle\s+(k\w+)\{"([^"]+)"\}')
 # A function or a lambda of src/ops that registers the op of its first parameter.
 HELPER = re.compile(r"\b(\w+)(?: = \[[^\]]*\])?\((?:const char\*|std::string|std::string_view) name\b")
@@ -91,18 +102,31 @@ def registered_ops(root: Path) -> re.Pattern[str]:
     return re.compile("(?:" + "|".join(patterns) + r")\Z") if patterns else re.compile(r"(?!)")
 
 
+def compares(line: str, held: set[str]) -> bool:
+    """Whether a line compares the name of an op; `held` are the variables that hold one."""
+    pattern = "|".join(map(re.escape, sorted(held)))
+    return bool(COMPARE.search(line)) or bool(
+        held and re.search(rf"(?<![\w.>])(?:{pattern})\s*[!=]=|[!=]=\s*(?:{pattern})(?![\w(.\[]|->)", line)
+    )
+
+
 def check_file(root: Path, path: Path, ops: re.Pattern[str]) -> list[str]:
     name = path.relative_to(root).as_posix()
-    is_table = any(name.startswith(table) for table in TABLES)
-    faults = []
+    may_register = name.startswith(REGISTRATIONS)
+    is_table, held, faults = name in TABLES, set(), []
     for number, line in enumerate(without_comments(path.read_text(encoding="utf-8")).split("\n"), 1):
         if line.lstrip().startswith("#include"):
             continue
-        if COMPARE.search(line):
+        if may_register and REGISTRATION.match(line):
+            is_table = True
+        held.update(HELD.findall(line))
+        if compares(line, held):
             faults.append(f"{name}:{number}: compare: an op is matched by its name; use a handle of {HANDLES}")
         for literal in [] if is_table else LITERAL.findall(line):
             if ops.match(literal) and literal not in WORDS.get(name, set()):
                 faults.append(f'{name}:{number}: literal: "{literal}" names an op; use a handle of {HANDLES}')
+        if line.startswith("}") or (may_register and line.endswith("}") and REGISTRATION.match(line)):
+            is_table, held = name in TABLES, set()
     return faults
 
 

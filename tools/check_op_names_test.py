@@ -38,7 +38,7 @@ void register_rows() { for (const Row& row : rows) OpBuilder(row.name, row.doc);
     ),
     "src/passes/simplify/laws_test.cc": 'auto call = make_call("nn.relu", {});\n',
     "src/passes/tests/kit.cc": 'auto call = make_call("nn.relu", {});\n',
-    "src/lower/rules/relu.cc": 'void f() { set_rule("nn.relu", rule); }\n',
+    "src/lower/rules/relu.cc": 'void register_relu() { set_rule("nn.relu", rule); }\n',
     "src/frontend/onnx/relu.cc": 'auto call = make_call("nn.relu", {});\n',
 }
 
@@ -85,6 +85,24 @@ class CheckOpNamesTest(unittest.TestCase):
     def test_compare(self) -> None:
         for text in ("call->as_op()->name == other", 'op->name != "x"', "name == call.as_op()->name", "op.name == row"):
             self.expect({"src/passes/bad.cc": f"bool f() {{ return {text}; }}\n"}, "src/passes/bad.cc:1: compare: ")
+
+    def test_compare_of_a_name_that_a_variable_holds(self) -> None:
+        for text in ("if (name == other) return;", "return other != name;", "return name == f(other);"):
+            function = f"void f() {{\n  const std::string& name = call.as_op()->name;\n  {text}\n}}\n"
+            self.expect({"src/passes/bad.cc": function}, "src/passes/bad.cc:3: compare: ")
+        for text in ("return name.size() == 3;", "return other == name.size();", "return row.name == other;"):
+            function = f"void f() {{\n  const std::string& name = op->name;\n  {text}\n}}\n"
+            self.assertEqual(self.check({"src/passes/good.cc": function})[0], 0)
+        later = "void f() {\n  const auto name = op->name;\n}\nbool g(int name) { return name == 3; }\n"
+        self.assertEqual(self.check({"src/passes/good.cc": later})[0], 0)
+
+    def test_rules_name_ops_where_they_are_registered(self) -> None:
+        registered = 'void register_relus() {\n  for (const char* op : {"nn.relu", "mod"}) set_rule(op, rule);\n}\n'
+        self.assertEqual(self.check({"src/lower/rules/good.cc": registered})[0], 0)
+        used = 'bool f(const Op& op) {\n  return names.contains("nn.relu");\n}\n'
+        self.expect({"src/lower/rules/bad.cc": registered + used}, "src/lower/rules/bad.cc:5: literal: ")
+        elsewhere = {"src/lower/loops/bad.cc": registered}
+        self.expect(elsewhere, *['src/lower/loops/bad.cc:2: literal: "'] * 2)
 
     def test_handle_of_no_op(self) -> None:
         header = SOUND_HOUSE["src/ops/op_handles.h"] + 'inline constexpr OpHandle kRely{"nn.rely"};\n'

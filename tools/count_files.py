@@ -1,28 +1,55 @@
 #!/usr/bin/env python3
-"""Counts the files that a pass or an op is written in: four, so that a new one needs no more.
+"""Counts the files that a pass or an op is written in.
 
     tools/count_files.py [ROOT] [--all]
 
-A pass: the header and source of its name, the list that runs it, its golden file, and whatever else names it. An op:
-what registers and lowers it, its header, and the script that makes its cases; where Relay's Python function has another
-order of parameters, another default or result than the registry gives, the tables that say so are one more. What knows
-an op from elsewhere (a pass, the importer, an analysis) is not counted: the op is whole without it. Nor are the tables
-of the names that Relay's users know (relay_passes.txt, relay_ops.txt): they have their rows.
+A pass: the header and source of its name, the list that runs it, its golden file, and whatever else names it; four, so
+that a new one needs no more. The table of the names that Relay's users know (relay_passes.txt) has its row.
 
-Prints a summary and what is more; exits 1 when ALLOWED does not say why. --all prints every pass and op with its files.
+An op: every file that names it, by its name in quotes or by its handle, in the roles of ROLES. NEEDED are the roles
+that each op has: what it computes, its rule, its row in the lists of ToMixedPrecision, its cases (a script, which may
+name a whole family, and the text that it makes), the page of ops and the list of Relay's ops. The other roles are for
+ops that a pass, the importer, a backend or Python knows: an op has those files only where they do more for it than for
+any op.
+
+Prints a summary and what is more; exits 1 when ALLOWED does not say why a pass has more files, and when an op needs
+more than MOST_NEEDED. --all prints every pass and op with its files.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 MOST = 4
 PASSES = "src/passes/tests/relay_passes.txt"
 OPS = "docs/ops.md"
-CASES = "src/ops/tests/make_op_cases.py"
+HANDLES = "src/ops/op_handles.h"
+CASES = "src/ops/tests/"
+MADE_CASES = "src/ops/tests/op_cases.txt"
+RELAY_OPS = "src/ops/tests/relay_ops.txt"
+
+# The roles of an op's files by where they lie; the first that fits counts.
+ROLES = {
+    "list of Relay's ops": RELAY_OPS,
+    "cases": CASES,
+    "page of ops": OPS,
+    "handle": HANDLES,
+    "what it computes": "src/ops/",
+    "rule": "src/lower/",
+    "precision": "src/passes/nn/precision_lists.cc",
+    "gradient": "src/passes/gradient/",
+    "other passes": "src/passes/",
+    "importer": "src/frontend/",
+    "Python": "python/",
+    "backends": "src/backends/",
+    "elsewhere in src": "src/",
+    "programs": "tools/",
+}
+NEEDED = ["what it computes", "rule", "precision", "cases", "page of ops", "list of Relay's ops"]
+MOST_NEEDED = 9  # a header, a second source of its rule or of what it computes, and a script of cases beside their text
 
 # The files of passes that have another name than theirs.
 STEMS = {
@@ -44,10 +71,8 @@ ALLOWED: dict[str, str] = {
 # Words that are also values of attributes or names of C functions: quotes around them say nothing of the op.
 WORDS = set(
     "abs add all any arange ceil clip exp floor floor_mod full isinf max mean min mod round sqrt sum zeros".split()  # noqa: SIM905
-)
-# The handles are one line for each op that passes match.
-NOT_COUNTED = {"tools/count_files.py", "src/ops/op_handles.h"}
-ADAPTERS = "python/headrace/relay/_op_"
+) | {"reverse"}
+NOT_COUNTED = {"tools/count_files.py"}
 
 
 def sources(root: Path) -> dict[str, str]:
@@ -87,17 +112,54 @@ def spellings(name: str) -> str:
     return f'"{loose}"'
 
 
-def files_of_op(name: str, texts: dict[str, str]) -> list[str]:
-    rooms = ("src/ops/", "src/lower/")
-    quoted = re.compile(rf"^(?!\s*//).*{spellings(name)}", re.MULTILINE)
-    named = {file for file, text in texts.items() if file.startswith(rooms) and quoted.search(text)}
-    registered = {file for file in named if re.search(rf"OpBuilder\([^;]*?{spellings(name)}", texts[file])}
-    headers = {file.removesuffix(".cc") + ".h" for file in registered} & texts.keys()
-    return [*sorted(named | headers), CASES]
+class OpFiles:
+    """Which files name which ops, and which register them."""
+
+    def __init__(self, root: Path, texts: dict[str, str]) -> None:
+        cases = {p.relative_to(root).as_posix(): p.read_text() for p in (root / CASES).glob("*_cases.py")}
+        made_cases = re.findall(r"(?m)^case (\S+) ", (root / MADE_CASES).read_text())
+        lists = {place: (root / place).read_text() for place in (OPS, RELAY_OPS)}
+        self.by_word: dict[str, set[str]] = defaultdict(set)
+        self.loose: dict[str, set[str]] = defaultdict(set)
+        self.registered: dict[str, set[str]] = defaultdict(set)
+        self.names = set(texts)
+        for file, text in texts.items():
+            code = re.sub(r"(?m)^\s*(//|#(?!include)).*$", "", text)
+            for word in re.findall(r'"([\w.{}]+)"|\bop::(k\w+)', code):
+                self.by_word["".join(word)].add(file)
+            for word in re.findall(r'"([\w.]*\{\}[\w.{}]*)"', code):
+                self.loose[word].add(file)
+            for statement in re.findall(r"OpBuilder\(([^;]*)", code):
+                for word in re.findall(r'"([\w.{}]+)"', statement):
+                    self.registered[word].add(file)
+        for file, text in cases.items():
+            for word in re.findall(r"[\"']([\w.]+)[\"']", text):
+                self.by_word[word].add(file)
+        for word in made_cases:
+            self.by_word[word].add(MADE_CASES)
+        for file, text in lists.items():
+            for word in set(re.findall(r"[\w.]+", text)):
+                self.by_word[word.rstrip(".")].add(file)
+        self.handles = dict(re.findall(r'\bOpHandle\s+(k\w+)\{"([^"]+)"\}', texts[HANDLES]))
+        self.handles = {op: handle for handle, op in self.handles.items()}
+
+    def files_of(self, name: str) -> list[str]:
+        found = self.by_word[name] | self.by_word[self.handles.get(name, name)]
+        registered = set(self.registered[name])
+        spelling = re.compile(spellings(name)[1:-1])
+        for word in filter(spelling.fullmatch, self.loose):
+            found |= self.loose[word]
+            registered |= self.registered[word]
+        headers = {file.removesuffix(".cc") + ".h" for file in registered} & self.names
+        return sorted(found | headers)
 
 
-def is_adapted(name: str, texts: dict[str, str]) -> bool:
-    return any(file.startswith(ADAPTERS) and f'"{name}"' in text for file, text in texts.items())
+def role_of(file: str) -> str:
+    return next(role for role, place in ROLES.items() if file.startswith(place))
+
+
+def needed(files: list[str]) -> list[str]:
+    return [file for file in files if role_of(file) in NEEDED]
 
 
 def passes_of(root: Path) -> list[str]:
@@ -110,26 +172,48 @@ def ops_of(root: Path) -> list[str]:
     return [name for name in re.findall(r"^\| `([\w.]+)` \|", text, re.MULTILINE) if name not in WORDS]
 
 
+def count_passes(root: Path, texts: dict[str, str], tells_all: bool) -> int:
+    """Prints the passes; returns how many have more files than they should."""
+    counts, failures = Counter(), 0
+    for name in passes_of(root):
+        files = files_of_pass(root, name, texts)
+        is_more = len(files) > MOST
+        counts[len(files)] += 1
+        failures += is_more and name not in ALLOWED
+        if is_more or tells_all:
+            reason = ALLOWED.get(name, "no reason") if is_more else "fine"
+            print(f"{name}: {len(files)} ({reason}): {' '.join(files)}")
+    print(f"{sum(counts.values())} passes: {told(counts)}")
+    return failures
+
+
+def count_ops(root: Path, texts: dict[str, str], tells_all: bool) -> int:
+    """Prints the ops; returns how many need more files than they should."""
+    known, counts, totals, roles, failures = OpFiles(root, texts), Counter(), Counter(), Counter(), 0
+    for name in ops_of(root):
+        files = known.files_of(name)
+        count = len(needed(files))
+        counts[count] += 1
+        totals[len(files)] += 1
+        roles.update({role_of(file) for file in files})
+        failures += count > MOST_NEEDED
+        if count > MOST_NEEDED or tells_all:
+            print(f"{name}: needs {count}, {len(files)} in all: {' '.join(files)}")
+    print(f"{sum(counts.values())} ops need: {told(counts)}")
+    print(f"with all that knows them: {told(totals)}")
+    print("ops in each role: " + ", ".join(f"{role} {roles[role]}" for role in ROLES))
+    return failures
+
+
+def told(counts: Counter[int]) -> str:
+    return ", ".join(f"{number} in {count} files" for count, number in sorted(counts.items()))
+
+
 def main(arguments: list[str]) -> int:
     root = Path(next((a for a in arguments if not a.startswith("-")), Path(__file__).resolve().parents[1]))
     texts = sources(root)
-    groups = {
-        "passes": {name: files_of_pass(root, name, texts) for name in passes_of(root)},
-        "ops": {name: files_of_op(name, texts) for name in ops_of(root)},
-    }
-    failures = 0
-    for group, rows in groups.items():
-        for name, files in rows.items():
-            is_more = len(files) > MOST
-            failures += is_more and name not in ALLOWED
-            if is_more or "--all" in arguments:
-                print(
-                    f"{name}: {len(files)} ({ALLOWED.get(name, 'no reason') if is_more else 'fine'}): {' '.join(files)}"
-                )
-        counts = sorted(Counter(len(files) for files in rows.values()).items())
-        print(f"{len(rows)} {group}: " + ", ".join(f"{number} in {count} files" for count, number in counts))
-    adapted = sum(is_adapted(name, texts) for name in groups["ops"])
-    print(f"{adapted} of these ops are in Python's tables, too")
+    tells_all = "--all" in arguments
+    failures = count_passes(root, texts, tells_all) + count_ops(root, texts, tells_all)
     return 1 if failures else 0
 
 

@@ -56,7 +56,7 @@ constexpr const char* kExamples =
 
 struct Request {
   std::string input;
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, dims;  // of an ONNX model: "x=1,3,224,224", "batch=1"
   std::string output = "-";
   std::string weights, input_weights;  // files of the constants' data
   std::string passes;
@@ -73,6 +73,9 @@ void add_options(CLI::App& app, Request& r) {
                  "the program, a file of Relay text or a .onnx model; - is the standard input (text)");
   app.add_option("--shape", r.shapes, "shape of an ONNX model's input, as x=1,3,224,224; once an input")
       ->type_name("NAME=DIMS")
+      ->allow_extra_args(false);
+  app.add_option("--dim", r.dims, "size of a dimension that an ONNX model names, as batch=1; once a dimension")
+      ->type_name("NAME=SIZE")
       ->allow_extra_args(false);
   app.add_option("--input-weights", r.input_weights, "data of the text's constants, where it is not in the text")
       ->type_name("FILE");
@@ -134,7 +137,9 @@ struct Program {
 };
 
 Program read_program(const Request& r) {
-  if (!r.shapes.empty()) throw_user_error("'{}' is text, which says its shapes; --shape is for ONNX models", r.input);
+  if (!r.shapes.empty() || !r.dims.empty())
+    throw_user_error("'{}' is text, which says its shapes; {} is for ONNX models", r.input,
+                     r.shapes.empty() ? "--dim" : "--shape");
   const bool is_piped = r.input == "-";
   const std::string text = is_piped ? read_standard_input() : read_text(r.input, "program");
   const std::string source = is_piped ? "<stdin>" : r.input;
@@ -153,7 +158,8 @@ Program read_program(const Request& r) {
 
 Program read_input(const Request& r) {
   if (!r.input.ends_with(".onnx")) return read_program(r);
-  const driver::LoadOptions options{.shapes = tools::parse_shapes(r.shapes), .bound = {}, .weights = r.input_weights};
+  const driver::LoadOptions options{
+      .shapes = tools::parse_shapes(r.shapes), .dims = tools::parse_dims(r.dims), .weights = r.input_weights};
   return {relay_language(), driver::load_model(r.input, options).module};
 }
 
@@ -167,7 +173,7 @@ bool name_one_file(const std::string& a, const std::string& b) {
 
 // Before the work: no output may replace an input, or another output.
 void check_outputs(const Request& r) {
-  if (r.weights == "-") throw UsageError("--weights: weights are no text for the standard output; name a file");
+  if (r.weights == "-") throw UsageError("--weights: weights are not text for the standard output; name a file");
   if (!r.weights.empty() && name_one_file(r.weights, r.output))
     throw UsageError(fmt::format("--output and --weights name one file, '{}'", r.output));
   for (const std::string& output : {r.output, r.weights}) {
@@ -205,7 +211,7 @@ void configure(const std::string& setting, pass::PassContext& context) {
   const size_t at = setting.find('=');
   if (at == std::string::npos || at == 0)
     throw UsageError(
-        fmt::format("--config: '{}' has not the form KEY=VALUE; an example: --config "
+        fmt::format("--config: '{}' must have the form KEY=VALUE; an example: --config "
                     "relay.FuseOps.max_depth=4",
                     setting));
   const std::string key = setting.substr(0, at);

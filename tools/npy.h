@@ -19,7 +19,7 @@ struct NpyArray {
 };
 
 // Reads arrays of either byte order and either memory order. Throws UserError for a missing, truncated or malformed
-// file, for what is no regular file, for bools other than 0 and 1, and for dtypes without a fixed plain layout
+// file, for what is not a regular file, for bools other than 0 and 1, and for dtypes without a fixed plain layout
 // (objects, strings, records, dates). The file's bytes are copied once.
 NpyArray read_npy(const std::filesystem::path& path);
 

@@ -25,8 +25,9 @@ from typing import Any
 PACKAGE = "headrace"
 FLOORS = "python/floors.txt"
 FACADES = "facades"
-# The modules that import by computed names: what the table in headrace/__init__ says, names of facades, peers.
-IMPORT_BY_NAME = {f"{PACKAGE}.{name}" for name in ("_compat.places", "_node", "_public", "peer")}
+# The modules that import by computed names: what the table in headrace/__init__ says, names of facades, peers,
+# functions of stages.
+IMPORT_BY_NAME = {f"{PACKAGE}.{name}" for name in ("_compat.places", "_node", "_public", "peer", "pipeline._host")}
 
 
 @dataclass

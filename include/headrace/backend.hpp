@@ -206,7 +206,7 @@ class Node {
   }
   // Returns the first `size` bytes of a constant of any type; it must have as many.
   Span<char> constant_bytes(size_t size) const { return {constant_data(), size}; }
-  // Returns letters and digits that are equal for constants of equal bytes; empty for a node that is no constant.
+  // Returns letters and digits that are equal for constants of equal bytes; empty for a node that is not a constant.
   std::string content_id() const {
     const char* id = api_->constant(graph_, number_).content_id;
     return id == nullptr ? "" : id;
@@ -354,7 +354,7 @@ class Writer {
   }
   void put_text(std::string_view text) { put_all(Span<char>(text.data(), text.size())); }
   // Leaves a constant to the host, which stores each content once in a file, for its own code too. A Reader gets it
-  // back by get_constant. Throws std::runtime_error for a node that is no constant.
+  // back by get_constant. Throws std::runtime_error for a node that is not a constant.
   void put_constant(const Node& node) {
     const std::string id = node.content_id();
     if (id.empty()) throw std::runtime_error("a value that is not known when the model is compiled is saved");
@@ -511,8 +511,8 @@ class Backend {
   virtual Verdict supports(const Node&) const { return no("the backend computes only what its patterns match"); }
   // Returns whether the backend computes what one of its patterns matched.
   virtual Verdict accepts(const std::string&, const Graph&) const { return yes(); }
-  // Returns the seconds that the backend takes for a call of an op, or a match of a pattern, that it takes; below 0 where
-  // it does not know, as after an exception. `native_seconds` is what the host estimates for its own code.
+  // Returns the seconds that the backend takes for a call of an op, or a match of a pattern, that it takes; below 0
+  // where it does not know, as after an exception. `native_seconds` is what the host estimates for its own code.
   virtual double cost(const Node&, int /*num_threads*/, double /*native_seconds*/) const { return -1; }
   // Returns whether each call, or match of a pattern, must be a region of its own.
   virtual bool one_call_per_region() const { return false; }

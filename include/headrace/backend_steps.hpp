@@ -123,7 +123,7 @@ class StepWriter {
 
   uint32_t add_value(const Node& node, uint32_t result, Source source) {
     const TensorType type = node.type(result);
-    if (!type.is_static()) throw Refusal("the size of a tensor is no number", HR_REASON_DYNAMIC_UNSUPPORTED);
+    if (!type.is_static()) throw Refusal("the size of a tensor is not a number", HR_REASON_DYNAMIC_UNSUPPORTED);
     values_.put(type.dtype.code);
     values_.put(type.dtype.bits);
     values_.put(type.dtype.lanes);

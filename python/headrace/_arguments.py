@@ -86,7 +86,7 @@ def text(value: str, what: str) -> str:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise UserError(f"{what}: {value!r} is no text in UTF-8; rename what it names") from None
+            raise UserError(f"{what}: {value!r} is not text in UTF-8; rename what it names") from None
     return value
 
 
@@ -129,7 +129,7 @@ def mapping(value: Mapping[str, Any] | None, what: str, example: str) -> dict[st
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise UserError(f"{what}: expected a dict by input, as in {example}, got {kind(value)}")
+        raise UserError(f"{what}: expected a dict by name, as in {example}, got {kind(value)}")
     return {name if _is_plain(name) else text(name, f"{what}: a key"): item for name, item in value.items()}
 
 
@@ -142,6 +142,12 @@ def shapes(value: Mapping[str, Sequence[int]] | None) -> dict[str, tuple[int, ..
     """Shapes by input."""
     example = 'shapes={"x": (1, 3, 224, 224)}'
     return {name: _shape(dims, name) for name, dims in mapping(value, "shapes", example).items()}
+
+
+def dims(value: Mapping[str, int] | None) -> dict[str, int]:
+    """Sizes of dimensions by name."""
+    example = 'dims={"batch": 1}'
+    return {name: integer(size, f"dims: '{name}'", bits=64) for name, size in mapping(value, "dims", example).items()}
 
 
 def _shape(dims: Sequence[int], name: str) -> tuple[int, ...]:

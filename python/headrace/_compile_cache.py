@@ -47,7 +47,7 @@ class CompileCache:
         except OSError:
             return
         if not stat.S_ISDIR(status.st_mode):
-            raise UserError(f"cache: '{folder}' is no folder")
+            raise UserError(f"cache: '{folder}' is not a folder")
         if status.st_uid != os.geteuid():
             raise UserError(
                 f"cache: another user owns the folder '{folder}', whose files would be loaded as code; name a "

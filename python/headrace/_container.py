@@ -252,7 +252,7 @@ class ShapeTuple(tuple):
     Raises
     ------
     UserError
-        For what is no sequence of whole numbers.
+        For what is not a sequence of whole numbers.
     """
 
     __slots__ = ()

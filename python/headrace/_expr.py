@@ -14,7 +14,7 @@ def _without_version(text: str) -> str:
 
 
 def _with_name(node: Any, text: str) -> str:
-    """`text` with the node's name for its braces; a short text where it is no UTF-8."""
+    """`text` with the node's name for its braces; a short text where it is not UTF-8."""
     try:
         return text.replace("{}", node.name_hint, 1)
     except UnicodeDecodeError:
@@ -227,7 +227,7 @@ class _Call:
 
     __slots__ = ()
 
-    # How many fields there are is not known, so that a call is no sequence.
+    # How many fields there are is not known, so that a call is not a sequence.
     __iter__ = None
 
     def __getitem__(self, index: int) -> Any:
@@ -267,7 +267,7 @@ class _Function:
 
 
 def _to_tensor(value: Any) -> Any:
-    """A copy of an array that is no NDArray; anything else as it is."""
+    """A copy of an array that is not an NDArray; anything else as it is."""
     if isinstance(value, (_core.NDArray, type)) or not hasattr(value, "__dlpack__"):
         return value
     return _core.array(value).copyto(_core.cpu())
@@ -325,7 +325,7 @@ class _TensorType:
         """The shape as ints; UserError that names the first dimension that is none."""
         for i, dim in enumerate(self.shape):
             if dim.type_key != "ir.IntImm":
-                raise _core.UserError(f"concrete_shape: dimension {i} of {self} is {dim}, which is no number yet")
+                raise _core.UserError(f"concrete_shape: dimension {i} of {self} is {dim}, which is not a number yet")
         return tuple(int(dim) for dim in self.shape)
 
     def Size(self) -> Any:

@@ -84,7 +84,7 @@ _INSTEAD = {
     ),
     **_all("relay.qnn.", _QUANTIZED_OPS, _BETWEEN),
     **_all("relay.qnn.op.", _QUANTIZED_OPS, _BETWEEN),
-    "relay.quantize": "quantization is not there",
+    "relay.quantize": "quantization of floats is not supported; programs with qnn ops are",
     "relay.setrecursionlimit": "programs may nest as deep as they like; Python's own limit is sys.setrecursionlimit",
     **_all(
         "relay.testing.",

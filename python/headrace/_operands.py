@@ -57,7 +57,7 @@ class TupleWrapper:
 
 
 def _known_type(expr: Any) -> Any:
-    """The type of a tensor that is no constant, as far as it is known without inference."""
+    """The type of a tensor that is not a constant, as far as it is known without inference."""
     found = expr.checked_type_
     if found is None and expr.type_key == "relay.Var":
         found = expr.type_annotation
@@ -73,7 +73,7 @@ def dtype_of(expr: Any) -> str | None:
 
 
 def shape_of(expr: Any) -> tuple[int | None, ...] | None:
-    """The sizes of a tensor, None for each that is no number; None where the type is not known without inference."""
+    """The sizes of a tensor, None for each that is not a number; None where the type is not known without inference."""
     if expr.type_key == "relay.Constant":
         return expr.data.shape
     found = _known_type(expr)
@@ -100,7 +100,7 @@ def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
     Raises
     ------
     UserError
-        For what is no tensor, and numbers that int32 or float32 does not hold where no dtype is given.
+        For what is not a tensor, and numbers that int32 or float32 does not hold where no dtype is given.
     """
     if isinstance(value, _core.NDArray):
         array = value.numpy()
@@ -118,7 +118,7 @@ def _narrowed(array: np.ndarray) -> np.ndarray:
         limits = np.iinfo(np.int32)
         for number in (array.min(), array.max()):
             if not limits.min <= number <= limits.max:
-                raise _core.UserError(f'const: {number} is no int32, which integers are; give dtype="int64"')
+                raise _core.UserError(f'const: {number} is not an int32, which integers are; give dtype="int64"')
     if array.dtype == np.float64 and np.any(np.isfinite(array) & (np.abs(array) > np.finfo(np.float32).max)):
         raise _core.UserError('const: a value is too large for float32, which floats are; give dtype="float64"')
     return array.astype(_NARROW.get(array.dtype.name, array.dtype), copy=False)
@@ -182,7 +182,7 @@ def number_as(value: Any, dtype: Any, what: str, is_beside: bool = False) -> Any
     if _holds(target, number):
         return const(number, dtype)
     if not is_beside:
-        raise _core.UserError(f"{what}: {number} is no {target.name}; give a number that {target.name} holds")
+        raise _core.UserError(f"{what}: {number} is not of {target.name}; give a number that {target.name} holds")
     wider = ["int32", "int64", "float32", "float64"][0 if isinstance(number, int) else 2 :]
     fitting = next((name for name in wider if _holds(np.dtype(name), number)), None)
     advice = f", as in x.astype('{fitting}')" if fitting else " to a dtype that holds it"

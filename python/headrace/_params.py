@@ -9,7 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from headrace import _arguments, _core, _public, _tvm_files
+from headrace import _arguments, _core, _public, _tvm_files, _whole_file
 from headrace._numpy import np
 
 __all__ = ["load_param_dict", "load_param_dict_from_file", "save_param_dict", "save_param_dict_to_file"]
@@ -47,13 +47,13 @@ def save_param_dict(params: Mapping[str, Any]) -> bytearray:
     Raises
     ------
     UserError
-        For a name that is no str, a value that is no tensor, a dtype that the format does not have.
+        For a name that is not a str, a value that is not a tensor, a dtype that the format does not have.
     """
     header, parts, end = {}, [], 0
     for name, value in _arguments.mapping(params, "params", 'params={"weight": w}').items():
         tensor = _core.array(value, f"parameter '{name}'")
         if tensor.dtype not in _NAMES:
-            raise _core.UserError(f"parameter '{name}': {tensor.dtype} is no dtype of safetensors")
+            raise _core.UserError(f"parameter '{name}': {tensor.dtype} is not a dtype of safetensors")
         data = tensor.numpy().tobytes()
         header[name] = {
             "dtype": _NAMES[tensor.dtype],
@@ -101,7 +101,7 @@ def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, _core.NDArray]:
 
 
 def save_param_dict_to_file(params: Mapping[str, Any], path: str | PathLike[str]) -> None:
-    """Writes tensors by name to a file, as `save_param_dict` makes them bytes.
+    """Writes tensors by name to a file, as `save_param_dict` makes them bytes. An error leaves the old file in place.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def save_param_dict_to_file(params: Mapping[str, Any], path: str | PathLike[str]
         As `save_param_dict`, and for a file that cannot be written.
     """
     data = save_param_dict(params)
-    _with_file(path, lambda file: file.write_bytes(data))
+    _with_file(path, lambda file: _whole_file.write_whole(str(file), data))
 
 
 def load_param_dict_from_file(path: str | PathLike[str]) -> dict[str, _core.NDArray]:

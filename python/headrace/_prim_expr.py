@@ -40,12 +40,12 @@ def to_expr(value: Any, dtype: str | None = None) -> Any:
     ------
     UserError
         For a bool, which the comparison of two programs may have given; for a number that `dtype` does not hold; for
-        what is no scalar.
+        what is not a scalar.
     """
     if is_expr(value):
         return value.asobject()
     if isinstance(value, bool):
-        raise _core.UserError(f"{value} is no scalar expression: {_COMPARED}")
+        raise _core.UserError(f"{value} is not a scalar expression: {_COMPARED}")
     if isinstance(value, Integral) and (dtype is None or not _is_float(dtype)):
         return _integer(int(value), dtype or "int64")
     if isinstance(value, Number) and not isinstance(value, complex):
@@ -53,7 +53,7 @@ def to_expr(value: Any, dtype: str | None = None) -> Any:
             raise _core.UserError(f"{value} beside {dtype}: cast the other operand, as in x.astype('float32')")
         return _node.class_of("ir.FloatImm")(dtype or "float32", float(value))
     hint = getattr(value, "no_scalar", "")
-    raise _core.UserError(f"a {type(value).__name__} is no scalar expression{hint and ': '}{hint}")
+    raise _core.UserError(f"a {type(value).__name__} is not a scalar expression{hint and ': '}{hint}")
 
 
 def to_exprs(*values: Any) -> list[Any]:
@@ -78,11 +78,11 @@ def _integer(value: int, dtype: str) -> Any:
         raise _core.UserError(f"{value} beside a bool: {_COMPARED}")
     width = dtype.removeprefix("u").removeprefix("int")
     if not width.isdigit():
-        raise _core.UserError(f"{value} beside {dtype}, which is no number")
+        raise _core.UserError(f"{value} beside {dtype}, which is not a number")
     is_unsigned, bits = dtype.startswith("u"), int(width)
     least, most = (0, 2**bits - 1) if is_unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     if not least <= value <= most:
-        raise _core.UserError(f"{value} is no {dtype}; cast the other operand to a wider dtype")
+        raise _core.UserError(f"{value} is not of {dtype}; cast the other operand to a wider dtype")
     return _node.class_of("ir.IntImm")(dtype, value)
 
 
@@ -91,17 +91,17 @@ def number(value: Any, dtype: str) -> Any:
     if _is_float(dtype):
         as_float = float(value)
         if math.isfinite(as_float) and abs(as_float) > _LARGEST.get(dtype, math.inf):
-            raise _core.UserError(f"{value} is no {dtype}, whose largest number is {_LARGEST[dtype]:.4g}")
+            raise _core.UserError(f"{value} is not of {dtype}, whose largest number is {_LARGEST[dtype]:.4g}")
         return _node.class_of("ir.FloatImm")(dtype, as_float)
     if not math.isfinite(value) or int(value) != value:
-        raise _core.UserError(f"{value} is no {dtype}: it is no whole number")
+        raise _core.UserError(f"{value} is not of {dtype}: it is not a whole number")
     if dtype != "bool":
         try:
             return _integer(int(value), dtype)
         except _core.UserError:
-            raise _core.UserError(f"{value} is no number that {dtype} holds") from None
+            raise _core.UserError(f"{value} is not a number that {dtype} holds") from None
     if value not in (0, 1):
-        raise _core.UserError(f"{value} is no bool: a bool is True or False, 1 or 0")
+        raise _core.UserError(f"{value} is not a bool: a bool is True or False, 1 or 0")
     return _node.class_of("ir.IntImm")("bool", int(value))
 
 
@@ -266,7 +266,7 @@ class _PrimExpr(_Operators):
 
     def __int__(self) -> int:
         if self.type_key != "ir.IntImm":
-            raise _core.UserError(f"{self} is no integer: it is not known before the program runs")
+            raise _core.UserError(f"{self} is not an integer: it is not known before the program runs")
         return self.value
 
     def __index__(self) -> int:
@@ -283,11 +283,11 @@ def to_dtype(value: Any) -> Any:
     try:
         return np.dtype(value).name
     except (TypeError, ValueError):
-        raise _core.UserError(f"dtype: {value!r} is no dtype") from None
+        raise _core.UserError(f"dtype: {value!r} is not a dtype") from None
 
 
 def _to_field(value: Any) -> Any:
-    """As `to_expr`, where C++ refuses what is no scalar expression."""
+    """As `to_expr`, where C++ refuses what is not a scalar expression."""
     return to_expr(value) if is_expr(value) or (isinstance(value, Integral) and not isinstance(value, bool)) else value
 
 

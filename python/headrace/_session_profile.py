@@ -8,7 +8,8 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
+
+from headrace import _whole_file
 
 
 class SessionProfile:
@@ -48,6 +49,6 @@ class SessionProfile:
             events, self._events = self._events, None
         if events is None:
             return ""
-        with Path(self._path).open("w", encoding="utf-8") as file:
-            file.write("[\n" + ",\n".join(map(json.dumps, events)) + "\n]\n")
+        text = "[\n" + ",\n".join(map(json.dumps, events)) + "\n]\n"
+        _whole_file.write_whole(self._path, text.encode())
         return self._path

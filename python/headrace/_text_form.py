@@ -10,7 +10,7 @@ from headrace._ffi import api
 
 
 def text_of(node: Any) -> str:
-    """The text form without large data; of what has none, or has names that are no text, a short text."""
+    """The text form without large data; of what has none, or has names that are not text, a short text."""
     try:
         return api("relay.ir.AsText")(node, False, None, True)
     except (_core.UserError, UnicodeDecodeError):

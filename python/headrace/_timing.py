@@ -181,7 +181,7 @@ def _seconds(milliseconds: float, what: str) -> float:
     if not isinstance(milliseconds, Real) or isinstance(milliseconds, bool):
         raise _core.UserError(f"{what}: expected a number of milliseconds, got {_arguments.kind(milliseconds)}")
     if not (math.isfinite(milliseconds) and milliseconds >= 0):
-        raise _core.UserError(f"{what}: {milliseconds} is no number of milliseconds from 0 on")
+        raise _core.UserError(f"{what}: {milliseconds} is not a number of milliseconds from 0 on")
     return float(milliseconds) / 1e3
 
 

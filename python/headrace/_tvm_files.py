@@ -105,7 +105,7 @@ def _name(reader: _Reader, index: int) -> str:
     try:
         return bytes(reader.take(reader.count(what, 1), what)).decode()
     except UnicodeDecodeError:
-        raise _core.UserError(f"param_bytes: a .params file that is damaged: {what} is no text in UTF-8") from None
+        raise _core.UserError(f"param_bytes: a .params file that is damaged: {what} is not text in UTF-8") from None
 
 
 def _array(reader: _Reader, what: str) -> np.ndarray:

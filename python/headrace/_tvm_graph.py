@@ -54,7 +54,7 @@ class _Kind:
             try:
                 read[name] = (_Place if name in self.places else int)(text)
             except (TypeError, ValueError):
-                _fail(f"{node}: {name} is no integer: {text!r}")
+                _fail(f"{node}: {name} is not an integer: {text!r}")
         return read
 
 
@@ -154,7 +154,7 @@ class _Graph:
         if key == "Array":
             data = node.get("data", [])
             if not isinstance(data, list) or not all(isinstance(item, int) for item in data):
-                _fail(f"{told} is no list of places: {data!r}")
+                _fail(f"{told} is not a list of places: {data!r}")
             return key, [_Place(item) for item in data]
         if key in ("Op", "relay.Op"):
             return "Op", str(node.get("global_key", node.get("repr_str", "")))

@@ -101,6 +101,7 @@ def compile(
     model: Any,
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
     bound: Mapping[str, Any] | None = None,
     weights: str | PathLike[str] | None = None,
     threads: int = 0,
@@ -127,6 +128,8 @@ def compile(
         is compiled and says its shapes itself.
     shapes : dict of str to tuple of int, optional
         The shapes of inputs whose shape the model leaves open.
+    dims : dict of str to int, optional
+        The sizes of dimensions that an ONNX model names, in every input that has them: {"batch": 1, "sequence": 128}.
     bound : dict of str to tensor, optional
         Inputs that become constants.
     weights : path, optional
@@ -180,14 +183,15 @@ def compile(
     named = [*_arguments.names(backends, "backends"), *(one.kind.name for one in beside)]
     backend.offer(named)
     is_module = isinstance(model, _node.class_of("ir.IRModule"))
-    if is_module and (shapes or bound or weights is not None):
+    if is_module and (shapes or dims or bound or weights is not None):
         raise _core.UserError(
-            "shapes, bound and weights are for models in files; a module has its shapes and constants in itself "
+            "shapes, dims, bound and weights are for models in files; a module has its shapes and constants in itself "
             "(relay.build_module.bind_params_by_name binds parameters)"
         )
     source = None if is_module else ModelSource(model, "model")
     arguments: dict[str, Any] = {
         "shapes": _arguments.shapes(shapes),
+        "dims": _arguments.dims(dims),
         "bound": _arguments.mapping(bound, "bound", 'bound={"x": array}'),
         "weights": "" if weights is None else _arguments.path(weights, "weights"),
         "target": chosen,
@@ -286,7 +290,7 @@ def load(
     Raises
     ------
     UserError
-        For a file that is no artifact (one that is a model is for `compile`), and for a processor that this process may
+        For a file that is not an artifact (a model is for `compile`), and for a processor that this process may
         not use.
     """
     name = _arguments.path(artifact, "artifact")
@@ -333,7 +337,7 @@ def load_backend(library: str | PathLike[str]) -> str:
     Raises
     ------
     UserError
-        For a library that is no backend, or is one of a name that is taken; MissingError, which is one, where it, or a
+        For a library that is not a backend or has a name that is taken; MissingError, which is one, where it, or a
         library that it needs, is not there.
     """
     return str(get_global_func("headrace.load_backend")(_arguments.path(library, "library")))

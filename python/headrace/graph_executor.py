@@ -59,14 +59,14 @@ def create(graph_json_str: str, libmod: Any, device: Device) -> GraphModule:
     Raises
     ------
     UserError
-        For another graph than the library's, and for what is no compiled module.
+        For another graph than the library's, and for what is not a compiled module.
     """
     module = getattr(libmod, "module", libmod)
     own = graph_json_of(module)
     try:
         is_same = json.loads(text(graph_json_str, "create: graph_json_str")) == json.loads(own)
     except json.JSONDecodeError as error:
-        raise UserError(f"create: graph_json_str is no JSON: {error}") from None
+        raise UserError(f"create: graph_json_str is not JSON: {error}") from None
     if not is_same:
         raise UserError("create: graph_json_str is another graph than the library's; give what the same build gave")
     return GraphModule(module["default"](device))

@@ -259,7 +259,7 @@ class _VirtualDevice:
     Raises
     ------
     UserError
-        When neither a device nor a target is given, for a memory scope that is no word.
+        When neither a device nor a target is given, for a memory scope that is not a word.
     """
 
     __slots__ = ()

@@ -62,7 +62,7 @@ class _Pass:
         Raises
         ------
         UserError
-            For what is no module, or what the pass refuses.
+            For what is not a module, or what the pass refuses.
         """
         if not isinstance(mod, IRModule):
             raise _core.UserError(
@@ -190,7 +190,7 @@ def register_pass_config(key: str, kind: str, doc: str = "") -> None:
     Raises
     ------
     UserError
-        For a key that is registered already or is no word, and for another kind.
+        For a key that is registered already or is not a word, and for another kind.
     """
     api("transform.RegisterConfigKey")(
         _arguments.text(key, "key"), _arguments.text(kind, "kind"), _arguments.text(doc, "doc")
@@ -216,7 +216,7 @@ def _instruments(value: Iterable[Any] | None) -> list[Any]:
 
 
 def _check_pass(value: Any, what: str) -> None:
-    """UserError for what is no pass, which says how one is made of it."""
+    """UserError for what is not a pass, which says how one is made of it."""
     if isinstance(value, Pass):
         return
     if hasattr(value, "makes_pass"):
@@ -472,13 +472,13 @@ def ApplyPassToFunction(transform: Any, func_name_regex: str, error_if_no_functi
     Raises
     ------
     UserError
-        For what is no pass, and what is no regular expression.
+        For what is not a pass, and what is not a regular expression.
     """
     _check_pass(transform, "transform: expected a pass")
     try:
         pattern = re.compile(func_name_regex)
     except re.error as error:
-        raise _core.UserError(f"func_name_regex: {func_name_regex!r} is no regular expression: {error}") from None
+        raise _core.UserError(f"func_name_regex: {func_name_regex!r} is not a regular expression: {error}") from None
 
     def run(mod: Any, context: Any) -> Any:
         names = [str(var.name_hint) for var in mod.get_global_vars()]

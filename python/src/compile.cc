@@ -25,14 +25,13 @@ namespace headrace::python {
 namespace {
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
+using Dims = std::map<std::string, int64_t>;
 using Compiled = std::variant<std::shared_ptr<executors::Executor>, Elsewhere>;
 
-std::string shapes_as_argument(const std::vector<driver::NamedShape>& shapes) {
-  return driver::shapes_as_dict("shapes", shapes);
-}
-
-driver::LoadOptions load_options(const Shapes& shapes, const nb::dict& bound, const std::string& weights) {
-  driver::LoadOptions options{.shapes = shapes, .weights = weights, .show_shapes = &shapes_as_argument};
+driver::LoadOptions load_options(const Shapes& shapes, const Dims& dims, const nb::dict& bound,
+                                 const std::string& weights) {
+  driver::LoadOptions options{
+      .shapes = shapes, .dims = dims, .weights = weights, .show_sizes = &driver::sizes_as_arguments};
   for (const auto& [key, tensor] : bound) {
     const auto name = nb::cast<std::string>(key);
     options.bound.emplace(name, to_ndarray(tensor, fmt::format("bound input '{}'", name)));
@@ -52,6 +51,7 @@ driver::CompileOptions compile_options(nb::handle target, const std::string& cpu
   options.placement = driver::read_placement("placement", placement);
   options.costs = costs;
   options.plan = plan;
+  driver::read_plan_file(options);
   for (const auto& [name, given] : backend_options) {
     Map<std::string, Value>& own = options.backend_options[nb::cast<std::string>(name)];
     for (const auto& [key, value] : nb::cast<nb::dict>(given)) own.set(nb::cast<std::string>(key), to_value(value));
@@ -130,9 +130,9 @@ void bind_split(nb::module_& m) {
   m.def(
       "split_model",
       [](const nb::object& program, const std::string& output, int stages, int threads,
-         const std::vector<std::vector<int32_t>>& cpus, const Shapes& shapes, const nb::dict& bound,
+         const std::vector<std::vector<int32_t>>& cpus, const Shapes& shapes, const Dims& dims, const nb::dict& bound,
          const std::string& weights, const nb::object& target, int opt_level, int replans, int max_inflight) {
-        const driver::LoadOptions load = load_options(shapes, bound, weights);
+        const driver::LoadOptions load = load_options(shapes, dims, bound, weights);
         const driver::CompileOptions options = compile_options(target, "", "", opt_level, 0, threads, {});
         const driver::SplitModelOptions split_options{
             .stages = stages, .threads = threads, .cpus = cpus, .replans = replans, .max_inflight = max_inflight};
@@ -148,8 +148,8 @@ void bind_split(nb::module_& m) {
         return from_value(Value(driver::report_of(file)));
       },
       nb::arg("program"), nb::arg("output"), nb::arg("stages"), nb::arg("threads"), nb::arg("cpus"), nb::arg("shapes"),
-      nb::arg("bound"), nb::arg("weights"), nb::arg("target").none(), nb::arg("opt_level"), nb::arg("replans"),
-      nb::arg("max_inflight"));
+      nb::arg("dims"), nb::arg("bound"), nb::arg("weights"), nb::arg("target").none(), nb::arg("opt_level"),
+      nb::arg("replans"), nb::arg("max_inflight"));
 }
 
 }  // namespace
@@ -158,12 +158,12 @@ void bind_compile(nb::module_& m) {
   bind_split(m);
   m.def(
       "compile",
-      [](const nb::object& program, const Shapes& shapes, const nb::dict& bound, const std::string& weights,
-         const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,
-         int threads, const std::vector<std::string>& disabled_passes, const std::vector<std::string>& backends,
-         const nb::dict& backend_options, const std::string& plan, const std::string& placement,
-         const std::string& costs, const std::optional<std::string>& output) -> Compiled {
-        driver::LoadOptions load = load_options(shapes, bound, weights);
+      [](const nb::object& program, const Shapes& shapes, const Dims& dims, const nb::dict& bound,
+         const std::string& weights, const nb::object& target, const std::string& cpu, const std::string& features,
+         int opt_level, int jobs, int threads, const std::vector<std::string>& disabled_passes,
+         const std::vector<std::string>& backends, const nb::dict& backend_options, const std::string& plan,
+         const std::string& placement, const std::string& costs, const std::optional<std::string>& output) -> Compiled {
+        driver::LoadOptions load = load_options(shapes, dims, bound, weights);
         const driver::CompileOptions options =
             compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes, backends, backend_options,
                             plan, placement, costs);
@@ -178,11 +178,12 @@ void bind_compile(nb::module_& m) {
         return load::make_executor(driver::open_compiled(driver::compile_to_memory(model, options), path),
                                    artifact::kDefaultProgram, {.threads = options.threads});
       },
-      nb::arg("program"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("weights") = "",
-      nb::arg("target") = nb::none(), nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
-      nb::arg("jobs") = 0, nb::arg("threads") = 0, nb::arg("disabled_passes") = std::vector<std::string>(),
-      nb::arg("backends") = std::vector<std::string>(), nb::arg("backend_options") = nb::dict(), nb::arg("plan") = "",
-      nb::arg("placement") = "order", nb::arg("costs") = "", nb::arg("output") = nb::none());
+      nb::arg("program"), nb::arg("shapes") = Shapes(), nb::arg("dims") = Dims(), nb::arg("bound") = nb::dict(),
+      nb::arg("weights") = "", nb::arg("target") = nb::none(), nb::arg("cpu") = "", nb::arg("features") = "",
+      nb::arg("opt_level") = 3, nb::arg("jobs") = 0, nb::arg("threads") = 0,
+      nb::arg("disabled_passes") = std::vector<std::string>(), nb::arg("backends") = std::vector<std::string>(),
+      nb::arg("backend_options") = nb::dict(), nb::arg("plan") = "", nb::arg("placement") = "order",
+      nb::arg("costs") = "", nb::arg("output") = nb::none());
   m.def(
       "check_options",
       [](const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,

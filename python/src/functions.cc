@@ -165,9 +165,19 @@ bool restore_python_error(const ForeignError& error) {
   return true;
 }
 
-nb::object exception_of(const ErrorObj& error) {
+nb::object carried_exception(const ErrorObj& error) {
   const auto* payload = error.payload.as<PythonErrorObj>();
-  if (payload != nullptr) return nb::borrow(payload->exception->pointer);
+  return payload == nullptr ? nb::none() : nb::borrow(payload->exception->pointer);
+}
+
+void carry_exception(ErrorObj& error, nb::object exception) {
+  Ref<PythonErrorObj> payload = make_object<PythonErrorObj>();
+  payload->exception = std::make_shared<SharedObject>(std::move(exception));
+  error.payload = payload;
+}
+
+nb::object exception_of(const ErrorObj& error) {
+  if (nb::object carried = carried_exception(error); !carried.is_none()) return carried;
   const nb::module_ core = nb::module_::import_("headrace._core");
   const char* kind = error.kind == "UserError" ? "UserError" : "InternalError";
   return core.attr(kind)(to_shown(error.message));

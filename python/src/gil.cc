@@ -30,7 +30,7 @@ void end_without_destructors(int status, void*) {
   ::_exit(status);
 }
 
-// The interpreter's exit handler. Threads that are no daemons have ended by now.
+// The interpreter's exit handler. Threads that are not daemons have ended by now.
 void wait_for_threads() {
   ending_thread = pthread_self();
   is_ending = true;

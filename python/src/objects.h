@@ -26,6 +26,10 @@ bool restore_python_error(const ForeignError& error);
 [[noreturn]] void throw_foreign(nb::python_error& error);
 // Returns the Python exception that an error stands for: the one that it carries, or a new one with its message.
 nb::object exception_of(const ErrorObj& error);
+// Returns the Python exception that an error carries, or None.
+nb::object carried_exception(const ErrorObj& error);
+// Lets an error carry a Python exception.
+void carry_exception(ErrorObj& error, nb::object exception);
 
 void bind_objects(nb::module_& m);
 void bind_functions(nb::module_& m);

@@ -12,10 +12,12 @@
 #include "artifact/artifact_file.h"
 #include "driver/output_file.h"
 #include "driver/save_pipeline.h"
+#include "executors/pipeline/isolation/program_stage.h"
 #include "executors/pipeline/pipeline.h"
 #include "executors/pipeline/plan_spec.h"
 #include "load/pipeline_file.h"
 #include "objects.h"
+#include "pipeline_values.h"
 #include "shared_object.h"
 
 namespace headrace::python {
@@ -23,14 +25,6 @@ namespace headrace::python {
 namespace {
 
 using namespace executors::pipeline;
-
-// A value that only Python's stages and callers look at.
-struct PythonValueObj : Object {
-  using Parent = Object;
-  static constexpr std::string_view type_key = "python.Value";
-  static constexpr bool is_final = true;
-  std::shared_ptr<SharedObject> object;
-};
 
 // An array that nobody else can write to: it has its memory, and only its holder has it.
 bool is_own(nb::handle array) {
@@ -40,7 +34,7 @@ bool is_own(nb::handle array) {
 }
 
 // Makes a value of what a stage returned, or a caller gave, for a port. Arrays are copied unless `shares` says that
-// their memory stays as it is; objects that are no tensors, numbers or texts stay Python's.
+// their memory stays as it is; objects that are not tensors, numbers or texts stay Python's.
 Value to_port_value(nb::handle object, const Port& port, bool shares) {
   if (!port.is_any) return Value(to_ndarray(object, fmt::format("'{}'", port.name()), port.spec.dtype.to_string()));
   if (std::optional<NDArray> tensor = try_to_ndarray(object)) return Value(shares ? *tensor : tensor->copy());
@@ -170,6 +164,8 @@ std::vector<PortSpec> from_ports(const std::vector<Port>& ports) {
 
 using Batch = artifact::PipelineBatch;
 
+}  // namespace
+
 std::shared_ptr<StageCode> make_callable_stage(nb::object function, const std::vector<Port>& inputs,
                                                const std::vector<Port>& outputs, const std::optional<Batch>& batch) {
   PackedFunc packed;
@@ -189,6 +185,8 @@ std::shared_ptr<StageCode> make_callable_stage(nb::object function, const std::v
   return batch.has_value() ? make_batch_function_stage(std::move(packed), inputs, outputs)
                            : make_function_stage(std::move(packed), inputs, outputs);
 }
+
+namespace {
 
 std::shared_ptr<StageCode> function_stage(nb::callable function, const std::vector<PortSpec>& inputs,
                                           const std::vector<PortSpec>& outputs, const std::optional<Batch>& batch) {
@@ -251,7 +249,8 @@ bool wait_in_slices(std::optional<double> seconds, Wait wait) {
 
 nb::object failure_of(const std::optional<Failure>& failure) {
   if (!failure.has_value()) return nb::none();
-  const nb::object cause = failure->cause ? exception_of(*failure->cause) : nb::none();
+  const bool has_cause = failure->cause && failure->kind == FailureKind::stage_failed;  // an exception of the stage
+  const nb::object cause = has_cause ? exception_of(*failure->cause) : nb::none();
   return nb::make_tuple(failure_name(failure->kind), to_shown(message_of(*failure)), failure->request, failure->stage,
                         failure->backend, cause);
 }
@@ -278,7 +277,8 @@ PythonPipeline make_pipeline(const artifact::PipelinePlan& plan, const Codes& co
 void check_names(const std::vector<std::string>& names, const std::string& path, const artifact::PipelinePlan& plan) {
   std::set<std::string> called;
   for (const artifact::PipelineStage& stage : plan.stages) {
-    if (!stage.function.empty()) called.insert(stage.function);
+    if (!stage.function.empty() && stage.isolation == artifact::PipelineIsolation::thread)
+      called.insert(stage.function);
   }
   for (const std::string& name : names) {
     if (!called.contains(name))
@@ -289,14 +289,19 @@ void check_names(const std::vector<std::string>& names, const std::string& path,
 
 // Opens the pipeline of a file, whose functions are those given, else those that Python registered.
 PythonPipeline open_pipeline(const std::string& path, const nb::dict& functions, const nb::dict& registered,
-                             std::optional<size_t> max_inflight, bool is_pinned, const PipelineOptions& options) {
+                             const nb::object& function_command, std::optional<size_t> max_inflight, bool is_pinned,
+                             const PipelineOptions& options) {
   std::vector<std::string> given;
   for (const auto [name, unused] : functions) given.push_back(nb::cast<std::string>(name));
-  load::PipelineFileOptions chosen{.pipeline = options, .max_inflight = max_inflight, .is_pinned = is_pinned};
+  load::PipelineFileOptions chosen{.pipeline = options,
+                                   .max_inflight = max_inflight,
+                                   .is_pinned = is_pinned,
+                                   .make_program_stage = &isolation::make_program_stage};
   chosen.check_plan = [&](const artifact::PipelinePlan& plan) { check_names(given, path, plan); };
   chosen.find_stage = [&](const artifact::PipelineStage& stage) -> std::shared_ptr<StageCode> {
     GilHeld held;
     const nb::str name(stage.function.data(), stage.function.size());
+    if (stage.isolation == artifact::PipelineIsolation::process) return make_process_stage(stage, function_command);
     for (const nb::dict& known : {functions, registered}) {
       if (known.contains(name)) return make_callable_stage(known[name], stage.inputs, stage.outputs, stage.batch);
     }
@@ -430,6 +435,10 @@ nb::dict metrics_of(const PythonPipeline& self) {
     row["run"] = durations_of(stage.run);
     row["batches"] = stage.batches;
     row["waited"] = seconds_of(stage.waited_ns);
+    nb::list pids;
+    for (const int64_t pid : stage.pids) pids.append(pid);
+    row["pids"] = pids;
+    row["restarts"] = stage.restarts;
     stages.append(row);
   }
   result["stages"] = stages;
@@ -502,6 +511,7 @@ void bind_stages(nb::module_& m) {
   m.def("function_stage", &function_stage, nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"),
         nb::arg("batch").none());
   bind_batch(m);
+  bind_process_stages(m);
 }
 
 void bind_stage_plan(nb::module_& m) {
@@ -511,25 +521,29 @@ void bind_stage_plan(nb::module_& m) {
           [](artifact::PipelineStage* self, std::string name, std::string backend, int32_t model, std::string program,
              std::string function, const std::vector<PortSpec>& inputs, const std::vector<PortSpec>& outputs,
              const std::vector<SourceSpec>& sources, int32_t group, int32_t replicas, int32_t threads,
-             double time_limit, std::optional<Batch> batch) {
-            new (self) artifact::PipelineStage{.name = std::move(name),
-                                               .backend = std::move(backend),
-                                               .model = model,
-                                               .program = std::move(program),
-                                               .function = std::move(function),
-                                               .inputs = to_ports(inputs),
-                                               .outputs = to_ports(outputs),
-                                               .sources = {},
-                                               .group = group,
-                                               .replicas = replicas,
-                                               .threads = threads,
-                                               .time_limit_seconds = time_limit,
-                                               .batch = std::move(batch)};
+             double time_limit, std::optional<Batch> batch, const std::string& isolation, bool is_pure) {
+            new (self)
+                artifact::PipelineStage{.name = std::move(name),
+                                        .backend = std::move(backend),
+                                        .model = model,
+                                        .program = std::move(program),
+                                        .function = std::move(function),
+                                        .inputs = to_ports(inputs),
+                                        .outputs = to_ports(outputs),
+                                        .sources = {},
+                                        .group = group,
+                                        .replicas = replicas,
+                                        .threads = threads,
+                                        .time_limit_seconds = time_limit,
+                                        .batch = std::move(batch),
+                                        .isolation = isolation == "process" ? artifact::PipelineIsolation::process
+                                                                            : artifact::PipelineIsolation::thread,
+                                        .is_pure = is_pure};
             for (const SourceSpec& source : sources) self->sources.push_back(to_source(source));
           },
           nb::arg("name"), nb::arg("backend"), nb::arg("model"), nb::arg("program"), nb::arg("function"),
           nb::arg("inputs"), nb::arg("outputs"), nb::arg("sources"), nb::arg("group"), nb::arg("replicas"),
-          nb::arg("threads"), nb::arg("time_limit"), nb::arg("batch").none())
+          nb::arg("threads"), nb::arg("time_limit"), nb::arg("batch").none(), nb::arg("isolation"), nb::arg("is_pure"))
       .def_ro("name", &artifact::PipelineStage::name)
       .def_ro("backend", &artifact::PipelineStage::backend)
       .def_ro("model", &artifact::PipelineStage::model)
@@ -547,7 +561,12 @@ void bind_stage_plan(nb::module_& m) {
       .def_ro("replicas", &artifact::PipelineStage::replicas)
       .def_ro("threads", &artifact::PipelineStage::threads)
       .def_ro("time_limit", &artifact::PipelineStage::time_limit_seconds)
-      .def_ro("batch", &artifact::PipelineStage::batch);
+      .def_ro("batch", &artifact::PipelineStage::batch)
+      .def_prop_ro("isolation",
+                   [](const artifact::PipelineStage& self) {
+                     return self.isolation == artifact::PipelineIsolation::process ? "process" : "thread";
+                   })
+      .def_ro("is_pure", &artifact::PipelineStage::is_pure);
 }
 
 using Groups = std::vector<std::pair<std::string, std::vector<int32_t>>>;
@@ -628,14 +647,14 @@ void bind_making(nb::module_& m) {
   m.def(
       "open_pipeline",
       [](const std::string& path, const nb::dict& functions, const nb::dict& registered,
-         std::optional<size_t> max_inflight, bool is_pinned, const std::string& when_full, uint64_t failures_in_row,
-         double probe_seconds, double stop_seconds) {
-        return open_pipeline(path, functions, registered, max_inflight, is_pinned,
+         const nb::object& function_command, std::optional<size_t> max_inflight, bool is_pinned,
+         const std::string& when_full, uint64_t failures_in_row, double probe_seconds, double stop_seconds) {
+        return open_pipeline(path, functions, registered, function_command, max_inflight, is_pinned,
                              options_of(1, when_full, failures_in_row, probe_seconds, stop_seconds));
       },
-      nb::arg("path"), nb::arg("functions"), nb::arg("registered"), nb::arg("max_inflight").none(),
-      nb::arg("is_pinned"), nb::arg("when_full"), nb::arg("failures_in_row"), nb::arg("probe_seconds"),
-      nb::arg("stop_seconds"));
+      nb::arg("path"), nb::arg("functions"), nb::arg("registered"), nb::arg("function_command"),
+      nb::arg("max_inflight").none(), nb::arg("is_pinned"), nb::arg("when_full"), nb::arg("failures_in_row"),
+      nb::arg("probe_seconds"), nb::arg("stop_seconds"));
   m.def("save_pipeline", &save, nb::arg("plan"), nb::arg("models"), nb::arg("first_values"), nb::arg("path"));
   m.attr("MOST_IN_FLIGHT") = artifact::kMostInFlight;
   m.def("read_pipeline_plan", &read_plan, nb::arg("path"));
@@ -683,8 +702,10 @@ void bind_pipeline(nb::module_& m) {
           "stop",
           [](PythonPipeline& self, std::optional<double> timeout) {
             std::vector<std::string> running;
+            const Until end = until_of(timeout);
             wait_in_slices(timeout, [&](Until until) {
-              running = self.pipeline->stop(until);
+              const bool is_last = end.has_value() && *until >= *end;
+              running = self.pipeline->stop(until, !is_last);
               return running.empty();
             });
             return running;

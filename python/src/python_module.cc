@@ -57,7 +57,7 @@ class Reader {
 
  private:
   [[noreturn]] void refuse(const char* why) const {
-    throw_user_error("the bytes are no module of the backend '{}': {}; compile the model again", backend_, why);
+    throw_user_error("the bytes are not a module of the backend '{}': {}; compile the model again", backend_, why);
   }
   std::string_view take(uint64_t size) {
     if (size > left_.size()) refuse("they end too early");

@@ -105,7 +105,7 @@ NDArray share(nb::handle object, const std::string& what) {
 nb::object as_numpy(nb::handle object, const std::string& what) {
   // numpy would take these for arrays of objects and of characters.
   if (object.is_none() || nb::isinstance<nb::str>(object) || nb::isinstance<nb::dict>(object))
-    throw_user_error("{}: {} is no tensor; give a numpy array, a DLPack tensor, a list or a number", what,
+    throw_user_error("{}: {} is not a tensor; give a numpy array, a DLPack tensor, a list or a number", what,
                      kind_of(object));
   try {
     return nb::module_::import_("numpy").attr("asarray")(object);
@@ -196,7 +196,7 @@ Value to_int(nb::handle number) {
 Value to_text(nb::handle text) {
   std::string value;
   if (nb::try_cast(text, value)) return Value(value);
-  throw_user_error("{} is no text in UTF-8", nb::repr(text).c_str());
+  throw_user_error("{} is not text in UTF-8", nb::repr(text).c_str());
 }
 
 // Deep nesting is an error, not a crash.

@@ -114,7 +114,7 @@ def test_multiplications_of_packed_channels():
 def test_multiplications_of_an_open_size():
     n = hr.tir.Var("n")
     call = relay.nn.dense(relay.var("x", shape=(n, 3)), relay.var("w", shape=(4, 3)))
-    with pytest.raises(hr.UserError, match=r"get_total_mac_number: .*dimension 0 of .* is n, which is no number"):
+    with pytest.raises(hr.UserError, match=r"get_total_mac_number: .*dimension 0 of .* is n, which is not a number"):
         relay.analysis.get_total_mac_number(call)
 
 

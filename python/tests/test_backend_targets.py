@@ -177,7 +177,7 @@ def test_keys_of_ones_own():
         (lambda: hr.transform.PassContext(config={"relay.ext.ccompiler.options": 3}), "options': expected dict"),
         (lambda: hr.transform.register_pass_config("test.pass.depth", "int"), "is registered already"),
         (lambda: hr.transform.register_pass_config("test.pass.other", "tree"), "the kinds are bool, int, float, str"),
-        (lambda: hr.transform.register_pass_config("a b", "int"), "'a b' is no key of a configuration"),
+        (lambda: hr.transform.register_pass_config("a b", "int"), "'a b' is not a key of a configuration"),
     ]:
         with pytest.raises(hr.UserError, match=says):
             call()

@@ -50,7 +50,7 @@ def test_a_module_is_not_changed():
 
 @pytest.mark.parametrize("options", [{"shapes": SHAPES}, {"bound": {"x": [1.0]}}, {"weights": "w.safetensors"}])
 def test_a_module_has_its_shapes_and_constants_itself(options):
-    with pytest.raises(hr.UserError, match="shapes, bound and weights are for models in files"):
+    with pytest.raises(hr.UserError, match="shapes, dims, bound and weights are for models in files"):
         hr.compile(twice(), **options)
 
 
@@ -65,3 +65,26 @@ def test_bytes_that_are_no_model(model):
     with pytest.raises(hr.UserError, match=f"the model of {len(model)} bytes") as raised:
         hr.compile(model)
     assert "/proc/" not in str(raised.value)
+
+
+def test_dimensions_by_name() -> None:
+    f = hr.compile(DIGITS, dims={"n": 3})
+    assert [arg.shape for arg in f.inputs] == [(3, 1, 8, 8)]
+    for dims, message in (
+        ({"m": 1}, "dimension 'm', but the named dimensions of the model's inputs are: n"),
+        ({"n": -1}, "negative size -1"),
+        ({"n": "a"}, "dims: 'n': expected an int, got 'a'"),
+        ({"n": True}, "dims: 'n': expected an int, got True"),
+        ([1], "dims: expected a dict by name, as in dims="),
+    ):
+        with pytest.raises(hr.UserError, match=message):
+            hr.compile(DIGITS, dims=dims)
+    with pytest.raises(hr.UserError, match=r'x\[0\] \(n\); give them sizes, as in dims=\{"n": 1\}'):
+        hr.compile(DIGITS)
+    with pytest.raises(hr.UserError, match="shapes, dims, bound and weights are for models in files"):
+        hr.compile(twice(), dims={"n": 1})
+
+
+def test_the_cache_tells_dimensions_apart(tmp_path: Path) -> None:
+    for count in (1, 2):
+        assert hr.compile(DIGITS, dims={"n": count}, cache=tmp_path).inputs[0].shape[0] == count

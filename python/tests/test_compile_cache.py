@@ -249,7 +249,7 @@ def test_folders_of_other_users(folder):
 
 def test_a_file_in_the_folders_place(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(hr.UserError, match=r"cache: '.*file' is no folder"):
+    with pytest.raises(hr.UserError, match=r"cache: '.*file' is not a folder"):
         hr.compile(DIGITS, shapes=SHAPES, cache=tmp_path / "file")
 
 

@@ -557,7 +557,7 @@ def test_a_callback_must_give_an_expression():
         rewrite(rewriter(is_op("exp")(wildcard()), lambda *_: None), relay.exp(x))
     with pytest.raises(hr.UserError, match="pattern is None"):
         rewrite(DFPatternCallback(), x)
-    with pytest.raises(hr.UserError, match="is no DFPatternCallback"):
+    with pytest.raises(hr.UserError, match="is not a DFPatternCallback"):
         rewrite(3, x)
 
     def fails(*_):

@@ -60,7 +60,7 @@ def test_messages_quote_bytes_that_are_no_text():
 
 def test_names_that_are_no_text_are_told():
     for call in (hr.get_global_func, lambda name: hr.register_func(name, len)):
-        with pytest.raises(hr.UserError, match=r"'caf\\udce9' is no text in UTF-8"):
+        with pytest.raises(hr.UserError, match=r"'caf\\udce9' is not text in UTF-8"):
             call(NO_TEXT.decode(errors="surrogateescape"))
 
 

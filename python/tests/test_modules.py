@@ -189,7 +189,7 @@ def test_a_compiler_that_fails_is_heard_and_leaves_nothing(lib, tmp_path):
         (CC, {"options": ["-Wl,--no-such-option"]}, "ended with .* and said: .*no-such-option"),
         ("no-such-compiler", {}, "'no-such-compiler' cannot be started: No such file"),
         (nothing, {}, "it returned and there is no file"),
-        (text, {}, "is not an artifact of Headrace: it is no ELF file"),
+        (text, {}, "is not an artifact of Headrace: it is not an ELF file"),
         (3, {}, "fcompile: expected a compiler's name or a function, got int"),
         (None, {"optoins": []}, "there is no argument optoins; without fcompile there are cc and options"),
     ):

@@ -91,7 +91,7 @@ def test_elements_of_another_shape_or_kind():
     for value, says in (([1, 2], "could not broadcast"), ("x", "could not convert string"), ({}, "not 'dict'")):
         with pytest.raises((ValueError, TypeError), match=says):
             a[:] = value
-    with pytest.raises(hr.UserError, match="source: None is no tensor"):
+    with pytest.raises(hr.UserError, match="source: None is not a tensor"):
         a.copyfrom(None)
     for target in (None, "cpu", np.zeros((2, 3))):
         with pytest.raises(hr.UserError, match=r"target: expected an NDArray or a Device, got (None|str|ndarray)"):

@@ -357,7 +357,7 @@ def test_dimensions_are_symbols_and_compute():
     assert str(typ.shape[1]) == "n + 1"
     assert typ.shape[2] == 3
     assert typ.shape[0] != 3
-    with pytest.raises(hr.UserError, match="is no integer"):
+    with pytest.raises(hr.UserError, match="is not an integer"):
         int(n)
     with pytest.raises(hr.UserError, match="dtypes int64 and int32 differ"):
         n + tir.Var("m", "int32")

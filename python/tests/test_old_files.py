@@ -75,7 +75,7 @@ def test_an_executor_loads_parameters_of_tvm():
     [
         (params({b"w": FLOATS}) + b"x", "1 bytes behind its end"),
         (params({b"w": FLOATS}, count=0), "1 names, 0 arrays"),
-        (params({b"\xff": FLOATS}), "name 0 is no text in UTF-8"),
+        (params({b"\xff": FLOATS}), "name 0 is not text in UTF-8"),
         (params({b"w": array((1,), 2, 32, b"1234", magic=7)}), "'w': no array begins where it should"),
         (params({b"w": array((1,), 2, 32, b"1234", lanes=4)}), "code 2 with 32 bits and 4 lanes"),
         (params({b"w": array((1,), 3, 64, b"12345678")}), "code 3 with 64 bits"),
@@ -177,7 +177,7 @@ def test_json_of_tvm_is_read():
         (tvm_json(("TypeVar", "12")), "node 1 has no attributes by name: '12'"),
         (tvm_json(("Array", ["1"])), "no list of places"),
         (tvm_json(("relay.Var", {"vid": "0"})), "a relay.Var without a relay.Id"),
-        (tvm_json(("relay.Var", {"vid": "x"})), "vid is no integer: 'x'"),
+        (tvm_json(("relay.Var", {"vid": "x"})), "vid is not an integer: 'x'"),
         (tvm_json(("IntImm", {"dtype": "int32"})), "value"),
         (tvm_json(("TypeVar", {"var": "2"}), ("Array", [])), "node 1, a TypeVar"),
         (tvm_json(("GlobalVar", {})), "name_hint"),

@@ -31,12 +31,12 @@ def save(path, nodes, inputs, outputs, initializers=(), domains=()) -> str:
 @pytest.fixture
 def model(tmp_path):
     """relu(x), its determinants, and two nodes of onnxruntime's own domain, one of which has a weight."""
-    weight = np.linspace(-1, 1, 9, dtype="float32").reshape(3, 3)
+    diagonal = np.int64(-1)
     nodes = [
         helper.make_node("Relu", ["x"], ["a"], name="relu"),
         helper.make_node("Det", ["a"], ["d"], name="det"),
-        helper.make_node("FusedMatMul", ["a", "w"], ["m"], name="mul", domain="com.microsoft", alpha=0.5),
-        helper.make_node("Gelu", ["m"], ["g"], name="gelu", domain="com.microsoft"),
+        helper.make_node("Trilu", ["a", "w"], ["m"], name="upper", domain="com.microsoft", upper=1),
+        helper.make_node("Trilu", ["m"], ["g"], name="lower", domain="com.microsoft", upper=0),
         helper.make_node("Add", ["g", "a"], ["y"], name="add"),
     ]
     return save(
@@ -44,7 +44,7 @@ def model(tmp_path):
         nodes,
         [("x", [4, 3, 3])],
         [("d", F32, [4]), ("y", F32, [4, 3, 3])],
-        [("w", weight)],
+        [("w", diagonal)],
         ["com.microsoft"],
     )
 
@@ -91,21 +91,39 @@ def test_a_node_that_onnxruntime_does_not_know(tmp_path):
 
 
 def test_several_results_and_an_input_that_is_left_out(tmp_path):
-    # LayerNormalization with its mean: the importer has no form for the second result.
-    nodes = [helper.make_node("SkipLayerNormalization", ["x", "x", "w", "", ""], ["y", "", "", "s"],
-                              domain="com.microsoft")]  # fmt: skip
+    nodes = [helper.make_node("GroupQueryAttention", ["x", "x", "x", "", "", "last", "all"], ["y", "k", "v"],
+                              domain="com.microsoft", num_heads=2, kv_num_heads=2)]  # fmt: skip
     path = save(
         tmp_path / "m.onnx",
         nodes,
-        [("x", [1, 2, 4])],
-        [("y", F32, [1, 2, 4]), ("s", F32, [1, 2, 4])],
-        [("w", np.ones(4, "float32"))],
+        [("x", [1, 2, 16])],
+        [("y", F32, [1, 2, 16]), ("k", F32, [1, 2, 2, 8]), ("v", F32, [1, 2, 2, 8])],
+        [("last", np.int32([1])), ("all", np.int32(2))],
         ["com.microsoft"],
     )
-    x = np.arange(8, dtype="float32").reshape(1, 2, 4)
+    x = np.linspace(-1, 1, 32, dtype="float32").reshape(1, 2, 16)
     want = expected(path, x)
     got = hr.compile(path, backends=["onnxruntime"])(x=x)
     for one, reference in zip(got, want, strict=True):
+        np.testing.assert_allclose(one.numpy(), reference, rtol=1e-5, atol=1e-6)
+
+
+def test_nodes_of_functions(tmp_path):
+    det = helper.make_function(
+        "local", "D", ["a"], ["b"], [helper.make_node("Det", ["a"], ["b"], name="d")], [helper.make_opsetid("", 17)]
+    )
+    nodes = [
+        helper.make_node("D", ["x"], ["y"], domain="local"),
+        helper.make_node("Neg", ["x"], ["m"]),
+        helper.make_node("D", ["m"], ["z"], domain="local"),
+    ]
+    path = save(tmp_path / "m.onnx", nodes, [("x", [4, 3, 3])], [("y", F32, [4]), ("z", F32, [4])], domains=["local"])
+    made = onnx.load(path)
+    made.functions.append(det)
+    onnx.save(made, path)
+    x = np.random.default_rng(1).standard_normal((4, 3, 3)).astype("float32")
+    got = hr.compile(path, backends=["onnxruntime"])(x=x)
+    for one, reference in zip(got, expected(path, x), strict=True):
         np.testing.assert_allclose(one.numpy(), reference, rtol=1e-5, atol=1e-6)
 
 

@@ -414,7 +414,7 @@ WRONG = {
     ),
     "another graph": (
         lambda g, a, b: pipeline.Graph().input("p").connect(a.input(0)),
-        "which is no port of this graph",
+        "which is not a port of this graph",
     ),
     "no source": (
         lambda g, a, b: (g.input("p").connect(a.input(0)), a.output().connect(g.output("y"))),

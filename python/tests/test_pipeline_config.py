@@ -79,8 +79,8 @@ def out_of(c, mod, index=0):
 
 
 ITSELF = "a module cannot feed itself"
-NO_SOURCE = "an input of a module is no source; connect the port that feeds it to it"
-END = "an output of the pipeline is no source"
+NO_SOURCE = "an input of a module is not a source; connect the port that feeds it to it"
+END = "an output of the pipeline is not a source"
 INNER = "an input of the pipeline feeds inputs of modules only"
 GROUP = "a parameter group feeds the parameters of a module, cfg[mod]['param']"
 PIPE = {"in": lambda c: c["input"]["d"], "out": lambda c: c["output"][0], "group": lambda c: c["param_group"]["p"]}

@@ -48,7 +48,7 @@ def test_what_a_module_shows_is_where_it_says(name):
         value = getattr(sys.modules[name], shown)
         if isinstance(value, (type, types.FunctionType)) and not hasattr(value, "schema"):
             home = sys.modules[value.__module__]
-            assert getattr(home, value.__name__, None) is value, f"{shown} is no {home.__name__}.{value.__name__}"
+            assert getattr(home, value.__name__, None) is value, f"{shown} is not {home.__name__}.{value.__name__}"
 
 
 def test_inner_names_that_were_shown_once():

@@ -30,7 +30,7 @@ class Exp(Backend):
 
     def load(self, data):
         if data != b"exp":
-            raise ValueError("this is no exp")
+            raise ValueError("this is not exp")
 
         def run(name, inputs, outputs):
             outputs[0][...] = np.exp(inputs[0])
@@ -260,8 +260,8 @@ def test_bytes_that_do_not_load_are_replaced_by_native_code(program, tmp_path):
     model = hr.compile(program, backends=["test_load_fails"], output=path)
     np.testing.assert_allclose(model(zeros()).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
     (event,) = model.fallbacks
-    assert "the backend 'test_load_fails' failed in load: ValueError: this is no exp (" in event["message"]
-    with pytest.raises(hr.UserError, match="ValueError: this is no exp"):
+    assert "the backend 'test_load_fails' failed in load: ValueError: this is not exp (" in event["message"]
+    with pytest.raises(hr.UserError, match="ValueError: this is not exp"):
         hr.load(path, fallback="none")
 
 
@@ -389,7 +389,7 @@ def test_what_cannot_be_registered():
         (Exp, "expected a headrace.backend.Backend, got .*; give an object of the class"),
         (3, "expected a headrace.backend.Backend, got int"),
         (type("NoLoad", (Backend,), {"name": "test_no_load", "compile": Exp.compile})(), "has no method load"),
-        (type("NoName", (Exp,), {"name": "a b"})(), "'a b' is no name of a backend"),
+        (type("NoName", (Exp,), {"name": "a b"})(), "'a b' is not a name of a backend"),
         (type("Native", (Exp,), {"name": "native"})(), "is the name of one of the compiler's own"),
         (type("Number", (Exp,), {"name": 3})(), "Number.name: expected a str, got int"),
         (type("Taken", (Exp,), {"name": "ccompiler"})(), "there is a backend 'ccompiler' already"),

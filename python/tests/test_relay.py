@@ -225,7 +225,7 @@ def test_constants():
     assert relay.const(hr.nd.array(np.ones(2))).data.dtype == "float64"
     assert relay.const(np.float16(1)).data.dtype == "float16"
     for large in (2**31, [0, 2**40], np.array([-(2**31) - 1])):
-        with pytest.raises(hr.UserError, match='is no int32, which integers are; give dtype="int64"'):
+        with pytest.raises(hr.UserError, match='is not an int32, which integers are; give dtype="int64"'):
             relay.const(large)
         assert relay.const(large, "int64").data.dtype == "int64"
     assert relay.const(1, "int8").data.dtype == "int8"

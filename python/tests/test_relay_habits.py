@@ -102,7 +102,7 @@ def test_a_variable_that_nothing_binds_is_told():
     module = hr.IRModule()
     module.update_func("main", relay.Function([y], relay.Let(relay.var("g"), relay.Function([], x + y), y)))
     for run in (relay.transform.LambdaLift(), relay.transform.InferType(), relay.build):
-        with pytest.raises(hr.UserError, match="@main uses %x, which is no parameter of it and bound by no let"):
+        with pytest.raises(hr.UserError, match="@main uses %x, which is not a parameter of it and bound by no let"):
             run(module)
     with pytest.raises(hr.UserError, match="@main uses %x"):
         relay.create_executor(mod=module).evaluate()
@@ -188,13 +188,13 @@ def test_a_constant_takes_a_dtype(value, dtype, expected):
 @pytest.mark.parametrize(
     ("value", "dtype", "message"),
     [
-        (1.5, "int32", "1.5 is no int32: it is no whole number"),
-        (float("nan"), "int32", "nan is no int32"),
-        (300, "int8", "300 is no number that int8 holds"),
-        (-1, "uint8", "-1 is no number that uint8 holds"),
+        (1.5, "int32", "1.5 is not of int32: it is not a whole number"),
+        (float("nan"), "int32", "nan is not of int32"),
+        (300, "int8", "300 is not a number that int8 holds"),
+        (-1, "uint8", "-1 is not a number that uint8 holds"),
         (1e300, "float32", "whose largest number is 3.403e"),
         (70000, "float16", "whose largest number is 6.55e"),
-        (2, "bool", "2 is no bool"),
+        (2, "bool", "2 is not a bool"),
         ("x", None, "expected a number, got 'x'"),
         (te.var("n"), None, "expected a number, got n"),
     ],
@@ -210,7 +210,7 @@ def test_a_constant_fits_its_dtype(value, dtype, message):
 def test_the_concrete_shape_of_a_type():
     assert relay.TensorType((2, 3)).concrete_shape == (2, 3)
     assert relay.TensorType(()).concrete_shape == ()
-    with pytest.raises(hr.UserError, match=r"dimension 1 of .* is n, which is no number"):
+    with pytest.raises(hr.UserError, match=r"dimension 1 of .* is n, which is not a number"):
         _ = relay.TensorType((2, tir.Var("n"))).concrete_shape
 
 
@@ -512,8 +512,8 @@ def test_inputs_of_a_benchmark_are_set():
     ("given", "told"),
     [
         ({"min_repeat_ms": "1"}, "min_repeat_ms: expected a number of milliseconds, got str"),
-        ({"min_repeat_ms": -1}, "min_repeat_ms: -1 is no number of milliseconds from 0 on"),
-        ({"cooldown_interval_ms": float("nan")}, "cooldown_interval_ms: nan is no number of milliseconds"),
+        ({"min_repeat_ms": -1}, "min_repeat_ms: -1 is not a number of milliseconds from 0 on"),
+        ({"cooldown_interval_ms": float("nan")}, "cooldown_interval_ms: nan is not a number of milliseconds"),
         ({"limit_zero_time_iterations": 0}, "limit_zero_time_iterations: 0 is none; it is 1 or more"),
         ({"repeats_to_cooldown": 0}, "repeats_to_cooldown: 0 is none; it is 1 or more"),
         ({"f_preproc": "cache_flush"}, "f_preproc: nothing runs before a repetition, got 'cache_flush'; leave it out"),
@@ -575,9 +575,9 @@ def test_to_a_run_every_name_is_an_inputs(attention):
     module = attention()
     with pytest.raises(hr.UserError, match=r"has 0 dimensions, the program takes \(2\)"):
         module.run(key=np.float32(3))
-    with pytest.raises(hr.UserError, match="input 'key': str is no tensor"):
+    with pytest.raises(hr.UserError, match="input 'key': str is not a tensor"):
         module.run(key="self")
-    with pytest.raises(hr.UserError, match="input 'value': None is no tensor"):
+    with pytest.raises(hr.UserError, match="input 'value': None is not a tensor"):
         module.run(value=None)
 
 

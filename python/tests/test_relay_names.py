@@ -200,11 +200,11 @@ def test_scalars_that_are_none():
     assert (tir.bool(True).dtype, tir.bool(0).value) == ("bool", 0)
     assert "bool" not in tir.__all__
     for make, message in (
-        (lambda: tir.int8(300), "300 is no number that int8 holds"),
-        (lambda: tir.uint8(-1), "-1 is no number that uint8 holds"),
-        (lambda: tir.int32(0.5), "0.5 is no int32"),
-        (lambda: tir.bool(2), "2 is no bool"),
-        (lambda: tir.float32("x"), "a str is no scalar expression"),
+        (lambda: tir.int8(300), "300 is not a number that int8 holds"),
+        (lambda: tir.uint8(-1), "-1 is not a number that uint8 holds"),
+        (lambda: tir.int32(0.5), "0.5 is not of int32"),
+        (lambda: tir.bool(2), "2 is not a bool"),
+        (lambda: tir.float32("x"), "a str is not a scalar expression"),
     ):
         with pytest.raises(hr.UserError, match=message):
             make()
@@ -295,7 +295,7 @@ def test_graphs_that_do_not_fit():
     create = hr.graph_executor.create
     with pytest.raises(hr.UserError, match="another graph than the library's"):
         create(first.get_graph_json(), second.get_lib(), hr.cpu())
-    with pytest.raises(hr.UserError, match="graph_json_str is no JSON"):
+    with pytest.raises(hr.UserError, match="graph_json_str is not JSON"):
         create("{", second.get_lib(), hr.cpu())
     with pytest.raises(hr.UserError, match="graph_json_str: expected a str, got"):
         create(second, second.get_lib(), hr.cpu())

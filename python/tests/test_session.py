@@ -142,7 +142,7 @@ def test_shapes_given_are_shapes_told():
         ({"providers": CPU}, r"providers: expected a list of str, got one str; write \['CPU"),
         ({"shapes": {"q": (1,)}}, "shapes: the model has no input q"),
         ({"bound": {"q": [1.0]}}, "bound: the model has no input q"),
-        ({"bound": {"x": None}}, "bound input 'x': None is no tensor"),
+        ({"bound": {"x": None}}, "bound input 'x': None is not a tensor"),
         ({"opt_level": 7}, "opt_level is 7"),
         ({"threads": -1}, "number of threads is -1"),
         ({"disabled_passes": ["Nonsense"]}, "no pass 'Nonsense'"),
@@ -164,9 +164,9 @@ def test_unknown_options_are_refused_at_once():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ((None, np.zeros((1, 1, 8, 8), np.float32)), "input_feed: expected a dict by input, .*got ndarray"),
+        ((None, np.zeros((1, 1, 8, 8), np.float32)), "input_feed: expected a dict by name, .*got ndarray"),
         (("probabilities", {}), r"output_names: .*write \['probabilities'\]"),
-        ((None, {"x": None}), "input 'x': None is no tensor"),
+        ((None, {"x": None}), "input 'x': None is not a tensor"),
         ((None, {"x": [1.0]}, object()), "run_options: "),
     ],
 )

@@ -64,7 +64,7 @@ def test_feeds_that_run(pair, feed):
         (None, {"X": [[1.0, 2.0], [3.0]]}, "input 'X'"),
         (None, {"X": "abc"}, "input 'X'"),
         (None, {"X": b"ab"}, "input 'X'"),
-        (None, {"X": None}, "input 'X': None is no tensor"),
+        (None, {"X": None}, "input 'X': None is not a tensor"),
         (None, {"X": X.astype(object)}, "input 'X'"),
         (None, {"X": []}, "input 'X': expected rank 2"),
         (None, {"X": 1.0}, "input 'X': expected rank 2"),

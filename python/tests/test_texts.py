@@ -110,7 +110,7 @@ def test_a_meta_table_holds_constants_and_devices():
     [
         ({"relay.Var": [1]}, "init_meta_table: relay.Var: expected nodes, got int"),
         ({"VirtualDevice": [3]}, "init_meta_table: expected VirtualDevice, got int"),
-        ({"relay.Constant": [1], "VirtualDevice": ["warp"]}, "'warp' in 'warp' is no kind of device"),
+        ({"relay.Constant": [1], "VirtualDevice": ["warp"]}, "'warp' in 'warp' is not a kind of device"),
         ({"VirtualDevice": "cpu"}, "init_meta_table: VirtualDevice: expected a list, got str"),
         ({"relay.Constant": [relay.var("x")]}, "init_meta_table: relay.Constant: expected tensors, got Var"),
         ([], "init_meta_table: expected a dict, got list"),

@@ -288,7 +288,7 @@ def test_contexts_nest_and_are_of_the_thread():
         (lambda: relay.transform.FuseOps(max_depth="deep"), "expected int, got str"),
         (
             lambda: relay.transform.ConvertLayout({"nn.conv1d": ["NHWC"]}),
-            "'NHWC' is no order of the letters NCW of 'nn.conv1d'; its axes are NHWC",
+            "'NHWC' is not an order of the letters NCW of 'nn.conv1d'; its axes are NHWC",
         ),
         (
             lambda: transform.PassContext(config={"relay.ConvertLayout.desired_layouts": {"nn.relu": ["NHWC"]}}),
@@ -320,7 +320,7 @@ def test_contexts_nest_and_are_of_the_thread():
             lambda: transform.Sequential(
                 [transform.module_pass(lambda m, c: m, opt_level=0, name="p", required=["Nope"])]
             )(hr.IRModule()),
-            "pass 'p' requires 'Nope', which is no pass",
+            "pass 'p' requires 'Nope', which is not a pass",
         ),
     ],
 )
@@ -675,7 +675,7 @@ def test_a_pass_over_some_functions():
     assert none(both).same_as(both)
     with pytest.raises(hr.UserError, match="no function's name matches 'c'; there are a, ab"):
         transform.ApplyPassToFunction(relay.transform.SimplifyExpr(), "c", True)(both)
-    with pytest.raises(hr.UserError, match=r"func_name_regex: '[(]' is no regular expression"):
+    with pytest.raises(hr.UserError, match=r"func_name_regex: '[(]' is not a regular expression"):
         transform.ApplyPassToFunction(relay.transform.SimplifyExpr(), "(")
     with pytest.raises(hr.UserError, match="transform: expected a pass, got int"):
         transform.ApplyPassToFunction(3, "a")

@@ -42,9 +42,9 @@ def test_the_callers_tensors_are_filled_in(artifact, main, images):
         ((), TypeError, "expected 2 arguments, 1 inputs and then 1 outputs, got 0"),
         ((np.zeros((1, 1, 8, 8), np.float32),), TypeError, "got 1"),
         ((np.zeros((1, 1, 8, 8), np.float32),) * 3, TypeError, "got 3"),
-        ((np.zeros((1, 1, 8, 8), np.float32), 3), TypeError, "argument 1 is no tensor"),
-        ((None, np.zeros((1, 10), np.float32)), TypeError, "argument 0 is no tensor"),
-        (("text", np.zeros((1, 10), np.float32)), TypeError, "argument 0 is no tensor"),
+        ((np.zeros((1, 1, 8, 8), np.float32), 3), TypeError, "argument 1 is not a tensor"),
+        ((None, np.zeros((1, 10), np.float32)), TypeError, "argument 0 is not a tensor"),
+        (("text", np.zeros((1, 10), np.float32)), TypeError, "argument 0 is not a tensor"),
         (
             (np.zeros((1, 1, 8, 8)), np.zeros((1, 10), np.float32)),
             ValueError,

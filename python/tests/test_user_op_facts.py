@@ -163,7 +163,7 @@ def test_layouts_are_kept_with_axes_renumbered():
     assert last.op.name == "layout_transform"
     assert last.args[0].op.name == op.name
     assert last.args[0].attrs.axis == 3
-    with pytest.raises(hr.UserError, match=f"{op.name}: 'axes' is no attribute of kind int"):
+    with pytest.raises(hr.UserError, match=f"{op.name}: 'axes' is not an attribute of kind int"):
         relay.op.register_keep_layout(op.name, ["axes"])
 
 

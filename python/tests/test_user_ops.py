@@ -75,7 +75,7 @@ def test_errors_of_relations_keep_their_traceback():
         program(lambda x: op(x), (2,))
     assert "in relation" in "".join(traceback.format_tb(caught.value.__traceback__))
     odd = new_op(relation=lambda arg_types, attrs: 3)
-    with pytest.raises(hr.UserError, match="its type relation gave 3, which is no type"):
+    with pytest.raises(hr.UserError, match="its type relation gave 3, which is not a type"):
         program(lambda x: odd(x), (2,))
     never = new_op(relation=lambda arg_types, attrs: None)
     with pytest.raises(hr.UserError, match=never.name):

@@ -122,7 +122,7 @@ OTHERS = [
     (lambda v: relay.create_executor().evaluate(X, v), "evaluate: binds: expected a dict, got", X),
     (lambda v: relay.create_executor().evaluate(X, {v: 1}), "evaluate: a key of binds: expected relay.Var, got", "x"),
     (lambda v: relay.const(1, v), "const: dtype: expected a str, got", MOD),
-    (lambda v: relay.TensorType((2,), v), "dtype: .* is no dtype", TYPE),
+    (lambda v: relay.TensorType((2,), v), "dtype: .* is not a dtype", TYPE),
     (lambda v: transform.Sequential(v), "passes: expected a list, got", 3),
     (lambda v: transform.PassContext(instruments=v), "instruments: expected a list, got", 3),
     (lambda v: transform.PassContext(config=v), "config: expected a dict, got", "abc"),
@@ -173,3 +173,15 @@ def test_levels_of_numpy_and_the_ends_of_their_range():
     for level in (0, 4, np.int64(3)):
         with transform.PassContext(opt_level=level) as context:
             assert context.opt_level == level
+
+
+@pytest.mark.parametrize("value", [2, -1, 1 << 40])
+def test_a_number_is_no_bool(value):
+    x = relay.var("x", shape=(2, 3))
+    with pytest.raises(hr.UserError, match=rf"keepdims.*: expected bool, got int {value}; write true or false"):
+        relay.sum(x, keepdims=value)
+
+
+def test_0_and_1_are_bools():
+    x = relay.var("x", shape=(2, 3))
+    assert [relay.sum(x, keepdims=v).attrs.keepdims for v in (0, 1, False, True)] == [False, True, False, True]

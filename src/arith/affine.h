@@ -5,7 +5,7 @@
 
 namespace headrace::arith {
 
-// constant + sum of coefficient * term. A term is a variable, or anything that is no sum: a quotient, a load.
+// constant + sum of coefficient * term. A term is a variable, or anything that is not a sum: a quotient, a load.
 struct Affine {
   int64_t constant = 0;
   std::vector<std::pair<PrimExpr, int64_t>> terms;  // no term twice, no coefficient 0

@@ -37,13 +37,15 @@ std::vector<std::string> blobs_of(const Manifest& manifest) {
 std::optional<Refusal> check_sections(const ArtifactFile& file, const std::string& name) {
   for (const std::string& section : blobs_of(file.manifest)) {
     if (file.elf.find(section) == nullptr)
-      return bad_manifest(name, fmt::format("its manifest speaks of a section '{}', which is not there", section));
+      return bad_manifest(name,
+                          fmt::format("its manifest names a section '{}', which the file does not have", section));
   }
   if (file.manifest.weights.empty() || file.manifest.side_file) return std::nullopt;
   const ElfSection* weights = file.elf.find(kWeightsSection);
   if (weights == nullptr || !weights->is_mapped)
     return bad_manifest(
-        name, fmt::format("its weights should be in a mapped section '{}', which is not there", kWeightsSection));
+        name,
+        fmt::format("its weights should be in a mapped section '{}', which the file does not have", kWeightsSection));
   if (weights->address % HR_ALIGNMENT != 0)
     return bad_manifest(name,
                         fmt::format("its section '{}' is not aligned to {} bytes", kWeightsSection, HR_ALIGNMENT));

@@ -18,7 +18,7 @@ template <typename... Args>
 
 void check_multiple(const std::string& path, int64_t number) {
   if (number < 0 || number % HR_ALIGNMENT != 0)
-    broken(path, "is {}, which is no multiple of {} from 0 up", number, HR_ALIGNMENT);
+    broken(path, "is {}, which is not a multiple of {} from 0 up", number, HR_ALIGNMENT);
 }
 
 void check_hash(const std::string& path, const ContentHash& hash) {
@@ -155,7 +155,7 @@ void check_native_form(const std::string& path, const GraphProgram& graph, const
 void check_region_call(const std::string& path, const Manifest& manifest, const Program& program, const Step& step) {
   const std::string& name = callee_of(step.action);
   const Region* region = find_region(manifest, name);
-  if (region == nullptr) broken(path + ".callee", "is '{}', which is no region of the file", name);
+  if (region == nullptr) broken(path + ".callee", "is '{}', which is not a region of the file", name);
   if (!program.region.empty()) broken(path, "runs a region within the native form of one");
   const Program* native = region->fallback.empty() ? nullptr : find_program(manifest, region->fallback);
   if (native != nullptr) check_native_form(path, program.graph, step, *native);
@@ -203,7 +203,7 @@ void check_bounded_outputs(const std::string& path, const Program& program) {
     if (bounded.axis < 0 || bounded.axis >= static_cast<int64_t>(spec.shape.size()))
       broken(at + ".axis", "is {}, the output has {} dimensions", bounded.axis, spec.shape.size());
     if (spec.dtype.bits() * spec.dtype.lanes() % 8 != 0)
-      broken(at, "bounds an output of {}, whose elements are no bytes", spec.dtype);
+      broken(at, "bounds an output of {}, whose elements are not bytes", spec.dtype);
     if (bounded.extent < 0 || bounded.extent >= static_cast<int64_t>(program.graph.entries.size()))
       broken(at + ".extent", "is {}, there are {} entries", bounded.extent, program.graph.entries.size());
     const Entry& extent = program.graph.entries[static_cast<size_t>(bounded.extent)];
@@ -229,7 +229,7 @@ void check_bound_params(const std::string& path, const Program& program) {
 void check_native_form_of_region(const std::string& path, const Manifest& manifest, const Program& program) {
   const Region* region = find_region(manifest, program.region);
   if (region == nullptr || region->fallback != program.name)
-    broken(path + ".region", "is '{}', which is no region with this native form", program.region);
+    broken(path + ".region", "is '{}', which is not a region with this native form", program.region);
   if (!program.bounded_outputs.empty()) broken(path + ".bounded_outputs", "is not empty, in a region's native form");
 }
 
@@ -306,7 +306,7 @@ void check_backends(const std::vector<Backend>& backends) {
 void check_fallback(const std::string& path, const Manifest& manifest, const Region& region) {
   if (region.fallback.empty()) return;
   const Program* program = find_program(manifest, region.fallback);
-  if (program == nullptr) broken(path + ".fallback", "is '{}', which is no program of the file", region.fallback);
+  if (program == nullptr) broken(path + ".fallback", "is '{}', which is not a program of the file", region.fallback);
   if (program->region != region.name)
     broken(path + ".fallback", "is '{}', which is not the native form of '{}'", region.fallback, region.name);
 }

@@ -83,6 +83,8 @@ void check_stage(const std::string& path, const PipelinePlan& plan, const Pipeli
   if (!std::isfinite(stage.time_limit_seconds) || stage.time_limit_seconds < 0)
     broken_plan(path + ".time_limit", "is {}", stage.time_limit_seconds);
   if (stage.batch.has_value()) check_batch(path + ".batch", plan, stage);
+  if (stage.is_pure && stage.isolation == PipelineIsolation::thread)
+    broken_plan(path + ".pure", "is true, and the stage does not run in a process of its own");
 }
 
 void check_models(const PipelinePlan& plan) {

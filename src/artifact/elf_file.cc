@@ -33,12 +33,12 @@ bool lies_inside(uint64_t offset, uint64_t nbytes, int64_t length) {
 
 // Returns why the header is not that of a library we can load, or an empty string.
 std::string header_problem(const Elf64_Ehdr& header) {
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "it is no ELF file";
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "it is not an ELF file";
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
-    return "it is no 64-bit little-endian ELF file";
+    return "it is not a 64-bit little-endian ELF file";
   if (header.e_type == ET_REL)
     return "it is an object file, no shared object; link it into a shared library first (cc -shared), and seal that";
-  if (header.e_type != ET_DYN) return "it is no shared object";
+  if (header.e_type != ET_DYN) return "it is not a shared object";
   if (header.e_machine != kMachine)
     return fmt::format("it is for the ELF machine {}, this one is {}", header.e_machine, kMachine);
   if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shnum == 0 || header.e_shstrndx >= header.e_shnum)
@@ -86,7 +86,7 @@ Expected<std::string> read_section(const FilePart& file, const ElfSection& secti
 
 Expected<ElfFile> read_elf_file(const FilePart& file, int64_t length, const std::string& name) {
   Elf64_Ehdr header{};
-  if (length < static_cast<int64_t>(sizeof header)) return not_an_artifact(name, "it is no ELF file");
+  if (length < static_cast<int64_t>(sizeof header)) return not_an_artifact(name, "it is not an ELF file");
   if (!read_exactly(file, 0, {reinterpret_cast<uint8_t*>(&header), sizeof header})) return system_refusal(name);
   if (const std::string problem = header_problem(header); !problem.empty()) return not_an_artifact(name, problem);
   const Expected<std::vector<Elf64_Shdr>> rows = read_rows(file, header, length, name);

@@ -30,6 +30,10 @@ constexpr std::array<std::pair<PipelineSource::Kind, std::string_view>, 3> kSour
     {PipelineSource::Kind::stage, "stage"},
     {PipelineSource::Kind::param, "param"},
 }};
+constexpr std::array<std::pair<PipelineIsolation, std::string_view>, 2> kIsolationNames = {{
+    {PipelineIsolation::thread, "thread"},
+    {PipelineIsolation::process, "process"},
+}};
 
 template <typename Enum, size_t N>
 std::string_view text_of(const std::array<std::pair<Enum, std::string_view>, N>& names, Enum value) {
@@ -197,7 +201,9 @@ Json write_stage(const PipelineStage& stage) {
           {"replicas", stage.replicas},
           {"threads", stage.threads},
           {"time_limit_seconds", stage.time_limit_seconds},
-          {"batch", stage.batch ? write_batch(*stage.batch) : Json()}};
+          {"batch", stage.batch ? write_batch(*stage.batch) : Json()},
+          {"isolation", text_of(kIsolationNames, stage.isolation)},
+          {"pure", stage.is_pure}};
 }
 
 Json write_output(const PipelineOutput& output) {
@@ -274,7 +280,7 @@ class Cursor {
     try {
       return DataType::parse(name);
     } catch (const UserError& error) {
-      fail("is no dtype: " + error.message());
+      fail("is not a dtype: " + error.message());
     }
   }
 
@@ -541,8 +547,9 @@ std::optional<PipelineBatch> read_batch(const Cursor& cursor) {
 
 PipelineStage read_stage(const Cursor& cursor) {
   const auto [name, backend, model, program, function, inputs, outputs, sources, group, replicas, threads, time_limit,
-              batch] = fields(cursor, "name", "backend", "model", "program", "function", "inputs", "outputs", "sources",
-                              "group", "replicas", "threads", "time_limit_seconds", "batch");
+              batch, isolation, pure] =
+      fields(cursor, "name", "backend", "model", "program", "function", "inputs", "outputs", "sources", "group",
+             "replicas", "threads", "time_limit_seconds", "batch", "isolation", "pure");
   return {.name = name.string(),
           .backend = backend.string(),
           .model = read_int32(model),
@@ -555,7 +562,9 @@ PipelineStage read_stage(const Cursor& cursor) {
           .replicas = read_int32(replicas),
           .threads = read_int32(threads),
           .time_limit_seconds = time_limit.number(),
-          .batch = read_batch(batch)};
+          .batch = read_batch(batch),
+          .isolation = isolation.one_of(kIsolationNames),
+          .is_pure = pure.boolean()};
 }
 
 PipelineOutput read_output(const Cursor& cursor) {
@@ -621,7 +630,7 @@ void upgrade_to_5(Json& program) {
 
 // Adds the fields that old versions lack: version 2 had no bounded outputs, versions 2 and 3 no bound parameters,
 // versions 2 to 4 one device and one backend, versions 2 to 5 no constants of modules, versions 2 to 7 no operations,
-// versions 5 to 8 no batches of stages.
+// versions 5 to 8 no batches of stages, versions 5 to 9 no processes of stages.
 void upgrade(Json& json, int64_t version) {
   for_each_object(json, "programs", [&](Json& program) {
     if (version < 3) program.emplace("bounded_outputs", Json::array());
@@ -631,8 +640,12 @@ void upgrade(Json& json, int64_t version) {
     if (const auto graph = program.find("graph"); graph != program.end())
       for_each_object(*graph, "steps", [](Json& step) { step.emplace("operations", 0); });
   });
-  if (const auto plan = json.find("pipeline"); version < 9 && plan != json.end())
-    for_each_object(*plan, "stages", [](Json& stage) { stage.emplace("batch", nullptr); });
+  if (const auto plan = json.find("pipeline"); version < 10 && plan != json.end())
+    for_each_object(*plan, "stages", [&](Json& stage) {
+      if (version < 9) stage.emplace("batch", nullptr);
+      stage.emplace("isolation", text_of(kIsolationNames, PipelineIsolation::thread));
+      stage.emplace("pure", false);
+    });
   if (version < 6) for_each_object(json, "modules", [](Json& module) { module.emplace("constants", Json::array()); });
   if (version >= 5) return;
   for (const char* field : {"backends", "regions"}) json.emplace(field, Json::array());
@@ -657,7 +670,7 @@ Json parse_json(std::string_view text) {
   try {
     return Json::parse(text, on_event);
   } catch (const Json::exception& error) {  // also numbers that no double holds
-    throw_user_error("the manifest is no JSON text: {}", json_fault(error));
+    throw_user_error("the manifest is not JSON text: {}", json_fault(error));
   }
 }
 

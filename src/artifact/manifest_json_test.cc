@@ -76,7 +76,9 @@ Manifest full_manifest() {
                                                .inputs = {any},
                                                .outputs = {any},
                                                .sources = {{.kind = Kind::stage}},
-                                               .replicas = 2}},
+                                               .replicas = 2,
+                                               .isolation = PipelineIsolation::process,
+                                               .is_pure = true}},
                                    .outputs = {{.name = "found", .source = {.kind = Kind::stage, .index = 1}}},
                                    .params = {{.group = "scales", .port = scale, .weight = 0}},
                                    .max_inflight = 12};
@@ -125,6 +127,9 @@ TEST(Manifest, RoundTrip) {
   EXPECT_TRUE(plan.stages.at(0).batch->any_rows);
   EXPECT_EQ(plan.stages.at(0).batch->others.at(0).program, "small");
   EXPECT_FALSE(plan.stages.at(1).batch.has_value());
+  EXPECT_EQ(plan.stages.at(0).isolation, PipelineIsolation::thread);
+  EXPECT_EQ(plan.stages.at(1).isolation, PipelineIsolation::process);
+  EXPECT_TRUE(plan.stages.at(1).is_pure);
   EXPECT_EQ(plan.stages.at(1).function, "post");
   EXPECT_TRUE(plan.stages.at(1).inputs.at(0).is_any);
   EXPECT_EQ(plan.params.at(0).weight, 0);
@@ -164,12 +169,32 @@ nlohmann::ordered_json as_version_4(const std::string& text) {
   return json;
 }
 
+TEST(Manifest, VersionsBefore10HadNoProcessesOfStages) {
+  Manifest manifest = full_manifest();
+  manifest.pipeline->stages[1].isolation = PipelineIsolation::thread;
+  manifest.pipeline->stages[1].is_pure = false;
+  const std::string now = write_manifest(manifest);
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(now);
+  for (nlohmann::ordered_json& stage : json["pipeline"]["stages"]) {
+    stage.erase("isolation");
+    stage.erase("pure");
+  }
+  EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(json.dump()); }),
+              HasSubstr("pipeline.stages[0] has no field 'isolation'"));
+  json["version"] = 9;
+  EXPECT_EQ(write_manifest(read_manifest(json.dump())), now);
+}
+
 TEST(Manifest, VersionsBefore9HadNoBatchesOfStages) {
   Manifest manifest = full_manifest();
+  manifest.pipeline->stages[1].isolation = PipelineIsolation::thread;
+  manifest.pipeline->stages[1].is_pure = false;
   manifest.pipeline->stages[0].batch.reset();
   const std::string now = write_manifest(manifest);
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(now);
-  for (nlohmann::ordered_json& stage : json["pipeline"]["stages"]) stage.erase("batch");
+  for (nlohmann::ordered_json& stage : json["pipeline"]["stages"]) {
+    for (const char* field : {"batch", "isolation", "pure"}) stage.erase(field);
+  }
   EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(json.dump()); }),
               HasSubstr("pipeline.stages[0] has no field 'batch'"));
   json["version"] = 8;
@@ -238,13 +263,13 @@ struct TextCase {
 
 TEST(Manifest, MalformedTextIsNamed) {
   const TextCase cases[] = {
-      {"", "{", "[", "the manifest is no JSON text"},
-      {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is no JSON text"},
+      {"", "{", "[", "the manifest is not JSON text"},
+      {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is not JSON text"},
       {"", "headrace-manifest", "elf", "field 'format'"},
-      {"", "\"version\": 9", "\"version\": 10", "has version 10, this runtime reads 2 to 9"},
-      {"", "\"version\": 9", "\"version\": 1", "has version 1, this runtime reads 2 to 9; use the runtime"},
-      {"", "\"version\": 9", "\"version\": \"7\"", "version is not an integer"},
-      {"", "\"version\": 9", "\"other\": 7", "no field 'version'"},
+      {"", "\"version\": 10", "\"version\": 11", "has version 11, this runtime reads 2 to 10"},
+      {"", "\"version\": 10", "\"version\": 1", "has version 1, this runtime reads 2 to 10; use the runtime"},
+      {"", "\"version\": 10", "\"version\": \"7\"", "version is not an integer"},
+      {"", "\"version\": 10", "\"other\": 7", "no field 'version'"},
       {"", "\"modules\"", "\"more\": 1, \"modules\"", "the top has an unknown field 'more'"},
       {"", "\"modules\"", "\"mod\"", "the top has an unknown field 'mod'"},
       {"", "\"default_threads\": 2", "\"default_threads\": 2, \"default_threads\": 3",
@@ -253,7 +278,7 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"", "\"default_threads\": 2", "\"default_threads\": 3000000000", "default_threads is 3000000000, outside"},
       {"", "\"default_threads\": 2", "\"default_threads\": 18446744073709551615", "default_threads is 184467"},
       {"", "\"default_threads\": 2", "\"default_threads\": -1", "default_threads is -1"},
-      {"inputs", "\"float32\"", "\"float31\"", "programs[0].inputs[0].dtype is no dtype"},
+      {"inputs", "\"float32\"", "\"float31\"", "programs[0].inputs[0].dtype is not a dtype"},
       {"inputs", "\"float32\"", "\"void\"", "programs[0].inputs[0] has an impossible shape"},
       {"inputs", "\"float32\"", "7", "programs[0].inputs[0].dtype is not a string"},
       {"inputs", "\"shape\": [", "\"shape\": [-1,", "programs[0].inputs[0] has an impossible shape"},
@@ -288,7 +313,7 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"\"copy\"", "\"callee\": \"\"", "\"callee\": \"f\"", "steps[2].callee is set, and a copy calls nothing"},
       {"\"backends\"", "\"toy\"", "\"\"", "backends[0].name is empty"},
       {"\"regions\"", "\"toy\"", "\"tot\"", "regions[0].backend is 'tot', which is none of the backends"},
-      {"\"regions\"", "\"small\"", "\"tall\"", "regions[0].fallback is 'tall', which is no program of the file"},
+      {"\"regions\"", "\"small\"", "\"tall\"", "regions[0].fallback is 'tall', which is not a program of the file"},
       {"\"regions\"", "\"theirs\"", "\"\"", "regions[0].name is empty"},
       {"\"body_weights\"", "1", "2", "regions[0].body_weights[0] is 2, there are 2 weights"},
       {"\"regions\"", "\"module\": 1", "\"module\": 2", "regions[0].module is 2, there are 2 modules"},
@@ -296,7 +321,7 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"\"regions\"", "\"small\"", "\"default\"", "regions[0].fallback is 'default', which is not the native form of"},
       {"\"small\"", "\"theirs\"", "\"others\"", "regions[0].fallback is 'small', which is not the native form of"},
       {"steps", "\"kind\": \"kernel\"", "\"kind\": \"region\"",
-       "steps[0].callee is 'toy_dense_relu', which is no region"},
+       "steps[0].callee is 'toy_dense_relu', which is not a region"},
       {"\"pipeline\"", "\"program\": \"main\"", "\"program\": \"\"", "pipeline.stages[0] must have a model with a"},
       {"\"pipeline\"", "\"function\": \"post\"", "\"function\": \"\"", "pipeline.stages[1] must have a model with a"},
       {"\"pipeline\"", "\"model\": 0", "\"model\": 1", "pipeline.stages[0].model is 1, there are 1 models"},
@@ -317,6 +342,10 @@ TEST(Manifest, MalformedTextIsNamed) {
        "stages[0].batch.retry_alone is neither true nor false"},
       {"\"others\"", "\"model\": 0", "\"model\": 1", "stages[0].batch.others[0].model is 1, there are 1 models"},
       {"\"others\"", "\"program\": \"small\"", "\"program\": \"\"", "stages[0].batch.others[0].program is empty"},
+      {"\"pipeline\"", "\"isolation\": \"process\"", "\"isolation\": \"machine\"",
+       "pipeline.stages[1].isolation is 'machine', which this version does not know"},
+      {"\"pipeline\"", "\"isolation\": \"process\"", "\"isolation\": \"thread\"",
+       "pipeline.stages[1].pure is true, and the stage does not run in a process of its own"},
       {"\"pipeline\"", "\"kind\": \"input\"", "\"kind\": \"moon\"",
        "pipeline.stages[0].sources[0].kind is 'moon', which this version does not know"},
       {"\"kind\": \"param\"", "\"index\": 0", "\"index\": 1", "pipeline.stages[0].sources[1].index is 1, there are 1"},
@@ -326,7 +355,8 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"\"scales\"", "\"weight\": 0", "\"weight\": 9", "pipeline.params[0].weight is 9, there are 2 weights"},
       {"\"scales\"", "\"weight\": 0", "\"weight\": 1", "pipeline.params[0].weight is 1, which has another type"},
       {"\"max_inflight\"", "12", "0", "pipeline.max_inflight is 0, outside 1 .. 1048576"},
-      {"", "\"workspace_bytes\": 64", "\"workspace_bytes\": 63", "memory.workspace_bytes is 63, which is no multiple"},
+      {"", "\"workspace_bytes\": 64", "\"workspace_bytes\": 63",
+       "memory.workspace_bytes is 63, which is not a multiple"},
       {"entries", "\"place\": \"input\"", "\"place\": \"disk\"",
        "entries[0].place is 'disk', which this version does not"},
       {"entries", "\"index\": 0", "\"index\": 1", "programs[0].graph.entries[0].index is 1, there are 1 inputs"},
@@ -343,7 +373,7 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"steps", "\"num_outputs\": 1", "\"num_outputs\": 2", "steps[0].args[2] writes to a weight or an input"},
       {"steps", "\"args\": [", "\"args\": [8,", "programs[0].graph.steps[0].args[0] is 8, there are 8 entries"},
       {"steps", "\"kind\": \"kernel\"", "\"kind\": \"copy\"", "steps[0].callee is set, and a copy calls nothing"},
-      {"\"weights\": [", "\"offset\": 0", "\"offset\": 8", "weights[0].offset is 8, which is no multiple of 64"},
+      {"\"weights\": [", "\"offset\": 0", "\"offset\": 8", "weights[0].offset is 8, which is not a multiple of 64"},
       {"\"weights\": [", "\"nbytes\": 160", "\"nbytes\": 161",
        "weights[0].nbytes is 161, its dtype and shape need 160"},
       {"\"weights\": [", "\"hash\": \"aa", "\"hash\": \"zz", "weights[0].hash is"},
@@ -404,7 +434,7 @@ TEST(Manifest, BrokenRulesAreNamed) {
   manifest.programs[0].outputs[1].dtype = DataType::int_(4);
   manifest.programs[0].outputs[1].shape = {6, 128};
   EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }),
-              HasSubstr("bounded_outputs[0] bounds an output of int4, whose elements are no bytes"));
+              HasSubstr("bounded_outputs[0] bounds an output of int4, whose elements are not bytes"));
 }
 
 TEST(Manifest, BrokenRulesOfRegionsAreNamed) {

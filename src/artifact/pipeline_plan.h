@@ -64,6 +64,12 @@ struct PipelineBatch {
   std::vector<PipelineProgram> others = {};
 };
 
+// Where the code of a stage runs.
+enum class PipelineIsolation : uint8_t {
+  thread,   // in the process of the pipeline
+  process,  // in a process of its own for each replica; a function is `module:function`, which Python imports there
+};
+
 // Runs a program of a model, or a function that the process provides, on each request.
 struct PipelineStage {
   std::string name;
@@ -78,6 +84,8 @@ struct PipelineStage {
   int32_t threads = 1;            // of a program, for each replica
   double time_limit_seconds = 0;  // of one run; 0: none
   std::optional<PipelineBatch> batch = {};
+  PipelineIsolation isolation = PipelineIsolation::thread;
+  bool is_pure = false;  // in a process of its own: a request is run again after a crash
 };
 
 struct PipelineOutput {

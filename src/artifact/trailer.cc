@@ -116,10 +116,11 @@ std::optional<Refusal> check_fields(const Trailer& trailer, int64_t length, cons
   if (std::memcmp(trailer.magic, kMagic, sizeof kMagic) != 0) {
     return Refusal{
         HR_REASON_BAD_MAGIC,
-        fmt::format("'{}' does not end in Headrace's trailer: it is no artifact, its end is missing, or a tool that "
-                    "rewrites files, such as strip, took the trailer away; copy the whole file or compile "
-                    "the model again",
-                    name)};
+        fmt::format(
+            "'{}' does not end in Headrace's trailer: it is not an artifact, its end is missing, or a tool that "
+            "rewrites files, such as strip, took the trailer away; copy the whole file or compile "
+            "the model again",
+            name)};
   }
   if (trailer.version < kTrailerOldest || trailer.version > kTrailerVersion) {
     return Refusal{HR_REASON_BAD_VERSION,

@@ -1,4 +1,4 @@
-// A file descriptor with an owner.
+// Owns a file descriptor and closes it.
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ class Descriptor {
   Descriptor& operator=(Descriptor&&) = delete;
   ~Descriptor() { close(); }
 
-  // Opens a file for reading. Refuses with NOT_FOUND, or SYSTEM when it is there and cannot be read.
+  // Opens a file for reading, without waiting for a writer of a pipe, and closed in child processes. Refuses with
+  // NOT_FOUND when there is no such file, and with SYSTEM for any other failure.
   static Expected<Descriptor> open(const std::string& path);
   // Opens a file for reading; a failure gives a negative number with errno set instead of an error.
   static Descriptor try_open(const std::string& path);

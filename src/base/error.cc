@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/frames.h"
+#include "base/printable.h"
 
 namespace headrace {
 
@@ -51,12 +52,13 @@ static std::string without_nul(std::string text) {
   return text;
 }
 
-// Adds the place, unless the message shows it already, as a list of errors does, or begins with it.
+// Adds the place, unless the message shows it already, as a list of errors does, or begins with it. Names of a place
+// come from files: they are escaped, so that none of them makes a line.
 static std::string with_place(const std::string& message, const ErrorPlace& where) {
   std::string lines;
-  if (!where.op.empty()) lines += fmt::format("\n  at: {}", where.op);
+  if (!where.op.empty()) lines += fmt::format("\n  at: {}", escaped(where.op));
   const bool begins_with_place = message.starts_with(where.place + ":");
-  if (!where.place.empty() && !begins_with_place) lines += fmt::format("\n  in: {}", where.place);
+  if (!where.place.empty() && !begins_with_place) lines += fmt::format("\n  in: {}", escaped(where.place));
   return (message + "\n").find(lines + "\n") == std::string::npos ? message + lines : message;
 }
 

@@ -1,4 +1,4 @@
-// Which contents a file had when it was looked at.
+// Identifies a version of a file, to detect that it was replaced or written.
 #pragma once
 
 #include <compare>
@@ -7,8 +7,8 @@
 
 namespace headrace {
 
-// Identifies a file and its last change. Two equal stamps mean the same file without a write in between, to the
-// resolution of the file system's clock.
+// A file and its last change. Two equal stamps mean the same file, not written in between (within the resolution of the
+// file system's clock).
 struct FileStamp {
   uint64_t device = 0;
   uint64_t inode = 0;

@@ -1,4 +1,4 @@
-// Strings in JSON texts that are written by hand.
+// Escapes strings for code that writes JSON without a library.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace headrace {
 
-// Returns the text as a JSON string, with its quotes. What is no UTF-8 becomes U+FFFD.
+// Returns the text as a JSON string, with its quotes. Escapes quotes, backslashes and control characters, and replaces
+// each byte that is not UTF-8 by U+FFFD.
 std::string json_string(std::string_view text);
 
 }  // namespace headrace

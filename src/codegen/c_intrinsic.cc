@@ -1,5 +1,6 @@
 // Intrinsics of tir in C.
 #include "codegen/c_kernel.h"
+#include "codegen/c_library.h"
 #include "ir/intrinsics.h"
 #include "tir_passes/lower_math.h"
 
@@ -29,6 +30,7 @@ struct CKernel::IntrinsicTable {
   };
   static const Row kRows[kIntrinsicCount];
   static const Row& row_of(Intrinsic intrinsic) { return kRows[static_cast<size_t>(intrinsic)]; }
+  static std::vector<std::string_view> functions();
 };
 
 constexpr CKernel::IntrinsicTable::Row CKernel::IntrinsicTable::kRows[] = {
@@ -74,6 +76,19 @@ constexpr CKernel::IntrinsicTable::Row CKernel::IntrinsicTable::kRows[] = {
     {Intrinsic::prefetch, nullptr, &CKernel::emit_prefetch, false},
     {Intrinsic::hypot, "hypot"},
 };
+
+std::vector<std::string_view> CKernel::IntrinsicTable::functions() {
+  std::vector<std::string_view> functions;
+  for (const Row& row : kRows) {
+    if (row.function != nullptr) functions.emplace_back(row.function);
+  }
+  return functions;
+}
+
+const std::vector<std::string_view>& functions_of_intrinsics() {
+  static const std::vector<std::string_view> functions = CKernel::IntrinsicTable::functions();
+  return functions;
+}
 
 CCode CKernel::emit_intrinsic(const IntrinsicCallNode& e) {
   static_assert(lists_every_intrinsic(IntrinsicTable::kRows));

@@ -47,6 +47,8 @@ CCode from_unsigned(const CCode& code, DataType dtype);
 
 class CKernel {
  public:
+  struct IntrinsicTable;  // in c_intrinsic.cc
+
   explicit CKernel(CHelpers& helpers) : helpers_(helpers) {}
 
   // Writes the function, after the bodies of its parallel loops.
@@ -130,7 +132,6 @@ class CKernel {
   // Emit the row of the table for an intrinsic. `args` are the operands; they are empty for rows that emit them
   // themselves.
   using Args = std::vector<CCode>;
-  struct IntrinsicTable;
   CCode emit_intrinsic(const IntrinsicCallNode& e);
   CCode emit_function(const IntrinsicCallNode& e, const Args& args);
   CCode emit_abs(const IntrinsicCallNode& e, const Args& args);

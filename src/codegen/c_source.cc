@@ -65,7 +65,7 @@ constexpr std::string_view kAbi =
 void check_symbol(const std::string& symbol) {
   if (!is_c_identifier(symbol) || is_c_reserved(symbol))
     throw_user_error(
-        "the kernel '{}' cannot be written as C, since that is no name for a function there; save another "
+        "the kernel '{}' cannot be written as C, since that is not a name for a function there; save another "
         "format, or give it a name of letters, digits and _ that C does not use itself",
         symbol);
 }

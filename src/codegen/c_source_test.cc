@@ -334,7 +334,7 @@ TEST(CSource, WhatCHasNoWordsFor) {
   EXPECT_THAT(error("f", "int4"),
               HasSubstr("C does not compute with int4; cast to a number of 8, 16, 32 or 64 bits first"));
   for (const char* name : {"\"a.b\"", "while", "expf", "hr_min_i32", "_x", "main"})
-    EXPECT_THAT(error(name, "int8"), HasSubstr("cannot be written as C, since that is no name for a function there"))
+    EXPECT_THAT(error(name, "int8"), HasSubstr("cannot be written as C, since that is not a name for a function there"))
         << name;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "codegen/c_library.h"
 #include "tensor/convert_number.h"
 
 namespace headrace::codegen {
@@ -121,20 +122,18 @@ constexpr std::string_view kReserved[] = {"alignas",
                                           "xor",
                                           "xor_eq"};
 
-// The functions that the text may call; each exists with the suffix "f" too.
-constexpr std::string_view kLibrary[] = {"hypot", "exp",  "log",   "log2",  "log10", "log1p", "sqrt",
-                                         "sin",   "cos",  "tan",   "asin",  "acos",  "atan",  "sinh",
-                                         "cosh",  "tanh", "asinh", "acosh", "atanh", "erf",   "floor",
-                                         "ceil",  "rint", "trunc", "fabs",  "pow",   "fma",   "fmod"};
-
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
+// Returns whether the text may call a function of this name for double: fmod is for remainders, which are not an
+// intrinsic.
+bool is_library_double(std::string_view name) {
+  const std::vector<std::string_view>& functions = functions_of_intrinsics();
+  return name == "fmod" || std::find(functions.begin(), functions.end(), name) != functions.end();
+}
+
 bool is_library(std::string_view word) {
-  const auto names = [&](std::string_view name) {
-    return std::find(std::begin(kLibrary), std::end(kLibrary), name) != std::end(kLibrary);
-  };
-  return names(word) || (word.ends_with('f') && names(word.substr(0, word.size() - 1)));
+  return is_library_double(word) || (word.ends_with('f') && is_library_double(word.substr(0, word.size() - 1)));
 }
 
 // Returns whether a word looks like a macro.
@@ -175,7 +174,7 @@ std::string c_integer(int64_t value, DataType dtype) {
   const uint64_t bits = static_cast<uint64_t>(value) << unused;
   if (dtype.is_uint()) return fmt::format("{}u", bits >> unused);
   const int64_t number = static_cast<int64_t>(bits) >> unused;
-  // The lowest number is no literal: its digits alone are too large.
+  // The lowest number is not a literal: its digits alone are too large.
   if (number == INT64_MIN) return "INT64_MIN";
   return number == INT32_MIN ? "INT32_MIN" : fmt::format("{}", number);
 }

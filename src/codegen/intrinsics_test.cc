@@ -3,9 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <regex>
 
+#include "codegen/c_library.h"
+#include "codegen/c_syntax.h"
 #include "interp/tir_interp.h"
+#include "kit/files.h"
 #include "kit/native_kernels.h"
 #include "tir/stmt.h"
 
@@ -111,6 +117,36 @@ TEST(Intrinsics, EachIsKnownToEveryCodeGenerator) {
     expect_same(native.run(k, {inputs[k]})[0], want, names[k] + " in native code");
     expect_same(as_c.run(k, {inputs[k]})[0], want, names[k] + " in C");
   }
+}
+
+// Linking and the names of variables in C follow from the table: a row's function needs no list of its own.
+TEST(Intrinsics, FunctionsOfTheLibraryFollowFromTheRows) {
+  const std::vector<std::string_view>& functions = functions_of_intrinsics();
+  for (const std::string_view name : {"hypot", "erf", "fabs", "rint"}) {
+    EXPECT_NE(std::find(functions.begin(), functions.end(), name), functions.end()) << name;
+    EXPECT_TRUE(is_c_reserved(name)) << name;
+    EXPECT_TRUE(is_c_reserved(std::string(name) + "f")) << name;
+  }
+  EXPECT_TRUE(is_c_reserved("fmodf"));
+  EXPECT_FALSE(is_c_reserved("bessel"));
+  EXPECT_FALSE(is_c_reserved("rsqrt")) << "no function of C's library";
+}
+
+// hypot has a function of C's library that nothing else calls, so its name is in every file that an intrinsic needs.
+TEST(Intrinsics, OneIsWrittenInFourFiles) {
+  const std::filesystem::path source = HEADRACE_SOURCE_DIR "/src";
+  const std::regex word("\\bhypotf?\\b");
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source)) {
+    const std::filesystem::path& path = entry.path();
+    if ((path.extension() != ".cc" && path.extension() != ".h") || path.stem().string().ends_with("_test")) continue;
+    const std::string text = kit::read_file(path);
+    if (text.find("hypot") != std::string::npos && std::regex_search(text, word))
+      files.push_back(path.lexically_relative(source).string());
+  }
+  std::sort(files.begin(), files.end());
+  EXPECT_EQ(files, (std::vector<std::string>{"codegen/c_intrinsic.cc", "codegen/llvm/intrinsic.cc", "ir/intrinsics.cc",
+                                             "ir/prim_expr.h"}));
 }
 
 // A prefetch has no value: the statement behind it runs.

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "codegen/c_library.h"
 #include "codegen/elf_image.h"
 #include "codegen/native.h"
 #include "codegen/native_plugin.h"
@@ -13,19 +14,28 @@ namespace headrace::codegen {
 
 namespace {
 
-// The functions that generated code may call. The libraries to link against are made here from these names: no library
+// The libraries to link against are made here from the names of the functions that generated code may call: no library
 // of the compiling machine is read, so the bytes do not depend on it, and references carry no symbol version.
-constexpr std::string_view kMathFunctions[] = {
-    "acos",   "acosf",  "acosh", "acoshf", "asin",      "asinf",      "asinh", "asinhf", "atan",      "atan2",
-    "atan2f", "atanf",  "atanh", "atanhf", "cbrt",      "cbrtf",      "ceil",  "ceilf",  "cos",       "cosf",
-    "cosh",   "coshf",  "erf",   "erfc",   "erfcf",     "erff",       "exp",   "exp2",   "exp2f",     "expf",
-    "expm1",  "expm1f", "floor", "floorf", "fma",       "fmaf",       "fmax",  "fmaxf",  "fmin",      "fminf",
-    "fmod",   "fmodf",  "hypot", "hypotf", "ldexp",     "ldexpf",     "log",   "log10",  "log10f",    "log1p",
-    "log1pf", "log2",   "log2f", "logf",   "nearbyint", "nearbyintf", "pow",   "powf",   "remainder", "remainderf",
-    "rint",   "rintf",  "round", "roundf", "sin",       "sinf",       "sinh",  "sinhf",  "sqrt",      "sqrtf",
-    "tan",    "tanf",   "tanh",  "tanhf",  "trunc",     "truncf"};
+//
+// Functions of libm for double that no intrinsic calls: LLVM makes calls of them from instructions of its own, and
+// objects of backends may call them.
+constexpr std::string_view kMathFunctions[] = {"atan2", "cbrt", "erfc",  "exp2",      "expm1",     "fmax",
+                                               "fmin",  "fmod", "ldexp", "nearbyint", "remainder", "round"};
 constexpr std::string_view kCFunctions[] = {"aligned_alloc", "free",   "malloc",   "memcmp", "memcpy",
                                             "memmove",       "memset", "snprintf", "strlen", "vsnprintf"};
+
+// Returns the functions of libm for double and for float, in alphabetical order.
+std::vector<std::string> math_functions() {
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view name) {
+    names.emplace_back(name);
+    names.push_back(std::string(name) + "f");
+  };
+  for (const std::string_view name : kMathFunctions) add(name);
+  for (const std::string_view name : functions_of_intrinsics()) add(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -81,9 +91,9 @@ std::string make_data_object(const NativePlugin& plugin, const NativeTarget& tar
 // Makes a shared object that defines `functions` and is never run: it only tells the linker which library provides
 // them.
 ObjectCode make_stub_library(const NativePlugin& plugin, const NativeTarget& target, const std::string& soname,
-                             std::span<const std::string_view> functions) {
+                             std::span<const std::string> functions) {
   std::vector<std::string> lines = {".text"};
-  for (std::string_view name : functions) {
+  for (const std::string& name : functions) {
     lines.push_back(fmt::format(".globl {}", name));
     lines.push_back(fmt::format(".type {},@function", name));
     lines.push_back(fmt::format("{}:", name));
@@ -137,8 +147,9 @@ SECTIONS {{
 }
 
 std::vector<ObjectCode> stub_libraries(const NativePlugin& plugin, const NativeTarget& target) {
-  return {make_stub_library(plugin, target, "libm.so.6", kMathFunctions),
-          make_stub_library(plugin, target, "libc.so.6", kCFunctions)};
+  const std::vector<std::string> c_functions(std::begin(kCFunctions), std::end(kCFunctions));
+  return {make_stub_library(plugin, target, "libm.so.6", math_functions()),
+          make_stub_library(plugin, target, "libc.so.6", c_functions)};
 }
 
 std::vector<std::string> shared_arguments(const std::string& soname) {

@@ -72,6 +72,8 @@ NativeCompiler NativeCompiler::load(const std::string& plugin_path) {
   return NativeCompiler(plugin);
 }
 
+std::string NativeCompiler::llvm_version() const { return plugin_->llvm; }
+
 NativeTarget NativeCompiler::resolve_target(const TargetRequest& request) const {
   return plugin_->resolve_target(request);
 }

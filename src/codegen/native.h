@@ -85,6 +85,8 @@ class NativeCompiler {
   static NativeCompiler load(const std::string& plugin_path = {});
 
   NativeTarget host_target() const { return resolve_target({}); }
+  // Returns the version of the plugin's LLVM, "19.1.7".
+  std::string llvm_version() const;
 
   // Resolves a target. UserError for an unknown processor, feature or triple, with the nearest known names.
   NativeTarget resolve_target(const TargetRequest& request) const;

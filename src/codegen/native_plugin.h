@@ -10,7 +10,7 @@
 
 namespace headrace::codegen {
 
-inline constexpr uint32_t kNativePluginVersion = 3;
+inline constexpr uint32_t kNativePluginVersion = 4;
 
 struct LinkJob {
   std::span<const ObjectCode> objects;
@@ -25,6 +25,7 @@ struct NativePlugin {
   uint32_t version;
   uint32_t size_bytes;
   const char* build;  // Headrace's version
+  const char* llvm;   // LLVM's version
   NativeTarget (*resolve_target)(const TargetRequest& request);
   std::string (*compile)(std::span<const tir::PrimFunc> functions, const NativeTarget& target, CodeForm form,
                          int opt_level);

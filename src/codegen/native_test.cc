@@ -134,7 +134,7 @@ TEST(NativeTarget, NamedProcessors) {
   EXPECT_FALSE(v2.has("avx"));
   EXPECT_TRUE(
       NativeCompiler::load().resolve_target({.cpu = "znver4", .features = "", .triple = triple}).has("avx512bf16"));
-  // Hints for tuning are no instruction sets.
+  // Hints for tuning are not an instruction sets.
   EXPECT_FALSE(v4.has("prefer-256-bit"));
   EXPECT_THAT(v4.features, HasSubstr("prefer-256-bit"));
 }

@@ -50,6 +50,23 @@ struct Machine {
   int64_t min_kernel_work = 20'000;
   // Starting a loop on the other threads and waiting for them.
   double fork_seconds = 5e-6;
+  // Calling one more kernel, beside the time of its work, and what the estimates of small kernels may be wrong by.
+  double call_seconds = 2e-6;
+
+  // Thresholds of stages that share their outer loops.
+  // Iterations of the shared loops that make them worth it: threads want parts, and fewer still keep a copy near
+  // (depthwise 3x3 of 144 channels in 9 blocks of 16, 56x56 by steps of 2: 0.20 ms apart, 0.12 together).
+  int64_t min_shared_iterations = 6;
+  // The least number of elements inside the outer axes, for a map. Vectors are then mostly full, and a value is not
+  // read with other vectors while it is still on its way to the cache (depthwise 3x3, 7x7: 30 us apart, 40 us together;
+  // 14x14: 31 and 28).
+  int64_t min_inside_elements = 128;
+
+  // The share of the peak that convolutions reach: as written, from NCHW to blocks of channels, in blocks
+  // (`./dev bench kernels`).
+  double plain_conv_share = 0.78;
+  double packing_conv_share = 0.88;
+  double blocked_conv_share = 0.88;
 };
 
 // Returns the row of the family of `cpu`, a processor by LLVM's name ("znver4", "x86-64-v3"), with the registers that

@@ -55,7 +55,8 @@ double conv_products(const CallNode& call, const ops::ConvAttrs& attrs, const Te
   return each * elements_of(attrs.transposed ? call.args[0]->checked_type() : call.checked_type());
 }
 
-// Returns the multiply-adds of an anchor. One that is no convolution is taken for a product [.., m, k] by [.., k, n].
+// Returns the multiply-adds of an anchor. One that is not a convolution is taken for a product [.., m, k] by [.., k,
+// n].
 double products_of(const CallNode& call) {
   if (call.args.size() < 2) return elements_of(call.checked_type());
   const auto* result = call.checked_type().as<TensorTypeNode>();

@@ -5,9 +5,11 @@
 #include "driver/all_backends.h"
 #include "driver/compile.h"
 #include "driver/explain.h"
+#include "driver/placing.h"
 #include "driver/register_all.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
+#include "kit/files.h"
 #include "load/run.h"
 #include "partition/backend.h"
 #include "relay/infer/infer_type.h"
@@ -180,6 +182,25 @@ TEST(Backends, APlacementIsOrderOrCost) {
             "placement is 'luck'; it must be 'order' or 'cost'");
 }
 
+// The file changes after it was read: what follows sees the text that was there, under the file's name.
+TEST(Backends, AFileOfAPlanIsReadOnce) {
+  const Model model = make_model(module_of(kThreeParts));
+  const partition::Plan plan = *explain(model, {.backends = {"ccompiler"}}, true).plan;
+  const std::string path = testing::TempDir() + "headrace_once.json";
+  std::filesystem::remove(path);
+  CompileOptions options{.plan = path};
+  EXPECT_THAT(kit::user_error_of([&] { read_plan_file(options); }), HasSubstr(path));
+  kit::write_file(path, partition::print_plan(plan));
+  read_plan_file(options);
+  kit::write_file(path, "no plan");
+  EXPECT_THAT(possible_backends(options), SizeIs(1));
+  EXPECT_THAT(rows_of(compile_to_memory(model, options).report.manifest),
+              ElementsAre("ccompiler 66", "ccompiler 66", "native 66", "ccompiler 66", "ccompiler 66"));
+  read_plan_file(options);
+  EXPECT_THAT(kit::user_error_of([&] { possible_backends(options); }), HasSubstr("headrace_once.json:1:1"));
+  std::filesystem::remove(path);
+}
+
 TEST(Backends, ARegionThatIsRefusedIsNative) {
   module_of(kThreeParts);
   partition::register_backend(std::make_shared<Picky>());
@@ -215,7 +236,7 @@ TEST(Backends, NamesAreChecked) {
   const auto registered = [](const std::string& name) {
     return kit::user_error_of([&] { partition::register_backend(std::make_shared<Named>(name)); });
   };
-  EXPECT_THAT(registered("a b"), HasSubstr("'a b' is no name of a backend"));
+  EXPECT_THAT(registered("a b"), HasSubstr("'a b' is not a name of a backend"));
   EXPECT_THAT(registered("native"), HasSubstr("one of the compiler's own"));
   EXPECT_THAT(registered("ccompiler"), HasSubstr("there is a backend 'ccompiler' already"));
 }

@@ -26,7 +26,7 @@ std::string shape_fault(const Type& type) {
   if (tensor == nullptr) return {};
   if (tensor->shape.size() > artifact::kMaxRank)
     return fmt::format("has {} dimensions, more than {}", tensor->shape.size(), artifact::kMaxRank);
-  if (tensor->dtype.is_handle()) return "has elements of handle, which are no numbers";
+  if (tensor->dtype.is_handle()) return "has elements of handle, which are not numbers";
   if (tensor->dtype.lanes() != 1) return fmt::format("has elements of {}, which are vectors", tensor->dtype);
   return {};
 }

@@ -22,6 +22,7 @@
 #include "ops/call_fusion.h"
 #include "ops/op_handles.h"
 #include "partition/place.h"
+#include "passes/fold/fold_constant.h"
 #include "passes/pipeline.h"
 #include "plan/graph_program.h"
 #include "plan/join_views.h"
@@ -101,6 +102,7 @@ class Compilation {
     register_all();
     code_.target = choose_target(compiler_, options.target);
     context_ = make_relay_context(options, [this](const pass::PassNote& note) { report_.notes.push_back(note); });
+    context_.config.set(passes::kProgramBytes, Value(passes::program_bytes(model.module)));
   }
 
   // Runs all stages. The last one calls `link` with the code that the others produced.

@@ -46,7 +46,8 @@ struct CompileOptions {
   // A file that says where each op goes (partition/plan.h), in place of the order of `backends`; empty: none.
   // `backends` may then be empty, or must be those of the plan.
   std::string plan = {};
-  std::optional<std::string> plan_text = {};  // the text of such a file, where there is none
+  // The text of the plan, where it was read before (read_plan_file) or stands in no file; `plan` is its name then.
+  std::optional<std::string> plan_text = {};
   // Ops that go elsewhere than the order or the plan says. The first whose pattern matches an op decides.
   std::vector<partition::PlaceOverride> overrides = {};
   bool verify_each = false;  // check the IR's rules after each pass

@@ -164,7 +164,7 @@ class RegionCompiler {
     }
     if (find_global(region.name)) return;
     throw_at(region.function->span, "compile",
-             fmt::format("the function '{0}' is for the compiler '{1}', and nothing here compiles it: register the "
+             fmt::format("the function '{0}' is for the compiler '{1}', which is not registered: register the "
                          "function {2}{1}, which compiles such regions, or the function '{0}', which computes this one",
                          region.name, region.backend, kRegionCompilerPrefix));
   }

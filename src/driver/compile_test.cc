@@ -400,6 +400,18 @@ TEST(Compile, PassesToLeaveOutAreChecked) {
               }).starts_with("there is no pass 'FoldConstnt' to require; the passes are "));
 }
 
+// FoldConstant runs twice in a build.
+TEST(Compile, WhatPassesLeaveIsNotedOnce) {
+  const Model model = read(
+      "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(1), float32]) {\n"
+      "  %0 = arange(0f, 4096f, 1f, dtype=\"float32\");\n"
+      "  add(%x, sum(multiply(%0, reshape(%0, newshape=[4096, 1]))))\n}");
+  const CompileReport report = compile_to_memory(model, {}).report;
+  ASSERT_EQ(report.notes.size(), 1u);
+  EXPECT_EQ(report.notes[0].reason, HR_REASON_FOLD_LIMIT);
+  EXPECT_EQ(report.manifest.programs[0].notes.size(), 1u);
+}
+
 TEST(Compile, ConfigurationOfPassesHolds) {
   const Model model = read("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(4), float32]) { sqrt(exp(abs(%x))) }");
   const auto num_kernels = [&](const CompileOptions& options) {
@@ -420,7 +432,7 @@ TEST(Compile, AVariableThatNobodyBinds) {
                    w = relay::make_var("w", make_tensor_type(Shape{2}));
   const IRModule module = make_module(relay::make_function({x}, relay::make_call("add", {x, w})));
   const std::string error = kit::user_error_of([&] { compile_to_memory(make_model(module)); });
-  EXPECT_EQ(error.find("@main uses %w, which is no parameter of it and bound by no let"), 0U) << error;
+  EXPECT_EQ(error.find("@main uses %w, which is not a parameter of it and bound by no let"), 0U) << error;
 }
 
 // Text has no such program: each definition makes a variable of its own.

@@ -1,5 +1,8 @@
 #include "driver/explain.h"
 
+#include <memory>
+#include <set>
+
 #include "driver/check_devices.h"
 #include "driver/check_options.h"
 #include "driver/check_size.h"
@@ -52,7 +55,14 @@ pass::PassContext make_context(const CompileOptions& options, ModuleCheck verify
 pass::PassContext make_relay_context(const CompileOptions& options, NoteSink note) {
   pass::PassContext context = make_context(options, [](const IRModule& module) { relay::verify(module); });
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
-  context.note = std::move(note);
+  // A pass that runs twice leaves the same undone twice; that is reported once.
+  context.note = [note = std::move(note),
+                  known = std::make_shared<std::set<std::string>>()](const pass::PassNote& one) {
+    // What follows the colon is the limit that was met first, which differs between the runs.
+    const std::string what = one.message.substr(0, one.message.find(": "));
+    const bool is_new = known->insert(fmt::format("{}\n{}\n{}", one.pass, to_string(one.span), what)).second;
+    if (is_new) note(one);
+  };
   return context;
 }
 

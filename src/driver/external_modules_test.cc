@@ -143,7 +143,11 @@ std::shared_ptr<executors::Executor> executor_of(const std::shared_ptr<const loa
 void call_with_tensors(const PackedFunc& function, const NDArray& x, const NDArray& y) {
   const auto call = load::external_call(function);
   DLTensor from = x.tensor(), to = y.tensor();
-  DLTensor* const args[] = {&from, &to};
+  RawValue args[2];
+  for (size_t i = 0; i < 2; ++i) {
+    args[i].type_index = type_index::kDLTensorPtr;
+    args[i].v.v_ptr = i == 0 ? &from : &to;
+  }
   ASSERT_FALSE(call.function(call.self, args, 2));
 }
 
@@ -182,7 +186,7 @@ TEST(ExternalModules, AFailureIsTheCallsOwn) {
   ASSERT_TRUE(error);
   EXPECT_EQ(error->message, "an external function failed without saying why");
   EXPECT_FALSE(take_stored_error());
-  // Outside a run, an error of the thread is no business of who asks how a run ended.
+  // Outside a run, an error of the thread is not business of who asks how a run ended.
   raise("UserError", "of another call");
   const executors::Status status{.code = -1, .op = "scale1", .message = "toy"};
   EXPECT_EQ(kit::user_error_of([&] { executors::throw_if_failed(status); }), "toy\n  at: scale1");
@@ -282,9 +286,10 @@ TEST(ExternalModules, AKindThatNobodyLoadsIsNamed) {
   const auto artifact = load::open_artifact(compile_to_memory(model).descriptor, "net.so");
   ASSERT_FALSE(artifact);
   EXPECT_EQ(artifact.refusal().code, HR_REASON_BACKEND_MISSING);
-  EXPECT_THAT(artifact.refusal().message,
-              HasSubstr("'net.so' has a module of the kind 'neverheardof', which nothing here loads; register the "
-                        "function runtime.module.loadbinary_neverheardof ("));
+  EXPECT_THAT(
+      artifact.refusal().message,
+      HasSubstr("'net.so' has a module of the kind 'neverheardof', for which no loader is registered; register the "
+                "function runtime.module.loadbinary_neverheardof ("));
 }
 
 // A region without a native form needs its module: the refusal names the backend.

@@ -17,9 +17,11 @@ namespace headrace::driver {
 namespace {
 
 Model load_relay(const std::string& path, const LoadOptions& options) {
-  if (!options.shapes.empty() || !options.bound.empty())
+  if (!options.shapes.empty() || !options.dims.empty() || !options.bound.empty())
     throw_user_error(
-        "'{}' is relay text, whose inputs have the shapes that it says; shapes and bound inputs are for ONNX", path);
+        "'{}' is relay text, whose inputs have the shapes that it says; shapes, dimensions and bound inputs are for "
+        "ONNX",
+        path);
   std::vector<NDArray> weights;
   if (!options.weights.empty()) weights = relay::read_weights(options.weights);
   const std::string folder = std::filesystem::path(path).parent_path();
@@ -69,28 +71,36 @@ ModelPorts ports_of(const onnx::Graph& graph) {
   return ports;
 }
 
-// Returns example shapes for the inputs of `graph` that have open dimensions and that `options` do not set. Fixed
+// Formats example sizes for the inputs of `graph` that have open dimensions and that `options` do not set. Fixed
 // dimensions stay, and open ones get typical sizes: batch 1, pictures of 224 by 224, otherwise 16.
-std::string shape_example(const onnx::Graph& graph, const LoadOptions& options) {
-  std::map<std::string, int64_t> symbols;
-  std::vector<NamedShape> shapes;
+std::string size_example(const onnx::Graph& graph, const LoadOptions& options) {
+  std::map<std::string, int64_t> symbols = options.dims;
+  OpenSizes sizes;
+  bool all_named = true;
   for (const onnx::ValueInfo* input : onnx::true_inputs(graph)) {
     const ModelPort port = port_of(*input);
     if (options.shapes.contains(port.name) || options.bound.contains(port.name)) continue;
     std::vector<int64_t> shape;
     bool is_open = !input->type.shape;  // not even its rank is known
     if (is_open) shape.push_back(1);
+    all_named = all_named && !is_open;
     for (const ModelDim& dim : port.shape) {
       const size_t i = shape.size();
       const int64_t guess = i == 0 ? 1 : port.shape.size() == 4 && i >= 2 ? 224 : 16;
-      is_open = is_open || dim.value < 0;
-      shape.push_back(dim.value >= 0       ? dim.value
-                      : dim.symbol.empty() ? guess
-                                           : symbols.try_emplace(dim.symbol, guess).first->second);
+      const bool is_named = !onnx::symbol_of((*input->type.shape)[i]).empty();
+      is_open = is_open || (dim.value < 0 && !options.dims.contains(dim.symbol));
+      all_named = all_named && (dim.value >= 0 || is_named);
+      const auto add_symbol = [&] {
+        const auto [it, is_new] = symbols.try_emplace(dim.symbol, guess);
+        if (is_new) sizes.dims.emplace_back(dim.symbol, guess);
+        return it->second;
+      };
+      shape.push_back(dim.value >= 0 ? dim.value : is_named ? add_symbol() : guess);
     }
-    if (is_open) shapes.emplace_back(port.name, std::move(shape));
+    if (is_open) sizes.shapes.emplace_back(port.name, std::move(shape));
   }
-  return options.show_shapes(shapes);
+  if (!all_named) sizes.dims.clear();
+  return options.show_sizes(sizes);
 }
 
 void check_no_weights(const std::string& path, const std::string& weights) {
@@ -124,11 +134,11 @@ onnx::ClaimNode claim_of(const partition::Backends& backends) {
 Model load_onnx(const std::string& path, const LoadOptions& options) {
   check_no_weights(path, options.weights);
   const onnx::Model source = read_onnx(path);
-  const onnx::ImportOptions import{options.shapes, options.bound, claim_of(options.backends)};
+  const onnx::ImportOptions import{options.shapes, options.bound, claim_of(options.backends), options.dims};
   const std::vector<std::string> open = onnx::symbolic_dimensions(source, import);
   if (!open.empty()) {
-    throw_user_error("'{}' leaves these dimensions open: {}; give the inputs their shapes, as in {}", path,
-                     fmt::join(open, ", "), shape_example(source.graph, options));
+    throw_user_error("'{}' leaves these dimensions open: {}; give them sizes, as in {}", path, fmt::join(open, ", "),
+                     size_example(source.graph, options));
   }
   onnx::ImportedModel imported = onnx::import_model(source, import);
   return {std::move(imported.module), std::move(imported.inputs), std::move(imported.outputs),
@@ -156,7 +166,7 @@ std::string extension_of(const std::string& path) {
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
     throw_user_error("'{}' is a folder, not a model", path);
   if (extension == ".so") throw_user_error("'{}' is a compiled artifact; give the model that it was made from", path);
-  throw_user_error("'{}' is no model that can be read: its name ends in neither .onnx nor .relay", path);
+  throw_user_error("'{}' is not a model that can be read: its name ends in neither .onnx nor .relay", path);
 }
 
 }  // namespace
@@ -165,17 +175,27 @@ bool ModelPort::is_fixed() const {
   return has_shape && std::all_of(shape.begin(), shape.end(), [](const ModelDim& dim) { return dim.value >= 0; });
 }
 
-std::string shapes_as_flags(const std::vector<NamedShape>& shapes) {
+std::string sizes_as_flags(const OpenSizes& sizes) {
   std::vector<std::string> flags;
-  for (const auto& [name, shape] : shapes) flags.push_back(fmt::format("--shape {}={}", name, fmt::join(shape, ",")));
+  for (const auto& [name, size] : sizes.dims) flags.push_back(fmt::format("--dim {}={}", name, size));
+  if (!flags.empty()) return fmt::format("{}", fmt::join(flags, " "));
+  for (const auto& [name, shape] : sizes.shapes)
+    flags.push_back(fmt::format("--shape {}={}", name, fmt::join(shape, ",")));
   return fmt::format("{}", fmt::join(flags, " "));
 }
 
-std::string shapes_as_dict(std::string_view argument, const std::vector<NamedShape>& shapes) {
+std::string shapes_as_dict(std::string_view argument, const OpenSizes& sizes) {
   std::vector<std::string> items;
-  for (const auto& [name, shape] : shapes)
+  for (const auto& [name, shape] : sizes.shapes)
     items.push_back(fmt::format("\"{}\": ({}{})", name, fmt::join(shape, ", "), shape.size() == 1 ? "," : ""));
   return fmt::format("{}={{{}}}", argument, fmt::join(items, ", "));
+}
+
+std::string sizes_as_arguments(const OpenSizes& sizes) {
+  if (sizes.dims.empty()) return shapes_as_dict("shapes", sizes);
+  std::vector<std::string> items;
+  for (const auto& [name, size] : sizes.dims) items.push_back(fmt::format("\"{}\": {}", name, size));
+  return fmt::format("dims={{{}}}", fmt::join(items, ", "));
 }
 
 ModelPorts read_ports(const std::string& path, const std::string& weights) {
@@ -207,7 +227,7 @@ Model make_model(const IRModule& module) {
   // Takes a snapshot, because the caller may add functions to the module later.
   Model model{relay::infer_type(relay::unique_binders(snapshot(module))), {}, {}};
   const auto* main = model.module->lookup("main").as<relay::FunctionNode>();
-  if (main == nullptr) throw_user_error("'@main' is no relay function");
+  if (main == nullptr) throw_user_error("'@main' is not a relay function");
   for (const relay::Var& param : main->params) model.inputs.push_back(param->name_hint);
   check_names(model.inputs);
   const std::vector<Type> results = leaves_of(main->body->checked_type());

@@ -24,20 +24,26 @@ struct Model {
 // the types. Throws UserError if two parameters share a name, or if one has no name.
 Model make_model(const IRModule& module);
 
-// Input shapes for a message, as the user would write them on the command line or in Python.
-using NamedShape = std::pair<std::string, std::vector<int64_t>>;
-std::string shapes_as_flags(const std::vector<NamedShape>& shapes);  // --shape x=1,3 --shape y=2
-// shapes={"x": (1, 3), "y": (2,)}, if `argument` is "shapes"
-std::string shapes_as_dict(std::string_view argument, const std::vector<NamedShape>& shapes);
+// Example sizes for the open dimensions of a model, for a message.
+struct OpenSizes {
+  std::vector<std::pair<std::string, std::vector<int64_t>>> shapes = {};  // of the inputs that have open dimensions
+  std::vector<std::pair<std::string, int64_t>> dims = {};  // by name; empty if a dimension that has no name is open
+};
+// Format them as the user would write them: on the command line and in Python the dimensions by name if they suffice.
+std::string sizes_as_flags(const OpenSizes& sizes);      // --dim batch=1; --shape x=1,3 --shape y=2
+std::string sizes_as_arguments(const OpenSizes& sizes);  // dims={"batch": 1}; shapes={"x": (1, 3), "y": (2,)}
+// shape={"x": (1, 3), "y": (2,)}, if `argument` is "shape"
+std::string shapes_as_dict(std::string_view argument, const OpenSizes& sizes);
 
 struct LoadOptions {
   std::map<std::string, std::vector<int64_t>> shapes = {};  // shapes of inputs by name; default: as the model declares
+  std::map<std::string, int64_t> dims = {};                 // sizes of named dimensions, in every input that has them
   std::map<std::string, NDArray> bound = {};                // inputs that become constants
   // Backends that may claim nodes of an ONNX model for which there is no op (partition/backend.h): those of the compile
   // (driver/placing.h).
   partition::Backends backends = {};
   std::string weights = {};  // a file with the data of the constants of a relay text; empty: none
-  std::string (*show_shapes)(const std::vector<NamedShape>&) = &shapes_as_flags;  // formats shapes in messages
+  std::string (*show_sizes)(const OpenSizes&) = &sizes_as_flags;  // formats sizes in messages
 };
 
 // Reads a model file: ONNX, or relay's text form (.relay). The path "/proc/self/fd/N" of an open descriptor names an

@@ -15,9 +15,9 @@
 #include "base/temporary_name.h"
 #include "driver/built_module.h"
 #include "driver/output_file.h"
-#include "driver/register_all.h"
 #include "driver/seal_library.h"
 #include "lower/user_ops/user_op.h"
+#include "functions/register_functions.h"
 #include "kit/errors.h"
 #include "kit/files.h"
 #include "kit/mutate.h"
@@ -46,7 +46,7 @@ constexpr const char* kSavedProgram =
     "}\n";
 
 Model small_model() {
-  register_all();
+  functions::register_functions();
   return make_model(relay::parse_module(kSavedProgram));
 }
 
@@ -248,7 +248,7 @@ TEST_F(ModuleFormats, DamagedObjectsAreErrors) {
     if (bad == good) continue;
     EXPECT_NE(error(bad), "") << i;
   }
-  // A weight that lost one bit is no fault that a linker could see.
+  // A weight that lost one bit is not a fault that a linker could see.
   std::string flipped = good;
   const auto weight = std::bit_cast<std::array<char, 4>>(4.0f);
   const size_t at = good.find(std::string(weight.begin(), weight.end()));
@@ -281,7 +281,7 @@ TEST_F(ModuleFormats, BytesAreLoadedByTheirKind) {
               HasSubstr("'the module's bytes'"));
   EXPECT_THAT(kit::user_error_of([&] { load::load_binary("graph_executor_factory", ""); }), HasSubstr("0 bytes"));
   EXPECT_THAT(kit::user_error_of([&] { load::load_binary("nobody", bytes); }),
-              AllOf(HasSubstr("nothing here loads modules of the kind 'nobody'; there are "),
+              AllOf(HasSubstr("no loader is registered for modules of the kind 'nobody'; there are "),
                     HasSubstr("graph_executor_factory"), HasSubstr("runtime.module.loadbinary_nobody")));
 }
 
@@ -407,8 +407,8 @@ TEST_F(ModuleFormats, OnlyWholeArtifactsAreSealed) {
   };
   compile_to_file(small_model(), path("model.so"));
   const std::string good = kit::read_file(path("model.so"));
-  EXPECT_THAT(error(""), HasSubstr("is not an artifact of Headrace: it is no ELF file"));
-  EXPECT_THAT(error("text"), HasSubstr("'" + path("in") + "' is not an artifact of Headrace: it is no ELF file"));
+  EXPECT_THAT(error(""), HasSubstr("is not an artifact of Headrace: it is not an ELF file"));
+  EXPECT_THAT(error("text"), HasSubstr("'" + path("in") + "' is not an artifact of Headrace: it is not an ELF file"));
   EXPECT_THAT(error(good.substr(0, good.size() / 2)), HasSubstr("is not an artifact"));
   EXPECT_THAT(error(kit::read_file(HEADRACE_SYSTEM_SYMBOLS)), HasSubstr("it has no section '.headrace.manifest'"));
   build_module(small_model()).SaveToFile(path("model.o"), "o");
@@ -459,8 +459,8 @@ TEST_F(TvmFfiMain, MistakesAreTold) {
   EXPECT_EQ(error(), "expected 2 arguments, 1 inputs and then 1 outputs, got 0");
   EXPECT_EQ(error(x), "expected 2 arguments, 1 inputs and then 1 outputs, got 1");
   EXPECT_EQ(error(x, y, y), "expected 2 arguments, 1 inputs and then 1 outputs, got 3");
-  EXPECT_EQ(error(x, 3), "argument 1 is no tensor");
-  EXPECT_EQ(error(nullptr, y), "argument 0 is no tensor");
+  EXPECT_EQ(error(x, 3), "argument 1 is not a tensor");
+  EXPECT_EQ(error(nullptr, y), "argument 0 is not a tensor");
   const std::string in = "input 0 must be a contiguous CPU tensor float32[1, 2]; ";
   EXPECT_EQ(error(y, x), in + "its shape is [1, 3]");
   EXPECT_EQ(error(x, NDArray::zeros({1, 3}, DataType::float_(64))),
@@ -495,7 +495,7 @@ TEST_F(TvmFfiMain, WhatIsWrongWithATensorIsTold) {
 
 // Two inputs and two outputs, of which the second has no elements.
 TEST_F(TvmFfiMain, TensorsAreApart) {
-  register_all();
+  functions::register_functions();
   const std::string text =
       "#[version = \"0.0.5\"]\n"
       "def @main(%a: Tensor[(4), float32], %b: Tensor[(4), float32], %c: Tensor[(0), float32]) {\n"
@@ -539,7 +539,7 @@ TEST_F(TvmFfiMain, AFileThatNeedsTheRuntimeSaysSo) {
 }
 
 TEST_F(TvmFfiMain, EachReasonToNeedTheRuntimeIsTold) {
-  register_all();
+  functions::register_functions();
   lower::register_user_op({.name = "test.elsewhere",
                            .arguments = {{"data", "Tensor", ""}},
                            .relation = [](const relay::RelationInput& call) -> Type { return call.tensor(0); },

@@ -74,7 +74,7 @@ TEST(MutatedModel, TensorsOfHandles) {
       "#[version = \"0.0.5\"]\n"
       "def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }\n");
   EXPECT_THAT(error_of(replaced(save_json(Value(module)), kFloat32, "{\"dtype\": [3, 64, 1]}")),
-              HasSubstr("a tensor has elements of handle, which are no numbers"));
+              HasSubstr("a tensor has elements of handle, which are not numbers"));
 }
 
 // Some of the dtypes that the text has, each for itself.

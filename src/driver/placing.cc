@@ -93,7 +93,7 @@ bool has_plan(const CompileOptions& options) { return !options.plan.empty() || o
 
 partition::Plan plan_of(const CompileOptions& options) {
   const std::string text = options.plan_text ? *options.plan_text : read_text(options.plan, "plan");
-  return partition::parse_plan(text, options.plan_text ? "plan" : options.plan);
+  return partition::parse_plan(text, options.plan.empty() ? "plan" : options.plan);
 }
 
 void place_by_plan(Placing& placing, const IRModule& canonical, const CompileOptions& options) {
@@ -123,6 +123,10 @@ partition::Backends chosen_backends(const CompileOptions& options) {
     if (std::none_of(chosen.begin(), chosen.end(), is_it)) chosen.push_back(std::move(backend));
   }
   return chosen;
+}
+
+void read_plan_file(CompileOptions& options) {
+  if (!options.plan.empty()) options.plan_text = read_text(options.plan, "plan");
 }
 
 partition::Backends possible_backends(const CompileOptions& options) {

@@ -12,6 +12,10 @@ namespace headrace::driver {
 // one that there is not.
 partition::Backends chosen_backends(const CompileOptions& options);
 
+// Reads the file of the options' plan, if they name one, into `plan_text`: what is done with these options from then on
+// sees one text. UserError for a file that cannot be read.
+void read_plan_file(CompileOptions& options);
+
 // Returns all backends that a compile with these options may place ops on: those, or else the ones of its plan.
 // UserError for one that there is not, for a plan that cannot be read, and for options that compiles refuse.
 partition::Backends possible_backends(const CompileOptions& options);

@@ -37,6 +37,7 @@ class CallTimer {
     options_.placement = Placement::order;
     options_.costs = {};
     options_.plan = {};
+    options_.plan_text.reset();
     options_.overrides = {};
     options_.progress = {};
   }

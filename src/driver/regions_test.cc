@@ -307,7 +307,7 @@ TEST(Fallback, ACodeOfOtherTypesIsReplaced) {
   EXPECT_THAT(strict_of(compiled(read_with(kRegion, {outer}))).refusal().message, HasSubstr("float32 scalar"));
 }
 
-// The native form is no program of the model: a function of its name is the backend's.
+// The native form is not a program of the model: a function of its name is the backend's.
 TEST(Fallback, TheNativeFormIsNoProgramOfTheModule) {
   const runtime::Module module = load::make_artifact_module(compiled(failing_model("third")));
   EXPECT_TRUE(module.GetFunction("default"));
@@ -430,16 +430,16 @@ TEST(Regions, ARegionWithoutNativeFormIsNoted) {
 
 TEST(Regions, EachErrorSaysWhatToDo) {
   EXPECT_THAT(compile_error_of(kRegion),
-              HasSubstr("the function 'region' is for the compiler 'test', and nothing here compiles it: "
+              HasSubstr("the function 'region' is for the compiler 'test', which is not registered: "
                         "register the function relay.ext.test, which compiles such regions, or the function 'region'"));
-  EXPECT_THAT(compile_error_of(kRegion, {triple("other")}), HasSubstr("nothing here compiles it"));
+  EXPECT_THAT(compile_error_of(kRegion, {triple("other")}), HasSubstr("which is not registered"));
   register_global("relay.ext.regions_test_none", PackedFunc([](Args) -> Value { return 7; }), true);
   EXPECT_THAT(compile_error_of("def @region(%a: Tensor[(4), float32], Compiler=\"regions_test_none\") { exp(%a) }\n"
                                "def @main(%x: Tensor[(4), float32]) { @region(%x) }\n"),
               HasSubstr("returned no module for the region 'region'"));
   EXPECT_THAT(compile_error_of("def @region(%a: Tensor[(4), float32], Compiler=1) { exp(%a) }\n"
                                "def @main(%x: Tensor[(4), float32]) { @region(%x) }\n"),
-              HasSubstr("the attribute Compiler of a function is no name"));
+              HasSubstr("the attribute Compiler of a function is not a name"));
   EXPECT_THAT(compile_error_of("def @main(%x: Tensor[(4), float32]) {\n"
                                "  fn (%a: Tensor[(4), float32], Compiler=\"test\") { exp(%a) }(%x)\n}\n"),
               HasSubstr("has no name; give it the attribute global_symbol"));

@@ -6,7 +6,6 @@
 #include "backends/plugin/run/plugin.h"
 #include "driver/all_backends.h"
 #include "driver/all_passes.h"
-#include "driver/built_module.h"
 #include "ir/env_func.h"
 #include "ir/target.h"
 #include "ir/virtual_device.h"
@@ -34,8 +33,6 @@ void register_all() {
     declare_passes();
     backends::plugin::set_graph_api(backends::plugin::graph_api());
     register_all_backends();
-    register_global("runtime.module.loadfile_o",
-                    make_packed([](const std::string& path, const std::string&) { return load_object(path); }));
   });
 }
 

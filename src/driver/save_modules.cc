@@ -83,7 +83,7 @@ void check_places(std::span<const Module> roots, const Order& order) {
 runtime::SavedModule save(const Module& module) {
   const std::string_view kind = module.type_key();
   if (kind.empty() || !is_utf8(kind))
-    throw_user_error("an external module's kind, '{}', is no name; it is what its loader is found by", kind);
+    throw_user_error("an external module's kind, '{}', is not a name; it is what its loader is found by", kind);
   try {
     return module.save_apart();
   } catch (const InternalError&) {

@@ -96,8 +96,8 @@ TEST(SaveModules, Errors) {
   EXPECT_EQ(error_of({fake("a"), Module()}), "external module 1 of the model is null");
   EXPECT_EQ(error_of({fake("user")}), "the external module of kind 'fake' is not saved: the disk is full");
   EXPECT_EQ(error_of({fake("std", "gpu")}), "the external module of kind 'gpu' is not saved: no device");
-  EXPECT_THAT(error_of({fake("a", "")}), HasSubstr("an external module's kind, '', is no name"));
-  EXPECT_THAT(error_of({fake("a", "\xff")}), HasSubstr("is no name"));
+  EXPECT_THAT(error_of({fake("a", "")}), HasSubstr("an external module's kind, '', is not a name"));
+  EXPECT_THAT(error_of({fake("a", "\xff")}), HasSubstr("is not a name"));
   const Module outer = fake("a");
   outer.Import(fake("user", "inner"));
   EXPECT_THAT(error_of({outer}), HasSubstr("of kind 'inner' is not saved"));

@@ -26,7 +26,7 @@ struct SavedPipeline {
 
 // Writes the file `path`, which appears complete or not at all. load::open_pipeline opens it, with the runtime alone;
 // it needs no other file and can be moved. Throws UserError for a plan that makes no pipeline (check_spec), a model
-// that is no artifact, has its weights in another file or lacks the stage's program, programs that make no batch,
+// that is not an artifact, has its weights in another file or lacks the stage's program, programs that make no batch,
 // values that do not fit, and a file that cannot be written.
 SavedPipeline save_pipeline(PipelineContent content, const std::string& path);
 

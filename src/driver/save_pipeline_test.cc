@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <headrace/c_api.h>
 #include <dlfcn.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "artifact/trailer.h"
 #include "base/temporary_name.h"
 #include "driver/compile.h"
+#include "executors/pipeline/isolation/program_stage.h"
 #include "executors/pipeline/plan_spec.h"
 #include "kit/errors.h"
 #include "kit/files.h"
@@ -146,6 +148,28 @@ TEST_F(SavePipeline, FunctionsAreFoundInTheProcessOrGiven) {
   EXPECT_EQ(first_of(*load::open_pipeline(path_, {.find_stage = find}), 4), 10);
   register_global("test.save_pipeline.twice", twice);
   EXPECT_EQ(first_of(*load::open_pipeline(path_), 5), 12);
+}
+
+// The process starts again from the file that was opened, also when that is gone.
+TEST_F(SavePipeline, AStageRunsInAProcessOfItsOwn) {
+  PipelineContent content = two_stages();
+  content.plan.stages[1].isolation = artifact::PipelineIsolation::process;
+  content.plan.stages[1].is_pure = true;
+  content.plan.stages[1].time_limit_seconds = 60;
+  save_pipeline(std::move(content), path_);
+  EXPECT_THAT(kit::user_error_of([&] { load::open_pipeline(path_); }),
+              HasSubstr("runs its stage 'again' in a process of its own, which this program does not start; link"));
+  const std::unique_ptr<Pipeline> pipeline =
+      load::open_pipeline(path_, {.make_program_stage = &executors::pipeline::isolation::make_program_stage});
+  EXPECT_EQ(first_of(*pipeline, 3), 5);
+  fs::remove(path_);
+  const auto metrics = [&] { return pipeline->metrics().stages.at(1); };
+  EXPECT_TRUE(pipeline->metrics().stages.at(0).pids.empty());
+  ASSERT_EQ(::kill(static_cast<pid_t>(metrics().pids.at(0)), SIGKILL), 0);
+  EXPECT_EQ(first_of(*pipeline, 4), 6);
+  EXPECT_EQ(metrics().restarts, 1U);
+  EXPECT_TRUE(pipeline->stop().empty());
+  EXPECT_EQ(metrics().pids, std::vector<int64_t>{0});
 }
 
 TEST_F(SavePipeline, ContentThatIsNoPipelineIsNamed) {

@@ -33,8 +33,8 @@ struct SplitModel {
 // Splits the model after the canonical passes and compiles each stage as `compile` says, but for its threads. Stages
 // are measured one after another, on their processors. A `replans` of 0 measures the first split, a negative one
 // measures nothing. The result has fewer stages than asked for where more would not be faster. Throws UserError for a
-// program that is no straight line (read_straight_line) or has values of unknown size, numbers out of range, processors
-// that this process may not use, and as compile_to_memory.
+// program that is not a straight line (read_straight_line) or has values of unknown size, numbers out of range,
+// processors that this process may not use, and as compile_to_memory.
 SplitModel split_model(const Model& model, const CompileOptions& compile, const SplitModelOptions& options);
 
 struct SplitFile {

@@ -33,7 +33,7 @@ Model parsed(const std::string& text) {
   return make_model(relay::parse_module("#[version = \"0.0.5\"]\n" + text));
 }
 
-// Layers with residual edges, an op with two results, and two outputs; %unread is no input of any call.
+// Layers with residual edges, an op with two results, and two outputs; %unread is not input of any call.
 Model residual_model() {
   return parsed(
       "def @main(%x: Tensor[(4, 64), float32], %w: Tensor[(64, 64), float32], %unread: Tensor[(2), float32]) {\n"

@@ -150,7 +150,7 @@ TEST_F(StaticMain, ArgumentsOfTvmFfi) {
   for (const int32_t type : {HR_TYPE_TENSOR, HR_TYPE_DLTENSOR}) {
     args[1].type_index = type;
     args[1].v.pointer = nullptr;
-    EXPECT_EQ(said(args.data()), "argument 1 is no tensor");
+    EXPECT_EQ(said(args.data()), "argument 1 is not a tensor");
   }
   args[1].v.pointer = &tensors_[1];
   tensors_[1].shape = nullptr;

@@ -22,7 +22,8 @@ class Reader {
  public:
   explicit Reader(const IRModule& module) {
     line_.main = module->lookup("main").cast<relay::FunctionNode>();
-    if (!line_.main) throw_user_error("the module's @main is no Relay function, and only a Relay program can be split");
+    if (!line_.main)
+      throw_user_error("the module's @main is not Relay function, and only a Relay program can be split");
   }
 
   StraightLine read() {

@@ -29,8 +29,8 @@ struct StraightLine {
   std::vector<ProgramTensor> results;                         // of the program, tuples flattened
 };
 
-// Reads the function `main` of a typed module. UserError at a node that is no call of an op, tuple, item, parameter or
-// constant: control flow, functions, references. Uses no recursion.
+// Reads the function `main` of a typed module. UserError at a node that is not a call of an op, tuple, item, parameter
+// or constant: control flow, functions, references. Uses no recursion.
 StraightLine read_straight_line(const IRModule& module);
 
 // Returns the bytes of a tensor; UserError at `span` for one without known sizes.

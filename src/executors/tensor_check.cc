@@ -5,6 +5,7 @@
 
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "tensor/strides.h"
 
 namespace headrace::executors {
@@ -18,10 +19,13 @@ std::span<const int64_t> strides_of(const DLTensor& tensor) {
   return {tensor.strides, static_cast<size_t>(tensor.ndim)};
 }
 
-// Returns whether all elements lie in the address space. Strides count elements; null means dense.
+// Returns whether all elements lie in the address space, and no farther from `data` than one process has memory.
+// Strides count elements; null means dense.
 bool is_in_address_space(const DLTensor& tensor, DataType dtype) {
   using Wide = __int128;  // holds the product of a stride and an extent
   constexpr Wide kEnd = Wide{1} << 64;
+  // Linux gives a process addresses of at most 56 bits (x86-64 with five levels of page tables).
+  constexpr Wide kMostMemory = Wide{1} << 56;
   Wide first = 0, last = 0, dense = 1;
   for (int32_t i = 0; i < tensor.ndim; ++i) {
     if (tensor.shape[i] == 0) return true;
@@ -34,8 +38,9 @@ bool is_in_address_space(const DLTensor& tensor, DataType dtype) {
     dense *= tensor.shape[i];
   }
   const auto item = static_cast<Wide>(dtype.bytes());
-  const Wide start = Wide{reinterpret_cast<uintptr_t>(tensor.data)} + Wide{tensor.byte_offset};
-  return start + first * item >= 0 && start + (last + 1) * item <= kEnd;
+  const Wide begin = Wide{tensor.byte_offset} + first * item, end = Wide{tensor.byte_offset} + (last + 1) * item;
+  const Wide data = Wide{reinterpret_cast<uintptr_t>(tensor.data)};
+  return begin >= -kMostMemory && end <= kMostMemory && data + begin >= 0 && data + end <= kEnd;
 }
 
 // Checks one tensor; each check writes its sentence and returns false when it fails.
@@ -94,7 +99,7 @@ class TensorCheck {
   template <typename... Args>
   bool refuse(fmt::format_string<Args...> format, Args&&... args) noexcept {
     try {
-      message_.write("{} '{}' {}", what_, spec_.name, fmt::format(format, std::forward<Args>(args)...));
+      message_.write("{} '{}' {}", what_, escaped(spec_.name), fmt::format(format, std::forward<Args>(args)...));
     } catch (...) {
       message_.write("{} '{}' does not fit the program", what_, spec_.name);
     }

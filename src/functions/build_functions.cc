@@ -37,9 +37,7 @@ runtime::Module build(const IRModule& module, const Target& target, const Array<
 IRModule load_onnx_module(const std::string& path, const Map<std::string, Shape>& shapes) {
   driver::LoadOptions options;
   for (const auto& [name, shape] : shapes) options.shapes.emplace(name, shape);
-  options.show_shapes = [](const std::vector<driver::NamedShape>& open) {
-    return driver::shapes_as_dict("shape", open);
-  };
+  options.show_sizes = [](const driver::OpenSizes& open) { return driver::shapes_as_dict("shape", open); };
   return driver::load_model(path, options).module;
 }
 
@@ -49,6 +47,8 @@ void register_build_functions() {
   load::register_all_loaders();
   register_global("relay.build_module.Build", make_packed(&build));
   register_global("headrace.load_backend", make_packed(&driver::load_plugin));
+  register_global("runtime.module.loadfile_o",
+                  make_packed([](const std::string& path, const std::string&) { return driver::load_object(path); }));
   register_global("runtime.SealLibrary", make_packed(&driver::seal_library));
   register_global(
       "runtime.module.csource_module_create", PackedFunc([](Args args) {

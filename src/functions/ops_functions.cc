@@ -30,7 +30,7 @@ relay::TypeRelationFn relation_of(const PackedFunc& function) {
     const Value result = function(Array<Type>(input.arg_types), attrs_of(input.call));
     if (result.is_none()) return {};
     const Type type = result.is<ObjectRef>() ? result.as<ObjectRef>().cast<TypeNode>() : Type();
-    if (!type) input.fail(fmt::format("its type relation gave {}, which is no type", repr(result)));
+    if (!type) input.fail(fmt::format("its type relation gave {}, which is not a type", repr(result)));
     return type;
   };
 }

@@ -143,7 +143,7 @@ void register_instruments() {
                   make_packed([] { return make_instrument(std::make_shared<TimingInstrument>()); }));
   register_global("instrument.RenderTimePassProfiles", make_packed([](const PassInstrumentRef& instrument) {
                     const auto timing = std::dynamic_pointer_cast<TimingInstrument>(instrument->native);
-                    if (!timing) throw_user_error("'{}' is no timing instrument", instrument->name);
+                    if (!timing) throw_user_error("'{}' is not a timing instrument", instrument->name);
                     return timing->report();
                   }));
   register_global("instrument.MakeDumpInstrument", make_packed([](bool only_changes, const PackedFunc& sink) {

@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "base/error.h"
 #include "graph/components.h"
+#include "graph/number_set.h"
 #include "graph/post_dominators.h"
 #include "kit/property.h"
 
@@ -24,6 +27,25 @@ TEST(IndexGraph, KeepsTheOrderOfEdges) {
 TEST(IndexGraph, EdgesMustBeWithin) {
   EXPECT_THROW(IndexGraph(2, std::vector<Edge>{{0, 2}}), InternalError);
   EXPECT_THROW(post_dominators(IndexGraph(2, std::vector<Edge>{{1, 0}}), {false, false}), InternalError);
+}
+
+TEST(NumberSet, GivesTheLowestNumber) {
+  kit::Random random(1);
+  for (const int32_t count : {0, 1, 63, 64, 65, 4096, 4097, 300'000}) {
+    NumberSet numbers(count);
+    std::set<int32_t> expected;
+    for (int step = 0; count > 0 && step < 2000; ++step) {
+      const auto number = static_cast<int32_t>(random.integer(0, count - 1));
+      numbers.insert(number);
+      expected.insert(number);
+      if (random.chance(0.4f)) continue;
+      ASSERT_EQ(numbers.take_lowest(), *expected.begin()) << count;
+      expected.erase(expected.begin());
+      ASSERT_EQ(numbers.empty(), expected.empty()) << count;
+    }
+    for (const int32_t number : expected) ASSERT_EQ(numbers.take_lowest(), number) << count;
+    EXPECT_TRUE(numbers.empty());
+  }
 }
 
 TEST(StrongComponents, CalleesComeFirst) {

@@ -50,7 +50,7 @@ class MovingCosts {
     return sum;
   }
 
-  // Chooses values in the order, each the cheapest with those before it.
+  // Assigns the variables greedily in order: each takes the value of least cost, given the values already chosen.
   std::vector<int32_t> values() const {
     std::vector<int32_t> chosen(node_.size(), 0);
     for (const int32_t at : order_) {

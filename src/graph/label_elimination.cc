@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <queue>
+#include <span>
 #include <unordered_set>
+#include <utility>
 
 namespace headrace::graph {
 
@@ -91,32 +94,28 @@ class EliminationOrder {
 
 // Adds up the factors of one variable and takes the least over its values. The entries of the table are visited in
 // order; a factor is added at the last variable of its scope, so that it is added again only when one of its variables
-// changes.
+// changes. Keeps the memory of tables that are done for the next ones: fresh pages cost more than the sums.
 class VariableTable {
  public:
-  VariableTable(const std::vector<int32_t>& size, int32_t variable, std::vector<const LabelFactors::Factor*> factors)
-      : size_(size), variable_(variable), count_(static_cast<size_t>(size[static_cast<size_t>(variable)])) {
-    for (const LabelFactors::Factor* factor : factors)
-      scope.insert(scope.end(), factor->scope.begin(), factor->scope.end());
-    std::sort(scope.begin(), scope.end());
-    scope.erase(std::unique(scope.begin(), scope.end()), scope.end());
-    std::erase(scope, variable);
-    sums_.assign((scope.size() + 1) * count_, 0);
-    for (const LabelFactors::Factor* factor : factors) add_addend(*factor);
+  explicit VariableTable(const std::vector<int32_t>& size) : size_(size) {}
+
+  void compute(int32_t variable, const std::vector<const LabelFactors::Factor*>& factors) {
+    find_scope(variable, factors);
+    addends_.resize(std::max(addends_.size(), factors.size()));
+    num_addends_ = factors.size();
+    for (size_t i = 0; i < factors.size(); ++i) set_addend(addends_[i], *factors[i], variable);
+    // Those that end at one place stand together.
+    std::sort(addends_.begin(), addends_.begin() + static_cast<std::ptrdiff_t>(num_addends_),
+              [](const Addend& a, const Addend& b) { return a.depth < b.depth; });
+    first_at_.assign(scope.size() + 2, 0);
+    for (size_t i = 0; i < num_addends_; ++i) ++first_at_[addends_[i].depth + 1];
+    std::partial_sum(first_at_.begin(), first_at_.end(), first_at_.begin());
+    fill();
   }
 
-  void compute() {
-    size_t entries = 1;
-    for (const int32_t variable : scope) entries *= static_cast<size_t>(size_[static_cast<size_t>(variable)]);
-    table.resize(entries);
-    best.resize(entries);
-    std::vector<int32_t> values(scope.size(), 0);
-    for (size_t depth = 0; depth <= scope.size(); ++depth) add_up(depth);
-    for (size_t entry = 0; entry < entries; ++entry) {
-      take_least(entry);
-      if (entry + 1 == entries) break;
-      for (size_t depth = advance(values) + 1; depth <= scope.size(); ++depth) add_up(depth);
-    }
+  // Takes the memory of a table that is not needed any more.
+  void keep_memory(std::vector<LabelCost> table_of_factor) {
+    if (table_of_factor.capacity() > 0) spare_.push_back(std::move(table_of_factor));
   }
 
   std::vector<int32_t> scope;  // the neighbours, ascending
@@ -126,53 +125,110 @@ class VariableTable {
  private:
   struct Addend {
     size_t depth = 0;              // one more than the place of its last variable in the scope
-    std::vector<int64_t> step;     // by place in the scope: how far a value is in `costs`
-    std::vector<LabelCost> costs;  // the values of the variable that is removed run fastest
+    std::vector<int64_t> step;     // by place in the scope: how far a value is in the costs
+    std::vector<LabelCost> costs;  // transposed: the values of the variable that is removed run fastest
     const LabelCost* at = nullptr;
   };
+
+  int32_t size_of(int32_t variable) const { return size_[static_cast<size_t>(variable)]; }
+
+  void find_scope(int32_t variable, const std::vector<const LabelFactors::Factor*>& factors) {
+    count_ = static_cast<size_t>(size_of(variable));
+    scope.clear();
+    for (const LabelFactors::Factor* factor : factors)
+      scope.insert(scope.end(), factor->scope.begin(), factor->scope.end());
+    std::sort(scope.begin(), scope.end());
+    scope.erase(std::unique(scope.begin(), scope.end()), scope.end());
+    std::erase(scope, variable);
+    sums_.assign((scope.size() + 1) * count_, 0);
+  }
 
   size_t place_of(int32_t variable) const {
     return static_cast<size_t>(std::lower_bound(scope.begin(), scope.end(), variable) - scope.begin());
   }
 
-  // Makes an addend of a factor, whose table is transposed.
-  void add_addend(const LabelFactors::Factor& factor) {
-    Addend addend;
+  void set_addend(Addend& addend, const LabelFactors::Factor& factor, int32_t variable) {
+    addend.depth = 0;
     addend.step.assign(scope.size(), 0);
     auto step = static_cast<int64_t>(count_);
+    size_t behind = 1;  // entries of the variables behind the removed one
     for (size_t j = factor.scope.size(); j-- > 0;) {
-      if (factor.scope[j] == variable_) continue;
+      if (factor.scope[j] == variable) {
+        behind = static_cast<size_t>(step) / count_;
+        continue;
+      }
       const size_t place = place_of(factor.scope[j]);
       addend.depth = std::max(addend.depth, place + 1);
       addend.step[place] = step;
-      step *= size_[static_cast<size_t>(factor.scope[j])];
+      step *= size_of(factor.scope[j]);
     }
-    const auto own =
-        static_cast<size_t>(std::find(factor.scope.begin(), factor.scope.end(), variable_) - factor.scope.begin());
-    size_t behind = 1;  // entries of the variables behind the removed one
-    for (size_t j = own + 1; j < factor.scope.size(); ++j)
-      behind *= static_cast<size_t>(size_[static_cast<size_t>(factor.scope[j])]);
-    addend.costs.resize(factor.table.size());
-    for (size_t i = 0; i < factor.table.size(); ++i) {
-      const size_t before = i / (behind * count_), value = i / behind % count_;
-      addend.costs[(before * behind + i % behind) * count_ + value] = factor.table[i];
+    addend.at = behind == 1 ? factor.table.data() : transposed(addend.costs, factor.table, behind);
+  }
+
+  const LabelCost* transposed(std::vector<LabelCost>& costs, const std::vector<LabelCost>& given, size_t behind) const {
+    costs.resize(given.size());
+    const size_t block = behind * count_;
+    for (size_t begin = 0; begin < given.size(); begin += block) {
+      for (size_t i = 0; i < behind; ++i) {
+        for (size_t value = 0; value < count_; ++value)
+          costs[begin + i * count_ + value] = given[begin + value * behind + i];
+      }
     }
-    addends_.push_back(std::move(addend));
-    addends_.back().at = addends_.back().costs.data();
+    return costs.data();
+  }
+
+  // The last variable of the scope runs fastest, in a loop of its own.
+  void fill() {
+    size_t entries = 1;
+    for (const int32_t variable : scope) entries *= static_cast<size_t>(size_of(variable));
+    if (!spare_.empty()) {
+      table = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    table.resize(entries);
+    best.assign(entries, 0);
+    std::vector<int32_t> values(scope.size(), 0);
+    for (size_t depth = 0; depth < std::max<size_t>(scope.size(), 1); ++depth) add_up(depth);
+    const size_t row = scope.empty() ? 1 : static_cast<size_t>(size_of(scope.back()));
+    for (size_t entry = 0;;) {
+      fill_row(entry, row);
+      entry += row;
+      if (entry == entries) break;
+      for (size_t depth = advance(values) + 1; depth < scope.size(); ++depth) add_up(depth);
+    }
+  }
+
+  std::span<const Addend> addends_of(size_t depth) const {
+    return std::span<const Addend>(addends_).subspan(first_at_[depth], first_at_[depth + 1] - first_at_[depth]);
   }
 
   // Sums the addends up to a depth: the sum of the depth above, and those that end here.
   void add_up(size_t depth) {
     LabelCost* sum = sums_.data() + depth * count_;
-    if (depth > 0) std::copy_n(sum - count_, count_, sum);
-    for (const Addend& addend : addends_) {
-      if (addend.depth != depth) continue;
+    for (size_t j = 0; j < count_; ++j) sum[j] = depth == 0 ? 0 : sum[j - count_];
+    for (const Addend& addend : addends_of(depth)) {
       for (size_t j = 0; j < count_; ++j) sum[j] += addend.at[j];
     }
   }
 
-  void take_least(size_t entry) {
-    const LabelCost* sum = sums_.data() + scope.size() * count_;
+  void fill_row(size_t entry, size_t row) {
+    if (scope.empty()) return take_least(entry, sums_.data());
+    const size_t last = scope.size();
+    const LabelCost* above = sums_.data() + (last - 1) * count_;
+    LabelCost* sum = sums_.data() + last * count_;
+    const std::span<const Addend> addends = addends_of(last);
+    for (size_t i = 0; i < row; ++i) {
+      const LabelCost* first = addends[0].at + static_cast<int64_t>(i) * addends[0].step[last - 1];
+      for (size_t j = 0; j < count_; ++j) sum[j] = above[j] + first[j];
+      for (const Addend& addend : addends.subspan(1)) {
+        const LabelCost* more = addend.at + static_cast<int64_t>(i) * addend.step[last - 1];
+        for (size_t j = 0; j < count_; ++j) sum[j] += more[j];
+      }
+      take_least(entry + i, sum);
+    }
+  }
+
+  void take_least(size_t entry, const LabelCost* sum) {
     LabelCost least = sum[0];
     size_t at = 0;
     for (size_t j = 1; j < count_; ++j) {
@@ -183,24 +239,27 @@ class VariableTable {
     best[entry] = static_cast<uint8_t>(at);
   }
 
-  // Goes to the next entry and returns the first place whose value changes.
+  // Goes to the next row and returns the first place whose value changes.
   size_t advance(std::vector<int32_t>& values) {
-    size_t place = scope.size();
+    size_t place = scope.size() - 1;
     for (bool fits = false; !fits;) {
       --place;
-      const int32_t count = size_[static_cast<size_t>(scope[place])];
+      const int32_t count = size_of(scope[place]);
       fits = ++values[place] < count;
-      for (Addend& addend : addends_) addend.at += fits ? addend.step[place] : -addend.step[place] * (count - 1);
+      for (size_t i = 0; i < num_addends_; ++i)
+        addends_[i].at += fits ? addends_[i].step[place] : -addends_[i].step[place] * (count - 1);
       if (!fits) values[place] = 0;
     }
     return place;
   }
 
   const std::vector<int32_t>& size_;
-  const int32_t variable_;
-  size_t count_;
-  std::vector<Addend> addends_;
-  std::vector<LabelCost> sums_;  // by depth: of all addends that end there or before, by value
+  size_t count_ = 0;             // of the values of the variable
+  std::vector<Addend> addends_;  // ordered by depth; the memory of more than are used
+  size_t num_addends_ = 0;
+  std::vector<size_t> first_at_;  // by depth: the first addend
+  std::vector<LabelCost> sums_;   // by depth: of all addends that end there or before, by value
+  std::vector<std::vector<LabelCost>> spare_;
 };
 
 // A variable that was removed: its value for all values of those that are removed later.
@@ -235,20 +294,20 @@ std::optional<std::vector<int32_t>> eliminate(LabelFactors factors, const LabelO
   std::vector<bool> is_live(factors.factors.size(), true);
   std::vector<Removed> removed;
   removed.reserve(order->size());
+  VariableTable sum(factors.size);
   for (const int32_t variable : *order) {
     std::vector<size_t> own = std::move(holders[static_cast<size_t>(variable)]);
     std::erase_if(own, [&](size_t index) { return !is_live[index]; });
     std::vector<const LabelFactors::Factor*> sources;
     for (const size_t index : own) sources.push_back(&factors.factors[index]);
-    VariableTable sum(factors.size, variable, std::move(sources));
-    sum.compute();
+    sum.compute(variable, sources);
     for (const size_t index : own) {
       is_live[index] = false;
-      factors.factors[index].table = {};
+      sum.keep_memory(std::exchange(factors.factors[index].table, {}));
     }
     removed.push_back({variable, sum.scope, std::move(sum.best)});
     if (sum.scope.empty()) continue;
-    factors.factors.push_back({std::move(sum.scope), std::move(sum.table)});
+    factors.factors.push_back({sum.scope, std::move(sum.table)});
     is_live.push_back(true);
     register_factor(factors.factors.size() - 1);
   }

@@ -1,10 +1,9 @@
 #include "graph/quotient.h"
 
 #include <algorithm>
-#include <functional>
-#include <queue>
 
 #include "base/error.h"
+#include "graph/number_set.h"
 
 namespace headrace::graph {
 
@@ -14,7 +13,10 @@ namespace {
 IndexGraph make_quotient(const IndexGraph& graph, std::span<const int32_t> group, int32_t num_groups) {
   HEADRACE_CHECK(group.size() == static_cast<size_t>(graph.num_nodes()), "{} groups for {} nodes", group.size(),
                  graph.num_nodes());
+  size_t num_edges = 0;
+  for (int32_t node = 0; node < graph.num_nodes(); ++node) num_edges += graph.out(node).size();
   std::vector<Edge> edges;
+  edges.reserve(num_edges);
   for (int32_t node = 0; node < graph.num_nodes(); ++node) {
     const int32_t from = group[static_cast<size_t>(node)];
     HEADRACE_CHECK(from >= 0 && from < num_groups, "node {} is in group {} of {}", node, from, num_groups);
@@ -55,18 +57,17 @@ QuotientOrder order_quotient(const IndexGraph& graph, std::span<const int32_t> g
   for (int32_t from = 0; from < num_groups; ++from) {
     for (const Edge& edge : quotient.out(from)) ++waiting[static_cast<size_t>(edge.to)];
   }
-  std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> ready;
+  NumberSet ready(num_groups);
   for (int32_t at = 0; at < num_groups; ++at) {
-    if (waiting[static_cast<size_t>(at)] == 0) ready.push(at);
+    if (waiting[static_cast<size_t>(at)] == 0) ready.insert(at);
   }
   QuotientOrder result;
   result.order.reserve(static_cast<size_t>(num_groups));
   while (!ready.empty()) {
-    const int32_t from = ready.top();
-    ready.pop();
+    const int32_t from = ready.take_lowest();
     result.order.push_back(from);
     for (const Edge& edge : quotient.out(from)) {
-      if (--waiting[static_cast<size_t>(edge.to)] == 0) ready.push(edge.to);
+      if (--waiting[static_cast<size_t>(edge.to)] == 0) ready.insert(edge.to);
     }
   }
   if (result.order.size() != static_cast<size_t>(num_groups)) result.cycle = find_cycle(quotient, waiting);

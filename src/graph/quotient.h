@@ -18,7 +18,7 @@ struct QuotientOrder {
 };
 
 // Orders the groups 0 .. num_groups-1; `group` has the group of each node. InternalError for a group outside of them.
-// O((nodes + edges) log groups); no recursion.
+// O(nodes + edges); no recursion.
 QuotientOrder order_quotient(const IndexGraph& graph, std::span<const int32_t> group, int32_t num_groups);
 
 // Throws an InternalError that names the groups of a cycle when the quotient has one. Call it on every partition before

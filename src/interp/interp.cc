@@ -306,7 +306,7 @@ class Interpreter {
   Expr body_of(const Expr& expr, Frame& frame) {
     if (const auto* branch = expr.as<IfNode>()) {
       const NDArray cond = frame.done.at(branch->cond.get()).value.as<NDArray>();
-      if (!cond || cond.num_elements() != 1) throw_at(branch->span, "if", "the condition is no scalar");
+      if (!cond || cond.num_elements() != 1) throw_at(branch->span, "if", "the condition is not a scalar");
       return element_as_double(cond.tensor(), 0) != 0 ? branch->true_branch : branch->false_branch;
     }
     const auto* match = expr.as<MatchNode>();
@@ -374,7 +374,7 @@ class Interpreter {
     if (const auto* var = expr.as<VarNode>()) return lookup(*var, frame);
     if (const auto* call = expr.as<CallNode>()) {
       const std::vector<Typed> operands = operands_of(*call, frame);
-      // Borders of parts for other compilers may enclose a value that is no tensor.
+      // Borders of parts for other compilers may enclose a value that is not a tensor.
       if (relay::is_call_of_any(*call, {&op::kCompilerBegin, &op::kCompilerEnd})) return operands.at(0);
       return eval_op(*call->as_op(), *call, operands);
     }
@@ -398,7 +398,7 @@ class Interpreter {
 
   RefValueObj* cell_of(const Expr& expr, Frame& frame) {
     const auto* cell = frame.done.at(expr.get()).value.as_node<RefValueObj>();
-    if (cell == nullptr) throw_at(expr->span, "ref", "the operand is no reference");
+    if (cell == nullptr) throw_at(expr->span, "ref", "the operand is not a reference");
     return const_cast<RefValueObj*>(cell);
   }
 
@@ -423,7 +423,7 @@ class Interpreter {
     const Typed& tuple = frame.done.at(item.tuple.get());
     const auto* items = tuple.value.as_node<ADTObj>();
     const auto* types = tuple.declared.as<TupleTypeNode>();
-    if (items == nullptr || types == nullptr) throw_at(item.span, "tuple", "the operand of .i is no tuple");
+    if (items == nullptr || types == nullptr) throw_at(item.span, "tuple", "the operand of .i is not a tuple");
     const auto index = static_cast<size_t>(item.index);
     if (item.index < 0 || index >= items->items.size()) {
       throw_at(item.span, "tuple",
@@ -501,7 +501,7 @@ class Interpreter {
 
   TensorType working_type(const Type& declared, const CallNode& call) const {
     const auto* tensor = declared.as<TensorTypeNode>();
-    if (tensor == nullptr) throw_at(call.span, call.as_op()->name, "a result is no tensor");
+    if (tensor == nullptr) throw_at(call.span, call.as_op()->name, "a result is not a tensor");
     const bool wide = options_.precision == Precision::float64 && widens(tensor->dtype);
     return wide ? make_tensor_type(tensor->shape, DataType::float_(64)) : ref(tensor);
   }
@@ -585,7 +585,7 @@ void ConstructorValueObj::fields(FieldList<ConstructorValueObj>& f) {
 
 Value read_ref(const Value& value) {
   const auto* cell = value.as_node<RefValueObj>();
-  if (cell == nullptr) throw UserError("the value is no reference");
+  if (cell == nullptr) throw UserError("the value is not a reference");
   return cell->content.value;
 }
 

@@ -3,8 +3,8 @@
 // (codegen/llvm/intrinsic.cc, codegen/c_intrinsic.cc), whose completeness the compiler checks.
 //
 // A new intrinsic is written in four files: the enumerator in ir/prim_expr.h (the last one; greatest() names it), its
-// row in ir/intrinsics.cc, and one row in each of the two code generators. A function of C's library that none has
-// called before is also named in codegen/link.cc and codegen/c_syntax.cc, which list what generated code may call.
+// row in ir/intrinsics.cc, and one row in each of the two code generators. The functions of C's library that generated
+// code may call follow from the rows in C (codegen/c_library.h).
 #pragma once
 
 #include "ir/prim_expr.h"

@@ -15,7 +15,7 @@ bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
-  throw_user_error("'{}' is no layout: {}; a layout is such as NCHW, NHWC or NCHW16c", text, why);
+  throw_user_error("'{}' is not a layout: {}; a layout is such as NCHW, NHWC or NCHW16c", text, why);
 }
 
 // Reads the number at text[at...] and moves `at` behind it.
@@ -40,7 +40,7 @@ Layout Layout::parse(std::string_view text) {
     const int64_t factor = is_digit(text[at]) ? read_factor(text, at) : 0;
     const char c = text[at];
     if (factor == 0 && is_lower(c)) refuse(text, fmt::format("the part '{}' has no factor before it", c));
-    if (factor == 0 && !is_upper(c)) refuse(text, fmt::format("'{}' is no letter", c));
+    if (factor == 0 && !is_upper(c)) refuse(text, fmt::format("'{}' is not a letter", c));
     if (factor == 0 && layout.find(c)) refuse(text, fmt::format("the axis {} stands twice", c));
     layout.items_.push_back({upper(c), factor});
   }

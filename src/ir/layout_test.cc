@@ -43,7 +43,7 @@ TEST(Layout, SaysWhatIsWrong) {
   const std::pair<const char*, const char*> kCases[] = {
       {"", "it is empty"},
       {"NCHc", "the part 'c' has no factor before it"},
-      {"NC?W", "'?' is no letter"},
+      {"NC?W", "'?' is not a letter"},
       {"NCHN", "the axis N stands twice"},
       {"NHW16c", "the axis C stands in parts only"},
       {"NCHW16", "the factor 16 stands before no lower-case letter"},

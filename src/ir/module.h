@@ -45,7 +45,7 @@ struct SourceNode : Object {
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
   static void fields(FieldList<SourceNode>& f);
   std::string source_name;  // as spans have it
-  std::string source;       // the text, up to its metadata block: data of constants is no line that errors show
+  std::string source;       // the text, up to its metadata block: data of constants is not a line that errors show
 };
 using Source = Ref<SourceNode>;
 Source make_source(std::string source_name, std::string source);

@@ -7,7 +7,7 @@ namespace headrace {
 
 namespace {
 
-// Deeper lists are no attributes that a program has; what is below stays as it is.
+// Deeper lists are not attributes that a program has; what is below stays as it is.
 constexpr int kMostNesting = 64;
 
 Value plain(const Value& value, int depth);

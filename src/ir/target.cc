@@ -152,7 +152,7 @@ Value parse_whole(const TargetOption& option, const std::string& text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())
-    throw_user_error("the target's option -{}={} is no whole number", option.name, text);
+    throw_user_error("the target's option -{}={} is not a whole number", option.name, text);
   return Value(number);
 }
 
@@ -166,7 +166,7 @@ Value parse_truth(const TargetOption& option, const std::string& text) {
 std::pair<std::string, Value> parse_option(const TargetKindNode& kind, const std::string& word) {
   const size_t name_at = word.starts_with("--") ? 2 : 1, equals = word.find('=');
   if (word[0] != '-' || equals == std::string::npos || equals <= name_at)
-    throw_user_error("'{}' is no option of a target; write -NAME=VALUE, {}", word, kExample);
+    throw_user_error("'{}' is not an option of a target; write -NAME=VALUE, {}", word, kExample);
   const std::string name = word.substr(name_at, equals - name_at), text = word.substr(equals + 1);
   check_option_name(kind, name);
   if (text.empty()) throw_user_error("the target's option -{}= has no value", name);

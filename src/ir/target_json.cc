@@ -59,10 +59,10 @@ Map<std::string, Value> parse_target_json(std::string_view text) {
     Watch watch;
     json = Json::parse(text, [&](int depth, Event event, const Json& parsed) { return watch(depth, event, parsed); });
   } catch (const Json::exception& error) {
-    throw_user_error("the target begins with '{{' and is no JSON: {}", json_fault(error));
+    throw_user_error("the target begins with '{{' and is not JSON: {}", json_fault(error));
   }
   const Value value = value_of("", json);
-  if (!value.is<Map<std::string, Value>>()) throw_user_error("the target's JSON is no object");
+  if (!value.is<Map<std::string, Value>>()) throw_user_error("the target's JSON is not an object");
   return value.as<Map<std::string, Value>>();
 }
 

@@ -281,7 +281,7 @@ Value check_option_value(const TargetOption& option, const Value& value) {
 
 void check_target_name(std::string_view name, std::string_view what) {
   if (!is_name(name))
-    throw_user_error("'{}' is no name of {}: letters, digits and -_.+ make one, and it begins with no dash", name,
+    throw_user_error("'{}' is not a name of {}: letters, digits and -_.+ make one, and it begins with no dash", name,
                      what);
 }
 

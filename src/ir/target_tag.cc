@@ -44,7 +44,7 @@ TagTable& tag_table() {
 
 void register_target_tag(const std::string& name, const Map<std::string, Value>& config, bool override) {
   const size_t slash = name.find('/');
-  if (slash == std::string::npos) throw_user_error("'{}' is no tag: one is written GROUP/NAME, as cpu/znver4", name);
+  if (slash == std::string::npos) throw_user_error("'{}' is not a tag: one is written GROUP/NAME, as cpu/znver4", name);
   check_target_name(std::string_view(name).substr(0, slash), "a tag's group");
   check_target_name(std::string_view(name).substr(slash + 1), "a tag");
   const Target target = make_tagged(name, config);

@@ -194,25 +194,25 @@ TEST(Target, ErrorsSayWhatThereIs) {
       {"cpu/znver9", "no tag 'cpu/znver9' of a target; near are .*cpu/znver4"},
       {"gpu/x", "no tag 'gpu/x' of a target; the tags are cpu/haswell"},
       {"cpu/znver4 -num-cores=2", "the tag cpu/znver4 takes no options; leave -num-cores=2 out"},
-      {"llvm mcpu=x", "'mcpu=x' is no option of a target; write -NAME=VALUE"},
-      {"llvm -mcpu", "'-mcpu' is no option of a target"},
-      {"llvm -", "'-' is no option of a target"},
-      {"llvm --=x", "'--=x' is no option of a target"},
-      {"llvm ''", "'' is no option of a target"},
+      {"llvm mcpu=x", "'mcpu=x' is not an option of a target; write -NAME=VALUE"},
+      {"llvm -mcpu", "'-mcpu' is not an option of a target"},
+      {"llvm -", "'-' is not an option of a target"},
+      {"llvm --=x", "'--=x' is not an option of a target"},
+      {"llvm ''", "'' is not an option of a target"},
       {"llvm -cpu=x",
        "no option 'cpu'; its options are -mtriple=, -mcpu=, -mattr=, -num-cores=, -extern=, -keys=, -host=, -tag="},
       {"llvm -kind=x", "no option 'kind'"},
       {"llvm -mcpu=", "the target's option -mcpu= has no value"},
       {"llvm -mcpu=a -mcpu=b", "-mcpu= is given twice"},
       {"llvm -mcpu='a", "a quote (') without its partner"},
-      {"llvm -num-cores=two", "-num-cores=two is no whole number"},
+      {"llvm -num-cores=two", "-num-cores=two is not a whole number"},
       {"llvm -num-cores=0", "num-cores is 0; it goes from 1 to 512"},
       {"llvm -num-cores=513", "num-cores is 513; it goes from 1 to 512"},
       {"llvm -mattr=+a,,+b", "mattr has '', which is no single word"},
       {"llvm -keys=a,", "keys has '', which is no single word"},
       {"llvm -host=lvm", "no kind of target 'lvm'"},
       {"llvm -host='llvm -host=llvm'", "a target's host has no host of its own"},
-      {"{", "begins with '{' and is no JSON"},
+      {"{", "begins with '{' and is not JSON"},
       {R"({"mcpu": "x"})", "needs a \"kind\""},
       {R"({"kind": 3})", "needs a \"kind\""},
       {R"({"kind": "llvm", "mcpu": 1.5})", "\"mcpu\" is 1.5; values are"},
@@ -289,9 +289,9 @@ TEST(Target, ErrorsOfRegistration) {
   };
   using Kind = TargetKindNode;
   EXPECT_EQ(message([](Kind& kind) { kind.name = "llvm"; }), "the target kind 'llvm' is registered already");
-  EXPECT_NE(message([](Kind& kind) { kind.name = "a/b"; }).find("'a/b' is no name of a kind of target"),
+  EXPECT_NE(message([](Kind& kind) { kind.name = "a/b"; }).find("'a/b' is not a name of a kind of target"),
             std::string::npos);
-  EXPECT_NE(message([](Kind& kind) { kind.name = ""; }).find("'' is no name"), std::string::npos);
+  EXPECT_NE(message([](Kind& kind) { kind.name = ""; }).find("'' is not a name"), std::string::npos);
   EXPECT_NE(message([](Kind& kind) { kind.default_device_type = 0; }).find("device type 0; DLPack's start at 1"),
             std::string::npos);
   EXPECT_NE(message([](Kind& kind) { kind.default_keys = {"a b"}; }).find("no name of a key"), std::string::npos);
@@ -313,7 +313,7 @@ TEST(Target, ErrorsOfRegistration) {
   EXPECT_NE(kit::user_error_of([] { parse_target_option_type("float"); }).find("types are str, int, bool, Array[str]"),
             std::string::npos);
   EXPECT_NE(kit::user_error_of([] { register_target_tag("box", {}); }).find("written GROUP/NAME"), std::string::npos);
-  EXPECT_NE(kit::user_error_of([] { register_target_tag("a/b/c", {}); }).find("'b/c' is no name of a tag"),
+  EXPECT_NE(kit::user_error_of([] { register_target_tag("a/b/c", {}); }).find("'b/c' is not a name of a tag"),
             std::string::npos);
   EXPECT_NE(kit::user_error_of([] { register_target_tag("/b", {}); }).find("no name of a tag's group"),
             std::string::npos);

@@ -1,4 +1,4 @@
-// Names in text: unique, and quoted where they are no identifiers.
+// Names in text: unique, and quoted where they are not identifiers.
 #pragma once
 
 #include <string>

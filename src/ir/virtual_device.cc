@@ -16,14 +16,14 @@ int64_t parse_kind(std::string_view name, std::string_view text) {
     if (kind.name == name) return kind.type;
     names.push_back(kind.name);
   }
-  throw_user_error("'{}' in '{}' is no kind of device; there are: {}", name, text, fmt::join(names, ", "));
+  throw_user_error("'{}' in '{}' is not a kind of device; there are: {}", name, text, fmt::join(names, ", "));
 }
 
 int64_t parse_id(std::string_view id, std::string_view text) {
   int32_t value = 0;
   const auto [end, error] = std::from_chars(id.data(), id.data() + id.size(), value);
   if (error != std::errc() || end != id.data() + id.size() || value < 0)
-    throw_user_error("'{}' in '{}' is no number of a device; {}", id, text, kForm);
+    throw_user_error("'{}' in '{}' is not a number of a device; {}", id, text, kForm);
   return value;
 }
 

@@ -37,7 +37,8 @@ std::string missing_loader(const Library& library, size_t index) {
           library.name(), region.backend, region.name, kind);
   }
   return fmt::format(
-      "'{}' has a module of the kind '{}', which nothing here loads; register the function {}{} (register_func in "
+      "'{}' has a module of the kind '{}', for which no loader is registered; register the function {}{} "
+      "(register_func in "
       "Python, register_module_loader in C++), or load the library that does, first",
       library.name(), kind, runtime::kLoadBinaryPrefix, kind);
 }

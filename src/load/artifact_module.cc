@@ -23,7 +23,7 @@ class ArtifactBody : public runtime::ModuleBody {
   PackedFunc get_function(const std::string& name, const runtime::Module&) override {
     const artifact::Manifest& manifest = artifact_->manifest();
     const artifact::Program* named = artifact::find_program(manifest, name);
-    if (named == nullptr || !named->region.empty()) {  // a region's native form is no program of the model
+    if (named == nullptr || !named->region.empty()) {  // a region's native form is not a program of the model
       const artifact::Program* program = artifact::find_program(manifest, artifact::kDefaultProgram);
       if (name != kGraphFunction || program == nullptr) return {};
       return PackedFunc([artifact = artifact_, program](Args) -> Value {

@@ -330,7 +330,7 @@ TEST(ArtifactRefuses, ManifestsThatDoNotFitTheFile) {
   manifest = toy_manifest();
   manifest.modules = {{.loader = "toy", .section = ".headrace.blob.9", .imports = {}}};
   EXPECT_THAT(refusal_of(make_artifact(manifest)).message,
-              HasSubstr("a section '.headrace.blob.9', which is not there"));
+              HasSubstr("a section '.headrace.blob.9', which the file does not have"));
   const Refusal malformed = refusal_of(make_artifact("{\"format\": 3}"));
   EXPECT_EQ(malformed.code, HR_REASON_BAD_MANIFEST);
   EXPECT_THAT(malformed.message, HasSubstr("'format'"));

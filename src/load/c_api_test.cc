@@ -95,7 +95,7 @@ TEST_F(CApi, BackendsAreLoadedByTheirPath) {
   EXPECT_EQ(hr_load_backend(nullptr), HR_USAGE);
   EXPECT_EQ(hr_load_backend("/no/such/backend.so"), HR_MISSING_DEPENDENCY);
   EXPECT_STREQ(hr_last_error()->message,
-               "the backend '/no/such/backend.so' is not there; give the path of its shared library");
+               "there is no backend '/no/such/backend.so'; give the path of its shared library");
   EXPECT_EQ(hr_load_backend("/"), HR_USER);
 }
 
@@ -279,6 +279,8 @@ std::vector<BadTensor> bad_tensors() {
       {"is on a device of type 2", [](DLTensor& t) { t.device.device_type = kDLCUDA; }},
       {"has no memory (data is NULL)", [](DLTensor& t) { t.data = nullptr; }},
       {"goes past the end of the address space", [](DLTensor& t) { t.byte_offset = UINT64_MAX - 64; }},
+      {"goes past the end of the address space", [](DLTensor& t) { t.byte_offset = uint64_t{1} << 63; }},
+      {"goes past the end of the address space", [](DLTensor& t) { t.byte_offset = uint64_t{1} << 57; }},
       {"has 4 dimensions", [](DLTensor& t) { t.ndim = 4, t.shape = nullptr; }},
       {"has -1 dimensions", [](DLTensor& t) { t.ndim = -1; }},
       {"has 2147483647 dimensions", [](DLTensor& t) { t.ndim = INT32_MAX; }},

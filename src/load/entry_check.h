@@ -11,7 +11,7 @@ namespace headrace::load {
 
 // Returns why the module's code of that region, by its own word, is not what `step` calls: another number of tensors,
 // or another dtype, rank or size of one. Nothing where they agree, and where the code does not say its types. UserError
-// when what it says is no list of types.
+// when what it says is not a list of types.
 std::optional<Refusal> entry_refusal(const runtime::Module& module, const artifact::Region& region,
                                      const artifact::Program& program, const artifact::Step& step);
 

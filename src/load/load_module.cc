@@ -59,7 +59,8 @@ runtime::Module load_module(const std::string& path, const std::string& format) 
     std::vector<std::string> formats = registered(kLoadFilePrefix);
     formats.insert(formats.begin(), "so");
     throw_user_error(
-        "cannot load '{}': nothing here loads the format '{}'; there are {}. Say which it is (fmt), or register the "
+        "cannot load '{}': no loader is registered for the format '{}'; there are {}. Say which it is (fmt), or "
+        "register the "
         "function {}",
         path, chosen, fmt::join(formats, ", "), name);
   }
@@ -75,8 +76,8 @@ runtime::Module load_binary(const std::string& key, const std::string& bytes) {
   register_all_loaders();
   runtime::Module module = runtime::load_from_binary(key, bytes);
   if (!module)
-    throw_user_error("nothing here loads modules of the kind '{}'; there are {}. Register the function {}{}", key,
-                     fmt::join(registered(runtime::kLoadBinaryPrefix), ", "), runtime::kLoadBinaryPrefix, key);
+    throw_user_error("no loader is registered for modules of the kind '{}'; there are {}. Register the function {}{}",
+                     key, fmt::join(registered(runtime::kLoadBinaryPrefix), ", "), runtime::kLoadBinaryPrefix, key);
   return module;
 }
 

@@ -30,7 +30,7 @@ TEST(LoadModule, AFormatThatNobodyLoadsIsNamed) {
   register_global("runtime.module.loadfile_test2",
                   make_packed([](const std::string&, const std::string&) { return Module(); }));
   EXPECT_THAT(error_of("a.xyz"),
-              AllOf(HasSubstr("cannot load 'a.xyz': nothing here loads the format 'xyz'; there are so"),
+              AllOf(HasSubstr("cannot load 'a.xyz': no loader is registered for the format 'xyz'; there are so"),
                     HasSubstr("test2"), HasSubstr("runtime.module.loadfile_xyz")));
   EXPECT_THAT(error_of("a.so", "xyz"), HasSubstr("the format 'xyz'"));
   EXPECT_THAT(error_of("a.tar"), HasSubstr("the format 'tar'"));

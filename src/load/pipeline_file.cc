@@ -43,7 +43,7 @@ void check_devices(const PipelineFile& file) {
 
 [[noreturn]] void throw_missing(const PipelineFile& file, const artifact::PipelineStage& stage) {
   throw MissingError(
-      fmt::format("'{0}' needs the function '{1}' for its stage '{2}', and nothing here provides it; give it when the "
+      fmt::format("'{0}' needs the function '{1}' for its stage '{2}', which is not registered; give it when the "
                   "file is loaded (functions={{\"{1}\": f}} in Python), or register it (register_func in Python, "
                   "register_global in C++)",
                   file.name, stage.function, stage.name));
@@ -55,13 +55,19 @@ class StageMaker {
   StageMaker(const PipelineFile& file, const PipelineFileOptions& options) : file_(file), options_(options) {}
 
   std::shared_ptr<StageCode> make(const artifact::PipelineStage& stage) {
-    return stage.model < 0 ? function_stage(stage) : program_stage(stage);
+    if (stage.model < 0) return function_stage(stage);
+    return stage.isolation == artifact::PipelineIsolation::process ? isolated_stage(stage) : program_stage(stage);
   }
 
  private:
   std::shared_ptr<StageCode> function_stage(const artifact::PipelineStage& stage) const {
     std::shared_ptr<StageCode> found = options_.find_stage ? options_.find_stage(stage) : nullptr;
     if (found != nullptr) return found;
+    if (stage.isolation == artifact::PipelineIsolation::process)
+      throw MissingError(
+          fmt::format("'{}' calls '{}' for its stage '{}' in a process of Python, which this program does not start; "
+                      "open the file in Python (headrace.pipeline.load)",
+                      file_.name, stage.function, stage.name));
     const PackedFunc function = find_global(stage.function);
     if (!function) throw_missing(file_, stage);
     return stage.batch ? executors::pipeline::make_batch_function_stage(function, stage.inputs, stage.outputs)
@@ -76,6 +82,30 @@ class StageMaker {
     for (const artifact::PipelineProgram& other : stage.batch->others)
       executors.push_back(make_executor(model_of(other.model), other.program, options));
     return executors::pipeline::make_batch_executor_stage(executors, stage.batch->any_rows);
+  }
+
+  std::shared_ptr<StageCode> isolated_stage(const artifact::PipelineStage& stage) {
+    if (!options_.make_program_stage)
+      throw MissingError(
+          fmt::format("'{}' runs its stage '{}' in a process of its own, which this program does not start; link "
+                      "headrace_isolation "
+                      "and give make_program_stage, or open the file with headrace pipeline or in Python",
+                      file_.name, stage.name));
+    executors::pipeline::isolation::ProgramFiles made{
+        .programs = {}, .has_batch = stage.batch.has_value(), .threads = stage.threads};
+    if (options_.is_pinned) made.cpus = file_.plan().groups[static_cast<size_t>(stage.group)].cpus;
+    const auto add = [&](int32_t model, const std::string& program) {
+      const artifact::PipelineModel& of_file = file_.plan().models[static_cast<size_t>(model)];
+      made.programs.push_back(
+          {.file = shared_file(), .name = file_.name, .section = of_file.section, .program = program});
+    };
+    add(stage.model, stage.program);
+    if (stage.batch) {
+      made.any_rows = stage.batch->any_rows;
+      for (const artifact::PipelineProgram& other : stage.batch->others) add(other.model, other.program);
+    }
+    return options_.make_program_stage(made,
+                                       {.is_pure = stage.is_pure, .time_limit_seconds = stage.time_limit_seconds});
   }
 
   // Returns threads that no other group has: stages of one group take turns and share them, replicas do not. Null for
@@ -98,17 +128,28 @@ class StageMaker {
     std::shared_ptr<const Artifact>& known = models_[index];
     if (known == nullptr) {
       const artifact::PipelineModel& model = file_.plan().models[static_cast<size_t>(index)];
-      Descriptor same(::fcntl(file_.descriptor.number(), F_DUPFD_CLOEXEC, 0));
-      if (same.number() < 0) throw_refusal(artifact::system_refusal(file_.name));
-      known = open_artifact(std::move(same), *file_.content.elf.find(model.section),
+      known = open_artifact(copy_of_file(), *file_.content.elf.find(model.section),
                             fmt::format("{}: {}", file_.name, model.name))
                   .value_or_throw();
     }
     return known;
   }
 
+  Descriptor copy_of_file() const {
+    Descriptor same(::fcntl(file_.descriptor.number(), F_DUPFD_CLOEXEC, 0));
+    if (same.number() < 0) throw_refusal(artifact::system_refusal(file_.name));
+    return same;
+  }
+
+  // Returns the file for the processes of all stages, which start again from it.
+  std::shared_ptr<const Descriptor> shared_file() {
+    if (shared_file_ == nullptr) shared_file_ = std::make_shared<const Descriptor>(copy_of_file());
+    return shared_file_;
+  }
+
   const PipelineFile& file_;
   const PipelineFileOptions& options_;
+  std::shared_ptr<const Descriptor> shared_file_;
   std::map<int32_t, std::shared_ptr<const Artifact>> models_;
   std::map<std::pair<int32_t, int32_t>, std::shared_ptr<runtime::ThreadPool>> pools_;  // by group and threads
 };

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "executors/pipeline/isolation/process_options.h"
 #include "executors/pipeline/pipeline.h"
 #include "load/artifact.h"
 
@@ -23,6 +24,9 @@ struct PipelineFileOptions {
   std::function<void(const artifact::PipelinePlan& plan)> check_plan = {};
   // Asked first for the functions of stages; then the process's global functions are.
   FindStage find_stage = {};
+  // Makes stages that run in processes of their own; without it they are a MissingError. The runtime alone does not
+  // have make_program_stage of executors/pipeline/isolation: programs link it from the library headrace_isolation.
+  executors::pipeline::isolation::MakeProgramStage make_program_stage = {};
 };
 
 // Starts the pipeline of a file, whose parameters get the first values that the file has. Models are mapped, as

@@ -35,6 +35,7 @@ void register_all_rules() {
     register_rearrange_rules();
     register_block_rules();
     register_group_norm_rules();
+    register_recurrent_rules();
     register_loss_rules();
     register_adaptive_pool_rules();
     register_vision_rules();

@@ -51,7 +51,9 @@ Stmt each(int64_t extent, const ByValue& body, ForKind kind) {
 }
 
 Stmt each_parallel(const KernelInput& input, int64_t extent, int64_t work, const ByValue& body) {
-  return each(extent, body, work >= input.machine.min_kernel_work ? ForKind::parallel : ForKind::serial);
+  Stmt loop = each(extent, body, ForKind::parallel);
+  if (extent > 1) input.work.emplace(loop.as<ForNode>()->var.get(), work);
+  return loop;
 }
 
 Stmt each_index(const Shape& shape, const std::function<Stmt(const Index&)>& body) {
@@ -124,14 +126,15 @@ class KernelBuilder {
   }
 
   PrimFunc build(const std::string& symbol, const KernelRuleFn& rule, const cost::Machine& machine) {
-    KernelInput input{op_, machine, {}, {}};
+    LoopWork work;
+    KernelInput input{op_, work, {}, {}};
     for (const Expr& item : relay::items_of_args(call_)) add_input(input, item);
     for (const Line& line : input.inputs) op_.inputs.push_back(line.buffer);
     for (const TensorType& type : op_.out_types) {
       input.outputs.push_back(make_line("out", type, &call_));
       params_.push_back(input.outputs.back().buffer);
     }
-    Stmt body = rule(input);
+    Stmt body = choose_threads(rule(input), work, machine);
     for (const auto& [buffer, value] : constants_) {
       body = make_allocate(buffer, Scope::registers, make_seq({make_store(buffer, value, {make_int(0)}), body}));
     }

@@ -2,8 +2,8 @@
 // suppression of boxes. An op has one or the other. Ops with a kernel rule are opaque: each is a kernel of its own.
 #pragma once
 
-#include "cost/machine.h"
 #include "lower/compute_rule.h"
+#include "lower/loops/choose_threads.h"
 
 namespace headrace::lower {
 
@@ -21,9 +21,11 @@ struct Line {
   int64_t size() const;
 };
 
+// What a rule sees. The machine is not part of it, because the same loops serve every machine; lower/loops/ decides
+// which of them run on several threads.
 struct KernelInput {
   const RuleInput& op;
-  const cost::Machine& machine;
+  LoopWork& work;  // each_parallel notes the work of its loop here
   std::vector<Line> inputs, outputs;
 
   template <typename T>
@@ -53,8 +55,7 @@ using ByValue = std::function<tir::Stmt(const PrimExpr&)>;
 // Makes a loop: for i in [0, extent).
 tir::Stmt each(const PrimExpr& extent, const ByValue& body, tir::ForKind kind = tir::ForKind::serial);
 tir::Stmt each(int64_t extent, const ByValue& body, tir::ForKind kind = tir::ForKind::serial);
-// Makes that loop parallel when the `work` of all iterations (elements touched) is worth several threads on the
-// machine of `input`.
+// Makes a loop whose iterations may run at the same time, and notes the `work` of all of them (elements touched).
 tir::Stmt each_parallel(const KernelInput& input, int64_t extent, int64_t work, const ByValue& body);
 // Makes a nest of loops over all indices of `shape`, the last axis innermost.
 tir::Stmt each_index(const Shape& shape, const std::function<tir::Stmt(const Index&)>& body);

@@ -24,7 +24,7 @@ namespace {
 
 void check_params(const relay::Function& group) {
   for (const relay::Var& param : group->params)
-    HEADRACE_CHECK(param->checked_type().is<TensorTypeNode>(), "the parameter {} is no tensor", param->name_hint);
+    HEADRACE_CHECK(param->checked_type().is<TensorTypeNode>(), "the parameter {} is not a tensor", param->name_hint);
 }
 
 // Returns the size of a buffer of static shape as a double, since it may exceed any integer; 0 for other shapes.

@@ -173,7 +173,7 @@ TEST(OpsPage, EveryOpOfRelayIsHereOrLeftWithAReason) {
           << name << (here.contains(name) ? " is here and left" : " is neither here nor left with a reason");
     }
   }
-  for (const std::string& name : left) EXPECT_TRUE(known.contains(name)) << name << " is no op of Relay";
+  for (const std::string& name : left) EXPECT_TRUE(known.contains(name)) << name << " is not an op of Relay";
 }
 
 TEST(OpsPage, EveryOpHasADocAndEveryArgumentAndAttributeToo) {

@@ -25,6 +25,7 @@ void register_mask_rules();               // rules/mask.cc
 void register_rearrange_rules();          // rules/rearrange.cc
 void register_block_rules();              // rules/blocks.cc
 void register_group_norm_rules();         // rules/group_norm.cc
+void register_recurrent_rules();          // rules/recurrent.cc
 void register_loss_rules();               // rules/loss.cc
 void register_adaptive_pool_rules();      // rules/adaptive_pool.cc
 void register_vision_rules();             // rules/vision.cc

@@ -24,7 +24,8 @@ std::vector<std::byte> decode_base64(std::string_view text) {
     if (c >= '0' && c <= '9') return c - '0' + 52;
     return c == '+' ? 62 : c == '/' ? 63 : -1;
   };
-  if (text.size() % 4 != 0) throw_user_error("base64 data has {} characters, which is no multiple of 4", text.size());
+  if (text.size() % 4 != 0)
+    throw_user_error("base64 data has {} characters, which is not a multiple of 4", text.size());
   const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
   std::vector<std::byte> out;
   out.reserve(text.size() / 4 * 3);
@@ -33,7 +34,7 @@ std::vector<std::byte> decode_base64(std::string_view text) {
     const size_t padded = i + 4 == text.size() ? padding : 0;
     for (size_t j = 0; j < 4; ++j) {
       const int d = j >= 4 - padded ? 0 : digit(text[i + j]);
-      if (d < 0) throw_user_error("base64 data has a character that is no digit of it");
+      if (d < 0) throw_user_error("base64 data has a character that is not a digit of it");
       group = group << 6 | static_cast<uint32_t>(d);
     }
     for (size_t j = 0; j < 3 - padded; ++j) out.push_back(static_cast<std::byte>(group >> (16 - 8 * j) & 0xff));

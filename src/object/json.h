@@ -7,7 +7,7 @@
 //
 // A node is listed once, after the nodes it refers to. Where a value stands, [i] is node i, [] an empty Array, {} an
 // empty Map; null, true, 1, 1.0 and "text" are None, a bool, an int, a float, a string; {"float": "inf"}, {"bytes":
-// "base64"}, {"text": "base64"} (a string that is no UTF-8), {"shape": [2, 3]}, {"dtype": [code, bits, lanes]} and
+// "base64"}, {"text": "base64"} (a string that is not UTF-8), {"shape": [2, 3]}, {"dtype": [code, bits, lanes]} and
 // {"device": [type, id]} are the rest. Transient fields are not saved; None is not either, in an optional field.
 //
 // Version 1 is the only one there is; a reader takes versions 1 to 1 and says so of others.

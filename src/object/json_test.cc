@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"no_root", HEAD "\"nodes\": []}", "it has no \"root\""},
         BadText{"other_keys", HEAD "\"root\": 1, \"nodes\": [], \"more\": 1}",
                 "it has keys beside headrace, version, root and nodes"},
-        BadText{"nodes", HEAD "\"root\": 1, \"nodes\": 3}", "\"nodes\" is no list"},
+        BadText{"nodes", HEAD "\"root\": 1, \"nodes\": 3}", "\"nodes\" is not a list"},
         BadText{"later_node", HEAD "\"root\": [0], \"nodes\": [[\"object.Array\", [[0]]]]}",
                 "node 0: reference [0] is to none of the 0 nodes before it"},
         BadText{"root_reference", HEAD "\"root\": [-1], \"nodes\": []}", "reference [-1] is to none"},

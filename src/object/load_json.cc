@@ -137,7 +137,7 @@ class Loader {
   Value load(const Json& document) {
     check_head(document);
     const Json& list = document.at("nodes");
-    if (!list.is_array()) throw_user_error("\"nodes\" is no list");
+    if (!list.is_array()) throw_user_error("\"nodes\" is not a list");
     nodes_.reserve(list.size());
     for (const Json& node : list) {
       try {

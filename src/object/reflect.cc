@@ -58,8 +58,11 @@ static std::string range_of(const FieldInfo& field) {
 static std::string wrong_value(const FieldInfo& field, const Value& value) {
   if (value.type_index() != type_index::kInt) return kind_name(value.raw()) + wrong_item(field.kind, value);
   const auto number = value.as<int64_t>();
-  const bool is_shape = field.kind.ends_with("shape");
-  return fmt::format("int {}{}", number, is_shape ? fmt::format("; write a list, such as [{0}, {0}]", number) : "");
+  const bool is_shape = field.kind.ends_with("shape"), is_bool = field.kind.ends_with("bool");
+  return fmt::format("int {}{}", number,
+                     is_shape  ? fmt::format("; write a list, such as [{0}, {0}]", number)
+                     : is_bool ? "; write true or false"
+                               : "");
 }
 
 // Returns whether a value is "void" or "", Relay's words for no dtype, in a field that may be without one.
@@ -70,10 +73,16 @@ static bool is_no_dtype(const FieldInfo& field, const RawValue& raw) {
   return is_string(raw) && (string_of(raw).empty() || string_of(raw) == "void");
 }
 
+// Returns whether a field of bools is given a number other than 0 and 1. All ints convert to bool, so this would pass.
+static bool is_no_bool(const FieldInfo& field, const Value& value) {
+  if (value.type_index() != type_index::kInt || !field.kind.ends_with("bool")) return false;
+  return value.as<int64_t>() != 0 && value.as<int64_t>() != 1;
+}
+
 static void set_field(Object* node, const TypeInfo& type, const FieldInfo& field, const Value& given) {
   const bool converts = field.options.convert != nullptr && !given.is_none();
   const Value value = is_no_dtype(field, given.raw()) ? Value() : converts ? field.options.convert(given) : given;
-  if (!field.accepts(value.raw()) && !(value.is_none() && field.options.optional))
+  if (is_no_bool(field, value) || (!field.accepts(value.raw()) && !(value.is_none() && field.options.optional)))
     throw_user_error("field '{}' of {}: expected {}{}, got {}", field.name, type.key, field.kind, range_of(field),
                      wrong_value(field, value));
   // An optional field that cannot hold None keeps the value of an empty node.

@@ -40,6 +40,7 @@ void register_all_ops() {
     register_rearrange_ops();
     register_block_ops();
     register_group_norm_ops();
+    register_recurrent_ops();
     register_loss_ops();
     register_adaptive_pool_ops();
     register_vision_ops();

@@ -20,12 +20,12 @@ void EvalWork::spend(int64_t steps) {
   poll_interrupt();
   const int64_t before = steps_.fetch_add(steps, std::memory_order_relaxed);
   if (steps > limits_.steps - before)
-    throw WorkLimitReached(fmt::format("evaluating it takes more than {} steps", limits_.steps));
+    throw WorkLimitReached("evaluating it takes more steps than a compile spends on constants");
 }
 
 void EvalWork::take_bytes(int64_t bytes) {
   if (bytes > limits_.bytes - bytes_)
-    throw WorkLimitReached(fmt::format("its results take more than {} bytes", limits_.bytes));
+    throw WorkLimitReached("its results take more memory than a compile spends on constants");
   bytes_ += bytes;
 }
 

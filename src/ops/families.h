@@ -27,6 +27,7 @@ void register_mask_ops();                 // tensor/mask.cc
 void register_rearrange_ops();            // tensor/rearrange.cc
 void register_block_ops();                // tensor/blocks.cc
 void register_group_norm_ops();           // nn/group_norm.cc
+void register_recurrent_ops();            // nn/recurrent.cc
 void register_loss_ops();                 // nn/loss.cc
 void register_adaptive_pool_ops();        // nn/adaptive_pool.cc
 void register_vision_ops();               // image/vision.cc

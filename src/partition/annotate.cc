@@ -60,12 +60,9 @@ bool supports(const CheckedCompiler& target, const CallNode& call) {
 // Decides for each node of one body.
 class Annotator {
  public:
-  Annotator(Annotated annotated, const AnnotateOptions& options)
-      : given_(std::move(annotated)), options_(options), items_(given_.flow.nodes.size()) {
+  Annotator(Annotated annotated, const AnnotateOptions& options) : given_(std::move(annotated)), options_(options) {
     for (const std::string& target : options.targets) targets_.emplace_back(target);
-    for (const Flow::Use& use : given_.flow.uses) {
-      if (use.to != kNone) items_[static_cast<size_t>(use.to)].push_back(use.from);
-    }
+    part_.reserve(given_.flow.nodes.size());
   }
 
   Expr annotated() {
@@ -77,9 +74,9 @@ class Annotator {
   void decide(int32_t node) {
     const int32_t given = given_.part[static_cast<size_t>(node)];
     if (given != kNone && given_.compiler[static_cast<size_t>(given)] != kDefaultCompiler) return keep(given);
-    const std::string compiler = compiler_for(node);
+    std::string compiler = compiler_for(node);
     part_.push_back(compiler.empty() ? kNone : static_cast<int32_t>(compiler_.size()));
-    if (!compiler.empty()) compiler_.push_back(compiler);
+    if (!compiler.empty()) compiler_.push_back(std::move(compiler));
   }
 
   void keep(int32_t given) {
@@ -104,7 +101,7 @@ class Annotator {
   // The compiler that all inputs come from. A variable or a constant comes from none.
   std::string common_compiler(int32_t node) const {
     std::string common;
-    for (const int32_t item : items_[static_cast<size_t>(node)]) {
+    for (const int32_t item : given_.flow.children_of(node)) {
       const int32_t part = item == kNone ? kNone : part_[static_cast<size_t>(item)];
       const std::string compiler = part == kNone ? kDefaultCompiler : compiler_[static_cast<size_t>(part)];
       if (!common.empty() && compiler != common) return kDefaultCompiler;
@@ -116,7 +113,6 @@ class Annotator {
   Annotated given_;
   const AnnotateOptions& options_;
   std::deque<CheckedCompiler> targets_;
-  std::vector<std::vector<int32_t>> items_;
   std::vector<int32_t> part_;
   std::vector<std::string> compiler_;
   std::unordered_map<int32_t, int32_t> kept_;  // parts that were annotated before

@@ -7,10 +7,11 @@
 // A call goes to the first compiler of the list that supports it: an op is supported when the function under its
 // attribute target.<compiler> says so of the call, or, without that attribute, when the backend of that name
 // (partition/backend.h) says so; a composite function (attribute Composite) when the part of its name
-// before the first '.' is the compiler's. All other calls go to "default", which is no compiler: PartitionGraph leaves
-// them where they are. Tuples, items of tuples and references go where all their inputs go, else to "default"; calls
-// without arguments, empty tuples, variables and constants are inputs. Annotations that are there already stay, but for
-// those of "default"; so A and then B gives what [A, B] gives. Functions that passes do not enter stay as they are.
+// before the first '.' is the compiler's. All other calls go to "default", which is not a compiler: PartitionGraph
+// leaves them where they are. Tuples, items of tuples and references go where all their inputs go, else to "default";
+// calls without arguments, empty tuples, variables and constants are inputs. Annotations that are there already stay,
+// but for those of "default"; so A and then B gives what [A, B] gives. Functions that passes do not enter stay as they
+// are.
 //
 // Without compilers nothing changes. Run MergeComposite before, as it makes the composite functions, and
 // MergeCompilerRegions or PartitionGraph after. Preserves results to the last bit. Needs types.
@@ -38,7 +39,7 @@ using TargetCheckFn = std::function<bool(const relay::CallNode& call)>;
 void set_target_check(const Op& op, const std::string& compiler, const TargetCheckFn& check);
 
 // Returns whether `compiler` supports a typed call of an op or of a composite function. Effects are supported by none.
-// UserError that names the op when the value of the attribute is no function, or gives no bool.
+// UserError that names the op when the value of the attribute is not a function, or gives no bool.
 bool is_supported(const relay::CallNode& call, const std::string& compiler);
 
 }  // namespace headrace::partition

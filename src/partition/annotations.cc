@@ -1,13 +1,14 @@
 #include "partition/annotations.h"
 
+#include <algorithm>
 #include <map>
 
 #include "ops/op_handles.h"
 #include "ops/tensor/compiler_annotation.h"
+#include "relay/children.h"
 #include "relay/function_attrs.h"
 #include "relay/match.h"
 #include "relay/scopes.h"
-#include "relay/visit.h"
 
 namespace headrace::partition {
 
@@ -26,11 +27,13 @@ const std::string& compiler_of(const CallNode& annotation) {
   throw_at(annotation.span, annotation.as_op()->name, what);
 }
 
-// Returns the values that a computation takes; without what it calls.
-std::vector<Expr> operands_of(const Expr& expr) {
-  std::vector<Expr> children = relay::children_of(expr);
-  if (expr.is<CallNode>()) children.erase(children.begin());
-  return children;
+// Calls `visit` with each value that a computation takes; not with what it calls.
+template <typename Visit>
+void for_each_operand(const Expr& expr, Visit&& visit) {
+  bool is_callee = expr.is<CallNode>();
+  relay::for_each_child(*expr, [&](const ExprNode* child) {
+    if (!std::exchange(is_callee, false)) visit(ref(child));
+  });
 }
 
 // How it works: a computation is inside of a part when a compiler_end closes it, or when it hands its value without an
@@ -50,64 +53,79 @@ class AnnotationReader {
 
   Annotated take() {
     Annotated result{make_flow(body_), {}, {}};
-    std::map<std::pair<int32_t, int32_t>, int32_t> numbers;
+    result.part.assign(result.flow.nodes.size(), kNone);
+    std::vector<int32_t> first_number(nodes_.size(), kNone);  // of each part, in one of its scopes
+    std::vector<int32_t> scope_of_number;
+    std::map<std::pair<int32_t, int32_t>, int32_t> more_numbers;  // of parts and their other scopes
+    // The computations stand in the order in which they were read.
+    const auto count = std::count_if(result.flow.nodes.begin(), result.flow.nodes.end(), is_computation);
+    HEADRACE_CHECK(static_cast<size_t>(count) == nodes_.size(), "{} of {} computations stay without their annotations",
+                   count, nodes_.size());
+    int32_t next = 0;
     for (size_t i = 0; i < result.flow.nodes.size(); ++i) {
-      const auto origin = origin_.find(result.flow.nodes[i].object());
-      if (origin == origin_.end() || !at(origin->second).is_inside) {
-        result.part.push_back(kNone);
-        continue;
+      if (!is_computation(result.flow.nodes[i])) continue;
+      const int32_t origin = next++;
+      if (!at(origin).is_inside) continue;
+      const int32_t part = find(origin), scope = result.flow.scope[i];
+      int32_t* number = &first_number[static_cast<size_t>(part)];
+      if (*number != kNone && scope_of_number[static_cast<size_t>(*number)] != scope)
+        number = &more_numbers.try_emplace({part, scope}, kNone).first->second;
+      if (*number == kNone) {
+        *number = static_cast<int32_t>(result.compiler.size());
+        result.compiler.push_back(compiler_of(*parts_[static_cast<size_t>(part)].end));
+        scope_of_number.push_back(scope);
       }
-      const int32_t part = find(origin->second);
-      const auto [known, is_new] =
-          numbers.try_emplace({part, result.flow.scope[i]}, static_cast<int32_t>(numbers.size()));
-      if (is_new) result.compiler.push_back(compiler_of(*parts_.at(part).end));
-      result.part.push_back(known->second);
+      result.part[i] = *number;
     }
     return result;
   }
 
  private:
+  static constexpr size_t kNoEnd = ~size_t{0};
+  // A computation. The lists below hold what it takes, one node after another.
   struct Node {
     Expr expr;
     int32_t parent;  // of the sets of nodes that are one part
     bool is_inside = false;
-    std::vector<int32_t> operands = {};  // the computations whose values it takes without an annotation
-    std::vector<const CallNode*> begins = {}, ends = {};
+    size_t first_operand = 0, first_begin = 0;
+    size_t first_end = kNoEnd, last_end = kNoEnd;
   };
   struct Part {
     const CallNode* begin = nullptr;
     const CallNode* end = nullptr;
     const CallNode* first() const { return begin != nullptr ? begin : end; }
   };
+  struct End {
+    const CallNode* annotation;
+    size_t next = kNoEnd;  // of the same node
+  };
 
   Node& at(int32_t i) { return nodes_[static_cast<size_t>(i)]; }
 
-  int32_t number(const Expr& expr) {
-    const auto [it, is_new] = index_.try_emplace(expr.object(), static_cast<int32_t>(nodes_.size()));
-    if (is_new) nodes_.push_back({expr, it->second});
-    return it->second;
-  }
+  // Returns the number of a computation that was read.
+  int32_t number(const Expr& expr) const { return *index_.find(expr.object()); }
   int32_t find(int32_t i) {
     while (at(i).parent != i) i = at(i).parent = at(at(i).parent).parent;
     return i;
   }
 
+  // Reads a node after all that it takes.
   void read(const Expr& expr) {
     if (is_annotation(expr)) return read_annotation(*expr.as<CallNode>());
     if (!is_computation(expr)) {
-      if (relay::is_atomic(expr)) return;
-      for (const Expr& child : relay::children_of(expr)) outside(child);
+      if (!relay::is_atomic(expr)) relay::for_each_child(*expr, [](const ExprNode* child) { outside(ref(child)); });
       return;
     }
-    const int32_t node = number(expr);
-    for (const Expr& operand : operands_of(expr)) {
+    const auto node = static_cast<int32_t>(nodes_.size());
+    index_.try_emplace(expr.object(), node);
+    nodes_.push_back({.expr = expr, .parent = node, .first_operand = operands_.size(), .first_begin = begins_.size()});
+    for_each_operand(expr, [&](const Expr& operand) {
       if (const CallNode* begin = begin_of(operand)) {
-        at(node).begins.push_back(begin);
+        begins_.push_back(begin);
       } else if (is_computation(operand) && end_of(operand) == nullptr) {
-        const int32_t from = number(operand);
-        at(node).operands.push_back(from);
+        operands_.push_back(number(operand));
       }
-    }
+    });
   }
 
   void read_annotation(const CallNode& annotation) {
@@ -117,11 +135,17 @@ class AnnotationReader {
     if (!relay::is_call(annotation, op::kCompilerEnd)) return;
     if (end_of(value) != nullptr) fail_at(annotation, "it closes a part that is closed already");
     if (is_computation(value)) {
-      const int32_t node = number(value);
-      at(node).ends.push_back(&annotation);
+      add_end(at(number(value)), annotation);
     } else if (compiler_of(annotation) != kDefaultCompiler) {
       fail_at(annotation, "it closes a part that has no computation");
     }
+  }
+
+  void add_end(Node& node, const CallNode& annotation) {
+    node.is_inside = true;
+    (node.first_end == kNoEnd ? node.first_end : ends_[node.last_end].next) = ends_.size();
+    node.last_end = ends_.size();
+    ends_.push_back({&annotation});
   }
 
   // A value that goes to a binder, a branch or the result needs no compiler_begin.
@@ -131,28 +155,35 @@ class AnnotationReader {
   }
 
   void find_parts() {
+    size_t operands_end = operands_.size();
     for (size_t i = nodes_.size(); i-- > 0;) {  // users first
-      Node& node = nodes_[i];
-      node.is_inside = node.is_inside || !node.ends.empty();
-      for (const int32_t operand : node.operands) {
-        if (!node.is_inside) break;
-        at(operand).is_inside = true;
-        at(find(operand)).parent = find(static_cast<int32_t>(i));
+      const Node& node = nodes_[i];
+      for (size_t k = node.first_operand; k < operands_end && node.is_inside; ++k) {
+        at(operands_[k]).is_inside = true;
+        at(find(operands_[k])).parent = find(static_cast<int32_t>(i));
       }
+      operands_end = node.first_operand;
     }
+    add_annotations();
+  }
+
+  // Gives each part its annotations, in the order of its nodes and of what they take.
+  void add_annotations() {
+    parts_.resize(nodes_.size());
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      for (const CallNode* begin : nodes_[i].begins) {
-        if (nodes_[i].is_inside) {
-          add(parts_[find(static_cast<int32_t>(i))], *begin);
-        } else if (compiler_of(*begin) != kDefaultCompiler) {
-          fail_at(*begin,
-                  fmt::format("no compiler_end closes the part that it opens for '{}'; put one around each result "
-                              "of the part",
-                              compiler_of(*begin)));
-        }
-      }
-      for (const CallNode* end : nodes_[i].ends) add(parts_[find(static_cast<int32_t>(i))], *end);
+      const size_t begins_end = i + 1 < nodes_.size() ? nodes_[i + 1].first_begin : begins_.size();
+      for (size_t k = nodes_[i].first_begin; k < begins_end; ++k) add_begin(static_cast<int32_t>(i), *begins_[k]);
+      for (size_t k = nodes_[i].first_end; k != kNoEnd; k = ends_[k].next)
+        add(parts_[static_cast<size_t>(find(static_cast<int32_t>(i)))], *ends_[k].annotation);
     }
+  }
+
+  void add_begin(int32_t node, const CallNode& begin) {
+    if (at(node).is_inside) return add(parts_[static_cast<size_t>(find(node))], begin);
+    if (compiler_of(begin) != kDefaultCompiler)
+      fail_at(begin, fmt::format("no compiler_end closes the part that it opens for '{}'; put one around each result "
+                                 "of the part",
+                                 compiler_of(begin)));
   }
 
   static void add(Part& part, const CallNode& annotation) {
@@ -164,18 +195,18 @@ class AnnotationReader {
   }
 
   void check(int32_t node) {
-    const Part& part = parts_.at(find(node));
+    const Part& part = parts_[static_cast<size_t>(find(node))];
     if (compiler_of(*part.end) == kDefaultCompiler) return;
     const Expr& expr = at(node).expr;
     if (const std::string fault = region_fault(expr); !fault.empty()) fail_at(*part.first(), fault);
     if (part.begin != nullptr) return;
-    for (const Expr& operand : operands_of(expr)) {
+    for_each_operand(expr, [&](const Expr& operand) {
       const bool is_input = is_computation(operand) ? is_annotation(operand) : operand.is<relay::VarNode>();
       if (is_input)
         fail_at(*part.end, fmt::format("no compiler_begin opens the part that it closes for '{}'; put one around each "
                                        "input of the part",
                                        compiler_of(*part.end)));
-    }
+    });
   }
 
   void read_and_strip(const Expr& body) {
@@ -184,16 +215,16 @@ class AnnotationReader {
         [&](const Expr& before, const Expr& after) {
           read(before);
           if (is_annotation(before)) return after.as<CallNode>()->args[0];
-          const auto known = index_.find(before.object());
-          if (known != index_.end()) origin_.emplace(after.object(), known->second);
           return retyped(before, after);
         });
   }
 
-  std::unordered_map<const Object*, int32_t> index_;  // of the computations
-  std::vector<Node> nodes_;                           // each after those whose values it takes
-  std::map<int32_t, Part> parts_;
-  std::unordered_map<const Object*, int32_t> origin_;  // the computations that the nodes without annotations were
+  ObjectMap<int32_t> index_;             // of the computations
+  std::vector<Node> nodes_;              // each after those whose values it takes
+  std::vector<int32_t> operands_;        // the computations whose values nodes take without an annotation
+  std::vector<const CallNode*> begins_;  // the annotations of other values that nodes take
+  std::vector<End> ends_;                // of the values that nodes give
+  std::vector<Part> parts_;              // by the node that names the part
   Expr body_;
   bool is_annotated_ = false;
 };
@@ -201,54 +232,63 @@ class AnnotationReader {
 class AnnotationWriter {
  public:
   AnnotationWriter(const Flow& flow, const std::vector<int32_t>& part, const std::vector<std::string>& compiler)
-      : flow_(flow), part_(part), compiler_(compiler) {}
+      : flow_(flow), part_(part) {
+    // Annotations of one compiler share their attributes.
+    std::unordered_map<std::string_view, Attrs> known;
+    for (const std::string& name : compiler) {
+      Attrs& attrs = known[name];
+      if (!attrs) attrs = ops::compiler_attrs(name);
+      attrs_.push_back(attrs);
+    }
+    written_.reserve(flow.nodes.size());
+  }
 
   Expr write() {
-    for (int32_t i = 0; i < flow_.num_nodes(); ++i) {
-      const Expr& node = flow_.node(i);
-      if (!relay::is_entered(node)) {
-        written_.push_back(node);
-        continue;
-      }
-      std::vector<Expr> children = relay::children_of(node);
-      const size_t first = node.is<CallNode>() ? 1 : 0;
-      if (first == 1) children[0] = plain(children[0]);
-      for (size_t k = first; k < children.size(); ++k) children[k] = handed(children[k], part(i));
-      written_.push_back(retyped(node, relay::with_children(node, children)));
-    }
-    return handed(flow_.body, kNone);
+    for (int32_t i = 0; i < flow_.num_nodes(); ++i) write_node(i);
+    return handed(flow_.body, flow_.find(flow_.body), kNone);
   }
 
  private:
+  void write_node(int32_t i) {
+    const Expr& node = flow_.node(i);
+    const std::span<const int32_t> from = flow_.children_of(i);
+    if (from.empty()) return written_.push_back(node);
+    const bool has_callee = node.is<CallNode>();
+    children_.clear();
+    relay::for_each_child(*node, [&](const ExprNode* child) {
+      const size_t k = children_.size();
+      children_.push_back(k == 0 && has_callee ? plain(ref(child), from[k]) : handed(ref(child), from[k], part(i)));
+    });
+    written_.push_back(retyped(node, relay::with_children(node, children_)));
+  }
+
   int32_t part(int32_t node) const { return node == kNone ? kNone : part_[static_cast<size_t>(node)]; }
 
-  Expr plain(const Expr& expr) const {
-    const int32_t node = flow_.find(expr);
-    return node == kNone ? expr : written_[static_cast<size_t>(node)];
+  // The value, which is that of a node of the flow or of none, in the new body.
+  Expr plain(const Expr& value, int32_t node) const {
+    return node == kNone ? value : written_[static_cast<size_t>(node)];
   }
 
   // The value as a node of the part `to` takes it. Each edge has annotations of its own.
-  Expr handed(const Expr& value, int32_t to) {
-    const int32_t from = part(flow_.find(value));
-    Expr result = plain(value);
+  Expr handed(const Expr& value, int32_t node, int32_t to) const {
+    const int32_t from = part(node);
+    Expr result = plain(value, node);
     if (from == to || value.is<OpNode>()) return result;
     if (from != kNone) result = annotated(op::kCompilerEnd, result, from, value);
     if (to != kNone) result = annotated(op::kCompilerBegin, result, to, value);
     return result;
   }
 
-  // Annotations of one compiler share their attributes.
-  Expr annotated(const OpHandle& op, const Expr& value, int32_t part, const Expr& original) {
-    Attrs& attrs = attrs_[compiler_[static_cast<size_t>(part)]];
-    if (!attrs) attrs = ops::compiler_attrs(compiler_[static_cast<size_t>(part)]);
+  Expr annotated(const OpHandle& op, const Expr& value, int32_t part, const Expr& original) const {
+    const Attrs& attrs = attrs_[static_cast<size_t>(part)];
     return retyped(original, relay::make_call(Expr(headrace::ref(&op.node())), {value}, attrs, {}, original->span));
   }
 
   const Flow& flow_;
   const std::vector<int32_t>& part_;
-  const std::vector<std::string>& compiler_;
-  std::unordered_map<std::string, Attrs> attrs_;  // by compiler
+  std::vector<Attrs> attrs_;  // by part
   std::vector<Expr> written_;
+  std::vector<Expr> children_;
 };
 
 }  // namespace

@@ -118,7 +118,7 @@ void register_backend(std::shared_ptr<const Backend> backend, const std::vector<
   const std::scoped_lock lock(all.mutex);
   for (const std::string& name : names) {
     if (!is_word(name))
-      throw_user_error("'{}' is no name of a backend; it must be of letters, digits, '_' and '-'", name);
+      throw_user_error("'{}' is not a name of a backend; it must be of letters, digits, '_' and '-'", name);
     if (name == kNative || name == kExternal)
       throw_user_error("'{}' is the name of one of the compiler's own backends; give the backend another", name);
     if (all.backends.contains(name))

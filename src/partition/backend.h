@@ -89,8 +89,8 @@ class Backend {
 };
 
 // Makes a backend known to this process, under its name and its aliases; targets may be of these
-// kinds then, and pass configurations have the key of its options. UserError for a name that is no word, is one of the
-// compiler's own (native, external), or is taken.
+// kinds then, and pass configurations have the key of its options. UserError for a name that is not a word, is one of
+// the compiler's own (native, external), or is taken.
 void register_backend(std::shared_ptr<const Backend> backend, const std::vector<std::string>& aliases = {});
 
 // Returns the backend of that name: one that was registered, else one whose regions the global function relay.ext.NAME

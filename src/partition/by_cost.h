@@ -2,7 +2,7 @@
 // whose calls and regions together cost least.
 //
 //   cost = seconds of each call where it runs (partition/op_costs.h)
-//        + kBorderSeconds for each region and each value that it takes from outside and that is no constant
+//        + kBorderSeconds for each region and each value that it takes from outside and that is not a constant
 //
 // Several consumers in one region share a border. Copies between devices would be paid in the same way; there is one
 // device today, so they are free. The choice is a label problem (graph/labels.h), solved exactly unless the program is

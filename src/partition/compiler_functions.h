@@ -20,7 +20,7 @@ IRModule mark_compiler_functions_as_extern(const IRModule& module, const std::st
 
 // InlineCompilerFunctionsBoundTo: calls of these functions become their bodies, in which calls of composite functions
 // become bodies, too; the functions leave the module. It undoes a partitioning that does not pay. An argument with an
-// effect is bound by a let, so that it is evaluated once. UserError for a name that is no function of the module, or
+// effect is bound by a let, so that it is evaluated once. UserError for a name that is not a function of the module, or
 // one that is not marked Compiler, and for a function that something else than a call refers to.
 IRModule inline_compiler_functions(const IRModule& module, const std::vector<std::string>& names);
 

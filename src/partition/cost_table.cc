@@ -57,15 +57,15 @@ class TableReader {
   explicit TableReader(const std::string& source) : source_(source) {}
 
   CostTable read(const Json& json) {
-    if (!json.is_object() || !json.contains(kFormat)) fail("it is no table of costs", "");
+    if (!json.is_object() || !json.contains(kFormat)) fail("it is not a table of costs", "");
     if (json[kFormat] != kFormatVersion)
       fail(fmt::format("\"{}\" is {}, this program reads {}", kFormat, json[kFormat].dump(), kFormatVersion), "");
     CostTable table{.source = source_, .cpu = text(json, "cpu", ""), .costs = {}};
     const Json& threads = member(json, "threads", "");
-    if (!threads.is_number_integer() || threads.get<int64_t>() < 1) fail("\"threads\" is no number from 1 on", "");
+    if (!threads.is_number_integer() || threads.get<int64_t>() < 1) fail("\"threads\" is not a number from 1 on", "");
     table.threads = threads.get<int64_t>();
     const Json& costs = member(json, "costs", "");
-    if (!costs.is_array()) fail("\"costs\" is no list", "");
+    if (!costs.is_array()) fail("\"costs\" is not a list", "");
     for (size_t i = 0; i < costs.size(); ++i) add(table, costs[i], fmt::format("costs[{}]: ", i));
     return table;
   }
@@ -82,14 +82,14 @@ class TableReader {
 
   std::string text(const Json& json, const char* name, const std::string& where) const {
     const Json& value = member(json, name, where);
-    if (!value.is_string()) fail(fmt::format("\"{}\" is no text", name), where);
+    if (!value.is_string()) fail(fmt::format("\"{}\" is not text", name), where);
     return value.get<std::string>();
   }
 
   void add(CostTable& table, const Json& json, const std::string& where) const {
     const Json& seconds = member(json, "seconds", where);
     const double value = seconds.is_number() ? seconds.get<double>() : -1;
-    if (!std::isfinite(value) || value < 0 || value > 1000) fail("\"seconds\" is no number from 0 to 1000", where);
+    if (!std::isfinite(value) || value < 0 || value > 1000) fail("\"seconds\" is not a number from 0 to 1000", where);
     const std::pair key(text(json, "call", where), text(json, "backend", where));
     if (!table.costs.emplace(key, MeasuredCost{text(json, "version", where), value}).second)
       fail("the call and the backend are there twice", where);

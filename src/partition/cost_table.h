@@ -18,7 +18,7 @@ namespace headrace::partition {
 // others; their values do not count.
 std::string cost_key(const relay::CallNode& call);
 
-// Returns a program that computes the call alone, on parameters for all arguments that are no constants.
+// Returns a program that computes the call alone, on parameters for all arguments that are not constants.
 relay::Function program_of_call(const relay::CallNode& call);
 
 struct MeasuredCost {

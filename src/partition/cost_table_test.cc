@@ -64,19 +64,19 @@ TEST(CostTable, FaultsHaveAPlace) {
     return kit::user_error_of([&] { parse_cost_table(text, "t.json"); });
   };
   EXPECT_THAT(error("{\n\"headrace_costs\": 1,,"), HasSubstr("t.json: parse error at line 2, column 21"));
-  EXPECT_THAT(error("[]"), HasSubstr("t.json: it is no table of costs"));
+  EXPECT_THAT(error("[]"), HasSubstr("t.json: it is not a table of costs"));
   EXPECT_THAT(error("{\"headrace_costs\": 2}"), HasSubstr("\"headrace_costs\" is 2, this program reads 1"));
   EXPECT_THAT(error("{\"headrace_costs\": 1}"), HasSubstr("t.json: there is no \"cpu\""));
   const auto head = [](const std::string& rest) { return "{\"headrace_costs\": 1, \"cpu\": \"x\", " + rest + "}"; };
-  EXPECT_THAT(error(head("\"threads\": 0")), HasSubstr("\"threads\" is no number from 1 on"));
-  EXPECT_THAT(error(head("\"threads\": 1, \"costs\": 3")), HasSubstr("\"costs\" is no list"));
+  EXPECT_THAT(error(head("\"threads\": 0")), HasSubstr("\"threads\" is not a number from 1 on"));
+  EXPECT_THAT(error(head("\"threads\": 1, \"costs\": 3")), HasSubstr("\"costs\" is not a list"));
   const auto row = [&](const std::string& text) { return head("\"threads\": 1, \"costs\": [" + text + "]"); };
   EXPECT_THAT(error(row("7")), HasSubstr("t.json: costs[0]: there is no \"seconds\""));
   const std::string good = "{\"call\": \"c\", \"backend\": \"b\", \"version\": \"\", \"seconds\": 1}";
   EXPECT_EQ(error(row(good)), "");
   EXPECT_THAT(error(row(good + "," + good)), HasSubstr("t.json: costs[1]: the call and the backend are there twice"));
   EXPECT_THAT(error(row("{\"call\": 1, \"backend\": \"b\", \"version\": \"\", \"seconds\": 1}")),
-              HasSubstr("costs[0]: \"call\" is no text"));
+              HasSubstr("costs[0]: \"call\" is not text"));
   for (const char* seconds : {"-1", "1001", "\"fast\"", "null"}) {
     EXPECT_THAT(error(row(fmt::format("{{\"seconds\": {}}}", seconds))), HasSubstr("no number from 0 to 1000"));
   }

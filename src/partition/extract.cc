@@ -5,8 +5,8 @@
 #include "partition/annotations.h"
 #include "partition/region_function.h"
 #include "partition/rewrite_functions.h"
+#include "relay/children.h"
 #include "relay/function_attrs.h"
-#include "relay/visit.h"
 
 namespace headrace::partition {
 
@@ -47,7 +47,7 @@ class BodyExtractor {
       module->add_function(functions_[at].first, functions_[at].second);
       extracted.push_back({named_[at].symbol, regions_.backend[at], count_calls(at)});
     }
-    return outer(flow_.body);
+    return outer(flow_.body, flow_.find(flow_.body));
   }
 
  private:
@@ -57,9 +57,9 @@ class BodyExtractor {
 
   int32_t region(int32_t node) const { return node == kNone ? kNone : regions_.region[static_cast<size_t>(node)]; }
 
-  const Expr& outer(const Expr& expr) const {
-    const int32_t node = flow_.find(expr);
-    return node == kNone ? expr : outer_[static_cast<size_t>(node)];
+  // The value, which is that of a node of the flow or of none, in the rewritten body.
+  const Expr& outer(const Expr& value, int32_t node) const {
+    return node == kNone ? value : outer_[static_cast<size_t>(node)];
   }
 
   void rebuild(int32_t i) {
@@ -68,16 +68,20 @@ class BodyExtractor {
       outer_[static_cast<size_t>(i)] = node;
       return;
     }
-    std::vector<Expr> children = relay::children_of(node);
-    for (Expr& child : children) child = outer(child);
-    outer_[static_cast<size_t>(i)] = retyped(node, relay::with_children(node, children));
+    const std::span<const int32_t> from = flow_.children_of(i);
+    children_.clear();
+    relay::for_each_child(*node, [&](const ExprNode* child) {
+      const int32_t at = from[children_.size()];
+      children_.push_back(at == kNone ? ref(child) : outer_[static_cast<size_t>(at)]);
+    });
+    outer_[static_cast<size_t>(i)] = retyped(node, relay::with_children(node, children_));
   }
 
   void extract(size_t at) {
     RegionBuilder builder({regions_.backend[at], named_[at].number, options_.bind_constants});
     for (const size_t use : uses_[at].entering) {
       const Flow::Use& input = flow_.uses[use];
-      if (!is_callee(input)) builder.add_input(input.value, outer(input.value));
+      if (!is_callee(input)) builder.add_input(input.value, outer(input.value, input.from));
     }
     for (const int32_t member : members_[at]) builder.add_member(flow_.node(member));
     for (const size_t use : uses_[at].leaving) builder.add_output(flow_.uses[use].value);
@@ -111,6 +115,7 @@ class BodyExtractor {
   std::vector<RegionName> named_;
   std::vector<std::pair<GlobalVar, relay::Function>> functions_;
   std::vector<Expr> outer_;  // by node: what it became; null for nodes that only their region uses
+  std::vector<Expr> children_;
 };
 
 // Extracts from each function what `choose` finds in its flow.

@@ -158,7 +158,7 @@ class JsonReader {
       const size_t first = at_ - 6;
       if (text_.substr(at_, 2) != "\\u") source_.fail(first, at_, "this is the first half of a character alone");
       const uint32_t second = read_code_unit();
-      if (second < 0xdc00 || second >= 0xe000) source_.fail(first, at_, "these two escapes are no character");
+      if (second < 0xdc00 || second >= 0xe000) source_.fail(first, at_, "these two escapes are not a character");
       code = 0x10000 + ((code - 0xd800) << 10) + (second - 0xdc00);
     }
     return utf8_of(code);
@@ -186,7 +186,7 @@ class JsonReader {
     const std::string_view digits = word.starts_with('-') ? word.substr(1) : word;
     const bool is_integer = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos &&
                             (digits == "0" || digits[0] != '0');
-    if (!is_integer) source_.fail(at_, std::max(end, at_ + 1), "this is no value of JSON");
+    if (!is_integer) source_.fail(at_, std::max(end, at_ + 1), "this is not a value of JSON");
     value.kind = JsonKind::kInteger;
     if (std::from_chars(word.data(), word.data() + word.size(), value.integer).ec != std::errc())
       source_.fail(at_, end, "this integer has more than 64 bits");

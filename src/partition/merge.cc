@@ -73,36 +73,46 @@ class PartMerger {
       const int32_t group = group_[static_cast<size_t>(node)];
       return place[group == kNone ? static_cast<size_t>(node) : num_nodes + static_cast<size_t>(group)];
     };
-    std::vector<graph::Edge> edges;
-    for (const Flow::Use& use : given_.flow.uses) {
-      if (use.from != kNone && use.to != kNone && unit(use.from) != unit(use.to))
-        edges.push_back({unit(use.from), unit(use.to)});
-    }
     std::vector<int32_t> colour(place.size(), graph::kNoColour);
-    std::map<std::pair<std::string, int32_t>, int32_t> known;
+    std::map<std::pair<std::string_view, int32_t>, int32_t> known;
+    size_t num_allowed = 0;
     for (size_t group = 0; group < of_group_.size(); ++group) {
       if (!allowed(of_group_[group])) continue;
+      ++num_allowed;
       const auto next = static_cast<int32_t>(known.size());
       colour[static_cast<size_t>(place[num_nodes + group])] =
           known.try_emplace({of_group_[group], scope_[group]}, next).first->second;
     }
-    const std::vector<int32_t> joined =
-        graph::merge_regions(graph::IndexGraph(static_cast<int32_t>(place.size()), edges), colour);
-    rename([&](size_t group) { return joined[static_cast<size_t>(place[num_nodes + group])]; });
+    if (num_allowed < 2) return;
+    const std::vector<int32_t> joined = graph::merge_regions(graph_of_units(order.size(), unit), colour);
+    rename(joined.size(), [&](size_t group) { return joined[static_cast<size_t>(place[num_nodes + group])]; });
   }
 
-  // Gives each group the number of the first group that has the same name.
+  template <typename Unit>
+  graph::IndexGraph graph_of_units(size_t count, const Unit& unit) const {
+    std::vector<graph::Edge> edges;
+    edges.reserve(given_.flow.uses.size());
+    for (const Flow::Use& use : given_.flow.uses) {
+      if (use.from != kNone && use.to != kNone && unit(use.from) != unit(use.to))
+        edges.push_back({unit(use.from), unit(use.to)});
+    }
+    return graph::IndexGraph(static_cast<int32_t>(count), edges);
+  }
+
+  // Gives each group the number of the first group that has the same name, which is below `num_names`.
   template <typename NameOf>
-  void rename(NameOf&& name_of) {
-    std::unordered_map<int32_t, int32_t> known;
+  void rename(size_t num_names, NameOf&& name_of) {
+    std::vector<int32_t> known(num_names, kNone);
     std::vector<int32_t> number;
     std::vector<std::string> compiler;
     std::vector<int32_t> scope;
     for (size_t group = 0; group < of_group_.size(); ++group) {
-      const auto [it, is_new] = known.try_emplace(name_of(group), static_cast<int32_t>(compiler.size()));
-      number.push_back(it->second);
+      int32_t& first = known[static_cast<size_t>(name_of(group))];
+      const bool is_new = first == kNone;
+      if (is_new) first = static_cast<int32_t>(compiler.size());
+      number.push_back(first);
       if (!is_new) continue;
-      compiler.push_back(of_group_[group]);
+      compiler.push_back(std::move(of_group_[group]));
       scope.push_back(scope_[group]);
     }
     for (int32_t& group : group_) {

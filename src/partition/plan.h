@@ -64,9 +64,9 @@ struct Plan {
   TextRange hash_at = {}, ops_at = {};
 };
 
-// Reads a plan; `name` is that of the file in messages. UserError with line and column for what is no plan of version
-// 1: wrong JSON, a missing, unknown or repeated key, a value of another type, a backend that is not in the plan's list,
-// and an op or a backend that is there twice.
+// Reads a plan; `name` is that of the file in messages. UserError with line and column for what is not a plan of
+// version 1: wrong JSON, a missing, unknown or repeated key, a value of another type, a backend that is not in the
+// plan's list, and an op or a backend that is there twice.
 Plan parse_plan(std::string text, const std::string& name);
 
 // Returns the text of a plan. Equal plans give equal bytes.

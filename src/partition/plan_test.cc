@@ -66,13 +66,13 @@ struct Wrong {
 
 // Files with one mistake each.
 constexpr Wrong kWrong[] = {
-    // what is no JSON
+    // what is not JSON
     {"\"headrace\"", "headrace", "2:3", "a key in quotes should be here"},
     {"\"headrace\":", "\"headrace\"", "2:14", "':' should be here, after a key"},
     {"\"plan\",", "\"plan\"", "3:3", "'}' should be here, or ',' after a value of an object"},
-    {"\"version\": 1", "\"version\": 01", "3:14", "this is no value of JSON"},
-    {"\"version\": 1", "\"version\": one", "3:14", "this is no value of JSON"},
-    {"\"version\": 1", "\"version\":", "3:13", "this is no value of JSON"},
+    {"\"version\": 1", "\"version\": 01", "3:14", "this is not a value of JSON"},
+    {"\"version\": 1", "\"version\": one", "3:14", "this is not a value of JSON"},
+    {"\"version\": 1", "\"version\":", "3:13", "this is not a value of JSON"},
     {"\"version\": 1", "\"version\": 99999999999999999999", "3:14", "this integer has more than 64 bits"},
     {"\"version\": \"1\"", "\"version\": \"1", "9:32", "this string has no closing quote"},
     {"it is the first\"}", "it is the first}", "13:77", "this string has no closing quote"},
@@ -81,7 +81,7 @@ constexpr Wrong kWrong[] = {
     {"it is the first", "it \\u12g4", "13:81", "four hexadecimal digits should follow"},
     {"it is the first", "\\ud800 ", "13:78", "this is the first half of a character alone"},
     {"it is the first", "\\udc00", "13:78", "this is the second half of a character alone"},
-    {"it is the first", "\\ud800\\u0041", "13:78", "these two escapes are no character"},
+    {"it is the first", "\\ud800\\u0041", "13:78", "these two escapes are not a character"},
     {"float32]\"]", "float32]\"", "7:3", "']' should be here, or ',' after a value of a list"},
     {"  ]\n}\n", "  ]\n}\n]\n", "18:1", "something follows the end of the JSON"},
     {"  ]\n}\n", "  ]\n", "17:1", "the text ends where '}' should be"},
@@ -89,7 +89,7 @@ constexpr Wrong kWrong[] = {
     {"\"version\": 1,", "\"version\": 1, \"version\": 1,", "3:17", "the key \"version\" is there twice"},
     {"\"kind\": \"exp\", \"backend\": \"one\"", "\"kind\": \"exp\", \"kind\": \"exp\", \"backend\": \"one\"", "13:34",
      "the key \"kind\" is there twice"},
-    // what is no plan
+    // what is not a plan
     {"\"plan\"", "\"object graph\"", "2:15", "this is a 'object graph' of Headrace, no 'plan'"},
     {"\"headrace\": \"plan\",\n", "", "1:1", "the key \"headrace\" is missing"},
     {"\"version\": 1", "\"version\": 2", "3:14", "this is a plan of version 2, and this Headrace reads version 1"},

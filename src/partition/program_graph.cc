@@ -207,7 +207,7 @@ class GraphReader {
     for (const Expr& operand : operands) {
       const Sources sources = sources_of(operand, scope);
       std::vector<GraphTensor> tensors;
-      // A function is no tensor: what its body gives is what it hands on.
+      // A function is not a tensor: what its body gives is what it hands on.
       if (!operand.is<FunctionNode>() && operand->has_checked_type()) tensors = graph_tensors(operand);
       tensors.resize(std::max(tensors.size(), sources.size()));
       for (size_t i = 0; i < sources.size(); ++i)

@@ -1,5 +1,5 @@
 // The graph of a placed program, for people and their tools: ops, the tensors between them, and the calls of regions
-// that hold them. Constants are no nodes.
+// that hold them. Constants are not nodes.
 //
 //   def @main(%x) { @region(nn.softmax(%x)) }     input x -> nn.softmax -> [exp, in block 0] -> output output0
 //   def @region(%a, Compiler="b") { exp(%a) }
@@ -12,7 +12,7 @@ namespace headrace::partition {
 
 // One tensor that a node reads or writes.
 struct GraphTensor {
-  std::string dtype = {};          // "float32"; the text of the type where the value is no tensor
+  std::string dtype = {};          // "float32"; the text of the type where the value is not a tensor
   std::optional<Shape> shape;      // nothing: not a tensor, or not all of its sizes are numbers
   std::optional<int64_t> n_bytes;  // of the elements; nothing where `shape` is nothing
 };
@@ -27,7 +27,7 @@ struct GraphAlternative {
 enum class GraphNodeKind : uint8_t {
   kInput,    // a parameter of the program
   kOp,       // a call of an op: a row of the placement
-  kControl,  // a value that is no call of an op and joins others, such as an `if` or a call of a function
+  kControl,  // a value that is not a call of an op and joins others, such as an `if` or a call of a function
   kOutput,   // a tensor of the program's result
 };
 // Returns "input", "op", "control", "output".

@@ -7,10 +7,10 @@
 #include "ir/type_parts.h"
 #include "partition/extract.h"
 #include "passes/functions/inline.h"
+#include "relay/children.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/infer/type_match.h"
-#include "relay/visit.h"
 
 namespace headrace::partition {
 
@@ -90,7 +90,7 @@ RegionName RegionNames::next(const IRModuleNode& module, const std::string& back
 void RegionBuilder::add_input(const Expr& value, const Expr& outer) {
   if (inner_.contains(value.object())) return;
   if (spec_.bind_constants && is_constant_value(value)) {
-    inner_.emplace(value.object(), value);
+    inner_.try_emplace(value.object(), value);
     return;
   }
   const std::string name = fmt::format("{}_{}_i{}", sanitized(spec_.backend), spec_.number, params_.size());
@@ -98,20 +98,25 @@ void RegionBuilder::add_input(const Expr& value, const Expr& outer) {
   param->set_checked_type(param->type_annotation);
   params_.push_back(param);
   args_.push_back(outer);
-  inner_.emplace(value.object(), param);
-  outer_.emplace(value.object(), outer);
+  inner_.try_emplace(value.object(), param);
+  outer_.try_emplace(value.object(), outer);
 }
 
 const Expr& RegionBuilder::inner(const Expr& value) const {
-  const auto it = inner_.find(value.object());
-  return it == inner_.end() ? value : it->second;
+  const Expr* known = inner_.find(value.object());
+  return known == nullptr ? value : *known;
+}
+
+bool RegionBuilder::is_member(const Expr& node) const {
+  return inner_.contains(node.object()) && !outer_.contains(node.object()) && !is_constant_value(node);
 }
 
 void RegionBuilder::add_member(const Expr& node) {
-  std::vector<Expr> children = relay::children_of(node);
-  for (Expr& child : children) child = inner(child);
-  inner_.emplace(node.object(), retyped(node, relay::with_children(node, children)));
-  leaves_.emplace(node.object(), find_leaves(node));
+  children_.clear();
+  relay::for_each_child(*node, [&](const ExprNode* child) { children_.push_back(inner(ref(child))); });
+  inner_.try_emplace(node.object(), retyped(node, relay::with_children(node, children_)));
+  if (node.is<TupleNode>() || node.is<TupleGetItemNode>() || type_of(node).is<TupleTypeNode>())
+    leaves_.try_emplace(node.object(), find_leaves(node));
 }
 
 // Names every tensor of a member by what computes it, so that one that leaves as a tensor and in a tuple leaves once.
@@ -138,10 +143,11 @@ std::vector<RegionBuilder::Leaf> RegionBuilder::find_leaves(const Expr& node) co
 
 // The tensors of a member, or of a value from outside.
 std::vector<RegionBuilder::Leaf> RegionBuilder::leaves(const Expr& node) const {
-  if (const auto known = leaves_.find(node.object()); known != leaves_.end()) return known->second;
-  const auto from_outside = outer_.find(node.object());
+  if (const auto* known = leaves_.find(node.object())) return *known;
+  if (is_member(node)) return {{inner(node), {}, node.object(), 0}};
+  const Expr* from_outside = outer_.find(node.object());
   const std::vector<Expr> inside = tensors_of(inner(node));
-  const std::vector<Expr> outside = tensors_of(from_outside == outer_.end() ? node : from_outside->second);
+  const std::vector<Expr> outside = tensors_of(from_outside == nullptr ? node : *from_outside);
   std::vector<Leaf> all;
   for (size_t i = 0; i < inside.size(); ++i) all.push_back({inside[i], outside.at(i), node.object(), i});
   return all;
@@ -167,7 +173,7 @@ Expr RegionBuilder::result() const {
   for (size_t i = 0; is_whole && i < results_.size(); ++i) {
     const auto* item = results_[i].inner.as<TupleGetItemNode>();
     is_whole = results_[i].source == results_[0].source && results_[i].index == i && item != nullptr &&
-               static_cast<size_t>(item->index) == i && item->tuple == inner_.at(results_[0].source);
+               static_cast<size_t>(item->index) == i && item->tuple == *inner_.find(results_[0].source);
   }
   return is_whole ? first->tuple : typed(relay::make_tuple(items), make_tuple_type(types));
 }
@@ -212,7 +218,7 @@ relay::Function RegionBuilder::optimized(const relay::Function& made, const Pack
   if (!given.is<IRModule>()) throw_user_error("{} gives no module; it takes and gives an IRModule", hook);
   const IRModule module = relay::infer_type(given.as<IRModule>());
   const auto main = module->lookup("main").cast<FunctionNode>();
-  if (!main) throw_user_error("{}: @main of the module that it gives is no Relay function", hook);
+  if (!main) throw_user_error("{}: @main of the module that it gives is not Relay function", hook);
   bool same = main->params.size() == made->params.size() && relay::same_type(type_of(main->body), type_of(made->body));
   for (size_t i = 0; same && i < made->params.size(); ++i)
     same = relay::same_type(main->params[i]->checked_type(), made->params[i]->type_annotation);

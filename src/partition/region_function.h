@@ -62,6 +62,7 @@ class RegionBuilder {
   std::vector<Leaf> leaves(const Expr& node) const;
   std::vector<Leaf> find_leaves(const Expr& node) const;
   const Expr& inner(const Expr& value) const;
+  bool is_member(const Expr& node) const;
   Expr result() const;
   Expr leaf_outside(const Leaf& leaf) const;
   Array<TypeVar> type_variables() const;
@@ -70,14 +71,15 @@ class RegionBuilder {
   RegionSpec spec_;
   Array<relay::Var> params_;
   std::vector<Expr> args_;
-  std::unordered_map<const Object*, Expr> inner_;  // parameters, constants and members by the node outside
-  std::unordered_map<const Object*, Expr> outer_;  // values from outside by the node outside
-  std::unordered_map<const Object*, std::vector<Leaf>> leaves_;  // of members by the node outside
+  ObjectMap<Expr> inner_;                // parameters, constants and members by the node outside
+  ObjectMap<Expr> outer_;                // values from outside by the node outside
+  ObjectMap<std::vector<Leaf>> leaves_;  // of members that are more than one tensor of their own, by the node outside
   std::vector<Leaf> results_;
   std::map<std::pair<const Object*, size_t>, size_t> places_;  // of the results by source and index
   Expr call_;
   std::vector<Expr> items_;  // of the call, by result, where there are several: each once
   Array<TypeVar> type_params_;
+  std::vector<Expr> children_;  // of one member
 };
 
 }  // namespace headrace::partition

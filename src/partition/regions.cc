@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "graph/merge_regions.h"
 #include "graph/quotient.h"
+#include "relay/children.h"
 #include "relay/function_attrs.h"
 #include "relay/match.h"
 #include "relay/scopes.h"
-#include "relay/visit.h"
 
 namespace headrace::partition {
 
@@ -24,52 +25,79 @@ class FlowReader {
  public:
   explicit FlowReader(const Expr& body) {
     flow_.body = body;
-    push(body);
+    push(body.get());
     walk();
+    flow_.child_begins.push_back(flow_.children.size());
     for (Flow::Use& use : flow_.uses) use.to = node_of_frame_[static_cast<size_t>(use.to)];
     flow_.uses.push_back({body, flow_.find(body), kNone});
-    const relay::Scopes scopes = relay::find_scopes(body);
-    for (const Expr& node : flow_.nodes) flow_.scope.push_back(scopes.at(node).scope);
+    find_scopes();
   }
   Flow take() { return std::move(flow_); }
 
  private:
+  struct Child {
+    const ExprNode* expr;
+    int32_t node = kNone;  // known when its user has it
+  };
   struct Frame {
-    Expr expr;
-    std::vector<Expr> children;
-    size_t next = 0;
-    int32_t number = 0;  // of the frame, as its node has none yet
+    const ExprNode* expr;
+    int32_t number;      // of the frame, as its node has none yet
+    size_t begin, next;  // its children stand in children_ from `begin` on
   };
 
   // A node that is met has the index kNone until it is left.
-  void push(const Expr& expr) {
-    if (relay::is_atomic(expr) || !flow_.index.emplace(expr.object(), kNone).second) return;
-    stack_.push_back({expr, relay::is_entered(expr) ? relay::children_of(expr) : std::vector<Expr>(), 0,
-                      static_cast<int32_t>(node_of_frame_.size())});
+  void push(const ExprNode* expr) {
+    if (relay::is_atomic(*expr) || !flow_.index.try_emplace(expr, kNone).second) return;
+    const size_t begin = children_.size();
+    stack_.push_back({expr, static_cast<int32_t>(node_of_frame_.size()), begin, begin});
     node_of_frame_.push_back(kNone);
+    if (relay::is_entered(ref(expr)))
+      relay::for_each_child(*expr, [&](const ExprNode* child) { children_.push_back({child}); });
   }
 
   // The frame of a user is on top again after each child, and once more where the child was known.
   void walk() {
     while (!stack_.empty()) {
       Frame& top = stack_.back();
-      if (top.next > 0) {
-        const Expr& value = top.children[top.next - 1];
-        flow_.uses.push_back({value, flow_.find(value), top.number});
+      if (top.next > top.begin) {
+        Child& child = children_[top.next - 1];
+        const Expr value = ref(child.expr);
+        child.node = flow_.find(value);
+        flow_.uses.push_back({value, child.node, top.number});
       }
-      if (top.next < top.children.size()) {
-        push(Expr(top.children[top.next++]));  // may move the stack, and `top` with it
+      if (top.next < children_.size()) {
+        push(children_[top.next++].expr);  // may move the stack, and `top` with it
         continue;
       }
-      node_of_frame_[static_cast<size_t>(top.number)] = flow_.num_nodes();
-      flow_.index[top.expr.object()] = flow_.num_nodes();
-      flow_.nodes.push_back(std::move(top.expr));
+      leave(top);
       stack_.pop_back();
     }
   }
 
+  void leave(const Frame& frame) {
+    node_of_frame_[static_cast<size_t>(frame.number)] = flow_.num_nodes();
+    *flow_.index.find(frame.expr) = flow_.num_nodes();
+    flow_.nodes.push_back(ref(frame.expr));
+    flow_.child_begins.push_back(flow_.children.size());
+    for (size_t i = frame.begin; i < children_.size(); ++i) flow_.children.push_back(children_[i].node);
+    children_.resize(frame.begin, Child{nullptr});
+  }
+
+  // Most bodies have one scope, which needs no search.
+  void find_scopes() {
+    const auto opens_scope = [](const Expr& node) {
+      return node.is<relay::LetNode>() || node.is<relay::IfNode>() || node.is<relay::MatchNode>() ||
+             node.is<FunctionNode>();
+    };
+    flow_.scope.assign(flow_.nodes.size(), 0);
+    if (std::none_of(flow_.nodes.begin(), flow_.nodes.end(), opens_scope)) return;
+    const relay::Scopes scopes = relay::find_scopes(flow_.body);
+    for (size_t i = 0; i < flow_.nodes.size(); ++i) flow_.scope[i] = scopes.at(flow_.nodes[i]).scope;
+  }
+
   Flow flow_;
   std::vector<Frame> stack_;
+  std::vector<Child> children_;  // of the frames on the stack, one after another
   std::vector<int32_t> node_of_frame_;
 };
 
@@ -83,6 +111,7 @@ std::string_view kind_of(const Expr& expr) {
 
 graph::IndexGraph Flow::graph() const {
   std::vector<graph::Edge> edges;
+  edges.reserve(uses.size());
   for (const Use& use : uses) {
     if (use.from != kNone && use.to != kNone) edges.push_back({use.from, use.to});
   }
@@ -116,29 +145,59 @@ Expr retyped(const Expr& before, const Expr& after) {
 
 namespace {
 
+// The users of all nodes, in the order of the uses; kNone for the result of the body.
+class Users {
+ public:
+  explicit Users(const Flow& flow) : begins_(flow.nodes.size() + 1, 0) {
+    for (const Flow::Use& use : flow.uses) {
+      if (use.from != kNone) ++begins_[static_cast<size_t>(use.from) + 1];
+    }
+    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+    users_.resize(begins_.back());
+    std::vector<size_t> next(begins_.begin(), begins_.end() - 1);
+    for (const Flow::Use& use : flow.uses) {
+      if (use.from != kNone) users_[next[static_cast<size_t>(use.from)]++] = use.to;
+    }
+  }
+  std::span<const int32_t> of(size_t node) const {
+    return std::span<const int32_t>(users_).subspan(begins_[node], begins_[node + 1] - begins_[node]);
+  }
+
+ private:
+  std::vector<size_t> begins_;
+  std::vector<int32_t> users_;
+};
+
 // Gives tuples and items of tuples the backends of the nodes that they connect.
 class TupleLabels {
  public:
   TupleLabels(const Flow& flow, std::vector<std::string>& backend) : flow_(flow), backend_(backend) {
-    std::vector<std::vector<int32_t>> users(flow.nodes.size()), items(flow.nodes.size());
-    for (const Flow::Use& use : flow.uses) {
-      if (use.from != kNone) users[static_cast<size_t>(use.from)].push_back(use.to);
-      if (use.from != kNone && use.to != kNone) items[static_cast<size_t>(use.to)].push_back(use.from);
-    }
-    // Users first: a tuple of tuples passes on what it gets.
-    for (size_t i = flow.nodes.size(); i-- > 0;) {
-      if (backend[i].empty() && flow.nodes[i].is<TupleNode>() && is_computation(flow.nodes[i])) adopt(i, users[i]);
-    }
+    const auto is_open = [&](size_t i) {
+      return backend[i].empty() && !flow.nodes[i].is<CallNode>() && is_computation(flow.nodes[i]);
+    };
+    std::vector<size_t> open;
     for (size_t i = 0; i < flow.nodes.size(); ++i) {
-      if (backend[i].empty() && !flow.nodes[i].is<CallNode>() && is_computation(flow.nodes[i]) &&
-          region_fault(flow.nodes[i]).empty())
-        adopt(i, items[i]);
+      if (is_open(i)) open.push_back(i);
+    }
+    if (open.empty()) return;
+    const Users users(flow);
+    // Users first: a tuple of tuples passes on what it gets.
+    for (size_t i = open.size(); i-- > 0;) {
+      if (flow.nodes[open[i]].is<TupleNode>()) adopt(open[i], users.of(open[i]));
+    }
+    std::vector<int32_t> items;
+    for (const size_t i : open) {
+      if (!is_open(i) || !region_fault(flow.nodes[i]).empty()) continue;
+      const std::span<const int32_t> children = flow.children_of(static_cast<int32_t>(i));
+      items.assign(children.begin(), children.end());
+      std::erase(items, kNone);
+      adopt(i, items);
     }
   }
 
  private:
   // Takes the backend that all of these have, if one of them can be in a region with the node.
-  void adopt(size_t node, const std::vector<int32_t>& others) {
+  void adopt(size_t node, std::span<const int32_t> others) {
     const auto backend_of = [&](int32_t other) {
       return other == kNone ? std::string() : backend_[static_cast<size_t>(other)];
     };
@@ -171,7 +230,7 @@ std::vector<int32_t> only_users(const Flow& flow) {
 // for it alone shares; other tuples and items have none.
 std::vector<int32_t> colours_of(const Flow& flow, const std::vector<std::string>& backend,
                                 const std::set<std::string>& one_call) {
-  std::map<std::pair<std::string, int32_t>, int32_t> known;
+  std::map<std::pair<std::string_view, int32_t>, int32_t> known;
   std::vector<int32_t> colours(flow.nodes.size(), graph::kNoColour);
   const std::vector<int32_t> user = one_call.empty() ? std::vector<int32_t>() : only_users(flow);
   int32_t next = 0;
@@ -219,14 +278,11 @@ namespace {
 // Takes tuples out of the groups of which nothing uses them inside: who uses a tuple outside puts it together.
 void trim_tuples(const Flow& flow, std::vector<int32_t>& group) {
   std::vector<bool> is_used(group.size(), false);
-  std::vector<std::vector<int32_t>> items(group.size());
-  for (const Flow::Use& use : flow.uses) {
-    if (use.from != kNone && use.to != kNone) items[static_cast<size_t>(use.to)].push_back(use.from);
-  }
   for (size_t i = group.size(); i-- > 0;) {  // users first
     if (!is_used[i] && flow.nodes[i].is<TupleNode>()) group[i] = kNone;
-    for (const int32_t item : items[i]) {
-      if (group[i] != kNone && group[static_cast<size_t>(item)] == group[i]) is_used[static_cast<size_t>(item)] = true;
+    if (group[i] == kNone) continue;
+    for (const int32_t item : flow.children_of(static_cast<int32_t>(i))) {
+      if (item != kNone && group[static_cast<size_t>(item)] == group[i]) is_used[static_cast<size_t>(item)] = true;
     }
   }
 }

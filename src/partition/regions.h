@@ -1,15 +1,17 @@
 // Regions of a function's body: which nodes a backend other than the native one computes together.
 //
-// A body is seen as an index graph (Flow) of its nodes; variables, constants and names are no nodes of it. A region has
-// nodes of one scope (relay/scopes.h), so that the call that replaces it has its inputs in scope and its outputs reach
-// their users: it does not span the branches of an `if`, the bodies of functions or a let and its value.
+// A body is seen as an index graph (Flow) of its nodes; variables, constants and names are not nodes of it. A region
+// has nodes of one scope (relay/scopes.h), so that the call that replaces it has its inputs in scope and its outputs
+// reach their users: it does not span the branches of an `if`, the bodies of functions or a let and its value.
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "graph/index_graph.h"
+#include "object/object_map.h"
 #include "relay/expr.h"
 
 namespace headrace::partition {
@@ -29,14 +31,23 @@ struct Flow {
   std::vector<Expr> nodes;  // each after all that it uses
   std::vector<int32_t> scope;
   std::vector<Use> uses;
-  std::unordered_map<const Object*, int32_t> index;  // of the nodes
+  ObjectMap<int32_t> index;  // of the nodes
+  // The node of each child of each node, in the order of relay::children_of(), as Use::from; one node after another.
+  // Those of node i begin at child_begins[i].
+  std::vector<int32_t> children;
+  std::vector<size_t> child_begins;
 
   int32_t num_nodes() const { return static_cast<int32_t>(nodes.size()); }
   const Expr& node(int32_t i) const { return nodes[static_cast<size_t>(i)]; }
   // Returns the node of an expression; kNone when it is none.
   int32_t find(const Expr& expr) const {
-    const auto it = index.find(expr.object());
-    return it == index.end() ? kNone : it->second;
+    const int32_t* node = index.find(expr.object());
+    return node == nullptr ? kNone : *node;
+  }
+  // Returns the nodes of the children of a node; none for a function that passes do not enter.
+  std::span<const int32_t> children_of(int32_t i) const {
+    const auto at = static_cast<size_t>(i);
+    return std::span<const int32_t>(children).subspan(child_begins[at], child_begins[at + 1] - child_begins[at]);
   }
   // Returns the edges from values to their users. It is topological.
   graph::IndexGraph graph() const;

@@ -47,7 +47,7 @@ const ConfigKey* find_config_key(std::string_view name) {
 
 void register_config_key(const std::string& name, const std::string& kind, const std::string& doc) {
   const bool is_word = !name.empty() && name.find_first_of(" \t\r\n=,;") == std::string::npos;
-  if (!is_word) throw_user_error("'{}' is no key of a configuration; give it one word, as my.pass.option", name);
+  if (!is_word) throw_user_error("'{}' is not a key of a configuration; give it one word, as my.pass.option", name);
   const ConfigKey keys[] = {config_key<bool>(name, doc),
                             config_key<int64_t>(name, doc),
                             config_key<double>(name, doc),
@@ -145,7 +145,7 @@ Value parse_config_value(std::string_view name, std::string_view text) {
   for (const Value& value : readings) {
     if (key.accepts(value.raw())) return value;
   }
-  throw_user_error("configuration '{}': '{}' is no {} ({})", name, text, key.kind, key.doc);
+  throw_user_error("configuration '{}': '{}' is not of the kind {} ({})", name, text, key.kind, key.doc);
 }
 
 void check_opt_level(int64_t level) {

@@ -28,7 +28,7 @@ ConfigKey config_key(std::string name, std::string doc, std::string default_text
 void declare_config_key(ConfigKey key);
 
 // Makes a key for users' passes and backends, whose values are of a named kind: "bool", "int", "float", "str",
-// "Array[str]" or "dict" (by str). UserError for another kind, a name that is no word and a key that is declared.
+// "Array[str]" or "dict" (by str). UserError for another kind, a name that is not a word and a key that is declared.
 void register_config_key(const std::string& name, const std::string& kind, const std::string& doc);
 
 // Returns the key of a backend's options, relay.ext.NAME.options, and declares it: its value is a dict by str.

@@ -1,6 +1,10 @@
 #include "pass/instruments.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -106,11 +110,14 @@ class DumpFolderInstrument : public PassInstrument {
     int number = 0;
   };
 
+  // Writes the whole file or none: the file gets its name when all of the text is in it.
   void write(const std::string& name, const std::string& text) const {
-    const std::filesystem::path path = folder_ / name;
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    if (!file.flush()) throw_user_error("cannot write '{}': {}", path.string(), std::strerror(errno));
+    const std::filesystem::path path = folder_ / name, part = folder_ / (name + ".part");
+    std::ofstream file(part, std::ios::binary);
+    if (file << text && file.flush() && ::rename(part.c_str(), path.c_str()) == 0) return;
+    const int error = errno;
+    ::unlink(part.c_str());
+    throw_user_error("cannot write '{}': {}", path.string(), std::strerror(error));
   }
 
   std::filesystem::path folder_;

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "kit/errors.h"
@@ -146,6 +148,41 @@ TEST_F(DumpFolder, SaysWhatCannotBeWritten) {
   std::filesystem::create_directories(folder_ / "00_program.relay");
   EXPECT_THAT(kit::user_error_of([&] { run_passes({keeping("Idle")}, module_of(1), context); }),
               ::testing::HasSubstr("00_program.relay'"));
+}
+
+// Sets the size that files may grow to, as a disk that is nearly full does.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+  ~FileLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, SIG_DFL);
+  }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_F(DumpFolder, AFullDiskLeavesNoPartOfAFile) {
+  PassContext context;
+  context.instruments = {make_dump_folder_instrument(folder_)};
+  kit::write_file(folder_ / "00_program.relay", "of another run");
+  std::string error;
+  {
+    const FileLimit limit(8);
+    error = kit::user_error_of([&] { run_passes({keeping("Idle")}, module_of(1), context); });
+  }
+  EXPECT_THAT(error,
+              ::testing::HasSubstr("cannot write '" + (folder_ / "00_program.relay").string() + "': File too large"));
+  EXPECT_EQ(text("00_program.relay"), "of another run");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1);
 }
 
 TEST(RoundTrip, FindsAProgramWhoseTextDoesNotReadBack) {

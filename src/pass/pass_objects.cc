@@ -97,7 +97,7 @@ Pass to_pass(const PassObj& pass, std::vector<std::string>& asked) {
     if (std::any_of(asked.begin(), asked.end(), [&](const auto& open) { return same_pass_name(open, name); }))
       throw_user_error("pass '{}' requires '{}', which requires it", pass.info->name, name);
     const PassRef required = find_registered(name);
-    if (!required) throw_user_error("pass '{}' requires '{}', which is no pass", pass.info->name, name);
+    if (!required) throw_user_error("pass '{}' requires '{}', which is not a pass", pass.info->name, name);
     result.prerequisites.push_back(to_pass(*required, asked));
   }
   asked.pop_back();

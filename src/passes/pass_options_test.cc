@@ -102,7 +102,7 @@ TEST(EliminateCommonSubexpr, LeavesWhatItsOptionSkips) {
   EXPECT_EQ(count(Value(make_packed([](const Expr&) { return false; }))), 2);
   EXPECT_TRUE(kit::user_error_of([&] {
                 count(Value(make_packed([](const Expr&) { return "maybe"; })));
-              }).starts_with("fskip gives \"maybe\", which is no bool\n"));
+              }).starts_with("fskip gives \"maybe\", which is not a bool\n"));
 }
 
 TEST(RemoveUnusedFunctions, KeepsWhatTheEntriesReach) {
@@ -229,7 +229,7 @@ TEST(ToMixedPrecision, WhatUsersSayIsChecked) {
                   .starts_with("its FTVMMixedPrecisionConversionType wants sums in \"int8\"; they are kept in float32, "
                                "and a rule may say that or float16\n"));
   EXPECT_TRUE(
-      error(Value(5)).starts_with("the attribute 'FTVMMixedPrecisionConversionType' of op 'nn.dense' is no "
+      error(Value(5)).starts_with("the attribute 'FTVMMixedPrecisionConversionType' of op 'nn.dense' is not a "
                                   "function"));
 }
 
@@ -311,7 +311,7 @@ TEST(FirstOrderGradient, WhatUsersGiveIsChecked) {
     return Array<Expr>{relay::make_call("nn.dense", {gradient, gradient})};
   };
   EXPECT_TRUE(error(Value(make_packed(typed_wrong))).starts_with("the gradient of round does not fit the program: "));
-  EXPECT_TRUE(error(Value(3)).starts_with("the attribute 'FPrimalGradient' of op 'round' is no function but 3"));
+  EXPECT_TRUE(error(Value(3)).starts_with("the attribute 'FPrimalGradient' of op 'round' is not a function but 3"));
 }
 
 }  // namespace

@@ -29,6 +29,7 @@
 #include "passes/nn/flatten_atrous_conv.h"
 #include "passes/nn/fold_explicit_padding.h"
 #include "passes/nn/split_args.h"
+#include "passes/nn/split_recurrent.h"
 #include "passes/nn/to_mixed_precision.h"
 #include "passes/scale/backward_fold_scale_axis.h"
 #include "passes/scale/fold_scale_axis.h"
@@ -147,7 +148,7 @@ Pass folding_scale_forward(bool with_variables) {
 Pass folding_scale_axis(std::vector<Pass> steps) {
   Pass pass = rounding(with_context(
       kFoldScaleAxis, 0, "multiplications around a convolution move into its weights",
-      {config_key<bool>("fold_variables", "into weights, and of factors, that are no constants; in builds false",
+      {config_key<bool>("fold_variables", "into weights, and of factors, that are not constants; in builds false",
                         "true")},
       [steps = std::move(steps)](const IRModule& m, const PassContext& c) { return fold_scale_axis(m, c, steps); }));
   pass.info.traceable = false;  // its steps are traced
@@ -205,6 +206,7 @@ Pass fusing() {
                 "FlattenAtrousConv",
                 "FoldExplicitPadding",
                 "SplitArgs",
+                "SplitRecurrent",
                 "AssignLayout",
                 "ConvertLayout",
                 "AlterOpLayout",
@@ -230,6 +232,12 @@ Pass expanding() {
       {config_key<bool>("expand_constructor", "whether constructors become function literals", "true"),
        config_key<bool>("expand_global_var", "whether global functions become function literals", "false")},
       [](const IRModule& m, const PassContext& c) { return eta_expand(m, eta_options(c)); });
+}
+
+Pass splitting_recurrent(const cost::Machine& machine) {
+  return rounding(
+      with_context("SplitRecurrent", 0, "recurrent layers become one product of all inputs and the loop over the steps",
+                   {}, [machine](const IRModule& m, const PassContext&) { return split_recurrent(m, machine); }));
 }
 
 Pass assigning_layout(const cost::Machine& machine) {
@@ -298,9 +306,14 @@ std::vector<Pass> canonical() {
 
 std::vector<Pass> native(const cost::Machine& machine) {
   return {
-      // These are not canonical: another backend looks for the ops as the program has them.
+      // First: it makes products of the same data that are joined, and constants that are folded, below.
+      splitting_recurrent(machine),
+      // The three are not canonical: another backend looks for the ops as the program has them.
+      // Before AssignLayout, which decides on the layout of the wider convolution.
       combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
+      // Before CombineParallelBatchMatmul, because it makes batched products, which that pass may join with others.
       combining_dense(false),
+      // Before FoldConstant, like the two above, so that the joined weights become constants.
       combining<combine_parallel_batch_matmul>("CombineParallelBatchMatmul",
                                                "batched products of the same data become one"),
       // After the passes above, so that joined convolutions are seen as one.

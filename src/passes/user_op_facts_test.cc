@@ -274,14 +274,15 @@ TEST(UserOpFacts, AnAxisOutsideTheDataIsRefused) {
   const IRModule module = read_facts(kFactImage, "facts.along(nn.conv2d(%x, %w), axis=4)");
   DesiredLayouts desired;
   desired.set("nn.conv2d", Array<std::string>{"NHWC"});
-  EXPECT_THAT(kit::user_error_of([&] { convert_layout(module, desired); }),
-              testing::HasSubstr("facts.along: axis is 4, which is no axis of its first argument, of 4 dimensions"));
+  EXPECT_THAT(
+      kit::user_error_of([&] { convert_layout(module, desired); }),
+      testing::HasSubstr("facts.along: axis is 4, which is not an axis of its first argument, of 4 dimensions"));
 }
 
 TEST(UserOpFacts, AnAxisIsAnAttributeOfTheOp) {
   register_fact_ops();
   EXPECT_EQ(kit::user_error_of([] { lower::keep_layout_with(*get_op("facts.along"), {"axes"}); }),
-            "facts.along: 'axes' is no attribute of kind int; add it before it is said to be an axis");
+            "facts.along: 'axes' is not an attribute of kind int; add it before it is said to be an axis");
 }
 
 TEST(UserOpFacts, OpsOfHeadraceAreNotChanged) {

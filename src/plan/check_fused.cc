@@ -27,8 +27,8 @@ void check_tensors(const Span& span, const Type& type, std::string_view what) {
 std::string stranger(const Expr& expr, const std::unordered_set<const Object*>& params) {
   if (expr.is<OpNode>() || expr.is<relay::TupleNode>() || expr.is<relay::TupleGetItemNode>()) return {};
   if (const auto* var = expr.as<relay::VarNode>())
-    return params.contains(var) ? "" : fmt::format("the variable %{}, which is no parameter of it", var->name_hint);
-  if (const auto* call = expr.as<CallNode>()) return call->as_op() != nullptr ? "" : "a call of what is no op";
+    return params.contains(var) ? "" : fmt::format("the variable %{}, which is not a parameter of it", var->name_hint);
+  if (const auto* call = expr.as<CallNode>()) return call->as_op() != nullptr ? "" : "a call of what is not an op";
   if (const auto* constant = expr.as<ConstantNode>()) {
     const int64_t count = constant->data.num_elements();
     return count == 1 ? "" : fmt::format("a constant of {} elements, which must come in as an argument", count);

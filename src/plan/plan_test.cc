@@ -140,9 +140,9 @@ TEST(DestinationPassing, RefusesGroupsThatFuseOpsDidNotMake) {
   refused(f + ", Primitive=1) { add(%a, const(Tensor[(4), float32], [1, 2, 3, 4]))" + end, "holds a constant of 4 elem",
           ":3:");
   refused("def @main(%x: Tensor[(4), float32]) {\n  fn (Primitive=1) { exp(%x) }()\n}",
-          "holds the variable %x, which is no parameter of it", ":");
-  refused(f + ", Primitive=1) { fn (%b: Tensor[(4), float32]) { exp(%b) }(%a)" + end, "holds a call of what is no op",
-          ":3:");
+          "holds the variable %x, which is not a parameter of it", ":");
+  refused(f + ", Primitive=1) { fn (%b: Tensor[(4), float32]) { exp(%b) }(%a)" + end,
+          "holds a call of what is not an op", ":3:");
   refused(f + ", Primitive=0) { exp(%a)" + end, "artifacts do not have yet", ":3:");
   refused("def @main() {\n  let %f = fn (%a: float32, Primitive=1) { exp(%a) };\n  %f(1f)\n}",
           "artifacts do not have yet", ":");

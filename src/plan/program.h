@@ -7,7 +7,11 @@
 //   join_views     a concatenation of whole storages          -> they become parts of one storage
 //   plan_memory    storages                                   -> offsets in one arena for each location
 //   find_breaches  (verify_program.h) checks the rules
-//   emit_graph_program, static_main_tables                    -> what the runtime reads
+//   emit_graph_program                                        -> the manifest's program, which the runtime reads
+//   static_main_tables of the manifest's program              -> what clients without the runtime read
+//
+// static_main_tables reads the manifest's program and not this one, because its entries hold offsets of weights, which
+// are known only when all programs of a file have been emitted.
 //
 // program_text.h has its text form, which is a Relay module that the interpreter runs.
 #pragma once

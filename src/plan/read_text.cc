@@ -55,11 +55,11 @@ class TextReader {
 
   void read_binding(const LetNode& let) {
     const auto* call = let.value.as<CallNode>();
-    if (call == nullptr || call->as_op() == nullptr) refuse(let.value, "a binding is no call of an op");
+    if (call == nullptr || call->as_op() == nullptr) refuse(let.value, "a binding is not a call of an op");
     if (relay::is_call(*call, op::kMemoryAllocStorage)) {
       const auto& alloc = call->attrs_as<ops::AllocStorageAttrs>();
       const auto location = artifact::parse_location(alloc.location);
-      if (!location) refuse(let.value, fmt::format("'{}' is no location", alloc.location));
+      if (!location) refuse(let.value, fmt::format("'{}' is not a location", alloc.location));
       storages_[let.var.get()] = add_base({.nbytes = alloc.size, .location = *location, .span = call->span});
     } else if (relay::is_call(*call, op::kMemoryView)) {
       read_view(let, *call);
@@ -85,14 +85,14 @@ class TextReader {
   void read_effect(const Expr& at, const CallNode& call) {
     if (relay::is_call(call, op::kMemoryKill)) {
       const auto storage = storages_.find(call.args[0].get());
-      if (storage == storages_.end()) refuse(at, "memory.kill of something that is no storage");
+      if (storage == storages_.end()) refuse(at, "memory.kill of something that is not a storage");
       killed_.insert(storage->second);
     } else if (relay::is_call(call, op::kMemoryCopy)) {
       program_.steps.push_back({.inputs = {used(call.args[0])}, .outputs = {used(call.args[1])}, .span = call.span});
     } else if (relay::is_call(call, op::kCallDps)) {
       read_call(at, call);
     } else {
-      refuse(at, fmt::format("'{}' is bound, which is no op on memory", call.as_op()->name));
+      refuse(at, fmt::format("'{}' is bound, which is not an op on memory", call.as_op()->name));
     }
   }
 
@@ -137,7 +137,7 @@ class TextReader {
     const auto known = views_.find(expr.get());
     if (known != views_.end()) return known->second;
     const auto* constant = expr.as<ConstantNode>();
-    if (constant == nullptr) refuse(expr, "a step takes something that is no parameter, view or constant");
+    if (constant == nullptr) refuse(expr, "a step takes something that is not a parameter, view or constant");
     const TensorType type = constant->tensor_type();
     const size_t base = add_base({.kind = Base::Kind::constant,
                                   .type = type,
@@ -148,7 +148,7 @@ class TextReader {
   }
 
   static TensorType tensor_type(const Expr& expr) {
-    if (!expr->checked_type().is<TensorTypeNode>()) refuse(expr, "a value in memory is no tensor");
+    if (!expr->checked_type().is<TensorTypeNode>()) refuse(expr, "a value in memory is not a tensor");
     return expr->checked_type().cast<TensorTypeNode>();
   }
 

@@ -10,7 +10,7 @@ std::optional<std::string> name_in(const FunctionNode& function, const char* att
   const bool is_name = ValueTraits<std::string>::matches(value->raw());
   if (!is_name || value->as<std::string>().empty())
     throw_at(function.span, "compile",
-             fmt::format("the attribute {} of a function is no name; give it a string", attribute));
+             fmt::format("the attribute {} of a function is not a name; give it a string", attribute));
   return value->as<std::string>();
 }
 

@@ -50,6 +50,18 @@ inline const TensorTypeNode* tensor_type_of(const Expr& expr) {
   return expr->has_checked_type() ? expr->checked_type().as<TensorTypeNode>() : nullptr;
 }
 
+// Returns the dtype of a tensor; DataType() for an expression that has no type yet or is not a tensor.
+inline DataType dtype_of(const Expr& expr) {
+  const auto* type = tensor_type_of(expr);
+  return type == nullptr ? DataType() : type->dtype;
+}
+
+// Returns the number of dimensions of a tensor; 0 for an expression that has no type yet or is not a tensor.
+inline size_t rank_of(const Expr& expr) {
+  const auto* type = tensor_type_of(expr);
+  return type == nullptr ? 0 : type->shape.size();
+}
+
 // Returns the sizes of a tensor that has only known ones; nothing for anything else.
 inline std::optional<Shape> known_shape_of(const Expr& expr) {
   const auto* type = tensor_type_of(expr);

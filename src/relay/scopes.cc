@@ -1,13 +1,13 @@
 #include "relay/scopes.h"
 
 #include "graph/ancestor_tree.h"
-#include "relay/visit.h"
+#include "relay/children.h"
 
 namespace headrace::relay {
 
-bool is_atomic(const Expr& expr) {
-  return expr.is<VarNode>() || expr.is<ConstantNode>() || expr.is<GlobalVarNode>() || expr.is<OpNode>() ||
-         expr.is<ConstructorNode>();
+bool is_atomic(const ExprNode& node) {
+  return node.is_instance<VarNode>() || node.is_instance<ConstantNode>() || node.is_instance<GlobalVarNode>() ||
+         node.is_instance<OpNode>() || node.is_instance<ConstructorNode>();
 }
 
 namespace {
@@ -19,14 +19,16 @@ class ScopeFinder {
     tree_.add_leaf(graph::AncestorTree::kNone);
     std::vector<Expr> order;
     post_order(root, [&](const Expr& node) {
-      if (is_placed(node)) order.push_back(node);
+      if (!is_placed(*node)) return;
+      order.push_back(node);
+      out_.placements.try_emplace(node.object(), {});
     });
     tail(root, 0);
     // Users before their operands: when a node's turn comes, all its uses are known.
     for (size_t i = order.size(); i > 0; --i) place(order[i - 1]);
     int next = 0;
     for (const Expr& node : order) {
-      Scopes::Placement& placement = out_.placements[node.object()];
+      Scopes::Placement& placement = *out_.placements.find(node.object());
       if (placement.number < 0) continue;
       placement.number = next++;
       out_.scopes[static_cast<size_t>(placement.scope)].numbered.push_back(node);
@@ -35,25 +37,28 @@ class ScopeFinder {
   Scopes take() { return std::move(out_); }
 
  private:
-  bool is_placed(const Expr& node) const { return !is_atomic(node) || (places_constants_ && node.is<ConstantNode>()); }
+  bool is_placed(const ExprNode& node) const {
+    return !is_atomic(node) || (places_constants_ && node.is_instance<ConstantNode>());
+  }
 
   int open(int parent) {
     out_.scopes.push_back({parent, {}});
     return tree_.add_leaf(parent);
   }
 
-  Scopes::Placement* use(const Expr& expr, int where) {
-    if (!is_placed(expr)) return nullptr;
-    Scopes::Placement& placement = out_.placements[expr.object()];
-    placement.scope = placement.uses == 0 ? where : tree_.common_ancestor(placement.scope, where);
-    ++placement.uses;
-    return &placement;
+  Scopes::Placement* use(const ExprNode& node, int where) {
+    Scopes::Placement* placement = out_.placements.find(&node);
+    if (placement == nullptr) return nullptr;
+    const bool is_first = placement->uses == 0 || placement->scope == where;
+    placement->scope = is_first ? where : tree_.common_ancestor(placement->scope, where);
+    ++placement->uses;
+    return placement;
   }
   void tail(const Expr& expr, int where) {
-    if (auto* placement = use(expr, where)) ++placement->tail_uses;
+    if (auto* placement = use(*expr, where)) ++placement->tail_uses;
   }
   void value(const Expr& expr, int where) {
-    if (auto* placement = use(expr, where)) {
+    if (auto* placement = use(*expr, where)) {
       ++placement->tail_uses;
       placement->is_value = true;
     }
@@ -63,13 +68,13 @@ class ScopeFinder {
     const bool is_flat = placement.number < 0 && !placement.is_value;
     const int base = is_flat ? placement.scope : open(placement.scope);
     const int body = open(base);
-    out_.placements[key].inner = is_flat ? body : base;
+    out_.placements.find(key)->inner = is_flat ? body : base;
     value(let.value, base);
     tail(let.body, body);
   }
 
   void place(const Expr& node) {
-    Scopes::Placement& entry = out_.placements[node.object()];
+    Scopes::Placement& entry = *out_.placements.find(node.object());
     const bool is_inline = entry.uses == 1 && entry.tail_uses == 1;
     entry.number = is_inline ? -1 : 0;
     const int where = entry.scope;
@@ -79,16 +84,16 @@ class ScopeFinder {
     } else if (const auto* function = node.as<FunctionNode>()) {
       tail(function->body, open(where));
     } else if (const auto* branch = node.as<IfNode>()) {
-      use(branch->cond, where);
+      use(*branch->cond, where);
       const int first = open(where);
       const int second = open(where);
       tail(branch->true_branch, first);
       tail(branch->false_branch, second);
     } else if (const auto* match = node.as<MatchNode>()) {
-      use(match->data, where);
+      use(*match->data, where);
       for (const Clause& clause : match->clauses) tail(clause->rhs, open(where));
     } else {
-      for (const Expr& child : children_of(node)) use(child, where);
+      for_each_child(*node, [&](const ExprNode* child) { use(*child, where); });
     }
   }
 

@@ -1,12 +1,13 @@
 // Computes where each node of an expression is defined when it is printed as text or bound by a let.
 #pragma once
 
+#include "object/object_map.h"
 #include "relay/expr.h"
 
 namespace headrace::relay {
 
 // The scopes of one expression form a tree. A function body, a branch, a clause, a let body and the braces around a let
-// that is no tail open one. A node is defined in the innermost scope that holds all its uses.
+// that is not a tail open one. A node is defined in the innermost scope that holds all its uses.
 struct Scopes {
   struct Scope {
     int parent;
@@ -21,9 +22,13 @@ struct Scopes {
     int inner = -1;         // the first of the scopes that it opens; the others follow
   };
   std::vector<Scope> scopes;
-  std::unordered_map<const Object*, Placement> placements;
+  ObjectMap<Placement> placements;
 
-  const Placement& at(const Expr& expr) const { return placements.at(expr.object()); }
+  const Placement& at(const Expr& expr) const {
+    const Placement* placement = placements.find(expr.object());
+    HEADRACE_CHECK(placement != nullptr, "a {} has no place in a scope", expr->key());
+    return *placement;
+  }
   // Returns whether a let is written as a statement of the block whose tail it is, without braces of its own.
   bool is_flat_let(const Expr& expr) const {
     const Placement& place = at(expr);
@@ -42,6 +47,7 @@ std::vector<int> find_blocks(const Expr& root, const Scopes& scopes);
 std::vector<int> find_function_scopes(const Expr& root, const Scopes& scopes);
 
 // Returns whether an expression is written in place at every use: a variable, a constant or a name.
-bool is_atomic(const Expr& expr);
+bool is_atomic(const ExprNode& node);
+inline bool is_atomic(const Expr& expr) { return is_atomic(*expr); }
 
 }  // namespace headrace::relay

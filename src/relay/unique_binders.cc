@@ -316,7 +316,7 @@ IRModule unique_binders(const IRModule& module) {
     }
     if (wrong.outside)
       throw_at(wrong.outside->span, "",
-               fmt::format("@{} uses %{}, which is no parameter of it and bound by no let or pattern around it",
+               fmt::format("@{} uses %{}, which is not a parameter of it and bound by no let or pattern around it",
                            name->name_hint, wrong.outside->name_hint));
   }
   return result ? result : module;

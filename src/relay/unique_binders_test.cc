@@ -117,7 +117,7 @@ TEST_F(UniqueBinders, FreeVariablesOfAnExpressionStay) {
 }
 
 TEST_F(UniqueBinders, WhatHasNoMeaningIsTold) {
-  const std::string outside = ", which is no parameter of it and bound by no let or pattern around it";
+  const std::string outside = ", which is not a parameter of it and bound by no let or pattern around it";
   EXPECT_EQ(error_of(make_function({y}, x)), "@main uses %x" + outside);
   EXPECT_EQ(error_of(make_function({y}, make_tuple({make_let(x, y, x), x}))), "@main uses %x" + outside);
   EXPECT_EQ(error_of(make_function({y}, make_let(x, x, make_let(y, y, y)))), "@main uses %x" + outside);

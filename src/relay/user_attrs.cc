@@ -158,7 +158,7 @@ std::string_view name_of(AttrKind kind) { return kKindNames[static_cast<size_t>(
 AttrKind parse_attr_kind(std::string_view name) {
   const auto at = std::find(kKindNames.begin(), kKindNames.end(), name);
   if (at == kKindNames.end())
-    throw_user_error("'{}' is no kind of attribute; the kinds: {}", name, fmt::join(kKindNames, ", "));
+    throw_user_error("'{}' is not a kind of attribute; the kinds: {}", name, fmt::join(kKindNames, ", "));
   return static_cast<AttrKind>(at - kKindNames.begin());
 }
 

@@ -1,6 +1,11 @@
 #include "relay/visit.h"
 
+#include <algorithm>
+#include <span>
 #include <unordered_set>
+
+#include "object/object_map.h"
+#include "relay/children.h"
 
 namespace headrace::relay {
 
@@ -24,78 +29,89 @@ std::vector<Var> pattern_vars(const Pattern& pattern) {
   return vars;
 }
 
-static std::vector<Expr> match_children(const MatchNode& match) {
-  std::vector<Expr> children{match.data};
-  for (const Clause& clause : match.clauses) {
-    for (const Var& var : pattern_vars(clause->lhs)) children.push_back(var);
-    children.push_back(clause->rhs);
-  }
-  return children;
-}
-
 std::vector<Expr> children_of(const Expr& expr) {
-  if (const auto* call = expr.as<CallNode>()) {
-    std::vector<Expr> children{call->op};
-    children.insert(children.end(), call->args.begin(), call->args.end());
-    return children;
-  }
-  if (const auto* function = expr.as<FunctionNode>()) {
-    std::vector<Expr> children(function->params.begin(), function->params.end());
-    children.push_back(function->body);
-    return children;
-  }
-  if (const auto* let = expr.as<LetNode>()) return {let->value, let->var, let->body};
-  if (const auto* branch = expr.as<IfNode>()) return {branch->cond, branch->true_branch, branch->false_branch};
-  if (const auto* tuple = expr.as<TupleNode>()) return tuple->items.to_vector();
-  if (const auto* item = expr.as<TupleGetItemNode>()) return {item->tuple};
-  if (const auto* create = expr.as<RefCreateNode>()) return {create->value};
-  if (const auto* read = expr.as<RefReadNode>()) return {read->ref};
-  if (const auto* write = expr.as<RefWriteNode>()) return {write->ref, write->value};
-  if (const auto* match = expr.as<MatchNode>()) return match_children(*match);
-  return {};
+  std::vector<Expr> children;
+  for_each_child(*expr, [&](const ExprNode* child) { children.push_back(ref(child)); });
+  return children;
 }
 
 namespace {
 
-// A node on the way down: its children, and how many of them are done.
-struct Frame {
-  Expr expr;
-  std::vector<Expr> children;
-  size_t next = 0;
+// A child of a node on the way down. Nodes have numbers in the order in which a walk meets them.
+struct Child {
+  const ExprNode* node;
+  int32_t number = -1;  // set when the walk comes to the child
 };
 
-// Walks `root` in post-order; `done(frame)` sees each node with its children.
-template <typename Enter, typename Done>
-void walk(const Expr& root, Enter&& enter, Done&& done) {
-  std::unordered_set<const Object*> seen;
-  std::vector<Frame> stack;
-  const auto push = [&](const Expr& expr) {
-    HEADRACE_CHECK(expr.defined(), "an expression has a null child");
-    if (seen.insert(expr.object()).second)
-      stack.push_back({expr, enter(expr) ? children_of(expr) : std::vector<Expr>()});
-  };
-  push(root);
-  while (!stack.empty()) {
-    Frame& top = stack.back();
-    if (top.next < top.children.size()) {
-      push(Expr(top.children[top.next++]));  // may move the stack, and `top` with it
-      continue;
+// A node on the way down. Its children stand in a list of the walk from `begin` on; those before `next` are done.
+struct Frame {
+  const ExprNode* node;
+  int32_t number;
+  bool is_entered;
+  size_t begin, next;
+};
+
+// Walks a graph in post-order. It borrows the nodes: the root owns them.
+class Walk {
+ public:
+  // Calls `enter(node)` for each node on the way down; `done(expr, frame, children)` sees each node after its children.
+  template <typename Enter, typename Done>
+  void run(const Expr& root, Enter&& enter, Done&& done) {
+    const Expr owned = root;  // the caller's reference may change meanwhile
+    push(owned.get(), enter);
+    while (!stack_.empty()) {
+      Frame& top = stack_.back();
+      if (top.next < children_.size()) {
+        const size_t at = top.next++;
+        const int32_t number = push(children_[at].node, enter);  // may move both lists
+        children_[at].number = number;
+        continue;
+      }
+      const Frame frame = top;
+      stack_.pop_back();
+      done(ref(frame.node), frame, std::span<const Child>(children_).subspan(frame.begin));
+      children_.resize(frame.begin, Child{nullptr});
     }
-    const Frame frame = std::move(stack.back());
-    stack.pop_back();
-    done(frame);
   }
-}
+
+  // Returns the number of a node that was met; -1 for others.
+  int32_t number_of(const ExprNode* node) const {
+    const int32_t* number = numbers_.find(node);
+    return number == nullptr ? -1 : *number;
+  }
+
+ private:
+  template <typename Enter>
+  int32_t push(const ExprNode* node, Enter&& enter) {
+    HEADRACE_CHECK(node != nullptr, "an expression has a null child");
+    const auto [number, is_new] = numbers_.try_emplace(node, static_cast<int32_t>(numbers_.size()));
+    if (!is_new) return *number;
+    const int32_t own = *number;
+    const size_t begin = children_.size();
+    const bool is_entered = enter(node);
+    if (is_entered) for_each_child(*node, [&](const ExprNode* child) { children_.push_back({child}); });
+    stack_.push_back({node, own, is_entered, begin, begin});
+    return own;
+  }
+
+  ObjectMap<int32_t> numbers_;
+  std::vector<Frame> stack_;
+  std::vector<Child> children_;  // of the nodes on the stack, one after another
+};
 
 }  // namespace
 
 void post_order(const Expr& root, const std::function<void(const Expr&)>& visit) {
-  walk(root, [](const Expr&) { return true; }, [&](const Frame& frame) { visit(frame.expr); });
+  Walk().run(
+      root, [](const ExprNode*) { return true; },
+      [&](const Expr& expr, const Frame&, std::span<const Child>) { visit(expr); });
 }
 
 void post_order(const Expr& root, const std::function<bool(const Expr&)>& enter,
                 const std::function<void(const Expr&)>& visit) {
-  walk(root, enter, [&](const Frame& frame) { visit(frame.expr); });
+  Walk().run(
+      root, [&](const ExprNode* node) { return enter(ref(node)); },
+      [&](const Expr& expr, const Frame&, std::span<const Child>) { visit(expr); });
 }
 
 static Var binder(const Var& old, const Expr& replacement) {
@@ -151,16 +167,14 @@ static Expr function_with_children(const FunctionNode& function, const std::vect
   });
 }
 
-Expr with_children(const Expr& expr, const std::vector<Expr>& children) {
-  const std::vector<Expr> old = children_of(expr);
-  HEADRACE_CHECK(old.size() == children.size(), "{} has {} children, not {}", expr->key(), old.size(), children.size());
-  bool same = true;
-  for (size_t i = 0; i < old.size(); ++i) same &= old[i] == children[i];
-  if (same) return expr;
+// Returns a copy of `expr`, which has as many children, with other ones.
+static Expr copy_with_children(const Expr& expr, const std::vector<Expr>& children) {
   if (const auto* call = expr.as<CallNode>())
     return copy_with(*call, [&](CallNode& node) {
       node.op = children[0];
-      node.args = Array<Expr>(children.begin() + 1, children.end());
+      node.args = {};
+      if (children.size() > 1) node.args.reserve(children.size() - 1);
+      for (size_t i = 1; i < children.size(); ++i) node.args.push_back(children[i]);
     });
   if (const auto* function = expr.as<FunctionNode>()) return function_with_children(*function, children);
   if (const auto* let = expr.as<LetNode>())
@@ -192,49 +206,97 @@ Expr with_children(const Expr& expr, const std::vector<Expr>& children) {
   throw InternalError(fmt::format("{} has no children to change", expr->key()));
 }
 
+Expr with_children(const Expr& expr, const std::vector<Expr>& children) {
+  size_t count = 0;
+  bool same = true;
+  for_each_child(*expr, [&](const ExprNode* child) {
+    same = same && count < children.size() && children[count].get() == child;
+    ++count;
+  });
+  HEADRACE_CHECK(count == children.size(), "{} has {} children, not {}", expr->key(), count, children.size());
+  return same ? expr : copy_with_children(expr, children);
+}
+
 namespace {
 
-using Rewritten = std::unordered_map<const Object*, Expr>;
+// Rewrites a graph from its leaves.
+template <typename Enter, typename Rewrite>
+class Rewriter {
+ public:
+  Rewriter(const Enter& enter, const Rewrite& rewrite) : enter_(enter), rewrite_(rewrite) {}
 
-// Returns the node of a frame with its rewritten children.
-template <typename Now>
-Expr rebuilt(const Frame& frame, const Now& now) {
-  std::vector<Expr> children;
-  children.reserve(frame.children.size());
-  for (const Expr& child : frame.children) children.push_back(now(child));
-  return with_children(frame.expr, children);
-}
+  Expr rewritten(const Expr& root) {
+    walk_.run(root, enter_, [&](const Expr& before, const Frame& frame, std::span<const Child> children) {
+      const auto now = [&](const Child& child) -> const Expr& { return result(child.number); };
+      Expr after = rewrite_(before, frame.is_entered ? rebuilt(before, children, now) : kept(before));
+      HEADRACE_CHECK(after.defined(), "a rewrite of {} gave null", before->key());
+      const auto at = static_cast<size_t>(frame.number);
+      if (at >= results_.size()) results_.resize(std::max(at + 1, 2 * results_.size()));
+      results_[at] = std::move(after);
+    });
+    return result(0);
+  }
 
-// Returns `expr` with the nodes in `done` replaced and all others unchanged; `kept` records the results of the nodes
-// below it.
-Expr kept_expr(const Expr& expr, const Rewritten& done, Rewritten& kept) {
-  const auto now = [&](const Expr& e) -> const Expr& {
-    const auto it = done.find(e.object());
-    return it != done.end() ? it->second : kept.at(e.object());
-  };
-  const auto is_new = [&](const Expr& e) { return !done.contains(e.object()) && !kept.contains(e.object()); };
-  walk(expr, is_new, [&](const Frame& frame) {
-    if (is_new(frame.expr)) kept.emplace(frame.expr.object(), rebuilt(frame, now));
-  });
-  return kept.at(expr.object());
-}
+ private:
+  const Expr& result(int32_t number) const {
+    const auto at = static_cast<size_t>(number);
+    HEADRACE_CHECK(at < results_.size() && results_[at].defined(), "a node is a part of itself");
+    return results_[at];
+  }
+
+  // Returns the node with its rewritten children.
+  template <typename Now>
+  Expr rebuilt(const Expr& before, std::span<const Child> children, const Now& now) {
+    scratch_.clear();
+    bool same = true;
+    for (const Child& child : children) {
+      scratch_.push_back(now(child));
+      same &= scratch_.back().get() == child.node;
+    }
+    return same ? before : copy_with_children(before, scratch_);
+  }
+
+  // Returns what a node was rewritten to; null when that was not done.
+  const Expr* done(const ExprNode* node) const {
+    const int32_t number = walk_.number_of(node);
+    return number >= 0 && static_cast<size_t>(number) < results_.size() &&
+                   results_[static_cast<size_t>(number)].defined()
+               ? &results_[static_cast<size_t>(number)]
+               : nullptr;
+  }
+
+  // Returns `expr`, which is not entered, with the nodes replaced that were rewritten, and all others unchanged.
+  Expr kept(const Expr& expr) {
+    const auto is_new = [&](const ExprNode* node) { return done(node) == nullptr && !kept_.contains(node); };
+    const auto now = [&](const Child& child) -> const Expr& {
+      const Expr* known = done(child.node);
+      return known != nullptr ? *known : *kept_.find(child.node);
+    };
+    Walk().run(expr, is_new, [&](const Expr& before, const Frame& frame, std::span<const Child> children) {
+      if (frame.is_entered) kept_.try_emplace(before.object(), rebuilt(before, children, now));
+    });
+    return *kept_.find(expr.object());
+  }
+
+  const Enter& enter_;
+  const Rewrite& rewrite_;
+  Walk walk_;
+  std::vector<Expr> results_;  // by number; null for nodes that are not done
+  ObjectMap<Expr> kept_;       // the results for nodes below those that are not entered
+  std::vector<Expr> scratch_;
+};
 
 }  // namespace
 
 Expr rewrite_post_order(const Expr& root, const std::function<Expr(const Expr&, const Expr&)>& rewrite) {
-  return rewrite_post_order(root, [](const Expr&) { return true; }, rewrite);
+  const auto enter = [](const ExprNode*) { return true; };
+  return Rewriter(enter, rewrite).rewritten(root);
 }
 
 Expr rewrite_post_order(const Expr& root, const std::function<bool(const Expr&)>& enter,
                         const std::function<Expr(const Expr&, const Expr&)>& rewrite) {
-  Rewritten done, kept;
-  const auto now = [&](const Expr& e) -> const Expr& { return done.at(e.object()); };
-  walk(root, enter, [&](const Frame& frame) {
-    Expr after = rewrite(frame.expr, enter(frame.expr) ? rebuilt(frame, now) : kept_expr(frame.expr, done, kept));
-    HEADRACE_CHECK(after.defined(), "a rewrite of {} gave null", frame.expr->key());
-    done.emplace(frame.expr.object(), std::move(after));
-  });
-  return done.at(root.object());
+  const auto enter_node = [&](const ExprNode* node) { return enter(ref(node)); };
+  return Rewriter(enter_node, rewrite).rewritten(root);
 }
 
 std::vector<Var> free_vars(const Expr& expr) {

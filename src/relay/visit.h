@@ -3,7 +3,7 @@
 // Evaluation order of the children: a call's callee, then its arguments; a let's value, variable, body; a function's
 // parameters, then its body; an if's condition, true branch, false branch; a match's data, then each clause's pattern
 // variables and right-hand side. Scopes are entered: function bodies, branches and clauses are visited too.
-// A shared node is visited once. Types, attributes, ops' own fields and constructors' types are no children.
+// A shared node is visited once. Types, attributes, ops' own fields and constructors' types are not children.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ void post_order(const Expr& root, const std::function<bool(const Expr&)>& enter,
                 const std::function<void(const Expr&)>& visit);
 
 // Returns `expr` with other children, in the order of children_of; `expr` itself when all are the same. A binder
-// (parameter, let variable, pattern variable) stays as it is where its replacement is no Var. Span, attributes, type
+// (parameter, let variable, pattern variable) stays as it is where its replacement is not a Var. Span, attributes, type
 // arguments and declared types stay.
 Expr with_children(const Expr& expr, const std::vector<Expr>& children);
 

@@ -28,6 +28,23 @@ TEST(Visit, ChildrenComeFirstInEvaluationOrder) {
       "c a b Match");
 }
 
+TEST(Visit, AMissingChildIsOurFault) {
+  EXPECT_THROW(post_order(make_tuple({x(), Expr()}), [](const Expr&) {}), InternalError);
+  EXPECT_THROW(post_order(make_let(make_var("v"), x(), Expr()), [](const Expr&) {}), InternalError);
+  const auto same = [](const Expr&, const Expr& after) { return after; };
+  EXPECT_THROW(rewrite_post_order(make_call(Expr(), {x()}), same), InternalError);
+}
+
+TEST(Visit, TheRootMayChangeMeanwhile) {
+  Expr root = make_tuple({make_tuple({x()})});
+  int nodes = 0;
+  post_order(root, [&](const Expr&) {
+    root = x();
+    ++nodes;
+  });
+  EXPECT_EQ(nodes, 3);
+}
+
 TEST(Visit, ASharedNodeIsVisitedOnce) {
   const Expr shared = make_tuple({x()});
   EXPECT_EQ(order_of(make_tuple({shared, shared})), "x Tuple Tuple");
@@ -68,6 +85,21 @@ TEST(Rewrite, ReplacesEverywhereAndKeepsSharing) {
       rewrite_post_order(e, [&](const Expr& before, const Expr& after) { return before == Expr(a) ? Expr(b) : after; });
   EXPECT_EQ(order_of(changed), "b Tuple RefCreate RefRead RefWrite Tuple");
   EXPECT_EQ(order_of(e), "a Tuple RefCreate RefRead RefWrite Tuple");
+}
+
+// Two functions that are left alone share a node with each other and one with their surroundings.
+TEST(Rewrite, NodesThatFunctionsCaptureAreReplaced) {
+  const Var a = make_var("a"), b = make_var("b"), p = make_var("p");
+  const Expr captured = make_tuple({a}), both = make_tuple({captured, p});
+  const Expr body = make_tuple({captured, make_function({p}, both), make_function({p}, make_tuple({both}))});
+  const Expr changed = rewrite_post_order(
+      body, [](const Expr& e) { return !e.is<FunctionNode>(); },
+      [&](const Expr& before, const Expr& after) {
+        EXPECT_FALSE(before == both);
+        return before == Expr(a) ? Expr(b) : after;
+      });
+  EXPECT_EQ(order_of(changed), "b Tuple p Tuple Function Tuple Function Tuple");
+  EXPECT_EQ(free_vars(changed), std::vector<Var>{b});
 }
 
 TEST(Rewrite, BindersFollowTheirVariables) {

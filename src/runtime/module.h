@@ -63,7 +63,7 @@ class ModuleBody {
   // Default: nothing, a program calls the function instead. UserError: there is one, and it cannot run here.
   virtual ModuleKernel get_kernel(const std::string&, int32_t) { return {}; }
   // Returns the types that the loaded code of that function has by its own word; nothing where it does not say.
-  // Default: nothing. UserError: what it says is no list of types.
+  // Default: nothing. UserError: what it says is not a list of types.
   virtual std::optional<EntryTypes> entry_types(const std::string&) { return std::nullopt; }
   // Returns the bytes that the loader of this kind makes `self` from again. Default: UserError, the kind cannot be
   // saved.

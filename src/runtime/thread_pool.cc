@@ -66,7 +66,7 @@ void ThreadPool::stop() noexcept {
 }
 
 void ThreadPool::wait_while(const std::atomic<uint32_t>& value, uint32_t old) const noexcept {
-  // Yields between the processor's pauses: on a crowded machine a waiting thread then takes no time from others.
+  // Yields after some pauses, so that other threads can run on an oversubscribed machine.
   constexpr int kPausesPerYield = 64;
   for (int i = 0; i < spin_rounds_; ++i) {
     if (value.load(std::memory_order_acquire) != old) return;

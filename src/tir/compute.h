@@ -42,9 +42,8 @@ struct WindowRead {
   std::vector<PrimExpr> outer_at, inner_at;            // the values of `outer` and `inner` that the stage reads at
   std::vector<PrimExpr> outer_extents, inner_extents;  // of the tensor
   // The stage's axes that are the batch and the channels of a convolution's result, the outermost part of each first.
-  // The value's other factors are the same for all windows. Empty for stages that are no convolution.
+  // The value's other factors are the same for all windows. Empty for stages that are not a convolution.
   std::vector<size_t> batch_axes, channel_axes;
-  bool reads_little = false;  // few windows read the same element
   bool ignores_taps = false;  // the result depends on the elements of a window, not on their taps
 };
 

@@ -239,7 +239,7 @@ int64_t Parser::integer_of(const Token& token, bool negative, std::optional<Data
 
 double Parser::real_of(const Token& token, bool negative) {
   const auto bits = real_bits(token.text, DataType::float_(64));
-  if (!bits) fail(token, fmt::format("{} is no number of 64 bits", token.text));
+  if (!bits) fail(token, fmt::format("{} is not a number of 64 bits", token.text));
   return std::bit_cast<double>(*bits | (negative ? uint64_t{1} << 63 : 0));
 }
 
@@ -250,7 +250,7 @@ PrimExpr Parser::number(bool negative) {
   if (is_real || !token.suffix.empty()) {
     const auto named = dtype_of_suffix(token.suffix, is_real);
     if (!named)
-      fail(token, fmt::format("'{}' is no suffix of a number; suffixes are f f16 f64 bf16 i8 i16 i32 i64 u8 ...",
+      fail(token, fmt::format("'{}' is not a suffix of a number; suffixes are f f16 f64 bf16 i8 i16 i32 i64 u8 ...",
                               token.suffix));
     dtype = *named;
   }

@@ -26,7 +26,7 @@
 // - Literals: 3 (int64), 3i32, 3u8, True; 1.5f (float32), 1.5f64, 1.5f16, 1.5bf16, nanf, -inff. A float is the double
 //   that the node holds, in the shortest decimal that reads back; nan(0x7ff8000000000001)f has a double's NaN bits.
 //   const(300, int8) is a number of any dtype, in range or not. Next to another integer dtype a plain number takes it.
-// - A name that is no identifier, or a word of this form, is written %"conv 1", %max.
+// - A name that is not an identifier, or a word of this form, is written %"conv 1", %max.
 #pragma once
 
 #include "ir/module.h"

@@ -92,7 +92,7 @@ std::optional<Store> as_store(Stmt stmt) {
 
 Store expect_store(const Stmt& stmt) {
   if (auto store = as_store(stmt)) return *store;
-  refuse("`{}` is no store", summary(stmt));
+  refuse("`{}` is not a store", summary(stmt));
 }
 
 std::vector<Stmt> items_of(const Stmt& stmt) {

@@ -208,7 +208,7 @@ TEST(TirText, ErrorsSayWhatAndWhere) {
       {"y[0] = foo(1f);", "there is no function 'foo'"},
       {"y[0] = max(1f);", "'max' takes 2 arguments, not 1"},
       {"y[0] = reinterpret(1i32);", "what dtype does it give? Write reinterpret[float32](...)"},
-      {"y[0] = 1q;", "'q' is no suffix of a number"},
+      {"y[0] = 1q;", "'q' is not a suffix of a number"},
       {"evaluate 300i8;", "300 does not fit int8"},
       {"evaluate %0;", "%0 is not defined here"},
       {"evaluate ramp(0, 1, 1);", "a vector has 2 to 65535 lanes, not 1"},

@@ -70,7 +70,7 @@ class FormVerifier {
     const std::string name = name_of(stage);
     if (!stage.value) breach("{} has no value", name);
     if (stage.is_check() && (stage.output || stage.is_partial() || stage.value->dtype != DataType::bool_()))
-      breach("{} has an output, or a value that is no bool", name);
+      breach("{} has an output, or a value that is not a bool", name);
     check_axes(name, stage.axes, stage.axis_extents());
     if (!stage.is_check()) check_written(name, stage);
     check_reduction(name, stage);
@@ -124,7 +124,7 @@ class FormVerifier {
       if (!load->buffer) breach("{} reads a null buffer", name);
       if (load->buffer == stage.output) breach("{} reads itself", name);
       if (!readable_.contains(load->buffer.get()))
-        breach("{} reads '{}', which is no input and which no earlier stage computes", name, load->buffer->name);
+        breach("{} reads '{}', which is not input and which no earlier stage computes", name, load->buffer->name);
     }
   }
 

@@ -156,7 +156,7 @@ std::vector<std::string> breaches_of_workspace(const PrimFuncNode& function) {
   if (numbers->offsets.size() != buffers.size())
     return {fmt::format("{} has {} offsets for {} buffers", kWorkspace, numbers->offsets.size(), buffers.size())};
   if (!is_aligned(numbers->bytes))
-    return {fmt::format("{} has {} bytes, which is no multiple of {}", kWorkspace, numbers->bytes, HR_ALIGNMENT)};
+    return {fmt::format("{} has {} bytes, which is not a multiple of {}", kWorkspace, numbers->bytes, HR_ALIGNMENT)};
   std::unordered_map<const BufferNode*, int64_t> places;
   for (size_t i = 0; i < buffers.size(); ++i) places[buffers[i]] = numbers->offsets[i];
   return breaches_of_places(function, places, numbers->bytes);

@@ -10,7 +10,7 @@ using namespace tir;  // the pass is about nothing else
 
 namespace {
 
-// Thrown inside the pass when a body is no vector operation; the loop is unrolled instead.
+// Thrown inside the pass when a body is not a vector operation; the loop is unrolled instead.
 struct NotVector {};
 
 constexpr int kMostRecursion = 300;

@@ -137,7 +137,7 @@ class HeadraceOpt(unittest.TestCase):
                 self.fails(3, "the data of constants is read from it", *given, option, str(weights))
             both = str(folder / "new")
             self.fails(2, "--output and --weights name one file", *given, "-o", both, "--weights", both)
-            self.fails(2, "weights are no text for the standard output", *given, "--weights", "-")
+            self.fails(2, "weights are not text for the standard output", *given, "--weights", "-")
             self.assertEqual(weights.read_bytes(), data)
             self.assertEqual(sorted(path.name for path in folder.iterdir()), ["in.relay", "other", "w.safetensors"])
             self.ok(*given, "-o", "-")
@@ -218,7 +218,7 @@ class HeadraceOpt(unittest.TestCase):
         self.assertIn("%x: Tensor[(2, 1, 8, 8), float32]", text)
         self.fails(3, "leaves these dimensions open: x[0]", str(DIGITS))
         self.fails(3, "'y', but the model's inputs are: x", str(DIGITS), "--shape", "y=1")
-        self.fails(2, "--shape: 'x' has not the form", str(DIGITS), "--shape", "x")
+        self.fails(2, "--shape: 'x' must have the form", str(DIGITS), "--shape", "x")
         self.fails(3, "--shape is for ONNX models", "-", *shape)
         self.fails(3, "is for relay text", str(DIGITS), *shape, "--input-weights", "w.safetensors")
 
@@ -324,10 +324,22 @@ class HeadraceOpt(unittest.TestCase):
             self.assertEqual(
                 [combined.count(form) for form in forms.values()], [int(form == op) for form in forms.values()]
             )
-        self.fails(3, "'relay.FuseOps.max_depth': 'true' is no int (", "-", "--config", "relay.FuseOps.max_depth=true")
-        self.fails(3, "'relay.FuseOps.max_depth': 'four' is no int (", "-", "--config", "relay.FuseOps.max_depth=four")
+        self.fails(
+            3,
+            "'relay.FuseOps.max_depth': 'true' is not of the kind int (",
+            "-",
+            "--config",
+            "relay.FuseOps.max_depth=true",
+        )
+        self.fails(
+            3,
+            "'relay.FuseOps.max_depth': 'four' is not of the kind int (",
+            "-",
+            "--config",
+            "relay.FuseOps.max_depth=four",
+        )
         self.fails(3, "there is no configuration 'depth'; there are: relay.AnnotateTarget", "-", "--config", "depth=4")
-        self.fails(2, "--config: 'depth' has not the form KEY=VALUE; an example: --config", "-", "--config", "depth")
+        self.fails(2, "--config: 'depth' must have the form KEY=VALUE; an example: --config", "-", "--config", "depth")
         twice = ("--config", "relay.FuseOps.max_depth=1", "--config", "relay.FuseOps.max_depth=4")
         self.fails(2, "--config: 'relay.FuseOps.max_depth' is given twice", "-", *twice)
 
@@ -352,13 +364,13 @@ class HeadraceOpt(unittest.TestCase):
         self.fails(2, "there is no option '--what' here", "-", "--what")
         self.fails(2, "'b.relay' is one argument too many", "a.relay", "b.relay")
         for level in ("nine", "5", "-1"):
-            text = f"--opt-level: '{level}' is no whole number from 0 to 4; an example: --opt-level 3"
+            text = f"--opt-level: '{level}' is not a whole number from 0 to 4; an example: --opt-level 3"
             self.fails(2, text, "-", f"-O{level}")
         self.fails(
-            2, "--max-depth: '0' is no whole number of 1 or more; an example: --max-depth 1", "-", "--max-depth=0"
+            2, "--max-depth: '0' is not a whole number of 1 or more; an example: --max-depth 1", "-", "--max-depth=0"
         )
         self.fails(2, "--max-depth needs a value", "-", "--max-depth")
-        self.fails(2, "--weights excludes --hide-data", "-", "--hide-data", "--weights", "w")
+        self.fails(2, "give --weights or --hide-data, not both", "-", "--hide-data", "--weights", "w")
 
     def test_user_errors(self) -> None:
         self.fails(3, "there is no pass 'fold'; there are canonical", "-", "-p", "fold")

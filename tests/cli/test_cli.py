@@ -131,7 +131,6 @@ class HelpTest(CliTest):
         for verb in VERBS:
             self.assertRegex(done.stdout, rf"\n  {verb} +[A-Z]")
         self.assertIn("Exit codes: 0 fine", done.stdout)
-        self.assertRegex(self.call("--version").stdout, r"\Aheadrace \d+\.\d+\.\d+\n\Z")
 
     def test_every_verb_has_help_with_an_example(self) -> None:
         for verb in VERBS:
@@ -343,7 +342,7 @@ class JsonTest(JsonPageTest):
         self.assertIn("costs.json: the cost 0 of 'ccompiler' was measured with version '0'", done.stderr)
         (self.folder / "costs.json").write_text("{}", encoding="utf-8")
         done = self.call("compile", "parts.relay", "-o", "no.so", "--costs", "costs.json", *by_cost)
-        self.assertIn("costs.json: it is no table of costs", done.stderr)
+        self.assertIn("costs.json: it is not a table of costs", done.stderr)
 
     def test_backends(self) -> None:
         (self.folder / "parts.relay").write_text(
@@ -427,7 +426,7 @@ class JsonTest(JsonPageTest):
         self.assertRegex(text, r"limits: \S+ GFLOP/s, L2 \S+ GB/s, L3 \S+ GB/s, DRAM \S+ GB/s")
         if report["hop_nanoseconds"]:
             self.assertRegex(text, r"core-to-core hop \d+ ns before, \d+ ns after\n")
-        self.fails(USAGE, "--output excludes --top", "profile", DIGITS, *ONE, "-o", "c.json", "--top", "2")
+        self.fails(USAGE, "give --output or --top, not both", "profile", DIGITS, *ONE, "-o", "c.json", "--top", "2")
         self.fails(USER, "is a compiled artifact; give the model", "profile", "one.so", "-o", "c.json")
         self.fails(USER, "missing/run.json", "profile", "one.so", "--rounds", "1", "--trace", "missing/run.json")
 
@@ -553,7 +552,7 @@ class RunsTest(CliTest):
         self.assertIn("ok: ", self.call("verify", *given, check=True).stdout)
         self.fails(USER, "there is no data for constant 0", "verify", "add.relay")
         self.fails(USER, "cannot read the weights file 'no'", "verify", "add.relay", "--input-weights", "no")
-        self.fails(USER, "'x.npy' is no weights file", "verify", "add.relay", "--input-weights", "x.npy")
+        self.fails(USER, "'x.npy' is not weights file", "verify", "add.relay", "--input-weights", "x.npy")
         self.fails(USER, "is for relay text", "verify", DIGITS, *ONE, "--input-weights", "add.safetensors")
 
     def test_no_progress_where_there_is_no_terminal(self) -> None:
@@ -573,7 +572,7 @@ class ModelErrorTest(CliTest):
             self.fails(USER, "bad.relay:2", verb, "bad.relay", *more)
             self.fails(USER, "the program 'folder.relay' is a directory", verb, "folder.relay", *more)
             self.fails(USER, "main is marked .*SkipOptimization", verb, "skip.relay", *more)
-        self.fails(USER, r"the text '\\xe9t\\xe9' is no UTF-8", "compile", "latin.onnx", *out)
+        self.fails(USER, r"the text '\\xe9t\\xe9' is not UTF-8", "compile", "latin.onnx", *out)
         self.fails(USER, "Softmix.*not supported", "compile", "softmix.onnx", *out, *ONE)
         self.assertFalse((self.folder / "never.so").exists())
 
@@ -583,8 +582,8 @@ class ModelErrorTest(CliTest):
         self.fails(USER, "digits.onnx' is a model; compile it first", "run", DIGITS)
         self.fails(USER, "digits.onnx' is a model; compile it first", "inspect", DIGITS)
         (self.folder / "binary.relay").write_bytes(b"\x7fELF\x00\x01")
-        self.fails(USER, "the program 'binary.relay' is no text", "verify", "binary.relay")
-        self.fails(USER, "'bad.relay' is no ONNX model", "verify", "bad.relay", "--against", "onnxruntime")
+        self.fails(USER, "the program 'binary.relay' is not text", "verify", "binary.relay")
+        self.fails(USER, "'bad.relay' is not ONNX model", "verify", "bad.relay", "--against", "onnxruntime")
 
     def test_a_model_is_not_overwritten(self) -> None:
         own = self.folder / "own.onnx"
@@ -633,7 +632,7 @@ class ModelErrorTest(CliTest):
 
     def test_shapes(self) -> None:
         for verb, more in (("compile", ("-o", "never.so")), ("verify", ()), ("bench", ())):
-            self.fails(USER, r"dimensions open: x\[0\] \(n\); .*as in --shape x=1,1,8,8", verb, DIGITS, *more)
+            self.fails(USER, r"dimensions open: x\[0\] \(n\); .*as in --dim n=1", verb, DIGITS, *more)
             for text in ("x", "x=", "=1", "x=a", "x=1,,8,8", "x=-1,1,8,8", "x=1.5,1,8,8", "x=99999999999999999999"):
                 self.fails(USAGE, "--shape: ", verb, DIGITS, *more, "--shape", text)
             self.fails(USER, "'y', but the model's inputs are: x", verb, DIGITS, *more, "--shape", "y=1,1,8,8")
@@ -651,11 +650,11 @@ class ModelErrorTest(CliTest):
     def test_options(self) -> None:
         compile_one = ("compile", DIGITS, "-o", "never.so", *ONE)
         for level in ("9", "5", "-1", "high", "3.0"):
-            pattern = f"--opt-level: '{level}' is no whole number from 0 to 4; an example: --opt-level 3"
+            pattern = f"--opt-level: '{level}' is not a whole number from 0 to 4; an example: --opt-level 3"
             self.fails(USAGE, pattern, *compile_one, f"--opt-level={level}")
-        self.fails(USAGE, "--jobs: '-1' is no whole number from 0 to 512", *compile_one, "--jobs", "-1")
-        self.fails(USAGE, "--threads: 'many' is no whole number .*: --threads 2", *compile_one, "--threads", "many")
-        self.fails(USAGE, "--seed: 'x' is no whole number of 0 or more", "verify", DIGITS, *ONE, "--seed", "x")
+        self.fails(USAGE, "--jobs: '-1' is not a whole number from 0 to 512", *compile_one, "--jobs", "-1")
+        self.fails(USAGE, "--threads: 'many' is not a whole number .*: --threads 2", *compile_one, "--threads", "many")
+        self.fails(USAGE, "--seed: 'x' is not a whole number of 0 or more", "verify", DIGITS, *ONE, "--seed", "x")
         self.fails(USER, "unknown processor 'z80'", *compile_one, "--target-cpu", "z80")
         self.fails(USER, "unknown processor 'z80'", *compile_one, "--target", "llvm -mcpu=z80")
         self.fails(USER, "there is no kind of target 'lvm'", *compile_one, "--target", "lvm")
@@ -667,7 +666,7 @@ class ModelErrorTest(CliTest):
         self.fails(USER, "no tag 'cpu/znver9' .* near are .*cpu/znver4", *compile_one, "--target", "cpu/znver9")
         self.fails(USER, "takes no option 'libs': ", *compile_one, "--target", "llvm -libs=cblas")
         self.fails(USER, "the target's host is", *compile_one, "--target", "llvm -host='llvm -mcpu=nocona'")
-        self.fails(USAGE, "excludes", *compile_one, "--target", "llvm", "--target-cpu", "z80")
+        self.fails(USAGE, "not both", *compile_one, "--target", "llvm", "--target-cpu", "z80")
         other = "aarch64" if os.uname().machine == "x86_64" else "x86_64"
         triple = f"llvm -mtriple={other}-linux-gnu"
         self.fails(USER, f"cannot be made for the triple '{other}", *compile_one, "--target", triple)
@@ -731,7 +730,7 @@ class RunErrorTest(CliTest):
         self.fails(USER, "'/dev/zero' is not a regular file", *given("x=/dev/zero"))
         self.fails(USER, "'folder.relay' is a directory", *given("x=folder.relay"))
         self.fails(USAGE, "given twice", *given("x=x.npy", "x=x.npy"))
-        self.fails(USAGE, "--input: 'x' has not the form NAME=VALUE; an example: --input x=image.npy", *given("x"))
+        self.fails(USAGE, "--input: 'x' must have the form NAME=VALUE; an example: --input x=image.npy", *given("x"))
 
     def test_outputs_and_options(self) -> None:
         run = ("run", "one.so", "--input", "x=x.npy")
@@ -739,7 +738,7 @@ class RunErrorTest(CliTest):
         self.fails(USER, "--output-dir: cannot make 'x.npy/out'", *run, "--output-dir", "x.npy/out")
         self.fails(USER, "no program 'frob'; it has default", *run, "--program", "frob")
         self.fails(USAGE, "--threads", *run, "--threads", "-1")
-        self.fails(USAGE, "--rounds: '0' is no whole number from 1 to 100000", "bench", "one.so", "--rounds", "0")
+        self.fails(USAGE, "--rounds: '0' is not a whole number from 1 to 100000", "bench", "one.so", "--rounds", "0")
         for threads in ("0", "a", "1,,2", "9999", ""):
             self.fails(USAGE, "--threads: .*; an example: --threads 1,2", "bench", "one.so", "--threads", threads)
 
@@ -803,7 +802,7 @@ class MismatchTest(CliTest):
         self.assertEqual(done.returncode, MISMATCH)
         self.assertIn("MISMATCH: the error is above the limit 0", done.stdout)
         for limit in ("-1", "small", "nan", "inf"):
-            pattern = f"--limit: '{limit}' is no number of 0 or more; an example: --limit 1e-4"
+            pattern = f"--limit: '{limit}' is not a number of 0 or more; an example: --limit 1e-4"
             self.fails(USAGE, pattern, "verify", DIGITS, *ONE, "--limit", limit)
 
 

@@ -39,7 +39,7 @@ class FilesTest(CliTest):
         again = ("compile", "dump/00_program.relay", "-o", "again.so", "--dump-ir")
         self.fails(USER, "cannot write 'dump/00_program.relay': the model is read from it", *again, "dump")
         self.call(*again, "dump2", check=True)
-        self.fails(USAGE, "an artifact is no text for the standard output", "compile", DIGITS, "-o", "-", *ONE)
+        self.fails(USAGE, "an artifact is not text for the standard output", "compile", DIGITS, "-o", "-", *ONE)
 
     def test_names_that_are_no_text(self) -> None:
         # Messages have escapes for the bytes; JSON, which is text, has a sign in their place.

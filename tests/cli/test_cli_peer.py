@@ -75,7 +75,7 @@ class PeerTest(CliTest):
 
     def test_a_peer_that_fails_leaves_nothing(self) -> None:
         for verb in ("bench", "verify"):
-            self.against("echo error it is no model", "onnxruntime: it is no model", verb, *ONE)
+            self.against("echo error it is not a model", "onnxruntime: it is not a model", verb, *ONE)
             self.against("echo ready 1", "the peer 'onnxruntime' failed: it ended", verb, *ONE)
 
     def test_bound_inputs_are_sent(self) -> None:
@@ -118,7 +118,7 @@ class PeerTest(CliTest):
             self.fails(USER, "model other.onnx$", verb, DIGITS, *ONE, *AGAINST, *other, **environment)
             self.fails(USAGE, "--against-model is the peer's model", verb, DIGITS, *ONE, *other)
             wrong = ("--against-model", "bad.relay")
-            self.fails(USER, "'bad.relay' is no ONNX model", verb, DIGITS, *ONE, *AGAINST, *wrong, **environment)
+            self.fails(USER, "'bad.relay' is not ONNX model", verb, DIGITS, *ONE, *AGAINST, *wrong, **environment)
         self.fails(USER, "model other.onnx$", "bench", "one.so", *AGAINST, *other, **environment)
 
 
@@ -201,6 +201,8 @@ class ComparisonTest(CliTest):
         report = self.report(vector(-1, large + 1, dtype="<i8"), *named, code=MISMATCH, **more)
         self.assertGreater(report["difference"], 0)
         self.assertEqual((report["error"], report["difference_limit"]), (0, 0))
+        far = self.report(vector(-1, 5, dtype="<i8"), *named, "--limit", "10", code=MISMATCH, **more)
+        self.assertEqual([far[key] for key in ("limit", "difference_limit")], [0, 0])
 
     def test_bench_shows_the_difference(self) -> None:
         output = self.folder / "peer.npy"

@@ -120,7 +120,7 @@ class PlanTest(CliTest):
                    "this op .reason 20.", *explain, "--place", "*:4:*=ccompiler")  # fmt: skip
         self.fails(USER, "'nobody' is not among those", *explain, "--place", "*=nobody")
         for text in ("native", "=native", "x="):
-            self.fails(USAGE, f"--place: '{text}' is no PATTERN=BACKEND", *explain, "--place", text)
+            self.fails(USAGE, f"--place: '{text}' is not a PATTERN=BACKEND", *explain, "--place", text)
 
     def test_plans_that_do_not_fit(self) -> None:
         explain = ("explain", "parts.relay", "--plan")

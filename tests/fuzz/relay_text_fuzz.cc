@@ -18,7 +18,7 @@ namespace {
 
 constexpr StructuralOptions kUpToFreeSymbols{.map_free_vars = true};
 
-// Returns the module, or null, and why, where the text is no program.
+// Returns the module, or null, and why, where the text is not a program.
 IRModule read(std::string_view text, std::string& error) {
   try {
     return relay::parse_module(text);

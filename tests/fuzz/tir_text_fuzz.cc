@@ -14,7 +14,7 @@ using namespace headrace;
 
 namespace {
 
-// Returns the module, or null, and why, where the text is no program.
+// Returns the module, or null, and why, where the text is not a program.
 IRModule read(std::string_view text, std::string& error) {
   try {
     return tir::parse_module(text);

@@ -7,7 +7,7 @@
 
 namespace headrace::kit::zoo {
 
-// Adds the detector with all its outputs. Throws InternalError for a name that is no detector.
+// Adds the detector with all its outputs. Throws InternalError for a name that is not a detector.
 void build_ssd(Net& net, std::string_view name, const Sizes& sizes);
 
 }  // namespace headrace::kit::zoo

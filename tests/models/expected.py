@@ -94,7 +94,7 @@ def encode(array: Array) -> dict:
 
 def difference(kept: dict, array: Array) -> float:
     """The largest difference at the kept positions, relative to the largest element of the whole output; infinite where
-    one is no number, or the dtypes or shapes differ."""
+    one is not a number, or the dtypes or shapes differ."""
     if array.dtype != kept["dtype"] or list(array.shape) != kept["shape"]:
         return math.inf
     values = array.values()

@@ -96,16 +96,17 @@ def epsilon() -> Mistake:
     return Mistake("epsilon", build(1e-5), build(1e-3), expected.random_array([1, 4, 8, 8], scale=0.1))
 
 
-def batch_norm() -> Mistake:
-    """Epsilon again, over channels of variance 1: the mistake is small, 5e-4 of the output."""
+def batch_norm(name: str, size: float) -> Mistake:
+    """Epsilon again, over channels of variance 1: the mistake is small, 5e-4 of the output, whose elements are about as
+    large as `size`."""
 
     def build(value: float) -> bytes:
         nodes = [onnx.node("BatchNormalization", ["x", "scale", "bias", "mean", "variance"], "y", epsilon=value)]
-        constants = {"scale": 1.0, "bias": 0.5, "mean": 0.25, "variance": 1.0}
+        constants = {"scale": size, "bias": size / 2, "mean": 0.25, "variance": 1.0}
         tensors = [onnx.tensor(name, [4], [number] * 4) for name, number in constants.items()]
         return onnx.model(nodes, tensors, [1, 4, 4, 4], [1, 4, 4, 4])
 
-    return Mistake("batch_norm", build(1e-5), build(1e-3), expected.random_array([1, 4, 4, 4]))
+    return Mistake(name, build(1e-5), build(1e-3), expected.random_array([1, 4, 4, 4]))
 
 
 def network(
@@ -129,7 +130,8 @@ def all_mistakes(args: argparse.Namespace) -> dict[str, Callable[[], Mistake]]:
         "softmax_axis": softmax,
         "square_weight": square_weight,
         "epsilon": epsilon,
-        "batch_norm": batch_norm,
+        "batch_norm": lambda: batch_norm("batch_norm", 1.0),
+        "small_batch_norm": lambda: batch_norm("small_batch_norm", 1e-4),
         "strides": lambda: conv("strides", "strides", [2, 1], [1, 2]),
         "pads_of_squeezenet": lambda: network("pads_of_squeezenet", "squeezenet1_1", args, move_pads, picture),
     }

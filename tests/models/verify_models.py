@@ -126,7 +126,7 @@ def with_source(network: Network, folder: Path) -> Network:
         return network
     shape = CI_SHAPES[network.name]
     array = expected.random_array(shape)
-    if network.name == "digits":  # random pictures are no digits, and all as sure to be one
+    if network.name == "digits":  # random pictures are not digits, and all as sure to be one
         images = expected.read_npy(ROOT / "models/digits_images.npy")
         array = expected.Array(images.dtype, shape, images.data[: len(array.data)])
     source = made(folder) / f"{network.name}.npy"

@@ -6,6 +6,7 @@
 
 #include "frontend/onnx/op_table.h"
 #include "frontend/onnx/read_model.h"
+#include "other_operators.h"
 
 namespace headrace::onnx_test {
 
@@ -116,6 +117,8 @@ constexpr std::string_view kChoices =
 - **MaxUnpool** with an output shape: an index counts in the map that the pads and strides alone give, as in the standard's
   data; onnxruntime takes it in the map of that shape. **LpPool** with ceil_mode takes the mean of a window that sticks out
   over what of it lies within the pads, times the whole window's size, as the standard's reference.
+- **LSTM, GRU and RNN**: a sequence whose length is 0 keeps its initial state as the last one (onnxruntime gives zeros). The
+  activations Affine and ScaledTanh need their alpha and beta, since the standard has no defaults for them.
 - **Random numbers** of RandomNormal, RandomUniform and their Like forms, Bernoulli, Multinomial and Dropout in training
   are the same at each run: they are Threefry's, by the node's `seed`, or without one by the name of its first output.
   Cases that draw are held to dtype, shape, and the same numbers interpreted and compiled.
@@ -124,6 +127,38 @@ constexpr std::string_view kChoices =
   same types.
 - **Declared outputs**: an element type, a rank or a number in the shape of a graph output that is not what the nodes
   compute is an error, as is data outside of the model file that is missing, too short, or not below the model's folder.
+)";
+
+// The operators of onnxruntime's domain: no case of the data shows them.
+constexpr std::string_view kMicrosoft =
+    R"(onnxruntime's optimiser replaces standard operators with those of its domain `com.microsoft`. The importer makes
+compositions of them; `python/tests/test_optimised_models.py` compares each with onnxruntime, and models that it optimised.
+A model saved with a level above ORT_ENABLE_EXTENDED may have nodes of `com.microsoft.nchwc`, which are refused.
+
+| operator | forms that are refused |
+| --- | --- |
+| Attention | do_rotary, past_present_share_buffer, past_sequence_length, masks of 3 * batch + 2 numbers |
+| BiasGelu, FastGelu, Gelu, QuickGelu | |
+| EmbedLayerNormalization | |
+| FusedConv | activations that its list in `convert_activation.cc` does not have |
+| FusedGemm | as FusedConv |
+| FusedMatMul, TransposeMatMul | |
+| MultiHeadAttention | past_sequence_length, cache_indirection, masks of 3 * batch + 2 numbers; unidirectional where the queries are not the last positions of the keys |
+| NhwcConv, NhwcFusedConv | auto_pad SAME_UPPER and SAME_LOWER |
+| RotaryEmbedding | is_packed_batching; a scale other than 1 |
+| SkipLayerNormalization | |
+| SkipSimplifiedLayerNormalization | its output `mean` |
+
+SimplifiedLayerNormalization, which the optimiser writes in the default domain, is RMSNormalization of any opset.
+)";
+
+// Functions of models, which no case has either.
+constexpr std::string_view kFunctions =
+    R"(A call of a function (`ModelProto.functions`) is replaced with the function's nodes, each of which uses the operator
+versions that its function imports. The nodes are named after the call: `layer1/Gelu_2`. An operator of the table takes
+precedence over a function of its name, as in onnxruntime, unless the node names an overload. Refused are functions that
+call themselves, calls more than 64 deep, more than 2^18 nodes or 256 MB of nodes by calls (each function counts once for
+free), and attributes that are graphs.
 )";
 
 std::string cases_of(const std::vector<CaseResult>& results, Outcome outcome) {
@@ -183,8 +218,10 @@ std::string summary(const std::vector<CaseResult>& results) {
   return text;
 }
 
-// Returns the parts that every page has.
-static std::string case_parts(const std::vector<CaseResult>& results) {
+// Returns the parts that every page has. `others` are of operators that the cases do not show.
+static std::string case_parts(const std::vector<CaseResult>& results, const std::vector<CaseResult>& others) {
+  std::vector<CaseResult> shown = results;
+  shown.insert(shown.end(), others.begin(), others.end());
   return fmt::format(
       "## Refused within a supported operator\n\n{}\n"
       "## Passed with an input compiled in as a constant\n\n"
@@ -194,11 +231,13 @@ static std::string case_parts(const std::vector<CaseResult>& results) {
       "A tensor inside these models has a size that only the data tells. The interpreter runs them; compiling "
       "refuses them.\n\n{}\n"
       "## What each operator becomes\n\n"
-      "The Relay ops that the importer makes of an operator, by the cases of one node: those of the case with the "
-      "fewest, and those that other cases (other attributes, inputs, dtypes or ranks) have beside or instead.\n\n{}\n"
+      "The Relay ops that the importer makes of an operator, by the cases of one node (for operators without such a "
+      "case, "
+      "by a model of the test): those of the case with the fewest, and those that other cases (other attributes, "
+      "inputs, dtypes or ranks) have beside or instead.\n\n{}\n"
       "## Operators that are not supported\n\n{}",
       refusals_within(results), cases_of(results, Outcome::passed_bound), cases_of(results, Outcome::interpreted),
-      ops_of_operators(results), refused_ops(results));
+      ops_of_operators(shown), refused_ops(results));
 }
 
 std::string support_page(const std::vector<CaseResult>& results) {
@@ -210,9 +249,11 @@ std::string support_page(const std::vector<CaseResult>& results) {
       "lists every node.\n\n"
       "```\n{}```\n\n"
       "## Supported operators\n\n{}, If\n\n"
+      "## Operators of onnxruntime\n\n{}\n"
+      "## Functions of the model\n\n{}\n"
       "## What Headrace chose\n\n{}\n{}",
       results.size(), onnx::kOldestOpset, onnx::kNewestOpset, table(results), fmt::join(onnx::supported_ops(), ", "),
-      kChoices, case_parts(results));
+      kMicrosoft, kFunctions, kChoices, case_parts(results, other_operators()));
 }
 
 std::string new_opsets_page(const std::vector<CaseResult>& results) {
@@ -223,7 +264,7 @@ std::string new_opsets_page(const std::vector<CaseResult>& results) {
       "leaves out); it fails "
       "when this is out of date. [onnx-support.md](onnx-support.md) lists the operators.\n\n"
       "```\n{}```\n\n{}",
-      onnx::kNewestOpset, results.size(), table(results), case_parts(results));
+      onnx::kNewestOpset, results.size(), table(results), case_parts(results, {}));
 }
 
 }  // namespace headrace::onnx_test

@@ -200,11 +200,7 @@ void note_ops(const Model& model, const kit::OnnxDataSet& set, CaseResult& resul
   bool binds = false;
   const onnx::ImportedModel imported = import_for(model, read_inputs(model, set), binds);
   result.op = std::string(model.graph.nodes[0].op_type);
-  relay::post_order(imported.module->lookup("main").cast<relay::FunctionNode>()->body, [&](const Expr& expr) {
-    const auto* op = expr.as<OpNode>();
-    if (op != nullptr && std::count(result.relay_ops.begin(), result.relay_ops.end(), op->name) == 0)
-      result.relay_ops.push_back(op->name);
-  });
+  result.relay_ops = ops_of(imported.module);
 }
 
 CaseResult check_case(const kit::OnnxCase& one, const std::vector<Executor>& executors) {
@@ -232,6 +228,15 @@ bool refuses_opset(const kit::OnnxCase& one, CaseResult& result) {
 }
 
 }  // namespace
+
+std::vector<std::string> ops_of(const IRModule& module) {
+  std::vector<std::string> names;
+  relay::post_order(module->lookup("main").cast<relay::FunctionNode>()->body, [&](const Expr& expr) {
+    const auto* op = expr.as<OpNode>();
+    if (op != nullptr && std::count(names.begin(), names.end(), op->name) == 0) names.push_back(op->name);
+  });
+  return names;
+}
 
 CaseResult run_case(const kit::OnnxCase& one, const std::vector<Executor>& executors) {
   CaseResult result{&one, Outcome::failed, "", {}};

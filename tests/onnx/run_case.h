@@ -21,7 +21,7 @@ enum class Outcome {
   passed_bound,   // with an input compiled in as a constant: the model takes a shape, an axis or the like by value
   interpreted,    // as above in the interpreter; native code has no tensors of a size that only the data tells
   refused,        // the importer says what is not supported
-  failed,         // a wrong answer, or an error that is no refusal
+  failed,         // a wrong answer, or an error that is not a refusal
 };
 
 struct CaseResult {
@@ -33,6 +33,9 @@ struct CaseResult {
   std::string op = {};
   std::vector<std::string> relay_ops = {};
 };
+
+// Returns the names of the ops that @main calls, in order, each once.
+std::vector<std::string> ops_of(const IRModule& module);
 
 // Never throws: an error becomes the result's message.
 CaseResult run_case(const kit::OnnxCase& one, const std::vector<Executor>& executors);

@@ -1,4 +1,4 @@
-// headrace bench: measures the time of a run, in rounds that alternate with another runtime.
+// headrace bench: measures the time of a run, in rounds that alternate with other models and with another runtime.
 #include <algorithm>
 #include <chrono>
 #include <iostream>
@@ -10,6 +10,7 @@
 #include "tools/headrace/processors.h"
 #include "tools/headrace/timed_model.h"
 #include "tools/headrace/usage.h"
+#include "runtime/thread_pool.h"
 
 namespace headrace::tools {
 
@@ -17,23 +18,38 @@ namespace {
 
 struct BenchState {
   ModelOptions model;
-  std::string threads = "1";
+  std::vector<std::string> beside;  // other models
+  std::string threads = "1", cpus;
   PeerOptions peer;
-  int rounds = 15;
+  InputOptions inputs;
+  TurnOptions turns = {.rounds = 15};
+  const CLI::Option* seconds_option = nullptr;
+  int clients = 1;
   bool steps = false;
-  uint64_t seed = 1;
+};
+
+// A model that is timed, and its file.
+struct Subject {
+  std::string path;
+  TimedModel model;
 };
 
 // The shortest time of each step of a program, in nanoseconds.
 using StepTimes = std::vector<uint64_t>;
 
+// With fewer runs the 99th percentile is just the longest of them.
+constexpr size_t kLeastForP99 = 100;
+
 // Longer than the idle threads of either runtime spin.
 constexpr int kPauseMilliseconds = 20;
 
+// What was measured with one number of threads.
 struct Measured {
-  Times ours, peer;
-  StepTimes steps;
-  std::vector<int> processors;
+  std::vector<Times> ours = {};  // by subject
+  std::vector<double> per_second = {};
+  Times peer = {};
+  StepTimes steps = {};  // of the first subject
+  std::vector<int> processors = {};
   double difference = 0;  // of our outputs and the peer's
 };
 
@@ -57,12 +73,30 @@ std::vector<NDArray> outputs_of(const executors::Executor& executor) {
   return outputs;
 }
 
-Measured measure(const BenchState& state, const TimedModel& subject, int threads, std::string& peer_version) {
+using Executors = std::vector<std::shared_ptr<executors::Executor>>;
+
+std::vector<TimedRun> runs_of(const Executors& executors) {
+  std::vector<TimedRun> runs;
+  for (const auto& executor : executors) runs.emplace_back([executor] { return time_run(*executor); });
+  return runs;
+}
+
+ProcessorScope scope_of(const BenchState& state, int threads) {
+  return state.cpus.empty() ? ProcessorScope(threads) : ProcessorScope(parse_processors("--cpus", state.cpus));
+}
+
+// One executor a subject, which take turns with each other and with the peer.
+Measured measure_in_turns(const BenchState& state, const std::vector<Subject>& subjects, int threads,
+                          std::string& peer_version) {
   // Make the scope before threads and the peer are started, because they inherit its processors.
-  const ProcessorScope processors(threads);
-  std::map<std::string, NDArray> inputs;
-  const auto executor = make_timed_executor(subject, threads, state.seed, inputs);
-  std::vector<TimedRun> runs{[&] { return time_run(*executor); }};
+  const ProcessorScope processors = scope_of(state, threads);
+  std::map<std::string, NDArray> inputs, ignored;
+  Executors executors;
+  for (const Subject& subject : subjects) {
+    executors.push_back(
+        make_timed_executor(subject.model, {.threads = threads}, state.inputs, executors.empty() ? inputs : ignored));
+  }
+  std::vector<TimedRun> runs = runs_of(executors);
   std::unique_ptr<Peer> peer;
   if (state.peer.is_given()) {
     inputs.merge(
@@ -71,11 +105,35 @@ Measured measure(const BenchState& state, const TimedModel& subject, int threads
     peer_version = peer->version();
     runs.emplace_back([&] { return peer->time(); });
   }
-  const std::chrono::milliseconds pause(peer && threads > 1 ? kPauseMilliseconds : 0);
-  const std::vector<Times> times = time_in_turns(runs, {.rounds = state.rounds, .pause = pause});
-  Measured measured{.ours = times.front(), .peer = times.back(), .steps = {}, .processors = processors.processors()};
-  if (peer) measured.difference = largest_difference(outputs_of(*executor), peer->run());
-  if (state.steps) measured.steps = time_steps(*executor, state.rounds);
+  TurnOptions turns = state.turns;
+  turns.pause = std::chrono::milliseconds(peer && threads > 1 ? kPauseMilliseconds : 0);
+  Measured measured{.ours = time_in_turns(runs, turns), .processors = processors.processors()};
+  if (peer) {
+    measured.peer = std::move(measured.ours.back());
+    measured.ours.pop_back();
+    measured.difference = largest_difference(outputs_of(*executors.front()), peer->run());
+  }
+  for (const Times& times : measured.ours)
+    measured.per_second.push_back(static_cast<double>(times.count()) / times.sum());
+  if (state.steps) measured.steps = time_steps(*executors.front(), state.turns.rounds);
+  return measured;
+}
+
+// For each subject one executor a client, all at once, each with threads of its own.
+Measured measure_at_once(const BenchState& state, const std::vector<Subject>& subjects, int threads) {
+  const ProcessorScope processors = scope_of(state, threads * state.clients);
+  Measured measured{.processors = processors.processors()};
+  for (const Subject& subject : subjects) {
+    Executors executors;
+    std::map<std::string, NDArray> inputs;
+    for (int i = 0; i < state.clients; ++i) {
+      const auto pool = std::make_shared<runtime::ThreadPool>(threads);
+      executors.push_back(make_timed_executor(subject.model, {.pool = pool}, state.inputs, inputs));
+    }
+    TimesAtOnce times = time_at_once(runs_of(executors), state.turns);
+    measured.per_second.push_back(static_cast<double>(times.runs.count()) / times.seconds);
+    measured.ours.push_back(std::move(times.runs));
+  }
   return measured;
 }
 
@@ -105,46 +163,103 @@ void print_steps(const artifact::GraphProgram& graph, const std::vector<int>& th
   std::cout << to_table(rows);
 }
 
-// Writes the measured times to one row of the table and one object of the report.
-void add_result(const BenchState& state, int threads, const Measured& measured, std::vector<std::string>& row,
-                Report& one) {
-  one.set("threads", Value(int64_t{threads}));
-  one.set("processors", Value(Shape(measured.processors.begin(), measured.processors.end())));
-  one.set("best_seconds", Value(measured.ours.best()));
-  one.set("median_seconds", Value(measured.ours.median()));
-  row = {std::to_string(threads), show_seconds(measured.ours.best()), show_seconds(measured.ours.median())};
-  if (!state.peer.is_given()) return;
-  const double ratio = measured.ours.median() / measured.peer.median();
+// Adds the times of subject `i` to the table and, as an object, to the report.
+Report add_result(const BenchState& state, const Subject& subject, size_t i, int threads, const Measured& measured,
+                  std::vector<std::vector<std::string>>& rows) {
+  const Times& ours = measured.ours[i];
+  Report one{{"model", Value(subject.path)},
+             {"threads", Value(int64_t{threads})},
+             {"processors", Value(Shape(measured.processors.begin(), measured.processors.end()))},
+             {"runs", Value(static_cast<int64_t>(ours.count()))},
+             {"best_seconds", Value(ours.best())},
+             {"median_seconds", Value(ours.median())},
+             {"p90_seconds", Value(ours.percentile(0.9))},
+             {"p99_seconds", Value(ours.percentile(0.99))},
+             {"runs_per_second", Value(measured.per_second[i])}};
+  std::vector<std::string>& row = rows.emplace_back();
+  if (!state.beside.empty()) row.push_back(subject.path);
+  row.push_back(std::to_string(threads));
+  for (const double seconds : {ours.best(), ours.median(), ours.percentile(0.9), ours.percentile(0.99)})
+    row.push_back(show_seconds(seconds));
+  if (ours.count() < kLeastForP99) row.back() = "-";
+  row.push_back(fmt::format("{:.{}f}", measured.per_second[i], measured.per_second[i] < 100 ? 1 : 0));
+  row.push_back(fmt::format("{}", ours.count()));
+  if (!state.peer.is_given()) return one;
+  const double ratio = ours.median() / measured.peer.median();
   one.set("peer_best_seconds", Value(measured.peer.best()));
   one.set("peer_median_seconds", Value(measured.peer.median()));
   one.set("ratio", Value(ratio));
+  row.insert(row.end(),
+             {show_seconds(measured.peer.best()), show_seconds(measured.peer.median()), fmt::format("{:.2f}", ratio)});
+  if (i > 0) return one;  // only the first model's outputs are compared
   one.set("difference", Value(measured.difference));
-  row.insert(row.end(), {show_seconds(measured.peer.best()), show_seconds(measured.peer.median()),
-                         fmt::format("{:.2f}", ratio), fmt::format("{:.2g}", measured.difference)});
+  row.push_back(fmt::format("{:.2g}", measured.difference));
+  return one;
+}
+
+std::vector<Subject> open_subjects(const BenchState& state, const Common& common) {
+  std::vector<std::string> paths{state.model.path};
+  paths.insert(paths.end(), state.beside.begin(), state.beside.end());
+  // Options of a compile are for those that are models.
+  const bool has_models = !std::all_of(paths.begin(), paths.end(), is_artifact);
+  std::vector<Subject> subjects;
+  for (const std::string& path : paths) {
+    ModelOptions model = state.model;
+    model.path = path;
+    const bool is_compiled = has_models && is_artifact(path);
+    subjects.push_back({path, is_compiled ? TimedModel{.artifact = open_artifact(path), .limits = {}}
+                                          : open_timed_model(model, common)});
+  }
+  return subjects;
+}
+
+void check(const BenchState& state) {
+  if (state.clients > 1 && state.peer.is_given())
+    throw UsageError("--clients: other runtimes are timed one run at a time; leave --against out");
+  const std::vector<int> cpus = state.cpus.empty() ? std::vector<int>() : parse_processors("--cpus", state.cpus);
+  for (const int threads : parse_counts("--threads", state.threads)) {
+    if (state.peer.is_given() && !cpus.empty() && std::ssize(cpus) < threads)
+      throw UsageError(fmt::format("--cpus: {} processors are too few for {} threads of both runtimes; name as many",
+                                   cpus.size(), threads));
+  }
+  if (state.seconds_option->count() > 0 && state.turns.seconds <= 0)
+    throw UsageError("--seconds: the time must be above 0; an example: --seconds 10");
+  if (state.clients > 1 && state.steps)
+    throw UsageError("--clients: steps are timed one run at a time; leave --steps out");
+  state.peer.require(state.model.path);
+}
+
+std::vector<std::string> heading_of(const BenchState& state) {
+  std::vector<std::string> heading{"threads", "best", "median", "p90", "p99", "runs/s", "runs"};
+  if (!state.beside.empty()) heading.insert(heading.begin(), "model");
+  if (state.peer.is_given())
+    heading.insert(heading.end(), {state.peer.name + " best", "median", "ratio of medians", "difference"});
+  return heading;
 }
 
 int bench(const BenchState& state, const Common& common) {
   const std::vector<int> counts = parse_counts("--threads", state.threads);
-  state.peer.require(state.model.path);
-  const TimedModel subject = open_timed_model(state.model, common);
-  std::vector<std::vector<std::string>> rows{{"threads", "best", "median"}};
-  if (state.peer.is_given())
-    rows[0].insert(rows[0].end(), {state.peer.name + " best", "median", "ratio of medians", "difference"});
+  check(state);
+  const std::vector<Subject> subjects = open_subjects(state, common);
+  std::vector<std::vector<std::string>> rows{heading_of(state)};
   Array<Value> results;
   std::vector<StepTimes> steps;
-  const artifact::GraphProgram& graph = default_graph(*subject.artifact);
+  const artifact::GraphProgram& graph = default_graph(*subjects.front().model.artifact);
   std::string version;
   for (const int threads : counts) {
-    const Measured measured = measure(state, subject, threads, version);
-    Report one;
-    add_result(state, threads, measured, rows.emplace_back(), one);
-    if (state.steps) one.set("steps", Value(report_steps(graph, measured.steps)));
+    const Measured measured = state.clients > 1 ? measure_at_once(state, subjects, threads)
+                                                : measure_in_turns(state, subjects, threads, version);
+    for (size_t i = 0; i < subjects.size(); ++i) {
+      Report one = add_result(state, subjects[i], i, threads, measured, rows);
+      if (state.steps && i == 0) one.set("steps", Value(report_steps(graph, measured.steps)));
+      results.push_back(Value(one));
+    }
     steps.push_back(measured.steps);
-    results.push_back(Value(one));
   }
   if (common.json) {
     std::cout << to_json({{"model", Value(state.model.path)},
-                          {"rounds", Value(int64_t{state.rounds})},
+                          {"rounds", state.turns.seconds > 0 ? Value() : Value(int64_t{state.turns.rounds})},
+                          {"clients", Value(int64_t{state.clients})},
                           {"peer", version.empty() ? Value() : Value(state.peer.name + " " + version)},
                           {"results", Value(results)}});
   } else {
@@ -163,20 +278,50 @@ constexpr const char* kBenchFooter =
     "both\n"
     "may spin while they wait; with several there is a pause of 20 ms before each run, until those of the other "
     "sleep.\n"
-    "Example: headrace bench model.onnx --shape x=1,3,224,224 --threads 1,2 --against onnxruntime";
+    "p90 and p99: the times that 90 and 99 of 100 runs did not exceed (p99 from 100 runs on).\n"
+    "Example: headrace bench model.onnx --shape x=1,3,224,224 --threads 1,2 --against onnxruntime\n"
+    "         headrace bench new.so --beside old.so --rounds 50\n"
+    "         headrace bench model.so --clients 2 --seconds 10";
+
+// The options that say how long and with how many at once.
+void add_turns_to(CLI::App& verb, BenchState& state) {
+  CLI::Option* rounds = takes(
+      verb.add_option("--rounds", state.turns.rounds, "Rounds; each runs ours once, then what it is compared with once")
+          ->capture_default_str(),
+      {1, 100000, 15});
+  state.seconds_option =
+      takes_size(verb.add_option("--seconds", state.turns.seconds, "Go on for so long, in place of a number of rounds"),
+                 "10")
+          ->excludes(rounds);
+  takes(verb.add_option("--warmup", state.turns.warmup, "Rounds that run first and are not counted")
+            ->capture_default_str(),
+        {0, 100000, 3});
+  takes(verb.add_option("--clients", state.clients,
+                        "Run so many at once, each with --threads threads of its own, and show their throughput; "
+                        "models of --beside are timed one after another then")
+            ->capture_default_str(),
+        {1, runtime::kMaxWorkers, 2});
+}
 
 }  // namespace
 
 Verb add_bench(CLI::App& app, const Common& common) {
   auto state = std::make_shared<BenchState>();
-  CLI::App* verb = app.add_subcommand("bench", "Time a model, taking turns with another runtime");
+  CLI::App* verb = app.add_subcommand("bench", "Time a model, taking turns with another runtime or other models");
   state->model.add_to(*verb, "A model (.onnx, .relay), or an artifact (.so)");
+  verb->add_option("--beside", state->beside,
+                   "Another model or artifact, timed in turns with the first, with the same options; may be repeated")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   verb->add_option("--threads", state->threads, "Numbers of threads to time, as 1,2")->capture_default_str();
+  verb->add_option("--cpus", state->cpus,
+                   "The processors on which all of them run, as 0,1 (default: as many as there are threads)")
+      ->type_name("LIST");
   state->peer.add_to(*verb, "Another runtime on the same model and inputs");
-  takes(verb->add_option("--rounds", state->rounds, "Rounds; each runs ours once, then the peer once"), {1, 100000, 15})
-      ->capture_default_str();
-  verb->add_flag("--steps", state->steps, "Also the best time of each step, in rounds of their own");
-  takes(verb->add_option("--seed", state->seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
+  add_turns_to(*verb, *state);
+  verb->add_flag("--steps", state->steps,
+                 "Also the best time of each step of the model (not of those beside it), in rounds of their own");
+  state->inputs.add_random_to(*verb);
   verb->footer(kBenchFooter);
   return [state, &common] { return bench(*state, common); };
 }

@@ -28,10 +28,10 @@ double error_limit(DataType dtype, std::optional<double> peer_error);
 
 // Returns the largest allowed difference between our output and the peer's: our error plus an allowance for the peer's
 // error, at most the range's most. The allowance is the largest of: four times our error, the range's least, and four
-// units in the last place of 1. The last is for functions such as sigmoid, which are often computed with an absolute
-// error that matters if all elements of an output are small. All errors are relative to `magnitude`, the largest
-// element of the output. The limit does not depend on the peer's measured error, because a wrong import makes that
-// error large; a network that amplifies rounding shows in our own error, too.
+// units in the last place of 1 but at most ten times the range's least. The last is for functions such as sigmoid,
+// which are often computed with an absolute error that matters if all elements of an output are small. All errors are
+// relative to `magnitude`, the largest element of the output. The limit does not depend on the peer's measured error,
+// because a wrong import makes that error large; a network that amplifies rounding shows in our own error, too.
 double difference_limit(DataType dtype, double error, double magnitude);
 
 struct OutputComparison {
@@ -54,9 +54,10 @@ struct OutputSets {
   std::optional<std::vector<NDArray>> peer;
 };
 
-// Returns one comparison for each output. A given `limit` replaces both limits above. Throws UserError if the sets have
-// different numbers of outputs, or if no element is finite in both, because nothing would be compared. The error is
-// infinite if the shapes differ, or if the peer's dtype differs.
+// Returns one comparison for each output. A given `limit` replaces both limits above for outputs of floats; integers
+// and bools must be equal. Throws UserError if the sets have different numbers of outputs, or if no element is finite
+// in both, because nothing would be compared. The error is infinite if the shapes differ, or if the peer's dtype
+// differs.
 std::vector<OutputComparison> compare_outputs(const OutputSets& sets, std::optional<double> limit);
 
 // Returns the largest difference over all outputs, relative to the largest element of the peer's output. Infinite if

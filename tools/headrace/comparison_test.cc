@@ -53,11 +53,19 @@ TEST(Comparison, TheDifferenceIsLimitedByOurError) {
 }
 
 TEST(Comparison, SmallOutputsOfFunctionsHaveAbsoluteErrors) {
-  EXPECT_DOUBLE_EQ(difference_limit(kF32, 0, 0x1p-10), 0x1p-11);
-  EXPECT_DOUBLE_EQ(difference_limit(kF32, 0, 1e-9), 1e-3);
+  EXPECT_DOUBLE_EQ(difference_limit(kF32, 0, 0x1p-7), 0x1p-14);
   EXPECT_DOUBLE_EQ(difference_limit(DataType::float_(64), 0, 0x1p-5), 1e-12);
-  EXPECT_DOUBLE_EQ(difference_limit(DataType::float_(64), 0, 0x1p-30), 0x1p-20);
+  EXPECT_DOUBLE_EQ(difference_limit(DataType::float_(64), 0, 0x1p-12), 0x1p-38);
   EXPECT_DOUBLE_EQ(difference_limit(DataType::float_(16), 0, 0.5), 0x1p-7);
+}
+
+// However small the elements are, a wrong import of them must show.
+TEST(Comparison, TheAbsoluteErrorIsBounded) {
+  EXPECT_DOUBLE_EQ(difference_limit(kF32, 0, 0x1p-10), 1e-4);
+  EXPECT_DOUBLE_EQ(difference_limit(kF32, 0, 1e-9), 1e-4);
+  EXPECT_DOUBLE_EQ(difference_limit(kF32, 2e-5, 1e-9), 1.2e-4);
+  EXPECT_DOUBLE_EQ(difference_limit(DataType::float_(64), 0, 0x1p-30), 1e-11);
+  EXPECT_DOUBLE_EQ(difference_limit(DataType::float_(16), 0, 1e-6), 0.01953125);
 }
 
 TEST(Comparison, APeerThatIsFarMakesTheImportSuspect) {
@@ -101,6 +109,21 @@ TEST(Comparison, EveryOutputHasItsLimit) {
   EXPECT_FALSE(outputs[1].ok());
   EXPECT_EQ(worst_of(outputs).name, "b");
   EXPECT_DOUBLE_EQ(outputs[1].error, 1.0 / 8);
+}
+
+TEST(Comparison, AGivenLimitDoesNotLoosenIntegers) {
+  for (const DataType dtype : {DataType::int_(64), DataType::uint(8), DataType::bool_()}) {
+    OutputSets sets{.names = {"a"}, .ours = {}, .reference = {tensor_of({1, 0}, dtype)}, .peer = std::nullopt};
+    sets.ours = {tensor_of({1, 1}, dtype)};
+    const OutputComparison wrong = compare_outputs(sets, 10)[0];
+    EXPECT_FALSE(wrong.ok()) << dtype.to_string();
+    EXPECT_EQ(wrong.limit, 0);
+    sets.ours = sets.reference;
+    sets.peer = {tensor_of({1, 1}, dtype)};
+    EXPECT_FALSE(compare_outputs(sets, 10)[0].ok()) << dtype.to_string();
+    sets.peer = sets.reference;
+    EXPECT_TRUE(compare_outputs(sets, 10)[0].ok()) << dtype.to_string();
+  }
 }
 
 TEST(Comparison, AnotherDtypeOfThePeerIsAMismatch) {

@@ -49,7 +49,7 @@ Map<std::string, double> pass_seconds(const pass::TimingInstrument& timing) {
 // The model, and files that nothing may be written over.
 driver::Model read_model(const CompileState& state, const driver::CompileOptions& options) {
   if (state.output == "-")
-    throw UsageError("--output: an artifact is no text for the standard output; name a file, such as model.so");
+    throw UsageError("--output: an artifact is not text for the standard output; name a file, such as model.so");
   driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
   for (std::string& file : files_of("--bind", state.model.bound)) model.files.push_back(std::move(file));
   if (!state.dump_folder.empty())

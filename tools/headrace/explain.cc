@@ -88,6 +88,14 @@ void print(const driver::Explanation& explained) {
 
 // Throws for the first op that should not be native, and is.
 void check_native(const ExplainState& state, const driver::Explanation& explained) {
+  for (const std::string& pattern : state.fail_if_native) {
+    const auto is_it = [&](const artifact::Placement& one) {
+      return fnmatch(pattern.c_str(), one.kind.c_str(), 0) == 0;
+    };
+    if (std::none_of(explained.placement.begin(), explained.placement.end(), is_it))
+      throw_user_error("--fail-if-native '{}': the program has no such op; the pattern is for kinds, as 'nn.conv2d*'",
+                       pattern);
+  }
   for (const artifact::Placement& one : explained.placement) {
     if (one.backend != partition::kNative) continue;
     for (const std::string& pattern : state.fail_if_native) {

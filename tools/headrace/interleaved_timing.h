@@ -1,4 +1,5 @@
-// Times several runtimes on one model in turns, so that other load on the machine affects them equally.
+// Times several runtimes on one model in turns, so that other load on the machine affects them equally, or several
+// clients of one runtime at once.
 #pragma once
 
 #include <chrono>
@@ -8,15 +9,23 @@
 
 namespace headrace::tools {
 
-// Seconds of runs, in ascending order.
+// Seconds of runs.
 class Times {
  public:
-  void add(double seconds);
-  double best() const { return seconds_.front(); }
-  double median() const { return seconds_[seconds_.size() / 2]; }
+  void add(double seconds) { seconds_.push_back(seconds); }
+  void add(const Times& other) { seconds_.insert(seconds_.end(), other.seconds_.begin(), other.seconds_.end()); }
+  // These need at least one run.
+  double best() const { return sorted().front(); }
+  double median() const { return (sorted()[(seconds_.size() - 1) / 2] + sorted()[seconds_.size() / 2]) / 2; }
+  // Returns the least time that at least `share` of the runs did not exceed.
+  double percentile(double share) const;
+  size_t count() const { return seconds_.size(); }
+  double sum() const;
 
  private:
-  std::vector<double> seconds_;
+  const std::vector<double>& sorted() const;
+
+  mutable std::vector<double> seconds_;
 };
 
 // Runs once and returns the seconds that the run took.
@@ -24,11 +33,23 @@ using TimedRun = std::function<double()>;
 
 struct TurnOptions {
   int rounds = 1;
+  int warmup = 1;      // rounds before these that do not count
+  double seconds = 0;  // above 0: go on for so long, and for one round at least, in place of `rounds`
   // Before each run: threads of one runtime that still spin after its run would take processors from the next.
   std::chrono::milliseconds pause{0};
 };
 
-// Calls all runs in turns for `rounds` rounds, after one warm-up round that is not counted. Returns the times of each.
+// Calls all runs in turns for `rounds` rounds. Returns the times of each.
 std::vector<Times> time_in_turns(std::span<const TimedRun> runs, const TurnOptions& options);
+
+// The times of runs at once, and of all of them together.
+struct TimesAtOnce {
+  Times runs;
+  double seconds = 0;
+};
+
+// Calls each run in a thread of its own for `rounds` rounds or `seconds`, all at the same time; `pause` is ignored.
+// Rethrows the first exception of a thread.
+TimesAtOnce time_at_once(std::span<const TimedRun> runs, const TurnOptions& options);
 
 }  // namespace headrace::tools

@@ -6,6 +6,7 @@
 #include "tools/headrace/options.h"
 #include "tools/headrace/report_failure.h"
 #include "tools/headrace/usage.h"
+#include "tools/headrace/version.h"
 #include "tools/headrace/verbs.h"
 
 namespace {
@@ -25,9 +26,9 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   if (!app.get_subcommands().empty() || is_option) return tools::usage_message(app, error);
   std::vector<std::string> verbs;
   for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
-  return unexpected.empty()
-             ? fmt::format("name a verb: {}", fmt::join(verbs, ", "))
-             : fmt::format("there is no verb '{}'; the verbs are {}", unexpected[0], fmt::join(verbs, ", "));
+  return unexpected.empty() ? fmt::format("name a verb: {}", fmt::join(verbs, ", "))
+                            : fmt::format("there is no verb '{}'{}", unexpected[0],
+                                          suggest_or_list(unexpected[0], verbs, "the verbs are"));
 }
 
 int report_usage(const CLI::App& app, const std::string& message) {
@@ -67,7 +68,7 @@ int run(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs, con
 int main(int argc, char** argv) {
   CLI::App app{"Compiles neural networks to native code and runs them.", "headrace"};
   app.footer(kFooter);
-  app.set_version_flag("--version", std::string("headrace ") + HEADRACE_VERSION);
+  app.set_version_flag("--version", &describe_version);
   app.require_subcommand(1);
   app.fallthrough();
   Common common;
@@ -78,7 +79,7 @@ int main(int argc, char** argv) {
       ->type_name("FILE");
   std::vector<std::pair<CLI::App*, Verb>> verbs;
   for (auto* add : {add_compile, add_explain, add_plan, add_profile, add_run, add_inspect, add_bench, add_verify,
-                    add_pipeline, add_backend, add_targets}) {
+                    add_pipeline, add_backend, add_targets, add_help, add_completion}) {
     Verb verb = add(app, common);
     CLI::App* sub = app.get_subcommands({}).back();
     sub->footer(sub->get_footer() +

@@ -1,6 +1,10 @@
 #include "tools/headrace/option_text.h"
 
+#include <algorithm>
+#include <array>
+#include <climits>
 #include <charconv>
+#include <cmath>
 
 #include "runtime/thread_pool.h"
 
@@ -13,11 +17,12 @@ int64_t parse_int(const std::string& option, std::string_view text, std::string_
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    throw UsageError(fmt::format("{}: '{}' is no whole number; an example: {} {}", option, text, option, example));
+    throw UsageError(fmt::format("{}: '{}' is not a whole number; an example: {} {}", option, text, option, example));
   return value;
 }
 
 constexpr const char* kShapeExample = "x=1,3,224,224";
+constexpr const char* kDimExample = "batch=1";
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -35,15 +40,17 @@ std::pair<std::string, std::string> split_assignment(const std::string& option, 
   // The last `=` that leaves a value: names of ONNX tensors may hold one.
   const size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size())
-    throw UsageError(fmt::format("{}: '{}' has not the form NAME=VALUE; an example: {} {}", option, text, option,
-                                 option == "--shape" ? kShapeExample : "x=image.npy"));
+    throw UsageError(fmt::format("{}: '{}' must have the form NAME=VALUE; an example: {} {}", option, text, option,
+                                 option == "--shape" ? kShapeExample
+                                 : option == "--dim" ? kDimExample
+                                                     : "x=image.npy"));
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
 std::vector<int64_t> parse_shape(const std::string& option, const std::string& text) {
   if (text == "scalar") return {};
   std::vector<int64_t> shape;
-  for (const std::string_view part : split(text, ',')) {
+  for (const std::string_view part : split(text, text.find(',') == std::string::npos ? 'x' : ',')) {
     shape.push_back(parse_int(option, part, kShapeExample));
     if (shape.back() < 0)
       throw UsageError(
@@ -62,12 +69,59 @@ std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::
   return shapes;
 }
 
+std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts) {
+  std::map<std::string, int64_t> dims;
+  for (const std::string& text : texts) {
+    const auto [name, size] = split_assignment("--dim", text);
+    if (!dims.emplace(name, parse_int("--dim", size, kDimExample)).second)
+      throw UsageError(fmt::format("--dim: dimension '{}' is given twice", name));
+  }
+  return dims;
+}
+
+uint64_t parse_seed(const std::string& option, const std::string& text) {
+  uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw UsageError(
+        fmt::format("{}: '{}' is not a whole number of 0 or more; an example: {}=7", option, text, option));
+  return seed;
+}
+
+RandomRange parse_range(const std::string& option, const std::string& text) {
+  const std::vector<std::string_view> parts = split(text, ',');
+  std::array<double, 2> ends{};
+  bool is_range = parts.size() == 2;
+  for (size_t i = 0; is_range && i < 2; ++i) {
+    const char* end = parts[i].data() + parts[i].size();
+    const auto [stop, error] = std::from_chars(parts[i].data(), end, ends[i]);
+    is_range = error == std::errc() && stop == end && std::isfinite(ends[i]);
+  }
+  if (!is_range || ends[0] > ends[1] || !std::isfinite(ends[1] - ends[0]))
+    throw UsageError(fmt::format("{}: '{}' must have the form LOW,HIGH with LOW <= HIGH; an example: {}=-1,1", option,
+                                 text, option));
+  return {ends[0], ends[1]};
+}
+
+std::vector<int> parse_processors(const std::string& option, const std::string& text) {
+  std::vector<int> processors;
+  for (const std::string_view part : split(text, ',')) {
+    const int64_t processor = parse_int(option, part, "0,1");
+    const auto given = std::find(processors.begin(), processors.end(), processor);
+    if (processor < 0 || processor > INT_MAX || given != processors.end())
+      throw UsageError(
+          fmt::format("{}: '{}' must be numbers of processors, each once; an example: {} 0,1", option, text, option));
+    processors.push_back(static_cast<int>(processor));
+  }
+  return processors;
+}
+
 std::vector<int> parse_counts(const std::string& option, const std::string& text) {
   std::vector<int> counts;
   for (const std::string_view part : split(text, ',')) {
     const int64_t count = parse_int(option, part, "1,2");
     if (count < 1 || count > runtime::kMaxWorkers)
-      throw UsageError(fmt::format("{}: {} is no number of threads from 1 to {}; an example: {} 1,2", option, count,
+      throw UsageError(fmt::format("{}: {} is not a number of threads from 1 to {}; an example: {} 1,2", option, count,
                                    runtime::kMaxWorkers, option));
     counts.push_back(static_cast<int>(count));
   }

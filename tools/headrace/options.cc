@@ -22,6 +22,9 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
   add("--shape", shapes, "Shape of an input, as x=1,3,224,224 (x=scalar for none); once an input")
       ->type_name("NAME=DIMS")
       ->allow_extra_args(false);
+  add("--dim", dims, "Size of a dimension that an ONNX model names, as batch=1; once a dimension")
+      ->type_name("NAME=SIZE")
+      ->allow_extra_args(false);
   add("--bind", bound, "An input that is compiled in as a constant, from a .npy file; once an input")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
@@ -82,7 +85,8 @@ std::vector<std::string> ModelOptions::given() const {
 }
 
 driver::LoadOptions ModelOptions::load_options(const driver::CompileOptions& compile) const {
-  driver::LoadOptions options{.shapes = parse_shapes(shapes), .backends = driver::possible_backends(compile)};
+  driver::LoadOptions options{
+      .shapes = parse_shapes(shapes), .dims = parse_dims(dims), .backends = driver::possible_backends(compile)};
   options.weights = weights;
   for (const std::string& text : bound) {
     const auto [name, file] = split_assignment("--bind", text);
@@ -96,7 +100,7 @@ driver::LoadOptions ModelOptions::load_options(const driver::CompileOptions& com
 static partition::PlaceOverride parse_override(const std::string& text) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-    throw UsageError(fmt::format("--place: '{}' is no PATTERN=BACKEND, as 'layer4.*=native'", text));
+    throw UsageError(fmt::format("--place: '{}' is not a PATTERN=BACKEND, as 'layer4.*=native'", text));
   return {.pattern = text.substr(0, equals), .backend = text.substr(equals + 1)};
 }
 
@@ -117,6 +121,7 @@ driver::CompileOptions ModelOptions::compile_options(const Common& common) const
     options.backend_options[name.substr(0, dot)].set(name.substr(dot + 1), Value(value));
   }
   options.plan = plan;
+  driver::read_plan_file(options);
   for (const std::string& text : overrides) options.overrides.push_back(parse_override(text));
   if (!common.quiet && isatty(STDERR_FILENO) != 0) {
     options.progress = [](std::string_view stage, int index, int count) {

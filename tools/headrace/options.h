@@ -11,6 +11,7 @@ namespace headrace::tools {
 struct ModelOptions {
   std::string path;
   std::vector<std::string> shapes;  // "x=1,3,224,224"
+  std::vector<std::string> dims;    // "batch=1"
   std::vector<std::string> bound;   // "axes=axes.npy"
   std::string weights;              // data of the constants of relay text
   std::string target;               // "llvm -mcpu=x86-64-v3", or its parts:

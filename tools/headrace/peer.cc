@@ -42,7 +42,7 @@ Peer::Peer(const std::string& name) : name_(name) { start({python(), "-m", "head
 
 void Peer::require(const std::string& name, const std::string& model) {
   if (!model.ends_with(".onnx"))
-    throw_user_error("'{}' is no ONNX model, which {} needs: name one of the same network with --against-model", model,
+    throw_user_error("'{}' is not ONNX model, which {} needs: name one of the same network with --against-model", model,
                      name);
   Peer(name).read_version();
 }

@@ -69,6 +69,10 @@ Value batch_of(const PipelinePlan& plan, const PipelineStage& stage) {
                       {"others", Value(others)}});
 }
 
+std::string isolation_of(const PipelineStage& stage) {
+  return stage.isolation == artifact::PipelineIsolation::process ? "process" : "thread";
+}
+
 Array<Value> stages_of(const PipelinePlan& plan) {
   Array<Value> list;
   for (const PipelineStage& stage : plan.stages) {
@@ -87,7 +91,9 @@ Array<Value> stages_of(const PipelinePlan& plan) {
                      {"replicas", Value(int64_t{stage.replicas})},
                      {"threads", Value(int64_t{stage.threads})},
                      {"time_limit_seconds", Value(stage.time_limit_seconds)},
-                     {"batch", batch_of(plan, stage)}}));
+                     {"batch", batch_of(plan, stage)},
+                     {"isolation", Value(isolation_of(stage))},
+                     {"pure", Value(stage.is_pure)}}));
   }
   return list;
 }
@@ -117,13 +123,14 @@ void print_report(const std::string& path, const artifact::ArtifactFile& file) {
   const PipelinePlan& plan = *file.manifest.pipeline;
   print_out("{}: {}, {} stages, at most {} requests at once\n\n", shown(path), show_bytes(file.nbytes),
             plan.stages.size(), plan.max_inflight);
-  std::vector<std::vector<std::string>> rows{{"stage", "runs", "group", "cpus", "replicas", "threads", "batch"}};
+  std::vector<std::vector<std::string>> rows{
+      {"stage", "runs", "isolation", "group", "cpus", "replicas", "threads", "batch"}};
   for (const PipelineStage& stage : plan.stages) {
     const artifact::PipelineGroup& group = plan.groups[static_cast<size_t>(stage.group)];
     const std::string runs =
         stage.model < 0 ? "function " + stage.function
                         : fmt::format("{} of {}", stage.program, plan.models[static_cast<size_t>(stage.model)].name);
-    rows.push_back({stage.name, runs, group.name,
+    rows.push_back({stage.name, runs, isolation_of(stage) + (stage.is_pure ? ", pure" : ""), group.name,
                     group.cpus.empty() ? "any" : fmt::format("{}", fmt::join(group.cpus, ",")),
                     std::to_string(stage.replicas), stage.model < 0 ? "-" : std::to_string(stage.threads),
                     stage.batch ? std::to_string(stage.batch->max_batch) : "-"});

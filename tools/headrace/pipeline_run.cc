@@ -7,6 +7,7 @@
 #include "tools/headrace/pipeline_stream.h"
 #include "tools/headrace/pipeline_verbs.h"
 #include "tools/headrace/run_outputs.h"
+#include "tools/headrace/shown_text.h"
 #include "tools/headrace/tensors.h"
 #include "tools/headrace/usage.h"
 
@@ -76,7 +77,7 @@ int run_pipeline(const PipelineRunState& state, const Common& common) {
   const std::optional<WrittenTrace> trace = write_trace(*pipeline, state.stream);
   const TensorOutputs outputs = tensors_of(results, names, files);
   if (!state.folder.empty()) write_tensors(outputs.files, outputs.tensors);
-  const DescribedOutputs described = describe_outputs(outputs.specs, outputs.tensors, outputs.files);
+  const DescribedOutputs described = describe_outputs(outputs.specs, outputs.tensors, outputs.files, {});
   const executors::pipeline::PipelineMetrics metrics = pipeline->metrics();
   if (common.json) {
     std::cout << to_json({{"requests", Value(int64_t{state.requests})},
@@ -86,8 +87,10 @@ int run_pipeline(const PipelineRunState& state, const Common& common) {
                           {"trace", trace_report(trace)}});
   } else {
     if (results.size() > outputs.tensors.size())
-      print_out("{} of {} outputs are no tensors\n", results.size() - outputs.tensors.size(), results.size());
-    std::cout << to_table(described.rows) << "\n" << metrics_table(metrics, seconds.count()) << trace_text(trace);
+      print_out("{} of {} outputs are not tensors\n", results.size() - outputs.tensors.size(), results.size());
+    std::cout << to_table(described.rows);
+    for (const std::string& line : described.values) print_out("{}\n", shown(line));
+    std::cout << "\n" << metrics_table(metrics, seconds.count()) << trace_text(trace);
   }
   return HR_OK;
 }

@@ -45,7 +45,7 @@ std::vector<std::vector<int32_t>> read_cpus(const std::string& text) {
 }
 
 int split(SplitState state, const Common& common) {
-  if (state.output == "-") throw UsageError("--output: a pipeline's file is no text; name a file, such as pipe.so");
+  if (state.output == "-") throw UsageError("--output: a pipeline's file is not text; name a file, such as pipe.so");
   state.split.cpus = read_cpus(state.cpus);
   if (state.estimate) state.split.replans = -1;
   const driver::CompileOptions options = state.model.compile_options(common);

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "driver/output_file.h"
+#include "executors/pipeline/isolation/program_stage.h"
 #include "load/pipeline_file.h"
 #include "object/array.h"
 #include "tools/headrace/output.h"
@@ -33,7 +34,7 @@ double wait_of(const StageMetrics& stage) {
   return stage.batches == 0 ? 0 : seconds_of(stage.waited_ns) / static_cast<double>(std::max<uint64_t>(stage.items, 1));
 }
 
-// Returns a line for each stage that takes batches.
+// Returns a line for each stage that takes batches, and for each whose processes were started again.
 std::string batches_text(const PipelineMetrics& metrics) {
   std::string text;
   for (const StageMetrics& stage : metrics.stages) {
@@ -41,6 +42,9 @@ std::string batches_text(const PipelineMetrics& metrics) {
     text += fmt::format("{}: {} batches, {:.1f} requests each, which waited {} (mean)\n", stage.name, stage.batches,
                         static_cast<double>(stage.items) / static_cast<double>(stage.batches),
                         show_seconds(wait_of(stage)));
+  }
+  for (const StageMetrics& stage : metrics.stages) {
+    if (stage.restarts > 0) text += fmt::format("{}: {} restarts\n", stage.name, stage.restarts);
   }
   return text;
 }
@@ -69,7 +73,8 @@ void refuse_model_for_stream(const std::string& path) {
 
 std::unique_ptr<Pipeline> open_stream(const StreamOptions& options) {
   refuse_model_for_stream(options.path);
-  load::PipelineFileOptions chosen{.is_pinned = !options.unpinned};
+  load::PipelineFileOptions chosen{.is_pinned = !options.unpinned,
+                                   .make_program_stage = &executors::pipeline::isolation::make_program_stage};
   if (options.max_inflight > 0) chosen.max_inflight = static_cast<size_t>(options.max_inflight);
   return load::open_pipeline(options.path, chosen);
 }
@@ -137,7 +142,9 @@ Report metrics_report(const PipelineMetrics& metrics) {
                                   {"blocked", Value(share_of(stage.blocked_ns, stage, metrics))},
                                   {"median_seconds", Value(seconds_of(stage.run.median))},
                                   {"batches", Value(static_cast<int64_t>(stage.batches))},
-                                  {"wait_seconds", Value(wait_of(stage))}}));
+                                  {"wait_seconds", Value(wait_of(stage))},
+                                  {"pids", Value(Shape(stage.pids.begin(), stage.pids.end()))},
+                                  {"restarts", Value(static_cast<int64_t>(stage.restarts))}}));
   return {{"succeeded", Value(static_cast<int64_t>(metrics.succeeded))},
           {"seconds", Value(seconds_of(metrics.elapsed_ns))},
           {"latency_median_seconds", Value(seconds_of(metrics.latency.median))},

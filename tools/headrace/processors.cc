@@ -1,10 +1,12 @@
 #include "tools/headrace/processors.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <fstream>
 #include <string>
+
+#include "base/error.h"
 
 namespace headrace::tools {
 
@@ -36,16 +38,29 @@ std::vector<int> in_order_of_choice(const cpu_set_t& allowed) {
 }  // namespace
 
 ProcessorScope::ProcessorScope(int count) {
-  CPU_ZERO(&before_);
   if (sched_getaffinity(0, sizeof before_, &before_) != 0) return;
   std::vector<int> chosen = in_order_of_choice(before_);
   chosen.resize(std::min(chosen.size(), static_cast<size_t>(count)));
+  restrict_to(chosen);
+}
+
+ProcessorScope::ProcessorScope(const std::vector<int>& processors) {
+  const bool is_known = sched_getaffinity(0, sizeof before_, &before_) == 0;
+  for (const int processor : processors) {
+    if (processor < 0 || processor >= CPU_SETSIZE || (is_known && !CPU_ISSET(processor, &before_)))
+      throw_user_error("--cpus: this process may not use processor {}; it may use {}", processor,
+                       fmt::join(in_order_of_choice(before_), ", "));
+  }
+  restrict_to(processors);
+}
+
+void ProcessorScope::restrict_to(const std::vector<int>& processors) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  for (const int processor : chosen) CPU_SET(processor, &set);
+  for (const int processor : processors) CPU_SET(processor, &set);
   if (sched_setaffinity(0, sizeof set, &set) != 0) return;
-  std::sort(chosen.begin(), chosen.end());
-  processors_ = std::move(chosen);
+  processors_ = processors;
+  std::sort(processors_.begin(), processors_.end());
 }
 
 ProcessorScope::~ProcessorScope() {

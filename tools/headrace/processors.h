@@ -13,6 +13,8 @@ namespace headrace::tools {
 class ProcessorScope {
  public:
   explicit ProcessorScope(int count);
+  // Uses these processors. Throws UserError if the process may not use one of them.
+  explicit ProcessorScope(const std::vector<int>& processors);
   ~ProcessorScope();
   ProcessorScope(const ProcessorScope&) = delete;
 
@@ -20,7 +22,9 @@ class ProcessorScope {
   const std::vector<int>& processors() const { return processors_; }
 
  private:
-  cpu_set_t before_;
+  void restrict_to(const std::vector<int>& processors);
+
+  cpu_set_t before_{};
   std::vector<int> processors_;
 };
 

@@ -89,9 +89,8 @@ Verb add_profile(CLI::App& app, const Common& common) {
       ->excludes(costs);
   takes_path(verb->add_option("--trace", steps.trace, "Write a run as a trace that Chrome and Perfetto show"), "FILE")
       ->excludes(costs);
-  takes(verb->add_option("--seed", steps.seed, "Of the random inputs"), {0, INT64_MAX, 1})
-      ->capture_default_str()
-      ->excludes(costs);
+  steps.inputs.add_random_to(*verb);
+  for (CLI::Option* option : steps.inputs.options()) option->excludes(costs);
   verb->footer(kFooter);
   return [state, &common] { return profile(*state, common); };
 }

@@ -1,6 +1,9 @@
-// headrace run: one run of an artifact on .npy files.
+// headrace run: runs an artifact on tensors from files, or on random ones.
+#include <chrono>
 #include <iostream>
 
+#include "tools/headrace/input_options.h"
+#include "tools/headrace/interleaved_timing.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/run_outputs.h"
 #include "tools/headrace/session.h"
@@ -15,8 +18,10 @@ namespace {
 
 struct RunState {
   std::string path, program = artifact::kDefaultProgram, folder;
-  std::vector<std::string> inputs;
+  InputOptions inputs;
+  OutputValues values;
   int threads = 0;
+  int repeat = 1;
   std::string fallback = "native";
   double region_timeout = 0;
 };
@@ -32,21 +37,42 @@ Array<Value> describe_fallbacks(const executors::Executor& executor) {
   return list;
 }
 
+std::vector<NDArray> run_repeatedly(executors::Executor& executor, const std::vector<NDArray>& inputs, int repeat,
+                                    Times& times) {
+  std::vector<NDArray> outputs;
+  for (int i = 0; i < repeat; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    outputs = load::run(executor, inputs);
+    times.add(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return outputs;
+}
+
 int run(const RunState& state, const Common& common) {
   const auto fallback = state.fallback == "none" ? executors::Fallback::none : executors::Fallback::native;
   const auto executor = load::make_executor(
       open_artifact(state.path), state.program,
       {.threads = state.threads, .fallback = fallback, .region_timeout_seconds = state.region_timeout});
-  const std::vector<std::string> files = output_files(state.folder, state.inputs, state.path, executor->outputs());
-  const std::vector<NDArray> outputs = load::run(*executor, in_order(executor->inputs(), read_named(state.inputs)));
+  const std::vector<std::string> files =
+      output_files(state.folder, state.inputs.files(), state.path, executor->outputs());
+  Times times;
+  const std::vector<NDArray> outputs =
+      run_repeatedly(*executor, state.inputs.read(executor->inputs()), state.repeat, times);
   if (!state.folder.empty()) write_tensors(files, outputs);
-  const DescribedOutputs described = describe_outputs(executor->outputs(), outputs, files);
+  const DescribedOutputs described = describe_outputs(executor->outputs(), outputs, files, state.values);
   if (common.json) {
     std::cout << to_json({{"program", Value(state.program)},
+                          {"runs", Value(int64_t{state.repeat})},
+                          {"best_seconds", Value(times.best())},
+                          {"median_seconds", Value(times.median())},
                           {"outputs", Value(described.report)},
                           {"fallbacks", Value(describe_fallbacks(*executor))}});
   } else {
     std::cout << to_table(described.rows);
+    for (const std::string& line : described.values) print_out("{}\n", shown(line));
+    if (state.repeat > 1)
+      print_out("{} runs: best {}, median {}\n", state.repeat, show_seconds(times.best()),
+                show_seconds(times.median()));
     for (const executors::FallbackEvent& event : executor->fallbacks())
       print_out("region {} ran natively, not by {}: {}\n", shown(event.region), shown(event.backend),
                 shown(event.message));
@@ -58,14 +84,22 @@ int run(const RunState& state, const Common& common) {
 
 Verb add_run(CLI::App& app, const Common& common) {
   auto state = std::make_shared<RunState>();
-  CLI::App* verb = app.add_subcommand("run", "Run an artifact once");
+  CLI::App* verb = app.add_subcommand("run", "Run an artifact");
   verb->add_option("artifact", state->path, "What compile wrote")->required()->type_name("FILE");
-  verb->add_option("--input,-i", state->inputs, "An input from a .npy file; once an input")
-      ->type_name("NAME=FILE")
-      ->allow_extra_args(false);
+  state->inputs.add_to(*verb);
   takes_path(
       verb->add_option("--output-dir", state->folder, "Folder that gets each output as NAME.npy; made when missing"),
       "FOLDER");
+  takes(verb->add_option("--values", state->values.first, "Show so many of the first elements of each output"),
+        {0, 1'000'000, 8})
+      ->capture_default_str();
+  takes(verb->add_option("--top", state->values.top,
+                         "Show the places and values of so many of the largest elements, in each row of the last axis"),
+        {0, 1'000'000, 5});
+  takes(verb->add_option("--repeat", state->repeat,
+                         "Run so many times, and show the best and the median time, the first run included"),
+        {1, 1'000'000, 10})
+      ->capture_default_str();
   verb->add_option("--program", state->program, "Which program of the file")->capture_default_str();
   takes(
       verb->add_option("--threads", state->threads, "Threads (0: what the artifact says); results do not depend on it"),
@@ -79,7 +113,9 @@ Verb add_run(CLI::App& app, const Common& common) {
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, executors::kMaxRegionTimeout).description(""))
       ->capture_default_str();
-  verb->footer("Example: headrace run model.so --input x=image.npy --output-dir out/");
+  verb->footer(
+      "Example: headrace run model.so --input x=image.npy --top 5\n"
+      "         headrace run model.so --random --range=-1,1 --repeat 10 --output-dir out/");
   return [state, &common] { return run(*state, common); };
 }
 

@@ -3,6 +3,7 @@
 #include <climits>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 
 #include "driver/output_file.h"
 #include "tools/headrace/output.h"
@@ -39,6 +40,66 @@ Summary summary_of(const NDArray& tensor) {
   return s;
 }
 
+std::string show_element(const NDArray& tensor, int64_t i) {
+  return fmt::format("{:.6g}", element_as_double(tensor.tensor(), i));
+}
+
+// Adds the first elements to the report and to the lines.
+void add_first(const NDArray& tensor, int count, Report& one, DescribedOutputs& described) {
+  const int64_t num_shown = std::min<int64_t>(count, tensor.num_elements());
+  Array<Value> values;
+  std::vector<std::string> texts;
+  for (int64_t i = 0; i < num_shown; ++i) {
+    values.push_back(Value(element_as_double(tensor.tensor(), i)));
+    texts.push_back(show_element(tensor, i));
+  }
+  one.set("values", Value(values));
+  if (num_shown == 0) return;
+  const bool is_all = num_shown == tensor.num_elements();
+  described.values.push_back(fmt::format("{}: {}{}", one.at("name").as<std::string>(), fmt::join(texts, ", "),
+                                         is_all ? "" : fmt::format(", ... ({} elements)", tensor.num_elements())));
+}
+
+// The places of the largest elements of a row, the largest first and the first of equal ones first; NaN is the least.
+std::vector<int64_t> largest_of(const NDArray& tensor, int64_t begin, int64_t width, int count) {
+  std::vector<int64_t> places(static_cast<size_t>(width));
+  std::iota(places.begin(), places.end(), 0);
+  const auto value = [&](int64_t place) {
+    const double x = element_as_double(tensor.tensor(), begin + place);
+    return std::isnan(x) ? -INFINITY : x;
+  };
+  const auto end = places.begin() + static_cast<std::ptrdiff_t>(std::min<int64_t>(count, width));
+  std::partial_sort(places.begin(), end, places.end(), [&](int64_t a, int64_t b) {
+    const double x = value(a), y = value(b);
+    return x != y ? x > y : a < b;
+  });
+  places.erase(end, places.end());
+  return places;
+}
+
+// Adds the largest elements of each row; the lines are those of the first rows.
+void add_largest(const NDArray& tensor, int count, Report& one, DescribedOutputs& described) {
+  constexpr int64_t kMostLines = 16;
+  Array<Value> rows;
+  const int64_t width = tensor.shape().empty() ? 1 : tensor.shape().back();
+  const int64_t num_rows = width == 0 ? 0 : tensor.num_elements() / width;
+  for (int64_t row = 0; row < num_rows; ++row) {
+    Array<Value> places;
+    std::vector<std::string> texts;
+    for (const int64_t place : largest_of(tensor, row * width, width, count)) {
+      places.push_back(Value(
+          Report{{"index", Value(place)}, {"value", Value(element_as_double(tensor.tensor(), row * width + place))}}));
+      texts.push_back(fmt::format("{}: {}", place, show_element(tensor, row * width + place)));
+    }
+    rows.push_back(Value(places));
+    if (row < kMostLines)
+      described.values.push_back(
+          fmt::format("{}, largest of row {}: {}", one.at("name").as<std::string>(), row, fmt::join(texts, ", ")));
+  }
+  if (num_rows > kMostLines) described.values.push_back(fmt::format("... ({} rows)", num_rows));
+  one.set("top", Value(rows));
+}
+
 // UserError when the system takes no such name.
 void check_length(const std::string& file_name, const artifact::TensorSpec& output) {
   constexpr size_t kShown = 40;
@@ -71,7 +132,7 @@ std::vector<std::string> output_files(const std::string& folder, const std::vect
 }
 
 DescribedOutputs describe_outputs(const std::vector<artifact::TensorSpec>& specs, const std::vector<NDArray>& outputs,
-                                  const std::vector<std::string>& files) {
+                                  const std::vector<std::string>& files, const OutputValues& values) {
   DescribedOutputs described{.rows = {{"output", "type", "min", "max", "mean", "nan, inf", "file"}}};
   for (size_t i = 0; i < outputs.size(); ++i) {
     artifact::TensorSpec spec = specs[i];
@@ -93,6 +154,8 @@ DescribedOutputs describe_outputs(const std::vector<artifact::TensorSpec>& specs
     one.set("non_finite", Value(s.non_finite));
     row.push_back(fmt::format("{}", s.non_finite));
     row.push_back(file.empty() ? "-" : file);
+    add_first(outputs[i], values.first, one, described);
+    if (values.top > 0) add_largest(outputs[i], values.top, one, described);
     described.report.push_back(Value(one));
     described.rows.push_back(row);
   }

@@ -16,12 +16,20 @@ namespace headrace::tools {
 std::vector<std::string> output_files(const std::string& folder, const std::vector<std::string>& inputs,
                                       const std::string& program, const std::vector<artifact::TensorSpec>& outputs);
 
+// How many elements of an output are shown.
+struct OutputValues {
+  int first = 8;  // of the first ones
+  int top = 0;    // of the largest of each row of the last axis
+};
+
 struct DescribedOutputs {
   Array<Value> report = {};                         // an object for each output
   std::vector<std::vector<std::string>> rows = {};  // a table
+  std::vector<std::string> values = {};             // lines with elements
 };
-// Describes outputs: name, type, the extent of their elements, file. Shapes and dtypes are those of the tensors.
+// Describes outputs: name, type, the extent of their elements, file, and elements. Shapes and dtypes are those of the
+// tensors.
 DescribedOutputs describe_outputs(const std::vector<artifact::TensorSpec>& specs, const std::vector<NDArray>& outputs,
-                                  const std::vector<std::string>& files);
+                                  const std::vector<std::string>& files, const OutputValues& values);
 
 }  // namespace headrace::tools

@@ -17,7 +17,10 @@ std::shared_ptr<const load::Artifact> open_artifact(const std::string& path) {
   return load::open_artifact(path).value_or_throw();
 }
 
-bool is_artifact(const std::string& path) { return std::filesystem::path(path).extension() == ".so"; }
+bool is_artifact(const std::string& path) {
+  const std::string name = std::filesystem::path(path).filename();
+  return name.ends_with(".so") || name.find(".so.") != std::string::npos;
+}
 
 std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model, const Common& common,
                                                       std::vector<int64_t>& limits) {

@@ -12,7 +12,7 @@ void refuse_model(const std::string& path);
 // Opens an artifact. Throws refusals as errors (Expected::value_or_throw).
 std::shared_ptr<const load::Artifact> open_artifact(const std::string& path);
 
-// Returns whether a path names an artifact (.so), not a model.
+// Returns whether a path names an artifact (model.so, model.so.1), not a model.
 bool is_artifact(const std::string& path);
 
 // Opens an artifact (.so), or compiles a model into memory. `limits` receives the index_limits of a compiled model.

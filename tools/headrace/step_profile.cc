@@ -40,7 +40,7 @@ StepProfile time_steps(const TimedModel& model, const StepProfileOptions& option
   const ProcessorScope processors(options.threads);
   profile.limits = cost::probe_limits(options.threads, kProbeSeconds);
   std::map<std::string, NDArray> inputs;
-  const auto executor = make_timed_executor(model, options.threads, options.seed, inputs);
+  const auto executor = make_timed_executor(model, {.threads = options.threads}, options.inputs, inputs);
   std::vector<uint64_t> once(executor->num_steps());
   std::vector<Times> steps(once.size());
   Times runs;
@@ -172,7 +172,10 @@ Report report_of(const artifact::GraphProgram& graph, const StepProfile& profile
 }  // namespace
 
 int profile_steps(const ModelOptions& model, const StepProfileOptions& options, const Common& common) {
-  if (!options.trace.empty()) driver::check_no_input(options.trace, {model.path}, "the model");
+  if (!options.trace.empty()) {
+    driver::check_no_input(options.trace, {model.path}, "the model");
+    driver::check_no_input(options.trace, files_of("--input", options.inputs.files()), "an input");
+  }
   const TimedModel timed = open_timed_model(model, common);
   const artifact::GraphProgram& graph = default_graph(*timed.artifact);
   const StepProfile profile = measure(timed, options);

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "tools/headrace/input_options.h"
 #include "tools/headrace/options.h"
 
 namespace headrace::tools {
@@ -10,7 +11,7 @@ namespace headrace::tools {
 struct StepProfileOptions {
   int threads = 1;
   int rounds = 30;
-  uint64_t seed = 1;       // of the random inputs
+  InputOptions inputs;
   int most = 0;            // print only so many steps, those that take longest; 0: all, in their order
   std::string trace = {};  // a file for a Chrome trace of a run; empty: none
 };

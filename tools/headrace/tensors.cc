@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <memory>
 
+#include "base/mapped_file.h"
 #include "base/write_all.h"
 #include "driver/output_file.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/shown_text.h"
-#include "tools/npy.h"
+#include "tools/npz.h"
 
 namespace headrace::tools {
 
@@ -70,12 +72,97 @@ double next_normal(uint64_t& state) {
   return static_cast<double>(sum - kMiddle) * 0x1p-32;
 }
 
+// Exact arithmetic for ranges of moderate numbers, as in next_normal.
+double next_uniform(uint64_t& state, const RandomRange& range) {
+  const double part = static_cast<double>(next(state) >> 11) * 0x1p-53;
+  return range.low + (range.high - range.low) * part;
+}
+
+NDArray to_tensor(NpyArray from, const std::string& source) {
+  const auto array = std::make_shared<NpyArray>(std::move(from));
+  return NDArray::view(array->bytes.data(), array->shape, dtype_of(*array, source), [array] {});
+}
+
+[[noreturn]] void refuse(const RandomRange& range, const artifact::TensorSpec& spec) {
+  throw_user_error("--range: {},{} is not a range of {}, the dtype of input '{}'; give another, or a file", range.low,
+                   range.high, spec.dtype.to_string(), shown(spec.name));
+}
+
+struct Integers {
+  int64_t least, most;
+};
+
+Integers integers_of(const RandomRange& range, const artifact::TensorSpec& spec) {
+  const int bits = spec.dtype.bits() - (spec.dtype.is_int() ? 1 : 0);
+  const double most = std::ldexp(1.0, std::min(bits, 62)), least = spec.dtype.is_int() ? -most : 0;
+  const double low = std::ceil(range.low), high = std::floor(range.high);
+  if (low > high || low < least || high >= most) refuse(range, spec);
+  return {static_cast<int64_t>(low), static_cast<int64_t>(high)};
+}
+
+void check_floats(const RandomRange& range, const artifact::TensorSpec& spec) {
+  NDArray ends = NDArray::empty({2}, spec.dtype);
+  set_element(ends.tensor(), 0, range.low);
+  set_element(ends.tensor(), 1, range.high);
+  for (const int64_t i : {0, 1}) {
+    if (!std::isfinite(element_as_double(ends.tensor(), i))) refuse(range, spec);
+  }
+}
+
+// The bytes of an input's elements, and nothing else.
+NDArray read_raw(const std::string& file, const artifact::TensorSpec& spec) {
+  const auto mapped = MappedFile::open(file, "input file");
+  const std::span<const std::byte> bytes = mapped->bytes();
+  NDArray tensor = NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype);
+  if (bytes.size() != tensor.size_bytes())
+    throw_user_error("'{}' has {} bytes, but input '{}' ({}) has {}", file, bytes.size(), shown(spec.name),
+                     describe(spec), tensor.size_bytes());
+  if (spec.dtype.is_bool() && std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; }))
+    throw_user_error("'{}' has a bool that is neither 0 nor 1, for input '{}'", file, shown(spec.name));
+  std::copy(bytes.begin(), bytes.end(), tensor.data<std::byte>());
+  return tensor;
+}
+
+// Returns whether the value of --input is an archive, whose arrays have names.
+bool is_archive(const std::string& text) { return text.ends_with(".npz") && text.find('=') == std::string::npos; }
+
+bool is_raw(const std::string& file) { return file.ends_with(".raw") || file.ends_with(".bin"); }
+
+// Reads the array of that name, or the only one.
+NDArray read_from_archive(const std::string& name, const std::string& file) {
+  auto arrays = read_npz(file);
+  const auto is_it = [&](const auto& one) { return one.first == name; };
+  auto it = std::find_if(arrays.begin(), arrays.end(), is_it);
+  if (it == arrays.end() && arrays.size() == 1) it = arrays.begin();
+  if (it == arrays.end()) throw_user_error("'{}' has several arrays, and none is named '{}'", file, shown(name));
+  return to_tensor(std::move(it->second), file);
+}
+
+// Throws UserError if an archive holds an array that is not an input.
+void check_is_input(const std::string& name, const std::string& file, const std::vector<artifact::TensorSpec>& specs) {
+  std::vector<std::string> names;
+  for (const artifact::TensorSpec& spec : specs) names.push_back(shown(spec.name));
+  if (std::any_of(specs.begin(), specs.end(), [&](const artifact::TensorSpec& spec) { return spec.name == name; }))
+    return;
+  throw_user_error("'{}' holds '{}', which is not an input; the program has {}", file, shown(name),
+                   names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+}
+
+NDArray read_input(const std::string& name, const std::string& file, const std::vector<artifact::TensorSpec>* specs) {
+  if (file.ends_with(".npz")) return read_from_archive(name, file);
+  if (!is_raw(file)) return read_tensor(file);
+  if (specs == nullptr)
+    throw_user_error("'{}' has elements alone, and files say the shapes of inputs here; give input '{}' as a .npy file",
+                     file, shown(name));
+  for (const artifact::TensorSpec& spec : *specs) {
+    if (spec.name == name) return read_raw(file, spec);
+  }
+  return NDArray::empty({0}, DataType::float_(32));  // in_order reports the unknown name
+}
+
 }  // namespace
 
-NDArray read_tensor(const std::filesystem::path& npy) {
-  const auto array = std::make_shared<NpyArray>(read_npy(npy));
-  return NDArray::view(array->bytes.data(), array->shape, dtype_of(*array, npy.string()), [array] {});
-}
+NDArray read_tensor(const std::filesystem::path& npy) { return to_tensor(read_npy(npy), npy.string()); }
 
 void write_tensor(const std::filesystem::path& npy, const NDArray& tensor) { write_npy(npy, to_npy(tensor)); }
 
@@ -90,34 +177,52 @@ void write_tensors(const std::vector<std::string>& files, const std::vector<NDAr
   for (const auto& file : written) file->commit();
 }
 
-NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t limit) {
+NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t limit,
+                      const std::optional<RandomRange>& range) {
   NDArray tensor = NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype);
   uint64_t state = seed;
-  const auto count = static_cast<uint64_t>(spec.dtype.is_bool() ? 2 : limit);
+  Integers integers{0, (spec.dtype.is_bool() ? 2 : limit) - 1};
+  if (range && spec.dtype.is_float()) check_floats(*range, spec);
+  if (range && !spec.dtype.is_float() && !spec.dtype.is_bool()) integers = integers_of(*range, spec);
+  const auto count = static_cast<uint64_t>(integers.most - integers.least) + 1;
   for (const char c : spec.name) state = state * 131 + static_cast<unsigned char>(c);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     if (spec.dtype.is_float()) {
-      set_element(tensor.tensor(), i, next_normal(state));
+      set_element(tensor.tensor(), i, range ? next_uniform(state, *range) : next_normal(state));
     } else {
-      set_element_int(tensor.tensor(), i, static_cast<int64_t>(next(state) % count));
+      set_element_int(tensor.tensor(), i, integers.least + static_cast<int64_t>(next(state) % count));
     }
   }
   return tensor;
 }
 
-std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments) {
+std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments,
+                                          const std::vector<artifact::TensorSpec>* specs) {
   std::map<std::string, NDArray> given;
-  for (const std::string& text : assignments) {
-    const auto [name, file] = split_assignment("--input", text);
-    if (!given.emplace(name, read_tensor(file)).second)
+  const auto add = [&](const std::string& name, NDArray tensor) {
+    if (!given.emplace(name, std::move(tensor)).second)
       throw UsageError(fmt::format("--input: '{}' is given twice", name));
+  };
+  for (const std::string& text : assignments) {
+    if (is_archive(text)) {
+      for (auto& [name, array] : read_npz(text)) {
+        if (specs != nullptr) check_is_input(name, text, *specs);
+        add(name, to_tensor(std::move(array), text));
+      }
+      continue;
+    }
+    if (text.find('=') == std::string::npos && text.find('.') != std::string::npos)
+      throw UsageError(fmt::format("--input: say which input '{}' is: --input NAME={}", text, text));
+    const auto [name, file] = split_assignment("--input", text);
+    add(name, read_input(name, file, specs));
   }
   return given;
 }
 
 std::vector<std::string> files_of(const std::string& option, const std::vector<std::string>& assignments) {
   std::vector<std::string> files;
-  for (const std::string& text : assignments) files.push_back(split_assignment(option, text).second);
+  for (const std::string& text : assignments)
+    files.push_back(is_archive(text) ? text : split_assignment(option, text).second);
   return files;
 }
 
@@ -142,7 +247,9 @@ std::vector<NDArray> in_order(const std::vector<artifact::TensorSpec>& specs,
     found.shape.assign(it->second.shape().begin(), it->second.shape().end());
     if (found.dtype != spec.dtype || found.shape != spec.shape) {
       throw_user_error("input '{}' must be {}, the file has {}: {}", shown(spec.name), describe(spec), describe(found),
-                       found.dtype != spec.dtype ? "convert it" : "give another, or compile the model for this shape");
+                       found.shape != spec.shape
+                           ? "give another, or compile the model for this shape"
+                           : fmt::format("convert it, in numpy by x.astype('{}')", spec.dtype.to_string()));
     }
     inputs.push_back(it->second);
   }

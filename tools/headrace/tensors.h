@@ -3,9 +3,11 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "artifact/manifest.h"
 #include "tensor/ndarray.h"
+#include "tools/headrace/option_text.h"
 
 namespace headrace::tools {
 
@@ -16,13 +18,17 @@ void write_tensor(const std::filesystem::path& npy, const NDArray& tensor);
 void write_tensors(const std::vector<std::string>& files, const std::vector<NDArray>& tensors);
 
 // Fills a tensor with random elements, which are the same for a seed on every machine: approximately normal numbers for
-// floats, integers in [0, limit) for integers, true or false with equal probability for booleans.
+// floats, integers in [0, limit) for integers, true or false with equal probability for booleans. With a range, numbers
+// are uniform in it; throws UserError if the dtype's numbers do not reach it.
 inline constexpr int64_t kRandomLimit = 8;
-NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t limit = kRandomLimit);
+NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t limit = kRandomLimit,
+                      const std::optional<RandomRange>& range = {});
 
-// Reads the files of --input options ("x=image.npy"). Returns the tensors by input name. Throws UsageError for an input
-// that is given twice.
-std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments);
+// Reads the files of --input options: "x=image.npy", or all arrays of "inputs.npz". With `specs`, "x=image.raw" (or
+// .bin) is the elements of the input alone, little-endian and dense. Returns the tensors by input name. Throws
+// UsageError for an input that is given twice, UserError for a file that does not fit.
+std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments,
+                                          const std::vector<artifact::TensorSpec>* specs = nullptr);
 // Returns the file names in such options.
 std::vector<std::string> files_of(const std::string& option, const std::vector<std::string>& assignments);
 

@@ -15,14 +15,15 @@ TimedModel open_timed_model(const ModelOptions& model, const Common& common) {
   return timed;
 }
 
-std::shared_ptr<executors::Executor> make_timed_executor(const TimedModel& model, int threads, uint64_t seed,
+std::shared_ptr<executors::Executor> make_timed_executor(const TimedModel& model,
+                                                         const executors::ExecutorOptions& options,
+                                                         const InputOptions& read,
                                                          std::map<std::string, NDArray>& inputs) {
-  auto executor = load::make_executor(model.artifact, artifact::kDefaultProgram, {.threads = threads});
-  for (size_t i = 0; i < executor->inputs().size(); ++i) {
-    const artifact::TensorSpec& spec = executor->inputs()[i];
-    const int64_t limit = i < model.limits.size() ? model.limits[i] : kRandomLimit;
-    const NDArray& input = inputs.emplace(spec.name, random_tensor(spec, seed, limit)).first->second;
-    executors::throw_if_failed(executor->set_input(i, input.tensor()));
+  auto executor = load::make_executor(model.artifact, artifact::kDefaultProgram, options);
+  const std::vector<NDArray> tensors = read.read(executor->inputs(), model.limits);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    executors::throw_if_failed(executor->set_input(i, tensors[i].tensor()));
+    inputs.emplace(executor->inputs()[i].name, tensors[i]);
   }
   return executor;
 }

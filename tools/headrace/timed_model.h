@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 
+#include "tools/headrace/input_options.h"
 #include "tools/headrace/session.h"
 
 namespace headrace::tools {
@@ -14,8 +15,11 @@ struct TimedModel {
 };
 TimedModel open_timed_model(const ModelOptions& model, const Common& common);
 
-// Makes an executor of the default program whose inputs are set to random tensors, which `inputs` receives by name.
-std::shared_ptr<executors::Executor> make_timed_executor(const TimedModel& model, int threads, uint64_t seed,
+// Makes an executor of the default program whose inputs are set to those of the options, which `inputs` receives by
+// name.
+std::shared_ptr<executors::Executor> make_timed_executor(const TimedModel& model,
+                                                         const executors::ExecutorOptions& options,
+                                                         const InputOptions& read,
                                                          std::map<std::string, NDArray>& inputs);
 
 // Runs once and returns the seconds, and in `step_nanoseconds` those of each step; empty: they are not measured.

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <functional>
 
+#include "ir/near_names.h"
+
 namespace headrace::tools {
 
 namespace {
@@ -50,7 +52,7 @@ CLI::Option* takes(CLI::Option* option, Numbers numbers) {
   const auto check = [numbers, name](const std::string& text) -> std::string {
     int64_t value = 0;
     if (parses(text, value) && value >= numbers.least && value <= numbers.most) return "";
-    return fmt::format("'{}' is no whole number {}; an example: {} {}", text, show(numbers), name, numbers.example);
+    return fmt::format("'{}' is not a whole number {}; an example: {} {}", text, show(numbers), name, numbers.example);
   };
   return option->check(Check(check))->type_name(type_name_of(numbers));
 }
@@ -60,7 +62,7 @@ CLI::Option* takes_size(CLI::Option* option, const char* example) {
   const auto check = [name, example](const std::string& text) -> std::string {
     double value = 0;
     if (parses(text, value) && std::isfinite(value) && value >= 0) return "";
-    return fmt::format("'{}' is no number of 0 or more; an example: {} {}", text, name, example);
+    return fmt::format("'{}' is not a number of 0 or more; an example: {} {}", text, name, example);
   };
   return option->check(Check(check))->type_name("NUMBER");
 }
@@ -103,14 +105,59 @@ std::string actions_of(const CLI::App& verb) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+// The long options that the command line may have, of the program and of its verb.
+std::vector<std::string> options_of(const CLI::App& program, const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::App* app : {&verb, &program}) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+    if (app == &program) break;
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+// Returns the verb of the command line that has the option, which stands before the verb; empty if there is none.
+std::string verb_with(const CLI::App& program, const std::string& name) {
+  for (const CLI::App* verb : program.get_subcommands()) {
+    if (verb->get_option_no_throw(name) != nullptr) return verb->get_name();
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string suggest(const std::string& name, const std::vector<std::string>& known) {
+  std::vector<std::string> near = near_names(name, known, '-');
+  // What is longer or shorter is near if one begins with the other: --thread, --shapes, --out.
+  for (const std::string& one : known) {
+    const bool begins = name.size() > 4 && (one.starts_with(name) || name.starts_with(one));
+    if (begins && std::find(near.begin(), near.end(), one) == near.end()) near.push_back(one);
+  }
+  constexpr size_t kMost = 3;
+  if (near.empty() || near.size() > kMost) return "";
+  return fmt::format("; did you mean {}?", fmt::join(near, " or "));
+}
+
+std::string suggest_or_list(const std::string& name, const std::vector<std::string>& known, const char* what) {
+  const std::string near = suggest(name, known);
+  return near.empty() ? fmt::format("; {} {}", what, fmt::join(known, ", ")) : near;
+}
 
 std::string usage_message(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App& app = innermost(program);
   const bool lacks_action = &app != &program && !app.get_subcommands({}).empty();
   // CLI11 complains first of what is missing, which hides what is mistyped.
   if (const std::vector<std::string> unexpected = program.remaining(true); !unexpected.empty()) {
-    if (unexpected[0].starts_with("-")) return fmt::format("there is no option '{}' here", unexpected[0]);
+    if (unexpected[0].starts_with("-")) {
+      const std::string name = unexpected[0].substr(0, unexpected[0].find('='));
+      if (const std::string verb = verb_with(program, name); !verb.empty())
+        return fmt::format("there is no option '{}' here; write it after the verb: headrace {} {}", unexpected[0], verb,
+                           unexpected[0]);
+      return fmt::format("there is no option '{}' here{}", unexpected[0], suggest(name, options_of(program, app)));
+    }
     if (lacks_action) return fmt::format("there is no action '{}'; there is {}", unexpected[0], actions_of(app));
     const bool writes = app.get_option_no_throw("--output") != nullptr;
     return fmt::format("'{}' is one argument too many{}", unexpected[0], writes ? "; the output is named by -o" : "");
@@ -118,6 +165,10 @@ std::string usage_message(const CLI::App& program, const CLI::ParseError& error)
   if (lacks_action) return fmt::format("name an action: {}", actions_of(app));
   const std::string name = option_of(error);
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return missing_message(app, name);
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+    const std::string text = error.what();
+    return fmt::format("give {} or {}, not both", name, text.substr(text.rfind(' ') + 1));
+  }
   if (const CLI::Option* option = app.get_option_no_throw(name);
       option != nullptr && dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     if (option->count() > 1) return fmt::format("{} is given {} times; give it once", name, option->count());

@@ -36,6 +36,12 @@ CLI::Option* takes_opt_level(CLI::Option* option);
 inline constexpr const char* kDisablePassHelp = "Passes to leave out, by name, with commas between; may be repeated";
 CLI::Option* takes_passes(CLI::Option* option);
 
+// Returns "; did you mean 'a' or 'b'?" if some of `known` are near `name`, otherwise nothing.
+std::string suggest(const std::string& name, const std::vector<std::string>& known);
+
+// As suggest(); without a near name "; WHAT a, b, c", the whole list.
+std::string suggest_or_list(const std::string& name, const std::vector<std::string>& known, const char* what);
+
 // Returns a sentence about the mistake in the command line.
 std::string usage_message(const CLI::App& program, const CLI::ParseError& error);
 

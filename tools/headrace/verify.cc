@@ -215,15 +215,17 @@ Verb add_verify(CLI::App& app, const Common& common) {
   state->peer.add_to(*verb, "Another runtime that reads the model by itself; ours must be near it too");
   verb->add_option(
           "--input,-i", state->inputs,
-          "An input from a .npy file, which also says the shape that the model leaves open (default: random ones)")
+          "An input from a .npy file, or all that FILE.npz names; they also say the shapes that the model leaves open "
+          "(default: random ones)")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
   takes(verb->add_option("--seed", state->seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
   takes(verb->add_option("--threads", state->threads, "Threads of both"), {1, runtime::kMaxWorkers, 2})
       ->capture_default_str();
-  takes_size(verb->add_option("--limit", state->limit,
-                              "Largest error allowed, used as it is for both comparisons and all outputs (default: by "
-                              "dtype, see below)"),
+  takes_size(verb->add_option(
+                 "--limit", state->limit,
+                 "Largest error allowed, used as it is for both comparisons and all outputs of floats (default: by "
+                 "dtype, see below)"),
              "1e-4");
   verb->add_flag("--no-bisection", state->no_bisection,
                  "Do not look for the op that a backend computes wrongly, which compiles the model some ten times");

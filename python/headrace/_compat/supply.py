@@ -98,7 +98,7 @@ class GlobalVarSupply:
         Raises
         ------
         UserError
-            For what is no GlobalVar, and for another one of that name.
+            For what is not a GlobalVar, and for another one of that name.
         """
         if not isinstance(global_var, GlobalVar):
             raise UserError(f"global_var: expected a GlobalVar, got {_arguments.kind(global_var)}")

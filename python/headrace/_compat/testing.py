@@ -90,7 +90,7 @@ def device_enabled(target: str) -> bool:
     Raises
     ------
     UserError
-        For what is no target, here or in TVM.
+        For what is not a target, here or in TVM.
     """
     if isinstance(target, str) and target.partition(" ")[0] in _OTHER_KINDS:
         return False
@@ -159,7 +159,7 @@ def parametrize_targets(*args: Any) -> Any:
     Raises
     ------
     UserError
-        For what is no target, here or in TVM, and for a test that takes neither `target` nor `dev`.
+        For what is not a target, here or in TVM, and for a test that takes neither `target` nor `dev`.
     """
     tests = tuple(arg for arg in args if callable(arg))
     targets = [arg for arg in args if not callable(arg)] or [target for target, _ in enabled_targets()]

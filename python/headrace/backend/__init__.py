@@ -353,7 +353,7 @@ def register(backend: Backend, override: bool = False) -> None:
     Raises
     ------
     UserError
-        For something else than a Backend, for one without a method that it must have, and for a name that is no word or
+        For what is not a Backend, for one without a method that it must have, and for a name that is not a word or
         is taken.
     """
     if not isinstance(backend, Backend):

@@ -231,7 +231,7 @@ class _IRModule(_text_form.Printed):
     def from_expr(
         expr: Any, functions: Mapping[Any, Any] | None = None, type_defs: Mapping[Any, Any] | None = None
     ) -> Any:
-        """A module whose `main` is `expr`; an expression that is no function becomes the body of one.
+        """A module whose `main` is `expr`; an expression that is not a function becomes the body of one.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class _IRModule(_text_form.Printed):
         Raises
         ------
         UserError
-            For what is no expression.
+            For what is not an expression.
         """
         module = IRModule(functions, type_defs)
         expr = _as_function(expr, "from_expr: expr")
@@ -407,7 +407,7 @@ class _IRModule(_text_form.Printed):
     def source_map(self) -> SourceMap:
         """The texts that the module was read from: ``mod.source_map.source_map["from_string"].source``.
 
-        They are no part of equality and hash; `save_json` saves them.
+        They are not part of equality and hash; `save_json` saves them.
         """
         return SourceMap(self.sources)
 

@@ -21,6 +21,7 @@ from headrace.pipeline._errors import (
     PipelineFull,
     PipelineStopped,
     StageFailed,
+    StageLost,
     StageTimeout,
     Stopped,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "Stage",
     "StageFailed",
     "StageHandle",
+    "StageLost",
     "StageTimeout",
     "Stopped",
     "Ticket",

@@ -14,6 +14,7 @@ __all__ = [
     "PipelineFull",
     "PipelineStopped",
     "StageFailed",
+    "StageLost",
     "StageTimeout",
     "Stopped",
 ]
@@ -42,6 +43,10 @@ class PipelineError(UserError, RuntimeError):
 
 class StageFailed(PipelineError):
     """A stage raised an error for this request; `cause` has it."""
+
+
+class StageLost(PipelineError):
+    """The process of a stage crashed or was killed while it worked on this request; the message says how it ended."""
 
 
 class StageTimeout(PipelineError):

@@ -13,6 +13,7 @@ from typing import Any
 from headrace import _arguments, _core, _ffi, _public, compiler
 from headrace._core import UserError
 from headrace._memory_file import MemoryFile
+from headrace.pipeline import _processes
 from headrace.pipeline._errors import PipelineError
 from headrace.pipeline._running import Pipeline
 
@@ -124,6 +125,8 @@ class _StageEntry:
     cpus: list[int]
     time_limit: float
     batch: _BatchOptions | None
+    isolation: str  # "thread" or "process"
+    pure: bool
     sources: dict[int, _End] = field(default_factory=dict)
 
 
@@ -205,6 +208,8 @@ class Graph:
         max_delay: float = 0.0,
         retry_alone: bool = False,
         rows: str | None = None,
+        isolation: str = "thread",
+        pure: bool = False,
     ) -> StageHandle:
         """Adds a stage.
 
@@ -251,6 +256,15 @@ class Graph:
             A request has any number of rows, the first dimension of its arrays, and gets as many back. Its rows share
             calls with those of others, up to max_batch rows. A function gets the rows of a call as one array (or one
             list, for requests whose values are lists) and returns as many.
+        isolation : "thread" or "process"
+            With "process" the code runs in a process of its own, one for each replica, which is started again when it
+            crashes, or when a call takes longer than `time_limit`. The request of that call fails with StageLost or
+            StageTimeout, and no other does. A program is an artifact's path, a model compiled to a file, or a Module. A
+            function is one that the process can import: a function at the top of a module, or its name as
+            "module:function". Arrays are copied on their way, and other objects are pickled.
+        pure : bool
+            With isolation="process": a request may be run again, so that a crash does not lose it, unless it crashes
+            three times.
         """
         given = {"cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus], "threads": threads, "replicas": replicas}
         if _arguments.integer(replicas, "replicas") < 1:
@@ -258,31 +272,44 @@ class Graph:
         if _arguments.integer(threads, "threads") < 0:
             raise UserError(f"threads is {threads}; 0 is as many as the model says")
         if device is not None and str(getattr(device, "device_type", device)).lower() not in ("cpu", "1", "llvm"):
-            raise UserError(f"device: {device} is no CPU; stages run on CPUs")
+            raise UserError(f"device: {device} is not a CPU; stages run on CPUs")
+        if isolation not in ("thread", "process"):
+            raise UserError(f"isolation is {isolation!r}; it is 'thread' or 'process'")
+        if pure and isolation != "process":
+            raise UserError("pure is of stages with isolation='process', which run a request again after a crash")
         batch = _batch_options(code, max_batch, max_delay, retry_alone, rows)
-        codes = _codes_of(code, inputs, outputs, given, batch)
+        limit = 0.0 if time_limit is None else _arguments.seconds(time_limit, "time_limit")
+        if isolation == "process":
+            run = {"is_pure": bool(pure), "time_limit": limit}
+            codes = _process_codes(code, inputs, outputs, given, batch, run)
+        else:
+            codes = _codes_of(code, inputs, outputs, given, batch)
         chosen = self._free_name(name if name is not None else _name_of(code))
         entry = _StageEntry(
             name=chosen,
             backend=backend,
             codes=codes,
-            saved=self._saved_of(code, chosen),
+            saved=self._saved_of(code, chosen, isolation == "process"),
             threads=code.threads if isinstance(code, compiler.CompiledModel) else threads,
             inputs=codes[0].inputs,
             outputs=codes[0].outputs,
             group=(len(self._stages), chosen) if group is None else (-1, _arguments.text(group, "group")),
             cpus=given["cpus"],
-            time_limit=0.0 if time_limit is None else float(time_limit),
+            time_limit=limit,
             batch=batch,
+            isolation=isolation,
+            pure=bool(pure),
         )
         self._stages.append(entry)
         return StageHandle(self, len(self._stages) - 1)
 
-    def _saved_of(self, code: Any, stage: str) -> _Saved:
+    def _saved_of(self, code: Any, stage: str, in_process: bool) -> _Saved:
         """What a file has of a stage's code."""
         if isinstance(code, Mapping):
-            first, *others = (self._saved_of(code[key], stage) for key in sorted(code))
+            first, *others = (self._saved_of(code[key], stage, in_process) for key in sorted(code))
             return replace(first, others=others)
+        if in_process and _function_name(code):
+            return _Saved(function=_function_name(code), code=_function_name(code))
         if isinstance(code, (str, PathLike)):
             return _Saved(model=_file_reader(code, stage))
         module = getattr(code, "module", code)
@@ -347,7 +374,7 @@ class Graph:
 
     def _connect(self, source: _End, to: _End) -> None:
         if not isinstance(to, _End) or to.graph is not self or source.graph is not self:
-            raise PortError(f"{source} is connected to {to}, which is no port of this graph")
+            raise PortError(f"{source} is connected to {to}, which is not a port of this graph")
         if source.kind in ("stage input", "output"):
             raise PortError(f"{source} takes values: connect a source to it, not it to {to}")
         if to.kind not in ("stage input", "output"):
@@ -484,6 +511,8 @@ class Graph:
                 threads=entry.threads,
                 time_limit=entry.time_limit,
                 batch=None if entry.batch is None else entry.batch.native(self._others_of(entry, model_of)),
+                isolation=entry.isolation,
+                is_pure=entry.pure,
             )
             for entry in self._stages
         ]
@@ -537,6 +566,8 @@ def chain(stages: Iterable[Any], **options: Any) -> Pipeline:
     """
     graph = Graph()
     handles = []
+    if isinstance(stages, (str, bytes)):
+        raise UserError(f"stages: expected a list of stages, got one str; write [{stages!r}]")
     for code in stages:
         stage = code if isinstance(code, Stage) else Stage(code)
         handles.append(graph.stage(stage.code, **stage.options))
@@ -575,7 +606,7 @@ def load(
     functions : dict of str to function, optional
         The functions that stages of the file call, by name. Those that are not given are looked for among the
         functions that `register_func` registered; both get the arguments that `Graph.stage` describes. A function
-        that C++ registered gets NDArrays.
+        that C++ registered gets NDArrays. Those of stages in processes of their own are imported there, and not given.
     pinned : bool
         False: threads run on any processors, not on those that the file names.
     max_inflight : int, optional
@@ -605,6 +636,7 @@ def load(
         path=_arguments.path(path, "path"),
         functions=given,
         registered=_ffi.registered,
+        function_command=_processes.function_command,
         max_inflight=max_inflight,
         is_pinned=bool(pinned),
         **run_options(when_full, failures_in_row, probe_seconds, stop_seconds),
@@ -676,6 +708,8 @@ def _file_reader(path: str | PathLike[str], stage: str) -> Callable[[], bytes]:
 def _name_of(code: Any) -> str:
     if isinstance(code, Mapping):
         return _name_of(code[min(code)])
+    if _processes.is_import_name(code):
+        return code.rsplit(":", 1)[1].rsplit(".", 1)[-1]
     if isinstance(code, (str, PathLike)):
         return str(code).rsplit("/", 1)[-1].removesuffix(".so")
     name = getattr(code, "__name__", "")
@@ -700,9 +734,8 @@ def _codes_of(
             return [_core.executor_stage(one) for (one,) in of_replicas]
         return [_core.batch_executor_stage(list(ones), batch.any_rows) for ones in of_replicas]
     if not isinstance(code, Mapping) and callable(code):
-        ports = [(name, None, []) for name in _inputs_of(code, inputs)]
-        names = [f"output{i}" for i in range(outputs)] if isinstance(outputs, int) else list(outputs)
-        made = [(name, None, []) for name in names]
+        ports = [(name, None, []) for name in inputs_of(code, inputs)]
+        made = [(name, None, []) for name in _output_names(outputs)]
         native = None if batch is None else batch.native()
         return [_core.function_stage(code, ports, made, native) for _ in range(given["replicas"])]
     wrong = next(program for key, program in programs.items() if executors[key] is None)
@@ -710,6 +743,43 @@ def _codes_of(
     if isinstance(code, Mapping):
         raise UserError(f"a dict of programs has compiled models, paths of artifacts or modules, got {kind}")
     raise UserError(f"a stage's code is a compiled model, the path of an artifact, a module or a function, got {kind}")
+
+
+def _output_names(outputs: int | Sequence[str]) -> list[str]:
+    return [f"output{i}" for i in range(outputs)] if isinstance(outputs, int) else list(outputs)
+
+
+def _function_name(code: Any) -> str:
+    """The name by which a process imports the function of a stage; empty for a program."""
+    if _processes.is_import_name(code):
+        return code
+    is_program = isinstance(code, (str, PathLike, Mapping, compiler.CompiledModel))
+    is_module = isinstance(getattr(code, "module", code), _core.Module)
+    return _processes.import_name(code) if callable(code) and not is_program and not is_module else ""
+
+
+def _process_codes(
+    code: Any,
+    inputs: Sequence[str] | None,
+    outputs: int | Sequence[str],
+    given: Mapping[str, Any],
+    batch: _BatchOptions | None,
+    run: Mapping[str, Any],
+) -> list[Any]:
+    """The code of each replica, in a process of its own."""
+    if name := _function_name(code):
+        names = None if inputs is None else _arguments.names(inputs, "inputs")
+        fields = None if batch is None else [batch.max_batch, batch.max_delay, batch.retry_alone, batch.any_rows]
+        words = _processes.function_command(name, names, _output_names(outputs), fields)
+        return [_core.process_function_stage(words, **run) for _ in range(given["replicas"])]
+    kinds = (batch is not None, batch is not None and batch.any_rows)
+    made = [_processes.program_stage(code, given, kinds, run) for _ in range(given["replicas"])]
+    if None in made:
+        raise UserError(
+            "the code of a stage with isolation='process' is an artifact's path, a model compiled to a file, a module, "
+            f"or a function by its name 'module:function', got {_arguments.kind(code)}"
+        )
+    return made
 
 
 def _check_batches(executors: Mapping[int, Any]) -> None:
@@ -723,7 +793,7 @@ def _check_batches(executors: Mapping[int, Any]) -> None:
 
 
 def _executors_of(code: Any, given: Mapping[str, Any]) -> list[Any] | None:
-    """The executors of a program for each replica; None for what is no program."""
+    """The executors of a program for each replica; None for what is not a program."""
     if isinstance(code, (str, PathLike)):
         models = [
             compiler.load(code, threads=given["threads"], cpus=given["cpus"] or None, own_threads=True)
@@ -743,7 +813,8 @@ def _executors_of(code: Any, given: Mapping[str, Any]) -> list[Any] | None:
     return [code._executor]
 
 
-def _inputs_of(code: Callable[..., Any], inputs: Sequence[str] | None) -> list[str]:
+def inputs_of(code: Callable[..., Any], inputs: Sequence[str] | None) -> list[str]:
+    """The names of a function's inputs: those given, or its parameters."""
     if inputs is not None:
         return _arguments.names(inputs, "inputs")
     try:

@@ -274,7 +274,8 @@ class Pipeline:
 
         A stage was busy, starved (waited for inputs) or blocked (waited for a place for its outputs); `bottleneck` is
         the stage that was busy most. A stage that takes several requests in one call has made so many `batches`, for
-        which its requests `waited` so many seconds, all together. `format_metrics` makes a table of it.
+        which its requests `waited` so many seconds, all together. A stage in processes of its own has the `pids` of its
+        replicas (0 for one that does not run now) and has had so many `restarts`. `format_metrics` makes a table of it.
         """
         return self._native.metrics()
 
@@ -423,6 +424,7 @@ def format_metrics(metrics: Mapping[str, Any]) -> str:
                 f"{stage['name']}: {stage['batches']} batches, {stage['items'] / stage['batches']:.1f} requests each, "
                 f"which waited {stage['waited'] / stage['items'] * 1e3:.3f} ms (mean)"
             )
+    lines += [f"{stage['name']}: {stage['restarts']} restarts" for stage in metrics["stages"] if stage["restarts"]]
     rate = metrics["succeeded"] / seconds
     lines.append(
         f"{metrics['succeeded']} of {metrics['submitted']} requests succeeded, {rate:.1f} a second; latency "

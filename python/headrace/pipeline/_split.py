@@ -21,6 +21,7 @@ def split(
     threads: int = 1,
     cpus: Sequence[Iterable[int]] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    dims: Mapping[str, int] | None = None,
     bound: Mapping[str, Any] | None = None,
     weights: str | PathLike[str] | None = None,
     target: Any = None,
@@ -47,8 +48,8 @@ def split(
         Threads of each stage.
     cpus : list of list of int, optional
         The processors of each stage, which it is measured on; without it, any.
-    shapes, bound, weights, target, opt_level
-        As for `headrace.compile`; a target of one kind. The first three are for files.
+    shapes, dims, bound, weights, target, opt_level
+        As for `headrace.compile`; a target of one kind. The first four are for files.
     measure : bool
         False: times are estimated by the sizes of tensors, and nothing is run.
     replans : int
@@ -71,7 +72,7 @@ def split(
     is_file = isinstance(model, (str, PathLike))
     if not is_file and getattr(model, "type_key", "") != "ir.IRModule":
         raise UserError(f"model: expected a path or an IRModule, got {_arguments.kind(model)}")
-    for name, given in (("shapes", shapes), ("bound", bound), ("weights", weights)):
+    for name, given in (("shapes", shapes), ("dims", dims), ("bound", bound), ("weights", weights)):
         if not is_file and given is not None:
             raise UserError(
                 f"{name}: is for model files, and the model is an IRModule; give its parameters their types, and bind "
@@ -92,6 +93,7 @@ def split(
         threads=_arguments.integer(threads, "threads"),
         cpus=processors,
         shapes=_arguments.shapes(shapes),
+        dims=_arguments.dims(dims),
         bound=_arguments.mapping(bound, "bound", 'bound={"x": array}'),
         weights="" if weights is None else _arguments.path(weights, "weights"),
         target=chosen,

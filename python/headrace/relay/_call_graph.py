@@ -19,7 +19,7 @@ class CallGraph:
     Parameters
     ----------
     module : IRModule
-        The module as it is now. Functions that are no Relay functions refer to none.
+        The module as it is now. Functions that are not Relay functions refer to none.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class CallGraph:
     Raises
     ------
     UserError
-        For what is no module, and a reference to a function that the module does not have.
+        For what is not a module, and a reference to a function that the module does not have.
     """
 
     def __init__(self, module: Any) -> None:

@@ -103,8 +103,8 @@ def _resize(spatial: int) -> Callable[..., Any]:
     coordinate_transformation_mode : str
         "half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel" or "tf_half_pixel_for_nn".
     rounding_method : str
-        The rounding of nearest_neighbor: "round", "floor", "ceil" or "round_prefer_ceil"; empty: "floor" for
-        asymmetric, else "round".
+        The rounding of nearest_neighbor: "round" (ties away from zero), "round_prefer_floor", "round_prefer_ceil",
+        "floor" or "ceil"; empty: "round" for align_corners, else "floor".
     cubic_alpha : float
         The cubic's coefficient.
     cubic_exclude : int

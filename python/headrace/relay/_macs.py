@@ -33,7 +33,7 @@ def get_total_mac_number(expr: Any) -> int:
     Raises
     ------
     UserError
-        When a dimension is no number yet.
+        When a dimension is not a number yet.
     """
     expr = _arguments.expression(expr, "get_total_mac_number: expr")
     if expr.checked_type_ is None:

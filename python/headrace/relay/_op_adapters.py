@@ -285,7 +285,7 @@ def strided_set(data: Any, v: Any, begin: Any, end: Any, strides: Any = None, *,
         known = begin.data.numpy() if is_constant else begin
         if isinstance(known, _core.Object) or np.ndim(known) != 1:
             raise _core.UserError(
-                "strided_set: strides: give them, one an axis, where begin is no list and no constant"
+                "strided_set: strides: give them, one an axis, where begin is not a list and no constant"
             )
         strides = [1] * len(known)
     return _strided_set(data, v, begin, end, strides, span=span)

@@ -56,7 +56,7 @@ class OpSchema:
 
     @property
     def result(self) -> str:
-        """The class of what calls give, where that is no TupleWrapper."""
+        """The class of what calls give, where that is not a TupleWrapper."""
         return "TupleGetItem" if self.name in table.FIELD else "Call"
 
     @property

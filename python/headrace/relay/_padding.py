@@ -27,7 +27,7 @@ def get_pad_tuple1d(padding: Any) -> tuple[int, ...]:
     Raises
     ------
     UserError
-        For other lengths, and what is no whole number.
+        For other lengths, and what is not a whole number.
     """
     return pad_tuple(padding, 1)
 

@@ -298,7 +298,7 @@ class Executor:
         raise NotImplementedError
 
     def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
-        """A function of `expr`'s parameters, or the value of an expression that is no function.
+        """A function of `expr`'s parameters, or the value of an expression that is not a function.
 
         What the module has now is what the function computes, whatever is added to the module later. "graph" compiles
         it here, in the PassContext around this call.

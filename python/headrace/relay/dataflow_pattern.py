@@ -536,7 +536,7 @@ def _row(callback: Any) -> list[Any]:
     name = type(callback).__name__
     for attribute in ("pattern", "callback"):
         if not hasattr(callback, attribute):
-            raise _core.UserError(f"rewrite: {name} is no DFPatternCallback: it has no '{attribute}'")
+            raise _core.UserError(f"rewrite: {name} is not a DFPatternCallback: it has no '{attribute}'")
     if not isinstance(callback.pattern, DFPattern):
         raise _core.UserError(
             f"rewrite: {name}.pattern is {_arguments.kind(callback.pattern)}; its __init__ sets it to a pattern"

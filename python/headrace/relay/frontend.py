@@ -45,11 +45,11 @@ def from_onnx(
     Raises
     ------
     UserError
-        For what is no model, or one that cannot be read, with the reason; a size of `shape` that is no number; another
+        For what is not a model or cannot be read, with the reason; a size of `shape` that is not a number; another
         dtype than the default.
     """
     if not freeze_params:
-        raise UserError("from_onnx: weights are constants of the program; freeze_params=False is not there")
+        raise UserError("from_onnx: weights are constants of the program; freeze_params=False is not supported")
     if dtype not in (None, "float32"):
         raise UserError(f"from_onnx: dtype is {dtype!r}; leave it out: the model says the dtypes of its inputs")
     example = 'shape={"x": (1, 3, 224, 224)}'

@@ -55,7 +55,7 @@ class DataType(str):
     Raises
     ------
     UserError
-        For what is no dtype.
+        For what is not a dtype.
     """
 
     __slots__ = ()

@@ -40,7 +40,7 @@ def _make(dtype: str) -> Callable[..., Any]:
     Raises
     ------
     UserError
-        For a number that {dtype} does not hold, and for what is no scalar.
+        For a number that {dtype} does not hold, and for what is not a scalar.
     """
     return function
 

@@ -96,7 +96,7 @@ def const(value: Any, dtype: Any = None) -> Any:
     Raises
     ------
     UserError
-        For what is no number, or none that the dtype holds.
+        For what is not a number, or none that the dtype holds.
     """
     is_bool = isinstance(value, bool) or getattr(value, "dtype", None) == "bool"
     if not is_bool and (not isinstance(value, Real) or is_expr(value)):

@@ -75,7 +75,7 @@ class Reduction:
         self.axes = axes
 
     def _refuse(self, *_: Any) -> Any:
-        raise _core.UserError(f"a Reduction is no scalar expression: {self.no_scalar}")
+        raise _core.UserError(f"a Reduction is not a scalar expression: {self.no_scalar}")
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _refuse
     __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _refuse
@@ -139,7 +139,7 @@ class Tensor:
 
     def _index(self, dimension: int, value: Any) -> Any:
         if isinstance(value, slice):
-            raise _core.UserError(f"'{self.name}': a slice is no index; x[i, j] is one element")
+            raise _core.UserError(f"'{self.name}': a slice is not an index; x[i, j] is one element")
         index = to_expr(value)
         extent = self.shape[dimension]
         if index.type_key == "ir.IntImm" and (
@@ -185,7 +185,7 @@ def _dims(shape: Any) -> list[Any]:
         if dim.dtype != "int64":
             raise _core.UserError(f"shape: the dimension {dim} is {dim.dtype}; dimensions are int64")
         if dim.type_key == "ir.Any" or (dim.type_key == "ir.IntImm" and dim.value < 0):
-            raise _core.UserError(f"shape: {dim} is no dimension here: give a number or a symbol, as tir.Var('n')")
+            raise _core.UserError(f"shape: {dim} is not a dimension here: give a number or a symbol, as tir.Var('n')")
     return dims
 
 

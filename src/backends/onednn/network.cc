@@ -39,7 +39,7 @@ class Reader {
  public:
   Reader(const char* data, uint64_t size) : data_(data), left_(size) {
     if (size < kMagic.size() || std::string_view(data, kMagic.size()) != kMagic)
-      throw std::runtime_error("its bytes are no network of this version of the backend; compile the model again");
+      throw std::runtime_error("its bytes are not a network of this version of the backend; compile the model again");
     skip(kMagic.size());
   }
   int64_t number() {

@@ -180,7 +180,7 @@ class GraphReader {
     const std::vector<int32_t>& all = tensors_[api_.operand(graph_, node, 0)];
     const uint32_t index = api_.index(graph_, node);
     if (index >= all.size() || api_.num_results(graph_, node) != 1)
-      return No{HR_REASON_OP_UNSUPPORTED, "the graph has an item that is no tensor"};
+      return No{HR_REASON_OP_UNSUPPORTED, "the graph has an item that is not a tensor"};
     tensors_[node] = {all[index]};
     return std::nullopt;
   }

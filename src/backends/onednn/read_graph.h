@@ -1,4 +1,4 @@
-// Reads graphs of Headrace as networks, and so says what the backend takes.
+// Converts Headrace's graphs to oneDNN networks, and says what the backend does not support.
 #pragma once
 
 #include <headrace/backend_abi.h>
@@ -10,22 +10,23 @@
 
 namespace headrace_onednn {
 
-// Why the backend does not take something.
+// The reason for a refusal.
 struct No {
   int32_t reason = HR_REASON_OP_UNSUPPORTED;
-  std::string message;  // the rest of a sentence that begins with the op
+  std::string message;  // completes a sentence whose subject is the op: "is not of float32"
 };
 
 // The patterns of the backend, in the text form of backend_abi.h.
 extern const char* const kPatterns;
 
-// Returns why the backend does not take the call `node`; nothing when it does.
+// Returns why the backend does not support the call `node`; nothing when it does.
 std::optional<No> find_fault(const hr_graph_api& api, const hr_graph* graph, uint32_t node);
 
-// Returns why the backend does not take what the pattern of that name matched; nothing when it does.
+// Returns why the backend does not support `match`, a match of the named pattern; nothing when it does.
 std::optional<No> find_fault_in_match(const hr_graph_api& api, const std::string& pattern, const hr_graph* match);
 
-// Reads a region into `network`, or returns why it cannot be.
+// Converts a region into `network`, which must be empty. Returns the reason when it cannot; `network` is then
+// unspecified.
 std::optional<No> read_graph(const hr_graph_api& api, const hr_graph* graph, Network& network);
 
 }  // namespace headrace_onednn

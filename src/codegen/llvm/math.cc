@@ -1,4 +1,4 @@
-// Mathematical functions of kernels that are no instructions.
+// Mathematical functions of kernels that are not instructions.
 #include "codegen/llvm/kernel_builder.h"
 
 namespace headrace::codegen::llvm_plugin {

@@ -147,7 +147,7 @@ KernelBuilder::Place KernelBuilder::place_of(const PrimExpr& e, DataType element
     HEADRACE_CHECK(at.kind == AccessKind::scalar, "the place '{}' is a vector of places", to_string(e));
     return {at.pointer, at.offset, load->buffer->dtype};
   }
-  HEADRACE_CHECK(e->dtype.is_handle(), "'{}' is no pointer", to_string(e));
+  HEADRACE_CHECK(e->dtype.is_handle(), "'{}' is not a pointer", to_string(e));
   return {emit(e), ir_.getInt64(0), element};
 }
 

@@ -225,7 +225,7 @@ llvm::Value* KernelBuilder::divide(BinaryOp op, const PrimExpr& divisor_expr, ll
     remainder = ir_.CreateAdd(remainder, ir_.CreateSelect(down, b, zero));
   }
   llvm::Value* result = want_quotient ? quotient : remainder;
-  // Divided by 1 in the place of -1, the remainder is 0 already.
+  // The divisor -1 was replaced by 1: negate the quotient; the remainder is 0 either way.
   if (is_minus_one != nullptr && want_quotient) result = ir_.CreateSelect(is_minus_one, ir_.CreateNeg(a), result);
   if (is_zero != nullptr && want_quotient) result = ir_.CreateSelect(is_zero, zero, result);
   return result;

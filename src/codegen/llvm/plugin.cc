@@ -1,4 +1,5 @@
 // The one symbol that the plugin exports.
+#include <llvm/Config/llvm-config.h>
 #include <llvm/Support/ErrorHandling.h>
 
 #include <new>
@@ -14,6 +15,7 @@ static constexpr NativePlugin kPlugin = {
     .version = kNativePluginVersion,
     .size_bytes = sizeof(NativePlugin),
     .build = HEADRACE_VERSION,
+    .llvm = LLVM_VERSION_STRING,
     .resolve_target = resolve_target,
     .compile = compile,
     .compile_llvm = compile_llvm,

@@ -41,12 +41,19 @@ DLTensor make_tensor(void* data, DataType dtype, const std::vector<int64_t>& sha
 
 void* first_element(const DLTensor& tensor) { return static_cast<std::byte*>(tensor.data) + tensor.byte_offset; }
 
-// Calls the code of a region's backend; only a function leaves an error.
-int32_t call_code(const Callee& callee, const hr_kernel_env& env, DLTensor* const* args, int32_t num_args,
-                  Ref<ErrorObj>& error) noexcept {
+RawValue as_argument(DLTensor* tensor) noexcept {
+  RawValue value;
+  value.type_index = type_index::kDLTensorPtr;
+  value.v.v_ptr = tensor;
+  return value;
+}
+
+// Calls the code of a region's backend; only a function leaves an error. `values` are the tensors of `args`.
+int32_t call_code(const Callee& callee, const hr_kernel_env& env, DLTensor* const* args, const RawValue* values,
+                  int32_t num_args, Ref<ErrorObj>& error) noexcept {
   if (callee.kernel != nullptr) return callee.kernel(&env, args);
   if (callee.module_kernel) return callee.module_kernel.run(callee.module_kernel.self, &env, args, num_args);
-  error = callee.external.function(callee.external.self, args, num_args);
+  error = callee.external.function(callee.external.self, values, num_args);
   return error ? -1 : 0;
 }
 
@@ -135,11 +142,15 @@ void GraphExecutor::make_calls(std::span<const Callee> callees) {
     Call call{.action = &step.action,
               .callee = callees[i],
               .native = {},
+              .native_memory = 0,
               .watched = {},
               .first_arg = args_.size(),
               .num_args = static_cast<int32_t>(step.args.size()),
               .copy_nbytes = 0};
-    for (int32_t entry : step.args) args_.push_back(&views_[static_cast<size_t>(entry)]);
+    for (int32_t entry : step.args) {
+      args_.push_back(&views_[static_cast<size_t>(entry)]);
+      values_.push_back(as_argument(args_.back()));
+    }
     if (std::holds_alternative<artifact::CopyStep>(step.action)) {
       const artifact::Entry& src = program_.graph.entries[static_cast<size_t>(step.args[0])];
       call.copy_nbytes = static_cast<size_t>(artifact::tensor_nbytes(src.dtype, src.shape).value());
@@ -182,7 +193,10 @@ Status GraphExecutor::check_port(std::string_view what, const std::vector<Tensor
 
 // Makes the port's views point to `data`.
 void GraphExecutor::point(Port& port, void* data) {
-  if (port.tensor.data != data) is_ready_ = port.is_set = false;
+  if (port.tensor.data != data) {
+    is_ready_ = port.is_set = false;
+    ++memory_;
+  }
   port.tensor.data = data;
   for (size_t view : port.views)
     views_[view].data = static_cast<std::byte*>(data) + program_.graph.entries[view].byte_offset;
@@ -253,7 +267,7 @@ int32_t GraphExecutor::run_call(Call& call) noexcept {
 
 int32_t GraphExecutor::run_external(const Call& call) noexcept {
   const ExternalFunction& external = call.callee.external;
-  error_ = external.function(external.self, args_.data() + call.first_arg, call.num_args);
+  error_ = external.function(external.self, values_.data() + call.first_arg, call.num_args);
   return error_ ? write_error() : 0;
 }
 
@@ -270,9 +284,10 @@ void GraphExecutor::watch_regions(const GraphParts& parts) {
   for (size_t i = 0; i < calls_.size(); ++i) {
     Call& call = calls_[i];
     if (!std::holds_alternative<artifact::RegionCall>(*call.action) || call.native != nullptr) continue;
-    const auto run = [callee = call.callee, num_args = call.num_args](const hr_kernel_env& env, DLTensor* const* args,
-                                                                      RegionOutcome& outcome) {
-      outcome.code = call_code(callee, env, args, num_args, outcome.error);
+    const auto run = [callee = call.callee, values = std::vector<RawValue>(static_cast<size_t>(call.num_args))](
+                         const hr_kernel_env& env, DLTensor* const* args, RegionOutcome& outcome) mutable {
+      for (size_t k = 0; k < values.size(); ++k) values[k] = as_argument(args[k]);
+      outcome.code = call_code(callee, env, args, values.data(), static_cast<int32_t>(values.size()), outcome.error);
     };
     call.watched = std::make_unique<WatchedRegion>(
         WatchedCode{
@@ -298,7 +313,8 @@ int32_t GraphExecutor::run_watched(const Call& call) noexcept {
 
 int32_t GraphExecutor::run_backend(const Call& call) noexcept {
   if (call.watched != nullptr) return run_watched(call);
-  const int32_t code = call_code(call.callee, env_, args_.data() + call.first_arg, call.num_args, error_);
+  const int32_t code = call_code(call.callee, env_, args_.data() + call.first_arg, values_.data() + call.first_arg,
+                                 call.num_args, error_);
   return error_ ? write_error() : code;
 }
 
@@ -331,14 +347,22 @@ void GraphExecutor::fall_back(Call& call, hr_reason reason, std::string message)
                         .run = runs_.load(std::memory_order_relaxed)});
 }
 
-int32_t GraphExecutor::run_native(const Call& call) noexcept {
+// Makes the native form read and write the region's tensors. Their memory changes only with that of a port.
+Status GraphExecutor::bind_native(Call& call) noexcept {
   Executor& native = *call.native;
   DLTensor* const* args = args_.data() + call.first_arg;
   const size_t num_inputs = native.inputs().size();
   Status status;
   for (size_t i = 0; i < static_cast<size_t>(call.num_args) && status.ok(); ++i)
     status = i < num_inputs ? native.bind_input(i, *args[i]) : native.bind_output(i - num_inputs, *args[i]);
-  if (status.ok()) status = native.run();
+  if (status.ok()) call.native_memory = memory_;
+  return status;
+}
+
+int32_t GraphExecutor::run_native(Call& call) noexcept {
+  Status status;
+  if (call.native_memory != memory_) status = bind_native(call);
+  if (status.ok()) status = call.native->run();
   if (!status.ok()) message_.write("{}", status.message);
   return status.code;
 }

@@ -19,10 +19,10 @@
 
 namespace headrace::executors {
 
-// The target of an external step: a function with a context of its own that knows its number of arguments. It returns
-// null, or the error that it failed with.
+// The target of an external step: a function with a context of its own that knows its number of arguments, which are
+// one DLTensor* for each tensor. It returns null, or the error that it failed with.
 struct ExternalFunction {
-  Ref<ErrorObj> (*function)(void* self, DLTensor* const* args, int32_t num_args) = nullptr;
+  Ref<ErrorObj> (*function)(void* self, const RawValue* args, int32_t num_args) = nullptr;
   void* self = nullptr;
 };
 
@@ -88,8 +88,9 @@ class GraphExecutor final : public Executor {
     const artifact::StepAction* action;
     Callee callee;
     std::shared_ptr<Executor> native;        // of a region that has fallen back
+    uint64_t native_memory = 0;              // memory_ when the native form was bound; 0: never
     std::unique_ptr<WatchedRegion> watched;  // of a region with a time limit
-    size_t first_arg;                        // in args_
+    size_t first_arg;                        // in args_ and values_
     int32_t num_args;
     size_t copy_nbytes;
   };
@@ -110,7 +111,8 @@ class GraphExecutor final : public Executor {
   int32_t run_region(Call& call) noexcept;
   int32_t run_backend(const Call& call) noexcept;
   int32_t run_watched(const Call& call) noexcept;
-  int32_t run_native(const Call& call) noexcept;
+  Status bind_native(Call& call) noexcept;
+  int32_t run_native(Call& call) noexcept;
   void fall_back(Call& call, hr_reason reason, std::string message);
   Status failure(size_t step, int32_t code) noexcept;
   Status check_port(std::string_view what, const std::vector<artifact::TensorSpec>& specs, size_t index,
@@ -128,6 +130,8 @@ class GraphExecutor final : public Executor {
   std::vector<std::vector<int64_t>> view_strides_;  // of entries
   std::vector<DLTensor> views_;                     // one per entry
   std::vector<DLTensor*> args_;                     // of all calls
+  std::vector<RawValue> values_;                    // the same tensors, as arguments of functions
+  uint64_t memory_ = 1;                             // grows when a port gets other memory
   std::vector<Call> calls_;
   Message message_;
   Ref<ErrorObj> error_;  // of the external call that ended the run

@@ -14,6 +14,7 @@
 #include "kit/artifact_kit.h"
 #include "kit/count_allocations.h"
 #include "kit/errors.h"
+#include "load/external_call.h"
 #include "runtime/library.h"
 #include "tensor/ndarray.h"
 
@@ -79,6 +80,151 @@ TEST(GraphExecutor, RunAllocatesNothing) {
   const auto something = std::make_unique<std::vector<int>>(1000);
   EXPECT_GT(counter.count().allocations, before);
   EXPECT_EQ(during_runs, 0);
+}
+
+// Passes all on to a graph executor, and counts how often memory is given to it.
+class CountedBinds final : public Executor {
+ public:
+  CountedBinds(const GraphParts& parts, int& binds) : executor_(parts, runtime::shared_pool(1)), binds_(binds) {}
+  const std::vector<artifact::TensorSpec>& inputs() const override { return executor_.inputs(); }
+  const std::vector<artifact::TensorSpec>& outputs() const override { return executor_.outputs(); }
+  const std::vector<artifact::BoundParam>& bound_params() const override { return executor_.bound_params(); }
+  int32_t num_threads() const override { return executor_.num_threads(); }
+  size_t num_steps() const override { return executor_.num_steps(); }
+  Metrics metrics() const override { return executor_.metrics(); }
+  std::vector<FallbackEvent> fallbacks() const override { return executor_.fallbacks(); }
+  Status set_input(size_t index, const DLTensor& tensor) noexcept override {
+    return executor_.set_input(index, tensor);
+  }
+  Status bind_input(size_t index, const DLTensor& tensor) noexcept override {
+    ++binds_;
+    return executor_.bind_input(index, tensor);
+  }
+  Status bind_output(size_t index, const DLTensor& tensor) noexcept override {
+    ++binds_;
+    return executor_.bind_output(index, tensor);
+  }
+  Status run(std::span<uint64_t> step_nanoseconds) noexcept override { return executor_.run(step_nanoseconds); }
+  const DLTensor& input(size_t index) const override { return executor_.input(index); }
+  const DLTensor& output(size_t index) const override { return executor_.output(index); }
+  bool has_output(size_t index) const override { return executor_.has_output(index); }
+
+ private:
+  GraphExecutor executor_;
+  int& binds_;
+};
+
+// The toy program with other callees: its first step is a region, which a native form can stand in for, and its second
+// is an external function of 40 tensors that adds the first two.
+struct ToyRegion {
+  explicit ToyRegion(int32_t threads) : toy(threads), program(toy.library->manifest().programs[0]) {
+    program.graph.steps[0].action = artifact::RegionCall{"part"};
+    program.graph.steps[1].action = artifact::ExternalCall{"add"};
+    program.graph.steps[1].args = std::vector<int32_t>(39, 4);
+    program.graph.steps[1].args.push_back(5);
+    native_program.inputs = {headrace::testing::spec("x", {6, 8}), headrace::testing::spec("w", {5, 8}),
+                             headrace::testing::spec("b", {5})};
+    native_program.outputs = {headrace::testing::spec("y", {6, 5})};
+    native_program.memory.workspace_bytes = 64;
+    const auto entry = [](artifact::Place place, int64_t index, std::vector<int64_t> shape) {
+      return headrace::testing::entry(place, index, std::move(shape));
+    };
+    native_program.graph.entries = {entry(artifact::Place::kInput, 0, {6, 8}),
+                                    entry(artifact::Place::kInput, 1, {5, 8}), entry(artifact::Place::kInput, 2, {5}),
+                                    entry(artifact::Place::kOutput, 0, {6, 5})};
+    native_program.graph.steps = {headrace::testing::step(artifact::KernelCall{"toy_dense_relu"}, {0, 1, 2, 3}, "fc1")};
+    native_callees = {{.kernel = toy.callees[0].kernel}};
+    native = {.backend = "toy", .make = [this] {
+                return std::make_shared<CountedBinds>(GraphParts{native_program, native_callees, {}}, native_binds);
+              }};
+    add->safe_call = [](void*, const RawValue* args, int32_t n, RawValue*) {
+      const auto data = [&](int32_t i) {
+        const auto* tensor = static_cast<const DLTensor*>(args[i].v.v_ptr);
+        return static_cast<float*>(tensor->data) + tensor->byte_offset / sizeof(float);
+      };
+      for (size_t i = 0; i < 30; ++i) data(n - 1)[i] = data(0)[i] + data(1)[i];
+      return n == 40 ? 0 : -1;
+    };
+    added = PackedFunc(add);
+    toy.callees[1] = {.kernel = nullptr, .external = load::external_call(added)};
+  }
+  std::shared_ptr<GraphExecutor> make(int32_t threads, double timeout = 0) const {
+    return std::make_shared<GraphExecutor>(GraphParts{program, toy.callees, toy.weights, timeout},
+                                           std::make_shared<runtime::ThreadPool>(threads));
+  }
+
+  Toy toy;
+  artifact::Program program, native_program;
+  std::vector<Callee> native_callees;
+  NativeForm native;
+  int native_binds = 0;
+  Ref<FunctionObj> add = make_object<FunctionObj>();
+  PackedFunc added;
+};
+
+// Binds the input and both outputs to memory of its own, runs and compares.
+struct BoundRun {
+  explicit BoundRun(Executor& executor) : executor(executor) {
+    throw_if_failed(executor.bind_input(0, input.tensor));
+    throw_if_failed(executor.bind_output(0, output.tensor));
+    throw_if_failed(executor.bind_output(1, same.tensor));
+  }
+  void run() {
+    std::fill(y.begin(), y.end(), -1.0F);
+    if (executor.run().code != 0) ADD_FAILURE() << "the run failed";
+    if (y != expected) ADD_FAILURE() << "the output is wrong";
+  }
+
+  Executor& executor;
+  std::vector<float> x = toy_input(), y = std::vector<float>(30), copy = std::vector<float>(48);
+  const std::vector<float> expected = toy_expected(x);
+  TensorView input{x.data(), {6, 8}}, output{y.data(), {30}}, same{copy.data(), {6, 8}};
+};
+
+int64_t allocations_of_bound_runs(Executor& executor) {
+  BoundRun bound(executor);
+  bound.run();
+  const kit::CountAllocations counter;
+  int64_t during_runs = 1;
+  // A worker that wakes late takes its first part in one of these runs, and makes what belongs to its thread.
+  for (int attempt = 0; attempt < 4 && during_runs > 0; ++attempt) {
+    const int64_t before = counter.count().allocations;
+    for (int i = 0; i < 50; ++i) bound.run();
+    during_runs = counter.count().allocations - before;
+  }
+  return during_runs;
+}
+
+TEST(GraphExecutor, BoundRunsOfEveryKindOfStepAllocateNothing) {
+  for (const int32_t threads : {1, 3}) {
+    ToyRegion of(threads);
+    EXPECT_EQ(allocations_of_bound_runs(*of.make(threads)), 0) << "a region of a kernel";
+    EXPECT_EQ(allocations_of_bound_runs(*of.make(threads, 60)), 0) << "a region with a time limit";
+    of.toy.callees[0].native = &of.native;
+    of.toy.callees[0].kernel = [](const hr_kernel_env*, DLTensor* const*) { return 9; };
+    const auto fallen = of.make(threads);
+    EXPECT_EQ(allocations_of_bound_runs(*fallen), 0) << "a region that has fallen back";
+    EXPECT_EQ(fallen->metrics().fallbacks, 1u);
+    EXPECT_EQ(of.native_binds, 4) << "it is bound once";
+  }
+}
+
+TEST(GraphExecutor, ANativeFormFollowsTheMemoryOfPorts) {
+  ToyRegion of(1);
+  of.native.missing = Refusal{HR_REASON_BACKEND_MISSING, "there is no toy"};
+  of.toy.callees[0].native = &of.native;
+  const auto executor = of.make(1);
+  EXPECT_EQ(executor->metrics().fallbacks, 1u);
+  BoundRun first(*executor);
+  first.run();
+  first.run();
+  EXPECT_EQ(of.native_binds, 4);
+  BoundRun second(*executor);
+  for (float& value : first.x) value = 100;
+  second.run();
+  second.run();
+  EXPECT_EQ(of.native_binds, 8);
+  EXPECT_EQ(first.y, first.expected) << "memory of before is left alone";
 }
 
 // Counts the runs that have reached the kernel `meet`, which returns when both have.

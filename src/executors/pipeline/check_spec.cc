@@ -59,6 +59,11 @@ void check_replicas(const PipelineSpec& spec, const StageSpec& stage) {
   if (!(stage.time_limit_seconds >= 0 && stage.time_limit_seconds <= kMaxRegionTimeout))
     throw_user_error("the time limit of stage '{}' is {} seconds; it lies from 0 (none) to {}", stage.name,
                      stage.time_limit_seconds, kMaxRegionTimeout);
+  if (stage.time_limit_seconds > 0 && stage.replicas[0]->process().has_value())
+    throw_user_error(
+        "stage '{}' runs in a process of its own and has a time limit of the pipeline; give the limit to the code "
+        "(ProcessOptions::time_limit_seconds)",
+        stage.name);
 }
 
 void check_batch(const StageSpec& stage) {

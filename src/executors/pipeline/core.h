@@ -28,7 +28,7 @@ class Core : public std::enable_shared_from_this<Core> {
   bool may_wait() const;
   bool wait_for_place(Until until) { return is_forked() || entrance_.wait_for_place(until); }
   bool drain(Until until);
-  std::vector<std::string> stop(Until until);
+  std::vector<std::string> stop(Until until, bool keeps_calls = false);
   PipelineMetrics metrics() const;
   void start_trace();
   Trace trace() const;
@@ -83,6 +83,8 @@ class Core : public std::enable_shared_from_this<Core> {
   void end_all();
   void expire(const std::shared_ptr<Request>& request);
   std::vector<std::string> join(Until until);
+  bool interrupt_calls();
+  void release_codes();
   std::vector<std::string> running_stages();
 
   const PipelineSpec spec_;
@@ -109,7 +111,7 @@ class Core : public std::enable_shared_from_this<Core> {
   int spin_rounds_ = 0;
   Clock::time_point started_ = Clock::now();
   std::atomic<uint64_t> submitted_ = 0, refused_ = 0;
-  static constexpr size_t kSuccess = 6;                         // follows the last FailureKind
+  static constexpr size_t kSuccess = 7;                         // follows the last FailureKind
   std::array<std::atomic<uint64_t>, kSuccess + 1> outcomes_{};  // by FailureKind
   Histogram latency_;
   mutable std::mutex trace_mutex_;  // guards what follows

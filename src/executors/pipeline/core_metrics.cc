@@ -23,6 +23,10 @@ StageMetrics metrics_of(const Stage& stage) {
     metrics.busy_ns += replica->busy_ns.get();
     metrics.starved_ns += replica->starved_ns.get();
     metrics.blocked_ns += replica->blocked_ns.get();
+    if (const std::optional<CodeProcess> process = replica->code->process()) {
+      metrics.pids.push_back(process->pid);
+      metrics.restarts += process->restarts;
+    }
   }
   metrics.run = durations_of(stage.run_ns);
   return metrics;
@@ -41,7 +45,8 @@ PipelineMetrics Core::metrics() const {
   PipelineMetrics metrics{
       .submitted = submitted_.load(std::memory_order_relaxed),
       .succeeded = outcome(kSuccess),
-      .failed = failures(FailureKind::stage_failed) + failures(FailureKind::stage_timeout),
+      .failed = failures(FailureKind::stage_failed) + failures(FailureKind::stage_timeout) +
+                failures(FailureKind::stage_lost),
       .cancelled = failures(FailureKind::cancelled),
       .expired = failures(FailureKind::deadline),
       .dropped = failures(FailureKind::dropped),

@@ -13,6 +13,9 @@ namespace {
 // The pipeline that the calling thread works for.
 thread_local const Core* own_core = nullptr;
 
+// How long a thread may take to end after its call was made to return.
+constexpr auto kInterruptPatience = std::chrono::seconds(2);
+
 // How often an idle thread looks for work before it sleeps, where every thread has a processor: some microseconds.
 constexpr int kSpins = 200;
 
@@ -186,7 +189,7 @@ void Core::end_all() {
       [&](uint64_t, const std::shared_ptr<Request>& request) { fail(request, FailureKind::stopped, nullptr, false); });
 }
 
-std::vector<std::string> Core::stop(Until until) {
+std::vector<std::string> Core::stop(Until until, bool keeps_calls) {
   if (is_forked()) return {};
   entrance_.close();
   is_stopping_.store(true, std::memory_order_seq_cst);
@@ -203,6 +206,8 @@ std::vector<std::string> Core::stop(Until until) {
   }
   watch_->stop(until);
   std::vector<std::string> stuck = join(until);
+  if (!stuck.empty() && !keeps_calls && interrupt_calls()) stuck = join(Clock::now() + kInterruptPatience);
+  if (stuck.empty()) release_codes();
   has_failed_.store(!stuck.empty(), std::memory_order_release);
   return stuck;
 }
@@ -218,6 +223,23 @@ std::vector<std::string> Core::join(Until until) {
     worker->thread.join();
   }
   return running_stages();
+}
+
+// Makes the calls that run return, where their code can; returns whether one can.
+bool Core::interrupt_calls() {
+  bool can_return = false;
+  for (const std::unique_ptr<Stage>& stage : flow_->stages()) {
+    for (const std::unique_ptr<Replica>& replica : stage->replicas) {
+      if (replica->running_since.load(std::memory_order_acquire) != 0) can_return |= replica->code->interrupt();
+    }
+  }
+  return can_return;
+}
+
+void Core::release_codes() {
+  for (const std::unique_ptr<Stage>& stage : flow_->stages()) {
+    for (const std::unique_ptr<Replica>& replica : stage->replicas) replica->code->release();
+  }
 }
 
 // Returns the stages whose calls run; of a thread that is in a callback of a request, its first stage.

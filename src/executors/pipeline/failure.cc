@@ -16,6 +16,8 @@ std::string failure_name(FailureKind kind) {
       return "Dropped";
     case FailureKind::stopped:
       return "Stopped";
+    case FailureKind::stage_lost:
+      return "StageLost";
   }
   return "StageFailed";
 }
@@ -32,12 +34,12 @@ std::string batch_text(const Failure& failure) {
 }  // namespace
 
 std::string message_of(const Failure& failure) {
+  const std::string cause = failure.cause ? failure.cause->message : "no error was given";
   const std::string backend = failure.backend.empty() ? "" : fmt::format(" ({})", failure.backend);
   const std::string stage = fmt::format("stage '{}'{}", failure.stage, backend);
   switch (failure.kind) {
     case FailureKind::stage_failed:
-      return fmt::format("request {} failed in {}{}: {}", failure.request, stage, batch_text(failure),
-                         failure.cause ? failure.cause->message : "no error was given");
+      return fmt::format("request {} failed in {}{}: {}", failure.request, stage, batch_text(failure), cause);
     case FailureKind::stage_timeout:
       return fmt::format("request {} ended because {} took longer than its time limit", failure.request, stage);
     case FailureKind::deadline:
@@ -48,6 +50,8 @@ std::string message_of(const Failure& failure) {
       return fmt::format("request {} was dropped for a newer one, because the pipeline was full", failure.request);
     case FailureKind::stopped:
       return fmt::format("request {} was not done when the pipeline was stopped", failure.request);
+    case FailureKind::stage_lost:
+      return fmt::format("request {} was lost in {}{}: {}", failure.request, stage, batch_text(failure), cause);
   }
   return {};
 }

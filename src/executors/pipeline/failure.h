@@ -16,9 +16,10 @@ enum class FailureKind : uint8_t {
   cancelled,      // by the caller
   dropped,        // to make place for a newer request
   stopped,        // the pipeline stopped first
+  stage_lost,     // the process of a stage ended; `cause` says how
 };
 // Returns the name that languages use: "StageFailed", "StageTimeout", "DeadlineExceeded", "Cancelled", "Dropped",
-// "Stopped".
+// "Stopped", "StageLost".
 std::string failure_name(FailureKind kind);
 
 struct Failure {

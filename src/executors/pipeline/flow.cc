@@ -18,7 +18,7 @@ void expire(const Stage& stage, Request& request) {
 }
 
 Failure stage_failure(const Stage& stage, const Request& request, Ref<ErrorObj> cause) {
-  return {.kind = FailureKind::stage_failed,
+  return {.kind = stage.spec.replicas[0]->failure_kind(*cause),
           .request = request.number,
           .stage = stage.spec.name,
           .backend = stage.spec.backend,

@@ -92,7 +92,7 @@ uint64_t Pipeline::set_params(const std::string& group, const std::map<std::stri
 State Pipeline::state() const { return core_->state(); }
 void Pipeline::reset() { core_->reset(); }
 bool Pipeline::drain(Until until) { return core_->drain(until); }
-std::vector<std::string> Pipeline::stop(Until until) { return core_->stop(until); }
+std::vector<std::string> Pipeline::stop(Until until, bool keeps_calls) { return core_->stop(until, keeps_calls); }
 PipelineMetrics Pipeline::metrics() const { return core_->metrics(); }
 void Pipeline::start_trace() { core_->start_trace(); }
 Trace Pipeline::trace() const { return core_->trace(); }

@@ -119,9 +119,9 @@ class Pipeline {
   // done by then. Where another thread stops it meanwhile, returns whether no call runs any more.
   bool drain(Until until = {});
   // Stops: requests that wait, or are in the stages, end with a failure; calls that run are waited for. Returns the
-  // names of the stages whose calls had not returned by then; their threads go on. From a thread of the pipeline, it
-  // does not wait.
-  std::vector<std::string> stop(Until until = {});
+  // names of the stages whose calls had not returned by then; their threads go on. Calls in processes of their own are
+  // ended then, unless `keeps_calls`. From a thread of the pipeline, it does not wait.
+  std::vector<std::string> stop(Until until = {}, bool keeps_calls = false);
 
   PipelineMetrics metrics() const;
 

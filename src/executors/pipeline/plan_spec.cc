@@ -46,12 +46,13 @@ std::shared_ptr<StageCode> make_ports_only(const artifact::PipelineStage& stage)
 PipelineSpec spec_of_plan(const artifact::PipelinePlan& plan, const MakeCode& make_code) {
   PipelineSpec spec{.inputs = plan.inputs};
   for (const artifact::PipelineStage& stage : plan.stages) {
-    StageSpec made{.name = stage.name,
-                   .backend = stage.backend,
-                   .inputs = stage.sources,
-                   .group = static_cast<size_t>(stage.group),
-                   .time_limit_seconds = stage.time_limit_seconds,
-                   .batch = stage.batch};
+    StageSpec made{
+        .name = stage.name,
+        .backend = stage.backend,
+        .inputs = stage.sources,
+        .group = static_cast<size_t>(stage.group),
+        .time_limit_seconds = stage.isolation == artifact::PipelineIsolation::process ? 0 : stage.time_limit_seconds,
+        .batch = stage.batch};
     for (int32_t i = 0; i < stage.replicas; ++i) {
       made.replicas.push_back(make_code(stage));
       check_same(stage.name, "input", stage.inputs, made.replicas.back()->inputs());

@@ -21,7 +21,7 @@
 
 namespace headrace::executors {
 
-// One edge from a stage to a later stage. Inputs and outputs of the whole pipeline are no edges.
+// One edge from a stage to a later stage. Inputs and outputs of the whole pipeline are not edges.
 struct StageEdge {
   int32_t producer;
   int32_t consumer;

@@ -18,7 +18,7 @@ struct StageSpec {
   std::vector<std::shared_ptr<StageCode>> replicas = {};
   std::vector<Source> inputs = {};  // one for each input port
   size_t group = 0;                 // a stage with several replicas is alone in its group
-  double time_limit_seconds = 0;    // of one run; 0: none
+  double time_limit_seconds = 0;    // of one run; 0: none. Code in a process of its own has its limit itself
   std::optional<Batch> batch = {};  // several requests in one call; its programs are in the replicas' codes
 };
 

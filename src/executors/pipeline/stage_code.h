@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "executors/executor.h"
+#include "executors/pipeline/failure.h"
 #include "executors/pipeline/port.h"
 #include "object/function.h"
 #include "tensor/ndarray.h"
@@ -22,6 +24,12 @@ struct BatchCall {
   std::span<Value> outputs;
   // One for each request, null before the call: the error of a request that failed while others did not.
   std::span<Ref<ErrorObj>> errors;
+};
+
+// The process that runs a code which has one of its own.
+struct CodeProcess {
+  int64_t pid = 0;        // 0: it does not run now
+  uint64_t restarts = 0;  // after it crashed or was killed
 };
 
 // Any thread may call `run`, of one pipeline or of several that have the stage; a code that cannot run twice at once
@@ -48,6 +56,17 @@ class StageCode {
   // Computes the outputs of several requests; outputs are as for `run`. Returns null, or the error of all of them. Only
   // called for code with `most_in_batch() > 0`.
   virtual Ref<ErrorObj> run_batch(const BatchCall& call) noexcept;
+
+  // Returns what an error of a call is for its requests.
+  virtual FailureKind failure_kind(const ErrorObj&) const noexcept { return FailureKind::stage_failed; }
+  // Returns the process of the code; nothing for code that runs in this one. Any thread may call it.
+  virtual std::optional<CodeProcess> process() const { return {}; }
+  // Makes a call that runs return soon, with an error, where the code can: returns whether it can. Any thread may call
+  // it.
+  virtual bool interrupt() noexcept { return false; }
+  // Gives back what the code has outside of this process, after the last call of a pipeline; a later call takes it
+  // again.
+  virtual void release() noexcept {}
 };
 
 // A code that takes several requests in one call.

@@ -28,7 +28,7 @@ TensorPool::TensorPool(const artifact::TensorSpec& spec, size_t first, size_t mo
     : shared_(std::make_shared<Shared>()) {
   const auto nbytes = artifact::tensor_nbytes(spec.dtype, spec.shape);
   if (!nbytes.has_value())
-    throw_user_error("'{}' is {} ({}), which is no type of a tensor", spec.name, spec.dtype,
+    throw_user_error("'{}' is {} ({}), which is not a type of a tensor", spec.name, spec.dtype,
                      fmt::join(spec.shape, ", "));
   shared_->dtype = spec.dtype;
   shared_->shape = Shape(spec.shape.begin(), spec.shape.end());

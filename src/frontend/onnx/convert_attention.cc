@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "frontend/onnx/attention.h"
 #include "frontend/onnx/matmul.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/nn/normalization.h"
@@ -28,9 +29,6 @@ Expr with_heads(NodeContext& context, const Expr& x, int64_t heads, std::string_
   return context.reshape(x, Shape{shape[0], shape[1], heads, shape[2] / heads});
 }
 
-// Swaps the axes of heads and positions.
-Expr turned(NodeContext& context, const Expr& x) { return ops::transpose(x, {0, 2, 1, 3}, context.span()); }
-
 // ---- RotaryEmbedding
 
 // Returns the cosines or sines of each position, [batch, positions, 1, pairs].
@@ -39,7 +37,7 @@ Expr angles(NodeContext& context, size_t i, std::string_view name, const Shape& 
   Expr table = context.input(i);
   const size_t rank = context.has(3) ? 2 : 3;
   if (context.rank(table) != rank || context.known_dim(table, rank - 1) != pairs)
-    context.invalid("its {} is no table of {} dimensions with {} columns", name, rank, pairs);
+    context.invalid("its {} is not a table of {} dimensions with {} columns", name, rank, pairs);
   if (context.has(3)) {
     context.check_dtype(context.input(3), "a position", is_index, "int32 or int64");
     if (context.known_shape(context.input(3)) != Shape{x[0], x[1]})
@@ -47,6 +45,12 @@ Expr angles(NodeContext& context, size_t i, std::string_view name, const Shape& 
     table = ops::take(table, context.input(3), 0, "fast", 0, span);
   }
   return ops::expand_dims(table, 2, 1, span);
+}
+
+// Throws Refused unless the first `size` of all numbers of a head make pairs.
+void check_pairs(const NodeContext& context, int64_t size, int64_t all) {
+  if (size < 0 || size > all || size % 2 != 0)
+    context.invalid("{} of {} numbers of a head are rotated in pairs", size, all);
 }
 
 // Rotates pairs of numbers by an angle. The numbers of a pair are adjacent (interleaved), or half a row apart.
@@ -67,28 +71,50 @@ Expr rotated(NodeContext& context, const Expr& x, const Expr& cos, const Expr& s
   return context.reshape(ops::stack({real, imaginary}, -1, span), shape);
 }
 
+}  // namespace
+
+Expr swap_heads(NodeContext& context, const Expr& x) { return ops::transpose(x, {0, 2, 1, 3}, context.span()); }
+
+Expr rotate_heads(NodeContext& context, const Expr& x, const Expr& cos, const Expr& sin, int64_t size,
+                  bool interleaved) {
+  const int64_t all = context.known_dim(x, 3);
+  check_pairs(context, size, all);
+  if (size == all) return rotated(context, x, cos, sin, interleaved);
+  const auto slice = [&](int64_t begin, int64_t end) {
+    return ops::strided_slice(x, {begin}, {end}, {1}, {3}, "end", context.span());
+  };
+  return ops::concatenate({rotated(context, slice(0, size), cos, sin, interleaved), slice(size, all)}, 3,
+                          context.span());
+}
+
+Expr causal_bias(NodeContext& context, int64_t rows, int64_t columns, int64_t past, DataType dtype, double masked) {
+  context.check_table_size(rows * columns);
+  std::vector<float> bias;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) bias.push_back(j <= i + past ? 0.0F : static_cast<float>(masked));
+  }
+  const NDArray data = NDArray::from_vector({rows, columns}, DataType::float_(32), bias);
+  return context.cast(relay::make_constant(data, context.span()), dtype);
+}
+
+namespace {
+
 // ONNX RotaryEmbedding (23).
 Exprs convert_rotary_embedding(NodeContext& context) {
   const Expr x = context.input(0);
-  const Span& span = context.span();
   context.check_dtype(x, "data", is_float, "floating point");
   const size_t rank = context.rank(x);
   if (rank != 3 && rank != 4) context.invalid("its data has {} dimensions, expected 3 or 4", rank);
   const int64_t heads = context.int_attr("num_heads", 0);
-  const Expr all = rank == 4 ? turned(context, x) : with_heads(context, x, heads, "num_heads");
+  const Expr all = rank == 4 ? swap_heads(context, x) : with_heads(context, x, heads, "num_heads");
   const Shape shape = context.known_shape(all);
   const int64_t wanted = context.int_attr("rotary_embedding_dim", 0), size = wanted == 0 ? shape[3] : wanted;
-  if (size < 0 || size > shape[3] || size % 2 != 0)
-    context.invalid("{} of {} numbers of a head are rotated in pairs", size, shape[3]);
+  check_pairs(context, size, shape[3]);
   const bool interleaved = context.flag_attr("interleaved", false);
   const Expr cos = angles(context, 1, "cos_cache", shape, size / 2),
              sin = angles(context, 2, "sin_cache", shape, size / 2);
-  const auto slice = [&](int64_t begin, int64_t end) {
-    return ops::strided_slice(all, {begin}, {end}, {1}, {3}, "end", span);
-  };
-  Expr result = rotated(context, size == shape[3] ? all : slice(0, size), cos, sin, interleaved);
-  if (size < shape[3]) result = ops::concatenate({result, slice(size, shape[3])}, 3, span);
-  return {rank == 4 ? turned(context, result) : context.reshape(result, context.known_shape(x))};
+  const Expr result = rotate_heads(context, all, cos, sin, size, interleaved);
+  return {rank == 4 ? swap_heads(context, result) : context.reshape(result, context.known_shape(x))};
 }
 
 // ---- Attention
@@ -103,7 +129,7 @@ struct AttentionParts {
 Expr heads_of(NodeContext& context, size_t i, std::string_view attribute) {
   const Expr x = context.input(i);
   if (context.rank(x) == 4) return x;
-  return turned(context, with_heads(context, x, context.int_attr(attribute), attribute));
+  return swap_heads(context, with_heads(context, x, context.int_attr(attribute), attribute));
 }
 
 Expr after_past(NodeContext& context, size_t i, const Expr& x) {
@@ -139,17 +165,6 @@ Expr shared_heads(NodeContext& context, const Expr& x, const Expr& q) {
   return ops::repeat(x, wanted / heads, 1, context.span());
 }
 
-// Returns the causal mask, [positions, positions of keys]: 0 if position i may attend to position j, otherwise -inf.
-Expr causal_bias(NodeContext& context, int64_t rows, int64_t columns, int64_t past, DataType dtype) {
-  context.check_table_size(rows * columns);
-  std::vector<float> bias;
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) bias.push_back(j <= i + past ? 0.0F : static_cast<float>(kMasked));
-  }
-  const NDArray data = NDArray::from_vector({rows, columns}, DataType::float_(32), bias);
-  return context.cast(relay::make_constant(data, context.span()), dtype);
-}
-
 // Converts the mask to a term that is added to the products. Columns that the mask does not have are masked.
 Expr mask_bias(NodeContext& context, int64_t columns, DataType dtype) {
   const Span& span = context.span();
@@ -171,7 +186,7 @@ Expr bias_of(NodeContext& context, const AttentionParts& parts) {
   const int64_t rows = context.known_dim(parts.q, 2), columns = context.known_dim(parts.k, 2);
   const Expr mask = context.has(3) ? mask_bias(context, columns, parts.computed) : Expr();
   if (!context.flag_attr("is_causal", false)) return mask;
-  const Expr causal = causal_bias(context, rows, columns, parts.past, parts.computed);
+  const Expr causal = causal_bias(context, rows, columns, parts.past, parts.computed, kMasked);
   return mask ? ops::add(mask, causal, context.span()) : causal;
 }
 
@@ -224,7 +239,7 @@ Exprs convert_attention(NodeContext& context) {
   Expr result = context.cast(multiply(context, weights, values), parts.dtype);
   if (context.rank(context.input(0)) == 3) {
     const Shape shape = context.known_shape(result);
-    result = context.reshape(turned(context, result), Shape{shape[0], shape[2], shape[1] * shape[3]});
+    result = context.reshape(swap_heads(context, result), Shape{shape[0], shape[2], shape[1] * shape[3]});
   }
   const Expr stages[] = {raw, capped, biased, weights};
   return {result, parts.k, parts.v, context.cast(stages[shown], parts.dtype)};

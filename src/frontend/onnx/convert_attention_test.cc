@@ -81,7 +81,7 @@ TEST(ConvertRotaryEmbedding, WrongModelsAreTold) {
   EXPECT_THAT(error({x, table, table}, {AttributeSpec("rotary_embedding_dim", 3)}),
               HasSubstr("3 of 4 numbers of a head are rotated in pairs"));
   EXPECT_THAT(error({x, f32({1, 1, 3}, {0, 0, 0}), table}),
-              HasSubstr("its cos_cache is no table of 3 dimensions with 2 columns"));
+              HasSubstr("its cos_cache is not a table of 3 dimensions with 2 columns"));
   EXPECT_THAT(
       error({x, f32({5, 2}, std::vector<double>(10, 0)), f32({5, 2}, std::vector<double>(10, 0)), i64({2}, {0, 0})}),
       HasSubstr("its position_ids are not 1 times 1"));

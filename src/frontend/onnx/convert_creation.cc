@@ -21,6 +21,8 @@ Expr list_constant(NodeContext& context, DataType dtype, const std::vector<T>& v
 Exprs convert_constant(NodeContext& context) {
   if (context.node().attributes.size() != 1)
     context.invalid("it has {} attributes; one gives its value", context.node().attributes.size());
+  if (!context.has_attr(context.node().attributes[0].name))
+    context.invalid("its value is an attribute of the function that the call does not give");
   if (const NDArray value = context.tensor_attr("value")) return {relay::make_constant(value, context.span())};
   if (context.has_attr("value_float"))
     return {context.scalar(context.float_attr("value_float", 0), DataType::float_(32))};

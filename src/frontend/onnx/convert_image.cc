@@ -1,5 +1,6 @@
-// Resize and Upsample. What image.resize2d says exactly becomes that; anything else (other axes, a scale that is not
-// the ratio of the sizes, a crop) a weighted sum of picked elements, axis by axis.
+// Resize and Upsample. A resize that image.resize1d, resize2d or resize3d computes exactly becomes that call; any other
+// (other axes, a scale that is not the ratio of the sizes, a crop, an interpolated volume) becomes weighted sums of
+// picked elements, axis by axis.
 #include <algorithm>
 #include <cmath>
 
@@ -186,18 +187,19 @@ bool is_identity(const ResizeSpec& spec, const Axis& axis) {
          (spec.coordinates != "tf_crop_and_resize" || (axis.begin == 0 && axis.end == 1));
 }
 
-// Whether image.resize2d computes the same: it takes the ratio of the sizes for the scale.
-bool is_resize2d(const ResizeSpec& spec) {
-  if (spec.axes.size() != 4 || spec.coordinates == "tf_crop_and_resize" || spec.coordinates == "half_pixel_symmetric")
-    return false;
-  if (is_widened(spec, spec.axes[2]) || is_widened(spec, spec.axes[3])) return false;
-  if (spec.nearest == kOldNearest && (spec.axes[2].scale < 1 || spec.axes[3].scale < 1)) return false;
+// Returns whether an op over all spatial axes computes the same: image.resize1d, resize2d or resize3d, which take the
+// ratio of the sizes for the scale. Resizes of volumes other than by the nearest element go axis by axis, because
+// resize3d reads 8 or 64 elements for each of its results.
+bool is_one_resize(const ResizeSpec& spec) {
+  const size_t rank = spec.axes.size();
+  if (rank < 3 || rank > 5 || (rank == 5 && spec.mode != "nearest")) return false;
+  if (spec.coordinates == "tf_crop_and_resize" || spec.coordinates == "half_pixel_symmetric") return false;
   if (!is_identity(spec, spec.axes[0]) || !is_identity(spec, spec.axes[1])) return false;
-  // This mode puts the elements of an axis that keeps its size half an element off in image.resize2d; ONNX keeps them.
-  const bool shifts = spec.coordinates == "tf_half_pixel_for_nn";
+  // This mode puts the elements of an axis that keeps its size half an element off in Relay; ONNX keeps them.
+  const bool shifts = spec.coordinates == "tf_half_pixel_for_nn", is_old = spec.nearest == kOldNearest;
   return std::all_of(spec.axes.begin() + 2, spec.axes.end(), [&](const Axis& axis) {
-    return !(shifts && is_identity(spec, axis)) && axis.in > 0 && axis.out > 0 &&
-           axis.scale == static_cast<double>(axis.out) / static_cast<double>(axis.in);
+    return !is_widened(spec, axis) && !(is_old && axis.scale < 1) && !(shifts && is_identity(spec, axis)) &&
+           axis.in > 0 && axis.out > 0 && axis.scale == static_cast<double>(axis.out) / static_cast<double>(axis.in);
   });
 }
 
@@ -207,18 +209,16 @@ Expr resize(NodeContext& context, const ResizeSpec& spec) {
   context.check_dtype(x, "data", is_number, "numbers");
   if (spec.mode != "nearest" && !dtype.is_float())
     context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "mode {} of {} is not supported", spec.mode, dtype);
-  if (is_resize2d(spec)) {
-    const std::string rounding = spec.nearest == "round_prefer_floor" ? "round"
-                                 : spec.nearest == kOldNearest        ? "floor"
-                                                                      : spec.nearest;
-    return ops::resize2d(x, Shape{spec.axes[2].out, spec.axes[3].out},
-                         {.layout = "NCHW",
-                          .method = spec.mode == "nearest" ? "nearest_neighbor" : spec.mode,
-                          .coordinate_transformation_mode = spec.coordinates,
-                          .rounding_method = rounding,
-                          .cubic_alpha = spec.cubic_a,
-                          .cubic_exclude = spec.exclude_outside},
-                         context.span());
+  if (is_one_resize(spec)) {
+    Shape size;
+    for (size_t a = 2; a < spec.axes.size(); ++a) size.push_back(spec.axes[a].out);
+    return ops::resize(x, size,
+                       {.method = spec.mode == "nearest" ? "nearest_neighbor" : spec.mode,
+                        .coordinate_transformation_mode = spec.coordinates,
+                        .rounding_method = spec.nearest == kOldNearest ? "floor" : spec.nearest,
+                        .cubic_alpha = spec.cubic_a,
+                        .cubic_exclude = spec.exclude_outside},
+                       context.span());
   }
   for (size_t a = 0; a < spec.axes.size(); ++a) {
     const Axis& axis = spec.axes[a];

@@ -5,6 +5,7 @@
 #include "frontend/onnx/op_table.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
+#include "ops/tensor/mask.h"
 #include "ops/tensor/rearrange.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
@@ -160,18 +161,8 @@ Exprs convert_trilu(NodeContext& context) {
   const size_t rank = context.rank(x);
   if (rank < 2) context.invalid("its input has {} dimensions; it needs 2 or more", rank);
   const bool upper = context.flag_attr("upper", true);
-  const Shape diagonal = context.has(1) ? context.ints(1, "k") : Shape{0};
-  if (diagonal.size() != 1) context.invalid("its k has {} elements, expected 1", diagonal.size());
-  const int64_t rows = context.known_dim(x, rank - 2), columns = context.known_dim(x, rank - 1);
-  context.check_table_size(rows * columns);
-  const int64_t k = std::clamp<int64_t>(diagonal[0], -rows, columns);
-  const NDArray kept = NDArray::empty({rows, columns}, DataType::bool_());
-  for (int64_t i = 0; i < rows * columns; ++i) {
-    const int64_t above = i % columns - i / columns - k;
-    set_element_int(kept.tensor(), i, upper ? above >= 0 : above <= 0);
-  }
-  return {
-      ops::where(relay::make_constant(kept, context.span()), x, context.scalar(0, context.dtype(x)), context.span())};
+  const Expr k = context.has(1) ? context.one_number(1, "k") : context.int_constant({}, {0});
+  return {ops::trilu(x, k, upper, context.span())};
 }
 
 // ONNX Compress (9, 11), for a known condition: the slices where it holds.

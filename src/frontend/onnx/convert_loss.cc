@@ -1,53 +1,36 @@
-// Losses, as composites by the formulas of the ONNX specification.
+// Losses: nn.nll_loss, of what nn.log_softmax gives for SoftmaxCrossEntropyLoss.
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
+#include "ops/nn/loss.h"
 #include "ops/nn/normalization.h"
-#include "ops/tensor/broadcast.h"
-#include "ops/tensor/creation.h"
-#include "ops/tensor/elementwise.h"
-#include "ops/tensor/reduce.h"
-#include "ops/tensor/shape.h"
-#include "ops/tensor/slice.h"
 
 namespace headrace::onnx {
 
 namespace {
 
-// -weight[t] * log_probability[n, t, ...] at each target t, reduced as the attribute says; targets that are
-// ignore_index count nothing. Input 2 is the optional weight a class. The result is widened.
+// Returns a vector of ones: the weights of classes that the model does not weigh.
+Expr equal_weights(NodeContext& context, const Expr& log_probability) {
+  const NDArray ones = NDArray::empty({context.known_dim(log_probability, 1)}, context.dtype(log_probability));
+  for (int64_t i = 0; i < ones.num_elements(); ++i) set_element(ones.tensor(), i, 1);
+  return relay::make_constant(ones, context.span());
+}
+
+// Input 2 is the optional weight of each class. Without ignore_index, targets are within the classes.
 Expr negative_log_likelihood(NodeContext& context, const Expr& log_probability) {
-  const Span& span = context.span();
   const std::string reduction = context.string_attr("reduction", "mean");
   if (reduction != "none" && reduction != "sum" && reduction != "mean")
     context.invalid("attribute 'reduction' is {}, expected none, sum or mean", printable(reduction));
   context.check_dtype(context.input(1), "a target", is_index, "int32 or int64");
-  const bool ignores = context.has_attr("ignore_index");
-  const Expr ignored_class = context.int_constant({}, {context.int_attr("ignore_index", 0)});
-  Expr target = ops::cast(context.input(1), DataType::int_(64), span);
-  const Expr is_ignored = ops::binary("equal", target, ignored_class, span);
-  if (ignores) target = ops::where(is_ignored, context.int_constant({}, {0}), target, span);
-  const Expr picked = ops::gather(log_probability, 1, ops::expand_dims(target, 1, 1, span), span);
-  Expr loss = ops::unary("negative", context.widened(ops::squeeze(picked, Shape{1}, span)), span);
-  Expr weight = context.has(2) ? context.widened(ops::take(context.input(2), target, 0, "clip", 0, span))
-                               : ops::unary("ones_like", loss, span);
-  if (context.has(2)) loss = ops::multiply(loss, weight, span);
-  if (ignores) {
-    const Expr zero = context.scalar(0, context.dtype(loss));
-    loss = ops::where(is_ignored, zero, loss, span);
-    weight = ops::where(is_ignored, zero, weight, span);
-  }
-  if (reduction == "none") return loss;
-  const Expr sum = ops::reduce("sum", loss, std::nullopt, false, false, span);
-  if (reduction == "sum") return sum;
-  if (!context.has(2) && !ignores) return ops::reduce("mean", loss, std::nullopt, false, false, span);
-  return ops::divide(sum, ops::reduce("sum", weight, std::nullopt, false, false, span), span);
+  const Expr weights = context.has(2) ? context.input(2) : equal_weights(context, log_probability);
+  return ops::nll_loss(log_probability, context.input(1), weights, reduction, context.int_attr("ignore_index", -100),
+                       context.span());
 }
 
 // ONNX NegativeLogLikelihoodLoss (12, 13).
 Exprs convert_nll_loss(NodeContext& context) {
   context.check_dtype(context.input(0), "data", is_float, "floating point");
   if (context.rank(context.input(0)) < 2) context.invalid("its input needs a batch and a class axis");
-  return {context.cast(negative_log_likelihood(context, context.input(0)), context.dtype(context.input(0)))};
+  return {negative_log_likelihood(context, context.input(0))};
 }
 
 // ONNX SoftmaxCrossEntropyLoss (12, 13): its second output are the log probabilities.
@@ -55,8 +38,7 @@ Exprs convert_softmax_cross_entropy(NodeContext& context) {
   context.check_dtype(context.input(0), "data", is_float, "floating point");
   if (context.rank(context.input(0)) < 2) context.invalid("its input needs a batch and a class axis");
   const Expr log_probability = ops::log_softmax(context.input(0), 1, context.span());
-  const Expr loss = negative_log_likelihood(context, log_probability);
-  return {context.cast(loss, context.dtype(log_probability)), log_probability};
+  return {negative_log_likelihood(context, log_probability), log_probability};
 }
 
 }  // namespace

@@ -92,16 +92,7 @@ Expr multiply(NodeContext& context, Expr a, Expr b) {
   return out.size() == 3 ? result : context.reshape(result, out);
 }
 
-namespace {
-
-// ONNX MatMul (1, 9, 13).
-Exprs convert_matmul(NodeContext& context) {
-  context.check_dtype(context.input(0), "data", is_number, "numbers");
-  return {multiply(context, context.input(0), context.input(1))};
-}
-
-// x * factor, for a factor of a float attribute.
-Expr scaled(NodeContext& context, const Expr& x, double factor) {
+Expr times_factor(NodeContext& context, const Expr& x, double factor) {
   if (factor == 1) return x;
   if (!context.dtype(x).is_float()) {
     context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "alpha and beta must be 1 for {}", context.dtype(x));
@@ -109,9 +100,9 @@ Expr scaled(NodeContext& context, const Expr& x, double factor) {
   return ops::multiply(x, context.scalar(factor, context.dtype(x)), context.span());
 }
 
-// ONNX Gemm (6, 7, 9, 11, 13): alpha * A' * B' + beta * C, the primes transposing; C broadcasts to the product. With an
+// alpha * A' * B' + beta * C, the primes transposing; C broadcasts to the product. With an
 // alpha the product of 16-bit numbers is float32 until all is added, since it alone may be past their range.
-Exprs convert_gemm(NodeContext& context) {
+Expr gemm(NodeContext& context) {
   const Span& span = context.span();
   Expr a = context.input(0), b = context.input(1);
   context.check_dtype(a, "data", is_number, "numbers");
@@ -124,14 +115,24 @@ Exprs convert_gemm(NodeContext& context) {
   const std::optional<DataType> wide = widens ? std::optional(DataType::float_(32)) : std::nullopt;
   const Expr product = context.flag_attr("transB", false) ? ops::dense(a, b, dense_attrs(wide), span)
                                                           : multiply_by_matrix(a, b, span, wide);
-  const Expr result = scaled(context, product, alpha);
+  const Expr result = times_factor(context, product, alpha);
   // As in BLAS, with a beta of 0 C is not even read: it may hold NaN.
-  if (!context.has(2) || beta == 0) return {context.cast(result, dtype)};
-  const Expr c = scaled(context, widens ? context.widened(context.input(2)) : context.input(2), beta);
+  if (!context.has(2) || beta == 0) return context.cast(result, dtype);
+  const Expr c = times_factor(context, widens ? context.widened(context.input(2)) : context.input(2), beta);
   const Dims c_dims = context.dims(c), out = context.dims(result);
   const bool is_bias = c_dims.size() == 1 && arith::is_equal(c_dims[0], out[1]);
-  return {context.cast(is_bias ? ops::bias_add(result, c, 1, span) : ops::add(result, c, span), dtype)};
+  return context.cast(is_bias ? ops::bias_add(result, c, 1, span) : ops::add(result, c, span), dtype);
 }
+
+namespace {
+
+// ONNX MatMul (1, 9, 13).
+Exprs convert_matmul(NodeContext& context) {
+  context.check_dtype(context.input(0), "data", is_number, "numbers");
+  return {multiply(context, context.input(0), context.input(1))};
+}
+
+Exprs convert_gemm(NodeContext& context) { return {gemm(context)}; }
 
 // ONNX Einsum (12).
 Exprs convert_einsum(NodeContext& context) {

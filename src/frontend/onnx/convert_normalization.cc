@@ -1,3 +1,5 @@
+#include "frontend/onnx/normalization.h"
+
 #include <numeric>
 
 #include "arith/canonical.h"
@@ -82,10 +84,8 @@ Exprs convert_batch_norm(NodeContext& context) {
   return {relay::make_tuple_get_item(results, 0, context.span())};
 }
 
-// (x - mean) / sqrt(variance + epsilon) over `axes`, and what it is made of; `x` is widened.
-struct Normalized {
-  Expr result, mean, inverse_deviation;
-};
+}  // namespace
+
 Normalized normalize(NodeContext& context, const Expr& x, const Shape& axes, double epsilon) {
   const Span& span = context.span();
   const Expr mean = ops::reduce("mean", x, axes, true, false, span);
@@ -94,6 +94,16 @@ Normalized normalize(NodeContext& context, const Expr& x, const Shape& axes, dou
   const Expr inverse = ops::unary("rsqrt", steady, span);
   return {ops::multiply(ops::subtract(x, mean, span), inverse, span), mean, inverse};
 }
+
+Normalized normalize_by_root(NodeContext& context, const Expr& x, const Shape& axes, double epsilon) {
+  const Span& span = context.span();
+  const Expr mean = ops::reduce("mean", ops::multiply(x, x, span), axes, true, false, span);
+  const Expr steady = ops::add(mean, context.scalar(epsilon, context.dtype(x)), span);
+  const Expr inverse = ops::unary("rsqrt", steady, span);
+  return {ops::multiply(x, inverse, span), Expr(), inverse};
+}
+
+namespace {
 
 Shape axes_from(size_t first, size_t rank) {
   Shape axes;
@@ -184,23 +194,28 @@ Exprs convert_group_norm(NodeContext& context) {
   return {widens ? ops::cast(result, context.dtype(x), span) : result};
 }
 
-// ONNX RMSNormalization (23): x over the root of its mean square, over the axes from `axis` on.
-Exprs convert_rms_norm(NodeContext& context) {
-  const Span& span = context.span();
+// Returns ONNX RMSNormalization (23): x over the root of its mean square, over the axes from `axis` on; and the inverse
+// of that root in the stash type.
+Exprs rms_norm(NodeContext& context) {
   const Expr x = context.input(0);
   context.check_dtype(x, "data", is_float, "floating point");
   const size_t rank = context.rank(x), axis = context.axis_of(context.int_attr("axis", -1), rank);
   const bool stashes_float32 = context.float_type_attr("stash_type", ElementType::kFloat) == DataType::float_(32);
-  const Expr wide = context.widened(x);
-  const Expr mean = ops::reduce("mean", ops::multiply(wide, wide, span), axes_from(axis, rank), true, false, span);
-  const Expr steady = ops::add(mean, context.scalar(context.float_attr("epsilon", 1e-5), context.dtype(wide)), span);
-  const Expr normal = ops::multiply(wide, ops::unary("rsqrt", steady, span), span);
+  const double epsilon = context.float_attr("epsilon", 1e-5);
+  const Normalized normal = normalize_by_root(context, context.widened(x), axes_from(axis, rank), epsilon);
   check_broadcasts_to(context, 1, "scale", x);
   const Expr scale = context.input(1);
   const bool narrows = !stashes_float32 || context.dtype(scale) == context.dtype(x);
-  const Expr fitting = narrows ? context.cast(normal, context.dtype(x)) : normal;
-  return {ops::multiply(fitting, scale, span)};
+  const Expr fitting = narrows ? context.cast(normal.result, context.dtype(x)) : normal.result;
+  return {ops::multiply(fitting, scale, context.span()),
+          context.cast(normal.inverse_deviation, stashes_float32 ? DataType::float_(32) : context.dtype(x))};
 }
+
+Exprs convert_rms_norm(NodeContext& context) { return {rms_norm(context)[0]}; }
+
+// SimplifiedLayerNormalization, by which onnxruntime's optimiser replaces the nodes of RMSNormalization in the default
+// domain of any opset. Its second output is the inverse of the root.
+Exprs convert_simplified_layer_norm(NodeContext& context) { return rms_norm(context); }
 
 // ONNX LRN (1, 13).
 Exprs convert_lrn(NodeContext& context) {
@@ -252,6 +267,7 @@ std::span<const OpRow> normalization_rows() {
       {"LayerNormalization", convert_layer_norm, 2, 3},
       {"GroupNormalization", convert_group_norm, 3, 3},
       {"RMSNormalization", convert_rms_norm, 2, 2},
+      {"SimplifiedLayerNormalization", convert_simplified_layer_norm, 2, 2},
       {"LRN", convert_lrn, 1, 1},
       {"LpNormalization", convert_lp_normalization, 1, 1},
       {"MeanVarianceNormalization", convert_mean_variance_normalization, 1, 1},

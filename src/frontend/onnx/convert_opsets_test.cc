@@ -196,7 +196,7 @@ TEST(ConvertOpsets, ScalesThatWouldEnlarge) {
   EXPECT_THAT(node_error("GroupNormalization", 18, {image, each, each}, {AttributeSpec("num_groups", 2)}),
               HasSubstr("its scale has 4 elements, expected 2: one a group before opset 21"));
   EXPECT_THAT(node_error("Cast", 18, {x}, {AttributeSpec("to", int64_t{4294967297})}),
-              HasSubstr("attribute 'to' is 4294967297, which is no element type"));
+              HasSubstr("attribute 'to' is 4294967297, which is not an element type"));
 }
 
 }  // namespace

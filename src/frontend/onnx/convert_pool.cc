@@ -2,6 +2,7 @@
 
 #include "frontend/onnx/op_table.h"
 #include "frontend/onnx/windows.h"
+#include "ops/nn/adaptive_pool.h"
 #include "ops/nn/pool.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
@@ -52,8 +53,9 @@ template <bool is_max>
 Exprs convert_global_pool(NodeContext& context) {
   const size_t spatial = spatial_rank(context, 8);
   context.check_dtype(context.input(0), "data", is_float, "floating point");
-  if (spatial != 2)
+  if (spatial > 3)
     return {ops::reduce(is_max ? "max" : "mean", context.input(0), spatial_axes(context), true, false, context.span())};
+  if (spatial != 2) return {ops::adaptive_pool(is_max, context.input(0), Shape(spatial, 1), context.span())};
   return {is_max ? ops::global_max_pool2d(context.input(0), "NCHW", context.span())
                  : ops::global_avg_pool2d(context.input(0), "NCHW", context.span())};
 }

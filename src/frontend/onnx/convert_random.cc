@@ -1,5 +1,6 @@
 // Operators that draw random numbers. A node's numbers depend on its key alone, so that a model gives the same ones at
-// each run: the key is its seed, or, of a node without one, made of the name of its first output.
+// each run: the key is its seed, or, of a node without one, made of the name of its first output (in a function after
+// the names of the calls around it).
 #include <bit>
 
 #include "frontend/onnx/op_table.h"
@@ -20,8 +21,7 @@ Expr key_of(NodeContext& context) {
   } else if (context.has_attr("seed")) {
     words[0] = std::bit_cast<uint32_t>(static_cast<float>(context.float_attr("seed", 0)));
   } else {
-    const std::vector<std::string_view>& outputs = context.node().outputs;
-    words[0] = hash_text(outputs.empty() ? "" : outputs.front());
+    words[0] = hash_text(context.unique_name());
     words[1] = 1;  // none of those that a seed makes
   }
   return relay::make_constant(NDArray::from_vector({ops::kKeyWords}, DataType::uint(64), words), context.span());

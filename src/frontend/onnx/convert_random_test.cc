@@ -155,7 +155,7 @@ TEST(ConvertRandom, WhatIsNoRandomNodeIsTold) {
   EXPECT_THAT(error("RandomUniform", {AttributeSpec("shape", Ints{2}), AttributeSpec("dtype", 7)}),
               HasSubstr("its numbers would be int64; attribute 'dtype' names a floating-point type"));
   EXPECT_THAT(error("RandomUniform", {AttributeSpec("shape", Ints{2}), AttributeSpec("dtype", -1)}),
-              HasSubstr("attribute 'dtype' is -1, which is no element type"));
+              HasSubstr("attribute 'dtype' is -1, which is not an element type"));
   EXPECT_THAT(error("RandomUniform", {AttributeSpec("shape", Ints{2}), AttributeSpec("dtype", 8)}),
               HasSubstr("numbers of string are not supported"));
   EXPECT_THAT(error("RandomNormalLike", {}, {whole}), HasSubstr("its numbers would be int64"));

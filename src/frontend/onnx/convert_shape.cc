@@ -99,7 +99,8 @@ Exprs convert_unsqueeze(NodeContext& context) {
 }
 
 Exprs convert_concat(NodeContext& context) {
-  const int64_t axis = context.int_attr("axis");
+  // Checked here, because one operand alone makes no concatenate.
+  const auto axis = static_cast<int64_t>(context.axis_of(context.int_attr("axis"), context.rank(context.input(0))));
   Array<Expr> items;
   for (size_t i = 0; i < context.input_count(); ++i) items.push_back(context.input(i));
   return {items.size() == 1 ? items[0] : ops::concatenate(items, axis, context.span())};
@@ -294,14 +295,15 @@ Exprs convert_depth_to_space(NodeContext& context) {
   const auto [x, b] = read_blocks(context);
   const std::string mode = context.opset() < 11 ? "DCR" : context.string_attr("mode", "DCR");
   if (mode != "DCR" && mode != "CRD") context.invalid("attribute 'mode' is {}, expected DCR or CRD", printable(mode));
-  if (x[1] % (b * b) != 0) context.invalid("{} channels are no multiple of the blocks' {}", x[1], b * b);
+  if (x[1] % (b * b) != 0) context.invalid("{} channels are not a multiple of the blocks' {}", x[1], b * b);
   return {ops::depth_to_space(context.input(0), b, "NCHW", mode, context.span())};
 }
 
-// ONNX SpaceToDepth (1, 13): the reverse, in mode DCR.
+// ONNX SpaceToDepth (1, 13): the inverse of DepthToSpace in mode DCR.
 Exprs convert_space_to_depth(NodeContext& context) {
   const auto [x, b] = read_blocks(context);
-  if (x[2] % b != 0 || x[3] % b != 0) context.invalid("{}x{} pixels are no multiple of the blocks' {}", x[2], x[3], b);
+  if (x[2] % b != 0 || x[3] % b != 0)
+    context.invalid("{}x{} pixels are not a multiple of the blocks' {}", x[2], x[3], b);
   return {ops::space_to_depth(context.input(0), b, "NCHW", context.span())};
 }
 

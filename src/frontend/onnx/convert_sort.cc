@@ -1,4 +1,5 @@
 // Operators that sort, run along an axis or write by index: CumSum, TopK, Unique, Scatter*.
+#include "base/printable.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/algorithm/scan.h"
 #include "ops/algorithm/scatter.h"
@@ -49,7 +50,7 @@ std::string reduction_of(NodeContext& context) {
   const std::string name = context.string_attr("reduction", "none");
   if (name == "none") return "update";
   if (name != "add" && name != "mul" && name != "min" && name != "max")
-    context.invalid("attribute 'reduction' is '{}'", name);
+    context.invalid("attribute 'reduction' is {}", printable(name));
   return name;
 }
 

@@ -398,7 +398,7 @@ TEST(ConvertMatmul, GemmScalesTransposesAndAdds) {
 }
 
 TEST(ConvertNormalization, OldSoftmaxFlattens) {
-  // Axes 1 and 2 sum to 1 together: each of 4 equal elements gets a quarter.
+  // At opset 11 the softmax normalizes over axes 1 and 2 together, so each of 4 equal elements becomes 1/4.
   const NDArray x = f32({1, 2, 2}, {1, 1, 1, 1});
   expect_near(one(run_node("Softmax", 11, {x})), {1, 2, 2}, {0.25, 0.25, 0.25, 0.25}, 1e-6);
   expect_near(one(run_node("Softmax", 13, {x})), {1, 2, 2}, {0.5, 0.5, 0.5, 0.5}, 1e-6);

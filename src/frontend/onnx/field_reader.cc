@@ -34,24 +34,6 @@ std::string place_part(const Place& place) {
 
 }  // namespace
 
-std::string printable(std::string_view name) {
-  constexpr size_t kLongest = 80;
-  std::string text = "'";
-  size_t i = 0;
-  for (size_t length = 0; i < std::min(name.size(), kLongest); i += length) {
-    const auto byte = static_cast<unsigned char>(name[i]);
-    length = utf8_length(name.substr(i));
-    if (length == 0 || byte < 0x20 || byte == 0x7f) {
-      text += fmt::format("\\x{:02x}", byte);
-      length = 1;
-    } else {
-      text += name.substr(i, length);
-    }
-  }
-  if (i < name.size()) text += "...";
-  return text + "'";
-}
-
 std::string Place::text() const {
   std::string text = place_part(*this);
   for (const Place* place = parent; place; place = place->parent) text = place_part(*place) + ", " + text;
@@ -114,7 +96,7 @@ std::string_view FieldReader::read_bytes() {
 
 std::string_view FieldReader::read_text() {
   const std::string_view text = read_bytes();
-  if (!is_utf8(text)) fail(fmt::format("the text {} is no UTF-8", printable(text)));
+  if (!is_utf8(text)) fail(fmt::format("the text {} is not UTF-8", printable(text)));
   return text;
 }
 

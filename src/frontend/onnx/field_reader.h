@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/printable.h"
+
 namespace headrace::onnx {
 
 // The bytes being read; errors report offsets from `begin`.
@@ -25,10 +27,6 @@ struct Place {
 
   std::string text() const;
 };
-
-// Formats a name from a file for a message: quoted, truncated to 80 bytes, with control characters and invalid UTF-8
-// escaped.
-std::string printable(std::string_view name);
 
 // Every getter checks the wire type and the bounds and throws UserError; nothing is allocated beyond the bytes
 // present. Fields that the caller does not know are passed over by skip().

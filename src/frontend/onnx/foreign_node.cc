@@ -48,22 +48,35 @@ TensorType ForeignNodes::declared_type(std::string_view name) const {
   return make_tensor_type(shape, *dtype);
 }
 
-int64_t ForeignNodes::opset_of(const Node& node) const {
-  for (const OpsetImport& import : model_.opset_imports) {
-    const bool is_default = is_default_domain(node.domain) && is_default_domain(import.domain);
-    if (is_default || import.domain == node.domain) return import.version;
-  }
-  return 1;
+int64_t ForeignNodes::opset_of(const Node& node, const FunctionCall* call) const {
+  const auto of = [&](const std::vector<OpsetImport>& imports) {
+    for (const OpsetImport& import : imports) {
+      const bool is_default = is_default_domain(node.domain) && is_default_domain(import.domain);
+      if (is_default || import.domain == node.domain) return import.version;
+    }
+    return int64_t{0};
+  };
+  const int64_t own = call != nullptr ? of(call->function->opset_imports) : 0;
+  const int64_t version = own != 0 ? own : of(model_.opset_imports);
+  return version != 0 ? version : 1;
 }
 
-Expected<Exprs> ForeignNodes::import(const Node& node, const Exprs& inputs, Facts& facts) const {
+Expected<Exprs> ForeignNodes::import(const Node& node, const Exprs& inputs, Facts& facts,
+                                     const FunctionCall* call) const {
+  const auto has_reference = [](const Attribute& one) { return !one.ref_name.empty(); };
+  if (std::any_of(node.attributes.begin(), node.attributes.end(), has_reference))
+    return Refusal{HR_REASON_OP_UNSUPPORTED, "no backend is asked about nodes whose attributes a function gives"};
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i] && !node.inputs[i].empty())
+      return Refusal{HR_REASON_OP_UNSUPPORTED, "no backend is asked about nodes whose inputs a call leaves out"};
+  }
   const auto has_graph = [](const Attribute& one) { return !one.graphs.empty(); };
   if (std::any_of(node.attributes.begin(), node.attributes.end(), has_graph))
     return Refusal{HR_REASON_OP_UNSUPPORTED, "no backend is asked about nodes with subgraphs"};
   ops::OnnxNode shown{.bytes = std::string(node.message),
                       .op = op_label(node),
-                      .opset = opset_of(node),
-                      .span = make_span(node_label(node))};
+                      .opset = opset_of(node, call),
+                      .span = make_span(node_label(node, call))};
   for (const Expr& input : inputs) {
     if (input) shown.inputs.push_back(input);
   }
@@ -73,11 +86,11 @@ Expected<Exprs> ForeignNodes::import(const Node& node, const Exprs& inputs, Fact
   if (types.value().size() != node.outputs.size() || !ops::are_known(types.value()))
     return Refusal{HR_REASON_SHAPE_UNSUPPORTED, "the backend that takes it does not say the types of all its results"};
   shown.results = types.value();
-  const Expr call = facts.typed(ops::extern_onnx(shown));
-  if (node.outputs.size() == 1) return Exprs{call};
+  const Expr results = facts.typed(ops::extern_onnx(shown));
+  if (node.outputs.size() == 1) return Exprs{results};
   Exprs outputs;
   for (size_t i = 0; i < node.outputs.size(); ++i)
-    outputs.push_back(facts.typed(relay::make_tuple_get_item(call, static_cast<int64_t>(i), shown.span)));
+    outputs.push_back(facts.typed(relay::make_tuple_get_item(results, static_cast<int64_t>(i), shown.span)));
   return outputs;
 }
 

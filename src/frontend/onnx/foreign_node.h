@@ -2,6 +2,7 @@
 #pragma once
 
 #include <unordered_map>
+#include <utility>
 
 #include "frontend/onnx/facts.h"
 #include "frontend/onnx/graph_inputs.h"
@@ -23,18 +24,25 @@ class ForeignNodes {
   Hidden declare(const Graph& graph);
   void restore(const Hidden& hidden);
 
+  // Forgets all declarations while the nodes of a function are imported, whose names are its own, and returns them for
+  // `leave_function`.
+  using Declarations = std::unordered_map<std::string_view, const ValueType*>;
+  Declarations enter_function() { return std::exchange(declared_, {}); }
+  void leave_function(Declarations declarations) { declared_ = std::move(declarations); }
+
   // Returns the outputs of a node that somebody claims; otherwise why nobody does, in a sentence that may be empty. Ask
-  // only where is_asked(). `inputs` are null where the node leaves one out.
-  Expected<Exprs> import(const Node& node, const Exprs& inputs, Facts& facts) const;
+  // only where is_asked(). `inputs` are null where the node leaves one out. `call` is the call whose function the node
+  // belongs to; null: it is a node of the graph.
+  Expected<Exprs> import(const Node& node, const Exprs& inputs, Facts& facts, const FunctionCall* call) const;
 
  private:
   TensorType declared_type(std::string_view name) const;
-  int64_t opset_of(const Node& node) const;
+  int64_t opset_of(const Node& node, const FunctionCall* call) const;
 
   const Model& model_;
   const ClaimNode& claim_;
   std::unordered_map<std::string_view, int64_t> symbols_;  // dimensions that the inputs' shapes fix
-  std::unordered_map<std::string_view, const ValueType*> declared_;
+  Declarations declared_;
 };
 
 }  // namespace headrace::onnx

@@ -127,7 +127,7 @@ TEST(ForeignNodes, ResultsThatAreNoTypes) {
   EXPECT_THAT(error("[]"), HasSubstr("it has no results"));
   for (const char* wrong : {"float32", "float32[1", "float32[-1]", "float32[1,]", "float32[,1]", "float32[a]",
                             "what[1]", "float32[99999999999999999999]"})
-    EXPECT_THAT(error(fmt::format("[\"{}\"]", wrong)), HasSubstr("is no type of a result")) << wrong;
+    EXPECT_THAT(error(fmt::format("[\"{}\"]", wrong)), HasSubstr("is not a type of a result")) << wrong;
 }
 
 }  // namespace

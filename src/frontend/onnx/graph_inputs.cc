@@ -1,5 +1,6 @@
 #include "frontend/onnx/graph_inputs.h"
 
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -22,21 +23,13 @@ std::string symbol_name(std::string_view text) {
   return name.empty() || (name[0] >= '0' && name[0] <= '9') ? "n" + name : name;
 }
 
-// The name that ties a dimension to others; empty where it has none. Exporters write "?" and "None" for sizes that have
-// nothing in common.
-std::string_view symbol_of(const Dim& dim) {
-  const bool has_letter = std::any_of(dim.symbol.begin(), dim.symbol.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
-  });
-  return has_letter && dim.symbol != "None" ? dim.symbol : std::string_view();
-}
-
-// The sizes that the options give to named dimensions, and the shapes they give to inputs.
+// The sizes that the options give to named dimensions, by themselves and by the shapes of inputs.
 class Sizes {
  public:
   Sizes(const Model& model, const ImportOptions& options, const std::vector<const ValueInfo*>& inputs)
       : model_(model), options_(options) {
     check_names(inputs);
+    for (const auto& [name, size] : options.dims) learn(name, size, inputs);
     for (const ValueInfo* info : inputs) {
       if (const std::vector<int64_t>* shape = given(*info)) learn(*info, *shape);
     }
@@ -59,7 +52,7 @@ class Sizes {
  private:
   struct Known {
     int64_t size;
-    std::string_view input;
+    std::string_view input;  // whose shape says so; empty: the options name the dimension
   };
 
   template <typename... Args>
@@ -71,7 +64,8 @@ class Sizes {
     std::vector<std::string_view> names;
     for (const ValueInfo* info : inputs) names.push_back(info->name);
     if (std::find(names.begin(), names.end(), name) == names.end())
-      fail("{} is given for {}, but the model's inputs are: {}", what, printable(name), fmt::join(names, ", "));
+      fail("{} is given for {}, but the model's inputs are: {}", what, printable(name),
+           escaped(fmt::format("{}", fmt::join(names, ", "))));
   }
 
   void check_names(const std::vector<const ValueInfo*>& inputs) const {
@@ -83,6 +77,27 @@ class Sizes {
       check_name(name, "a constant", inputs);
       if (!tensor) fail("the constant for input {} is missing", printable(name));
     }
+  }
+
+  // A dimension that the options name.
+  void learn(const std::string& name, int64_t size, const std::vector<const ValueInfo*>& inputs) {
+    std::set<std::string_view> named;
+    for (const ValueInfo* info : inputs) {
+      if (!info->type.shape) continue;
+      for (const Dim& dim : *info->type.shape) {
+        if (dim.value < 0 && !symbol_of(dim).empty()) named.insert(dim.symbol);
+      }
+    }
+    const auto it = named.find(name);
+    if (it == named.end()) {
+      fail("a size is given for dimension {}, but {}", printable(name),
+           named.empty() ? "no dimension of the model's inputs has a name"
+                         : fmt::format("the named dimensions of the model's inputs are: {}", fmt::join(named, ", ")));
+    }
+    if (size < 0) fail("dimension {} is given the negative size {}", printable(name), size);
+    if (size > kMaxDim)
+      fail("dimension {} is given the size {}, more than any machine holds; give a smaller one", printable(name), size);
+    symbols_.emplace(*it, Known{size, {}});
   }
 
   void learn(const ValueInfo& info, const std::vector<int64_t>& shape) {
@@ -110,8 +125,9 @@ class Sizes {
     if (dim.value >= 0 || symbol_of(dim).empty()) return;
     const auto [it, is_new] = symbols_.emplace(dim.symbol, Known{size, info.name});
     if (!is_new && it->second.size != size) {
-      fail("dimension '{}' is {} by input {} and {} by input {}", symbol_name(dim.symbol), it->second.size,
-           printable(it->second.input), size, printable(info.name));
+      const std::string_view input = it->second.input;
+      fail("dimension '{}' is {} by {} and {} by input {}", symbol_name(dim.symbol), it->second.size,
+           input.empty() ? "its own size" : fmt::format("input {}", printable(input)), size, printable(info.name));
     }
   }
 
@@ -125,11 +141,11 @@ class InputTypes {
  public:
   explicit InputTypes(const Sizes& sizes) : sizes_(sizes) {}
 
-  // Refused when the input is no tensor of a known dtype and rank.
+  // Refused when the input is not a tensor of a known dtype and rank.
   TensorType type_of(const ValueInfo& info) {
     if (info.type.kind != ValueKind::kTensor) {
       throw Refused{HR_REASON_DTYPE_UNSUPPORTED,
-                    fmt::format("input {} is no tensor; only tensors are supported", printable(info.name))};
+                    fmt::format("input {} is not a tensor; only tensors are supported", printable(info.name))};
     }
     const auto dtype = find_dtype(info.type.element_type);
     if (!dtype) {
@@ -180,6 +196,13 @@ GraphInput resolve(const ValueInfo& info, InputTypes& types, const Model& model,
 }
 
 }  // namespace
+
+std::string_view symbol_of(const Dim& dim) {
+  const bool has_letter = std::any_of(dim.symbol.begin(), dim.symbol.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+  });
+  return has_letter && dim.symbol != "None" ? dim.symbol : std::string_view();
+}
 
 std::string show_dims(const std::vector<Dim>& dims) {
   std::string text;

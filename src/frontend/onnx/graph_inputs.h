@@ -10,6 +10,10 @@ namespace headrace::onnx {
 // Returns the inputs that are not (dense or sparse) initialisers, in order. Linear in the graph's size.
 std::vector<const ValueInfo*> true_inputs(const Graph& graph);
 
+// Returns the name that ties a dimension to others, which ImportOptions::dims may fix; empty if it has none. "?" and
+// "None" are not names: exporters write them for sizes that have nothing in common.
+std::string_view symbol_of(const Dim& dim);
+
 // Formats a declared shape for messages: "(2, ?, batch)".
 std::string show_dims(const std::vector<Dim>& dims);
 

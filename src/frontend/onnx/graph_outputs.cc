@@ -37,7 +37,7 @@ std::string output_contradiction(const ValueInfo& declared, const TensorType& co
       "output {} is declared {}, but the model computes {}: the declaration is wrong, or a node before it, or the "
       "shape "
       "of an input",
-      printable(declared.name), is_tensor ? show_declared(type) : "to be no tensor",
+      printable(declared.name), is_tensor ? show_declared(type) : "to be not a tensor",
       fmt::format("{} {}", computed->dtype, ops::show_dims(computed->shape)));
 }
 

@@ -11,6 +11,7 @@
 #include "frontend/onnx/foreign_node.h"
 #include "frontend/onnx/graph_inputs.h"
 #include "frontend/onnx/graph_outputs.h"
+#include "frontend/onnx/model_functions.h"
 #include "frontend/onnx/op_table.h"
 #include "frontend/onnx/read_model.h"
 #include "object/structural_equal.h"
@@ -22,11 +23,33 @@ namespace headrace::onnx {
 
 namespace {
 
-// The value of a name in the graph.
+// The value of a name.
 struct Slot {
   Expr expr;                            // null: it could not be imported, for a reason in the list of refusals
   const TensorProto* tensor = nullptr;  // an initialiser that was not used yet
+  bool is_omitted = false;              // an input of a function that the call leaves out
 };
+
+// The names of the graph, or those of a function while its nodes are imported.
+struct Scope {
+  std::unordered_map<std::string_view, Slot> slots;
+  std::vector<std::string_view> defined;          // the keys of `slots`, in order
+  std::unordered_set<std::string_view> produced;  // by some node
+  const FunctionCall* call = nullptr;             // null: the graph
+};
+
+// Subgraphs and calls within each other; it bounds the use of the stack.
+constexpr int kMostNested = kMaxGraphDepth + kMostNestedCalls;
+
+// Returns why a node that is not a supported operator is not imported.
+std::string unsupported_message(const Node& node) {
+  if (node.domain != "com.microsoft.nchwc") return "the operator is not supported";
+  return "it is in a layout that onnxruntime chose for one machine; save the model with the optimisation level "
+         "ORT_ENABLE_EXTENDED or a lower one";
+}
+
+// A call with a longer label is named by its number, so that the labels of its nodes stay short.
+constexpr size_t kMostLabelBytes = 200;
 
 class Importer {
  public:
@@ -35,10 +58,13 @@ class Importer {
         opset_(default_opset(model)),
         tensors_(model),
         inputs_(resolve_inputs(model, options, refusals_)),
-        foreign_(model, options.claim, inputs_) {}
+        foreign_(model, options.claim, inputs_),
+        functions_(model) {}
 
   ImportedModel run() {
     define_inputs();
+    for (const std::string& name : functions_.repeated())
+      refuse_graph(fmt::format("the model defines the function {} several times", printable(name)));
     import_graph(model_.graph);
     ImportedModel result;
     const Expr body = make_body(result);
@@ -55,18 +81,44 @@ class Importer {
   }
 
  private:
-  void refuse(std::string node, std::string op, hr_reason reason, std::string message, std::string value = {}) {
-    refusals_.push_back({std::move(node), std::move(op), reason, std::move(message), std::move(value)});
+  // Reports a mistake of a node; one that every call of a function repeats is reported for its first call.
+  void refuse(const Node& node, hr_reason reason, std::string message, std::string_view value = {}) {
+    if (scope_.call != nullptr) {
+      if (!told_.insert(fmt::format("{} {}", static_cast<const void*>(&node), message)).second) return;
+      message += fmt::format(" (in the function {})", function_label(*scope_.call->function));
+    }
+    refusals_.push_back({node_label(node, scope_.call), op_label(node), reason, std::move(message), outer_name(value)});
   }
+  void refuse_value(hr_reason reason, std::string message) {
+    refusals_.push_back({"", "", reason, std::move(message), ""});
+  }
+
+  // Returns the name in the graph of a value that a node refers to; empty if it has none there.
+  std::string outer_name(std::string_view name) const {
+    for (const FunctionCall* call = scope_.call; call != nullptr && !name.empty(); call = call->caller) {
+      const std::vector<std::string_view>& inputs = call->function->inputs;
+      const auto i = static_cast<size_t>(std::find(inputs.begin(), inputs.end(), name) - inputs.begin());
+      name = i < inputs.size() && i < call->node->inputs.size() ? call->node->inputs[i] : std::string_view();
+    }
+    return std::string(name);
+  }
+
+  // Names a node in messages about values.
+  std::string user_label(const Node& node) const {
+    std::string text = fmt::format("node {} ({})", printable(node_label(node, scope_.call)), escaped(op_label(node)));
+    if (scope_.call != nullptr) text += fmt::format(" of the function {}", function_label(*scope_.call->function));
+    return text;
+  }
+
   // Reports a mistake of the graph. The same message, such as that of a missing file of many tensors, is reported once.
   void refuse_graph(std::string message) {
-    if (told_.insert(message).second) refuse("", "", HR_REASON_BAD_MODEL, std::move(message));
+    if (told_.insert(message).second) refuse_value(HR_REASON_BAD_MODEL, std::move(message));
   }
 
   void define(std::string_view name, Slot slot, std::string_view what) {
     if (name.empty()) return refuse_graph(fmt::format("{} has no name", what));
-    if (slots_.emplace(name, std::move(slot)).second) {
-      defined_.push_back(name);
+    if (scope_.slots.emplace(name, std::move(slot)).second) {
+      scope_.defined.push_back(name);
     } else {
       refuse_graph(fmt::format("value {} is defined twice", printable(name)));
     }
@@ -88,17 +140,21 @@ class Importer {
 
   void import_nodes(const Graph& graph) {
     define_initializers(graph);
-    for (const Node& node : graph.nodes) produced_.insert(node.outputs.begin(), node.outputs.end());
-    for (const Node& node : graph.nodes) import_node(node);
+    import_nodes(graph.nodes);
+  }
+
+  void import_nodes(const std::vector<Node>& nodes) {
+    for (const Node& node : nodes) scope_.produced.insert(node.outputs.begin(), node.outputs.end());
+    for (const Node& node : nodes) import_node(node);
   }
 
   void define_initializers(const Graph& graph) {
     for (const TensorProto& tensor : graph.initializers) define(tensor.name, {{}, &tensor}, "an initialiser");
     for (const SparseTensorProto& tensor : graph.sparse_initializers) {
       define(tensor.values.name, {}, "a sparse initialiser");
-      refuse("", "", HR_REASON_DTYPE_UNSUPPORTED,
-             fmt::format("initialiser {} is sparse, which is not supported; store it dense",
-                         printable(tensor.values.name)));
+      refuse_value(HR_REASON_DTYPE_UNSUPPORTED,
+                   fmt::format("initialiser {} is sparse, which is not supported; store it dense",
+                               printable(tensor.values.name)));
     }
   }
 
@@ -108,7 +164,7 @@ class Importer {
     try {
       slot.expr = facts_.typed(relay::make_constant(load_array(tensors_, *tensor), make_span(std::string(name))));
     } catch (const Refused& refused) {
-      refuse("", "", refused.reason, refused.message);
+      refuse_value(refused.reason, refused.message);
     } catch (const UserError& error) {
       refuse_graph(error.message());
     }
@@ -116,49 +172,49 @@ class Importer {
 
   // Returns the value of a name. If there is none, reports the reason once and returns null.
   Expr find(std::string_view name, const std::string& user) {
-    const auto it = slots_.find(name);
-    if (it == slots_.end()) {
-      refuse_graph(produced_.contains(name)
+    const auto it = scope_.slots.find(name);
+    if (it == scope_.slots.end()) {
+      refuse_graph(scope_.produced.contains(name)
                        ? fmt::format("{} uses {} before the node that makes it; the nodes are not in topological "
                                      "order, or depend on each other in a cycle",
                                      user, printable(name))
                        : fmt::format("{} uses {}, which nothing defines", user, printable(name)));
       return {};
     }
+    if (it->second.is_omitted)
+      refuse_graph(
+          fmt::format("{} needs {}, an input of the function that the call leaves out", user, printable(name)));
     if (it->second.tensor != nullptr) load(name, it->second);
     return it->second.expr;
   }
 
-  bool is_model_function(const Node& node) const {
-    return std::any_of(model_.functions.begin(), model_.functions.end(), [&](const ModelFunction& function) {
-      return function.name == node.op_type && function.domain == node.domain;
-    });
-  }
-
-  static const OpRow* row_of(const Node& node) {
-    return is_default_domain(node.domain) ? find_op_row(node.op_type) : nullptr;
+  // Returns whether the name stands for no value: it is empty, or names an input that a call leaves out.
+  bool is_left_out(std::string_view name) const {
+    if (name.empty() || scope_.call == nullptr) return name.empty();
+    const auto it = scope_.slots.find(name);
+    return it != scope_.slots.end() && it->second.is_omitted;
   }
 
   // Returns whether all checks hold that need the table's row and not the inputs. If one fails, reports it.
   bool is_well_formed(const Node& node, const OpRow* row) {
-    const std::string label = node_label(node), op = op_label(node);
     const auto count = static_cast<int>(node.inputs.size());
     if (count < row->least_inputs || (row->most_inputs != kAny && count > row->most_inputs)) {
       const std::string most = row->most_inputs == kAny ? "any number" : std::to_string(row->most_inputs);
-      refuse(label, op, HR_REASON_BAD_MODEL,
+      refuse(node, HR_REASON_BAD_MODEL,
              fmt::format("it has {} inputs; the operator takes {} to {}", count, row->least_inputs, most));
       return false;
     }
     const size_t needed = row->most_inputs == kAny ? node.inputs.size() : static_cast<size_t>(row->least_inputs);
-    const auto gap = std::find(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(needed), "");
+    const auto gap = std::find_if(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(needed),
+                                  [&](std::string_view name) { return is_left_out(name); });
     if (const auto i = static_cast<size_t>(gap - node.inputs.begin()); i < needed) {
-      refuse(label, op, HR_REASON_BAD_MODEL, fmt::format("input {} is left out, but the operator needs it", i));
+      refuse(node, HR_REASON_BAD_MODEL, fmt::format("input {} is left out, but the operator needs it", i));
       return false;
     }
     std::unordered_set<std::string_view> names;
     for (const Attribute& attribute : node.attributes) {
       if (names.insert(attribute.name).second) continue;
-      refuse(label, op, HR_REASON_BAD_MODEL, fmt::format("attribute {} is given twice", printable(attribute.name)));
+      refuse(node, HR_REASON_BAD_MODEL, fmt::format("attribute {} is given twice", printable(attribute.name)));
       return false;
     }
     return true;
@@ -166,11 +222,70 @@ class Importer {
 
   void import_node(const Node& node) {
     poll_interrupt();
-    const std::string user = fmt::format("node {} ({})", printable(node_label(node)), op_label(node));
-    define_outputs(
-        node,
-        node.op_type == "If" && is_default_domain(node.domain) ? import_if(node, user) : import_operator(node, user),
-        user);
+    const std::string user = user_label(node);
+    const ModelFunction* function = functions_.find(node);
+    if (function != nullptr) return define_outputs(node, import_call(node, *function, user), user);
+    const bool is_if = node.op_type == "If" && is_default_domain(node.domain);
+    define_outputs(node, is_if ? import_if(node, user) : import_operator(node, user), user);
+  }
+
+  // Imports the nodes of a function in place of a call, and returns its outputs. If the call is refused, reports why
+  // and returns no outputs.
+  Exprs import_call(const Node& node, const ModelFunction& function, const std::string& user) {
+    FunctionCall call{.function = &function, .node = &node, .caller = scope_.call, .label = {}, .attributes = {}};
+    call.opset = default_opset(function).value_or(scope_.call != nullptr ? scope_.call->opset : opset_);
+    call.label = node_label(node, scope_.call);
+    ++calls_;
+    if (call.label.size() > kMostLabelBytes) call.label = fmt::format("call_{}", calls_);
+    std::string wrong = mistake_of(call);
+    if (wrong.empty()) wrong = bind_attributes(call);
+    if (wrong.empty()) wrong = functions_.admit(call);
+    if (!wrong.empty()) {
+      refuse(node, HR_REASON_BAD_MODEL, std::move(wrong));
+      return {};
+    }
+    Scope own{.slots = {}, .defined = {}, .produced = {}, .call = &call};
+    const Slot omitted{.expr = {}, .tensor = nullptr, .is_omitted = true};
+    std::vector<Slot> inputs;
+    for (const std::string_view name : node.inputs)
+      inputs.push_back(is_left_out(name) ? omitted : Slot{find(name, user)});
+    inputs.resize(function.inputs.size(), omitted);
+    std::swap(scope_, own);
+    Exprs outputs = import_body(node, function, std::move(inputs));
+    std::swap(scope_, own);
+    return outputs;
+  }
+
+  // Returns why a call does not fit its function, in a sentence; empty if it does.
+  std::string mistake_of(const FunctionCall& call) const {
+    const ModelFunction& function = *call.function;
+    const Node& node = *call.node;
+    if (node.inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size())
+      return fmt::format("it has {} inputs and {} outputs; the function takes up to {} and gives up to {}",
+                         node.inputs.size(), node.outputs.size(), function.inputs.size(), function.outputs.size());
+    if (call.opset < kOldestOpset || call.opset > kNewestOpset)
+      return fmt::format("the function uses version {} of the default operator set; versions {} to {} are supported",
+                         call.opset, kOldestOpset, kNewestOpset);
+    if (nested_ >= kMostNested) return fmt::format("calls and subgraphs are nested deeper than {} levels", kMostNested);
+    return "";
+  }
+
+  // Imports the nodes of a function into the current scope, whose inputs have these values, and returns the outputs
+  // that the node of the call wants.
+  Exprs import_body(const Node& node, const ModelFunction& function, std::vector<Slot> inputs) {
+    const std::string user = fmt::format("the function {}", function_label(function));
+    ForeignNodes::Declarations outer = foreign_.enter_function();
+    ++nested_;
+    for (size_t i = 0; i < inputs.size(); ++i) define(function.inputs[i], std::move(inputs[i]), "an input of " + user);
+    import_nodes(function.nodes);
+    Exprs outputs;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const std::string_view name = function.outputs[i];
+      outputs.push_back(node.outputs[i].empty() ? Expr() : find(name, "the list of outputs of " + user));
+    }
+    --nested_;
+    foreign_.leave_function(std::move(outer));
+    return outputs;
   }
 
   void define_outputs(const Node& node, const Exprs& outputs, const std::string& user) {
@@ -191,7 +306,7 @@ class Importer {
       return invalid_if(node, fmt::format("its condition is a {}, expected a bool", type->dtype));
     const NDArray known = facts_.constant(condition);
     if (!known) return import_choice(node, condition, user);
-    if (known.num_elements() != 1) return invalid_if(node, "its condition is no single element");
+    if (known.num_elements() != 1) return invalid_if(node, "its condition is not a single element");
     const Graph* branch = branch_of(node, element_as_int(known.tensor(), 0) != 0 ? kThen : kElse);
     return branch == nullptr ? Exprs() : import_branch(*branch, node, user);
   }
@@ -199,7 +314,7 @@ class Importer {
   static constexpr std::string_view kThen = "then_branch", kElse = "else_branch";
 
   Exprs invalid_if(const Node& node, std::string message) {
-    refuse(node_label(node), "If", HR_REASON_BAD_MODEL, std::move(message));
+    refuse(node, HR_REASON_BAD_MODEL, std::move(message));
     return {};
   }
 
@@ -208,13 +323,13 @@ class Importer {
     const Attribute* branch = node.find_attribute(name);
     if (branch != nullptr && branch->kind == AttributeKind::kGraph && branch->graphs.size() == 1)
       return &branch->graphs[0];
-    invalid_if(node, fmt::format("attribute {} is no graph", printable(name)));
+    invalid_if(node, fmt::format("attribute {} is not a graph", printable(name)));
     return nullptr;
   }
 
   Exprs import_choice(const Node& node, const Expr& condition, const std::string& user) {
     if (as_int(arith::size_of(facts_.type(condition))) != std::optional<int64_t>(1))
-      return invalid_if(node, "its condition is no single element");
+      return invalid_if(node, "its condition is not a single element");
     std::array<Exprs, 2> results;
     for (size_t i = 0; i < 2; ++i) {
       const Graph* branch = branch_of(node, i == 0 ? kThen : kElse);
@@ -226,7 +341,7 @@ class Importer {
       const Type types[] = {facts_.type(results[0][i]), facts_.type(results[1][i])};
       if (structural_equal(types[0], types[1])) continue;
       refuse(
-          node_label(node), "If", HR_REASON_DATA_DEPENDENT,
+          node, HR_REASON_DATA_DEPENDENT,
           fmt::format("its branches give output {} as {} and as {}; only equal types are supported where the condition "
                       "is not known when the model is imported",
                       i, to_string(types[0]), to_string(types[1])));
@@ -236,7 +351,7 @@ class Importer {
   }
 
   Exprs make_choice(const Node& node, const Expr& condition, const std::array<Exprs, 2>& results) {
-    const Span span = make_span(node_label(node));
+    const Span span = make_span(node_label(node, scope_.call));
     const auto as_one = [&](const Exprs& outputs) {
       return outputs.size() == 1 ? outputs[0] : Expr(relay::make_tuple({outputs.begin(), outputs.end()}, span));
     };
@@ -253,35 +368,38 @@ class Importer {
   // Imports a subgraph, which can use the names of the surrounding graphs, and returns its outputs. Removes its own
   // names afterwards.
   Exprs import_branch(const Graph& graph, const Node& node, const std::string& user) {
-    if (!graph.inputs.empty() || graph.outputs.size() != node.outputs.size()) {
-      refuse(node_label(node), "If", HR_REASON_BAD_MODEL,
-             fmt::format("its branch has {} inputs and {} outputs, expected 0 and {}", graph.inputs.size(),
-                         graph.outputs.size(), node.outputs.size()));
-      return {};
-    }
-    const size_t outer = defined_.size();
+    if (!graph.inputs.empty() || graph.outputs.size() != node.outputs.size())
+      return invalid_if(node, fmt::format("its branch has {} inputs and {} outputs, expected 0 and {}",
+                                          graph.inputs.size(), graph.outputs.size(), node.outputs.size()));
+    if (nested_ >= kMostNested)
+      return invalid_if(node, fmt::format("calls and subgraphs are nested deeper than {} levels", kMostNested));
+    ++nested_;
+    std::vector<std::string_view>& defined = scope_.defined;
+    const size_t outer = defined.size();
     import_graph(graph);
     Exprs outputs;
     for (const ValueInfo& output : graph.outputs) outputs.push_back(find(output.name, user));
-    for (; defined_.size() > outer; defined_.pop_back()) slots_.erase(defined_.back());
+    for (; defined.size() > outer; defined.pop_back()) scope_.slots.erase(defined.back());
+    --nested_;
     return outputs;
   }
 
   Exprs import_operator(const Node& node, const std::string& user) {
-    const OpRow* row = row_of(node);
+    const OpRow* row = node.overload.empty() ? find_op_row(node.domain, node.op_type) : nullptr;
     Exprs inputs;
     bool is_whole = row == nullptr || is_well_formed(node, row);
     for (std::string_view name : node.inputs) {
-      inputs.push_back(name.empty() ? Expr() : find(name, user));
-      is_whole = is_whole && (name.empty() || inputs.back());
+      inputs.push_back(is_left_out(name) ? Expr() : find(name, user));
+      is_whole = is_whole && (inputs.back() || is_left_out(name));
     }
-    if (row == nullptr && is_model_function(node)) {
-      refuse(node_label(node), op_label(node), HR_REASON_OP_UNSUPPORTED,
-             "it is a function of the model; inline the model's functions before importing it");
+    if (!node.overload.empty()) {
+      refuse(node, HR_REASON_BAD_MODEL,
+             fmt::format("it calls the overload {} of a function, which the model does not define",
+                         printable(node.overload)));
       return {};
     }
     if (row == nullptr && (is_whole || !foreign_.is_asked()))
-      return import_foreign(node, inputs, {HR_REASON_OP_UNSUPPORTED, "the operator is not supported"});
+      return import_foreign(node, inputs, {HR_REASON_OP_UNSUPPORTED, unsupported_message(node)});
     return is_whole ? convert(node, *row, inputs) : Exprs();
   }
 
@@ -289,23 +407,23 @@ class Importer {
   Exprs import_foreign(const Node& node, const Exprs& inputs, const Refused& refused) {
     std::string message = refused.message;
     if (foreign_.is_asked() && refused.reason != HR_REASON_BAD_MODEL) {
-      Expected<Exprs> outputs = foreign_.import(node, inputs, facts_);
+      Expected<Exprs> outputs = foreign_.import(node, inputs, facts_, scope_.call);
       if (outputs) return std::move(outputs.value());
       if (!outputs.refusal().message.empty()) message += fmt::format(" ({})", outputs.refusal().message);
     }
-    refuse(node_label(node), op_label(node), refused.reason, std::move(message), refused.value);
+    refuse(node, refused.reason, std::move(message), refused.value);
     return {};
   }
 
   // Imports a node and returns its outputs. If it is refused, reports why and returns no outputs.
   Exprs convert(const Node& node, const OpRow& row, const Exprs& inputs) {
-    const std::string label = node_label(node);
+    const int64_t opset = scope_.call != nullptr ? scope_.call->opset : opset_;
     try {
       Exprs sources;
       for (const Expr& input : inputs) {
         if (input) sources.push_back(input);
       }
-      NodeContext context(node, opset_, inputs, facts_, tensors_, make_span(label));
+      NodeContext context(node, opset, inputs, facts_, tensors_, make_span(node_label(node, scope_.call)), scope_.call);
       Exprs outputs = row.convert(context);
       check_outcome(context, outputs);
       for (Expr& output : outputs) {
@@ -315,7 +433,7 @@ class Importer {
     } catch (const Refused& refused) {
       return import_foreign(node, inputs, refused);
     } catch (const UserError& error) {
-      refuse(label, op_label(node), HR_REASON_BAD_MODEL, error.message());
+      refuse(node, HR_REASON_BAD_MODEL, error.message());
     }
     return {};
   }
@@ -355,10 +473,11 @@ class Importer {
   Facts facts_;
   std::vector<GraphInput> inputs_;
   ForeignNodes foreign_;
-  std::unordered_map<std::string_view, Slot> slots_;
-  std::vector<std::string_view> defined_;          // the keys of slots_, in order
-  std::unordered_set<std::string_view> produced_;  // by some node
-  std::unordered_set<std::string> told_;           // what is wrong with the graph
+  ModelFunctions functions_;
+  Scope scope_;
+  int nested_ = 0;                        // the calls and subgraphs around the node that is imported
+  int64_t calls_ = 0;                     // of functions
+  std::unordered_set<std::string> told_;  // what is wrong with the graph, and with nodes of functions
 };
 
 }  // namespace

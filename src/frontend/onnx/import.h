@@ -1,10 +1,11 @@
 // Imports an ONNX model to relay: an IRModule whose `main` computes the model's graph.
 //
 // One converter per ONNX operator (op_table.cc lists them), for opsets kOldestOpset to kNewestOpset of the default
-// domain. Types are inferred node by node, with the values of small integer tensors, so that shape subgraphs
-// (Shape -> Gather -> Concat -> Reshape) disappear where shapes are known. Small tensors computed from constants alone
-// become constants, and an If whose condition is known is replaced with its branch. Each call's span names the ONNX
-// node. Takes time linear in the size of the model. Stack use grows only with nested subgraphs (kMaxGraphDepth).
+// domain. Calls of the model's functions are inlined (model_functions.h says how far). Types are inferred node by node,
+// with the values of small integer tensors, so that shape subgraphs (Shape -> Gather -> Concat -> Reshape) disappear
+// where shapes are known. Small tensors computed from constants alone become constants, and an If whose condition is
+// known is replaced with its branch. Each call's span names the ONNX node. Takes time linear in the size of the model.
+// Stack use grows only with nested subgraphs (kMaxGraphDepth).
 #pragma once
 
 #include <functional>
@@ -27,6 +28,7 @@ struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;  // fixes an input's shape
   std::map<std::string, NDArray> bound;                // inputs compiled in as constants, which share the memory
   ClaimNode claim = {};  // is asked about each node that the importer has no form for; null: such nodes are errors
+  std::map<std::string, int64_t> dims = {};  // fixes a named dimension in every input that has it
 };
 
 struct ImportedModel {

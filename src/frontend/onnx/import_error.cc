@@ -10,7 +10,7 @@ constexpr size_t kMostShown = 50;
 
 std::string describe(const NodeRefusal& refusal) {
   if (refusal.op.empty()) return refusal.message;
-  return fmt::format("node {} ({}): {}", printable(refusal.node), refusal.op, refusal.message);
+  return fmt::format("node {} ({}): {}", printable(refusal.node), escaped(refusal.op), refusal.message);
 }
 
 std::string describe_all(const std::vector<NodeRefusal>& refusals) {

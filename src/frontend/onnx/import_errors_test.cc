@@ -108,12 +108,33 @@ TEST(ImportErrors, CountsAndKinds) {
   EXPECT_THAT(node_error("Relu", 13, {x}, {AttributeSpec("shape", 1)}),
               HasSubstr("attribute 'shape' is not supported"));
   EXPECT_THAT(node_error("LeakyRelu", 13, {x}, {AttributeSpec("alpha", 1)}),
-              HasSubstr("attribute 'alpha' is no float"));
+              HasSubstr("attribute 'alpha' is not a float"));
   EXPECT_THAT(node_error("Concat", 13, {x, x}), HasSubstr("attribute 'axis' is missing"));
+  for (const int64_t axis : {4, -5})
+    EXPECT_THAT(node_error("Concat", 13, {x}, {AttributeSpec("axis", axis)}),
+                HasSubstr(fmt::format("axis is {}, but the tensor has 4 dimensions", axis)));
   EXPECT_THAT(node_error("Concat", 13, {x}, {AttributeSpec("axis", 0), AttributeSpec("axis", 1)}),
               HasSubstr("attribute 'axis' is given twice"));
   EXPECT_THAT(node_error("MaxPool", 13, {x}, {AttributeSpec("kernel_shape", Ints{2, 2})}, 2),
               HasSubstr("its output 1 is not supported"));
+}
+
+// Names of a model must not be able to write lines of their own.
+TEST(ImportErrors, NamesTakeNoLines) {
+  GraphWriter graph;
+  graph.input("x\nok", ElementType::kFloat, {int64_t{2}});
+  graph.node("Bad\nok", {"x\nok"}, {}, "y\nok");
+  graph.output("y\nok", ElementType::kFloat, {});
+  const std::string unsupported = import_error(std::move(graph));
+  EXPECT_THAT(unsupported, HasSubstr("(Bad\\x0aok): the operator is not supported\n  at: Bad\\x0aok"));
+  EXPECT_THAT(unsupported, Not(HasSubstr("\nok")));
+  GraphWriter one;
+  one.input("x\nok", ElementType::kFloat, {int64_t{2}});
+  one.node("Relu", {"x\nok"}, {}, "y");
+  one.output("y", ElementType::kFloat, {});
+  const std::string unknown = import_error(std::move(one), 13, {.shapes = {{"q", {1}}}, .bound = {}});
+  EXPECT_THAT(unknown, HasSubstr("the model's inputs are: x\\x0aok"));
+  EXPECT_THAT(unknown, Not(HasSubstr("\nok")));
 }
 
 TEST(ImportErrors, DtypesAndShapes) {
@@ -247,13 +268,13 @@ TEST(ImportErrors, IfNeedsItsConditionAndItsBranches) {
     graph.output("y", ElementType::kFloat, {});
     return import_error(std::move(graph));
   };
-  EXPECT_THAT(if_error(false, {}), HasSubstr("attribute 'then_branch' is no graph"));
-  EXPECT_THAT(if_error(false, {branch("then_branch", {3})}), HasSubstr("attribute 'else_branch' is no graph"));
+  EXPECT_THAT(if_error(false, {}), HasSubstr("attribute 'then_branch' is not a graph"));
+  EXPECT_THAT(if_error(false, {branch("then_branch", {3})}), HasSubstr("attribute 'else_branch' is not a graph"));
   EXPECT_THAT(if_error(false, {branch("then_branch", {3}), branch("else_branch", {4})}),
               HasSubstr("its branches give output 0 as Tensor[(3), float32] and as Tensor[(4), float32]"));
-  EXPECT_THAT(if_error(false, {}, {"c"}, {int64_t{2}}), HasSubstr("its condition is no single element"));
+  EXPECT_THAT(if_error(false, {}, {"c"}, {int64_t{2}}), HasSubstr("its condition is not a single element"));
   EXPECT_THAT(if_error(false, {}, {"x"}), HasSubstr("its condition is a float32, expected a bool"));
-  EXPECT_THAT(if_error(true, {}), HasSubstr("attribute 'then_branch' is no graph"));
+  EXPECT_THAT(if_error(true, {}), HasSubstr("attribute 'then_branch' is not a graph"));
   EXPECT_THAT(if_error(true, {}, {}), HasSubstr("it has 0 inputs; it takes 1"));
   EXPECT_THAT(if_error(true, {AttributeSpec("then_branch", GraphWriter("empty").finish())}),
               HasSubstr("its branch has 0 inputs and 0 outputs, expected 0 and 1"));
@@ -264,21 +285,7 @@ TEST(ImportErrors, AConditionOfManyElements) {
   graph.initializer("c", ElementType::kBool, {2}, std::as_bytes(std::span("\1\1", 2)));
   graph.node("If", {"c"}, {}, "y");
   graph.output("y", ElementType::kFloat, {});
-  EXPECT_THAT(import_error(std::move(graph)), HasSubstr("its condition is no single element"));
-}
-
-TEST(ImportErrors, FunctionsOfTheModel) {
-  GraphWriter graph = one_input();
-  graph.node_with_outputs("Twice", {"x"}, {"y"}, {}, "local");
-  graph.output("y", ElementType::kFloat, {});
-  std::string bytes = kit::encode_model(std::move(graph).finish(), {{"", 13}, {"local", 1}}, 8);
-  std::string function;
-  protozero::pbf_writer writer(function);
-  writer.add_string(1, "Twice");
-  writer.add_string(10, "local");
-  protozero::pbf_writer(bytes).add_message(25, function);
-  EXPECT_THAT(kit::user_error_of([&] { import_bytes(bytes); }),
-              HasSubstr("(local.Twice): it is a function of the model; inline the model's functions"));
+  EXPECT_THAT(import_error(std::move(graph)), HasSubstr("its condition is not a single element"));
 }
 
 TEST(ImportErrors, InitialisersThatCannotBe) {

@@ -58,10 +58,35 @@ void add_nodes(std::vector<std::string>& bytes) {
   add("Add", 6, {x, f32({2}, {1, 2})}, {AttributeSpec("broadcast", 1), AttributeSpec("axis", 1)});
 }
 
+// Functions that call each other with attributes, and operators of onnxruntime.
+void add_optimised_models(std::vector<std::string>& bytes) {
+  GraphWriter leaf, middle, graph;
+  leaf.node_with_outputs("LeakyRelu", {"a"}, {"b"}, {AttributeSpec("alpha", 0.5F)});
+  middle.node_with_outputs("Leaf", {"a"}, {"t"}, {}, "local");
+  middle.node_with_outputs("Leaf", {"t"}, {"b"}, {}, "local");
+  graph.input("x", ElementType::kFloat, {int64_t{2}});
+  graph.node_with_outputs("Middle", {"x"}, {"y"}, {AttributeSpec("by", 3)}, "local");
+  graph.output("y", ElementType::kFloat);
+  std::string function = encode_function("local", "Middle", {"a", "c"}, {"b"}, std::move(middle));
+  protozero::pbf_writer(function).add_string(6, "by");
+  bytes.push_back(encode_with_functions(
+      std::move(graph), {function, encode_function("local", "Leaf", {"a"}, {"b"}, std::move(leaf), 15)}));
+  const NDArray rows = f32({1, 2, 2}, {1, 2, 3, 4}), two = f32({2}, {1, 2});
+  const auto add = [&](std::string_view op, const std::vector<Operand>& operands, const Attributes& attributes = {}) {
+    bytes.push_back(encode(node_graph(op, operands, attributes, 1, "com.microsoft"), 17));
+  };
+  add("FusedGemm", {f32({1, 2}, {1, 2}), f32({2, 2}, {1, 2, 3, 4})},
+      {AttributeSpec("activation", "LeakyRelu"), AttributeSpec("activation_alpha", 0.5F)});
+  add("SkipLayerNormalization", {rows, rows, two, two});
+  add("Attention", {rows, f32({2, 6}, std::vector<double>(12, 1)), Operand(), i64({1}, {2})},
+      {AttributeSpec("num_heads", 2), AttributeSpec("qkv_hidden_sizes", Ints{2, 2, 2})});
+  add("RotaryEmbedding", {rows, fixed(i64({1}, {1})), f32({4, 1}, {1, 1, 1, 1}), f32({4, 1}, {1, 1, 1, 1})});
+}
+
 // Models that import.
 std::vector<std::string> seeds() {
   std::vector<std::string> bytes = {kit::make_zoo_model("squeezenet1_1", {.resolution = 32, .classes = 2})};
-  for (int copies = 0; copies < 4; ++copies) add_nodes(bytes);
+  for (int copies = 0; copies < 4; ++copies) add_nodes(bytes), add_optimised_models(bytes);
   const std::vector<kit::OnnxCase> cases = kit::find_onnx_cases();
   for (size_t i = 0; i < cases.size(); i += 7) {
     const auto file = MappedFile::open(cases[i].model.string(), "model");

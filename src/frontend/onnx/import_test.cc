@@ -109,6 +109,41 @@ TEST(Import, SymbolicDimensionsAreListed) {
   EXPECT_TRUE(symbolic_dimensions(model, {.shapes = {{"x", {7, 3, 2}}}, .bound = {}}).empty());
 }
 
+// A graph of two inputs, of shapes (batch, 3, ?) and (batch, seq).
+GraphWriter named_graph() {
+  GraphWriter graph;
+  graph.input("x", ElementType::kFloat, {std::string("batch"), int64_t{3}, std::string("?")});
+  graph.input("z", ElementType::kFloat, {std::string("batch"), std::string("seq")});
+  graph.node("Relu", {"x"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  return graph;
+}
+
+TEST(Import, ASizeFixesADimensionByNameInAllInputs) {
+  EXPECT_EQ(main_text(import_graph(named_graph(), 13, {.shapes = {}, .bound = {}, .dims = {{"batch", 5}}})),
+            "fn (Tensor[(5, 3, x_2), float32], Tensor[(5, seq), float32]) -> Tensor[(5, 3, x_2), float32]");
+  EXPECT_EQ(
+      main_text(import_graph(named_graph(), 13, {.shapes = {{"x", {5, 3, 2}}}, .bound = {}, .dims = {{"seq", 7}}})),
+      "fn (Tensor[(5, 3, 2), float32], Tensor[(5, 7), float32]) -> Tensor[(5, 3, 2), float32]");
+}
+
+TEST(Import, SizesOfDimensionsThatDoNotFit) {
+  const auto error = [](const std::map<std::string, int64_t>& dims) {
+    try {
+      import_graph(named_graph(), 13, {.shapes = {{"x", {5, 3, 2}}}, .bound = {}, .dims = dims});
+    } catch (const UserError& caught) {
+      return caught.message();
+    }
+    return std::string("no error");
+  };
+  EXPECT_THAT(error({{"b", 5}}),
+              HasSubstr("for dimension 'b', but the named dimensions of the model's inputs are: batch, seq"));
+  EXPECT_THAT(error({{"?", 5}}), HasSubstr("for dimension '?', but"));
+  EXPECT_THAT(error({{"seq", -1}}), HasSubstr("dimension 'seq' is given the negative size -1"));
+  EXPECT_THAT(error({{"seq", int64_t{1} << 62}}), HasSubstr("more than any machine holds"));
+  EXPECT_THAT(error({{"batch", 4}}), HasSubstr("dimension 'batch' is 4 by its own size and 5 by input 'x'"));
+}
+
 // Shape -> Gather -> Unsqueeze -> Concat -> Reshape, as exporters write `x.view(x.size(0), -1)`.
 GraphWriter view_graph(const std::vector<kit::DimSpec>& dims) {
   GraphWriter graph;

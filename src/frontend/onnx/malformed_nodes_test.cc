@@ -74,9 +74,44 @@ void add_young_operators(std::vector<Base>& bases) {
   add(bases, "CenterCropPad", 18, {two, fixed(i64({1}, {3}))});
   add(bases, "Col2Im", 18, {f32({1, 2, 2}, {1, 2, 3, 4}), fixed(i64({2}, {1, 3})), fixed(i64({2}, {1, 2}))});
   add(bases, "MaxRoiPool", 22, {x, f32({1, 5}, {0, 0, 0, 1, 1})}, {AttributeSpec("pooled_shape", Ints{1, 1})});
+  add(bases, "SimplifiedLayerNormalization", 13, {x, two}, {}, 2);
   add(bases, "RotaryEmbedding", 23, {x, angles, angles, i64({1, 2}, {0, 1})});
   add(bases, "Attention", 23, {x, x, x, boolean({2, 3}, {1, 1, 1, 1, 1, 1}), past, past}, {}, 3);
   add(bases, "Attention", 23, {rows, rows, rows}, {AttributeSpec("q_num_heads", 2), AttributeSpec("kv_num_heads", 2)});
+}
+
+// The operators of onnxruntime's domain, with operands that may be left out.
+void add_microsoft_operators(std::vector<Base>& bases) {
+  const auto add = [&](std::string_view op, const std::vector<Operand>& operands, const Attributes& attributes = {},
+                       size_t outputs = 1) {
+    GraphWriter graph = node_graph(op, operands, attributes, outputs, kMicrosoftDomain);
+    bases.push_back({fmt::format("{}.{}", kMicrosoftDomain, op), kit::encode_model(std::move(graph).finish()), {}});
+  };
+  const NDArray image = f32({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}), kernel = f32({2, 2, 1, 1}, {1, 2, 3, 4});
+  const NDArray two = f32({2}, {1, 2}), square = f32({2, 2}, {1, 2, 3, 4}), rows = f32({1, 2, 2}, {1, 2, 3, 4});
+  const NDArray ids = make_array({1, 2}, {0, 1}, DataType::int_(32)), past = f32({1, 1, 1, 2}, {1, 2});
+  const NDArray lengths = make_array({1}, {2}, DataType::int_(32));
+  const AttributeSpec relu("activation", "Relu"), one_head("num_heads", 1);
+  add("FusedConv", {image, kernel, two, image}, {relu});
+  add("NhwcConv", {image, kernel, two});
+  add("NhwcFusedConv", {image, kernel, two, image}, {relu});
+  add("FusedGemm", {square, square, two}, {relu});
+  for (const std::string_view op : {"FusedMatMul", "TransposeMatMul"}) add(op, {rows, rows});
+  for (const std::string_view op : {"Gelu", "QuickGelu"}) add(op, {rows});
+  for (const std::string_view op : {"BiasGelu", "FastGelu"}) add(op, {rows, two});
+  add("SkipLayerNormalization", {rows, rows, two, two, two}, {}, 4);
+  add("SkipSimplifiedLayerNormalization", {rows, rows, two, two});
+  add("EmbedLayerNormalization", {ids, ids, square, square, square, two, two, ids, ids}, {}, 3);
+  add("Attention",
+      {rows, f32({2, 6}, std::vector<double>(12, 1)), f32({6}, std::vector<double>(6, 1)), lengths,
+       f32({2, 1, 1, 1, 2}, {1, 2, 3, 4})},
+      {one_head}, 2);
+  add("MultiHeadAttention",
+      {rows, rows, rows, f32({6}, std::vector<double>(6, 1)), lengths, f32({1, 1, 2, 3}, std::vector<double>(6, 1)),
+       past, past},
+      {one_head}, 3);
+  add("RotaryEmbedding",
+      {rows, make_array({1}, {0}, DataType::int_(64)), f32({4, 1}, {1, 1, 1, 1}), f32({4, 1}, {1, 1, 1, 1})});
 }
 
 // Nodes with operands that may be left out, and those of old opsets.
@@ -143,17 +178,20 @@ std::vector<Base> all_bases() {
   std::vector<Base> bases = bases_of_the_data();
   add_young_operators(bases);
   add_optional_operands(bases);
+  add_microsoft_operators(bases);
   return bases;
 }
 
 TEST(MalformedNodes, OperandsThatAreLeftOutAreAnErrorOrAModule) {
-  const std::vector<std::string_view> ops = supported_ops();
-  std::set<std::string_view> missing(ops.begin(), ops.end());
+  std::set<std::string> missing;
+  for (const std::string_view op : supported_ops()) missing.emplace(op);
+  for (const std::string_view op : supported_ops(kMicrosoftDomain))
+    missing.insert(fmt::format("{}.{}", kMicrosoftDomain, op));
   for (const Base& base : all_bases()) {
     const Model model = read(base.bytes);
     if (model.graph.nodes.size() != 1 || !kit::user_error_of([&] { import_model(model, base.options); }).empty())
       continue;
-    missing.erase(model.graph.nodes[0].op_type);
+    missing.erase(op_label(model.graph.nodes[0]));
     check_without_operands(base, model);
   }
   EXPECT_THAT(missing, ::testing::IsEmpty());
@@ -172,7 +210,8 @@ TEST(MalformedNodes, ANeededOperandIsNamed) {
   EXPECT_THAT(node_error("Where", 13, {none, x, x}), HasSubstr("input 0 is left out"));
 }
 
-// Those of the ONNX specification, opsets 6 to 23, but is_test, of which the specification allows any number.
+// Those of the ONNX specification, opsets 6 to 23, but is_test, of which the specification allows any number, and those
+// of onnxruntime's operators.
 constexpr std::string_view kBooleans[] = {"align_corners",
                                           "allowzero",
                                           "antialias",
@@ -182,14 +221,17 @@ constexpr std::string_view kBooleans[] = {"align_corners",
                                           "count_include_pad",
                                           "detect_negative",
                                           "detect_positive",
+                                          "do_rotary",
                                           "exclude_outside",
                                           "exclusive",
                                           "fmod",
                                           "interleaved",
                                           "is_causal",
+                                          "is_packed_batching",
                                           "keepdims",
                                           "largest",
                                           "noop_with_empty_axes",
+                                          "past_present_share_buffer",
                                           "periodic",
                                           "reverse",
                                           "saturate",
@@ -200,6 +242,9 @@ constexpr std::string_view kBooleans[] = {"align_corners",
                                           "training_mode",
                                           "transA",
                                           "transB",
+                                          "transBatchA",
+                                          "transBatchB",
+                                          "unidirectional",
                                           "upper"};
 
 // The copy of the model whose node has the attribute `name` with the value `number`.
@@ -221,8 +266,9 @@ TEST(MalformedNodes, ABooleanAttributeIsZeroOrOne) {
     const Model model = read(base.bytes);
     if (model.graph.nodes.size() != 1 || !kit::user_error_of([&] { import_model(model, base.options); }).empty())
       continue;
-    const std::string_view op = model.graph.nodes[0].op_type;
-    if (find_op_row(op) == nullptr || op == "Constant") continue;  // Constant takes one attribute, its value
+    const Node& node = model.graph.nodes[0];
+    if (find_op_row(node.domain, node.op_type) == nullptr || node.op_type == "Constant")
+      continue;  // Constant takes one attribute, its value
     for (const std::string_view name : kBooleans) {
       size_t i = 0;
       for (const int64_t number : {int64_t{2}, int64_t{-1}, int64_t{1} << 32}) {

@@ -1,4 +1,4 @@
-// Builds the product of ONNX MatMul, for MatMul and the operators that contain it.
+// Builds the products of ONNX MatMul and Gemm, for these and the operators that contain them.
 #pragma once
 
 #include "frontend/onnx/node_context.h"
@@ -8,5 +8,11 @@ namespace headrace::onnx {
 // Multiplies as numpy.matmul: leading dimensions broadcast; a vector counts as a row or a column, whose extra dimension
 // is removed from the result.
 Expr multiply(NodeContext& context, Expr a, Expr b);
+
+// Returns the result of ONNX Gemm (6, 7, 9, 11, 13), whose inputs and attributes it reads.
+Expr gemm(NodeContext& context);
+
+// Multiplies by a factor of a float attribute. Throws Refused if integers have another factor than 1.
+Expr times_factor(NodeContext& context, const Expr& x, double factor);
 
 }  // namespace headrace::onnx

@@ -66,16 +66,21 @@ std::vector<std::string> external_locations(const Model& model) {
     }
   };
   std::vector<const Graph*> graphs{&model.graph};
+  const auto add_attributes = [&](const std::vector<Attribute>& attributes) {
+    for (const Attribute& attribute : attributes) {
+      for (const TensorProto& tensor : attribute.tensors) add(tensor);
+      for (const Graph& inner : attribute.graphs) graphs.push_back(&inner);
+    }
+  };
+  for (const ModelFunction& function : model.functions) {
+    add_attributes(function.default_attributes);
+    for (const Node& node : function.nodes) add_attributes(node.attributes);
+  }
   while (!graphs.empty()) {
     const Graph& graph = *graphs.back();
     graphs.pop_back();
     for (const TensorProto& tensor : graph.initializers) add(tensor);
-    for (const Node& node : graph.nodes) {
-      for (const Attribute& attribute : node.attributes) {
-        for (const TensorProto& tensor : attribute.tensors) add(tensor);
-        for (const Graph& inner : attribute.graphs) graphs.push_back(&inner);
-      }
-    }
+    for (const Node& node : graph.nodes) add_attributes(node.attributes);
   }
   return {locations.begin(), locations.end()};
 }

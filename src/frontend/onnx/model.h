@@ -134,6 +134,7 @@ struct Node {
   std::string_view name;
   std::string_view op_type;  // never empty
   std::string_view domain;
+  std::string_view overload;  // IR version 10: which of the functions of that name and domain is called
   std::vector<std::string_view> inputs;
   std::vector<std::string_view> outputs;
   std::vector<Attribute> attributes;
@@ -163,6 +164,7 @@ struct OpsetImport {
 struct ModelFunction {
   std::string_view name;
   std::string_view domain;
+  std::string_view overload;
   std::vector<std::string_view> inputs;
   std::vector<std::string_view> outputs;
   std::vector<std::string_view> attributes;
@@ -189,7 +191,7 @@ struct Model {
 };
 
 // Returns the paths of the model's external data files, as written in the model, sorted and without duplicates.
-// Includes those of subgraphs. Linear in the model's size.
+// Includes those of subgraphs and functions. Linear in the model's size.
 std::vector<std::string> external_locations(const Model& model);
 
 // True for the names of the domain that the ONNX standard operators live in.

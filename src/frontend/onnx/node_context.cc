@@ -20,14 +20,16 @@ size_t count_given(const std::vector<std::string_view>& names) {
 
 }  // namespace
 
-NodeContext::NodeContext(const Node& node, int64_t opset, Exprs inputs, Facts& facts, TensorSource& tensors, Span span)
+NodeContext::NodeContext(const Node& node, int64_t opset, Exprs inputs, Facts& facts, TensorSource& tensors, Span span,
+                         const FunctionCall* call)
     : node_(node),
       opset_(opset),
       inputs_(std::move(inputs)),
       output_count_(count_given(node.outputs)),
       facts_(facts),
       tensors_(tensors),
-      span_(std::move(span)) {
+      span_(std::move(span)),
+      call_(call) {
   while (!inputs_.empty() && !inputs_.back()) inputs_.pop_back();
 }
 
@@ -92,15 +94,28 @@ Shape NodeContext::known_shape(const Expr& expr) {
   return shape;
 }
 
-const Attribute* NodeContext::read_attr(std::string_view name, AttributeKind kind, std::string_view kind_name) {
-  read_.insert(name);
-  const Attribute* attribute = node_.find_attribute(name);
-  if (attribute == nullptr) return nullptr;
-  if (!attribute->ref_name.empty()) {
-    refuse(HR_REASON_OP_UNSUPPORTED, "attribute {} is given by a function, and model functions are not supported",
-           printable(name));
+std::string NodeContext::unique_name() const {
+  const std::string_view own = node_.outputs.empty() ? std::string_view() : node_.outputs.front();
+  return call_ == nullptr ? std::string(own) : fmt::format("{}/{}", call_->label, own);
+}
+
+const Attribute* NodeContext::find_attr(std::string_view name) const {
+  const Attribute* own = node_.find_attribute(name);
+  if (own == nullptr || own->ref_name.empty()) return own;
+  if (call_ == nullptr) {
+    invalid("attribute {} refers to the attribute {} of a function, but the node is in no function", printable(name),
+            printable(own->ref_name));
   }
-  if (attribute->kind != kind) invalid("attribute {} is no {}", printable(name), kind_name);
+  const auto it = call_->attributes.find(own->ref_name);
+  return it == call_->attributes.end() ? nullptr : it->second;
+}
+
+const Attribute* NodeContext::read_attr(std::string_view name, AttributeKind kind, std::string_view kind_name) {
+  const Attribute* attribute = find_attr(name);
+  if (attribute == nullptr) return nullptr;
+  read_.insert(node_.find_attribute(name)->name);
+  if (attribute->kind != kind)
+    invalid("attribute {} is not {} {}", printable(name), kind_name.starts_with('i') ? "an" : "a", kind_name);
   return attribute;
 }
 
@@ -124,7 +139,7 @@ bool NodeContext::flag_attr(std::string_view name, bool otherwise) {
 ElementType NodeContext::element_type_attr(std::string_view name, ElementType otherwise) {
   const int64_t number = int_attr(name, static_cast<int64_t>(otherwise));
   if (number < 0 || number > INT32_MAX)
-    invalid("attribute {} is {}, which is no element type", printable(name), number);
+    invalid("attribute {} is {}, which is not an element type", printable(name), number);
   return static_cast<ElementType>(number);
 }
 
@@ -157,6 +172,11 @@ std::optional<std::vector<float>> NodeContext::floats_attr(std::string_view name
   return attribute != nullptr ? std::optional(attribute->floats) : std::nullopt;
 }
 
+std::vector<std::string_view> NodeContext::strings_attr(std::string_view name) {
+  const Attribute* attribute = read_attr(name, AttributeKind::kStrings, "list of strings");
+  return attribute != nullptr ? attribute->strings : std::vector<std::string_view>();
+}
+
 NDArray NodeContext::tensor_attr(std::string_view name) {
   const Attribute* attribute = read_attr(name, AttributeKind::kTensor, "tensor");
   return attribute != nullptr ? load_array(tensors_, attribute->tensors.at(0)) : NDArray();
@@ -169,7 +189,8 @@ std::vector<std::string_view> NodeContext::unread_attrs() const {
   constexpr std::string_view kConsumed = "consumed_inputs";
   std::vector<std::string_view> names;
   for (const Attribute& attribute : node_.attributes) {
-    if (!read_.contains(attribute.name) && attribute.name != kConsumed) names.push_back(attribute.name);
+    if (!read_.contains(attribute.name) && attribute.name != kConsumed && find_attr(attribute.name) != nullptr)
+      names.push_back(attribute.name);
   }
   return names;
 }
@@ -281,12 +302,12 @@ NDArray load_array(TensorSource& tensors, const TensorProto& tensor) {
   return array;
 }
 
-std::string node_label(const Node& node) {
-  if (!node.name.empty()) return std::string(node.name);
-  for (std::string_view output : node.outputs) {
-    if (!output.empty()) return std::string(output);
+std::string node_label(const Node& node, const FunctionCall* call) {
+  std::string_view own = node.name;
+  for (const std::string_view output : node.outputs) {
+    if (own.empty()) own = output;
   }
-  return "";
+  return call == nullptr ? std::string(own) : fmt::format("{}/{}", call->label, own);
 }
 
 std::string op_label(const Node& node) {

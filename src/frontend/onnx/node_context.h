@@ -7,6 +7,7 @@
 #include "frontend/onnx/facts.h"
 #include "frontend/onnx/import_error.h"
 #include "frontend/onnx/model.h"
+#include "frontend/onnx/model_functions.h"
 #include "frontend/onnx/tensor.h"
 
 namespace headrace::onnx {
@@ -25,12 +26,16 @@ struct Refused {
 
 class NodeContext {
  public:
-  // `inputs` has an expression for each input, null for an omitted one. Trailing omitted inputs are removed.
-  NodeContext(const Node& node, int64_t opset, Exprs inputs, Facts& facts, TensorSource& tensors, Span span);
+  // `inputs` has an expression for each input, null for an omitted one. Trailing omitted inputs are removed. `call` is
+  // the call whose function the node belongs to; null: it is a node of the graph.
+  NodeContext(const Node& node, int64_t opset, Exprs inputs, Facts& facts, TensorSource& tensors, Span span,
+              const FunctionCall* call = nullptr);
 
   int64_t opset() const { return opset_; }
   const Span& span() const { return span_; }
   const Node& node() const { return node_; }
+  // Returns a name that no other node has: that of the first output, after the labels of the calls around the node.
+  std::string unique_name() const;
 
   // Inputs, by position.
   size_t input_count() const { return inputs_.size(); }
@@ -61,7 +66,7 @@ class NodeContext {
 
   // Return attributes. Throw Refused if the model's attribute has another kind than the getter. `otherwise` is the
   // default of an optional attribute.
-  bool has_attr(std::string_view name) const { return node_.find_attribute(name) != nullptr; }
+  bool has_attr(std::string_view name) const { return find_attr(name) != nullptr; }
   int64_t int_attr(std::string_view name);  // a required attribute
   int64_t int_attr(std::string_view name, int64_t otherwise);
   bool flag_attr(std::string_view name, bool otherwise);  // 0 or 1
@@ -73,7 +78,8 @@ class NodeContext {
   std::string string_attr(std::string_view name, std::string_view otherwise);
   std::optional<Shape> ints_attr(std::string_view name);
   std::optional<std::vector<float>> floats_attr(std::string_view name);
-  NDArray tensor_attr(std::string_view name);  // null if the node has no such attribute
+  std::vector<std::string_view> strings_attr(std::string_view name);  // empty if the node has no such attribute
+  NDArray tensor_attr(std::string_view name);                         // null if the node has no such attribute
   // Marks attributes that do not affect the result as read.
   void ignore_attrs(std::initializer_list<std::string_view> names);
   // Returns the node's attributes that the converter did not read. They ask for behaviour that is not implemented.
@@ -111,6 +117,8 @@ class NodeContext {
   void check_dtype(const Expr& expr, std::string_view what, bool (*allowed)(DataType), std::string_view wanted);
 
  private:
+  // Returns the node's attribute, or the one of the call that it refers to; null if there is none.
+  const Attribute* find_attr(std::string_view name) const;
   const Attribute* read_attr(std::string_view name, AttributeKind kind, std::string_view kind_name);
 
   const Node& node_;
@@ -120,6 +128,7 @@ class NodeContext {
   Facts& facts_;
   TensorSource& tensors_;
   Span span_;
+  const FunctionCall* call_;
   std::set<std::string_view> read_;
 };
 
@@ -128,8 +137,9 @@ std::optional<DataType> find_dtype(ElementType type);
 // Loads a tensor of the model as an NDArray, which shares the file's memory where possible. Throws Refused for an
 // element type without a relay dtype, and UserError for a malformed tensor.
 NDArray load_array(TensorSource& tensors, const TensorProto& tensor);
-// Returns a node's name, or the name of its first output if it has none.
-std::string node_label(const Node& node);
+// Returns a node's name, or the name of its first output if it has none. For a node of a function, it follows the label
+// of the call: "layer1/Gelu_2".
+std::string node_label(const Node& node, const FunctionCall* call = nullptr);
 // "Conv", "com.example.Foo"
 std::string op_label(const Node& node);
 

@@ -18,10 +18,15 @@ struct OpRow {
 };
 inline constexpr int kAny = -1;
 
-// Returns the row of an operator of the default domain; null if it is not supported.
-const OpRow* find_op_row(std::string_view name);
-// Returns the names of all supported operators, sorted.
-std::vector<std::string_view> supported_ops();
+// The domain of onnxruntime's own operators, which its optimiser puts into models.
+inline constexpr std::string_view kMicrosoftDomain = "com.microsoft";
+
+// Returns the row of an operator; null if it is not supported.
+const OpRow* find_op_row(std::string_view domain, std::string_view name);
+// Returns whether the importer has a form for the operator: a row, or its own code (If).
+bool is_operator(std::string_view domain, std::string_view name);
+// Returns the names of all supported operators of the default domain, or of kMicrosoftDomain, sorted.
+std::vector<std::string_view> supported_ops(std::string_view domain = {});
 
 // The groups of dtypes that operators accept, for NodeContext::check_dtype.
 inline bool is_bool(DataType dtype) { return dtype.is_bool(); }
@@ -45,10 +50,15 @@ std::span<const OpRow> place_rows();          // NonZero, MaxUnpool, CenterCropP
 std::span<const OpRow> pool_rows();           // MaxPool, AveragePool, global pools
 std::span<const OpRow> quantize_rows();       // QuantizeLinear, QLinearConv, MatMulInteger, ...
 std::span<const OpRow> random_rows();         // RandomNormal, RandomUniform, Bernoulli, Multinomial, Dropout
+std::span<const OpRow> recurrent_rows();      // LSTM, GRU, RNN
 std::span<const OpRow> reduce_rows();         // ReduceSum, ArgMax, ...
 std::span<const OpRow> region_rows();         // GridSample, RoiAlign, NonMaxSuppression, ...
 std::span<const OpRow> shape_rows();          // Reshape, Concat, Split, Pad, ...
 std::span<const OpRow> sort_rows();           // CumSum, TopK, Unique, Scatter, ScatterElements, ScatterND
 std::span<const OpRow> unary_rows();          // Abs, Exp, Cast, Identity, ...
+
+// The rows of kMicrosoftDomain.
+std::span<const OpRow> microsoft_rows();            // FusedConv, FusedMatMul, BiasGelu, SkipLayerNormalization, ...
+std::span<const OpRow> microsoft_attention_rows();  // Attention, MultiHeadAttention, RotaryEmbedding
 
 }  // namespace headrace::onnx

@@ -164,6 +164,9 @@ void read_node(const Source& source, std::string_view message, const Place& pare
       case 7:
         node.domain = reader.read_text();
         break;
+      case 8:
+        node.overload = reader.read_text();
+        break;
       default:
         reader.skip();
     }
@@ -267,13 +270,16 @@ void read_function(const Source& source, std::string_view message, const Place& 
       case 11:
         read_attribute(source, reader.read_bytes(), place, 0, function.default_attributes.emplace_back());
         break;
+      case 13:
+        function.overload = reader.read_text();
+        break;
       default:
         reader.skip();
     }
   }
 }
 
-// Texts for people, as `doc` is: bytes that are no UTF-8 make no model unreadable.
+// Texts for people, as `doc` is: bytes that are not UTF-8 make no model unreadable.
 void read_property(const Source& source, std::string_view message, const Place& place, KeyValue& property) {
   FieldReader reader(source, message, place);
   while (reader.next()) {
@@ -334,7 +340,7 @@ bool read_model_fields(const Source& source, std::string_view message, Model& mo
       case 8:
         read_opset_import(source, reader.read_bytes(), place, model.opset_imports.emplace_back());
         if (const std::string_view* domain = contradicting_domain(model.opset_imports))
-          reader.fail(fmt::format("the model imports two versions of the operator set '{}'", *domain));
+          reader.fail(fmt::format("the model imports two versions of the operator set {}", printable(*domain)));
         break;
       case 25:
         read_function(source, reader.read_bytes(), place, model.functions.emplace_back());

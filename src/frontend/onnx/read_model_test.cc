@@ -151,7 +151,7 @@ TEST(ReadModel, MalformedNotesAboutTheModelAreErrors) {
   EXPECT_THAT(error_of(wrap(14, number)), HasSubstr("field 1 holds an integer where bytes belong"));
   EXPECT_THAT(error_of(wrap(14, "\x0a\x05k")), HasSubstr("reaches past the end"));
   EXPECT_THAT(error_of(wrap(5, "seven")), HasSubstr("field 5 holds bytes where an integer belongs"));
-  EXPECT_THAT(error_of(wrap(2, "\xff")), HasSubstr("is no UTF-8"));
+  EXPECT_THAT(error_of(wrap(2, "\xff")), HasSubstr("is not UTF-8"));
 }
 
 TEST(ReadModel, StringsAreViewsIntoTheInput) {
@@ -193,11 +193,13 @@ TEST(ReadModel, FunctionsAreRead) {
   writer.add_string(6, "alpha");
   writer.add_message(7, node);
   writer.add_string(10, "my.domain");
+  writer.add_string(13, "half");
   const std::string bytes = kit::encode_model({}) + wrap(25, function);
   Model model = read(bytes);
   ASSERT_EQ(model.functions.size(), 1U);
   EXPECT_EQ(model.functions[0].name, "F");
   EXPECT_EQ(model.functions[0].domain, "my.domain");
+  EXPECT_EQ(model.functions[0].overload, "half");
   EXPECT_EQ(model.functions[0].nodes.at(0).op_type, "Relu");
 }
 
@@ -254,7 +256,7 @@ TEST(ReadModel, MalformedInputSaysWhereAndWhat) {
 TEST(ReadModel, NamesAreUtf8) {
   std::string node;
   pbf_writer(node).add_string(2, "y\xff");  // an output, which would be a name in the manifest
-  EXPECT_THAT(error_of(model_with_graph(wrap(1, node))), HasSubstr("the text 'y\\xff' is no UTF-8"));
+  EXPECT_THAT(error_of(model_with_graph(wrap(1, node))), HasSubstr("the text 'y\\xff' is not UTF-8"));
 }
 
 TEST(ReadModel, BadAttributesAreErrors) {

@@ -283,7 +283,8 @@ TensorSource::Stored TensorSource::load_external(const TensorProto& tensor, int6
   }
   if (length >= 0 && length != size_bytes) {
     fail(tensor, name_,
-         fmt::format("its external data has {} bytes of '{}', its dims ask for {}", length, location, size_bytes));
+         fmt::format("its external data has {} bytes of '{}', its dims ask for {}", length, escaped(location),
+                     size_bytes));
   }
   if (leaves_folder(location)) {
     fail(tensor, name_,
@@ -297,7 +298,7 @@ TensorSource::Stored TensorSource::load_external(const TensorProto& tensor, int6
     fail(tensor, name_,
          fmt::format("its external data is bytes {} to {} of '{}', which has {}: that file is cut, or of another model",
                      offset, fmt::to_string(static_cast<uint64_t>(offset) + static_cast<uint64_t>(size_bytes)),
-                     location, available));
+                     escaped(location), available));
   }
   const auto* begin = reinterpret_cast<const char*>(file->bytes().data()) + offset;
   return {{begin, static_cast<size_t>(size_bytes)}, file};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
+
 namespace headrace::onnx {
 
 namespace {
@@ -81,7 +83,8 @@ Windows read_windows(NodeContext& context, Shape kernel) {
     windows.pad_begin.assign(pads.begin(), middle);
     windows.pad_end.assign(middle, pads.end());
   } else {
-    context.invalid("attribute 'auto_pad' is '{}', which is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID", auto_pad);
+    context.invalid("attribute 'auto_pad' is {}, which is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID",
+                    printable(auto_pad));
   }
   return windows;
 }

@@ -21,7 +21,7 @@ PrimFunc schedule(const Compute& compute, const std::string& symbol, const cost:
   for (const Buffer& output : compute.outputs) made.insert(output.get());
   for (size_t i = 0; i < compute.stages.size();) {
     const ComputeStage& stage = compute.stages[i];
-    const StageGroup group = find_group(compute, uses, i);
+    const StageGroup group = find_group(compute, uses, i, machine);
     stages.push_back(group.depth > 0    ? group_loops(compute, group, buffers, machine)
                      : stage.is_check() ? check_loops(flatten(stage, buffers), stage.message)
                                         : stage_loops(flatten(stage, buffers), machine));

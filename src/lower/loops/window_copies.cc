@@ -65,13 +65,17 @@ class WindowStage {
     return read_.inner.empty() && read_.axes.back().window == PrimExpr(stage_.axes.back());
   }
 
+  // Returns whether few results read the same element. A sum of products with weights reads it for each of its
+  // channels; a pool and a dilation have one result for each window and channel of the data.
+  bool reads_little() const { return read_.ignores_taps || stage_.combiner != Combiner::sum; }
+
   bool reads_directly() const {
     if (read_.fill->dtype != read_.data->dtype) return false;
     for (size_t i = 0; i < spatial(); ++i) {
       const WindowRead::Axis& axis = read_.axes[i];
       if (axis.stride > 1 && axis.taps == 1 && is_read_often()) return false;
       const bool inside = axis.pad == 0 && (axis.count - 1) * axis.stride + axis.last_tap() < axis.size;
-      const bool steps_over = i + 1 == spatial() && axis.stride > (read_.reads_little ? 2 : 1);
+      const bool steps_over = i + 1 == spatial() && axis.stride > (reads_little() ? 2 : 1);
       if (!inside || (vectors_walk_windows() && steps_over && axis.count > 1)) return false;
     }
     return true;
@@ -83,7 +87,7 @@ class WindowStage {
     constexpr double kReadOften = 64;
     double windows = 1;
     for (const WindowRead::Axis& axis : read_.axes) windows *= static_cast<double>(axis.count);
-    return !read_.reads_little && count_elements(stage_.axis_extents()) >= kReadOften * windows;
+    return !reads_little() && count_elements(stage_.axis_extents()) >= kReadOften * windows;
   }
 
   bool copy_is_wasteful() const {

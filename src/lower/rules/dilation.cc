@@ -31,7 +31,6 @@ Compute dilation_rule(const RuleInput& input) {
         windows = data.read(at[0], at[1], whole({at.begin() + 2, at.end()}), tap, 0);
         return windows->read + weight;
       });
-  windows->reads_little = true;
   stage.windows = windows;
   return single_stage(input, rounded(std::move(stage)));
 }

@@ -96,7 +96,7 @@ Compute dropout_rule(const RuleInput& input) {
   return compute;
 }
 
-void set_functions() {
+void register_functions_of_one() {
   static constexpr std::pair<std::string_view, Intrinsic> kFunctions[] = {
       {"exp", Intrinsic::exp},        {"log", Intrinsic::log},     {"log2", Intrinsic::log2},
       {"log10", Intrinsic::log10},    {"sqrt", Intrinsic::sqrt},   {"rsqrt", Intrinsic::rsqrt},
@@ -153,7 +153,7 @@ Compute fixed_point_per_axis_rule(const RuleInput& input) {
 }  // namespace
 
 void register_elementwise_rules() {
-  set_functions();
+  register_functions_of_one();
   unary_rule("sigmoid", sigmoid);
   unary_rule("negative", negative);
   unary_rule("sign", sign);

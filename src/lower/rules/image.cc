@@ -26,8 +26,8 @@ PrimExpr coordinate(const std::string& mode, const PrimExpr& i, int64_t in, int6
 
 PrimExpr nearest(const Resize2DAttrs& attrs, const PrimExpr& x) {
   const std::string_view method = ops::rounding_method(attrs);
-  if (method == "round" || method == "round_prefer_floor") return call(Intrinsic::ceil, x - real(0.5));
-  if (method == "round_prefer_ceil") return call(Intrinsic::floor, x + real(0.5));
+  if (method == "round_prefer_floor") return call(Intrinsic::ceil, x - real(0.5));
+  if (method == "round" || method == "round_prefer_ceil") return call(Intrinsic::floor, x + real(0.5));
   return method == "ceil" ? call(Intrinsic::ceil, x - real(ops::kNearIndex))
                           : call(Intrinsic::floor, x + real(ops::kNearIndex));
 }

@@ -107,6 +107,33 @@ TEST(OpCases, LargerTensors) {
   cases.check();
 }
 
+// Tiles that are full and that are not, rows of batches that share the weights, layers of one thread and of several.
+TEST(OpCases, LargerRecurrentLayers) {
+  RuleCases cases;
+  const auto steps = [&](const std::string& cell, int64_t gates, Shape shape, int64_t lanes, const std::string& more) {
+    const int64_t t = shape[0], b = shape[1], h = shape[2], d = more.find("bidirectional") == std::string::npos ? 1 : 2;
+    std::vector<In> inputs{{{t, b, d * gates * h}},
+                           {{d, (h + lanes - 1) / lanes, h, gates, lanes}, kF32, -0.2, 0.2},
+                           {{b}, kI32, 0, static_cast<double>(t)},
+                           {{d, b, h}}};
+    if (cell == "lstm") inputs.insert(inputs.end(), {In{{d, b, h}}, In{{d, 3 * h}}});
+    if (cell == "gru") inputs.push_back({{d, h}});
+    std::string args;
+    for (size_t i = 0; i < inputs.size(); ++i) args += fmt::format("%x{}, ", i);
+    add_call(cases, fmt::format("nn.recurrent_steps({}cell=\"{}\"{})", args, cell, more), inputs, 2e-5);
+  };
+  const std::string all = ", all_steps=True", both = all + ", direction=\"bidirectional\"";
+  steps("lstm", 4, {5, 1, 40}, 16, all);
+  steps("lstm", 4, {2, 5, 24}, 8, both);
+  steps("lstm", 4, {4, 5, 19}, 16, ", direction=\"reverse\"");
+  steps("gru", 3, {4, 1, 33}, 16, all + ", linear_before_reset=True");
+  steps("gru", 3, {2, 5, 20}, 8, both);
+  steps("gru", 3, {2, 1, 730}, 32, all);
+  steps("rnn", 1, {4, 9, 50}, 32, both);
+  steps("rnn", 1, {3, 2, 31}, 5, "");
+  cases.check();
+}
+
 // Where data, kernel and result split their channels alike, nothing is divided to find an element.
 TEST(OpCases, PackedConvolutionsIndexTheirParts) {
   register_all_rules();

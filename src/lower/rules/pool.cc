@@ -38,7 +38,6 @@ Compute combine_windows(const RuleInput& input, const PoolForm& form, Combiner c
         windows = data.read(at[0], at[1], window, tap, 0);
         return windows->read;
       });
-  windows->reads_little = true;
   windows->ignores_taps = true;
   stage.windows = windows;
   return single_stage(input, finished(std::move(stage), [&](const PrimExpr& value) { return finish(value, window); }));

@@ -48,9 +48,23 @@ Stmt scatter_means(const KernelInput& input, const ForEachUpdate& updates) {
   });
 }
 
+// Computes sums or products of float16 or bfloat16 in float32, in a scratch buffer, and rounds them once.
+Stmt scatter_wide(const KernelInput& input, std::string_view mode, const ForEachUpdate& updates) {
+  const Line &data = input.inputs[0], &out = input.outputs[0];
+  return with_scratch("wide", wide_type(data.buffer->dtype), {out.size()}, [&](const Line& joint) {
+    const Stmt join = updates([&](const PrimExpr& place, const PrimExpr& update) {
+      return joint.set_item(place, joined(mode, joint.item(place), update));
+    });
+    return make_seq({copied(data, joint), join, copied(joint, out)});
+  });
+}
+
 Stmt scatter(const KernelInput& input, const std::string& mode, const ForEachUpdate& updates) {
   if (mode == "mean") return scatter_means(input, updates);
   const Line& out = input.outputs[0];
+  const DataType dtype = out.buffer->dtype;
+  if ((mode == "add" || mode == "mul") && dtype.is_float() && wide_type(dtype) != dtype)
+    return scatter_wide(input, mode, updates);
   return make_seq({copied(input.inputs[0], out), updates([&](const PrimExpr& place, const PrimExpr& update) {
                      return out.set_item(place, joined(mode, out.item(place), update));
                    })});
@@ -102,7 +116,7 @@ Stmt invert_permutation_rule(const KernelInput& input) {
       return bind(as_index(data.item(i)), [&](const PrimExpr& at) {
         const PrimExpr is_new = guarded(is_within(at, make_int(0), make_int(n)),
                                         make_binary(BinaryOp::eq, seen.item(at), make_int(0)), make_bool(false));
-        return make_seq({tir::make_assert(is_new, "invert_permutation: data is no permutation"),
+        return make_seq({tir::make_assert(is_new, "invert_permutation: data is not a permutation"),
                          seen.set_item(at, make_int(1)), out.set_item(at, i)});
       });
     });

@@ -135,12 +135,21 @@ Stmt sparse_dense_rule(const KernelInput& input) {
 Stmt sparse_add_rule(const KernelInput& input) {
   const Line &dense = input.inputs[0], &data = input.inputs[1], &out = input.outputs[0];
   const int64_t n = out.shape[1];
-  const Stmt copy = each(out.size(), [&](const PrimExpr& i) { return out.set_item(i, dense.item(i)); });
-  const Stmt add = for_each_entry(input, 1, n, [&](const PrimExpr& row, const PrimExpr& entry, const PrimExpr& column) {
-    const PrimExpr at = row * n + column;
-    return out.set_item(at, make_cast(out.buffer->dtype, wide(out.item(at)) + wide(data.item(entry))));
-  });
-  return make_seq({copy, add});
+  const auto copy = [](const Line& from, const Line& to) {
+    return each(to.size(),
+                [&](const PrimExpr& i) { return to.set_item(i, make_cast(to.buffer->dtype, from.item(i))); });
+  };
+  const auto add_to = [&](const Line& sums) {
+    return for_each_entry(input, 1, n, [&](const PrimExpr& row, const PrimExpr& entry, const PrimExpr& column) {
+      const PrimExpr at = row * n + column;
+      return sums.set_item(at, make_cast(sums.buffer->dtype, wide(sums.item(at)) + wide(data.item(entry))));
+    });
+  };
+  const DataType dtype = out.buffer->dtype;
+  if (!dtype.is_float() || wide_type(dtype) == dtype) return make_seq({copy(dense, out), add_to(out)});
+  // Sums of float16 and bfloat16 are computed in float32 and rounded once.
+  return with_scratch("sums", wide_type(dtype), {out.size()},
+                      [&](const Line& sums) { return make_seq({copy(dense, sums), add_to(sums), copy(sums, out)}); });
 }
 
 Stmt sparse_transpose_rule(const KernelInput& input) {

@@ -9,14 +9,6 @@ using namespace tir;  // this file reads loop IR and nothing else
 
 namespace {
 
-// Iterations of the shared loops that make them worth it: threads want parts, and fewer still keep a copy near
-// (depthwise 3x3 of 144 channels in 9 blocks of 16, 56x56 by steps of 2: 0.20 ms apart, 0.12 together).
-constexpr int64_t kMinShared = 6;
-// The least number of elements inside the outer axes, for a map. Vectors are then mostly full, and a value is not read
-// with other vectors while it is still on its way to the cache (depthwise 3x3, 7x7: 30 us apart, 40 us together; 14x14:
-// 31 and 28).
-constexpr int64_t kMinInside = 128;
-
 // Returns how many leading entries of an index are the stage's own leading axes.
 size_t own_axes(const ComputeStage& stage, const std::vector<PrimExpr>& extents, const PrimExpr* begin, size_t count) {
   size_t own = 0;
@@ -52,8 +44,12 @@ int64_t product(const std::vector<PrimExpr>& extents, size_t begin, size_t end) 
 // A group while stages join it, one after the other.
 class GroupFinder {
  public:
-  GroupFinder(const Compute& compute, const StageReads& reads, size_t begin)
-      : compute_(compute), reads_(reads), first_(compute.stages[begin].axis_extents()), common_(first_.size()) {
+  GroupFinder(const Compute& compute, const StageReads& reads, size_t begin, const cost::Machine& machine)
+      : compute_(compute),
+        reads_(reads),
+        machine_(machine),
+        first_(compute.stages[begin].axis_extents()),
+        common_(first_.size()) {
     add(begin);
   }
 
@@ -76,7 +72,8 @@ class GroupFinder {
     }
     // Inner axes stay with a map until its vectors are full.
     size_t inside = extents.size();
-    while (stage.combiner == Combiner::none && inside > 0 && product(extents, inside, extents.size()) < kMinInside)
+    while (stage.combiner == Combiner::none && inside > 0 &&
+           product(extents, inside, extents.size()) < machine_.min_inside_elements)
       --inside;
     inside_ = std::min(inside_, inside);
     made_.insert(stage.output.get());
@@ -85,7 +82,7 @@ class GroupFinder {
   // Returns how many outer axes the stages may share; 0 where sharing does not help.
   size_t depth() const {
     const size_t depth = std::min(common_, inside_);
-    return product(first_, 0, depth) >= kMinShared ? depth : 0;
+    return product(first_, 0, depth) >= machine_.min_shared_iterations ? depth : 0;
   }
 
  private:
@@ -104,6 +101,7 @@ class GroupFinder {
 
   const Compute& compute_;
   const StageReads& reads_;
+  const cost::Machine& machine_;
   std::vector<PrimExpr> first_;  // extents of the first stage
   std::unordered_set<const BufferNode*> made_;
   size_t common_, inside_ = SIZE_MAX;
@@ -137,10 +135,10 @@ bool StageUses::stays_within(const Buffer& buffer, size_t begin, size_t end) con
   return is_read_within && written->second.first >= begin && written->second.second < end;
 }
 
-StageGroup find_group(const Compute& compute, const StageUses& uses, size_t begin) {
+StageGroup find_group(const Compute& compute, const StageUses& uses, size_t begin, const cost::Machine& machine) {
   StageGroup group{.begin = begin, .end = begin + 1, .depth = 0, .local = {}};
   if (compute.stages[begin].is_check()) return group;
-  GroupFinder finder(compute, uses.reads(), begin);
+  GroupFinder finder(compute, uses.reads(), begin, machine);
   for (size_t end = begin + 1; end < compute.stages.size(); ++end) {
     if (compute.stages[end].is_check() || !finder.is_read_by(end)) break;
     finder.add(end);

@@ -9,6 +9,7 @@
 
 #include <unordered_set>
 
+#include "cost/machine.h"
 #include "lower/stages/stage_reads.h"
 
 namespace headrace::lower {
@@ -34,8 +35,9 @@ class StageUses {
 };
 
 // Returns the longest group that begins at that stage. Its outer axes have as many elements as threads want parts, its
-// inner axes still fill vectors, and the elements of the outer axes share no operand of a combination. (The output
-// channels of a convolution share its data, so they are not such axes.) Linear in what the stages of the group read.
-StageGroup find_group(const tir::Compute& compute, const StageUses& uses, size_t begin);
+// inner axes still fill vectors (by the thresholds of the machine), and the elements of the outer axes share no operand
+// of a combination. (The output channels of a convolution share its data, so they are not such axes.) Linear in what
+// the stages of the group read.
+StageGroup find_group(const tir::Compute& compute, const StageUses& uses, size_t begin, const cost::Machine& machine);
 
 }  // namespace headrace::lower

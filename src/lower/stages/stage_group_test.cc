@@ -34,7 +34,9 @@ Compute convolution(int64_t channels, int64_t size, bool is_depthwise) {
   return compute;
 }
 
-StageGroup group_at(const Compute& compute, size_t begin) { return find_group(compute, StageUses(compute), begin); }
+StageGroup group_at(const Compute& compute, size_t begin, const cost::Machine& machine = {}) {
+  return find_group(compute, StageUses(compute), begin, machine);
+}
 
 TEST(StageGroup, ChannelsOfADepthwiseConvolutionAreTheSharedLoop) {
   const Compute compute = convolution(32, 14, true);
@@ -69,6 +71,14 @@ TEST(StageGroup, ChannelsOfAGroupStayTogether) {
 TEST(StageGroup, FewChannelsOrSmallPlanesStayApart) {
   EXPECT_EQ(group_at(convolution(4, 14, true), 0).depth, 0u);
   EXPECT_EQ(group_at(convolution(32, 5, true), 0).depth, 0u);
+}
+
+// 9 channels are shared: 9 iterations with 16 x 16 elements of the padded copy inside.
+TEST(StageGroup, ThresholdsAreTheMachines) {
+  const Compute compute = convolution(9, 14, true);
+  EXPECT_GT(group_at(compute, 0).depth, 0u);
+  EXPECT_EQ(group_at(compute, 0, {.min_shared_iterations = 10}).depth, 0u);
+  EXPECT_EQ(group_at(compute, 0, {.min_inside_elements = 257}).depth, 0u);
 }
 
 TEST(StageGroup, WhatIsReadElsewhereIsKeptWhole) {

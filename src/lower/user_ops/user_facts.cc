@@ -26,7 +26,7 @@ void check_axis(const CallNode& call, const std::string& name, int64_t axis) {
   const auto* data = relay::tensor_type_of(call.args[0]);
   const auto rank = data == nullptr ? 0 : static_cast<int64_t>(data->shape.size());
   if (axis < -rank || axis >= rank)
-    fail_call(call, fmt::format("{} is {}, which is no axis of its first argument, of {}", name, axis,
+    fail_call(call, fmt::format("{} is {}, which is not an axis of its first argument, of {}", name, axis,
                                 count_of(static_cast<size_t>(rank), "dimension")));
 }
 
@@ -80,7 +80,8 @@ OpenCall opened(const CallNode& call) {
 ops::KeepLayoutFn keep_layout_with(const OpNode& op, std::vector<std::string> axis_attrs) {
   for (const std::string& name : axis_attrs) {
     if (!is_int_attr(op, name))
-      throw_user_error("{}: '{}' is no attribute of kind int; add it before it is said to be an axis", op.name, name);
+      throw_user_error("{}: '{}' is not an attribute of kind int; add it before it is said to be an axis", op.name,
+                       name);
   }
   return
       [axis_attrs = std::move(axis_attrs)](const CallNode& call, const ops::LayoutForm& form) -> std::optional<Attrs> {

@@ -18,15 +18,15 @@ struct UserFacts {
 
 // Returns a function that renumbers the named attributes of a call, each the number of an axis of the first argument;
 // without names it returns the attributes as they are. UserError when the op has no attribute of a name and kind "int",
-// and at a call whose attribute is no axis.
+// and at a call whose attribute is not an axis.
 ops::KeepLayoutFn keep_layout_with(const OpNode& op, std::vector<std::string> axis_attrs);
 
 // Throws a UserError at the call unless `result` has the dtype and the number of elements of the first argument, where
 // both are known.
 void check_keeps_elements(const relay::RelationInput& input, const Type& result);
 
-// Returns `make` with its expressions checked. The expression is typed; UserError at the call when it is no tuple of a
-// buffer with the call's type but for a known size, and of int64[1]. `make` gets the call over variables in place of
+// Returns `make` with its expressions checked. The expression is typed; UserError at the call when it is not a tuple of
+// a buffer with the call's type but for a known size, and of int64[1]. `make` gets the call over variables in place of
 // the arguments, except those that are constants.
 ops::BoundedFormFn checked_bounded_form(ops::BoundedFormFn make);
 

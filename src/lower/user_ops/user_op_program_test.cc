@@ -190,7 +190,7 @@ TEST(UserAttrs, ErrorsOfSchemas) {
   EXPECT_THAT(with({"on", AttrKind::boolean, Value("yes")}), HasSubstr("attribute 'on': expected bool, got \"yes\""));
   EXPECT_FALSE(find_op("prog.bad_attr")) << "a failed registration leaves an op behind";
   EXPECT_THAT(kit::user_error_of([] { relay::parse_attr_kind("double"); }),
-              HasSubstr("'double' is no kind of attribute; the kinds: int, float, bool"));
+              HasSubstr("'double' is not a kind of attribute; the kinds: int, float, bool"));
 }
 
 // ---- registration
@@ -361,7 +361,7 @@ TEST(UserOps, ErrorsOfForms) {
     return form;
   };
   EXPECT_THAT(compute_error("prog.form_stranger", ComputeRuleFn(stranger)),
-              HasSubstr("reads 'z', which is no input of the op"));
+              HasSubstr("reads 'z', which is not input of the op"));
   const auto unbound = [](const RuleInput& input) {
     const auto element = [&](const Index&) { return load(input.inputs[0], {make_prim_var("k"), make_int(0)}); };
     return single_stage(input, map_stage(input.make_output(), element));
@@ -475,7 +475,7 @@ TEST(UserOps, OnlyTensorsAreComputedWith) {
               HasSubstr("prog.apply: argument 0 is fn"));
 }
 
-// Loops that are no compute form, in a group that was written by hand.
+// Loops that are not compute form, in a group that was written by hand.
 TEST(UserOps, OpaqueLoopsInAGroupAreRefused) {
   const std::string running =
       "#[tir_version = \"1\"]\nprim_func @f(x: Buffer[(4), float32]) -> (y: Buffer[(4), float32]) {\n"

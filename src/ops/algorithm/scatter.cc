@@ -104,6 +104,12 @@ C joined(std::string_view mode, C old, C update) {
   return (mode == "min") == (update < old) ? update : old;
 }
 
+// Returns whether the elements are joined in a wider dtype than theirs, and rounded when all updates are in: sums and
+// products of float16 and bfloat16, and all means.
+bool joins_wide(std::string_view mode, DataType dtype) {
+  return mode == "mean" || ((mode == "add" || mode == "mul") && dtype.is_float() && dtype.bits() < 32);
+}
+
 // Writes update i, in order, to where place(i) says.
 template <typename F>
 NDArray scattered(const EvalInput& input, const std::string& mode, F&& place) {
@@ -111,26 +117,29 @@ NDArray scattered(const EvalInput& input, const std::string& mode, F&& place) {
   dispatch_any(out.dtype(), [&]<typename T>() {
     using C = Compute<T>;
     const Elements<T> updates(input.args[2]), y(out);
-    // The sums of a mean in the wide dtype, and the number of terms of each.
-    std::vector<C> sums;
-    std::vector<int64_t> counts(mode == "mean" ? static_cast<size_t>(out.num_elements()) : 0, 1);
-    for (size_t i = 0; i < counts.size(); ++i) sums.push_back(y[static_cast<int64_t>(i)]);
+    const auto size = static_cast<size_t>(out.num_elements());
+    std::vector<C> wide(joins_wide(mode, out.dtype()) ? size : 0);
+    std::vector<int64_t> counts(mode == "mean" ? size : 0, 1);  // the terms of each mean
+    for (size_t i = 0; i < wide.size(); ++i) wide[i] = y[static_cast<int64_t>(i)];
     for (int64_t i = 0; i < input.args[2].num_elements(); ++i) {
       const int64_t at = place(i);
-      if (mode == "mean") {
-        sums[static_cast<size_t>(at)] = joined(mode, sums[static_cast<size_t>(at)], updates[i]);
-        ++counts[static_cast<size_t>(at)];
-      } else {
+      if (wide.empty()) {
         y.set(at, joined(mode, y[at], updates[i]));
+      } else {
+        wide[static_cast<size_t>(at)] = joined(mode, wide[static_cast<size_t>(at)], updates[i]);
       }
+      if (!counts.empty()) ++counts[static_cast<size_t>(at)];
+    }
+    if (counts.empty()) {
+      for (size_t i = 0; i < wide.size(); ++i) y.set(static_cast<int64_t>(i), wide[i]);
     }
     for (size_t i = 0; i < counts.size(); ++i) {
       if constexpr (std::is_unsigned_v<C>) {
-        y.set(static_cast<int64_t>(i), static_cast<C>(sums[i] / static_cast<uint64_t>(counts[i])));
+        y.set(static_cast<int64_t>(i), static_cast<C>(wide[i] / static_cast<uint64_t>(counts[i])));
       } else if constexpr (is_floating<C>) {
-        y.set(static_cast<int64_t>(i), sums[i] / static_cast<C>(counts[i]));
+        y.set(static_cast<int64_t>(i), wide[i] / static_cast<C>(counts[i]));
       } else {
-        y.set(static_cast<int64_t>(i), static_cast<C>(sums[i] / counts[i]));
+        y.set(static_cast<int64_t>(i), static_cast<C>(wide[i] / counts[i]));
       }
     }
   });
@@ -181,7 +190,7 @@ std::vector<NDArray> eval_invert_permutation(const EvalInput& input) {
     if (at < 0 || at >= n || seen[static_cast<size_t>(at)])
       throw_at(
           input.call.span, "invert_permutation",
-          fmt::format("data is no permutation of 0 .. {}: it has {} at {}", n - 1, index_text(input.args[0], i), i));
+          fmt::format("data is not a permutation of 0 .. {}: it has {} at {}", n - 1, index_text(input.args[0], i), i));
     seen[static_cast<size_t>(at)] = true;
     set_element_int(out.tensor(), at, i);
   }

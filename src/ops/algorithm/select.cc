@@ -1,11 +1,13 @@
 #include "ops/algorithm/select.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 #include "arith/canonical.h"
 #include "ops/loops/element.h"
 #include "ops/loops/move.h"
+#include "ops/loops/positions.h"
 #include "ops/families.h"
 #include "ops/tensor/elementwise.h"
 #include "relay/match.h"
@@ -30,14 +32,19 @@ Type places_type(const TensorType& condition, PrimExpr count) {
                           kIndex);
 }
 
+constexpr std::string_view kCutIt = "search parts of the tensor, one after the other";
+
 Type relate_argwhere(const RelationInput& input) {
   const TensorType condition = input.tensor(0);
-  return condition ? places_type(condition, make_any()) : Type();
+  if (!condition) return {};
+  for (const PrimExpr& size : condition->shape) check_positions(input, kIndex, size, kCutIt);
+  return places_type(condition, make_any());
 }
 
 Type relate_argwhere_bounded(const RelationInput& input) {
   const TensorType condition = input.tensor(0);
   if (!condition) return {};
+  check_positions(input, kIndex, arith::product(condition->shape), kCutIt, Positions::or_their_number);
   return make_tuple_type({places_type(condition, arith::product(condition->shape)),
                           make_tensor_type(Array<PrimExpr>{make_int(1)}, kIndex)});
 }
@@ -98,6 +105,7 @@ Type relate_unique(const RelationInput& input) {
   if (!data) return {};
   if (data->shape.size() != 1 || data->dtype.is_bool())
     input.fail(fmt::format("data must be numbers of one dimension, got {}", show(data)));
+  check_positions(input, kIndex, data->shape[0], kCutIt, Positions::or_their_number);
   const Type indices = make_tensor_type(data->shape, kIndex);
   Array<Type> results{data, indices, indices, make_tensor_type(Array<PrimExpr>{make_int(1)}, kIndex)};
   if (input.call.attrs_as<UniqueAttrs>().return_counts) results.push_back(indices);
@@ -132,6 +140,8 @@ std::vector<NDArray> eval_unique(const EvalInput& input) {
     outs.push_back(input.make_output(i));
     for (int64_t k = 0; k < outs[i].num_elements(); ++k) set_element_int(outs[i].tensor(), k, 0);
   }
+  const int64_t size = input.args[0].num_elements();
+  input.spend(size * std::bit_width(static_cast<uint64_t>(size)));  // comparisons
   dispatch_number(input.args[0].dtype(), [&]<typename T>() {
     const auto groups = groups_of<T>(input.args[0], attrs.sorted);
     for (size_t g = 0; g < groups.size(); ++g) {

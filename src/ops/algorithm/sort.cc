@@ -1,11 +1,13 @@
 #include "ops/algorithm/sort.h"
 
+#include <bit>
 #include <numeric>
 
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
 #include "ops/loops/move.h"
+#include "ops/loops/positions.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
@@ -48,7 +50,8 @@ Type relate_argsort(const RelationInput& input) {
   const auto& attrs = input.call.attrs_as<ArgsortAttrs>();
   check_index_dtype(input, attrs.dtype);
   if (!data) return {};
-  normal_axis(input, attrs.axis, data->shape.size());
+  const size_t axis = normal_axis(input, attrs.axis, data->shape.size());
+  check_positions(input, attrs.dtype, data->shape[axis], kAskForInt64);
   return make_tensor_type(data->shape, attrs.dtype);
 }
 
@@ -69,6 +72,7 @@ Type relate_topk(const RelationInput& input) {
   const auto size = as_int(data->shape[axis]);
   if (size && attrs.k > *size)
     input.fail(fmt::format("k is {}, and axis {} of {} has {} elements", attrs.k, axis, show(data), *size));
+  if (attrs.ret_type != "values") check_positions(input, attrs.dtype, data->shape[axis], kAskForInt64);
   Array<PrimExpr> dims = data->shape;
   if (attrs.k >= 1) dims.set(axis, make_int(attrs.k));
   const TensorType values = make_tensor_type(dims, data->dtype), indices = make_tensor_type(dims, attrs.dtype);
@@ -85,6 +89,7 @@ Type relate_searchsorted(const RelationInput& input) {
   check_same_dtype(input, sequence, values, "values");
   const size_t rank = sequence->shape.size();
   if (rank == 0) input.fail("sorted_sequence must have at least one dimension");
+  check_positions(input, attrs.dtype, sequence->shape.back(), kAskForInt64, Positions::or_their_number);
   if (rank > 1) {
     bool agrees = rank == values->shape.size();
     for (size_t i = 0; agrees && i + 1 < rank; ++i) {
@@ -121,12 +126,14 @@ void for_each_line(const Shape& shape, size_t axis, F&& body) {
 
 // The order of each line: order(position of the line, index within it). Equal elements keep theirs.
 template <typename F>
-void sort_lines(const NDArray& data, size_t axis, bool ascending, F&& take) {
-  const int64_t size = data.shape()[axis];
+void sort_lines(const EvalInput& input, size_t axis, bool ascending, F&& take) {
+  const NDArray& data = input.args[0];
+  const int64_t size = data.shape()[axis], comparisons = size * std::bit_width(static_cast<uint64_t>(size));
   dispatch_any(data.dtype(), [&]<typename T>() {
     const Elements<T> x(data);
     std::vector<int64_t> order(static_cast<size_t>(size));
     for_each_line(data.shape(), axis, [&](int64_t at, int64_t step) {
+      input.spend(comparisons);
       std::iota(order.begin(), order.end(), 0);
       std::sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
         const auto a = x[at + i * step], b = x[at + j * step];
@@ -147,9 +154,11 @@ void set_index(const NDArray& out, int64_t at, int64_t index) {
 }
 
 // The first elements of each sorted line, as many as the outputs have along the axis; either may be null.
-void take_first(const NDArray& data, size_t axis, bool ascending, const NDArray& values, const NDArray& indices) {
+void take_first(const EvalInput& input, size_t axis, bool ascending, const NDArray& values, const NDArray& indices) {
+  const NDArray& data = input.args[0];
   const int64_t size = data.shape()[axis], count = (values ? values : indices).shape()[axis];
-  sort_lines(data, axis, ascending, [&](int64_t at, int64_t step, const std::vector<int64_t>& order) {
+  if (indices) check_positions(indices.dtype(), size, kAskForInt64);
+  sort_lines(input, axis, ascending, [&](int64_t at, int64_t step, const std::vector<int64_t>& order) {
     // An empty line has no begin, and no results either.
     const int64_t begin = size == 0 ? 0 : at / (size * step) * count * step + at % step;
     for (int64_t k = 0; k < count; ++k) {
@@ -165,7 +174,7 @@ std::vector<NDArray> eval_sort(const EvalInput& input) {
   const auto& attrs = input.attrs<ArgsortAttrs>();
   const NDArray out = input.make_output();
   const size_t axis = normal_axis(attrs.axis, out.shape().size());
-  take_first(input.args[0], axis, attrs.is_ascend, gives_values ? out : NDArray(), gives_values ? NDArray() : out);
+  take_first(input, axis, attrs.is_ascend, gives_values ? out : NDArray(), gives_values ? NDArray() : out);
   return {out};
 }
 
@@ -174,7 +183,7 @@ std::vector<NDArray> eval_topk(const EvalInput& input) {
   std::vector<NDArray> outs{input.make_output()};
   if (attrs.ret_type == "both") outs.push_back(input.make_output(1));
   const size_t axis = normal_axis(attrs.axis, outs[0].shape().size());
-  take_first(input.args[0], axis, attrs.is_ascend, attrs.ret_type == "indices" ? NDArray() : outs[0],
+  take_first(input, axis, attrs.is_ascend, attrs.ret_type == "indices" ? NDArray() : outs[0],
              attrs.ret_type == "values" ? NDArray() : outs.back());
   return outs;
 }
@@ -183,6 +192,7 @@ std::vector<NDArray> eval_searchsorted(const EvalInput& input) {
   const NDArray &sequence = input.args[0], &values = input.args[1];
   const NDArray out = input.make_output();
   const bool right = input.attrs<SearchSortedAttrs>().right, is_shared = sequence.shape().size() == 1;
+  check_positions(out.dtype(), sequence.shape().back(), kAskForInt64, Positions::or_their_number);
   const int64_t size = sequence.shape().back(), row = values.shape().empty() ? 1 : values.shape().back();
   dispatch_any(sequence.dtype(), [&]<typename T>() {
     const Elements<T> x(sequence), v(values);

@@ -69,15 +69,17 @@ template <typename T>
 Compute<T> greatest_sum(const LetterView& data, const LetterView& weight, const Window& window, const Elements<T>& x,
                         const Elements<T>& w, const Shape& at) {
   Compute<T> best = least_value<Compute<T>>();
+  const int64_t plane = data.at(0, at[0]) + data.at(1, at[1]), taps = weight.at(0, at[1]);
   for_each_index({weight.dims[1], weight.dims[2]}, [&](const Shape& tap) {
-    Shape place{at[0], at[1], 0, 0};
+    int64_t from = plane;
     bool is_inside = true;
     for (size_t i = 0; i < 2; ++i) {
-      place[2 + i] = at[2 + i] * window.strides[i] - window.pad_begin[i] + tap[i] * window.dilation[i];
-      is_inside = is_inside && place[2 + i] >= 0 && place[2 + i] < data.dims[2 + i];
+      const int64_t place = at[2 + i] * window.strides[i] - window.pad_begin[i] + tap[i] * window.dilation[i];
+      is_inside = is_inside && place >= 0 && place < data.dims[2 + i];
+      from += data.at(2 + i, place);
     }
-    const Compute<T> element = is_inside ? x[data.offset(place)] : Compute<T>(0);
-    const Compute<T> sum = wrapping_add(element, w[weight.offset({at[1], tap[0], tap[1]})]);
+    const Compute<T> element = is_inside ? x[from] : Compute<T>(0);
+    const Compute<T> sum = wrapping_add(element, w[taps + weight.at(1, tap[0]) + weight.at(2, tap[1])]);
     // NaN wins and stays.
     if (sum > best || sum != sum) best = sum;
   });

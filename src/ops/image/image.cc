@@ -28,8 +28,9 @@ void Resize2DAttrs::fields(FieldList<Resize2DAttrs>& f) {
           "rounding_method",
           {.default_value = "round",
            .has_default = true,
-           .doc = "of nearest_neighbor: round or round_prefer_floor, round_prefer_ceil, floor, ceil; "
-                  "empty: round for align_corners, else floor"})
+           .doc =
+               "of nearest_neighbor: round (ties away from zero), round_prefer_floor, round_prefer_ceil, floor, ceil; "
+               "empty: round for align_corners, else floor"})
       .field<&Resize2DAttrs::cubic_alpha>(
           "cubic_alpha", {.default_value = -0.5, .has_default = true, .doc = "the cubic's coefficient"})
       .field<&Resize2DAttrs::cubic_exclude>(
@@ -178,9 +179,10 @@ Type relate_upsampling3d(const RelationInput& input) {
 
 int64_t round_coordinate(const Resize2DAttrs& attrs, double x) {
   const std::string_view method = rounding_method(attrs);
-  // `round` takes the lower one of a tie, as ONNX's round_prefer_floor.
-  if (method == "round" || method == "round_prefer_floor") return static_cast<int64_t>(std::ceil(x - 0.5));
-  if (method == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
+  if (method == "round_prefer_floor") return static_cast<int64_t>(std::ceil(x - 0.5));
+  // `round` takes ties away from zero, as Relay's te.round. That differs from round_prefer_ceil below zero only, where
+  // all coordinates read the first element.
+  if (method == "round" || method == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
   return static_cast<int64_t>(method == "ceil" ? std::ceil(x - kNearIndex) : std::floor(x + kNearIndex));
 }
 
@@ -266,7 +268,7 @@ std::vector<NDArray> resample(const EvalInput& input, const Resize2DAttrs& attrs
   return {result};
 }
 
-Expr resize_call(Array<Expr> args, Shape size, const Resize2DOptions& options, Span span) {
+Expr resize_call(std::string_view op, Array<Expr> args, Shape size, const Resize2DOptions& options, Span span) {
   auto attrs = make_object<Resize2DAttrs>();
   attrs->size = std::move(size);
   attrs->layout = options.layout;
@@ -275,7 +277,7 @@ Expr resize_call(Array<Expr> args, Shape size, const Resize2DOptions& options, S
   attrs->rounding_method = options.rounding_method;
   attrs->cubic_alpha = options.cubic_alpha;
   attrs->cubic_exclude = options.cubic_exclude ? 1 : 0;
-  return make_call("image.resize2d", std::move(args), attrs, std::move(span));
+  return make_call(std::string(op), std::move(args), attrs, std::move(span));
 }
 
 }  // namespace
@@ -331,10 +333,18 @@ void register_image_ops() {
 }
 
 Expr resize2d(Expr data, Shape size, const Resize2DOptions& options, Span span) {
-  return resize_call({data}, size, options, span);
+  return resize_call("image.resize2d", {data}, size, options, span);
 }
 Expr resize2d(Expr data, Expr size, const Resize2DOptions& options, Span span) {
-  return resize_call({data, size}, {}, options, span);
+  return resize_call("image.resize2d", {data, size}, {}, options, span);
+}
+Expr resize(Expr data, Shape size, const Resize2DOptions& options, Span span) {
+  static constexpr std::string_view kLayouts[] = {"NCW", "NCHW", "NCDHW"};
+  HEADRACE_CHECK(!size.empty() && size.size() <= 3, "a resize over {} axes", size.size());
+  Resize2DOptions own = options;
+  own.layout = kLayouts[size.size() - 1];
+  const std::string op = fmt::format("image.resize{}d", size.size());
+  return resize_call(op, {std::move(data)}, std::move(size), own, std::move(span));
 }
 
 }  // namespace headrace::ops

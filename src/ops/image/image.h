@@ -53,6 +53,9 @@ struct Resize2DOptions {
   bool cubic_exclude = false;
 };
 Expr resize2d(Expr data, Shape size, const Resize2DOptions& options = {}, Span span = {});
+// Makes image.resize1d, resize2d or resize3d, as many axes as `size` has, in the layout NCW, NCHW or NCDHW; that of the
+// options is not read.
+Expr resize(Expr data, Shape size, const Resize2DOptions& options = {}, Span span = {});
 // Makes a call with the size as an int tensor of two elements.
 Expr resize2d(Expr data, Expr size, const Resize2DOptions& options = {}, Span span = {});
 

@@ -37,5 +37,18 @@ TEST(Resize, NearestTakesTheFloorUnlessCornersAreAligned) {
             (Indices{0, 0, 1, 1}));
 }
 
+// Relay's `round` is C's, which takes ties away from zero; ONNX's two ways of rounding have names of their own.
+TEST(Resize, RoundTakesTheUpperOneOfATie) {
+  const std::string corners = ", coordinate_transformation_mode=\"align_corners\"";
+  // Coordinates 0, 0.5, 1, 1.5, 2.
+  EXPECT_EQ(read_indices(3, 5, "rounding_method=\"round\"" + corners), (Indices{0, 1, 1, 2, 2}));
+  EXPECT_EQ(read_indices(3, 5, "rounding_method=\"\"" + corners), (Indices{0, 1, 1, 2, 2}));
+  EXPECT_EQ(read_indices(3, 5, "rounding_method=\"round_prefer_ceil\"" + corners), (Indices{0, 1, 1, 2, 2}));
+  EXPECT_EQ(read_indices(3, 5, "rounding_method=\"round_prefer_floor\"" + corners), (Indices{0, 0, 1, 1, 2}));
+  // Coordinates 0, 0.5, 1, 1.5.
+  EXPECT_EQ(read_indices(2, 4, "rounding_method=\"round\", coordinate_transformation_mode=\"asymmetric\""),
+            (Indices{0, 1, 1, 1}));
+}
+
 }  // namespace
 }  // namespace headrace::ops

@@ -10,7 +10,7 @@ struct GetValidCountsAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.GetValidCountsAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<GetValidCountsAttrs>& f);
-  double score_threshold = 0;  // where it is no argument
+  double score_threshold = 0;  // where it is not an argument
   int64_t id_index = 0;
   int64_t score_index = 1;
 };

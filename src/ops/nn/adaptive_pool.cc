@@ -109,4 +109,14 @@ void register_adaptive_pool_ops() {
   register_rank<3>();
 }
 
+Expr adaptive_pool(bool takes_max, Expr data, Shape output_size, Span span) {
+  const size_t spatial = output_size.size();
+  const std::string op = fmt::format("nn.adaptive_{}_pool{}d", takes_max ? "max" : "avg", spatial);
+  const auto fill = [&](AdaptivePoolAttrs& attrs) { attrs.output_size = std::move(output_size); };
+  if (spatial == 1) return call_with<AdaptivePool1DAttrs>(op, {std::move(data)}, std::move(span), fill);
+  if (spatial == 2) return call_with<AdaptivePool2DAttrs>(op, {std::move(data)}, std::move(span), fill);
+  HEADRACE_CHECK(spatial == 3, "a pool over {} axes", spatial);
+  return call_with<AdaptivePool3DAttrs>(op, {std::move(data)}, std::move(span), fill);
+}
+
 }  // namespace headrace::ops

@@ -30,6 +30,9 @@ using AdaptivePool1DAttrs = AdaptivePoolAttrsOf<1>;
 using AdaptivePool2DAttrs = AdaptivePoolAttrsOf<2>;
 using AdaptivePool3DAttrs = AdaptivePoolAttrsOf<3>;
 
+// Makes the pool over output_size.size() spatial axes, 1 to 3, in the layout NCW, NCHW or NCDHW.
+Expr adaptive_pool(bool takes_max, Expr data, Shape output_size, Span span = {});
+
 // Return the bounds of window i of `out` over an axis of `in` elements: [begin, end), never empty unless `in` is 0.
 inline int64_t adaptive_begin(int64_t i, int64_t in, int64_t out) { return i * in / out; }
 inline int64_t adaptive_end(int64_t i, int64_t in, int64_t out) { return ((i + 1) * in + out - 1) / out; }

@@ -517,7 +517,8 @@ std::vector<NDArray> eval_backward_weight(const EvalInput& input) {
   dispatch_number(out.dtype(), [&]<typename T>() {
     const Elements<T> x(data), g(grad), y(out);
     for_each_index(view.weight.dims, [&](const Shape& index) {
-      input.spend(grad.num_elements() / view.out.dims[1]);
+      constexpr int64_t kStepsOfATerm = 3;  // three axes are checked for each
+      input.spend(kStepsOfATerm * grad.num_elements() / view.out.dims[1]);
       y.set(view.weight.offset(index), weight_at(view, x, g, index));
     });
   });

@@ -184,6 +184,8 @@ Compute<T> deformable_at(const DeformableView& v, const Elements<T>& x, const El
   const int64_t inputs = v.weight.dims[1], first = at[1] / (v.out.dims[1] / v.attrs.groups) * inputs;
   const int64_t per_offset = v.data.dims[1] / v.attrs.deformable_groups;
   double total = 0;
+  const int64_t window = v.offset.at(0, at[0]) + v.offset.at(2, at[2]) + v.offset.at(3, at[3]);
+  const int64_t kernel = v.weight.at(0, at[1]);
   for_each_index({inputs, v.weight.dims[2], v.weight.dims[3]}, [&](const Shape& r) {
     const int64_t channel = first + r[0], taps = v.weight.dims[2] * v.weight.dims[3];
     const int64_t pair = 2 * (channel / per_offset * taps + r[1] * v.weight.dims[3] + r[2]);
@@ -192,11 +194,11 @@ Compute<T> deformable_at(const DeformableView& v, const Elements<T>& x, const El
       const auto axis = static_cast<size_t>(i);
       const int64_t begin =
           at[2 + axis] * v.window.strides[axis] - v.window.pad_begin[axis] + r[1 + axis] * v.window.dilation[axis];
-      place[axis] =
-          static_cast<double>(begin) + static_cast<double>(offset[v.offset.offset({at[0], pair + i, at[2], at[3]})]);
+      place[axis] = static_cast<double>(begin) + static_cast<double>(offset[window + v.offset.at(1, pair + i)]);
     }
     const double element = sample(v.data, x, v.data.at(0, at[0]) + v.data.at(1, channel), place[0], place[1]);
-    total += element * static_cast<double>(w[v.weight.offset({at[1], r[0], r[1], r[2]})]);
+    const int64_t tap = v.weight.at(1, r[0]) + v.weight.at(2, r[1]) + v.weight.at(3, r[2]);
+    total += element * static_cast<double>(w[kernel + tap]);
   });
   return static_cast<Compute<T>>(total);
 }

@@ -130,4 +130,10 @@ void register_loss_ops() {
       .eval(eval_nll_loss);
 }
 
+Expr nll_loss(Expr predictions, Expr targets, Expr weights, std::string reduction, int64_t ignore_index, Span span) {
+  return call_with<NLLLossAttrs>(
+      "nn.nll_loss", {std::move(predictions), std::move(targets), std::move(weights)}, std::move(span),
+      [&](auto& attrs) { attrs.reduction = std::move(reduction), attrs.ignore_index = ignore_index; });
+}
+
 }  // namespace headrace::ops

@@ -14,4 +14,7 @@ struct NLLLossAttrs : AttrsNode {
   int64_t ignore_index = -100;
 };
 
+Expr nll_loss(Expr predictions, Expr targets, Expr weights, std::string reduction, int64_t ignore_index = -100,
+              Span span = {});
+
 }  // namespace headrace::ops

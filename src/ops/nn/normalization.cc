@@ -213,19 +213,19 @@ void register_softmaxes() {
   struct Row {
     const char *name, *doc;
     EvalFn eval;
+    const char* argument = "f[...]: the scores";
   };
   const Row rows[] = {
       {"nn.softmax", "e^(x - max) / sum of e^(x - max) over `axis`: data f[...] -> the same type.",
        eval_softmax<false>},
-      {"nn.fast_softmax",
-       "As softmax, whose exp is fast: e^(x - max) / sum of e^(x - max) over `axis`: data f[...] -> the same type.",
-       eval_softmax<false>},
+      {"nn.fast_softmax", "A name only, which computes the same as nn.softmax: data f[...] -> the same type.",
+       eval_softmax<false>, "f[...]: the scores (a name only: computes the same as nn.softmax)"},
       {"nn.log_softmax", "x - max - log(sum of e^(x - max)) over `axis`: data f[...] -> the same type.",
        eval_softmax<true>},
   };
   for (const Row& row : rows) {
     OpBuilder(row.name, row.doc)
-        .arg("data", "Tensor", "f[...]: the scores")
+        .arg("data", "Tensor", row.argument)
         .attrs<SoftmaxAttrs>()
         .relation(relate_softmax)
         .fusion(FusionKind::opaque)

@@ -83,7 +83,7 @@ Type padded_type(const RelationInput& input, const TensorType& data, const Width
     const auto& [before, after] = widths[i];
     for (const auto side : {as_int(before), as_int(after)}) {
       if (side && (*side > INT32_MAX || *side < INT32_MIN))
-        input.fail(fmt::format("pad_width has {}, which is no sensible count", *side));
+        input.fail(fmt::format("pad_width has {}, which is not a sensible count", *side));
       if (side && *side < 0 && border != Border::constant)
         input.fail(fmt::format("pad_width has {}; only constant padding crops", *side));
     }

@@ -99,14 +99,17 @@ Type relate_sparse_add(const RelationInput& input) {
 }
 
 std::vector<NDArray> eval_sparse_add(const EvalInput& input) {
-  const NDArray out = input.args[0].copy();
+  const NDArray out = input.make_output();
   const int64_t n = out.shape()[1];
   dispatch_number(out.dtype(), [&]<typename T>() {
-    const Elements<T> w(input.args[1]), y(out);
+    const Elements<T> x(input.args[0]), w(input.args[1]), y(out);
+    std::vector<Compute<T>> sums;
+    for (int64_t i = 0; i < out.num_elements(); ++i) sums.push_back(x[i]);
     for_each_entry(input, input.args[3], input.args[1].num_elements(), [&](int64_t row, int64_t entry) {
-      const int64_t at = row * n + checked_index_at(input, input.args[2], entry, n, false);
-      y.set(at, wrapping_add(y[at], w[entry]));
+      Compute<T>& sum = sums[static_cast<size_t>(row * n + checked_index_at(input, input.args[2], entry, n, false))];
+      sum = wrapping_add(sum, w[entry]);
     });
+    for (int64_t i = 0; i < out.num_elements(); ++i) y.set(i, sums[static_cast<size_t>(i)]);
   });
   return {out};
 }

@@ -183,7 +183,7 @@ TEST_F(BroadcastTest, ValuesBroadcastByTheirShapes) {
             (std::vector<int64_t>{1, 2, 20, 20}));
 }
 
-// Rows of every kind: long and short, of which one, both or none are read one after another, past a block of elements.
+// Tests short and long rows in which one, both or neither operand is contiguous, some longer than one block.
 TEST_F(BroadcastTest, RowsOfAnyLength) {
   struct Shapes {
     Shape a, b, out;

@@ -10,7 +10,7 @@ void CompilerAttrs::fields(FieldList<CompilerAttrs>& f) {
 
 namespace {
 
-// The interpreter gives the operand itself, also one that is no tensor.
+// The interpreter gives the operand itself, also one that is not a tensor.
 void register_border(const char* name, const char* doc) {
   OpBuilder(name, doc)
       .arg("data", "Any", "T[...]: x")

@@ -276,7 +276,7 @@ std::vector<NDArray> eval_prelu(const EvalInput& input) {
 
 std::optional<std::vector<PrimExpr>> infer_cast(const RelationInput& input) {
   const DataType dtype = input.call.attrs_as<CastAttrs>().dtype;
-  // A bool says which numbers are not 0; a float list is no shape.
+  // A bool says which numbers are not 0; a float list is not a shape.
   if (!dtype.is_int() && !dtype.is_uint()) return std::nullopt;
   const TensorType data = input.tensor(0);
   if (!data || !(data->dtype.is_int() || data->dtype.is_uint() || data->dtype.is_bool())) return std::nullopt;
@@ -295,12 +295,20 @@ std::optional<std::vector<PrimExpr>> infer_negative(const RelationInput& input) 
 // ---- registration
 
 template <typename F>
-void unary_float(const char* name, const char* what, F f) {
+void unary_float(const char* name, const char* what, F f, const char* argument = "f[...]: x") {
   OpBuilder(name, fmt::format("{}: x f16|f32|f64|bf16[...] -> the same type.", what))
-      .arg("data", "Tensor", "f[...]: x")
+      .arg("data", "Tensor", argument)
       .relation(relate_float)
       .fusion(FusionKind::elementwise)
       .eval(eval_float(f));
+}
+
+// Registers a name that Relay has for a faster form of `same`. Here it computes the same to the bit.
+template <typename F>
+void name_only(const char* name, const char* same, F f) {
+  const std::string what = fmt::format("A name only, which computes the same as {}", same);
+  const std::string argument = fmt::format("f[...]: x (a name only: computes the same as {})", same);
+  unary_float(name, what.c_str(), f, argument.c_str());
 }
 
 template <typename F>
@@ -325,11 +333,9 @@ void register_exponentials() {
   unary_float("sigmoid", "1 / (1 + e^-x)", [](auto x) { return decltype(x){1} / (decltype(x){1} + std::exp(-x)); });
   unary_float("erf", "Error function", [](auto x) { return std::erf(x); });
   // In native code exp, tanh and erf of float32 are polynomials as they are (tir_passes/lower_math.h).
-  unary_float("fast_exp", "e^x: another name of exp, which is fast itself", [](auto x) { return std::exp(x); });
-  unary_float("fast_tanh", "Hyperbolic tangent: another name of tanh, which is fast itself",
-              [](auto x) { return std::tanh(x); });
-  unary_float("fast_erf", "Error function: another name of erf, which is fast itself",
-              [](auto x) { return std::erf(x); });
+  name_only("fast_exp", "exp", [](auto x) { return std::exp(x); });
+  name_only("fast_tanh", "tanh", [](auto x) { return std::tanh(x); });
+  name_only("fast_erf", "erf", [](auto x) { return std::erf(x); });
 }
 
 void register_trigonometric() {

@@ -72,7 +72,7 @@ Type relate(const RelationInput& input) {
   Array<Type> results;
   for (const std::string& text : attrs.results) {
     const auto type = type_of_text(text);
-    if (!type) input.fail(fmt::format("'{}' is no type of a result; write one such as float32[1,8]", text));
+    if (!type) input.fail(fmt::format("'{}' is not a type of a result; write one such as float32[1,8]", text));
     results.push_back(*type);
   }
   check_node(input, attrs);

@@ -39,7 +39,7 @@ Type relate_alloc_storage(const RelationInput& input) {
   if (attrs.alignment <= 0 || (attrs.alignment & (attrs.alignment - 1)) != 0 || attrs.alignment > 64)
     input.fail(fmt::format("alignment must be a power of 2 up to 64, got {}", attrs.alignment));
   if (!artifact::parse_location(attrs.location))
-    input.fail(fmt::format("'{}' is no location; write KIND:ID, such as cpu:0", attrs.location));
+    input.fail(fmt::format("'{}' is not a location; write KIND:ID, such as cpu:0", attrs.location));
   return make_tensor_type({make_int(attrs.size)}, DataType::uint(8));
 }
 
@@ -66,7 +66,7 @@ Type relate_view(const RelationInput& input) {
     input.fail(fmt::format("{} bytes at offset {} do not lie within {} ({} bytes)", *need, attrs.byte_offset,
                            show(base), *room));
   if (attrs.byte_offset % static_cast<int64_t>(attrs.dtype.bytes()) != 0)
-    input.fail(fmt::format("offset {} is no multiple of {}'s size", attrs.byte_offset, attrs.dtype));
+    input.fail(fmt::format("offset {} is not a multiple of {}'s size", attrs.byte_offset, attrs.dtype));
   return make_tensor_type(dims, attrs.dtype);
 }
 

@@ -14,7 +14,7 @@ struct OnnxNodeFields {
   size_t num_outputs = 0;
 };
 
-// Reads them; nothing for bytes that are no message of Protocol Buffers. Fields that it does not know are skipped.
+// Reads them; nothing for bytes that are not a message of Protocol Buffers. Fields that it does not know are skipped.
 std::optional<OnnxNodeFields> read_onnx_node(std::span<const std::byte> bytes);
 
 }  // namespace headrace::ops

@@ -5,6 +5,7 @@
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
 #include "ops/loops/index.h"
+#include "ops/loops/positions.h"
 #include "relay/match.h"
 
 namespace headrace::ops {
@@ -129,14 +130,8 @@ Type relate_logical(const RelationInput& input) {
   return reduced_type<ReduceAttrs>(input, data, data->dtype);
 }
 
-constexpr int64_t kMostInt32Positions = int64_t{1} << 31;
-
-std::string too_many_positions(std::string_view count) {
-  return fmt::format("{} elements have positions that int32 does not hold; ask for dtype=\"int64\"", count);
-}
-
 // Refuses int32 for an index into more elements than int32 counts.
-void check_positions(const RelationInput& input, const TensorType& data) {
+void check_reduced_positions(const RelationInput& input, const TensorType& data) {
   const auto& attrs = input.call.attrs_as<ArgReduceAttrs>();
   if (attrs.dtype != DataType::int_(32) && attrs.dtype != DataType::int_(64))
     input.fail(fmt::format("dtype must be int32 or int64, got {}", attrs.dtype));
@@ -145,9 +140,7 @@ void check_positions(const RelationInput& input, const TensorType& data) {
   for (size_t i = 0; i < reduced.size(); ++i) {
     if (reduced[i]) sizes.push_back(data->shape[i]);
   }
-  const auto count = as_int(arith::product(Array<PrimExpr>(sizes)));
-  if (count && *count > kMostInt32Positions && attrs.dtype == DataType::int_(32))
-    input.fail(too_many_positions(std::to_string(*count)));
+  check_positions(input, attrs.dtype, arith::product(Array<PrimExpr>(sizes)), kAskForInt64);
 }
 
 Type relate_arg(const RelationInput& input) {
@@ -155,7 +148,7 @@ Type relate_arg(const RelationInput& input) {
   if (!data) return {};
   const Type result = reduced_type<ArgReduceAttrs>(input, data, input.call.attrs_as<ArgReduceAttrs>().dtype);
   check_not_empty<ArgReduceAttrs>(input, data);
-  check_positions(input, data);
+  check_reduced_positions(input, data);
   return result;
 }
 
@@ -311,8 +304,7 @@ EvalFn eval_arg(bool greatest) {
     const NDArray out = input.make_output();
     const Groups groups = groups_of<ArgReduceAttrs>(input);
     groups.check_not_empty();
-    if (out.dtype() == DataType::int_(32) && groups.group_size > kMostInt32Positions)
-      throw_user_error("{}", too_many_positions(std::to_string(groups.group_size)));
+    check_positions(out.dtype(), groups.group_size, kAskForInt64);
     const bool last = input.attrs<ArgReduceAttrs>().select_last_index;
     dispatch_any(input.args[0].dtype(), [&]<typename T>() {
       const Elements<T> x(input.args[0]);

@@ -112,7 +112,7 @@ size_t reshape_entry(ReshapeState& state, const Dims& newshape, size_t i, bool a
     split_dimension(state, newshape, i);
     return 3;
   } else if (value && *value < 0) {
-    state.input.fail(fmt::format("newshape: {} is no size; the special values are 0, -1, -2, -3 and -4", *value));
+    state.input.fail(fmt::format("newshape: {} is not a size; the special values are 0, -1, -2, -3 and -4", *value));
   } else {
     state.result.push_back(newshape[i]);
     ++state.at;

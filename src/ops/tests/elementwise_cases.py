@@ -110,7 +110,7 @@ def add_activations() -> None:
         x = ints(3, 4, low=low, high=high, dtype=dtype)
         y = np.clip(x.astype("float64"), a_min, a_max).astype(dtype)
         case(f"clip {dtype}", f"clip(%0, a_min={float(a_min)}f, a_max={float(a_max)}f)", [x], [y])
-    # Bounds that are no float16, beside a tie: rounded once.
+    # Bounds that are not float16, beside a tie: rounded once.
     x = np.array([0, 9, 65504, -np.inf], "float16")
     for low in (3.3056640625000004, -65519.99999):
         y = np.clip(x, np.float16(low), np.float16(65519.99999))
@@ -183,7 +183,7 @@ def add_copies() -> None:
     for name, names in {"on_device": on_device, "device_copy": device_copy}.items():
         call = f'{name}(%0, {names}="{{0}}")'
         case(name, call.format("cpu:0"), [i], [i])
-        error(name, call.format("gpu:0"), [i], "'gpu' in 'gpu:0' is no kind of device")
+        error(name, call.format("gpu:0"), [i], "'gpu' in 'gpu:0' is not a kind of device")
 
 
 def add_elementwise_cases() -> None:

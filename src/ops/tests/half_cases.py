@@ -67,6 +67,35 @@ def add_half_reduction_cases() -> None:
         case(f"{name} finer than bfloat16", call, [ones], [np.float32(result)])
 
 
+def add_half_scatter_cases() -> None:
+    wide = SWING[:3].astype("float64")
+    x, y = half(24, 1), rounded([24 + wide.sum(), 1])
+    to_first = np.zeros(3, "int32")
+    case(
+        "scatter_elements add past float16",
+        'scatter_elements(%0, %1, %2, reduction="add")',
+        [x, to_first, SWING[:3]],
+        [y],
+        HALF,
+    )
+    case("scatter_nd add past float16", 'scatter_nd(%0, %1, %2, mode="add")', [x, to_first[None], SWING[:3]], [y], HALF)
+    factors = half(300, 300, 1 / 256)
+    product = rounded(factors.astype("float64").prod())
+    y = np.array([product, 1], "float16")
+    one = np.ones(2, "float16")
+    call = 'scatter_elements(%0, %1, %2, reduction="mul")'
+    case("scatter_elements mul past float16", call, [one, to_first, factors], [y], HALF)
+    case("scatter_nd mul past float16", 'scatter_nd(%0, %1, %2, mode="mul")', [one, to_first[None], factors], [y], HALF)
+    # Each 1 is below what the sum resolves: 2048 + 1 + 1 ... stays 2048 in float16.
+    many, ones = np.zeros(100, "int64"), np.ones(100, "float16")
+    call = 'scatter_elements(%0, %1, %2, reduction="add")'
+    case("scatter_elements add finer than float16", call, [half(2048), many, ones], [half(2148)])
+    starts = np.array([0, 100], "int32")
+    call = "nn.sparse_add(%0, %1, %2, %3)"
+    args = [half(2048, shape=(1, 1)), ones, many.astype("int32"), starts]
+    case("sparse_add finer than float16", call, args, [half(2148, shape=(1, 1))])
+
+
 def add_half_norm_cases() -> None:
     one, none = np.ones(4, "float16"), np.zeros(4, "float16")
     case("layer_norm past float16", "nn.layer_norm(%0, %1, %2)", [LARGE, one, none], [normal(LARGE, (0,), 1e-5)], HALF)
@@ -163,6 +192,7 @@ def add_half_product_cases() -> None:
 
 def add_half_cases() -> None:
     add_half_reduction_cases()
+    add_half_scatter_cases()
     add_half_norm_cases()
     add_half_pool_cases()
     add_half_product_cases()

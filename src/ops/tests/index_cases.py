@@ -65,7 +65,7 @@ def add_scatter_cases(x: np.ndarray, beyond: str) -> None:
 
 
 def add_place_cases(x: np.ndarray) -> None:
-    """Positions that are no elements of an axis: classes, lengths, diagonals."""
+    """Positions that are not elements of an axis: classes, lengths, diagonals."""
     on, off = np.float32(1), np.float32(0)
     y = np.zeros((2, 4), "float32")
     y[1, 3] = 1

@@ -24,6 +24,7 @@ from op_case_format import Numbers, case, error, finish, run_onnx, scalar
 from packed_cases import add_packed_cases
 from quantize_cases import add_quantize_cases, add_quantized_dense_cases
 from random_cases import add_random_cases
+from recurrent_cases import add_recurrent_cases
 from reduce_cases import add_reduce_cases
 from scipy import ndimage, special
 from select_cases import add_select_cases
@@ -404,7 +405,9 @@ for size, shape in (((9,), (2, 3, 5)), ((6, 7), (1, 2, 4, 3)), ((5, 4, 6), (1, 2
             mode=mode.split("_")[0],
             coordinate_transformation_mode="half_pixel",
         )
-        case(f"resize{rank}d {mode}", f'image.resize{rank}d(%0, size=[{text}], method="{mode}")', [x], [y], 2e-6)
+        rounding = ', rounding_method="round_prefer_floor"' if mode == "nearest_neighbor" else ""
+        call = f'image.resize{rank}d(%0, size=[{text}], method="{mode}"{rounding})'
+        case(f"resize{rank}d {mode}", call, [x], [y], 2e-6)
     error(f"resize{rank}d size", f"image.resize{rank}d(%0, size=[{text}, 2])", [x], f"size needs {rank} numbers")
 x = data(1, 2, 3, 4)
 case("upsampling", "nn.upsampling(%0, scale_h=2f, scale_w=3f)", [x], [x.repeat(2, 2).repeat(3, 3)])
@@ -565,4 +568,5 @@ add_sparse_cases()
 add_bit_cases()
 add_quantize_cases()
 add_quantized_dense_cases()
+add_recurrent_cases()
 finish()

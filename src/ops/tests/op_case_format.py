@@ -62,10 +62,12 @@ def error(name: str, call: str, inputs: list[np.ndarray], message: str, run: boo
     lines.append("end")
 
 
-def run_onnx(op: str, inputs: list[np.ndarray], opset: int = 13, **attrs: object) -> np.ndarray:
-    """The first result of an ONNX operator."""
+def run_onnx_node(
+    op: str, inputs: list[np.ndarray], results: list[str], opset: int = 13, **attrs: object
+) -> list[np.ndarray]:
+    """The results of an ONNX operator, for which the caller has names."""
     names_in = [f"i{k}" for k in range(len(inputs))]
-    node = helper.make_node(op, names_in, ["y"], **attrs)
+    node = helper.make_node(op, names_in, results, **attrs)
     graph = helper.make_graph(
         [node],
         "g",
@@ -73,11 +75,16 @@ def run_onnx(op: str, inputs: list[np.ndarray], opset: int = 13, **attrs: object
             helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
             for n, x in zip(names_in, inputs, strict=True)
         ],
-        [helper.make_empty_tensor_value_info("y")],
+        [helper.make_empty_tensor_value_info(name) for name in results],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    return session.run(None, dict(zip(names_in, inputs, strict=True)))[0]
+    return session.run(None, dict(zip(names_in, inputs, strict=True)))
+
+
+def run_onnx(op: str, inputs: list[np.ndarray], opset: int = 13, **attrs: object) -> np.ndarray:
+    """The first result of an ONNX operator."""
+    return run_onnx_node(op, inputs, ["y"], opset, **attrs)[0]
 
 
 def finish() -> None:

@@ -1,5 +1,5 @@
-// Helpers of the tests of op families: they ask for the type relation or the reference evaluation of one call. Included
-// by tests only.
+// Helpers for tests of ops and of importers: they run the type relation, value inference or reference evaluation of one
+// call to an op that has it. Included by tests only.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace headrace::ops::testing {
 
 using Values = std::vector<PrimExpr>;
 
-// Returns the result type that a call's relation computes for argument types; null when it cannot yet.
+// Returns the result type that a call's relation computes; null while the argument types do not determine it.
 inline Type relate(const Expr& expr, const std::vector<Type>& arg_types) {
   const auto* call = expr.as<relay::CallNode>();
   const relay::RelationInput input{*call, arg_types, [](size_t) { return std::nullopt; },
@@ -75,7 +75,7 @@ inline std::vector<double> to_doubles(const NDArray& array) {
   return result;
 }
 
-// Expects elements to be near; NaN equals NaN, and the tolerance is absolute plus relative.
+// Expects |got - expected| <= tolerance * (1 + |expected|) for every element; NaN equals NaN.
 inline void expect_near(const NDArray& got, const Shape& shape, const std::vector<double>& expected, double tolerance) {
   EXPECT_EQ(got.shape(), shape);
   const std::vector<double> values = to_doubles(got);

@@ -193,7 +193,7 @@ def add_storages() -> None:
     case("memory.view bytes", 'memory.view(%0, byte_offset=4, shape=[4], dtype="uint8")', [x], [flat[4:8]])
     error("memory.view", view("%0", 8, "[5]"), [x], "20 bytes at offset 8 do not lie within")
     extern = 'extern.onnx((%0,), node="", op="Foo", opset=1, results=["{}"])'.format
-    error("extern.onnx", extern("float32[1"), [x], "'float32[1' is no type of a result")
+    error("extern.onnx", extern("float32[1"), [x], "'float32[1' is not a type of a result")
     lie = 'extern.onnx(({},), node="{}", op="{}", opset={}, results=["float32[1]"])'.format
     for name, program, message in (
         ("no base64", lie("%0", "!", "Foo", 1), "its attribute node is not the base64 of a NodeProto: "),
@@ -208,7 +208,7 @@ def add_storages() -> None:
         ("inputs", lie("%0, %0", FOO_NODE, "Foo", 1), "it has 2 operands, and its node 1 inputs that are not left out"),
     ):
         error(f"extern.onnx {name}", program, [x], message)
-    error("memory.view offset", view("%0", 6, "[2]"), [x], "offset 6 is no multiple of float32's size")
+    error("memory.view offset", view("%0", 6, "[2]"), [x], "offset 6 is not a multiple of float32's size")
     storage = "let %s = memory.alloc_storage(size=64); "
     copy = f"{storage}let %v = {view('%s', 32, '[2, 3]')}; let %c = memory.copy(%0, %v); "
     case("memory.copy", f"{copy}%v", [x], [x])

@@ -92,7 +92,7 @@ std::unordered_map<const Object*, int64_t> count_uses(const Expr& body) {
   });
   std::unordered_map<const Object*, int64_t> counts;
   relay::post_order(body, [&](const Expr& e) {
-    if (const auto* let = e.as<LetNode>()) --counts[let->var.object()];  // the binding is no use
+    if (const auto* let = e.as<LetNode>()) --counts[let->var.object()];  // the binding is not a use
     if (relay::is_atomic(e)) return;
     const auto& place = scopes.at(e);
     const int user = function_of(e.is<FunctionNode>() ? place.inner : place.scope);

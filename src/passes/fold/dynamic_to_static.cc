@@ -75,7 +75,7 @@ bool contains_zero(const Shape& shape) { return std::find(shape.begin(), shape.e
 bool finds_unknown_size(const DynamicCall& c) {
   const auto operand = c.ints(1);
   if (operand && std::find(operand->begin(), operand->end(), -1) != operand->end()) return true;
-  const auto* data = c.before.args[0]->checked_type().as<TensorTypeNode>();
+  const auto* data = relay::tensor_type_of(c.before.args[0]);
   return !relay::has_unknown_dim(c.before.args[0]->checked_type()) &&
          !std::any_of(c.type.shape.begin(), c.type.shape.end(), is_any) &&
          arith::is_equal(arith::product(data->shape), arith::product(c.type.shape));
@@ -190,7 +190,7 @@ Expr fix_call(const Expr& before, const Expr& after, const relay::ValueMap& valu
   if (const auto known = values.find(before.get()); known != values.end()) {
     if (Expr constant = to_constant(*before, known->second)) return constant;
   }
-  const auto* type = before->checked_type().as<TensorTypeNode>();
+  const auto* type = relay::tensor_type_of(before);
   for (const Row& row : kRows) {
     if (type == nullptr || !relay::is_call(*call, row.op)) continue;
     if (Expr fixed = row.fix({*call, *before.as<CallNode>(), *type})) return fixed;

@@ -212,7 +212,7 @@ SkipCall common_subexpr_skip(const pass::PassContext& context) {
   return [skip = *skip](const relay::Call& call) {
     const Value answer = skip(call);
     if (!answer.is<bool>())
-      throw_at(call->span, "EliminateCommonSubexpr", fmt::format("fskip gives {}, which is no bool", repr(answer)));
+      throw_at(call->span, "EliminateCommonSubexpr", fmt::format("fskip gives {}, which is not a bool", repr(answer)));
     return answer.as<bool>();
   };
 }

@@ -24,15 +24,17 @@ bool may_evaluate(const OpNode& op) { return !relay::is_stateful(op) && op.find(
 Expr evaluate_closed(const Expr& closed, interp::ConstantBudget& budget, const pass::PassContext& context) {
   const interp::Evaluation result = interp::evaluate(closed, budget);
   if (result.outcome == interp::Evaluation::Outcome::done) return as_constants(result.value, closed->span);
-  if (result.outcome == interp::Evaluation::Outcome::over_budget && context.note) {
-    const auto* call = closed.as<relay::CallNode>();
-    const std::string what =
-        call == nullptr || call->as_op() == nullptr ? "an expression" : "a call of " + call->as_op()->name;
-    context.note({HR_REASON_FOLD_LIMIT, "FoldConstant",
-                  fmt::format("{} of constants is left to be computed at each run: {}", what, result.why),
-                  closed->span});
-  }
+  if (result.outcome == interp::Evaluation::Outcome::over_budget) note_left(closed, result.why, context);
   return {};
+}
+
+void note_left(const Expr& closed, std::string_view why, const pass::PassContext& context) {
+  if (!context.note) return;
+  const auto* call = closed.as<relay::CallNode>();
+  const std::string what =
+      call == nullptr || call->as_op() == nullptr ? "an expression" : "a call of " + call->as_op()->name;
+  context.note({HR_REASON_FOLD_LIMIT, "FoldConstant",
+                fmt::format("{} of constants is left to be computed at each run: {}", what, why), closed->span});
 }
 
 int64_t constant_bytes(const Expr& root) {

@@ -47,7 +47,7 @@ size_t bytes_of(const Expr& expr) {
 Expr fold_size(const Expr& before, const CallNode& call, const OpNode& op) {
   const auto* data = before.as<CallNode>();
   if (data == nullptr || data->args.empty() || !data->args[0]->has_checked_type()) return {};
-  const auto* type = data->args[0]->checked_type().as<TensorTypeNode>();
+  const auto* type = relay::tensor_type_of(data->args[0]);
   const auto* result = relay::tensor_type_of(before);
   const auto shape = type == nullptr ? std::nullopt : as_shape(type->shape);
   if (!shape || result == nullptr) return {};
@@ -179,6 +179,7 @@ class Folder {
     const size_t most = repeats != nullptr ? kMaxRepeatedBytes : kMaxComputedBytes;
     if (bytes > most && bytes / kGrowth > source_bytes && !apart_.contains(before.object())) {
       if (bytes <= kMaxOperandBytes) kept_.emplace(after.object(), Kept{after, source_bytes});
+      if (repeats == nullptr) note_left(after, "its result would enlarge the artifact too much", context_);
       return after;
     }
     const Expr value = evaluate_closed(after, budget_, context_);
@@ -222,12 +223,17 @@ Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
   });
 }
 
+int64_t program_bytes(const IRModule& module) {
+  int64_t bytes = 0;
+  for (const auto& [name, function] : module->functions()) bytes += constant_bytes(function);
+  return bytes;
+}
+
 IRModule fold_constant(const IRModule& module, const pass::PassContext& context) {
   // Reads of references count as effects, too: an item taken out of its tuple could move behind a write.
   const InOrder ordered = in_order(module);
-  int64_t bytes = 0;
-  for (const auto& [name, function] : ordered.module->functions()) bytes += constant_bytes(function);
-  interp::ConstantBudget budget(bytes, context.threads);
+  const int64_t own_bytes = context.option<int64_t>(kProgramBytes).value_or(program_bytes(module));
+  interp::ConstantBudget budget(own_bytes, context.threads);
   return rewrite_bodies(ordered.module, [&](const Expr& body) {
     Folder folder(body, budget, context);
     return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {

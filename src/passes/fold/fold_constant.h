@@ -29,8 +29,11 @@
 // that do not compute operands inside their kernels.
 //
 // Needs types for sizes and shape_of only. Evaluates with the reference interpreter, on the context's threads and
-// within a budget that grows with the data of the program's own constants (interp/evaluate.h). These stay calls:
-//   - a call that exceeds the budget; it is reported to the context's `note` (HR_REASON_FOLD_LIMIT)
+// within a budget that grows with the data of the program's own constants (interp/evaluate.h). A build runs the pass
+// twice; it sets kProgramBytes, so that results of the first run do not count as the program's own constants in the
+// second. These stay calls:
+//   - a call that exceeds the budget; it is reported to the context's `note` (HR_REASON_FOLD_LIMIT), as is a call that
+//     stays for its large result and computes more than a repetition
 //   - an op with effects, and anything that reads a reference
 //   - a call that fails: a user's op whose function is not registered, operands that the op rejects. The program
 //     reports the error when it runs the call.
@@ -41,6 +44,12 @@
 #include "relay/expr.h"
 
 namespace headrace::passes {
+
+// The key of the context's configuration that holds the bytes of the program's own constants, an int. Only builds set
+// it; without it they are those of the module.
+inline constexpr const char* kProgramBytes = "headrace.FoldConstant.program_bytes";
+// Returns the bytes of all constants in a module.
+int64_t program_bytes(const IRModule& module);
 
 IRModule fold_constant(const IRModule& module, const pass::PassContext& context);
 // Folds the constant parts of one expression, which must have no effects.

@@ -6,6 +6,9 @@
 #include "kit/errors.h"
 #include "kit/options.h"
 #include "object/structural_equal.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/tensor/reduce.h"
+#include "passes/fold/fold_constant.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/visit.h"
 
@@ -156,6 +159,38 @@ TEST(FoldConstant, WorkAndGrowthAreLimited) {
     ASSERT_FALSE(folded.notes.empty()) << body;
     EXPECT_EQ(folded.notes[0].reason, HR_REASON_FOLD_LIMIT);
     EXPECT_THAT(folded.notes[0].message, testing::HasSubstr("is left to be computed at each run")) << body;
+  }
+}
+
+// A product of 64 MB of two rows of 16 kB would be part of the artifact; a repetition costs its reader nothing.
+TEST(FoldConstant, WhatStaysForItsSizeIsNoted) {
+  const std::string row = "arange(0f, 4096f, 1f, dtype=\"float32\")";
+  const Folded folded = fold_noting(fmt::format("multiply({0}, reshape({0}, newshape=[4096, 1]))", row));
+  EXPECT_TRUE(folded.body.is<relay::CallNode>());
+  ASSERT_EQ(folded.notes.size(), 1u);
+  EXPECT_EQ(folded.notes[0].reason, HR_REASON_FOLD_LIMIT);
+  EXPECT_EQ(folded.notes[0].message,
+            "a call of multiply of constants is left to be computed at each run: its result would enlarge the artifact "
+            "too much");
+  EXPECT_TRUE(fold_noting("ones(shape=[4096, 4096])").notes.empty());
+}
+
+// Four results of 20 MB are more than the budget of a program without data of its own, which a build says it has: the
+// constant is what an earlier run of the pass made.
+TEST(FoldConstant, TheBudgetGrowsWithTheProgramsOwnConstantsOnly) {
+  Expr chain = relay::make_constant(NDArray::zeros({5'000'000}, DataType::float_(32)));
+  for (const char* op : {"exp", "negative", "exp", "negative"}) chain = ops::unary(op, chain);
+  chain = ops::reduce("sum", chain);
+  const IRModule module = relay::infer_type(make_module(relay::make_function({}, chain)));
+  EXPECT_EQ(program_bytes(module), 20'000'000);
+  for (const bool is_own : {true, false}) {
+    pass::PassContext context = typed_context();
+    std::vector<pass::PassNote> notes;
+    context.note = [&](const pass::PassNote& note) { notes.push_back(note); };
+    if (!is_own) context.config.set(kProgramBytes, Value(int64_t{0}));
+    const IRModule after = run_pass("FoldConstant", module, context);
+    EXPECT_EQ(after->lookup("main").cast<relay::FunctionNode>()->body.is<relay::ConstantNode>(), is_own);
+    EXPECT_EQ(notes.size(), is_own ? 0u : 1u);
   }
 }
 

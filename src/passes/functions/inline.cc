@@ -207,7 +207,7 @@ class Inliner {
     return renewed(copy_with(*inlined.function, [&](FunctionNode& copy) { copy.body = inlined.body; }));
   }
 
-  // A name that is called is no value: a call that stays keeps it.
+  // A name that is called is not a value: a call that stays keeps it.
   static Expr with_name_of(const CallNode& before, const Expr& after) {
     const bool is_changed = before.op.is<GlobalVarNode>() && after.as<CallNode>()->op != before.op;
     return is_changed ? Expr(copy_with(*after.as<CallNode>(), [&](CallNode& copy) { copy.op = before.op; })) : after;
@@ -304,7 +304,7 @@ class Inliner {
   int64_t nodes_left_;
 };
 
-// The marked functions for other compilers that are no symbols of a library and name no function, by name.
+// The marked functions for other compilers that are not symbols of a library and name no function, by name.
 std::unordered_map<std::string, const FunctionNode*> literals_for_compilers(const IRModule& module) {
   std::unordered_map<std::string, const FunctionNode*> literals;
   for (const auto& [var, function] : module->functions()) {

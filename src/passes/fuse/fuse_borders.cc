@@ -3,6 +3,7 @@
 #include "ops/call_fusion.h"
 #include "passes/fuse/fuse_groups.h"
 #include "passes/rewrite/for_each_function.h"
+#include "relay/match.h"
 
 namespace headrace::passes {
 
@@ -11,8 +12,7 @@ using relay::CallNode;
 
 namespace {
 
-const CallNode& call_of(const Expr& expr) { return *expr.as<CallNode>(); }
-const std::string& op_of(const Expr& call) { return call_of(call).as_op()->name; }
+const std::string& op_of(const Expr& call) { return relay::op_call(call)->as_op()->name; }
 
 // Describes how an expression that is not an op call uses the value, for messages.
 std::string_view use_by(const Expr& user) {
@@ -21,7 +21,7 @@ std::string_view use_by(const Expr& user) {
   if (user.is<relay::IfNode>()) return "a condition or a branch's value";
   if (user.is<relay::MatchNode>()) return "matched or a clause's value";
   if (user.is<relay::FunctionNode>()) return "a function's result";
-  if (user.is<CallNode>()) return "an argument of a call that is no op's";
+  if (user.is<CallNode>()) return "an argument of a call that is not an op's";
   if (user.is<relay::TupleGetItemNode>()) return "an item of a tuple that is taken apart again";
   return "kept by a reference";
 }
@@ -42,7 +42,7 @@ std::string why_multiple_users(const FuseStop& stop) {
 std::string message_of(const FuseStop& stop, const FuseOptions& options) {
   switch (stop.code) {
     case HR_REASON_FUSE_PATTERN:
-      return fmt::format("'{}' shares no kernel: {}", op_of(stop.other), ops::why_opaque(call_of(stop.other)));
+      return fmt::format("'{}' shares no kernel: {}", op_of(stop.other), ops::why_opaque(*relay::op_call(stop.other)));
     case HR_REASON_FUSE_DEPTH:
       return fmt::format("with '{}' the group would have more than max_depth = {} op calls", op_of(stop.other),
                          options.max_depth);

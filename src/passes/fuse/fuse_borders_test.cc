@@ -151,7 +151,7 @@ TEST(FuseBorders, Scopes) {
   EXPECT_THAT(borders_of("(%x: Tensor[(4), float32]) { let %f = fn (%y: Tensor[(4), float32]) { exp(%y) }; %f(%x) }"),
               ElementsAre(StartsWith("exp | : FUSE_SCOPE: the value of 'exp' is a function's result")));
   EXPECT_THAT(borders_of("(%x: Tensor[(4), float32]) { let %f = fn (%y: Tensor[(4), float32]) { %y }; %f(exp(%x)) }"),
-              ElementsAre(HasSubstr("FUSE_SCOPE: the value of 'exp' is an argument of a call that is no op's")));
+              ElementsAre(HasSubstr("FUSE_SCOPE: the value of 'exp' is an argument of a call that is not an op's")));
 }
 
 TEST(FuseBorders, OnlyReasonsOfFusionHaveANameHere) {

@@ -8,6 +8,7 @@
 #include "ops/op_facts.h"
 #include "relay/function_attrs.h"
 #include "relay/leaves.h"
+#include "relay/match.h"
 #include "relay/op_keys.h"
 #include "relay/visit.h"
 
@@ -28,7 +29,7 @@ bool is_op_call(const Expr& expr) {
 }
 
 bool may_be_a_shape(const Expr& arg) {
-  const auto* type = arg->checked_type().as<TensorTypeNode>();
+  const auto* type = relay::tensor_type_of(arg);
   return type != nullptr && type->shape.size() <= 2 && (type->dtype.is_int() || type->dtype.is_uint()) &&
          !is_scalar_constant(arg);
 }
@@ -94,7 +95,7 @@ struct CallGraph {
   std::vector<Expr> calls;
   std::vector<FusionKind> kinds;
   std::vector<hr_reason> why_alone;  // of an opaque one
-  std::vector<bool> is_exit;         // used by something that is no op call
+  std::vector<bool> is_exit;         // used by something that is not an op call
   std::vector<Expr> exits;           // by what: null for the end of the body
   std::vector<int64_t> num_tensors;  // operands and results, tuples taken apart
   std::vector<graph::Edge> edges;

@@ -65,8 +65,8 @@ Gradients grad_where(const GradientSite& s) {
           summed_to(ops::where(s.arg(0), zero, s.gradient), s.result, s.arg(2))};
 }
 Gradients grad_bias_add(const GradientSite& s) {
-  return {s.gradient,
-          summed_but(s.gradient, ops::normal_axis(s.call.attrs_as<ops::BiasAddAttrs>().axis, rank_of(s.result)))};
+  return {s.gradient, summed_but(s.gradient, ops::normal_axis(s.call.attrs_as<ops::BiasAddAttrs>().axis,
+                                                              tensor_of(s.result).shape.size()))};
 }
 
 constexpr GradientRow kBinaryRows[] = {

@@ -13,6 +13,7 @@
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/infer/type_match.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -176,9 +177,7 @@ class Differentiator {
     if (scalar) return ops::full(scalar, *shape, type.dtype, span);
     return value == 0 ? ops::zeros(*shape, type.dtype, span) : ops::ones(*shape, type.dtype, span);
   }
-  static Expr filled(const Expr& e, double value) {
-    return filled_as(*e->checked_type().as<TensorTypeNode>(), value, e, e->span);
-  }
+  static Expr filled(const Expr& e, double value) { return filled_as(*relay::tensor_type_of(e), value, e, e->span); }
   static Expr filled_item(const Expr& tuple, size_t i, double value) {
     const Expr item = relay::make_tuple_get_item(tuple, static_cast<int64_t>(i), tuple->span);
     const auto& type = *tuple->checked_type().as<TupleTypeNode>()->items[i].as<TensorTypeNode>();

@@ -44,7 +44,7 @@ bool fits(const Value& gradient, const Expr& arg) {
 Gradients user_gradients(const GradientSite& site, const Value& rule) {
   const OpNode& op = *site.call.as_op();
   if (!rule.is<PackedFunc>())
-    throw_user_error("the attribute '{}' of op '{}' is no function but {}", kGradientAttr, op.name, repr(rule));
+    throw_user_error("the attribute '{}' of op '{}' is not a function but {}", kGradientAttr, op.name, repr(rule));
   const Value given = rule.as<PackedFunc>()(site.result, site.gradient);
   const bool is_list = given.is<Array<Value>>() && given.as<Array<Value>>().size() == site.call.args.size();
   Gradients gradients;

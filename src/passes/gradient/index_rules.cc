@@ -24,7 +24,7 @@ namespace {
 // Returns the gradient by the first argument, when `positions` are those of its elements in the result.
 Expr added_at(const Expr& positions, const GradientSite& s) {
   const Shape shape = s.arg_shape(0);
-  const Expr nothing = ops::zeros({num_elements(shape)}, dtype_of(s.arg(0)));
+  const Expr nothing = ops::zeros({num_elements(shape)}, tensor_of(s.arg(0)).dtype);
   const auto flat = [](const Expr& e) { return ops::reshape(e, Shape{-1}); };
   return reshaped_as(ops::scatter_elements(nothing, flat(positions), flat(s.gradient), 0, "add"), s.arg(0));
 }
@@ -72,10 +72,10 @@ Gradients grad_pad(const GradientSite& s) {
   Array<Shape> opposite;
   for (const Shape& width : attrs.pad_width) opposite.push_back({-width[0], -width[1]});
   const Expr by_data = ops::pad(s.gradient, opposite, scalar(0, s));
-  const DataType dtype = dtype_of(s.arg(1));
+  const DataType dtype = tensor_of(s.arg(1)).dtype;
   if (!dtype.is_float()) return {by_data, Expr()};
   const Expr rest = ops::subtract(ops::reduce(op::kSum, s.gradient), ops::reduce(op::kSum, by_data));
-  return {by_data, reshaped_as(dtype == dtype_of(s.arg(0)) ? rest : ops::cast(rest, dtype), s.arg(1))};
+  return {by_data, reshaped_as(dtype == tensor_of(s.arg(0)).dtype ? rest : ops::cast(rest, dtype), s.arg(1))};
 }
 Gradients grad_depth_to_space(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::SubPixelAttrs>();
@@ -92,7 +92,8 @@ Gradients grad_take(const GradientSite& s) {
     const Expr positions = ops::take(counted(num_elements(shape)), s.arg(1), 0, attrs.mode);
     return {added_at(positions, s), Expr()};
   }
-  const size_t rank = shape.size(), axis = ops::normal_axis(*attrs.axis, rank), width = rank_of(s.arg(1));
+  const size_t rank = shape.size(), axis = ops::normal_axis(*attrs.axis, rank),
+               width = tensor_of(s.arg(1)).shape.size();
   const Expr rows = ops::expand_dims(ops::take(counted(shape[axis]), s.arg(1), 0, attrs.mode), 0);
   Shape turned{shape[axis]}, order;  // the axis first, as scatter_nd has it
   for (size_t i = 0; i < rank; ++i) {
@@ -102,7 +103,8 @@ Gradients grad_take(const GradientSite& s) {
   for (size_t i = 0; i < width + rank - 1; ++i) {
     if (i < axis || i >= axis + width) order.push_back(static_cast<int64_t>(i));
   }
-  const Expr sums = ops::scatter_nd(ops::zeros(turned, dtype_of(s.arg(0))), rows, ordered(s.gradient, order), "add");
+  const Expr sums =
+      ops::scatter_nd(ops::zeros(turned, tensor_of(s.arg(0)).dtype), rows, ordered(s.gradient, order), "add");
   return {ordered(sums, moved_axis(rank, 0, axis)), Expr()};
 }
 Gradients grad_gather(const GradientSite& s) {
@@ -125,7 +127,7 @@ Gradients put_gradients(const GradientSite& s, const std::string& mode, const Sh
   const Expr order = ops::reshape(counted(num_elements(sources)), sources, num_elements(sources) == 0);
   const Expr last = pick(put(ops::zeros(targets, DataType::int_(64)), order));
   Expr counts = ops::binary(op::kEqual, last, order);
-  const auto rest = static_cast<int64_t>(rank_of(s.arg(2)) - sources.size());
+  const auto rest = static_cast<int64_t>(tensor_of(s.arg(2)).shape.size() - sources.size());
   if (rest > 0) counts = ops::expand_dims(counts, static_cast<int64_t>(sources.size()), rest);
   return {put(s.gradient, zeros_as(s.arg(2))), Expr(), ops::where(counts, pick(s.gradient), zeros_as(s.arg(2)))};
 }

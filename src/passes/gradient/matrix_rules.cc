@@ -41,7 +41,7 @@ Gradients grad_dense(const GradientSite& s) {
 // matrix.
 Gradients grad_matmul(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::MatmulAttrs>();
-  const size_t rank = rank_of(s.arg(0));
+  const size_t rank = tensor_of(s.arg(0)).shape.size();
   const Shape matrix = s.arg_shape(1);
   const Expr rows_of_a = attrs.transpose_a ? turned(s.arg(0), rank) : s.arg(0);
   const Expr b = attrs.transpose_b ? turned(s.arg(1)) : s.arg(1);
@@ -151,7 +151,7 @@ Expr by_operand(const GradientSite& s, const std::vector<EinsumOperand>& operand
     const auto size = as_int(own.dims[i]);
     if (!size)
       refuse(s, fmt::format("no gradient where an axis of unknown size is only summed up, as in '{}'", equation));
-    factors.push_back(ops::ones({*size}, dtype_of(s.result)));
+    factors.push_back(ops::ones({*size}, tensor_of(s.result).dtype));
     terms += "," + letters.term({own.labels[i]});
   }
   const Expr sum = ops::einsum(factors, terms + "->" + letters.term(own.labels));

@@ -52,7 +52,7 @@ Gradients norm_gradients(const GradientSite& s, const Norm& norm, const Shaped& 
   const Expr centred = subtract(x, kept_mean(x, norm.axes));
   const Expr r = unary(op::kRsqrt, add(kept_mean(square(centred), norm.axes), scalar(norm.epsilon, s)));
   const Expr n = multiply(centred, r);
-  const Expr gamma = along_axis(s.arg(1), norm.channel_axis, rank_of(s.result));
+  const Expr gamma = along_axis(s.arg(1), norm.channel_axis, tensor_of(s.result).shape.size());
   const Expr h = shaped(norm.scale ? multiply(s.gradient, gamma) : s.gradient);
   const Expr along = add(kept_mean(h, norm.axes), multiply(n, kept_mean(multiply(h, n), norm.axes)));
   const Expr by_gamma = summed_but(multiply(s.gradient, unshaped(n)), norm.channel_axis);
@@ -61,7 +61,7 @@ Gradients norm_gradients(const GradientSite& s, const Norm& norm, const Shaped& 
 }
 Gradients grad_layer_norm(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::LayerNormAttrs>();
-  const size_t axis = ops::normal_axis(attrs.axis, rank_of(s.result));
+  const size_t axis = ops::normal_axis(attrs.axis, tensor_of(s.result).shape.size());
   return norm_gradients(s, {axis, Shape{static_cast<int64_t>(axis)}, attrs.epsilon, attrs.center, attrs.scale},
                         [](const Expr& e) { return e; });
 }
@@ -75,14 +75,14 @@ Shape axes_but(size_t rank, size_t first, size_t second) {
 }
 Gradients grad_instance_norm(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::InstanceNormAttrs>();
-  const size_t rank = rank_of(s.result), axis = ops::normal_axis(attrs.axis, rank);
+  const size_t rank = tensor_of(s.result).shape.size(), axis = ops::normal_axis(attrs.axis, rank);
   return norm_gradients(s, {axis, axes_but(rank, 0, axis), attrs.epsilon, attrs.center, attrs.scale},
                         [](const Expr& e) { return e; });
 }
 // The channels are seen as two axes: groups, and the channels of each.
 Gradients grad_group_norm(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::GroupNormAttrs>();
-  const size_t rank = rank_of(s.result), axis = ops::normal_axis(attrs.axis, rank);
+  const size_t rank = tensor_of(s.result).shape.size(), axis = ops::normal_axis(attrs.axis, rank);
   Shape parts = s.arg_shape(0);
   parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(axis) + 1, parts[axis] / attrs.num_groups);
   parts[axis] = attrs.num_groups;
@@ -93,7 +93,7 @@ Gradients grad_group_norm(const GradientSite& s) {
 // -h n r^2 / 2 by v. The results behind the first are the arguments m and v.
 Gradients grad_batch_norm(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::BatchNormAttrs>();
-  const size_t rank = rank_of(s.arg(0)), axis = ops::normal_axis(attrs.axis, rank);
+  const size_t rank = tensor_of(s.arg(0)).shape.size(), axis = ops::normal_axis(attrs.axis, rank);
   const auto& gradients = s.gradient.as<relay::TupleNode>()->items;
   const Expr& g = gradients[0];
   const auto along = [&](const Expr& vector) { return along_axis(vector, axis, rank); };
@@ -111,7 +111,7 @@ Gradients grad_l2_normalize(const GradientSite& s) {
   const Expr least = scalar(attrs.eps, s);
   const auto over = attrs.axis.empty() ? std::nullopt : std::optional<Shape>(attrs.axis);
   const Expr sum = ops::reduce(op::kSum, square(s.arg(0)), over, true);
-  const Expr is_sum = ops::cast(ops::binary(op::kGreaterEqual, sum, least), dtype_of(s.result));
+  const Expr is_sum = ops::cast(ops::binary(op::kGreaterEqual, sum, least), tensor_of(s.result).dtype);
   const Expr along = multiply(is_sum, ops::reduce(op::kSum, multiply(s.gradient, s.result), over, true));
   return {multiply(subtract(s.gradient, multiply(s.result, along)),
                    unary(op::kRsqrt, ops::binary(op::kMaximum, sum, least)))};
@@ -134,7 +134,7 @@ Expr window_sum(const Expr& tensor, size_t rank, size_t axis, int64_t n, int64_t
 // around, of g x d^(-beta-1).
 Gradients grad_lrn(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::LRNAttrs>();
-  const size_t rank = rank_of(s.result), axis = ops::normal_axis(attrs.axis, rank);
+  const size_t rank = tensor_of(s.result).shape.size(), axis = ops::normal_axis(attrs.axis, rank);
   const int64_t n = static_dim_of(s.arg(0), axis), size = std::min(attrs.size, 2 * n + 1);
   const int64_t before = (size - 1) / 2, behind = size / 2;
   const double rate = attrs.alpha / static_cast<double>(attrs.size);
@@ -160,7 +160,7 @@ Gradients grad_cross_entropy_with_logits(const GradientSite& s) {
 // D.
 Gradients grad_nll_loss(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::NLLLossAttrs>();
-  const DataType dtype = dtype_of(s.arg(0));
+  const DataType dtype = tensor_of(s.arg(0)).dtype;
   const auto number = [](double value, DataType type) { return relay::make_scalar(value, type); };
   const int64_t classes = static_dim_of(s.arg(0), 1);
   const Expr picked = ops::one_hot(s.arg(1), number(1, dtype), number(0, dtype), classes, 1, dtype);
@@ -168,7 +168,8 @@ Gradients grad_nll_loss(const GradientSite& s) {
   const Expr is_ignored =
       ops::binary(op::kEqual, ops::cast(s.arg(1), wide), number(static_cast<double>(attrs.ignore_index), wide));
   const Expr counts = ops::cast(ops::unary(op::kLogicalNot, is_ignored), dtype);
-  const Expr k = multiply(picked, ops::expand_dims(counts, 1)), w = along_axis(s.arg(2), 1, rank_of(s.arg(0)));
+  const Expr k = multiply(picked, ops::expand_dims(counts, 1)),
+             w = along_axis(s.arg(2), 1, tensor_of(s.arg(0)).shape.size());
   Expr g = negative(attrs.reduction == "none" ? ops::expand_dims(s.gradient, 1) : s.gradient), p = s.arg(0);
   if (attrs.reduction == "mean") {
     g = divide(g, ops::reduce(op::kSum, multiply(k, w)));

@@ -22,7 +22,7 @@ namespace {
 template <typename Attrs>
 std::vector<bool> reduced_axes(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<Attrs>();
-  const size_t rank = rank_of(s.arg(0));
+  const size_t rank = tensor_of(s.arg(0)).shape.size();
   std::vector<bool> reduced(rank, !attrs.axis.has_value());
   if (attrs.axis) {
     for (const int64_t axis : *attrs.axis) reduced[ops::normal_axis(axis, rank)] = true;
@@ -57,7 +57,7 @@ Gradients grad_mean(const GradientSite& s) {
 }
 // The gradient goes to the greatest (least) element; among several, to all in equal parts.
 Gradients grad_extreme(const GradientSite& s) {
-  const Expr is_it = ops::cast(ops::binary(op::kEqual, s.arg(0), spread(s.result, s)), dtype_of(s.result));
+  const Expr is_it = ops::cast(ops::binary(op::kEqual, s.arg(0), spread(s.result, s)), tensor_of(s.result).dtype);
   const auto* attrs = s.call.attrs.as<ops::ReduceAttrs>();
   const Expr count = ops::reduce(op::kSum, is_it, attrs->axis, attrs->keepdims, attrs->exclude);
   return {multiply(is_it, spread(divide(s.gradient, count), s))};
@@ -108,7 +108,7 @@ Expr sum_of_following(const Expr& gradient, int64_t axis, bool exclusive) {
 template <typename ByLines>
 Gradients scan_gradients(const GradientSite& s, const ByLines& by_lines) {
   const auto& attrs = s.call.attrs_as<ops::ScanopAttrs>();
-  const DataType own = dtype_of(s.arg(0));
+  const DataType own = tensor_of(s.arg(0)).dtype;
   if (!own.is_float()) return {Expr()};
   const Expr gradient = attrs.dtype && *attrs.dtype != own ? ops::cast(s.gradient, own) : s.gradient;
   if (attrs.axis) return {by_lines(s.arg(0), gradient, *attrs.axis, attrs.exclusive)};

@@ -19,9 +19,6 @@ const TensorTypeNode& tensor_of(const Expr& expr) {
   return *tensor;
 }
 
-DataType dtype_of(const Expr& expr) { return tensor_of(expr).dtype; }
-size_t rank_of(const Expr& expr) { return tensor_of(expr).shape.size(); }
-
 static void throw_not_static(const Expr& expr) {
   throw_at(expr->span, "gradient",
            fmt::format("a gradient here needs tensors of static shape, got {}", to_string(expr->checked_type())));
@@ -39,17 +36,17 @@ Shape static_shape_of(const Expr& expr) {
   return *shape;
 }
 
-Expr scalar(double value, const GradientSite& s) { return relay::make_scalar(value, dtype_of(s.arg(0))); }
+Expr scalar(double value, const GradientSite& s) { return relay::make_scalar(value, tensor_of(s.arg(0)).dtype); }
 Expr negative(const Expr& x) { return ops::unary(op::kNegative, x); }
 Expr square(const Expr& x) { return ops::multiply(x, x); }
 
 Expr zeros_as(const Expr& like) {
   const auto shape = known_shape_of(like);
-  return shape ? ops::zeros(*shape, dtype_of(like)) : ops::unary(op::kZerosLike, like);
+  return shape ? ops::zeros(*shape, tensor_of(like).dtype) : ops::unary(op::kZerosLike, like);
 }
 Expr ones_as(const Expr& like) {
   const auto shape = known_shape_of(like);
-  return shape ? ops::ones(*shape, dtype_of(like)) : ops::unary(op::kOnesLike, like);
+  return shape ? ops::ones(*shape, tensor_of(like).dtype) : ops::unary(op::kOnesLike, like);
 }
 Expr reshaped_as(const Expr& data, const Expr& like) {
   const auto shape = known_shape_of(like);
@@ -87,8 +84,8 @@ Gradients binary(const GradientSite& s, const Expr& by_first, const Expr& by_sec
 }
 
 Expr operand_gradient(const GradientSite& s) {
-  const DataType dtype = dtype_of(s.arg(0));
-  return dtype == dtype_of(s.result) ? s.gradient : ops::cast(s.gradient, dtype);
+  const DataType dtype = tensor_of(s.arg(0)).dtype;
+  return dtype == tensor_of(s.result).dtype ? s.gradient : ops::cast(s.gradient, dtype);
 }
 
 Expr masked(const Expr& condition, const GradientSite& s) {
@@ -110,7 +107,7 @@ Expr elements_each(const Expr& whole, const Expr& part, const GradientSite& s) {
                       static_cast<double>(std::max<int64_t>(1, num_elements(*of_part))),
                   s);
   const auto size = [&](const Expr& e) {
-    return ops::cast(ops::ndarray_size(e, DataType::int_(64)), dtype_of(s.arg(0)));
+    return ops::cast(ops::ndarray_size(e, DataType::int_(64)), tensor_of(s.arg(0)).dtype);
   };
   return ops::divide(size(whole), size(part));
 }

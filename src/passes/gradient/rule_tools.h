@@ -28,10 +28,8 @@ std::span<const GradientRow> conv_gradients();       // convolutions and their t
 std::span<const GradientRow> window_gradients();     // pools, resampling
 std::span<const GradientRow> normalize_gradients();  // softmax, norms, losses
 
-// Return properties of a typed expression that is a tensor.
+// Returns the type of a typed expression; UserError at `expr` when it is not a tensor.
 const TensorTypeNode& tensor_of(const Expr& expr);
-DataType dtype_of(const Expr& expr);
-size_t rank_of(const Expr& expr);
 using relay::known_shape_of;
 // Return a dimension, and the shape; UserError at `expr` when a dimension is not a number.
 int64_t static_dim_of(const Expr& expr, size_t axis);

@@ -60,7 +60,7 @@ Gradients grad_tile(const GradientSite& s) {
 // repeat: the axis of n elements becomes one of n and one of repetitions.
 Gradients grad_repeat(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::RepeatAttrs>();
-  const size_t axis = ops::normal_axis(attrs.axis, rank_of(s.result));
+  const size_t axis = ops::normal_axis(attrs.axis, tensor_of(s.result).shape.size());
   Shape parts = s.arg_shape(0);
   parts.insert(parts.begin() + static_cast<std::ptrdiff_t>(axis) + 1, attrs.repeats);
   const Expr cut = ops::reshape(s.gradient, parts, num_elements(parts) == 0);
@@ -87,7 +87,7 @@ Gradients grad_meshgrid(const GradientSite& s) {
 
 // Joins and cuts.
 Gradients grad_concatenate(const GradientSite& s) {
-  const size_t axis = ops::normal_axis(s.call.attrs_as<ops::ConcatenateAttrs>().axis, rank_of(s.result));
+  const size_t axis = ops::normal_axis(s.call.attrs_as<ops::ConcatenateAttrs>().axis, tensor_of(s.result).shape.size());
   Array<Expr> parts;
   int64_t begin = 0;
   for (const Type& type : item_types(s)) {
@@ -101,7 +101,8 @@ Gradients grad_concatenate(const GradientSite& s) {
   return {relay::make_tuple(parts)};
 }
 Gradients grad_stack(const GradientSite& s) {
-  const auto axis = static_cast<int64_t>(ops::normal_axis(s.call.attrs_as<ops::StackAttrs>().axis, rank_of(s.result)));
+  const auto axis =
+      static_cast<int64_t>(ops::normal_axis(s.call.attrs_as<ops::StackAttrs>().axis, tensor_of(s.result).shape.size()));
   const auto count = static_cast<int64_t>(item_types(s).size());
   const Expr parts = ops::split(s.gradient, count, axis);
   Array<Expr> items;

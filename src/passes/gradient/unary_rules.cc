@@ -22,7 +22,7 @@ Expr one(const GradientSite& s) { return scalar(1, s); }
 Gradients grad_negative(const GradientSite& s) { return {negative(s.gradient)}; }
 Gradients grad_copy(const GradientSite& s) { return {s.gradient}; }
 Gradients grad_cast(const GradientSite& s) {
-  const DataType from = dtype_of(s.arg(0));
+  const DataType from = tensor_of(s.arg(0)).dtype;
   return {from.is_float() ? ops::cast(s.gradient, from) : Expr()};
 }
 // dtype_like has no gradient, because only its dtype counts.
@@ -90,7 +90,8 @@ Gradients grad_leaky_relu(const GradientSite& s) {
 }
 // x where x > 0, else alpha x: alpha's is x, summed up over all but the channels.
 Gradients grad_prelu(const GradientSite& s) {
-  const size_t rank = rank_of(s.result), axis = ops::normal_axis(s.call.attrs_as<ops::PReluAttrs>().axis, rank);
+  const size_t rank = tensor_of(s.result).shape.size(),
+               axis = ops::normal_axis(s.call.attrs_as<ops::PReluAttrs>().axis, rank);
   const Expr is_positive = ops::binary(op::kGreater, s.arg(0), scalar(0, s));
   const Expr sloped = multiply(s.gradient, along_axis(s.arg(1), axis, rank));
   const Expr by_slope = ops::where(is_positive, zeros_as(s.result), multiply(s.gradient, s.arg(0)));

@@ -70,7 +70,7 @@ Gradients grad_global_max_pool2d(const GradientSite& s) {
   if (attrs.layout.size() != 4)
     refuse(s, fmt::format("no gradient in layout {}, which has axes in parts; see ConvertLayout", attrs.layout));
   const Expr greatest = in_data_layout(s.result, attrs);
-  const Expr is_it = ops::cast(ops::binary(op::kEqual, s.arg(0), greatest), dtype_of(s.result));
+  const Expr is_it = ops::cast(ops::binary(op::kEqual, s.arg(0), greatest), tensor_of(s.result).dtype);
   const Expr each = ops::divide(in_data_layout(s.gradient, attrs), ops::reduce(op::kSum, is_it, plane, true));
   return {ops::multiply(is_it, each)};
 }
@@ -79,8 +79,8 @@ Gradients grad_global_max_pool2d(const GradientSite& s) {
 // elements such an op is a matrix [n, m], which is the op of one axis applied to the unit vectors.
 template <typename OpOfOneAxis>
 Expr back_along(const GradientSite& s, const std::vector<size_t>& axes, const OpOfOneAxis& op) {
-  const size_t rank = rank_of(s.arg(0));
-  const DataType dtype = dtype_of(s.arg(0));
+  const size_t rank = tensor_of(s.arg(0)).shape.size();
+  const DataType dtype = tensor_of(s.arg(0)).dtype;
   const auto number = [&](double value) { return relay::make_scalar(value, dtype); };
   Expr g = operand_gradient(s);
   for (const size_t axis : axes) {
@@ -95,17 +95,18 @@ Expr back_along(const GradientSite& s, const std::vector<size_t>& axes, const Op
   return g;
 }
 Expr resample_back(const GradientSite& s, const ops::Resize2DAttrs& attrs) {
-  return back_along(s, ops::resized_axes(attrs, rank_of(s.arg(0))), [&](const Expr& units, int64_t size) {
-    auto along = make_object<ops::Resize2DAttrs>(attrs);
-    along->size = Shape{size};
-    along->roi = {};
-    along->layout = "NCW";
-    along->out_dtype.reset();
-    return relay::make_call(op::kImageResize1D, {units}, Attrs(along));
-  });
+  return back_along(s, ops::resized_axes(attrs, tensor_of(s.arg(0)).shape.size()),
+                    [&](const Expr& units, int64_t size) {
+                      auto along = make_object<ops::Resize2DAttrs>(attrs);
+                      along->size = Shape{size};
+                      along->roi = {};
+                      along->layout = "NCW";
+                      along->out_dtype.reset();
+                      return relay::make_call(op::kImageResize1D, {units}, Attrs(along));
+                    });
 }
 Gradients grad_resize(const GradientSite& s) {
-  if (!dtype_of(s.arg(0)).is_float()) return Gradients(s.call.args.size());
+  if (!tensor_of(s.arg(0)).dtype.is_float()) return Gradients(s.call.args.size());
   Gradients gradients(s.call.args.size());
   gradients[0] = resample_back(s, s.call.attrs_as<ops::Resize2DAttrs>());
   return gradients;

@@ -70,7 +70,7 @@ PackedFunc find_alteration(const OpNode& op) {
   const Value* value = op.find(OpKey<Value>{kAlterLayoutAttr});
   if (value == nullptr || value->is_none()) return {};
   if (!value->is<PackedFunc>())
-    throw_user_error("the attribute '{}' of op '{}' is no function that alters layouts", kAlterLayoutAttr, op.name);
+    throw_user_error("the attribute '{}' of op '{}' is not a function that alters layouts", kAlterLayoutAttr, op.name);
   return value->as<PackedFunc>();
 }
 

@@ -110,7 +110,7 @@ TEST(AlterOpLayout, RefusesWhatDoesNotFit) {
   }
   {
     const Alteration conv = alter_conv(conv_in("NCDW", "OIHW"));
-    EXPECT_THAT(message(), HasSubstr("the layout alteration of nn.conv2d: 'NCDW' is no order of the letters NCHW"));
+    EXPECT_THAT(message(), HasSubstr("the layout alteration of nn.conv2d: 'NCDW' is not an order of the letters NCHW"));
   }
   {
     const Alteration wrong("nn.conv2d", [](const Attrs&, const Exprs& args, const Types&, const Type&) -> Value {

@@ -25,10 +25,6 @@ using relay::CallNode;
 namespace {
 
 constexpr int32_t kBlocked = 1, kNumLabels = 2;  // label 0: as written
-// Calling one more kernel, beside the time of its work, and what the estimates of small kernels may be wrong by.
-constexpr double kCallSeconds = 2e-6;
-// The share of the peak that convolutions reach: as written, from NCHW to blocks, in blocks (`./dev bench kernels`).
-constexpr double kPlainShare = 0.78, kPackingShare = 0.88, kBlockedShare = 0.88;
 
 LabelCost picoseconds(double seconds) { return static_cast<LabelCost>(std::llround(seconds * 1e12)); }
 
@@ -50,7 +46,7 @@ std::vector<Expr> operands_of(const CallNode& call) {
 double change_seconds(const TensorTypeNode& type, const cost::Machine& machine) {
   auto bytes = static_cast<double>(type.dtype.bytes());
   for (const int64_t dim : as_shape(type.shape).value_or(Shape{})) bytes *= static_cast<double>(dim);
-  return kCallSeconds + cost::seconds_of({.bytes_read = bytes, .bytes_written = bytes}, machine, 1);
+  return machine.call_seconds + cost::seconds_of({.bytes_read = bytes, .bytes_written = bytes}, machine, 1);
 }
 
 // A convolution that may run in blocks. It is two nodes of the label problem, since it may read another form than it
@@ -107,14 +103,15 @@ class LayoutAssigner {
     order_.push_back(expr);
     if (varies(expr)) varying_.insert(expr.object());
     const auto* call = relay::call_of(expr, op::kConv2D);
-    if (call == nullptr || varying_.contains(call->args[1].object())) return;
+    // A convolution of constants alone is computed once, before the first run; it has no node in the label problem.
+    if (call == nullptr || !varying_.contains(call) || varying_.contains(call->args[1].object())) return;
     if (const auto conv = as_blocked(*call, block_)) {
       conv_of_.emplace(call, convs_.size());
       convs_.push_back(*conv);
     }
   }
 
-  // Returns whether a run computes `expr`: it is no constant, and not made of constants alone.
+  // Returns whether a run computes `expr`: it is not a constant, and not made of constants alone.
   bool varies(const Expr& expr) const {
     if (expr.is<relay::ConstantNode>() || expr.is<OpNode>()) return false;
     const auto* call = relay::op_call(expr);
@@ -174,10 +171,11 @@ class LayoutAssigner {
     const LabelCost none = LabelCost{1} << 50;  // no kernel has these forms
     if (conv.padding > 0) {
       const LabelCost slice = picoseconds(change_seconds(*relay::tensor_type_of(ref(conv.call)), machine_));
-      return {time(kPlainShare), none, time(kBlockedShare / (1 + conv.padding)) + slice, none};
+      return {time(machine_.plain_conv_share), none, time(machine_.blocked_conv_share / (1 + conv.padding)) + slice,
+              none};
     }
-    return {time(kPlainShare), conv.is_depthwise ? none : time(kPackingShare), none,
-            conv.reads_blocks ? time(kBlockedShare) : none};
+    return {time(machine_.plain_conv_share), conv.is_depthwise ? none : time(machine_.packing_conv_share), none,
+            conv.reads_blocks ? time(machine_.blocked_conv_share) : none};
   }
 
   using Readers = std::unordered_map<const Object*, std::vector<int32_t>>;

@@ -106,6 +106,17 @@ INSTANTIATE_TEST_SUITE_P(
         // no convolution
         "def @main(%x: Tensor[(1, 8, 6, 6), float32]) { nn.relu(%x) }"));
 
+// A convolution whose data and weight are both made of constants is not in the problem; its result is read as written.
+TEST(AssignLayout, ConvolutionsOfConstantsAloneStayAsWritten) {
+  for (const char* made : {"nn.conv2d(ones(shape=[1, 16, 6, 6]), ones(shape=[16, 16, 3, 3]), padding=[1, 1])",
+                           "nn.conv2d(ones(shape=[1, 16, 6, 6]), ones(shape=[16, 1, 3, 3]), padding=[1, 1], groups=16, "
+                           "channels=16, kernel_size=[3, 3])"}) {
+    EXPECT_EQ(count_calls(assigned(fmt::format("add(%x, {})", made)), "layout_transform"), 0) << made;
+    EXPECT_EQ(count_calls(assigned(conv(fmt::format("add(%x, {})", made), {8, 16, 3, 3})), "layout_transform"), 2)
+        << "of the other kernel and the result: " << made;
+  }
+}
+
 TEST(AssignLayout, ChangesThatCostMoreThanTheyBringAreNotMade) {
   const std::string body = conv("%x", {16, 16, 1, 1});
   EXPECT_EQ(count_calls(assigned(body, kSlowMemory), "layout_transform"), 0);

@@ -42,11 +42,6 @@ Expr change_layout(const Expr& expr, const Layout& from, const Layout& to, const
   return from == to ? expr : ops::layout_transform(expr, from.text(), to.text(), span);
 }
 
-size_t rank_of(const Expr& expr) {
-  const auto* tensor = relay::tensor_type_of(expr);
-  return tensor == nullptr ? 0 : tensor->shape.size();
-}
-
 bool can_store(const Expr& expr, const LayoutForm& form) {
   const auto* tensor = relay::tensor_type_of(expr);
   return tensor != nullptr && ops::can_store(tensor->shape, form);
@@ -306,7 +301,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
       auto stored = follow_by_key(call, first, *keep);
       return stored || !relay::is_call(call, op::kBiasAdd) ? stored : bias_as_sum(call, first);
     }
-    if (kind == ops::FusionKind::elementwise && call.args.size() == 1 && rank_of(ref(&call)) == first.rank())
+    if (kind == ops::FusionKind::elementwise && call.args.size() == 1 && relay::rank_of(ref(&call)) == first.rank())
       return Stored{with(call, {at(call.args[0]).expr}, call.attrs), first};
     if (relay::is_call(call, op::kPad) && call.args.size() == 2) return follow_pad(call, first);
     if (relay::is_call(call, op::kTranspose)) return follow_transpose(call, first);
@@ -316,7 +311,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
 
   std::optional<Stored> follow_by_key(const CallNode& call, const LayoutForm& form, const ops::KeepLayoutFn& keep) {
     if (relay::is_stateful(*call.as_op())) return std::nullopt;
-    if (rank_of(call.args[0]) != form.rank()) return std::nullopt;
+    if (relay::rank_of(call.args[0]) != form.rank()) return std::nullopt;
     const ops::DroppedAxesFn* dropped = call.as_op()->find(ops::kDroppedAxes);
     const auto attrs = keep(call, form);
     if (!attrs) return std::nullopt;
@@ -327,7 +322,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
 
   // A transpose of a stored value gives the result as written, and so takes the place of a change of layout.
   std::optional<Stored> follow_transpose(const CallNode& call, const LayoutForm& form) {
-    if (form.is_packed() || rank_of(call.args[0]) != form.rank()) return std::nullopt;
+    if (form.is_packed() || relay::rank_of(call.args[0]) != form.rank()) return std::nullopt;
     Shape axes = call.attrs_as<ops::TransposeAttrs>().axes;
     for (size_t i = form.rank(); axes.size() < form.rank();) axes.push_back(static_cast<int64_t>(--i));
     const auto stored = form.whole(axes);
@@ -438,7 +433,7 @@ PackedFunc find_conversion(const std::string& name) {
   const Value* value = op ? op->find(kConvertLayoutKey) : nullptr;
   if (value == nullptr || value->is_none()) return {};
   if (!value->is<PackedFunc>())
-    throw_user_error("the attribute '{}' of op '{}' is no function that converts layouts", kConvertLayoutAttr, name);
+    throw_user_error("the attribute '{}' of op '{}' is not a function that converts layouts", kConvertLayoutAttr, name);
   return value->as<PackedFunc>();
 }
 
@@ -463,7 +458,7 @@ void check_layouts(std::string_view what, const std::string& op, const Array<std
     const std::string fault =
         layouts[i] == "default" ? std::string() : ops::layout_fault(layouts[i], letters, known->in_parts);
     if (!fault.empty())
-      throw_user_error("{}: '{}' is no order of the letters {} of '{}'{}", what, layouts[i], letters, op, fault);
+      throw_user_error("{}: '{}' is not an order of the letters {} of '{}'{}", what, layouts[i], letters, op, fault);
   }
 }
 

@@ -288,23 +288,26 @@ TEST(ConvertLayout, WhatIsAskedForIsChecked) {
       "nn.adaptive_max_pool1d, nn.adaptive_max_pool2d, nn.adaptive_max_pool3d, nn.adaptive_avg_pool1d, "
       "nn.adaptive_avg_pool2d, nn.adaptive_avg_pool3d, image.resize2d, vision.roi_align, and "
       "ops with the attribute FTVMConvertOpLayout");
+  EXPECT_EQ(message(one("nn.conv2d", {"NCHWC"})),
+            "relay.ConvertLayout.desired_layouts: 'NCHWC' is not an order of the letters NCHW of 'nn.conv2d': 'NCHWC' "
+            "is not a "
+            "layout: the axis C stands twice; a layout is such as NCHW, NHWC or NCHW16c");
   EXPECT_EQ(
-      message(one("nn.conv2d", {"NCHWC"})),
-      "relay.ConvertLayout.desired_layouts: 'NCHWC' is no order of the letters NCHW of 'nn.conv2d': 'NCHWC' is no "
-      "layout: the axis C stands twice; a layout is such as NCHW, NHWC or NCHW16c");
-  EXPECT_EQ(message(one("nn.conv2d", {"NCHW16c", "OIXW"})),
-            "relay.ConvertLayout.desired_layouts: 'OIXW' is no order of the letters OIHW of 'nn.conv2d'; its axes are "
-            "OIXW");
-  EXPECT_EQ(message(one("nn.conv2d", {"NCHW4w"})),
-            "relay.ConvertLayout.desired_layouts: 'NCHW4w' is no order of the letters NCHW of 'nn.conv2d'; its axis W "
-            "cannot lie in parts");
+      message(one("nn.conv2d", {"NCHW16c", "OIXW"})),
+      "relay.ConvertLayout.desired_layouts: 'OIXW' is not an order of the letters OIHW of 'nn.conv2d'; its axes are "
+      "OIXW");
+  EXPECT_EQ(
+      message(one("nn.conv2d", {"NCHW4w"})),
+      "relay.ConvertLayout.desired_layouts: 'NCHW4w' is not an order of the letters NCHW of 'nn.conv2d'; its axis W "
+      "cannot lie in parts");
   for (const char* op : {"nn.conv2d_transpose", "image.resize2d"})
     EXPECT_NE(message(one(op, {"NCHW4c"})).find("its axis C cannot lie in parts"), std::string::npos) << op;
   EXPECT_EQ(message(one("nn.max_pool2d", {"NHWC", "OIHW"})),
             "relay.ConvertLayout.desired_layouts: 'nn.max_pool2d' takes one layout, got 2 layouts");
-  EXPECT_EQ(message(one("nn.conv1d", {"NCHW"})),
-            "relay.ConvertLayout.desired_layouts: 'NCHW' is no order of the letters NCW of 'nn.conv1d'; its axes are "
-            "NCHW");
+  EXPECT_EQ(
+      message(one("nn.conv1d", {"NCHW"})),
+      "relay.ConvertLayout.desired_layouts: 'NCHW' is not an order of the letters NCW of 'nn.conv1d'; its axes are "
+      "NCHW");
   EXPECT_EQ(message(one("nn.conv2d", {"NHWC"})), "no error");
 }
 
@@ -318,9 +321,10 @@ TEST(ConvertLayout, WhatIsAskedForIsCheckedWithTheConfiguration) {
   }
   Map<std::string, Value> config;
   config.set("test.desired_layouts", Value(packed("NCHW3h")));
-  EXPECT_EQ(kit::user_error_of([&] { pass::check_config(config); }),
-            "relay.ConvertLayout.desired_layouts: 'NCHW3h' is no order of the letters NCHW of 'nn.conv2d'; its axis H "
-            "cannot lie in parts");
+  EXPECT_EQ(
+      kit::user_error_of([&] { pass::check_config(config); }),
+      "relay.ConvertLayout.desired_layouts: 'NCHW3h' is not an order of the letters NCHW of 'nn.conv2d'; its axis H "
+      "cannot lie in parts");
   config.set("test.desired_layouts", Value(nhwc()));
   EXPECT_EQ(kit::user_error_of([&] { pass::check_config(config); }), "");
 }
@@ -533,7 +537,7 @@ TEST(ConvertLayout, WhatAFunctionGivesIsChecked) {
   EXPECT_EQ(error_of(number, {}),
             "relay.ConvertLayout.desired_layouts: 'nn.max_pool1d' takes a list of one layout or more, got none");
   EXPECT_EQ(error_of(Value(3), {"NWC"}),
-            "the attribute 'FTVMConvertOpLayout' of op 'nn.max_pool1d' is no function that converts layouts");
+            "the attribute 'FTVMConvertOpLayout' of op 'nn.max_pool1d' is not a function that converts layouts");
 }
 
 // A reference is read before later expressions, however often the function uses its argument.

@@ -150,7 +150,7 @@ class Combiner {
     if (!how || !weights || !shape_of(ref(&call)) || !can_move(call.args[1]) || effects_.of(ref(&call))) return;
     const int64_t outputs = weights->at(how->weight_axis);
     if (!how->is_batched) weights->erase(weights->begin() + static_cast<std::ptrdiff_t>(how->weight_axis));
-    const auto dtype = call.args[1]->checked_type().as<TensorTypeNode>()->dtype;
+    const auto dtype = relay::dtype_of(call.args[1]);
     const std::string key =
         fmt::format("{} {} {:x} {} {}", static_cast<const void*>(call.args[0].object()), scope_of(ref(&call)),
                     structural_hash(Value(how->attrs)), fmt::join(*weights, ","), dtype);

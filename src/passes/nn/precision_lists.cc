@@ -174,13 +174,17 @@ constexpr std::string_view kNever[] = {
     "nn.fast_softmax",
     "nn.global_avg_pool2d",
     "nn.group_norm",
+    "nn.gru",
     "nn.instance_norm",
     "nn.l2_normalize",
     "nn.layer_norm",
     "nn.log_softmax",
     "nn.lrn",
+    "nn.lstm",
     "nn.max_pool2d_grad",
     "nn.nll_loss",
+    "nn.recurrent_steps",
+    "nn.rnn",
     "nn.softmax",
     "one_hot",
     "ones",
@@ -266,7 +270,7 @@ std::optional<PrecisionCategory> precision_category(const relay::Call& call, Dat
   const Value* rule = op.find(kPrecisionKey);
   if (rule == nullptr || rule->is_none()) return listed(op);
   if (!rule->is<PackedFunc>())
-    throw_user_error("the attribute '{}' of op '{}' is no function but {}", kPrecisionAttr, op.name, repr(*rule));
+    throw_user_error("the attribute '{}' of op '{}' is not a function but {}", kPrecisionAttr, op.name, repr(*rule));
   const std::string name = small.to_string();
   return from_answer(*call, rule->as<PackedFunc>()(call, name), name);
 }

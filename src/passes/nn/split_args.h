@@ -4,8 +4,8 @@
 //     ->  concatenate((concatenate((%a, %b), axis=1), concatenate((%c, %d), axis=1), %e), axis=1)
 //
 // For devices whose kernels take a bounded number of arguments; the result counts as one of them. Each part is as long
-// as a kernel takes, and so is what joins them. A limit of 0 is none; a tuple that is no tuple literal stays. Needs no
-// types. Preserves results to the last bit.
+// as a kernel takes, and so is what joins them. A limit of 0 is none; a tuple that is not a tuple literal stays. Needs
+// no types. Preserves results to the last bit.
 #pragma once
 
 #include "pass/pass.h"

@@ -54,13 +54,13 @@ struct ScaleRules {
 
 // The constants that are added along the way of a scale. A scale must not move past two of opposite signs: (x * s + c)
 // - c rounds x * s to the spacing of c, where (x + c / s) - c / s would round x to another one. The signs of operands
-// that are no constants are not known, and taken for no obstacle.
+// that are not constants are not known, and taken for no obstacle.
 class AddedConstants {
  public:
   enum class Direction : uint8_t { to_operand, to_result };
 
   // Goes past a call of add, subtract or nn.bias_add whose operand `data` is on the way, in that direction. Returns
-  // false where its constant opposes one before; any other call is no obstacle.
+  // false where its constant opposes one before; any other call is not an obstacle.
   bool pass(const relay::CallNode& call, size_t data, Direction direction);
 
  private:

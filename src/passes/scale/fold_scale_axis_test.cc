@@ -1,4 +1,4 @@
-// BackwardFoldScaleAxis, ForwardFoldScaleAxis: into weights and of scales that are no constants, along several ways.
+// BackwardFoldScaleAxis, ForwardFoldScaleAxis: into weights and of scales that are not constants, along several ways.
 #include <gmock/gmock.h>
 
 #include "kit/relay_programs.h"

@@ -17,7 +17,7 @@ namespace {
 bool is_widening_cast(const Expr& expr) {
   const auto* call = relay::call_of(expr, op::kCast);
   if (call == nullptr) return false;
-  const auto* from = call->args[0]->checked_type().as<TensorTypeNode>();
+  const auto* from = relay::tensor_type_of(call->args[0]);
   return from != nullptr && from->dtype.bits() < call->attrs_as<ops::CastAttrs>().dtype.bits();
 }
 

@@ -50,23 +50,18 @@ std::optional<Shape> static_shape(const Type& type) {
 }
 
 bool all_elements_are(const Expr& expr, double value) {
-  // Large ones are no constants (FoldConstant).
+  // Large ones are not constants (FoldConstant).
   if (relay::is_call(expr, op::kZeros)) return value == 0;
   if (relay::is_call(expr, op::kOnes)) return value == 1;
   const auto* full = relay::call_of(expr, op::kFull);
   const auto* constant = full == nullptr ? expr.as<ConstantNode>() : full->args[0].as<ConstantNode>();
   if (constant == nullptr) return false;
-  if (full != nullptr && constant->data.dtype() != expr->checked_type().as<TensorTypeNode>()->dtype) return false;
+  if (full != nullptr && constant->data.dtype() != dtype_of(expr)) return false;
   const NDArray data = constant->data.to_dense();
   for (int64_t i = 0; i < data.num_elements(); ++i) {
     if (element_as_double(data.tensor(), i) != value) return false;
   }
   return true;
-}
-
-DataType dtype_of(const Expr& expr) {
-  const auto* type = expr->checked_type().as<TensorTypeNode>();
-  return type == nullptr ? DataType() : type->dtype;
 }
 
 std::optional<double> scalar_value(const Expr& expr) {

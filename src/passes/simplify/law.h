@@ -89,7 +89,7 @@ Expr join_views(const Site& s);
 // Returns whether `expr` is a constant or a call of zeros, ones or full whose elements are all `value`.
 bool all_elements_are(const Expr& expr, double value);
 std::optional<Shape> static_shape(const Type& type);
-DataType dtype_of(const Expr& expr);
+using relay::dtype_of;
 // Returns the value of a scalar constant; nullopt for any other expression.
 std::optional<double> scalar_value(const Expr& expr);
 // Returns whether the dtype is an integer or bool.

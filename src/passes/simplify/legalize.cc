@@ -25,7 +25,7 @@ LegalizeFn find_legalize(const OpNode& op, const std::string& attr) {
   const auto* value = std::any_cast<Value>(found);
   if (value != nullptr && value->is_none()) return {};
   if (value != nullptr && value->is<PackedFunc>()) return from_packed(value->as<PackedFunc>());
-  throw_user_error("the attribute '{}' of op '{}' is no function that legalises calls", attr, op.name);
+  throw_user_error("the attribute '{}' of op '{}' is not a function that legalises calls", attr, op.name);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "relay/function_attrs.h"
 #include "relay/infer/type_match.h"
 #include "relay/leaves.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -44,7 +45,7 @@ class ReshapeRemover {
     const Expr inner = reshaped(data);
     const Expr source = inner ? inner : data;
     const Type& from = types_.at(source.object());
-    const auto* to = before->checked_type().as<TensorTypeNode>();
+    const auto* to = relay::tensor_type_of(before);
     // Two unknown dimensions `?` may have different sizes.
     if (!relay::has_unknown_dim(from) && relay::same_type(from, before->checked_type())) return source;
     const auto shape = as_shape(to->shape);

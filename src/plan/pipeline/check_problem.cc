@@ -74,7 +74,8 @@ void check_tensors(const SplitProblem& problem) {
   }
 }
 
-// Bounds the time of all transfers by the slowest link.
+// Throws UserError when all transfers together could take too long, at the largest latency and the lowest bandwidth of
+// any link.
 void check_transfers(const SplitProblem& problem) {
   double latency = 0, per_byte = 0, total = 0;
   for (const SplitDevice& device : problem.devices) {

@@ -102,7 +102,7 @@ void Inferencer::visit_call(const Call& node, int stage) {
   }
 }
 
-// Throws at the call when it is no well-formed call of the op.
+// Throws at the call when it is not a well-formed call of the op.
 static void check_op_call(const Call& call, const OpNode& op) {
   if (op.num_inputs >= 0 && call->args.size() != static_cast<size_t>(op.num_inputs)) {
     std::vector<std::string> names;

@@ -42,7 +42,7 @@ void Inferencer::fail_constraint(const TypeSolver::Owed& owed, const std::string
 // Asks a constraint as a call that is typed by the constraint's result; the call is not part of the program.
 void Inferencer::ask_constraint(const TypeSolver::Owed& owed) {
   const auto* relation = owed.relation.as<TypeRelationNode>();
-  if (relation == nullptr) return fail_constraint(owed, "is no relation of an op and cannot be asked");
+  if (relation == nullptr) return fail_constraint(owed, "is not a relation of an op and cannot be asked");
   if (const std::string fault = relation_fault(*relation); !fault.empty())
     return fail_constraint(owed, "cannot be asked: " + fault);
   Array<Expr> args;

@@ -198,7 +198,7 @@ void Inferencer::check_result(const Expr& call, const Type& type) {
       if (has_symbol || (value && *value >= 0)) continue;
       errors_.set_place(call);
       return errors_.add(call->span, "",
-                         fmt::format("the result would be {}, whose dimension {} is no size", to_string(type), i));
+                         fmt::format("the result would be {}, whose dimension {} is not a size", to_string(type), i));
     }
   }
 }

@@ -92,7 +92,7 @@ void Inferencer::visit_global(const GlobalVar& node, int stage) {
   if (!var) return fail(node, node->span, "", fmt::format("there is no function '@{}' in the module", name));
   const Function function = module_->functions().at(var).cast<FunctionNode>();
   if (!function)
-    return fail(node, node->span, "", fmt::format("'@{}' is no relay function and cannot be called from one", name));
+    return fail(node, node->span, "", fmt::format("'@{}' is not a relay function and cannot be called from one", name));
   if (const Type type = annotated_type(function)) return finish(node, type);
   if (is_known(function)) return finish(node, memo_.at(function.get()).type);
   if (signatures_.contains(function.get())) return finish(node, signatures_.at(function.get()));

@@ -193,8 +193,8 @@ void Inferencer::visit(const Frame& frame) {
   if (e.is<MatchNode>()) return visit_match(e.cast<MatchNode>(), frame.stage);
   if (e.is<RefCreateNode>() || e.is<RefReadNode>() || e.is<RefWriteNode>()) return visit_ref(e, frame.stage);
   if (const auto* op = e.as<OpNode>())
-    return fail(e, e->span, op->name, "an op is no value; wrap it: fn (%x) { op(%x) }");
-  fail(e, e->span, "", fmt::format("a {} is no relay expression", e->key()));
+    return fail(e, e->span, op->name, "an op is not a value; wrap it: fn (%x) { op(%x) }");
+  fail(e, e->span, "", fmt::format("a {} is not a relay expression", e->key()));
 }
 
 void Inferencer::need(const Expr& expr) {

@@ -126,7 +126,7 @@ TEST_F(InferType, LeafErrors) {
   EXPECT_THAT(error_text(make_ref_write(make_scalar(1), make_scalar(1))), HasSubstr("a reference is expected"));
   EXPECT_THAT(error_text(make_ref_write(make_ref_create(make_scalar(1)), make_scalar(1, DataType::int_(8)))),
               HasSubstr("int8 is written"));
-  EXPECT_THAT(error_text(make_tuple({get_op("test.same")})), HasSubstr("an op is no value"));
+  EXPECT_THAT(error_text(make_tuple({get_op("test.same")})), HasSubstr("an op is not a value"));
   EXPECT_THAT(error_text(make_global_var("f")), HasSubstr("no function '@f'"));
 }
 
@@ -467,7 +467,7 @@ TEST_F(InferType, Verify) {
   const IRModule two = make_module(BaseFunc(make_function({x}, plus(x, x))));
   two->add_function(make_global_var("g"), make_function({x}, x));
   EXPECT_TRUE(find_breaches(two).empty()) << "each has its own %x";
-  // In its own value, which is no function; free here and bound later.
+  // In its own value, which is not a function; free here and bound later.
   EXPECT_THAT(breaches(make_function({x}, make_let(y, plus(y, x), y))), HasSubstr("'%y' is used outside its scope"));
   EXPECT_THAT(find_breaches(Expr(make_tuple({y, make_let(y, x, y)}))),
               testing::ElementsAre(HasSubstr("'%y' is used outside its scope")));

@@ -43,7 +43,7 @@ void Inferencer::visit_get_item(const TupleGetItem& node, int stage) {
   const auto* tuple_type = type.as<TupleTypeNode>();
   if (tuple_type == nullptr)
     return fail(node, node->span, "",
-                fmt::format("item {} is taken of a value that is no tuple: {}", node->index, to_string(type)));
+                fmt::format("item {} is taken of a value that is not a tuple: {}", node->index, to_string(type)));
   const size_t size = tuple_type->items.size();
   if (node->index < 0 || static_cast<size_t>(node->index) >= size)
     return fail(

@@ -187,9 +187,27 @@ constexpr InferCase kRefusedOp[] = {
     {"def @main(%x: Tensor[(7), float32]) { split(%x, indices_or_sections=2) }", "cannot be split into 2 equal parts"},
     {"def @main(%x: Tensor[(2, 3), float32]) { sum(%x, axis=[2]) }", "axis 2 is out of range"},
     {"def @main(%x: Tensor[(2, 3), float32]) { sum(%x, axis=[0, -2]) }", "axis -2 is named twice"},
+    {"def @main(%x: Tensor[(2, 3), float32]) { sum(%x, axis=[0], keepdims=2) }",
+     "field 'keepdims' of relay.attrs.ReduceAttrs: expected bool, got int 2; write true or false"},
+    {"def @main(%x: Tensor[(2, 3), float32]) { sum(%x, axis=[0], keepdims=-1) }", "expected bool, got int -1"},
     {"def @main(%x: Tensor[(0), float32]) { argmax(%x) }", "nothing to choose from"},
     {"def @main(%x: Tensor[(65536, 32769), int8]) { argmax(%x) }",
      "2147549184 elements have positions that int32 does not hold; ask for dtype=\"int64\""},
+    {"def @main(%x: Tensor[(2147483649), int8]) { argsort(%x) }",
+     "2147483649 elements have positions that int32 does not hold; ask for dtype=\"int64\""},
+    {"def @main(%x: Tensor[(300), float32]) { argsort(%x, dtype=\"int8\") }",
+     "300 elements have positions that int8 does not hold; ask for dtype=\"int64\""},
+    {"def @main(%x: Tensor[(2050), float32]) { argsort(%x, dtype=\"float16\") }",
+     "2050 elements have positions that float16 does not hold"},
+    {"def @main(%x: Tensor[(3, 2147483649), int8]) { topk(%x, k=2) }", "positions that int32 does not hold"},
+    {"def @main(%x: Tensor[(257), int8], %v: Tensor[(1), int8]) { searchsorted(%x, %v, dtype=\"uint8\") }",
+     "257 elements have positions that uint8 does not hold"},
+    {"def @main(%x: Tensor[(256), int8], %v: Tensor[(1), int8]) { searchsorted(%x, %v, dtype=\"uint8\") }",
+     "256 elements have positions that uint8 does not hold"},
+    {"def @main(%x: Tensor[(2147483648), int8]) { unique(%x) }",
+     "2147483648 elements have positions that int32 does not hold; search parts of the tensor"},
+    {"def @main(%x: Tensor[(2, 2147483649), bool]) { argwhere(%x) }", "positions that int32 does not hold"},
+    {"def @main(%x: Tensor[(65536, 32768), bool]) { argwhere_bounded(%x) }", "positions that int32 does not hold"},
     {"def @main(%x: Tensor[(2), int8]) { argmin(%x, dtype=\"int8\") }", "dtype must be int32 or int64, got int8"},
     {"def @main(%x: Tensor[(3, 2147483648), int8]) { shape_of(%x) }", "int32 does not hold the size 2147483648"},
     {"def @main(%x: Tensor[(65536, 32768), int8]) { ndarray_size(%x) }",
@@ -220,6 +238,22 @@ constexpr InferCase kRefusedOp[] = {
     {"def @main() { arange(-9000000000000000000i64, 9000000000000000000i64, 1i64, dtype=\"int64\") }",
      "from -9000000000000000000 to 9000000000000000000 by 1 are not countable"},
 };
+
+// The greatest numbers of elements whose positions a dtype holds.
+constexpr const char* kMostPositions[] = {
+    "def @main(%x: Tensor[(2147483648), int8]) { argsort(%x) }",
+    "def @main(%x: Tensor[(128), int8]) { argsort(%x, dtype=\"int8\") }",
+    "def @main(%x: Tensor[(2049), int8]) { argsort(%x, dtype=\"float16\") }",
+    "def @main(%x: Tensor[(257), int8]) { argsort(%x, dtype=\"bfloat16\") }",
+    "def @main(%x: Tensor[(2147483649), int8]) { topk(%x, ret_type=\"values\") }",
+    "def @main(%x: Tensor[(255), int8], %v: Tensor[(1), int8]) { searchsorted(%x, %v, dtype=\"uint8\") }",
+    "def @main(%x: Tensor[(2147483647), int8]) { unique(%x) }",
+    "def @main(%x: Tensor[(2, 2147483648), bool]) { argwhere(%x) }",
+};
+
+TEST(OpCases, AsManyElementsAsADtypeHasPositions) {
+  for (const char* text : kMostPositions) EXPECT_FALSE(type_of_main(text).starts_with("error")) << type_of_main(text);
+}
 
 TEST(OpCases, Typed) {
   for (const InferCase& c : kTypedOp) expect_typed(c);

@@ -106,13 +106,13 @@ constexpr InferCase kRefusedScope[] = {
     // dimensions that are none at a call
     {"def @main(%x: Tensor[(3), float32]) { @f(%x) }\n"
      "def @f(%x: Tensor[(n), float32]) -> Tensor[(n - 5), float32] { @f(%x) }",
-     "the result would be Tensor[(-2), float32], whose dimension 0 is no size"},
+     "the result would be Tensor[(-2), float32], whose dimension 0 is not a size"},
     {"def @main(%x: Tensor[(0), float32]) { @f(%x) }\n"
      "def @f(%x: Tensor[(n), float32]) -> Tensor[(floordiv(6, n)), float32] { @f(%x) }",
-     "whose dimension 0 is no size"},
+     "whose dimension 0 is not a size"},
     {"def @main(%x: Tensor[(3), float32]) { @f(%x).1 }\n"
      "def @f(%x: Tensor[(n), float32]) -> (int32, Tensor[(2, n - 5), float32]) { @f(%x) }",
-     "whose dimension 1 is no size"},
+     "whose dimension 1 is not a size"},
     // type arguments
     {"def @main(%x: int32) { @id[float32](%x) }\ndef @id[A](%x: A) -> A { %x }",
      "argument 0 is int32, expected float32"},

@@ -68,7 +68,7 @@ TEST(ShownPlaces, ManyErrorsEachWithItsLineOnce) {
             "  in: net.relay:3:4\n"
             "      (add(%x, %y),\n"
             "       ^^^^^^^^^^^\n"
-            "  item 0 is taken of a value that is no tuple: Tensor[(2, 3), float32]\n"
+            "  item 0 is taken of a value that is not a tuple: Tensor[(2, 3), float32]\n"
             "  in: net.relay:4:4\n"
             "       %x.0)\n"
             "       ^^^^\n"

@@ -107,7 +107,7 @@ struct AltPatternNode : DFPatternNode {
   DFPattern left, right;
 };
 
-// The target of a redirected wildcard. The link back into the pattern is no field, because equality, hash and JSON
+// The target of a redirected wildcard. The link back into the pattern is not a field, because equality, hash and JSON
 // would follow it for ever: a redirected wildcard equals only itself, and JSON refuses it.
 struct RedirectNode : Object {
   using Parent = Object;

@@ -210,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(
                     StaysCase{"reads a reference", "add(_, _(*))", "%0 = ref(%x); add(%x, ref_read(%0))"},
                     StaysCase{"a function that is not called", "fn(*) { _ }", "fn (%a) { exp(%a) }"}));
 
-// Branches are computed when they are taken: what stands in one is no input, but a part.
+// Branches are computed when they are taken: what stands in one is not input, but a part.
 TEST(PatternGroups, WhatStandsInABranchStaysInIt) {
   EXPECT_EQ(split_by("if(const, _, _)", "if (True) { exp(%x) } else { %y }"),
             "%0 = fn (%FunctionVar_0_0: Tensor[(2, 3), float32], %FunctionVar_0_1: Tensor[(2, 3), float32],"

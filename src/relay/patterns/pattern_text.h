@@ -62,7 +62,7 @@ struct NamedPattern {
 };
 std::vector<NamedPattern> parse_pattern_table(std::string_view text, const std::string& source_name = "<patterns>");
 
-// Returns whether a word of the text form is no op's name where it stands alone.
+// Returns whether a word of the text form is not an op's name where it stands alone.
 bool is_pattern_word(std::string_view word);
 
 }  // namespace headrace::relay

@@ -151,7 +151,7 @@ class RandomPattern {
   }
 
  private:
-  // Leaves a wildcard alone that would lead back to itself for one expression, which is no pattern.
+  // Leaves a wildcard alone that would lead back to itself for one expression, which is not a pattern.
   static void redirect_if_it_goes_on(const WildcardPattern& wildcard, const DFPattern& whole) {
     patterns::redirect(*wildcard, whole);
     try {

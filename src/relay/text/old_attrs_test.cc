@@ -219,7 +219,7 @@ TEST(OldAttrText, VirtualDevicesThatAreNoneAreTold) {
       "holds them); or write it out, as in \"cuda:0\"\n"
       "  def @main(%x {virtual_device=meta[VirtualDevice][0]}: Tensor[(2), float32]) { %x }\n"
       "                               ^^^^");
-  EXPECT_THAT(old_error("def @main(%x {virtual_device=\"warp:0\"}" + body), HasSubstr("is no kind of device"));
+  EXPECT_THAT(old_error("def @main(%x {virtual_device=\"warp:0\"}" + body), HasSubstr("is not a kind of device"));
   EXPECT_THAT(old_error("def @main(%x {virtual_device=3}" + body),
               HasSubstr("a virtual device is meta[VirtualDevice][0] or a text such as \"cuda:0\""));
   EXPECT_THAT(old_error("def @main(%x {device=3}" + body), HasSubstr("expected ')' after parameters, found '{'"));

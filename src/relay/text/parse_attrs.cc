@@ -113,7 +113,7 @@ Value Parser::value_number(bool negative) {
   const bool is_int = token.kind == TokenKind::integer;
   const NDArray data = NDArray::empty({}, is_int ? DataType::int_(64) : DataType::float_(64));
   if (!is_int && !dtype_of_suffix(token.suffix, true))
-    fail(token, fmt::format("'{}' is no suffix of a number", token.suffix));
+    fail(token, fmt::format("'{}' is not a suffix of a number", token.suffix));
   if (is_int) {
     set_integer(data, 0, token, negative);
     return Value(*data.data<int64_t>());

@@ -68,7 +68,7 @@ Nested<bool> Parser::statement(std::vector<Let>& lets) {
   try {
     value = co_await expr(0);
   } catch (const SyntaxError&) {
-    vars_.bind(local_name(name), placeholder(name));  // so that its uses are no errors, too
+    vars_.bind(local_name(name), placeholder(name));  // so that its uses are not errors, too
     throw;
   }
   vars_.bind(local_name(name), value);

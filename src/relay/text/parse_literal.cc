@@ -31,7 +31,7 @@ void Parser::set_literal(const NDArray& data, int64_t index, const Token& number
   const bool is_number = number.kind == TokenKind::integer || number.kind == TokenKind::real;
   if (!is_number) fail(number, fmt::format("expected a number, found '{}'", number.text));
   if (data.dtype().is_float()) return set_real(data, index, number, negative);
-  if (number.kind == TokenKind::real) fail(number, fmt::format("{} is no {}", number.text, data.dtype()));
+  if (number.kind == TokenKind::real) fail(number, fmt::format("{} is not of {}", number.text, data.dtype()));
   set_integer(data, index, number, negative);
 }
 
@@ -41,7 +41,7 @@ NDArray Parser::scalar(const Token& number, bool negative) {
   const bool is_plain = number.kind == TokenKind::integer && number.suffix.empty();
   if (is_plain && !integer_bits(number.text, negative, DataType::int_(32))) dtype = DataType::int_(64);
   if (!dtype)
-    fail(number, fmt::format("'{}' is no suffix of a number; suffixes are f f16 f64 bf16 i8 i16 i32 i64 u8 ...",
+    fail(number, fmt::format("'{}' is not a suffix of a number; suffixes are f f16 f64 bf16 i8 i16 i32 i64 u8 ...",
                              number.suffix));
   const NDArray data = NDArray::empty({}, *dtype);
   set_literal(data, 0, number, negative);
@@ -145,7 +145,7 @@ Expr Parser::meta_expression(const Token& first) {
   if (peek(2).is("relay.Constant")) return make_constant(meta_constant(first), span_from(first));
   if (peek(2).is("VirtualDevice")) fail(first, "a virtual device is the value of an attribute, and no expression");
   const ObjectRef node = meta_node(first);
-  if (!node.is<ExprNode>()) fail(first, fmt::format("a {} is no expression", node->key()));
+  if (!node.is<ExprNode>()) fail(first, fmt::format("a {} is not an expression", node->key()));
   return node.cast<ExprNode>();
 }
 

@@ -289,7 +289,7 @@ Nested<PrimExpr> Parser::dim_primary() {
   }
   if (first.is("meta") && peek(1).is("[")) {
     const PrimExpr dim = meta_node(first).cast<PrimExprNode>();
-    if (!dim) fail(first, "the node is no dimension");
+    if (!dim) fail(first, "the node is not a dimension");
     co_return to_dimension(dim);
   }
   if (first.kind != TokenKind::word && first.kind != TokenKind::string) fail_expected("a dimension");
@@ -301,7 +301,7 @@ PrimExpr Parser::dim_integer(bool negative) {
   DataType dtype = kIndexType;
   if (!token.suffix.empty()) {
     const auto named = dtype_of_suffix(token.suffix, false);
-    if (!named || named->is_float()) fail(token, fmt::format("'{}' is no suffix of an integer", token.suffix));
+    if (!named || named->is_float()) fail(token, fmt::format("'{}' is not a suffix of an integer", token.suffix));
     dtype = *named;
   }
   const NDArray data = NDArray::empty({}, dtype);

@@ -117,7 +117,7 @@ class Parser : private TokenReader {
   NDArray scalar(const Token& number, bool negative);
   NDArray small_tensor(const Token& first);
   NDArray meta_constant(const Token& first);
-  // Parses meta[KIND][3] of a node that is no constant.
+  // Parses meta[KIND][3] of a node that is not a constant.
   ObjectRef meta_node(const Token& first);
   Expr meta_expression(const Token& first);
   const std::vector<NDArray>& data_of_constants() const {

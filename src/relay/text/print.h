@@ -9,7 +9,7 @@
 // Beyond what Relay users know:
 // - A node used more than once is defined once, as `%k = ...;`, in the innermost scope that holds all its uses. Numbers
 //   and names are unique within a top-level function; two variables of one name become %x and %x_1.
-// - A name that is no identifier is quoted: %"conv 1", @"main:0", ("batch size", 3).
+// - A name that is not an identifier is quoted: %"conv 1", @"main:0", ("batch size", 3).
 // - Symbols of dimensions print by name, one name a symbol within a top-level function; type parameters do so, too.
 //   In other scalar expressions `n:int32` and `3i32` have another dtype than int64. floordiv, floormod, min, max,
 //   select are functions; `int32(n)` is a cast.
@@ -26,7 +26,7 @@
 // - `attrs=None` is a call without the attributes that its op has; `attrs_type_key="..."` names attributes of another
 //   kind than the op's. Attributes at their default are left out.
 // - `free_var %x: T;` lines before an expression declare variables bound outside of it.
-// - prim[int32] is the scalar type that is no tensor; `_` is a type to be inferred; [A: shape_var] has a kind.
+// - prim[int32] is the scalar type that is not a tensor; `_` is a type to be inferred; [A: shape_var] has a kind.
 // - fn [A, B](A, B) -> A where [add(A, B) -> A] is a function's type with a constraint: what the op says of types A and
 //   B is A. It may have the op's attributes: where [nn.softmax(A, axis=0) -> A].
 #pragma once

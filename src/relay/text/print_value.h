@@ -22,7 +22,7 @@ struct ValuePrinter {
   void print_user_attrs(std::string& out, const AttrSchema& schema, const UserAttrsNode& attrs) const;
 };
 
-// Returns `name`, or "name" in quotes when it is no identifier.
+// Returns `name`, or "name" in quotes when it is not an identifier.
 std::string key_text(const std::string& name);
 
 }  // namespace headrace::relay

@@ -106,10 +106,10 @@ TEST(FormsOfRelay, MetaOfOtherNodes) {
   EXPECT_THAT(kit::user_error_of([&] { parse_expr("meta[relay.Tuple][0] " + head + "[\"{\"]}"); }),
               HasSubstr("\"relay.Tuple\" of the metadata: "));
   EXPECT_THAT(kit::user_error_of([&] { parse_expr("meta[tir.SizeVar][0]", "meta", options); }),
-              HasSubstr("a tir.Var is no expression"));
+              HasSubstr("a tir.Var is not an expression"));
   EXPECT_THAT(
       kit::user_error_of([&] { parse_expr("fn (%a: Tensor[(meta[relay.Tuple][0]), int8]) { 1 }", "meta", options); }),
-      HasSubstr("the node is no dimension"));
+      HasSubstr("the node is not a dimension"));
 }
 
 TEST(FormsOfRelay, TypesOfConstants) {

@@ -65,7 +65,7 @@ class Reader {
 
   template <typename... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) const {
-    throw_user_error("'{}' is no weights file (safetensors) of a Relay text: {}", path_,
+    throw_user_error("'{}' is not weights file (safetensors) of a Relay text: {}", path_,
                      fmt::format(text, std::forward<Args>(args)...));
   }
 
@@ -86,7 +86,7 @@ class Reader {
     };
     try {
       Json header = Json::parse(first, first + text.size(), check_depth);
-      if (is_deep || !header.is_object()) fail("its header is no list of tensors");
+      if (is_deep || !header.is_object()) fail("its header is not a list of tensors");
       return header;
     } catch (const Json::exception& error) {
       fail("its header cannot be read: {}", json_fault(error));
@@ -123,7 +123,7 @@ class Reader {
     const std::optional<DataType> dtype = artifact::safetensors_dtype(type);
     if (!dtype) fail("'{}' has the dtype {}, which is not known here", name, type);
     const std::vector<uint64_t> offsets = numbers(name, entry, "data_offsets");
-    if (offsets.size() != 2 || offsets[0] > offsets[1]) fail("the data_offsets of '{}' are no begin and end", name);
+    if (offsets.size() != 2 || offsets[0] > offsets[1]) fail("the data_offsets of '{}' are not a begin and end", name);
     if (offsets[1] > data_.size())
       fail("'{}' would end at byte {} of the data, which has {}; the file is truncated", name, offsets[1],
            data_.size());

@@ -122,8 +122,8 @@ TEST_F(WeightsFile, ErrorsSayWhatIsWrong) {
     std::string header, message;
   } kCases[] = {
       {"{", "its header cannot be read"},
-      {"[1]", "its header is no list of tensors"},
-      {"{\"a\":[[[[1]]]]}", "its header is no list of tensors"},
+      {"[1]", "its header is not a list of tensors"},
+      {"{\"a\":[[[[1]]]]}", "its header is not a list of tensors"},
       {"{\"w\":{}}", "tensor 'w' is not called relay.Constant.0"},
       {"{\"relay.Constant.00\":{}}", "is not called"},
       {"{\"relay.Constant.1\":{}}", "it holds 1 tensors, one of them is 'relay.Constant.1': others are missing"},
@@ -132,7 +132,7 @@ TEST_F(WeightsFile, ErrorsSayWhatIsWrong) {
       {one(R"({"shape":[1],"dtype":"F4","data_offsets":[0,4]})"), "the dtype F4, which is not known here"},
       {one(R"({"shape":[1],"data_offsets":[0,4]})"), "the dtype none"},
       {one(R"({"shape":[1],"dtype":"F32"})"), "'relay.Constant.0' has no data_offsets"},
-      {one(R"({"shape":[1],"dtype":"F32","data_offsets":[4,0]})"), "are no begin and end"},
+      {one(R"({"shape":[1],"dtype":"F32","data_offsets":[4,0]})"), "are not a begin and end"},
       {one(R"({"shape":[4],"dtype":"F32","data_offsets":[0,16]})"), "has 8; the file is truncated"},
       {one(R"({"shape":[3],"dtype":"F32","data_offsets":[0,8]})"), "is float32 of shape (3), but has 8 bytes"},
       {one(R"({"shape":[4611686018427387904,4],"dtype":"F32","data_offsets":[0,8]})"), "the shape of"},

@@ -135,7 +135,7 @@ def create_workload(
     Raises
     ------
     UserError
-        For a program that InferType refuses, and a parameter that is no tensor of a known shape.
+        For a program that InferType refuses, and a parameter that is not a tensor of a known shape.
     """
     mod = InferType()(IRModule.from_expr(net))
     np.random.seed(seed)

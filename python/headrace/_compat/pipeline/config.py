@@ -82,7 +82,7 @@ class PipelineConfig(PortOwner):
         Raises
         ------
         PipelineExecutorError
-            For a name that is taken, and for what is no module.
+            For a name that is taken, and for what is not a module.
         """
         if not _is_module(mod):
             raise PipelineExecutorError(f"stage: mod: expected an IRModule, got {kind(mod)}")

@@ -97,7 +97,7 @@ class PipelineExecutorFactoryModule:
         Raises
         ------
         PipelineExecutorError
-            For a factory without modules, what is no folder, and what cannot be written.
+            For a factory without modules, what is not a folder, and what cannot be written.
         """
         if not self.pipeline_mods:
             raise PipelineExecutorError("export_library: the factory has no modules; build(cfg) makes one that has")

@@ -216,7 +216,7 @@ class PipelineModule:
         Raises
         ------
         PipelineExecutorError
-            For a file that is not there, is damaged or is no pipeline, and for one of TVM's.
+            For a file that is not there, is damaged or is not a pipeline, and for one of TVM's.
         """
         with told_of("load_library"):
             name = _arguments.path(config_file_name, "config_file_name")

@@ -209,11 +209,11 @@ def check_connection(source: Binding, destination: Binding) -> None:
 def _refuse_source(source: Binding) -> str | None:
     if is_stage(source.io_owner):
         if source.io_type == "input":
-            return "an input of a module is no source; connect the port that feeds it to it"
+            return "an input of a module is not a source; connect the port that feeds it to it"
         if source.io_type == "param":
-            return "the parameters of a module are no source; connect cfg['param_group'][NAME] to them"
+            return "the parameters of a module are not source; connect cfg['param_group'][NAME] to them"
     elif source.io_type == "output":
-        return "an output of the pipeline is no source; connect an output of a module to it"
+        return "an output of the pipeline is not a source; connect an output of a module to it"
     return None
 
 

@@ -37,7 +37,7 @@ def verdict(call: Any) -> bool | str:
     """True, or why this backend does not compute the call."""
     op = OPS.get(call.op.name)
     if op is None:
-        return "is no op of this backend"
+        return "is not an op of this backend"
     operands = [one for arg in call.args for one in tensor_types(arg.checked_type)]
     if not operands:
         return "has no operands"

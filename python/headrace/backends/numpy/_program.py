@@ -71,7 +71,7 @@ class Program:
         try:
             header = json.loads(data[begin:end])
         except (ValueError, RecursionError):
-            _refuse("the header is no JSON")
+            _refuse("the header is not JSON")
         if (
             end > len(data)
             or not isinstance(header, dict)

@@ -21,7 +21,7 @@ def write_region(function: Any) -> bytes | str:
     nodes = list(_in_order(function.body))
     for node in nodes:
         if not isinstance(node, (_Call, _Constant, _Tuple, _TupleGetItem, _Var)):
-            return f"the region holds a {type(node).__name__}, which is no call of an op"
+            return f"the region holds a {type(node).__name__}, which is not a call of an op"
     # Values are numbered: inputs, then constants, then the results of steps.
     numbers: dict[Any, list[int]] = {param: [i] for i, param in enumerate(function.params)}
     constants = [node for node in nodes if isinstance(node, _Constant)]

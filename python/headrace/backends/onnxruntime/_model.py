@@ -85,6 +85,7 @@ class _Graph:
         self.onnx = _onnx()
         self.graph = self.onnx.GraphProto(name="region")
         self.opsets: dict[str, int] = {}
+        self._names: set[str] = set()
         self._count = 0
 
     def new_name(self) -> str:
@@ -109,6 +110,10 @@ class _Graph:
         del node.input[:], node.output[:]
         node.input.extend(named)
         node.output.extend(outputs)
+        # Several calls of a function have nodes of the same name, of which onnxruntime takes one.
+        if node.name in self._names:
+            node.name = f"{node.name}_{outputs[0] if outputs else self.new_name()}"
+        self._names.update([node.name] if node.name else [])
         self.graph.node.append(node)
         return outputs
 

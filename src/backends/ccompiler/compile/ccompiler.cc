@@ -40,7 +40,7 @@ class CCompiler : public partition::Backend {
     for (const auto& [key, value] : options) {
       if (key != "cc") throw_user_error("the backend 'ccompiler' has no option '{}'; it has cc, the C compiler", key);
       if (!value.is<std::string>())
-        throw_user_error("the option cc of the backend 'ccompiler' is no name of a program");
+        throw_user_error("the option cc of the backend 'ccompiler' is not a name of a program");
       compiler = value.as<std::string>();
     }
     return compiler;

@@ -172,7 +172,7 @@ TEST(CCompiler, AMissingOrFailingCompilerSaysSo) {
         [&] { make_backend()->compile({.regions = regions, .target = make_target("llvm"), .options = options}); });
   };
   EXPECT_THAT(error({{"gc", Value(std::string("gcc"))}}), HasSubstr("has no option 'gc'"));
-  EXPECT_THAT(error({{"cc", Value(3)}}), HasSubstr("the option cc of the backend 'ccompiler' is no name"));
+  EXPECT_THAT(error({{"cc", Value(3)}}), HasSubstr("the option cc of the backend 'ccompiler' is not a name"));
   EXPECT_THAT(error({{"cc", Value(std::string("/nowhere/cc"))}}), HasSubstr("cannot be started"));
 }
 

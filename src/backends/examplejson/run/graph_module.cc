@@ -14,7 +14,7 @@ float* elements_of(const Subgraph& graph, Args args, int32_t index) {
   const RawValue& raw = args[index];
   const bool is_pointer = raw.type_index == type_index::kDLTensorPtr;
   if (!is_pointer && !matches_item<NDArray>(raw))
-    throw_user_error("argument {} of '{}' is no tensor", index, graph.name);
+    throw_user_error("argument {} of '{}' is not a tensor", index, graph.name);
   const NDArray array = is_pointer ? NDArray() : args.at<NDArray>(index);
   const DLTensor& tensor = is_pointer ? *static_cast<const DLTensor*>(raw.v.v_ptr) : array.tensor();
   const bool is_float = tensor.dtype.code == kDLFloat && tensor.dtype.bits == 32 && tensor.dtype.lanes == 1;

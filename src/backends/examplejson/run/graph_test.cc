@@ -79,19 +79,19 @@ TEST(ExampleJsonGraphs, ErrorsNameTheLine) {
       {"input 0 3\n", "line 1 of the examplejson graphs: 'input' stands before the name of a subgraph"},
       {"f\ninput 0 3\n", "the subgraph 'f' ends without a node that computes its output"},
       {"f\ninput 0 3\ng\n", "line 3 of the examplejson graphs: the subgraph 'f' ends without"},
-      {"f\ninput 0 3\npow 1 inputs: 0 0 shape: 3\n", "line 3 of the examplejson graphs: 'pow' is no op"},
+      {"f\ninput 0 3\npow 1 inputs: 0 0 shape: 3\n", "line 3 of the examplejson graphs: 'pow' is not an op"},
       {"f\ninput 0 3\nadd 1 inputs: 0 2 shape: 3\n", "line 3 of the examplejson graphs: the id 2 is not defined"},
       {"f\ninput 0 3\nadd 0 inputs: 0 0 shape: 3\n", "the id 0 is defined twice"},
-      {"f\ninput x 3\n", "line 2 of the examplejson graphs: 'x' is no number"},
-      {"f\ninput 0 3x\n", "'3x' is no number"},
+      {"f\ninput x 3\n", "line 2 of the examplejson graphs: 'x' is not a number"},
+      {"f\ninput 0 3x\n", "'3x' is not a number"},
       {"f\ninput 0 -3\n", "-3 is out of range"},
-      {"f\ninput 0 99999999999999999999\n", "'99999999999999999999' is no number"},
+      {"f\ninput 0 99999999999999999999\n", "'99999999999999999999' is not a number"},
       {"f\ninput 0 1000000000 1000000000\n", "the tensor has too many elements"},
       {"f\ninput 0 3\nadd 1 inputs: 0 0 shape: 4\n", "the shape is (4), and that of the tensors before (3)"},
       {"f\ninput 0 3\nadd 1 inputs: 0\n", "the line of a node is: add ID inputs: ID ID shape: DIMS"},
       {"f\ninput\n", "an input has an id and a shape"},
       {"f\ninput 0 3\nadd 1 inputs: 0 0 shape: 3\nf\n", "there are two subgraphs 'f'"},
-      {"f\ninput 0 3\nwhat?\n", "'what?' is no op"},
+      {"f\ninput 0 3\nwhat?\n", "'what?' is not an op"},
   };
   for (const auto& [text, words] : cases)
     EXPECT_THAT(kit::user_error_of([&] { read_graph_text(text); }), HasSubstr(words)) << text;
@@ -114,7 +114,7 @@ TEST(ExampleJsonGraphs, ArgumentsAreChecked) {
   const NDArray x = numbers({2}, {1, 2});
   const auto error = [](auto&& call) { return kit::user_error_of(call); };
   EXPECT_THAT(error([&] { f(x); }), HasSubstr("'f' takes 2 tensors, its inputs and its output, and got 1"));
-  EXPECT_THAT(error([&] { f(x, 3); }), HasSubstr("argument 1 of 'f' is no tensor"));
+  EXPECT_THAT(error([&] { f(x, 3); }), HasSubstr("argument 1 of 'f' is not a tensor"));
   EXPECT_THAT(error([&] { f(x, numbers({3}, {1, 2, 3})); }), HasSubstr("is not a float32 tensor of shape (2)"));
   EXPECT_THAT(error([&] { f(NDArray::empty({2}, DataType::float_(64)), x); }), HasSubstr("argument 0 of 'f' is not a"));
 }

@@ -61,7 +61,7 @@ class Reader {
     if (graphs_.empty()) fail("'{}' stands before the name of a subgraph", words[0]);
     if (words[0] == "input") return read_input(words);
     const auto op = std::find_if(kOps.begin(), kOps.end(), [&](const auto& one) { return one.first == words[0]; });
-    if (op == kOps.end()) fail("'{}' is no op; there are input, add, sub and mul", words[0]);
+    if (op == kOps.end()) fail("'{}' is not an op; there are input, add, sub and mul", words[0]);
     read_op(words, op->second);
   }
 
@@ -83,7 +83,7 @@ class Reader {
   int64_t number(std::string_view word) const {
     int64_t value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size()) fail("'{}' is no number", word);
+    if (error != std::errc() || end != word.data() + word.size()) fail("'{}' is not a number", word);
     if (value < 0 || value > kMostElements) fail("{} is out of range", word);
     return value;
   }

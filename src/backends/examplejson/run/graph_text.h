@@ -31,9 +31,9 @@ struct Subgraph {
   std::vector<int64_t> shape;  // of all its tensors
 };
 
-// UserError that names the line of a word that is no op, a number that is none or is negative or too large, an id that
-// is not defined or defined twice, a shape that differs from the operands', a node outside of a subgraph, two subgraphs
-// of one name and a subgraph that computes nothing; and for a text without a subgraph.
+// UserError that names the line of a word that is not an op, a number that is none or is negative or too large, an id
+// that is not defined or defined twice, a shape that differs from the operands', a node outside of a subgraph, two
+// subgraphs of one name and a subgraph that computes nothing; and for a text without a subgraph.
 std::vector<Subgraph> read_graph_text(std::string_view text);
 
 }  // namespace headrace::backends::examplejson

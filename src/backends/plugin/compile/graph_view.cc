@@ -95,7 +95,7 @@ class Builder {
 
   Expected<Graph> build(const FunctionNode& function) {
     for (const relay::Var& param : function.params) {
-      if (!has_tensors_only(param->checked_type())) return no_view(param, "a parameter that is no tensor");
+      if (!has_tensors_only(param->checked_type())) return no_view(param, "a parameter that is not a tensor");
       add_parameter(param);
     }
     if (auto refusal = add_body(function.body)) return *std::move(refusal);
@@ -107,7 +107,7 @@ class Builder {
   Expected<Graph> build(const CallNode& call) {
     for (const Expr& arg : call.args) {
       if (ids_.contains(arg.get())) continue;
-      if (!has_tensors_only(arg->checked_type())) return no_view(arg, "an operand that is no tensor");
+      if (!has_tensors_only(arg->checked_type())) return no_view(arg, "an operand that is not a tensor");
       add_operand(arg);
     }
     if (auto refusal = visit_call(call)) return *std::move(refusal);
@@ -175,7 +175,7 @@ class Builder {
   }
 
   std::optional<Refusal> visit(const Expr& expr) {
-    if (!has_tensors_only(expr->checked_type())) return no_view(expr, "a value that is no tensor");
+    if (!has_tensors_only(expr->checked_type())) return no_view(expr, "a value that is not a tensor");
     if (const auto* call = expr.as<CallNode>()) return visit_call(*call);
     if (const auto* constant = expr.as<ConstantNode>()) {
       add_constant(*constant);

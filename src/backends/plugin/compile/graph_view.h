@@ -22,7 +22,7 @@ using Graph = std::unique_ptr<hr_graph, DeleteGraph>;
 const hr_graph_api* graph_api();
 
 // Returns the view of a typed function, whose nodes the view keeps. Refuses what the view cannot show: control flow,
-// functions other than composites, and values that are no tensors or tuples of tensors.
+// functions other than composites, and values that are not tensors or tuples of tensors.
 Expected<Graph> make_graph(const relay::FunctionNode& function, const std::string& name);
 
 // Adds the constants of a graph and of its composites, by the identity of their content.

@@ -158,7 +158,7 @@ TEST(Plugin, AModulesFunctionsTakeArrays) {
   EXPECT_THAT(floats(z), ElementsAre(4, -2));
   EXPECT_THAT(floats(result.as<NDArray>()), ElementsAre(4, -2));
   EXPECT_THAT(kit::user_error_of([&] { function(x, y); }), HasSubstr("another number of tensors"));
-  EXPECT_THAT(kit::user_error_of([&] { function(x, 3, z); }), HasSubstr("argument 1 is no tensor"));
+  EXPECT_THAT(kit::user_error_of([&] { function(x, 3, z); }), HasSubstr("argument 1 is not a tensor"));
   // A module that is saved and loaded is the same.
   const runtime::Module again = runtime::load_from_binary("backend.chip", made.SaveToBinary());
   again.GetFunction(name)(y, x, z);
@@ -271,7 +271,7 @@ TEST(Plugin, ManyThreadsRunOneModule) {
 
 TEST(Plugin, WrongOnesAreRefusedWithAReason) {
   const std::vector<std::pair<std::string, std::string>> cases{
-      {"wrong1", "is no backend of Headrace: it lacks the function headrace_backend_entry"},
+      {"wrong1", "is not a backend of Headrace: it lacks the function headrace_backend_entry"},
       {"wrong2", "was built for version 99 of the backend interface, and this Headrace has 1 to 1"},
       {"wrong3", "has no name of letters, digits"},
       {"wrong4", "has no function run; its headrace_backend_entry must fill that in"},
@@ -285,7 +285,7 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
       {"wrong18", "has no version"},
       {"wrong19", "has a function compile and no supports"},
       {"other_chip", "are both named 'chip'; load one of them"},
-      {"nothing", "is not there; give the path of its shared library"},
+      {"nothing", "there is no backend"},
   };
   load("chip");
   for (const auto& [plugin, message] : cases)
@@ -293,7 +293,7 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
   const std::string text = ::testing::TempDir() + "no_plugin.so";
   kit::write_file(text, "no library");
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(text); }), HasSubstr("cannot be loaded: "));
-  EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin("/"); }), HasSubstr("is no file"));
+  EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin("/"); }), HasSubstr("is not a file"));
 }
 
 TEST(Plugin, ACompileThatFails) {

@@ -37,9 +37,9 @@ void* open_library(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);  // never searched for by its name
   if (!std::filesystem::exists(absolute, error))
-    throw MissingError(fmt::format("the backend '{}' is not there; give the path of its shared library", path));
+    throw MissingError(fmt::format("there is no backend '{}'; give the path of its shared library", path));
   if (!std::filesystem::is_regular_file(absolute, error))
-    throw_user_error("'{}' is no file; give the path of a backend's shared library", path);
+    throw_user_error("'{}' is not a file; give the path of a backend's shared library", path);
   void* handle = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return handle;
   const char* reason = ::dlerror();
@@ -95,7 +95,7 @@ hr_backend call_entry(const std::string& path, hr_backend_entry entry) {
 PluginPtr make_plugin(const std::string& path, void* handle) {
   auto entry = reinterpret_cast<hr_backend_entry>(::dlsym(handle, HR_BACKEND_ENTRY));
   if (entry == nullptr)
-    throw_user_error("'{}' is no backend of Headrace: it lacks the function {}", path, HR_BACKEND_ENTRY);
+    throw_user_error("'{}' is not a backend of Headrace: it lacks the function {}", path, HR_BACKEND_ENTRY);
   const hr_backend table = call_entry(path, entry);
   check_table(path, table);
   return std::make_shared<const Plugin>(

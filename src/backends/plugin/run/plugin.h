@@ -18,8 +18,8 @@ using PluginPtr = std::shared_ptr<const Plugin>;
 
 // Opens a library and calls its entry; a file that is open already gives the same plugin. Afterwards artifacts find the
 // modules of its regions. MissingError: the library, or one that it needs, is not there, or its entry says that it
-// cannot work here. UserError: it is no backend, of another version of the interface, without a name, a version or one
-// of the functions that it must have, or there is another plugin of its name.
+// cannot work here. UserError: it is not a backend, of another version of the interface, without a name, a version or
+// one of the functions that it must have, or there is another plugin of its name.
 PluginPtr open_plugin(const std::string& path);
 
 // Gives plugins the means to read graphs, which programs that only run models do not have. Those that were opened

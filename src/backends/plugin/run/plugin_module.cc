@@ -160,7 +160,7 @@ class FunctionCall {
   void add(Args args, int32_t index) {
     const RawValue& raw = args[index];
     const bool is_pointer = raw.type_index == type_index::kDLTensorPtr;
-    if (!is_pointer && !matches_item<NDArray>(raw)) throw_user_error("argument {} is no tensor", index);
+    if (!is_pointer && !matches_item<NDArray>(raw)) throw_user_error("argument {} is not a tensor", index);
     DLTensor tensor =
         is_pointer ? *static_cast<const DLTensor*>(raw.v.v_ptr) : ValueTraits<NDArray>::from(raw).tensor();
     const std::span<const int64_t> shape(tensor.shape, static_cast<size_t>(tensor.ndim));

@@ -9,13 +9,14 @@
 
 namespace headrace::backends::plugin {
 
-// Loads what such a module was saved as: bytes, with constants beside them or within. Its functions take the tensors of
-// a region's inputs and outputs, DLTensor* or NDArray, contiguous and on the CPU, on one thread. UserError with the
-// plugin's sentence for a blob that it does not load.
+// Loads a saved plugin module: its bytes, whose constants are passed separately or embedded. Its functions take the
+// tensors of a region's inputs and outputs, DLTensor* or NDArray, contiguous and on the CPU, on one thread, and return
+// the last argument if it is an NDArray. Throws UserError with the plugin's message when the plugin rejects the blob.
 runtime::Module load_plugin_module(const PluginPtr& plugin, const runtime::SavedModule& saved);
 
-// Makes the module of a blob that was just compiled, and of the constants that it leaves out, with these regions. It is
-// loaded when a function is asked for: the machine that compiles may not have what the plugin runs on.
+// Makes a module from a newly compiled blob and its separate constants; `regions` are the names of its functions. Loads
+// the blob when a function or kernel is first requested, because the machine that compiles may lack the plugin's
+// device.
 runtime::Module make_plugin_module(const PluginPtr& plugin, runtime::SavedModule blob,
                                    std::vector<std::string> regions);
 

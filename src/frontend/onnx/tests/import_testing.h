@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <protozero/pbf_reader.hpp>
+#include <protozero/pbf_writer.hpp>
+
 #include "frontend/onnx/import.h"
 #include "frontend/onnx/read_model.h"
 #include "interp/interp.h"
@@ -47,6 +50,39 @@ inline ImportedModel import_bytes(const std::string& bytes, const ImportOptions&
 inline ImportedModel import_graph(GraphWriter graph, int64_t opset = 13, const ImportOptions& options = {}) {
   return import_bytes(kit::encode_model(std::move(graph).finish(), {{"", opset}}), options);
 }
+// Returns the encoded FunctionProto that has the nodes of `body`; they import that opset of the default domain.
+inline std::string encode_function(std::string_view domain, std::string_view name,
+                                   const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
+                                   GraphWriter body, int64_t opset = 13) {
+  std::string bytes;
+  protozero::pbf_writer writer(bytes);
+  writer.add_string(1, name.data(), name.size());
+  for (const std::string& input : inputs) writer.add_string(4, input);
+  for (const std::string& output : outputs) writer.add_string(5, output);
+  const kit::EncodedGraph graph = std::move(body).finish();
+  protozero::pbf_reader reader(graph.bytes);
+  while (reader.next()) {
+    if (reader.tag() != 1) {
+      reader.skip();
+      continue;
+    }
+    const auto node = reader.get_view();
+    writer.add_message(7, node.data(), node.size());
+  }
+  std::string import;
+  protozero::pbf_writer(import).add_int64(2, opset);
+  writer.add_message(9, import);
+  writer.add_string(10, domain.data(), domain.size());
+  return bytes;
+}
+
+// Returns the encoded model with these functions.
+inline std::string encode_with_functions(GraphWriter graph, const std::vector<std::string>& functions) {
+  std::string bytes = kit::encode_model(std::move(graph).finish(), {{"", 13}, {"local", 1}}, 10);
+  for (const std::string& function : functions) protozero::pbf_writer(bytes).add_message(25, function);
+  return bytes;
+}
+
 // The message of the UserError that importing throws; empty when it throws none.
 inline std::string import_error(GraphWriter graph, int64_t opset = 13, const ImportOptions& options = {}) {
   return kit::user_error_of([&] { import_graph(std::move(graph), opset, options); });
@@ -67,7 +103,7 @@ inline Operand fixed(NDArray data) { return {std::move(data), true}; }
 
 // A graph of one node named n with outputs y0, y1...; operands are inputs x0, x1... or initialisers of these names.
 inline GraphWriter node_graph(std::string_view op, const std::vector<Operand>& operands, const Attributes& attributes,
-                              size_t outputs = 1) {
+                              size_t outputs = 1, std::string_view domain = {}) {
   GraphWriter graph;
   std::vector<std::string> inputs, results;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -82,7 +118,7 @@ inline GraphWriter node_graph(std::string_view op, const std::vector<Operand>& o
     }
   }
   for (size_t i = 0; i < outputs; ++i) results.push_back(fmt::format("y{}", i));
-  graph.node_with_outputs(op, inputs, results, attributes);
+  graph.node_with_outputs(op, inputs, results, attributes, domain);
   for (const std::string& name : results) graph.output(name, ElementType::kUndefined);
   return graph;
 }

@@ -102,7 +102,7 @@ typedef struct hr_attr {
 
 typedef struct hr_constant {
   const char* content_id; /* letters and digits; equal for constants of equal bytes */
-  const DLTensor* tensor; /* contiguous, on the CPU; NULL when the node is no const */
+  const DLTensor* tensor; /* contiguous, on the CPU; NULL when the node is not a const */
 } hr_constant;
 
 /* How a backend reads graphs. Numbers of nodes, operands, results and attributes that a graph does not have give 0,

@@ -104,7 +104,7 @@ TEST_F(MoveOps, ReshapeRefuses) {
   EXPECT_THAT(error_of(reshape(x, {24, 1, 1, 0})), HasSubstr("no input dimension left"));
   EXPECT_THAT(error_of(reshape(x, {-4, 5, -1, -2})), HasSubstr("2 cannot be split by 5"));
   EXPECT_THAT(error_of(reshape(x, {-4, 2})), HasSubstr("-4 needs two sizes"));
-  EXPECT_THAT(error_of(reshape(x, {-5})), HasSubstr("-5 is no size"));
+  EXPECT_THAT(error_of(reshape(x, {-5})), HasSubstr("-5 is not a size"));
   EXPECT_THAT(error_of(reshape(x, Shape{0, -1}, true)), HasSubstr("cannot be reshaped"));
   EXPECT_THAT(error_of(reshape(x, Expr(var(Shape{2})))), HasSubstr("newshape must be an integer tensor"));
   EXPECT_THAT(error_of(make_call("reshape", {x})), HasSubstr("the op needs relay.attrs.ReshapeAttrs"));
@@ -225,7 +225,7 @@ TEST_F(MoveOps, StridedSliceTypes) {
   EXPECT_THAT(error_of(strided_slice(var(Shape{4}), {0}, {4}, {}, {0}, "stop")), HasSubstr("expected end or size"));
 }
 
-// 2^63 and more, which only uint64 holds, are no negative numbers to shape arithmetic, which has no number for them.
+// 2^63 and more, which only uint64 holds, are not negative numbers to shape arithmetic, which has no number for them.
 TEST_F(MoveOps, NumbersPastInt64) {
   const Expr last = make_constant(NDArray::from_vector({1}, DataType::uint(64), std::vector<uint64_t>{~uint64_t{0}}));
   EXPECT_EQ(type_of_expr(reshape(var(Shape{6}), take(ints({1, 6}), last, 0))), "Tensor[(?), float32]");

@@ -1,0 +1,124 @@
+// SplitRecurrent.
+#include "passes/nn/split_recurrent.h"
+
+#include <gtest/gtest.h>
+
+#include "kit/random.h"
+#include "ops/nn/recurrent.h"
+#include "passes/tests/pass_testing.h"
+
+namespace headrace::passes {
+namespace {
+
+// A layer: its program, and arguments for it.
+struct RandomLayer {
+  std::string program;
+  std::vector<NDArray> args;
+  int64_t steps = 0;
+};
+
+void add_tensor(RandomLayer& layer, kit::Random& random, const Shape& shape, DataType dtype) {
+  const NDArray data = NDArray::empty(shape, dtype);
+  for (int64_t i = 0; i < data.num_elements(); ++i)
+    set_element(data.tensor(), i, static_cast<double>(random.uniform(-1, 1)));
+  layer.program += fmt::format("{}%a{}: Tensor[({}), {}]", layer.args.empty() ? "" : ", ", layer.args.size(),
+                               fmt::join(shape, ", "), dtype);
+  layer.args.push_back(data);
+}
+
+void add_lengths(RandomLayer& layer, kit::Random& random, int64_t batch) {
+  const NDArray lengths = NDArray::empty({batch}, DataType::int_(32));
+  for (int64_t i = 0; i < batch; ++i) set_element_int(lengths.tensor(), i, random.integer(0, layer.steps));
+  layer.program += fmt::format(", %a4: Tensor[({}), int32]", batch);
+  layer.args.push_back(lengths);
+}
+
+// Sizes, direction and attributes by chance.
+RandomLayer random_layer(kit::Random& random, DataType dtype) {
+  const size_t cell = random.index(3);
+  const int64_t gates = ops::gates_of(static_cast<ops::RecurrentCell>(cell));
+  const char* const direction = std::array{"forward", "reverse", "bidirectional"}[random.index(3)];
+  const int64_t d = std::string_view(direction) == "bidirectional" ? 2 : 1, t = random.integer(1, 4);
+  const int64_t b = random.integer(1, 5), i = random.integer(1, 5), h = random.integer(1, 21);
+  RandomLayer layer{.program = "def @main(", .args = {}, .steps = t};
+  for (const Shape& shape : {Shape{t, b, i}, Shape{d, gates * h, i}, Shape{d, gates * h, h}, Shape{d, 2 * gates * h}})
+    add_tensor(layer, random, shape, dtype);
+  add_lengths(layer, random, b);
+  add_tensor(layer, random, {d, b, h}, dtype);
+  if (cell == 0) {
+    add_tensor(layer, random, {d, b, h}, dtype);
+    add_tensor(layer, random, {d, 3 * h}, dtype);
+  }
+  layer.program += fmt::format(") {{ nn.{}(%a0, %a1, %a2, %a3, %a4, %a5{}, direction=\"{}\"{}) }}",
+                               std::array{"lstm", "gru", "rnn"}[cell], cell == 0 ? ", %a6, %a7" : "", direction,
+                               random.chance(0.5) ? ", linear_before_reset=True, clip=0.7f64" : "");
+  return layer;
+}
+
+TEST(SplitRecurrent, RandomLayersKeepTheResults) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    kit::Random random(seed);
+    const bool is_half = seed % 6 == 0;
+    const RandomLayer layer = random_layer(random, DataType::float_(is_half ? 16 : 32));
+    const IRModule before = read(layer.program), after = run_pass("SplitRecurrent", before);
+    EXPECT_EQ(count_calls(after, "nn.recurrent_steps"), 1);
+    EXPECT_EQ(count_calls(after, "nn.dense"), 1) << "one product for all steps and directions";
+    expect_same_results(before, after, layer.args, is_half ? 1e-3 : 1e-5);
+  }
+}
+
+constexpr const char* kStacked =
+    "def @main(%x: Tensor[(3, 2, 4), float32], %w: Tensor[(1, 4, 4), float32], %b: Tensor[(1, 8), float32],\n"
+    "    %l: Tensor[(2), int32], %h: Tensor[(1, 2, 4), float32]) {{\n"
+    "  %0 = nn.rnn(%x, %w, %w, %b, {0}, %h);\n"
+    "  %1 = squeeze(%0.0, axis=[1]);\n"
+    "  nn.rnn(%1, %w, %w, %b, {0}, %h)\n}}";
+
+// The operands of the second layer have no types when the first is replaced.
+TEST(SplitRecurrent, SplitsLayersThatFollowEachOther) {
+  const IRModule before = read(fmt::format(kStacked, "%l")), after = run_pass("SplitRecurrent", before);
+  EXPECT_EQ(count_calls(after, "nn.recurrent_steps"), 2);
+  const NDArray lengths = NDArray::from_vector<int32_t>({2}, DataType::int_(32), {3, 1});
+  const auto small = [](const Shape& shape) {
+    NDArray array = ramp(shape, -1);
+    for (int64_t i = 0; i < array.num_elements(); ++i) array.data<float>()[i] /= 16;
+    return array;
+  };
+  expect_same_results(before, after, {small({3, 2, 4}), small({1, 4, 4}), small({1, 8}), lengths, small({1, 2, 4})});
+}
+
+// Returns how many calls of the steps do not look at the lengths.
+int count_of_all_steps(const IRModule& module) {
+  int count = 0;
+  relay::post_order(module->lookup("main"), [&](const Expr& node) {
+    const auto* call = node.as<relay::CallNode>();
+    if (call == nullptr || call->as_op() == nullptr || call->as_op()->name != "nn.recurrent_steps") return;
+    count += call->attrs_as<ops::RecurrentStepsAttrs>().all_steps ? 1 : 0;
+  });
+  return count;
+}
+
+TEST(SplitRecurrent, KnowsThatSequencesHaveAllSteps) {
+  const auto found = [](const char* lengths) {
+    return count_of_all_steps(run_pass("SplitRecurrent", read(fmt::format(kStacked, lengths))));
+  };
+  EXPECT_EQ(found("const(Tensor[(2), int32], [3, 3])"), 2);
+  EXPECT_EQ(found("const(Tensor[(2), int32], [3, 2])"), 0);
+  EXPECT_EQ(found("%l"), 0);
+}
+
+// Without a size, or without anything to multiply, the layer stays.
+TEST(SplitRecurrent, LeavesLayersAlone) {
+  for (const auto& [steps, inputs] : {std::pair("n", "4"), {"0", "4"}, {"3", "0"}, {"?", "4"}}) {
+    const IRModule module =
+        read(fmt::format("def @main(%x: Tensor[({0}, 2, {1}), float32], %w: Tensor[(1, 4, {1}), float32],\n"
+                         "    %r: Tensor[(1, 4, 4), float32], %b: Tensor[(1, 8), float32], %l: Tensor[(2), int32],\n"
+                         "    %h: Tensor[(1, 2, 4), float32]) {{ nn.rnn(%x, %w, %r, %b, %l, %h) }}",
+                         steps, inputs));
+    EXPECT_EQ(run_pass("SplitRecurrent", module), module) << steps << " steps of " << inputs;
+  }
+}
+
+}  // namespace
+}  // namespace headrace::passes

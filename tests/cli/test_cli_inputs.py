@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+"""What runs read and show: files, archives, random numbers, dimensions by name, times; and what helps to type it.
+
+tests/cli/test_cli_inputs.py --program headrace [--junit FILE] [TEST ...]   (standard library only)
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import warnings
+import zipfile
+from typing import Any
+
+from test_cli import DIGITS, OK, ONE, USAGE, USER, VERBS, CliTest, main, npy
+
+IMAGE = [float(i % 17) / 16 for i in range(64)]
+INTEGERS = """#[version = "0.0.5"]
+def @main(%i: Tensor[(4), int32], %u: Tensor[(3), uint8], %b: Tensor[(2), bool], %h: Tensor[(2), float16]) {
+  (%i, %u, %b, %h)
+}
+"""
+
+
+def archive(*members: tuple[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
+    """The bytes of a zip archive."""
+    buffer = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w", compression) as file:
+        warnings.simplefilter("ignore")  # two members of one name
+        for name, data in members:
+            file.writestr(name, data)
+    return buffer.getvalue()
+
+
+class InputsTest(CliTest):
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.image = struct.pack("<64f", *IMAGE)
+        cls.array = npy("<f4", (1, 1, 8, 8), cls.image)
+        (cls.folder / "image.npy").write_bytes(cls.array)
+        (cls.folder / "integers.relay").write_text(INTEGERS, encoding="utf-8")
+        cls.call("compile", "integers.relay", "-o", "integers.so", check=True)
+
+    def outputs(self, *arguments: object) -> list[dict[str, Any]]:
+        return json.loads(self.call("run", *arguments, "--json", check=True).stdout)["outputs"]
+
+    def test_archives_and_raw_elements_are_as_arrays(self) -> None:
+        expected = self.outputs("one.so", "--input", "x=image.npy")
+        for name, data in (
+            ("stored.npz", archive(("x.npy", self.array))),
+            ("deflated.npz", archive(("x.npy", self.array), compression=zipfile.ZIP_DEFLATED)),
+        ):
+            (self.folder / name).write_bytes(data)
+            self.assertEqual(self.outputs("one.so", "--input", name), expected)
+        for name in ("image.raw", "image.bin"):
+            (self.folder / name).write_bytes(self.image)
+            self.assertEqual(self.outputs("one.so", "--input", f"x={name}"), expected)
+
+    def test_wrong_archives(self) -> None:
+        good = archive(("x.npy", self.array))
+        flipped = bytearray(good)
+        flipped[good.index(self.image) + 40] ^= 1
+        # The sizes of the only member, in its two headers: four bytes after the compressed size.
+        deflated = archive(("x.npy", npy("<f4", (4096,), bytes(16384))), compression=zipfile.ZIP_DEFLATED)
+        length = struct.pack("<I", len(npy("<f4", (4096,), bytes(16384))))
+        lying = deflated.replace(length, struct.pack("<I", 0x7FFFFFFF))
+        cases = {
+            "text.npz": (b"not an archive", "is not an archive that can be read: "),
+            "empty.npz": (archive(), "is not an archive that can be read: it holds no arrays"),
+            "cut.npz": (good[: len(good) // 2], "is not an archive that can be read: "),
+            "flipped.npz": (bytes(flipped), "its member 'x.npy' is damaged: "),
+            "lying.npz": (lying, "is not an archive that can be read: "),
+            "words.npz": (archive(("readme.txt", b"hello")), "its member 'readme.txt' is not an array"),
+            "twice.npz": (
+                archive(("x.npy", self.array), ("x.npy", self.array)),
+                "is not an archive that can be read: File already exists",
+            ),
+            "short.npz": (archive(("x.npy", self.array[:100])), r"short.npz:x.npy' is not an array that can be read"),
+            "other.npz": (
+                archive(("y.npy", self.array)),
+                "'other.npz' holds 'y', which is not an input; the program has x",
+            ),
+        }
+        for name, (data, pattern) in cases.items():
+            (self.folder / name).write_bytes(data)
+            self.fails(USER, pattern, "run", "one.so", "--input", name)
+        self.fails(USER, "'no.npz': No such file", "run", "one.so", "--input", "no.npz")
+        (self.folder / "good.npz").write_bytes(good)
+        self.fails(USAGE, "--input: 'x' is given twice", "run", "one.so", "-i", "good.npz", "-i", "x=image.npy")
+
+    def test_wrong_raw_elements(self) -> None:
+        (self.folder / "short.raw").write_bytes(self.image[:-4])
+        self.fails(USER, r"'short.raw' has 252 bytes, but input 'x' \(float32 1x1x8x8\) has 256", "run", "one.so",
+                   "--input", "x=short.raw")  # fmt: skip
+        self.fails(USER, "'no.raw': No such file", "run", "one.so", "--input", "x=no.raw")
+        self.fails(USER, "no input 'y'; it has x", "run", "one.so", "--input", "y=short.raw")
+        (self.folder / "two.bin").write_bytes(b"\x00\x02")
+        self.fails(USER, "'two.bin' has a bool that is neither 0 nor 1, for input 'b'", "run", "integers.so",
+                   "--input", "b=two.bin", "--random")  # fmt: skip
+        self.fails(USER, "give input 'x' as a .npy file", "verify", DIGITS, *ONE, "--input", "x=short.raw")
+
+    def test_random_inputs(self) -> None:
+        first = self.outputs("one.so", "--random")
+        self.assertEqual(self.outputs("one.so", "--random=1"), first)
+        self.assertNotEqual(self.outputs("one.so", "--random=2"), first)
+        self.assertEqual(self.outputs("one.so", "--input", "x=image.npy", "--random"),
+                         self.outputs("one.so", "--input", "x=image.npy"))  # fmt: skip
+        self.fails(USER, r"input 'x' \(float32 1x1x8x8\) is missing", "run", "one.so")
+        for seed in ("x", "-1", "1.5"):
+            self.fails(USAGE, "--random: ", "run", "one.so", f"--random={seed}")
+
+    def test_ranges_of_random_inputs(self) -> None:
+        i, u, b, h = (one["values"] for one in self.outputs("integers.so", "--random", "--range=3,5"))
+        self.assertLessEqual({*i, *u}, {3, 4, 5})
+        self.assertLessEqual(set(b), {0, 1})
+        self.assertTrue(all(3 <= x <= 5 for x in h))
+        self.assertEqual({*self.outputs("integers.so", "--random", "--range=2,2")[0]["values"]}, {2})
+        for text in ("1", "2,1", "a,b", "1,2,3", "nan,1", "0,inf", "-1e308,1e308"):
+            self.fails(USAGE, "--range: .*an example: --range=-1,1", "run", "one.so", "--random", f"--range={text}")
+        self.fails(USER, "-1,300 is not a range of uint8, the dtype of input 'u'", "run", "integers.so", "--random",
+                   "--range=-1,300")  # fmt: skip
+        self.fails(USER, "0,200000 is not a range of (uint8|float16)", "run", "integers.so", "--random",
+                   "--range=0,200000")  # fmt: skip
+        self.fails(USER, "0.2,0.8 is not a range of int32", "run", "integers.so", "--random", "--range=0.2,0.8")
+        self.fails(USAGE, "--range: is for random inputs; add --random", "run", "one.so", "-i", "x=image.npy",
+                   "--range=0,1")  # fmt: skip
+
+    def test_values_and_the_largest(self) -> None:
+        (output,) = self.outputs("one.so", "--input", "x=image.npy", "--values", "10", "--top", "3")
+        values = output["values"]
+        self.assertEqual(len(values), 10)
+        self.assertAlmostEqual(sum(values), 1, places=5)  # probabilities
+        order = sorted(range(10), key=lambda place: -values[place])[:3]
+        self.assertEqual([one["index"] for one in output["top"][0]], order)
+        self.assertEqual([one["value"] for one in output["top"][0]], [values[place] for place in order])
+        text = self.call("run", "one.so", "--input", "x=image.npy", "--top", "2", check=True).stdout
+        self.assertRegex(text, r"(?m)^probabilities: (\S+, ){8}\.\.\. \(10 elements\)$")
+        self.assertRegex(text, rf"(?m)^probabilities, largest of row 0: {order[0]}: \S+, {order[1]}: \S+$")
+        none = self.call("run", "one.so", "--input", "x=image.npy", "--values", "0", check=True).stdout
+        self.assertEqual(len(none.splitlines()), 2)
+
+    def test_repeated_runs(self) -> None:
+        report = json.loads(self.call("run", "one.so", "--random", "--repeat", "5", "--json", check=True).stdout)
+        self.assertEqual(report["runs"], 5)
+        self.assertLess(0, report["best_seconds"])
+        self.assertLessEqual(report["best_seconds"], report["median_seconds"])
+        text = self.call("run", "one.so", "--random", "--repeat", "5", check=True).stdout
+        self.assertRegex(text, r"(?m)^5 runs: best \S+ [um]s, median \S+ [um]s$")
+
+    def test_dimensions_by_name(self) -> None:
+        self.call("compile", DIGITS, "-o", "three.so", "--dim", "n=3", check=True)
+        (given,) = json.loads(self.call("inspect", "three.so", "--json", check=True).stdout)["programs"]
+        self.assertEqual(given["inputs"][0]["shape"], [3, 1, 8, 8])
+        self.call("compile", DIGITS, "-o", "printed.so", "--shape", "x=3x1x8x8", check=True)
+        self.assertEqual((self.folder / "printed.so").read_bytes(), (self.folder / "three.so").read_bytes())
+        for verb, more in (("compile", ("-o", "never.so")), ("verify", ()), ("bench", ()), ("explain", ())):
+            self.fails(USER, r"x\[0\] \(n\); give them sizes, as in --dim n=1\n", verb, DIGITS, *more)
+            unknown = "a size is given for dimension 'm', but the named dimensions .* are: n"
+            self.fails(USER, unknown, verb, DIGITS, *more, "--dim", "m=1")
+            self.fails(USER, "dimension 'n' is given the negative size -1", verb, DIGITS, *more, "--dim", "n=-1")
+            both = "dimension 'n' is 2 by its own size and 1 by input 'x'"
+            self.fails(USER, both, verb, DIGITS, *more, *ONE, "--dim", "n=2")
+            for text in ("n", "n=", "=1", "n=one", "n=1.5"):
+                self.fails(USAGE, "--dim: ", verb, DIGITS, *more, "--dim", text)
+            self.fails(
+                USAGE, "--dim: dimension 'n' is given twice", verb, DIGITS, *more, "--dim", "n=1", "--dim", "n=1"
+            )
+        text = ("compile", "integers.relay", "-o", "never.so", "--dim", "n=1")
+        self.fails(USER, "shapes, dimensions and bound inputs are for ONNX", *text)
+        self.fails(USER, "is compiled already: --dim is for models", "bench", "one.so", "--dim", "n=1")
+        self.assertFalse((self.folder / "never.so").exists())
+
+
+class TimesTest(CliTest):
+    def test_percentiles_and_throughput(self) -> None:
+        report = json.loads(
+            self.call("bench", "one.so", "--rounds", "40", "--warmup", "0", "--json", check=True).stdout
+        )
+        (result,) = report["results"]
+        self.assertEqual((report["rounds"], report["clients"], result["runs"]), (40, 1, 40))
+        times = [result[f"{what}_seconds"] for what in ("best", "median", "p90", "p99")]
+        self.assertEqual(times, sorted(times))
+        self.assertLessEqual(result["runs_per_second"], 1 / result["best_seconds"])
+        self.assertRegex(self.call("bench", "one.so", "--rounds", "2", check=True).stdout,
+                         r"\Athreads +best +median +p90 +p99 +runs/s +runs\n")  # fmt: skip
+
+    def test_a_duration_in_place_of_rounds(self) -> None:
+        report = json.loads(self.call("bench", "one.so", "--seconds", "0.2", "--json", check=True).stdout)
+        self.assertIsNone(report["rounds"])
+        (result,) = report["results"]
+        self.assertGreaterEqual(result["runs"], 1)
+        self.assertLess(result["runs"] * result["best_seconds"], 5)
+        self.fails(USAGE, "give --rounds or --seconds, not both", "bench", "one.so", "--seconds", "1", "--rounds", "2")
+
+    def test_clients_at_once(self) -> None:
+        words = ("bench", "one.so", "--clients", "3", "--rounds", "20", "--threads", "1,2")
+        report = json.loads(self.call(*words, "--json", check=True).stdout)
+        self.assertEqual(report["clients"], 3)
+        self.assertEqual([result["runs"] for result in report["results"]], [60, 60])
+        self.fails(USAGE, "--clients: .* leave --steps out", *words, "--steps")
+        self.fails(USAGE, "--clients: .* leave --against out", "bench", DIGITS, *ONE, "--clients", "2", "--against",
+                   "onnxruntime")  # fmt: skip
+
+    def test_models_in_turns(self) -> None:
+        words = ("bench", "one.so", "--beside", DIGITS, "--beside", "one.so", *ONE, "--rounds", "3")
+        self.fails(USER, "is compiled already: --shape is for models", *words)
+        words = ("bench", DIGITS, *ONE, "--beside", "one.so", "--rounds", "3", "--threads", "1")
+        report = json.loads(self.call(*words, "--json", check=True).stdout)
+        self.assertEqual([result["model"] for result in report["results"]], [str(DIGITS), "one.so"])
+        self.assertRegex(self.call(*words, check=True).stdout, r"\Amodel +threads +best ")
+        self.fails(USER, "there is no file 'no.so'", "bench", "one.so", "--beside", "no.so")
+
+    def test_processors_of_the_user(self) -> None:
+        one = min(os.sched_getaffinity(0))
+        words = ("bench", "one.so", "--rounds", "2", "--threads", "2", "--json")
+        (result,) = json.loads(self.call(*words, "--cpus", str(one), check=True).stdout)["results"]
+        self.assertEqual(result["processors"], [one])
+        self.fails(USER, r"--cpus: this process may not use processor 4000; it may use \d", *words, "--cpus", "4000")
+        for text in ("x", "0,0", "-1", ""):
+            self.fails(USAGE, "--cpus", *words, f"--cpus={text}")
+
+    def test_inputs_of_the_user(self) -> None:
+        words = ("--rounds", "2")
+        for verb in ("bench", "profile"):
+            self.call(verb, "one.so", *words, "--input", "x=x.npy", check=True)
+            self.call(verb, "one.so", *words, "--range=0,1", "--seed", "3", check=True)
+            self.fails(USER, "input 'x' must be float32 1x1x8x8", verb, "one.so", *words, "--input", "x=wide.npy")
+
+
+class TypingTest(CliTest):
+    def test_help_of_a_verb(self) -> None:
+        for verb in (*VERBS, "pipeline", "backend"):
+            self.assertEqual(self.call("help", verb, check=True).stdout, self.call(verb, "--help").stdout)
+        self.assertEqual(self.call("help", check=True).stdout, self.call("--help").stdout)
+        self.assertEqual(self.call("help", "pipeline", "split", check=True).stdout,
+                         self.call("pipeline", "split", "--help").stdout)  # fmt: skip
+        self.fails(USAGE, "no help for 'bnch'; did you mean bench\\?\n", "help", "bnch")
+        self.fails(USAGE, "'run' has no actions, so 'fast' has no help", "help", "run", "fast")
+
+    def test_names_that_are_near(self) -> None:
+        self.fails(USAGE, "there is no verb 'compil'; did you mean compile( or completion)?\\?\n", "compil")
+        self.fails(USAGE, "no option '--thread' here; did you mean --threads\\?", "bench", "one.so", "--thread", "2")
+        self.fails(USAGE, "no option '--shapes=x=1' here; did you mean --shape\\?", "compile", DIGITS, "--shapes=x=1")
+        self.fails(USAGE, "no option '--frob' here\n", "bench", "one.so", "--frob")
+
+    def test_version(self) -> None:
+        lines = self.call("--version", check=True).stdout.splitlines()
+        self.assertRegex(lines[0], r"\Aheadrace \d+\.\d+\.\d+\Z")
+        self.assertRegex(lines[1], r"\Anative code: LLVM 19\.1\.\d+, this machine: \S+\Z")
+        self.assertRegex(lines[2], r"\Atargets: .*\bllvm\b")
+        self.assertRegex(lines[3], r"\Abackends: .*\bnull\b")
+        self.assertRegex(lines[4], r"\Aartifacts: version \d+, reads 2 to \d+\Z")
+
+    def complete(self, *words: str) -> list[str]:
+        """What bash offers for the last word."""
+        script = self.call("completion", "bash", check=True).stdout
+        quoted = " ".join(f"'{word}'" for word in ("headrace", *words))
+        asks = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _headrace; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        done = subprocess.run(
+            ["bash", "-c", script + asks], cwd=self.folder, capture_output=True, text=True, check=True
+        )
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_completion(self) -> None:
+        self.assertEqual(self.complete("comp"), ["compile", "completion"])
+        self.assertIn("--shape", self.complete("compile", "one.onnx", "--sh"))
+        self.assertIn("--json", self.complete("run", "--js"))
+        self.assertIn("one.so", self.complete("run", "one"))
+        self.assertEqual(self.complete("pipeline", "sp"), ["split"])
+        self.assertEqual(self.complete("pipeline", "split", "--stag"), ["--stages"])
+        for shell in ("zsh", "fish"):
+            text = self.call("completion", shell, check=True).stdout
+            self.assertIn("replans", text)
+            if shutil.which(shell):
+                done = subprocess.run([shell, "-n"], input=text, text=True, capture_output=True, timeout=60)
+                self.assertEqual((done.returncode, done.stderr), (OK, ""))
+        self.fails(USAGE, "there is no shell 'tcsh'; there is bash, zsh, fish", "completion", "tcsh")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__], "cli_inputs"))

@@ -1,0 +1,133 @@
+// headrace completion: scripts by which a shell completes verbs and options. They are made from the program's own
+// tables, so they name all that it takes.
+#include <algorithm>
+
+#include "tools/headrace/output.h"
+#include "tools/headrace/usage.h"
+
+namespace headrace::tools {
+
+namespace {
+
+// A word that the command line may have at some place, and what it means.
+struct Word {
+  std::string text, meaning;
+};
+
+std::vector<Word> options_of(const CLI::App& app) {
+  std::vector<Word> words;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
+    for (const std::string& name : option->get_lnames()) words.push_back({"--" + name, option->get_description()});
+  }
+  return words;
+}
+
+std::vector<Word> commands_of(const CLI::App& app) {
+  std::vector<Word> words;
+  for (const CLI::App* one : app.get_subcommands({})) words.push_back({one->get_name(), one->get_description()});
+  return words;
+}
+
+std::string texts_of(const std::vector<Word>& words) {
+  std::vector<std::string> texts;
+  for (const Word& word : words) texts.push_back(word.text);
+  return fmt::format("{}", fmt::join(texts, " "));
+}
+
+// Calls `visit` for each verb and each action of a verb, with the words that name it.
+template <typename Visit>
+void for_each_command(const CLI::App& program, Visit visit) {
+  for (const CLI::App* verb : program.get_subcommands({})) {
+    visit(verb->get_name(), *verb);
+    for (const CLI::App* action : verb->get_subcommands({}))
+      visit(fmt::format("{} {}", verb->get_name(), action->get_name()), *action);
+  }
+}
+
+// Words in quotes of bash, zsh and fish.
+std::string quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// One function serves bash and zsh: after a verb (and action) its options, files for all else.
+std::string bash_script(const CLI::App& program) {
+  std::string cases;
+  for_each_command(program, [&](const std::string& name, const CLI::App& command) {
+    std::vector<Word> words = commands_of(command);
+    for (const auto* app : {&command, &program}) {
+      for (Word& word : options_of(*app)) words.push_back(std::move(word));
+    }
+    cases += fmt::format("    {}) words={} ;;\n", quoted(name), quoted(texts_of(words)));
+  });
+  return fmt::format(R"sh(_headrace() {{
+  local current="${{COMP_WORDS[COMP_CWORD]}}" command="" words="" word i
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    word="${{COMP_WORDS[i]}}"
+    case "$word" in
+      -*) ;;
+      *) command="${{command:+$command }}$word" ;;
+    esac
+  done
+  local first="${{command%% *}}" two
+  two="$(printf '%s' "$command" | cut -d' ' -f1-2)"
+  for command in "$two" "$first"; do
+    case "$command" in
+    '') words={} ;;
+{}    esac
+    [ -z "$words" ] || break
+  done
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  case "$current" in
+    -*) ;;
+    *) [ -z "$command" ] || COMPREPLY+=($(compgen -f -- "$current")) ;;
+  esac
+}}
+complete -o filenames -F _headrace headrace
+)sh",
+                     quoted(texts_of(commands_of(program))), cases);
+}
+
+std::string zsh_script(const CLI::App& program) {
+  return "#compdef headrace\nautoload -Uz bashcompinit && bashcompinit\n" + bash_script(program);
+}
+
+std::string fish_script(const CLI::App& program) {
+  std::string script;
+  const auto add = [&](const std::string& condition, const Word& word) {
+    const bool is_option = word.text.starts_with("--");
+    script += fmt::format("complete -c headrace -n {} {} {} -d {}\n", quoted(condition), is_option ? "-l" : "-f -a",
+                          quoted(is_option ? word.text.substr(2) : word.text), quoted(word.meaning));
+  };
+  for (const Word& word : commands_of(program)) add("__fish_use_subcommand", word);
+  for (const CLI::App* verb : program.get_subcommands({})) {
+    const std::string seen = "__fish_seen_subcommand_from " + verb->get_name();
+    for (const Word& word : commands_of(*verb)) add(seen, word);
+    for (const Word& word : options_of(*verb)) add(seen, word);
+    for (const CLI::App* action : verb->get_subcommands({})) {
+      for (const Word& word : options_of(*action))
+        add(fmt::format("{}; and __fish_seen_subcommand_from {}", seen, action->get_name()), word);
+    }
+  }
+  return script;
+}
+
+}  // namespace
+
+Verb add_completion(CLI::App& app, const Common&) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* verb = app.add_subcommand("completion", "Print a script by which a shell completes verbs and options");
+  takes_word(verb->add_option("shell", *shell, "The shell")->required(), "shell", {"bash", "zsh", "fish"});
+  verb->footer("Example: headrace completion bash > ~/.local/share/bash-completion/completions/headrace");
+  return [shell, &app] {
+    const std::string script = *shell == "bash"  ? bash_script(app)
+                               : *shell == "zsh" ? zsh_script(app)
+                                                 : fish_script(app);
+    print_out("{}", script);
+    return HR_OK;
+  };
+}
+
+}  // namespace headrace::tools

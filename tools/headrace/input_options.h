@@ -1,0 +1,36 @@
+// The options that say what a run reads: files, and random numbers.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include "tools/headrace/tensors.h"
+
+namespace headrace::tools {
+
+class InputOptions {
+ public:
+  // Adds --input, --random and --range to a verb whose inputs are files unless the user asks for random ones.
+  void add_to(CLI::App& verb);
+  // Adds --input, --seed and --range to a verb that gives random numbers to inputs that have no file.
+  void add_random_to(CLI::App& verb);
+
+  const std::vector<std::string>& files() const { return files_; }
+  // Returns the inputs in the order of `specs`. Random integers of input i are below limits[i] (kRandomLimit beyond the
+  // end) unless there is a range. Throws UserError for an input without a file or of another type, and for a file that
+  // cannot be read; UsageError for a malformed option.
+  std::vector<NDArray> read(const std::vector<artifact::TensorSpec>& specs,
+                            const std::vector<int64_t>& limits = {}) const;
+  // Returns the options that were added.
+  const std::vector<CLI::Option*>& options() const { return options_; }
+
+ private:
+  void add_files_and_range_to(CLI::App& verb, const char* what_files);
+  std::optional<uint64_t> seed() const;
+
+  std::vector<std::string> files_;
+  std::string random_;  // the seed as text; "true": the default seed; empty: no random inputs
+  std::string range_;
+  std::vector<CLI::Option*> options_;
+};
+
+}  // namespace headrace::tools
