@@ -175,7 +175,7 @@ def test_json_of_tvm_is_read():
         (tvm_json(("relay.Call", {"op": "2"})), "node 1 is a relay.Call, and only types, variables, ops"),
         (tvm_json(("Array", [1])), "node 1 is part of itself"),
         (tvm_json(("TypeVar", "12")), "node 1 has no attributes by name: '12'"),
-        (tvm_json(("Array", ["1"])), "no list of places"),
+        (tvm_json(("Array", ["1"])), "not a list of places"),
         (tvm_json(("relay.Var", {"vid": "0"})), "a relay.Var without a relay.Id"),
         (tvm_json(("relay.Var", {"vid": "x"})), "vid is not an integer: 'x'"),
         (tvm_json(("IntImm", {"dtype": "int32"})), "value"),

@@ -246,7 +246,7 @@ def test_what_cannot_be_pickled_is_an_error_of_its_request():
         ("missing.so", {}, "there is no file 'missing.so'"),
         (DIGITS, {}, "cannot start"),
         (3, {}, "a function by its name 'module:function', got int"),
-        ("math:sqrt", {"time_limit": -1}, "the time limit of a stage is -1 seconds"),
+        ("math:sqrt", {"time_limit": -1}, "time_limit: expected seconds, 0 to 1000000, got -1"),
     ],
 )
 def test_codes_that_have_no_process(code, options, text):

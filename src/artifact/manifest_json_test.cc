@@ -466,7 +466,7 @@ TEST(Manifest, NoTextCrashes) {
   }
   EXPECT_GT(refused, 500);
   const std::string deep(1000000, '[');
-  EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(deep); }), HasSubstr("no JSON text"));
+  EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(deep); }), HasSubstr("not JSON text"));
 }
 
 TEST(TensorExtent, SizesAndOverflow) {

@@ -26,6 +26,8 @@ void check_disabled(const std::vector<std::string>& disabled) {
   pass::check_pass_names(disabled, pass::NamedTo::disable);
 }
 
+}  // namespace
+
 void check_placement(const CompileOptions& options) {
   if (!options.costs.empty() && options.placement != Placement::cost)
     throw_user_error("the costs in '{}' have no effect without placement by cost; ask for it, or leave the costs out",
@@ -33,8 +35,6 @@ void check_placement(const CompileOptions& options) {
   if (!options.plan.empty() && options.placement == Placement::cost)
     throw_user_error("the plan '{}' says where ops go, and so does placement by cost; leave one out", options.plan);
 }
-
-}  // namespace
 
 void check_options(const CompileOptions& options) {
   register_all();

@@ -126,6 +126,7 @@ partition::Backends chosen_backends(const CompileOptions& options) {
 }
 
 void read_plan_file(CompileOptions& options) {
+  check_placement(options);
   if (!options.plan.empty()) options.plan_text = read_text(options.plan, "plan");
 }
 

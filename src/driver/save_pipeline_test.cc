@@ -136,8 +136,9 @@ TEST_F(SavePipeline, FunctionsAreFoundInTheProcessOrGiven) {
                             .sources = {{.kind = Kind::stage}},
                             .group = 1};
   save_pipeline(std::move(content), path_);
-  EXPECT_THAT(kit::user_error_of([&] { load::open_pipeline(path_); }),
-              HasSubstr("needs the function 'test.save_pipeline.twice' for its stage 'again', and nothing here"));
+  EXPECT_THAT(
+      kit::user_error_of([&] { load::open_pipeline(path_); }),
+      HasSubstr("needs the function 'test.save_pipeline.twice' for its stage 'again', which is not registered"));
   const PackedFunc twice([](Args args) -> Value {
     const NDArray x = args.at<NDArray>(0);
     return Value(filled(2 * x.data<const float>()[0]));

@@ -1,4 +1,5 @@
 #include "driver/all_passes.h"
+#include "driver/output_file.h"
 #include "functions/register_functions.h"
 #include "pass/config.h"
 #include "pass/instruments.h"
@@ -151,7 +152,7 @@ void register_instruments() {
                     return make_instrument(make_dump_instrument(only_changes ? Dump::diff : Dump::all, write));
                   }));
   register_global("instrument.MakeDumpFolderInstrument", make_packed([](const std::string& folder) {
-                    return make_instrument(make_dump_folder_instrument(folder));
+                    return make_instrument(make_dump_folder_instrument(folder, driver::write_text));
                   }));
   register_global("instrument.MakeVerifyInstrument", make_packed([] {
                     return make_instrument(make_verify_instrument([](const IRModule& m) { relay::verify(m); }));

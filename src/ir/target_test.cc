@@ -294,13 +294,14 @@ TEST(Target, ErrorsOfRegistration) {
   EXPECT_NE(message([](Kind& kind) { kind.name = ""; }).find("'' is not a name"), std::string::npos);
   EXPECT_NE(message([](Kind& kind) { kind.default_device_type = 0; }).find("device type 0; DLPack's start at 1"),
             std::string::npos);
-  EXPECT_NE(message([](Kind& kind) { kind.default_keys = {"a b"}; }).find("no name of a key"), std::string::npos);
+  EXPECT_NE(message([](Kind& kind) { kind.default_keys = {"a b"}; }).find("not a name of a key"), std::string::npos);
   for (const char* name : {"keys", "host", "tag", "kind"}) {
     EXPECT_NE(message([&](Kind& kind) { kind.options = {{name, TargetOptionType::text, ""}}; }).find("cannot have"),
               std::string::npos);
   }
-  EXPECT_NE(message([](Kind& kind) { kind.options = {{"-x", TargetOptionType::text, ""}}; }).find("no name of an opti"),
-            std::string::npos);
+  EXPECT_NE(
+      message([](Kind& kind) { kind.options = {{"-x", TargetOptionType::text, ""}}; }).find("not a name of an opti"),
+      std::string::npos);
   EXPECT_NE(message([](Kind& kind) {
               kind.options = {{"n", TargetOptionType::whole, ""}, {"n", TargetOptionType::text, ""}};
             }).find("there twice"),
@@ -315,7 +316,7 @@ TEST(Target, ErrorsOfRegistration) {
   EXPECT_NE(kit::user_error_of([] { register_target_tag("box", {}); }).find("written GROUP/NAME"), std::string::npos);
   EXPECT_NE(kit::user_error_of([] { register_target_tag("a/b/c", {}); }).find("'b/c' is not a name of a tag"),
             std::string::npos);
-  EXPECT_NE(kit::user_error_of([] { register_target_tag("/b", {}); }).find("no name of a tag's group"),
+  EXPECT_NE(kit::user_error_of([] { register_target_tag("/b", {}); }).find("not a name of a tag's group"),
             std::string::npos);
   EXPECT_NE(kit::user_error_of([] { register_target_tag("lab/x", {{"kind", Value("lvm")}}); }).find("'lvm'"),
             std::string::npos);

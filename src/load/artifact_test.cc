@@ -255,7 +255,7 @@ TEST(ArtifactRefuses, FilesOfOtherKinds) {
   artifact::append_trailer(text);
   const Refusal no_elf = refusal_of(text);
   EXPECT_EQ(no_elf.code, HR_REASON_NOT_AN_ARTIFACT);
-  EXPECT_THAT(no_elf.message, HasSubstr("no ELF file"));
+  EXPECT_THAT(no_elf.message, HasSubstr("not an ELF file"));
 }
 
 TEST(ArtifactRefuses, OtherMachinesAndBrokenSectionTables) {
@@ -267,7 +267,7 @@ TEST(ArtifactRefuses, OtherMachinesAndBrokenSectionTables) {
   };
   EXPECT_THAT(with(18, {243, 0}).message, HasSubstr("for the ELF machine 243"));  // e_machine: RISC-V
   EXPECT_THAT(with(16, {1, 0}).message, HasSubstr("no shared object"));           // e_type: object file
-  EXPECT_THAT(with(4, {1}).message, HasSubstr("no 64-bit"));                      // EI_CLASS: 32 bits
+  EXPECT_THAT(with(4, {1}).message, HasSubstr("not a 64-bit"));                   // EI_CLASS: 32 bits
   EXPECT_THAT(with(40, {255, 255, 255, 255, 255, 255, 255, 127}).message, HasSubstr("outside the file"));  // e_shoff
   EXPECT_THAT(with(62, {255, 255}).message, HasSubstr("no usable section table"));                         // e_shstrndx
 }

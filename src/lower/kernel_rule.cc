@@ -134,7 +134,7 @@ class KernelBuilder {
       input.outputs.push_back(make_line("out", type, &call_));
       params_.push_back(input.outputs.back().buffer);
     }
-    Stmt body = choose_threads(rule(input), work, machine);
+    Stmt body = fit_machine(rule(input), work, machine);
     for (const auto& [buffer, value] : constants_) {
       body = make_allocate(buffer, Scope::registers, make_seq({make_store(buffer, value, {make_int(0)}), body}));
     }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lower/compute_rule.h"
-#include "lower/loops/choose_threads.h"
+#include "lower/loops/fit_machine.h"
 
 namespace headrace::lower {
 
@@ -22,7 +22,7 @@ struct Line {
 };
 
 // What a rule sees. The machine is not part of it, because the same loops serve every machine; lower/loops/ decides
-// which of them run on several threads.
+// which of them run on several threads and whether fma is one instruction.
 struct KernelInput {
   const RuleInput& op;
   LoopWork& work;  // each_parallel notes the work of its loop here

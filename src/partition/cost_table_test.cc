@@ -78,7 +78,7 @@ TEST(CostTable, FaultsHaveAPlace) {
   EXPECT_THAT(error(row("{\"call\": 1, \"backend\": \"b\", \"version\": \"\", \"seconds\": 1}")),
               HasSubstr("costs[0]: \"call\" is not text"));
   for (const char* seconds : {"-1", "1001", "\"fast\"", "null"}) {
-    EXPECT_THAT(error(row(fmt::format("{{\"seconds\": {}}}", seconds))), HasSubstr("no number from 0 to 1000"));
+    EXPECT_THAT(error(row(fmt::format("{{\"seconds\": {}}}", seconds))), HasSubstr("not a number from 0 to 1000"));
   }
 }
 

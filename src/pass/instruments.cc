@@ -1,13 +1,8 @@
 #include "pass/instruments.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "pass/text_diff.h"
 #include "relay/text/print.h"
@@ -78,7 +73,7 @@ class VerifyInstrument : public PassInstrument {
 
 class DumpFolderInstrument : public PassInstrument {
  public:
-  explicit DumpFolderInstrument(const std::string& folder) : folder_(folder) {
+  DumpFolderInstrument(const std::string& folder, FileWriter write) : folder_(folder), write_(std::move(write)) {
     std::error_code error;
     std::filesystem::create_directories(folder_, error);
     if (!std::filesystem::is_directory(folder_))
@@ -110,17 +105,10 @@ class DumpFolderInstrument : public PassInstrument {
     int number = 0;
   };
 
-  // Writes the whole file or none: the file gets its name when all of the text is in it.
-  void write(const std::string& name, const std::string& text) const {
-    const std::filesystem::path path = folder_ / name, part = folder_ / (name + ".part");
-    std::ofstream file(part, std::ios::binary);
-    if (file << text && file.flush() && ::rename(part.c_str(), path.c_str()) == 0) return;
-    const int error = errno;
-    ::unlink(part.c_str());
-    throw_user_error("cannot write '{}': {}", path.string(), std::strerror(error));
-  }
+  void write(const std::string& name, const std::string& text) const { write_((folder_ / name).string(), text); }
 
   std::filesystem::path folder_;
+  FileWriter write_;
   RunningPasses<Running> before_;
   IRModule last_;  // after the pass that ended last
   int count_ = 0;
@@ -128,8 +116,8 @@ class DumpFolderInstrument : public PassInstrument {
 
 }  // namespace
 
-std::shared_ptr<PassInstrument> make_dump_folder_instrument(const std::string& folder) {
-  return std::make_shared<DumpFolderInstrument>(folder);
+std::shared_ptr<PassInstrument> make_dump_folder_instrument(const std::string& folder, FileWriter write) {
+  return std::make_shared<DumpFolderInstrument>(folder, std::move(write));
 }
 
 std::shared_ptr<PassInstrument> make_verify_instrument(std::function<void(const IRModule&)> verify) {

@@ -22,9 +22,10 @@ inline constexpr const char* kDumpedProgram = "00_program.relay";
 // Makes an instrument that writes the program, and the changes of each pass, into `folder`, which is made if missing:
 //   00_program.relay          before the first pass
 //   03_FoldConstant.diff      the lines that the third pass changed; no file where it changed none
-// Functions are ordered as above; the data of constants is left out. UserError naming a file that cannot be written.
-// Files of an earlier run stay unless they have the same names.
-std::shared_ptr<PassInstrument> make_dump_folder_instrument(const std::string& folder);
+// Functions are ordered as above; the data of constants is left out. `write` writes a file and throws UserError, which
+// names it, where it cannot. Files of an earlier run stay unless they have the same names.
+using FileWriter = std::function<void(const std::string& path, std::string_view text)>;
+std::shared_ptr<PassInstrument> make_dump_folder_instrument(const std::string& folder, FileWriter write);
 
 // Checks the rules of the IR after each pass. InternalError naming the pass after which `verify` throws.
 std::shared_ptr<PassInstrument> make_verify_instrument(std::function<void(const IRModule&)> verify);

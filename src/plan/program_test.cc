@@ -188,7 +188,7 @@ TEST(ProgramText, AnotherFormIsRefused) {
   EXPECT_THAT(error("  let %_2 = memory.kill(%s0);\n", "  let %_2 = exp(%x);\n"), HasSubstr("'exp' is bound"));
   EXPECT_THAT(error("  let %u = ", "  let %k = memory.kill(%s0);\n  let %u = "), HasSubstr("after it was killed"));
   EXPECT_THAT(error("memory.kill(%s0)", "memory.kill(%t)"), HasSubstr("something that is not a storage"));
-  EXPECT_THAT(error("%2 = (%u,)", "%2 = (exp(%x),)"), HasSubstr("no parameter, view or constant"));
+  EXPECT_THAT(error("%2 = (%u,)", "%2 = (exp(%x),)"), HasSubstr("not a parameter, view or constant"));
   EXPECT_THAT(error("strides=[1, 2]", "strides=[1]"), HasSubstr("no tensor has shape [2, 3] and strides [1]"));
   EXPECT_THAT(error("strides=[1, 2]", "strides=[1, 9]"), HasSubstr("do not lie within"));
   EXPECT_THAT(error("size=24", "size=24, location=\"moon\""), HasSubstr("'moon' is not a location"));

@@ -365,7 +365,7 @@ static const char* read_arguments(const hr_value* args, int32_t n, DLTensor** te
   for (int32_t i = 0; i < n; ++i) {
     tensors[i] = tensor_of(&args[i]);
     if (tensors[i] != NULL) continue;
-    SAY(message, "argument %d is no tensor", i);
+    SAY(message, "argument %d is not a tensor", i);
     return "TypeError";
   }
   return NULL;

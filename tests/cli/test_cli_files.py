@@ -110,17 +110,30 @@ class FilesTest(CliTest):
                 self.assertEqual(done.returncode, USER, option)
                 self.assertIn(b"the standard output cannot be written to", done.stderr)
 
-        def little_room() -> None:
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
-
-        command = [str(self.program), "compile", str(DIGITS), "-o", "limited.so", *ONE]
-        done = subprocess.run(
-            command, cwd=self.folder, stderr=subprocess.PIPE, text=True, timeout=60, preexec_fn=little_room
-        )
+        done = self.compile_with_files_up_to(65536)
         self.assertEqual(done.returncode, USER, done.stderr)
         self.assertRegex(done.stderr, "'limited.so'.*: File too large")
         self.assertEqual(list(self.folder.glob("limited.so*")), [])
+        stage = self.folder / "limited/00_program.relay"
+        stage.parent.mkdir()
+        stage.write_text("of another run")
+        done = self.compile_with_files_up_to(16, "--dump-ir", "limited")
+        self.assertEqual(done.returncode, USER, done.stderr)
+        self.assertRegex(done.stderr, "cannot write 'limited/00_program.relay': File too large")
+        self.assertEqual(stage.read_text(), "of another run")
+        self.assertEqual(list(stage.parent.iterdir()), [stage])
+
+    def compile_with_files_up_to(self, limit: int, *more: str) -> subprocess.CompletedProcess:
+        """A compile whose files cannot be larger, as on a disk that is nearly full."""
+
+        def little_room() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        command = [str(self.program), "compile", str(DIGITS), "-o", "limited.so", *ONE, *more]
+        return subprocess.run(
+            command, cwd=self.folder, stderr=subprocess.PIPE, text=True, timeout=60, preexec_fn=little_room
+        )
 
     def test_a_declared_output_is_held_to_its_word(self) -> None:
         (self.folder / "liar.onnx").write_bytes(onnx_model(b"y", declared_dtype=7))

@@ -208,7 +208,7 @@ class TimesTest(CliTest):
                    "onnxruntime")  # fmt: skip
 
     def test_models_in_turns(self) -> None:
-        words = ("bench", "one.so", "--beside", DIGITS, "--beside", "one.so", *ONE, "--rounds", "3")
+        words = ("bench", "one.so", "--beside", "one.so", *ONE, "--rounds", "3")
         self.fails(USER, "is compiled already: --shape is for models", *words)
         words = ("bench", DIGITS, *ONE, "--beside", "one.so", "--rounds", "3", "--threads", "1")
         report = json.loads(self.call(*words, "--json", check=True).stdout)

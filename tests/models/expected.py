@@ -1,7 +1,8 @@
 """Outputs of onnxruntime that are kept in the repository, for machines without it. Standard library only.
 
-expected/NAME.json has the version of onnxruntime, the sha256 of the model and of the input, and of each output up to
-4,096 values at seeded positions. Inputs are sums of random numbers of Python, which are the same for a seed everywhere.
+expected/NAME.json (at full size expected/full/NAME.json) has the version of onnxruntime, the sha256 of the model and of
+the input, and of each output up to 4,096 values at seeded positions. Inputs are sums of random numbers of Python, which
+are the same for a seed everywhere.
 A model or an input with another sha256 is an error, since its outputs would be others.
 """
 
@@ -115,8 +116,9 @@ def rewrite(name: str, model: Path, source: Path, python: str, folder: Path) -> 
     version = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=600).stdout.strip()
     outputs = [encode(read_npy(file)) for file in sorted(folder.glob("output_*.npy"))]
     report = {"onnxruntime": version, "model": sha256_of(model), "input": sha256_of(source), "outputs": outputs}
-    FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n")
+    file = FOLDER / f"{name}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(report, indent=1) + "\n")
 
 
 def check(name: str, model: Path, source: Path, outputs: Sequence[Path]) -> float:

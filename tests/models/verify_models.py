@@ -8,9 +8,9 @@ Models: those of the kit's generator, models/digits.onnx, and those of models/fe
 HEADRACE_TEST_SIZE=ci (default) takes the small ones at a low resolution, full takes all at their own, and the detector
 on the real page too. Each runs unoptimised and optimised, on one thread and on two, beside onnxruntime where
 HEADRACE_PYTHON (default: .venv) has it: `headrace verify` judges ours to float64 and ours to onnxruntime by its own
-limits. At size ci, outputs are also compared with those of onnxruntime in expected/, so that a wrong import is found on
-machines without it; --rewrite-expected writes these anew. Inputs are then made here, of random numbers that are the
-same on every machine, and those of digits are pictures.
+limits. Outputs are also compared with those of onnxruntime in expected/ (at size full in expected/full/), so that a
+wrong import is found on machines without it; --rewrite-expected writes these anew. Inputs are made here, of random
+numbers that are the same on every machine, and those of digits are pictures.
 
 As text, each is printed, read back and compared around every pass, as is its JSON (headrace-opt --verify-text), and
 goes through files: weights aside and in the metadata, both twice with the same bytes. What each takes of memory when it
@@ -39,11 +39,12 @@ import fetch  # noqa: E402
 import junit  # noqa: E402
 
 CLASSIFIER, DETECTOR = "ch_ppocr_mobile_v2.0_cls_infer.onnx", "ch_PP-OCRv4_det_infer.onnx"
-ZOO = ("mlp", "squeezenet1_1", "mobilenet_v2", "vgg16", "resnet18", "resnet50", "inception_v3")
+DETECTORS = ("ssd_resnet50", "ssd_vgg16", "ssd_mobilenet")
+ZOO = ("mlp", "squeezenet1_1", "mobilenet_v2", "vgg16", "resnet18", "resnet50", "inception_v3", *DETECTORS)
 EVERYTHING = ("digits", *ZOO, "classifier", "detector", "page")
 IN_CI = ("digits", "mlp", "squeezenet1_1", "mobilenet_v2", "classifier")
 LEVELS, THREADS = (0, 3), (1, 2)
-# Shapes of the generated inputs at test size ci.
+# Shapes of the inputs that are made here, of the networks whose outputs are kept: at test size ci and at size full.
 CI_SHAPES = {
     "digits": (16, 1, 8, 8),
     "mlp": (1, 784),
@@ -51,17 +52,27 @@ CI_SHAPES = {
     "mobilenet_v2": (1, 3, 32, 32),
     "classifier": (1, 3, 48, 64),
 }
+FULL_SHAPES = (
+    {"digits": (360, 1, 8, 8), "mlp": (1, 784), "inception_v3": (1, 3, 299, 299)}
+    | dict.fromkeys(("squeezenet1_1", "mobilenet_v2", "vgg16", "resnet18", "resnet50"), (1, 3, 224, 224))
+    | dict.fromkeys(DETECTORS, (1, 3, 300, 300))
+    | {"classifier": (1, 3, 48, 192), "detector": (1, 3, 384, 768)}
+)
 
 
 @dataclass(frozen=True)
 class Network:
-    """A model file and the shapes that it leaves open; `missing` says why there is no file."""
+    """A model file and the shapes that it leaves open; `missing` says why there is no file.
+
+    `kept` names its outputs in expected/; none for a network that runs again on another input.
+    """
 
     name: str
     path: Path = Path()
     shapes: tuple[str, ...] = ()
     missing: str = ""
     source: Path | None = None  # the .npy file of its input x; none: random ones, made by verify
+    kept: str = ""
 
     def arguments(self) -> list[str]:
         """What every verb is told of it."""
@@ -117,21 +128,21 @@ def networks(wanted: list[str], is_full: bool, args: argparse.Namespace) -> list
         found.append(fetched("detector", DETECTOR, "x=1,3,384,768" if is_full else "x=1,3,64,96"))
     if "page" in wanted:
         found.append(real_page(args.folder))
-    return found if is_full else [with_source(network, args.folder) for network in found]
+    return [with_source(network, args.folder, is_full) for network in found]
 
 
-def with_source(network: Network, folder: Path) -> Network:
+def with_source(network: Network, folder: Path, is_full: bool) -> Network:
     """The network with an input that is the same on every machine, if it is one of those that have outputs to keep."""
-    if network.missing or network.name not in CI_SHAPES:
+    shape = (FULL_SHAPES if is_full else CI_SHAPES).get(network.name)
+    if network.missing or shape is None:
         return network
-    shape = CI_SHAPES[network.name]
     array = expected.random_array(shape)
     if network.name == "digits":  # random pictures are not digits, and all as sure to be one
         images = expected.read_npy(ROOT / "models/digits_images.npy")
         array = expected.Array(images.dtype, shape, images.data[: len(array.data)])
     source = made(folder) / f"{network.name}.npy"
     expected.write_npy(source, array)
-    return replace(network, source=source)
+    return replace(network, source=source, kept=f"full/{network.name}" if is_full else network.name)
 
 
 def real_page(folder: Path) -> Network:
@@ -212,7 +223,7 @@ def with_artifact(network: Network, args: argparse.Namespace, tally: Tally) -> N
         tally.add(f"{network.name}_artifact", [network.name, "3", "artifact"] + [""] * 4, problem_of(done), begin)
         return
     memory(network, artifact, args, tally, begin)
-    if network.source:
+    if network.kept:
         beside_what_is_kept(network, artifact, args, tally)
     artifact.unlink()
 
@@ -240,7 +251,7 @@ def beside_what_is_kept(network: Network, artifact: Path, args: argparse.Namespa
     if done.returncode == 0:
         files = [Path(output["file"]) for output in json.loads(done.stdout)["outputs"]]
         try:
-            off = expected.check(network.name, network.path, network.source, files)
+            off = expected.check(network.kept, network.path, network.source, files)
             cells[5] = f"{off:.2e}"
             problem = "" if off <= expected.LIMIT else f"MISMATCH: {off} from what expected/ has of onnxruntime"
         except ValueError as error:
@@ -320,9 +331,9 @@ def check_all(found: list[Network], peer: list[str], args: argparse.Namespace) -
 def rewrite_expected(found: list[Network], folder: Path) -> None:
     """The outputs to keep, of the networks whose inputs are the same everywhere."""
     for network in found:
-        if network.source and network.name in CI_SHAPES:
+        if network.kept:
             outputs = made(folder / f"{network.name}-expected")
-            expected.rewrite(network.name, network.path, network.source, os.environ["HEADRACE_PYTHON"], outputs)
+            expected.rewrite(network.kept, network.path, network.source, os.environ["HEADRACE_PYTHON"], outputs)
 
 
 def show(rows: list[list[str]]) -> None:

@@ -79,7 +79,7 @@ int compile(const CompileState& state, const Common& common) {
   options.threads = state.threads;
   options.verify_each = state.verify_each;
   if (!state.dump_folder.empty())
-    options.passes.instruments.push_back(pass::make_dump_folder_instrument(state.dump_folder));
+    options.passes.instruments.push_back(pass::make_dump_folder_instrument(state.dump_folder, driver::write_text));
   const auto timing = std::make_shared<pass::TimingInstrument>();
   if (state.time_passes) options.passes.instruments.push_back(timing);
   options.dump_tir = state.dump_tir;

@@ -213,8 +213,8 @@ TEST(ConvertShape, DepthToSpaceModes) {
   expect_near(
       one(run_node("SpaceToDepth", 11, {f32({1, 2, 2, 2}, {0, 2, 4, 6, 1, 3, 5, 7})}, {AttributeSpec("blocksize", 2)})),
       {1, 8, 1, 1}, counted(8), 0);
-  EXPECT_THAT(node_error("DepthToSpace", 11, {x}, {AttributeSpec("blocksize", 3)}), HasSubstr("no multiple"));
-  EXPECT_THAT(node_error("SpaceToDepth", 11, {x}, {AttributeSpec("blocksize", 2)}), HasSubstr("no multiple"));
+  EXPECT_THAT(node_error("DepthToSpace", 11, {x}, {AttributeSpec("blocksize", 3)}), HasSubstr("not a multiple"));
+  EXPECT_THAT(node_error("SpaceToDepth", 11, {x}, {AttributeSpec("blocksize", 2)}), HasSubstr("not a multiple"));
   EXPECT_THAT(node_error("DepthToSpace", 11, {x}, {AttributeSpec("blocksize", 0)}), HasSubstr("'blocksize' is 0"));
 }
 

@@ -124,12 +124,13 @@ TEST(OpCases, LargerRecurrentLayers) {
   };
   const std::string all = ", all_steps=True", both = all + ", direction=\"bidirectional\"";
   steps("lstm", 4, {5, 1, 40}, 16, all);
-  steps("lstm", 4, {2, 5, 24}, 8, both);
+  steps("lstm", 4, {2, 5, 24}, 8, both + ", rows=3");
+  steps("lstm", 4, {3, 4, 12}, 8, all + ", rows=64");
   steps("lstm", 4, {4, 5, 19}, 16, ", direction=\"reverse\"");
   steps("gru", 3, {4, 1, 33}, 16, all + ", linear_before_reset=True");
-  steps("gru", 3, {2, 5, 20}, 8, both);
+  steps("gru", 3, {2, 5, 20}, 8, both + ", rows=2");
   steps("gru", 3, {2, 1, 730}, 32, all);
-  steps("rnn", 1, {4, 9, 50}, 32, both);
+  steps("rnn", 1, {4, 9, 50}, 32, both + ", rows=4");
   steps("rnn", 1, {3, 2, 31}, 5, "");
   cases.check();
 }

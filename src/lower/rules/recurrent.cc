@@ -106,43 +106,36 @@ class StepLoops {
         steps_(input.outputs[0].shape[0]),
         batch_(input.outputs[0].shape[2]),
         hidden_(input.outputs[0].shape[3]),
-        lanes_(lines.recurrent->shape[4]) {}
+        lanes_(lines.recurrent->shape[4]),
+        rows_(form_.all_steps ? std::clamp<int64_t>(form_.rows, 1, std::max<int64_t>(batch_, 1)) : 1) {}
 
   Stmt emit() const {
-    const int64_t rows = rows_of_tile(), parts = (batch_ + rows - 1) / rows;
+    const int64_t parts = (batch_ + rows_ - 1) / rows_;
     if (batch_ == 0 || hidden_ == 0) return make_seq({});
     const auto directions = static_cast<int64_t>(form_.directions.size());
-    const int64_t work = steps_ * batch_ * directions * form_.gates() * hidden_ * hidden_;
+    const int64_t work = steps_ * directions * work_of_step(batch_, form_.gates());
     return each_parallel(input_, directions * parts, work, [&](const PrimExpr& part) {
-      if (directions == 1) return emit_part(0, part, rows);
+      if (directions == 1) return emit_part(0, part);
       const PrimExpr is_first = make_binary(BinaryOp::lt, part, make_int(parts));
-      return make_if(is_first, emit_part(0, part, rows), emit_part(1, part - parts, rows));
+      return make_if(is_first, emit_part(0, part), emit_part(1, part - parts));
     });
   }
 
  private:
+  // Returns the work of a step of some rows: the vectors of weights that it multiplies.
+  int64_t work_of_step(int64_t rows, int64_t gates) const { return rows * gates * hidden_ * hidden_ / lanes_; }
+
   // ---- rows of the batch
 
   // Sequences of unlike lengths run one by one.
-  int64_t rows_of_tile() const {
-    if (!form_.all_steps) return 1;
-    const int64_t vectors = std::max<int64_t>(1, lanes_ / cost::lanes_of(input_.machine, dtype_));
-    // Some registers hold the weights and the values that are multiplied.
-    const int64_t sums = input_.machine.vector_registers - 4;
-    const int64_t most = std::clamp<int64_t>(sums / (form_.gates() * vectors), 1, std::max<int64_t>(batch_, 1));
-    const int64_t parts = (batch_ + most - 1) / most;
-    return parts == 0 ? 1 : (batch_ + parts - 1) / parts;  // parts of about one size
-  }
-
-  Stmt emit_part(size_t direction, const PrimExpr& part, int64_t rows) const {
-    const int64_t full = batch_ / rows, rest = batch_ % rows;
+  Stmt emit_part(size_t direction, const PrimExpr& part) const {
+    const int64_t full = batch_ / rows_, rest = batch_ % rows_;
     const auto some = [&](const PrimExpr& first, int64_t count) {
       return emit_rows({.direction = direction, .first = first, .count = count});
     };
-    if (rest == 0) return some(part * rows, rows);
-    if (full == 0) return some(make_int(0), rest);
-    return make_if(make_binary(BinaryOp::lt, part, make_int(full)), some(part * rows, rows),
-                   some(make_int(full * rows), rest));
+    if (rest == 0) return some(part * rows_, rows_);
+    return make_if(make_binary(BinaryOp::lt, part, make_int(full)), some(part * rows_, rows_),
+                   some(make_int(full * rows_), rest));
   }
 
   Stmt emit_rows(const Rows& rows) const {
@@ -251,21 +244,18 @@ class StepLoops {
       return tir::make_allocate(sums, Scope::registers,
                                 make_seq({add_products(units, number, values, gates), body(units)}));
     };
-    const auto kind = are_tiles_parallel(rows, gates) ? ForKind::parallel : ForKind::serial;
-    std::vector<Stmt> stmts{each(full, [&](const PrimExpr& number) { return tile(number, lanes_); }, kind)};
+    const auto full_tile = [&](const PrimExpr& number) { return tile(number, lanes_); };
+    // Where one sequence runs alone, a step of much work starts the other threads. Loops inside parallel ones are
+    // serial.
+    const bool is_alone = form_.directions.size() == 1 && rows.count == batch_;
+    const int64_t work = work_of_step(rows.count, static_cast<int64_t>(gates.size()));
+    std::vector<Stmt> stmts{is_alone ? each_parallel(input_, full, work, full_tile) : each(full, full_tile)};
     if (rest != 0) stmts.push_back(tile(make_int(full), rest));
     return make_seq(stmts);
   }
 
-  // Where one sequence runs alone, a step of much work starts the other threads. Loops inside parallel ones are serial.
-  bool are_tiles_parallel(const Rows& rows, const std::vector<int64_t>& gates) const {
-    const bool is_alone = form_.directions.size() == 1 && rows.count == batch_;
-    const int64_t work = 2 * static_cast<int64_t>(gates.size()) * rows.count * hidden_ * hidden_;
-    return is_alone && work >= 4 * input_.machine.min_reduction_work;
-  }
-
   Buffer make_sums(const char* name) const {
-    return make_buffer(name, dtype_, {make_int(rows_of_tile() * form_.gates() * lanes_)});
+    return make_buffer(name, dtype_, {make_int(rows_ * form_.gates() * lanes_)});
   }
   PrimExpr sum_place(int64_t row, int64_t gate) const { return make_int((row * form_.gates() + gate) * lanes_); }
 
@@ -302,11 +292,6 @@ class StepLoops {
     return make_seq(stmts);
   }
 
-  PrimExpr multiply_add(const PrimExpr& a, const PrimExpr& b, const PrimExpr& sum) const {
-    if (!input_.machine.has_fma) return sum + a * b;
-    return make_intrinsic(Intrinsic::fma, dtype_, {a, b, sum});
-  }
-
   // Sums in vectors of all lanes, those past the last hidden unit too, so that the sums stay in registers; a tile that
   // is not full then gets its sums in memory, where vectors of other widths read them.
   Stmt add_products(const Tile& tile, const PrimExpr& number, const Line& values,
@@ -329,7 +314,9 @@ class StepLoops {
         const PrimExpr weight =
             wide(lines_.recurrent->item(first + k * (form_.gates() * lanes_) + gate * lanes_ + lane));
         const PrimExpr place = sum_place(row, gate) + lane;
-        return tir::make_store(acc, multiply_add(get(values, row, k), weight, make_load(acc, {place})), {place});
+        return tir::make_store(
+            acc, make_intrinsic(Intrinsic::fma, dtype_, {get(values, row, k), weight, make_load(acc, {place})}),
+            {place});
       });
     });
     if (tile.count == lanes_) return make_seq({clear, sum});
@@ -455,7 +442,7 @@ class StepLoops {
   RecurrentForm form_;
   const StepLines& lines_;
   DataType dtype_;
-  int64_t steps_, batch_, hidden_, lanes_;
+  int64_t steps_, batch_, hidden_, lanes_, rows_;
 };
 
 Stmt steps_rule(const KernelInput& input) {
@@ -475,7 +462,7 @@ Stmt steps_rule(const KernelInput& input) {
   return StepLoops(input, form, lines).emit();
 }
 
-// ---- whole layers, as they are compiled when SplitRecurrent does not run
+// ---- whole layers, as they are compiled when SplitRecurrent does not run; it is what fits tiles to a machine
 
 // Writes data times weight, and the biases, to `projected`.
 Stmt project(const KernelInput& input, const RecurrentForm& form, const Line& projected) {
@@ -518,7 +505,7 @@ KernelRuleFn layer_rule(RecurrentCell cell) {
     const Shape& all = input.outputs[0].shape;
     const int64_t hidden = all[3];
     const DataType dtype = wide_type(input.outputs[0].buffer->dtype);
-    const int64_t lanes = power_of_two(std::min(hidden, cost::lanes_of(input.machine, dtype)));
+    const int64_t lanes = std::min<int64_t>(8, power_of_two(std::max<int64_t>(hidden, 1)));
     const Shape packed{all[1], (hidden + lanes - 1) / lanes, hidden, form.gates(), lanes};
     return with_scratch(
         "projected", dtype, {all[0], all[2], all[1] * form.gates() * hidden}, [&](const Line& projected) {

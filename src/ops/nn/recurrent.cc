@@ -55,7 +55,12 @@ void RecurrentStepsAttrs::fields(FieldList<RecurrentStepsAttrs>& f) {
       .field<&RecurrentStepsAttrs::all_steps>("all_steps",
                                               {.default_value = false,
                                                .has_default = true,
-                                               .doc = "every sequence has all steps; sequence_lens is not read"});
+                                               .doc = "every sequence has all steps; sequence_lens is not read"})
+      .field<&RecurrentStepsAttrs::rows>("rows",
+                                         {.default_value = int64_t{1},
+                                          .has_default = true,
+                                          .doc = "rows of the batch that share each weight as it is read, 1 to 64; "
+                                                 "speed only"});
   layer_fields(f);
 }
 
@@ -160,6 +165,7 @@ RecurrentForm recurrent_form(RecurrentCell cell, const RecurrentAttrs& attrs) { 
 RecurrentForm recurrent_form(const RecurrentStepsAttrs& attrs) {
   RecurrentForm form = form_of(find_cell(attrs.cell).value(), attrs);
   form.all_steps = attrs.all_steps;
+  form.rows = attrs.rows;
   return form;
 }
 
@@ -256,6 +262,9 @@ TypeRelationFn relate_layer(RecurrentCell cell) {
   };
 }
 
+// Kernels keep the sums of a tile in registers, so no machine wants tiles as large as this.
+constexpr int64_t kMostRows = 64, kMostLanes = 256;
+
 // Checks the number of arguments, which the cell determines.
 RecurrentCell check_cell(const RelationInput& input, const RecurrentStepsAttrs& attrs) {
   check_one_of(input, "cell", attrs.cell, {"lstm", "gru", "rnn"});
@@ -270,6 +279,8 @@ Type relate_steps(const RelationInput& input) {
   const auto& attrs = input.call.attrs_as<RecurrentStepsAttrs>();
   const RecurrentCell cell = check_cell(input, attrs);
   check_layer(input, cell, attrs);
+  if (attrs.rows < 1 || attrs.rows > kMostRows)
+    input.fail(fmt::format("rows is {}, expected 1 to {}", attrs.rows, kMostRows));
   const TensorType projected = float_data(input), recurrent = input.tensor(1);
   if (!projected || !recurrent) return {};
   const auto directions = static_cast<int64_t>(count_directions(attrs));
@@ -284,6 +295,8 @@ Type relate_steps(const RelationInput& input) {
   const auto rows = as_int(arith::product({tiles[1], tiles[4]})), least = as_int(hidden);
   if (rows && least && *rows < *least)
     input.fail(fmt::format("the tiles of {} hold {} of {} hidden units", show(recurrent), *rows, *least));
+  if (const auto lanes = as_int(tiles[4]); lanes && *lanes > kMostLanes)
+    input.fail(fmt::format("a tile of {} has {} hidden units, expected up to {}", show(recurrent), *lanes, kMostLanes));
   check_operand(input, 0, dtype, {projected->shape[0], batch, times(directions * gates_of(cell), hidden)});
   check_operand(input, 1, dtype, {d, tiles[1], hidden, make_int(gates_of(cell)), tiles[4]});
   bool all_known = check_operand(input, 2, DataType::int_(32), {batch});
@@ -376,7 +389,7 @@ Expr recurrent_layer(RecurrentCell cell, RecurrentOperands operands, RecurrentAt
   return relay::make_call(kNames[static_cast<size_t>(cell)], std::move(args), make_object<RecurrentAttrs>(attrs), span);
 }
 
-Expr recurrent_steps(RecurrentCell cell, StepsOperands operands, const RecurrentAttrs& layer, bool all_steps,
+Expr recurrent_steps(RecurrentCell cell, StepsOperands operands, const RecurrentAttrs& layer, StepsPlan plan,
                      Span span) {
   static constexpr const char* kCells[] = {"lstm", "gru", "rnn"};
   Array<Expr> args{operands.projected, operands.recurrent, operands.sequence_lens, operands.initial_h};
@@ -388,7 +401,8 @@ Expr recurrent_steps(RecurrentCell cell, StepsOperands operands, const Recurrent
   return call_with<RecurrentStepsAttrs>("nn.recurrent_steps", std::move(args), std::move(span),
                                         [&](RecurrentStepsAttrs& attrs) {
                                           attrs.cell = kCells[static_cast<size_t>(cell)];
-                                          attrs.all_steps = all_steps;
+                                          attrs.all_steps = plan.all_steps;
+                                          attrs.rows = plan.rows;
                                           attrs.direction = layer.direction;
                                           attrs.activations = layer.activations;
                                           attrs.activation_alpha = layer.activation_alpha;

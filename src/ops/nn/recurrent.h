@@ -20,7 +20,7 @@ struct RecurrentAttrs : AttrsNode {
   bool linear_before_reset = false;
 };
 
-// Attributes of nn.recurrent_steps: those of the layer, and which layer it is.
+// Attributes of nn.recurrent_steps: those of the layer, which layer it is, and how its loops are cut.
 struct RecurrentStepsAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.RecurrentStepsAttrs";
@@ -28,6 +28,7 @@ struct RecurrentStepsAttrs : AttrsNode {
   static void fields(FieldList<RecurrentStepsAttrs>& f);
   std::string cell = "lstm";
   bool all_steps = false;
+  int64_t rows = 1;
   std::string direction = "forward";
   Array<std::string> activations;
   Array<double> activation_alpha, activation_beta;
@@ -84,6 +85,7 @@ struct RecurrentForm {
   bool input_forget = false;
   bool linear_before_reset = false;
   bool all_steps = false;  // every sequence has all steps, whatever sequence_lens says
+  int64_t rows = 1;        // rows of the batch that share each weight as it is read
 
   int64_t gates() const { return gates_of(cell); }
   // Returns whether the bias of the hidden gate is added before the reset gate multiplies.
@@ -105,8 +107,13 @@ Expr recurrent_layer(RecurrentCell cell, RecurrentOperands operands, RecurrentAt
 struct StepsOperands {
   Expr projected, recurrent, sequence_lens, initial_h, initial_c = {}, peephole = {}, recurrent_bias = {};
 };
+// The attributes that nn.recurrent_steps has beside those of its layer.
+struct StepsPlan {
+  bool all_steps = false;
+  int64_t rows = 1;
+};
 // Makes nn.recurrent_steps of a layer's attributes.
-Expr recurrent_steps(RecurrentCell cell, StepsOperands operands, const RecurrentAttrs& layer, bool all_steps,
+Expr recurrent_steps(RecurrentCell cell, StepsOperands operands, const RecurrentAttrs& layer, StepsPlan plan,
                      Span span = {});
 
 }  // namespace headrace::ops

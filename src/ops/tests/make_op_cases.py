@@ -143,7 +143,7 @@ error("scatter_nd depth", "scatter_nd(%0, %1, %2)", [x, ints(3, 2), data(2)], "i
 error("scatter_nd index", "scatter_nd(%0, %1, %2)", [x, k + 2, data(3)], "is out of range for an axis of", run=True)
 p = rng.permutation(9).astype("int32")
 case("invert_permutation", "invert_permutation(%0)", [p], [np.argsort(p).astype("int32")])
-error("invert_permutation twice", "invert_permutation(%0)", [p // 2], "no permutation", run=True)
+error("invert_permutation twice", "invert_permutation(%0)", [p // 2], "not a permutation", run=True)
 error("invert_permutation float", "invert_permutation(%0)", [data(3)], "must be integers of one dimension")
 
 # ---- masks

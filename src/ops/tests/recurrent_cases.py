@@ -155,7 +155,7 @@ def add_steps(numbers: Numbers) -> None:
         more += [f'direction="{attrs["direction"]}"'] if "direction" in attrs else []
         more += ["linear_before_reset=True"] if is_reset else []
         if d == 2:
-            more.append("all_steps=True")
+            more += ["all_steps=True", "rows=2"]
             args[4] = np.full(3, 4, "int32")  # the op gets other lengths, which it does not read
         call = call_of("recurrent_steps", len(given), ", ".join(more))
         case(f"{cell} steps {lanes}", call, given, run_layer(cell, args, **attrs), NEAR)
@@ -211,6 +211,11 @@ def add_errors(numbers: Numbers) -> None:
     error("recurrent_steps count", call_of("recurrent_steps", 5), steps, "a cell lstm takes 6 arguments, got 5")
     late = [*steps[:2], np.array([-1, 4], "int32"), *steps[3:]]
     error("recurrent_steps length", call, late, "[0, 4]", run=True)
+    for rows in (0, 65):
+        wrong_rows = call_of("recurrent_steps", 5, f'cell="gru", rows={rows}')
+        error(f"recurrent_steps rows {rows}", wrong_rows, steps, f"rows is {rows}, expected 1 to 64")
+    wide = [steps[0], f(1, 1, 5, 3, 257), *steps[2:]]
+    error("recurrent_steps lanes", call, wide, "has 257 hidden units, expected up to 256")
 
 
 def add_recurrent_cases() -> None:

@@ -67,6 +67,18 @@ int64_t lanes_of_tile(const LayerSizes& sizes, const cost::Machine& machine, Dat
   return lanes;
 }
 
+// Returns the rows of the batch whose sums fit the registers beside each other; some registers hold the weights and the
+// values that are multiplied. Sequences of unlike lengths run one by one.
+int64_t rows_of_tile(const LayerSizes& sizes, int64_t lanes, bool all_steps, const cost::Machine& machine,
+                     DataType dtype) {
+  if (!all_steps) return 1;
+  const int64_t vectors = std::max<int64_t>(1, lanes / cost::lanes_of(machine, dtype));
+  const int64_t sums = machine.vector_registers - 4;
+  const int64_t most = std::clamp<int64_t>(sums / (sizes.g * vectors), 1, sizes.b);
+  const int64_t parts = (sizes.b + most - 1) / most;
+  return (sizes.b + parts - 1) / parts;  // parts of about one size
+}
+
 // Writes the two parts of one layer. `typed` carries the types, `call` the operands as rewritten so far.
 class LayerSplitter {
  public:
@@ -79,17 +91,17 @@ class LayerSplitter {
         dtype_(own_.bits() == 16 ? DataType::float_(32) : own_) {}
 
   Expr split(const cost::Machine& machine) const {
-    ops::StepsOperands operands{.projected = project(),
-                                .recurrent = tiles(lanes_of_tile(s_, machine, dtype_)),
-                                .sequence_lens = call_.args[4],
-                                .initial_h = wide(5)};
+    const int64_t lanes = lanes_of_tile(s_, machine, dtype_);
+    const bool all_steps = has_all_steps(call_.args[4], s_.t);
+    ops::StepsOperands operands{
+        .projected = project(), .recurrent = tiles(lanes), .sequence_lens = call_.args[4], .initial_h = wide(5)};
     if (cell_ == RecurrentCell::lstm) {
       operands.initial_c = wide(6);
       operands.peephole = wide(7);
     }
     if (cell_ == RecurrentCell::gru) operands.recurrent_bias = hidden_bias();
-    const Expr steps = ops::recurrent_steps(cell_, operands, attrs_, has_all_steps(call_.args[4], s_.t), call_.span);
-    return narrow(steps);
+    const int64_t rows = rows_of_tile(s_, lanes, all_steps, machine, dtype_);
+    return narrow(ops::recurrent_steps(cell_, operands, attrs_, {.all_steps = all_steps, .rows = rows}, call_.span));
   }
 
  private:

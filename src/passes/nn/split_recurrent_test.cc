@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "kit/random.h"
 #include "ops/nn/recurrent.h"
 #include "passes/tests/pass_testing.h"
@@ -88,24 +90,49 @@ TEST(SplitRecurrent, SplitsLayersThatFollowEachOther) {
   expect_same_results(before, after, {small({3, 2, 4}), small({1, 4, 4}), small({1, 8}), lengths, small({1, 2, 4})});
 }
 
-// Returns how many calls of the steps do not look at the lengths.
-int count_of_all_steps(const IRModule& module) {
-  int count = 0;
+// Returns the steps of the module, in the order of evaluation.
+std::vector<const ops::RecurrentStepsAttrs*> steps_of(const IRModule& module) {
+  std::vector<const ops::RecurrentStepsAttrs*> found;
   relay::post_order(module->lookup("main"), [&](const Expr& node) {
     const auto* call = node.as<relay::CallNode>();
     if (call == nullptr || call->as_op() == nullptr || call->as_op()->name != "nn.recurrent_steps") return;
-    count += call->attrs_as<ops::RecurrentStepsAttrs>().all_steps ? 1 : 0;
+    found.push_back(&call->attrs_as<ops::RecurrentStepsAttrs>());
   });
-  return count;
+  return found;
 }
 
 TEST(SplitRecurrent, KnowsThatSequencesHaveAllSteps) {
   const auto found = [](const char* lengths) {
-    return count_of_all_steps(run_pass("SplitRecurrent", read(fmt::format(kStacked, lengths))));
+    const IRModule after = run_pass("SplitRecurrent", read(fmt::format(kStacked, lengths)));
+    const auto steps = steps_of(after);
+    return std::count_if(steps.begin(), steps.end(), [](const auto* attrs) { return attrs->all_steps; });
   };
   EXPECT_EQ(found("const(Tensor[(2), int32], [3, 3])"), 2);
   EXPECT_EQ(found("const(Tensor[(2), int32], [3, 2])"), 0);
   EXPECT_EQ(found("%l"), 0);
+}
+
+// Registers decide how many rows of a batch share the weights: 16 of 8 lanes hold the 4 gates of 3 rows, 32 of 16 lanes
+// those of 7. Parts are of about one size.
+TEST(SplitRecurrent, RowsFitTheRegisters) {
+  const auto rows = [](const cost::Machine& machine, int64_t batch, std::string_view lengths) {
+    const IRModule module = read(fmt::format(
+        "def @main(%x: Tensor[(3, {0}, 4), float32], %w: Tensor[(1, 64, 4), float32],\n"
+        "    %r: Tensor[(1, 64, 16), float32], %b: Tensor[(1, 128), float32], %h: Tensor[(1, {0}, 16), float32],\n"
+        "    %p: Tensor[(1, 48), float32], %l: Tensor[({0}), int32]) {{\n"
+        "  nn.lstm(%x, %w, %r, %b, {1}, %h, %h, %p)\n}}",
+        batch, lengths));
+    const IRModule after = split_recurrent(module, machine);
+    return steps_of(after).at(0)->rows;
+  };
+  const cost::Machine small{.vector_bits = 256, .vector_registers = 16};
+  const cost::Machine large{.vector_bits = 512, .vector_registers = 32};
+  const std::string_view all = "const(Tensor[(9), int32], [3, 3, 3, 3, 3, 3, 3, 3, 3])";
+  EXPECT_EQ(rows(small, 9, all), 3);
+  EXPECT_EQ(rows(large, 9, all), 5);
+  EXPECT_EQ(rows(large, 9, "%l"), 1) << "sequences of unlike lengths run one by one";
+  EXPECT_EQ(rows(small, 1, "const(Tensor[(1), int32], [3])"), 1);
+  EXPECT_EQ(rows(small, 4, "const(Tensor[(4), int32], [3, 3, 3, 3])"), 2);
 }
 
 // Without a size, or without anything to multiply, the layer stays.

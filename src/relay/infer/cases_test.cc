@@ -248,7 +248,7 @@ constexpr InferCase kRefused[] = {
     {"def @main(%x: int32) { @f(%x, %x) }\ndef @f(%x: int32) { %x }", "takes 1 argument, got 2"},
     {"def @main(%x: int32) { @f(%x) }\ndef @f(%x: float32) { %x }", "argument 0 is int32, expected float32"},
     {"def @main(%x: int32) { @nobody(%x) }", "@nobody"},
-    {"def @main(%x: int32) { %x.0 }", "no tuple: int32"},
+    {"def @main(%x: int32) { %x.0 }", "not a tuple: int32"},
     {"def @main(%x: (int32,)) { %x.1 }", "item 1 is taken of a tuple of 1"},
     {"def @main(%x: int32) { ref_read(%x) }", "a reference is expected, got int32"},
     {"def @main(%r: ref(int32)) { ref_write(%r, 1f) }", "error: float32 is written to a reference of int32"},

@@ -121,7 +121,7 @@ TEST_F(InferType, LeafErrors) {
   EXPECT_THAT(error_text(make_tuple_get_item(make_tuple({make_scalar(1)}), 1)),
               HasSubstr("item 1 is taken of a tuple of 1"));
   EXPECT_THAT(error_text(make_tuple_get_item(make_tuple({make_scalar(1)}), -1)), HasSubstr("item -1"));
-  EXPECT_THAT(error_text(make_tuple_get_item(make_scalar(1), 0)), HasSubstr("no tuple: float32"));
+  EXPECT_THAT(error_text(make_tuple_get_item(make_scalar(1), 0)), HasSubstr("not a tuple: float32"));
   EXPECT_THAT(error_text(make_ref_read(make_scalar(1))), HasSubstr("a reference is expected, got float32"));
   EXPECT_THAT(error_text(make_ref_write(make_scalar(1), make_scalar(1))), HasSubstr("a reference is expected"));
   EXPECT_THAT(error_text(make_ref_write(make_ref_create(make_scalar(1)), make_scalar(1, DataType::int_(8)))),

@@ -423,7 +423,7 @@ TEST_F(Text, MalformedModulesSayWhatIsWrong) {
       {head + "#[metadata]\n{\"version\": 1, \"relay.Constant\": [{}]}", "has no 'dtype'"},
       {head + "#[metadata]\n{\"version\": 1, \"relay.Constant\": [{\"dtype\": \"int8\", \"shape\": [3], \"data\": "
               "\"AAA\"}]}",
-       "no multiple of 4"},
+       "not a multiple of 4"},
       {head + "#[metadata]\n{\"version\": 1, \"relay.Constant\": [{\"dtype\": \"int8\", \"shape\": [4], \"data\": "
               "\"AAAA\"}]}",
        "constant 0 of the metadata"},

@@ -1,8 +1,9 @@
-#include "lower/loops/choose_threads.h"
+#include "lower/loops/fit_machine.h"
 
 #include <gtest/gtest.h>
 
 #include "lower/kernel_rule.h"
+#include "object/structural_equal.h"
 
 namespace headrace::lower {
 namespace {
@@ -31,22 +32,35 @@ std::vector<ForKind> kinds_of(const tir::Stmt& body) {
   return kinds;
 }
 
-TEST(ChooseThreads, LoopsOfLittleWorkAreSerial) {
+TEST(FitMachine, LoopsOfLittleWorkAreSerial) {
   const TwoLoops loops;
   const cost::Machine machine{.min_kernel_work = 1000};
   const LoopWork work{{loops.first.get(), 999}, {loops.second.get(), 1000}};
-  EXPECT_EQ(kinds_of(choose_threads(loops.body, work, machine)),
+  EXPECT_EQ(kinds_of(fit_machine(loops.body, work, machine)),
             (std::vector<ForKind>{ForKind::serial, ForKind::parallel}));
-  EXPECT_EQ(choose_threads(loops.body, work, {.min_kernel_work = 999}), loops.body) << "nothing changes";
+  EXPECT_EQ(fit_machine(loops.body, work, {.min_kernel_work = 999}), loops.body) << "nothing changes";
 }
 
-TEST(ChooseThreads, LoopsWithoutANoteStay) {
+TEST(FitMachine, LoopsWithoutANoteStay) {
   const TwoLoops loops;
-  EXPECT_EQ(choose_threads(loops.body, {}, {.min_kernel_work = INT64_MAX}), loops.body);
+  EXPECT_EQ(fit_machine(loops.body, {}, {.min_kernel_work = INT64_MAX}), loops.body);
+}
+
+// fma is one instruction or two operations; without it the C library would compute it, which takes a hundred times as
+// long.
+TEST(FitMachine, MultiplyAddsFollowTheMachine) {
+  const DataType f32 = DataType::float_(32);
+  const Buffer buffer = make_buffer("y", f32, {make_int(1)});
+  const PrimVar a = make_prim_var("a", f32), b = make_prim_var("b", f32), c = make_prim_var("c", f32);
+  const auto store = [&](const PrimExpr& value) { return tir::make_store(buffer, value, {make_int(0)}); };
+  const tir::Stmt body = store(make_intrinsic(Intrinsic::fma, f32, {a, b, c}));
+  EXPECT_EQ(fit_machine(body, {}, {.has_fma = true}), body);
+  const tir::Stmt fitted = fit_machine(body, {}, {.has_fma = false});
+  EXPECT_TRUE(structural_equal(fitted.as<tir::BufferStoreNode>()->value, a * b + c));
 }
 
 // Each loop that a rule makes parallel has a note, except for one iteration, which is not a loop.
-TEST(ChooseThreads, RulesNoteTheWorkOfTheirLoops) {
+TEST(FitMachine, RulesNoteTheWorkOfTheirLoops) {
   LoopWork work;
   const auto call = make_object<relay::CallNode>();
   const RuleInput op{*call, {}, {}, {}};
