@@ -127,6 +127,14 @@ void print_streams(const Report& report) {
     rows.push_back({fmt::format("{} sleeping stages, share of the bound", one.at("stages").as<int64_t>()),
                     fmt::format("{:.1f} %", one.at("share").as<double>() * 100)});
   }
+  for (const Value& value : report.at("peers").as<Array<Value>>()) {
+    const auto one = value.as<Report>();
+    const std::string name = one.at("name").as<std::string>();
+    rows.push_back({fmt::format("{}: one more stage{}", name, one.at("has_threads").as<bool>() ? " and thread" : ""),
+                    tools::show_seconds(one.at("hop_ns").as<double>() * 1e-9)});
+    rows.push_back({fmt::format("{}: 4 sleeping stages, share of the bound", name),
+                    fmt::format("{:.1f} %", one.at("share_of_four").as<double>() * 100)});
+  }
   std::cout << tools::to_table(rows);
 }
 

@@ -17,7 +17,8 @@ regions  regions of another compiler in programs of 100,000 ops, by AnnotateTarg
 split    stages of a pipeline over four devices for graphs shaped like networks and for 1,000,000 nodes in residual
          blocks: seconds, the period of the plan, and its gap to a lower bound.
 pipeline streams through stages that do nothing, or sleep: the cost of one more stage and of one more group, the round
-         trip of one request, large tensors by small ones, and the throughput of sleeping stages by its bound.
+         trip of one request, large tensors by small ones, and the throughput of sleeping stages by its bound; beside
+         oneTBB and GStreamer where they were there when this was built (./dev setup --peers).
 scaling  programs of some forty shapes, each at two sizes, one twice the other: seconds and allocated bytes of parsing,
          printing, comparing, inferring, each pass and so on, and their ratios: 2 is linear, 4 quadratic; over 2.6 is
          marked with `!`. --size 25 makes chains of 100,000 ops.

@@ -5,6 +5,7 @@
 #include <deque>
 #include <thread>
 
+#include "bench/stream_peers.h"
 #include "executors/pipeline/pipeline.h"
 #include "object/array.h"
 
@@ -125,32 +126,55 @@ double large_by_small(const StreamBenchOptions& options) {
   return time(int64_t{4} << 20) / time(64);
 }
 
-Report measure_sleepers(const StreamBenchOptions& options, size_t stages) {
-  const int items = std::clamp(options.items / 100, 10, 200);
-  const double sleep = options.sleep_seconds;
-  // The bound: the slowest stage works all the time; the first request fills the pipeline, and the last empties it. A
-  // sleep takes longer than it is told to, so its length is measured.
+int sleeping_items(const StreamBenchOptions& options) { return std::clamp(options.items / 100, 10, 200); }
+
+// Returns the seconds that a stream through sleeping stages takes at least: the slowest stage works all the time; the
+// first request fills the pipeline, and the last empties it. A sleep takes longer than it is told to, so its length is
+// measured.
+double sleeping_bound(const StreamBenchOptions& options, size_t stages) {
   const Clock::time_point begin = Clock::now();
-  for (int i = 0; i < 20; ++i) std::this_thread::sleep_for(std::chrono::duration<double>(sleep));
-  const double one = seconds_since(begin) / 20;
-  const double bound = one * static_cast<double>(items + static_cast<int>(stages) - 1);
+  for (int i = 0; i < 20; ++i) std::this_thread::sleep_for(std::chrono::duration<double>(options.sleep_seconds));
+  return seconds_since(begin) / 20 * static_cast<double>(sleeping_items(options) + static_cast<int>(stages) - 1);
+}
+
+Report measure_sleepers(const StreamBenchOptions& options, size_t stages) {
+  const double bound = sleeping_bound(options, stages);
   const double seconds = best_of(options.rounds, [&] {
-    return time_stream(chain_of(stages, false, any_value(), sleep), Value(int64_t{1}), items);
+    return time_stream(chain_of(stages, false, any_value(), options.sleep_seconds), Value(int64_t{1}),
+                       sleeping_items(options));
   });
   return {{"stages", Value(static_cast<int64_t>(stages))}, {"share", Value(bound / seconds)}};
+}
+
+// Measures one of the other libraries as ours is measured: one more stage, and four that sleep.
+Report measure_peer(const StreamBenchOptions& options, const StreamPeer& peer) {
+  const size_t many = peer.has_threads ? 2 : 17;
+  const auto time = [&](size_t stages) {
+    return best_of(options.rounds, [&] { return peer.time(stages, options.items, 0); });
+  };
+  const double hop = (time(many) - time(1)) / static_cast<double>(many - 1) / options.items * 1e9;
+  const double bound = sleeping_bound(options, 4);
+  const double seconds =
+      best_of(options.rounds, [&] { return peer.time(4, sleeping_items(options), options.sleep_seconds); });
+  return {{"name", Value(peer.name)},
+          {"has_threads", Value(peer.has_threads)},
+          {"hop_ns", Value(hop)},
+          {"share_of_four", Value(bound / seconds)}};
 }
 
 }  // namespace
 
 Report measure_streams(const StreamBenchOptions& options) {
-  Array<Value> sleepers;
+  Array<Value> sleepers, peers;
   for (const size_t stages : {2, 4, 8, 16}) sleepers.push_back(Value(measure_sleepers(options, stages)));
+  for (const StreamPeer& peer : stream_peers()) peers.push_back(Value(measure_peer(options, peer)));
   return {{"hop_in_group_ns", Value(time_hop(options, true))},
           {"hop_across_groups_ns", Value(time_hop(options, false))},
           {"trace_ns", Value(time_trace(options))},
           {"idle_round_trip_ns", Value(time_wake(options))},
           {"large_by_small", Value(large_by_small(options))},
-          {"sleepers", Value(sleepers)}};
+          {"sleepers", Value(sleepers)},
+          {"peers", Value(peers)}};
 }
 
 }  // namespace headrace::bench

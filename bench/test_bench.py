@@ -111,6 +111,8 @@ class BenchTest(unittest.TestCase):
         self.assertEqual([row["stages"] for row in report["sleepers"]], [2, 4, 8, 16])
         for row in report["sleepers"]:
             self.assertGreater(row["share"], 0.05, row)
+        for peer in report["peers"]:  # those that are installed
+            self.assertGreater(peer["share_of_four"], 0.05, peer)
         self.assertGreater(report["idle_round_trip_ns"], 0)
         self.assertGreater(report["large_by_small"], 0)
         self.assertRegex(self.call(*command).stdout, r"(?m)^16 sleeping stages, share of the bound +\d+\.\d %")

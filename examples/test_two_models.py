@@ -61,3 +61,9 @@ def test_models_that_do_not_fit(tmp_path):
         "of stage 'first' is float32 (1, 10), and input 'image' of stage 'second' is float32 (1, 1, 8, 8)"
         in done.stderr
     )
+
+
+def test_a_model_that_is_not_there(tmp_path):
+    done = run(tmp_path, "no.onnx", digits(tmp_path / "digits.onnx"))
+    assert done.returncode == 1
+    assert done.stderr == "two_models.py: cannot read the ONNX model 'no.onnx': No such file or directory\n"

@@ -11,6 +11,7 @@ nothing.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 
 import headrace as hr
@@ -62,4 +63,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except hr.UserError as error:
+        sys.exit(f"resnet_split.py: {error}")

@@ -10,6 +10,7 @@ shapes and what each stage did. Without frames, it makes 100 random ones.
 from __future__ import annotations
 
 import argparse
+import sys
 
 import headrace as hr
 import numpy as np
@@ -43,4 +44,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except hr.UserError as error:
+        sys.exit(f"two_models.py: {error}")

@@ -147,7 +147,7 @@ HR_EXPORT hr_status hr_executor_get_fallback(const hr_executor* executor, int32_
  * file on trust: dlopen does not verify it. Tensors are on device 0 of type kDLCPU, contiguous, of the dtype and shape
  * the program has; outputs are allocated by the caller and share no memory with inputs or with each other. Returns
  * HR_REASON_NONE, HR_REASON_NEEDS_RUNTIME when the program needs libheadrace_rt (external modules, weights in a side
- * file, outputs of a size that only the data tells, the VM), or another hr_reason. */
+ * file, outputs of a data-dependent size, the VM), or another hr_reason. */
 typedef struct HeadraceHost {
   uint32_t size;    /* sizeof(HeadraceHost) */
   uint32_t version; /* HR_KERNEL_ABI_VERSION */

@@ -790,6 +790,23 @@ def test_a_split_model_gives_the_results_of_the_whole(artifact, images, tmp_path
     assert not estimated["measured"]
 
 
+def test_stages_of_a_split_model_have_backends_memory_and_replicas(images, tmp_path):
+    report = pipeline.split(
+        DIGITS,
+        tmp_path / "u.so",
+        shapes={"x": (1, 1, 8, 8)},
+        measure=False,
+        backends=[["ccompiler"], ()],
+        memory=1 << 33,
+        replicas=2,
+        isolation="process",
+    )
+    assert {stage["backend"] for stage in report["stages"]} <= {"ccompiler, native", "native"}
+    assert all(stage["replicas"] in (1, 2) for stage in report["stages"])
+    with pipeline.load(tmp_path / "u.so") as pipe:
+        assert pipe.submit(images[:1]).wait().shape == (1, 10)
+
+
 def test_a_relay_program_is_split(tmp_path):
     x = hr.relay.var("x", shape=(2, 8), dtype="float32")
     weight = hr.relay.const(np.eye(8, dtype="float32"))
@@ -818,6 +835,12 @@ def test_a_relay_program_is_split(tmp_path):
         ({"shapes": {"y": (1,)}}, "'y'"),
         ({"cpus": [[0], [-1]]}, "-1"),
         ({"cpus": [[0], [99999]]}, "99999"),
+        ({"backends": [["nobody"], []]}, "there is no backend 'nobody'"),
+        ({"backends": "onednn"}, "backends"),
+        ({"memory": [1, 2, 3]}, "memory is given for 3 stages, and there are 2"),
+        ({"memory": 10}, "memory"),
+        ({"replicas": 3}, "3 replicas were asked for"),
+        ({"isolation": "jail"}, "isolation is 'jail'; it is 'thread' or 'process'"),
     ],
 )
 def test_wrong_options_of_split_are_named(tmp_path, options, message):

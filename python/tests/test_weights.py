@@ -70,7 +70,7 @@ def test_errors(tmp_path, weights):
         (lambda: hr.compile(model), missing),
         (lambda: hr.InferenceSession(model), missing),
         (lambda: relay.parse(TEXT, weights=tmp_path / "no"), "cannot read the weights file '.*no': No such file"),
-        (lambda: relay.parse(TEXT, weights=model), "is not weights file"),
+        (lambda: relay.parse(TEXT, weights=model), "is not a weights file"),
         (lambda: relay.parse(TEXT, weights=3), "weights: expected a path"),
         (lambda: hr.compile(model, weights=3), "weights: expected a path"),
         (lambda: hr.InferenceSession(model, weights=3), "weights: expected a path"),

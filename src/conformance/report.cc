@@ -53,7 +53,9 @@ std::string summary_of(const std::string& backend, const std::vector<CaseReport>
   Sum sum;
   for (const CaseReport& one : reports) sum.add(one);
   return fmt::format("{}: {} of {} cases claimed, {} checks, {}", backend, sum.claimed, sum.all, sum.checks,
-                     sum.failed == 0 ? "all passed" : fmt::format("{} cases failed", sum.failed));
+                     sum.failed > 0     ? fmt::format("{} cases failed", sum.failed)
+                     : sum.claimed == 0 ? "nothing was checked"
+                                        : "all passed");
 }
 
 std::vector<std::string> unchecked_patterns(const std::string& backend, const std::vector<CaseReport>& reports) {

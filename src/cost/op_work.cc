@@ -1,10 +1,13 @@
 #include "cost/op_work.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "ops/call_fusion.h"
 #include "ops/nn/conv.h"
 #include "ops/op_facts.h"
+#include "relay/children.h"
 #include "relay/visit.h"
 
 namespace headrace::cost {
@@ -95,7 +98,51 @@ DataType arithmetic_type(const CallNode& call) {
   return tensor == nullptr ? DataType::float_(32) : tensor->dtype;
 }
 
+bool is_view(const CallNode& call) { return call.as_op() == nullptr || ops::only_reshapes(*call.as_op()); }
+
+// Returns whether FuseOps puts the call into the kernel of its operand, by the rules for pairs
+// (passes/fuse/fuse_ops.h).
+bool are_joined(const CallNode& producer, const CallNode& call) {
+  using ops::FusionKind;
+  if (is_view(producer) || is_view(call)) return false;
+  const FusionKind first = ops::fusion_kind_of(producer), last = ops::fusion_kind_of(call);
+  switch (first) {
+    case FusionKind::elementwise:
+    case FusionKind::broadcast:
+      return last <= FusionKind::reduction;
+    case FusionKind::injective:
+      return last <= FusionKind::injective;
+    case FusionKind::anchor:
+      return last <= FusionKind::broadcast && elements_of(producer.checked_type()) == elements_of(call.checked_type());
+    case FusionKind::reduction:
+    case FusionKind::tuple:
+    case FusionKind::opaque:
+      break;
+  }
+  return false;
+}
+
 }  // namespace
+
+void for_each_pair(const FunctionNode& function,
+                   const std::function<void(const CallNode& producer, const CallNode& call)>& visit) {
+  std::unordered_map<const Object*, int> uses;  // calls that use a value, and the result's use
+  uses[function.body.object()] = 1;
+  relay::post_order(function.body, [&](const Expr& expr) {
+    std::unordered_set<const Object*> seen;
+    relay::for_each_child(*expr.get(), [&](const ExprNode* child) {
+      if (child != nullptr && seen.insert(child).second) ++uses[child];
+    });
+  });
+  for_each_op(function, [&](const CallNode& call) {
+    for (const Expr& arg : call.args) {
+      const auto* producer = arg.as<CallNode>();
+      if (producer == nullptr || producer->as_op() == nullptr || uses[producer] != 1) continue;
+      visit(*producer, call);
+      return;
+    }
+  });
+}
 
 void for_each_op(const FunctionNode& function, const std::function<void(const CallNode&)>& visit) {
   relay::post_order(function.body, [&](const Expr& expr) {
@@ -128,12 +175,27 @@ double seconds_of(const StepWork& work, const Machine& machine, int threads) {
   return std::min(time_of(work, machine, 1), time_of(work, machine, threads));
 }
 
+double seconds_saved(const CallNode& producer, const CallNode& call, const Machine& machine, int threads) {
+  if (!are_joined(producer, call)) return 0;
+  const StepWork first = work_of(producer), last = work_of(call);
+  const StepWork both{.operations = first.operations + last.operations,
+                      .bytes_read = first.bytes_read + last.bytes_read - first.bytes_written,
+                      .bytes_written = last.bytes_written,
+                      .dtype = first.dtype};
+  const double alone = seconds_of(last, machine, threads);
+  const double saved = seconds_of(first, machine, threads) + alone - seconds_of(both, machine, threads);
+  return std::clamp(saved, 0.0, alone);
+}
+
 double native_seconds(const CallNode& call, const Machine& machine, int threads) {
   if (call.as_op() != nullptr) return seconds_of(work_of(call), machine, threads);
   double seconds = 0;
-  for_each_op(*call.op.as<FunctionNode>(),
-              [&](const CallNode& inner) { seconds += native_seconds(inner, machine, threads); });
-  return seconds;
+  const auto& function = *call.op.as<FunctionNode>();
+  for_each_op(function, [&](const CallNode& inner) { seconds += native_seconds(inner, machine, threads); });
+  for_each_pair(function, [&](const CallNode& producer, const CallNode& inner) {
+    seconds -= seconds_saved(producer, inner, machine, threads);
+  });
+  return std::max(seconds, 0.0);
 }
 
 }  // namespace headrace::cost

@@ -37,5 +37,47 @@ TEST(OpWork, CountsMultiplyAdds) {
   EXPECT_EQ(seconds_of({}, {}, 4), 0);
 }
 
+// Seconds saved by joining the outer call of @main's body and its first operand.
+double saved(const std::string& text, const Machine& machine) {
+  ops::register_all_ops();
+  const IRModule module = relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + text, "test"));
+  const auto& call = *module->lookup("main").as<relay::FunctionNode>()->body.as<relay::CallNode>();
+  return seconds_saved(*call.args[0].as<relay::CallNode>(), call, machine, 1);
+}
+
+// Memory of 1 GB/s decides, but for the convolution.
+TEST(OpWork, WhatAKernelOfTwoOpsSaves) {
+  const Machine slow{.l2_gigabytes = 1, .l3_gigabytes = 1};
+  const std::string main = "def @main(%x: Tensor[(10, 100), float32], %y: Tensor[(10, 100), float32]) ";
+  EXPECT_DOUBLE_EQ(saved(main + "{ exp(exp(%x)) }", slow), 8e-6) << "4,000 bytes written and read";
+  EXPECT_DOUBLE_EQ(saved(main + "{ add(exp(%x), %y) }", slow), 8e-6);
+  EXPECT_DOUBLE_EQ(saved(main + "{ transpose(transpose(%x)) }", slow), 8e-6);
+  EXPECT_DOUBLE_EQ(saved(main + "{ sum(exp(%x), axis=[1]) }", slow), 4.04e-6) << "all that the sum costs alone";
+  for (const char* apart : {"{ exp(sum(%x, axis=[1])) }", "{ nn.dense(exp(%x), %y) }", "{ sum(transpose(%x)) }",
+                            "{ exp(reshape(%x, newshape=[1000])) }", "{ reshape(exp(%x), newshape=[1000]) }",
+                            "{ transpose(nn.dense(%x, %y)) }", "{ exp(cumsum(%x)) }"})
+    EXPECT_EQ(saved(main + apart, slow), 0) << apart;
+  const std::string conv =
+      "def @main(%x: Tensor[(1, 64, 28, 28), float32], %w: Tensor[(64, 64, 3, 3), float32]) {\n"
+      "  nn.relu(nn.conv2d(%x, %w, padding=[1, 1], channels=64, kernel_size=[3, 3])) }";
+  const double bytes = 2.0 * 64 * 28 * 28 * 4;
+  EXPECT_NEAR(saved(conv, Machine()), bytes / (Machine().l2_gigabytes * 1e9), 1e-6) << "nearly all of the relu";
+}
+
+TEST(OpWork, TheOpsOfACompositeFunctionAreJoined) {
+  const Machine slow{.l2_gigabytes = 1, .l3_gigabytes = 1};
+  ops::register_all_ops();
+  const auto native = [&](const std::string& body) {
+    const std::string text =
+        "def @main(%x: Tensor[(10, 100), float32]) {\n"
+        "  %f = fn (%p: Tensor[(10, 100), float32], Composite=\"a.b\") {" +
+        body + "};\n  %f(%x) }";
+    const IRModule module = relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + text, "test"));
+    return native_seconds(*module->lookup("main").as<relay::FunctionNode>()->body.as<relay::CallNode>(), slow, 1);
+  };
+  EXPECT_DOUBLE_EQ(native("exp(tanh(exp(%p)))"), 8e-6);
+  EXPECT_DOUBLE_EQ(native("%0 = exp(%p); add(tanh(%0), %0)"), 8e-6 + 8e-6 + 12e-6 - 8e-6) << "one value has two uses";
+}
+
 }  // namespace
 }  // namespace headrace::cost

@@ -247,6 +247,15 @@ TEST(Backends, OptionsReachTheirBackend) {
   options.backend_options["ccompiler"].set("cc", Value(std::string("/nowhere/cc")));
   EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(make_model(module_of(kThreeParts)), options); }),
               HasSubstr("the C compiler '/nowhere/cc' cannot be started"));
+  options.backends = {"examplejson"};
+  EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(make_model(module_of(kThreeParts)), options); }),
+              HasSubstr("the options of the backend 'ccompiler' have no effect, because this compile does not use it"));
+  const char* by_hand =
+      "def @f(%a: Tensor[(2, 3), float32], Compiler=\"ccompiler\", global_symbol=\"f\") { add(%a, %a) }\n"
+      "def @main(%x: Tensor[(2, 3), float32]) { @f(%x) }\n";
+  options.backends = {};
+  EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(make_model(module_of(by_hand)), options); }),
+              HasSubstr("the C compiler '/nowhere/cc' cannot be started"));
 }
 
 // Equal programs give equal bytes, with backends as without.

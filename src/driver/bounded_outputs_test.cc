@@ -1,4 +1,4 @@
-// Outputs of a size that only the data tells, from the model to each way of reading them.
+// Outputs of a data-dependent size, from the model to each way of reading them.
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -132,7 +132,7 @@ TEST(BoundedOutputs, OnlyResultsMayBe) {
           bounded_model("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(3, 4), float32]) {\n  " + body + "\n}\n"));
     });
   };
-  EXPECT_THAT(error("sum(argwhere(%x))"), testing::AllOf(testing::HasSubstr("a size that only the data tells"),
+  EXPECT_THAT(error("sum(argwhere(%x))"), testing::AllOf(testing::HasSubstr("a data-dependent size"),
                                                          testing::HasSubstr("; they are read by sum\n  at: argwhere")));
   EXPECT_THAT(error("(argwhere(%x), nn.softmax(cast(argwhere(%x), dtype=\"float32\"), axis=0))"),
               testing::HasSubstr("as results alone"));

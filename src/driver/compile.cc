@@ -115,6 +115,7 @@ class Compilation {
     stage("placement", [&] {
       const Placing placing = make_placing(canonical, options_);
       placed_ = partition::place(placing.module, *placing.decider);
+      check_backend_options(options_, placing.backends, placed_.regions);
     });
     stage("backends", [&] { compile_backends(); });
     stage("native passes", [&] { run_native_passes(); });

@@ -74,16 +74,6 @@ std::shared_ptr<const partition::CostTable> read_costs(const std::string& path, 
   return std::make_shared<const partition::CostTable>(std::move(table));
 }
 
-partition::OpCosts op_costs(const partition::Backends& backends, const CompileOptions& options) {
-  const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), options.target);
-  // The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
-  const auto cores = static_cast<int>(options.target->count("num-cores"));
-  const int threads = options.threads > 0 ? options.threads : std::max(cores, 1);
-  partition::CostModel model{.machine = machine_of(target), .threads = threads};
-  if (!options.costs.empty()) model.measured = read_costs(options.costs, target, threads);
-  return {backends, std::move(model)};
-}
-
 void place_by_order(Placing& placing, const IRModule& canonical) {
   placing.module = partition::compose(canonical, placing.backends);
   placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
@@ -136,6 +126,16 @@ partition::Backends possible_backends(const CompileOptions& options) {
   return has_plan(options) ? backends_of(plan_of(options), options) : chosen_backends(options);
 }
 
+partition::OpCosts op_costs(const partition::Backends& backends, const CompileOptions& options) {
+  const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), options.target);
+  // The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
+  const auto cores = static_cast<int>(options.target->count("num-cores"));
+  const int threads = options.threads > 0 ? options.threads : std::max(cores, 1);
+  partition::CostModel model{.machine = machine_of(target), .threads = threads};
+  if (!options.costs.empty()) model.measured = read_costs(options.costs, target, threads);
+  return {backends, std::move(model)};
+}
+
 BackendOptions backend_options(const CompileOptions& options) {
   BackendOptions all;
   const auto add = [&](const std::string& backend, const Map<std::string, Value>& given) {
@@ -170,6 +170,22 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
         std::make_unique<partition::OverrideDecider>(std::move(placing.decider), options.overrides, placing.backends);
   if (by_cost != nullptr) placing.cost = by_cost->plan_of(placing.decider->decide(placing.module));
   return placing;
+}
+
+void check_backend_options(const CompileOptions& options, const partition::Backends& backends,
+                           const std::vector<partition::Region>& regions) {
+  for (const auto& [name, given] : options.backend_options) {
+    const auto backend = require_backend(name);
+    const bool is_chosen = std::find(backends.begin(), backends.end(), backend) != backends.end();
+    const bool has_regions = std::any_of(regions.begin(), regions.end(), [&](const partition::Region& region) {
+      return partition::find_backend(region.backend) == backend;
+    });
+    if (!is_chosen && !has_regions)
+      throw_user_error(
+          "the options of the backend '{}' have no effect, because this compile does not use it; "
+          "add it to the backends, or leave its options out",
+          name);
+  }
 }
 
 partition::Plan make_model_plan(const IRModule& canonical, const Placing& placing) {

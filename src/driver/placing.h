@@ -20,6 +20,10 @@ void read_plan_file(CompileOptions& options);
 // UserError for one that there is not, for a plan that cannot be read, and for options that compiles refuse.
 partition::Backends possible_backends(const CompileOptions& options);
 
+// Returns what calls cost natively and on some backends, on the machine and with the threads of the options. UserError
+// for a table of costs that cannot be read or is of another machine.
+partition::OpCosts op_costs(const partition::Backends& backends, const CompileOptions& options);
+
 // The options of each backend, by its own name.
 using BackendOptions = std::map<std::string, Map<std::string, Value>>;
 
@@ -39,6 +43,11 @@ struct Placing {
 // backends than the options name; for costs that cannot be read (partition/cost_table.h), or are of another processor,
 // number of threads or version of a backend.
 Placing make_placing(const IRModule& canonical, const CompileOptions& options);
+
+// Throws UserError for options of a backend that this compile does not use: it is not among those of `backends`, and
+// computes none of the regions that the program marks by hand.
+void check_backend_options(const CompileOptions& options, const partition::Backends& backends,
+                           const std::vector<partition::Region>& regions);
 
 // Returns the plan of what is decided. UserError as Decider::decide, and for a program without a text form.
 partition::Plan make_model_plan(const IRModule& canonical, const Placing& placing);

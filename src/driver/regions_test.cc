@@ -413,7 +413,7 @@ TEST(Regions, ParametersOfOneNameAreInputsOfTwo) {
   EXPECT_EQ(fallback.inputs.at(1).name, "a_1");
 }
 
-// A region with a size that only the data tells has no native form; the file says so.
+// A region with a data-dependent size has no native form; the file says so.
 TEST(Regions, ARegionWithoutNativeFormIsNoted) {
   const CompiledModel model =
       compile_to_memory(read_with("def @region(%a: Tensor[(4), float32], Compiler=\"test\") {\n"

@@ -3,14 +3,17 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <map>
+#include <set>
 #include <thread>
 
 #include "base/interrupt.h"
-#include "cost/op_work.h"
 #include "driver/cut_stages.h"
 #include "driver/explain.h"
 #include "driver/output_file.h"
+#include "driver/placing.h"
 #include "driver/register_all.h"
+#include "driver/split_problem.h"
 #include "driver/target.h"
 #include "load/run.h"
 #include "passes/forms/to_graph_normal_form.h"
@@ -21,10 +24,7 @@ namespace headrace::driver {
 
 namespace {
 
-using Kind = ProgramTensor::Kind;
-
 constexpr int32_t kMostStages = 64;
-constexpr int64_t kHandOverNs = 2'000;  // of a tensor between two threads, beside its bytes
 
 void check(const SplitModelOptions& options) {
   if (options.stages < 1 || options.stages > kMostStages)
@@ -33,8 +33,19 @@ void check(const SplitModelOptions& options) {
     throw_user_error("{} threads for a stage were asked for; ask for 1 to {}", options.threads, runtime::kMaxWorkers);
   if (options.rounds < 1)
     throw_user_error("{} rounds were asked for; a stage is measured at least once", options.rounds);
-  if (!options.cpus.empty() && options.cpus.size() != static_cast<size_t>(options.stages))
-    throw_user_error("processors are given for {} stages, and there are {}", options.cpus.size(), options.stages);
+  if (options.replicas < 1 || options.replicas > options.stages)
+    throw_user_error("{} replicas were asked for; each takes a place, so ask for 1 to {}, the places for stages",
+                     options.replicas, options.stages);
+  const auto check_count = [&](std::string_view what, size_t given) {
+    if (given != 0 && given != static_cast<size_t>(options.stages))
+      throw_user_error("{} given for {} stages, and there are {}", what, given, options.stages);
+  };
+  check_count("processors are", options.cpus.size());
+  check_count("backends are", options.backends.size());
+  if (options.memory_bytes.size() != 1) check_count("memory is", options.memory_bytes.size());
+  for (const int64_t bytes : options.memory_bytes) {
+    if (bytes < 1) throw_user_error("the memory of a stage is {} bytes; it is at least 1", bytes);
+  }
   for (const std::vector<int32_t>& cpus : options.cpus) runtime::check_cpus(cpus);
 }
 
@@ -51,69 +62,6 @@ void check(const CompileOptions& compile) {
   if (!compile.dump_tir.empty())
     throw_user_error("the loops of stages are not dumped; compile the whole model for that");
 }
-
-// Makes the planner's problem: the calls, then the constants that they read, and the tensors that calls read.
-class ProblemMaker {
- public:
-  ProblemMaker(const StraightLine& line, const cost::Machine& machine, const SplitModelOptions& options)
-      : line_(line), machine_(machine), options_(options) {}
-
-  plan::SplitProblem make() {
-    problem_.kinds = {"cpu"};
-    for (size_t i = 0; i < line_.calls.size(); ++i) add_call(i);
-    for (size_t i = 0; i < line_.calls.size(); ++i) {
-      for (const std::vector<ProgramTensor>& arg : line_.args[i]) {
-        for (const ProgramTensor& tensor : arg) add_reader(tensor, i);
-      }
-    }
-    add_devices();
-    return std::move(problem_);
-  }
-
- private:
-  void add_call(size_t number) {
-    const relay::CallNode& call = *line_.calls[number];
-    for (const Type& leaf : leaves_of(call.checked_type())) size_bytes_of(leaf, call.span);
-    problem_.nodes.push_back({.name = fmt::format("{} {}", call.as_op()->name, number),
-                              .time_ns = {to_ns(cost::native_seconds(call, machine_, options_.threads))}});
-  }
-
-  void add_reader(const ProgramTensor& tensor, size_t call) {
-    if (tensor.kind == Kind::param) return;
-    const auto [at, is_new] = known_.try_emplace({tensor.kind, tensor.owner, tensor.index}, problem_.tensors.size());
-    if (is_new)
-      problem_.tensors.push_back({.producer = producer_of(tensor),
-                                  .consumers = {},
-                                  .size_bytes = size_bytes_of(tensor.type, line_.calls[call]->span)});
-    std::vector<int32_t>& consumers = problem_.tensors[at->second].consumers;
-    if (consumers.empty() || consumers.back() != static_cast<int32_t>(call))
-      consumers.push_back(static_cast<int32_t>(call));
-  }
-
-  // Returns the node of a call, or a new one for a constant.
-  int32_t producer_of(const ProgramTensor& tensor) {
-    if (tensor.kind == Kind::call) return static_cast<int32_t>(tensor.owner);
-    const relay::Constant& constant = line_.constants[tensor.owner];
-    problem_.nodes.push_back({.time_ns = {0},
-                              .constant_bytes = size_bytes_of(constant->tensor_type(), constant->span),
-                              .is_constant = true});
-    return static_cast<int32_t>(problem_.nodes.size() - 1);
-  }
-
-  void add_devices() {
-    const plan::SplitLink link{.bytes_per_second = static_cast<int64_t>(machine_.dram_gigabytes * 1e9),
-                               .latency_ns = kHandOverNs};
-    for (int32_t i = 0; i < options_.stages; ++i)
-      problem_.devices.push_back({.name = fmt::format("stage{}", i),
-                                  .links = std::vector<plan::SplitLink>(static_cast<size_t>(options_.stages), link)});
-  }
-
-  const StraightLine& line_;
-  const cost::Machine& machine_;
-  const SplitModelOptions& options_;
-  plan::SplitProblem problem_;
-  std::map<std::tuple<Kind, size_t, size_t>, size_t> known_;  // tensors by their kind, owner and index
-};
 
 // Returns the best seconds of a run.
 double measure_here(executors::Executor& executor, int32_t rounds) {
@@ -164,7 +112,16 @@ struct Attempt {
   std::vector<std::string> backends;  // what computes each stage
   std::vector<double> seconds;        // of each stage
 
-  double slowest() const { return *std::max_element(seconds.begin(), seconds.end()); }
+  // Returns the period of the slowest stage.
+  double slowest() const {
+    double most = 0;
+    for (size_t i = 0; i < seconds.size(); ++i)
+      most = std::max(most, seconds[i] / static_cast<double>(plan.stages[i].devices.size()));
+    return most;
+  }
+  int32_t kind_of(size_t stage) const {
+    return problem.devices[static_cast<size_t>(plan.stages[stage].devices[0])].kind;
+  }
   // Returns what the next plan is made from.
   Attempt without_models() const {
     return {.problem = problem, .plan = plan, .cut = {}, .models = {}, .backends = {}, .seconds = seconds};
@@ -182,11 +139,12 @@ class Splitter {
     model_.module = run_canonical_passes(without_lets, make_relay_context(compile_, [](const pass::PassNote&) {}));
     line_ = read_straight_line(model_.module);
     if (line_.calls.empty()) throw_user_error("the model computes nothing, so there is nothing to split");
+    places_ = make_places(compile_, options);
   }
 
   SplitModel run() {
     const cost::Machine machine = machine_of(choose_target(codegen::NativeCompiler::load(), compile_.target));
-    plan::SplitProblem problem = ProblemMaker(line_, machine, options_).make();
+    plan::SplitProblem problem = make_split_problem(line_, machine, places_, options_);
     say("plan");
     plan::SplitPlan first = plan::split_pipeline(problem);
     Attempt best = attempt(std::move(problem), std::move(first));
@@ -217,13 +175,14 @@ class Splitter {
     const size_t count = made.cut.stages.size();
     for (size_t i = 0; i < count; ++i) {
       say(fmt::format("compile stage {} of {}", i + 1, count));
-      const auto artifact = open_compiled(compile_to_memory(made.cut.stages[i].model, compile_), name_of(i));
+      const CompileOptions& compile = places_.kinds[static_cast<size_t>(made.kind_of(i))].compile;
+      const auto artifact = open_compiled(compile_to_memory(made.cut.stages[i].model, compile), name_of(i));
       made.models.push_back(artifact->library->bytes().value_or_throw());
       made.backends.push_back(backends_of(artifact->manifest()));
       if (options_.replans < 0) continue;
       say(fmt::format("measure stage {} of {}", i + 1, count));
-      const std::vector<int32_t> cpus = options_.cpus.empty() ? std::vector<int32_t>{} : options_.cpus[i];
-      made.seconds.push_back(measure(artifact, options_.threads, cpus, options_.rounds));
+      const std::span<const int32_t> places(made.plan.stages[i].devices);
+      made.seconds.push_back(measure(artifact, options_.threads, cpus_of(places.first(1)), options_.rounds));
     }
     return made;
   }
@@ -234,10 +193,21 @@ class Splitter {
     for (size_t i = 0; i < line_.calls.size(); ++i) {
       const auto stage = static_cast<size_t>(made.plan.stage_of_node[i]);
       const double planned = static_cast<double>(std::max<int64_t>(made.plan.stages[stage].compute_ns, 1));
-      int64_t& time = problem.nodes[i].time_ns[0];
+      int64_t& time = problem.nodes[i].time_ns[static_cast<size_t>(made.kind_of(stage))];
       time = std::llround(static_cast<double>(time) * made.seconds[stage] * 1e9 / planned);
     }
     return problem;
+  }
+
+  // Returns the processors of some places; none: any.
+  std::vector<int32_t> cpus_of(std::span<const int32_t> places) const {
+    std::set<int32_t> all;
+    for (const int32_t place : places) {
+      if (options_.cpus.empty()) break;
+      const std::vector<int32_t>& cpus = options_.cpus[static_cast<size_t>(place)];
+      all.insert(cpus.begin(), cpus.end());
+    }
+    return {all.begin(), all.end()};
   }
 
   static std::string name_of(size_t stage) { return fmt::format("stage{}", stage); }
@@ -248,7 +218,9 @@ class Splitter {
     for (size_t i = 0; i < made.plan.stages.size(); ++i) {
       plan::SplitStage& stage = made.plan.stages[i];
       stage.compute_ns = to_ns(made.seconds[i]);
-      stage.time_ns = stage.period_ns = stage.compute_ns + stage.transfer_in_ns + stage.transfer_out_ns;
+      stage.time_ns = stage.compute_ns + stage.transfer_in_ns + stage.transfer_out_ns;
+      const auto replicas = static_cast<int64_t>(stage.devices.size());
+      stage.period_ns = (stage.time_ns + replicas - 1) / replicas;
       made.plan.period_ns = std::max(made.plan.period_ns, stage.period_ns);
     }
   }
@@ -270,15 +242,18 @@ class Splitter {
     plan.max_inflight = options_.max_inflight;
     for (size_t i = 0; i < best.cut.stages.size(); ++i) {
       plan.models.push_back({.name = name_of(i), .section = ""});
-      plan.groups.push_back({.name = name_of(i)});
-      if (!options_.cpus.empty()) plan.groups.back().cpus = options_.cpus[i];
+      const std::vector<int32_t>& places = result.plan.stages[i].devices;
+      plan.groups.push_back({.name = name_of(i), .cpus = cpus_of(places)});
       plan.stages.push_back({.name = name_of(i),
                              .backend = std::move(best.backends[i]),
                              .model = static_cast<int32_t>(i),
                              .program = artifact::kDefaultProgram,
                              .sources = std::move(best.cut.stages[i].sources),
                              .group = static_cast<int32_t>(i),
-                             .threads = options_.threads});
+                             .replicas = static_cast<int32_t>(places.size()),
+                             .threads = options_.threads,
+                             .isolation = options_.isolation,
+                             .is_pure = options_.isolation == artifact::PipelineIsolation::process});
     }
     return result;
   }
@@ -287,6 +262,7 @@ class Splitter {
   CompileOptions compile_;
   const SplitModelOptions& options_;
   StraightLine line_;
+  Places places_;
 };
 
 }  // namespace
@@ -318,6 +294,8 @@ Map<std::string, Value> report_of(const SplitFile& file) {
     const plan::SplitStage& stage = split.plan.stages[i];
     stages.push_back(
         Value(Map<std::string, Value>{{"name", Value(split.content.plan.stages[i].name)},
+                                      {"backend", Value(split.content.plan.stages[i].backend)},
+                                      {"replicas", Value(static_cast<int64_t>(stage.devices.size()))},
                                       {"nodes", Value(int64_t{stage.num_nodes})},
                                       {"seconds", seconds(stage.compute_ns)},
                                       {"transfer_seconds", seconds(stage.transfer_in_ns + stage.transfer_out_ns)},

@@ -9,9 +9,17 @@
 namespace headrace::driver {
 
 struct SplitModelOptions {
-  int32_t stages = 2;  // at most so many; each has a thread, or `threads` of them, and processors of its own
+  // Places for stages, at most so many stages; each has a thread, or `threads` of them, and processors of its own.
+  int32_t stages = 2;
   int32_t threads = 1;
-  std::vector<std::vector<int32_t>> cpus = {};  // of each stage; empty: any
+  std::vector<std::vector<int32_t>> cpus = {};  // of each place; empty: any
+  // Of each place, by their priority; native for an empty list. Empty: all have those of the compile.
+  std::vector<std::vector<std::string>> backends = {};
+  // What the constants of a stage, its largest working memory and its tensors may take in each place; one number holds
+  // for all. Empty: any.
+  std::vector<int64_t> memory_bytes = {};
+  int32_t replicas = 1;  // at most so many of a stage, each in a place of its own; requests go to them in turns
+  artifact::PipelineIsolation isolation = artifact::PipelineIsolation::thread;  // of all stages
   // The time of calls is estimated by the sizes of tensors at first. Then each stage is measured, the times of its
   // calls are corrected, and the model is split again, at most so often; the split whose slowest stage took least is
   // kept.
@@ -34,7 +42,8 @@ struct SplitModel {
 // are measured one after another, on their processors. A `replans` of 0 measures the first split, a negative one
 // measures nothing. The result has fewer stages than asked for where more would not be faster. Throws UserError for a
 // program that is not a straight line (read_straight_line) or has values of unknown size, numbers out of range,
-// processors that this process may not use, and as compile_to_memory.
+// processors that this process may not use, memory that holds no split, a backend that there is not, and as
+// compile_to_memory.
 SplitModel split_model(const Model& model, const CompileOptions& compile, const SplitModelOptions& options);
 
 struct SplitFile {

@@ -10,12 +10,15 @@
 
 #include "base/temporary_name.h"
 #include "driver/cut_stages.h"
+#include "driver/register_all.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
+#include "kit/files.h"
 #include "kit/random_array.h"
 #include "load/pipeline_file.h"
 #include "load/run.h"
 #include "ops/all_ops.h"
+#include "partition/backend.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 
@@ -33,7 +36,7 @@ Model parsed(const std::string& text) {
   return make_model(relay::parse_module("#[version = \"0.0.5\"]\n" + text));
 }
 
-// Layers with residual edges, an op with two results, and two outputs; %unread is not input of any call.
+// Layers with residual edges, an op with two results, and two outputs; no call reads %unread.
 Model residual_model() {
   return parsed(
       "def @main(%x: Tensor[(4, 64), float32], %w: Tensor[(64, 64), float32], %unread: Tensor[(2), float32]) {\n"
@@ -228,6 +231,88 @@ TEST_F(SplitModelTest, AFileIsWrittenWithTheProcessorsOfItsStages) {
   std::filesystem::remove_all(folder);
 }
 
+// The C code of ccompiler, as if it took a nanosecond a call.
+class Quick : public partition::Backend {
+ public:
+  std::string_view name() const override { return "quick_split_test"; }
+  partition::Verdict supports(const relay::CallNode& call) const override { return code_->supports(call); }
+  double cost(const relay::CallNode&, const cost::Machine&, int) const override { return 1e-9; }
+  std::vector<Expected<partition::RegionCode>> compile(const partition::RegionRequest& request) const override {
+    return code_->compile(request);
+  }
+
+ private:
+  std::shared_ptr<const partition::Backend> code_ = partition::find_backend("ccompiler");
+};
+
+// The sums go to the place that is fast at them, wherever it stands in the list.
+TEST_F(SplitModelTest, PlacesHaveBackendsOfTheirOwn) {
+  register_all();
+  partition::register_backend(std::make_shared<Quick>());
+  const Model model = parsed(
+      "def @main(%x: Tensor[(256, 256), float32], %w: Tensor[(256, 256), float32]) {\n"
+      "  nn.dense(tanh(add(add(add(%x, %w), %w), %x)), %w, units=256)\n"
+      "}\n");
+  for (const int32_t quick : {0, 1}) {
+    SplitModelOptions options{.stages = 2, .backends = {{}, {}}, .replans = -1};
+    options.backends[static_cast<size_t>(quick)] = {"quick_split_test"};
+    SplitModel split = split_model(model, {}, options);
+    ASSERT_EQ(split.plan.stages.size(), 2U);
+    EXPECT_EQ(split.plan.stages[0].devices, std::vector<int32_t>{quick});
+    EXPECT_EQ(split.plan.stage_of_node, (std::vector<int32_t>{0, 0, 0, 1, 1}));
+    EXPECT_EQ(split.content.plan.stages[0].backend, "quick_split_test, native");
+    EXPECT_EQ(split.content.plan.stages[1].backend, "native");
+    expect_same_results(model, std::move(split));
+  }
+  SplitModel measured =
+      split_model(model, {}, {.stages = 2, .backends = {{"quick_split_test"}, {}}, .replans = 2, .rounds = 2});
+  EXPECT_EQ(measured.seconds.size(), measured.plan.stages.size());
+  expect_same_results(model, std::move(measured));
+}
+
+TEST_F(SplitModelTest, ASlowStageHasReplicas) {
+  const Model model = parsed(
+      "def @main(%x: Tensor[(64, 256), float32], %w: Tensor[(256, 256), float32]) { nn.dense(%x, %w, units=256) }\n");
+  SplitModel split = split_model(model, {}, {.stages = 3, .cpus = {{0}, {0}, {0}}, .replicas = 2, .replans = -1});
+  ASSERT_EQ(split.plan.stages.size(), 1U);
+  EXPECT_EQ(split.plan.stages[0].devices.size(), 2U);
+  EXPECT_EQ(split.plan.period_ns, (split.plan.stages[0].time_ns + 1) / 2);
+  EXPECT_EQ(split.content.plan.stages[0].replicas, 2);
+  EXPECT_EQ(split.content.plan.groups[0].cpus, std::vector<int32_t>{0});
+  expect_same_results(model, std::move(split));
+  const SplitModel measured = split_model(model, {}, {.stages = 2, .replicas = 2, .replans = 1, .rounds = 2});
+  EXPECT_EQ(measured.plan.period_ns, (measured.plan.stages[0].time_ns + 1) / 2);
+}
+
+// Each product has weights of 256 KiB.
+TEST_F(SplitModelTest, StagesFitTheMemoryOfTheirPlaces) {
+  std::string weights;
+  for (const char* name : {"u", "v", "w"}) weights += fmt::format(", %{}: Tensor[(256, 256), float32]", name);
+  const std::string path = (folder_ / "three.relay").string();
+  kit::write_file(path, "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(1, 256), float32]" + weights +
+                            ") {\n  nn.dense(nn.dense(nn.dense(%x, %u), %v), %w)\n}\n");
+  LoadOptions options;
+  for (const char* name : {"u", "v", "w"}) options.bound.emplace(name, kit::random_array({256, 256}, 3));
+  const Model model = load_model(path, options);
+  SplitModel split = split_model(model, {}, {.stages = 3, .memory_bytes = {600 << 10}, .replans = -1});
+  for (const plan::SplitStage& stage : split.plan.stages) EXPECT_LE(stage.memory_bytes, 600 << 10);
+  EXPECT_GE(split.plan.stages.size(), 2U);
+  expect_same_results(model, std::move(split));
+  EXPECT_EQ(split_model(model, {}, {.stages = 3, .memory_bytes = {300 << 10}, .replans = -1}).plan.stages.size(), 3U);
+  EXPECT_THAT(kit::user_error_of([&] {
+                split_model(model, {}, {.stages = 2, .memory_bytes = {300 << 10, 300 << 10}, .replans = -1});
+              }),
+              HasSubstr("memory"));
+}
+
+TEST_F(SplitModelTest, StagesInProcessesOfTheirOwn) {
+  SplitModel split = split_model(residual_model(), {},
+                                 {.stages = 2, .isolation = artifact::PipelineIsolation::process, .replans = -1});
+  EXPECT_EQ(split.content.plan.stages[0].isolation, artifact::PipelineIsolation::process);
+  EXPECT_TRUE(split.content.plan.stages[0].is_pure);
+  expect_same_results(residual_model(), std::move(split));
+}
+
 TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
   const auto error = [](const std::string& text, const SplitModelOptions& options = {}) {
     return kit::user_error_of([&] { split_model(parsed(text), {}, options); });
@@ -249,6 +334,12 @@ TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
               HasSubstr("single ops are placed in a whole model"));
   EXPECT_THAT(error(good, {.cpus = {{0}}}), HasSubstr("processors are given for 1 stages, and there are 2"));
   EXPECT_THAT(error(good, {.cpus = {{0}, {99'999}}}), HasSubstr("99999"));
+  EXPECT_THAT(error(good, {.backends = {{}}}), HasSubstr("backends are given for 1 stages, and there are 2"));
+  EXPECT_THAT(error(good, {.backends = {{}, {"nobody"}}}), HasSubstr("there is no backend 'nobody'"));
+  EXPECT_THAT(error(good, {.stages = 3, .memory_bytes = {1, 2}}), HasSubstr("memory is given for 2 stages"));
+  EXPECT_THAT(error(good, {.memory_bytes = {0}}), HasSubstr("the memory of a stage is 0 bytes; it is at least 1"));
+  EXPECT_THAT(error(good, {.replicas = 3}),
+              HasSubstr("3 replicas were asked for; each takes a place, so ask for 1 to 2"));
 }
 
 }  // namespace

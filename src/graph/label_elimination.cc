@@ -205,7 +205,11 @@ class VariableTable {
   // Sums the addends up to a depth: the sum of the depth above, and those that end here.
   void add_up(size_t depth) {
     LabelCost* sum = sums_.data() + depth * count_;
-    for (size_t j = 0; j < count_; ++j) sum[j] = depth == 0 ? 0 : sum[j - count_];
+    if (depth == 0) {
+      std::fill_n(sum, count_, 0);
+    } else {
+      std::copy_n(sums_.data() + (depth - 1) * count_, count_, sum);
+    }
     for (const Addend& addend : addends_of(depth)) {
       for (size_t j = 0; j < count_; ++j) sum[j] += addend.at[j];
     }

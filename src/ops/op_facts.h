@@ -43,7 +43,7 @@ inline constexpr OpKey<KeepLayoutFn> kKeepLayout{"KeepLayout"};
 using DroppedAxesFn = std::function<std::vector<size_t>(const relay::CallNode& call)>;
 inline constexpr OpKey<DroppedAxesFn> kDroppedAxes{"DroppedAxes"};
 
-// Gives another expression for a call whose result has one axis of a size that only the data tells: a tuple of a buffer
+// Gives another expression for a call whose result has one axis of a data-dependent size: a tuple of a buffer
 // of the call's type with a number in place of the unknown size, and int64[1], how many indices of that axis count.
 // Null when the call has no such form. The call is typed.
 using BoundedFormFn = std::function<Expr(const relay::CallNode& call)>;

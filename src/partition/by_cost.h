@@ -2,6 +2,7 @@
 // whose calls and regions together cost least.
 //
 //   cost = seconds of each call where it runs (partition/op_costs.h)
+//        - what native code saves where the kernel of an operand computes a call, both native (FuseOps)
 //        + kBorderSeconds for each region and each value that it takes from outside and that is not a constant
 //
 // Several consumers in one region share a border. Copies between devices would be paid in the same way; there is one
@@ -63,7 +64,8 @@ class CostDecider : public Decider {
 
   Labels decide(const IRModule& module) override;
   Verdict why(const relay::CallNode& call, const std::string& backend) const override;
-  std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const override { return costs_.of(call); }
+  // Native seconds are those in the kernel of an operand, where the plan has one that computes the call.
+  std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const override;
 
  private:
   OpCosts costs_;

@@ -13,6 +13,7 @@
 #include "partition/place.h"
 #include "partition/plan_decider.h"
 #include "partition/tests/region_testing.h"
+#include "relay/children.h"
 
 namespace headrace::partition {
 namespace {
@@ -81,9 +82,32 @@ double counted_seconds(const Expr& body, const std::string& backend, const Backe
   return seconds;
 }
 
+// What native code saves in a body: each call is joined to the kernel of the first operand that is a call of an op
+// which nothing else uses.
+double saved_seconds(const Expr& body) {
+  std::map<const Object*, std::set<const Object*>> users{{body.object(), {nullptr}}};
+  const auto in_body = [](const Expr& expr) { return !expr.is<relay::FunctionNode>(); };
+  relay::post_order(body, in_body, [&](const Expr& expr) {
+    relay::for_each_child(*expr.get(), [&](const ExprNode* child) { users[child].insert(expr.object()); });
+  });
+  double seconds = 0;
+  relay::post_order(body, in_body, [&](const Expr& expr) {
+    const auto* call = expr.as<relay::CallNode>();
+    if (call == nullptr || call->as_op() == nullptr) return;
+    for (const Expr& arg : call->args) {
+      const auto* producer = arg.as<relay::CallNode>();
+      if (producer == nullptr || producer->as_op() == nullptr || users[producer].size() != 1) continue;
+      seconds += cost::seconds_saved(*producer, *call, kMachine, 1);
+      return;
+    }
+  });
+  return seconds;
+}
+
 // The cost of a module with regions, by the definition in by_cost.h.
 double counted_seconds(const IRModule& module, const Backends& backends) {
   double seconds = counted_seconds(passes::main_of(module).body, kNative, backends);
+  seconds -= saved_seconds(passes::main_of(module).body);
   for (const relay::Function& region : regions_of(module)) {
     seconds += kBorderSeconds * static_cast<double>(region->params.size());
     seconds += counted_seconds(region->body, region->attrs.at("Compiler").as<std::string>(), backends);
@@ -109,16 +133,41 @@ std::vector<std::string> backends_of(const PlacedModule& placed) {
 TEST(PlaceByCost, AnOpMovesWhenItPaysForItsBorder) {
   const IRModule one = program_of("exp(%x)"), four = program_of("exp(exp(exp(exp(%x))))");
   const double native = cost::native_seconds(*passes::main_of(one).body.as<relay::CallNode>(), kMachine, 1);
-  const auto placed_with = [&](const IRModule& program, double saved) {
-    return placed_by_cost(program, OpCosts({priced("fast", {{"exp", native - saved}})}, {kMachine}));
+  const auto placed_with = [&](const IRModule& program, double seconds) {
+    return placed_by_cost(program, OpCosts({priced("fast", {{"exp", seconds}})}, {kMachine}));
   };
   ASSERT_GT(native, kBorderSeconds);
-  EXPECT_THAT(backends_of(placed_with(one, 0.6 * kBorderSeconds)), ElementsAre("exp native"));
-  EXPECT_THAT(backends_of(placed_with(one, 1.1 * kBorderSeconds)), ElementsAre("exp fast"));
-  const PlacedByCost placed = placed_with(four, 0.6 * kBorderSeconds);
+  EXPECT_THAT(backends_of(placed_with(one, native - 0.6 * kBorderSeconds)), ElementsAre("exp native"));
+  EXPECT_THAT(backends_of(placed_with(one, native - 1.1 * kBorderSeconds)), ElementsAre("exp fast"));
+  const PlacedByCost placed = placed_with(four, 0.1 * native);
   EXPECT_THAT(backends_of(placed), ::testing::Each(std::string("exp fast")));
-  EXPECT_NEAR(placed.plan.seconds, 4 * native - 1.4 * kBorderSeconds, kTolerance);
+  EXPECT_NEAR(placed.plan.seconds, 0.4 * native + kBorderSeconds, kTolerance);
   EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
+}
+
+// Natively the four are one kernel, which reads and writes memory once, so they cost hardly more than one. Apart they
+// would cost twice as much as the backend.
+TEST(PlaceByCost, OpsOfOneKernelShareItsCost) {
+  const IRModule one = program_of("exp(%x)"), four = program_of("exp(exp(exp(exp(%x))))");
+  const double native = cost::native_seconds(*passes::main_of(one).body.as<relay::CallNode>(), kMachine, 1);
+  const Backends backends{priced("fast", {{"exp", 0.5 * native}})};
+  const PlacedByCost placed = placed_by_cost(four, OpCosts(backends, {kMachine}));
+  EXPECT_THAT(backends_of(placed), ::testing::Each(std::string("exp native")));
+  EXPECT_LT(placed.plan.seconds, 1.5 * native);
+  EXPECT_NEAR(placed.plan.seconds, counted_seconds(placed.module, backends), kTolerance);
+  EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
+  EXPECT_THAT(placed.placement[1].message, HasSubstr(" us natively in the kernel of exp, "));
+  EXPECT_THAT(placed.placement[0].message, ::testing::Not(HasSubstr("kernel")));
+  EXPECT_LT(placed.costs[1][0].seconds, 0.2 * native) << "as in the plan";
+  EXPECT_DOUBLE_EQ(placed.costs[0][0].seconds, native);
+}
+
+// A value that two calls use, or that is a result, is written in any case.
+TEST(PlaceByCost, AValueOfSeveralUsesIsAKernelOfItsOwn) {
+  for (const char* body : {"%0 = exp(%x); (tanh(%0), sqrt(%0))", "%0 = exp(%x); (tanh(%0), %0)"}) {
+    const PlacedByCost placed = placed_by_cost(program_of(body), OpCosts({priced("slow", {{"tanh", 1}})}, {kMachine}));
+    EXPECT_THAT(placed.placement[1].message, HasSubstr(" us natively, 1 s by slow")) << body;
+  }
 }
 
 TEST(PlaceByCost, RowsHaveBothCosts) {

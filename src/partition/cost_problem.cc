@@ -30,6 +30,7 @@ CostProblem::CostProblem(IRModule module, const OpCosts& costs)
   one_call_ = one_call_backends(costs.backends());
   read_costs(costs);
   read_uses();
+  read_joins(costs);
 }
 
 // Returns whether a node costs nothing wherever it is: tuples and their items.
@@ -60,9 +61,13 @@ void CostProblem::read_costs(const OpCosts& costs) {
 // A variable is a producer of its own; constants are part of the region that uses them.
 void CostProblem::read_uses() {
   consumers_.resize(flow_.nodes.size());
+  is_result_.resize(flow_.nodes.size());
   std::unordered_map<const Object*, size_t> variables;
   for (const Flow::Use& use : flow_.uses) {
-    if (use.to == kNone) continue;
+    if (use.to == kNone) {
+      if (use.from != kNone) is_result_[static_cast<size_t>(use.from)] = true;
+      continue;
+    }
     const auto* call = flow_.node(use.to).as<CallNode>();
     if (call != nullptr && call->op == use.value) continue;
     auto producer = static_cast<size_t>(use.from);
@@ -74,6 +79,29 @@ void CostProblem::read_uses() {
     }
     consumers_[producer].push_back(use.to);
   }
+}
+
+void CostProblem::read_joins(const OpCosts& costs) {
+  for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
+    const auto* call = flow_.node(node).as<CallNode>();
+    if (call == nullptr || call->as_op() == nullptr) continue;
+    for (const Expr& arg : call->args) {
+      const auto* producer = arg.as<CallNode>();
+      const int32_t from = producer == nullptr ? kNone : flow_.find(arg);
+      if (from == kNone || producer->as_op() == nullptr || is_result_[static_cast<size_t>(from)]) continue;
+      const std::vector<int32_t>& users = consumers_[static_cast<size_t>(from)];
+      if (std::any_of(users.begin(), users.end(), [&](int32_t user) { return user != node; })) continue;
+      const double saved = std::min(costs.saved(*producer, *call), seconds(node, kNativeLabel));
+      if (saved > 0) joins_[node] = {producer, saved};
+      break;
+    }
+  }
+}
+
+const CostProblem::Join* CostProblem::join_of(const CallNode& call, const Labels& backends) const {
+  const int32_t node = flow_.find(ref(&call));
+  const auto join = node == kNone ? joins_.end() : joins_.find(node);
+  return join == joins_.end() || backends.contains(join->second.producer) ? nullptr : &join->second;
 }
 
 double CostProblem::most_seconds() const {
@@ -112,6 +140,29 @@ void CostProblem::set_unit(double per_second) {
     if (!consumers_[producer].empty())
       problem_.shared.push_back({static_cast<int32_t>(producer), consumers_[producer], kBorders});
   }
+  add_joins();
+}
+
+// A native call costs less in the kernel of its operand. Costs are not negative, so it costs that little, and a pair of
+// an operand elsewhere and the call natively costs the rest.
+void CostProblem::add_joins() {
+  const auto labels = static_cast<size_t>(num_labels());
+  std::map<int64_t, int32_t> tables;  // equal pairs share a table
+  for (const auto& [node, join] : joins_) {
+    const int64_t saved = units_saved(node, join);
+    const auto [table, is_new] = tables.try_emplace(saved, static_cast<int32_t>(problem_.tables.size()));
+    if (is_new) {
+      problem_.tables.emplace_back(labels * labels, 0);
+      for (size_t from = 1; from < labels; ++from) problem_.tables.back()[from * labels + kNativeLabel] = saved;
+    }
+    problem_.costs[static_cast<size_t>(node) * labels + kNativeLabel] -= saved;
+    problem_.pairs.push_back({flow_.find(ref(join.producer)), node, table->second});
+  }
+}
+
+int64_t CostProblem::units_saved(int32_t node, const Join& join) const {
+  return std::min(std::llround(join.seconds_saved * per_second_),
+                  std::llround(seconds(node, kNativeLabel) * per_second_));
 }
 
 graph::Labelling CostProblem::solve() const {
@@ -141,6 +192,11 @@ int64_t CostProblem::cost_of(const std::vector<int32_t>& labels) const {
     const double one = seconds(node, labels[static_cast<size_t>(node)]);
     HEADRACE_CHECK(one >= 0, "node {} has a label that it must not have", node);
     if (flow_.node(node).is<CallNode>()) cost += std::llround(one * per_second_);
+  }
+  for (const auto& [node, join] : joins_) {
+    const auto label = [&](int32_t one) { return labels[static_cast<size_t>(one)]; };
+    if (label(node) == kNativeLabel && label(flow_.find(ref(join.producer))) == kNativeLabel)
+      cost -= units_saved(node, join);
   }
   for (size_t producer = 0; producer < consumers_.size(); ++producer) {
     std::set<int32_t> entered;

@@ -1,6 +1,8 @@
 // CostProblem: the label problem (graph/labels.h) of placement by cost, for one way to split a program into pieces.
 #pragma once
 
+#include <map>
+
 #include "graph/labels.h"
 #include "partition/extract.h"
 #include "partition/op_costs.h"
@@ -39,6 +41,15 @@ class CostProblem {
   // Returns labels of the nodes by which the calls are on these backends, which take them.
   std::vector<int32_t> labels_of(const Labels& backends) const;
 
+  // A native call that the kernel of its operand computes, where that is native as well.
+  struct Join {
+    const relay::CallNode* producer = nullptr;
+    double seconds_saved = 0;
+  };
+  // Returns the operand whose kernel computes this call if it is native, in the plan in which calls are on these
+  // backends; null when there is none.
+  const Join* join_of(const relay::CallNode& call, const Labels& backends) const;
+
  private:
   int32_t num_labels() const { return static_cast<int32_t>(names_.size()); }
   double seconds(int32_t node, int32_t label) const {
@@ -46,9 +57,12 @@ class CostProblem {
   }
   void read_costs(const OpCosts& costs);
   void read_uses();
+  void read_joins(const OpCosts& costs);
   bool is_free(int32_t node) const;
   std::vector<std::string> names_of(const std::vector<int32_t>& labels) const;
   Regions regions_of(const std::vector<int32_t>& labels) const;
+  void add_joins();
+  int64_t units_saved(int32_t node, const Join& join) const;
   void add_unary(int32_t node, int32_t label);
   void add_split(int32_t from, int32_t to, int32_t label);
 
@@ -58,6 +72,8 @@ class CostProblem {
   std::set<std::string> one_call_;               // names of backends whose regions have one call each
   std::vector<double> seconds_;                  // by node and label; negative: not allowed
   std::vector<std::vector<int32_t>> consumers_;  // by producer: the nodes of the flow, then variables
+  std::vector<bool> is_result_;                  // by node of the flow: the body's result uses it
+  std::map<int32_t, Join> joins_;                // by the node of the call
   double per_second_ = 0;
   int64_t border_ = 0;
   graph::LabelProblem problem_;

@@ -1,5 +1,6 @@
 #include "partition/op_costs.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "cost/op_work.h"
@@ -43,11 +44,22 @@ std::optional<double> OpCosts::measured(const relay::CallNode& call, const std::
 double OpCosts::native(const relay::CallNode& call) const {
   if (call.as_op() == nullptr) {
     double sum = 0;
-    cost::for_each_op(*call.op.as<relay::FunctionNode>(), [&](const relay::CallNode& inner) { sum += native(inner); });
-    return sum;
+    const auto& function = *call.op.as<relay::FunctionNode>();
+    cost::for_each_op(function, [&](const relay::CallNode& inner) { sum += native(inner); });
+    cost::for_each_pair(function, [&](const relay::CallNode& producer, const relay::CallNode& inner) {
+      sum -= saved(producer, inner);
+    });
+    return std::max(sum, 0.0);
   }
   if (const auto seconds = measured(call, kNative)) return *seconds;
   return std::min(cost::native_seconds(call, model_.machine, model_.threads), kMaxSeconds);
+}
+
+double OpCosts::saved(const relay::CallNode& producer, const relay::CallNode& call) const {
+  const double seconds = cost::seconds_saved(producer, call, model_.machine, model_.threads);
+  const auto alone = measured(call, kNative);
+  if (!alone || seconds == 0) return seconds;
+  return *alone * seconds / cost::native_seconds(call, model_.machine, model_.threads);
 }
 
 std::string OpCosts::source(const IRModule& module) const {

@@ -27,9 +27,12 @@ class OpCosts {
   const Backends& backends() const { return backends_; }
   // Returns the costs of a typed call of an op or of a composite function: first natively, then on each backend that
   // takes it, in the order of the list: measured ones where there are, else those of the backend or the estimate of
-  // native code. A composite function costs natively what its ops cost. UserError for a backend whose cost is not a
-  // number of seconds from 0 to 1000.
+  // native code. A composite function costs natively what its ops cost as they are joined to kernels. UserError for a
+  // backend whose cost is not a number of seconds from 0 to 1000.
   std::vector<LabelSeconds> of(const relay::CallNode& call) const;
+  // Returns the seconds that the call of an op costs less natively where the kernel of `producer` computes it, an
+  // operand that nothing else uses: an estimate, as a share of the call's measured seconds where there are any.
+  double saved(const relay::CallNode& producer, const relay::CallNode& call) const;
   // Returns where the costs of the calls of a typed module come from, as a phrase.
   std::string source(const IRModule& module) const;
 

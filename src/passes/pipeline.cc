@@ -325,7 +325,7 @@ std::vector<Pass> native(const cost::Machine& machine) {
             plain<fast_math>("FastMath", 4,
                              "exp, tanh, erf and softmax get the names of their fast forms, which compute the same")),
       // After the canonical passes, which may find the size, and before FuseOps, which hides ops in groups.
-      plain<bound_outputs>("BoundOutputs", 0, "results of a size that the data tells become buffers and extents"),
+      plain<bound_outputs>("BoundOutputs", 0, "results of a data-dependent size become buffers and extents"),
       // Last: after it every op is inside a group, where no pass looks for it.
       fusing(),
   };

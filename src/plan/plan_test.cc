@@ -119,7 +119,7 @@ TEST(DestinationPassing, RefusesWhatIsNoFixedListOfSteps) {
   EXPECT_NE(error("def @main(%p: (Tensor[(2), float32], float32)) { exp(%p.0) }")
                 .find("parameter %p is (Tensor[(2), float32], float32): a compiled program takes tensors"),
             std::string::npos);
-  EXPECT_NE(error("def @main(%x: Tensor[(5, 2), float32]) { argwhere(%x) }").find("a size that only the data tells"),
+  EXPECT_NE(error("def @main(%x: Tensor[(5, 2), float32]) { argwhere(%x) }").find("a data-dependent size"),
             std::string::npos);
   EXPECT_NE(error("def @f(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { exp(%x) }\n"
                   "def @main(%x: Tensor[(2), float32]) { @f(%x) }")

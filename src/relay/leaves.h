@@ -20,7 +20,7 @@ std::vector<T> leaves_of_item(const TupleGetItemNode& item, const std::vector<T>
   return {first, first + static_cast<std::ptrdiff_t>(range.count)};
 }
 
-// Returns whether the tensor, or a tensor of the tuple, has a dimension that only the data tells.
+// Returns whether the tensor, or a tensor of the tuple, has a data-dependent dimension.
 inline bool has_unknown_dim(const Type& type) {
   const std::vector<Type> leaves = leaves_of(type);
   return std::any_of(leaves.begin(), leaves.end(), [](const Type& leaf) {

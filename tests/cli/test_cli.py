@@ -250,7 +250,7 @@ class JsonTest(JsonPageTest):
         (program,) = self.report("inspect", "places.so")["programs"]
         self.assertEqual(program["outputs"][0]["shape"], [64, 4])
         self.assertEqual(program["bounded_outputs"], [{"output": "output0", "axis": 0}])
-        self.assertIn("64x4, axis 0 as long as the data tells", self.call("inspect", "places.so").stdout)
+        self.assertIn("64x4, the size of axis 0 depends on the data", self.call("inspect", "places.so").stdout)
         self.assertTrue(self.report("verify", "places.relay", "--input", "x=x.npy")["ok"])
 
     def test_an_op_without_a_compute_rule(self) -> None:
@@ -463,6 +463,30 @@ class JsonTest(JsonPageTest):
         (output,) = worst["outputs"]
         self.assertEqual([output[key] for key in ("error", "limit", "ok")], [worst["error"], 0, False])
 
+    def test_verify_of_every_value(self) -> None:
+        report = self.report("verify", DIGITS, "--shape", "x=4,1,8,8", "--layers")
+        self.assertTrue(report["ok"])
+        self.assertIsNone(report["first_wrong"])
+        names = [output["name"] for output in report["outputs"]]
+        self.assertEqual(names[-1], "probabilities")
+        self.assertRegex(names[0], r"\A0 nn\.conv2d \S+\Z")
+        self.assertGreater(len(names), 15)
+        done = self.call("verify", DIGITS, *ONE, "--layers", "--limit", "1e-9")
+        self.assertEqual(done.returncode, MISMATCH)
+        self.assertRegex(done.stdout, r"(?m)^The first value that is too far from float64: \d+ nn\.conv2d \S+$")
+        (self.folder / "halves.relay").write_text(
+            '#[version = "0.0.5"]\ndef @main(%x: Tensor[(1, 4), float32]) {\n'
+            "  %0 = split(%x, indices_or_sections=2, axis=1);\n  (%0.1, add(%0.0, %0.1))\n}\n"
+        )
+        names = [output["name"] for output in self.report("verify", "halves.relay", "--layers")["outputs"]]
+        self.assertEqual(
+            [name.split(" ")[:2] for name in names[:3]], [["0", "split.1"], ["1", "split.0"], ["2", "add"]]
+        )
+        self.assertEqual(names[3:], ["output0", "output1"])
+        self.fails(
+            USAGE, "--layers: other runtimes do not show", "verify", DIGITS, "--layers", "--against", "onnxruntime"
+        )
+
     def test_verify_takes_shapes_from_files(self) -> None:
         self.assertTrue(self.report("verify", DIGITS, "--input", "x=x.npy")["ok"])
         self.assertTrue(self.report("verify", DIGITS, "--input", "x=several.npy")["ok"])
@@ -552,7 +576,7 @@ class RunsTest(CliTest):
         self.assertIn("ok: ", self.call("verify", *given, check=True).stdout)
         self.fails(USER, "there is no data for constant 0", "verify", "add.relay")
         self.fails(USER, "cannot read the weights file 'no'", "verify", "add.relay", "--input-weights", "no")
-        self.fails(USER, "'x.npy' is not weights file", "verify", "add.relay", "--input-weights", "x.npy")
+        self.fails(USER, "'x.npy' is not a weights file", "verify", "add.relay", "--input-weights", "x.npy")
         self.fails(USER, "is for relay text", "verify", DIGITS, *ONE, "--input-weights", "add.safetensors")
 
     def test_no_progress_where_there_is_no_terminal(self) -> None:

@@ -9,12 +9,16 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
+import time
 import warnings
 import zipfile
+from pathlib import Path
 from typing import Any
 
 from test_cli import DIGITS, OK, ONE, USAGE, USER, VERBS, CliTest, main, npy
@@ -216,6 +220,25 @@ class TimesTest(CliTest):
         self.assertRegex(self.call(*words, check=True).stdout, r"\Amodel +threads +best ")
         self.fails(USER, "there is no file 'no.so'", "bench", "one.so", "--beside", "no.so")
 
+    def test_an_interrupted_bench_shows_its_times(self) -> None:
+        command = [str(self.program), "bench", "one.so", "--seconds", "600", "--threads", "1,2", "--json"]
+        with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+            blocked = 0
+            while not blocked & (1 << (signal.SIGINT - 1)):  # until it waits for signals
+                time.sleep(0.01)
+                status = Path(f"/proc/{running.pid}/status").read_text()
+                blocked = int(re.search(r"SigBlk:\s*(\w+)", status)[1], 16)
+            time.sleep(0.2)
+            running.send_signal(signal.SIGINT)
+            out, err = running.communicate(timeout=60)
+        self.assertEqual(err, b"headrace: interrupted (Ctrl-C); these are the times until then\n")
+        self.assertEqual(running.returncode, 130)
+        report = json.loads(out)
+        self.assertTrue(report["interrupted"])
+        (result,) = report["results"]
+        self.assertGreater(result["runs"], 0)
+        self.assertEqual(result["threads"], 1)
+
     def test_processors_of_the_user(self) -> None:
         one = min(os.sched_getaffinity(0))
         words = ("bench", "one.so", "--rounds", "2", "--threads", "2", "--json")
@@ -275,6 +298,11 @@ class TypingTest(CliTest):
         self.assertIn("one.so", self.complete("run", "one"))
         self.assertEqual(self.complete("pipeline", "sp"), ["split"])
         self.assertEqual(self.complete("pipeline", "split", "--stag"), ["--stages"])
+        self.assertEqual(self.complete("run", "one.so", "--fallback", ""), ["native", "none"])
+        self.assertEqual(self.complete("bench", "one.so", "--against", "openv"), ["openvino", "openvino-default"])
+        self.assertEqual(self.complete("completion", "f"), ["fish"])
+        self.assertEqual(self.complete("help", "ver"), ["verify"])
+        self.assertIn("diff", self.complete("plan", "d"))
         for shell in ("zsh", "fish"):
             text = self.call("completion", shell, check=True).stdout
             self.assertIn("replans", text)

@@ -15,6 +15,7 @@ import html
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -71,6 +72,13 @@ class PageTest(CliTest):
     def data_of(page: Path) -> Any:
         """The JSON that the page's scripts read."""
         return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text())[1])
+
+    def timeline(self) -> Path:
+        """The page of a stream through two stages."""
+        self.call("pipeline", "split", DIGITS, *ONE, "-o", "pipe.so", "--estimate", check=True)
+        page = self.folder / "timeline.html"
+        self.call("pipeline", "run", "pipe.so", "--requests", "30", "--trace", page, check=True)
+        return page
 
 
 class FileTest(PageTest):
@@ -188,6 +196,35 @@ class FileTest(PageTest):
         self.assertIn("<b>x</b>", names)
         self.assertIn(HOSTILE.decode(), names)
 
+    def test_a_trace_as_a_page(self) -> None:
+        page = self.timeline()
+        data = self.data_of(page)
+        names = [event["args"]["name"] for event in data["traceEvents"] if event["name"] == "thread_name"]
+        self.assertEqual(names, ["stage0", "stage1"])
+        calls = [event for event in data["traceEvents"] if event.get("cat") == "call"]
+        self.assertEqual(len(calls), 60)
+        self.assertIn("<title>pipe.so</title>", page.read_text())
+
+    def test_graphs_in_dot(self) -> None:
+        (self.folder / "hostile.onnx").write_bytes(onnx_model(b'a"; b -> c; "', source=b"x\\n"))
+        self.call("explain", "hostile.onnx", "--dot", "hostile.dot", check=True)
+        text = (self.folder / "hostile.dot").read_text()
+        self.assertIn('label="a\\"; b -> c; \\"\\nfloat32 2"', text)
+        self.assertIn('label="x\\\\n\\nfloat32 2"', text)
+        self.call("explain", "parts.relay", "--backends", "ccompiler", "--dot", "parts.dot", check=True)
+        text = (self.folder / "parts.dot").read_text()
+        self.assertEqual(len(re.findall(r"(?m)^ +n\d+ \[label=", text)), 8)
+        self.assertEqual(len(re.findall(r"(?m)^  n\d+ -> n\d+;$", text)), 9)
+        self.assertEqual(len(re.findall(r'label="tvmgen_default_ccompiler_main_\d \(ccompiler\)"', text)), 2)
+        self.call("compile", "parts.relay", "-o", "dotted.so", "--backends", "ccompiler", check=True)
+        self.call("inspect", "dotted.so", "--dot", "steps.dot", check=True)
+        steps = (self.folder / "steps.dot").read_text()
+        self.assertTrue(steps.startswith('digraph "dotted.so" {\n'))
+        if shutil.which("dot"):
+            for file in ("hostile.dot", "parts.dot", "steps.dot"):
+                subprocess.run(["dot", "-Tsvg", file], cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
+        self.fails(USER, "the artifact is read from it", "inspect", "dotted.so", "--dot", "dotted.so")
+
     def test_files_that_cannot_be_written(self) -> None:
         self.fails(USER, "none/page.html", "explain", "parts.relay", "--html", "none/page.html")
         self.fails(USER, "the model is read from it", "explain", "parts.relay", "--html", "parts.relay")
@@ -281,6 +318,24 @@ class BrowserTest(PageTest):
             steps = len(json.loads(measured)["results"][0]["steps"])
             self.assertEqual(chromium.run("return document.querySelectorAll('.heat').length"), steps)
             self.assertEqual(chromium.errors(), [])
+
+    def test_a_timeline(self) -> None:
+        page = self.timeline()
+        first = next(event for event in self.data_of(page)["traceEvents"] if event.get("cat") == "call")
+        with browser.Browser() as chromium:
+            chromium.open(page)
+            chromium.screenshot(self.pages / "timeline.png")
+            self.assertEqual(chromium.run("return document.querySelectorAll('#sums tr').length"), 3)
+            self.assertRegex(chromium.text("#sums"), r"stage0 .* 30 30 0 .* %")
+            chromium.run("headrace.page.show(arguments[0], arguments[1])", first["ts"], first["ts"] + first["dur"])
+            chromium.run("headrace.page.point(600, 30)")
+            self.assertRegex(chromium.text("#event"), r"stage0 works on request 0 for [\d.]+ [um]?s, at ")
+            self.assertRegex(chromium.text("#sums"), r"stage0 .* 1 1 0 100.0 %")
+            chromium.screenshot(self.pages / "timeline_call.png")
+            chromium.click("#whole")
+            self.assertRegex(chromium.text("#sums"), r"stage0 .* 30 30 0 ")
+            self.assertEqual(chromium.errors(), [])
+        self.assertEqual(self.requested(page), set())
 
     def test_names_are_shown_and_not_run(self) -> None:
         (self.folder / "hostile.onnx").write_bytes(onnx_model(HOSTILE, source=b"<b>x</b>"))

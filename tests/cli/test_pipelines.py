@@ -130,6 +130,15 @@ class PipelineTest(JsonPageTest):
         self.fails(USAGE, "--stages", "pipeline", "split", DIGITS, *SHAPE, "-o", "no.so", "--stages", "0")
         wrong = ("pipeline", "run", "pipe.so", "--requests", "0")
         self.fails(USAGE, "--requests.*\n.*see: headrace pipeline run --help", *wrong)
+        for option, text, message in (
+            ("--on", "null/", "lacks a name"),
+            ("--memory", "12X", "'12X' gives no bytes"),
+            ("--memory", "0", "'0' gives no bytes"),
+            ("--memory", "9999999T", "'9999999T' gives no bytes"),
+            ("--isolation", "jail", "there is no isolation 'jail'; there is thread, process"),
+            ("--replicas", "0", "--replicas: '0' is not a whole number from 1 to 64"),
+        ):
+            self.fails(USAGE, message, "pipeline", "split", DIGITS, "-o", "no.so", option, text)
         self.fails(USAGE, "--cpus: 'a' gives no processors", "pipeline", "split", DIGITS, "-o", "no.so", "--cpus", "a")
         wrong = ("pipeline", "split", DIGITS, *SHAPE, "-o", "no.so", "--cpus", "0/0/0")
         self.fails(USER, "processors are given for 3 stages, and there are 2", *wrong)

@@ -228,7 +228,7 @@ static std::string case_parts(const std::vector<CaseResult>& results, const std:
       "These models take a shape, an axis or the like as an input, which must be known when the model is "
       "imported.\n\n{}\n"
       "## Interpreted only\n\n"
-      "A tensor inside these models has a size that only the data tells. The interpreter runs them; compiling "
+      "A tensor inside these models has a data-dependent size. The interpreter runs them; compiling "
       "refuses them.\n\n{}\n"
       "## What each operator becomes\n\n"
       "The Relay ops that the importer makes of an operator, by the cases of one node (for operators without such a "

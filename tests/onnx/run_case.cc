@@ -174,7 +174,7 @@ std::string check_set(const Model& model, const kit::OnnxDataSet& set, const std
     try {
       results = executor.run(imported.module, args);
     } catch (const UserError& error) {
-      // Artifacts have no control flow yet, and sizes that the data tells only at the end of a program.
+      // Artifacts have no control flow yet, and data-dependent sizes only at the end of a program.
       const bool is_known = error.message().find(ops::kUnknownSize) != std::string::npos ||
                             error.message().find("is control flow") != std::string::npos;
       if (!is_known) throw;

@@ -19,7 +19,7 @@ struct Executor {
 enum class Outcome {
   passed_static,  // as the model is, its symbolic dimensions fixed to the data's
   passed_bound,   // with an input compiled in as a constant: the model takes a shape, an axis or the like by value
-  interpreted,    // as above in the interpreter; native code has no tensors of a size that only the data tells
+  interpreted,    // as above in the interpreter; native code has no tensors of a data-dependent size
   refused,        // the importer says what is not supported
   failed,         // a wrong answer, or an error that is not a refusal
 };

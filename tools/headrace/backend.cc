@@ -14,6 +14,7 @@
 #include "tools/headrace/output.h"
 #include "tools/headrace/session.h"
 #include "tools/headrace/shown_text.h"
+#include "tools/headrace/usage.h"
 
 extern char** environ;
 
@@ -200,9 +201,9 @@ Verb add_backend(CLI::App& app, const Common& common) {
       ->add_option("--case", check_state->cases, "Only cases whose names match, as 'nn.conv2d/*'; may be repeated")
       ->allow_extra_args(false)
       ->type_name("PATTERN");
-  check_verb->add_option("--timeout", check_state->timeout, "Seconds that one case may take")
-      ->capture_default_str()
-      ->check(CLI::Range(0.1, 86400.0));
+  takes_size(check_verb->add_option("--timeout", check_state->timeout, "Seconds that one case may take")
+                 ->capture_default_str(),
+             "30", {0.1, 86400});
   check_verb->add_option("--child", check_state->child)->group("");
   check_verb->footer(
       "Cases run in a child process, so that a crash is one finding among others. Exit code 5: a check failed.\n"

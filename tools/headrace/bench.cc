@@ -1,10 +1,13 @@
 // headrace bench: measures the time of a run, in rounds that alternate with other models and with another runtime.
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <iostream>
+#include <optional>
 
 #include "tools/headrace/comparison.h"
 #include "tools/headrace/interleaved_timing.h"
+#include "tools/headrace/interruption.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer_options.h"
 #include "tools/headrace/processors.h"
@@ -55,7 +58,7 @@ struct Measured {
 
 StepTimes time_steps(executors::Executor& executor, int rounds) {
   StepTimes best(executor.num_steps(), UINT64_MAX), once(best.size());
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds && (round == 0 || !StopRequest::is_made()); ++round) {
     time_run(executor, once);
     for (size_t i = 0; i < best.size(); ++i) best[i] = std::min(best[i], once[i]);
   }
@@ -246,7 +249,11 @@ int bench(const BenchState& state, const Common& common) {
   std::vector<StepTimes> steps;
   const artifact::GraphProgram& graph = default_graph(*subjects.front().model.artifact);
   std::string version;
+  // Another runtime may hang, so then a Ctrl-C ends the program.
+  std::optional<StopRequest> stop;
+  if (!state.peer.is_given()) stop.emplace();
   for (const int threads : counts) {
+    if (StopRequest::is_made()) break;
     const Measured measured = state.clients > 1 ? measure_at_once(state, subjects, threads)
                                                 : measure_in_turns(state, subjects, threads, version);
     for (size_t i = 0; i < subjects.size(); ++i) {
@@ -261,12 +268,15 @@ int bench(const BenchState& state, const Common& common) {
                           {"rounds", state.turns.seconds > 0 ? Value() : Value(int64_t{state.turns.rounds})},
                           {"clients", Value(int64_t{state.clients})},
                           {"peer", version.empty() ? Value() : Value(state.peer.name + " " + version)},
+                          {"interrupted", Value(StopRequest::is_made())},
                           {"results", Value(results)}});
   } else {
     std::cout << to_table(rows);
     if (state.steps) print_steps(graph, counts, steps);
   }
-  return HR_OK;
+  if (!StopRequest::is_made()) return HR_OK;
+  fmt::print(stderr, "headrace: interrupted (Ctrl-C); these are the times until then\n");
+  return 128 + SIGINT;
 }
 
 constexpr const char* kBenchFooter =
@@ -278,6 +288,7 @@ constexpr const char* kBenchFooter =
     "both\n"
     "may spin while they wait; with several there is a pause of 20 ms before each run, until those of the other "
     "sleep.\n"
+    "Ctrl-C ends the rounds and shows the times until then, but not with --against.\n"
     "p90 and p99: the times that 90 and 99 of 100 runs did not exceed (p99 from 100 runs on).\n"
     "Example: headrace bench model.onnx --shape x=1,3,224,224 --threads 1,2 --against onnxruntime\n"
     "         headrace bench new.so --beside old.so --rounds 50\n"

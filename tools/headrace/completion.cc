@@ -1,6 +1,8 @@
 // headrace completion: scripts by which a shell completes verbs and options. They are made from the program's own
 // tables, so they name all that it takes.
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "tools/headrace/output.h"
 #include "tools/headrace/usage.h"
@@ -45,6 +47,31 @@ void for_each_command(const CLI::App& program, Visit visit) {
   }
 }
 
+// Returns the words that the arguments of a command may be: its actions, and values of arguments without a name. Those
+// of `help` are the verbs.
+std::vector<Word> arguments_of(const CLI::App& program, const CLI::App& command) {
+  std::vector<Word> words = commands_of(command.get_name() == "help" ? program : command);
+  for (const CLI::Option* option :
+       command.get_options([](const CLI::Option* option) { return option->get_positional(); })) {
+    for (const std::string& word : words_of(*option)) words.push_back({word, option->get_description()});
+  }
+  return words;
+}
+
+// Calls `visit` with each option that takes one of some words, "--option", and these words, as any verb has them.
+template <typename Visit>
+void for_each_choice(const CLI::App& program, Visit visit) {
+  std::map<std::string, std::set<std::string>> choices;
+  for_each_command(program, [&](const std::string&, const CLI::App& command) {
+    for (const CLI::Option* option : command.get_options()) {
+      const std::vector<std::string> words = words_of(*option);
+      if (words.empty() || option->get_lnames().empty()) continue;
+      choices["--" + option->get_lnames()[0]].insert(words.begin(), words.end());
+    }
+  });
+  for (const auto& [option, words] : choices) visit(option, fmt::format("{}", fmt::join(words, " ")));
+}
+
 // Words in quotes of bash, zsh and fish.
 std::string quoted(const std::string& text) {
   std::string quoted = "'";
@@ -54,9 +81,12 @@ std::string quoted(const std::string& text) {
 
 // One function serves bash and zsh: after a verb (and action) its options, files for all else.
 std::string bash_script(const CLI::App& program) {
-  std::string cases;
+  std::string cases, choices;
+  for_each_choice(program, [&](const std::string& option, const std::string& words) {
+    choices += fmt::format("    {}) COMPREPLY=($(compgen -W {} -- \"$current\")); return ;;\n", option, quoted(words));
+  });
   for_each_command(program, [&](const std::string& name, const CLI::App& command) {
-    std::vector<Word> words = commands_of(command);
+    std::vector<Word> words = arguments_of(program, command);
     for (const auto* app : {&command, &program}) {
       for (Word& word : options_of(*app)) words.push_back(std::move(word));
     }
@@ -64,6 +94,8 @@ std::string bash_script(const CLI::App& program) {
   });
   return fmt::format(R"sh(_headrace() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" command="" words="" word i
+  case "${{COMP_WORDS[COMP_CWORD-1]}}" in
+{}  esac
   for ((i = 1; i < COMP_CWORD; ++i)); do
     word="${{COMP_WORDS[i]}}"
     case "$word" in
@@ -87,11 +119,11 @@ std::string bash_script(const CLI::App& program) {
 }}
 complete -o filenames -F _headrace headrace
 )sh",
-                     quoted(texts_of(commands_of(program))), cases);
+                     choices, quoted(texts_of(commands_of(program))), cases);
 }
 
 std::string zsh_script(const CLI::App& program) {
-  return "#compdef headrace\nautoload -Uz bashcompinit && bashcompinit\n" + bash_script(program);
+  return "autoload -Uz bashcompinit && bashcompinit\n" + bash_script(program);
 }
 
 std::string fish_script(const CLI::App& program) {
@@ -102,9 +134,13 @@ std::string fish_script(const CLI::App& program) {
                           quoted(is_option ? word.text.substr(2) : word.text), quoted(word.meaning));
   };
   for (const Word& word : commands_of(program)) add("__fish_use_subcommand", word);
+  for (const Word& word : options_of(program)) add("true", word);
+  for_each_choice(program, [&](const std::string& option, const std::string& words) {
+    script += fmt::format("complete -c headrace -l {} -x -a {}\n", option.substr(2), quoted(words));
+  });
   for (const CLI::App* verb : program.get_subcommands({})) {
     const std::string seen = "__fish_seen_subcommand_from " + verb->get_name();
-    for (const Word& word : commands_of(*verb)) add(seen, word);
+    for (const Word& word : arguments_of(program, *verb)) add(seen, word);
     for (const Word& word : options_of(*verb)) add(seen, word);
     for (const CLI::App* action : verb->get_subcommands({})) {
       for (const Word& word : options_of(*action))
@@ -120,7 +156,10 @@ Verb add_completion(CLI::App& app, const Common&) {
   auto shell = std::make_shared<std::string>();
   CLI::App* verb = app.add_subcommand("completion", "Print a script by which a shell completes verbs and options");
   takes_word(verb->add_option("shell", *shell, "The shell")->required(), "shell", {"bash", "zsh", "fish"});
-  verb->footer("Example: headrace completion bash > ~/.local/share/bash-completion/completions/headrace");
+  verb->footer(
+      "For bash: headrace completion bash > ~/.local/share/bash-completion/completions/headrace\n"
+      "For zsh, a line of ~/.zshrc after compinit: source <(headrace completion zsh)\n"
+      "For fish: headrace completion fish > ~/.config/fish/completions/headrace.fish");
   return [shell, &app] {
     const std::string script = *shell == "bash"  ? bash_script(app)
                                : *shell == "zsh" ? zsh_script(app)

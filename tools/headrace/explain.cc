@@ -5,6 +5,7 @@
 
 #include "driver/explain.h"
 #include "driver/output_file.h"
+#include "tools/headrace/graph_dot.h"
 #include "tools/headrace/graph_report.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
@@ -19,6 +20,7 @@ namespace {
 struct ExplainState {
   ModelOptions model;
   std::string page;                         // a file for the page; empty: none
+  std::string dot;                          // a file for the graph in DOT; empty: none
   std::string saved_plan;                   // a file for the plan; empty: none
   std::vector<std::string> fail_if_native;  // patterns of names of ops: "nn.conv2d*"
 };
@@ -114,14 +116,20 @@ void write_page(const ExplainState& state, const driver::Explanation& explained)
                      html::make_page(html::explain_page(), shown(title), to_compact_json(report_of(explained))));
 }
 
+void write_dot(const ExplainState& state, const driver::Explanation& explained) {
+  driver::write_text(state.dot, to_dot(graph_report(explained.graph, explained.placement), state.model.path));
+}
+
 int explain(const ExplainState& state, const Common& common) {
   const driver::CompileOptions options = state.model.compile_options(common);
   const driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
   if (!state.page.empty()) driver::check_no_input(state.page, model.files, "the model");
   if (!state.saved_plan.empty()) driver::check_no_input(state.saved_plan, model.files, "the model");
+  if (!state.dot.empty()) driver::check_no_input(state.dot, model.files, "the model");
   const driver::Explanation explained = driver::explain(model, options, !state.saved_plan.empty());
   if (explained.plan) driver::write_text(state.saved_plan, partition::print_plan(*explained.plan));
   if (!state.page.empty()) write_page(state, explained);
+  if (!state.dot.empty()) write_dot(state, explained);
   if (common.json) {
     std::cout << to_json(report_of(explained));
   } else {
@@ -140,6 +148,8 @@ Verb add_explain(CLI::App& app, const Common& common) {
   takes_path(verb->add_option("--html", state->page,
                               "A file for a page that shows the graph, each op's backend and the reasons; it needs no "
                               "other file and no network"),
+             "FILE");
+  takes_path(verb->add_option("--dot", state->dot, "A file for the same graph in DOT, the language of Graphviz"),
              "FILE");
   takes_path(verb->add_option("--save-plan", state->saved_plan,
                               "A file for the plan, which says where each op goes; edit it and give it to --plan"),

@@ -6,6 +6,7 @@
 
 #include "artifact/artifact_file.h"
 #include "driver/output_file.h"
+#include "tools/headrace/graph_dot.h"
 #include "tools/headrace/graph_report.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/session.h"
@@ -25,6 +26,7 @@ using artifact::Program;
 struct InspectState {
   std::string path;
   std::string page;   // a file for the page; empty: none
+  std::string dot;    // a file for the graph in DOT; empty: none
   std::string times;  // a file of step times; empty: none
   bool steps = false;
 };
@@ -192,7 +194,7 @@ void print_program(const Program& program, bool with_steps) {
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const auto axis = bounded_axis(program, i);
     print_out("  output {}: {}{}\n", shown(program.outputs[i].name), describe(program.outputs[i]),
-              axis ? fmt::format(", axis {} as long as the data tells", *axis) : "");
+              axis ? fmt::format(", the size of axis {} depends on the data", *axis) : "");
   }
   if (!with_steps) return;
   std::vector<std::vector<std::string>> rows{{"step", "kind", "calls", "op"}};
@@ -228,6 +230,13 @@ Report report_of(const InspectState& state, const artifact::ArtifactFile& opened
           {"programs", Value(programs)}};
 }
 
+void write_dot(const InspectState& state, const artifact::Manifest& manifest) {
+  driver::check_no_input(state.dot, {state.path}, "the artifact");
+  const Program* program = artifact::find_program(manifest, artifact::kDefaultProgram);
+  if (program == nullptr) throw_user_error("'{}' has no program that could be drawn", state.path);
+  driver::write_text(state.dot, to_dot(graph_report(*program, manifest, {}), state.path));
+}
+
 int inspect(const InspectState& state, const Common& common) {
   refuse_model(state.path);
   if (!state.times.empty() && state.page.empty() && !common.json)
@@ -243,6 +252,7 @@ int inspect(const InspectState& state, const Common& common) {
     driver::write_text(state.page, html::make_page(html::inspect_page(), shown(state.path),
                                                    to_compact_json(report_of(state, opened, weight_bytes))));
   }
+  if (!state.dot.empty()) write_dot(state, manifest);
   if (common.json) {
     std::cout << to_json(report_of(state, opened, weight_bytes));
     return HR_OK;
@@ -267,6 +277,8 @@ Verb add_inspect(CLI::App& app, const Common& common) {
       verb->add_option("--html", state->page,
                        "A file for a page that shows the steps as a graph; it needs no other file and no network"),
       "FILE");
+  takes_path(verb->add_option("--dot", state->dot, "A file for the steps as a graph in DOT, the language of Graphviz"),
+             "FILE");
   takes_path(
       verb->add_option("--times", state->times,
                        "The times of the steps, as headrace bench --steps --json prints them, for --html and --json"),

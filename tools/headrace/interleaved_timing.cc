@@ -7,6 +7,8 @@
 #include <numeric>
 #include <thread>
 
+#include "tools/headrace/interruption.h"
+
 namespace headrace::tools {
 
 namespace {
@@ -17,6 +19,7 @@ double seconds_since(Clock::time_point begin) { return std::chrono::duration<dou
 
 // Returns whether all rounds are over after `round` of them.
 bool is_done(const TurnOptions& options, Clock::time_point begin, int round) {
+  if (round > 0 && StopRequest::is_made()) return true;
   return options.seconds <= 0 ? round >= options.rounds : round > 0 && seconds_since(begin) >= options.seconds;
 }
 

@@ -39,7 +39,7 @@ struct TurnOptions {
   std::chrono::milliseconds pause{0};
 };
 
-// Calls all runs in turns for `rounds` rounds. Returns the times of each.
+// Calls all runs in turns for `rounds` rounds, fewer after a StopRequest. Returns the times of each.
 std::vector<Times> time_in_turns(std::span<const TimedRun> runs, const TurnOptions& options);
 
 // The times of runs at once, and of all of them together.
@@ -48,7 +48,8 @@ struct TimesAtOnce {
   double seconds = 0;
 };
 
-// Calls each run in a thread of its own for `rounds` rounds or `seconds`, all at the same time; `pause` is ignored.
+// Calls each run in a thread of its own for `rounds` rounds or `seconds`, all at the same time, for one after a
+// StopRequest; `pause` is ignored.
 // Rethrows the first exception of a thread.
 TimesAtOnce time_at_once(std::span<const TimedRun> runs, const TurnOptions& options);
 

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -69,6 +70,12 @@ void remove_all(Leftovers& all) {
   _exit(128 + number);
 }
 
+std::atomic<int> stop_requests{0};  // that live
+std::atomic<bool> stop_is_requested{false};
+
+// Returns whether the signal asks work to stop, and not the program to end.
+bool takes_request(int number) { return number == SIGINT && stop_requests > 0 && !stop_is_requested.exchange(true); }
+
 // This process's environment, with one variable changed.
 std::vector<std::string> environment_with(const std::string& name, const std::string& value) {
   std::vector<std::string> variables{name + "=" + value};
@@ -95,11 +102,20 @@ void watch_for_interruptions() {
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     std::thread([signals] {
       int number = 0;
-      while (sigwait(&signals, &number) != 0) continue;
+      while (sigwait(&signals, &number) != 0 || takes_request(number)) continue;
       end_by(number, signals);
     }).detach();
   });
 }
+
+StopRequest::StopRequest() {
+  watch_for_interruptions();
+  ++stop_requests;
+}
+
+StopRequest::~StopRequest() { --stop_requests; }
+
+bool StopRequest::is_made() { return stop_is_requested; }
 
 TemporaryFolder::TemporaryFolder(const std::string& name) {
   std::error_code error;

@@ -15,6 +15,19 @@ namespace headrace::tools {
 // was ignored at the start of the program, as under nohup, stays ignored.
 void watch_for_interruptions();
 
+// While one lives, the first Ctrl-C does not end the program: it asks the work to stop early and to report what it has.
+// The second one ends it.
+class StopRequest {
+ public:
+  // Watches for interruptions.
+  StopRequest();
+  ~StopRequest();
+  StopRequest(const StopRequest&) = delete;
+
+  // Returns whether work was asked to stop.
+  static bool is_made();
+};
+
 // An empty folder in the system's folder for temporary files; removed with what is in it.
 class TemporaryFolder {
  public:

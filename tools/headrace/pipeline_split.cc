@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "driver/split_model.h"
+#include "partition/place.h"
 #include "runtime/thread_pool.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
@@ -18,7 +19,7 @@ namespace {
 
 struct SplitState {
   ModelOptions model;
-  std::string output, cpus;
+  std::string output, cpus, on, memory, isolation = "thread";
   driver::SplitModelOptions split;
   bool estimate = false, simulate = false;
 };
@@ -44,9 +45,62 @@ std::vector<std::vector<int32_t>> read_cpus(const std::string& text) {
   return stages;
 }
 
+// Returns the parts of a text, which separators end.
+std::vector<std::string> parts_of(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(separator, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// Reads "onednn,ccompiler/native": the backends of two stages; native has none.
+std::vector<std::vector<std::string>> read_backends(const std::string& text) {
+  std::vector<std::vector<std::string>> stages;
+  if (text.empty()) return stages;
+  for (const std::string& stage : parts_of(text, '/')) {
+    std::vector<std::string>& names = stages.emplace_back();
+    for (std::string& name : parts_of(stage, ',')) {
+      if (name.empty())
+        throw UsageError(
+            fmt::format("--on: '{}' lacks a name; write the backends of each stage, as in onednn/native", text));
+      if (name != partition::kNative) names.push_back(std::move(name));
+    }
+  }
+  return stages;
+}
+
+int64_t read_bytes(const std::string& text, const std::string& all) {
+  int64_t count = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, count);
+  constexpr std::string_view kUnits = "KMGT";
+  const size_t unit = stop == end ? 0 : kUnits.find(*stop) + 1;  // npos + 1 is 0
+  const bool is_whole = stop == end || (unit > 0 && stop + 1 == end);
+  const int shift = 10 * static_cast<int>(unit);
+  if (error != std::errc() || !is_whole || count < 1 || count > (INT64_MAX >> shift))
+    throw UsageError(
+        fmt::format("--memory: '{}' gives no bytes; write those of a stage, or of each, as in 512M/2G", all));
+  return count << shift;
+}
+
+// Reads "512M/2G": the bytes of two stages.
+std::vector<int64_t> read_memory(const std::string& text) {
+  std::vector<int64_t> stages;
+  if (text.empty()) return stages;
+  for (const std::string& stage : parts_of(text, '/')) stages.push_back(read_bytes(stage, text));
+  return stages;
+}
+
 int split(SplitState state, const Common& common) {
   if (state.output == "-") throw UsageError("--output: a pipeline's file is not text; name a file, such as pipe.so");
   state.split.cpus = read_cpus(state.cpus);
+  state.split.backends = read_backends(state.on);
+  state.split.memory_bytes = read_memory(state.memory);
+  using artifact::PipelineIsolation;
+  state.split.isolation = state.isolation == "process" ? PipelineIsolation::process : PipelineIsolation::thread;
   if (state.estimate) state.split.replans = -1;
   const driver::CompileOptions options = state.model.compile_options(common);
   if (!common.quiet && isatty(STDERR_FILENO) != 0)
@@ -86,6 +140,21 @@ Verb add_pipeline_split(CLI::App& pipeline, const Common& common) {
         {1, runtime::kMaxWorkers, 2});
   verb->add_option("--cpus", state->cpus, "The processors of each stage, as in 0,1/2,3; otherwise any")
       ->type_name("LIST/LIST...");
+  verb->add_option("--on", state->on,
+                   "The backends of each stage, by priority, as in onednn/native; otherwise those of --backends")
+      ->type_name("LIST/LIST...");
+  verb->add_option("--memory", state->memory,
+                   "Memory for the constants and tensors of a stage, as in 512M, or of each, as in 512M/2G")
+      ->type_name("SIZE/SIZE...");
+  takes(verb->add_option("--replicas", state->split.replicas,
+                         "At most so many of one stage, which take requests in turns; each counts as one of --stages")
+            ->capture_default_str(),
+        {1, 64, 2});
+  takes_word(
+      verb->add_option("--isolation", state->isolation,
+                       "thread, or process: each stage in a process of its own, which may crash and starts again")
+          ->capture_default_str(),
+      "isolation", {"thread", "process"});
   takes(verb->add_option("--replans", state->split.replans,
                          "How often the model is split again by the measured times of its stages")
             ->capture_default_str(),
@@ -97,7 +166,8 @@ Verb add_pipeline_split(CLI::App& pipeline, const Common& common) {
   verb->add_flag("--simulate", state->simulate, "Show how a simulated stream runs: times by stage, latencies");
   verb->footer(
       "Stages are measured one after another on this machine; run it where the pipeline will run.\n"
-      "Example: headrace pipeline split resnet50.onnx --stages 2 -o pipe.so --shape data=1,3,224,224");
+      "Example: headrace pipeline split resnet50.onnx --stages 2 -o pipe.so --shape data=1,3,224,224\n"
+      "         headrace pipeline split resnet50.onnx --stages 2 --on onednn/native -o pipe.so");
   return [state, &common] { return split(*state, common); };
 }
 

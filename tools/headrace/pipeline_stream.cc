@@ -61,7 +61,8 @@ void StreamOptions::add_to(CLI::App& verb) {
         {0, artifact::kMostInFlight, 16});
   verb.add_flag("--unpinned", unpinned, "Let threads run on any processors, not on those that the file names");
   takes_path(verb.add_option("--trace", trace,
-                             "File that gets when each stage worked and waited, for chrome://tracing or Perfetto"),
+                             "File that gets when each stage worked and waited: a page that draws it where the name "
+                             "ends in .html, else JSON for chrome://tracing or Perfetto"),
              "FILE");
   takes(verb.add_option("--seed", seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
 }
@@ -113,7 +114,9 @@ void start_trace(Pipeline& pipeline, const StreamOptions& options) {
 std::optional<WrittenTrace> write_trace(Pipeline& pipeline, const StreamOptions& options) {
   if (options.trace.empty()) return {};
   const executors::pipeline::Trace trace = pipeline.stop_trace();
-  driver::write_text(options.trace, executors::pipeline::chrome_trace(trace));
+  std::string text = executors::pipeline::chrome_trace(trace);
+  if (options.trace.ends_with(".html")) text = html::make_page(html::timeline_page(), shown(options.path), text);
+  driver::write_text(options.trace, text);
   return WrittenTrace{.file = options.trace, .events = trace.events.size(), .overwritten = trace.overwritten};
 }
 

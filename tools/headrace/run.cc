@@ -104,15 +104,15 @@ Verb add_run(CLI::App& app, const Common& common) {
   takes(
       verb->add_option("--threads", state->threads, "Threads (0: what the artifact says); results do not depend on it"),
       {0, runtime::kMaxWorkers, 2});
-  verb->add_option("--fallback", state->fallback,
-                   "Where a backend is missing or fails: native (its region runs natively) or none (an error)")
-      ->check(CLI::IsMember({"native", "none"}))
-      ->capture_default_str();
-  verb->add_option("--region-timeout", state->region_timeout,
-                   "How long a backend's region may take before it counts as failed (0: any time)")
-      ->type_name("SECONDS")
-      ->check(CLI::Range(0.0, executors::kMaxRegionTimeout).description(""))
-      ->capture_default_str();
+  takes_word(
+      verb->add_option("--fallback", state->fallback,
+                       "Where a backend is missing or fails: native (its region runs natively) or none (an error)")
+          ->capture_default_str(),
+      "fallback", {"native", "none"});
+  takes_size(verb->add_option("--region-timeout", state->region_timeout,
+                              "Seconds that a backend's region may take before it counts as failed (0: any time)")
+                 ->capture_default_str(),
+             "2.5", {0, executors::kMaxRegionTimeout});
   verb->footer(
       "Example: headrace run model.so --input x=image.npy --top 5\n"
       "         headrace run model.so --random --range=-1,1 --repeat 10 --output-dir out/");

@@ -57,12 +57,14 @@ CLI::Option* takes(CLI::Option* option, Numbers numbers) {
   return option->check(Check(check))->type_name(type_name_of(numbers));
 }
 
-CLI::Option* takes_size(CLI::Option* option, const char* example) {
+CLI::Option* takes_size(CLI::Option* option, const char* example, Sizes sizes) {
   const std::string name = option->get_name();
-  const auto check = [name, example](const std::string& text) -> std::string {
+  const auto check = [name, example, sizes](const std::string& text) -> std::string {
     double value = 0;
-    if (parses(text, value) && std::isfinite(value) && value >= 0) return "";
-    return fmt::format("'{}' is not a number of 0 or more; an example: {} {}", text, name, example);
+    if (parses(text, value) && std::isfinite(value) && value >= sizes.least && value <= sizes.most) return "";
+    const std::string range = std::isinf(sizes.most) ? fmt::format("of {} or more", sizes.least)
+                                                     : fmt::format("from {} to {}", sizes.least, sizes.most);
+    return fmt::format("'{}' is not a number {}; an example: {} {}", text, range, name, example);
   };
   return option->check(Check(check))->type_name("NUMBER");
 }
@@ -73,6 +75,18 @@ CLI::Option* takes_word(CLI::Option* option, const std::string& what, const std:
     return fmt::format("there is no {} '{}'; there is {}", what, text, fmt::join(words, ", "));
   };
   return option->check(Check(check))->type_name(fmt::format("{}", fmt::join(words, "|")));
+}
+
+std::vector<std::string> words_of(const CLI::Option& option) {
+  const std::string names = option.get_type_name();
+  if (names.find('|') == std::string::npos) return {};
+  std::vector<std::string> words;
+  for (size_t begin = 0; begin <= names.size();) {
+    const size_t end = std::min(names.find('|', begin), names.size());
+    words.push_back(names.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return words;
 }
 
 CLI::Option* takes_path(CLI::Option* option, const char* type) {

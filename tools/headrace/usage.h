@@ -6,7 +6,9 @@
 #include <CLI/Formatter.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <string>
+#include <vector>
 
 namespace headrace::tools {
 
@@ -19,10 +21,16 @@ struct Numbers {
 // Restricts the option to these integers. The usage error for any other value names the option, the allowed values and
 // an example.
 CLI::Option* takes(CLI::Option* option, Numbers numbers);
-// Restricts the option to finite numbers of 0 or more.
-CLI::Option* takes_size(CLI::Option* option, const char* example);
+// The range of real numbers that an option takes.
+struct Sizes {
+  double least = 0, most = std::numeric_limits<double>::infinity();
+};
+// Restricts the option to finite numbers of the range.
+CLI::Option* takes_size(CLI::Option* option, const char* example, Sizes sizes = {});
 // Restricts the option to `words`. `what` says what the words name, such as "peer".
 CLI::Option* takes_word(CLI::Option* option, const std::string& what, const std::vector<std::string>& words);
+// Returns the words that takes_word() gave the option; empty for other options.
+std::vector<std::string> words_of(const CLI::Option& option);
 
 // Makes the option take a path. A value that begins with '-' is an option whose own value was forgotten; a file of such
 // a name is ./-name.
@@ -30,8 +38,8 @@ CLI::Option* takes_path(CLI::Option* option, const char* type);
 
 // Options of both programs.
 inline constexpr const char* kOptLevelHelp =
-    "Passes of the compiler's lists with a higher level are left out; 0: each op by itself, 3: all that the compiler "
-    "itself gains from, 4: what else Relay does";
+    "Optimization level. 0: no fusion; 3: everything that helps this compiler; 4: also passes that only Relay "
+    "runs by default";
 CLI::Option* takes_opt_level(CLI::Option* option);
 inline constexpr const char* kDisablePassHelp = "Passes to leave out, by name, with commas between; may be repeated";
 CLI::Option* takes_passes(CLI::Option* option);

@@ -6,6 +6,7 @@
 #include "tools/headrace/bisection.h"
 #include "tools/headrace/comparison.h"
 #include "tools/headrace/index_limits.h"
+#include "tools/headrace/layers.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer_options.h"
 #include "tools/headrace/session.h"
@@ -27,6 +28,7 @@ struct VerifyState {
   int threads = 1;
   std::optional<double> limit;
   bool no_bisection = false;
+  bool layers = false;
 };
 
 using Tensors = std::map<std::string, NDArray>;
@@ -105,7 +107,8 @@ Verdict compare(const VerifyState& state, const Common& common) {
   const driver::CompileOptions options = state.model.compile_options(common);
   driver::LoadOptions load = state.model.load_options(options);
   add_shapes(state, given, load);
-  const driver::Model model = driver::load_model(state.model.path, load);
+  driver::Model model = driver::load_model(state.model.path, load);
+  if (state.layers) model = with_all_values(model);
   const auto executor = compile(state, model, options);
   const std::vector<NDArray> inputs = make_inputs(state, model.module, executor->inputs(), given);
   OutputSets sets;
@@ -128,6 +131,13 @@ Verdict compare(const VerifyState& state, const Common& common) {
     verdict.bisection = Bisection{.failure = error.message()};
   }
   return verdict;
+}
+
+// Returns the first value of the model that is wrong, where all were compared; null if none is.
+const OutputComparison* first_wrong(const VerifyState& state, const Verdict& verdict) {
+  const auto wrong = std::find_if(verdict.outputs.begin(), verdict.outputs.end(),
+                                  [](const OutputComparison& one) { return !one.is_near_float64(); });
+  return !state.layers || wrong == verdict.outputs.end() ? nullptr : &*wrong;
 }
 
 void add_errors(Report& report, const OutputComparison& output) {
@@ -153,6 +163,10 @@ Report report_of(const VerifyState& state, const Verdict& verdict) {
     outputs.push_back(Value(one));
   }
   report.set("outputs", Value(outputs));
+  if (state.layers) {
+    const OutputComparison* first = first_wrong(state, verdict);
+    report.set("first_wrong", first == nullptr ? Value() : Value(first->name));
+  }
   report.set("bisection", verdict.bisection ? Value(report_of(*verdict.bisection)) : Value());
   return report;
 }
@@ -178,10 +192,14 @@ void print_verdict(const VerifyState& state, const Verdict& verdict) {
               worst.is_near_peer() ? "within" : "above", worst.difference_limit);
   print_out("{}\n", verdict.outputs.size() > 1 ? fmt::format(" (output {})", shown(worst.name)) : "");
   if (!verdict.ok()) print_out("{}\n", explain_mismatch(worst, state.peer.name));
+  if (const OutputComparison* first = first_wrong(state, verdict))
+    print_out("The first value that is too far from float64: {}\n", shown(first->name));
   if (verdict.bisection) print_out("{}\n", explain(*verdict.bisection));
 }
 
 int verify(const VerifyState& state, const Common& common) {
+  if (state.layers && state.peer.is_given())
+    throw UsageError("--layers: other runtimes do not show their values; leave --against out");
   state.peer.require(state.model.path);  // before the work
   const Verdict verdict = compare(state, common);
   if (common.json) {
@@ -200,7 +218,7 @@ constexpr const char* kVerifyFooter =
     "                        (1e-12 and 1e-3 for float64, 0.002 and 0.02 for float16, 0.016 and 0.1 for bfloat16);\n"
     "                        the least of them without --against; integers and bools must be equal\n"
     "  of ours to the peer   our error + the largest of 4 x our error, the least limit above, and 4 units in the last\n"
-    "                        place of 1 by the largest element; at most as above\n"
+    "                        place of 1 by the largest element, of which 10 x the least limit count; at most as above\n"
     "Exit code 5 when one of them is exceeded. Where ours is too far from float64 and ops are on backends, it "
     "compiles\n"
     "again with some of them native, until it knows the op that is to blame.\n"
@@ -229,6 +247,10 @@ Verb add_verify(CLI::App& app, const Common& common) {
              "1e-4");
   verb->add_flag("--no-bisection", state->no_bisection,
                  "Do not look for the op that a backend computes wrongly, which compiles the model some ten times");
+  verb->add_flag(
+      "--layers", state->layers,
+      "Compare every value that the model computes, in its order, and name the first that is too far; each is "
+      "an output then, so ops are fused less");
   verb->footer(kVerifyFooter);
   return [state, &common] { return verify(*state, common); };
 }

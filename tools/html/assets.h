@@ -5,6 +5,6 @@
 
 namespace headrace::tools::html {
 
-extern const Asset kDagre, kKit, kFold, kGraph, kDescribe, kExplain, kInspect, kGraphStyle;
+extern const Asset kDagre, kKit, kFold, kGraph, kDescribe, kExplain, kInspect, kGraphStyle, kTimeline, kTimelineStyle;
 
 }  // namespace headrace::tools::html

@@ -58,6 +58,12 @@ const PageKind& inspect_page() {
   return kKind;
 }
 
+const PageKind& timeline_page() {
+  static constexpr std::array<const Asset*, 2> kScripts{&kKit, &kTimeline};
+  static constexpr PageKind kKind{&kTimelineStyle, kScripts};
+  return kKind;
+}
+
 std::string escaped(std::string_view text) {
   std::string made;
   for (const char c : text) {
@@ -95,7 +101,7 @@ std::string make_page(const PageKind& kind, std::string_view title, std::string_
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src{}; style-src {}; "
       "base-uri 'none'; form-action 'none'\">\n"
       "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<div id=\"page\"></div>\n"
-      "<noscript>This page draws a graph by its scripts; allow them to see it.</noscript>\n{}"
+      "<noscript>This page is drawn by its scripts; allow them to see it.</noscript>\n{}"
       "<script type=\"application/json\" id=\"data\">{}</script>\n{}</body>\n</html>\n",
       sources, source_of(*kind.style), escaped(title), kind.style->text, licences_of(kind), as_script_data(json),
       scripts);

@@ -25,6 +25,8 @@ struct PageKind {
 // Draws the graph of `headrace explain --json`, or of a program of `headrace inspect --json`.
 const PageKind& explain_page();
 const PageKind& inspect_page();
+// Draws the trace of a pipeline (executors/pipeline/trace.h), as chrome_trace() writes it.
+const PageKind& timeline_page();
 
 // Escapes text for HTML, between tags and in quoted attributes.
 std::string escaped(std::string_view text);

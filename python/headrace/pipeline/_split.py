@@ -20,6 +20,10 @@ def split(
     stages: int = 2,
     threads: int = 1,
     cpus: Sequence[Iterable[int]] | None = None,
+    backends: Sequence[Sequence[str]] | None = None,
+    memory: int | Sequence[int] | None = None,
+    replicas: int = 1,
+    isolation: str = "thread",
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Mapping[str, int] | None = None,
     bound: Mapping[str, Any] | None = None,
@@ -48,6 +52,16 @@ def split(
         Threads of each stage.
     cpus : list of list of int, optional
         The processors of each stage, which it is measured on; without it, any.
+    backends : list of list of str, optional
+        The backends of each stage, by their priority; an empty list is native code. Stages differ in speed then, and
+        the split gives each ops that it is fast at. Stages are in the order of the ops, not of this list.
+    memory : int or list of int, optional
+        The bytes that the constants of a stage, its largest working memory and its tensors may take: of all stages, or
+        of each.
+    replicas : int
+        At most so many of one stage, which take requests in turns. Each takes a place of `stages`.
+    isolation : str
+        "thread", or "process": each stage in a process of its own, which may crash and is started again.
     shapes, dims, bound, weights, target, opt_level
         As for `headrace.compile`; a target of one kind. The first four are for files.
     measure : bool
@@ -60,9 +74,9 @@ def split(
     Returns
     -------
     dict
-        `stages` (name, nodes, seconds, transfer_seconds, memory_bytes), `period_seconds` of the slowest, its
-        `lower_bound_seconds`, `measured`, `plans` (how many were tried), `predicted_per_second` (requests, as a
-        simulation says) and `bytes` of the file.
+        `stages` (name, backend, replicas, nodes, seconds, transfer_seconds, memory_bytes), `period_seconds` of the
+        slowest, its `lower_bound_seconds`, `measured`, `plans` (how many were tried), `predicted_per_second`
+        (requests, as a simulation says) and `bytes` of the file.
 
     Raises
     ------
@@ -86,12 +100,18 @@ def split(
         raise UserError(f"replans is {replans}; it is 0 or more, and measure=False measures nothing")
     if not 1 <= _arguments.integer(max_inflight, "max_inflight") <= _core.MOST_IN_FLIGHT:
         raise UserError(f"max_inflight is {max_inflight}; it lies from 1 to {_core.MOST_IN_FLIGHT}")
+    if isolation not in ("thread", "process"):
+        raise UserError(f"isolation is {isolation!r}; it is 'thread' or 'process'")
     report = _core.split_model(
         program=_arguments.path(model, "model") if is_file else model,
         output=_arguments.path(output, "output"),
         stages=_arguments.integer(stages, "stages"),
         threads=_arguments.integer(threads, "threads"),
         cpus=processors,
+        backends=[_arguments.names(one, "backends") for one in (backends or ())],
+        memory=_bytes_of(memory),
+        replicas=_arguments.integer(replicas, "replicas"),
+        in_processes=isolation == "process",
         shapes=_arguments.shapes(shapes),
         dims=_arguments.dims(dims),
         bound=_arguments.mapping(bound, "bound", 'bound={"x": array}'),
@@ -102,6 +122,13 @@ def split(
         max_inflight=_arguments.integer(max_inflight, "max_inflight"),
     )
     return {**report, "stages": [dict(stage) for stage in report["stages"]]}
+
+
+def _bytes_of(memory: int | Sequence[int] | None) -> list[int]:
+    """The memory of each stage; one number holds for all."""
+    if memory is None:
+        return []
+    return [_arguments.integer(one, "memory", 64) for one in (memory if isinstance(memory, Sequence) else [memory])]
 
 
 _public.publish(__name__, "headrace.pipeline")

@@ -386,7 +386,7 @@ def segment_sum(data: Any, segment_ids: Any, num_segments: Any = None, *, span: 
     segment_ids : RelayExpr
         int[m], m at most n: the segment of each of the first m rows.
     num_segments : int or RelayExpr, optional
-        How many segments there are; without it as many as the greatest id says, which only the data tells: the
+        How many segments there are; without it as many as the greatest id says, so it depends on the data: the
         interpreter runs that.
     span : Span, optional
         Where it comes from.

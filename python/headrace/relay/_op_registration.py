@@ -320,7 +320,7 @@ def register_keep_layout(op_name: str, axis_attrs: Any = ()) -> None:
 
 
 def register_bounded_form(op_name: str, make: Any = None) -> Any:
-    """Sets what `BoundOutputs` takes for calls of an op whose result has an axis of a size that only the data tells.
+    """Sets what `BoundOutputs` takes for calls of an op whose result has an axis of a data-dependent size.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def register_bounded_form(op_name: str, make: Any = None) -> Any:
 
 
 def register_treats_apart(op_name: str, treats: Any = None) -> Any:
-    """Sets whether an op may follow results of a size that only the data tells, in a buffer with room for the most.
+    """Sets whether an op may follow results of a data-dependent size, in a buffer with room for the most.
 
     Elementwise ops, and ops of users whose compute form is elementwise, need no such word.
 

@@ -199,7 +199,7 @@ TEST(PipelineFailures, AStageThatHangs) {
   }
   EXPECT_EQ(pipeline.state(), State::degraded);
   EXPECT_EQ(kind_thrown([&] { pipeline.submit({Value(int64_t{9})}); }), "PipelineBroken");
-  EXPECT_EQ(pipeline.stop(after(5ms)), std::vector<std::string>{"s1"});
+  EXPECT_EQ(pipeline.stop(after(1s)), std::vector<std::string>{"s1"});
   EXPECT_EQ(pipeline.state(), State::failed);
   gate.open();
   EXPECT_TRUE(pipeline.stop(after(10s)).empty());

@@ -241,7 +241,7 @@ Compute fit_compute(const ComputeRuleFn& rule, const RuleInput& input) {
   }
   for (const Buffer& buffer : form.inputs) {
     if (!given.contains(buffer.get()))
-      fail_call(input.call, fmt::format("its compute form reads '{}', which is not input of the op", buffer->name));
+      fail_call(input.call, fmt::format("its compute form reads '{}', which is not an input of the op", buffer->name));
   }
   if (form.outputs.size() != input.out_types.size())
     fail_call(input.call, fmt::format("its compute form gives {} results, and its type says {}", form.outputs.size(),

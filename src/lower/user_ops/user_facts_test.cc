@@ -1,4 +1,4 @@
-// Facts of users' ops in compiled programs: views, and results of a size that only the data tells.
+// Facts of users' ops in compiled programs: views, and results of a data-dependent size.
 #include "lower/user_ops/user_facts.h"
 
 #include <gmock/gmock.h>
@@ -110,7 +110,7 @@ TEST(UserFacts, AnOpThatDoesNotTreatIndicesApartIsRefused) {
   const driver::Model model = facts_model(
       "def @main(%x: Tensor[(3, 2), float32], %n: Tensor[(1), int64]) { ufacts.silent(ufacts.first(%x, %n)) }");
   EXPECT_THAT(kit::user_error_of([&] { driver::compile_to_memory(model); }),
-              testing::HasSubstr("has a size that only the data tells"));
+              testing::HasSubstr("has a data-dependent size"));
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ bool has_unknown_size(const CallNode& call) {
                      [](const Expr& arg) { return relay::has_unknown_dim(arg->checked_type()); });
 }
 
-CallFusion unknown_size() { return {FusionKind::opaque, "it has a size that only the data tells"}; }
+CallFusion unknown_size() { return {FusionKind::opaque, "it has a data-dependent size"}; }
 
 void set_form(OpNode& op, const ComputeRuleFn& rule) {
   const ComputeRuleFn fitted = [rule](const RuleInput& input) { return fit_compute(rule, input); };

@@ -252,7 +252,7 @@ TEST(UserOpErrors, AFormThatKeepsTensorsOfAnEarlierCallIsRefusedAtOnce) {
     return **kept;
   };
   const auto [interpreted, compiled] = errors_of(keeps);
-  EXPECT_THAT(interpreted, HasSubstr("errors.indexed: its compute form reads 'data', which is not input of the op"));
+  EXPECT_THAT(interpreted, HasSubstr("errors.indexed: its compute form reads 'data', which is not an input of the op"));
   EXPECT_EQ(interpreted, compiled);
 }
 

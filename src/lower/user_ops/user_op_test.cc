@@ -434,7 +434,7 @@ TEST(UserOp, OtherFormsDoNotFollowAnUnknownSize) {
                       .is_stateful = is_stateful});
     const IRModule module =
         read(fmt::format("def @main(%x: Tensor[(4), float32]) {{ {}(cast(argwhere(%x), dtype=\"float32\")) }}", name));
-    EXPECT_THAT(kit::user_error_of([&] { compiled(module); }), HasSubstr("has a size that only the data tells"));
+    EXPECT_THAT(kit::user_error_of([&] { compiled(module); }), HasSubstr("has a data-dependent size"));
   };
   const auto element = [](const std::function<PrimExpr(const Buffer&, const Index&)>& value) {
     return ComputeRuleFn([value](const RuleInput& input) {

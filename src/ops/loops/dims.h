@@ -25,7 +25,7 @@ PrimExpr result_dim(const RelationInput& input, const PrimExpr& dim);
 using Dims = std::vector<PrimExpr>;
 std::optional<Dims> requested_shape(const RelationInput& input, const Shape& attribute, std::string_view name);
 // A phrase in every error that refuses to compile a tensor of data-dependent size, such as argwhere's.
-inline constexpr std::string_view kUnknownSize = "a size that only the data tells";
+inline constexpr std::string_view kUnknownSize = "a data-dependent size";
 // Returns that error for a type with a size `?`; empty where it has none.
 std::string unknown_size_fault(const TensorType& type);
 // Returns the text: "(1, n, ?)".

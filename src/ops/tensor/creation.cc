@@ -152,7 +152,7 @@ PrimExpr arange_length_of(const RelationInput& input) {
   if (step == T{0}) input.fail("step is 0");
   if (start && stop && step) {
     const auto count = count_steps(*start, *stop, *step);
-    if (!count) input.fail(fmt::format("from {} to {} by {} are not countable", *start, *stop, *step));
+    if (!count) input.fail(fmt::format("cannot count from {} to {} in steps of {}", *start, *stop, *step));
     return make_int(*count);
   }
   const auto symbolic_stop = input.arg_value(1);

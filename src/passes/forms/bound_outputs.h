@@ -1,4 +1,4 @@
-// BoundOutputs: results of main whose size only the data tells become buffers with room for the most there can be.
+// BoundOutputs: results of main of a data-dependent size become buffers with room for the most there can be.
 //
 //   def @main(%x: Tensor[(5), float32]) {         def @main(%x, bounded_outputs=[0, 0, 1]) {
 //     cast(argwhere(%x), dtype="int64")      ->     %0 = argwhere_bounded(%x);

@@ -323,7 +323,7 @@ TEST(SimplifyExpr, EveryLawHasACase) {
   }
 }
 
-// ---- dimensions that only the data tells, where equal text does not mean equal size; and dimensions of 0 or 1
+// ---- data-dependent dimensions, where equal text does not mean equal size; and dimensions of 0 or 1
 
 struct OpenRow {
   const char* law;

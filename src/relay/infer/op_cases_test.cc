@@ -236,7 +236,7 @@ constexpr InferCase kRefusedOp[] = {
     {"def @main(%x: Tensor[(2, 3), float32]) { broadcast_to(%x, shape=[2, 4]) }", "axis 1 is 3"},
     {"def @main() { arange(0, 10, 0, dtype=\"int32\") }", "step is 0"},
     {"def @main() { arange(-9000000000000000000i64, 9000000000000000000i64, 1i64, dtype=\"int64\") }",
-     "from -9000000000000000000 to 9000000000000000000 by 1 are not countable"},
+     "cannot count from -9000000000000000000 to 9000000000000000000 in steps of 1"},
 };
 
 // The greatest numbers of elements whose positions a dtype holds.

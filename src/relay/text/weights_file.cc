@@ -65,7 +65,7 @@ class Reader {
 
   template <typename... Args>
   [[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) const {
-    throw_user_error("'{}' is not weights file (safetensors) of a Relay text: {}", path_,
+    throw_user_error("'{}' is not a weights file (safetensors) of a Relay text: {}", path_,
                      fmt::format(text, std::forward<Args>(args)...));
   }
 

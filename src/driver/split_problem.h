@@ -1,0 +1,34 @@
+// The problem that the planner of a pipeline solves for a model: its calls and tensors, and the places for stages.
+#pragma once
+
+#include "driver/placing.h"
+#include "driver/split_model.h"
+#include "driver/straight_line.h"
+
+namespace headrace::driver {
+
+// The kinds of places: the options of compiles for them, which differ in their backends.
+struct PlaceKind {
+  std::string name;
+  CompileOptions compile;
+  partition::OpCosts costs;
+
+  // Returns the seconds of a call in such a place: on the backend that takes least, or natively.
+  double seconds(const relay::CallNode& call) const;
+};
+
+// The places of a pipeline's stages: their kinds, and the kind of each.
+struct Places {
+  std::vector<PlaceKind> kinds = {};
+  std::vector<int32_t> kind_of = {};
+};
+
+// Returns the places that the options ask for. UserError for a backend that there is not.
+Places make_places(const CompileOptions& compile, const SplitModelOptions& options);
+
+// Makes the problem: the calls, numbered as in the program, then the constants that they read, and the tensors that
+// calls read. Times are estimates. UserError for a value of unknown size.
+plan::SplitProblem make_split_problem(const StraightLine& line, const cost::Machine& machine, const Places& places,
+                                      const SplitModelOptions& options);
+
+}  // namespace headrace::driver

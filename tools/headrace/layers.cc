@@ -1,0 +1,57 @@
+#include "tools/headrace/layers.h"
+
+#include "passes/forms/to_graph_normal_form.h"
+#include "relay/infer/infer_type.h"
+#include "relay/visit.h"
+
+namespace headrace::tools {
+
+namespace {
+
+bool is_entered(const Expr& expr) {
+  return !expr.is<relay::FunctionNode>() && !expr.is<relay::IfNode>() && !expr.is<relay::MatchNode>() &&
+         !expr.is<relay::LetNode>();
+}
+
+// Returns the call of an op that computes this tensor; null for another expression.
+const relay::CallNode* call_behind(const Expr& expr) {
+  const auto* type = expr->checked_type().as<TensorTypeNode>();
+  if (type == nullptr || !as_shape(type->shape)) return nullptr;
+  const auto* item = expr.as<relay::TupleGetItemNode>();
+  const auto* call = (item == nullptr ? expr : item->tuple).as<relay::CallNode>();
+  return call == nullptr || call->as_op() == nullptr ? nullptr : call;
+}
+
+std::string name_of(size_t number, const relay::CallNode& call, const Expr& value) {
+  const auto* item = value.as<relay::TupleGetItemNode>();
+  return fmt::format("{} {}{} {}", number, call.as_op()->name, item == nullptr ? "" : fmt::format(".{}", item->index),
+                     call.span ? to_string(call.span) : "");
+}
+
+}  // namespace
+
+driver::Model with_all_values(const driver::Model& model) {
+  const IRModule module = relay::infer_type(passes::to_graph_normal_form(model.module));
+  const auto main = module->lookup("main").cast<relay::FunctionNode>();
+  Array<Expr> values;
+  std::vector<std::string> names;
+  relay::post_order(main->body, &is_entered, [&](const Expr& expr) {
+    const relay::CallNode* call = call_behind(expr);
+    if (call == nullptr) return;
+    names.push_back(name_of(values.size(), *call, expr));
+    values.push_back(expr);
+  });
+  // The outputs of a tuple are its leaves, so a tuple in a tuple keeps their order.
+  values.push_back(main->body);
+  names.insert(names.end(), model.outputs.begin(), model.outputs.end());
+  const IRModule changed = make_module();
+  changed->import_from(*module);
+  changed->add_function(changed->get_global_var("main"),
+                        relay::make_function(main->params, relay::make_tuple(values), {}, {}, main->attrs), true);
+  driver::Model all = model;
+  all.outputs = std::move(names);
+  all.module = relay::infer_type(changed);
+  return all;
+}
+
+}  // namespace headrace::tools
