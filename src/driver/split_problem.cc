@@ -11,7 +11,7 @@ using Kind = ProgramTensor::Kind;
 
 constexpr int64_t kHandOverNs = 2'000;  // of a tensor between two threads, beside its bytes
 
-int64_t to_ns(double seconds) { return static_cast<int64_t>(std::llround(seconds * 1e9)); }
+int64_t nanoseconds_of(double seconds) { return static_cast<int64_t>(std::llround(seconds * 1e9)); }
 
 PlaceKind make_kind(CompileOptions compile) {
   const partition::Backends backends = chosen_backends(compile);
@@ -46,7 +46,7 @@ class ProblemMaker {
     const relay::CallNode& call = *line_.calls[number];
     plan::SplitNode node{.name = fmt::format("{} {}", call.as_op()->name, number)};
     for (const Type& leaf : leaves_of(call.checked_type())) node.working_bytes += size_bytes_of(leaf, call.span);
-    for (const PlaceKind& kind : places_.kinds) node.time_ns.push_back(to_ns(kind.seconds(call)));
+    for (const PlaceKind& kind : places_.kinds) node.time_ns.push_back(nanoseconds_of(kind.seconds(call)));
     problem_.nodes.push_back(std::move(node));
   }
 

@@ -21,7 +21,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from test_cli import DIGITS, OK, ONE, USAGE, USER, VERBS, CliTest, main, npy
+from test_cli import DIGITS, MISMATCH, OK, ONE, USAGE, USER, VERBS, CliTest, main, npy
 
 IMAGE = [float(i % 17) / 16 for i in range(64)]
 INTEGERS = """#[version = "0.0.5"]
@@ -254,6 +254,36 @@ class TimesTest(CliTest):
             self.call(verb, "one.so", *words, "--input", "x=x.npy", check=True)
             self.call(verb, "one.so", *words, "--range=0,1", "--seed", "3", check=True)
             self.fails(USER, "input 'x' must be float32 1x1x8x8", verb, "one.so", *words, "--input", "x=wide.npy")
+
+
+class ExpectedTest(CliTest):
+    def test_outputs_are_compared_with_files(self) -> None:
+        words = ("run", "one.so", "--input", "x=x.npy")
+        self.call(*words, "--output-dir", "right", check=True)
+        right = self.folder / "right/probabilities.npy"
+        report = json.loads(self.call(*words, "--expected", f"probabilities={right}", "--json", check=True).stdout)
+        self.assertEqual(report["compared"], [{"name": "probabilities", "error": 0, "limit": 1e-5, "ok": True}])
+        self.assertIn(
+            "\nprobabilities: ok, 0 from its file", self.call(*words, "--expected", f"probabilities={right}").stdout
+        )
+        data = bytearray(right.read_bytes())
+        data[-4:] = struct.pack("<f", struct.unpack("<f", data[-4:])[0] + 0.25)
+        (self.folder / "wrong.npy").write_bytes(data)
+        done = self.call(*words, "--expected", "probabilities=wrong.npy")
+        self.assertEqual(done.returncode, MISMATCH)
+        self.assertRegex(done.stdout, r"probabilities: MISMATCH, 0\.\d+ from its file by its largest element")
+        self.call(*words, "--expected", "probabilities=wrong.npy", "--limit", "1", check=True)
+        self.fails(USER, "the program has no output 'y'; it has probabilities", *words, "--expected", f"y={right}")
+        self.fails(USER, "there is no file|No such file", *words, "--expected", "probabilities=no.npy")
+
+    def test_verify_takes_a_range(self) -> None:
+        self.call("verify", DIGITS, *ONE, "--range=0,1", "--seed", "3", check=True)
+        self.fails(USAGE, "--range: '1,0' must have the form LOW,HIGH", "verify", DIGITS, *ONE, "--range=1,0")
+
+    def test_processors_of_a_run(self) -> None:
+        one = min(os.sched_getaffinity(0))
+        self.call("run", "one.so", "--random", "--cpus", str(one), check=True)
+        self.fails(USER, "this process may not use processor 4000", "run", "one.so", "--random", "--cpus", "4000")
 
 
 class TypingTest(CliTest):

@@ -10,7 +10,7 @@ namespace headrace::tools {
 namespace {
 
 // A quoted string. In labels a backslash begins an escape, so one of a name is written twice.
-std::string quoted(const std::string& text) {
+std::string dot_quoted(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
@@ -49,7 +49,7 @@ std::string label_of(const Report& node) {
   for (const Report& tensor : reports_of(node, is_output ? "inputs" : "outputs")) lines.push_back(type_of(tensor));
   std::string label;
   for (const std::string& line : lines) {
-    const std::string one = quoted(line);
+    const std::string one = dot_quoted(line);
     label += (label.empty() ? "" : "\\n") + one.substr(1, one.size() - 2);
   }
   return "\"" + label + "\"";
@@ -64,7 +64,7 @@ std::string node_line(size_t number, const Report& node) {
 }  // namespace
 
 std::string to_dot(const Report& graph, const std::string& title) {
-  std::string text = fmt::format("digraph {} {{\n  node [fontsize=10];\n", quoted(title));
+  std::string text = fmt::format("digraph {} {{\n  node [fontsize=10];\n", dot_quoted(title));
   const std::vector<Report> nodes = reports_of(graph, "nodes"), blocks = reports_of(graph, "blocks");
   std::map<int64_t, std::string> inside;  // by block
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -78,7 +78,7 @@ std::string to_dot(const Report& graph, const std::string& title) {
   for (const auto& [block, lines] : inside) {
     const Report& region = blocks[static_cast<size_t>(block)];
     text += fmt::format("  subgraph cluster_{} {{\n    label={};\n{}  }}\n", block,
-                        quoted(fmt::format("{} ({})", text_of(region, "region"), text_of(region, "backend"))), lines);
+                        dot_quoted(fmt::format("{} ({})", text_of(region, "region"), text_of(region, "backend"))), lines);
   }
   for (const Report& edge : reports_of(graph, "edges"))
     text += fmt::format("  n{} -> n{};\n", edge.at("from").as<int64_t>(), edge.at("to").as<int64_t>());

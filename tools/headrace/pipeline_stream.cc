@@ -10,6 +10,7 @@
 #include "tools/headrace/shown_text.h"
 #include "tools/headrace/tensors.h"
 #include "tools/headrace/usage.h"
+#include "tools/html/page.h"
 
 namespace headrace::tools {
 

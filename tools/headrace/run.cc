@@ -1,10 +1,13 @@
 // headrace run: runs an artifact on tensors from files, or on random ones.
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 
+#include "tools/headrace/comparison.h"
 #include "tools/headrace/input_options.h"
 #include "tools/headrace/interleaved_timing.h"
 #include "tools/headrace/output.h"
+#include "tools/headrace/processors.h"
 #include "tools/headrace/run_outputs.h"
 #include "tools/headrace/session.h"
 #include "tools/headrace/shown_text.h"
@@ -21,7 +24,10 @@ struct RunState {
   InputOptions inputs;
   OutputValues values;
   int threads = 0;
+  std::string cpus;
   int repeat = 1;
+  std::vector<std::string> expected;  // "y=y.npy"
+  std::optional<double> limit;
   std::string fallback = "native";
   double region_timeout = 0;
 };
@@ -48,8 +54,54 @@ std::vector<NDArray> run_repeatedly(executors::Executor& executor, const std::ve
   return outputs;
 }
 
+// Compares the outputs that have a file with what it holds. UserError for a name that no output has.
+std::vector<OutputComparison> compare_with_files(const RunState& state, const std::vector<artifact::TensorSpec>& specs,
+                                                 const std::vector<NDArray>& outputs) {
+  std::map<std::string, NDArray> given = read_named(state.expected);
+  OutputSets sets;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const auto file = given.find(specs[i].name);
+    if (file == given.end()) continue;
+    sets.names.push_back(specs[i].name);
+    sets.ours.push_back(outputs[i]);
+    sets.reference.push_back(file->second);
+    given.erase(file);
+  }
+  if (!given.empty()) {
+    std::vector<std::string> names;
+    for (const artifact::TensorSpec& spec : specs) names.push_back(spec.name);
+    throw_user_error("--expected: the program has no output '{}'; it has {}", given.begin()->first,
+                     fmt::join(names, ", "));
+  }
+  return sets.names.empty() ? std::vector<OutputComparison>{} : compare_outputs(sets, state.limit);
+}
+
+bool all_near(const std::vector<OutputComparison>& compared) {
+  return std::all_of(compared.begin(), compared.end(),
+                     [](const OutputComparison& one) { return one.is_near_float64(); });
+}
+
+Array<Value> report_of(const std::vector<OutputComparison>& compared) {
+  Array<Value> list;
+  for (const OutputComparison& one : compared)
+    list.push_back(Value(Report{{"name", Value(one.name)},
+                                {"error", Value(one.error)},
+                                {"limit", Value(one.limit)},
+                                {"ok", Value(one.is_near_float64())}}));
+  return list;
+}
+
+void print(const std::vector<OutputComparison>& compared) {
+  for (const OutputComparison& one : compared)
+    print_out("{}: {}, {:.3g} from its file by its largest element, the limit is {:.3g}\n", shown(one.name),
+              one.is_near_float64() ? "ok" : "MISMATCH", one.error, one.limit);
+}
+
 int run(const RunState& state, const Common& common) {
   const auto fallback = state.fallback == "none" ? executors::Fallback::none : executors::Fallback::native;
+  // Before threads are started, because they inherit it.
+  std::optional<ProcessorScope> processors;
+  if (!state.cpus.empty()) processors.emplace(parse_processors("--cpus", state.cpus));
   const auto executor = load::make_executor(
       open_artifact(state.path), state.program,
       {.threads = state.threads, .fallback = fallback, .region_timeout_seconds = state.region_timeout});
@@ -59,6 +111,7 @@ int run(const RunState& state, const Common& common) {
   const std::vector<NDArray> outputs =
       run_repeatedly(*executor, state.inputs.read(executor->inputs()), state.repeat, times);
   if (!state.folder.empty()) write_tensors(files, outputs);
+  const std::vector<OutputComparison> compared = compare_with_files(state, executor->outputs(), outputs);
   const DescribedOutputs described = describe_outputs(executor->outputs(), outputs, files, state.values);
   if (common.json) {
     std::cout << to_json({{"program", Value(state.program)},
@@ -66,6 +119,7 @@ int run(const RunState& state, const Common& common) {
                           {"best_seconds", Value(times.best())},
                           {"median_seconds", Value(times.median())},
                           {"outputs", Value(described.report)},
+                          {"compared", Value(report_of(compared))},
                           {"fallbacks", Value(describe_fallbacks(*executor))}});
   } else {
     std::cout << to_table(described.rows);
@@ -73,11 +127,12 @@ int run(const RunState& state, const Common& common) {
     if (state.repeat > 1)
       print_out("{} runs: best {}, median {}\n", state.repeat, show_seconds(times.best()),
                 show_seconds(times.median()));
+    print(compared);
     for (const executors::FallbackEvent& event : executor->fallbacks())
       print_out("region {} ran natively, not by {}: {}\n", shown(event.region), shown(event.backend),
                 shown(event.message));
   }
-  return HR_OK;
+  return all_near(compared) ? HR_OK : HR_MISMATCH;
 }
 
 }  // namespace
@@ -104,6 +159,15 @@ Verb add_run(CLI::App& app, const Common& common) {
   takes(
       verb->add_option("--threads", state->threads, "Threads (0: what the artifact says); results do not depend on it"),
       {0, runtime::kMaxWorkers, 2});
+  verb->add_option("--cpus", state->cpus, "The processors on which it runs, as 0,1 (default: any)")->type_name("LIST");
+  verb->add_option("--expected", state->expected,
+                   "Compare an output with a .npy file, or all that FILE.npz names; exit code 5 where one differs")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  takes_size(verb->add_option("--limit", state->limit,
+                              "Largest error of --expected, by the largest element of the file (default: by dtype, as "
+                              "headrace verify has it without --against)"),
+             "1e-4");
   takes_word(
       verb->add_option("--fallback", state->fallback,
                        "Where a backend is missing or fails: native (its region runs natively) or none (an error)")
@@ -115,7 +179,8 @@ Verb add_run(CLI::App& app, const Common& common) {
              "2.5", {0, executors::kMaxRegionTimeout});
   verb->footer(
       "Example: headrace run model.so --input x=image.npy --top 5\n"
-      "         headrace run model.so --random --range=-1,1 --repeat 10 --output-dir out/");
+      "         headrace run model.so --random --range=-1,1 --repeat 10 --output-dir out/\n"
+      "         headrace run model.so --input x=x.npy --expected y=y.npy");
   return [state, &common] { return run(*state, common); };
 }
 

@@ -6,6 +6,7 @@
 #include "tools/headrace/bisection.h"
 #include "tools/headrace/comparison.h"
 #include "tools/headrace/index_limits.h"
+#include "tools/headrace/input_options.h"
 #include "tools/headrace/layers.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer_options.h"
@@ -23,8 +24,7 @@ namespace {
 struct VerifyState {
   ModelOptions model;
   PeerOptions peer;
-  std::vector<std::string> inputs;
-  uint64_t seed = 1;
+  InputOptions inputs;
   int threads = 1;
   std::optional<double> limit;
   bool no_bisection = false;
@@ -41,15 +41,6 @@ void add_shapes(const VerifyState& state, const Tensors& given, driver::LoadOpti
     if (file == given.end() || load.bound.contains(port.name)) continue;
     if (!port.is_fixed()) load.shapes.emplace(port.name, file->second.shape());
   }
-}
-
-std::vector<NDArray> make_inputs(const VerifyState& state, const IRModule& module,
-                                 const std::vector<artifact::TensorSpec>& specs, const Tensors& given) {
-  if (!given.empty()) return in_order(specs, given);
-  const std::vector<int64_t> limits = index_limits(module);
-  std::vector<NDArray> inputs;
-  for (size_t i = 0; i < specs.size(); ++i) inputs.push_back(random_tensor(specs[i], state.seed, limits.at(i)));
-  return inputs;
 }
 
 // The result of comparing all outputs, the peer that was compared with ("onnxruntime 1.31.1"; empty if none), and which
@@ -103,14 +94,13 @@ bool has_backends(const driver::CompileOptions& options) {
 }
 
 Verdict compare(const VerifyState& state, const Common& common) {
-  const Tensors given = read_named(state.inputs);
   const driver::CompileOptions options = state.model.compile_options(common);
   driver::LoadOptions load = state.model.load_options(options);
-  add_shapes(state, given, load);
+  add_shapes(state, read_named(state.inputs.files()), load);
   driver::Model model = driver::load_model(state.model.path, load);
   if (state.layers) model = with_all_values(model);
   const auto executor = compile(state, model, options);
-  const std::vector<NDArray> inputs = make_inputs(state, model.module, executor->inputs(), given);
+  const std::vector<NDArray> inputs = state.inputs.read(executor->inputs(), index_limits(model.module));
   OutputSets sets;
   for (const artifact::TensorSpec& output : executor->outputs()) sets.names.push_back(output.name);
   sets.ours = load::run(*executor, inputs);
@@ -219,6 +209,7 @@ constexpr const char* kVerifyFooter =
     "                        the least of them without --against; integers and bools must be equal\n"
     "  of ours to the peer   our error + the largest of 4 x our error, the least limit above, and 4 units in the last\n"
     "                        place of 1 by the largest element, of which 10 x the least limit count; at most as above\n"
+    "Files of inputs also say the shapes that an ONNX model leaves open.\n"
     "Exit code 5 when one of them is exceeded. Where ours is too far from float64 and ops are on backends, it "
     "compiles\n"
     "again with some of them native, until it knows the op that is to blame.\n"
@@ -231,13 +222,7 @@ Verb add_verify(CLI::App& app, const Common& common) {
   CLI::App* verb = app.add_subcommand("verify", "Check a compiled model against the interpreter and another runtime");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
   state->peer.add_to(*verb, "Another runtime that reads the model by itself; ours must be near it too");
-  verb->add_option(
-          "--input,-i", state->inputs,
-          "An input from a .npy file, or all that FILE.npz names; they also say the shapes that the model leaves open "
-          "(default: random ones)")
-      ->type_name("NAME=FILE")
-      ->allow_extra_args(false);
-  takes(verb->add_option("--seed", state->seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
+  state->inputs.add_random_to(*verb);
   takes(verb->add_option("--threads", state->threads, "Threads of both"), {1, runtime::kMaxWorkers, 2})
       ->capture_default_str();
   takes_size(verb->add_option(
