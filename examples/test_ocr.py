@@ -147,8 +147,10 @@ def test_a_page_without_text(page, steps, artifacts):
 def test_damaged_artifacts_are_compiled_again(models, folder, artifacts):
     path = artifacts.angle[1]
     path.write_bytes(b"no artifact")
-    again = codes.compiled(models, folder, (384, 320), widths=WIDTHS, max_batch=2)
+    said = []
+    again = codes.compiled(models, folder, (384, 320), widths=WIDTHS, max_batch=2, say=said.append)
     assert again == artifacts
+    assert said == [f"compiling {codes.CLASSIFIER} for 1x3x48x192"]
     assert hr.load(path).inputs[0].shape == (1, 3, 48, 192)
     assert not [entry for entry in folder.iterdir() if entry.suffix != ".so"]
 
@@ -158,14 +160,15 @@ def test_damaged_artifacts_are_compiled_again(models, folder, artifacts):
 
 @pytest.fixture
 def command(models, folder, monkeypatch, capsys):
-    """Runs the program; returns its exit code, what it printed and what it said."""
+    """Runs the program; returns its exit code, what it printed and what it said but for its progress."""
     del models  # skips where they cannot be had
     monkeypatch.setattr(codes, "WIDTHS", WIDTHS)
     monkeypatch.setattr(compare, "LEAST_PAGES", 1)
 
     def run(*arguments):
         code = ocr.main([*map(str, arguments), "--cache", str(folder)])
-        return code, *capsys.readouterr()
+        out, err = capsys.readouterr()
+        return code, out, re.sub(r"^ocr: compiling \S+ for [\dx]+\n", "", err, flags=re.M)
 
     return run
 
@@ -318,6 +321,12 @@ def test_boxes_of_a_map():
     assert boxes.find_boxes(np.zeros((32, 32), np.float32)).shape == (0, 4, 2)
 
 
+def test_boxes_are_moved_into_the_page():
+    found = boxes.inside(np.array([box(-5, 10, 40, 30), box(90, 10, 130, 30), box(120, 10, 130, 30)]), 25, 100)
+    assert found == pytest.approx(np.array([box(0, 10, 40, 25), box(90, 10, 100, 25)]))
+    assert boxes.inside(np.zeros((0, 4, 2)), 25, 100).shape == (0, 4, 2)
+
+
 def test_reading_order():
     placed = [
         box(200, 12, 300, 32),  # first line, second piece, a little lower
@@ -381,6 +390,7 @@ def test_pages_share_a_canvas():
     assert pictures.canvas_for([small]) == (128, 224)
     assert pictures.canvas_for([large]) == (960, 480)
     assert pictures.canvas_for([small, large]) == (960, 480)
+    assert pictures.canvas_for([np.zeros((1, 5000, 3), np.uint8)]) == (32, 960)
 
 
 def test_a_page_on_its_canvas():

@@ -75,6 +75,13 @@ def find_boxes(marks: np.ndarray) -> np.ndarray:
     return np.array(found, np.float32).reshape(-1, 4, 2)
 
 
+def inside(found: np.ndarray, height: int, width: int) -> np.ndarray:
+    """The boxes with their corners moved into a page, without those that are then less than a pixel wide or high."""
+    moved = np.clip(found, 0, (width, height)).astype(np.float32)
+    sides = np.linalg.norm(moved - np.roll(moved, -1, axis=1), axis=2)
+    return moved[(sides >= 1).all(axis=1)]
+
+
 def reading_lines(boxes: np.ndarray) -> list[list[int]]:
     """The indices of boxes f32[n,4,2] by lines from top to bottom, each from left to right.
 

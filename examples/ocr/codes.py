@@ -45,16 +45,23 @@ def batch_sizes(max_batch: int) -> list[int]:
 
 
 def compiled(
-    models: Mapping[str, Path], folder: Path, canvas: tuple[int, int], *, widths: Sequence[int], max_batch: int
+    models: Mapping[str, Path],
+    folder: Path,
+    canvas: tuple[int, int],
+    *,
+    widths: Sequence[int],
+    max_batch: int,
+    say: Callable[[str], object] = lambda line: None,
 ) -> Codes:
     """The artifacts of the models, as paths; those that the folder does not have are compiled into it.
 
     The detector has one artifact, for the canvas of all pages. The other two have one for each batch, and the
-    recogniser one for each width and batch. Raises CacheError for a folder that cannot be written.
+    recogniser one for each width and batch. `say` gets a line for each compile. Raises CacheError for a folder that
+    cannot be written.
     """
 
     def one(name: str, shape: tuple[int, ...]) -> Path:
-        return _artifact(models[name], folder, shape)
+        return _artifact(models[name], folder, shape, say)
 
     def by_batch(name: str, width: int) -> dict[int, Path]:
         return {batch: one(name, (batch, 3, LINE_HEIGHT, width)) for batch in batch_sizes(max_batch)}
@@ -72,11 +79,13 @@ def compiled(
         ) from error
 
 
-def _artifact(model: Path, folder: Path, shape: tuple[int, ...]) -> Path:
+def _artifact(model: Path, folder: Path, shape: tuple[int, ...], say: Callable[[str], object]) -> Path:
     """The artifact of a model for a shape of its input `x`."""
     key = hashlib.sha256(hr.__version__.encode() + model.read_bytes()).hexdigest()[:12]
-    path = folder / f"{model.stem}-{'x'.join(map(str, shape))}-{key}.so"
+    size = "x".join(map(str, shape))
+    path = folder / f"{model.stem}-{size}-{key}.so"
     if not _runs_here(path):
+        say(f"compiling {model.name} for {size}")
         with tempfile.TemporaryDirectory(dir=folder) as own:  # other processes see it whole or not at all
             partial = Path(own) / path.name
             hr.compile(model, shapes={"x": shape}, threads=1, output=partial)

@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> None:
     models = fetched(codes.MODELS)
     canvas = pictures.canvas_for(pages, args.side)
     folder = args.cache or fetch.cache_folder().parent / "ocr"
-    artifacts = codes.compiled(models, folder, canvas, widths=codes.WIDTHS, max_batch=args.max_batch)
+    artifacts = codes.compiled(models, folder, canvas, widths=codes.WIDTHS, max_batch=args.max_batch, say=say)
     steps = reader.Steps(canvas, codes.WIDTHS, ctc.read_characters(models[codes.RECOGNISER]))
     options = {"threads": args.threads, "max_batch": args.max_batch}
     with reader.build(steps, artifacts, **options) as pipe:
@@ -113,7 +113,7 @@ def print_page(path: Path, text: str, pages: int) -> None:
     if text:
         print(text, flush=True)
     else:
-        print(f"ocr: no text was found in '{path}'", file=sys.stderr)
+        say(f"no text was found in '{path}'")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -134,9 +134,14 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
+def say(line: str) -> None:
+    """A line of progress."""
+    print(f"ocr: {line}", file=sys.stderr, flush=True)
+
+
 def fail(code: int, message: str) -> int:
     """Says why the program ends, and returns its exit code."""
-    print(f"ocr: {message}", file=sys.stderr)
+    say(message)
     return code
 
 

@@ -52,7 +52,7 @@ def page_scale(page: np.ndarray, long_side: int) -> float:
 
 def canvas_for(pages: Sequence[np.ndarray], long_side: int = LONG_SIDE) -> tuple[int, int]:
     """Height and width, multiples of the detector's stride, of the smallest canvas that holds each scaled page."""
-    sizes = [np.multiply(page.shape[:2], page_scale(page, long_side)).round() for page in pages]
+    sizes = [np.multiply(page.shape[:2], page_scale(page, long_side)).round().clip(1) for page in pages]
     height, width = (math.ceil(max(sides) / STRIDE) * STRIDE for sides in zip(*sizes, strict=True))
     return height, width
 

@@ -63,7 +63,7 @@ class Steps:
     ) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
         """The boxes of a page, its crops, and these as rows for the classifier."""
         height, width = page.shape[:2]
-        found = np.clip(boxes.find_boxes(marks[0, 0]) / scale, 0, (width, height)).astype(np.float32)
+        found = boxes.inside(boxes.find_boxes(marks[0, 0]) / scale, height, width)
         crops = [boxes.cut(page, box) for box in found]
         return found, crops, _rows(crops, pictures.ANGLE_WIDTH)
 
