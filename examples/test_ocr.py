@@ -247,13 +247,28 @@ def test_a_missing_package(monkeypatch, capsys, module, name, arguments):
     assert err == f"ocr: not installed: {name}; pip install {name}, or ./dev setup --peers\n"
 
 
-def test_models_that_cannot_be_had(command, page, tmp_path, monkeypatch, capsys):
+def test_headrace_is_missing(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "headrace", None)
+    assert ocr.main(["page.png"]) == 4
+    assert "start this as ./dev python examples/ocr/ocr.py" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ocr.fetch.UnreachableError("no network"), 4),
+        (ocr.fetch.FetchError("another file"), 3),
+        (hr.UserError("the model has no input 'x'"), 3),
+    ],
+)
+def test_models_that_cannot_be_had_or_used(page, tmp_path, monkeypatch, capsys, error, expected):
     def refuse(names):
-        raise ocr.fetch.UnreachableError("no network")
+        raise error
 
     cv2.imwrite(str(tmp_path / "page.png"), page)
     monkeypatch.setattr(ocr.fetch, "fetch", refuse)
-    assert command(tmp_path / "page.png") == (4, "", "ocr: no network\n")
+    assert ocr.main([str(tmp_path / "page.png")]) == expected
+    assert capsys.readouterr().err == f"ocr: {error}\n"
 
 
 @pytest.mark.parametrize("arguments", [["--threads", "0"], ["--max-batch", "65"], ["--rounds", "5"], []])
