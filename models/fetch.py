@@ -80,6 +80,11 @@ FILES = {
         "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
         "e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c",
     ),
+    "ch_PP-OCRv4_rec_infer.onnx": File(
+        RAPIDOCR,
+        "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx",
+        "48fc40f24f6d2a207a2b1091d3437eb3cc3eb6b676dc3ef9c37384005483683b",
+    ),
     "page.png": File(
         SCIKIT_IMAGE,
         "skimage/data/page.png",

