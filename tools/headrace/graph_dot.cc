@@ -77,8 +77,9 @@ std::string to_dot(const Report& graph, const std::string& title) {
   }
   for (const auto& [block, lines] : inside) {
     const Report& region = blocks[static_cast<size_t>(block)];
-    text += fmt::format("  subgraph cluster_{} {{\n    label={};\n{}  }}\n", block,
-                        dot_quoted(fmt::format("{} ({})", text_of(region, "region"), text_of(region, "backend"))), lines);
+    text +=
+        fmt::format("  subgraph cluster_{} {{\n    label={};\n{}  }}\n", block,
+                    dot_quoted(fmt::format("{} ({})", text_of(region, "region"), text_of(region, "backend"))), lines);
   }
   for (const Report& edge : reports_of(graph, "edges"))
     text += fmt::format("  n{} -> n{};\n", edge.at("from").as<int64_t>(), edge.at("to").as<int64_t>());
