@@ -218,7 +218,7 @@ def test_a_backend_of_one_call_has_a_region_for_each(tmp_path):
 
 def test_costs_decide_where_an_op_runs(tmp_path):
     path = tmp_path / "large.relay"
-    path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(512, 512), float32]) { negative(exp(%x)) }\n')
+    path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(512, 512), float32]) { exp(%x) }\n')
     x = np.zeros((512, 512), "float32")
     for name, seconds, expected in (("test_cheap", 0.0, 1), ("test_dear", 1, 0)):
         runs = []
@@ -228,7 +228,7 @@ def test_costs_decide_where_an_op_runs(tmp_path):
             return lambda *args: runs.append(1) or run(*args)
 
         made(name, load=load, cost=lambda self, call, seconds=seconds: seconds)
-        np.testing.assert_array_equal(hr.compile(path, backends=[name], placement="cost")(x).numpy(), -np.ones_like(x))
+        np.testing.assert_array_equal(hr.compile(path, backends=[name], placement="cost")(x).numpy(), np.ones_like(x))
         assert len(runs) == expected
 
 

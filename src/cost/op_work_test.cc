@@ -60,8 +60,9 @@ TEST(OpWork, WhatAKernelOfTwoOpsSaves) {
   const std::string conv =
       "def @main(%x: Tensor[(1, 64, 28, 28), float32], %w: Tensor[(64, 64, 3, 3), float32]) {\n"
       "  nn.relu(nn.conv2d(%x, %w, padding=[1, 1], channels=64, kernel_size=[3, 3])) }";
-  const double bytes = 2.0 * 64 * 28 * 28 * 4;
-  EXPECT_NEAR(saved(conv, Machine()), bytes / (Machine().l2_gigabytes * 1e9), 1e-6) << "nearly all of the relu";
+  // Outside of the L2 cache a byte written counts twice.
+  const double relu_alone = 3.0 * 64 * 28 * 28 * 4 / (Machine().l3_gigabytes * 1e9);
+  EXPECT_NEAR(saved(conv, Machine()), relu_alone, 1e-6) << "all but its arithmetic";
 }
 
 TEST(OpWork, TheOpsOfACompositeFunctionAreJoined) {
@@ -70,13 +71,13 @@ TEST(OpWork, TheOpsOfACompositeFunctionAreJoined) {
   const auto native = [&](const std::string& body) {
     const std::string text =
         "def @main(%x: Tensor[(10, 100), float32]) {\n"
-        "  %f = fn (%p: Tensor[(10, 100), float32], Composite=\"a.b\") {" +
-        body + "};\n  %f(%x) }";
+        "  %0 = fn (%p: Tensor[(10, 100), float32], Composite=\"a.b\") {" +
+        body + "};\n  %0(%x) }";
     const IRModule module = relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + text, "test"));
     return native_seconds(*module->lookup("main").as<relay::FunctionNode>()->body.as<relay::CallNode>(), slow, 1);
   };
   EXPECT_DOUBLE_EQ(native("exp(tanh(exp(%p)))"), 8e-6);
-  EXPECT_DOUBLE_EQ(native("%0 = exp(%p); add(tanh(%0), %0)"), 8e-6 + 8e-6 + 12e-6 - 8e-6) << "one value has two uses";
+  EXPECT_DOUBLE_EQ(native("%1 = exp(%p); add(tanh(%1), %1)"), 8e-6 + 8e-6 + 12e-6 - 8e-6) << "one value has two uses";
 }
 
 }  // namespace

@@ -175,10 +175,13 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
 void check_backend_options(const CompileOptions& options, const partition::Backends& backends,
                            const std::vector<partition::Region>& regions) {
   for (const auto& [name, given] : options.backend_options) {
-    const auto backend = require_backend(name);
-    const bool is_chosen = std::find(backends.begin(), backends.end(), backend) != backends.end();
+    // One that a function makes is another object each time.
+    const std::string own(require_backend(name)->name());
+    const bool is_chosen =
+        std::any_of(backends.begin(), backends.end(), [&](const auto& backend) { return backend->name() == own; });
     const bool has_regions = std::any_of(regions.begin(), regions.end(), [&](const partition::Region& region) {
-      return partition::find_backend(region.backend) == backend;
+      const auto backend = partition::find_backend(region.backend);
+      return backend != nullptr && backend->name() == own;
     });
     if (!is_chosen && !has_regions)
       throw_user_error(

@@ -139,9 +139,9 @@ TEST(PlaceByCost, AnOpMovesWhenItPaysForItsBorder) {
   ASSERT_GT(native, kBorderSeconds);
   EXPECT_THAT(backends_of(placed_with(one, native - 0.6 * kBorderSeconds)), ElementsAre("exp native"));
   EXPECT_THAT(backends_of(placed_with(one, native - 1.1 * kBorderSeconds)), ElementsAre("exp fast"));
-  const PlacedByCost placed = placed_with(four, 0.1 * native);
+  const PlacedByCost placed = placed_with(four, 0.05 * native);
   EXPECT_THAT(backends_of(placed), ::testing::Each(std::string("exp fast")));
-  EXPECT_NEAR(placed.plan.seconds, 0.4 * native + kBorderSeconds, kTolerance);
+  EXPECT_NEAR(placed.plan.seconds, 0.2 * native + kBorderSeconds, kTolerance);
   EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
 }
 
@@ -197,10 +197,9 @@ TEST(PlaceByCost, RowsHaveBothCosts) {
 TEST(PlaceByCost, APatternIsOneCall) {
   const std::string table = "{ other.sum: add(exp(_), _) }";
   const Backends backends{priced("other", {{"multiply", 0}}, table, 0)};
-  const IRModule program = program_of("multiply(add(exp(%x), nn.dense(%x, %y)), nn.dense(%x, %y))");
+  const IRModule program = program_of("multiply(add(exp(%x), nn.dense(%x, %y)), %x)");
   const PlacedByCost placed = placed_by_cost(program, OpCosts(backends, {kMachine}));
-  EXPECT_THAT(backends_of(placed),
-              ElementsAre("nn.dense native", "nn.dense native", "exp other", "add other", "multiply other"))
+  EXPECT_THAT(backends_of(placed), ElementsAre("nn.dense native", "exp other", "add other", "multiply other"))
       << relay::print_module(placed.module);
 }
 
@@ -225,7 +224,7 @@ TEST(PlaceByCost, APatternDoesNotKeepOpsFromABetterBackend) {
 
 // A plan that overrides change keeps its bound, and costs what its own calls and borders cost.
 TEST(PlaceByCost, OverridesChangeTheCostOfThePlan) {
-  const Backends backends{priced("fast", {{"exp", 0}, {"abs", 0}})};
+  const Backends backends{priced("fast", {{"exp", 0}, {"abs", 0}, {"sqrt", 0}})};
   const IRModule program = program_of("sqrt(abs(exp(%x)))");
   CostDecider alone(program, OpCosts(backends, {kMachine}));
   OverrideDecider decider(std::make_unique<CostDecider>(program, OpCosts(backends, {kMachine})),

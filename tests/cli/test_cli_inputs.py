@@ -330,8 +330,8 @@ class TypingTest(CliTest):
         self.assertEqual(self.complete("pipeline", "split", "--stag"), ["--stages"])
         self.assertEqual(self.complete("run", "one.so", "--fallback", ""), ["native", "none"])
         self.assertEqual(self.complete("bench", "one.so", "--against", "openv"), ["openvino", "openvino-default"])
-        self.assertEqual(self.complete("completion", "f"), ["fish"])
-        self.assertEqual(self.complete("help", "ver"), ["verify"])
+        self.assertIn("fish", self.complete("completion", "f"))
+        self.assertIn("verify", self.complete("help", "ver"))
         self.assertIn("diff", self.complete("plan", "d"))
         for shell in ("zsh", "fish"):
             text = self.call("completion", shell, check=True).stdout

@@ -71,7 +71,9 @@ class PageTest(CliTest):
     @staticmethod
     def data_of(page: Path) -> Any:
         """The JSON that the page's scripts read."""
-        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text())[1])
+        return json.loads(
+            re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.S)[1]
+        )
 
     def timeline(self) -> Path:
         """The page of a stream through two stages."""

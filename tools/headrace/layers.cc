@@ -15,11 +15,11 @@ bool is_entered(const Expr& expr) {
 
 // Returns the call of an op that computes this tensor; null for another expression.
 const relay::CallNode* call_behind(const Expr& expr) {
-  const auto* type = expr->checked_type().as<TensorTypeNode>();
-  if (type == nullptr || !as_shape(type->shape)) return nullptr;
   const auto* item = expr.as<relay::TupleGetItemNode>();
   const auto* call = (item == nullptr ? expr : item->tuple).as<relay::CallNode>();
-  return call == nullptr || call->as_op() == nullptr ? nullptr : call;
+  if (call == nullptr || call->as_op() == nullptr) return nullptr;
+  const auto* type = expr->checked_type().as<TensorTypeNode>();
+  return type == nullptr || !as_shape(type->shape) ? nullptr : call;
 }
 
 std::string name_of(size_t number, const relay::CallNode& call, const Expr& value) {

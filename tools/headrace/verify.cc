@@ -153,10 +153,8 @@ Report report_of(const VerifyState& state, const Verdict& verdict) {
     outputs.push_back(Value(one));
   }
   report.set("outputs", Value(outputs));
-  if (state.layers) {
-    const OutputComparison* first = first_wrong(state, verdict);
-    report.set("first_wrong", first == nullptr ? Value() : Value(first->name));
-  }
+  const OutputComparison* first = first_wrong(state, verdict);
+  report.set("first_wrong", first == nullptr ? Value() : Value(first->name));
   report.set("bisection", verdict.bisection ? Value(report_of(*verdict.bisection)) : Value());
   return report;
 }
