@@ -15,6 +15,7 @@ import pytest
 IS_FULL = os.environ.get("HEADRACE_TEST_SIZE", "ci") == "full"
 ROOT = Path(__file__).parents[2]
 STORE_BYTES = 100 << 20
+OWN = "front"  # resources front0, front1 and front2 of the first node: neighbours with these are actors of their own
 
 
 def two_nodes() -> Iterator[Any]:
@@ -25,8 +26,9 @@ def two_nodes() -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'headrace[ray]')")
     from ray.cluster_utils import Cluster
 
+    own = {f"{OWN}{number}": 1 for number in range(3)}
     common = {"num_cpus": 4, "object_store_memory": STORE_BYTES, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args={**common, "labels": {"pool": "front"}})
+    cluster = Cluster(initialize_head=True, head_node_args={**common, "labels": {"pool": "front"}, "resources": own})
     try:
         cluster.add_node(**common, labels={"pool": "back"}, resources={"rear": 1})
         ray.init(address=cluster.address, log_to_driver=False, logging_level="error")

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from headrace import _public
 from headrace.ray._artifacts import ArtifactRef, artifact_ref
+from headrace.ray._pipeline import Pipeline
 from headrace.ray._predictor import Predictor
+from headrace.ray._tickets import Ticket
 
-__all__ = ["ArtifactRef", "Predictor", "artifact_ref"]
+__all__ = ["ArtifactRef", "Pipeline", "Predictor", "Ticket", "artifact_ref"]
 
 _public.settle(__name__)
