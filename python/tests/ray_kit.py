@@ -21,19 +21,21 @@ OWN = "front"  # resources front0, front1 and front2 of the first node: neighbou
 def two_nodes() -> Iterator[Any]:
     """A cluster of two nodes on this machine, whose labels are pool=front and pool=back, and this process in it."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # The processes of both nodes import the modules of this folder.
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'headrace[ray]')")
     from ray.cluster_utils import Cluster
 
     own = {f"{OWN}{number}": 1 for number in range(3)}
     common = {"num_cpus": 4, "object_store_memory": STORE_BYTES, "include_dashboard": False}
+    before = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), before])  # for the processes of both nodes
     cluster = Cluster(initialize_head=True, head_node_args={**common, "labels": {"pool": "front"}, "resources": own})
     try:
         cluster.add_node(**common, labels={"pool": "back"}, resources={"rear": 1})
         ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+        ray.test_cluster = cluster
         yield ray
     finally:
+        os.environ["PYTHONPATH"] = before
         ray.shutdown()
         cluster.shutdown()
 
@@ -83,3 +85,13 @@ def counted(x: int) -> int:
         file.write(f"{x}\n")
     time.sleep(0.002)
     return x
+
+
+def grow(x: int) -> np.ndarray:
+    """An array that is too large to travel within Ray's messages, so it lies in the object store of its node."""
+    return np.full(200_000, x, np.int64)
+
+
+def total(x: np.ndarray) -> int:
+    time.sleep(0.01)
+    return int(x.sum())

@@ -70,7 +70,7 @@ def wiring(request):
 
 
 def one_node(names, wiring):
-    """`nodes` that compiled graphs allow: Ray 2.60's give no answer between two nodes of one machine."""
+    """`nodes` that compiled graphs allow: each stage an actor of its own on this process's node."""
     return {name: f"{ray_kit.OWN}{number}" for number, name in enumerate(names)} if wiring == "compiled" else None
 
 
@@ -135,6 +135,38 @@ def test_actors_that_are_killed_lose_and_double_nothing(cluster, artifact, image
     assert metrics["succeeded"] == requests
     assert metrics["epoch"] >= kills - 1, SEED  # a kill may meet an actor that another kill's recovery replaced
     assert sum(stage["restarts"] for stage in metrics["stages"]) >= kills - 1, SEED
+
+
+def test_deaths_at_bad_moments(cluster, images, answers, artifact, wiring):
+    """All actors at once, a new actor as soon as it is there, and one while the others come back."""
+    nodes = BACK if wiring == "calls" else one_node(BACK, wiring)
+    choose = random.Random(SEED)
+    with hray.Pipeline(digits_stages(artifact), nodes=nodes, wiring=wiring) as pipe:
+        for _ in range(3):
+            tickets = [pipe.submit(images[number], timeout=LIMIT) for number in range(40)]
+            old = pids(pipe)
+            for pid in old:
+                os.kill(pid, signal.SIGKILL)
+            wait_until(lambda old=old: set(pids(pipe)) - set(old), "no actor came back")
+            os.kill(choose.choice(sorted(set(pids(pipe)) - set(old))), signal.SIGKILL)
+            assert [ticket.wait(timeout=LIMIT) for ticket in tickets] == answers[:40], SEED
+        assert pipe.state == "running"
+
+
+def test_a_node_that_dies_and_another_that_takes_its_place(cluster):
+    nodes = cluster.test_cluster
+    third = nodes.add_node(num_cpus=2, object_store_memory=ray_kit.STORE_BYTES, labels={"pool": "third"})
+    stages = [pure(ray_kit.grow), pure(ray_kit.total)]
+    places = {"grow": "pool=third", "total": "pool=back"}
+    with hray.Pipeline(stages, nodes=places, wiring="calls", start_seconds=LIMIT) as pipe:
+        tickets = [pipe.submit(number) for number in range(60)]
+        tickets[10].wait(timeout=LIMIT)
+        nodes.remove_node(third, allow_graceful=False)
+        third = nodes.add_node(num_cpus=2, object_store_memory=ray_kit.STORE_BYTES, labels={"pool": "third"})
+        # Ray takes up to half a minute to notice the death of a node.
+        assert [ticket.wait(timeout=2 * LIMIT) for ticket in tickets] == [200_000 * number for number in range(60)]
+        assert pipe.metrics()["stages"][0]["restarts"] >= 1
+    nodes.remove_node(third)
 
 
 def test_a_stage_that_is_not_pure_loses_only_what_it_had_begun(cluster, tmp_path, wiring):
@@ -303,6 +335,11 @@ def test_actors_that_do_not_come_back(cluster, tmp_path, wiring):
         ([ray_kit.double], {"nodes": {"triple": "rear"}}, "nodes: the pipeline has no stage triple; it has double"),
         ([ray_kit.double], {"nodes": {"double": 3}}, "nodes: stage 'double': expected labels such as"),
         ([ray_kit.double], {"nodes": "no/plan.json"}, "plan file 'no/plan.json' cannot be read: No such file"),
+        (
+            [ray_kit.double, ray_kit.add_one],
+            {"nodes": {"double": "pool=front", "add_one": "rear"}, "wiring": "compiled"},
+            "wiring='compiled': the stages add_one are not on this process's node; .* use wiring='calls'",
+        ),
         (["ray_kit:triple"], {}, "stage 'triple' cannot start on any node: 'ray_kit:triple' cannot be imported"),
         (
             [ray_kit.double],

@@ -209,7 +209,7 @@ class CallWiring:
         calls, line.calls = line.calls, {}
         self.epoch += 1
         kill_actor(line.actor)
-        line.died(monotonic(), self._limits)
+        line.died(monotonic())
         for number, call in calls.items():
             if number == guilty:
                 limit = line.spec.time_limit
@@ -261,16 +261,17 @@ class CallWiring:
         line = self._lines[index]
         if line.generation != generation or line.state not in ("starting", "failed"):
             return
-        why = start_problem(done)
+        why, died = start_problem(done)
         if why:
-            self._start_failed(index, generation, why)
+            self._start_failed(index, generation, why, died)
             return
         line.running(done.result())
         self._dispatch(index)
 
-    def _start_failed(self, index: int, generation: int, why: str) -> None:
+    def _start_failed(self, index: int, generation: int, why: str, died: bool = False) -> None:
         line = self._lines[index]
         if line.generation == generation:
             kill_actor(line.actor)
-            line.start_failed(monotonic(), why)
-            self._refuse_waiting(line)
+            line.start_failed(monotonic(), why, died)
+            if line.state == "failed":
+                self._refuse_waiting(line)

@@ -231,7 +231,7 @@ class CompiledWiring:
         self._give_back([request for request, _ in lost], dead or list(self._lines), why)
         for line in dead:
             if line.state == "running":
-                line.died(monotonic(), self._limits)
+                line.died(monotonic())
             if line.state == "failed":
                 self._refuse(line)
             if not self._restart(line):
@@ -239,15 +239,23 @@ class CompiledWiring:
         try:
             self._compile()
         except Exception as error:
-            # The actors that answer are not to blame, so this is bounded like a death of the first one.
-            self._lines[0].died(monotonic(), self._limits)
-            self._wait(self._lines[0].start_at)
-            self._lines[0].state = "running"
-            self._broken = str(error)
+            self._compile_failed(self._lines[0], error)
             return
         with self._changed:
             self._broken = ""
             self._changed.notify_all()
+
+    def _compile_failed(self, line: Line, error: Exception) -> None:
+        """Counts a graph that does not answer like a death of its first actor, so that the attempts are bounded."""
+        self._broken = str(error)
+        line.died(monotonic())
+        if line.state == "failed":
+            kill_actor(line.actor)  # the next attempt begins with a new one
+            line.why = f"its compiled graph does not answer: {error}"
+            self._refuse(line)
+        else:
+            self._wait(line.start_at)
+            line.state = "running"
 
     def _is_alive(self, line: Line) -> bool:
         if line.state != "running":
@@ -285,15 +293,16 @@ class CompiledWiring:
         line.actor = self._calls.new_actor(line)
         ready = line.actor.ready.remote().future()
         try:
-            why = start_problem(ready, self._limits.start_seconds)
+            why, died = start_problem(ready, self._limits.start_seconds)
         except TimeoutError:
-            why = f"it did not start within {self._limits.start_seconds} s"
+            died, why = False, f"it did not start within {self._limits.start_seconds} s"
         if not why:
             line.running(ready.result())
             return True
         kill_actor(line.actor)
-        line.start_failed(monotonic(), why)
-        self._refuse(line)
+        line.start_failed(monotonic(), why, died)
+        if line.state == "failed":
+            self._refuse(line)
         self._wait(line.start_at)
         return False
 

@@ -64,8 +64,8 @@ class Pipeline:
     window : int
         How many requests a pure actor has at once, so that the next one is there when one is done.
     wiring : "auto", "calls" or "compiled"
-        "compiled" is a compiled graph of Ray's, which is faster. "auto" takes it where all actors are on this
-        process's node, and else "calls": one call of an actor for each stage of a request.
+        "compiled" is a compiled graph of Ray's, which is faster, for actors that are all on this process's node.
+        "calls" is one call of an actor for each stage of a request. "auto" takes what the nodes allow.
     start_seconds : float
         How long an actor may take to start.
     options : dict, optional
@@ -125,7 +125,13 @@ class Pipeline:
         self._inputs = [tuple(port) for port in lines[0].about["inputs"]]
         self._outputs = [port[0] for port in lines[-1].about["outputs"]]
         here = ray_package().get_runtime_context().get_node_id()
-        if wiring == "compiled" or (wiring == "auto" and all(line.about["node"] == here for line in lines)):
+        elsewhere = [line.spec.name for line in lines if line.about["node"] != here]
+        if wiring == "compiled" and elsewhere:
+            raise UserError(
+                f"wiring='compiled': the stages {', '.join(elsewhere)} are not on this process's node; a channel of "
+                "Ray's compiled graphs that is closed by a death ends Ray on the other node, so use wiring='calls'"
+            )
+        if wiring != "calls" and not elsewhere:
             self._wiring = CompiledWiring(self._wiring, limits)
         self._wiring.start()
 
@@ -168,10 +174,9 @@ class Pipeline:
         values = self._check(inputs)
         with self._changed:
             self._wait_for_place(timeout)
-            request = Request(self._submitted, values)
+            request = Request(self._submitted, values, before_done=self._leave)
             self._submitted += 1
             self._open[request.seq] = request
-        request.when_done(lambda: self._leave(request))
         if deadline is not None:
             self._deadlines.add(monotonic() + _arguments.seconds(deadline, "deadline"), request)
         self._wiring.submit(request)

@@ -59,7 +59,7 @@ class Line:
         if len(self.runs) > _KEPT_RUNS:
             del self.runs[: _KEPT_RUNS // 2]
 
-    def died(self, now: float, limits: Limits) -> None:
+    def died(self, now: float) -> None:
         """The actor is gone; says when to start the next one."""
         self.generation += 1
         self.ready_by = float("inf")
@@ -81,8 +81,16 @@ class Line:
         """The new actor is ready."""
         self.state, self.about, self.ready_by = "running", about, float("inf")
 
-    def start_failed(self, now: float, why: str) -> None:
-        """The new actor did not start; the next one is asked for after a while."""
+    def start_failed(self, now: float, why: str, is_death: bool = False) -> None:
+        """The new actor did not start; the next one is asked for after a while.
+
+        If Ray says that the actor died, it may have chosen a node that was just dying: requests wait for further starts
+        until these are too many. Otherwise requests fail at once until a start succeeds.
+        """
+        if is_death and self.state != "failed" and self.deaths_in_row < _DEATHS_IN_ROW:
+            self.died(now)
+            self.start_at = now + _PROBE_SECONDS
+            return
         self.generation += 1
         self.ready_by = float("inf")
         self.state, self.start_at, self.why = "failed", now + _PROBE_SECONDS, f"its actor cannot start: {why}"
@@ -107,13 +115,16 @@ def fail_by_status(request: Request, status: Mapping[str, Any]) -> None:
     request.settle(None, failure(kind, message, request.seq, stage, backend, cause))
 
 
-def start_problem(ready: Any, timeout: float | None = None) -> str:
-    """Why an actor did not start, by the future of its `ready`; empty if it did. Raises TimeoutError for no answer."""
+def start_problem(ready: Any, timeout: float | None = None) -> tuple[str, bool]:
+    """Why an actor did not start, by the future of its `ready`, and whether it died; ("", False) if it did start.
+
+    Raises TimeoutError for no answer.
+    """
     error = ready.exception(timeout)
     if error is not None:
-        return str(error).strip().splitlines()[0]
+        return str(error).strip().splitlines()[0], is_death(error)
     packed = ready.result()["error"]
-    return "" if packed is None else str(_processes.unpack(packed))
+    return "" if packed is None else str(_processes.unpack(packed)), False
 
 
 def is_death(error: BaseException) -> bool:

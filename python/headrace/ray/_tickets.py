@@ -30,6 +30,7 @@ class Request:
     value: Any = None
     crashes: int = 0  # how many actors died while they had it, since a stage last succeeded
     submitted: float = field(default_factory=monotonic)
+    before_done: Callable[[Request], Any] | None = None  # is called once, before those who wait go on
     error: PipelineError | None = None
     results: list[Any] | None = None
     _done: threading.Event = field(default_factory=threading.Event)
@@ -58,6 +59,8 @@ class Request:
                 return False
             self.results, self.error = results, error
             self.inputs, self.value = (), None
+            if self.before_done is not None:
+                self.before_done(self)
             self._done.set()
             callbacks, self._callbacks = self._callbacks, []
         for function in callbacks:
