@@ -7,6 +7,8 @@ import json
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -345,7 +347,7 @@ def test_actors_that_do_not_come_back(cluster, tmp_path, wiring):
             [ray_kit.double],
             {"nodes": {"double": "pool=moon"}, "start_seconds": 1},
             "did not start within 1.0 s; it needs a node with the label pool=moon with a free processor, and there are "
-            "node 0: labels pool=front, resources front0, front1, front2; node 1: labels pool=back, resources rear",
+            "node 0: labels pool=back, resources rear; node 1: labels pool=front, resources front0, front1, front2",
         ),
     ],
 )
@@ -395,3 +397,31 @@ def test_without_a_cluster_the_error_says_what_to_call(monkeypatch):
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with pytest.raises(hr.UserError, match=r"call ray\.init\(\) before making a pipeline"):
         hray.Pipeline([ray_kit.double])
+
+
+GONE = """
+import sys, time
+import ray, headrace.ray
+from headrace import pipeline
+import ray_kit
+ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="critical")
+pipe = headrace.ray.Pipeline([pipeline.Stage(ray_kit.sleep, pure=True)], wiring=sys.argv[1])
+ticket = pipe.submit(120.0)
+time.sleep(0.5)
+ray.shutdown()
+error = ticket.exception(timeout=60)
+print(type(error).__name__, ray.is_initialized(), pipe.state, error)
+"""
+
+
+def test_requests_end_when_ray_is_shut_down(wiring):
+    pytest.importorskip("ray", reason="Ray is not installed (pip install 'headrace[ray]')")
+    if wiring == "compiled" and not ray_kit.IS_FULL:
+        pytest.skip("Ray takes half a minute to end a compiled graph that it is disconnected from; full size only")
+    path = os.pathsep.join([str(ray_kit.ROOT / "python/tests"), os.environ.get("PYTHONPATH", "")])
+    environment = dict(os.environ, PYTHONPATH=path, RAY_USAGE_STATS_ENABLED="0")
+    command = [sys.executable, "-c", GONE, wiring]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout.split()[:3] == ["StageLost", "False", "degraded"], done.stderr
+    assert wiring == "compiled" or "no longer connected to Ray" in done.stdout
+    assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ from headrace._numpy import np
 from headrace.pipeline import _graph, _host, _processes
 from headrace.pipeline._errors import PipelineError
 from headrace.ray._artifacts import ArtifactRef, artifact_ref
-from headrace.ray._package import ray_package
+from headrace.ray._package import RAY_IS_GONE, is_connected, ray_package
 from headrace.ray._places import Place
 
 __all__: list[str] = []
@@ -139,13 +139,15 @@ def group_stages(stages: Sequence[StageSpec], places: Mapping[str, Place]) -> li
 def create_actor(spec: ActorSpec, options: Mapping[str, Any], concurrency: int) -> Any:
     """Asks Ray for an actor; returns its handle at once. The pipeline, not Ray, starts a new one when it dies."""
     ray = ray_package()
+    if not is_connected():
+        raise PipelineError(RAY_IS_GONE)
     chosen = {"num_cpus": 1, **options, **spec.place.options(), "max_restarts": 0, "max_task_retries": 0}
     return ray.remote(StageActor).options(**chosen, max_concurrency=concurrency).remote(spec)
 
 
 def kill_actor(actor: Any) -> None:
     """Ends an actor, whatever it does; nothing happens to one that is gone."""
-    if actor is not None:
+    if actor is not None and is_connected():
         with contextlib.suppress(Exception):
             ray_package().kill(actor)
 

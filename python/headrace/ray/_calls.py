@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any
 
 from headrace.ray._actors import ActorSpec, create_actor, kill_actor
+from headrace.ray._package import RAY_IS_GONE, is_connected
 from headrace.ray._recovery import Limits, Line, fail_by_status, is_death, is_lost_value, start_problem
 from headrace.ray._tickets import Request
 
@@ -99,11 +100,30 @@ class CallWiring:
                 act, *arguments = self._events.get(timeout=_TICK if self._is_watching() else 1.0)
                 if act is None:
                     return
-                act(*arguments)
+                self._act(act, arguments)
             if monotonic() - last_look >= _TICK:
                 last_look = monotonic()
+                if any(line.calls for line in self._lines) and not is_connected():
+                    self._end_all(RAY_IS_GONE)
                 for index in range(len(self._lines)):
                     self._look(index, last_look)
+
+    def _act(self, act: Any, arguments: Sequence[Any]) -> None:
+        """Works on an event. An error that nothing foresees ends the requests: it must not leave them waiting."""
+        try:
+            act(*arguments)
+        except Exception as error:
+            self._end_all(f"{type(error).__name__}: {error}")
+
+    def _end_all(self, why: str) -> None:
+        """Ends all requests, and those to come until actors start again."""
+        for line in self._lines:
+            kill_actor(line.actor)
+            calls, line.calls = line.calls, {}
+            line.start_failed(monotonic(), why)
+            for call in calls.values():
+                call.request.fail("StageLost", line.refusal(), line.spec.name)
+            self._refuse_waiting(line)
 
     def _is_watching(self) -> bool:
         return any(line.state != "running" or (line.calls and line.spec.time_limit) for line in self._lines)
@@ -252,9 +272,13 @@ class CallWiring:
     def _restart(self, index: int, now: float) -> None:
         line = self._lines[index]
         line.starting(now, self._limits)
-        line.actor = self.new_actor(line)
         generation = line.generation
-        ready = line.actor.ready.remote()
+        try:
+            line.actor = self.new_actor(line)
+            ready = line.actor.ready.remote()
+        except Exception as error:
+            self._start_failed(index, generation, str(error))
+            return
         ready.future().add_done_callback(lambda done: self._events.put((self._started, index, generation, done)))
 
     def _started(self, index: int, generation: int, done: Any) -> None:

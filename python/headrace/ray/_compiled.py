@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.pipeline._errors import PipelineError
 from headrace.ray._actors import kill_actor
-from headrace.ray._package import ray_package
+from headrace.ray._package import RAY_IS_GONE, is_connected, ray_package
 from headrace.ray._recovery import Limits, Line, fail_by_status, start_problem
 from headrace.ray._tickets import Request
 
@@ -140,10 +140,13 @@ class CompiledWiring:
                 if self._is_closed:
                     return
                 request = None if self._broken else heapq.heappop(self._waiting)
-            if request is None:
-                self._recover()
-            else:
+            if request is not None:
                 self._execute(request)
+                continue
+            try:
+                self._recover()
+            except Exception as error:  # one that nothing foresees must not leave requests waiting
+                self._end_all([], f"{type(error).__name__}: {error}")
 
     def _execute(self, request: Request) -> None:
         exceptions = ray_package().exceptions
@@ -181,6 +184,8 @@ class CompiledWiring:
         request, answer = entry
         limit = _ANSWER_SECONDS if self._time_limit is None else self._time_limit
         try:
+            if not is_connected():
+                raise PipelineError(RAY_IS_GONE)
             mark, statuses, values = ray.get(answer, timeout=limit)
         except Exception as error:
             is_late = isinstance(error, (ray.exceptions.GetTimeoutError, ray.exceptions.RayChannelTimeoutError))
@@ -226,6 +231,9 @@ class CompiledWiring:
             lost, self._flying = list(self._flying), deque()
             why = self._broken
             self.epoch += 1
+        if not is_connected():
+            self._end_all([request for request, _ in lost], RAY_IS_GONE)
+            return
         self._tear_down()
         dead = [line for line in self._lines if not self._is_alive(line)]
         self._give_back([request for request, _ in lost], dead or list(self._lines), why)
@@ -244,6 +252,15 @@ class CompiledWiring:
         with self._changed:
             self._broken = ""
             self._changed.notify_all()
+
+    def _end_all(self, lost: Sequence[Request], why: str) -> None:
+        """Ends all requests, and those of the next second."""
+        for line in self._lines:
+            line.start_failed(monotonic(), why)
+            for request in lost:
+                request.fail("StageLost", line.refusal(), line.spec.name)
+            self._refuse(line)
+        self._wait(self._lines[0].start_at)
 
     def _compile_failed(self, line: Line, error: Exception) -> None:
         """Counts a graph that does not answer like a death of its first actor, so that the attempts are bounded."""
@@ -290,12 +307,14 @@ class CompiledWiring:
         if self._is_closed:
             return False
         line.starting(monotonic(), self._limits)
-        line.actor = self._calls.new_actor(line)
-        ready = line.actor.ready.remote().future()
         try:
+            line.actor = self._calls.new_actor(line)
+            ready = line.actor.ready.remote().future()
             why, died = start_problem(ready, self._limits.start_seconds)
         except TimeoutError:
             died, why = False, f"it did not start within {self._limits.start_seconds} s"
+        except Exception as error:
+            died, why = False, str(error)
         if not why:
             line.running(ready.result())
             return True

@@ -83,8 +83,8 @@ def _place_of(value: Any, what: str) -> Place:
 
 def known_nodes() -> str:
     """The labels and resources of the living nodes, for messages."""
-    nodes = [node for node in ray_package().nodes() if node["Alive"]]
-    return "; ".join(f"node {number}: {_node_text(node)}" for number, node in enumerate(nodes))
+    texts = sorted(_node_text(node) for node in ray_package().nodes() if node["Alive"])
+    return "; ".join(f"node {number}: {text}" for number, text in enumerate(texts))
 
 
 def _node_text(node: Mapping[str, Any]) -> str:
