@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import types
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
 import ray_kit  # noqa: E402
 from headrace import ray as hray  # noqa: E402
-from headrace.ray import _artifacts, _columns  # noqa: E402
+from headrace.ray import _artifacts, _columns, _predictor  # noqa: E402
 
 BATCH = 16
 
@@ -112,6 +113,14 @@ def test_nulls_are_refused():
         _columns.array_of_column(pa.chunked_array([rows]), "x")
 
 
+def test_columns_without_rows():
+    pa = pytest.importorskip("pyarrow")
+    kind = pa.list_(pa.list_(pa.float32(), 3), 2)
+    assert _columns.array_of_column(pa.chunked_array([], kind), "x").shape == (0, 2, 3)
+    with pytest.raises(hr.UserError, match="column 'x' is struct<a: int8>, which no input takes"):
+        _columns.array_of_column(pa.chunked_array([], pa.struct([("a", pa.int8())])), "x")
+
+
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
@@ -178,6 +187,16 @@ def test_several_inputs_and_a_batch(tmp_path):
     path = write_sum(tmp_path / "sum.so", (4, 3), (4, 3))
     x, y = np.arange(18, dtype=np.float32).reshape(6, 3), np.ones((6, 3), np.float32)
     np.testing.assert_array_equal(hray.Predictor(path)({"x": x, "y": y})["total"], x + 1)
+
+
+def test_an_artifact_without_inputs_is_refused():
+    with pytest.raises(hr.UserError, match="the artifact has no inputs"):
+        _predictor._batch_of(types.SimpleNamespace(inputs=[], outputs=[]))
+
+
+def test_a_model_is_not_an_artifact():
+    with pytest.raises(hr.UserError, match=r"is a model, which headrace\.compile compiles"):
+        hray.artifact_ref(ray_kit.ROOT / "models" / "digits.onnx")
 
 
 def test_a_model_in_memory_has_no_file(images):

@@ -20,6 +20,12 @@ hr = pytest.importorskip("headrace", reason="the package is not built (nanobind 
 import ray_kit  # noqa: E402
 from headrace import pipeline  # noqa: E402
 from headrace import ray as hray  # noqa: E402
+from headrace.ray import _compiled, _recovery  # noqa: E402
+from headrace.ray._actors import ActorSpec, StageSpec  # noqa: E402
+from headrace.ray._calls import CallWiring  # noqa: E402
+from headrace.ray._places import Place  # noqa: E402
+from headrace.ray._recovery import Limits  # noqa: E402
+from headrace.ray._tickets import Request  # noqa: E402
 
 SEED = random.randrange(1 << 30)
 LIMIT = 60  # seconds: no wait of these tests is longer
@@ -425,3 +431,88 @@ def test_requests_end_when_ray_is_shut_down(wiring):
     assert done.stdout.split()[:3] == ["StageLost", "False", "degraded"], done.stderr
     assert wiring == "compiled" or "no longer connected to Ray" in done.stdout
     assert done.returncode == 0, done.stderr
+
+
+def two_lines(is_pure):
+    """The calls of two stages without actors, to look at what ends a request."""
+    specs = [ActorSpec([StageSpec(name, None, {}, is_pure, None)], Place()) for name in ("first", "second")]
+    return CallWiring(specs, {}, Limits(window=4, start_seconds=1.0))
+
+
+@pytest.mark.parametrize(("is_pure", "crashes", "stage"), [(False, 0, "first"), (True, 2, "second")])
+def test_tensors_that_died_with_their_node(is_pure, crashes, stage):
+    ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'headrace[ray]')")
+    request = Request(5, (1,), crashes=crashes)
+    two_lines(is_pure)._fail(1, request, ray.exceptions.ObjectLostError("00" * 28, None, ""))
+    assert isinstance(request.error, pipeline.StageLost)
+    assert (request.error.seq, request.error.stage) == (5, stage)
+    assert f"a node died with what stage '{stage}' had made" in str(request.error)
+
+
+def test_an_error_that_nothing_foresees_ends_the_requests():
+    pytest.importorskip("ray", reason="Ray is not installed (pip install 'headrace[ray]')")
+    wiring, request = two_lines(True), Request(0, (1,))
+    wiring._lines[1].waiting.append(request)
+    wiring._act(lambda: 1 / 0, [])
+    assert isinstance(request.error, pipeline.StageLost)
+    assert "ZeroDivisionError" in str(request.error)
+    assert [line.state for line in wiring.lines] == ["failed", "failed"]
+
+
+def test_a_cause_of_a_class_that_is_only_over_there():
+    request = Request(3, (1,))
+    _recovery.fail_by_status(request, {"failure": ("StageFailed", "it failed", "digits", "", b"no pickle")})
+    assert isinstance(request.error, pipeline.StageFailed)
+    assert "the stage's exception cannot be read here" in str(request.error.cause)
+
+
+def test_a_request_has_one_outcome():
+    calls = []
+    request = Request(0, (1,), before_done=lambda one: calls.append(one.seq))
+    request.when_done(lambda: calls.append("done"))
+    assert request.settle([2], None)
+    assert not request.fail("Cancelled", "too late")
+    assert (request.results, request.error, calls) == ([2], None, [0, "done"])
+    request.when_done(lambda: calls.append("late"))
+    assert calls[-1] == "late"
+
+
+class SilentRay:
+    """Stands in for the module ray where the graph's first answer is awaited."""
+
+    def __init__(self, ray):
+        self.exceptions = ray.exceptions
+
+    def get(self, *_, **__):
+        raise self.exceptions.RayChannelTimeoutError("no answer")
+
+
+def test_a_compiled_graph_that_does_not_answer(cluster, monkeypatch):
+    monkeypatch.setattr(_compiled, "ray_package", lambda: SilentRay(cluster))
+    with pytest.raises(pipeline.PipelineError, match=r"does not answer on these nodes \(RayChannelTimeoutError\)"):
+        hray.Pipeline([pure(ray_kit.double)], nodes={"double": "front0"}, wiring="compiled")
+
+
+def test_graphs_that_cannot_be_compiled_again(cluster, monkeypatch):
+    with hray.Pipeline([pure(ray_kit.double)], nodes={"double": "front0"}, wiring="compiled") as pipe:
+        compile_graph = _compiled.CompiledWiring._compile
+
+        def refuse(self):
+            raise pipeline.PipelineError("no graph today")
+
+        monkeypatch.setattr(_compiled.CompiledWiring, "_compile", refuse)
+        os.kill(pids(pipe)[0], signal.SIGKILL)
+        error = pipe.submit(1).exception(timeout=LIMIT)
+        assert isinstance(error, pipeline.StageLost)
+        assert "its compiled graph does not answer: no graph today" in str(error)
+        assert pipe.state == "degraded"
+        monkeypatch.setattr(_compiled.CompiledWiring, "_compile", compile_graph)
+        wait_until(lambda: pipe.submit(3).exception(timeout=LIMIT) is None, "the graph did not come back")
+
+
+def test_an_actor_that_dies_while_it_starts(cluster, tmp_path):
+    switch = tmp_path / "broken"
+    switch.write_text("exit")
+    options = {"runtime_env": {"env_vars": {"HEADRACE_TEST_SWITCH": str(switch)}}}
+    with pytest.raises(pipeline.PipelineError, match="the actor of stage 'gate' did not start: "):
+        hray.Pipeline([pure("ray_kit_gate:gate")], options=options)
