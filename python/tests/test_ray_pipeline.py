@@ -162,6 +162,8 @@ def test_deaths_at_bad_moments(cluster, images, answers, artifact, wiring):
 
 
 def test_a_node_that_dies_and_another_that_takes_its_place(cluster):
+    if not ray_kit.IS_FULL:
+        pytest.skip("Ray takes half a minute to notice the death of a node; full size only")
     nodes = cluster.test_cluster
     third = nodes.add_node(num_cpus=2, object_store_memory=ray_kit.STORE_BYTES, labels={"pool": "third"})
     stages = [pure(ray_kit.grow), pure(ray_kit.total)]
