@@ -56,6 +56,6 @@ __all__ = _public.facade(
         "backend cc contrib error graph_executor instrument ir nd parser pipeline pipeline_executor relay runtime "
         "support target te testing tir transform"
     ),
-    unlisted="backends cache compiler session",
+    unlisted="backends cache compiler ray session",
 )
 _public.settle(__name__)
