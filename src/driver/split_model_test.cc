@@ -293,7 +293,8 @@ TEST_F(SplitModelTest, StagesFitTheMemoryOfTheirPlaces) {
   const Model open = parsed("def @main(%x: Tensor[(1, 256), float32]" + weights +
                             ") {\n  nn.dense(nn.dense(nn.dense(%x, %u), %v), %w)\n}\n");
   Map<std::string, NDArray> values;
-  for (const char* name : {"u", "v", "w"}) values.set(name, kit::random_array({256, 256}, 3 + static_cast<uint32_t>(values.size())));
+  for (const char* name : {"u", "v", "w"})
+    values.set(name, kit::random_array({256, 256}, 3 + static_cast<uint32_t>(values.size())));
   const auto main = open.module->lookup("main").cast<relay::FunctionNode>();
   const Model model = make_model(make_module(relay::bind_params_by_name(main, values)));
   SplitModel split = split_model(model, {}, {.stages = 3, .memory_bytes = {600 << 10}, .replans = -1});
