@@ -1,5 +1,7 @@
 #include "tools/headrace/layers.h"
 
+#include <set>
+
 #include "passes/forms/to_graph_normal_form.h"
 #include "relay/infer/infer_type.h"
 #include "relay/visit.h"
@@ -35,9 +37,11 @@ driver::Model with_all_values(const driver::Model& model) {
   const auto main = module->lookup("main").cast<relay::FunctionNode>();
   Array<Expr> values;
   std::vector<std::string> names;
+  std::set<std::pair<const Object*, int64_t>> seen;  // a result of a call may be taken more than once
   relay::post_order(main->body, &is_entered, [&](const Expr& expr) {
     const relay::CallNode* call = call_behind(expr);
-    if (call == nullptr) return;
+    const auto* item = expr.as<relay::TupleGetItemNode>();
+    if (call == nullptr || !seen.emplace(call, item == nullptr ? -1 : item->index).second) return;
     names.push_back(name_of(values.size(), *call, expr));
     values.push_back(expr);
   });
