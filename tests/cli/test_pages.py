@@ -77,7 +77,7 @@ class PageTest(CliTest):
 
     def timeline(self) -> Path:
         """The page of a stream through two stages."""
-        self.call("pipeline", "split", DIGITS, *ONE, "-o", "pipe.so", "--estimate", check=True)
+        self.call("pipeline", "split", DIGITS, "--shape", "x=64,1,8,8", "-o", "pipe.so", "--estimate", check=True)
         page = self.folder / "timeline.html"
         self.call("pipeline", "run", "pipe.so", "--requests", "30", "--trace", page, check=True)
         return page
