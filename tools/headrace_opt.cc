@@ -206,19 +206,6 @@ void require(const std::string& given, const Language& language, const driver::P
   context.required_pass.push_back(info.name);
 }
 
-// Keys hold no `=`; values may.
-void configure(const std::string& setting, pass::PassContext& context) {
-  const size_t at = setting.find('=');
-  if (at == std::string::npos || at == 0)
-    throw UsageError(
-        fmt::format("--config: '{}' must have the form KEY=VALUE; an example: --config "
-                    "relay.FuseOps.max_depth=4",
-                    setting));
-  const std::string key = setting.substr(0, at);
-  if (context.config.contains(key)) throw UsageError(fmt::format("--config: '{}' is given twice", key));
-  context.config.set(key, pass::parse_config_value(key, std::string_view(setting).substr(at + 1)));
-}
-
 // Writes to the standard error where FuseOps will stop, a line each.
 class FusionExplainer : public pass::PassInstrument {
  public:
@@ -257,7 +244,7 @@ pass::PassContext make_context(const Request& r, const Language& language, const
     if (!context.is_disabled(driver::get_pass(name, language.ir).info)) context.required_pass.push_back(name);
   }
   for (const std::string& name : r.required) require(name, language, list, context);
-  for (const std::string& setting : r.config) configure(setting, context);
+  context.config = tools::parse_config(r.config);
   context.infer_type = language.infer_type;
   if (r.verify_each) context.instruments.push_back(pass::make_verify_instrument(language.verify));
   if (r.max_depth > 0) context.config.set("relay.FuseOps.max_depth", Value(r.max_depth));

@@ -256,6 +256,21 @@ class TimesTest(CliTest):
             self.fails(USER, "input 'x' must be float32 1x1x8x8", verb, "one.so", *words, "--input", "x=wide.npy")
 
 
+class ConfigTest(CliTest):
+    def test_options_of_passes(self) -> None:
+        apart, joined = (
+            json.loads(self.call("compile", DIGITS, *ONE, "-o", "c.so", *more, "--json", check=True).stdout)["steps"]
+            for more in (("--config", "relay.FuseOps.max_depth=1"), ())
+        )
+        self.assertGreater(apart, joined)
+        words = ("compile", DIGITS, *ONE, "-o", "c.so", "--config")
+        self.fails(USER, "relay.Nothing.at_all", *words, "relay.Nothing.at_all=1")
+        self.fails(USER, "relay.FuseOps.max_depth", *words, "relay.FuseOps.max_depth=deep")
+        self.fails(USAGE, "--config: 'x' must have the form KEY=VALUE", *words, "x")
+        twice = ("relay.FuseOps.max_depth=1", "--config", "relay.FuseOps.max_depth=2")
+        self.fails(USAGE, "is given twice", *words, *twice)
+
+
 class ExpectedTest(CliTest):
     def test_outputs_are_compared_with_files(self) -> None:
         words = ("run", "one.so", "--input", "x=x.npy")

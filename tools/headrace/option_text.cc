@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "pass/config.h"
 #include "runtime/thread_pool.h"
 
 namespace headrace::tools {
@@ -77,6 +78,20 @@ std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts)
       throw UsageError(fmt::format("--dim: dimension '{}' is given twice", name));
   }
   return dims;
+}
+
+Map<std::string, Value> parse_config(const std::vector<std::string>& texts) {
+  Map<std::string, Value> config;
+  for (const std::string& text : texts) {
+    const size_t at = text.find('=');  // keys hold none; values may
+    if (at == std::string::npos || at == 0)
+      throw UsageError(fmt::format(
+          "--config: '{}' must have the form KEY=VALUE; an example: --config relay.FuseOps.max_depth=4", text));
+    const std::string key = text.substr(0, at);
+    if (config.contains(key)) throw UsageError(fmt::format("--config: '{}' is given twice", key));
+    config.set(key, pass::parse_config_value(key, std::string_view(text).substr(at + 1)));
+  }
+  return config;
 }
 
 uint64_t parse_seed(const std::string& option, const std::string& text) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "object/map.h"
 
 namespace headrace::tools {
 
@@ -19,6 +20,9 @@ std::map<std::string, int64_t> parse_dims(const std::vector<std::string>& texts)
 // Parses all values of --shape, each "x=1,3,224,224" or "x=1x3x224x224", as tables print it. Throws UserError if an
 // input is named twice.
 std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& texts);
+// Parses all values of --config, each "relay.FuseOps.max_depth=4": options of passes. Throws UsageError for a key that
+// is given twice, UserError for an unknown key and a value of another type.
+Map<std::string, Value> parse_config(const std::vector<std::string>& texts);
 // Parses a seed, a whole number of 0 or more.
 uint64_t parse_seed(const std::string& option, const std::string& text);
 // The range of random elements, both ends included.

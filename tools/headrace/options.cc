@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "driver/placing.h"
+#include "driver/register_all.h"
 #include "driver/target.h"
 #include "tools/headrace/tensors.h"
 #include "tools/headrace/usage.h"
@@ -45,6 +46,10 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
   takes(add("--jobs", jobs, "Threads that compile (0: one a processor); the result does not depend on it"),
         {0, runtime::kMaxWorkers, 2});
   takes_passes(add("--disable-pass", disabled_passes, kDisablePassHelp));
+  add("--config", config,
+      "An option of a pass (headrace-opt --list-passes), as relay.FuseOps.max_depth=4; once an option")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
   add_backends_to(verb);
 }
 
@@ -110,6 +115,8 @@ driver::CompileOptions ModelOptions::compile_options(const Common& common) const
   options.passes.opt_level = opt_level;
   options.jobs = jobs;
   options.passes.disabled_pass = disabled_passes;
+  driver::register_all();  // passes declare their options
+  options.passes.config = parse_config(config);
   options.backends = backends;
   options.costs = costs;
   options.placement = driver::read_placement("--placement", placement);

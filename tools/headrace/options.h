@@ -19,6 +19,7 @@ struct ModelOptions {
   int opt_level = 3;
   int jobs = 0;
   std::vector<std::string> disabled_passes;
+  std::vector<std::string> config;           // "relay.FuseOps.max_depth=4"
   std::vector<std::string> backends;         // in the order of their priority
   std::vector<std::string> backend_options;  // "ccompiler.cc=clang"
   std::string placement = "order";
