@@ -64,6 +64,10 @@ def test_models_that_do_not_fit(tmp_path):
 
 
 def test_a_model_that_is_not_there(tmp_path):
-    done = run(tmp_path, "no.onnx", digits(tmp_path / "digits.onnx"))
+    done = run(tmp_path, "no.onnx", model := digits(tmp_path / "digits.onnx"))
     assert done.returncode == 1
     assert done.stderr == "two_models.py: cannot read the ONNX model 'no.onnx': No such file or directory\n"
+    done = run(tmp_path, model, model, "--frames", "no.npy")
+    assert done.stderr.startswith("two_models.py: cannot read the frames 'no.npy': ")
+    done = run(tmp_path, model, model, "--cpus", "0")
+    assert (done.returncode, "argument --cpus" in done.stderr) == (2, True)

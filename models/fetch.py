@@ -182,6 +182,7 @@ def fetch(
     if missing and not try_again and failed_lately(cache):
         raise UnreachableError("PyPI could not be reached within the last hour; models/fetch.py tries again")
     if missing:
+        python_with_pip()  # that there is none says nothing about PyPI
         cache.mkdir(parents=True, exist_ok=True)
     for wheel in dict.fromkeys(FILES[name].wheel for name in missing):
         wanted = [name for name in missing if FILES[name].wheel == wheel]

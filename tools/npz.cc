@@ -12,7 +12,8 @@ namespace headrace::tools {
 
 namespace {
 
-// Deflate shrinks nothing further, so a member that claims more is a lie that would take memory.
+// Deflate, which numpy uses, shrinks nothing further, so a member that claims more would take memory for nothing. Other
+// methods may shrink more; such members are refused.
 constexpr uint64_t kLargestRatio = 1032;
 
 [[noreturn]] void fail(const std::string& source, std::string_view message) {

@@ -39,19 +39,31 @@ def whole(module: hr.IRModule, images: np.ndarray, threads: int) -> tuple[list[n
     return results, len(images) / (time.perf_counter() - begin)
 
 
+def positive(text: str) -> int:
+    """Reads an integer above 0."""
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError("expected 1 or more")
+    return int(text)
+
+
+def numbers(text: str) -> list[int]:
+    """Reads "2,4"."""
+    return [positive(one) for one in text.split(",")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--layers", type=int, default=50)
     parser.add_argument("--size", type=int, default=224)
-    parser.add_argument("--requests", type=int, default=50)
-    parser.add_argument("--stages", default="2,4", help="numbers of stages, as in 2,4")
+    parser.add_argument("--requests", type=positive, default=50)
+    parser.add_argument("--stages", type=numbers, default=[2, 4], help="numbers of stages, as in 2,4")
     args = parser.parse_args()
 
     module = network(args.layers, args.size)
     images = np.random.default_rng(0).random((args.requests, 1, 3, args.size, args.size), dtype="float32")
     expected, rate = whole(module, images, 1)
     print(f"whole model, one thread: {rate:.1f} a second")
-    for stages in (int(text) for text in args.stages.split(",")):
+    for stages in args.stages:
         report = pipeline.split(module, f"resnet-{stages}.so", stages=stages)
         times = ", ".join(f"{stage['seconds'] * 1e3:.2f}" for stage in report["stages"])
         print(f"\n{len(report['stages'])} stages of {times} ms, measured one after another")

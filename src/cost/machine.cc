@@ -184,7 +184,7 @@ Machine machine_for(std::string_view cpu, std::span<const std::string> features)
   Machine machine = row_of(cpu, features).machine;
   machine.vector_bits = vector_bits_of(features);
   machine.vector_registers = has(features, "avx512vl") ? 32 : 16;
-  machine.has_fma = has(features, "fma");
+  machine.has_fma = has(features, "fma") || has(features, "neon");  // AArch64 has it with its vectors
   return machine;
 }
 

@@ -6,6 +6,7 @@
 
 #include "ops/call_fusion.h"
 #include "ops/nn/conv.h"
+#include "ops/nn/recurrent.h"
 #include "ops/op_facts.h"
 #include "relay/children.h"
 #include "relay/visit.h"
@@ -76,7 +77,22 @@ double arguments_of(const CallNode& call, double (*measure)(const Type&)) {
   return sum;
 }
 
+// Returns the multiply-adds of a recurrent layer: each step of each sequence multiplies all weights.
+std::optional<double> recurrent_products(const CallNode& call) {
+  const bool is_layer = call.attrs.is<ops::RecurrentAttrs>();
+  if (!is_layer && !call.attrs.is<ops::RecurrentStepsAttrs>()) return std::nullopt;
+  const auto* data = call.args[0]->checked_type().as<TensorTypeNode>();
+  const auto* own =
+      is_layer ? call.args[2]->checked_type().as<TensorTypeNode>() : call.args[1]->checked_type().as<TensorTypeNode>();
+  if (data == nullptr || own == nullptr || data->shape.size() != 3) return std::nullopt;
+  const auto last = as_shape(Array<PrimExpr>{data->shape[2]});
+  const double width = last ? std::max(static_cast<double>((*last)[0]), 1.0) : 1;
+  const double weights = elements_of(*own) + (is_layer ? elements_of(call.args[1]->checked_type()) : 0);
+  return elements_of(*data) / width * weights;
+}
+
 double operations_of(const CallNode& call) {
+  if (const auto products = recurrent_products(call)) return 2 * *products;
   switch (ops::fusion_kind_of(call)) {
     case ops::FusionKind::anchor:
       return 2 * products_of(call);
@@ -125,7 +141,7 @@ bool are_joined(const CallNode& producer, const CallNode& call) {
 }  // namespace
 
 void for_each_pair(const FunctionNode& function,
-                   const std::function<void(const CallNode& producer, const CallNode& call)>& visit) {
+                   const std::function<bool(const CallNode& producer, const CallNode& call)>& visit) {
   std::unordered_map<const Object*, int> uses;  // calls that use a value, and the result's use
   uses[function.body.object()] = 1;
   relay::post_order(function.body, [&](const Expr& expr) {
@@ -138,8 +154,7 @@ void for_each_pair(const FunctionNode& function,
     for (const Expr& arg : call.args) {
       const auto* producer = arg.as<CallNode>();
       if (producer == nullptr || producer->as_op() == nullptr || uses[producer] != 1) continue;
-      visit(*producer, call);
-      return;
+      if (visit(*producer, call)) return;
     }
   });
 }
@@ -193,7 +208,9 @@ double native_seconds(const CallNode& call, const Machine& machine, int threads)
   const auto& function = *call.op.as<FunctionNode>();
   for_each_op(function, [&](const CallNode& inner) { seconds += native_seconds(inner, machine, threads); });
   for_each_pair(function, [&](const CallNode& producer, const CallNode& inner) {
-    seconds -= seconds_saved(producer, inner, machine, threads);
+    const double saved = seconds_saved(producer, inner, machine, threads);
+    seconds -= saved;
+    return saved > 0;
   });
   return std::max(seconds, 0.0);
 }

@@ -9,9 +9,9 @@
 namespace headrace::cost {
 
 // Returns the work of a typed call of an op, or of a composite function as one step that keeps what lies between its
-// ops in registers. Products and convolutions count their multiply-adds, reductions the elements that they read, all
-// others the elements that they write; views of their operand (ops/op_facts.h) count nothing. A size without a number
-// counts as 1.
+// ops in registers. Products, convolutions and recurrent layers count their multiply-adds, reductions the elements that
+// they read, all others the elements that they read or write, whichever are more; views of their operand
+// (ops/op_facts.h) count nothing. A size without a number counts as 1.
 StepWork work_of(const relay::CallNode& call);
 
 // Returns the operations of the ops that a function calls in its body.
@@ -22,10 +22,10 @@ double seconds_of(const StepWork& work, const Machine& machine, int threads);
 
 // Calls `visit` with each call of an op in the body of a function, such as a composite one.
 void for_each_op(const relay::FunctionNode& function, const std::function<void(const relay::CallNode&)>& visit);
-// Calls `visit` with each call of an op in the body and the first call of an op among its operands that nothing else
-// uses.
+// Calls `visit` with each call of an op in the body and the calls of ops among its operands that nothing else uses, one
+// by one until it returns true.
 void for_each_pair(const relay::FunctionNode& function,
-                   const std::function<void(const relay::CallNode& producer, const relay::CallNode& call)>& visit);
+                   const std::function<bool(const relay::CallNode& producer, const relay::CallNode& call)>& visit);
 
 // Returns the seconds that native code saves by computing `call` in the kernel of `producer`, an operand of it that
 // nothing else uses: the tensor between them is neither written nor read. At most the seconds of the call alone; 0

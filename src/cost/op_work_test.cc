@@ -35,6 +35,11 @@ TEST(OpWork, CountsMultiplyAdds) {
   EXPECT_EQ(work("def @main(%x: Tensor[(5, 7), float32]) { sum(%x) }").operations, 35);
   EXPECT_EQ(work("def @main(%x: Tensor[(5, 7), float32]) { reshape(%x, newshape=[35]) }").bytes_read, 0);
   EXPECT_EQ(seconds_of({}, {}, 4), 0);
+  const StepWork layer = work(
+      "def @main(%x: Tensor[(7, 2, 3), float32], %w: Tensor[(1, 15, 3), float32], %r: Tensor[(1, 15, 5), float32],\n"
+      "    %b: Tensor[(1, 30), float32], %l: Tensor[(2), int32], %h: Tensor[(1, 2, 5), float32]) {\n"
+      "  nn.gru(%x, %w, %r, %b, %l, %h) }");
+  EXPECT_EQ(layer.operations, 2.0 * 7 * 2 * (15 * 3 + 15 * 5)) << "each step of each sequence multiplies all weights";
 }
 
 // Seconds saved by joining the outer call of @main's body and its first operand.
@@ -77,6 +82,7 @@ TEST(OpWork, TheOpsOfACompositeFunctionAreJoined) {
     return native_seconds(*module->lookup("main").as<relay::FunctionNode>()->body.as<relay::CallNode>(), slow, 1);
   };
   EXPECT_DOUBLE_EQ(native("exp(tanh(exp(%p)))"), 8e-6);
+  EXPECT_DOUBLE_EQ(native("add(cumsum(%p), exp(%p))"), 8e-6 + 8e-6 + 12e-6 - 8e-6) << "the second operand's kernel";
   EXPECT_DOUBLE_EQ(native("%1 = exp(%p); add(tanh(%1), %1)"), 8e-6 + 8e-6 + 12e-6 - 8e-6) << "one value has two uses";
 }
 

@@ -32,7 +32,7 @@ void check_placement(const CompileOptions& options) {
   if (!options.costs.empty() && options.placement != Placement::cost)
     throw_user_error("the costs in '{}' have no effect without placement by cost; ask for it, or leave the costs out",
                      options.costs);
-  if (!options.plan.empty() && options.placement == Placement::cost)
+  if ((!options.plan.empty() || options.plan_text) && options.placement == Placement::cost)
     throw_user_error("the plan '{}' says where ops go, and so does placement by cost; leave one out", options.plan);
 }
 

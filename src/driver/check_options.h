@@ -8,7 +8,7 @@ namespace headrace::driver {
 // Throws UserError, which names the option, for a number out of range, an unknown pass, and a disabled pass that a
 // compile cannot do without.
 void check_options(const CompileOptions& options);
-// Those that say where ops are placed. Throws UserError for two that contradict each other.
+// Checks the options that say where ops are placed. Throws UserError for two that contradict each other.
 void check_placement(const CompileOptions& options);
 
 }  // namespace headrace::driver

@@ -12,8 +12,8 @@ namespace headrace::driver {
 // one that there is not.
 partition::Backends chosen_backends(const CompileOptions& options);
 
-// Reads the file of the options' plan, if they name one, into `plan_text`: what is done with these options from then on
-// sees one text. UserError for a file that cannot be read, and for a placement that needs none.
+// Reads the file of the options' plan, if they name one, into `plan_text`. Whoever gets these options later uses that
+// text and does not read the file again. UserError for a file that cannot be read, and for a placement that needs none.
 void read_plan_file(CompileOptions& options);
 
 // Returns all backends that a compile with these options may place ops on: those, or else the ones of its plan.

@@ -96,8 +96,10 @@ class ProblemMaker {
 }  // namespace
 
 double PlaceKind::seconds(const relay::CallNode& call) const {
+  const std::vector<partition::LabelSeconds> all = costs.of(call);  // natively, then by the backends that take it
+  if (compile.placement == Placement::order) return all[all.size() > 1 ? 1 : 0].seconds;
   double least = INFINITY;
-  for (const partition::LabelSeconds& one : costs.of(call)) least = std::min(least, one.seconds);
+  for (const partition::LabelSeconds& one : all) least = std::min(least, one.seconds);
   return least;
 }
 

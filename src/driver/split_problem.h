@@ -13,7 +13,8 @@ struct PlaceKind {
   CompileOptions compile;
   partition::OpCosts costs;
 
-  // Returns the seconds of a call in such a place: on the backend that takes least, or natively.
+  // Returns the seconds of a call in such a place: on the first backend that takes it, or where it takes least, as the
+  // compile places calls; natively if no backend takes it.
   double seconds(const relay::CallNode& call) const;
 };
 

@@ -83,7 +83,7 @@ double counted_seconds(const Expr& body, const std::string& backend, const Backe
 }
 
 // What native code saves in a body: each call is joined to the kernel of the first operand that is a call of an op
-// which nothing else uses.
+// which nothing else uses, and whose kernel can compute it.
 double saved_seconds(const Expr& body) {
   std::map<const Object*, std::set<const Object*>> users{{body.object(), {nullptr}}};
   const auto in_body = [](const Expr& expr) { return !expr.is<relay::FunctionNode>(); };
@@ -97,8 +97,9 @@ double saved_seconds(const Expr& body) {
     for (const Expr& arg : call->args) {
       const auto* producer = arg.as<relay::CallNode>();
       if (producer == nullptr || producer->as_op() == nullptr || users[producer].size() != 1) continue;
-      seconds += cost::seconds_saved(*producer, *call, kMachine, 1);
-      return;
+      const double saved = cost::seconds_saved(*producer, *call, kMachine, 1);
+      seconds += saved;
+      if (saved > 0) return;
     }
   });
   return seconds;

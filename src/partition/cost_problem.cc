@@ -92,7 +92,8 @@ void CostProblem::read_joins(const OpCosts& costs) {
       const std::vector<int32_t>& users = consumers_[static_cast<size_t>(from)];
       if (std::any_of(users.begin(), users.end(), [&](int32_t user) { return user != node; })) continue;
       const double saved = std::min(costs.saved(*producer, *call), seconds(node, kNativeLabel));
-      if (saved > 0) joins_[node] = {producer, saved};
+      if (saved == 0) continue;
+      joins_[node] = {producer, saved};
       break;
     }
   }

@@ -47,7 +47,9 @@ double OpCosts::native(const relay::CallNode& call) const {
     const auto& function = *call.op.as<relay::FunctionNode>();
     cost::for_each_op(function, [&](const relay::CallNode& inner) { sum += native(inner); });
     cost::for_each_pair(function, [&](const relay::CallNode& producer, const relay::CallNode& inner) {
-      sum -= saved(producer, inner);
+      const double seconds = saved(producer, inner);
+      sum -= seconds;
+      return seconds > 0;
     });
     return std::max(sum, 0.0);
   }

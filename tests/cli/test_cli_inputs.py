@@ -289,6 +289,8 @@ class ExpectedTest(CliTest):
         self.assertRegex(done.stdout, r"probabilities: MISMATCH, 0\.\d+ from its file by its largest element")
         self.call(*words, "--expected", "probabilities=wrong.npy", "--limit", "1", check=True)
         self.fails(USER, "the program has no output 'y'; it has probabilities", *words, "--expected", f"y={right}")
+        self.fails(USAGE, "--limit: is for --expected", *words, "--limit", "1")
+        self.fails(USAGE, "--expected: say whose values 'right.npy' holds", *words, "--expected", "right.npy")
         self.fails(USER, "there is no file|No such file", *words, "--expected", "probabilities=no.npy")
 
     def test_verify_takes_a_range(self) -> None:
@@ -341,6 +343,7 @@ class TypingTest(CliTest):
         self.assertIn("--shape", self.complete("compile", "one.onnx", "--sh"))
         self.assertIn("--json", self.complete("run", "--js"))
         self.assertIn("one.so", self.complete("run", "one"))
+        self.assertIn("one.so", self.complete("run", "--json", "one"))
         self.assertEqual(self.complete("pipeline", "sp"), ["split"])
         self.assertEqual(self.complete("pipeline", "split", "--stag"), ["--stages"])
         self.assertEqual(self.complete("run", "one.so", "--fallback", ""), ["native", "none"])

@@ -11,6 +11,7 @@ something in python/headrace, and a name in capitals an environment variable. Th
 from __future__ import annotations
 
 import argparse
+import ast
 import fnmatch
 import functools
 import re
@@ -99,9 +100,18 @@ def options_in(help_text: str) -> set[str]:
 
 @functools.cache
 def python_words() -> set[str]:
-    """The words of the package's sources."""
-    sources = (ROOT / "python/headrace").rglob("*.py")
-    return {word for source in sources for word in re.findall(r"\w+", source.read_text(encoding="utf-8"))}
+    """The names that the package's sources define: modules, functions, classes, parameters, variables, imports."""
+    names = set()
+    for source in (ROOT / "python/headrace").rglob("*.py"):
+        names |= {source.stem, source.parent.name}
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.alias)):
+                names.add(node.name)
+            elif isinstance(node, ast.arg):
+                names.add(node.arg)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+    return names
 
 
 def split_answer(answer: str) -> tuple[list[str], list[str]]:

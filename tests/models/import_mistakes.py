@@ -170,7 +170,7 @@ class Checker:
                 raise Failure(f"{ours.name}: exit code {done.returncode}, not {code}: {done.stdout}{done.stderr}")
             report = json.loads(done.stdout)
             numbers = {key: math.inf if report[key] is None else report[key] for key in ("difference", "peer_error")}
-            if report["error"] > report["limit"]:
+            if report["error"] is None or report["error"] > report["limit"]:
                 raise Failure(f"{ours.name}: ours is not near float64: {report['error']}")
             if (numbers["difference"] > report["difference_limit"]) != (code == MISMATCH):
                 raise Failure(f"{ours.name}: the difference {numbers['difference']} is judged wrongly: {report}")

@@ -89,8 +89,9 @@ class Tally:
     def add(self, name: str, cells: list[str], problem: str, begin: float) -> None:
         """One case; an empty problem is a pass."""
         self.cases.append(junit.Case(name, "failed" if problem else "passed", problem))
-        self.rows.append([*cells, f"{time.monotonic() - begin:.1f}", problem or "ok"])
-        print(f"{name}: {self.rows[-1][-2]} s, {self.rows[-1][-1]}", file=sys.stderr, flush=True)
+        seconds, verdict = f"{time.monotonic() - begin:.1f}", problem or "ok"
+        self.rows.append([*cells, seconds, verdict])
+        print(f"{name}: {seconds} s, {verdict}", file=sys.stderr, flush=True)
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess:

@@ -72,7 +72,7 @@ void for_each_choice(const CLI::App& program, Visit visit) {
   for (const auto& [option, words] : choices) visit(option, fmt::format("{}", fmt::join(words, " ")));
 }
 
-// Words in quotes of bash, zsh and fish.
+// Returns the text in the quotes of bash, zsh and fish.
 std::string quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -39,7 +39,7 @@ double Times::sum() const { return std::accumulate(seconds_.begin(), seconds_.en
 
 std::vector<Times> time_in_turns(std::span<const TimedRun> runs, const TurnOptions& options) {
   std::vector<Times> times(runs.size());
-  for (int round = 0; round < options.warmup; ++round) {
+  for (int round = 0; round < options.warmup && !StopRequest::is_made(); ++round) {
     for (const TimedRun& run : runs) run();
   }
   const auto begin = Clock::now();
@@ -60,7 +60,7 @@ TimesAtOnce time_at_once(std::span<const TimedRun> runs, const TurnOptions& opti
   const auto work = [&](size_t i) {
     bool waits = true;
     try {
-      for (int round = 0; round < options.warmup; ++round) runs[i]();
+      for (int round = 0; round < options.warmup && !StopRequest::is_made(); ++round) runs[i]();
       waits = false;
       start.arrive_and_wait();
       for (int round = 0; !is_done(options, begin, round); ++round) times[i].add(runs[i]());
@@ -71,7 +71,14 @@ TimesAtOnce time_at_once(std::span<const TimedRun> runs, const TurnOptions& opti
   };
   {
     std::vector<std::jthread> threads;
-    for (size_t i = 0; i < runs.size(); ++i) threads.emplace_back(work, i);
+    for (size_t i = 0; i < runs.size(); ++i) {
+      try {
+        threads.emplace_back(work, i);
+      } catch (...) {  // the system has no more threads; those that wait must not wait for these
+        errors[i] = std::current_exception();
+        start.arrive_and_drop();
+      }
+    }
   }
   TimesAtOnce all{.runs = {}, .seconds = seconds_since(begin)};
   for (const std::exception_ptr& error : errors) {

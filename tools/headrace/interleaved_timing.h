@@ -48,8 +48,8 @@ struct TimesAtOnce {
   double seconds = 0;
 };
 
-// Calls each run in a thread of its own for `rounds` rounds or `seconds`, all at the same time, for one after a
-// StopRequest; `pause` is ignored.
+// Calls each run in a thread of its own for `rounds` rounds or `seconds`, all at the same time. After a
+// StopRequest each ends after its first round; `pause` is ignored.
 // Rethrows the first exception of a thread.
 TimesAtOnce time_at_once(std::span<const TimedRun> runs, const TurnOptions& options);
 

@@ -10,7 +10,7 @@ namespace headrace::tools {
 
 namespace {
 
-bool is_entered(const Expr& expr) {
+bool is_always_computed(const Expr& expr) {
   return !expr.is<relay::FunctionNode>() && !expr.is<relay::IfNode>() && !expr.is<relay::MatchNode>() &&
          !expr.is<relay::LetNode>();
 }
@@ -26,8 +26,9 @@ const relay::CallNode* call_behind(const Expr& expr) {
 
 std::string name_of(size_t number, const relay::CallNode& call, const Expr& value) {
   const auto* item = value.as<relay::TupleGetItemNode>();
-  return fmt::format("{} {}{} {}", number, call.as_op()->name, item == nullptr ? "" : fmt::format(".{}", item->index),
-                     call.span ? to_string(call.span) : "");
+  const std::string place = call.span ? " " + to_string(call.span) : "";
+  return fmt::format("{} {}{}{}", number, call.as_op()->name, item == nullptr ? "" : fmt::format(".{}", item->index),
+                     place);
 }
 
 }  // namespace
@@ -38,7 +39,7 @@ driver::Model with_all_values(const driver::Model& model) {
   Array<Expr> values;
   std::vector<std::string> names;
   std::set<std::pair<const Object*, int64_t>> seen;  // a result of a call may be taken more than once
-  relay::post_order(main->body, &is_entered, [&](const Expr& expr) {
+  relay::post_order(main->body, &is_always_computed, [&](const Expr& expr) {
     const relay::CallNode* call = call_behind(expr);
     const auto* item = expr.as<relay::TupleGetItemNode>();
     if (call == nullptr || !seen.emplace(call, item == nullptr ? -1 : item->index).second) return;

@@ -127,6 +127,26 @@ int split(SplitState state, const Common& common) {
   return HR_OK;
 }
 
+// The options that say where stages run.
+void add_places_to(CLI::App& verb, SplitState& state) {
+  verb.add_option("--cpus", state.cpus, "The processors of each stage, as in 0,1/2,3; otherwise any")
+      ->type_name("LIST/LIST...");
+  verb.add_option("--on", state.on,
+                  "The backends of each stage, by priority, as in onednn/native; otherwise those of --backends")
+      ->type_name("LIST/LIST...");
+  verb.add_option("--memory", state.memory,
+                  "Memory for the constants and tensors of a stage, as in 512M, or of each, as in 512M/2G")
+      ->type_name("SIZE/SIZE...");
+  takes(verb.add_option("--replicas", state.split.replicas,
+                        "At most so many of one stage, which take requests in turns; each counts as one of --stages")
+            ->capture_default_str(),
+        {1, 64, 2});
+  takes_word(verb.add_option("--isolation", state.isolation,
+                             "thread, or process: each stage in a process of its own, which may crash and starts again")
+                 ->capture_default_str(),
+             "isolation", {"thread", "process"});
+}
+
 }  // namespace
 
 Verb add_pipeline_split(CLI::App& pipeline, const Common& common) {
@@ -138,23 +158,7 @@ Verb add_pipeline_split(CLI::App& pipeline, const Common& common) {
   takes(verb->add_option("--stages", state->split.stages, "At most so many stages")->capture_default_str(), {1, 64, 2});
   takes(verb->add_option("--threads", state->split.threads, "Threads of each stage")->capture_default_str(),
         {1, runtime::kMaxWorkers, 2});
-  verb->add_option("--cpus", state->cpus, "The processors of each stage, as in 0,1/2,3; otherwise any")
-      ->type_name("LIST/LIST...");
-  verb->add_option("--on", state->on,
-                   "The backends of each stage, by priority, as in onednn/native; otherwise those of --backends")
-      ->type_name("LIST/LIST...");
-  verb->add_option("--memory", state->memory,
-                   "Memory for the constants and tensors of a stage, as in 512M, or of each, as in 512M/2G")
-      ->type_name("SIZE/SIZE...");
-  takes(verb->add_option("--replicas", state->split.replicas,
-                         "At most so many of one stage, which take requests in turns; each counts as one of --stages")
-            ->capture_default_str(),
-        {1, 64, 2});
-  takes_word(
-      verb->add_option("--isolation", state->isolation,
-                       "thread, or process: each stage in a process of its own, which may crash and starts again")
-          ->capture_default_str(),
-      "isolation", {"thread", "process"});
+  add_places_to(*verb, *state);
   takes(verb->add_option("--replans", state->split.replans,
                          "How often the model is split again by the measured times of its stages")
             ->capture_default_str(),

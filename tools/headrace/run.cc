@@ -54,10 +54,24 @@ std::vector<NDArray> run_repeatedly(executors::Executor& executor, const std::ve
   return outputs;
 }
 
-// Compares the outputs that have a file with what it holds. UserError for a name that no output has.
-std::vector<OutputComparison> compare_with_files(const RunState& state, const std::vector<artifact::TensorSpec>& specs,
-                                                 const std::vector<NDArray>& outputs) {
-  std::map<std::string, NDArray> given = read_named(state.expected);
+using Tensors = std::map<std::string, NDArray>;
+
+// Reads what outputs should be. UserError for a name that no output has.
+Tensors read_expected(const RunState& state, const std::vector<artifact::TensorSpec>& specs) {
+  if (state.limit && state.expected.empty()) throw UsageError("--limit: is for --expected; add it, or leave both out");
+  Tensors given = read_named(state.expected, nullptr, "--expected");
+  std::vector<std::string> names;
+  for (const artifact::TensorSpec& spec : specs) names.push_back(spec.name);
+  for (const auto& [name, tensor] : given) {
+    if (std::find(names.begin(), names.end(), name) == names.end())
+      throw_user_error("--expected: the program has no output '{}'; it has {}", name, fmt::join(names, ", "));
+  }
+  return given;
+}
+
+// Compares the outputs that have a file with what it holds.
+std::vector<OutputComparison> compare_with(const Tensors& given, const std::vector<artifact::TensorSpec>& specs,
+                                           const std::vector<NDArray>& outputs, std::optional<double> limit) {
   OutputSets sets;
   for (size_t i = 0; i < specs.size(); ++i) {
     const auto file = given.find(specs[i].name);
@@ -65,15 +79,8 @@ std::vector<OutputComparison> compare_with_files(const RunState& state, const st
     sets.names.push_back(specs[i].name);
     sets.ours.push_back(outputs[i]);
     sets.reference.push_back(file->second);
-    given.erase(file);
   }
-  if (!given.empty()) {
-    std::vector<std::string> names;
-    for (const artifact::TensorSpec& spec : specs) names.push_back(spec.name);
-    throw_user_error("--expected: the program has no output '{}'; it has {}", given.begin()->first,
-                     fmt::join(names, ", "));
-  }
-  return sets.names.empty() ? std::vector<OutputComparison>{} : compare_outputs(sets, state.limit);
+  return sets.names.empty() ? std::vector<OutputComparison>{} : compare_outputs(sets, limit);
 }
 
 bool all_near(const std::vector<OutputComparison>& compared) {
@@ -107,11 +114,12 @@ int run(const RunState& state, const Common& common) {
       {.threads = state.threads, .fallback = fallback, .region_timeout_seconds = state.region_timeout});
   const std::vector<std::string> files =
       output_files(state.folder, state.inputs.files(), state.path, executor->outputs());
+  const Tensors expected = read_expected(state, executor->outputs());
   Times times;
   const std::vector<NDArray> outputs =
       run_repeatedly(*executor, state.inputs.read(executor->inputs()), state.repeat, times);
   if (!state.folder.empty()) write_tensors(files, outputs);
-  const std::vector<OutputComparison> compared = compare_with_files(state, executor->outputs(), outputs);
+  const std::vector<OutputComparison> compared = compare_with(expected, executor->outputs(), outputs, state.limit);
   const DescribedOutputs described = describe_outputs(executor->outputs(), outputs, files, state.values);
   if (common.json) {
     std::cout << to_json({{"program", Value(state.program)},
@@ -133,6 +141,17 @@ int run(const RunState& state, const Common& common) {
                 shown(event.message));
   }
   return all_near(compared) ? HR_OK : HR_MISMATCH;
+}
+
+void add_expected_to(CLI::App& verb, RunState& state) {
+  verb.add_option("--expected", state.expected,
+                  "Compare an output with a .npy file, or all that FILE.npz names; exit code 5 where one differs")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  takes_size(verb.add_option("--limit", state.limit,
+                             "Largest error of --expected, by the largest element of the file (default: by dtype, as "
+                             "headrace verify has it without --against)"),
+             "1e-4");
 }
 
 }  // namespace
@@ -160,14 +179,7 @@ Verb add_run(CLI::App& app, const Common& common) {
       verb->add_option("--threads", state->threads, "Threads (0: what the artifact says); results do not depend on it"),
       {0, runtime::kMaxWorkers, 2});
   verb->add_option("--cpus", state->cpus, "The processors on which it runs, as 0,1 (default: any)")->type_name("LIST");
-  verb->add_option("--expected", state->expected,
-                   "Compare an output with a .npy file, or all that FILE.npz names; exit code 5 where one differs")
-      ->type_name("NAME=FILE")
-      ->allow_extra_args(false);
-  takes_size(verb->add_option("--limit", state->limit,
-                              "Largest error of --expected, by the largest element of the file (default: by dtype, as "
-                              "headrace verify has it without --against)"),
-             "1e-4");
+  add_expected_to(*verb, *state);
   takes_word(
       verb->add_option("--fallback", state->fallback,
                        "Where a backend is missing or fails: native (its region runs natively) or none (an error)")

@@ -197,11 +197,11 @@ NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t l
 }
 
 std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments,
-                                          const std::vector<artifact::TensorSpec>* specs) {
+                                          const std::vector<artifact::TensorSpec>* specs, const std::string& option) {
   std::map<std::string, NDArray> given;
   const auto add = [&](const std::string& name, NDArray tensor) {
     if (!given.emplace(name, std::move(tensor)).second)
-      throw UsageError(fmt::format("--input: '{}' is given twice", name));
+      throw UsageError(fmt::format("{}: '{}' is given twice", option, name));
   };
   for (const std::string& text : assignments) {
     if (is_archive(text)) {
@@ -212,8 +212,8 @@ std::map<std::string, NDArray> read_named(const std::vector<std::string>& assign
       continue;
     }
     if (text.find('=') == std::string::npos && text.find('.') != std::string::npos)
-      throw UsageError(fmt::format("--input: say which input '{}' is: --input NAME={}", text, text));
-    const auto [name, file] = split_assignment("--input", text);
+      throw UsageError(fmt::format("{}: say whose values '{}' holds: {} NAME={}", option, text, option, text));
+    const auto [name, file] = split_assignment(option, text);
     add(name, read_input(name, file, specs));
   }
   return given;

@@ -24,11 +24,12 @@ inline constexpr int64_t kRandomLimit = 8;
 NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t limit = kRandomLimit,
                       const std::optional<RandomRange>& range = {});
 
-// Reads the files of --input options: "x=image.npy", or all arrays of "inputs.npz". With `specs`, "x=image.raw" (or
-// .bin) is the elements of the input alone, little-endian and dense. Returns the tensors by input name. Throws
+// Reads the files of options such as --input: "x=image.npy", or all arrays of "inputs.npz". With `specs`, "x=image.raw"
+// (or .bin) is the elements of the input alone, little-endian and dense. Returns the tensors by input name. Throws
 // UsageError for an input that is given twice, UserError for a file that does not fit.
 std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments,
-                                          const std::vector<artifact::TensorSpec>* specs = nullptr);
+                                          const std::vector<artifact::TensorSpec>* specs = nullptr,
+                                          const std::string& option = "--input");
 // Returns the file names in such options.
 std::vector<std::string> files_of(const std::string& option, const std::vector<std::string>& assignments);
 

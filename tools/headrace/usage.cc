@@ -79,7 +79,8 @@ CLI::Option* takes_word(CLI::Option* option, const std::string& what, const std:
 
 std::vector<std::string> words_of(const CLI::Option& option) {
   const std::string names = option.get_type_name();  // other types are numbers or in capitals
-  if (names.find_first_not_of("abcdefghijklmnopqrstuvwxyz-|") != std::string::npos) return {};
+  const bool has_words = names.find_first_not_of("abcdefghijklmnopqrstuvwxyz-|") == std::string::npos;
+  if (names.empty() || !has_words) return {};
   std::vector<std::string> words;
   for (size_t begin = 0; begin <= names.size();) {
     const size_t end = std::min(names.find('|', begin), names.size());

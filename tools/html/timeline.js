@@ -65,6 +65,7 @@ headrace.TimelinePage = class {
         'Whole'))), this.canvas, this.said, this.table, ...this.notes());
     this.listen();
     this.draw();
+    this.fillTable();
     page.dataset.drawn = String(Math.round(performance.now()));
   }
 
@@ -123,6 +124,7 @@ headrace.TimelinePage = class {
     const first = Math.min(Math.max(begin, 0), Math.max(this.trace.length, 1) - length);
     this.view = {begin: first, end: first + length};
     this.draw();
+    this.fillTable();
   }
 
   // Returns the event at a place of the canvas; null where there is none.
@@ -136,8 +138,10 @@ headrace.TimelinePage = class {
   }
 
   point(x, y) {
-    this.chosen = this.eventAt(x, y);
-    if (this.chosen !== null) this.said.textContent = this.describe(this.chosen);
+    const found = this.eventAt(x, y);
+    if (found?.event === this.chosen?.event) return;
+    this.chosen = found;
+    if (found !== null) this.said.textContent = this.describe(found);
     this.draw();
   }
 
@@ -163,7 +167,6 @@ headrace.TimelinePage = class {
     pen.textBaseline = 'middle';
     this.trace.lanes.forEach((lane, i) => this.drawLane(pen, lane, top + laneHeight * i));
     this.drawAxis(pen, height);
-    this.fillTable();
   }
 
   // Bars of less than a pixel are joined to one, so that a long trace takes as many bars as it has pixels.

@@ -15,6 +15,7 @@ thread_local const Core* own_core = nullptr;
 
 // How long a thread may take to end after its call was made to return.
 constexpr auto kInterruptPatience = std::chrono::seconds(2);
+constexpr auto kInterruptAgain = std::chrono::milliseconds(50);
 
 // How often an idle thread looks for work before it sleeps, where every thread has a processor: some microseconds.
 constexpr int kSpins = 200;
@@ -206,7 +207,15 @@ std::vector<std::string> Core::stop(Until until, bool keeps_calls) {
   }
   watch_->stop(until);
   std::vector<std::string> stuck = join(until);
-  if (!stuck.empty() && !keeps_calls && interrupt_calls()) stuck = join(Clock::now() + kInterruptPatience);
+  if (!stuck.empty() && !keeps_calls && interrupt_calls()) {
+    // A call that was about to begin may have missed it.
+    const Clock::time_point end = Clock::now() + kInterruptPatience;
+    stuck = join(std::min(end, Clock::now() + kInterruptAgain));
+    while (!stuck.empty() && Clock::now() < end) {
+      interrupt_calls();
+      stuck = join(std::min(end, Clock::now() + kInterruptAgain));
+    }
+  }
   if (stuck.empty()) release_codes();
   has_failed_.store(!stuck.empty(), std::memory_order_release);
   return stuck;

@@ -72,6 +72,22 @@ LayerShape shape_of(NodeContext& context, const Expr& data) {
   return shape;
 }
 
+// Returns the number of elements, or INT64_MAX where that is greater than any tensor has.
+int64_t count_up_to_most(const Shape& shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) {
+    if (__builtin_mul_overflow(count, size, &count)) return INT64_MAX;
+  }
+  return count;
+}
+
+// Returns the lengths of sequences that have all steps.
+Expr all_steps(const NodeContext& context, const LayerShape& s) {
+  context.check_table_size(s.batch);
+  const std::vector<int32_t> lengths(static_cast<size_t>(s.batch), static_cast<int32_t>(s.steps));
+  return relay::make_constant(NDArray::from_vector({s.batch}, DataType::int_(32), lengths), context.span());
+}
+
 // Converts an LSTM, GRU or RNN (7, 14, 22). An input that is left out becomes zeros, or all steps of each sequence.
 Exprs convert_layer(NodeContext& context, RecurrentCell cell) {
   const Span& span = context.span();
@@ -83,17 +99,16 @@ Exprs convert_layer(NodeContext& context, RecurrentCell cell) {
   const LayerShape s = shape_of(context, data);
   const DataType dtype = context.dtype(data);
   const auto given = [&](size_t i, const Shape& shape) {
-    return context.has(i) ? context.input(i) : relay::make_constant(NDArray::zeros(shape, dtype), span);
+    if (context.has(i)) return context.input(i);
+    context.check_table_size(count_up_to_most(shape));
+    return Expr(relay::make_constant(NDArray::zeros(shape, dtype), span));
   };
   const auto state = [&](size_t i) {
     return context.has(i) ? swapped(context.input(i)) : given(i, {s.directions, s.batch, s.hidden});
   };
   ops::RecurrentOperands operands{.data = data, .weight = context.input(1), .recurrent = context.input(2)};
   operands.bias = given(3, {s.directions, 2 * ops::gates_of(cell) * s.hidden});
-  const std::vector<int32_t> lengths(static_cast<size_t>(s.batch), static_cast<int32_t>(s.steps));
-  operands.sequence_lens =
-      context.has(4) ? context.input(4)
-                     : relay::make_constant(NDArray::from_vector({s.batch}, DataType::int_(32), lengths), span);
+  operands.sequence_lens = context.has(4) ? context.input(4) : all_steps(context, s);
   operands.initial_h = state(5);
   if (cell == RecurrentCell::lstm) {
     operands.initial_c = state(6);

@@ -72,6 +72,8 @@ TEST(ConvertRecurrent, SomeAreRefused) {
   EXPECT_THAT(error({x, kOne, f32({1, 1}, {1})}, none), HasSubstr("its inputs X and R have 3 and 2 dimensions"));
   EXPECT_THAT(error({x, f32({1, 1, 2}, {1, 1}), kOne}, none), HasSubstr("weight must be Tensor[(1, 1, 1), float32]"));
   EXPECT_THAT(error({i64({1, 1, 1}, {1}), kOne, kOne}, none), HasSubstr("must be floating point"));
+  const NDArray wide = NDArray::zeros({1, (1 << 22) + 1, 1}, DataType::float_(32));
+  EXPECT_THAT(error({wide, kOne, kOne}, none), HasSubstr("it would need a table of 4194305 entries"));
 }
 
 }  // namespace

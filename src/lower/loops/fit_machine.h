@@ -9,7 +9,8 @@
 
 namespace headrace::lower {
 
-// The work of parallel loops, by their variables: the number of elements that all iterations touch.
+// The work of parallel loops, by their variables, in units of the time that one element takes: the elements that all
+// iterations touch; a vector of multiply-adds counts as one.
 using LoopWork = std::unordered_map<const PrimVarNode*, int64_t>;
 
 // Makes the parallel loops of `body` serial whose noted work is not worth several threads on the machine; loops without

@@ -105,6 +105,7 @@ bool HostProcess::wait_for_end(Clock::duration patience) {
       const pid_t found = ::waitpid(pid_, &status_, WNOHANG);
       // Where another part of the program waits for all of its processes, the end of this one is seen there alone.
       is_over_ = found == pid_ || (found < 0 && errno == ECHILD);
+      is_end_known_ = found == pid_;
       if (is_over_) return true;
     }
     if (Clock::now() >= until) return false;
@@ -122,6 +123,8 @@ std::string HostProcess::end() {
   kill();
   while (!wait_for_end(std::chrono::seconds(1))) {
   }
+  if (!is_end_known_)
+    return "ended in a way that is not known, because another part of the program waits for processes";
   if (WIFEXITED(status_)) return fmt::format("ended with exit code {}", WEXITSTATUS(status_));
   const int number = WTERMSIG(status_);
   const char* name = ::sigdescr_np(number);

@@ -53,6 +53,7 @@ class HostProcess {
   int pid_ = -1;
   std::mutex mutex_;  // guards what follows
   bool is_over_ = false;
+  bool is_end_known_ = false;
   int status_ = 0;
 };
 

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::string_view kLost = "StageLost", kTimeout = "StageTimeout";
 constexpr auto kFirstPause = std::chrono::milliseconds(10), kLongestPause = std::chrono::milliseconds(1000);
-constexpr uint64_t kSpareBytes = uint64_t{4} << 20;     // for errors, and for what is said about values
+constexpr uint64_t kSpareBytes = uint64_t{4} << 20;     // for what is said about values
+constexpr uint64_t kMostOfError = uint64_t{256} << 10;  // of one request, with its texts and what it carries
 constexpr uint64_t kMostOfBatch = uint64_t{1} << 36;    // of a call of many requests; a larger one is an error
 constexpr uint64_t kMostOfRequest = uint64_t{1} << 44;  // of the tensors of one request
 
@@ -148,7 +149,8 @@ class ProcessStage final : public StageCode {
     }
     const auto requests = static_cast<uint64_t>(std::max(ports_.most_in_batch, 1));
     const uint64_t of_call = std::max(of_request, std::min(of_request * requests, kMostOfBatch));
-    return of_call + (has_any ? (options_.most_bytes + 63) / 64 * 64 : 0) + kSpareBytes;
+    const uint64_t of_errors = requests * kMostOfError;
+    return of_call + (has_any ? (options_.most_bytes + 63) / 64 * 64 : 0) + of_errors + kSpareBytes;
   }
 
   // Starts the process if there is none. Returns null, or why a call cannot be made now.
@@ -162,7 +164,8 @@ class ProcessStage final : public StageCode {
     if (is_interrupted_.load() != 0) return make_loss(kLost, "its pipeline was stopped");
     try {
       const CodePorts found = start();
-      if (!same_ports(found.inputs, ports_.inputs) || !same_ports(found.outputs, ports_.outputs))
+      if (!same_ports(found.inputs, ports_.inputs) || !same_ports(found.outputs, ports_.outputs) ||
+          found.most_in_batch != ports_.most_in_batch || found.are_shared != ports_.are_shared)
         give_up("has other inputs or outputs than the one before, and ended");
       prepare_memory();
     } catch (const UserError& error) {

@@ -1,7 +1,8 @@
 // Stages that run in processes of their own, so that code which crashes or hangs ends no other.
 //
 // A call copies the inputs to memory that both processes share, and the outputs from there. The process that crashes is
-// started again. What it had been called for fails with StageLost; pure code is called once more.
+// started again. What it had been called for fails with StageLost; pure code is called again, kMostReplays times at
+// most.
 #pragma once
 
 #include <memory>
