@@ -790,7 +790,8 @@ def test_a_split_model_gives_the_results_of_the_whole(artifact, images, tmp_path
     assert not estimated["measured"]
 
 
-def test_stages_of_a_split_model_have_backends_memory_and_replicas(images, tmp_path):
+def test_stages_of_a_split_model_have_backends_memory_and_replicas(images, tmp_path, monkeypatch):
+    monkeypatch.delenv("LD_PRELOAD", raising=False)  # a sanitizer's, which the program of the stages has by itself
     report = pipeline.split(
         DIGITS,
         tmp_path / "u.so",

@@ -30,7 +30,7 @@ headrace.sumLane = (lane, begin, end) => {
   let requests = 0, failures = 0;
   for (const event of lane.events) {
     const inside = Math.min(event.end, end) - Math.max(event.begin, begin);
-    if (inside < 0) continue;
+    if (inside < 0 || (inside === 0 && event.end > event.begin)) continue;  // it only touches the time
     sums[event.kind] += inside;
     if (event.kind === 'starved' || event.kind === 'blocked') continue;
     calls.push(event.end - event.begin);
