@@ -779,9 +779,9 @@ def test_deadlines_do_not_keep_requests():
         del request
         assert gone() is None
         for number in range(4 * _pipeline._SWEEP):
-            deadlines.add(far, Request(number, ()))
+            deadlines.add(far, Request(number + 1, ()))
         assert len(deadlines._heap) <= _pipeline._SWEEP
-        late = Request(7, ())
+        late = Request(0, ())
         deadlines.add(time.monotonic() + 0.01, late)
         assert late.wait(LIMIT)
         assert isinstance(late.error, pipeline.DeadlineExceeded)

@@ -29,6 +29,8 @@ __all__: list[str] = []
 
 # Seconds between looks whether the actors of a graph that answers nothing live.
 _LOOK_SECONDS = 30.0
+# Seconds that the end of a graph may take.
+_END_SECONDS = 20.0
 _FOR_EVER = -1  # as a timeout of compiled graphs; None is a default of Ray's
 
 
@@ -94,7 +96,8 @@ class CompiledWiring:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
-        self._tear_down()
+            is_idle = not self._flying
+        self._tear_down(_END_SECONDS if is_idle else 0.0)
         for thread in self._threads:
             if thread.ident is not None and threading.current_thread() is not thread:
                 thread.join(timeout=10)
@@ -118,10 +121,23 @@ class CompiledWiring:
                 "without one"
             ) from error
 
-    def _tear_down(self) -> None:
-        if self._graph is not None:
+    def _tear_down(self, wait_seconds: float) -> None:
+        """Ends the graph. Kills the actors after so many seconds, because Ray waits for calls that run, however long."""
+        graph = self._graph
+        if graph is None:
+            return
+
+        def work() -> None:
             with contextlib.suppress(Exception):
-                self._graph.teardown()
+                graph.teardown()
+
+        thread = threading.Thread(target=work, name="headrace-ray-end", daemon=True)
+        thread.start()
+        thread.join(wait_seconds)
+        if thread.is_alive():
+            for line in self._lines:
+                kill_actor(line.actor)
+            thread.join(_END_SECONDS)
 
     def _room(self) -> int:
         """How many requests the graph may have: one, while it may be a request that makes actors die."""
@@ -277,7 +293,7 @@ class CompiledWiring:
         if not is_connected():
             self._end_all([request for request, _ in lost], RAY_IS_GONE)
             return
-        self._tear_down()
+        self._tear_down(_END_SECONDS)
         dead = [line for line in self._lines if not self._is_alive(line)]
         self._give_back([request for request, _ in lost], dead or list(self._lines), why)
         for line in dead:
