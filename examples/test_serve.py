@@ -151,7 +151,7 @@ def test_json_and_back(module):
 @pytest.mark.filterwarnings("ignore")
 def test_only_its_own_application_of_a_cluster_ends(module, artifact, monkeypatch):
     calls = []
-    server = {name: lambda *_, name=name, **__: calls.append(name) for name in ("start", "run", "shutdown")}
+    server = {name: lambda *_, label=name, **__: calls.append(label) for name in ("start", "run", "shutdown")}
     monkeypatch.setattr(module, "serve", SimpleNamespace(**server, delete=lambda name: calls.append(("delete", name))))
     monkeypatch.setattr(module, "ray", SimpleNamespace(init=lambda **_: None, shutdown=lambda: None))
     monkeypatch.setattr(module.headrace.ray, "artifact_ref", lambda _: SimpleNamespace(name="digits.so"))

@@ -173,9 +173,9 @@ def read_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
     own = [name for name in given if name in _OWN_OPTIONS]
     if own:
         raise UserError(f"options: the pipeline sets {' and '.join(own)} of its actors itself; leave that out")
-    for name in ("resources", "label_selector"):
+    for name, example in (("resources", '{"camera": 1}'), ("label_selector", '{"pool": "front"}')):
         if name in given:
-            given[name] = _arguments.mapping(given[name] or {}, f"options: {name}", f'{name}={{"pool": ...}}')
+            given[name] = _arguments.mapping(given[name], f"options: {name}", f"{name}={example}")
     try:
         ray_package().remote(StageActor).options(**given)
     except Exception as error:  # Ray raises ValueError or TypeError, and others for parts of an option

@@ -122,7 +122,7 @@ class CompiledWiring:
             ) from error
 
     def _tear_down(self, wait_seconds: float) -> None:
-        """Ends the graph. Kills the actors after so many seconds, because Ray waits for calls that run, however long."""
+        """Ends the graph. After `wait_seconds` kills the actors, because Ray waits for calls that run, however long."""
         graph = self._graph
         if graph is None:
             return
@@ -132,12 +132,20 @@ class CompiledWiring:
                 graph.teardown()
 
         thread = threading.Thread(target=work, name="headrace-ray-end", daemon=True)
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter ends, and starts no threads
+            self._kill_all()
+            work()
+            return
         thread.join(wait_seconds)
         if thread.is_alive():
-            for line in self._lines:
-                kill_actor(line.actor)
+            self._kill_all()
             thread.join(_END_SECONDS)
+
+    def _kill_all(self) -> None:
+        for line in self._lines:
+            kill_actor(line.actor)
 
     def _room(self) -> int:
         """How many requests the graph may have: one, while it may be a request that makes actors die."""
@@ -152,10 +160,10 @@ class CompiledWiring:
                 request = self._next()
                 if self._is_closed:
                     return
-                if self._broken:
-                    self._recover()
-                elif request is not None:
+                if request is not None:
                     self._execute(request)
+                elif self._broken:
+                    self._recover()
                 else:
                     self._look()
             except Exception as error:  # one that nothing foresees must not leave requests waiting
@@ -281,8 +289,7 @@ class CompiledWiring:
         """No answer came in time: nobody knows from which actor, so all of them end."""
         names = ", ".join(line.spec.name for line in self._lines)
         request.fail("StageTimeout", f"the stages {names} took longer than {limit} s", self._lines[-1].spec.name)
-        for line in self._lines:
-            kill_actor(line.actor)
+        self._kill_all()
 
     def _recover(self) -> None:
         """Starts the actors that are dead, compiles the graph again, and gives back what has no answer."""

@@ -63,7 +63,8 @@ class Pipeline:
     max_inflight : int
         How many requests may be in the pipeline; `submit` waits for a place.
     window : int
-        How many requests a pure actor has at once, so that the next one is there when one is done.
+        How many requests a pure actor has at once, so that the next one is there when one is done. Its batches have at
+        most as many.
     wiring : "auto", "calls" or "compiled"
         "compiled" is a compiled graph of Ray's, which is faster, for actors that are all on this process's node.
         "calls" is one call of an actor for each stage of a request. "auto" takes a compiled graph where the nodes
