@@ -1,6 +1,6 @@
 """Serves an artifact over HTTP with Ray Serve.
 
-    pip install 'headrace[ray]'
+    pip install '.[ray]'
     python3 examples/serve/serve_artifact.py model.so --replicas 2 --port 8000
     curl -d '{"x": [[[0.0, 0.5], [0.5, 1.0]]]}' http://127.0.0.1:8000/
 
@@ -28,6 +28,59 @@ from ray import serve
 from ray.util import metrics
 from starlette.requests import Request
 from starlette.responses import JSONResponse
+
+APPLICATION = "headrace"
+_JSON_KINDS = {
+    type(None): "null",
+    bool: "true or false",
+    int: "integers",
+    float: "fractions",
+    str: "text",
+    dict: "an object",
+    list: "lists of different lengths",
+}
+
+
+def array_of_json(value: Any, dtype: np.dtype, what: str) -> np.ndarray:
+    """Nested lists of numbers as an array. Raises ValueError for values that the dtype does not hold."""
+    array = np.array(value, object)
+    taken = {"b": {bool}, "i": {int}, "u": {int}}.get(dtype.kind, {int, float})
+    wrong = sorted(_JSON_KINDS[kind] for kind in set(map(type, array.flat)) - taken)
+    if wrong:
+        raise ValueError(f"{what} has {' and '.join(wrong)}, where it takes {dtype}")
+    if dtype.kind in "iu" and array.size:
+        limits = np.iinfo(dtype)
+        if array.min() < limits.min or array.max() > limits.max:
+            raise ValueError(f"{what} has a number that {dtype} does not hold; it takes {limits.min} to {limits.max}")
+    try:
+        with np.errstate(over="ignore"):
+            made = array.astype(dtype)
+    except OverflowError:  # an integer of hundreds of digits
+        made = np.array(np.inf)
+    if not np.isfinite(made).all():
+        raise ValueError(f"{what} has a number that is not finite as {dtype}")
+    return made
+
+
+def json_of_row(made: Mapping[str, np.ndarray]) -> dict[str, Any] | str:
+    """The outputs as JSON has them; an error's text if they have numbers that JSON does not have."""
+    for name, values in made.items():
+        if not np.isfinite(values).all():
+            return f"output '{name}' has numbers that are not finite for these inputs, and JSON has none"
+    return {name: values.tolist() for name, values in made.items()}
+
+
+def check_artifact(path: str) -> None:
+    """Raises UserError for a file that is not an artifact, or whose inputs and outputs do not have one batch."""
+    model = hr.load(path)
+    shapes = {spec.name: tuple(spec.shape) for spec in [*model.inputs, *model.outputs]}
+    firsts = {shape[:1] for shape in shapes.values()}
+    if not model.inputs or len(firsts) != 1 or () in firsts:
+        listed = ", ".join(f"'{name}' {shape}" for name, shape in shapes.items())
+        raise hr.UserError(
+            f"{path}: the inputs and outputs do not have one batch as their first dimension, which requests share: "
+            f"{listed}"
+        )
 
 
 @serve.deployment(max_ongoing_requests=256, health_check_period_s=5, health_check_timeout_s=10)
@@ -59,24 +112,28 @@ class Served:
             )
         try:
             row = self._read(await request.json())
-        except ValueError as error:  # JSON that is none, or inputs that do not fit
-            self._stats["refused"] += 1
-            return JSONResponse({"error": str(error)}, 400)
-        return JSONResponse(await self._run(row))
+        except (ValueError, RecursionError) as error:  # JSON that is none or too deep, or inputs that do not fit
+            return self._refuse(str(error))
+        made = await self._run(row)
+        return self._refuse(made) if isinstance(made, str) else JSONResponse(made)
+
+    def _refuse(self, why: str) -> JSONResponse:
+        self._stats["refused"] += 1
+        return JSONResponse({"error": why}, 400)
 
     def _read(self, given: Any) -> dict[str, np.ndarray]:
         if not isinstance(given, Mapping) or set(given) != set(self._inputs):
             raise ValueError(f"expected an object with the inputs {', '.join(self._inputs)}")
         row = {}
         for name, (shape, dtype) in self._inputs.items():
-            row[name] = np.array(given[name], dtype)
+            row[name] = array_of_json(given[name], np.dtype(dtype), f"input '{name}'")
             if row[name].shape != shape:
                 raise ValueError(f"input '{name}' has shape {row[name].shape}; it is {shape}")
         return row
 
     @serve.batch
-    async def _run(self, rows: list[dict[str, np.ndarray]]) -> list[dict[str, Any]]:
-        """Runs the artifact once for the requests that arrived together."""
+    async def _run(self, rows: list[dict[str, np.ndarray]]) -> list[dict[str, Any] | str]:
+        """Runs the artifact once for the requests that arrived together; returns each one's outputs, or an error."""
         begin = time.perf_counter()
         with self._lock:
             made = self._predict({name: np.stack([row[name] for row in rows]) for name in self._inputs})
@@ -85,7 +142,7 @@ class Served:
         self._requests.inc(len(rows))
         self._stats["requests"] += len(rows)
         self._stats["runs"] += 1
-        return [{name: values[index].tolist() for name, values in made.items()} for index in range(len(rows))]
+        return [json_of_row({name: values[index] for name, values in made.items()}) for index in range(len(rows))]
 
     def check_health(self) -> None:
         """Raises an error, upon which Serve replaces the replica, if zeros do not give what they gave at the start."""
@@ -109,6 +166,10 @@ def main() -> None:
     parser.add_argument("--wait", type=float, default=0.01, help="the seconds that a batch waits for more requests")
     parser.add_argument("--address", default="local", help="the cluster: local starts one, auto finds one")
     args = parser.parse_args()
+    try:
+        check_artifact(args.artifact)
+    except hr.UserError as error:
+        parser.exit(2, f"{parser.prog}: {error}\n")
     stopped = threading.Event()
     ray.init(address=args.address, log_to_driver=False)
     for number in (signal.SIGINT, signal.SIGTERM):  # after ray.init, which sets handlers of its own
@@ -116,11 +177,14 @@ def main() -> None:
     try:
         serve.start(http_options={"host": "127.0.0.1", "port": args.port})
         artifact = headrace.ray.artifact_ref(args.artifact)
-        serve.run(Served.options(num_replicas=args.replicas).bind(artifact, args.wait), name="headrace")
+        serve.run(Served.options(num_replicas=args.replicas).bind(artifact, args.wait), name=APPLICATION)
         print(f"serving {artifact.name} at http://127.0.0.1:{args.port}/", flush=True)
         stopped.wait()
     finally:
-        serve.shutdown()
+        if args.address == "local":
+            serve.shutdown()
+        else:  # other applications of the cluster go on
+            serve.delete(APPLICATION)
         ray.shutdown()
     print("stopped", flush=True)
 

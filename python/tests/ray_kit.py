@@ -21,7 +21,7 @@ OWN = "front"  # resources front0, front1 and front2 of the first node: neighbou
 def two_nodes() -> Iterator[Any]:
     """A cluster of two nodes on this machine, whose labels are pool=front and pool=back, and this process in it."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'headrace[ray]')")
+    ray = pytest.importorskip("ray", reason="Ray is not installed (pip install '.[ray]')")
     from ray.cluster_utils import Cluster
 
     own = {f"{OWN}{number}": 1 for number in range(3)}
@@ -77,6 +77,34 @@ def lock_of(x: int) -> Any:
     import threading
 
     return threading.Lock()
+
+
+def fail_to_load() -> None:
+    raise RuntimeError("not in this process")
+
+
+class Unreadable:
+    """An object that can be pickled and cannot be made again."""
+
+    def __reduce__(self) -> Any:
+        return fail_to_load, ()
+
+
+def unreadable(x: int) -> Any:
+    return Unreadable() if x < 0 else x
+
+
+def as_record(x: int) -> dict[str, int]:
+    """A dict whose only key is the name of the next stage's input."""
+    return {"x": x}
+
+
+def of_record(x: dict[str, int]) -> int:
+    return x["x"] + 1
+
+
+def batch_size(xs: list[int]) -> list[int]:
+    return [len(xs)] * len(xs)
 
 
 def counted(x: int) -> int:

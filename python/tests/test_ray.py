@@ -53,7 +53,7 @@ def test_nothing_imports_ray_before_it_is_needed():
 
 def test_without_ray_the_error_says_how_to_install_it(artifact, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)  # an import of it fails then
-    with pytest.raises(hr.MissingError, match=r"pip install 'headrace\[ray\]'"):
+    with pytest.raises(hr.MissingError, match=r"pip install '\.\[ray\]'"):
         hray.artifact_ref(artifact)
 
 
@@ -205,6 +205,15 @@ def test_a_model_in_memory_has_no_file(images):
         hray.artifact_ref(model)
 
 
+def test_a_model_with_a_file_needs_no_ray(artifact, images, expected, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)  # an import of it fails then
+    predict = hray.Predictor(hr.load(artifact))
+    np.testing.assert_array_equal(predict({"x": images[:20]})["probabilities"], expected[:20])
+    model = hr.compile(ray_kit.ROOT / "models" / "digits.onnx", shapes={"x": (1, 1, 8, 8)}, threads=1)
+    with pytest.raises(hr.UserError, match=r"compile it with output='model\.so'"):
+        hray.Predictor(model)
+
+
 class FakeRef(hray.ArtifactRef):
     """An ArtifactRef that counts how often its bytes are fetched."""
 
@@ -247,7 +256,7 @@ def test_bytes_with_another_hash_are_refused(cluster):
 
 @pytest.mark.parametrize("batch_format", ["numpy", "pyarrow"])
 def test_map_batches_gives_the_results_of_one_process(cluster, artifact, images, expected, batch_format):
-    data = pytest.importorskip("ray.data", reason="Ray Data is not installed (pip install 'headrace[ray]')")
+    data = pytest.importorskip("ray.data", reason="Ray Data is not installed (pip install '.[ray]')")
     rows = 2000 if ray_kit.IS_FULL else 300
     context = data.DataContext.get_current()
     context.execution_options.preserve_order = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import random
@@ -11,7 +12,10 @@ import subprocess
 import sys
 import threading
 import time
+import types
+import weakref
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +24,7 @@ hr = pytest.importorskip("headrace", reason="the package is not built (nanobind 
 import ray_kit  # noqa: E402
 from headrace import pipeline  # noqa: E402
 from headrace import ray as hray  # noqa: E402
-from headrace.ray import _compiled, _recovery  # noqa: E402
+from headrace.ray import _compiled, _pipeline, _recovery  # noqa: E402
 from headrace.ray._actors import ActorSpec, StageSpec  # noqa: E402
 from headrace.ray._calls import CallWiring  # noqa: E402
 from headrace.ray._places import Place  # noqa: E402
@@ -56,6 +60,23 @@ def pure(function, **options):
 
 def pids(pipe):
     return [pid for stage in pipe.metrics()["stages"] for pid in stage["pids"]]
+
+
+def kill(pid):
+    """Ends a process; returns whether it was there."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def is_alive(pid):
+    """Whether a process is there and is no zombie."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
 
 
 def wait_until(is_true, what):
@@ -133,8 +154,7 @@ def test_actors_that_are_killed_lose_and_double_nothing(cluster, artifact, image
             if killed < kills and number >= requests * (killed + 1) // (kills + 2):
                 wait_until(lambda: len(pids(pipe)) == 3, "an actor did not come back")
                 time.sleep(choose.random() * 0.01)
-                os.kill(choose.choice(pids(pipe)), signal.SIGKILL)
-                killed += 1
+                killed += kill(choose.choice(pids(pipe)))
         results = [ticket.wait(timeout=LIMIT) for ticket in tickets]
         metrics = pipe.metrics()
     assert killed == kills, SEED
@@ -154,9 +174,10 @@ def test_deaths_at_bad_moments(cluster, images, answers, artifact, wiring):
             tickets = [pipe.submit(images[number], timeout=LIMIT) for number in range(40)]
             old = pids(pipe)
             for pid in old:
-                os.kill(pid, signal.SIGKILL)
+                kill(pid)
             wait_until(lambda old=old: set(pids(pipe)) - set(old), "no actor came back")
-            os.kill(choose.choice(sorted(set(pids(pipe)) - set(old))), signal.SIGKILL)
+            for pid in choose.sample(sorted(set(pids(pipe)) - set(old)), 1):
+                kill(pid)
             assert [ticket.wait(timeout=LIMIT) for ticket in tickets] == answers[:40], SEED
         assert pipe.state == "running"
 
@@ -187,7 +208,7 @@ def test_a_stage_that_is_not_pure_loses_only_what_it_had_begun(cluster, tmp_path
     with hray.Pipeline(stages, nodes=nodes, wiring=wiring, options=options, max_inflight=400) as pipe:
         tickets = [pipe.submit(number) for number in range(300)]
         tickets[60].wait(timeout=LIMIT)
-        os.kill(pids(pipe)[1], signal.SIGKILL)
+        kill(pids(pipe)[1])
         errors = [ticket.exception(timeout=LIMIT) for ticket in tickets]
         window = 1 if wiring == "calls" else 4
     lost = [error for error in errors if error is not None]
@@ -245,28 +266,30 @@ def test_outputs_that_cannot_be_pickled(cluster):
 
 
 def test_a_stage_that_takes_too_long(cluster, wiring):
-    stage = pure(ray_kit.sleep, time_limit=0.6)
+    stage = pure(ray_kit.sleep, time_limit=4.0)
     with hray.Pipeline([stage], nodes=one_node(["sleep"], wiring), wiring=wiring) as pipe:
         tickets = [pipe.submit(seconds) for seconds in (0.0, 60.0, 0.0, 0.1)]
         assert isinstance(tickets[1].exception(timeout=LIMIT), pipeline.StageTimeout)
-        assert "longer than 0.6 s" in str(tickets[1].exception())
+        assert "longer than 4.0 s" in str(tickets[1].exception())
         assert [ticket.wait(timeout=LIMIT) for ticket in (tickets[0], tickets[2], tickets[3])] == [0.0, 0.0, 0.1]
 
 
 def test_deadlines_cancelling_and_a_full_pipeline(cluster, wiring):
     with hray.Pipeline([ray_kit.sleep], nodes=one_node(["sleep"], wiring), wiring=wiring, max_inflight=3) as pipe:
-        first, late, third = pipe.submit(0.5), pipe.submit(0.0, deadline=0.1), pipe.submit(0.0)
+        done = pipe.submit(0.0)
+        assert done.wait(timeout=LIMIT) == 0.0
+        assert not done.cancel()
+        long = [pipe.submit(10.0 * LIMIT) for _ in range(3)]
         with pytest.raises(pipeline.PipelineFull, match="3 requests are in the pipeline"):
             pipe.submit(0.0, timeout=0)
-        with pytest.raises(TimeoutError, match="request 0 is not done yet"):
-            first.wait(timeout=0.01)
-        assert third.cancel()
-        assert isinstance(third.exception(timeout=0), pipeline.Cancelled)
+        with pytest.raises(TimeoutError, match="request 1 is not done yet"):
+            long[0].wait(timeout=0.01)
+        assert long[2].cancel()
+        assert isinstance(long[2].exception(timeout=0), pipeline.Cancelled)
+        late = pipe.submit(0.0, deadline=0.1)
         assert isinstance(late.exception(timeout=LIMIT), pipeline.DeadlineExceeded)
-        assert first.wait(timeout=LIMIT) == 0.5
-        assert not first.cancel()
-        assert pipe.submit(0.0).wait(timeout=LIMIT) == 0.0
-        assert first.done()
+        assert long[0].cancel() and long[1].cancel()
+        assert [ticket.done() for ticket in long] == [True] * 3
 
 
 def test_tickets_as_futures(cluster):
@@ -318,7 +341,7 @@ def test_actors_that_do_not_come_back(cluster, tmp_path, wiring):
     with hray.Pipeline([stage], nodes=nodes, wiring=wiring, options=options) as pipe:
         assert pipe.submit(1).wait(timeout=LIMIT) == 1
         switch.touch()
-        os.kill(pids(pipe)[0], signal.SIGKILL)
+        kill(pids(pipe)[0])
         errors = []
 
         def is_lost():
@@ -349,6 +372,30 @@ def test_actors_that_do_not_come_back(cluster, tmp_path, wiring):
             [ray_kit.double, ray_kit.add_one],
             {"nodes": {"double": "pool=front", "add_one": "rear"}, "wiring": "compiled"},
             "wiring='compiled': the stages add_one are not on this process's node; .* use wiring='calls'",
+        ),
+        (
+            [pipeline.Stage(ray_kit.double, time_limit=1.0), ray_kit.add_one],
+            {"wiring": "compiled"},
+            "the stages add_one have no time_limit and others have one; .* or use wiring='calls'",
+        ),
+        (
+            [pure(ray_kit.batch_size, max_batch=4)],
+            {"wiring": "compiled"},
+            "the stages batch_size have batches or replicas, .* use wiring='calls'",
+        ),
+        (
+            [pipeline.Stage(ray_kit.batch_size, max_batch=4)],
+            {},
+            "stage 'batch_size' has batches or replicas and is not",
+        ),
+        ([ray_kit.double], {"options": {"max_restarts": 2}}, "options: the pipeline sets max_restarts of its actors"),
+        ([ray_kit.double], {"options": {"max_concurrency": 2, "max_task_retries": 1}}, "sets max_concurrency and max_"),
+        ([ray_kit.double], {"options": {"cpus": 2}}, "options: Ray's actors do not take them: .*cpus"),
+        ([ray_kit.double], {"options": {"resources": "front0"}}, "options: resources: expected a dict by name"),
+        (
+            [ray_kit.double],  # what options= asks for is asked for beside what nodes= does
+            {"nodes": {"double": "front0"}, "options": {"resources": {"moon": 1}}, "start_seconds": 1},
+            "did not start within 1.0 s",
         ),
         (["ray_kit:triple"], {}, "stage 'triple' cannot start on any node: 'ray_kit:triple' cannot be imported"),
         (
@@ -401,7 +448,7 @@ def test_an_input_may_be_changed_after_it_was_submitted(cluster, wiring):
 
 
 def test_without_a_cluster_the_error_says_what_to_call(monkeypatch):
-    ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'headrace[ray]')")
+    ray = pytest.importorskip("ray", reason="Ray is not installed (pip install '.[ray]')")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
     with pytest.raises(hr.UserError, match=r"call ray\.init\(\) before making a pipeline"):
         hray.Pipeline([ray_kit.double])
@@ -423,7 +470,7 @@ print(type(error).__name__, ray.is_initialized(), pipe.state, error)
 
 
 def test_requests_end_when_ray_is_shut_down(wiring):
-    pytest.importorskip("ray", reason="Ray is not installed (pip install 'headrace[ray]')")
+    pytest.importorskip("ray", reason="Ray is not installed (pip install '.[ray]')")
     if wiring == "compiled" and not ray_kit.IS_FULL:
         pytest.skip("Ray takes half a minute to end a compiled graph that it is disconnected from; full size only")
     path = os.pathsep.join([str(ray_kit.ROOT / "python/tests"), os.environ.get("PYTHONPATH", "")])
@@ -443,7 +490,7 @@ def two_lines(is_pure):
 
 @pytest.mark.parametrize(("is_pure", "crashes", "stage"), [(False, 0, "first"), (True, 2, "second")])
 def test_tensors_that_died_with_their_node(is_pure, crashes, stage):
-    ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'headrace[ray]')")
+    ray = pytest.importorskip("ray", reason="Ray is not installed (pip install '.[ray]')")
     request = Request(5, (1,), crashes=crashes)
     two_lines(is_pure)._fail(1, request, ray.exceptions.ObjectLostError("00" * 28, None, ""))
     assert isinstance(request.error, pipeline.StageLost)
@@ -452,7 +499,7 @@ def test_tensors_that_died_with_their_node(is_pure, crashes, stage):
 
 
 def test_an_error_that_nothing_foresees_ends_the_requests():
-    pytest.importorskip("ray", reason="Ray is not installed (pip install 'headrace[ray]')")
+    pytest.importorskip("ray", reason="Ray is not installed (pip install '.[ray]')")
     wiring, request = two_lines(True), Request(0, (1,))
     wiring._lines[1].waiting.append(request)
     wiring._act(lambda: 1 / 0, [])
@@ -503,7 +550,7 @@ def test_graphs_that_cannot_be_compiled_again(cluster, monkeypatch):
             raise pipeline.PipelineError("no graph today")
 
         monkeypatch.setattr(_compiled.CompiledWiring, "_compile", refuse)
-        os.kill(pids(pipe)[0], signal.SIGKILL)
+        kill(pids(pipe)[0])
         error = pipe.submit(1).exception(timeout=LIMIT)
         assert isinstance(error, pipeline.StageLost)
         assert "its compiled graph does not answer: no graph today" in str(error)
@@ -518,3 +565,234 @@ def test_an_actor_that_dies_while_it_starts(cluster, tmp_path):
     options = {"runtime_env": {"env_vars": {"HEADRACE_TEST_SWITCH": str(switch)}}}
     with pytest.raises(pipeline.PipelineError, match="the actor of stage 'gate' did not start: "):
         hray.Pipeline([pure("ray_kit_gate:gate")], options=options)
+
+
+@pytest.fixture
+def unraisable(monkeypatch):
+    """The errors that sys.unraisablehook got."""
+    errors = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda about: errors.append(about.exc_value))
+    return errors
+
+
+def test_a_callback_that_raises_is_reported(unraisable):
+    calls, request = [], Request(0, (1,))
+    for function in (lambda: 1 / 0, lambda: calls.append("second"), sys.exit):
+        request.when_done(function)
+    assert request.settle([2], None)
+    request.when_done(lambda: 1 / 0)
+    assert calls == ["second"]
+    assert [type(error) for error in unraisable] == [ZeroDivisionError, SystemExit, ZeroDivisionError]
+
+
+def test_callbacks_that_raise_do_not_disturb_the_pipeline(cluster, unraisable, wiring):
+    nodes = one_node(["sleep"], wiring)
+    pipe = hray.Pipeline([pure(ray_kit.sleep)], nodes=nodes, wiring=wiring)
+    quick, long = pipe.submit(0.5), pipe.submit(10.0 * LIMIT)
+    for ticket in (quick, long):
+        ticket.add_done_callback(lambda _: 1 / 0)
+    assert quick.wait(timeout=LIMIT) == 0.5
+    [pid] = pids(pipe)
+    pipe.stop()
+    assert isinstance(long.exception(timeout=0), pipeline.Stopped)
+    assert [type(error) for error in unraisable] == [ZeroDivisionError] * 2
+    wait_until(lambda: not is_alive(pid), "the actor did not end")
+
+
+def test_a_stop_that_is_interrupted(cluster, monkeypatch):
+    pipe = hray.Pipeline([pure(ray_kit.sleep)], wiring="calls")
+    ticket, [pid] = pipe.submit(10.0 * LIMIT), pids(pipe)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Request, "fail", interrupt)
+        pipe.stop()
+    wait_until(lambda: not is_alive(pid), "the actor did not end")
+    pipe.stop()
+    assert isinstance(ticket.exception(timeout=0), pipeline.Stopped)
+
+
+def test_an_error_of_the_regular_look_ends_the_requests(monkeypatch):
+    pytest.importorskip("ray", reason="Ray is not installed (pip install '.[ray]')")
+    wiring, request = two_lines(True), Request(0, (1,))
+    monkeypatch.setattr(wiring, "_look", lambda *_: 1 / 0)
+    wiring.submit(request)
+    wiring._thread.start()
+    assert request.wait(LIMIT)
+    assert "ZeroDivisionError" in str(request.error)
+    wiring.close()
+    assert not wiring._thread.is_alive()
+
+
+@pytest.mark.parametrize("wrong", [{"deadline": "soon"}, {"deadline": -1}, {"timeout": "soon"}])
+def test_times_that_are_none_take_no_place(cluster, wrong):
+    pipe = hray.Pipeline([pure(ray_kit.add_one)], wiring="calls")
+    try:
+        with pytest.raises(hr.UserError, match=f"{next(iter(wrong))}: expected seconds"):
+            pipe.submit(1, **wrong)
+        assert pipe.metrics()["inflight"] == 0
+        assert pipe.drain(timeout=LIMIT)
+    finally:
+        pipe.stop()
+
+
+def test_a_time_limit_holds_beside_stages_without_one(cluster):
+    stages = [pure(ray_kit.sleep, time_limit=3.0), pure(ray_kit.add_one), pure(ray_kit.double)]
+    nodes = dict.fromkeys(("sleep", "add_one", "double"), "pool=front")
+    with hray.Pipeline(stages, nodes=nodes) as pipe:
+        metrics = pipe.metrics()
+        assert [stage["name"] for stage in metrics["stages"]] == ["sleep", "add_one+double"]
+        assert metrics["wiring"] == "calls"
+        tickets = [pipe.submit(seconds) for seconds in (10.0 * LIMIT, 0.0)]
+        error = tickets[0].exception(timeout=LIMIT)
+        assert isinstance(error, pipeline.StageTimeout)
+        assert error.stage == "sleep"
+        assert tickets[1].wait(timeout=LIMIT) == 2.0
+
+
+def test_each_stage_of_a_compiled_graph_keeps_its_own_limit(cluster):
+    stages = [pure(ray_kit.sleep, name="first", time_limit=2.0), pure(ray_kit.sleep, name="second", time_limit=LIMIT)]
+    with hray.Pipeline(stages, nodes=one_node(["first", "second"], "compiled"), wiring="compiled") as pipe:
+        error = pipe.submit(2.5).exception(timeout=LIMIT)
+        assert isinstance(error, pipeline.StageTimeout)
+        assert str(error) == "stage 'first' took longer than 2.0 s"
+        assert pipe.submit(0.0).wait(timeout=LIMIT) == 0.0
+
+
+def test_a_request_without_a_limit_outlasts_the_looks(cluster, monkeypatch):
+    monkeypatch.setattr(_compiled, "_LOOK_SECONDS", 0.1)
+    with hray.Pipeline([ray_kit.sleep], nodes=one_node(["sleep"], "compiled"), wiring="compiled") as pipe:
+        assert pipe.submit(2.0).wait(timeout=LIMIT) == 2.0
+        assert pipe.metrics()["epoch"] == 0
+
+
+def compiled_lines(actor):
+    """A compiled wiring without a graph, whose graph has one request."""
+    calls = two_lines(True)
+    for line in calls.lines:
+        line.actor, line.state = actor, "running"
+    wiring, request = _compiled.CompiledWiring(calls, Limits(4, 1.0)), Request(5, (1,))
+    wiring._flying.append((request, "the answer"))
+    return wiring, request
+
+
+@pytest.mark.parametrize(("is_dead", "broken"), [(True, "gone"), (False, "")])
+def test_a_look_tells_dead_actors_from_busy_ones(monkeypatch, is_dead, broken):
+    ray = pytest.importorskip("ray", reason="Ray is not installed (pip install '.[ray]')")
+
+    def ready():
+        raise ray.exceptions.RayActorError(error_msg="gone") if is_dead else ray.exceptions.GetTimeoutError("busy")
+
+    monkeypatch.setattr(_compiled, "is_connected", lambda: True)
+    wiring, _ = compiled_lines(types.SimpleNamespace(ready=types.SimpleNamespace(remote=ready)))
+    wiring._look()
+    assert wiring._broken == broken
+
+
+class AnsweringRay:
+    """Stands in for the module ray: gives or raises what a test says."""
+
+    def __init__(self, ray, answer):
+        self.exceptions, self._answer = ray.exceptions, answer
+
+    def get(self, *_, **__):
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [(((4, 0), [], (1,)), "the graph answered (4, 0) in place of (5, 0)"), (RuntimeError(""), "RuntimeError")],
+)
+def test_answers_that_are_none_break_the_graph(monkeypatch, answer, why):
+    ray = pytest.importorskip("ray", reason="Ray is not installed (pip install '.[ray]')")
+    wiring, request = compiled_lines(None)
+    monkeypatch.setattr(_compiled, "is_connected", lambda: True)
+    monkeypatch.setattr(_compiled, "ray_package", lambda: AnsweringRay(ray, answer))
+    wiring._read_answer(wiring._flying[0], 0)
+    assert wiring._broken == why
+    assert [entry[0] for entry in wiring._flying] == [request]  # the journal gives it to the next graph
+    assert not request.is_done
+
+
+def test_an_actor_that_does_not_answer_is_killed_before_the_next_one(monkeypatch):
+    pytest.importorskip("ray", reason="Ray is not installed (pip install '.[ray]')")
+    events, wiring = [], compiled_lines("the old one")[0]
+    monkeypatch.setattr(_compiled, "kill_actor", lambda actor: events.append(f"kill {actor}"))
+    monkeypatch.setattr(wiring._calls, "new_actor", lambda _: events.append("new") or 1 / 0)
+    monkeypatch.setattr(wiring, "_wait", lambda _: None)
+    assert not wiring._restart(wiring.lines[0])
+    assert events[:2] == ["kill the old one", "new"]
+
+
+def test_a_stage_gets_the_dict_of_the_stage_before(cluster, wiring):
+    stages = [pure(ray_kit.as_record), pure(ray_kit.of_record)]
+    with hray.Pipeline(stages, nodes=one_node(["as_record", "of_record"], wiring), wiring=wiring) as pipe:
+        assert list(pipe.map([1, 5])) == [2, 6]
+    with hray.Pipeline([pure(ray_kit.of_record)], nodes=one_node(["of_record"], wiring), wiring=wiring) as pipe:
+        assert pipe.submit({"x": 4}).wait(timeout=LIMIT) == 5
+
+
+def test_values_that_cannot_pass_through_a_compiled_graph(cluster):
+    nodes = one_node(["add_one", "lock_of"], "compiled")
+    stages = [pure(ray_kit.add_one), pure(ray_kit.lock_of)]
+    with hray.Pipeline(stages, nodes=nodes, wiring="compiled") as pipe:
+        error = pipe.submit(1).exception(timeout=LIMIT)
+        assert (type(error), error.stage) == (pipeline.StageFailed, "lock_of")
+        assert "lock" in str(error)
+        error = pipe.submit(threading.Lock()).exception(timeout=LIMIT)
+        assert (type(error), error.stage) == (pipeline.StageFailed, "add_one")
+        assert "cannot be called" in str(error)
+        assert pipe.metrics()["epoch"] == 0
+
+
+def test_values_that_cannot_be_read_again(cluster):
+    nodes = one_node(["unreadable", "double"], "compiled")
+    stages = [pure(ray_kit.unreadable), pure(ray_kit.double)]
+    with hray.Pipeline(stages, nodes=nodes, wiring="compiled") as pipe:
+        error = pipe.submit(-1).exception(timeout=LIMIT)
+        assert (type(error), error.stage) == (pipeline.StageFailed, "double")
+        assert "not in this process" in str(error)
+        assert pipe.submit(2).wait(timeout=LIMIT) == 4
+    with hray.Pipeline(stages[:1], nodes={"unreadable": "front0"}, wiring="compiled") as pipe:
+        error = pipe.submit(-1).exception(timeout=LIMIT)
+        assert (type(error), error.stage) == (pipeline.StageFailed, "unreadable")
+        assert pipe.submit(2).wait(timeout=LIMIT) == 2
+        assert pipe.metrics()["epoch"] == 0
+
+
+def test_a_stage_alone_gathers_batches(cluster):
+    with hray.Pipeline([pure(ray_kit.batch_size, max_batch=4, max_delay=5.0)], nodes={"batch_size": "front0"}) as pipe:
+        assert pipe.metrics()["wiring"] == "calls"
+        assert [ticket.wait(timeout=LIMIT) for ticket in [pipe.submit(number) for number in range(4)]] == [4] * 4
+
+
+def test_deadlines_do_not_keep_requests():
+    deadlines, far = _pipeline._Deadlines(), time.monotonic() + 1e5
+    try:
+        request = Request(0, (1,))
+        deadlines.add(far, request)
+        gone = weakref.ref(request)
+        del request
+        assert gone() is None
+        for number in range(4 * _pipeline._SWEEP):
+            deadlines.add(far, Request(number + 1, ()))
+        assert len(deadlines._heap) <= _pipeline._SWEEP
+        late = Request(0, ())
+        deadlines.add(time.monotonic() + 0.01, late)
+        assert late.wait(LIMIT)
+        assert isinstance(late.error, pipeline.DeadlineExceeded)
+    finally:
+        deadlines.close()
+
+
+def test_a_pipeline_that_is_dropped_ends_its_actors(cluster, wiring):
+    pipe = hray.Pipeline([pure(ray_kit.add_one)], nodes=one_node(["add_one"], wiring), wiring=wiring)
+    ticket, [pid] = pipe.submit(1, deadline=1000), pids(pipe)
+    assert ticket.wait(timeout=LIMIT) == 2
+    del pipe
+    gc.collect()
+    wait_until(lambda: not is_alive(pid), "the actor did not end")

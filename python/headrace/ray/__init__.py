@@ -3,7 +3,7 @@
     ref = headrace.ray.artifact_ref("model.so")
     dataset.map_batches(headrace.ray.Predictor, fn_constructor_args=(ref,), batch_size=256, concurrency=2)
 
-Ray is an optional package (`pip install 'headrace[ray]'`), which is imported when it is first needed.
+Ray is an optional package (`pip install '.[ray]'`), which is imported when it is first needed.
 """
 
 from __future__ import annotations

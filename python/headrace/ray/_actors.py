@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
+import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -33,6 +34,13 @@ class StageSpec:
     is_pure: bool
     time_limit: float | None
 
+    @property
+    def takes_several(self) -> bool:
+        """Whether the stage works on several requests at once: in batches, or by replicas."""
+        return isinstance(self.code, Mapping) or any(
+            self.options.get(name) not in (None, 1) for name in ("max_batch", "rows", "replicas")
+        )
+
 
 @dataclass
 class ActorSpec:
@@ -53,9 +61,13 @@ class ActorSpec:
 
     @property
     def time_limit(self) -> float | None:
-        """The seconds that a request may take in all stages; None if one of them has no limit."""
-        limits = [stage.time_limit for stage in self.stages]
-        return None if None in limits else sum(limits)  # type: ignore[arg-type]
+        """The seconds that a request may take. Only an actor of one stage has a limit (`group_stages`)."""
+        return self.stages[0].time_limit
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether calls of several requests overlap in the actor."""
+        return self.is_pure and (len(self.stages) > 1 or self.stages[0].takes_several)
 
 
 def read_stages(stages: Iterable[Any]) -> list[StageSpec]:
@@ -91,13 +103,19 @@ def _read_stage(stage: pipeline.Stage, taken: set[str]) -> StageSpec:
         options.pop("time_limit", None)
     pure = options.pop("pure", None) if in_thread else options.get("pure")
     is_program = isinstance(code, (ArtifactRef, Mapping))
-    return StageSpec(
+    spec = StageSpec(
         name=name,
         code=code,
         options=options,
         is_pure=is_program if pure is None else bool(pure),
         time_limit=None if limit is None or not in_thread else _arguments.seconds(limit, "time_limit"),
     )
+    if spec.takes_several and not spec.is_pure:
+        raise UserError(
+            f"stage '{name}' has batches or replicas and is not pure, so it would get one request at a time; say "
+            "pure=True if a request may run again, or leave max_batch, rows and replicas out"
+        )
+    return spec
 
 
 def _name_of(code: Any, given: Any) -> str:
@@ -125,15 +143,44 @@ def _portable(code: Any) -> Any:
 
 
 def group_stages(stages: Sequence[StageSpec], places: Mapping[str, Place]) -> list[ActorSpec]:
-    """One actor for neighbouring stages that have the same place, and one for each stage without a place."""
+    """One actor for neighbouring stages that have the same place, and one for each stage without a place.
+
+    A stage with a time limit has an actor of its own, because the actor ends when a call takes too long.
+    """
     specs: list[ActorSpec] = []
     for stage in stages:
         place = places.get(stage.name, Place())
-        if specs and place != Place() and specs[-1].place == place:
+        has_limit = any(one.time_limit is not None for one in [stage, *(specs[-1].stages if specs else [])])
+        if specs and place != Place() and specs[-1].place == place and not has_limit:
             specs[-1].stages.append(stage)
         else:
             specs.append(ActorSpec([stage], place))
     return specs
+
+
+_OWN_OPTIONS = ("max_concurrency", "max_restarts", "max_task_retries", "name", "lifetime", "get_if_exists")
+
+
+def read_options(options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options of all actors that a user gave.
+
+    Raises
+    ------
+    UserError
+        For options that the pipeline sets, and those that Ray's actors do not have.
+    """
+    given = _arguments.mapping(options, "options", 'options={"num_cpus": 2}')
+    own = [name for name in given if name in _OWN_OPTIONS]
+    if own:
+        raise UserError(f"options: the pipeline sets {' and '.join(own)} of its actors itself; leave that out")
+    for name, example in (("resources", '{"camera": 1}'), ("label_selector", '{"pool": "front"}')):
+        if name in given:
+            given[name] = _arguments.mapping(given[name], f"options: {name}", f"{name}={example}")
+    try:
+        ray_package().remote(StageActor).options(**given)
+    except Exception as error:  # Ray raises ValueError or TypeError, and others for parts of an option
+        raise UserError(f"options: Ray's actors do not take them: {error}") from None
+    return given
 
 
 def create_actor(spec: ActorSpec, options: Mapping[str, Any], concurrency: int) -> Any:
@@ -141,7 +188,9 @@ def create_actor(spec: ActorSpec, options: Mapping[str, Any], concurrency: int) 
     ray = ray_package()
     if not is_connected():
         raise PipelineError(RAY_IS_GONE)
-    chosen = {"num_cpus": 1, **options, **spec.place.options(), "max_restarts": 0, "max_task_retries": 0}
+    chosen = {"num_cpus": 1, **options, "max_restarts": 0, "max_task_retries": 0}
+    for name, own in spec.place.options().items():
+        chosen[name] = {**chosen.get(name, {}), **own}
     return ray.remote(StageActor).options(**chosen, max_concurrency=concurrency).remote(spec)
 
 
@@ -177,7 +226,8 @@ class StageActor:
         """The status of a request, and its outputs if it succeeded. Errors are values here, as actors outlive them."""
         begin = monotonic()
         try:
-            made = tuple(_portable_output(value) for value in self._pipe.submit(*values, copy=False).outputs())
+            named = dict(zip(self._pipe.inputs, values, strict=True))  # a value that is a dict is passed as it is
+            made = tuple(_portable_output(value) for value in self._pipe.submit(named, copy=False).outputs())
             return {"seconds": monotonic() - begin}, made
         except Exception as error:
             return {"seconds": monotonic() - begin, "failure": self._failure(error)}, None
@@ -190,7 +240,16 @@ class StageActor:
         mark, statuses, values = envelope
         if values is None:
             return envelope
-        status, made = self.run(copy.deepcopy(values))
+        try:
+            taken = unpack_values(values)
+        except Exception as error:
+            status = {"seconds": 0.0, "failure": unreadable(self._spec.stages[0].name, error)}
+            return mark, [*statuses, status], None
+        status, made = self.run(taken)
+        try:
+            made = None if made is None else pack_values(made)
+        except Exception as error:
+            status["failure"], made = unreadable(self._spec.stages[-1].name, error), None
         return mark, [*statuses, status], made
 
     def _failure(self, error: Exception) -> tuple[str, str, str, str, bytes | None]:
@@ -213,6 +272,36 @@ def _local(stage: StageSpec) -> Any:
         return open_program(stage.code)
     in_process = stage.options.get("isolation") == "process"
     return _host._function_of(stage.code) if isinstance(stage.code, str) and not in_process else stage.code
+
+
+@dataclass
+class _Packed:
+    """A pickled value, for channels of compiled graphs: what they cannot pickle themselves would end the graph."""
+
+    data: bytes
+
+
+def unreadable(stage: str, error: Exception) -> tuple[str, str, str, str, bytes | None]:
+    """The failure of a request whose values cannot pass to a stage, or from it."""
+    text = f"stage '{stage}' failed: a value cannot pass between processes: {type(error).__name__}: {error}"
+    return "StageFailed", text, stage, "", _processes.pack_error(error)
+
+
+def pack_values(values: Iterable[Any]) -> tuple[Any, ...]:
+    """The values as a channel can take them. Raises what pickling raises."""
+    dumps = ray_package().cloudpickle.dumps
+    return tuple(value if _is_plain(value) else _Packed(dumps(value)) for value in values)
+
+
+def unpack_values(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Copies of the values that `pack_values` packed. Raises what their classes raise."""
+    return tuple(pickle.loads(one.data) if isinstance(one, _Packed) else copy.deepcopy(one) for one in values)
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is np.ndarray:
+        return not value.dtype.hasobject
+    return value is None or type(value) in (bool, int, float, complex, str, bytes)
 
 
 def _portable_output(value: Any) -> Any:

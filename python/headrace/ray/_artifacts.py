@@ -98,12 +98,7 @@ def artifact_ref(artifact: str | PathLike[str] | compiler.CompiledModel | Artifa
         return artifact
     program = "default"
     if isinstance(artifact, compiler.CompiledModel):
-        if artifact.path is None:
-            raise UserError(
-                "artifact: the model was compiled in memory, and other processes open its file; compile it with "
-                "output='model.so'"
-            )
-        artifact, program = artifact.path, artifact.program
+        artifact, program = _file_of(artifact)
     path = Path(_arguments.path(artifact, "artifact"))
     compiler.load(path, program=program)  # names what is wrong with the file here rather than in an actor
     data = path.read_bytes()
@@ -116,8 +111,18 @@ def local_artifact(artifact: str | PathLike[str] | compiler.CompiledModel | Arti
     if isinstance(artifact, ArtifactRef):
         return str(artifact.local_path()), artifact.program
     if isinstance(artifact, compiler.CompiledModel):
-        return str(artifact_ref(artifact).local_path()), artifact.program
+        return _file_of(artifact)
     return _arguments.path(artifact, "artifact"), "default"
+
+
+def _file_of(model: compiler.CompiledModel) -> tuple[str, str]:
+    """The path and the program of a model."""
+    if model.path is None:
+        raise UserError(
+            "artifact: the model was compiled in memory, and other processes open its file; compile it with "
+            "output='model.so'"
+        )
+    return str(model.path), model.program
 
 
 def _cache_folder() -> Path:

@@ -20,7 +20,7 @@ from typing import Any
 
 from headrace.ray._actors import ActorSpec, create_actor, kill_actor
 from headrace.ray._package import RAY_IS_GONE, is_connected
-from headrace.ray._recovery import Limits, Line, fail_by_status, is_death, is_lost_value, start_problem
+from headrace.ray._recovery import Limits, Line, fail_by_status, first_line, is_death, is_lost_value, start_problem
 from headrace.ray._tickets import Request
 
 __all__: list[str] = []
@@ -86,11 +86,12 @@ class CallWiring:
             self._thread.join(timeout=10)
         for line in self._lines:
             kill_actor(line.actor)
+            line.actor = None
 
     def new_actor(self, line: Line) -> Any:
         """Asks Ray for an actor of the stages."""
-        # Calls of several requests overlap only where stages of one actor do.
-        concurrency = self._limits.window if line.spec.is_pure and len(line.spec.stages) > 1 else 1
+        # Calls overlap where several stages, batches or replicas of the actor can work on several requests.
+        concurrency = self._limits.window if line.spec.takes_several else 1
         return create_actor(line.spec, self._options, concurrency)
 
     def _work(self) -> None:
@@ -103,10 +104,7 @@ class CallWiring:
                 self._act(act, arguments)
             if monotonic() - last_look >= _TICK:
                 last_look = monotonic()
-                if any(line.calls for line in self._lines) and not is_connected():
-                    self._end_all(RAY_IS_GONE)
-                for index in range(len(self._lines)):
-                    self._look(index, last_look)
+                self._act(self._look_at_all, [last_look])
 
     def _act(self, act: Any, arguments: Sequence[Any]) -> None:
         """Works on an event. An error that nothing foresees ends the requests: it must not leave them waiting."""
@@ -176,7 +174,7 @@ class CallWiring:
             return
         error = done.exception()
         if error is not None and is_death(error):
-            self._lose(index, str(error).strip().splitlines()[0])
+            self._lose(index, first_line(error))
             return
         call = line.calls.pop(number)
         line.last_end = monotonic()
@@ -257,6 +255,12 @@ class CallWiring:
         for request in waiting:
             request.fail("StageLost", line.refusal(), line.spec.name)
 
+    def _look_at_all(self, now: float) -> None:
+        if any(line.calls for line in self._lines) and not is_connected():
+            self._end_all(RAY_IS_GONE)
+        for index in range(len(self._lines)):
+            self._look(index, now)
+
     def _look(self, index: int, now: float) -> None:
         """Starts what is due, and gives up what takes too long."""
         line = self._lines[index]
@@ -277,7 +281,7 @@ class CallWiring:
             line.actor = self.new_actor(line)
             ready = line.actor.ready.remote()
         except Exception as error:
-            self._start_failed(index, generation, str(error))
+            self._start_failed(index, generation, first_line(error))
             return
         ready.future().add_done_callback(lambda done: self._events.put((self._started, index, generation, done)))
 

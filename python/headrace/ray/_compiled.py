@@ -9,7 +9,6 @@ submit the requests without an answer again.
 from __future__ import annotations
 
 import contextlib
-import copy
 import heapq
 import threading
 from collections import deque
@@ -18,9 +17,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from headrace.pipeline._errors import PipelineError
-from headrace.ray._actors import kill_actor
+from headrace.ray._actors import kill_actor, pack_values, unpack_values, unreadable
 from headrace.ray._package import RAY_IS_GONE, is_connected, ray_package
-from headrace.ray._recovery import Limits, Line, fail_by_status, start_problem
+from headrace.ray._recovery import Limits, Line, fail_by_status, first_line, is_death, start_problem
 from headrace.ray._tickets import Request
 
 if TYPE_CHECKING:
@@ -28,8 +27,11 @@ if TYPE_CHECKING:
 
 __all__: list[str] = []
 
-# A graph that answers nothing for so long is given up, if its stages have no time limits of their own.
-_ANSWER_SECONDS = 300.0
+# Seconds between looks whether the actors of a graph that answers nothing live.
+_LOOK_SECONDS = 30.0
+# Seconds that the end of a graph may take.
+_END_SECONDS = 20.0
+_FOR_EVER = -1  # as a timeout of compiled graphs; None is a default of Ray's
 
 
 class CompiledWiring:
@@ -41,8 +43,9 @@ class CompiledWiring:
         self._calls, self._limits = calls, limits
         self._lines: Sequence[Line] = calls.lines
         self._is_pure = all(line.spec.is_pure for line in self._lines)
-        times = [line.spec.time_limit for line in self._lines]
-        self._time_limit = None if None in times else sum(times)  # type: ignore[arg-type]
+        # The pipeline refuses graphs in which only some actors have a time limit.
+        times = [line.spec.time_limit for line in self._lines if line.spec.time_limit is not None]
+        self._time_limit = sum(times) if len(times) == len(self._lines) else None
         self._changed = threading.Condition()
         self._waiting: list[Request] = []
         self._flying: deque[tuple[Request, Any]] = deque()
@@ -93,7 +96,8 @@ class CompiledWiring:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
-        self._tear_down()
+            is_idle = not self._flying
+        self._tear_down(_END_SECONDS if is_idle else 0.0)
         for thread in self._threads:
             if thread.ident is not None and threading.current_thread() is not thread:
                 thread.join(timeout=10)
@@ -117,10 +121,31 @@ class CompiledWiring:
                 "without one"
             ) from error
 
-    def _tear_down(self) -> None:
-        if self._graph is not None:
+    def _tear_down(self, wait_seconds: float) -> None:
+        """Ends the graph. After `wait_seconds` kills the actors, because Ray waits for calls that run, however long."""
+        graph = self._graph
+        if graph is None:
+            return
+
+        def work() -> None:
             with contextlib.suppress(Exception):
-                self._graph.teardown()
+                graph.teardown()
+
+        thread = threading.Thread(target=work, name="headrace-ray-end", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter ends, and starts no threads
+            self._kill_all()
+            work()
+            return
+        thread.join(wait_seconds)
+        if thread.is_alive():
+            self._kill_all()
+            thread.join(_END_SECONDS)
+
+    def _kill_all(self) -> None:
+        for line in self._lines:
+            kill_actor(line.actor)
 
     def _room(self) -> int:
         """How many requests the graph may have: one, while it may be a request that makes actors die."""
@@ -129,24 +154,59 @@ class CompiledWiring:
 
     def _feed(self) -> None:
         """Submits requests in order, and builds the graph again when it is broken."""
-        while True:
-            with self._changed:
-                while not self._is_closed and not self._broken:
-                    while self._waiting and self._waiting[0].is_done:
-                        heapq.heappop(self._waiting)
-                    if self._waiting and len(self._flying) < self._room():
-                        break
-                    self._changed.wait()
+        while not self._is_closed:
+            request = None
+            try:
+                request = self._next()
                 if self._is_closed:
                     return
-                request = None if self._broken else heapq.heappop(self._waiting)
-            if request is not None:
-                self._execute(request)
-                continue
-            try:
-                self._recover()
+                if request is not None:
+                    self._execute(request)
+                elif self._broken:
+                    self._recover()
+                else:
+                    self._look()
             except Exception as error:  # one that nothing foresees must not leave requests waiting
-                self._end_all([], f"{type(error).__name__}: {error}")
+                with self._changed:
+                    lost = [one for one, _ in self._flying] + ([] if request is None else [request])
+                    self._broken = self._broken or first_line(error)
+                self._end_all(lost, f"{type(error).__name__}: {error}")
+
+    def _next(self) -> Request | None:
+        """Waits for a request that the graph has room for. Returns None when something else is to be done."""
+        look_at = monotonic() + _LOOK_SECONDS
+        with self._changed:
+            while not self._is_closed and not self._broken and monotonic() < look_at:
+                while self._waiting and self._waiting[0].is_done:
+                    heapq.heappop(self._waiting)
+                if self._waiting and len(self._flying) < self._room():
+                    return heapq.heappop(self._waiting)
+                self._changed.wait(look_at - monotonic())
+        return None
+
+    def _look(self) -> None:
+        """Finds actors that died without a word from Ray, so that requests without a time limit do not wait for ever.
+
+        An actor that does not answer in time may be busy, and is not dead.
+        """
+        if not self._flying:
+            return
+        if not is_connected():
+            self._break(RAY_IS_GONE)
+            return
+        for line in self._lines:
+            try:
+                ray_package().get(line.actor.ready.remote(), timeout=1.0)
+            except Exception as error:
+                if is_death(error):
+                    self._break(first_line(error))
+
+    def _break(self, why: str, epoch: int | None = None) -> None:
+        """Says that the graph answers no more; of an earlier epoch, this is known."""
+        with self._changed:
+            if epoch is None or self.epoch == epoch:
+                self._broken = self._broken or why
+                self._changed.notify_all()
 
     def _execute(self, request: Request) -> None:
         exceptions = ray_package().exceptions
@@ -154,12 +214,11 @@ class CompiledWiring:
         if request.is_done:  # it was cancelled just now
             return
         try:
-            answer = self._graph.execute(((request.seq, self.epoch), [], values))
+            answer = self._graph.execute(((request.seq, self.epoch), [], pack_values(values)))
         except (exceptions.RayError, OSError) as error:
             with self._changed:
                 heapq.heappush(self._waiting, request)
-                self._broken = self._broken or f"{type(error).__name__}: {error}"
-                self._changed.notify_all()
+                self._break(f"{type(error).__name__}: {error}")
         except Exception as error:  # such as inputs that cannot be pickled
             name = self._lines[0].spec.name
             request.fail("StageFailed", f"stage '{name}' cannot be called: {error}", name, error)
@@ -177,12 +236,15 @@ class CompiledWiring:
                 if self._is_closed:
                     return
                 entry, epoch = self._flying[0], self.epoch
-            self._read_answer(entry, epoch)
+            try:
+                self._read_answer(entry, epoch)
+            except Exception as error:  # one that nothing foresees must not leave requests waiting
+                self._break(f"{type(error).__name__}: {error}", epoch)
 
     def _read_answer(self, entry: tuple[Request, Any], epoch: int) -> None:
         ray = ray_package()
         request, answer = entry
-        limit = _ANSWER_SECONDS if self._time_limit is None else self._time_limit
+        limit = _FOR_EVER if self._time_limit is None else self._time_limit
         try:
             if not is_connected():
                 raise PipelineError(RAY_IS_GONE)
@@ -194,25 +256,30 @@ class CompiledWiring:
                     return
             if is_late:
                 self._give_up(request, limit)
-            with self._changed:
-                if self.epoch == epoch:
-                    self._broken = self._broken or str(error).strip().splitlines()[0]
-                    self._changed.notify_all()
+            self._break(first_line(error), epoch)
             return
-        # The values lie in the memory of a channel, which the next answer overwrites.
-        results = None if values is None else copy.deepcopy(list(values))
+        if mark != (request.seq, epoch):
+            self._break(f"the graph answered {mark} in place of {(request.seq, epoch)}", epoch)
+            return
+        results = None
+        try:  # the values lie in the memory of a channel, which the next answer overwrites
+            results = None if values is None else list(unpack_values(values))
+        except Exception as error:
+            statuses[-1]["failure"] = unreadable(self._lines[-1].spec.stages[-1].name, error)
         del values
+        self._settle(request, statuses, results)
         with self._changed:
             if self._flying and self._flying[0] is entry:
                 self._flying.popleft()
                 self._changed.notify_all()
-        if mark == (request.seq, epoch):
-            self._settle(request, statuses, results)
 
     def _settle(self, request: Request, statuses: Sequence[Mapping[str, Any]], results: list[Any] | None) -> None:
+        request.crashes = 0
         for line, status in zip(self._lines, statuses, strict=False):
             line.count(status)
-        request.crashes = 0
+            limit = line.spec.time_limit
+            if limit is not None and status["seconds"] > limit:  # in the sum of all limits, which `_read_answer` waits
+                request.fail("StageTimeout", f"stage '{line.spec.name}' took longer than {limit} s", line.spec.name)
         if results is None:
             fail_by_status(request, statuses[-1])
         else:
@@ -222,8 +289,7 @@ class CompiledWiring:
         """No answer came in time: nobody knows from which actor, so all of them end."""
         names = ", ".join(line.spec.name for line in self._lines)
         request.fail("StageTimeout", f"the stages {names} took longer than {limit} s", self._lines[-1].spec.name)
-        for line in self._lines:
-            kill_actor(line.actor)
+        self._kill_all()
 
     def _recover(self) -> None:
         """Starts the actors that are dead, compiles the graph again, and gives back what has no answer."""
@@ -234,7 +300,7 @@ class CompiledWiring:
         if not is_connected():
             self._end_all([request for request, _ in lost], RAY_IS_GONE)
             return
-        self._tear_down()
+        self._tear_down(_END_SECONDS)
         dead = [line for line in self._lines if not self._is_alive(line)]
         self._give_back([request for request, _ in lost], dead or list(self._lines), why)
         for line in dead:
@@ -264,7 +330,7 @@ class CompiledWiring:
 
     def _compile_failed(self, line: Line, error: Exception) -> None:
         """Counts a graph that does not answer like a death of its first actor, so that the attempts are bounded."""
-        self._broken = str(error)
+        self._broken = first_line(error)
         line.died(monotonic())
         if line.state == "failed":
             kill_actor(line.actor)  # the next attempt begins with a new one
@@ -306,6 +372,7 @@ class CompiledWiring:
         self._wait(line.start_at)
         if self._is_closed:
             return False
+        kill_actor(line.actor)  # one that did not answer would go on beside the new one
         line.starting(monotonic(), self._limits)
         try:
             line.actor = self._calls.new_actor(line)
@@ -314,7 +381,7 @@ class CompiledWiring:
         except TimeoutError:
             died, why = False, f"it did not start within {self._limits.start_seconds} s"
         except Exception as error:
-            died, why = False, str(error)
+            died, why = False, first_line(error)
         if not why:
             line.running(ready.result())
             return True

@@ -23,6 +23,7 @@ def ray_package() -> ModuleType:
         import ray
     except ImportError as error:
         raise MissingError(
-            f"headrace.ray needs Ray, and its import failed ({error}); install it by pip install 'headrace[ray]'"
+            f"headrace.ray needs Ray, and its import failed ({error}); install it by pip install '.[ray]' in "
+            "Headrace's folder"
         ) from None
     return ray

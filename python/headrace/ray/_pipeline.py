@@ -7,7 +7,7 @@ import heapq
 import threading
 import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from os import PathLike
 from time import monotonic
@@ -20,7 +20,7 @@ from headrace._numpy import np
 from headrace.pipeline import _processes
 from headrace.pipeline._errors import PipelineError, refusal
 from headrace.pipeline._graph import PortError
-from headrace.ray._actors import group_stages, read_stages
+from headrace.ray._actors import StageSpec, group_stages, read_options, read_stages
 from headrace.ray._calls import CallWiring
 from headrace.ray._compiled import CompiledWiring
 from headrace.ray._package import ray_package
@@ -32,6 +32,7 @@ __all__ = ["Pipeline"]
 
 _running: weakref.WeakSet[Pipeline] = weakref.WeakSet()
 _KEPT_LATENCIES = 4096
+_SWEEP = 1024
 
 
 class Pipeline:
@@ -62,14 +63,17 @@ class Pipeline:
     max_inflight : int
         How many requests may be in the pipeline; `submit` waits for a place.
     window : int
-        How many requests a pure actor has at once, so that the next one is there when one is done.
+        How many requests a pure actor has at once, so that the next one is there when one is done. Its batches have at
+        most as many.
     wiring : "auto", "calls" or "compiled"
         "compiled" is a compiled graph of Ray's, which is faster, for actors that are all on this process's node.
-        "calls" is one call of an actor for each stage of a request. "auto" takes what the nodes allow.
+        "calls" is one call of an actor for each stage of a request. "auto" takes a compiled graph where the nodes
+        allow it, unless a stage has a time limit, batches or replicas, or pure stages share an actor.
     start_seconds : float
         How long an actor may take to start.
     options : dict, optional
-        Options of all actors, as Ray's `options` takes them: {"num_cpus": 2, "runtime_env": {...}}.
+        Options of all actors, as Ray's `options` takes them: {"num_cpus": 2, "runtime_env": {...}}. Resources and
+        labels are required beside those of `nodes`.
 
     Raises
     ------
@@ -98,9 +102,10 @@ class Pipeline:
         if not ray.is_initialized():
             raise UserError("Ray is not connected to a cluster; call ray.init() before making a pipeline")
         specs = read_stages(stages)
+        _check_wiring(wiring, specs)
         groups = group_stages(specs, read_places(nodes, [spec.name for spec in specs]))
         limits = Limits(window, _arguments.seconds(start_seconds, "start_seconds"))
-        self._wiring: CallWiring | CompiledWiring = CallWiring(groups, dict(options or {}), limits)
+        self._wiring: CallWiring | CompiledWiring = CallWiring(groups, read_options(options), limits)
         self._max_inflight, self._state = max_inflight, "running"
         self._changed = threading.Condition()
         self._open: dict[int, Request] = {}
@@ -113,6 +118,8 @@ class Pipeline:
             self._state = "stopped"
             self._wiring.close()
             raise
+        self._finalizer = weakref.finalize(self, _close_later, self._deadlines, self._wiring)
+        self._finalizer.atexit = False  # `_stop_all` is earlier
         _running.add(self)
 
     def _start(self, limits: Limits, wiring: str) -> None:
@@ -131,7 +138,8 @@ class Pipeline:
                 f"wiring='compiled': the stages {', '.join(elsewhere)} are not on this process's node; a channel of "
                 "Ray's compiled graphs that is closed by a death ends Ray on the other node, so use wiring='calls'"
             )
-        if wiring != "calls" and not elsewhere:
+        calls_suit = any(line.spec.takes_several or line.spec.time_limit is not None for line in lines)
+        if wiring == "compiled" or (wiring == "auto" and not elsewhere and not calls_suit):
             self._wiring = CompiledWiring(self._wiring, limits)
         self._wiring.start()
 
@@ -169,16 +177,18 @@ class Pipeline:
         PipelineFull, PipelineStopped
             The request was not taken.
         UserError
-            An input does not fit; the message names it.
+            An input, `timeout` or `deadline` does not fit; the message names it.
         """
         values = self._check(inputs)
+        timeout = None if timeout is None else _arguments.seconds(timeout, "timeout")
+        deadline = None if deadline is None else _arguments.seconds(deadline, "deadline")
         with self._changed:
             self._wait_for_place(timeout)
             request = Request(self._submitted, values, before_done=self._leave)
             self._submitted += 1
             self._open[request.seq] = request
         if deadline is not None:
-            self._deadlines.add(monotonic() + _arguments.seconds(deadline, "deadline"), request)
+            self._deadlines.add(monotonic() + deadline, request)
         self._wiring.submit(request)
         return Ticket(request, lambda one: one.fail("Cancelled", f"request {one.seq} was cancelled"))
 
@@ -276,14 +286,15 @@ class Pipeline:
     def stop(self) -> None:
         """Ends all requests that are not done with Stopped, and the actors."""
         with self._changed:
-            was, self._state = self._state, "stopped"
+            self._state = "stopped"
             left = list(self._open.values())
             self._changed.notify_all()
-        for request in left:
-            request.fail("Stopped", "the pipeline was stopped before the request was done")
-        if was != "stopped":
-            self._deadlines.close()
-            self._wiring.close()
+        try:
+            for request in left:
+                request.fail("Stopped", "the pipeline was stopped before the request was done")
+        finally:  # an interrupt ends this call, and a second call finds the rest to be done
+            self._finalizer.detach()
+            _close(self._deadlines, self._wiring)
 
     def __enter__(self) -> Pipeline:
         return self
@@ -300,22 +311,44 @@ class Pipeline:
         return f"Pipeline({', '.join(self.inputs)} -> {', '.join(self.outputs)}; {self.state})"
 
 
+def _close(deadlines: _Deadlines, wiring: CallWiring | CompiledWiring) -> None:
+    deadlines.close()
+    wiring.close()
+
+
+def _close_later(deadlines: _Deadlines, wiring: CallWiring | CompiledWiring) -> None:
+    """Closes the wiring of a pipeline that was dropped, in a new thread: the garbage collector may hold any lock."""
+    threading.Thread(target=_close, args=(deadlines, wiring), name="headrace-ray-close", daemon=True).start()
+
+
 class _Deadlines:
-    """Ends requests at their deadlines, in a thread that the first of them starts."""
+    """Ends requests at their deadlines, in a thread that the first of them starts.
+
+    Requests are held weakly, so that those that are done are freed before their deadlines.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._heap: list[tuple[float, Request]] = []
+        self._heap: list[tuple[float, int, weakref.ref[Request]]] = []
+        self._sweep_at = _SWEEP
         self._thread: threading.Thread | None = None
         self._is_closed = False
 
     def add(self, when: float, request: Request) -> None:
         with self._changed:
-            heapq.heappush(self._heap, (when, request))
+            if len(self._heap) >= self._sweep_at:
+                self._sweep()
+            heapq.heappush(self._heap, (when, request.seq, weakref.ref(request)))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="headrace-ray-deadlines", daemon=True)
                 self._thread.start()
             self._changed.notify()
+
+    def _sweep(self) -> None:
+        """Drops the entries of requests that are done; the next sweep is at twice as many as are left."""
+        self._heap = [entry for entry in self._heap if (request := entry[2]()) is not None and not request.is_done]
+        heapq.heapify(self._heap)
+        self._sweep_at = max(_SWEEP, 2 * len(self._heap))
 
     def close(self) -> None:
         with self._changed:
@@ -329,8 +362,28 @@ class _Deadlines:
                     self._changed.wait(self._heap[0][0] - monotonic() if self._heap else None)
                 if self._is_closed:
                     return
-                _, request = heapq.heappop(self._heap)
-            request.fail("DeadlineExceeded", f"request {request.seq} was not done by its deadline")
+                request = heapq.heappop(self._heap)[2]()
+            if request is not None:
+                request.fail("DeadlineExceeded", f"request {request.seq} was not done by its deadline")
+            del request
+
+
+def _check_wiring(wiring: str, specs: Sequence[StageSpec]) -> None:
+    """Refuses compiled graphs of stages whose options need calls."""
+    if wiring != "compiled":
+        return
+    unlimited = [spec.name for spec in specs if spec.time_limit is None]
+    if unlimited and len(unlimited) < len(specs):
+        raise UserError(
+            f"wiring='compiled': the stages {', '.join(unlimited)} have no time_limit and others have one; a compiled "
+            "graph has a limit as a whole, so give one to each stage or to none, or use wiring='calls'"
+        )
+    several = [spec.name for spec in specs if spec.takes_several]
+    if several:
+        raise UserError(
+            f"wiring='compiled': the stages {', '.join(several)} have batches or replicas, and an actor of a compiled "
+            "graph has one request at a time; use wiring='calls'"
+        )
 
 
 def _ready(line: Line, ready: Any, timeout: float, limits: Limits) -> Mapping[str, Any]:

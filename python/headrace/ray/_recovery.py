@@ -103,6 +103,12 @@ class Line:
 _KEPT_RUNS = 4096
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text; its class where it has no text."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
 def fail_by_status(request: Request, status: Mapping[str, Any]) -> None:
     """Settles a request with the failure that an actor reported."""
     kind, message, stage, backend, packed = status["failure"]
@@ -122,7 +128,7 @@ def start_problem(ready: Any, timeout: float | None = None) -> tuple[str, bool]:
     """
     error = ready.exception(timeout)
     if error is not None:
-        return str(error).strip().splitlines()[0], is_death(error)
+        return first_line(error), is_death(error)
     packed = ready.result()["error"]
     return "" if packed is None else str(_processes.unpack(packed)), False
 

@@ -26,7 +26,6 @@ class Request:
 
     seq: int
     inputs: tuple[Any, ...]
-    deadline: float | None = None  # by time.monotonic
     value: Any = None
     crashes: int = 0  # how many actors died while they had it, since a stage last succeeded
     submitted: float = field(default_factory=monotonic)
@@ -61,10 +60,11 @@ class Request:
             self.inputs, self.value = (), None
             if self.before_done is not None:
                 self.before_done(self)
+                self.before_done = None  # a ticket that is kept keeps no pipeline
             self._done.set()
             callbacks, self._callbacks = self._callbacks, []
         for function in callbacks:
-            function()
+            _call(function)
         return True
 
     def fail(self, kind: str, message: str, stage: str = "", cause: BaseException | None = None) -> bool:
@@ -77,7 +77,25 @@ class Request:
             if not self._done.is_set():
                 self._callbacks.append(function)
                 return
+        _call(function)
+
+
+def _call(function: Callable[[], Any]) -> None:
+    """Calls a user's function. Passes what it raises to `sys.unraisablehook`, because no caller could handle it."""
+    try:
         function()
+    except BaseException as error:
+        _Report(error)
+
+
+class _Report:
+    """Raises an error in a finalizer, which is the only way for Python code to reach `sys.unraisablehook`'s default."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def __del__(self) -> None:
+        raise self._error
 
 
 class Ticket:
@@ -122,7 +140,10 @@ class Ticket:
         return self._cancel(self._request)
 
     def add_done_callback(self, function: Callable[[Ticket], Any]) -> None:
-        """Calls the function with this ticket once it has an outcome, in a thread of the pipeline."""
+        """Calls the function with this ticket once it has an outcome, in a thread of the pipeline.
+
+        `sys.unraisablehook` gets what the function raises.
+        """
         self._request.when_done(lambda: function(self))
 
     def future(self) -> Future[Any]:
