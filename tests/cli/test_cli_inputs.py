@@ -107,7 +107,9 @@ class InputsTest(CliTest):
         (self.folder / "two.bin").write_bytes(b"\x00\x02")
         self.fails(USER, "'two.bin' has a bool that is neither 0 nor 1, for input 'b'", "run", "integers.so",
                    "--input", "b=two.bin", "--random")  # fmt: skip
-        self.fails(USER, "give input 'x' as a .npy file", "verify", DIGITS, *ONE, "--input", "x=short.raw")
+        self.fails(USER, "'short.raw' has 252 bytes", "verify", DIGITS, *ONE, "--input", "x=short.raw")
+        (self.folder / "whole.raw").write_bytes(bytes(256))
+        self.call("verify", DIGITS, *ONE, "--input", "x=whole.raw", check=True)
 
     def test_random_inputs(self) -> None:
         first = self.outputs("one.so", "--random")

@@ -100,7 +100,7 @@ def options_in(help_text: str) -> set[str]:
 
 @functools.cache
 def python_words() -> set[str]:
-    """The names that the package's sources define: modules, functions, classes, parameters, variables, imports."""
+    """The names that the package's sources define: modules, functions, classes, parameters, variables, keys of tables."""
     names = set()
     for source in (ROOT / "python/headrace").rglob("*.py"):
         names |= {source.stem, source.parent.name}
@@ -111,6 +111,8 @@ def python_words() -> set[str]:
                 names.add(node.arg)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 names.add(node.id)
+            elif isinstance(node, ast.Dict):
+                names |= {key.value for key in node.keys if isinstance(key, ast.Constant)}
     return names
 
 
