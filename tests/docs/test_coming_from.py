@@ -100,7 +100,7 @@ def options_in(help_text: str) -> set[str]:
 
 @functools.cache
 def python_words() -> set[str]:
-    """The names that the package's sources define: modules, functions, classes, parameters, variables, keys of tables."""
+    """The names that the package defines: modules, functions, classes, parameters, variables, keys of tables."""
     names = set()
     for source in (ROOT / "python/headrace").rglob("*.py"):
         names |= {source.stem, source.parent.name}
