@@ -60,6 +60,11 @@ FULL_SHAPES = (
 )
 
 
+# The most that outputs may differ from those that are kept, where the least limit of verify is too strict: the detector
+# amplifies rounding where its input is noise, not a page. This is the most that verify allows.
+KEPT_LIMITS = {"full/detector": 1e-3}
+
+
 @dataclass(frozen=True)
 class Network:
     """A model file and the shapes that it leaves open; `missing` says why there is no file.
@@ -246,7 +251,8 @@ def memory(network: Network, artifact: Path, args: argparse.Namespace, tally: Ta
 def beside_what_is_kept(network: Network, artifact: Path, args: argparse.Namespace, tally: Tally) -> None:
     """Outputs against those of onnxruntime in expected/."""
     begin = time.monotonic()
-    cells, problem = [network.name, "3", "kept", "", "", "-", f"{expected.LIMIT:.2e}"], ""
+    limit = KEPT_LIMITS.get(network.kept, expected.LIMIT)
+    cells, problem = [network.name, "3", "kept", "", "", "-", f"{limit:.2e}"], ""
     given = ("--input", f"x={network.source}", "--output-dir", str(artifact.parent / "outputs"))
     done = run([str(args.program), "run", str(artifact), *given, "--json"])
     if done.returncode == 0:
@@ -254,7 +260,7 @@ def beside_what_is_kept(network: Network, artifact: Path, args: argparse.Namespa
         try:
             off = expected.check(network.kept, network.path, network.source, files)
             cells[5] = f"{off:.2e}"
-            problem = "" if off <= expected.LIMIT else f"MISMATCH: {off} from what expected/ has of onnxruntime"
+            problem = "" if off <= limit else f"MISMATCH: {off} from what expected/ has of onnxruntime"
         except ValueError as error:
             problem = str(error)
     else:
