@@ -20,7 +20,7 @@ namespace headrace::bench {
 
 namespace {
 
-constexpr int kInFlight = 64;
+[[maybe_unused]] constexpr int kInFlight = 64;
 
 using StreamClock = std::chrono::steady_clock;
 
