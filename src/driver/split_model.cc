@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
-#include <map>
 #include <set>
 #include <thread>
 
@@ -11,7 +10,6 @@
 #include "driver/cut_stages.h"
 #include "driver/explain.h"
 #include "driver/output_file.h"
-#include "driver/placing.h"
 #include "driver/register_all.h"
 #include "driver/split_problem.h"
 #include "driver/target.h"

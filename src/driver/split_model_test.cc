@@ -342,6 +342,11 @@ TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
   EXPECT_THAT(error(good, {.backends = {{}, {"nobody"}}}), HasSubstr("there is no backend 'nobody'"));
   EXPECT_THAT(error(good, {.stages = 3, .memory_bytes = {1, 2}}), HasSubstr("memory is given for 2 stages"));
   EXPECT_THAT(error(good, {.memory_bytes = {0}}), HasSubstr("the memory of a stage is 0 bytes; it is at least 1"));
+  CompileOptions with_cc;
+  with_cc.backend_options["ccompiler"].set("cc", Value(std::string("cc")));
+  EXPECT_THAT(kit::user_error_of([&] { split_model(parsed(good), with_cc, {.replans = -1}); }),
+              HasSubstr("the options of the backend 'ccompiler' have no effect, because no stage has it"));
+  split_model(parsed(good), with_cc, {.backends = {{"ccompiler"}, {}}, .replans = -1});  // one place has it
   EXPECT_THAT(error(good, {.replicas = 3}),
               HasSubstr("3 replicas were asked for; each takes a place, so ask for 1 to 2"));
 }

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <map>
 
+#include "driver/all_backends.h"
+
 namespace headrace::driver {
 
 namespace {
@@ -13,8 +15,13 @@ constexpr int64_t kHandOverNs = 2'000;  // of a tensor between two threads, besi
 
 int64_t nanoseconds_of(double seconds) { return static_cast<int64_t>(std::llround(seconds * 1e9)); }
 
+// Options of backends that only other places have are left out, since a compile refuses options without effect.
 PlaceKind make_kind(CompileOptions compile) {
   const partition::Backends backends = chosen_backends(compile);
+  std::erase_if(compile.backend_options, [&](const auto& options) {
+    const std::string own(require_backend(options.first)->name());
+    return std::none_of(backends.begin(), backends.end(), [&](const auto& one) { return one->name() == own; });
+  });
   std::vector<std::string> names;
   for (const auto& backend : backends) names.emplace_back(backend->name());
   names.emplace_back(partition::kNative);
@@ -115,6 +122,14 @@ Places make_places(const CompileOptions& compile, const SplitModelOptions& optio
       places.kinds.push_back(make_kind(std::move(of_kind)));
     }
     places.kind_of.push_back(kind->second);
+  }
+  for (const auto& [name, given] : compile.backend_options) {
+    const bool is_used = std::any_of(places.kinds.begin(), places.kinds.end(), [&](const PlaceKind& kind) {
+      return kind.compile.backend_options.contains(name);
+    });
+    if (!is_used)
+      throw_user_error(
+          "the options of the backend '{}' have no effect, because no stage has it; add it to the backends", name);
   }
   return places;
 }

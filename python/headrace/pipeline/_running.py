@@ -17,6 +17,7 @@ from typing import Any
 from headrace import _arguments, _core, _public
 from headrace._core import UserError
 from headrace.pipeline._errors import PipelineError, failure, refusal
+from headrace.pipeline._futures import future_of
 
 __all__ = ["Pipeline", "Ticket", "Trace", "as_completed", "format_metrics"]
 
@@ -80,35 +81,13 @@ class Ticket:
 
     def future(self) -> Future[Any]:
         """A future with the result of `wait`; cancelling it cancels the request."""
-        future: Future[Any] = _TicketFuture(self)
-        future.set_running_or_notify_cancel()
-
-        def settle(ticket: Ticket) -> None:
-            error = _error_of(ticket._native)
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(ticket.wait())
-
-        self.add_done_callback(settle)
-        return future
+        return future_of(self)
 
     def __await__(self) -> Generator[Any, None, Any]:
         return asyncio.wrap_future(self.future()).__await__()
 
     def __repr__(self) -> str:
         return f"Ticket(seq={self.seq}, done={self.done()})"
-
-
-class _TicketFuture(Future):
-    """A future that is running from the start, whose cancelling is the request's."""
-
-    def __init__(self, ticket: Ticket) -> None:
-        super().__init__()
-        self._ticket = ticket
-
-    def cancel(self) -> bool:
-        return self._ticket.cancel()
 
 
 class Pipeline:

@@ -12,6 +12,7 @@ from typing import Any
 
 from headrace import _public
 from headrace.pipeline._errors import PipelineError, failure
+from headrace.pipeline._futures import future_of
 
 __all__ = ["Ticket"]
 
@@ -148,35 +149,13 @@ class Ticket:
 
     def future(self) -> Future[Any]:
         """A future with the result of `wait`; cancelling it cancels the request."""
-        future: Future[Any] = _TicketFuture(self)
-        future.set_running_or_notify_cancel()
-
-        def settle(ticket: Ticket) -> None:
-            error = ticket.exception()
-            if error is not None:
-                future.set_exception(error)
-            else:
-                future.set_result(ticket.wait())
-
-        self.add_done_callback(settle)
-        return future
+        return future_of(self)
 
     def __await__(self) -> Generator[Any, None, Any]:
         return asyncio.wrap_future(self.future()).__await__()
 
     def __repr__(self) -> str:
         return f"Ticket(seq={self.seq}, done={self.done()})"
-
-
-class _TicketFuture(Future):
-    """A future that is running from the start, and whose `cancel` cancels the request."""
-
-    def __init__(self, ticket: Ticket) -> None:
-        super().__init__()
-        self._ticket = ticket
-
-    def cancel(self) -> bool:
-        return self._ticket.cancel()
 
 
 _public.publish(__name__, "headrace.ray")

@@ -36,13 +36,14 @@ struct Toy {
         }()) {}
   Toy(int32_t threads, const artifact::Manifest& manifest) : file(headrace::testing::make_artifact(manifest)) {
     library = runtime::Library::open(file.path()).value_or_throw();
-    for (const artifact::Step& step : library->manifest().programs[0].graph.steps)
+    for (const artifact::Step& step : program().graph.steps)
       callees.push_back(
           {.kernel = reinterpret_cast<hr_kernel>(library->symbol(artifact::callee_of(step.action))), .external = {}});
     for (size_t i = 0; i < 2; ++i) weights.push_back(library->weight(i));
     executor = std::make_shared<GraphExecutor>(parts(), runtime::shared_pool(threads));
   }
-  GraphParts parts() const { return {library->manifest().programs[0], callees, weights}; }
+  const artifact::Program& program() const { return library->manifest().programs[0]; }
+  GraphParts parts() const { return {program(), callees, weights}; }
 
   headrace::testing::TempFile file;
   std::shared_ptr<const runtime::Library> library;
@@ -117,7 +118,7 @@ class CountedBinds final : public Executor {
 // The toy program with other callees: its first step is a region, which a native form can stand in for, and its second
 // is an external function of 40 tensors that adds the first two.
 struct ToyRegion {
-  explicit ToyRegion(int32_t threads) : toy(threads), program(toy.library->manifest().programs[0]) {
+  explicit ToyRegion(int32_t threads) : toy(threads), program(toy.program()) {
     program.graph.steps[0].action = artifact::RegionCall{"part"};
     program.graph.steps[1].action = artifact::ExternalCall{"add"};
     program.graph.steps[1].args = std::vector<int32_t>(39, 4);
