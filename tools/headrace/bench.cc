@@ -243,6 +243,7 @@ std::vector<std::string> heading_of(const BenchState& state) {
 int bench(const BenchState& state, const Common& common) {
   const std::vector<int> counts = parse_counts("--threads", state.threads);
   check(state);
+  watch_for_interruptions();  // before a compile starts threads
   const std::vector<Subject> subjects = open_subjects(state, common);
   std::vector<std::vector<std::string>> rows{heading_of(state)};
   Array<Value> results;
