@@ -221,7 +221,7 @@ class TimesTest(CliTest):
         self.fails(USER, "there is no file 'no.so'", "bench", "one.so", "--beside", "no.so")
 
     def test_an_interrupted_bench_shows_its_times(self) -> None:
-        # A model, whose compile starts threads before the rounds begin. A signal that comes before them ends the program.
+        # A model, whose compile starts threads before the rounds. A signal that comes before these ends the program.
         command = [str(self.program), "bench", str(DIGITS), *ONE, "--seconds", "600", "--threads", "1,2", "--json"]
         for wait in (1, 5, 30):
             with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
