@@ -18,6 +18,9 @@ PipelineOptions checked(const PipelineOptions& options) {
   return options;
 }
 
+// What a channel between two threads may take for a queue.
+constexpr size_t kQueueBytes = size_t{256} << 10;
+
 std::vector<size_t> checked_order(const PipelineSpec& spec) {
   for (const GroupSpec& group : spec.groups) runtime::check_cpus(group.cpus);
   return check_spec(spec);
@@ -63,7 +66,9 @@ Core::Core(PipelineSpec spec, const PipelineOptions& options)
                     .stage_failed = [this](Stage& stage, const Failure& failure) { breaker_.failed(stage, failure); },
                     .stage_worked = [this](Stage& stage) { breaker_.worked(stage); },
                     .wake = [this](size_t group) { wake(group); }};
-  flow_ = std::make_unique<Flow>(spec_, order, options_.max_inflight, std::move(events));
+  // Where new requests replace those that wait at the entrance, they must wait there, and not in queues inside.
+  const size_t queue_bytes = options_.when_full == WhenFull::drop_oldest ? 0 : kQueueBytes;
+  flow_ = std::make_unique<Flow>(spec_, order, FlowRoom{options_.max_inflight, queue_bytes}, std::move(events));
   make_inputs();
   make_workers();
   number_lanes();

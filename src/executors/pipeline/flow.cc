@@ -11,6 +11,13 @@ namespace {
 
 using Kind = Source::Kind;
 
+// Returns how many slots of a port's values the bytes of a queue hold. Values of any type have no memory here.
+size_t slots_of_queue(const Port& port, const FlowRoom& room) {
+  if (room.queue_bytes == 0 || port.is_any) return room.queue_bytes == 0 ? 0 : room.most_tokens;
+  const auto bytes = static_cast<size_t>(num_elements(port.spec.shape)) * port.spec.dtype.bytes();
+  return room.queue_bytes / std::max(bytes, sizeof(Slot));
+}
+
 }  // namespace
 
 void expire(const Stage& stage, Request& request) {
@@ -31,12 +38,12 @@ bool is_stuck(const Stage& stage, const Replica& replica) {
   return limit > 0 && since != 0 && static_cast<double>(nanoseconds_of(Clock::now()) - since) > limit;
 }
 
-Flow::Flow(const PipelineSpec& spec, const std::vector<size_t>& order, size_t most_tokens, FlowEvents events)
-    : events_(std::move(events)), entries_(most_tokens) {
+Flow::Flow(const PipelineSpec& spec, const std::vector<size_t>& order, const FlowRoom& room, FlowEvents events)
+    : events_(std::move(events)), entries_(room.most_tokens) {
   std::vector<size_t> place(order.size());
   for (size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
-  for (const size_t index : order) make_stage(spec, index, place, most_tokens);
-  make_channels(spec, place, most_tokens);
+  for (const size_t index : order) make_stage(spec, index, place, room.most_tokens);
+  make_channels(spec, place, room);
   find_neighbours();
 }
 
@@ -77,7 +84,7 @@ void Flow::make_replica(Stage& stage, const std::shared_ptr<StageCode>& code) {
 }
 
 // Gives every output its slots: the most that one of its edges needs, and for each replica but one those of one call.
-void Flow::make_channels(const PipelineSpec& spec, const std::vector<size_t>& place, size_t most_tokens) {
+void Flow::make_channels(const PipelineSpec& spec, const std::vector<size_t>& place, const FlowRoom& room) {
   std::vector<StageEdge> edges;
   std::vector<int32_t> batches;
   for (const std::unique_ptr<Stage>& stage : stages_)
@@ -100,6 +107,8 @@ void Flow::make_channels(const PipelineSpec& spec, const std::vector<size_t>& pl
                                  (consumer->replicas.size() - 1) * std::max<size_t>(consumer->batch, 1);
       const auto of_edge = static_cast<size_t>(needed[edge]) * static_cast<size_t>(factors[edge]);
       channel.num_slots = std::max(channel.num_slots, of_edge + of_replicas);
+      // A stage that takes batches waits for places of a whole batch, and so takes full ones before a slow stage.
+      channel.is_queue |= producer.spec.group != consumer->spec.group && producer.batch == 0;
       ++edge;
       channel.num_readers += 1;
       input.channel = &channel;
@@ -109,14 +118,18 @@ void Flow::make_channels(const PipelineSpec& spec, const std::vector<size_t>& pl
     const Source& source = spec.outputs[i].source;
     stages_[place[source.index]]->outputs[source.port].results.push_back(i);
   }
-  for (const std::unique_ptr<Stage>& stage : stages_) make_slots(*stage, most_tokens);
+  for (const std::unique_ptr<Stage>& stage : stages_) make_slots(*stage, room);
 }
 
-// An output that no stage reads has no slots: its values leave the pipeline, or end, as soon as they are made.
-void Flow::make_slots(Stage& stage, size_t most_tokens) {
+// An output that no stage reads has no slots: its values leave the pipeline, or end, as soon as they are made. To wake
+// a thread takes as long as many short calls, so a channel between two threads is a queue where there is room for one:
+// the thread that wakes then finds several requests.
+void Flow::make_slots(Stage& stage, const FlowRoom& room) {
+  const size_t most_tokens = room.most_tokens;
   for (size_t i = 0; i < stage.outputs.size(); ++i) {
     Channel& channel = stage.outputs[i];
     const Port& port = stage.spec.replicas[0]->outputs()[i];
+    if (channel.is_queue) channel.num_slots = std::max(channel.num_slots, slots_of_queue(port, room));
     channel.num_slots = std::min(channel.num_slots, most_tokens + stage.replicas.size());
     if (channel.num_readers > 0) stage.most_tokens = std::min(stage.most_tokens, channel.num_slots);
     channel.slots = std::make_unique<Slot[]>(channel.num_slots);

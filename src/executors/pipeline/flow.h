@@ -37,6 +37,7 @@ struct alignas(64) Slot {
 struct Channel {
   std::unique_ptr<Slot[]> slots;
   size_t num_slots = 0;
+  bool is_queue = false;           // read by another thread
   uint32_t num_readers = 0;        // inputs of stages
   std::vector<size_t> results;     // outputs of the pipeline
   std::optional<TensorPool> pool;  // of its tensors; empty for values of any type
@@ -126,10 +127,17 @@ struct FlowEvents {
   std::function<void(size_t group)> wake;
 };
 
+// How many requests may be in the stages at a time, and how many bytes a channel between two threads may take for slots
+// beyond those that it needs (slots.h).
+struct FlowRoom {
+  size_t most_tokens = 0;
+  size_t queue_bytes = 0;
+};
+
 class Flow {
  public:
-  // `num_slots[i]` are the slots of each output of stage i, in the order of the spec. UserError without memory.
-  Flow(const PipelineSpec& spec, const std::vector<size_t>& order, size_t most_tokens, FlowEvents events);
+  // `order` is the one in which requests pass the stages. UserError without memory.
+  Flow(const PipelineSpec& spec, const std::vector<size_t>& order, const FlowRoom& room, FlowEvents events);
 
   // In the order in which requests pass them.
   const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
@@ -166,8 +174,8 @@ class Flow {
   void make_stage(const PipelineSpec& spec, size_t index, const std::vector<size_t>& place, size_t most_tokens);
   static void make_batch(Stage& stage, size_t most_tokens);
   static void make_replica(Stage& stage, const std::shared_ptr<StageCode>& code);
-  void make_channels(const PipelineSpec& spec, const std::vector<size_t>& place, size_t most_tokens);
-  static void make_slots(Stage& stage, size_t most_tokens);
+  void make_channels(const PipelineSpec& spec, const std::vector<size_t>& place, const FlowRoom& room);
+  static void make_slots(Stage& stage, const FlowRoom& room);
   void find_neighbours();
   bool is_admitted(uint64_t token);
   Waiting waits_for(Stage& stage, uint64_t token);

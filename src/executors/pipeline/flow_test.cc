@@ -308,9 +308,52 @@ TEST(PipelineFlow, TensorsBetweenStagesStayInTheirSlots) {
     kept.push_back(pipeline.submit({Value(x)}).results()[0].as<NDArray>());
     results.insert(kept.back().data<void>());
   }
-  EXPECT_EQ(between.size(), 2U);   // the slots of a chain's edge
+  EXPECT_EQ(between.size(), 17U);  // small tensors: a slot for every request, and the replica's
   EXPECT_EQ(results.size(), 50U);  // none is used again while the caller has it
   for (int i = 0; i < 50; ++i) EXPECT_EQ(kept[static_cast<size_t>(i)].data<float>()[0], float(i));
+}
+
+// Returns how many of 16 requests a stage works on while the stage behind it, in another thread, holds the first one.
+int calls_ahead(const Port& port, const Value& value, WhenFull when_full) {
+  Gate gate;
+  std::atomic<int> calls = 0;
+  const auto code = [&](PackedFunc function) { return make_function_stage(std::move(function), {port}, {port}); };
+  PipelineSpec spec{.inputs = {port}, .groups = {{}, {}}};
+  spec.stages = {stage_of("ahead", code(make_packed([&](Value x) {
+                            ++calls;
+                            return x;
+                          })),
+                          {from_input(0)}, 0),
+                 stage_of("held", code(make_packed([&](Value x) {
+                            gate.pass();
+                            return x;
+                          })),
+                          {from_stage(0)}, 1)};
+  spec.outputs = {{.name = "y", .source = from_stage(1)}};
+  Pipeline pipeline(std::move(spec), {.max_inflight = 16, .when_full = when_full});
+  std::vector<Ticket> tickets;
+  for (int i = 0; i < 16; ++i) tickets.push_back(pipeline.submit({value}));
+  gate.await(1);
+  int seen = 0;
+  for (int still = 0; still < 20; still = calls == seen ? still + 1 : 0) {  // until it has stopped for 20 ms
+    seen = calls;
+    std::this_thread::sleep_for(1ms);
+  }
+  gate.open();
+  for (const Ticket& ticket : tickets) ticket.wait();
+  return seen;
+}
+
+// A thread that is woken finds several requests, where their values take little memory, and where none of them is to be
+// dropped at the entrance for a newer one.
+TEST(PipelineFlow, ChannelsBetweenThreadsAreQueuesWhereTheyAreSmall) {
+  const Value number(int64_t{1}), row(NDArray::zeros({1024}, DataType::float_(32)));
+  const Value large(NDArray::zeros({1 << 18}, DataType::float_(32)));
+  EXPECT_EQ(calls_ahead(any_port("x"), number, WhenFull::wait), 16);
+  EXPECT_EQ(calls_ahead(float_port("x", {1024}), row, WhenFull::wait), 16);
+  EXPECT_EQ(calls_ahead(float_port("x", {1 << 18}), large, WhenFull::wait), 2);
+  EXPECT_EQ(calls_ahead(any_port("x"), number, WhenFull::reject), 16);
+  EXPECT_EQ(calls_ahead(any_port("x"), number, WhenFull::drop_oldest), 2);
 }
 
 // A function may keep what it is given: the pipeline does not write to that memory again.
