@@ -31,9 +31,15 @@ class CpuDeviceApi final : public DeviceApi {
   void sync(Device, StreamHandle) override {}
 };
 
+// Every tensor asks for it, so it takes no lock.
+const std::shared_ptr<DeviceApi>& cpu_api() {
+  static const auto& api = *new std::shared_ptr<DeviceApi>(std::make_shared<CpuDeviceApi>());
+  return api;
+}
+
 struct DeviceTable {
   std::mutex mutex;
-  std::map<int32_t, std::shared_ptr<DeviceApi>> apis{{kDLCPU, std::make_shared<CpuDeviceApi>()}};
+  std::map<int32_t, std::shared_ptr<DeviceApi>> apis;
 };
 
 DeviceTable& devices() {
@@ -59,8 +65,10 @@ std::string Device::to_string() const {
 
 std::shared_ptr<DeviceApi> device_api(Device device) {
   std::shared_ptr<DeviceApi> api;
-  {
-    std::lock_guard lock(devices().mutex);
+  if (device.type == kDLCPU) {
+    api = cpu_api();
+  } else {
+    const std::lock_guard lock(devices().mutex);
     if (auto it = devices().apis.find(device.type); it != devices().apis.end()) api = it->second;
   }
   if (!api || !api->exists(device)) throw_user_error("device {} is not available", device.to_string());
@@ -69,6 +77,7 @@ std::shared_ptr<DeviceApi> device_api(Device device) {
 
 void register_device_api(int32_t device_type, std::shared_ptr<DeviceApi> api) {
   HEADRACE_CHECK(api != nullptr, "a null API for device type {}", device_type);
+  HEADRACE_CHECK(device_type != kDLCPU, "the CPU has an API of its own");
   std::lock_guard lock(devices().mutex);
   devices().apis[device_type] = std::move(api);
 }

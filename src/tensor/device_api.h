@@ -28,7 +28,8 @@ class DeviceApi {
 
 // Returns the API of a device. UserError that names the device when its type has no API or the device does not exist.
 std::shared_ptr<DeviceApi> device_api(Device device);
-// Makes a device type known; a later registration of the same type replaces the earlier one.
+// Makes a device type known; a later registration of the same type replaces the earlier one. The CPU's is fixed:
+// InternalError for another one.
 void register_device_api(int32_t device_type, std::shared_ptr<DeviceApi> api);
 
 }  // namespace headrace

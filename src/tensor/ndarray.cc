@@ -50,7 +50,7 @@ NDArray NDArray::empty(Shape shape, DataType dtype, Device device) {
   object->tensor.device = device.raw();
   object->api = device_api(device);
   object->tensor.data = object->api->alloc(device, size_bytes, kAlignment);
-  object->release = [api = object->api, device, data = object->tensor.data] { api->free(device, data, nullptr); };
+  object->owns_data = true;
   bind_shape(*object);
   return NDArray(object);
 }

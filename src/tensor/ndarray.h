@@ -24,10 +24,12 @@ struct NDArrayObj : Object {
   Shape shape;
   Shape strides;                   // empty: dense, row-major
   bool read_only = false;          // set by an owner who forbids writing
+  bool owns_data = false;          // the device's memory is the tensor's own
   std::function<void()> release;   // gives the memory back to whoever owns it
   std::shared_ptr<DeviceApi> api;  // keeps the device alive
   NDArrayObj() = default;
   ~NDArrayObj() {
+    if (owns_data) api->free({tensor.device.device_type, tensor.device.device_id}, tensor.data, nullptr);
     if (release) release();
   }
   NDArrayObj(const NDArrayObj&) = delete;

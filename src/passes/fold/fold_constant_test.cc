@@ -209,7 +209,10 @@ TEST(FoldConstant, ThreadsChangeNoBits) {
            "multiply(exp(reshape(arange(0f, 3000000f, 1f, dtype=\"float32\"), newshape=[3000, 1000])),"
            " reshape(arange(0f, 1000f, 1f, dtype=\"float32\"), newshape=[1, 1000]))",
            "nn.dense(reshape(arange(0f, 90000f, 1f, dtype=\"float32\"), newshape=[300, 300]),"
-           " reshape(arange(0f, 90000f, 1f, dtype=\"float32\"), newshape=[300, 300]))"}) {
+           " reshape(arange(0f, 90000f, 1f, dtype=\"float32\"), newshape=[300, 300]))",
+           "layout_transform(reshape(arange(0f, 3000000f, 1f, dtype=\"float32\"), newshape=[300, 100, 10, 10]),"
+           " src_layout=\"OIHW\", dst_layout=\"OIHW4i4o\")",
+           "layout_transform(arange(0f, 3000000f, 1f, dtype=\"float32\"), src_layout=\"C\", dst_layout=\"C4c\")"}) {
     const Expr one = fold_noting(body, 1).body, four = fold_noting(body, 4).body;
     ASSERT_TRUE(one.is<relay::ConstantNode>() && four.is<relay::ConstantNode>()) << body;
     EXPECT_TRUE(one.as<relay::ConstantNode>()->data.content_equal(four.as<relay::ConstantNode>()->data)) << body;
