@@ -8,6 +8,7 @@
 #include "kit/property.h"
 #include "kit/files.h"
 #include "object/structural_equal.h"
+#include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
@@ -176,6 +177,91 @@ TEST(Numerics, TwoConstantsAreJoinedWithinTheStatedError) {
   }
 }
 
+// ---- powers, roots, and products of sums
+
+// A law that rounds differently: a program of %x and constants b, c and d, and the units of roundoff that the page
+// allows, of the result or of the sum of the magnitudes of two products.
+struct RoundingLaw {
+  std::string_view body;
+  double units;
+  bool of_products = false;
+};
+constexpr RoundingLaw kRoundingLaws[] = {{"power(%x, {two})", 2},
+                                         {"power(%x, {minus})", 2},
+                                         {"divide({one}, sqrt(%x))", 2},
+                                         {"divide({c}, sqrt(%x))", 4},
+                                         {"multiply(add(%x, {c}), {d})", 4, true},
+                                         {"multiply(add(multiply(%x, {b}), {c}), {d})", 4, true}};
+
+struct DrawnRounding {
+  const RoundingLaw* law = nullptr;
+  const FloatRange* range = nullptr;
+  double b = 1, c = 1, d = 1;
+  uint64_t seed = 0;
+
+  bool has_b() const { return law->body.find("{b}") != std::string_view::npos; }
+  IRModule module() const {
+    const auto literal = [&](double value) { return fmt::format("const(Tensor[(), {}], [{}])", range->dtype, value); };
+    return read(
+        fmt::format("def @main(%x: Tensor[(32), {}]) {{{{ {} }}}}", range->dtype,
+                    fmt::format(fmt::runtime(law->body), fmt::arg("two", literal(2)), fmt::arg("minus", literal(-1)),
+                                fmt::arg("one", literal(1)), fmt::arg("b", literal(b)), fmt::arg("c", literal(c)),
+                                fmt::arg("d", literal(d)))));
+  }
+};
+
+// The most that the page allows for an element; nothing where a number between overflows or loses digits to underflow,
+// or is near that.
+std::optional<double> allowed_rounding(const DrawnRounding& p, double x, double want) {
+  const double u = p.range->rounding, tiny = 2 * p.range->smallest();
+  if (!p.law->of_products) return p.law->units * u * std::abs(want) + tiny;
+  const double data = p.has_b() ? x * p.b : x;
+  for (const double between : {data, data * p.d, p.c * p.d, p.b * p.d, (data + p.c) * p.d}) {
+    const double size = std::abs(between);
+    if (size >= p.range->largest / 16 || (size != 0 && size <= 16 * p.range->smallest_normal)) return std::nullopt;
+  }
+  return p.law->units * u * (std::abs(data * p.d) + std::abs(p.c * p.d)) + tiny;
+}
+
+std::optional<std::string> check_rounding(const DrawnRounding& p, int& rewritten) {
+  const IRModule before = p.module(), after = run_pass("SimplifyExpr", before);  // by name: all laws
+  rewritten += not_equal(before, after) ? 1 : 0;
+  kit::Random random(p.seed);
+  const NDArray x = tensor_of({32}, *p.range, random, true);
+  const std::vector<double> want = results_of(before, {x}), got = results_of(after, {x});
+  for (size_t i = 0; i < want.size(); ++i) {
+    const double data = element_as_double(x.tensor(), static_cast<int64_t>(i));
+    if (same_bits(want[i], got[i]) || want[i] == got[i]) continue;
+    const std::optional<double> allowed = allowed_rounding(p, data, want[i]);
+    if (allowed && !(std::abs(want[i] - got[i]) <= *allowed))
+      return fmt::format("x = {}: {} became {}\n{}", data, want[i], got[i], relay::print_module(after));
+  }
+  return std::nullopt;
+}
+
+TEST(Numerics, LawsRoundWithinTheStatedError) {
+  int rewritten = 0;
+  kit::Property<DrawnRounding> property;
+  property.runs_ci = 1000;
+  property.runs_full = 100000;
+  property.generate = [](kit::Random& random) {
+    DrawnRounding drawn{.law = &kRoundingLaws[random.index(std::size(kRoundingLaws))],
+                        .range = &kRanges[random.index(std::size(kRanges))]};
+    for (double* constant : {&drawn.b, &drawn.c, &drawn.d}) {
+      const NDArray value = constant_of({1}, *drawn.range, random);
+      *constant = element_as_double(value.tensor(), 0);
+    }
+    drawn.seed = random.next();
+    return drawn;
+  };
+  property.show = [](const DrawnRounding& p) { return relay::print_module(p.module()); };
+  property.check = [&](const DrawnRounding& p) { return check_rounding(p, rewritten); };
+  EXPECT_TRUE(kit::holds(property));
+  if (!kit::options().seed && kit::options().size != kit::TestSize::kList) {
+    EXPECT_GT(rewritten, kit::options().size == kit::TestSize::kFew ? 60 : 500) << "few programs were rewritten";
+  }
+}
+
 // ---- what programs do on purpose
 
 // Adding 1.5 * 2^23 and taking it away rounds a float32 to an integer, ties to even.
@@ -222,36 +308,60 @@ TEST(Numerics, ScalesDoNotMovePastARoundingByALargeConstant) {
 // ---- scales that move into weights
 
 constexpr int64_t kTerms = 4, kOutputs = 3;
+constexpr double kSlope = 0.25;
 
-// A dense product with a scale before or after it, and perhaps a bias and a rectifier between.
+// What stands between a product and its scale, beside a bias.
+enum class Rectifier : uint8_t { none, relu, leaky, prelu };
+
+// A dense product, or a convolution with windows of one element, with a scale before or after it, and perhaps a bias
+// and a rectifier between.
 struct ScaledProduct {
   uint64_t seed = 0;
   const FloatRange* range = nullptr;
-  bool is_forward = false, has_bias = false, has_relu = false;
+  bool is_forward = false, is_conv = false, has_bias = false;
+  Rectifier rectifier = Rectifier::none;
 
   struct Drawn {
-    NDArray x, weights, scale, bias;
+    NDArray x, weights, scale, bias;  // x [2, kTerms], or [1, kTerms, 1, 2]
   };
   Drawn draw_all() const {
     kit::Random random(seed);
     const int64_t channels = is_forward ? kTerms : kOutputs;
-    Drawn drawn{tensor_of({2, kTerms}, *range, random, true), constant_of({kOutputs, kTerms}, *range, random),
+    const Shape data = is_conv ? Shape{1, kTerms, 1, 2} : Shape{2, kTerms};
+    Drawn drawn{tensor_of(data, *range, random, true), constant_of({kOutputs, kTerms}, *range, random),
                 constant_of({channels}, *range, random), constant_of({channels}, *range, random)};
-    for (int64_t i = 0; has_relu && i < channels; ++i)
+    for (int64_t i = 0; rectifier != Rectifier::none && i < channels; ++i)
       set_element(drawn.scale.tensor(), i, std::abs(element_as_double(drawn.scale.tensor(), i)));
     return drawn;
   }
+  Expr rectified(const Expr& value) const {
+    if (rectifier == Rectifier::relu) return ops::relu(value);
+    if (rectifier == Rectifier::leaky) return ops::leaky_relu(value, kSlope);
+    if (rectifier == Rectifier::none) return value;
+    const NDArray slopes = NDArray::empty({is_forward ? kTerms : kOutputs}, range->dtype);
+    for (int64_t i = 0; i < slopes.num_elements(); ++i) set_element(slopes.tensor(), i, kSlope);
+    return ops::prelu(value, relay::make_constant(slopes));
+  }
   IRModule module(const Drawn& drawn) const {
     ops::register_all_ops();
-    const relay::Var x = relay::make_var("x", make_tensor_type({2, kTerms}, range->dtype));
-    const auto between = [&](Expr value) {
-      if (has_bias) value = ops::add(value, relay::make_constant(drawn.bias));
-      return has_relu ? ops::relu(value) : value;
+    const relay::Var x = relay::make_var("x", make_tensor_type(drawn.x.shape(), range->dtype));
+    const auto vector = [&](const NDArray& data) {
+      return relay::make_constant(is_conv ? data.reshaped({data.num_elements(), 1, 1}) : data);
     };
-    const Expr scale = relay::make_constant(drawn.scale), weights = relay::make_constant(drawn.weights);
-    if (is_forward) return module_of({x}, ops::dense(between(ops::multiply(x, scale)), weights));
-    return module_of({x}, ops::multiply(between(ops::dense(x, weights)), scale));
+    const auto product = [&](const Expr& data) {
+      const Shape windows{kOutputs, kTerms, 1, 1};
+      return is_conv ? ops::conv2d(data, relay::make_constant(drawn.weights.reshaped(windows)), {})
+                     : ops::dense(data, relay::make_constant(drawn.weights));
+    };
+    const auto between = [&](Expr value) {
+      if (has_bias) value = ops::add(value, vector(drawn.bias));
+      return rectified(value);
+    };
+    if (is_forward) return module_of({x}, product(between(ops::multiply(x, vector(drawn.scale)))));
+    return module_of({x}, ops::multiply(between(product(x)), vector(drawn.scale)));
   }
+  // Where element `k` of one of the two rows lies in the data, or in the results, of `count` elements each.
+  int64_t place(int64_t row, int64_t k, int64_t count) const { return is_conv ? k * 2 + row : row * count + k; }
 };
 
 // A result in exact arithmetic, as far as long double is, and the sum of the magnitudes of its terms.
@@ -266,14 +376,18 @@ Exact exact_result(const ScaledProduct& p, const ScaledProduct::Drawn& drawn, in
   const auto between = [&](Exact inner, int64_t channel) {
     const long double bias = p.has_bias ? at(drawn.bias, channel) : 0;
     inner = {inner.value + bias, inner.magnitude + std::abs(bias)};
-    return p.has_relu && inner.value < 0 ? Exact{0, inner.magnitude} : inner;
+    const long double slope = p.rectifier == Rectifier::none || inner.value >= 0 ? 1
+                              : p.rectifier == Rectifier::relu                   ? 0
+                                                                                 : static_cast<long double>(kSlope);
+    inner.value *= slope;
+    return inner;
   };
   const auto times = [](Exact inner, long double factor) {
     return Exact{inner.value * factor, inner.magnitude * std::abs(factor)};
   };
   Exact sum;
   for (int64_t k = 0; k < kTerms; ++k) {
-    const long double x = at(drawn.x, row * kTerms + k);
+    const long double x = at(drawn.x, p.place(row, k, kTerms));
     Exact term{x, std::abs(x)};
     if (p.is_forward) term = between(times(term, at(drawn.scale, k)), k);
     term = times(term, at(drawn.weights, out * kTerms + k));
@@ -289,7 +403,7 @@ long double data_of_row(const ScaledProduct& p, const ScaledProduct::Drawn& draw
   };
   long double data = 0;
   for (int64_t k = 0; k < kTerms; ++k) {
-    data += at(drawn.x, row * kTerms + k);
+    data += at(drawn.x, p.place(row, k, kTerms));
     if (p.is_forward && p.has_bias && at(drawn.scale, k) != 0) data += at(drawn.bias, k) / at(drawn.scale, k);
   }
   return data;
@@ -313,7 +427,8 @@ std::optional<std::string> check_scaled(const ScaledProduct& p, int& moved) {
   moved += count_calls(after, "multiply") < count_calls(before, "multiply") ? 1 : 0;
   const std::vector<double> want = results_of(before, {drawn.x}), got = results_of(after, {drawn.x});
   for (int64_t i = 0; i < 2 * kOutputs; ++i) {
-    const double was = want[static_cast<size_t>(i)], is = got[static_cast<size_t>(i)];
+    const auto at = static_cast<size_t>(p.place(i / kOutputs, i % kOutputs, kOutputs));
+    const double was = want[at], is = got[at];
     const Exact exact = exact_result(p, drawn, i / kOutputs, i % kOutputs);
     const long double data = data_of_row(p, drawn, i / kOutputs);
     // From infinite data, and near the largest number, a term that disappears or is new may overflow.
@@ -333,8 +448,12 @@ TEST(Numerics, ScalesMoveIntoWeightsWithinTheStatedError) {
   property.runs_ci = 1000;
   property.runs_full = 100000;
   property.generate = [](kit::Random& random) {
-    return ScaledProduct{random.next(), &kRanges[random.index(std::size(kRanges))], random.chance(0.5f),
-                         random.chance(0.5f), random.chance(0.5f)};
+    return ScaledProduct{.seed = random.next(),
+                         .range = &kRanges[random.index(std::size(kRanges))],
+                         .is_forward = random.chance(0.5f),
+                         .is_conv = random.chance(0.5f),
+                         .has_bias = random.chance(0.5f),
+                         .rectifier = static_cast<Rectifier>(random.index(4))};
   };
   property.show = [](const ScaledProduct& p) { return relay::print_module(p.module(p.draw_all())); };
   property.check = [&](const ScaledProduct& p) { return check_scaled(p, moved); };

@@ -248,11 +248,11 @@ Pass assigning_layout(const cost::Machine& machine) {
 }
 
 Pass converting_layout() {
-  return with_context(
+  return rounding(with_context(
       "ConvertLayout", 3, "convolutions and pools run in the layouts that are asked for",
       {config_key<Map<std::string, Array<std::string>>>(
           "desired_layouts", "by op: layouts of data and, if it has one, of the kernel", "", &check_desired_layouts)},
-      [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); });
+      [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); }));
 }
 
 Pass mixing_precision() {
@@ -359,7 +359,8 @@ std::vector<Pass> by_name() {
       folding_scale_backward(true),
       folding_scale_forward(true),
       converting_layout(),
-      plain<alter_op_layout>("AlterOpLayout", 3, "calls become what users' functions make of them, in other layouts"),
+      rounding(plain<alter_op_layout>("AlterOpLayout", 3,
+                                      "calls become what users' functions make of them, in other layouts")),
       mixing_precision(),
       plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),
       rounding(plain<lazy_gradient_init>("LazyGradientInit", 1,

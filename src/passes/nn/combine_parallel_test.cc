@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "kit/errors.h"
+#include "kit/property.h"
 #include "kit/random.h"
 #include "passes/tests/pass_testing.h"
 
@@ -167,26 +168,40 @@ std::string random_dense_program(kit::Random& random, const Shapes& shapes, bool
                      shapes.rows, shapes.inputs, fmt::join(branches, ",\n   "));
 }
 
+struct RandomDenses {
+  Shapes shapes;
+  std::string program;
+};
+
 // To the last bit, in all forms.
 TEST(CombineParallel, RandomDensesKeepTheirResults) {
   int num_batched = 0, num_wide = 0;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
-    SCOPED_TRACE(fmt::format("seed {}", seed));
-    kit::Random random(seed);
+  kit::Property<RandomDenses> property;
+  property.runs_ci = 60;
+  property.runs_full = 20000;
+  property.generate = [](kit::Random& random) {
     const auto size = [&] { return static_cast<int64_t>(1 + random.index(4)); };
     const Shapes shapes{size(), size(), size()};
-    const IRModule before = read(random_dense_program(random, shapes, random.chance(0.7F)));
+    return RandomDenses{shapes, random_dense_program(random, shapes, random.chance(0.7F))};
+  };
+  property.show = [](const RandomDenses& denses) { return denses.program; };
+  property.check = [&](const RandomDenses& denses) -> std::optional<std::string> {
+    const IRModule before = read(denses.program);
+    const Shapes& shapes = denses.shapes;
     const std::vector<NDArray> args{ramp({shapes.rows, shapes.inputs}, -1), ramp({12, shapes.inputs}, -0.5f)};
     for (const DenseForm form : kForms) {
       const IRModule after = relay::infer_type(combine_parallel_dense(before, 2, form));
-      expect_same_results(before, after, args, 0);
-      if (testing::Test::HasFailure()) FAIL() << relay::print_module(before) << relay::print_module(after);
+      if (auto difference = difference_of_results(before, after, args, 0))
+        return *difference + "\n" + relay::print_module(after);
       (form == DenseForm::wide ? num_wide : num_batched) +=
           count_calls(after, "nn.dense") < count_calls(before, "nn.dense") ? 1 : 0;
     }
-  }
-  EXPECT_GE(num_batched, 80);
-  EXPECT_GE(num_wide, 50);
+    return std::nullopt;
+  };
+  EXPECT_TRUE(kit::holds(property));
+  if (kit::options().seed || kit::options().size == kit::TestSize::kList) return;
+  EXPECT_GE(num_batched, kit::options().size == kit::TestSize::kFew ? 5 : 70);
+  EXPECT_GE(num_wide, kit::options().size == kit::TestSize::kFew ? 3 : 40);
 }
 
 }  // namespace

@@ -61,20 +61,28 @@ inline NDArray ramp(const Shape& shape, float start) {
   return array;
 }
 
-// Runs both modules. `tolerance` is relative to the larger of 1 and the value; 0: equal to the last bit.
-inline void expect_same_results(const IRModule& a, const IRModule& b, const std::vector<NDArray>& args,
-                                double tolerance = 1e-5) {
+// Returns in what the results of two programs differ by more than a part of them (or of 1, where they are smaller);
+// nothing where they agree. NaN agrees with NaN.
+inline std::optional<std::string> difference_of_results(const IRModule& a, const IRModule& b,
+                                                        const std::vector<NDArray>& args, double tolerance = 1e-5) {
   const auto want = interp::run_main(a, args), got = interp::run_main(b, args);
-  ASSERT_EQ(want.size(), got.size());
+  if (want.size() != got.size()) return fmt::format("{} results became {}", want.size(), got.size());
   for (size_t r = 0; r < want.size(); ++r) {
-    ASSERT_EQ(want[r].shape(), got[r].shape());
-    ASSERT_EQ(want[r].dtype(), got[r].dtype());
+    if (want[r].shape() != got[r].shape() || want[r].dtype() != got[r].dtype())
+      return fmt::format("result {} has another type", r);
     for (int64_t i = 0; i < want[r].num_elements(); ++i) {
       const double x = element_as_double(want[r].tensor(), i), y = element_as_double(got[r].tensor(), i);
       if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-      ASSERT_LE(std::abs(x - y), tolerance * std::max(1.0, std::abs(x))) << "result " << r << " element " << i;
+      if (!(std::abs(x - y) <= tolerance * std::max(1.0, std::abs(x))))
+        return fmt::format("result {} element {}: {} became {}", r, i, x, y);
     }
   }
+  return std::nullopt;
+}
+
+inline void expect_same_results(const IRModule& a, const IRModule& b, const std::vector<NDArray>& args,
+                                double tolerance = 1e-5) {
+  if (const auto difference = difference_of_results(a, b, args, tolerance)) FAIL() << *difference;
 }
 
 // Returns whether this test program has a suite or test of that name: "Suite" or "Suite.Test".
