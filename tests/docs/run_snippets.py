@@ -132,7 +132,7 @@ def can_import(module: str) -> bool:
 
 
 def make_folder(folder: Path, program: Path) -> None:
-    """What a reader's folder holds: a clone with a release build, as far as the pages use it."""
+    """Fills a folder as a reader's: a clone with a release build, as far as the pages use it."""
     for name in ("models", "include", "src", "third_party", "examples"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "build").mkdir()
