@@ -259,7 +259,7 @@ void add_scaling_verb(CLI::App& app, ScalingOptions& options) {
 
 struct BenchOptions {
   bool json = false, only_hop = false;
-  double seconds = 0.1;  // of each probe
+  double seconds = 0.1;  // measuring time per probe
   int threads = runtime::num_processors();
   KernelOptions kernels;
   PassBenchOptions passes;

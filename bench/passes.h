@@ -7,7 +7,7 @@ namespace headrace::bench {
 
 struct PassBenchOptions {
   int rounds = 5;
-  int64_t ops = 10'000;             // of the chain
+  int64_t ops = 10'000;             // length of the chain
   std::vector<std::string> models;  // ONNX files
 };
 

@@ -65,7 +65,7 @@ def make_model(name: str, args: argparse.Namespace) -> Path:
 
 
 def measure(model: Path, args: argparse.Namespace) -> list[dict]:
-    """What one model takes, beside each peer."""
+    """Measures one model beside each peer; returns a report for each."""
     artifact = model.with_suffix(".so")
     begin = time.perf_counter()
     run(args.bin / "headrace", "compile", model, "-o", artifact, "--jobs", "2", "--quiet")

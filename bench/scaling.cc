@@ -28,7 +28,7 @@ using tools::Report;
 struct Cost {
   double seconds = std::numeric_limits<double>::infinity();
   int64_t bytes = 0;
-  std::string note;  // what the work threw
+  std::string note;  // message of the error that ended the work
 };
 
 // Returns the processor time of this thread: under a limit of processor time the clock of a process advances in steps

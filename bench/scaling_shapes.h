@@ -9,7 +9,7 @@ namespace headrace::bench {
 
 struct ScalingShape {
   const char* name;
-  int64_t size;  // of the smaller program; the other is twice as large
+  int64_t size;  // size of the smaller program; the other is twice as large
   std::string (*text)(int64_t size);
 };
 

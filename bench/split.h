@@ -7,7 +7,7 @@ namespace headrace::bench {
 
 struct SplitBenchOptions {
   int rounds = 3;
-  int32_t nodes = 1'000'000;  // of the stack of residual blocks
+  int32_t nodes = 1'000'000;  // nodes in the stack of residual blocks
   int32_t devices = 4;
 };
 

@@ -7,8 +7,8 @@ namespace headrace::bench {
 
 struct StreamBenchOptions {
   int rounds = 3;
-  int items = 20'000;            // of each stream of empty stages
-  double sleep_seconds = 0.002;  // of a stage that sleeps
+  int items = 20'000;            // items per stream of empty stages
+  double sleep_seconds = 0.002;  // time that a sleeping stage takes
 };
 
 // Measures, best of the rounds: nanoseconds for one more empty stage, in the same group and in a group of its own,

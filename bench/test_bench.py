@@ -89,7 +89,7 @@ class BenchTest(unittest.TestCase):
             self.assertGreater(row["infer_seconds"], 0, row)
             self.assertGreaterEqual(row["median_seconds"], row["best_seconds"], row)
             self.assertLess(row["bytes"], 10_000 * row["ops"], row)
-        # What is allocated is the same in each run: ten times the program, no more than some twelve times the bytes.
+        # Allocated bytes are equal in each run: ten times the program takes some twelve times the bytes at most.
         self.assertLess(rows[1]["bytes"], 12 * rows[0]["bytes"])
         self.assertLess(rows[3]["bytes"], 12 * rows[2]["bytes"])
         self.assertRegex(self.call(*command).stdout, r"(?m)^residual +1400 +350( +\S+ [um]?s){6} +\d+\.\d +\S+ [KM]")
@@ -133,7 +133,7 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(late.returncode, 2)
 
     def test_work_is_linear(self) -> None:
-        """What is allocated is the same in each run: twice the program, no more than twice the bytes."""
+        """Allocated bytes, which are equal in each run, at most double when the program doubles in size."""
         command = (self.bin / "headrace-bench", "scaling", "--rounds", "1", "--size", "0.1", "--json")
         for work in ("parse", "InferType", "interpret", "Defunctionalization", "DynamicToStatic"):
             report = self.report(*command, "--work", work)

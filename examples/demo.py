@@ -71,7 +71,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Context:
-    """What every step is given."""
+    """The arguments of every step."""
 
     program: Path
     folder: Path
@@ -178,7 +178,7 @@ def run_digits(context: Context) -> list[Row]:
 
 
 def import_packages() -> SimpleNamespace:
-    """What step page needs of .venv, and the package headrace."""
+    """Imports the packages of .venv that step page needs, and the package headrace."""
     try:
         import numpy
         import onnxruntime

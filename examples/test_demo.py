@@ -1,4 +1,4 @@
-"""What examples/demo.py does with results, on steps made here. Standard library only."""
+"""Tests how examples/demo.py judges results, on steps made here. Standard library only."""
 
 import contextlib
 import io

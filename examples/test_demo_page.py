@@ -1,4 +1,4 @@
-"""What examples/demo.py makes of a page's map of probabilities. Needs numpy."""
+"""Tests how examples/demo.py reads a page's map of probabilities. Needs numpy."""
 
 import sys
 from pathlib import Path

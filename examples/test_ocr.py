@@ -79,7 +79,7 @@ def artifacts(models, folder):
 
 @pytest.fixture(scope="module")
 def steps(models):
-    """What is between the models."""
+    """The steps between the models, for small pages."""
     return reader.Steps((384, 320), WIDTHS, ctc.read_characters(models[codes.RECOGNISER]))
 
 

@@ -1,4 +1,4 @@
-"""What terminal_picture draws. Standard library only."""
+"""Tests the pictures that terminal_picture draws. Standard library only."""
 
 import io
 import sys

@@ -39,7 +39,7 @@ _SAME_NAMES = {"headrace.relay.op": "headrace.relay"}  # by `__getattr__`
 
 
 def kind_text(kind: str) -> str:
-    """What a field of that kind is in Python."""
+    """The Python type of a field of that kind, as text."""
     from headrace import _node
 
     if kind.startswith("None or "):
@@ -59,7 +59,7 @@ def kind_text(kind: str) -> str:
 
 
 def field_text(field: dict[str, Any]) -> str:
-    """What a node's field is in Python."""
+    """The Python type of a node's field, as text."""
     text = kind_text(field["kind"])
     return f"{text} | None" if field["optional"] and text != "_t.Any" and not text.endswith("None") else text
 
@@ -193,7 +193,7 @@ def indented(lines: Iterator[str]) -> Iterator[str]:
 
 
 def import_lines(module: str, name: str, shown: str) -> Iterator[str]:
-    """What shows a name of another module, maybe as another name: only `x as x` says that others may import it."""
+    """Imports a name of another module, maybe as another name: only `x as x` says that others may import it."""
     if name == shown:
         yield f"from {module} import {name} as {name}"
     else:
@@ -201,7 +201,7 @@ def import_lines(module: str, name: str, shown: str) -> Iterator[str]:
 
 
 def name_lines(module: types.ModuleType, name: str, value: Any) -> Iterator[str]:
-    """What the stub of a module says of one of its names."""
+    """The lines for one name in the stub of a module."""
     own = module.__name__
     if isinstance(value, types.ModuleType):
         if value.__name__.startswith("headrace"):
@@ -304,8 +304,8 @@ _ATTACHED = "    # Methods of Python's text."
 
 
 def complete_core(path: Path) -> None:
-    """What nanobind does not tell: the methods that Python gives to classes of the extension; and it says `object` of
-    what a function gives when it may be any value, which type checkers let nobody use."""
+    """Completes the stub of the extension that nanobind wrote: adds the methods that Python gives to its classes, and
+    replaces `object` by Any for results of any kind, because type checkers let nobody use an `object`."""
     from headrace import _core
 
     text = re.sub(r"\) -> object:", ") -> typing.Any:", path.read_text())

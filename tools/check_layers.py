@@ -70,7 +70,7 @@ class House:
     violations: list[str] = field(default_factory=list)
     file_edges: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))  # from -> to -> place
     room_edges: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
-    module_edges: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))  # of the Python package
+    module_edges: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))  # in the Python package
     json_files: list[str] = field(default_factory=list)
     file_count: int = 0
     module_count: int = 0

@@ -47,7 +47,7 @@ def needed_by(image: Path) -> list[str]:
 
 
 def image_problems(image: Path) -> list[str]:
-    """What is wrong with the runtime's image; prints its size and needs."""
+    """Prints the size and needs of the runtime's image, and returns its problems."""
     size, needed = stripped_bytes(image), needed_by(image)
     llvm_symbols = re.findall(r"\S*(?:LLVM|_ZN4llvm)\S*", output_of("readelf", "--dyn-syms", "-W", image))
     problems = [f"{image.name} needs {name}" for name in needed if name not in ALLOWED]

@@ -56,7 +56,7 @@ constexpr const char* kExamples =
 
 struct Request {
   std::string input;
-  std::vector<std::string> shapes, dims;  // of an ONNX model: "x=1,3,224,224", "batch=1"
+  std::vector<std::string> shapes, dims;  // for an ONNX model: "x=1,3,224,224", "batch=1"
   std::string output = "-";
   std::string weights, input_weights;  // files of the constants' data
   std::string passes;

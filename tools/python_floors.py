@@ -34,7 +34,7 @@ IMPORT_BY_NAME = {f"{PACKAGE}.{name}" for name in ("_compat.places", "_node", "_
 class Floors:
     """Which module is on which floor, by full names."""
 
-    names: list[str] = field(default_factory=list)  # of the floors, lowest first
+    names: list[str] = field(default_factory=list)  # floors, lowest first
     of: dict[str, str] = field(default_factory=dict)  # module -> floor
     written: set[str] = field(default_factory=set)  # modules that the build writes
 

@@ -177,7 +177,7 @@ static void convolve(const layer* one, const float* weights, const float* bias, 
 static int32_t run(void* self, void* region, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) {
   const char* at = (const char*)region + strlen(region) + 1;
   const float* x = args[0]->data;
-  float* memory = NULL; /* of the layer before */
+  float* memory = NULL; /* result of the layer before */
   int64_t num_layers;
   (void)self, (void)env, (void)num_args;
   memcpy(&num_layers, at, sizeof num_layers);

@@ -18,14 +18,14 @@ DETECTOR = "ch_PP-OCRv4_det_infer.onnx"
 CLASSIFIER = "ch_ppocr_mobile_v2.0_cls_infer.onnx"
 RECOGNISER = "ch_PP-OCRv4_rec_infer.onnx"
 MODELS = (DETECTOR, CLASSIFIER, RECOGNISER)
-WIDTHS = (160, 320, 640, 1280)  # of the recogniser's artifacts
+WIDTHS = (160, 320, 640, 1280)  # the recogniser is compiled for each of these
 
 Rows = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Codes:
-    """What computes each model: a code for `Graph.stage`, or (`callables`, `sessions`) a function.
+    """The code of each model: a code for `Graph.stage`, or (`callables`, `sessions`) a function.
 
     `detect` takes one page f32[1,3,h,w], `angle` and each of `read`, by its width, any number of crops f32[n,3,48,w].
     """

@@ -1,4 +1,4 @@
-"""The same pages by other ways: how much faster the pipeline is, and how sure that is."""
+"""Compares the pipeline with other ways to read the same pages: how much faster it is, and how sure that is."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "models"))
 import fetch  # noqa: E402  (it lies beside the models)
 
-# What to import, and what pip calls it.
+# Names to import, and the names by which pip knows them.
 PACKAGES = {"numpy": "numpy", "cv2": "opencv-python-headless", "pyclipper": "pyclipper", "onnx": "onnx"}
 PEERS = {"onnxruntime": "onnxruntime"}
 

@@ -13,8 +13,8 @@ import cv2
 import numpy as np
 from errors import PictureError
 
-LINE_HEIGHT = 48  # of the pictures that the classifier and the recogniser were trained on
-ANGLE_WIDTH = 192  # of those of the classifier
+LINE_HEIGHT = 48  # height of the pictures that the classifier and the recogniser were trained on
+ANGLE_WIDTH = 192  # width of the classifier's pictures
 LONG_SIDE = 960  # PP-OCR's detector gets pages whose longer side is at most this
 STRIDE = 32  # the detector halves its picture five times
 

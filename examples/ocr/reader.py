@@ -48,7 +48,7 @@ def text_of(lines: Lines) -> str:
 
 @dataclass(frozen=True)
 class Steps:
-    """What happens between the models, as functions that stages call."""
+    """The steps between the models, as functions that stages call."""
 
     canvas: tuple[int, int]
     widths: Sequence[int]
@@ -125,7 +125,7 @@ def build(steps: Steps, codes: Codes, *, threads: int, max_batch: int) -> pipeli
 
 
 def read_page(steps: Steps, functions: Codes, page: np.ndarray) -> Lines:
-    """The same steps for one page, one after another on the caller's thread; `functions` are callable."""
+    """Reads one page, one step after another on the caller's thread; `functions` are callable."""
     x, scale = steps.prepare(page)
     found, crops, rows = steps.crop(page, scale, functions.detect(x))
     classes, *groups = steps.turn(crops, functions.angle(rows))

@@ -88,7 +88,7 @@ typedef enum hr_attr_kind {
   HR_ATTR_INTEGERS = 4,
   HR_ATTR_REALS = 5,
   HR_ATTR_TEXTS = 6,
-  HR_ATTR_OTHER = 7 /* of a kind that this version cannot show: `texts` has one, for messages */
+  HR_ATTR_OTHER = 7 /* a kind that this version cannot show: `texts` has one, for messages */
 } hr_attr_kind;
 
 typedef struct hr_attr {
@@ -109,7 +109,7 @@ typedef struct hr_constant {
  * NULL, or an empty struct. */
 typedef struct hr_graph_api {
   hr_abi abi;
-  const char* (*name)(const hr_graph* graph); /* of a region: the name that `find` is called with */
+  const char* (*name)(const hr_graph* graph); /* a region's name, which `find` is called with */
   uint32_t (*num_nodes)(const hr_graph* graph);
   uint32_t (*num_outputs)(const hr_graph* graph);
   /* The node of output `index`, of which it is the result `*result`. */
@@ -119,12 +119,12 @@ typedef struct hr_graph_api {
   uint32_t (*operand)(const hr_graph* graph, uint32_t node, uint32_t index); /* the number of a node */
   uint32_t (*num_results)(const hr_graph* graph, uint32_t node);             /* tensors of its value, in order */
   hr_tensor_type (*result_type)(const hr_graph* graph, uint32_t node, uint32_t index);
-  const char* (*op)(const hr_graph* graph, uint32_t node); /* of a call: "nn.conv2d"; of a composite: its pattern */
-  uint32_t (*op_version)(const hr_graph* graph, uint32_t node);  /* rises when an op changes its meaning */
-  uint32_t (*index)(const hr_graph* graph, uint32_t node);       /* of an item: which one */
-  const hr_graph* (*body)(const hr_graph* graph, uint32_t node); /* of a composite; its inputs are the operands */
-  hr_constant (*constant)(const hr_graph* graph, uint32_t node); /* of a const */
-  uint32_t (*num_attrs)(const hr_graph* graph, uint32_t node);   /* of a call */
+  const char* (*op)(const hr_graph* graph, uint32_t node);      /* a call's op, "nn.conv2d", or a composite's pattern */
+  uint32_t (*op_version)(const hr_graph* graph, uint32_t node); /* rises when an op changes its meaning */
+  uint32_t (*index)(const hr_graph* graph, uint32_t node);      /* the result that an item takes */
+  const hr_graph* (*body)(const hr_graph* graph, uint32_t node); /* a composite's body; its inputs are the operands */
+  hr_constant (*constant)(const hr_graph* graph, uint32_t node); /* the value of a const */
+  uint32_t (*num_attrs)(const hr_graph* graph, uint32_t node);   /* the number of a call's attributes */
   hr_attr (*attr)(const hr_graph* graph, uint32_t node, uint32_t index);
   /* The attribute of that name; `name` is NULL in the answer where the op has none. */
   hr_attr (*find_attr)(const hr_graph* graph, uint32_t node, const char* name);
@@ -135,7 +135,7 @@ typedef struct hr_graph_api {
 
 typedef struct hr_host {
   hr_abi abi;
-  const char* version;       /* of Headrace, for messages */
+  const char* version;       /* Headrace's version, for messages */
   const hr_graph_api* graph; /* NULL in a program that only runs models */
 } hr_host;
 
@@ -144,7 +144,7 @@ typedef struct hr_host {
 /* Whether a backend takes a call, and why not. */
 typedef struct hr_verdict {
   int32_t reason;     /* hr_reason: HR_REASON_NONE says yes; no is HR_REASON_OP_UNSUPPORTED and its neighbours */
-  hr_message message; /* of a no: the rest of a sentence that begins with the op */
+  hr_message message; /* if it is a no, the rest of a sentence that begins with the op */
 } hr_verdict;
 
 /* An option that the user gave for this backend; of kinds HR_ATTR_INTEGER, REAL and TEXT. */
@@ -159,7 +159,7 @@ typedef struct hr_compile_request {
   hr_abi abi;
   uint64_t num_graphs;
   const hr_graph* const* graphs; /* the regions */
-  const char* triple;            /* of the machine that the model is compiled for: "x86_64-unknown-linux-gnu" */
+  const char* triple;            /* machine that the model is compiled for: "x86_64-unknown-linux-gnu" */
   const char* cpu;               /* "znver4" */
   hr_options options;
   hr_compile_sink* sink;
@@ -191,13 +191,13 @@ typedef struct hr_cost_query {
   const hr_graph* graph; /* the call, whose operands are inputs and constants */
   uint32_t node;         /* its number: a call of an op or a composite, which the backend takes */
   int32_t num_threads;
-  double native_seconds; /* what the host's own code takes, by the host's estimate */
+  double native_seconds; /* the host's estimate for its own code */
 } hr_cost_query;
 
 typedef struct hr_backend {
   hr_abi abi;
   const char* name;    /* a word: what users write after --backends */
-  const char* version; /* of the backend; artifacts record it */
+  const char* version; /* the backend's own; artifacts record it */
   void* self;          /* given to each function below */
 
   /* The names of patterns, "NAME.word", and the patterns, in the order of their priority, in Headrace's text form:

@@ -37,7 +37,7 @@ extern "C" {
 typedef struct hr_error {
   hr_status code;
   hr_reason reason;
-  const char* message; /* what is wrong and what to do */
+  const char* message; /* the fault, and what to do */
   const char* op;      /* operator, step or tensor it is about */
   const char* span;    /* place in the model */
   const char* backend; /* backend that refused */
@@ -74,7 +74,7 @@ typedef struct hr_fallback {
   const char* region;
   const char* backend;
   hr_reason reason;    /* HR_REASON_BACKEND_MISSING or HR_REASON_BACKEND_FAILED */
-  const char* message; /* what the backend said */
+  const char* message; /* the backend's message */
   uint64_t run;        /* the run in which it failed, counted from 1; 0: before the first */
 } hr_fallback;
 

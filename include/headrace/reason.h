@@ -35,7 +35,7 @@ typedef enum hr_reason {
   /* fusion: why an op call is not computed in one kernel with the calls that read it */
   HR_REASON_FUSE_PATTERN = 40,        /* one of them is opaque: its loops are its own */
   HR_REASON_FUSE_DEPTH = 41,          /* the group would have more op calls than max_depth */
-  HR_REASON_FUSE_MULTIPLE_USERS = 42, /* what reads it meets nowhere */
+  HR_REASON_FUSE_MULTIPLE_USERS = 42, /* its readers meet nowhere */
   HR_REASON_FUSE_KINDS = 43,          /* these kinds of ops share no kernel in this order */
   HR_REASON_FUSE_ANCHORS = 44,        /* each has an anchor; a kernel has one */
   HR_REASON_FUSE_VIEW = 45,           /* one of them is a view, which costs nothing alone */

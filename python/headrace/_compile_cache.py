@@ -25,10 +25,10 @@ from typing import Any
 from headrace import _arguments, _core
 from headrace._core import UserError
 
-_FORMAT = 1  # of the key
+_FORMAT = 1  # version of the key's fields
 _DEFAULT_BYTES = 2 << 30
 _MOST_BYTES_OF_A_MODEL = 1_400_000_000  # larger weights go to a file beside the artifact
-_OLD_SECONDS = 3600  # of a compile's folder that was left behind
+_OLD_SECONDS = 3600  # age at which a compile's folder counts as left behind
 _PARTS = "part-"
 _RECENT_NS = 3_000_000_000  # more than the steps in which file systems count time
 
@@ -79,7 +79,7 @@ class CompileCache:
         return executor
 
     def store(self, key: str, compile_to: Callable[[str], Any]) -> Any | None:
-        """What `compile_to` gives for the file that it writes, which is kept; None where the file cannot be."""
+        """Keeps the file that `compile_to` writes and returns its result; None where the file cannot be kept."""
         try:
             part = tempfile.mkdtemp(prefix=_PARTS, dir=self.folder)
         except OSError:

@@ -37,7 +37,7 @@ def get_all_providers() -> list[str]:
 
 
 def get_device() -> str:
-    """What sessions run on.
+    """The kind of device that sessions run on.
 
     Returns
     -------

@@ -39,8 +39,8 @@ class _Runtime(NamedTuple):
 
     version: str
     run: Callable[[], None]
-    outputs: Callable[[], list[np.ndarray]]  # of the last run
-    bound: list[object]  # what owns that memory
+    outputs: Callable[[], list[np.ndarray]]  # the results of the last run
+    bound: list[object]  # the owners of that memory
 
 
 def _open_onnxruntime(model: str, feed: dict[str, np.ndarray], threads: int) -> _Runtime:

@@ -63,7 +63,7 @@ class NodeArg:
 
 
 class ModelMetadata:
-    """What a model says about itself; empty texts where it says nothing."""
+    """A model's description of itself; texts are empty where the model gives none."""
 
     def __init__(self, header: _core.OnnxHeader) -> None:
         self.producer_name = header.producer_name

@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 _scopes = threading.local()
-_DEVICES = ("cpu", "gpu", "cuda", "llvm", "ext_dev")  # What Relay's dicts of targets have as keys.
+_DEVICES = ("cpu", "gpu", "cuda", "llvm", "ext_dev")  # the keys of Relay's dicts of targets
 _NATIVE = "llvm"  # the kind of the native code generator; in a list, all others name backends
 
 

@@ -116,7 +116,7 @@ Value call_python(const SharedObject& callable, Args args) {
     if (python.has_borrowed()) {
       try {
         clear_frames(nb::borrow(error.value()));
-      } catch (nb::python_error&) {  // what the function said is more than that its frames stay
+      } catch (nb::python_error&) {  // the function's own error matters more than a failure to clear its frames
       }
     }
     throw_foreign(error);

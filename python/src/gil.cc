@@ -76,7 +76,7 @@ GilReleased::~GilReleased() {
 GilHeld::GilHeld() {
   try {
     state_ = PyGILState_Ensure();
-  } catch (...) {  // as above
+  } catch (...) {  // the unwinding of pthread_exit
     sleep_for_ever();
   }
 }

@@ -1,4 +1,4 @@
-"""What several suites of the package read."""
+"""Fixtures and options that several suites of the package share."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the suites of the pipeline executor share: small modules, and a runtime that stands in for headrace.pipeline."""
+"""Helpers of the pipeline executor's suites: small modules, and a runtime that stands in for headrace.pipeline."""
 
 from __future__ import annotations
 

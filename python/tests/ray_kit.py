@@ -1,4 +1,4 @@
-"""What the suites of `headrace.ray` share: a local cluster of two nodes, and functions that stages import."""
+"""Helpers of the suites of `headrace.ray`: a local cluster of two nodes, and functions that stages import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Relay's own programs do that no other test here does: found by running its tests against this package."""
+"""Habits of Relay programs that no other suite tests; running Relay's own tests on this package showed them."""
 
 import numpy as np
 import pytest

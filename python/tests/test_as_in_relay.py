@@ -1,4 +1,4 @@
-"""What programs of Relay rely on: dtypes, equality, forms and texts."""
+"""Properties of Relay that programs rely on: dtypes, equality, forms and texts."""
 
 import headrace as hr
 import numpy as np

@@ -1,4 +1,4 @@
-"""What headrace.compile takes as a model."""
+"""Tests the models that headrace.compile takes."""
 
 from pathlib import Path
 

@@ -320,7 +320,7 @@ def test_files_are_read_again_only_where_they_were_written_to(folder, tmp_path, 
     assert run(path, folder) == [1, 1]
     assert read == []
     stamp = path.stat()
-    path.write_text(TEXT.format(2))  # of the same size
+    path.write_text(TEXT.format(2))  # the size stays
     os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
     assert run(path, folder) == [2, 2]
     assert read != []

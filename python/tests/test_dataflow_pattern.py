@@ -318,7 +318,7 @@ def test_variables_and_constants_beside_the_way_are_free():
     assert pattern.match(relay.reshape(relay.add(relay.const(1.0), relu), [-1, 2, 8]))
     assert not pattern.match(relay.reshape(relay.add(relu, relay.nn.relu(y)), [-1, 2, 8])), "nothing leads to the conv"
     assert not pattern.match(relay.reshape(relay.nn.bias_add(y, b), [-1, 2, 8]))
-    # What is free is an input of the part.
+    # Free variables are inputs of the part.
     parted = pattern.partition(relay.reshape(relu, [-1, 2, 8]))
     assert [arg.name_hint for arg in parted.args] == ["x", "w", "b"]
     assert relay.analysis.free_vars(parted.op) == []

@@ -69,7 +69,7 @@ def test_a_module_of_checks_is_found(folder):
         assert check(call.attrs, call.args) is supported
         assert relay.op.contrib.get_extern_op("found_checks", "nn.conv2d")(call.attrs, call.args) is supported
     x = relay.var("x", shape=(2,))
-    assert relay.op.contrib.get_extern_op("found_checks", "add")(None, [x, x]) is False  # what was registered counts
+    assert relay.op.contrib.get_extern_op("found_checks", "add")(None, [x, x]) is False  # the registered answer counts
     assert relay.op.contrib.get_extern_op("found_checks", "exp")(None, [x]) is True
 
 

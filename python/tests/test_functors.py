@@ -262,7 +262,7 @@ def test_a_type_functor_that_overrides_what_nests(kind):
 
 def test_a_type_functor_that_overrides_function_types():
     class Scopes(relay.TypeVisitor):
-        """What is inside must be visited within the function type."""
+        """Tracks how deep function types are nested: `open` counts those being visited, `deepest` is its maximum."""
 
         open = deepest = 0
 

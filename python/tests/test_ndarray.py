@@ -1,4 +1,4 @@
-"""What calls give, as Python sees it: NDArrays, descriptions, code for other processors."""
+"""Tests the results of calls in Python: NDArrays, descriptions, code for other processors."""
 
 from pathlib import Path
 

@@ -16,7 +16,7 @@ def var(name="x", shape=(2,), dtype="float32"):
 
 
 def evaluated(call, **values):
-    """What compiled code gives, after the interpreter gave the same."""
+    """The result of compiled code, after a check that the interpreter gives the same."""
     whole = call.astuple() if isinstance(call, relay.TupleWrapper) else call
     function = relay.Function(relay.analysis.free_vars(whole), whole)
     args = [values[param.name_hint] for param in function.params]

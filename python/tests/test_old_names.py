@@ -1,4 +1,4 @@
-"""What stands at the head of Relay programs, and what their authors expect of it."""
+"""Tests the names at the head of Relay programs, and their behaviour as the authors expect it."""
 
 import importlib
 import subprocess
@@ -420,7 +420,7 @@ def test_random_numbers():
     values = evaluated(numbers)
     assert values.dtype == "float64"
     assert abs(values.mean() - 5) < 0.02  # six standard errors
-    assert abs(values.std() - 0.1) < 0.015  # as above
+    assert abs(values.std() - 0.1) < 0.015  # six standard errors again
     left, right = relay.random.threefry_split(key)
     (_, words), (_, others) = (relay.random.threefry_generate(part, (4,)) for part in (left, right))
     assert set(evaluated(words).tolist()).isdisjoint(evaluated(others).tolist())

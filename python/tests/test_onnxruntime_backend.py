@@ -154,7 +154,7 @@ class Declared(hr.backend.Backend):
 
 
 class Claims(Declared):
-    """The same, with an answer of its own to claim."""
+    """A `Declared` backend with an answer of its own to claim."""
 
     name = "test-claims"
 

@@ -1,4 +1,4 @@
-"""What stands beside an expression: numbers, arrays, and what is neither."""
+"""Tests operands beside an expression: numbers, arrays, and objects that are neither."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""What passes called by Relay's names give where Relay's own tests look: types of results, forms, precision."""
+"""Tests the results of passes called by Relay's names where Relay's own tests look: types, forms, precision."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_mixed_precision_casts_parameters_for_what_follows():
     v, vs = relay.var("v", shape=(1, 4)), relay.var("v", shape=(1, 4), dtype="float16")
     hr.ir.assert_structural_equal(half(relay.Let(v, dense, v + v)), typed(relay.Let(vs, product, vs + vs)))
     exp = relay.var("e", shape=(1, 4))
-    let = relay.Let(exp, relay.exp(x), exp + exp)  # what a let binds is as its value is
+    let = relay.Let(exp, relay.exp(x), exp + exp)  # a let variable has the dtype of its value
     hr.ir.assert_structural_equal(half(let), typed(let))
     image = relay.var("image", shape=(1, 2, 4, 4))
     for expr in (relay.sum(x), relay.mean(x), relay.nn.global_avg_pool2d(image), relay.nn.softmax(x)):
@@ -162,7 +162,7 @@ def test_flatten_atrous_conv_of_one_and_of_two_axes():
 
 
 def test_simplify_expr_by_name_is_relays():
-    """What builds do beyond Relay stays away, and Relay's own laws are there, where the pass is named."""
+    """SimplifyExpr by name applies Relay's own laws, and none of those that builds have beyond Relay."""
     simplify = relay.transform.SimplifyExpr()
     x, c, d = relay.var("x", shape=(1, 2, 3)), np.float32([1, 2, 4]), np.float32([2, 1, 3])
     assert_becomes(relay.const(0.0) - x, simplify, relay.const(0.0) - x)
@@ -261,7 +261,7 @@ def test_inline_makes_literals_of_functions_for_other_compilers():
 
 @pytest.mark.parametrize("body", ["@b(%x)", "@a(%x)"])
 def test_inline_keeps_functions_for_other_compilers_that_name_functions(body):
-    """Of a marked function with a Compiler that calls another, or itself: no name is left without its function."""
+    """Keeps each function that a marked function for another compiler names, itself included."""
     marked = '(%x: float32, Compiler="npu", Inline=1) -> float32'
     mod = relay.parse(
         f'#[version = "0.0.5"]\ndef @b{marked} {{ exp(%x) }}\ndef @a{marked} {{ {body} }}\n'

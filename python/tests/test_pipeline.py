@@ -608,7 +608,7 @@ def test_stages_with_several_threads_have_their_own(artifact, images, tmp_path):
     del graph
     before = num_threads()
     with pipeline.load(tmp_path / "p.so") as pipe:
-        assert num_threads() - before >= 4 + 4  # of the groups, and one more for each program
+        assert num_threads() - before >= 4 + 4  # four for the groups, and one more for each program
         (a, b, c) = pipe.submit(images[0][None]).wait()
         np.testing.assert_array_equal(a.numpy(), b.numpy())
         np.testing.assert_array_equal(a.numpy(), c.numpy())

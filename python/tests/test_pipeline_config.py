@@ -223,7 +223,7 @@ def with_two_problems(c):
 
 
 AFFINITY = 'mod1.cpu_affinity: expected numbers of processors, as "0,1", got'
-# What was configured, and the error of building it.
+# The configuration, and the error of building it.
 WRONG_BUILDS = [
     (None, "build: the configuration is empty; connect inputs and outputs"),
     (lambda c: x_of(c, A), "build: the configuration is empty"),
@@ -260,7 +260,7 @@ WRONG_BUILDS = [
 
 
 def wrong_configurations():
-    """What comes first, the wrong step, and what its error says."""
+    """Yields for each case a configuration to begin with, the wrong step, and the text of its error."""
     yield from WRONG_LOOKUPS
     for source, destination, message in WRONG_CONNECTIONS:
         yield None, lambda c, s=source, d=destination: s(c).connect(d(c)), message

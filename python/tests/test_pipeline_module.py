@@ -76,7 +76,7 @@ def test_three_modules_with_residual_edges_and_targets_of_their_own(cfg):
         assert_outputs(pipeline.get_output(), three_results(a, b))
         assert pipeline.num_executing_pipeline == 5
     assert pipeline.get_output(synchronize=False) == []
-    for graph in Graph.made:  # of the runtime that stands in
+    for graph in Graph.made:  # graphs that the stand-in for the runtime made
         stages = [(stage.name, stage.device, stage.cpus) for stage in graph.stages]
         assert stages == [(f"mod{i}", hr.cpu(0), [0]) for i in (1, 2, 3)]
 

@@ -1,4 +1,4 @@
-"""What Relay programs do in their own spelling: parameters, arrays, values, texts, imports; what their errors say."""
+"""Tests Relay programs in their own spelling: parameters, arrays, values, texts, imports, and errors."""
 
 import importlib
 import subprocess

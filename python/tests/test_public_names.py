@@ -1,4 +1,4 @@
-"""What the modules of the package show: public names, of modules that users know, and no import of theirs."""
+"""Tests the names in the package's modules: public names, of modules that users know, and no import of theirs."""
 
 import importlib
 import pkgutil

@@ -266,7 +266,7 @@ def test_bytes_that_do_not_load_are_replaced_by_native_code(program, tmp_path):
 
 
 class Declaring:
-    """What is loaded from a region of one exp, with types by its own word."""
+    """A loaded region of one exp, with types by its own word."""
 
     def __init__(self, types):
         self.types = lambda name: types

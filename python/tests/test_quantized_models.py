@@ -46,7 +46,7 @@ def scale(rng, *shape):
 
 
 def weights_of(rng, dtype, shape):
-    """Of seven bits: onnxruntime's products of uint8 and int8 saturate at 16 bits on some processors."""
+    """Random weights of seven bits: onnxruntime's products of uint8 and int8 saturate at 16 bits on some processors."""
     low, high = (-64, 64) if dtype == "int8" else (0, 128)
     return rng.integers(low, high, shape).astype(dtype)
 

@@ -393,7 +393,7 @@ def test_actors_that_do_not_come_back(cluster, tmp_path, wiring):
         ([ray_kit.double], {"options": {"cpus": 2}}, "options: Ray's actors do not take them: .*cpus"),
         ([ray_kit.double], {"options": {"resources": "front0"}}, "options: resources: expected a dict by name"),
         (
-            [ray_kit.double],  # what options= asks for is asked for beside what nodes= does
+            [ray_kit.double],  # options= adds to the resources that nodes= asks for
             {"nodes": {"double": "front0"}, "options": {"resources": {"moon": 1}}, "start_seconds": 1},
             "did not start within 1.0 s",
         ),

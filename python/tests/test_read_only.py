@@ -1,4 +1,4 @@
-"""What may not be written: constants of programs, and arrays that numpy holds read-only."""
+"""Tests memory that may not be written: constants of programs, and arrays that numpy holds read-only."""
 
 import numpy as np
 import pytest

@@ -18,7 +18,7 @@ def type_of(expr):
 
 
 def evaluate(expr, *args):
-    """What the interpreter gives."""
+    """The result of the interpreter."""
     return relay.create_executor("debug").evaluate(relay.Function(relay.analysis.free_vars(expr), expr))(*args)
 
 

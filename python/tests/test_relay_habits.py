@@ -1,4 +1,4 @@
-"""What users of Relay type first: it works, or the error says what to write instead."""
+"""Tests the first lines that users of Relay type: they work, or the error says what to write instead."""
 
 import json
 

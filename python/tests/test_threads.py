@@ -80,8 +80,8 @@ class Stage:
     def __init__(self, monkeypatch):
         self.begun, self.let, self.waits = threading.Event(), threading.Event(), threading.Event()
         self.compiled = []  # the numbers of images
-        self.held = 1  # of these compiles begin and wait
-        self.error = None  # of the first one that is held
+        self.held = 1  # so many of these compiles begin and wait
+        self.error = None  # the error of the first compile that is held
         stage = self
 
         class Told(concurrent.futures.Future):

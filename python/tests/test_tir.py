@@ -16,7 +16,7 @@ BOOLS = np.array([True, False, True, True, False, False])
 
 
 def mapped(function, *arrays):
-    """What `function` gives for each element, by the interpreter."""
+    """The results of `function` for each element, by the interpreter."""
     inputs = [tir.placeholder(x.shape, str(x.dtype), f"x{i}") for i, x in enumerate(arrays)]
     out = tir.compute(arrays[0].shape, lambda *i: function(*(x[i] for x in inputs)), "y")
     return tir.interpret(tir.create_prim_func([*inputs, out]), *arrays).numpy()

@@ -884,7 +884,7 @@ def test_annotations_of_devices():
 
 
 class OtherSizes(relay.ExprMutator):
-    """What a user's rewrite may do to a typed program: the constant is another, and the call that reads it is not."""
+    """Changes a typed program as a user's rewrite may: it replaces a constant and leaves the call that reads it."""
 
     def visit_constant(self, constant):
         return relay.const(np.array([3, 2], "int64"))

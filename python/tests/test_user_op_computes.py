@@ -1,4 +1,4 @@
-"""What computes an op that Python registers: forms, loops and functions; numpy says what they give."""
+"""Tests the computations of ops that Python registers: forms, loops and functions, against numpy."""
 
 import subprocess
 import sys

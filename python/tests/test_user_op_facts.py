@@ -1,4 +1,4 @@
-"""What passes ask of ops that Python registers: views, factors that commute, layouts, results of unknown size."""
+"""Tests facts of ops that Python registers: views, factors that commute, layouts, results of unknown size."""
 
 import numpy as np
 import pytest

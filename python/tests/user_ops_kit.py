@@ -1,4 +1,4 @@
-"""What the tests of ops that Python registers share: new ops, programs of them, and what these give."""
+"""Helpers of the suites for ops that Python registers: new ops, programs of them, and their results."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(lib: Any, *inputs: Any) -> Any:
 
 
 def result(mod: Any, *inputs: Any) -> Any:
-    """What the program gives, interpreted and compiled, which must be the same."""
+    """The result of the program, after a check that interpreter and compiled code give the same."""
     plain = relay.create_executor("debug", mod).evaluate()(*inputs).numpy()
     np.testing.assert_array_equal(run(built(mod), *inputs), plain)
     return plain

@@ -117,7 +117,7 @@ bool join_pair(Affine& sum, const Extents& extents) {
     const auto* mod = as_binary(term, BinaryOp::floor_mod);
     if (mod == nullptr) continue;
     const int64_t c = as_int(mod->b).value_or(0);
-    if (c < 1) continue;  // of an empty axis, or not known
+    if (c < 1) continue;  // an empty axis, or an unknown extent
     const Affine whole = to_affine(mod->a, extents);
     const Affine upper = divided(whole, c, true, extents);
     if (upper.terms.size() != 1 || upper.terms[0].second != 1 || upper.constant != 0) continue;

@@ -51,7 +51,7 @@ struct Storage {
 };
 
 struct MemoryPlan {
-  std::vector<Arena> arenas;    // of different locations
+  std::vector<Arena> arenas;    // one per location
   int64_t workspace_bytes = 0;  // scratch of one worker; a multiple of HR_ALIGNMENT
   std::vector<Storage> storages;
 };
@@ -142,7 +142,7 @@ struct BoundedOutput {
 // A parameter that got its value when the program was compiled. It is a constant of the program and not an input.
 struct BoundParam {
   TensorSpec spec;
-  std::string hash;  // of its bytes, as Weight::hash
+  std::string hash;  // hash of its bytes, as Weight::hash
 };
 
 struct Program {
@@ -151,7 +151,7 @@ struct Program {
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
   std::vector<BoundedOutput> bounded_outputs;  // an output at most once
-  std::vector<BoundParam> bound_params;        // of names of their own
+  std::vector<BoundParam> bound_params;        // each has a name of its own
   Target target;
   std::string compiler;  // version of Headrace that made it
   int64_t kernel_abi = HR_KERNEL_ABI_VERSION;
@@ -190,7 +190,7 @@ struct ExternalModule {
 // A compiler or library beside the native one that made a part of the file.
 struct Backend {
   std::string name;
-  std::string version;  // of its own; may be empty
+  std::string version;  // the backend's own; may be empty
 };
 
 // A part of a program that another backend computes. Its code is a kernel of the file, a function of one of the file's
@@ -212,7 +212,7 @@ struct Manifest {
   std::vector<ExternalModule> modules;
   std::vector<Backend> backends;
   std::vector<Region> regions;
-  std::optional<PipelinePlan> pipeline;  // what the file is for, where it has no programs of its own
+  std::optional<PipelinePlan> pipeline;  // present in the file of a pipeline, which has no programs of its own
   int32_t default_threads = 0;           // 0: one per core
 };
 

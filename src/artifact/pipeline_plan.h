@@ -13,7 +13,7 @@
 namespace headrace::artifact {
 
 inline constexpr int32_t kMostInFlight = 1 << 20;  // requests of a pipeline that have a place at once
-inline constexpr int32_t kMostReplicas = 1024;     // of a stage; each has a thread
+inline constexpr int32_t kMostReplicas = 1024;     // per stage; each has a thread
 inline constexpr int32_t kMostInBatch = 1 << 16;   // requests of one call of a stage
 
 // An input or output of a stage or of a pipeline.
@@ -28,7 +28,7 @@ struct PipelinePort {
 struct PipelineSource {
   enum class Kind : uint8_t { input, stage, param };
   Kind kind = Kind::input;
-  size_t index = 0;  // of the pipeline's input, the stage, or the parameter
+  size_t index = 0;  // number of the pipeline's input, the stage, or the parameter
   size_t port = 0;   // a stage's output
 };
 
@@ -73,7 +73,7 @@ enum class PipelineIsolation : uint8_t {
 // Runs a program of a model, or a function that the process provides, on each request.
 struct PipelineStage {
   std::string name;
-  std::string backend = {};   // what computes it, for messages; may be empty
+  std::string backend = {};   // name of the backend for messages; may be empty
   int32_t model = -1;         // has `program`; -1: `function` is called
   std::string program = {};   // empty for a function
   std::string function = {};  // an import that is looked up at load; empty for a program
@@ -81,8 +81,8 @@ struct PipelineStage {
   std::vector<PipelineSource> sources = {};  // one for each input
   int32_t group = 0;
   int32_t replicas = 1;
-  int32_t threads = 1;            // of a program, for each replica
-  double time_limit_seconds = 0;  // of one run; 0: none
+  int32_t threads = 1;            // per replica of a program
+  double time_limit_seconds = 0;  // limit for one run; 0: none
   std::optional<PipelineBatch> batch = {};
   PipelineIsolation isolation = PipelineIsolation::thread;
   bool is_pure = false;  // in a process of its own: a request is run again after a crash

@@ -53,7 +53,7 @@ TEST(Error, LongWordsAreCut) {
   EXPECT_EQ(UserError("equation '" + as + "' names none").message(),
             "equation '" + as.substr(0, 59) + "... (100002 bytes) names none");
   std::string euros;
-  for (int i = 0; i < 1000; ++i) euros += "€";  // of three bytes
+  for (int i = 0; i < 1000; ++i) euros += "€";  // three bytes each
   EXPECT_EQ(UserError("a" + euros + "\n").message(), "a" + euros.substr(0, 57) + "... (3001 bytes)\n");
 }
 

@@ -17,7 +17,7 @@ class MappedFile {
   // Files up to this size are read into memory, so that later writes to the file change nothing. Larger ones (external
   // data of large language models) are mapped, since a copy could exceed the machine's memory. Shrinking a mapped file
   // ends the process, so replace such files by renaming.
-  static constexpr size_t kCopiedBytes = size_t{1} << 31;  // what one ONNX file can have
+  static constexpr size_t kCopiedBytes = size_t{1} << 31;  // the size limit of one ONNX file
 
   // Throws UserError when `path` does not exist, cannot be read, is not a regular file, or changes while it is read.
   // `what` names the file's role in the message ("ONNX model", "external data file").

@@ -24,7 +24,7 @@ std::string wide_of(DataType dtype) { return dtype.bits() == 64 ? "uint64_t" : "
 struct CKernel::IntrinsicTable {
   struct Row {
     Intrinsic intrinsic;
-    const char* function = nullptr;  // of C's library
+    const char* function = nullptr;  // a function of C's library
     CCode (CKernel::*own)(const IntrinsicCallNode&, const Args&) = nullptr;
     bool takes_values = true;  // false: the method emits the operands itself
   };

@@ -66,7 +66,7 @@ class CKernel {
   // A C function that is being written.
   struct Frame {
     std::unordered_map<const Object*, Variable> variables;
-    std::vector<const Object*> captured;  // of `outer`, in the order of first use
+    std::vector<const Object*> captured;  // variables of `outer`, in the order of first use
     Frame* outer = nullptr;
     CNames names;
     bool uses_env = false;

@@ -75,7 +75,7 @@ struct LinkRequest {
   std::span<const DataSection> sections;
   std::span<const std::string> exports;  // the dynamic symbols; everything else becomes local. Not of a relocatable one
   std::string soname = "headrace-model.so";
-  std::string output = "the linked library";  // what messages call it
+  std::string output = "the linked library";  // its name in messages
 };
 
 class NativeCompiler {

@@ -387,7 +387,7 @@ class CaseCheck {
   CaseReport report_;
   IRModule module_;
   driver::Model model_;
-  Tensors arguments_, others_;     // of all parameters
+  Tensors arguments_, others_;     // one per parameter
   Tensors inputs_, other_inputs_;  // those of these that are not constants
   Tensors want_, first_;           // the right results, and those of the first run
   std::shared_ptr<const load::Artifact> artifact_;

@@ -12,7 +12,7 @@ namespace headrace::conformance {
 // A check that failed. The names of checks are listed in docs/bring-your-own-codegen.md.
 struct Finding {
   std::string check;    // "result", "threads" ...
-  std::string message;  // what was seen, and what it should have been
+  std::string message;  // the result, and the expected one
 };
 
 struct CaseReport {

@@ -180,7 +180,7 @@ class Checks {
 
   const CheckRequest& request_;
   std::vector<CaseReport> reports_;
-  std::vector<Finding> findings_;  // of the case that is being checked
+  std::vector<Finding> findings_;  // findings of the current case
 };
 
 }  // namespace

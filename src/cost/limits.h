@@ -22,7 +22,7 @@ struct Limits {
 
 struct LeastTime {
   double seconds = 0;
-  std::string_view bound;  // what limits it: "FMA", or the name of a memory
+  std::string_view bound;  // the limiting resource: "FMA", or the name of a memory
 };
 
 // Probes the limits for some number of threads, each limit for that many seconds.

@@ -33,7 +33,7 @@ struct Machine {
   double l2_gigabytes = 90;
   double l3_gigabytes = 45;
   double dram_gigabytes = 15;
-  double all_dram_gigabytes = 30;  // of all threads together
+  double all_dram_gigabytes = 30;  // all threads together
 
   // Thresholds of schedules.
   // The working set that one core keeps close: half of an L2 cache of 1 MB, as on Zen 4.

@@ -11,7 +11,7 @@ struct StepWork {
   double operations = 0;  // multiply-adds count twice
   double bytes_read = 0;  // each byte once, however often it is used
   double bytes_written = 0;
-  DataType dtype = DataType::float_(32);  // of the arithmetic
+  DataType dtype = DataType::float_(32);  // dtype of the arithmetic
 };
 
 // Returns the seconds that `threads` threads take, at least one thread. Threads share the work equally. Data is read

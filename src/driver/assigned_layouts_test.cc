@@ -18,7 +18,7 @@ namespace {
 struct Network {
   const char* name;
   int64_t resolution;
-  int most_changes;  // of tensors, not of kernels
+  int most_changes;  // changes of tensors' layouts; those of kernels do not count
 };
 
 class AssignedLayouts : public testing::TestWithParam<Network> {};

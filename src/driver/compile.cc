@@ -68,7 +68,7 @@ struct NativeProgram {
   plan::ProgramNames names;
   IRModule module = {};  // after the canonical passes, then after the native ones
   plan::Program plan = {};
-  int64_t workspace_bytes = 0;  // of one thread: the largest that a kernel needs
+  int64_t workspace_bytes = 0;  // workspace per thread: the largest that a kernel needs
   bool is_fallback = false;
 };
 
@@ -339,8 +339,8 @@ class Compilation {
   partition::PlacedModule placed_;
   CompiledRegions compiled_;
   std::vector<NativeProgram> programs_;        // the model's own first
-  plan::GroupTable groups_;                    // of all programs
-  std::map<std::string, int64_t> workspaces_;  // of each kernel that was lowered
+  plan::GroupTable groups_;                    // shared by all programs
+  std::map<std::string, int64_t> workspaces_;  // by the name of a lowered kernel
   CompiledCode code_;
   CompileReport report_;
 };

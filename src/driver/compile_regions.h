@@ -23,7 +23,7 @@ struct CompiledRegion {
 struct CompiledRegions {
   std::vector<CompiledRegion> regions;          // in the order of the regions that were given
   std::vector<runtime::Module> modules;         // those that backends made, each once
-  std::vector<runtime::Module> sources;         // of kernels, for readers of a build, each once
+  std::vector<runtime::Module> sources;         // modules with kernels' sources, for readers of a build, each once
   std::vector<codegen::ObjectCode> objects;     // that hold the kernels
   std::vector<artifact::Backend> backends;      // in the order of their first region
   std::vector<std::optional<Refusal>> refused;  // for each region, why its backend does not compile it, if so

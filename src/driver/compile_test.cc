@@ -243,7 +243,7 @@ TEST(Compile, BareClientsRunTheStaticMain) {
   EXPECT_EQ(run(in.data(), 4, out.data(), 3, nullptr), HR_REASON_NONE);
   expect_close(expected, outputs);
   EXPECT_EQ(run(in.data(), 3, out.data(), 3, nullptr), HR_REASON_BAD_TENSOR);
-  std::array<char, 30> text{};  // what does not fit is cut
+  std::array<char, 30> text{};  // longer texts are cut
   const HeadraceHost host = kit::host_with_message(text);
   out[0]->data = in[1]->data;
   EXPECT_EQ(run(in.data(), 4, out.data(), 3, &host), HR_REASON_BAD_TENSOR);

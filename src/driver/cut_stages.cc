@@ -145,7 +145,7 @@ class Cutter {
   }
 
   void connect(CutProgram& program) const {
-    std::map<size_t, size_t> inputs;  // of the pipeline, by parameter
+    std::map<size_t, size_t> inputs;  // numbers of the pipeline's inputs, by parameter
     for (size_t i = 0; i < line_.main->params.size(); ++i) {
       if (const auto spec = spec_if_read(i)) {
         inputs.emplace(i, program.inputs.size());

@@ -26,7 +26,7 @@ struct Explanation {
   std::vector<artifact::Placement> placement;  // in the order of evaluation
   std::vector<partition::Region> regions;
   partition::ProgramGraph graph;        // with the model's names of inputs and outputs
-  std::vector<pass::PassNote> notes;    // what passes left undone
+  std::vector<pass::PassNote> notes;    // work that passes left undone, with reasons
   std::optional<partition::Plan> plan;  // if it was asked for
   // Only of a placement by cost: what the plan costs, and the costs of the rows (partition::PlacedModule).
   std::optional<partition::PlanCost> plan_cost;

@@ -21,7 +21,7 @@ inline constexpr const char* kSideFileSuffix = ".safetensors";
 struct CompiledCode {
   codegen::NativeTarget target;
   std::vector<artifact::Program> programs;  // the one for bare clients first
-  std::vector<artifact::Backend> backends;  // of the regions
+  std::vector<artifact::Backend> backends;  // backends of the regions
   std::vector<artifact::Region> regions;
   std::vector<runtime::Module> region_modules;  // that of each region; null for one that has none
   plan::WeightTable weights;
@@ -30,8 +30,8 @@ struct CompiledCode {
   int opt_level = 3;                          // the level of the code generator
   std::vector<codegen::ObjectCode> objects;   // the kernels' machine code; empty for text formats
   std::vector<runtime::Module> module_roots;  // the external modules: those of the model, then those of backends
-  SavedModules modules;                       // the same, as bytes
-  std::vector<runtime::Module> sources;       // what kernels of backends were made of; no part of the artifact
+  SavedModules modules;                       // the modules as bytes
+  std::vector<runtime::Module> sources;       // modules with the sources of backends' kernels; no part of the artifact
   int32_t default_threads = 0;
   // In place of programs: a pipeline, and the bytes of the artifact of each of its models.
   std::optional<artifact::PipelinePlan> pipeline;

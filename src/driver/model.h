@@ -26,7 +26,7 @@ Model make_model(const IRModule& module);
 
 // Example sizes for the open dimensions of a model, for a message.
 struct OpenSizes {
-  std::vector<std::pair<std::string, std::vector<int64_t>>> shapes = {};  // of the inputs that have open dimensions
+  std::vector<std::pair<std::string, std::vector<int64_t>>> shapes = {};  // for the inputs that have open dimensions
   std::vector<std::pair<std::string, int64_t>> dims = {};  // by name; empty if a dimension that has no name is open
 };
 // Format them as the user would write them: on the command line and in Python the dimensions by name if they suffice.

@@ -34,8 +34,8 @@ BackendOptions backend_options(const CompileOptions& options);
 struct Placing {
   partition::Backends backends;                  // in the order of their priority
   IRModule module;                               // with functions of what the backends' patterns match
-  std::unique_ptr<partition::Decider> decider;   // of that module
-  std::optional<partition::PlanCost> cost = {};  // of a placement by cost, with the overrides
+  std::unique_ptr<partition::Decider> decider;   // made for `module`
+  std::optional<partition::PlanCost> cost = {};  // set for a placement by cost; counts the overrides too
 };
 
 // Returns what decides about a module after the canonical passes. UserError for a backend that there is not, and for a

@@ -7,7 +7,7 @@
 namespace headrace::driver {
 
 struct ProfileOptions {
-  int rounds = 30;  // of each call; the best counts
+  int rounds = 30;  // rounds per call; the best one counts
   // Called before each call with its index and the number of calls. May be empty.
   std::function<void(size_t index, size_t count)> progress = {};
 };

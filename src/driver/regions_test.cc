@@ -154,7 +154,7 @@ std::string compile_error_of(const std::string& text, std::vector<runtime::Modul
 }
 
 // A kind of module that fails: to load, in its n-th run, or in every run; or that does not return from its second.
-std::atomic<bool> may_return = false;  // of one that hangs
+std::atomic<bool> may_return = false;  // lets the hanging kernel return
 struct FailingBody : runtime::ModuleBody {
   explicit FailingBody(std::string what) : what(std::move(what)) {}
   std::string_view type_key() const override { return what == "gone" ? "regions_test_gone" : "regions_test_failing"; }

@@ -16,7 +16,7 @@ struct PipelineContent {
   // models that have one.
   artifact::PipelinePlan plan;
   std::vector<std::string> models;    // the bytes of each model's artifact
-  std::vector<NDArray> first_values;  // of each parameter; null for one that has none; empty: none has
+  std::vector<NDArray> first_values;  // one per parameter, null for one that has none; empty: none has
 };
 
 struct SavedPipeline {

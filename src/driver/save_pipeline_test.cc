@@ -32,7 +32,7 @@ using executors::pipeline::Port;
 using Kind = artifact::PipelineSource::Kind;
 using ::testing::HasSubstr;
 
-constexpr int64_t kElements = 300'000;  // of weights that are mapped, not copied: more than 1 MB
+constexpr int64_t kElements = 300'000;  // weights that are mapped, not copied: more than 1 MB
 
 NDArray filled(float value) {
   return NDArray::from_vector({kElements}, DataType::float_(32), std::vector<float>(kElements, value));

@@ -93,7 +93,7 @@ TEST_F(SideFile, IsWrittenPastTheLimitOnly) {
   const CompileReport one = compile(1'000'000);
   EXPECT_FALSE(one.manifest.side_file);
   EXPECT_EQ(num_files(), 1u);
-  const int64_t nbytes = 192;  // of the three weights: 60 bytes in 64, 20 in 64, twice or once
+  const int64_t nbytes = 192;  // bytes of the three weights: 60 in 64, 20 in 64, twice or once
   compile(nbytes);
   EXPECT_EQ(num_files(), 1u);
   const CompileReport two = compile(63);

@@ -107,8 +107,8 @@ struct Attempt {
   plan::SplitPlan plan;
   CutProgram cut;
   std::vector<std::string> models;    // the bytes of each stage's artifact
-  std::vector<std::string> backends;  // what computes each stage
-  std::vector<double> seconds;        // of each stage
+  std::vector<std::string> backends;  // one per stage
+  std::vector<double> seconds;        // measured time per stage
 
   // Returns the period of the slowest stage.
   double slowest() const {

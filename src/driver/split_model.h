@@ -12,19 +12,19 @@ struct SplitModelOptions {
   // Places for stages, at most so many stages; each has a thread, or `threads` of them, and processors of its own.
   int32_t stages = 2;
   int32_t threads = 1;
-  std::vector<std::vector<int32_t>> cpus = {};  // of each place; empty: any
+  std::vector<std::vector<int32_t>> cpus = {};  // processors per place; empty: any
   // Of each place, by their priority; native for an empty list. Empty: all have those of the compile.
   std::vector<std::vector<std::string>> backends = {};
   // What the constants of a stage, its largest working memory and its tensors may take in each place; one number holds
   // for all. Empty: any.
   std::vector<int64_t> memory_bytes = {};
   int32_t replicas = 1;  // at most so many of a stage, each in a place of its own; requests go to them in turns
-  artifact::PipelineIsolation isolation = artifact::PipelineIsolation::thread;  // of all stages
+  artifact::PipelineIsolation isolation = artifact::PipelineIsolation::thread;  // where all stages run
   // The time of calls is estimated by the sizes of tensors at first. Then each stage is measured, the times of its
   // calls are corrected, and the model is split again, at most so often; the split whose slowest stage took least is
   // kept.
   int32_t replans = 3;
-  int32_t rounds = 10;  // of the measurement of a stage; the best counts
+  int32_t rounds = 10;  // rounds of measuring per stage; the best one counts
   int32_t max_inflight = 16;
   // Called before each piece of work, such as "compile stage 1 of 2". May be empty.
   std::function<void(const std::string& what)> progress = {};
@@ -34,7 +34,7 @@ struct SplitModel {
   PipelineContent content;     // for save_pipeline
   plan::SplitProblem problem;  // the calls of the model, with corrected times, and the stages' places
   plan::SplitPlan plan;
-  std::vector<double> seconds;  // of each stage, measured; empty where `replans` is negative
+  std::vector<double> seconds;  // measured time per stage; empty where `replans` is negative
   int32_t num_plans = 1;        // splits that were tried
 };
 
@@ -48,8 +48,8 @@ SplitModel split_model(const Model& model, const CompileOptions& compile, const 
 
 struct SplitFile {
   SplitModel split;               // its content has the plan that is in the file, and no models
-  int64_t nbytes = 0;             // of the file
-  plan::PipelineModel simulated;  // what the simulator was given
+  int64_t nbytes = 0;             // size of the file
+  plan::PipelineModel simulated;  // input of the simulator
   plan::Simulation simulation;    // how it says that a stream of requests runs
 };
 

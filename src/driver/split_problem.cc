@@ -11,7 +11,7 @@ namespace {
 
 using Kind = ProgramTensor::Kind;
 
-constexpr int64_t kHandOverNs = 2'000;  // of a tensor between two threads, beside its bytes
+constexpr int64_t kHandOverNs = 2'000;  // passing a tensor between two threads, beside its bytes
 
 int64_t nanoseconds_of(double seconds) { return static_cast<int64_t>(std::llround(seconds * 1e9)); }
 

@@ -24,9 +24,9 @@ struct ProgramTensor {
 struct StraightLine {
   relay::Function main;
   std::vector<relay::Constant> constants;                     // each object once
-  std::vector<relay::Call> calls;                             // of ops, each after those that it reads
+  std::vector<relay::Call> calls;                             // calls of ops, each after those that it reads
   std::vector<std::vector<std::vector<ProgramTensor>>> args;  // the tensors of each argument of each call
-  std::vector<ProgramTensor> results;                         // of the program, tuples flattened
+  std::vector<ProgramTensor> results;                         // results of the program, tuples flattened
 };
 
 // Reads the function `main` of a typed module. UserError at a node that is not a call of an op, tuple, item, parameter

@@ -131,7 +131,7 @@ class HookRunner {
   const std::string& backend_;
   std::span<const RegionSource> regions_;
   const Map<std::string, Value>& options_;
-  IRModule made_;  // what RelayToTIR returned
+  IRModule made_;  // the module that RelayToTIR returned
 };
 
 }  // namespace

@@ -62,7 +62,7 @@ inline constexpr double kMaxRegionTimeout = 1e6;
 // Counts since the executor was made.
 struct Metrics {
   uint64_t runs = 0;       // that were started
-  uint64_t failures = 0;   // of these
+  uint64_t failures = 0;   // runs that failed
   uint64_t fallbacks = 0;  // regions that run natively, because their backend is missing or failed
 };
 
@@ -71,7 +71,7 @@ struct FallbackEvent {
   std::string region;
   std::string backend;
   hr_reason reason = HR_REASON_NONE;  // BACKEND_MISSING or BACKEND_FAILED
-  std::string message;                // what the backend said
+  std::string message;                // the backend's message
   uint64_t run = 0;                   // the run in which it failed, counted from 1; 0: before the first
 };
 

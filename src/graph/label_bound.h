@@ -8,7 +8,7 @@ namespace headrace::graph {
 
 struct LabelBound {
   LabelCost lower_bound = 0;
-  std::vector<int32_t> values;  // of all variables; not the best ones, but a good start
+  std::vector<int32_t> values;  // one value per variable; not the best ones, but a good start
 };
 
 // Returns the bound of factors of at most two variables (make_factors with 0). Moves costs between the factors of a

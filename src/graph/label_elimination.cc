@@ -88,7 +88,7 @@ class EliminationOrder {
   const LabelFactors& factors_;
   const LabelOptions& options_;
   std::vector<std::unordered_set<int32_t>> neighbours_;
-  std::vector<int64_t> weight_;  // of the table that removing the variable makes
+  std::vector<int64_t> weight_;  // size of the table that removing the variable makes
   Queue queue_;
 };
 
@@ -258,7 +258,7 @@ class VariableTable {
   }
 
   const std::vector<int32_t>& size_;
-  size_t count_ = 0;             // of the values of the variable
+  size_t count_ = 0;             // number of the variable's values
   std::vector<Addend> addends_;  // ordered by depth; the memory of more than are used
   size_t num_addends_ = 0;
   std::vector<size_t> first_at_;  // by depth: the first addend

@@ -88,7 +88,7 @@ void check_problem(const LabelProblem& problem) {
 }
 
 std::optional<Labelling> solve_exactly(const LabelProblem& problem, const LabelOptions& options, LabelMethod method) {
-  constexpr int64_t kMaxSharedEntries = 4096;  // of the table of one shared cost
+  constexpr int64_t kMaxSharedEntries = 4096;  // entries in the table of one shared cost
   Labelling result{.labels = {}, .method = method};
   if (method == LabelMethod::elimination) {
     LabelFactors factors = make_factors(problem, kMaxSharedEntries);

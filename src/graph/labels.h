@@ -62,9 +62,9 @@ enum class LabelMethod : uint8_t {
 std::string_view to_string(LabelMethod method);
 
 struct LabelOptions {
-  int64_t max_table_entries = int64_t{1} << 24;  // of one table of the elimination
-  int64_t max_operations = int64_t{1} << 31;     // of the elimination: all entries that it adds up
-  int max_sweeps = 100;                          // of the lower bound of `moves`
+  int64_t max_table_entries = int64_t{1} << 24;  // limit for one table of the elimination
+  int64_t max_operations = int64_t{1} << 31;     // limit for the elimination: all entries that it adds up
+  int max_sweeps = 100;                          // limit for the lower bound of `moves`
   std::optional<LabelMethod> method = {};        // nothing: the first that can solve the problem, in the order above
 };
 

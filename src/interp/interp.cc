@@ -54,7 +54,7 @@ using Closure = Ref<ClosureObj>;
 // One activation: the variables in scope, and the value of every node computed so far.
 struct Frame {
   Bindings vars;
-  Closure closure;  // what is called: its captured variables are in scope too; null for a function of the module
+  Closure closure;  // callee, whose captured variables are in scope too; null for a function of the module
   std::unordered_map<const ExprNode*, Typed> done;
 
   // Null when it is not in scope.
@@ -571,7 +571,7 @@ class Interpreter {
   IRModule module_;
   Options options_;
   std::unordered_map<const FunctionNode*, relay::Function> prepared_;
-  relay::Captures captures_;  // of the functions inside them
+  relay::Captures captures_;  // captures of the functions inside them
   int64_t depth_ = 0;
   ops::EvalWork unlimited_{{}};
 };

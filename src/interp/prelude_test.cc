@@ -12,7 +12,7 @@ namespace headrace::interp {
 namespace {
 
 struct Case {
-  const char* body;  // of @main, after both imports
+  const char* body;  // body of @main, after both imports
   int32_t result;
 };
 

@@ -296,7 +296,7 @@ class Machine {
   const TirOptions& options_;
   Program program_;
   std::vector<Cell> cells_;
-  std::vector<bool> is_unknown_;  // of each cell: it depends on an element that was never written
+  std::vector<bool> is_unknown_;  // per cell: whether it depends on an element that was never written
   std::vector<Memory> memory_;
   uint64_t num_jumps_ = 0;
   std::unordered_set<const PrimVarNode*> bound_;

@@ -30,9 +30,9 @@ enum class StepKind : uint8_t {
 
 struct Step {
   StepKind kind;
-  DataType dtype = {};                   // of the operands; of a load or store, the element's
-  DataType to = {};                      // of the result
-  int lanes = 1;                         // of the result
+  DataType dtype = {};                   // the operands'; for a load or store, the element's
+  DataType to = {};                      // the result's
+  int lanes = 1;                         // the result's
   int dst = -1, a = -1, b = -1, c = -1;  // slots
   int a_lanes = 1;                       // 1 where a scalar condition or index serves all lanes
   int mask = -1, mask_lanes = 1;
@@ -58,7 +58,7 @@ struct Program {
   std::vector<Cell> cells;                              // at the start: constants are there already
   std::vector<ProgramBuffer> buffers;                   // parameters first
   std::unordered_map<const PrimVarNode*, int> symbols;  // their slots
-  std::vector<tir::Stmt> statements;                    // what Step::statement counts, for messages
+  std::vector<tir::Stmt> statements;                    // indexed by Step::statement, for messages
 };
 
 Program compile_program(const tir::PrimFunc& function);

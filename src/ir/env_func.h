@@ -11,7 +11,7 @@ struct EnvFuncNode : Object {
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
   static void fields(FieldList<EnvFuncNode>& f);
-  std::string name;  // of a function that is looked up when it is called
+  std::string name;  // a function that is looked up when it is called
 };
 using EnvFunc = Ref<EnvFuncNode>;
 

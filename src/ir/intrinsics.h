@@ -25,10 +25,10 @@ enum class OperandRule : uint8_t {
 
 // The dtype of the result.
 enum class ResultRule : uint8_t {
-  operand,  // of the operands
+  operand,  // dtype of the operands
   truth,    // bool, with the lanes of the operands
-  element,  // of the operand, one lane
-  choice,   // of the values
+  element,  // dtype of one lane of the operand
+  choice,   // dtype of the values
   given,    // the call says it
   none,     // there is no result
 };

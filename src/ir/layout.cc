@@ -131,7 +131,7 @@ PrimExpr join_parts(std::span<const PrimExpr> parts, const Shape& factors) {
 
 std::vector<PrimExpr> split_parts(const PrimExpr& place, const Shape& factors) {
   std::vector<PrimExpr> parts(factors.size() + 1);
-  int64_t inner = 1;  // of the parts inside this one
+  int64_t inner = 1;  // product of the parts inside this one
   for (size_t i = parts.size(); i-- > 0;) {
     const PrimExpr outer = inner == 1 ? place : floor_div(place, constant_like(inner, place));
     parts[i] = i == 0 ? outer : floor_mod(outer, constant_like(factors[i - 1], outer));

@@ -82,7 +82,7 @@ TEST(Layout, ConvertsShapes) {
 TEST(Layout, IndicesGoThereAndBack) {
   const std::pair<const char*, const char*> kPairs[] = {
       {"OIHW", "OIHW4i2o2i"}, {"OIHW", "HWIO"}, {"OIHW4i2o2i", "OIHW8o"}, {"OIHW2o", "HW4iOI"}};
-  const Shape extents{8, 16, 1, 3};  // of O, I, H, W
+  const Shape extents{8, 16, 1, 3};  // O, I, H, W
   for (const auto& [from_text, to_text] : kPairs) {
     const Layout from = Layout::parse(from_text), to = Layout::parse(to_text);
     const Shape dims = *as_shape(convert_shape(to_dims(extents), Layout::parse("OIHW"), from));

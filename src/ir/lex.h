@@ -19,10 +19,10 @@ enum class TokenKind : uint8_t {
 
 struct Token {
   TokenKind kind = TokenKind::end;
-  std::string_view text;  // of the source; for local, graph and global without the first character
-  size_t offset = 0;      // of the first character
+  std::string_view text;  // part of the source; local, graph and global names without the first character
+  size_t offset = 0;      // place of the first character
   size_t end = 0;
-  std::string_view suffix = {};  // of a number: "i64", "f", ""
+  std::string_view suffix = {};  // ending of a number: "i64", "f", ""
 
   bool is(std::string_view sign_or_word) const {
     return (kind == TokenKind::sign || kind == TokenKind::word) && text == sign_or_word;

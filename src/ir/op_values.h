@@ -37,7 +37,7 @@ class OpValues {
   static size_t offset_of(size_t slot) { return slot + kFirstBlock - (kFirstBlock << block_of(slot)); }
 
   std::array<std::atomic<Slot*>, kBlocks> blocks_ = {};
-  std::mutex mutex_;  // of what follows, which only set() uses
+  std::mutex mutex_;  // guards the members below, which only set() uses
   std::vector<std::unique_ptr<Slot[]>> owned_blocks_;
   std::vector<std::unique_ptr<const std::any>> owned_values_;
 };

@@ -202,7 +202,7 @@ enum class Intrinsic : uint8_t {
   bitwise_not,
   shift_left,
   shift_right,
-  reinterpret,  // the same bits as another dtype of the same size
+  reinterpret,  // reads the bits as another dtype of equal size
   vector_load,  // (buffer data pointer, element offset): dtype.lanes() consecutive elements, any alignment
   reduce_add,   // (vector): the sum of its lanes, lowest first
   prefetch,     // (pointer, element offset)

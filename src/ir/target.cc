@@ -127,7 +127,7 @@ Target make_from_config(const Config& config, Role role) {
 // Splits a text at blanks; quotes keep words together.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
-  bool is_inside = false;  // of a word
+  bool is_inside = false;  // within a word
   char quote = 0;
   for (const char c : text) {
     if (quote == 0 && kBlanks.find(c) != std::string_view::npos) {

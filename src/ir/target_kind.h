@@ -25,7 +25,7 @@ struct TargetOption {
   TargetOptionType type;
   std::string doc;
   Value default_value = {};  // None: no default; the option is then absent
-  int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();  // of an int
+  int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();  // range of an int
 };
 
 // An option that users may know from other compilers and that has no meaning here.
@@ -46,7 +46,7 @@ struct TargetKindNode : Object {
 
   std::string name;
   int64_t default_device_type = 0;    // a DLDeviceType
-  Array<std::string> default_keys;    // what code for it may use, the most special first
+  Array<std::string> default_keys;    // keys that code for it may use, the most special first
   std::vector<TargetOption> options;  // in the order of the text form; `keys`, `host` and `tag` every kind has
   std::vector<RefusedTargetOption> refused;
   // Gets "keys" and the checked options of each target that is made, and returns them as the target keeps them; may

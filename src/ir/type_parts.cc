@@ -51,7 +51,7 @@ Type with_type_children(const Type& type, const Array<Type>& children) {
 
 bool any_type(const Type& type, const std::function<bool(const Type&)>& is_it) {
   std::vector<Type> pending{type};
-  std::unordered_set<const Object*> seen;  // of those with parts
+  std::unordered_set<const Object*> seen;  // types with parts
   while (!pending.empty()) {
     const Type at = std::move(pending.back());
     pending.pop_back();

@@ -218,8 +218,8 @@ namespace {
 // What an executor borrows.
 struct LoadedCode {
   std::shared_ptr<const Artifact> artifact;
-  std::vector<PackedFunc> imports;             // of external steps and regions, in order of steps
-  std::vector<executors::NativeForm> natives;  // of regions, in order of steps
+  std::vector<PackedFunc> imports;             // functions of external steps and regions, in order of steps
+  std::vector<executors::NativeForm> natives;  // one per region, in order of steps
 };
 
 struct LoadedExecutor {

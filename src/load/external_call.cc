@@ -6,7 +6,7 @@ namespace {
 Ref<ErrorObj> call(void* self, const RawValue* args, int32_t num_args) {
   auto* function = static_cast<FunctionObj*>(static_cast<Object*>(self));
   RawValue result;
-  take_stored_error();  // of a function before this one
+  take_stored_error();  // drops an error of a function before this one
   const int code = function->safe_call(self, args, num_args, &result);
   if (code == 0) {
     const Value released = Value::adopt(result);

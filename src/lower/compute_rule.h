@@ -10,7 +10,7 @@ namespace headrace::lower {
 struct RuleInput {
   const relay::CallNode& call;
   std::vector<Buffer> inputs;         // tuples flattened in order
-  std::vector<TensorType> in_types;   // of `inputs`
+  std::vector<TensorType> in_types;   // types of `inputs`
   std::vector<TensorType> out_types;  // tuples flattened
 
   template <typename T>

@@ -9,7 +9,7 @@ namespace headrace::lower {
 
 // A tensor as hand-written loops access it: a line of elements, dense and row-major, addressed by index.
 struct Line {
-  Buffer buffer;  // of one dimension
+  Buffer buffer;  // has one dimension
   Shape shape;
 
   PrimExpr offset(const Index& index) const;

@@ -23,8 +23,8 @@ struct ErrorObj : Object {
   std::string message;
   std::string op;  // where: see ErrorPlace
   std::string place;
-  std::string traceback;  // of an InternalError: its C++ functions (base/frames.h)
-  ObjectRef payload;      // what lets a language raise its own exception again
+  std::string traceback;  // C++ functions of an InternalError (base/frames.h)
+  ObjectRef payload;      // lets a language raise its own exception again
 };
 
 // The arguments of a call: a borrowed view.

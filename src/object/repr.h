@@ -7,7 +7,7 @@ namespace headrace {
 
 struct ReprLimits {
   int depth = 3;   // nodes within nodes; "..." below
-  int items = 8;   // of an array, a map
+  int items = 8;   // items shown of an array or a map
   int size = 400;  // characters, about
 };
 

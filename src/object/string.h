@@ -38,7 +38,7 @@ struct Bytes {
   bool operator==(const Bytes&) const = default;
 };
 
-bool is_string(const RawValue& raw);  // of any of the three kinds
+bool is_string(const RawValue& raw);  // true for all three kinds
 bool is_bytes(const RawValue& raw);
 
 template <>

@@ -73,7 +73,7 @@ struct Frame {
   std::vector<Pair> parts;
   size_t next = 0;
   uint64_t start = 0;  // the last binding before
-  uint64_t scope = 0;  // of bindings, before
+  uint64_t scope = 0;  // the set of bindings before it
   Uses uses = {};
   std::vector<Hidden> hidden = {};
 };
@@ -362,7 +362,7 @@ class Comparer {
   std::unordered_map<const Object*, Binding> to_right_;
   std::unordered_map<const Object*, Value> to_left_;
   std::unordered_map<std::pair<const Object*, const Object*>, Proven, PairHash> proven_;
-  uint64_t serial_ = 0;  // of the last binding
+  uint64_t serial_ = 0;  // number of the last binding
   // The set of bindings that stand where some are hidden, by number; hiding none gives back the number before.
   uint64_t scope_ = 0, scopes_ = 0;
   Pair failed_;

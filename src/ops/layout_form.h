@@ -11,7 +11,7 @@ namespace headrace::ops {
 // A written and a stored layout of a value. Letters only distinguish axes: two forms are equal when they store values
 // equally. A form without letters stores a value as written.
 struct LayoutForm {
-  Layout written, stored;               // of the same axes; `written` has no parts
+  Layout written, stored;               // over the same axes; `written` has no parts
   std::vector<LayoutForm> fields = {};  // those of a tuple, which has no layouts of its own
 
   bool is_as_written() const;

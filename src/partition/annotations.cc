@@ -54,9 +54,9 @@ class AnnotationReader {
   Annotated take() {
     Annotated result{make_flow(body_), {}, {}};
     result.part.assign(result.flow.nodes.size(), kNone);
-    std::vector<int32_t> first_number(nodes_.size(), kNone);  // of each part, in one of its scopes
+    std::vector<int32_t> first_number(nodes_.size(), kNone);  // per part, its number in one of its scopes
     std::vector<int32_t> scope_of_number;
-    std::map<std::pair<int32_t, int32_t>, int32_t> more_numbers;  // of parts and their other scopes
+    std::map<std::pair<int32_t, int32_t>, int32_t> more_numbers;  // by part and other scope
     // The computations stand in the order in which they were read.
     const auto count = std::count_if(result.flow.nodes.begin(), result.flow.nodes.end(), is_computation);
     HEADRACE_CHECK(static_cast<size_t>(count) == nodes_.size(), "{} of {} computations stay without their annotations",
@@ -85,7 +85,7 @@ class AnnotationReader {
   // A computation. The lists below hold what it takes, one node after another.
   struct Node {
     Expr expr;
-    int32_t parent;  // of the sets of nodes that are one part
+    int32_t parent;  // links the sets of nodes that are one part
     bool is_inside = false;
     size_t first_operand = 0, first_begin = 0;
     size_t first_end = kNoEnd, last_end = kNoEnd;
@@ -97,7 +97,7 @@ class AnnotationReader {
   };
   struct End {
     const CallNode* annotation;
-    size_t next = kNoEnd;  // of the same node
+    size_t next = kNoEnd;  // next end at the same node
   };
 
   Node& at(int32_t i) { return nodes_[static_cast<size_t>(i)]; }
@@ -219,11 +219,11 @@ class AnnotationReader {
         });
   }
 
-  ObjectMap<int32_t> index_;             // of the computations
+  ObjectMap<int32_t> index_;             // numbers of the computations
   std::vector<Node> nodes_;              // each after those whose values it takes
   std::vector<int32_t> operands_;        // the computations whose values nodes take without an annotation
   std::vector<const CallNode*> begins_;  // the annotations of other values that nodes take
-  std::vector<End> ends_;                // of the values that nodes give
+  std::vector<End> ends_;                // ends of the values that nodes give
   std::vector<Part> parts_;              // by the node that names the part
   Expr body_;
   bool is_annotated_ = false;

@@ -26,7 +26,7 @@ namespace headrace::partition {
 
 // A region to compile.
 struct RegionSource {
-  std::string name;          // of the function that its code must have
+  std::string name;          // name of the function that its code must have
   relay::Function function;  // has types; its attribute global_symbol is `name`
   IRModule module;           // the function, under `name`, with all functions and data types that it uses
 };
@@ -41,7 +41,7 @@ struct RegionCode {
   // named `symbol`, whose arguments are those tensors.
   codegen::ObjectCode object = {};
   std::string symbol = {};
-  int64_t workspace_bytes = 0;  // what the kernel needs of its env's workspace; a multiple of HR_ALIGNMENT
+  int64_t workspace_bytes = 0;  // size that the kernel needs in its env; a multiple of HR_ALIGNMENT
   runtime::Module source = {};  // for readers of a build: a module whose GetSource is what the kernel was made of
 };
 
@@ -55,9 +55,9 @@ struct Verdict {
 
 struct RegionRequest {
   std::span<const RegionSource> regions;
-  Target target;                         // of the artifact's native code, as the user wrote it
-  codegen::NativeTarget machine = {};    // the same, resolved
-  Map<std::string, Value> options = {};  // of this backend: the pass configuration relay.ext.NAME.options
+  Target target;                         // target of the artifact's native code, as the user wrote it
+  codegen::NativeTarget machine = {};    // `target`, resolved
+  Map<std::string, Value> options = {};  // this backend's pass configuration relay.ext.NAME.options
 };
 
 class Backend {

@@ -44,8 +44,8 @@ class CostProblem;
 
 // The best plan of a module.
 struct CostChoice {
-  std::shared_ptr<const CostProblem> problem;  // of the split that it is for
-  Labels labels;                               // of the calls of that split
+  std::shared_ptr<const CostProblem> problem;  // the problem of the split that it is for
+  Labels labels;                               // labels of that split's calls
   PlanCost plan;
 };
 

@@ -33,7 +33,7 @@
 namespace headrace::partition {
 
 struct CompositePattern {
-  std::string name;  // of the function: "onednn.conv_relu"
+  std::string name;  // name of the function: "onednn.conv_relu"
   relay::DFPattern pattern;
   // Asked for each match, a typed expression that is the root of the piece; null: all are taken.
   std::function<bool(const Expr& root)> check = {};

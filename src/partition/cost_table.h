@@ -22,7 +22,7 @@ std::string cost_key(const relay::CallNode& call);
 relay::Function program_of_call(const relay::CallNode& call);
 
 struct MeasuredCost {
-  std::string version;  // of the backend
+  std::string version;  // the backend's version
   double seconds = 0;
 };
 

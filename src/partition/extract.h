@@ -28,7 +28,7 @@ struct PartitionOptions {
 };
 
 struct ExtractedRegion {
-  std::string name;     // of the function in the module, and its global_symbol
+  std::string name;     // name of the function in the module, and its global_symbol
   std::string backend;  // its Compiler
   int64_t num_calls = 0;
 };

@@ -19,10 +19,10 @@ struct JsonKey {
 
 struct JsonText {
   JsonKind kind = JsonKind::kOther;
-  std::string text = {};  // of a string, without escapes
+  std::string text = {};  // a string's characters, without escapes
   int64_t integer = 0;
-  std::vector<JsonText> items = {};  // of an array; the values of an object
-  std::vector<JsonKey> keys = {};    // of an object: of each item
+  std::vector<JsonText> items = {};  // items of an array; the values of an object
+  std::vector<JsonKey> keys = {};    // keys of an object, one for each item
   size_t begin = 0, end = 0;         // bytes of the file
 };
 

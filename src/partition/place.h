@@ -18,7 +18,7 @@ namespace headrace::partition {
 // A part of the program that a backend other than the native one compiles.
 struct Region {
   std::string name;     // the function under which its code is found: its global_symbol, else its name in the module
-  std::string backend;  // what Compiler says
+  std::string backend;  // value of the attribute Compiler
   relay::Function function;
   bool is_by_hand = true;  // the program marks it; otherwise it was chosen here
 };

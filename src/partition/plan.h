@@ -46,7 +46,7 @@ struct PlannedBackend {
 };
 
 struct PlannedOp {
-  std::string name;     // of the op, alone of its kind in the plan
+  std::string name;     // name of the op, unique in the plan
   std::string kind;     // "nn.conv2d"
   std::string backend;  // one of the plan's, "native" or "external"
   hr_reason reason = HR_REASON_NONE;
@@ -57,7 +57,7 @@ struct PlannedOp {
 
 struct Plan {
   std::string model_hash;
-  std::vector<std::string> inputs;  // of the model, with their types
+  std::vector<std::string> inputs;  // inputs of the model, with their types
   std::vector<PlannedBackend> backends;
   std::vector<PlannedOp> ops;
   std::shared_ptr<const NamedText> source = {};  // where it was read from; null for one that was not read

@@ -333,7 +333,7 @@ class GraphReader {
   const Backends& backends_;
   ProgramGraph graph_;
   std::vector<Pending> pending_;
-  std::map<std::string, size_t> first_row_;  // of each region
+  std::map<std::string, size_t> first_row_;  // first row of each region
   size_t next_row_ = 0;
 };
 

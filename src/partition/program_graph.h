@@ -14,7 +14,7 @@ namespace headrace::partition {
 struct GraphTensor {
   std::string dtype = {};          // "float32"; the text of the type where the value is not a tensor
   std::optional<Shape> shape;      // nothing: not a tensor, or not all of its sizes are numbers
-  std::optional<int64_t> n_bytes;  // of the elements; nothing where `shape` is nothing
+  std::optional<int64_t> n_bytes;  // size of the elements; nothing where `shape` is nothing
 };
 
 // Why a node is not on a backend that it could have been given to.

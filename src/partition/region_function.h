@@ -73,13 +73,13 @@ class RegionBuilder {
   std::vector<Expr> args_;
   ObjectMap<Expr> inner_;                // parameters, constants and members by the node outside
   ObjectMap<Expr> outer_;                // values from outside by the node outside
-  ObjectMap<std::vector<Leaf>> leaves_;  // of members that are more than one tensor of their own, by the node outside
+  ObjectMap<std::vector<Leaf>> leaves_;  // for members that are more than one tensor of their own, by the node outside
   std::vector<Leaf> results_;
-  std::map<std::pair<const Object*, size_t>, size_t> places_;  // of the results by source and index
+  std::map<std::pair<const Object*, size_t>, size_t> places_;  // places of results by source and index
   Expr call_;
-  std::vector<Expr> items_;  // of the call, by result, where there are several: each once
+  std::vector<Expr> items_;  // the call's items by result, where there are several: each once
   Array<TypeVar> type_params_;
-  std::vector<Expr> children_;  // of one member
+  std::vector<Expr> children_;  // children of one member
 };
 
 }  // namespace headrace::partition

@@ -41,7 +41,7 @@ class FlowReader {
   };
   struct Frame {
     const ExprNode* expr;
-    int32_t number;      // of the frame, as its node has none yet
+    int32_t number;      // number of the frame, as its node has none yet
     size_t begin, next;  // its children stand in children_ from `begin` on
   };
 
@@ -97,7 +97,7 @@ class FlowReader {
 
   Flow flow_;
   std::vector<Frame> stack_;
-  std::vector<Child> children_;  // of the frames on the stack, one after another
+  std::vector<Child> children_;  // children of the frames on the stack, one frame after another
   std::vector<int32_t> node_of_frame_;
 };
 

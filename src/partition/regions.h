@@ -31,7 +31,7 @@ struct Flow {
   std::vector<Expr> nodes;  // each after all that it uses
   std::vector<int32_t> scope;
   std::vector<Use> uses;
-  ObjectMap<int32_t> index;  // of the nodes
+  ObjectMap<int32_t> index;  // number of each node
   // The node of each child of each node, in the order of relay::children_of(), as Use::from; one node after another.
   // Those of node i begin at child_begins[i].
   std::vector<int32_t> children;

@@ -171,7 +171,7 @@ void override_instruments(const PassContextRef& context, const Array<PassInstrum
         "PassContext.current().override_instruments([...])");
   const auto set = [&](const Array<PassInstrumentRef>& list) {
     Scope& scope = innermost();
-    if (!is_in_context()) scope.entered = context;  // what the program has as the context of its thread
+    if (!is_in_context()) scope.entered = context;  // the program's context on this thread
     scope.context = copy_with(*scope.context, [&](PassContextObj& copy) { copy.instruments = list; });
     scope.instruments = list;
   };

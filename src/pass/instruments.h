@@ -49,7 +49,7 @@ class RunningPasses {
 
  private:
   std::vector<T> passes_;
-  std::vector<size_t> begins_;  // of the runs: how many passes were running
+  std::vector<size_t> begins_;  // for each run, the number of passes that were running
 };
 
 // Times the passes; nested runs count to themselves and to the pass around them.

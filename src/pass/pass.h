@@ -20,7 +20,7 @@ struct PassInfo {
   int32_t opt_level = 0;                   // runs when the context's level is at least this
   std::vector<std::string> required = {};  // passes that run before it each time, see Pass::prerequisites
   std::string summary = {};                // one line: what it does
-  std::vector<std::string> aliases = {};   // what else users call it: "PartialEval"
+  std::vector<std::string> aliases = {};   // other names that users know: "PartialEval"
   // Its options, in the order in which a call may give them, by their own names; see option_key in known_passes.h.
   std::vector<ConfigKey> options = {};
   std::vector<std::string> runs_after = {};  // in a list that has these too, it comes after them

@@ -24,7 +24,7 @@ constexpr const char* kTypes =
 
 struct ContextCase {
   const char* says;
-  const char* body;  // of a function of %x: float32 and %c: bool
+  const char* body;  // body of a function of %x: float32 and %c: bool
   double result;     // for 0.5 and true
   // A function with type parameters that no argument or let gives a type is refused there, with advice.
   bool has_first_order_form = true;

@@ -21,7 +21,7 @@ namespace {
 struct FloatRange {
   DataType dtype;
   double rounding, smallest_normal, largest;
-  int most_exponent;  // of drawn magnitudes: 2^-n to 2^n and a little beyond
+  int most_exponent;  // drawn magnitudes go from 2^-n to a little beyond 2^n
 
   double smallest() const { return smallest_normal * 2 * rounding; }
 };

@@ -280,11 +280,14 @@ std::vector<Pass> canonical() {
   return {
       // First: graph programs have no call instruction, and the passes below do not look across calls.
       plain<inline_calls>("InlineCalls", 0, "calls of functions that are in no cycle become their bodies"),
-      // Before the passes that look for ops among their operands, and before FuseOps, which joins no calls across lets.
+      // After InlineCalls, which may bind arguments by lets. Before the passes that look for ops among their operands,
+      // and before FuseOps, which joins no calls across lets.
       plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
-      // Before any pass that rewrites ops, so that the functions of users see the ops as they were written.
+      // Before any pass that rewrites ops, so that the functions of users see the ops as they were written; after the
+      // two above, so that these functions see all operands.
       legalizing(),
-      // Before FoldConstant and FoldScaleAxis, which fold the multiplications and additions that it makes of norms.
+      // After Legalize, whose functions may make norms. Before FoldConstant and FoldScaleAxis, which fold the
+      // multiplications and additions that it makes of norms.
       simplifying_inference(false),
       // Before the passes that look for convolutions, which find one where there were three ops.
       plain<flatten_atrous_conv>("FlattenAtrousConv", 0,
@@ -320,7 +323,7 @@ std::vector<Pass> native(const cost::Machine& machine) {
       assigning_layout(machine),
       // After the passes above, which leave joined and packed weights that are constants.
       folding_constants(),
-      // After SimplifyExpr of the canonical list, whose laws look for the plain forms.
+      // After SimplifyExpr of the canonical list, whose laws look for the plain forms, and before FuseOps.
       after({"SimplifyExpr"},
             plain<fast_math>("FastMath", 4,
                              "exp, tanh, erf and softmax get the names of their fast forms, which compute the same")),
@@ -332,6 +335,7 @@ std::vector<Pass> native(const cost::Machine& machine) {
 }
 
 // These run where they are named, so the order of the rows has no meaning; after() declares the orders that count.
+// Inside of FoldScaleAxis, FoldConstant comes last: the two steps before it multiply weights by constant factors.
 std::vector<Pass> by_name() {
   return {
       simplifying_inference(true),

@@ -31,7 +31,7 @@ void expect_more(int count, int least) {
 struct LayoutCase {
   const char* layout;
   const char* kernel;
-  int64_t channels;  // of the programs
+  int64_t channels;  // channels of the programs
   bool is_packed;
 };
 void PrintTo(const LayoutCase& c, std::ostream* out) { *out << c.layout; }

@@ -179,8 +179,8 @@ class Emitter {
   const Program& program_;
   WeightTable& weights_;
   artifact::Program emitted_;
-  std::vector<int32_t> entries_;  // of views
-  std::vector<int64_t> indices_;  // of bases
+  std::vector<int32_t> entries_;  // entry per view
+  std::vector<int64_t> indices_;  // index per base
 };
 
 }  // namespace

@@ -97,7 +97,7 @@ class Joiner {
   }
 
   Program& program_;
-  std::vector<std::optional<size_t>> axes_;  // of functions
+  std::vector<std::optional<size_t>> axes_;  // axis per function
   std::vector<int> writers_, joins_;         // steps that write a base; concatenations that take it
   std::unordered_map<size_t, Home> homes_;
 };

@@ -25,12 +25,12 @@ namespace headrace::plan {
 struct Base {
   enum class Kind : uint8_t { input, output, constant, storage };
   Kind kind = Kind::storage;
-  std::string name = {};          // of an input or output in texts
-  TensorType type = {};           // of an input, output or constant
+  std::string name = {};          // name of an input or output in texts
+  TensorType type = {};           // type of an input, output or constant
   relay::Constant constant = {};  // null for other kinds
   int64_t nbytes = 0;
   artifact::Location location = {};
-  std::optional<int64_t> offset = {};  // of a storage in the arena of its location, once memory is planned
+  std::optional<int64_t> offset = {};  // place of a storage in the arena of its location, once memory is planned
   Span span = {};
 };
 
@@ -39,7 +39,7 @@ struct View {
   size_t base = 0;
   int64_t byte_offset = 0;
   TensorType type = {};
-  Shape shape = {};    // of `type`, as numbers
+  Shape shape = {};    // shape of `type`, as numbers
   Shape strides = {};  // in elements, not negative; empty: dense
 };
 

@@ -89,7 +89,7 @@ struct Choice {
 };
 struct Choices {
   std::vector<Choice> values;
-  int64_t max_depth = 1;  // of fusion
+  int64_t max_depth = 1;  // limit of fusion
 };
 
 // Returns a main over rows of three elements. Softmaxes are kernels of their own, additions fuse, and concatenations

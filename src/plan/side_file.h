@@ -15,7 +15,7 @@ namespace headrace::plan {
 // A side file that was written, as the manifest describes it.
 struct SideWeights {
   artifact::SideFile file;
-  int64_t data_offset = 0;  // of the table's first byte in the file; a multiple of HR_ALIGNMENT
+  int64_t data_offset = 0;  // place of the table's first byte in the file; a multiple of HR_ALIGNMENT
 };
 
 // Writes the weights to an open, empty file, without a copy of them, and reads it once for its hash. `name` is the

@@ -35,12 +35,12 @@ typedef struct hr_main_program {
   const hr_main_step* steps;
   const char* weights;
   int64_t arena_bytes;
-  int64_t workspace_bytes; /* of one worker */
+  int64_t workspace_bytes; /* workspace per worker */
   int32_t num_inputs;
   int32_t num_outputs;
   int32_t num_entries;
   int32_t num_steps;
-  int32_t max_args; /* of a step */
+  int32_t max_args; /* arguments per step */
   int32_t reserved;
   const char* needs_runtime; /* a sentence that says why the program is not for bare clients; NULL: it is */
 } hr_main_program;

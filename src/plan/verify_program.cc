@@ -158,7 +158,7 @@ class Verifier {
   }
 
   const Program& program_;
-  std::vector<Written> written_;  // of each base
+  std::vector<Written> written_;  // one per base
   std::vector<std::string> breaches_;
 };
 

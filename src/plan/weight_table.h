@@ -21,7 +21,7 @@ class WeightTable {
 
   const std::vector<artifact::Weight>& weights() const { return weights_; }
   const std::vector<NDArray>& tensors() const { return tensors_; }  // dense, in the same order
-  int64_t nbytes() const { return nbytes_; }                        // of the section
+  int64_t nbytes() const { return nbytes_; }                        // size of the section
 
  private:
   std::vector<artifact::Weight> weights_;

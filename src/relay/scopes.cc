@@ -99,7 +99,7 @@ class ScopeFinder {
 
   bool places_constants_;
   Scopes out_;
-  graph::AncestorTree tree_{0};  // of the scopes, by their numbers
+  graph::AncestorTree tree_{0};  // the scopes, by their numbers
 };
 
 }  // namespace

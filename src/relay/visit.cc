@@ -96,7 +96,7 @@ class Walk {
 
   ObjectMap<int32_t> numbers_;
   std::vector<Frame> stack_;
-  std::vector<Child> children_;  // of the nodes on the stack, one after another
+  std::vector<Child> children_;  // children of the nodes on the stack, one node after another
 };
 
 }  // namespace

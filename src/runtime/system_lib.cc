@@ -43,7 +43,7 @@ class SystemLibBody : public ModuleBody {
     return PackedFunc([function, name = prefix_ + name](Args args) {
       RawValue result;
       const auto* values = reinterpret_cast<const hr_value*>(args.size() == 0 ? nullptr : &args[0]);
-      take_stored_error();  // of a function before this one
+      take_stored_error();  // drops an error of a function before this one
       if (function(nullptr, values, args.size(), reinterpret_cast<hr_value*>(&result)) != 0) {
         Ref<ErrorObj> error = take_stored_error();
         if (!error) throw_user_error("a function of the process, '{}', failed without saying why", name);

@@ -24,7 +24,7 @@ struct WindowRead {
   // A spatial axis: tap t of window w is at position w * stride + t * dilation - pad of the tensor.
   struct Axis {
     PrimExpr window;                        // the window's number, in terms of the stage's axes
-    size_t reduce_axis = 0;                 // of the stage, which walks the taps
+    size_t reduce_axis = 0;                 // the stage's axis that walks the taps
     int64_t count = 0, taps = 0, size = 0;  // windows, taps of each, positions of the tensor
     int64_t stride = 1, dilation = 1, pad = 0;
 
@@ -40,7 +40,7 @@ struct WindowRead {
   PrimExpr element;
   std::vector<PrimVar> outer, position, inner;
   std::vector<PrimExpr> outer_at, inner_at;            // the values of `outer` and `inner` that the stage reads at
-  std::vector<PrimExpr> outer_extents, inner_extents;  // of the tensor
+  std::vector<PrimExpr> outer_extents, inner_extents;  // extents of the tensor
   // The stage's axes that are the batch and the channels of a convolution's result, the outermost part of each first.
   // The value's other factors are the same for all windows. Empty for stages that are not a convolution.
   std::vector<size_t> batch_axes, channel_axes;
@@ -55,7 +55,7 @@ struct ComputeStage {
   // For a stage that writes a part of `output` only (several stages may share a buffer, each with its own part), or
   // whose axes are not the dimensions of `output`:
   std::vector<PrimExpr> place;       // the index that is written, in terms of `axes`; empty: `axes`
-  std::vector<PrimExpr> extents;     // of `axes`; empty: the shape of `output`, and none for a check
+  std::vector<PrimExpr> extents;     // extents of `axes`; empty: the shape of `output`, and none for a check
   std::vector<PrimVar> reduce_axes;  // empty: no reduction
   std::vector<PrimExpr> reduce_extents;
   Combiner combiner = Combiner::none;
@@ -78,7 +78,7 @@ struct ComputeStage {
 struct Compute {
   std::vector<Buffer> inputs;
   std::vector<ComputeStage> stages;  // in order; each writes its buffer, or its part of one, once
-  std::vector<Buffer> outputs;       // of some stages; the other stages are intermediate
+  std::vector<Buffer> outputs;       // buffers of some stages; the other stages are intermediate
 };
 
 // Returns the neutral element of a combiner in a dtype: 0, 1, the lowest, the highest value.

@@ -76,7 +76,7 @@ struct SeqNode : StmtNode {
 
 enum class Scope : uint8_t {
   registers,  // small, of constant shape: lives in registers or on the stack
-  workspace,  // of constant shape: lives in the calling worker's workspace, 64-byte aligned
+  workspace,  // has a constant shape: lives in the calling worker's workspace, 64-byte aligned
 };
 constexpr Scope greatest(Scope) { return Scope::workspace; }
 

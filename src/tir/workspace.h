@@ -18,7 +18,7 @@ inline constexpr std::string_view kWorkspace = "tir.workspace";
 
 // The attribute as numbers.
 struct WorkspaceLayout {
-  uint64_t size_bytes = 0;                                       // of one worker's block; a multiple of 64
+  uint64_t size_bytes = 0;                                       // size of one worker's block; a multiple of 64
   std::unordered_map<const BufferNode*, uint64_t> offset_bytes;  // multiples of 64
 };
 

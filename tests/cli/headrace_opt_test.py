@@ -1,4 +1,4 @@
-"""What a person at the command line sees of headrace-opt: results, messages, exit codes."""
+"""Tests headrace-opt as a person at the command line sees it: results, messages, exit codes."""
 
 import os
 import pathlib

@@ -22,7 +22,7 @@ OPTIONS = argparse.Namespace()
 
 
 def report() -> dict[str, list]:
-    """What the program says of all backends."""
+    """The program's table of all backends."""
     command = [OPTIONS.program, "backend", "list", "--ops", "--json"]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout)
 

@@ -168,7 +168,7 @@ class JsonPageTest(CliTest):
         return json.loads(re.search(r"```json\n(.*?)```", section, re.S).group(1))
 
     def like(self, example: Any, actual: Any, where: str) -> None:
-        """The same keys in the same order, the same types."""
+        """Checks that a value has the example's keys in the same order, and the same types."""
         self.assertIs(type(actual), type(example), where)
         if isinstance(example, dict):
             self.assertEqual(list(actual), list(example), where)

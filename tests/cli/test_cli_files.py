@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the program reads beside the model, and what it must not write over. Standard library only.
+"""Tests the files that the program reads beside the model, and those that it must not overwrite. Standard library only.
 
 tests/cli/test_cli_files.py --program headrace [--junit FILE] [TEST ...]
 """
@@ -145,7 +145,7 @@ class NamesTest(CliTest):
     """Names of tensors that would change a terminal are escaped wherever they are shown."""
 
     def escaped(self, *arguments: object, code: int = OK) -> str:
-        """What a call prints: one of both streams, without control characters but newlines."""
+        """The output of a call: one of both streams, without control characters but newlines."""
         command = [str(self.program), *map(str, arguments)]
         done = subprocess.run(command, cwd=self.folder, capture_output=True, timeout=60)
         self.assertEqual(done.returncode, code, done.stderr)
@@ -215,7 +215,7 @@ class WholeFilesTest(CliTest):
         return npy("<f4", (self.length,), struct.pack(f"<{self.length}f", *values))
 
     def files(self, folder: Path) -> dict[str, bytes]:
-        """What is in the folder."""
+        """The files in the folder, by name."""
         return {file.name: file.read_bytes() for file in folder.iterdir()}
 
     def run_within(self, folder: Path, limits: Callable[[], None], *arguments: str) -> subprocess.CompletedProcess:

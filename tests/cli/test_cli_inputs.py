@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What runs read and show: files, archives, random numbers, dimensions by name, times; and what helps to type it.
+"""Tests inputs and outputs of runs: files, archives, random numbers, dimensions by name, times; and completion.
 
 tests/cli/test_cli_inputs.py --program headrace [--junit FILE] [TEST ...]   (standard library only)
 """
@@ -327,7 +327,7 @@ class TypingTest(CliTest):
         self.assertRegex(lines[4], r"\Aartifacts: version \d+, reads 2 to \d+\Z")
 
     def complete(self, *words: str) -> list[str]:
-        """What bash offers for the last word."""
+        """The completions that bash offers for the last word."""
         script = self.call("completion", "bash", check=True).stdout
         quoted = " ".join(f"'{word}'" for word in ("headrace", *words))
         asks = f"COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _headrace; printf '%s\\n' \"${{COMPREPLY[@]}}\""

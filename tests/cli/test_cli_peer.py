@@ -99,7 +99,7 @@ class PeerTest(CliTest):
         for _ in range(64):
             halves = [half for _ in range(6) for half in divmod(number(), 2**32)]
             values.append((sum(halves) - 6 * 2**32) / 2**32)
-        self.assertLess(abs(sum(values)) / 64, 0.5)  # of mean 0
+        self.assertLess(abs(sum(values)) / 64, 0.5)  # the values have mean 0
         copy = self.folder / "sent.npy"
         for verb in ("bench", "verify"):
             self.against(f"cp $6/input_0.npy {copy}\necho error done", "done", verb, *ONE, "--seed", "5")

@@ -9,7 +9,7 @@ that begins with ```text right after such a block is what its stdout must be; `.
 alone for any lines. A block that says needs=A,B (as in ```python needs=headrace) is left out where the Python of
 HEADRACE_PYTHON (default: .venv) cannot import A or B. A block that says from=FILE (as in ```cpp from=examples/x.cc)
 quotes that file: its lines must be there, in their order and together, but for `...` alone in a line, which stands for
-lines that are left out. Blocks that are indented or in other languages are not run.
+lines that are left out; in a list such a block is indented. Other indented blocks do not run, nor do other languages.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ sys.path.insert(0, str(ROOT / "tests/kit"))
 import junit  # noqa: E402
 
 SECONDS = 300
+FENCE = re.compile(r"(?P<indent> *)```(?P<info>[^`]*)$")
 
 
 @dataclass
@@ -52,18 +53,19 @@ class Snippet:
 
 
 def read_fences(page: Path) -> Iterator[tuple[int, str, str]]:
-    """Line number, info string and text of each fenced block."""
+    """Line number, info string and text of each fenced block; of indented ones only those that quote a file."""
     block: list[str] | None = None
-    start, info = 0, ""
+    start, info, indent = 0, "", ""
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
-        if not line.startswith("```"):
-            if block is not None:
-                block.append(line)
-        elif block is None:
-            block, start, info = [], number, line[3:].strip()
-        else:
+        fence = FENCE.match(line)
+        if block is None:
+            if fence and (fence["indent"] == "" or "from=" in fence["info"]):
+                block, start, info, indent = [], number, fence["info"].strip(), fence["indent"]
+        elif line.startswith(f"{indent}```"):
             yield start, info, "\n".join(block) + "\n"
             block = None
+        else:
+            block.append(line.removeprefix(indent))
     if block is not None:
         sys.exit(f"{page}:{start}: the block has no end")
 
@@ -132,7 +134,7 @@ def can_import(module: str) -> bool:
 
 
 def make_folder(folder: Path, program: Path) -> None:
-    """What a reader's folder holds: a clone with a release build, as far as the pages use it."""
+    """Fills a folder as a reader's: a clone with a release build, as far as the pages use it."""
     for name in ("models", "include", "src", "third_party", "examples"):
         (folder / name).symlink_to(ROOT / name)
     (folder / "build").mkdir()

@@ -164,7 +164,7 @@ def options_not_in_tests(row: Row) -> list[str]:
 
 
 def problems_of_row(row: Row) -> list[str]:
-    """What is wrong with a row."""
+    """The problems of a row."""
     problems = [problem for answer in row.answers if (problem := problem_of_answer(answer))]
     problems += [problem for test in row.tests if (problem := problem_of_test(test))]
     if not row.options:

@@ -77,6 +77,13 @@ class RunSnippetsTest(unittest.TestCase):
         self.assertEqual(outcome("nt a;\n"), "failed")
         self.assertEqual(outcome("int a;\n", "y.cc"), "failed")
 
+    def test_only_quotes_may_be_indented(self):
+        (self.page.parent / "x.cc").write_text("if (a) {\n  b();\n}\n")
+        quote = "1. A list:\n\n   ```cpp from=x.cc\n   if (a) {\n     {}\n   ```\n"
+        self.assertEqual(self.run_page(quote.replace("{}", "b();")), [("page.md:3", "passed")])
+        self.assertEqual(self.run_page(quote.replace("{}", "c();")), [("page.md:3", "failed")])
+        self.assertEqual(self.run_page("- An item:\n\n  ```sh\n  false\n  ```\n"), [])
+
     def test_dots_stand_for_text_and_lines(self):
         self.assertTrue(run_snippets.is_expected("a ... c\n...\nz\n", "a b c\n1\n2\nz\n"))
         self.assertTrue(run_snippets.is_expected("a\n", "a  \n"))

@@ -136,7 +136,7 @@ class Browser:
         path.write_bytes(base64.b64decode(self._send("GET", "/screenshot", None)))
 
     def errors(self) -> list[str]:
-        """What the console of the page reports as errors, violations of its security policy too."""
+        """The errors in the console of the page, violations of its security policy too."""
         log = self._send("POST", "/se/log", {"type": "browser"})
         return [entry["message"] for entry in log if entry["level"] == "SEVERE"]
 

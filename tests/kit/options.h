@@ -17,7 +17,7 @@ enum class TestSize { kList, kFew, kCi, kFull };
 struct Options {
   std::string program;  // the path the program was started by, for messages
   bool bless = false;
-  std::optional<uint64_t> seed;  // of the one case that property tests run then
+  std::optional<uint64_t> seed;  // seed of the one case that property tests run then
   uint64_t property_seed = 0;    // changes the fixed seed of every property, to try other cases
   TestSize size = TestSize::kCi;
 };

@@ -400,7 +400,7 @@ class Generator {
         const auto function = relay::make_function({var}, ops::unary("tanh", ops::add(var, value)), type);
         return relay::make_call(Expr(function), {ops::relu(value)});
       }
-      default: {  // of a vector of 3
+      default: {  // takes a vector of 3
         const Expr mean = ops::reduce("mean", value);
         return relay::make_call(Expr(helper_name_), {ops::add(mean, constant({3}))});
       }

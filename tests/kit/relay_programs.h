@@ -11,7 +11,7 @@ struct ProgramSize {
   bool control_flow = true;  // lets, functions, branches, calls of a global function
   bool shape_arithmetic = true;
   bool functional = false;  // data types, closures, recursion, references
-  int64_t channels = 3;     // of convolutions' results; another number: of pictures that come in too
+  int64_t channels = 3;     // channels of convolutions' results; a number other than 3: of pictures that come in too
 };
 
 // Returns a module with `main` over two or three float32 tensors, typed. Its values stay of moderate size and depend

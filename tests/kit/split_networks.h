@@ -12,8 +12,8 @@ struct SplitMachine {
   int32_t gpus = 4;
   bool with_cpu = false;
   bool overlaps = false;
-  int64_t bytes_per_second = 12'000'000'000;    // of each link; PCIe 3.0. NVLink has 150 GB/s
-  int64_t memory_bytes = plan::kNoMemoryLimit;  // of an accelerator
+  int64_t bytes_per_second = 12'000'000'000;    // bandwidth of each link; PCIe 3.0. NVLink has 150 GB/s
+  int64_t memory_bytes = plan::kNoMemoryLimit;  // memory of an accelerator
 };
 
 // Forward, backward and weight updates, one node for each operator; a batch of 32 pictures.

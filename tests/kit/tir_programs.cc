@@ -7,7 +7,7 @@ using namespace tir;  // this file writes loop IR and nothing else
 namespace {
 
 constexpr DataType kReal = DataType::float_(32), kInteger = DataType::int_(32);
-constexpr int64_t kLength = 64;  // of every parameter
+constexpr int64_t kLength = 64;  // length of every parameter
 
 class TirGenerator {
  public:
@@ -136,7 +136,7 @@ class TirGenerator {
   Buffer x_ = make_buffer("x", kReal, to_dims({kLength})), k_ = make_buffer("k", kInteger, to_dims({kLength}));
   Buffer h_ = make_buffer("h", DataType::float_(16), to_dims({kLength}));
   Buffer y_ = make_buffer("y", kReal, to_dims({kLength})), z_ = make_buffer("z", kInteger, to_dims({kLength}));
-  std::vector<std::pair<PrimVar, int64_t>> vars_;  // of the loops at hand, with their extents
+  std::vector<std::pair<PrimVar, int64_t>> vars_;  // variables of the loops around, with their extents
 };
 
 }  // namespace

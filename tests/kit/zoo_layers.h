@@ -22,7 +22,7 @@ struct Map {
 };
 
 struct ConvSpec {
-  int64_t channels;  // of the output
+  int64_t channels;  // channels of the output
   std::array<int64_t, 2> kernel = {1, 1};
   int64_t stride = 1;
   std::array<int64_t, 2> padding = {0, 0};

@@ -52,7 +52,7 @@ def read_npy(path: Path) -> Array:
 
 
 def write_npy(path: Path, array: Array) -> None:
-    """The same, written."""
+    """Writes a .npy file of format version 1, in row-major order."""
     header = repr({"descr": array.dtype, "fortran_order": False, "shape": array.shape}).encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + array.data)
@@ -75,12 +75,12 @@ def positions(count: int) -> list[int]:
 
 
 def sha256_of(path: Path) -> str:
-    """Of a file."""
+    """The SHA-256 of a file's bytes, in hexadecimal digits."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def encode(array: Array) -> dict:
-    """What is kept of an output."""
+    """The record that is kept of an output: dtype, shape, largest element, and some of its values."""
     values = array.values()
     kept = [values[i] for i in positions(len(values))]
     text = base64.b64encode(struct.pack(f"<{len(kept)}{FORMATS[array.dtype]}", *kept)).decode()

@@ -85,7 +85,7 @@ def square_weight() -> Mistake:
 
 
 def epsilon() -> Mistake:
-    """Of a normalisation over data of variance 0.01."""
+    """An epsilon of 1e-5, read as 1e-3, over data of variance 0.01."""
 
     def build(value: float) -> bytes:
         names = ["scale", "bias"]

@@ -24,8 +24,8 @@ from pathlib import Path
 SMALL = ("mlp", "squeezenet1_1", "mobilenet_v2", "resnet18", "ssd_mobilenet")
 FULL = (*SMALL, "resnet50", "vgg16", "inception_v3", "ssd_resnet50", "ssd_vgg16")
 LISTS = ("onednn", "onednn,ccompiler", "ccompiler,onednn", "examplejson")
-# What a list must take: without it, a backend that takes nothing would pass. examplejson adds tensors of equal sizes:
-# it takes something of the networks that have such additions.
+# The least share of ops that a list must take: a backend that takes nothing would pass without it. examplejson adds
+# tensors of equal sizes: it takes something of the networks that have such additions.
 LEAST_TAKEN = {"onednn": 0.9, "onednn,ccompiler": 0.9, "ccompiler,onednn": 0.9, "examplejson": 0.0}
 WITH_ADDITIONS = ("mobilenet_v2", "resnet18", "resnet50", "ssd_resnet50")
 INTRODUCTION = """# Models on backends

@@ -80,13 +80,13 @@ class Network:
     kept: str = ""
 
     def arguments(self) -> list[str]:
-        """What every verb is told of it."""
+        """The arguments that name this network to every verb."""
         return [str(self.path), *itertools.chain.from_iterable(("--shape", shape) for shape in self.shapes)]
 
 
 @dataclass
 class Tally:
-    """What was found, for the table and the exit code."""
+    """The results so far, for the table and the exit code."""
 
     cases: list[junit.Case] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
@@ -105,7 +105,7 @@ def run(command: list[str]) -> subprocess.CompletedProcess:
 
 
 def problem_of(done: subprocess.CompletedProcess) -> str:
-    """What a program that failed said, in a line."""
+    """The exit code and last words of a program that failed, in one line."""
     lines = done.stderr.strip().splitlines()
     return f"exit code {done.returncode}: {' / '.join(lines[-2:])}"
 
@@ -221,7 +221,7 @@ def same_bytes(network: Network, folder: Path, program: Path, tally: Tally) -> N
 
 
 def with_artifact(network: Network, args: argparse.Namespace, tally: Tally) -> None:
-    """What is asked of one compiled file."""
+    """Compiles one network to a file, and checks the memory and outputs of its runs."""
     begin = time.monotonic()
     artifact = made(args.folder / f"{network.name}-artifact") / "model.so"
     done = run([str(args.program), "compile", *network.arguments(), "-o", str(artifact)])

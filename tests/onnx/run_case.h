@@ -19,7 +19,7 @@ struct Executor {
 enum class Outcome {
   passed_static,  // as the model is, its symbolic dimensions fixed to the data's
   passed_bound,   // with an input compiled in as a constant: the model takes a shape, an axis or the like by value
-  interpreted,    // as above in the interpreter; native code has no tensors of a data-dependent size
+  interpreted,    // passed in the interpreter; native code has no tensors of a data-dependent size
   refused,        // the importer says what is not supported
   failed,         // a wrong answer, or an error that is not a refusal
 };
@@ -27,8 +27,8 @@ enum class Outcome {
 struct CaseResult {
   const kit::OnnxCase* one = nullptr;
   Outcome outcome = Outcome::failed;
-  std::string message;                      // of a failure: the executor, the data set, what differs
-  std::vector<onnx::NodeRefusal> refusals;  // of a refusal
+  std::string message;                      // details of a failure: the executor, the data set, what differs
+  std::vector<onnx::NodeRefusal> refusals;  // nodes that were refused
   // Of a model of one node that was imported: the operator, and the ops of the Relay program, in order, each once.
   std::string op = {};
   std::vector<std::string> relay_ops = {};

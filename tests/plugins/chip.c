@@ -118,7 +118,7 @@ static void accepts(void* self, const char* pattern, const hr_graph* match, hr_v
 typedef struct {
   int64_t* words;
   uint64_t count, room;
-  const char* ids[64]; /* of constants that are left to the host */
+  const char* ids[64]; /* constants that are left to the host */
   uint64_t num_ids;
 } words;
 
@@ -149,7 +149,7 @@ static void put_value(words* out, int kind, int64_t count, int64_t a, int64_t b,
 static void put_constant(words* out, const hr_graph* graph, uint32_t node) {
   const DLTensor* tensor = host->graph->constant(graph, node).tensor;
   const float* data = (const float*)((const char*)tensor->data + tensor->byte_offset);
-  static const float* first; /* of fault 3: every constant is the first one */
+  static const float* first; /* for fault 3: every constant is the first one */
   if (FAULT == 3 && first == NULL) first = data;
   if (FAULT == 3) data = first;
   const int64_t count = elements(host->graph->result_type(graph, node, 0));
@@ -451,7 +451,7 @@ static int32_t misbehave(const hr_kernel_env* env, DLTensor* const* args, int32_
 
 static int32_t run(void* self, void* found, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) {
   const region* one = found;
-  static float* shared[4096]; /* of fault 4 */
+  static float* shared[4096]; /* for fault 4 */
   float** data = FAULT == 4 ? shared : calloc((size_t)one->num_values + 1u, sizeof(float*));
   int64_t* counts = calloc((size_t)one->num_values + 1u, sizeof(int64_t));
   const int64_t* value = one->values;

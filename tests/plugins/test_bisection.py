@@ -50,7 +50,7 @@ class Bisection(unittest.TestCase):
         self.assertEqual(found["guilty"]["backend"], "chip")
         self.assertTrue(found["guilty"]["alone"])
         self.assertIn("model.relay:4", found["guilty"]["op"])
-        self.assertLessEqual(found["compiles"], 5)  # of 5 ops
+        self.assertLessEqual(found["compiles"], 5)  # the program has 5 ops
 
     def test_in_words(self) -> None:
         run = verify(WRONG)

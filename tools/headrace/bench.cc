@@ -51,9 +51,9 @@ struct Measured {
   std::vector<Times> ours = {};  // by subject
   std::vector<double> per_second = {};
   Times peer = {};
-  StepTimes steps = {};  // of the first subject
+  StepTimes steps = {};  // times of the first subject
   std::vector<int> processors = {};
-  double difference = 0;  // of our outputs and the peer's
+  double difference = 0;  // between our outputs and the peer's
 };
 
 StepTimes time_steps(executors::Executor& executor, int rounds) {
@@ -102,8 +102,7 @@ Measured measure_in_turns(const BenchState& state, const std::vector<Subject>& s
   std::vector<TimedRun> runs = runs_of(executors);
   std::unique_ptr<Peer> peer;
   if (state.peer.is_given()) {
-    inputs.merge(
-        state.model.load_options(driver::CompileOptions()).bound);  // what is a constant to us is an input to the peer
+    inputs.merge(state.model.load_options(driver::CompileOptions()).bound);  // our constants are inputs to the peer
     peer = state.peer.start(state.model.path, inputs, threads);
     peer_version = peer->version();
     runs.emplace_back([&] { return peer->time(); });

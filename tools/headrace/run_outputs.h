@@ -18,8 +18,8 @@ std::vector<std::string> output_files(const std::string& folder, const std::vect
 
 // How many elements of an output are shown.
 struct OutputValues {
-  int first = 8;  // of the first ones
-  int top = 0;    // of the largest of each row of the last axis
+  int first = 8;  // number of the first values that are shown
+  int top = 0;    // number of the largest values that are shown, in each row of the last axis
 };
 
 struct DescribedOutputs {

@@ -16,7 +16,7 @@ namespace headrace::tools {
 namespace {
 
 constexpr double kProbeSeconds = 0.1;
-constexpr double kLeastSeconds = 1e-9;  // of the clock
+constexpr double kLeastSeconds = 1e-9;  // resolution of the clock
 
 struct StepTime {
   size_t index = 0;

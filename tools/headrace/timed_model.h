@@ -11,7 +11,7 @@ namespace headrace::tools {
 
 struct TimedModel {
   std::shared_ptr<const load::Artifact> artifact;
-  std::vector<int64_t> limits;  // of the values of index inputs (open_or_compile)
+  std::vector<int64_t> limits;  // limits of the values of index inputs (open_or_compile)
 };
 TimedModel open_timed_model(const ModelOptions& model, const Common& common);
 

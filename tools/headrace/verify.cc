@@ -111,7 +111,7 @@ Verdict compare(const VerifyState& state, const Common& common) {
   sets.reference = interp::run_main(model.module, inputs, {.precision = interp::Precision::float64});
   Verdict verdict;
   if (state.peer.is_given()) {
-    Tensors all = load.bound;  // what is a constant to us is an input to the peer
+    Tensors all = load.bound;  // our constants are inputs to the peer
     for (size_t i = 0; i < inputs.size(); ++i) all.emplace(model.inputs[i], inputs[i]);
     const auto peer = state.peer.start(state.model.path, all, state.threads);
     sets.peer = peer->run();

@@ -12,8 +12,8 @@ namespace headrace::tools::html {
 // A script or style of this folder, or a library of others. It is compiled into the program.
 struct Asset {
   std::string_view text;
-  std::string_view sha256;   // of the text, in hexadecimal digits
-  std::string_view licence;  // of others' work; empty for ours
+  std::string_view sha256;   // hash of the text, in hexadecimal digits
+  std::string_view licence;  // licence of others' work; empty for ours
 };
 
 // What a page is made of: a style, and scripts that run in order.

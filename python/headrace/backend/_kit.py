@@ -23,7 +23,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CaseReport:
-    """What the kit found in one case.
+    """The result of the kit for one case.
 
     `case` is the name, an op or a pattern and what is special ("nn.conv2d/strides"); `claimed` whether the backend
     takes all of the program; `checks` how many were made; `findings` those that failed.

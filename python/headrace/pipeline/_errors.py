@@ -1,4 +1,4 @@
-"""What goes wrong in pipelines: requests that fail, and calls that a pipeline does not take."""
+"""Errors of pipelines: requests that fail, and calls that a pipeline does not take."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class _Param:
 
 @dataclass
 class _Saved:
-    """What the file of a pipeline has of a stage's code: the bytes of an artifact, or the name of a function."""
+    """A stage's code as the file of a pipeline keeps it: the bytes of an artifact, or the name of a function."""
 
     program: str = ""  # empty: the first of the artifact
     function: str = ""
@@ -108,7 +108,7 @@ class _BatchOptions:
     any_rows: bool
 
     def native(self, others: Sequence[tuple[int, str]] = ()) -> Any:
-        """The same for the runtime; `others` are models and programs for other batches."""
+        """These options for the runtime; `others` are models and programs for other batches."""
         return _core.PipelineBatch(self.max_batch, self.max_delay, self.retry_alone, self.any_rows, list(others))
 
 
@@ -304,7 +304,7 @@ class Graph:
         return StageHandle(self, len(self._stages) - 1)
 
     def _saved_of(self, code: Any, stage: str, in_process: bool) -> _Saved:
-        """What a file has of a stage's code."""
+        """A stage's code as a file keeps it."""
         if isinstance(code, Mapping):
             first, *others = (self._saved_of(code[key], stage, in_process) for key in sorted(code))
             return replace(first, others=others)
@@ -685,7 +685,7 @@ def _batch_options(
 
 
 def _file_reader(path: str | PathLike[str], stage: str) -> Callable[[], bytes]:
-    """What reads the file of a stage's model; UserError when it is no longer the file that it is now."""
+    """Returns a reader of a stage's model file; it raises UserError if the file has changed since this call."""
     file = Path(path).absolute()
 
     def stamp() -> tuple[int, ...] | None:

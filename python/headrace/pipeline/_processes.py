@@ -54,7 +54,7 @@ def import_name(function: Callable[..., Any]) -> str:
 def function_command(
     name: str, inputs: Sequence[str] | None, outputs: Sequence[str], batch: Sequence[Any] | None
 ) -> list[str]:
-    """What starts a process that calls a function for a stage.
+    """Returns the command that starts a process which calls a function for a stage.
 
     Parameters
     ----------

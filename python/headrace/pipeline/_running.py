@@ -249,7 +249,7 @@ class Pipeline:
         return self._native.stop(None if timeout is None else float(timeout))
 
     def metrics(self) -> dict[str, Any]:
-        """What the pipeline has done so far: counts, `latency` and, for each of the `stages`, times in seconds.
+        """The pipeline's work so far: counts, `latency` and, for each of the `stages`, times in seconds.
 
         A stage was busy, starved (waited for inputs) or blocked (waited for a place for its outputs); `bottleneck` is
         the stage that was busy most. A stage that takes several requests in one call has made so many `batches`, for
@@ -294,7 +294,7 @@ class Pipeline:
 
 
 class Trace:
-    """What the stages of a pipeline did, and when: `Pipeline.trace` begins one.
+    """A record of the calls and waits of a pipeline's stages: `Pipeline.trace` begins one.
 
     The file opens in chrome://tracing and in Perfetto (ui.perfetto.dev). Each stage has a line, with its calls (the
     number of the first request, and how many there were) and its waits: "starved" for inputs, "blocked" for a place for

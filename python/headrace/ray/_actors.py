@@ -260,7 +260,7 @@ class StageActor:
 
 
 def _local(stage: StageSpec) -> Any:
-    """What the chain of this process takes: a loaded program, programs by their batch, or a function."""
+    """The code of a stage for this process's chain: a loaded program, programs by their batch, or a function."""
 
     def open_program(artifact: ArtifactRef) -> compiler.CompiledModel:
         threads = stage.options.get("threads", 1)

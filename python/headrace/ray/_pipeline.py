@@ -243,7 +243,7 @@ class Pipeline:
                 ticket.cancel()
 
     def metrics(self) -> dict[str, Any]:
-        """What was done so far, as `headrace.pipeline.format_metrics` prints it.
+        """The work so far, as `headrace.pipeline.format_metrics` prints it.
 
         Beside the numbers of `headrace.pipeline.Pipeline.metrics` there are "wiring", "epoch" (how often requests were
         given to actors again), and for each actor its "node", "pids", "restarts" and "state".
@@ -387,7 +387,7 @@ def _check_wiring(wiring: str, specs: Sequence[StageSpec]) -> None:
 
 
 def _ready(line: Line, ready: Any, timeout: float, limits: Limits) -> Mapping[str, Any]:
-    """What an actor says of itself when it has started."""
+    """Waits until an actor has started, and returns its report about itself."""
     ray, name = ray_package(), line.spec.name
     try:
         about = ray.get(ready, timeout=timeout)

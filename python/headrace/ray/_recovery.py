@@ -1,4 +1,4 @@
-"""What both wirings share: an actor's state from start to start, and what ends a request."""
+"""The part that both wirings share: an actor's state from start to start, and the end of a request."""
 
 from __future__ import annotations
 

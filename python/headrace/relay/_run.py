@@ -97,7 +97,7 @@ class GraphExecutorFactoryModule:
 
     @property
     def graph_json(self) -> str:
-        """What `get_graph_json()` returns."""
+        """The text that `get_graph_json()` returns."""
         return self.get_graph_json()
 
     def get_params(self) -> dict[str, _core.NDArray]:

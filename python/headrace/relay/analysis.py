@@ -428,7 +428,7 @@ def extract_fused_functions(mod: Any) -> dict[str, Any]:
 
 
 def extract_intermdeiate_expr(mod: Any, expr_id: int) -> Any:
-    """What `main` computes up to one of its intermediate values, as Relay names the function.
+    """The program up to one of the intermediate values of `main`, as Relay names the function.
 
     Parameters
     ----------
@@ -502,7 +502,7 @@ class _TypeSolver:
 
 
 class _ffi_api:
-    """What Relay's own tests ask the C++ side for."""
+    """The functions of the C++ side that Relay's own tests call."""
 
     _test_type_solver = _TypeSolver
 

@@ -109,19 +109,19 @@ class _DFPattern:
         return is_op("divide")(self, other)
 
     def has_attr(self, attrs: Mapping[str, Any]) -> Any:
-        """What this pattern matches and has these attributes: of a call, of an op, of a function."""
+        """A pattern for the matches of this one that have these attributes: of a call, of an op, of a function."""
         return has_attr(attrs, self)
 
     def has_type(self, ttype: Any) -> Any:
-        """What this pattern matches and has the type."""
+        """A pattern for the matches of this one that have the type."""
         return has_type(ttype, self)
 
     def has_dtype(self, dtype: str) -> Any:
-        """What this pattern matches and is a tensor of the dtype."""
+        """A pattern for the matches of this one that are tensors of the dtype."""
         return has_dtype(dtype, self)
 
     def has_shape(self, shape: Iterable[Any]) -> Any:
-        """What this pattern matches and is a tensor of the shape."""
+        """A pattern for the matches of this one that are tensors of the shape."""
         return has_shape(shape, self)
 
     def match(self, expr: Any) -> bool:
@@ -135,7 +135,7 @@ class _DFPattern:
         return partition(self, expr, attrs, check)
 
     def dominates(self, parent: Any, path: Any = None) -> Any:
-        """What this pattern matches when all its inputs come, by ways that match `path`, from one match of `parent`."""
+        """Matches of this pattern whose inputs all come, by ways that match `path`, from one match of `parent`."""
         return dominates(parent, wildcard() if path is None else path, self)
 
     def optional(self, option_constructor: Callable[[Any], Any]) -> Any:
@@ -183,7 +183,7 @@ class _WildcardPattern:
         api("relay.dataflow_pattern.Redirect")(self, None if pat is None else _pattern(pat, "redirect_to"))
 
     def redirected_to(self) -> Any:
-        """What it is redirected to, or None."""
+        """The pattern that it is redirected to, or None."""
         return api("relay.dataflow_pattern.RedirectedTo")(self)
 
 
@@ -514,7 +514,7 @@ class DFPatternCallback:
         return rewrite(self, expr)
 
     def callback(self, pre: Any, post: Any, node_map: Any) -> Any:
-        """What replaces a match.
+        """Returns the expression that replaces a match.
 
         Parameters
         ----------

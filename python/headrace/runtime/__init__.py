@@ -79,7 +79,7 @@ class DataType(str):
         return (self.bits * self.lanes + 7) // 8
 
 
-_BITS = {"bool": 1, "handle": 64, "void": 0}  # of dtypes whose names do not say it
+_BITS = {"bool": 1, "handle": 64, "void": 0}  # for dtypes whose names do not say it
 
 
 def load_module(path: str | PathLike[str], fmt: str | None = None) -> Module:

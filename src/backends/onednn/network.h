@@ -20,7 +20,7 @@ enum class OpKind : uint8_t {
   binary = 5,       // a, b, which is broadcast to a
   softmax = 6,      // sizes: axis
   concat = 7,       // sizes: axis
-  view = 8,         // the same elements in the same order with other sizes
+  view = 8,         // keeps the elements and their order, changes the shape
   transpose = 9,    // sizes: which axis of the input each axis of the output is
   layer_norm = 10,  // data, scale, shift, over the last axis; numbers: epsilon
 };
@@ -62,7 +62,7 @@ struct PostOp {
   PostKind kind = PostKind::eltwise;
   Algorithm algorithm = Algorithm::none;
   float alpha = 0, beta = 0;
-  int32_t tensor = -1;  // of sum and binary
+  int32_t tensor = -1;  // the other operand of sum and binary
 };
 
 struct Op {
@@ -89,7 +89,7 @@ struct Constant {
 };
 
 struct Network {
-  std::string name;  // of the region
+  std::string name;  // the region's name
   std::vector<Tensor> tensors = {};
   std::vector<int32_t> inputs = {}, outputs = {};
   std::vector<Op> ops = {};  // each after those that it needs

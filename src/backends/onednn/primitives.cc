@@ -117,7 +117,7 @@ memory::dims dilations(const Dims& sizes, size_t from, size_t count) {
 struct Primitives::Context {
   std::unique_ptr<std::byte[]> bytes;
   dnnl::stream stream;
-  std::vector<std::unordered_map<int, memory>> args;       // of each step
+  std::vector<std::unordered_map<int, memory>> args;       // arguments per step
   std::vector<std::pair<memory, size_t>> inputs, outputs;  // whose data each run sets
 };
 
@@ -508,10 +508,10 @@ class Builder {
   Primitives& made_;
   const Network& network_;
   const dnnl::primitive_attr attr_ = plain_attr();
-  std::vector<size_t> slot_of_;                    // of each tensor, in the layout that its op gave it
-  std::map<int32_t, std::vector<size_t>> copies_;  // of each tensor, in other layouts
+  std::vector<size_t> slot_of_;                    // slot per tensor, in the layout that its op gave it
+  std::map<int32_t, std::vector<size_t>> copies_;  // slots per tensor, in other layouts
   std::vector<std::vector<int32_t>> tensors_on_;   // each storage
-  std::vector<int32_t> uses_;                      // of each tensor, by ops that are still to come and outputs
+  std::vector<int32_t> uses_;                      // readers per tensor: ops that are still to come, and outputs
 };
 
 Primitives::Primitives(std::shared_ptr<const Network> network, int num_threads)

@@ -35,7 +35,7 @@ class Primitives {
   // Memory that tensors share, one after another or as views.
   struct Storage {
     Place place = Place::arena;
-    size_t index = 0;  // of an input or output
+    size_t index = 0;  // number of the input or output
     size_t nbytes = 0, offset = 0;
     size_t first = SIZE_MAX, last = 0;  // the steps between which it holds something
     dnnl::memory constant = {};
@@ -47,7 +47,7 @@ class Primitives {
   };
   struct Step {
     dnnl::primitive primitive;
-    std::vector<std::pair<int, size_t>> args;  // what dnnl calls an argument, and its slot
+    std::vector<std::pair<int, size_t>> args;  // dnnl's number of an argument, and its slot
     dnnl::memory::desc scratchpad = {};
   };
   // The memory of one run.

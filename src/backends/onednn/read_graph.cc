@@ -257,8 +257,8 @@ class GraphReader {
   const hr_graph* graph_;
   Network& network_;
   ConstantsByContent& constants_;                   // those of the network
-  std::vector<std::vector<int32_t>> tensors_;       // of each node's results
-  const std::vector<int32_t>* operands_ = nullptr;  // of a body: what its inputs are
+  std::vector<std::vector<int32_t>> tensors_;       // tensors per node, one for each result
+  const std::vector<int32_t>* operands_ = nullptr;  // tensors that a body's inputs stand for
   size_t num_operands_read_ = 0;
 };
 

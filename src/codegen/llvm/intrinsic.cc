@@ -14,7 +14,7 @@ struct KernelBuilder::IntrinsicTable {
   struct Row {
     Intrinsic intrinsic;
     llvm::Intrinsic::ID instruction = llvm::Intrinsic::not_intrinsic;
-    const char* function = nullptr;  // of C's library
+    const char* function = nullptr;  // a function of C's library
     Method own = nullptr;
     bool takes_values = true;  // false: the method emits the operands itself
   };

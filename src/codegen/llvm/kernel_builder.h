@@ -140,7 +140,7 @@ class KernelBuilder {
   bool is_outermost_ = true;  // no loop and no register around the statement at hand
   llvm::Value* env_ = nullptr;
   llvm::Value* tensors_ = nullptr;                     // the arguments, in the frame of a kernel that has many
-  std::unordered_map<const Object*, size_t> numbers_;  // of the parameters
+  std::unordered_map<const Object*, size_t> numbers_;  // numbers of the parameters
   // The names in scope, in the order of binding; code outlined for a parallel loop gets those that it uses.
   std::vector<const Object*> scope_;
   std::unordered_map<const Object*, llvm::Value*> values_;

@@ -39,7 +39,7 @@ struct Callee {
   hr_kernel kernel = nullptr;
   runtime::ModuleKernel module_kernel = {};
   ExternalFunction external = {};
-  const NativeForm* native = nullptr;  // of a RegionCall
+  const NativeForm* native = nullptr;  // set for a RegionCall
 };
 
 // What a program borrows from the artifact that it belongs to. All of it outlives the executor.
@@ -47,7 +47,7 @@ struct GraphParts {
   const artifact::Program& program;           // keeps the rules of artifact/check_manifest.h; all of it lies on the CPU
   std::span<const Callee> callees;            // one per step
   std::span<const std::byte* const> weights;  // the start of each weight
-  double region_timeout_seconds = 0;          // of ExecutorOptions
+  double region_timeout_seconds = 0;          // see ExecutorOptions
   std::shared_ptr<const void> owner = {};     // keeps the callees for regions that do not return in time
 };
 
@@ -87,9 +87,9 @@ class GraphExecutor final : public Executor {
   struct Call {
     const artifact::StepAction* action;
     Callee callee;
-    std::shared_ptr<Executor> native;        // of a region that has fallen back
+    std::shared_ptr<Executor> native;        // set once a region has fallen back
     uint64_t native_memory = 0;              // memory_ when the native form was bound; 0: never
-    std::unique_ptr<WatchedRegion> watched;  // of a region with a time limit
+    std::unique_ptr<WatchedRegion> watched;  // set for a region with a time limit
     size_t first_arg;                        // in args_ and values_
     int32_t num_args;
     size_t copy_nbytes;
@@ -127,14 +127,14 @@ class GraphExecutor final : public Executor {
   bool is_ready_ = false;  // all inputs are set and no memory overlaps; checked once after memory was given
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
-  std::vector<std::vector<int64_t>> view_strides_;  // of entries
+  std::vector<std::vector<int64_t>> view_strides_;  // strides by entry
   std::vector<DLTensor> views_;                     // one per entry
-  std::vector<DLTensor*> args_;                     // of all calls
-  std::vector<RawValue> values_;                    // the same tensors, as arguments of functions
+  std::vector<DLTensor*> args_;                     // arguments of all calls
+  std::vector<RawValue> values_;                    // `args_` as values, for external functions
   uint64_t memory_ = 1;                             // grows when a port gets other memory
   std::vector<Call> calls_;
   Message message_;
-  Ref<ErrorObj> error_;  // of the external call that ended the run
+  Ref<ErrorObj> error_;  // error of the external call that ended the run
   hr_kernel_env env_{};
   double region_timeout_seconds_;
   std::atomic<uint64_t> runs_ = 0;

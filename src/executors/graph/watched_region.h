@@ -36,7 +36,7 @@ struct WatchedCode {
   std::function<void(const hr_kernel_env& env, DLTensor* const* args, RegionOutcome& outcome)> run;
   std::shared_ptr<const void> owner;  // keeps the code in memory
   std::shared_ptr<runtime::ThreadPool> pool;
-  int64_t workspace_bytes = 0;  // of one worker
+  int64_t workspace_bytes = 0;  // workspace per worker
 };
 
 class WatchedRegion {

@@ -106,7 +106,7 @@ TEST(WatchedRegion, ItsCodeHasTheThreadsAndScratchOfItsOwn) {
   Tensors tensors({1, 2}, {0, 0});
   WatchedRegion region({.run =
                             [](const hr_kernel_env& env, DLTensor* const* args, RegionOutcome& outcome) {
-                              std::memset(env.workspace, 1, 3 * 64);  // of three workers
+                              std::memset(env.workspace, 1, 3 * 64);  // workspaces of three workers
                               const auto body = [](const hr_kernel_env*, void* closure, int64_t begin, int64_t end) {
                                 auto* const* tensor = static_cast<DLTensor* const*>(closure);
                                 for (int64_t i = begin; i < end; ++i) data_of(tensor[1])[i] = data_of(tensor[0])[i] + 1;

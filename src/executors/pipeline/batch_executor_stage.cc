@@ -139,7 +139,7 @@ class BatchExecutorStage final : public BatchStageCode {
   // among `rows` rows from row `begin` of all.
   template <typename Visit>
   void for_each_part(int64_t begin, int64_t rows, Visit visit) const {
-    int64_t first = 0;  // of the request
+    int64_t first = 0;  // first row of the request
     for (size_t request = 0; request < rows_.size() && first < begin + rows; ++request) {
       const int64_t from = std::max(first, begin), to = std::min(first + rows_[request], begin + rows);
       if (from < to) visit(request, from - first, from - begin, to - from);
@@ -216,7 +216,7 @@ class BatchExecutorStage final : public BatchStageCode {
   std::vector<BatchedProgram> programs_;  // by their batch
   std::mutex mutex_;                      // guards what follows, and the programs' tensors
   std::vector<int64_t> rows_;             // by request
-  std::vector<TensorSpec> row_specs_;     // of the inputs of one request
+  std::vector<TensorSpec> row_specs_;     // inputs of one request
 };
 
 }  // namespace

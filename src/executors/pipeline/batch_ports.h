@@ -15,7 +15,7 @@ struct BatchProgram {
 };
 
 struct BatchPorts {
-  std::vector<Port> inputs, outputs;  // of one row; of any value where requests may have any number of rows
+  std::vector<Port> inputs, outputs;  // types of one row; any value where requests may have any number of rows
   std::vector<bool> has_rows;         // by input; the others are the same for all rows
   std::vector<int64_t> batches;       // by program
 };

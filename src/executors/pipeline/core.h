@@ -50,7 +50,7 @@ class Core : public std::enable_shared_from_this<Core> {
     std::vector<Stage*> stages;
     Parker parker;
     std::unique_ptr<TraceRing> trace = {};  // made by the first trace
-    uint64_t first_event = 0;               // of the trace
+    uint64_t first_event = 0;               // first one that the trace includes
     std::vector<Waiting> reasons;           // why each stage waits, while the thread sleeps
     std::thread thread;
     bool has_begun = false;  // set before any other thread looks
@@ -93,7 +93,7 @@ class Core : public std::enable_shared_from_this<Core> {
   Entrance entrance_;
   Outbox outbox_;
   Breaker breaker_;
-  std::vector<std::optional<TensorPool>> input_pools_;  // of the typed inputs
+  std::vector<std::optional<TensorPool>> input_pools_;  // one per input, present for typed inputs
   std::vector<std::optional<TensorPool>> param_pools_;
   mutable std::mutex params_mutex_;
   ParamValues params_;

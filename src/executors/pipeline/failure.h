@@ -26,7 +26,7 @@ struct Failure {
   FailureKind kind = FailureKind::stage_failed;
   uint64_t request = 0;      // its number, counted from 0 in the order of submission
   std::string stage = {};    // empty: no stage's fault
-  std::string backend = {};  // of the stage, where it names one
+  std::string backend = {};  // backend of the stage, where it names one
   Ref<ErrorObj> cause = {};  // null: no error of a stage
   // The batch whose call failed for all of its requests: how many there were, and the numbers of the first and the last
   // one; no requests: it failed alone.

@@ -19,7 +19,7 @@ struct StageMetrics {
   std::string backend;
   size_t replicas = 1;
   uint64_t items = 0;    // requests that it worked on
-  uint64_t errors = 0;   // of these, failures
+  uint64_t errors = 0;   // requests that failed here
   uint64_t skipped = 0;  // requests that had failed before
   uint64_t busy_ns = 0, starved_ns = 0, blocked_ns = 0;
   // Of a stage that takes several requests in one call: calls, without those that tried a request again alone; and the
@@ -37,7 +37,7 @@ struct PipelineMetrics {
   uint64_t succeeded = 0, failed = 0, cancelled = 0, expired = 0, dropped = 0, stopped = 0;  // outcomes
   uint64_t refused = 0;     // submissions that were not taken
   size_t in_flight = 0;     // places that are taken
-  size_t waiting = 0;       // of these, requests that no stage has begun
+  size_t waiting = 0;       // requests that no stage has begun
   uint64_t elapsed_ns = 0;  // since the start
   Durations latency = {};   // from submission to success
   std::vector<StageMetrics> stages = {};

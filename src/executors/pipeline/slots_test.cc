@@ -18,7 +18,7 @@ using Slots = std::vector<int32_t>;
 using ::testing::ElementsAre;
 
 struct SlotCase {
-  std::vector<int64_t> times;  // of the stages
+  std::vector<int64_t> times;  // one time per stage
   std::vector<StageEdge> edges;
 };
 

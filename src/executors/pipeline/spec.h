@@ -13,12 +13,12 @@ namespace headrace::executors::pipeline {
 
 struct StageSpec {
   std::string name;
-  std::string backend = {};  // what computes it, for messages; may be empty
+  std::string backend = {};  // name of the backend for messages; may be empty
   // One code for each request that the stage may work on at a time. All have the same ports.
   std::vector<std::shared_ptr<StageCode>> replicas = {};
   std::vector<Source> inputs = {};  // one for each input port
   size_t group = 0;                 // a stage with several replicas is alone in its group
-  double time_limit_seconds = 0;    // of one run; 0: none. Code in a process of its own has its limit itself
+  double time_limit_seconds = 0;    // limit for one run; 0: none. A process enforces its limit itself
   std::optional<Batch> batch = {};  // several requests in one call; its programs are in the replicas' codes
 };
 

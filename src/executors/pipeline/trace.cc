@@ -9,7 +9,7 @@
 namespace headrace::executors::pipeline {
 namespace {
 
-constexpr unsigned kLaneBits = 24;  // of a word that also has the kind and the number of requests
+constexpr unsigned kLaneBits = 24;  // bits in a word that also has the kind and the number of requests
 
 double microseconds(int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-3; }
 

@@ -14,8 +14,8 @@ namespace headrace::executors::pipeline {
 struct TraceEvent {
   enum class Kind : uint8_t { call, failed_call, starved, blocked };
   int64_t begin_ns = 0, end_ns = 0;
-  uint64_t request = 0;   // of a call: the number of its first request
-  uint32_t requests = 0;  // of a call: how many it had
+  uint64_t request = 0;   // number of a call's first request
+  uint32_t requests = 0;  // number of a call's requests
   uint32_t lane = 0;      // the stage and replica, as the pipeline counts them
   Kind kind = Kind::call;
 };
@@ -50,9 +50,9 @@ struct TraceLane {
 
 struct Trace {
   std::vector<TraceLane> lanes;
-  std::vector<TraceEvent> events = {};  // of each lane in the order of time
+  std::vector<TraceEvent> events = {};  // each lane's events are in the order of time
   uint64_t overwritten = 0;             // events that the ring of their thread had no room for
-  int64_t begin_ns = 0, end_ns = 0;     // of the trace
+  int64_t begin_ns = 0, end_ns = 0;     // begin and end of the trace
 };
 
 // Returns the trace in the Trace Event Format, which chrome://tracing and Perfetto show: a process for each group, a

@@ -84,7 +84,7 @@ double nearest_of(const std::string& mode, double scale, double x) {
 struct Taps {
   std::vector<std::vector<int64_t>> positions;  // by tap, then output
   std::vector<std::vector<double>> weights;
-  std::vector<bool> outside;  // of the input, by output
+  std::vector<bool> outside;  // whether the output's place lies outside of the input
 };
 
 // Keys 1981, as Resize-13 has it: weights of the 4 neighbours at distance t from the second.
@@ -392,7 +392,7 @@ Exprs convert_resize(NodeContext& context) {
   spec.extrapolation = context.float_attr("extrapolation_value", 0);
   if (context.opset() >= 18) {
     spec.antialias = context.flag_attr("antialias", false);
-    context.ignore_attrs({"keep_aspect_ratio_policy"});  // of sizes alone
+    context.ignore_attrs({"keep_aspect_ratio_policy"});  // affects sizes alone
   }
   check_one_of(context, "mode", spec.mode, {"nearest", "linear", "cubic"});
   check_one_of(context, "coordinate_transformation_mode", spec.coordinates,

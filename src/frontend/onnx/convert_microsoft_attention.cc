@@ -191,7 +191,7 @@ Exprs convert_microsoft_attention(NodeContext& context) {
     context.invalid("its input has {} and its weights {} dimensions, expected 3 and 2", context.rank(x),
                     context.rank(weights));
   for (const std::string_view name : {"do_rotary", "past_present_share_buffer"}) refuse_flag(context, name);
-  context.ignore_attrs({"rotary_embedding_dim"});  // of do_rotary
+  context.ignore_attrs({"rotary_embedding_dim"});  // only do_rotary uses it
   refuse_input(context, 6, "past_sequence_length");
   const int64_t heads = head_count(context);
   Expr all = multiply(context, x, weights);

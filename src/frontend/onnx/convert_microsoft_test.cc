@@ -45,7 +45,7 @@ TEST(ConvertMicrosoft, WhatFollowsAProduct) {
 
 TEST(ConvertMicrosoft, NormalisedSums) {
   const NDArray x = f32({1, 1, 2}, {1, 2}), skip = f32({1, 2}, {0, 3}), gamma = f32({2}, {2, 10});
-  expect_near(run_microsoft("SkipLayerNormalization", {x, skip, gamma}), {1, 1, 2}, {-2, 10}, 1e-5);  // of 1 and 5
+  expect_near(run_microsoft("SkipLayerNormalization", {x, skip, gamma}), {1, 1, 2}, {-2, 10}, 1e-5);  // sums: 1 and 5
   const double root = std::sqrt(13.0);
   expect_near(run_microsoft("SkipSimplifiedLayerNormalization", {x, skip, gamma}), {1, 1, 2}, {2 / root, 50 / root},
               1e-5);

@@ -90,7 +90,7 @@ Expr less_zero_point(NodeContext& context, size_t i, size_t zero_at, std::string
 struct Steps {
   Expr data, scale, zero_point;
   int64_t axis = 0;
-  std::optional<Shape> shape = {};  // of the result, where `data` is flat
+  std::optional<Shape> shape = {};  // shape of the result, where `data` is flat
 };
 
 // Repeats a scale or zero point of blocks for each element, and flattens it.

@@ -93,7 +93,7 @@ Exprs convert_layer(NodeContext& context, RecurrentCell cell) {
   const Span& span = context.span();
   context.check_dtype(context.input(0), "data", is_float, "floating point");
   const bool is_batch_first = context.flag_attr("layout", false);
-  context.ignore_attrs({"output_sequence"});  // of opset 1, where it says whether output 0 is used
+  context.ignore_attrs({"output_sequence"});  // opset 1 has it; it says whether output 0 is used
   const auto swapped = [&](const Expr& x) { return is_batch_first ? ops::transpose(x, {1, 0, 2}, span) : x; };
   const Expr data = swapped(context.input(0));
   const LayerShape s = shape_of(context, data);

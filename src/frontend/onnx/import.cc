@@ -476,8 +476,8 @@ class Importer {
   ModelFunctions functions_;
   Scope scope_;
   int nested_ = 0;                        // the calls and subgraphs around the node that is imported
-  int64_t calls_ = 0;                     // of functions
-  std::unordered_set<std::string> told_;  // what is wrong with the graph, and with nodes of functions
+  int64_t calls_ = 0;                     // calls of functions so far
+  std::unordered_set<std::string> told_;  // faults of the graph, and of nodes of functions, that were reported
 };
 
 }  // namespace

@@ -73,15 +73,15 @@ struct SparseTensorProto {
 struct Dim {
   int64_t value = -1;
   std::string_view symbol;
-  std::string_view denotation = {};  // what it means, "DATA_BATCH"; any bytes, empty where the file does not say
+  std::string_view denotation = {};  // its meaning, "DATA_BATCH"; any bytes, empty where the file does not say
 };
 
 enum class ValueKind { kUnknown, kTensor, kSparseTensor, kSequence, kMap, kOptional, kOpaque };
 
 struct ValueType {
   ValueKind kind = ValueKind::kUnknown;
-  ElementType element_type = ElementType::kUndefined;  // of a tensor; a map's key
-  std::optional<std::vector<Dim>> shape;               // of a tensor; absent: unknown rank
+  ElementType element_type = ElementType::kUndefined;  // a tensor's elements, or a map's keys
+  std::optional<std::vector<Dim>> shape;               // shape of a tensor; absent: unknown rank
   std::vector<ValueType> inner;                        // the one element type of a sequence, map or optional
 };
 
@@ -178,9 +178,9 @@ struct Model {
   std::string_view producer_name;
   std::string_view producer_version;
   std::string_view domain;  // any bytes, as `doc` and `properties`
-  int64_t version = 0;      // of the model
+  int64_t version = 0;      // version of the model
   std::string_view doc;
-  std::vector<KeyValue> properties;  // what the producer notes about the model
+  std::vector<KeyValue> properties;  // the producer's notes about the model
   std::vector<OpsetImport> opset_imports;
   Graph graph;
   std::vector<ModelFunction> functions;

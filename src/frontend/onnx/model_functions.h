@@ -30,7 +30,7 @@ struct FunctionCall {
   const ModelFunction* function = nullptr;
   const Node* node = nullptr;            // the node that calls
   const FunctionCall* caller = nullptr;  // the call that `node` belongs to; null: it is a node of the graph
-  std::string label;                     // of `node`, with the labels of all calls around it
+  std::string label;                     // label of `node`, after those of all calls around it
   AttributeBindings attributes;
   int64_t opset = 0;  // the version of the default operator set in the function
 };
@@ -38,7 +38,7 @@ struct FunctionCall {
 // What calling a function adds to a program, with all that the function calls in turn.
 struct InlinedSize {
   int64_t nodes = 0;
-  int64_t bytes = 0;  // of encoded nodes
+  int64_t bytes = 0;  // size of the encoded nodes
   int depth = 1;      // calls within each other, with the call of the function
   std::string error;  // why the function cannot be called; empty if it can
 };
@@ -74,7 +74,7 @@ class ModelFunctions {
   std::vector<const ModelFunction*> path_;  // the functions that are being measured
   int64_t most_nodes_ = kMostInlinedNodes;
   int64_t most_bytes_ = kMostInlinedBytes;
-  int64_t nodes_ = 0, bytes_ = 0;  // of all calls so far
+  int64_t nodes_ = 0, bytes_ = 0;  // sums over all calls so far
 };
 
 // "local.Gelu", or "local.Gelu:half" for the overload `half`.

@@ -60,7 +60,7 @@ class TensorSource {
   std::string directory_;
   std::shared_ptr<const MappedFile> file_;
   std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> external_files_;  // by location
-  std::map<std::string, std::string, std::less<>> unreadable_;  // what was said of a file that could not be read
+  std::map<std::string, std::string, std::less<>> unreadable_;  // messages about files that could not be read
 };
 
 }  // namespace headrace::onnx

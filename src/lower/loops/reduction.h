@@ -17,8 +17,8 @@ struct Reduction {
 
   const FlatStage& stage;
   const cost::Machine& machine;
-  std::vector<Access> accesses;  // of the value
-  int64_t lanes;                 // of the value, in a vector register
+  std::vector<Access> accesses;  // accesses that make up the value
+  int64_t lanes;                 // lanes of the value in a vector register
 
   const PrimVarNode* last_axis() const { return stage.axes.back().get(); }
   // Terms that make one result.

@@ -80,7 +80,7 @@ std::vector<GridTap> taps_of(const GridSampleAttrs& attrs, const PrimExpr& x, in
 struct Taps {
   Line at, weight;
   int64_t each;
-  Shape sizes;  // of the axes
+  Shape sizes;  // extents of the axes
 };
 
 Stmt fill_taps(const GridSampleAttrs& attrs, const Taps& taps, const Line& grid, const PrimExpr& image,

@@ -11,7 +11,7 @@ namespace {
 struct Reduction {
   std::vector<bool> reduced;
   bool keepdims = false;
-  std::vector<PrimExpr> extents;  // of the reduced axes
+  std::vector<PrimExpr> extents;  // extents of the reduced axes
 
   Index data_index(const Index& out, const Index& reduce) const {
     Index index;

@@ -17,7 +17,7 @@ namespace headrace::lower {
 // Stages begin .. end - 1 of a compute with `depth` outer axes in common; one stage and depth 0 where there is no more.
 struct StageGroup {
   size_t begin = 0, end = 0, depth = 0;
-  std::vector<Buffer> local;  // what only these stages touch: a part of it for each element of the outer axes
+  std::vector<Buffer> local;  // touched by these stages only: a part for each element of the outer axes
 };
 
 // Records where the stages of a compute form access buffers.

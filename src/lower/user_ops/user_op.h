@@ -28,7 +28,7 @@ using PrimFuncFn = std::function<tir::PrimFunc(const RuleInput&)>;
 // Takes a DLTensor* for each input (tuples are flattened), then one for each output. The call's attributes are not
 // passed.
 struct ExternalFunction {
-  std::string name;  // of a global function, or of one that a module of the artifact provides
+  std::string name;  // a global function, or one that a module of the artifact provides
 };
 // The computation of an op: nothing (only its `eval` is interpreted; it does not compile), a compute form, loops (one
 // function for all calls, whose shapes may have symbols, or one for each call), or a function of the process.

@@ -19,7 +19,7 @@ struct ConvAttrs : AttrsNode {
   std::optional<int64_t> channels;
   std::optional<Shape> kernel_size;
   Shape strides, padding, dilation;
-  Shape output_padding;  // of a transpose
+  Shape output_padding;  // used by transposes
   int64_t groups = 1;
   std::string data_layout, kernel_layout, out_layout;
   std::optional<DataType> out_dtype;

@@ -17,7 +17,7 @@ struct PoolAttrs : AttrsNode {
   Shape pool_size, strides, dilation, padding;
   std::string layout, out_layout;
   bool ceil_mode = false;
-  bool count_include_pad = false;  // of average pools
+  bool count_include_pad = false;  // used by average pools
 };
 
 template <size_t rank, bool is_max>

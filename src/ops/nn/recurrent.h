@@ -59,7 +59,7 @@ enum class Activation : uint8_t {
 
 // Which of its two numbers an activation uses, and their defaults. Without a default the number must be given.
 struct ActivationFacts {
-  std::string_view name;  // of the attribute `activations`
+  std::string_view name;  // as in the attribute `activations`
   Activation activation;
   bool has_alpha = false, has_beta = false;
   std::optional<double> alpha = {}, beta = {};

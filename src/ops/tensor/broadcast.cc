@@ -265,7 +265,7 @@ class PairWalk {
   const PairsFn<C, R> f_;
   std::array<C, kBlock> lhs_, rhs_;
   std::array<R, kBlock> results_;
-  std::array<int64_t, 2> origin_{};  // of the part, in the operands
+  std::array<int64_t, 2> origin_{};  // offset of the part in each operand
   int64_t done_ = 0, count_ = 0;     // elements that are written, and that wait in the buffers
 };
 

@@ -8,7 +8,7 @@ data, ints = numbers.data, numbers.ints
 
 
 def packed(x: np.ndarray, bits: int, pack_axis: int, bit_axis: int, dtype: str) -> np.ndarray:
-    """Of each low bit, the elements along an axis as the digits of a binary number."""
+    """Packs each low bit: the elements along an axis become the digits of a binary number."""
     width = np.dtype(dtype).itemsize * 8
     planes = []
     for b in range(bits):
@@ -35,7 +35,7 @@ def add_packs() -> None:
 
 
 def counted(w: np.ndarray, bits: int, unipolar: bool) -> np.ndarray:
-    """What weights count as, bit by bit."""
+    """The values that weights stand for, added up bit by bit."""
     planes = [(w >> b & 1) * (1 << b) if not unipolar else np.where(w >> b & 1, 1, -1) * (1 << b) for b in range(bits)]
     return np.sum(planes, axis=0)
 

@@ -170,7 +170,7 @@ def add_where() -> None:
     case("where", "where(%0, %1, %2)", [c, x, y], [np.where(c, x, y)])
     c, x, y = data() > 0, ints(2, 3, dtype="int8"), ints(2, 1, dtype="int8")
     case("where int8", "where(%0, %1, %2)", [c, x, y], [np.where(c, x, y)])
-    for dtype in ("int32", "uint8", "float32", "float16"):  # what is not 0 is true
+    for dtype in ("int32", "uint8", "float32", "float16"):  # numbers other than 0 count as true
         number = np.array([[2, 0, -1], [0, 7, 1]]).astype(dtype)
         case(f"where {dtype} condition", "where(%0, %1, %2)", [number, x, y], [np.where(number != 0, x, y)])
     nan = np.array([[np.nan, -0.0, 1e-45]], "float32")

@@ -12,7 +12,7 @@ def parts(z: np.ndarray, dtype: str) -> list[np.ndarray]:
 
 
 def short_time(x: np.ndarray, window: np.ndarray, n: int, hop: int, onesided: bool) -> np.ndarray:
-    """Of x[batch, length]; the window in the middle of n elements."""
+    """The short-time Fourier transform of x[batch, length]; the window is in the middle of n elements."""
     left = (n - len(window)) // 2
     whole = np.zeros(n)
     whole[left : left + len(window)] = window

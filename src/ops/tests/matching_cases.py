@@ -17,7 +17,7 @@ def dilation(
     pads: tuple[int, int, int, int] = (0, 0, 0, 0),
     dilations: tuple[int, int] = (1, 1),
 ) -> np.ndarray:
-    """Of x[N, C, H, W] by w[C, R, S], each tap as a slice of the padded data."""
+    """Dilates x[N, C, H, W] by w[C, R, S], each tap as a slice of the padded data."""
     x = np.pad(x, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
     reach = [(size - 1) * step for size, step in zip(w.shape[1:], dilations, strict=True)]
     height, width = (size - r for size, r in zip(x.shape[2:], reach, strict=True))
@@ -68,7 +68,7 @@ def add_dilation() -> None:
 def correlation(
     x: np.ndarray, y: np.ndarray, size: int, most: int, stride: int, step: int, pads: tuple[int, ...], products: bool
 ) -> np.ndarray:
-    """Of x and y [N, C, H, W]: for each displacement the two shifted planes, then the mean of each neighbourhood."""
+    """Correlates x and y [N, C, H, W]: shifts both planes for each displacement, then takes neighbourhoods' means."""
     around = ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3]))
     x, y = np.pad(x, around).astype("float64"), np.pad(y, around).astype("float64")
     border, steps = most + size // 2, most // step
@@ -138,7 +138,7 @@ def deformable(
     parts: int = 1,
     groups: int = 1,
 ) -> np.ndarray:
-    """Of x[N, C, H, W], the displaced taps first and then a sum of products; `parts` are the deformable groups."""
+    """Convolves x[N, C, H, W] at displaced taps, as a sum of products; `parts` are the deformable groups."""
     (batch, channels), (height, width) = x.shape[:2], offset.shape[2:]
     r, s = w.shape[2:]
     pairs = offset.reshape(batch, parts, r, s, 2, height, width)

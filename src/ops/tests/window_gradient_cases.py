@@ -9,7 +9,7 @@ from op_case_format import case, error
 def windows(
     x: np.ndarray, count: tuple[int, int], taps: tuple[int, int], stride: int, dilation: int, pads: list[int]
 ) -> Iterator[tuple[int, int, list[tuple[int, int, int, int]]]]:
-    """Of each window of an [N, C, H, W] its place, and the row and column of each tap that lies in the data."""
+    """Yields each window's place in an [N, C, H, W], and the row and column of each tap that lies in the data."""
     for p in range(count[0]):
         for q in range(count[1]):
             rows = [p * stride - pads[0] + r * dilation for r in range(taps[0])]

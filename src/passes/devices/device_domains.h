@@ -15,7 +15,7 @@ struct DomainNode;
 using Domain = std::shared_ptr<const DomainNode>;
 struct DomainNode {
   enum Kind : uint8_t { leaf, tuple, function } kind = leaf;
-  size_t set = 0;             // of a leaf
+  size_t set = 0;             // the set that a leaf belongs to
   std::vector<Domain> parts;  // a function's result is the last
 };
 

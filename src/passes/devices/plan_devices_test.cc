@@ -12,7 +12,7 @@ namespace {
 
 struct DeviceCase {
   const char* name;
-  const char* body;  // of main over %x, %y: Tensor[(2), float32]
+  const char* body;  // body of main over %x, %y: Tensor[(2), float32]
   const char* attrs;
   const char* expected;
 };

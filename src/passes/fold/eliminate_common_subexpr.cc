@@ -200,7 +200,7 @@ class Table {
   std::vector<Extent> extents_;
   Numbers numbers_{candidates_};
   std::vector<EqualCalls> calls_;                            // by number
-  std::vector<Expr> firsts_;                                 // of constants, by number
+  std::vector<Expr> firsts_;                                 // constants by number
   std::map<std::pair<const Object*, int64_t>, Expr> items_;  // by the tuple that they became items of
 };
 

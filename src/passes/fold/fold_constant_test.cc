@@ -235,7 +235,7 @@ TEST(FoldConstant, AnInterruptEndsIt) {
 struct LetCase {
   const char* name;
   const char* before;
-  const char* after;  // the same after the pass; null: as it is
+  const char* after;  // the body after the pass; null: unchanged
 };
 
 // Bodies of a function with a parameter %x.

@@ -72,7 +72,7 @@ bool is_users_elementwise(const CallNode& of, const UnknownAxis& where) {
     return type != nullptr && type->shape.size() == result_rank &&
            arith::is_equal(type->shape[where.result_axis], size) &&
            ops::fusion_kind_of(*call) <= ops::FusionKind::broadcast;
-  } catch (const UserError&) {  // of an op that wants numbers
+  } catch (const UserError&) {  // raised by an op that wants numbers
   } catch (const ForeignError&) {
   }
   return false;
@@ -208,7 +208,7 @@ Expr with_lets(const std::vector<const LetNode*>& lets, Expr body, const Bounds&
 Expr bound_result(const Expr& result, const Bounds& bounds, Array<int64_t>& rows) {
   const std::vector<Expr> items = flat_items(result);
   Array<Expr> outputs, extents;
-  std::unordered_map<const Object*, size_t> places;  // of extents
+  std::unordered_map<const Object*, size_t> places;  // places of extents
   for (size_t i = 0; i < items.size(); ++i) {
     if (!relay::has_unknown_dim(items[i]->checked_type())) {
       outputs.push_back(items[i]);

@@ -60,7 +60,7 @@ class FunctionValues {
     GlobalTypeVar name;
     GlobalVar apply;
     std::vector<Case> cases;
-    std::map<std::tuple<const Object*, std::string, size_t>, Constructor> constructors;  // of the cases
+    std::map<std::tuple<const Object*, std::string, size_t>, Constructor> constructors;  // constructors of the cases
   };
 
   Encoding& encoding_of(const FuncTypeNode& type, const Span& span);

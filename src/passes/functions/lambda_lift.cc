@@ -70,7 +70,7 @@ struct Literal {
   const FunctionNode* function = nullptr;
   int outer = kOutermost;  // the literal that it is in
   std::vector<Var> captured;
-  std::unordered_set<const Object*> captures;  // the same, and the literals that it calls
+  std::unordered_set<const Object*> captures;  // `captured` as a set, and the literals that it calls
   std::vector<int> calls;                      // literals from around it
   GlobalVar name;
   std::string hint = "fn";

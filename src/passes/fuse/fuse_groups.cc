@@ -58,7 +58,7 @@ bool is_sized_by_operand(const CallNode& call) {
 
 struct CallKind {
   FusionKind kind;
-  hr_reason why_alone;  // of an opaque one
+  hr_reason why_alone;  // set if the call is opaque
 };
 
 CallKind kind_of(const CallNode& call) {
@@ -94,7 +94,7 @@ FusionKind edge_kind(const CallNode& call, FusionKind kind, const Expr& arg) {
 struct CallGraph {
   std::vector<Expr> calls;
   std::vector<FusionKind> kinds;
-  std::vector<hr_reason> why_alone;  // of an opaque one
+  std::vector<hr_reason> why_alone;  // set if a call is opaque
   std::vector<bool> is_exit;         // used by something that is not an op call
   std::vector<Expr> exits;           // by what: null for the end of the body
   std::vector<int64_t> num_tensors;  // operands and results, tuples taken apart
@@ -377,8 +377,8 @@ class Fuser {
   graph::IndexGraph graph_;
   graph::AncestorTree dominators_;
   FuseOptions options_;
-  std::vector<FusionKind> kinds_;  // of a representative: its group's kind
-  std::vector<Stop> stops_;        // of the last attempt
+  std::vector<FusionKind> kinds_;  // at a representative, its group's kind
+  std::vector<Stop> stops_;        // filled by the last attempt
   std::vector<int32_t> root_;
   std::vector<int64_t> size_, num_tensors_;
   std::vector<int32_t> seen_, counted_;  // the round in which a call was met, a group counted

@@ -226,7 +226,7 @@ class LayoutAssigner {
   int64_t block_;
   std::string data_;
   std::vector<Expr> order_;                                // the body, operands first
-  std::unordered_set<const Object*> varying_, followers_;  // what runs compute; calls that can give blocks
+  std::unordered_set<const Object*> varying_, followers_;  // values that runs compute; calls that can give blocks
   std::vector<Conv> convs_;
   std::unordered_map<const Object*, size_t> conv_of_;
   graph::LabelProblem problem_;

@@ -189,7 +189,7 @@ class NetWriter {
   }
 
   kit::Random& random_;
-  std::vector<int64_t> channels_;  // of each value
+  std::vector<int64_t> channels_;  // channels of each value
   int64_t next_ = 0;
 };
 

@@ -42,7 +42,7 @@ struct Product {
   Attrs attrs;
   bool is_batched = false;   // products become the batches of one, not parts of a wider one
   bool copies_data = false;  // each batch reads data of its own, as in Relay
-  size_t rank = 0;           // of a dense product that becomes wider; 0: of another
+  size_t rank = 0;           // rank of a dense product that becomes wider; else 0
 };
 
 struct Kind {

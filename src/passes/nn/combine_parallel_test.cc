@@ -79,7 +79,7 @@ TEST(CombineParallel, WhatFollowsAWideDenseMayAddAxes) {
                          of(0), of(1)));
     const IRModule after = relay::infer_type(combine_parallel_dense(before, 2, DenseForm::wide));
     EXPECT_EQ(count_calls(after, "nn.dense"), 1) << follower;
-    EXPECT_EQ(count_calls(after, "exp"), 2) << relay::print_module(after);  // of the weight, and of all columns
+    EXPECT_EQ(count_calls(after, "exp"), 2) << relay::print_module(after);  // one for the weight, one for all columns
     expect_same_results(before, after, {ramp({3, 2}, -1), ramp({4, 2}, 0.5f)}, 0);
   }
 }

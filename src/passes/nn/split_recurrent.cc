@@ -159,7 +159,7 @@ class LayerSplitter {
   RecurrentCell cell_;
   LayerSizes s_;
   const RecurrentAttrs& attrs_;
-  DataType own_, dtype_;  // of the layer's tensors, and that it computes in
+  DataType own_, dtype_;  // dtype of the layer's tensors; dtype that it computes in
 };
 
 Expr split_layer(const Expr& before, const Expr& after, const cost::Machine& machine) {

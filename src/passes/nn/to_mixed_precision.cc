@@ -66,7 +66,7 @@ class Shrinker final : FormRewriter<Precision> {
       return is_float32(part) ? make_tensor_type(part.as<TensorTypeNode>()->shape, options_.type) : part;
     };
     return is_float32(type) ? small(type)
-                            : map_type_children(type, small);  // what is small is a tensor or a call's tuple
+                            : map_type_children(type, small);  // a small type is a tensor or a call's tuple
   }
 
   static Expr widened(const Expr& small, const Type& type, const Span& span) {

@@ -54,7 +54,7 @@ bool gives_no_floats(const std::string& op) {
 TEST(ToMixedPrecision, KnowsEveryOp) {
   ops::register_all_ops();
   for (const std::string& op : op_names()) {
-    if (op.starts_with("test.") || op.starts_with("facts.")) continue;  // of other tests
+    if (op.starts_with("test.") || op.starts_with("facts.")) continue;  // other tests register them
     const auto category = precision_category(relay::make_call(op, {}), DataType::float_(16));
     EXPECT_NE(category.has_value(), gives_no_floats(op)) << op;
   }

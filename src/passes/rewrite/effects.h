@@ -35,7 +35,7 @@ class Effects {
 // drop or move expressions without `effects`, or put lets around operands, and the order of all effects stays.
 struct InOrder {
   IRModule module;
-  Effects effects;  // of its nodes; reading and making a reference count
+  Effects effects;  // effects of its nodes; reading and making a reference count
   // Returns the effects that do more than read or make a reference.
   Effects writes() const { return effects.empty() ? Effects() : Effects(module); }
 };

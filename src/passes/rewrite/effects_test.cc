@@ -32,7 +32,7 @@ void register_next() {
 struct EffectCase {
   const char* name;
   const char* text;
-  std::vector<double> expected;  // of each scalar that main gives
+  std::vector<double> expected;  // one per scalar that main gives
 };
 
 void PrintTo(const EffectCase& c, std::ostream* out) { *out << c.name; }

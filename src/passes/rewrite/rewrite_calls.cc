@@ -164,7 +164,7 @@ class CallRewriter {
   const CallRewriteFn no_rule_;
   std::unordered_map<const Object*, CallRewriteFn> rules_;
   std::unordered_map<Expr, Type> program_;  // rewritten nodes: the arguments, and all their operands
-  std::unordered_map<Expr, Expr> copies_;   // of nodes that the functions gave
+  std::unordered_map<Expr, Expr> copies_;   // copies of nodes that the functions gave
   std::set<std::string> changed_;
 };
 

@@ -52,14 +52,14 @@ class KnownNodes {
 
  private:
   std::unordered_map<Expr, int> counts_;
-  std::unordered_map<Expr, const TensorTypeNode*> types_;  // of nodes of the program, which outlive this
+  std::unordered_map<Expr, const TensorTypeNode*> types_;  // types of nodes of the program, which outlive this
 };
 
 // A call between a multiplication and weights.
 struct Step {
   const CallNode* call = nullptr;
-  std::optional<WeightAxis> weights;  // of an op whose weights are scaled
-  std::vector<size_t> data;           // of any other: the arguments that are scaled when the call is
+  std::optional<WeightAxis> weights;  // set for an op whose weights are scaled
+  std::vector<size_t> data;           // for other ops: the arguments that are scaled when the call is
 };
 
 bool is_addition(const CallNode& call) { return relay::is_call_of_any(call, {&op::kAdd, &op::kSubtract}); }

@@ -12,8 +12,8 @@ namespace headrace::passes {
 // Factors along one axis of a tensor of `rank` dimensions.
 struct Scale {
   Expr factors;    // any expression, of a shape that varies along the axis at most
-  NDArray values;  // of factors that are a constant, [C] or a scalar; else null
-  Shape shape;     // of the factors
+  NDArray values;  // factors that are a constant, [C] or a scalar; else null
+  Shape shape;     // shape of the factors
   DataType dtype;
   size_t axis = 0;  // `rank`: one factor for all
   size_t rank = 0;

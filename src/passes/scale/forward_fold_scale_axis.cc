@@ -61,7 +61,7 @@ bool keeps_axis(const CallNode& call, const Scale& scale) {
 struct Moved {
   Expr product;
   Scale scale;
-  size_t axis = 0, rank = 0;  // of what it multiplies or divides
+  size_t axis = 0, rank = 0;  // axis of the channels in the scaled value, and its rank
 
   // Returns the factor, given the rewritten `factors`.
   Expr factor(const Expr& factors) const {
@@ -245,7 +245,7 @@ class ForwardFolder {
   std::unordered_map<const Object*, std::vector<Use>> uses_;
   std::unordered_map<const Object*, size_t> dropped_;  // products, and which operand their factors were
   std::unordered_map<const CallNode*, Change> changes_;
-  std::unordered_map<Expr, Expr> factors_;  // of products that were dropped, as rewritten
+  std::unordered_map<Expr, Expr> factors_;  // factors of products that were dropped, as rewritten
 };
 
 }  // namespace

@@ -132,7 +132,7 @@ class ScaledNetwork {
 
   kit::Random random_;
   bool channels_last_;
-  size_t rank_ = 0, axis_ = 0;  // of the values, and of their channels
+  size_t rank_ = 0, axis_ = 0;  // rank of the values, and axis of their channels
   Array<relay::Var> params_;
   Expr kept_;
 };

@@ -448,7 +448,7 @@ INSTANTIATE_TEST_SUITE_P(Laws, SimplifyOpenLaw, testing::ValuesIn(kOpenRows),
 
 struct ElementDtype {
   const char* name;
-  const char* suffix;  // of a literal
+  const char* suffix;  // ending of a literal
   int least_used;      // so many rows or more are programs of this dtype
 };
 constexpr ElementDtype kDtypes[] = {{"float32", "f", 129},     {"float64", "f64", 129}, {"float16", "f16", 129},

@@ -25,7 +25,7 @@ namespace {
 // Arithmetic in the place of one call.
 struct Writer {
   const CallNode& call;
-  const TensorTypeNode& type;  // of its data and its result
+  const TensorTypeNode& type;  // type of its data and its result
 
   Writer(const CallNode& call, const TensorTypeNode& type) : call(call), type(type) {}
 

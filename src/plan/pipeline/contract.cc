@@ -231,7 +231,7 @@ class Contractor {
   ContractedProblem made_;
   std::vector<bool> is_held_;       // by node: a constant that stages hold
   std::vector<graph::Edge> edges_;  // between nodes that are not held
-  std::vector<int32_t> order_;      // of nodes
+  std::vector<int32_t> order_;      // order of the nodes
   int32_t num_units_ = 0;
 };
 

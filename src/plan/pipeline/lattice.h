@@ -13,7 +13,7 @@ struct Lattice {
     int32_t below;  // a downset with one unit less
     int32_t unit;
   };
-  std::vector<int64_t> begins{0};  // of the steps of each downset
+  std::vector<int64_t> begins{0};  // first step of each downset
   std::vector<Step> steps;
 
   // Downset 0 is empty, the last one has all units, smaller ones come first.

@@ -127,7 +127,7 @@ std::vector<int32_t> group_at_least_live_cuts(const SplitGraph& graph, std::span
   for (size_t i = 0; i < order.size(); ++i) time[i + 1] = std::min(kNever, time[i] + graph.fastest(order[i]) + 1);
   std::vector<int32_t> group(order.size());
   int32_t made = 0;
-  size_t begin = 0;  // of the group
+  size_t begin = 0;  // first node of the group
   for (int32_t part = 1; part <= num_groups && begin < order.size(); ++part) {
     const auto end_of = [&](int32_t number) {
       const double share = static_cast<double>(number) / num_groups * static_cast<double>(time.back());

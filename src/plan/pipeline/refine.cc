@@ -146,7 +146,7 @@ class Refiner {
   std::vector<int32_t> sizes_;    // by stage: units
   std::vector<int32_t> readers_;  // [shared constant * number of stages + stage]
   std::vector<int32_t> changed_, reading_;
-  std::vector<StageCost> saved_;  // of the changed stages, before the move
+  std::vector<StageCost> saved_;  // costs of the changed stages before the move
   std::vector<bool> is_changed_;
 };
 

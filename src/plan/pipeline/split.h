@@ -70,14 +70,14 @@ struct SplitProblem {
   std::vector<SplitTensor> tensors{};
   std::vector<std::vector<int32_t>> colocated{};  // nodes of each list share a stage
   std::vector<SplitDevice> devices{};
-  int32_t max_replicas = 1;  // of a stage
+  int32_t max_replicas = 1;  // limit per stage
 };
 
 struct SplitOptions {
   int32_t max_downsets = 5000;
   int32_t max_ordered_nodes = 20'000;
   int32_t restarts = 8;         // random orders of the method `orders`
-  int64_t max_steps = 500'000;  // of the search after the dynamic programming over downsets
+  int64_t max_steps = 500'000;  // limit for the search after the dynamic programming over downsets
   uint64_t seed = 1;
 };
 
@@ -85,7 +85,7 @@ enum class SplitMethod : uint8_t { downsets, orders, cuts };
 std::string_view to_string(SplitMethod method);
 
 struct SplitStage {
-  std::vector<int32_t> devices{};  // of one class; as many as replicas
+  std::vector<int32_t> devices{};  // all in one class; as many as replicas
   int32_t num_nodes = 0;
   int64_t compute_ns = 0;
   int64_t transfer_in_ns = 0;

@@ -47,7 +47,7 @@ class StageSearch {
  private:
   // A last stage of a downset: it begins at `below`, with the devices of `from` taken before.
   struct Choice {
-    int64_t bound_ns;  // of the whole, by the bounds
+    int64_t bound_ns;  // lower bound for the whole
     int32_t below, from;
     StageDevices devices;
   };
@@ -212,7 +212,7 @@ class StageSearch {
   const SplitGraph& graph_;
   const Lattice& lattice_;
   const DeviceStates& states_;
-  int64_t limit_ns_;  // of the plans that are looked for
+  int64_t limit_ns_;  // plans past it are not looked for
   int64_t steps_left_;
   size_t num_states_ = 0;
   std::vector<std::vector<DeviceStates::Step>> by_device_;  // by class and replicas

@@ -7,7 +7,7 @@ namespace headrace::relay {
 
 struct Escape {
   Expr at;
-  Type type;         // of `at`, which mentions the name
+  Type type;         // type of `at`, which mentions the name
   std::string what;  // "the type parameter A", "the dimension n"
 };
 

@@ -44,7 +44,7 @@ class TypeErrors {
   static constexpr size_t kMaxShown = 50;
   Expr place_;
   std::vector<UserError> messages_;
-  std::vector<Expr> places_;  // of the messages
+  std::vector<Expr> places_;  // one place per message
   size_t not_shown_ = 0;
 };
 
@@ -197,7 +197,7 @@ class Inferencer {
   std::unordered_map<const ExprNode*, size_t> constraint_of_;  // by the call that it is asked as
   std::set<std::pair<const Object*, const Object*>> failed_constraints_;
   std::vector<Ref<MatchNode>> matches_;                   // to be checked when the types of their data are known
-  std::unordered_map<const ExprNode*, Type> signatures_;  // of functions, from when they are entered
+  std::unordered_map<const ExprNode*, Type> signatures_;  // types of functions, from when they are entered
   std::unordered_set<const Object*> monomorphic_;         // signatures that are the same at each use
   std::unordered_set<const VarNode*> annotate_;           // parameters whose annotation is inferred
   // Type arguments that the arguments of a call do not say. They are written into the call, since what does (an
@@ -206,8 +206,8 @@ class Inferencer {
   std::unordered_set<const VarNode*> has_value_;          // bound by a let or a pattern
   std::vector<Expr> unknown_;                             // nodes whose types nothing determines
   bool lacks_parts_ = false, lacks_whole_types_ = false;  // kinds of errors about such nodes
-  Symbols symbols_;                                       // of the enclosing functions, with the number of binders
-  std::vector<Symbols> outer_symbols_;                    // of functions whose inference waits for a global function's
+  Symbols symbols_;                                       // symbols in scope, with the number of binders
+  std::vector<Symbols> outer_symbols_;                    // for functions whose inference waits for a global function's
   std::unordered_map<std::string, GlobalVar> globals_;
   TypeErrors errors_;
 };

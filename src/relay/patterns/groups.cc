@@ -168,7 +168,7 @@ class GroupMaker {
 
   const PatternIndex& pattern_;
   std::vector<std::vector<Expr>> matched_;  // by node of the pattern
-  Objects structure_;                       // what is certainly no input
+  Objects structure_;                       // nodes that are certainly no inputs
   Objects stops_;
   std::vector<Expr> candidates_;
   PatternGroup group_;

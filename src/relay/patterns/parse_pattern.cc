@@ -350,7 +350,7 @@ class PatternParser : private TokenReader {
 
   std::unordered_map<std::string, DFPattern> names_;
   std::unordered_map<std::string, WildcardPattern> recursions_;
-  std::vector<WildcardPattern> wildcards_;  // of all recursions of the text
+  std::vector<WildcardPattern> wildcards_;  // wildcards of all recursions of the text
   int depth_ = 0;
 };
 

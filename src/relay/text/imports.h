@@ -19,7 +19,7 @@ constexpr size_t kMaxOpenImports = 64;
 
 struct ImportedText {
   std::string id;           // one for a file, however it is named
-  std::string source_name;  // what its spans say
+  std::string source_name;  // source name in its spans
   std::string folder;       // where its own imports are looked for first; empty for a text that comes with Headrace
   std::string text;
 };

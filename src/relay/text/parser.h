@@ -159,7 +159,7 @@ class Parser : private TokenReader {
   std::string_view text_;
   size_t metadata_begin_ = std::string_view::npos;  // in the text
   std::string source_name_;
-  std::string folder_;  // of an imported file
+  std::string folder_;  // folder of an imported file
   const ParseOptions& options_;
   bool open_globals_ = false;  // unknown globals are made
   IRModule module_ = make_module();
@@ -167,13 +167,13 @@ class Parser : private TokenReader {
   Imports* imports_ = &own_imports_;  // or the importing text's
   std::unordered_map<std::string, GlobalVar> globals_;
   std::unordered_map<std::string, GlobalTypeVar> global_types_;
-  std::unordered_map<std::string, std::vector<Constructor>> constructors_;  // of all types, by their own names
-  std::unordered_map<std::string, PrimVar> symbols_;                        // of the top-level function being read
+  std::unordered_map<std::string, std::vector<Constructor>> constructors_;  // constructors of all types, by name
+  std::unordered_map<std::string, PrimVar> symbols_;                        // in the top-level function being read
   ScopedNames<TypeVar> type_vars_;
   ScopedNames<Expr> vars_;  // "x" for %x, "#0" for %0
   std::vector<NDArray> constants_;
   std::vector<std::string> devices_;                     // texts of the metadata
-  std::map<std::string, std::vector<ObjectRef>> nodes_;  // of the metadata, by kind
+  std::map<std::string, std::vector<ObjectRef>> nodes_;  // nodes of the metadata, by kind
   bool has_metadata_ = false;
   std::vector<std::pair<Token, int64_t>> without_data_;  // the constants, by number, that there is no data for
 };

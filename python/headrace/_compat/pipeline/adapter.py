@@ -13,7 +13,7 @@ from headrace._compat.pipeline.errors import PipelineExecutorMissingError
 from headrace._core import NDArray, try_array
 from headrace._core import array as share
 
-OPTION = "USE_PIPELINE_EXECUTOR"  # of CMake
+OPTION = "USE_PIPELINE_EXECUTOR"  # CMake's name for pipelines
 # How many requests may be in the pipeline at once; a run that finds it full takes out the oldest result.
 MAX_IN_FLIGHT = 16
 
@@ -125,7 +125,7 @@ def set_params(pipeline: Any, group: str, values: Mapping[str, NDArray]) -> None
 
 
 def _code_of(lib: Any) -> Any:
-    """What the runtime runs of a build: the module within a GraphExecutorFactoryModule, otherwise the thing itself."""
+    """The code of a build that a stage runs: the module within a GraphExecutorFactoryModule, otherwise `lib` itself."""
     return getattr(lib, "module", lib)
 
 

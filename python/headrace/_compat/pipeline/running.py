@@ -245,7 +245,7 @@ def _copied(value: Any, expected: Any, what: str) -> NDArray:
         if tensor is None:
             tensor = array(given, what, "" if hasattr(given, "dtype") else dtype)
     if expected is not None:
-        shape = [getattr(size, "value", None) for size in expected.shape]  # of a symbolic dimension None
+        shape = [getattr(size, "value", None) for size in expected.shape]  # None for a symbolic dimension
         fits = len(shape) == len(tensor.shape) and all(
             size in (None, own) for size, own in zip(shape, tensor.shape, strict=True)
         )

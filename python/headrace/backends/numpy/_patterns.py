@@ -1,4 +1,4 @@
-"""What is computed as one: dense layers with a bias, and with relu after it."""
+"""Patterns that are computed as one: dense layers with a bias, and with relu after it."""
 
 from __future__ import annotations
 

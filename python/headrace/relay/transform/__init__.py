@@ -75,7 +75,7 @@ def _compilers(names: Any) -> Any:
     return names
 
 
-# What makes an option of what users give for it, by the option's kind, or its key where only that one is meant.
+# Functions that convert a user's argument to an option, by the option's kind, or by its key to convert only that one.
 _CONVERT: dict[str, Callable[[Any], Any]] = {
     "pattern table": _pattern_table,
     "relay.AnnotateTarget.targets": _compilers,

@@ -1,4 +1,4 @@
-"""What ToMixedPrecision may do with ops, by the place where users of Relay look for it."""
+"""The rules of ToMixedPrecision for ops, at the place where users of Relay look for them."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ class Reader {
   }
 
   std::vector<Subgraph> graphs_;
-  std::map<int64_t, size_t> ids_;  // of the subgraph that is being read
+  std::map<int64_t, size_t> ids_;  // nodes by id, in the subgraph that is being read
   int line_ = 0;
 };
 

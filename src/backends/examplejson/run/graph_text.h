@@ -28,7 +28,7 @@ struct Subgraph {
   std::string name;
   std::vector<GraphNode> nodes;  // inputs are among them, in order
   size_t num_inputs = 0;
-  std::vector<int64_t> shape;  // of all its tensors
+  std::vector<int64_t> shape;  // all its tensors have it
 };
 
 // UserError that names the line of a word that is not an op, a number that is none or is negative or too large, an id

@@ -15,7 +15,7 @@ struct hr_compile_sink {
   };
   std::span<const hr_graph* const> graphs;
   bool takes_constants = false;                                          // its plugin has the function that loads them
-  std::map<std::string, headrace::NDArray, std::less<>> constants = {};  // of all graphs, by content, once asked for
+  std::map<std::string, headrace::NDArray, std::less<>> constants = {};  // from all graphs, by content, once asked for
   std::vector<Blob> blobs = {};
   std::map<uint64_t, headrace::Refusal> refused = {};
 };
@@ -159,7 +159,7 @@ class PluginBackend : public partition::Backend {
 std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::RegionRequest& request) const {
   std::vector<Graph> graphs;
   std::vector<const hr_graph*> views;
-  std::vector<size_t> places;  // of the graphs among the regions
+  std::vector<size_t> places;  // positions of the graphs among the regions
   std::vector<Expected<RegionCode>> codes(request.regions.size(), Refusal{HR_REASON_OP_UNSUPPORTED, ""});
   for (size_t i = 0; i < request.regions.size(); ++i) {
     Expected<Graph> graph = make_graph(*request.regions[i].function, request.regions[i].name);

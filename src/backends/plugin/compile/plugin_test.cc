@@ -115,7 +115,7 @@ TEST(Plugin, CostsAreThePlugins) {
             {NDArray::from_vector({512, 512}, DataType::float_(32), std::vector<float>(512 * 512, 2))}));
   const driver::Explanation explained =
       driver::explain(model, {.backends = {"pricey_chip"}, .placement = driver::Placement::cost});
-  std::map<std::string, double> ratio;  // of the chip's cost to the native one, by the op whose row has the former
+  std::map<std::string, double> ratio;  // the chip's cost divided by the native one, by the op whose row has the former
   std::vector<std::string> rows;
   for (size_t i = 0; i < explained.placement.size(); ++i) {
     rows.push_back(fmt::format("{} {}", explained.placement[i].kind, explained.placement[i].backend));

@@ -26,7 +26,7 @@ struct Message {
   MessageKind kind = MessageKind::hello;
   uint64_t epoch = 0;     // counts the processes of the stage
   uint64_t sequence = 0;  // counts the calls of the stage
-  uint64_t nbytes = 0;    // of the memory, that are used
+  uint64_t nbytes = 0;    // used bytes of the memory
   uint64_t count = 0;
 };
 static_assert(sizeof(Message) == 40);

@@ -23,15 +23,15 @@ struct ProcessOptions {
   // After so many ends of the process without a call that returned between them, calls fail at once, and it is started
   // again once a second.
   uint32_t most_restarts = 5;
-  size_t most_bytes = size_t{1} << 30;  // of the inputs of any type of a call, and of the outputs
-  Codec codec = {};                     // of values of another language
+  size_t most_bytes = size_t{1} << 30;  // limit for a call's inputs of any type, and for its outputs
+  Codec codec = {};                     // converts values of another language
 };
 inline constexpr int kMostReplays = 2;
 
 // A program of an open file.
 struct ProgramFile {
   std::shared_ptr<const Descriptor> file;
-  std::string name;          // of the file, for messages; weights in another file lie beside it
+  std::string name;          // file name for messages; weights in another file lie beside it
   std::string section = {};  // the part of the file that is the artifact; empty: all of it
   std::string program = {};  // empty: the first one
 };
@@ -39,7 +39,7 @@ struct ProgramFile {
 struct ProgramFiles {
   std::vector<ProgramFile> programs;  // one, or with a batch those that differ in their batch
   bool has_batch = false;
-  bool any_rows = false;  // of a batch: a request may have any number of rows
+  bool any_rows = false;  // whether requests of a batch may have any number of rows
   int32_t threads = 1;
   std::vector<int32_t> cpus = {};
 };

@@ -16,9 +16,9 @@ namespace {
 constexpr std::string_view kLost = "StageLost", kTimeout = "StageTimeout";
 constexpr auto kFirstPause = std::chrono::milliseconds(10), kLongestPause = std::chrono::milliseconds(1000);
 constexpr uint64_t kSpareBytes = uint64_t{4} << 20;     // for what is said about values
-constexpr uint64_t kMostOfError = uint64_t{256} << 10;  // of one request, with its texts and what it carries
-constexpr uint64_t kMostOfBatch = uint64_t{1} << 36;    // of a call of many requests; a larger one is an error
-constexpr uint64_t kMostOfRequest = uint64_t{1} << 44;  // of the tensors of one request
+constexpr uint64_t kMostOfError = uint64_t{256} << 10;  // per request, with its texts and what it carries
+constexpr uint64_t kMostOfBatch = uint64_t{1} << 36;    // per call of many requests; a larger one is an error
+constexpr uint64_t kMostOfRequest = uint64_t{1} << 44;  // all tensors of one request
 
 Ref<ErrorObj> make_loss(std::string_view kind, std::string message) {
   Ref<ErrorObj> error = make_object<ErrorObj>();
@@ -311,7 +311,7 @@ class ProcessStage final : public StageCode {
   uint32_t losses_ = 0;  // ends of the process since the last call that returned
   Clock::time_point next_start_{};
   std::string last_end_;
-  std::vector<Value> memory_;  // of the outputs of the call
+  std::vector<Value> memory_;  // outputs of the call
   // Written under both mutexes, so that a call reads it under its own, and interrupt() under this one.
   std::mutex host_mutex_;
   std::shared_ptr<HostProcess> host_;

@@ -14,9 +14,9 @@ namespace headrace::executors::pipeline::isolation {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr int kMostDepth = 32;              // of arrays in arrays
-constexpr size_t kMostText = 16 * 1024;     // of each text of an error
-constexpr size_t kMostPayload = 64 * 1024;  // of an exception
+constexpr int kMostDepth = 32;              // nesting of arrays in arrays
+constexpr size_t kMostText = 16 * 1024;     // per text of an error
+constexpr size_t kMostPayload = 64 * 1024;  // per exception
 constexpr std::array<std::string ErrorObj::*, 5> kErrorTexts = {&ErrorObj::kind, &ErrorObj::message, &ErrorObj::op,
                                                                 &ErrorObj::place, &ErrorObj::traceback};
 
@@ -30,9 +30,9 @@ constexpr size_t aligned(size_t nbytes) { return (nbytes + kAlignment - 1) / kAl
 
 struct WireWriter::Header {
   WireKind kind = WireKind::none;
-  uint32_t rank = 0;    // of a tensor; its shape follows
+  uint32_t rank = 0;    // rank of a tensor; its shape follows
   uint64_t number = 0;  // the bits of a number, or the items of an array
-  uint64_t nbytes = 0;  // of what follows
+  uint64_t nbytes = 0;  // bytes that follow
   DLDataType dtype{};
   uint32_t reserved = 0;
 };

@@ -103,7 +103,7 @@ class WireReader {
 // What a stage's code is, for the process that calls it.
 struct CodePorts {
   std::vector<Port> inputs = {}, outputs = {};
-  std::vector<bool> are_shared = {};  // of the inputs
+  std::vector<bool> are_shared = {};  // one per input
   int32_t most_in_batch = 0;
 };
 CodePorts ports_of_code(const StageCode& code);
