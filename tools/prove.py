@@ -79,7 +79,10 @@ def list_proofs(build: Path, folder: Path) -> list[Proof]:
 
 def git(*arguments: str) -> str:
     """Runs git in the tree; returns what it prints, "" when it fails."""
-    return subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False).stdout
+    # Within a hook of git, its variables would name another tree.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
 
 
 def commit() -> str:
@@ -178,15 +181,16 @@ def summary(rows: list[list[str]], at: str) -> list[str]:
     """The lines that say how many rows are of the newest commit, of older ones, of trees with changes, and not run."""
     newest = at.removesuffix(CHANGED)
     told = [cells[COMMIT] for cells in rows if cells[RESULT] != "not run"]
-    changed = sum(name.endswith(CHANGED) for name in told)
-    older = [name for name in told if name != newest and not name.endswith(CHANGED)]
+    changed = [name for name in told if name.endswith(CHANGED)]
+    older = [name for name in told if name != newest and name not in changed]
     failed = sum(cells[RESULT] == "FAILED" for cells in rows)
-    parts = [f"{told.count(newest)} are of {newest}, the newest commit", f"{len(older)} of older ones"]
-    parts[1] += age_of(set(older))
-    if changed:
-        parts.append(f"{changed} of trees with uncommitted changes")
-    text = f"Of the {len(rows)} rows, {', '.join(parts)}; {len(rows) - len(told)} were not run, {failed} failed."
-    return textwrap.wrap(text, 118)
+    parts = [
+        f"{told.count(newest)} of {newest}, the newest commit when this was written",
+        f"{len(older)} of older commits{age_of(set(older))}",
+        *([f"{len(changed)} of trees with uncommitted changes"] if changed else []),
+        f"{len(rows) - len(told)} not run",
+    ]
+    return textwrap.wrap(f"{len(rows)} rows: {', '.join(parts)}. Failed: {failed}.", 118)
 
 
 def write_page(ledger: Ledger, proofs: list[Proof], at: str) -> None:

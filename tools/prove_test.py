@@ -3,6 +3,8 @@
 import contextlib
 import io
 import json
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,6 +33,7 @@ if size == "full":
 """
 
 
+@unittest.skipUnless(shutil.which("git"), "git is not installed, whose commits name the results")
 class Tree(unittest.TestCase):
     """A git repository of its own with a build folder, whose one test program has two properties."""
 
@@ -53,8 +56,9 @@ class Tree(unittest.TestCase):
         self.commit()
 
     def git(self, *arguments: str) -> None:
-        name = ["-c", "user.name=a", "-c", "user.email=a@b"]
-        subprocess.run(["git", "-C", str(self.root), *name, *arguments], check=True)
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+        options = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", "-C", str(self.root), *options, *arguments], env=environment, check=True)
 
     def commit(self) -> str:
         self.git("add", ".")
@@ -109,12 +113,12 @@ class Page(Tree):
         ledger.add(proofs[1], {**ROW, "commit": new, "passed": False})
         ledger.add(proofs[2], {**ROW, "commit": "gone"})
         prove.write_page(ledger, proofs, new)
-        counts = f"Of the 5 rows, 1 are of {new}, the newest commit, 2 of older ones (the oldest is 3 commits behind); "
-        self.assertIn(counts + "2 were not run, 1 failed.", self.head())
+        newest = f"5 rows: 1 of {new}, the newest commit when this was written, "
+        older = "2 of older commits (the oldest is 3 commits behind), 2 not run. Failed: 1."
+        self.assertIn(newest + older, self.head())
         ledger.add(proofs[0], {**ROW, "commit": f"{new} with changes"})
         prove.write_page(ledger, proofs, new)
-        counts = f"1 are of {new}, the newest commit, 1 of older ones, 1 of trees with uncommitted changes; 2 were not"
-        self.assertIn(counts, self.head())
+        self.assertIn(newest + "1 of older commits, 1 of trees with uncommitted changes, 2 not run.", self.head())
 
 
 class Passes(Tree):
@@ -190,7 +194,7 @@ class Choice(Tree):
         self.assertEqual(self.ran, ["A.One"])
         self.assertIn("1 passed, 0 failed", said)
         self.assertIn("1 not run: the same command goes on where it was", said)
-        self.assertIn("1 were not run, 0 failed", self.head())
+        self.assertIn(", 1 not run. Failed: 0.", self.head())
         self.call("--minutes", "10")
         self.assertEqual(self.ran, ["A.Two"])
         (self.root / "source").write_text("changed\n")
