@@ -142,7 +142,7 @@ def main() -> int:
         families.setdefault(op.rpartition(".")[0], []).append(op)
     unknown = families.keys() - {""} - _public.FACADES["headrace.relay"]
     if unknown:
-        sys.exit(f"write_ops.py: add {', '.join(sorted(unknown))} to `unlisted` in headrace/relay/__init__.py")
+        sys.exit(f"write_ops.py: add {', '.join(sorted(unknown))} to `_UNLISTED` in headrace/_compat/places.py")
     for family, names in families.items():
         path = folder / "relay" / f"{family or '_root_ops'}.py"
         if family == "annotation":  # whose functions are written by hand

@@ -215,6 +215,45 @@ class CheckLayersTest(unittest.TestCase):
         self.expect({calls: text}, f"{calls}:3: late: headrace.relay._calls lists names of other modules")
         self.assertEqual(self.check({"python/headrace/relay/__init__.py": text}), (0, []))
 
+    def test_python_only_one_line_modules_show_the_compat_folder(self) -> None:
+        floors = SOUND_HOUSE["python/floors.txt"].replace("low: ", "low: _foreign ")
+        floors = floors.replace(
+            "facades: ", "compat: _compat _compat.places _compat.old\nfacades: relay.old relay._old "
+        )
+        show = '"""Old names."""\n\nfrom headrace._compat import places\n\n__all__ = places.show(__name__)\n'
+        old, private = "python/headrace/relay/old.py", "python/headrace/relay/_old.py"
+        planted = {
+            "python/floors.txt": floors,
+            "python/headrace/_compat/__init__.py": "",
+            "python/headrace/_compat/places.py": "def show(name):\n    return []\n",
+            "python/headrace/_compat/old.py": "from headrace._compat import places\nfrom headrace import ir\n",
+            "python/headrace/_foreign.py": "READERS = {'file': 'headrace._compat.old'}\n",
+            old: show,
+            private: "",
+        }
+        self.assertEqual(self.check(planted), (0, []))
+        named = "compat: headrace.relay.old uses headrace._compat."
+        for text, start in (
+            (f"{show}X = 1\n", f"{old}:3: {named}places, which only users of Relay need"),
+            (show.replace("(__name__)", "('headrace.te')"), f"{old}:3: {named}places"),
+            ("from headrace._compat.old import thing\n", f"{old}:1: {named}old"),
+            ("import headrace._compat.old\n", f"{old}:1: {named}old"),
+            ("def late():\n    from headrace._compat import old\n", f"{old}:2: {named}old"),
+            ("TABLE = {\n    'headrace._compat.old': 'name other',\n}\n", f"{old}:2: {named}old"),
+            ("TABLE = 'headrace.ir headrace._compat.old'\n", f"{old}:1: {named}old"),
+        ):
+            self.expect(planted | {old: text}, start)
+        self.expect(planted | {private: show}, f"{private}:3: compat: headrace.relay._old uses headrace._compat.places")
+        self.expect(
+            planted | {"python/headrace/_foreign.py": "import headrace._compat.old\n"},
+            "python/headrace/_foreign.py:1: floor: headrace._foreign (floor low) imports headrace._compat.old",
+            "python/headrace/_foreign.py:1: floor: headrace._foreign (floor low) imports headrace._compat (floor",
+            "python/headrace/_foreign.py:1: compat: headrace._foreign uses headrace._compat.old",
+        )
+        for_types = "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    from headrace._compat import old\n"
+        text = '"""Not `headrace._compat.old`, but what is beside it."""\n'
+        self.assertEqual(self.check(planted | {old: text + for_types}), (0, []))
+
     def test_python_module_on_no_floor(self) -> None:
         self.expect(
             {"python/headrace/new.py": ""}, "python/headrace/new.py:1: floor: headrace.new is on no floor: add it"

@@ -1,20 +1,25 @@
 """Runs every property at its full size and writes docs/proofs.md: what holds, at which commit, for how many cases.
 
 A property is a test that states something about many random cases. A check runs a few of them (HEADRACE_TEST_SIZE=ci),
-this program all (full). It takes hours, and may be stopped: what has passed at this commit is not run again. Results
+this program all (full). It takes hours, and may be stopped by Ctrl-C or --minutes: what has passed at this commit is
+not run again. A pass in a tree with uncommitted changes counts for no later run, since the changes may differ. Results
 are in proofs.json of the build folder, the log of each property in its folder proofs.
+
+Exit codes: 0 no property failed, 1 one failed or nothing is built, 2 wrong usage, 130 stopped by Ctrl-C.
 """
 
 import argparse
 import concurrent.futures
 import datetime
 import json
+import math
 import os
 import platform
 import re
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 import xml.etree.ElementTree as ElementTree
@@ -23,6 +28,12 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/proofs.md"
+RESULT, COMMIT = 5, 6  # cells of a row
+CHANGED = " with changes"  # ends the name of a commit where the tree differed from it
+
+# What the next call does after one that was stopped.
+GOES_ON = "the same command goes on where it was"
+BEGINS_ANEW = "the tree has changes, so the same command begins anew; commit them, and it will go on"
 
 
 class Proof(NamedTuple):
@@ -66,15 +77,21 @@ def list_proofs(build: Path, folder: Path) -> list[Proof]:
     return proofs
 
 
+def git(*arguments: str) -> str:
+    """Runs git in the tree; returns what it prints, "" when it fails."""
+    # Within a hook of git, its variables would name another tree.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "-C", str(ROOT), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
+
+
 def commit() -> str:
-    """The commit that is proved; marked where the tree differs from it."""
-    git = ["git", "-C", str(ROOT)]
-    name = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=True)
-    changes = subprocess.run(
-        [*git, "status", "--porcelain", "--untracked-files=no"], capture_output=True, text=True, check=True
-    )
-    lines = [line for line in changes.stdout.splitlines() if not line.endswith("docs/proofs.md")]
-    return name.stdout.strip() + (" with changes" if lines else "")
+    """The commit that is proved; marked where the tree differs from it, by changed files or by new ones."""
+    name = git("rev-parse", "--short=10", "HEAD").strip()
+    if not name:
+        raise SystemExit(f"prove: {ROOT} has no commit, and a result names one: run this in a clone of the repository")
+    changes = git("status", "--porcelain", "--untracked-files=all", "--", ".", ":!docs/proofs.md")
+    return name + (CHANGED if changes else "")
 
 
 def machine() -> str:
@@ -93,9 +110,9 @@ class Ledger:
         self.rows: dict[str, dict] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
     def has_passed(self, proof: Proof, at: str, seed: int) -> bool:
-        """Whether the property passed at that commit with that seed."""
+        """Whether the property passed at that commit with that seed; never for a tree with changes."""
         row = self.rows.get(proof.test)
-        return bool(row and row["passed"] and row["commit"] == at and row["seed"] == seed)
+        return bool(row and row["passed"] and row["commit"] == at and row["seed"] == seed and not at.endswith(CHANGED))
 
     def add(self, proof: Proof, row: dict) -> None:
         """Keeps a result."""
@@ -106,15 +123,19 @@ class Ledger:
             part.replace(self.path)
 
 
-def prove(proof: Proof, build: Path, folder: Path, at: str, seed: int, ledger: Ledger) -> bool:
-    """Runs one property at full size."""
+def prove(
+    proof: Proof, build: Path, folder: Path, at: str, seed: int, ledger: Ledger, deadline: float = math.inf
+) -> bool | None:
+    """Runs one property at full size; None when it is left: the deadline passed before it, or Ctrl-C stopped it."""
     begin = time.monotonic()
+    if begin >= deadline:
+        return None
     name = re.sub(r"[^A-Za-z0-9_.]", "_", proof.test)
     status = run_test(
         build / "bin" / proof.program, "full", seed, proof.test, folder / f"{name}.xml", folder / f"{name}.log"
     )
     if status in (-signal.SIGINT, -signal.SIGTERM):
-        return True  # stopped with this program: it says nothing of the property
+        return None
     minutes = (time.monotonic() - begin) / 60
     row = {"program": proof.program, "cases": proof.cases, "seed": seed, "minutes": round(minutes, 1)}
     row |= {"passed": status == 0, "commit": at, "date": datetime.date.today().isoformat(), "machine": machine()}
@@ -124,83 +145,189 @@ def prove(proof: Proof, build: Path, folder: Path, at: str, seed: int, ledger: L
     return status == 0
 
 
-def rows_of_page() -> dict[str, str]:
+def rows_of_page() -> dict[str, list[str]]:
     """The rows of docs/proofs.md that say a result, by property: those of earlier commits and other machines."""
     rows = {}
     for line in PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else ():
-        cells = [cell.strip() for cell in line.split("|")]
-        if len(cells) == 11 and cells[6] in ("passed", "FAILED"):
-            rows[cells[1]] = line
+        cells = [cell.strip() for cell in line.split("|")][1:-1]
+        if len(cells) == 9 and cells[RESULT] in ("passed", "FAILED"):
+            rows[cells[0]] = cells
     return rows
 
 
-def write_page(ledger: Ledger, proofs: list[Proof]) -> None:
+def row_of(proof: Proof, ledger: Ledger, before: dict[str, list[str]]) -> list[str]:
+    """The cells of a property: its result, else what the page says of it, else that it was not run."""
+    row = ledger.rows.get(proof.test)
+    if row is None:
+        return before.get(proof.test, [proof.test, proof.program, str(proof.cases), "-", "-", "not run", "-", "-", "-"])
+    result = "passed" if row["passed"] else "FAILED"
+    cells = [proof.test, proof.program, row["cases"], row["seed"], row["minutes"], result]
+    return [str(cell) for cell in [*cells, row["commit"], row["date"], row["machine"]]]
+
+
+def is_left(cells: list[str]) -> bool:
+    """Whether a property was not run, failed, or passed only in a tree with changes."""
+    return cells[RESULT] != "passed" or cells[COMMIT].endswith(CHANGED)
+
+
+def age_of(commits: set[str]) -> str:
+    """How far the oldest of some commits is behind the tree's, in brackets; "" when git knows none of them."""
+    counts = [git("rev-list", "--count", f"{name}..HEAD").strip() for name in commits]
+    known = [int(count) for count in counts if count]
+    return f" (the oldest is {max(known)} commits behind)" if known else ""
+
+
+def summary(rows: list[list[str]], at: str) -> list[str]:
+    """The lines that say how many rows are of the newest commit, of older ones, of trees with changes, and not run."""
+    newest = at.removesuffix(CHANGED)
+    told = [cells[COMMIT] for cells in rows if cells[RESULT] != "not run"]
+    changed = [name for name in told if name.endswith(CHANGED)]
+    older = [name for name in told if name != newest and name not in changed]
+    failed = sum(cells[RESULT] == "FAILED" for cells in rows)
+    parts = [
+        f"{told.count(newest)} of {newest}, the newest commit when this was written",
+        f"{len(older)} of older commits{age_of(set(older))}",
+        *([f"{len(changed)} of trees with uncommitted changes"] if changed else []),
+        f"{len(rows) - len(told)} not run",
+    ]
+    return textwrap.wrap(f"{len(rows)} rows: {', '.join(parts)}. Failed: {failed}.", 118)
+
+
+def write_page(ledger: Ledger, proofs: list[Proof], at: str) -> None:
     """docs/proofs.md: the results of the properties that exist now, and what the page says of those not run since."""
     before = rows_of_page()
+    rows = [row_of(proof, ledger, before) for proof in sorted(proofs, key=lambda p: (p.program, p.test))]
     lines = [
         "# Proofs",
         "Each property states something about random cases: programs, models, texts, numbers. `./dev check` runs a few",
         "cases of each; `./dev prove` runs all and writes this page. A row holds at its commit only.",
         "`./dev prove --seed N` tries other cases.",
         "",
+        *summary(rows, at),
+        "",
         "| property | program | cases | seed | minutes | result | commit | date | machine |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        *("| " + " | ".join(cells) + " |" for cells in rows),
     ]
-    for proof in sorted(proofs, key=lambda p: (p.program, p.test)):
-        row = ledger.rows.get(proof.test)
-        if row is None and proof.test in before:
-            lines.append(before[proof.test])
-            continue
-        if row is None:
-            lines.append(f"| {proof.test} | {proof.program} | {proof.cases} | - | - | not run | - | - | - |")
-            continue
-        result = "passed" if row["passed"] else "FAILED"
-        cells = [proof.test, proof.program, row["cases"], row["seed"], row["minutes"], result]
-        cells += [row["commit"], row["date"], row["machine"]]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
     PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def parse_arguments() -> argparse.Namespace:
+def pattern(text: str) -> re.Pattern[str]:
+    """The value of --only."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"'{text}' is no regular expression: {error}") from None
+
+
+def positive(text: str) -> float:
+    """The value of --minutes."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number of minutes above 0, got '{text}'")
+    return value
+
+
+def count(text: str) -> int:
+    """The value of --jobs."""
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, got '{text}'")
+    return int(text)
+
+
+def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="./dev prove", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--build", type=Path, default=ROOT / "build/release", help="the build folder")
-    parser.add_argument("--only", default="", metavar="REGEX", help="properties whose name this matches")
-    parser.add_argument("--most", type=int, default=0, metavar="N", help="those with at most so many cases (0: all)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="properties at once")
-    parser.add_argument("--seed", type=int, default=0, help="other cases than those of the check, when not 0")
-    parser.add_argument("--again", action="store_true", help="run what has passed at this commit, too")
-    parser.add_argument("--list", action="store_true", help="list the properties and run none")
-    return parser.parse_args()
+    add = parser.add_argument
+    add("--build", type=Path, default=ROOT / "build/release", help="the build folder")
+    add(
+        "--only",
+        type=pattern,
+        default=re.compile(""),
+        metavar="REGEX",
+        help="the properties whose name or program this matches",
+    )
+    add(
+        "--left",
+        action="store_true",
+        help="those that were not run at any commit, failed, or passed in a tree with changes",
+    )
+    add("--most", type=int, default=0, metavar="N", help="those with at most so many cases (0: all)")
+    add("--jobs", type=count, default=os.cpu_count() or 1, help="properties at once")
+    add(
+        "--minutes",
+        type=positive,
+        default=math.inf,
+        metavar="N",
+        help="start no property after N minutes; the next call goes on",
+    )
+    add("--seed", type=int, default=0, help="other cases than those of the check, when not 0")
+    add("--again", action="store_true", help="run what has passed at this commit, too")
+    add("--list", action="store_true", help="list the properties that are chosen and run none")
+    return parser.parse_args(arguments)
 
 
-def main() -> int:
-    """Runs what is left to prove; 1 when a property fails."""
-    args = parse_arguments()
-    folder = args.build / "proofs"
-    folder.mkdir(parents=True, exist_ok=True)
-    proofs = list_proofs(args.build, folder)
-    if args.list:
-        for proof in proofs:
-            print(f"{proof.cases:8} {proof.program}: {proof.test}")
-        return 0
-    at, ledger = commit(), Ledger(args.build / "proofs.json")
-    chosen = [p for p in proofs if re.search(args.only, p.test) and (not args.most or p.cases <= args.most)]
-    wanted = [p for p in chosen if args.again or not ledger.has_passed(p, at, args.seed)]
-    print(f"{len(wanted)} properties to prove at {at}, {len(chosen) - len(wanted)} proved before", flush=True)
+def choose(proofs: list[Proof], args: argparse.Namespace, ledger: Ledger) -> list[Proof]:
+    """The properties that the options name; those of --left by the results so far and the page."""
+    before = rows_of_page()
+    if not any(re.search(args.only, name) for proof in proofs for name in (proof.test, proof.program)):
+        print(f"prove: no property matches --only '{args.only.pattern}'; --list shows them", file=sys.stderr)
+        raise SystemExit(2)
+    return [
+        proof
+        for proof in proofs
+        if (re.search(args.only, proof.test) or re.search(args.only, proof.program))
+        and (not args.most or proof.cases <= args.most)
+        and (not args.left or is_left(row_of(proof, ledger, before)))
+    ]
+
+
+def run_all(
+    wanted: list[Proof], args: argparse.Namespace, at: str, ledger: Ledger, deadline: float
+) -> list[bool | None]:
+    """The verdicts of properties, several at a time; KeyboardInterrupt after Ctrl-C."""
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = [pool.submit(prove, proof, args.build, folder, at, args.seed, ledger) for proof in wanted]
+        folder = args.build / "proofs"
+        jobs = [pool.submit(prove, p, args.build, folder, at, args.seed, ledger, deadline) for p in wanted]
         try:
-            failed = sum(not job.result() for job in jobs)
+            return [job.result() for job in jobs]
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)
-            write_page(ledger, proofs)
-            print("stopped; ./dev prove goes on where it was", file=sys.stderr)
-            return 130
-    write_page(ledger, proofs)
-    print(f"{len(wanted) - failed} passed, {failed} failed; written to {PAGE.relative_to(ROOT)}")
+            raise
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs what is left to prove; 1 when a property fails."""
+    begin, args = time.monotonic(), parse_arguments(arguments)
+    folder = args.build / "proofs"
+    if not any((args.build / "bin").glob("*_test")):
+        raise SystemExit(f"prove: {args.build}/bin has no test programs: build them first, as ./dev prove does")
+    folder.mkdir(parents=True, exist_ok=True)
+    proofs, ledger = list_proofs(args.build, folder), Ledger(args.build / "proofs.json")
+    chosen = choose(proofs, args, ledger)
+    if args.list:
+        for proof in chosen:
+            print(f"{proof.cases:8} {proof.program}: {proof.test}")
+        return 0
+    at = commit()
+    wanted = [p for p in chosen if args.again or not ledger.has_passed(p, at, args.seed)]
+    print(f"{len(wanted)} properties to prove at {at}, {len(chosen) - len(wanted)} proved before", flush=True)
+    try:
+        verdicts = run_all(wanted, args, at, ledger, begin + args.minutes * 60)
+    except KeyboardInterrupt:
+        write_page(ledger, proofs, at)
+        print(f"stopped: {GOES_ON if not at.endswith(CHANGED) else BEGINS_ANEW}", file=sys.stderr)
+        return 130
+    write_page(ledger, proofs, at)
+    passed, failed, left = (verdicts.count(verdict) for verdict in (True, False, None))
+    print(f"{passed} passed, {failed} failed; written to {PAGE}")
+    if left:
+        print(f"{left} not run: {GOES_ON if not at.endswith(CHANGED) else BEGINS_ANEW}")
     return 1 if failed else 0
 
 

@@ -7,6 +7,8 @@ python/floors.txt says which module is on which floor. Rules:
   cycle     no cycle between modules (check_layers.py looks for it in `House.module_edges`)
   late      only the modules that this file names import by a computed name, and only facades list names of others
             (`_public.facade`): elsewhere that would hide imports from these rules
+  compat    only users of Relay need `_compat`: outside of it, the modules that import it are public ones that only show
+            its names by one line, `__all__ = places.show(__name__)`, and `_foreign` alone has names of its modules
 
 Imports in functions count as those at the top of a module do, and so do `importlib.import_module("headrace.x")` and
 `sys.modules["headrace.x"]`.
@@ -25,9 +27,14 @@ from typing import Any
 PACKAGE = "headrace"
 FLOORS = "python/floors.txt"
 FACADES = "facades"
-# The modules that import by computed names: what the table in headrace/__init__ says, names of facades, peers,
-# functions of stages.
-IMPORT_BY_NAME = {f"{PACKAGE}.{name}" for name in ("_compat.places", "_node", "_public", "peer", "pipeline._host")}
+# The modules that import by computed names: what the table in headrace/__init__ says, names of facades, readers of
+# files, peers, functions of stages.
+IMPORT_BY_NAME = {
+    f"{PACKAGE}.{name}" for name in ("_compat.places", "_foreign", "_node", "_public", "peer", "pipeline._host")
+}
+COMPAT = f"{PACKAGE}._compat"
+NAMES_COMPAT = {f"{PACKAGE}._foreign"}  # a table of readers of files
+SHOWS_COMPAT = [f"from {COMPAT} import places", "__all__ = places.show(__name__)"]
 
 
 @dataclass
@@ -145,6 +152,38 @@ def check_late(house: Any, floors: Floors, module: str, path: Path, tree: ast.AS
             house.report(place, "late", f"{module} lists names of other modules, which only {FACADES} do: import them")
 
 
+def compat_lines(tree: ast.AST, has_table: bool) -> Iterator[tuple[int, str]]:
+    """Lines that import a module of the compat folder, with its name; without `has_table` also those that name one."""
+    for node in walk(tree):
+        named = []
+        if isinstance(node, ast.Import):
+            named = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            named = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not has_table:
+            named = [word for word in node.value.split() if word.isascii() and word.replace(".", "_").isidentifier()]
+        found = [name for name in named if name == COMPAT or name.startswith(f"{COMPAT}.")]
+        if found:
+            yield node.lineno, found[-1]
+
+
+def check_compat(house: Any, module: str, path: Path, tree: ast.Module) -> None:
+    """Reports a module outside of the compat folder that imports or names one in it, and does more than show names."""
+    if module == COMPAT or module.startswith(f"{COMPAT}."):
+        return
+    statements = tree.body[1:] if ast.get_docstring(tree) is not None else tree.body
+    is_public = not any(part.startswith("_") for part in module.split("."))
+    if is_public and [ast.unparse(statement) for statement in statements] == SHOWS_COMPAT:
+        return
+    for line, name in compat_lines(tree, module in NAMES_COMPAT):
+        house.report(
+            f"{path}:{line}",
+            "compat",
+            f"{module} uses {name}, which only users of Relay need: move what both need out of it, or all of this"
+            f" module into it, and leave `{SHOWS_COMPAT[1]}` at the public path",
+        )
+
+
 def packages_around(module: str, importer: str) -> Iterator[str]:
     """The packages that importing a module imports first, but for those that the importer is in."""
     package = module.rpartition(".")[0]
@@ -191,6 +230,7 @@ def check_python(house: Any) -> int:
             house.report(f"{path}:1", "floor", f"{module} is on no floor: add it to {FLOORS}")
         tree = ast.parse((house.root / path).read_text())
         check_late(house, floors, module, path, tree)
+        check_compat(house, module, path, tree)
         for one in imports_of(tree, known):
             check_import(house, floors, module, f"{path}:{one.line}", one)
     return len(modules)

@@ -19,7 +19,7 @@ else:
 
     np = _Numpy()
 
-__all__ = ["cast_array", "np"]
+__all__ = ["cast_array", "np", "numpy_dtype"]
 
 
 def cast_array(value: Any, dtype: str) -> Any:
@@ -36,3 +36,12 @@ def cast_array(value: Any, dtype: str) -> Any:
     except TypeError:
         return value
     return value.astype(dtype) if can_cast else value
+
+
+def numpy_dtype(name: str) -> np.dtype:
+    """The dtype of that name, also "bfloat16"."""
+    if name != "bfloat16":
+        return np.dtype(name)
+    import ml_dtypes
+
+    return np.dtype(ml_dtypes.bfloat16)

@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from headrace import _arguments, _core, _public, _tvm_files, _whole_file
-from headrace._numpy import np
+from headrace import _arguments, _core, _foreign, _public, _whole_file
+from headrace._numpy import np, numpy_dtype
 
 __all__ = ["load_param_dict", "load_param_dict_from_file", "save_param_dict", "save_param_dict_to_file"]
 
@@ -86,8 +86,8 @@ def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, _core.NDArray]:
     """
     if not isinstance(param_bytes, (bytes, bytearray)):
         raise _core.UserError(f"param_bytes: expected bytes, got {_arguments.kind(param_bytes)}")
-    if _tvm_files.is_params(param_bytes):
-        return _tvm_files.read_params(param_bytes)
+    if _foreign.is_in("tvm.params", param_bytes):
+        return _foreign.read("tvm.params", param_bytes)
     begin = 8 + int.from_bytes(param_bytes[:8], "little")
     if len(param_bytes) < 8 or begin > len(param_bytes):
         raise _core.UserError("param_bytes: they are not what save_param_dict gives: no header of safetensors")
@@ -149,7 +149,7 @@ def _with_file(path: str | PathLike[str], action: Callable[[Path], Any]) -> Any:
 
 def _tensor(row: Mapping[str, Any], data: bytes) -> np.ndarray:
     """One tensor; KeyError, TypeError or ValueError for a row of the header that does not fit the data."""
-    dtype, shape, (begin, end) = _tvm_files.numpy_dtype(_DTYPES[row["dtype"]]), row["shape"], row["data_offsets"]
+    dtype, shape, (begin, end) = numpy_dtype(_DTYPES[row["dtype"]]), row["shape"], row["data_offsets"]
     if not 0 <= begin <= end <= len(data) or min(shape, default=0) < 0:
         raise ValueError(f"data from {begin} to {end} of {len(data)} bytes, for the shape {shape}")
     if math.prod(shape) * dtype.itemsize != end - begin:

@@ -49,6 +49,7 @@ def test_the_package_alone_imports_little():
     imported = output_of(program)
     assert "headrace._core" in imported
     assert [name for name in imported if not name.startswith(("headrace._",)) and name != "headrace"] == []
+    assert [name for name in imported if name.startswith("headrace._compat")] == []
     assert output_of("import sys; from headrace import relay; relay.nn.relu; print('numpy' in sys.modules)") == [
         "False"
     ]

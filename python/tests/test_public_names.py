@@ -82,7 +82,13 @@ def test_stubs_show_what_modules_show():
     text = (folder / "instrument.pyi").read_text()
     assert "def pass_instrument(" in text
     assert "import api" not in text
-    assert "from headrace.relay._build_ir import var as var\n" in (folder / "relay/__init__.pyi").read_text()
+    text = (folder / "relay/__init__.pyi").read_text()
+    assert "from headrace.relay._build_ir import var as var\n" in text
+    assert "from headrace._compat.relay_build import build as build\n" in text
+    # So an editor finds relay.nn.dense in relay/nn.py.
+    for file in ("relay/__init__.pyi", "relay/op.pyi"):
+        assert "from headrace.relay import nn as nn\n" in (folder / file).read_text(), file
+    assert "GraphModule as GraphModule" in (folder / "graph_executor.pyi").read_text()
 
 
 def test_a_star_imports_what_is_shown():

@@ -10,15 +10,15 @@ from headrace import _public, nd
 from headrace._arguments import kind
 from headrace._compat.natural_numbers import add_nat_definitions, count, make_nat_expr, make_nat_value
 from headrace._compat.networks.init import create_workload
+from headrace._compat.prelude import Prelude
+from headrace._compat.relay_build import create_executor
 from headrace._compat.temporary_op_attr import TempOpAttr
 from headrace._compat.testing import enabled_targets
 from headrace._core import UserError
 from headrace._numpy import np
 from headrace.ir import IRModule
 from headrace.relay import _classes as nodes
-from headrace.relay._run import create_executor
 from headrace.relay.analysis import post_order_visit
-from headrace.relay.prelude import Prelude
 from headrace.relay.transform import InferType, gradient
 from headrace.transform import Pass
 

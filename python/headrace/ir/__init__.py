@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from headrace import _arguments, _core, _node, _op, _prim_expr, _public, _text_form, _tvm_files, _tvm_graph  # noqa: F401
+from headrace import _arguments, _core, _foreign, _node, _op, _prim_expr, _public, _text_form  # noqa: F401
 from headrace._container import Array, Map
 from headrace._ffi import api, get_global_func
 from headrace._op import AttrFieldInfo, Op, register_op_attr
@@ -116,9 +116,9 @@ def load_json(json_str: str) -> Any:
     try:
         return api("ir.LoadJSON")(json_str)
     except _core.UserError:
-        if not _tvm_files.is_json(json_str):
+        if not _foreign.is_in("tvm.json", json_str):
             raise
-    return _tvm_graph.read_graph(json_str, Op.get)
+    return _foreign.read("tvm.json", json_str, Op.get)
 
 
 _STRUCTURAL_EQUAL = api("ir.StructuralEqual")

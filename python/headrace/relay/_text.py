@@ -7,7 +7,7 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
-from headrace import _arguments, _core, _node, _public, _tvm_files, nd
+from headrace import _arguments, _core, _foreign, _node, _public, nd
 from headrace._ffi import api
 
 __all__ = ["astext", "fromtext", "parse", "parse_expr"]
@@ -26,7 +26,7 @@ def _read(reader: str, name: Any, text: Any, what: str, weights: str | PathLike[
         return api(reader)(_check(name, "source_name"), text, _path(weights), *more)
     except _core.UserError:
         _, block, metadata = text.partition("#[metadata]")
-        if not (block and _tvm_files.is_json(metadata)):
+        if not (block and _foreign.is_in("tvm.json", metadata)):
             raise
     raise _core.UserError(
         f"{what}: its #[metadata] is JSON of TVM, which is not read; in TVM make the constants parameters of the "

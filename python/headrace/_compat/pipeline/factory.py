@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from headrace import _arguments, _public
+from headrace._compat.graph_executor import GraphModule
 from headrace._compat.pipeline import adapter
 from headrace._compat.pipeline.check import check_complete, cpus_of
 from headrace._compat.pipeline.config import PipelineConfig
 from headrace._compat.pipeline.errors import PipelineExecutorError, told_of
 from headrace._compat.pipeline.running import RunningPipeline
 from headrace._compat.pipeline.stage import ModuleWrapper
+from headrace._compat.relay_build import build as relay_build
 from headrace._core import NDArray, cpu
-from headrace.graph_executor import GraphModule
-from headrace.relay._run import build as relay_build
 
 __all__ = ["PipelineExecutorFactoryModule", "build", "pipeline_executor_enabled"]
 

@@ -1,7 +1,6 @@
-"""Files that TVM wrote.
+"""The `.params` files of TVM: a magic number, names, then arrays, all little-endian.
 
-A `.params` file is read: a magic number, names, then arrays, all little-endian, each length checked against what is
-left of the file. A graph of objects as JSON is recognised.
+Each length is checked against what is left of the file.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import math
 import struct
 
 from headrace import _core
-from headrace._numpy import np
+from headrace._numpy import np, numpy_dtype
 
 _LIST_MAGIC = 0xF7E58D4F05049CB7
 _ARRAY_MAGIC = 0xDD5E40F096B4A13F
@@ -26,12 +25,7 @@ _DTYPES = {
 }
 
 
-def is_json(text: object) -> bool:
-    """Whether a text is a graph of objects as TVM's save_json writes it, or ends with one, as its metadata does."""
-    return isinstance(text, str) and any(key in text for key in ('"b64ndarrays"', '"tvm_version"'))
-
-
-def is_params(data: bytes) -> bool:
+def recognise(data: bytes) -> bool:
     """Whether the bytes begin as a `.params` file does."""
     return data[:8] == _LIST_MAGIC.to_bytes(8, "little")
 
@@ -70,7 +64,7 @@ class _Reader:
         return number
 
 
-def read_params(data: bytes) -> dict[str, _core.NDArray]:
+def read(data: bytes) -> dict[str, _core.NDArray]:
     """The tensors of a `.params` file by name.
 
     Parameters
@@ -129,12 +123,3 @@ def _array(reader: _Reader, what: str) -> np.ndarray:
         return values.reshape(shape).copy()
     except ValueError as error:  # no elements, and a dimension past what numpy takes
         raise _core.UserError(f"param_bytes: a .params file that is damaged: {what}: {error}") from None
-
-
-def numpy_dtype(name: str) -> np.dtype:
-    """The dtype of that name, also "bfloat16"."""
-    if name != "bfloat16":
-        return np.dtype(name)
-    import ml_dtypes
-
-    return np.dtype(ml_dtypes.bfloat16)

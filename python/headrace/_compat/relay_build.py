@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace import _arguments, _core, _hints, _public
+from headrace._compat import executor_choices as choices
+from headrace._compat.graph_executor import GraphModule, graph_json_of
 from headrace._container import ADT
 from headrace._ffi import api
 from headrace._numpy import cast_array
-from headrace.graph_executor import GraphModule, graph_json_of
 from headrace.ir import IRModule
-from headrace.relay import _build_options as choices
 from headrace.relay import _classes as nodes
 from headrace.relay import transform as relay_passes
 from headrace.relay.transform import InferType

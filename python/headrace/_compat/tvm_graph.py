@@ -19,6 +19,11 @@ def _fail(told: str) -> Any:
     raise _core.UserError(f"{_WHERE}: {told}")
 
 
+def recognise(text: object) -> bool:
+    """Whether a text is a graph of nodes as TVM's save_json writes it, or ends with one, as its metadata does."""
+    return isinstance(text, str) and any(key in text for key in ('"b64ndarrays"', '"tvm_version"'))
+
+
 class _Place(int):
     """The place of a node that an attribute names."""
 
@@ -181,7 +186,7 @@ def _places_in(fields: Any) -> list[int]:
     return [int(v) for v in (fields if isinstance(fields, list) else fields.values()) if isinstance(v, _Place)]
 
 
-def read_graph(text: str, find_op: Callable[[str], Any]) -> Any:
+def read(text: str, find_op: Callable[[str], Any]) -> Any:
     """The node that is the root of a text of TVM's save_json.
 
     Parameters

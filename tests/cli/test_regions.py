@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""What `headrace inspect` shows of programs whose text marks functions `Compiler`. Standard library only.
+
+tests/cli/test_regions.py --program headrace [--junit FILE] [TEST ...]
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+import sys
+from typing import Any
+
+from test_cli import OK, USER, CliTest, main, npy
+
+ONE = """#[version = "0.0.5"]
+def @grown(%a: Tensor[(3), float32], Compiler="ccompiler", Primitive=1) { exp(add(%a, %a)) }
+def @main(%x: Tensor[(3), float32]) { negative(@grown(multiply(%x, 2f))) }
+"""
+TWO = """#[version = "0.0.5"]
+def @grown(%a: Tensor[(3), float32], Compiler="ccompiler", Primitive=1) { exp(add(%a, %a)) }
+def @squared(%a: Tensor[(3), float32], Compiler="examplejson", Primitive=1) { multiply(%a, %a) }
+def @main(%x: Tensor[(3), float32]) { negative(@squared(@grown(multiply(%x, 2f)))) }
+"""
+X = (0.0, 0.25, -0.5)
+
+
+def ops_by_backend(lines: list[str]) -> list[str]:
+    """The lines that say how many ops a backend computes."""
+    return [line for line in lines if re.match(r"  \d+ ops? by ", line)]
+
+
+class CompilerFunctionsTest(CliTest):
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        (cls.folder / "x3.npy").write_bytes(npy("<f4", (3,), struct.pack("<3f", *X)))
+        for name, text in (("grown", ONE), ("both", TWO)):
+            (cls.folder / f"{name}.relay").write_text(text)
+            cls.call("compile", f"{name}.relay", "-o", f"{name}.so", check=True)
+
+    def inspected(self, name: str) -> dict[str, Any]:
+        return json.loads(self.call("inspect", name, "--json", check=True).stdout)
+
+    def test_the_text_shows_two_backends(self) -> None:
+        done = self.call("inspect", "grown.so")
+        self.assertEqual((done.returncode, done.stderr), (OK, ""))
+        lines = done.stdout.splitlines()
+        self.assertIn("region grown by ccompiler, natively as the program grown", lines)
+        program = lines[lines.index("region grown by ccompiler, natively as the program grown") + 1 :]
+        self.assertTrue(program[0].startswith("program default: 3 steps, "), program)
+        self.assertEqual(ops_by_backend(program), ["  2 ops by native", "  2 ops by ccompiler"])
+
+    def test_the_steps_are_those_of_the_text(self) -> None:
+        report = self.inspected("grown.so")
+        self.assertEqual(report["regions"], [{"name": "grown", "backend": "ccompiler", "fallback": "grown"}])
+        program, fallback = report["programs"]
+        self.assertEqual((program["name"], fallback["name"]), ("default", "grown"))
+        self.assertEqual([step["kind"] for step in program["steps"]], ["kernel", "region", "kernel"])
+        self.assertEqual([step["kind"] for step in fallback["steps"]], ["kernel"])
+        rows = [(row["kind"], row["backend"], row["region"], row["reason"]) for row in program["placement"]]
+        native = ("native", None, 60)  # no other backend was asked for
+        grown = ("ccompiler", "grown", 61)  # the program says so
+        expected = [("multiply", *native), ("add", *grown), ("exp", *grown), ("negative", *native)]
+        self.assertEqual(rows, expected)
+
+    def test_two_functions_of_two_backends(self) -> None:
+        regions = [(region["name"], region["backend"]) for region in self.inspected("both.so")["regions"]]
+        self.assertEqual(regions, [("grown", "ccompiler"), ("squared", "examplejson")])
+        lines = self.call("inspect", "both.so", check=True).stdout.splitlines()
+        for line in (
+            "external module of kind examplejson, in .headrace.blob.0",
+            "region grown by ccompiler, natively as the program grown",
+            "region squared by examplejson, natively as the program squared",
+        ):
+            self.assertIn(line, lines)
+        self.assertEqual(ops_by_backend(lines), ["  2 ops by native", "  2 ops by ccompiler", "  1 op by examplejson"])
+        self.assertRegex(
+            self.call("inspect", "both.so", "--steps", check=True).stdout,
+            r"(?m)^0 +kernel .*\n1 +region +grown .*\n2 +region +squared .*\n3 +kernel ",
+        )
+
+    def test_the_regions_run(self) -> None:
+        for name, power in (("grown.so", 4), ("both.so", 8)):
+            run = ("run", name, "--input", "x=x3.npy", "--output-dir", f"out-{name}", "--json")
+            (output,) = json.loads(self.call(*run, check=True).stdout)["outputs"]
+            found = struct.unpack("<3f", (self.folder / output["file"]).read_bytes()[-12:])
+            for x, y in zip(X, found, strict=True):  # a float32 exp and its square: a few units in the last place
+                self.assertAlmostEqual(y / -math.exp(power * x), 1, delta=1e-6)
+
+    def test_a_region_that_nothing_compiles_leaves_no_artifact(self) -> None:
+        for compiler, pattern in (
+            ("null", "the backend 'null' does not compile the region 'grown': the backend takes no op"),
+            ("test", r"the compiler 'test', which is not registered: register the function relay\.ext\.test"),
+        ):
+            (self.folder / "refused.relay").write_text(ONE.replace("ccompiler", compiler))
+            self.fails(USER, pattern, "compile", "refused.relay", "-o", "refused.so")
+            self.assertFalse((self.folder / "refused.so").exists())
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__], "regions"))
