@@ -1,33 +1,13 @@
 #include "driver/explain.h"
 
-#include <memory>
-#include <set>
-
-#include "driver/check_devices.h"
+#include "driver/canonical.h"
 #include "driver/check_options.h"
-#include "driver/check_size.h"
 #include "driver/placing.h"
 #include "driver/register_all.h"
-#include "pass/instruments.h"
-#include "passes/forms/bound_outputs.h"
-#include "passes/pipeline.h"
-#include "relay/infer/infer_type.h"
-#include "relay/unique_binders.h"
-#include "relay/verify.h"
-#include "runtime/thread_pool.h"
 
 namespace headrace::driver {
 
 namespace {
-
-// Rejects models that set attributes reserved for the compiler.
-void check_attributes(const IRModule& module) {
-  const auto* main = module->lookup("main").as<relay::FunctionNode>();
-  if (main != nullptr && main->attrs.contains(passes::kBoundedOutputs))
-    throw_at(main->span, "compile",
-             fmt::format("@main has the attribute {}, which the compiler makes; compile the program without it",
-                         passes::kBoundedOutputs));
-}
 
 // Gives inputs and outputs the names of the model, where passes kept their number.
 void name_ports(partition::ProgramGraph& graph, const Model& model) {
@@ -43,36 +23,6 @@ void name_ports(partition::ProgramGraph& graph, const Model& model) {
 }
 
 }  // namespace
-
-pass::PassContext make_context(const CompileOptions& options, ModuleCheck verify) {
-  pass::PassContext context = options.passes;
-  context.infer_type = {};
-  context.threads = options.jobs > 0 ? options.jobs : runtime::num_processors();
-  if (options.verify_each) context.instruments.push_back(pass::make_verify_instrument(std::move(verify)));
-  return context;
-}
-
-pass::PassContext make_relay_context(const CompileOptions& options, NoteSink note) {
-  pass::PassContext context = make_context(options, [](const IRModule& module) { relay::verify(module); });
-  context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
-  // A pass that runs twice leaves the same undone twice; that is reported once.
-  context.note = [note = std::move(note),
-                  known = std::make_shared<std::set<std::string>>()](const pass::PassNote& one) {
-    // What follows the colon is the limit that was met first, which differs between the runs.
-    const std::string what = one.message.substr(0, one.message.find(": "));
-    const bool is_new = known->insert(fmt::format("{}\n{}\n{}", one.pass, to_string(one.span), what)).second;
-    if (is_new) note(one);
-  };
-  return context;
-}
-
-IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& context) {
-  const IRModule typed = relay::infer_type(relay::unique_binders(module));
-  check_attributes(typed);
-  check_devices(typed);
-  check_tensor_sizes(typed);
-  return pass::run_passes(passes::canonical(), typed, context);
-}
 
 Explanation explain(const Model& model, const CompileOptions& options, bool with_plan) {
   check_options(options);

@@ -1,4 +1,4 @@
-// The first stages of a compile, up to placement, and an explanation of what they decide.
+// Explains where the ops of a model would run, without a compile of it.
 #pragma once
 
 #include "driver/compile.h"
@@ -9,19 +9,7 @@
 
 namespace headrace::driver {
 
-using ModuleCheck = std::function<void(const IRModule&)>;
-using NoteSink = std::function<void(const pass::PassNote&)>;
-
-// Makes the context of passes: that of the options, with their threads, and with `verify` after each pass if the
-// options ask for it.
-pass::PassContext make_context(const CompileOptions& options, ModuleCheck verify);
-// Makes the context of passes on Relay, which gives `note` what they leave undone.
-pass::PassContext make_relay_context(const CompileOptions& options, NoteSink note);
-
-// Checks the program, before the compile spends time on it, and runs the passes that come before placement.
-IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& context);
-
-// Where each op would run, without a compile of it.
+// Where each op would run.
 struct Explanation {
   std::vector<artifact::Placement> placement;  // in the order of evaluation
   std::vector<partition::Region> regions;

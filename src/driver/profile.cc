@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "base/interrupt.h"
+#include "driver/canonical.h"
 #include "driver/check_options.h"
-#include "driver/explain.h"
 #include "driver/placing.h"
 #include "driver/register_all.h"
 #include "driver/target.h"

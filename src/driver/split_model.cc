@@ -7,8 +7,8 @@
 #include <thread>
 
 #include "base/interrupt.h"
+#include "driver/canonical.h"
 #include "driver/cut_stages.h"
-#include "driver/explain.h"
 #include "driver/output_file.h"
 #include "driver/register_all.h"
 #include "driver/split_problem.h"

@@ -191,7 +191,7 @@ constexpr RoundingLaw kRoundingLaws[] = {{"power(%x, {two})", 2},
                                          {"divide({one}, sqrt(%x))", 2},
                                          {"divide({c}, sqrt(%x))", 4},
                                          {"multiply(add(%x, {c}), {d})", 4, true},
-                                         {"multiply(add(multiply(%x, {b}), {c}), {d})", 4, true}};
+                                         {"multiply(add(multiply(%x, {b}), {c}), {d})", 6, true}};
 
 struct DrawnRounding {
   const RoundingLaw* law = nullptr;
@@ -433,8 +433,11 @@ std::optional<std::string> check_scaled(const ScaledProduct& p, int& moved) {
     const long double data = data_of_row(p, drawn, i / kOutputs);
     // From infinite data, and near the largest number, a term that disappears or is new may overflow.
     if (was == is || same_bits(was, is) || !(std::max(exact.magnitude, data) < p.range->largest / 16)) continue;
+    const long double weight = largest_weight(p, drawn);
+    const bool slopes = p.is_forward && (p.rectifier == Rectifier::leaky || p.rectifier == Rectifier::prelu);
     const long double allowed = 16 * p.range->rounding * exact.magnitude + 16 * p.range->smallest() +
-                                0x1p-48L * largest_weight(p, drawn) * data;
+                                0x1p-48L * weight * data +
+                                (slopes ? kTerms * p.range->smallest() * weight : 0);  // of small data times a slope
     if (std::abs(is - exact.value) <= allowed || std::abs(was - is) <= static_cast<double>(allowed)) continue;
     return fmt::format("result {}: {} became {}, exactly {} of {}\n{}", i, was, is, static_cast<double>(exact.value),
                        static_cast<double>(exact.magnitude), relay::print_module(after));

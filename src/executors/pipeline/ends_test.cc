@@ -8,6 +8,7 @@
 #include <random>
 
 #include "executors/pipeline/test_stages.h"
+#include "kit/options.h"
 
 namespace headrace::executors::pipeline {
 namespace {
@@ -199,10 +200,11 @@ TEST(PipelineEnds, AForkedChildSeesAStoppedPipeline) {
   EXPECT_EQ(number_of(open), 3);
 }
 
-// Threads and places come back. The full number is for `./dev prove`.
+// Threads and places come back.
 TEST(PipelineEnds, MadeAndDestroyedAgainAndAgain) {
   const size_t before = num_threads();
-  for (int i = 0; i < 300; ++i) {
+  const int count = kit::case_count(300, 10000);
+  for (int i = 0; i < count; ++i) {
     Pipeline pipeline(chain_of({adder(1), adder(1)}), {.max_inflight = 2});
     if (i % 2 != 0) continue;
     EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{i})})), i + 2);
@@ -212,7 +214,8 @@ TEST(PipelineEnds, MadeAndDestroyedAgainAndAgain) {
 
 TEST(PipelineEnds, StoppedAtAnyMoment) {
   std::mt19937 random(17);
-  for (int i = 0; i < 200; ++i) {
+  const int count = kit::case_count(200, 1000);
+  for (int i = 0; i < count; ++i) {
     Pipeline pipeline(chain_of({adder(1), adder(1), adder(1)}), {.max_inflight = 3});
     std::vector<Ticket> tickets;
     std::thread submitter([&] {
@@ -236,8 +239,9 @@ TEST(PipelineEnds, StoppedAtAnyMoment) {
 
 // Everything at once: random failures, delays, deadlines and cancels, several callers; every other answer is right.
 TEST(PipelineEnds, AStormOfFaults) {
-  constexpr int kCallers = 3;
-  constexpr int64_t kRequests = 3000;
+  constexpr int kCallers = 4;
+  const int64_t requests = kit::case_count(100'000, 1'000'000) / kCallers;
+  const size_t threads_before = num_threads();
   const auto shaky = [](uint32_t seed) {
     auto random = std::make_shared<std::mt19937>(seed);
     return number_code(1, [random](int64_t x) {
@@ -254,7 +258,7 @@ TEST(PipelineEnds, AStormOfFaults) {
     callers.emplace_back([&, caller] {
       std::mt19937 random(static_cast<uint32_t>(100 + caller));
       std::vector<std::pair<int64_t, Ticket>> tickets;
-      for (int64_t i = 0; i < kRequests; ++i) {
+      for (int64_t i = 0; i < requests; ++i) {
         const int64_t number = caller * 1'000'000 + i;
         const auto draw = static_cast<uint32_t>(random() % 100);
         tickets.emplace_back(number,
@@ -275,12 +279,45 @@ TEST(PipelineEnds, AStormOfFaults) {
   for (std::thread& caller : callers) caller.join();
   EXPECT_TRUE(pipeline.drain(after(60s)));
   const PipelineMetrics metrics = pipeline.metrics();
-  EXPECT_EQ(right + failed + ended, static_cast<uint64_t>(kCallers) * kRequests);
+  EXPECT_EQ(right + failed + ended, static_cast<uint64_t>(kCallers * requests));
   EXPECT_EQ(metrics.succeeded, right);
   EXPECT_EQ(metrics.failed, failed);
   EXPECT_EQ(metrics.cancelled + metrics.expired, ended);
-  EXPECT_GT(failed, 100U);
+  EXPECT_GE(failed, static_cast<uint64_t>(requests) / 10);  // of four stages that fail one request of a hundred each
   EXPECT_EQ(metrics.in_flight, 0U);
+  EXPECT_EQ(num_threads(), threads_before);
+}
+
+// The same for a reader of outcomes: they come in order, each once, and are right.
+TEST(PipelineEnds, AStormKeepsTheOrderOfOutcomes) {
+  const int64_t requests = kit::case_count(20'000, 1'000'000);
+  const auto shaky = [](uint32_t seed) {
+    auto random = std::make_shared<std::mt19937>(seed);
+    return number_code(1, [random](int64_t x) {
+      if ((*random)() % 100 == 0) throw_user_error("a planted fault");
+      return x + 1;
+    });
+  };
+  Pipeline pipeline(chain_of({shaky(5), shaky(6), shaky(7)}), {.max_inflight = 20, .failures_in_row = 0});
+  std::thread reader([&] {
+    int64_t failed = 0;
+    for (int64_t i = 0; i < requests; ++i) {
+      const std::optional<Ticket> ticket = pipeline.next(after(60s));
+      ASSERT_TRUE(ticket.has_value());
+      ASSERT_EQ(static_cast<int64_t>(ticket->number()), i);
+      if (ticket->failure().has_value()) {
+        ++failed;
+      } else {
+        ASSERT_EQ(number_of(*ticket), i + 3);
+      }
+    }
+    EXPECT_GE(failed, requests / 50);
+  });
+  std::mt19937 random(8);
+  for (int64_t i = 0; i < requests; ++i)
+    pipeline.push({Value(i)}, {.deadline = random() % 200 == 0 ? after(200us) : Until()});
+  reader.join();
+  EXPECT_TRUE(pipeline.drain(after(60s)));
 }
 
 }  // namespace

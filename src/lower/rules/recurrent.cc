@@ -487,15 +487,13 @@ Stmt project(const KernelInput& input, const RecurrentForm& form, const Line& pr
   });
 }
 
-// Writes the recurrent weights to tiles; rows past the last hidden unit are 0.
+// Writes the recurrent weights to tiles of one unit.
 Stmt pack(const KernelInput& input, const RecurrentForm& form, const Line& tiles) {
   const Line& recurrent = input.inputs[2];
   const int64_t hidden = recurrent.shape[2];
   return each_index(tiles.shape, [&](const Index& i) {
-    const PrimExpr unit = i[1] * tiles.shape[4] + i[4];
-    const PrimExpr from = ((i[0] * form.gates() + i[3]) * hidden + unit) * hidden + i[2];
-    const PrimExpr is_unit = make_binary(BinaryOp::lt, unit, make_int(hidden));
-    return tiles.set(i, guarded(is_unit, wide(recurrent.item(from)), make_const(0, tiles.buffer->dtype)));
+    const PrimExpr from = ((i[0] * form.gates() + i[3]) * hidden + i[1]) * hidden + i[2];
+    return tiles.set(i, wide(recurrent.item(from)));
   });
 }
 
@@ -505,8 +503,8 @@ KernelRuleFn layer_rule(RecurrentCell cell) {
     const Shape& all = input.outputs[0].shape;
     const int64_t hidden = all[3];
     const DataType dtype = wide_type(input.outputs[0].buffer->dtype);
-    const int64_t lanes = std::min<int64_t>(8, power_of_two(std::max<int64_t>(hidden, 1)));
-    const Shape packed{all[1], (hidden + lanes - 1) / lanes, hidden, form.gates(), lanes};
+    // Tiles of one unit: those of more are the choice of SplitRecurrent, which knows the machine.
+    const Shape packed{all[1], hidden, hidden, form.gates(), 1};
     return with_scratch(
         "projected", dtype, {all[0], all[2], all[1] * form.gates() * hidden}, [&](const Line& projected) {
           return with_scratch("tiles", dtype, packed, [&](const Line& tiles) {

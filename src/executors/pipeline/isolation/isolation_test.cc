@@ -504,7 +504,7 @@ TEST(PipelineIsolation, AnyBytesAreAnAnswerOrALoss) {
 // Rules 8 and 11 together: kills at any time, and every request has one outcome.
 TEST(PipelineIsolation, KillsAtRandomTimesLoseNothingElse) {
   const Belongings before = belongings();
-  const int kills = kit::by_size(12, 1000);
+  const int kills = kit::case_count(12, 1000);
   for (const bool is_pure : {true, false}) {
     Pipeline pipeline = pipeline_of({"double"}, {.is_pure = is_pure, .most_restarts = 1000});
     std::atomic<bool> is_over = false;
