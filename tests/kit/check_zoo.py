@@ -11,7 +11,7 @@ import onnx
 import onnxruntime
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "models"))
-import text_inputs  # noqa: E402
+import text_inputs
 
 GROWING = ("Conv", "Gemm", "MatMul", "Add", "LayerNormalization")
 
@@ -26,9 +26,7 @@ def with_inner_outputs(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def make_inputs(model: onnx.ModelProto) -> dict[str, numpy.ndarray]:
     """Normal pictures, or texts: the table of words is the one that input_ids index."""
-    shapes = {
-        one.name: [dim.dim_value or 1 for dim in one.type.tensor_type.shape.dim] for one in model.graph.input
-    }
+    shapes = {one.name: [dim.dim_value or 1 for dim in one.type.tensor_type.shape.dim] for one in model.graph.input}
     if "x" in shapes:
         return {"x": numpy.random.default_rng(1).standard_normal(shapes["x"]).astype(numpy.float32)}
     (table,) = (node.input[0] for node in model.graph.node if node.op_type == "Gather" and node.input[1] == "input_ids")
