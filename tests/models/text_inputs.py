@@ -19,7 +19,7 @@ def make_inputs(shapes: Mapping[str, Sequence[int]], vocabulary: int, seed: int 
     """Returns int64 arrays by the names of the inputs.
 
     input_ids are random below `vocabulary`. The second half of token_type_ids is 1, the last quarter of attention_mask
-    0: two sentences and padding. Throws KeyError for an input of another name.
+    0: two sentences and padding. Raises KeyError for an input of another name.
     """
     numbers = random.Random(seed)
     elements = {
