@@ -4,7 +4,7 @@ namespace headrace::kit::zoo {
 
 namespace {
 
-// The channels that a layer adds, and its bottleneck's.
+// Channels that a layer adds, and those of its 1x1 convolution.
 constexpr int64_t kGrowth = 32;
 constexpr int64_t kBottleneck = 4 * kGrowth;
 
@@ -12,7 +12,7 @@ Map norm_relu_conv(Net& net, const Map& x, const ConvSpec& spec) {
   return net.conv(net.relu(net.batch_norm(x)), spec, false);
 }
 
-// Each layer reads what all layers before it made: Huang et al. 2016, equation 2.
+// Applies layers that each read the results of all layers before: Huang et al. 2016, equation 2.
 Map dense_block(Net& net, const Map& x, int layers) {
   std::vector<Map> maps = {x};
   for (int layer = 0; layer < layers; ++layer) {

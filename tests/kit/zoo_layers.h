@@ -51,7 +51,7 @@ class Net {
     return {graph_.input("x", onnx::ElementType::kFloat, dims), std::get<int64_t>(dims.at(1))};
   }
 
-  // An input of integers: the ids of tokens, a mask.
+  // Adds an input of int64, as the ids of tokens.
   std::string input(std::string_view name, const std::vector<DimSpec>& dims) {
     return graph_.input(name, onnx::ElementType::kInt64, dims);
   }
@@ -124,8 +124,8 @@ class Net {
     return {graph_.node("Gemm", inputs, {{"alpha", 1.0F}, {"beta", 1.0F}, {"transB", 1}}), features};
   }
 
-  // Multiplies the last axis, which has x.channels elements, and adds a bias: torch's exporter writes a linear layer on
-  // more than two axes so.
+  // Applies a dense layer to the last axis, which has x.channels elements, as torch's exporter writes it for tensors of
+  // more than two axes.
   Map linear(const Map& x, int64_t features, float gain) {
     const std::string product =
         graph_.node("MatMul", {x.name, weight({x.channels, features}, 0, deviation(gain, x.channels))});
@@ -146,7 +146,7 @@ class Net {
     return graph_.node(op, inputs, attributes);
   }
 
-  // Splits an axis into equal parts of `size` elements.
+  // Splits an axis into parts of `size` elements and returns their names.
   std::vector<std::string> split(const std::string& x, int64_t axis, int64_t parts, int64_t size) {
     std::vector<std::string> outputs;
     for (int64_t part = 0; part < parts; ++part) outputs.push_back(fmt::format("{}_part{}", x, part));
@@ -155,7 +155,7 @@ class Net {
     return outputs;
   }
 
-  // Adds a tensor of weights around `mean`, whose name begins with "w".
+  // Adds a tensor of random weights around `mean`; tests count the tensors whose names begin with "w".
   std::string weight(const std::vector<int64_t>& dims, float mean, float deviation) {
     int64_t count = 1;
     for (int64_t dim : dims) count *= dim;
@@ -164,6 +164,7 @@ class Net {
     return graph_.initializer(fmt::format("w{}", next_weight_++), dims, values);
   }
 
+  // Returns the deviation of weights for sums of `fan_in` products (ConvSpec::gain).
   static float deviation(float gain, int64_t fan_in) { return std::sqrt(gain / static_cast<float>(fan_in)); }
 
   std::string bool_constant(const std::vector<int64_t>& dims, const std::vector<uint8_t>& values) {

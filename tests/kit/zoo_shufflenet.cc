@@ -4,7 +4,7 @@ namespace headrace::kit::zoo {
 
 namespace {
 
-// Interleaves the channels of two groups, as exporters write it: f32[N,2,C/2,H,W] with its groups behind.
+// Interleaves the two halves of the channels: f32[N,C,H,W] becomes [N,2,C/2,H,W], and its axes 1 and 2 change places.
 Map channel_shuffle(Net& net, const Map& x, int64_t side) {
   const std::string groups = net.constant<int64_t>({5}, {0, 2, x.channels / 2, side, side});
   const std::string apart = net.node("Reshape", {x.name, groups});
@@ -16,7 +16,7 @@ Map pointwise(Net& net, const Map& x, int64_t channels) {
   return net.relu(net.batch_norm(net.conv(x, square(channels, 1, 1, 0), false)));
 }
 
-// A depthwise convolution that no ReLU follows.
+// Applies a depthwise convolution that no ReLU follows.
 Map depthwise_norm(Net& net, const Map& x, int64_t stride) {
   ConvSpec spec = depthwise(x.channels, stride);
   spec.gain = 1;
@@ -27,13 +27,13 @@ Map main_branch(Net& net, const Map& x, int64_t channels, int64_t stride) {
   return pointwise(net, depthwise_norm(net, pointwise(net, x, channels), stride), channels);
 }
 
-// Ma et al. 2018, figure 3 (d): halves the side.
+// Halves the side: Ma et al. 2018, figure 3 (d).
 Map down_unit(Net& net, const Map& x, int64_t channels, int64_t side) {
   const Map left = pointwise(net, depthwise_norm(net, x, 2), channels / 2);
   return channel_shuffle(net, net.concat({left, main_branch(net, x, channels / 2, 2)}), side);
 }
 
-// Ma et al. 2018, figure 3 (c): one half of the channels passes as it is.
+// Changes one half of the channels and passes the other on: Ma et al. 2018, figure 3 (c).
 Map split_unit(Net& net, const Map& x, int64_t side) {
   const int64_t half_channels = x.channels / 2;
   const std::vector<std::string> parts = net.split(x.name, 1, 2, half_channels);

@@ -1,8 +1,8 @@
-// The operators and their order are those that torch's exporter writes for the models of transformers and torchvision
-// with static shapes, except that 0 and -1 stand for the batch in Reshape.
+// The operators and their order are those that torch's exporter writes for BERT and GPT-2 of the package transformers
+// and for ViT of torchvision with static shapes, except that 0 and -1 stand for the batch in Reshape.
 //
-// Random weights would make attention nearly uniform, and its result the mean of many values, which is small. Queries
-// and keys therefore have gain 2: scores have deviation 2, and a few tokens take most of the weight.
+// With scores near zero attention would be nearly uniform, and its result a mean of many values, which is small.
+// Queries and keys therefore have gain 2: scores have deviation 2, and a few tokens take most of the weight.
 #include "kit/zoo_transformers.h"
 
 #include <limits>
@@ -15,7 +15,8 @@ namespace {
 
 constexpr int64_t kHeadWidth = 64;
 constexpr float kScoreGain = 2;
-// Gains of the layers that close a branch without a norm behind the sum, or the sums would grow with the layers.
+// Gain of the last layer of a branch whose sum is not normalized; with a larger one the sums would grow with the
+// layers.
 constexpr float kDampedGain = 0.2F;
 constexpr int64_t kBertPositions = 512;
 constexpr int64_t kGptPositions = 1024;
@@ -29,19 +30,19 @@ std::string transpose(Net& net, const std::string& x, const std::vector<int64_t>
   return net.node("Transpose", {x}, {{"perm", perm}});
 }
 
-// Applies an operator to `x` and a number.
+// Applies a binary operator to `x` and a number.
 std::string with_number(Net& net, const char* op, const std::string& x, float number) {
   return net.node(op, {x, net.constant<float>({}, {number})});
 }
 
-// x/2 (1 + erf(x / sqrt(2))).
+// Computes x/2 (1 + erf(x / sqrt(2))).
 Map gelu_erf(Net& net, const Map& x) {
   const std::string erf = net.node("Erf", {with_number(net, "Div", x.name, 1.41421354F)});
   const std::string product = net.node("Mul", {x.name, with_number(net, "Add", erf, 1)});
   return {with_number(net, "Mul", product, 0.5F), x.channels};
 }
 
-// x/2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+// Computes x/2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
 Map gelu_tanh(Net& net, const Map& x) {
   const std::string half_x = with_number(net, "Mul", x.name, 0.5F);
   const std::string cube = with_number(net, "Mul", with_number(net, "Pow", x.name, 3), 0.044715F);
@@ -50,13 +51,13 @@ Map gelu_tanh(Net& net, const Map& x) {
   return {net.node("Mul", {half_x, outer}), x.channels};
 }
 
-// f32[N,S,C] -> f32[N,heads,S,64], or with its last axes turned, as the keys of a product.
+// Splits the last axis into heads: f32[N,S,C] -> f32[N,heads,S,64]; turned: f32[N,heads,64,S].
 std::string split_heads(Net& net, const std::string& x, const Sizes& sizes, bool is_turned = false) {
   const std::string apart = reshape(net, x, {0, sizes.sequence, sizes.heads, kHeadWidth});
   return transpose(net, apart, is_turned ? std::vector<int64_t>{0, 2, 3, 1} : std::vector<int64_t>{0, 2, 1, 3});
 }
 
-// f32[N,heads,S,64] -> f32[N,S,C].
+// Joins the heads again: f32[N,heads,S,64] -> f32[N,S,C].
 Map merge_heads(Net& net, const std::string& x, const Sizes& sizes) {
   const int64_t width = sizes.heads * kHeadWidth;
   return {reshape(net, transpose(net, x, {0, 2, 1, 3}), {0, sizes.sequence, width}), width};
@@ -64,7 +65,7 @@ Map merge_heads(Net& net, const std::string& x, const Sizes& sizes) {
 
 std::string softmax_of_last(Net& net, const std::string& x) { return net.node("Softmax", {x}, {{"axis", -1}}); }
 
-// The table's rows of positions 0, 1 and so on: f32[1,S,C].
+// Adds a table with one row a position and returns its first S rows, f32[1,S,C].
 std::string positions(Net& net, int64_t rows, const Sizes& sizes, int64_t width, float deviation) {
   std::vector<int64_t> ids;
   for (int64_t i = 0; i < sizes.sequence; ++i) ids.push_back(i);
@@ -82,9 +83,7 @@ void check_sequence(std::string_view name, int64_t sequence, int64_t rows) {
   }
 }
 
-// ---- BERT
-
-// Returns what is added to the scores: zero, and the lowest number where the mask i64[N,S] is 0.
+// Returns f32[N,1,1,S] to add to the scores: 0 where the mask i64[N,S] is 1, the lowest float where it is 0.
 std::string additive_mask(Net& net, const std::string& mask) {
   std::string x = net.node("Unsqueeze", {mask, net.constant<int64_t>({1}, {1})});
   x = net.node("Unsqueeze", {x, net.constant<int64_t>({1}, {2})});
@@ -125,9 +124,7 @@ void build_bert(Net& net, const Sizes& sizes) {
   net.output("pooled", pooled, onnx::ElementType::kFloat, {sizes.batch, x.channels});
 }
 
-// ---- GPT-2
-
-// A dense layer on f32[N,S,C], whose weight is stored as it is multiplied (Conv1D of transformers).
+// Applies a dense layer to f32[N,S,C] as Conv1D of the package transformers does, whose weight is not transposed.
 Map conv1d(Net& net, const Map& x, int64_t features, float gain, const Sizes& sizes) {
   const std::string rows = reshape(net, x.name, {-1, x.channels});
   const std::vector<std::string> inputs = {
@@ -136,7 +133,7 @@ Map conv1d(Net& net, const Map& x, int64_t features, float gain, const Sizes& si
   return {reshape(net, product, {-1, sizes.sequence, features}), features};
 }
 
-// True where a token may see another: at or before it. bool[1,1,S,S].
+// Returns bool[1,1,S,S], true where the token of a row may see that of a column: itself and those before it.
 std::string causal_mask(Net& net, int64_t sequence) {
   std::vector<uint8_t> mask;
   for (int64_t i = 0; i < sequence * sequence; ++i) mask.push_back(i % sequence <= i / sequence ? 1 : 0);
@@ -173,9 +170,7 @@ void build_gpt2(Net& net, const Sizes& sizes) {
   net.output("logits", logits, onnx::ElementType::kFloat, {sizes.batch, sizes.sequence, sizes.vocabulary});
 }
 
-// ---- ViT
-
-// The class token f32[1,1,C] once for each picture of the batch.
+// Adds the class token and returns it once for each picture of the batch, f32[N,1,C].
 std::string class_tokens(Net& net, const Map& picture, int64_t width, const DimSpec& batch) {
   const std::string token = net.weight({1, 1, width}, 0, 1);
   if (const auto* count = std::get_if<int64_t>(&batch)) {
@@ -186,7 +181,7 @@ std::string class_tokens(Net& net, const Map& picture, int64_t width, const DimS
   return net.node("Expand", {token, shape});
 }
 
-// f32[N,3,H,W] -> f32[N,S,C]: a token for the class and one for each patch, with their positions.
+// Makes a token for the class and one for each patch, with their positions: f32[N,3,H,W] -> f32[N,S,C].
 Map vit_tokens(Net& net, const Sizes& sizes) {
   const int64_t width = sizes.heads * kHeadWidth;
   const Map x = picture(net, sizes);

@@ -30,14 +30,14 @@ class ZooFile {
   std::filesystem::path path_;
 };
 
-// The smallest picture that the model takes; a transformer is small besides.
+// Returns the options of the smallest picture that the model takes; a transformer has its small form besides.
 kit::ZooOptions smallest(const kit::ZooModel& model) {
   kit::ZooOptions options = kit::small_zoo_options(model);
   options.resolution = model.smallest_resolution;
   return options;
 }
 
-// The names and types that the header of the kit promises for `smallest`; of outputs, the end of the program's text.
+// The ports that the header of the kit promises for `smallest`, and how the text of the program ends.
 struct Ports {
   std::vector<std::string> inputs = {"x"};
   std::vector<std::string> outputs = {"y"};
