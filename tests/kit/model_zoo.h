@@ -14,7 +14,7 @@ struct ZooOptions {
   int64_t batch = 1;       // 0: symbolic, named "N"
   int64_t classes = 0;     // 0: the model's own
   uint64_t seed = 1;
-  // Of a transformer; 0: the model's own.
+  // Sizes of a transformer; 0: the model's own.
   int64_t sequence = 0;    // tokens of a text
   int64_t vocabulary = 0;  // rows of the table of words
   int64_t layers = 0;
@@ -29,8 +29,8 @@ struct ZooModel {
   bool is_detector = false;
   int64_t sequence = 0;    // the usual one; 0: the model does not take texts
   int64_t vocabulary = 0;  // the published one
-  int64_t layers = 0;      // of a transformer; 0: another network
-  int64_t heads = 0;
+  int64_t layers = 0;      // layers of a transformer; 0: another network
+  int64_t heads = 0;       // heads of a layer
 };
 
 // Returns the models: mlp (784-256-128-10), vgg16, alexnet, resnet18, resnet50, densenet121, squeezenet1_1,

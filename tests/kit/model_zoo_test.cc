@@ -83,8 +83,8 @@ const ZooModel& find_model(std::string_view name) {
   throw std::out_of_range("no such model");
 }
 
-// Of 12 layers. A layer of BERT has 6 dense layers and 2 products of attention. Those of ViT's layers behind the
-// attention and all of GPT-2's are Gemm; GPT-2 has its head besides.
+// Counts the operators of 12 layers. A layer of BERT has 6 dense layers and 2 products of attention. Those of ViT's
+// layers behind the attention and all of GPT-2's are Gemm; GPT-2 has its head besides.
 TEST(ModelZoo, TransformersHaveTheirLayers) {
   using Ops = std::map<std::string_view, int>;
   const std::map<std::string_view, Ops> published = {

@@ -208,7 +208,7 @@ struct Sizes {
   DimSpec batch;
   int64_t resolution;
   int64_t classes;
-  // Of a transformer, whose heads are 64 wide.
+  // Sizes of a transformer, whose heads are 64 wide.
   int64_t sequence = 0;
   int64_t vocabulary = 0;
   int64_t layers = 0;

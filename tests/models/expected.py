@@ -75,7 +75,7 @@ def positions(count: int) -> list[int]:
 
 
 def sha256_of(paths: Sequence[Path]) -> str:
-    """Of files, one after another."""
+    """The SHA-256 of the bytes of files, one after another, in hexadecimal digits."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.read_bytes())
