@@ -3,10 +3,11 @@
 probes   what the machine can do: multiply-adds, reads from L2, L3 and memory, the hop from core to core.
 kernels  listed shapes of convolutions and dense layers, each as a share of what these probes, made in the same process,
          allow: max(operations / FMA peak, bytes / bandwidth) by the best time. Inputs and weights are hot.
-models   networks of the test kit's generator (seeded random weights) at full resolution: seconds a run of the compiled
-         model and of each peer in the same rounds, taking turns; seconds to compile. `ratio` is ours by theirs, of
-         medians, `best ratio` of the best rounds: below 1 is faster. The hop from core to core is probed before and
-         after each: where the two differ much, runs of several threads cannot be compared.
+models   networks of the test kit's generator (seeded random weights) at full resolution, and of texts at 128 tokens
+         (bert_base) or 64 (gpt2): seconds a run of the compiled model and of each peer in the same rounds, taking
+         turns; seconds to compile. `ratio` is ours by theirs, of medians, `best ratio` of the best rounds: below 1 is
+         faster. The hop from core to core is probed before and after each: where the two differ much, runs of several
+         threads cannot be compared.
 passes   a chain of 10,000 ops and the models: seconds to infer all types and for the optimising passes, without
          lowering and code generation.
 labels   least-cost labels of 100,000 nodes in stacked residual blocks and attention layers, with 8 labels: seconds of
@@ -41,7 +42,12 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MODELS = ["mlp", "squeezenet1_1", "mobilenet_v2", "resnet18", "resnet50", "inception_v3", "vgg16"]
+sys.path.insert(0, str(ROOT / "tests/models"))
+import expected  # noqa: E402
+import text_inputs  # noqa: E402
+
+CONVOLUTIONAL = ["squeezenet1_1", "mobilenet_v2", "shufflenet_v2", "resnet18", "resnet50", "densenet121"]
+MODELS = ["mlp", *CONVOLUTIONAL, "inception_v3", "alexnet", "vgg16", "vit_base16", "bert_base", "gpt2"]
 PEERS = ["onnxruntime", "openvino", "openvino-default"]
 SHORT = ["mobilenet_v2", "resnet50"]
 COLUMNS = ("best_seconds", "median_seconds", "peer_best_seconds", "peer_median_seconds")
@@ -64,6 +70,18 @@ def make_model(name: str, args: argparse.Namespace) -> Path:
     return path
 
 
+def input_options(name: str, folder: Path) -> list[str]:
+    """The options that name the inputs of a model of texts, which are written to the folder. Other models read random
+    numbers that headrace bench makes; an artifact does not say which ids its tables have, and which masks are valid."""
+    options = []
+    if name in text_inputs.NAMES:
+        for key, array in text_inputs.inputs_of(name, is_full=True).items():
+            file = folder / f"{name}-{key}.npy"
+            expected.write_npy(file, array)
+            options += ["--input", f"{key}={file}"]
+    return options
+
+
 def measure(model: Path, args: argparse.Namespace) -> list[dict]:
     """Measures one model beside each peer; returns a report for each."""
     artifact = model.with_suffix(".so")
@@ -71,6 +89,7 @@ def measure(model: Path, args: argparse.Namespace) -> list[dict]:
     run(args.bin / "headrace", "compile", model, "-o", artifact, "--jobs", "2", "--quiet")
     seconds = time.perf_counter() - begin
     options = ["--threads", args.threads, "--rounds", str(args.rounds), "--json", "--quiet"]
+    options += input_options(model.stem, args.folder)
     reports = []
     for peer in args.against.split(","):
         against = [] if peer == "none" else ["--against", peer, "--against-model", model]

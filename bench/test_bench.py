@@ -17,6 +17,10 @@ from pathlib import Path
 from typing import ClassVar
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests/models")]
+import expected  # noqa: E402
+import run as bench_run  # noqa: E402
+
 NOT_LINEAR = {"sums of symbols", "nested captures"}  # docs/benchmarks.md says why
 
 
@@ -152,6 +156,24 @@ class BenchTest(unittest.TestCase):
             (model,) = report["models"]
             self.assertEqual([result["threads"] for result in model["results"]], [1, 2])
             self.assertRegex(self.bench(*options).stdout, r"(?m)^ *mlp +- +1 +\d")
+
+    def test_inputs_of_texts(self) -> None:
+        """The files have the ids and masks that the models take; other models get random numbers."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(bench_run.input_options("resnet50", Path(folder)), [])
+            options = bench_run.input_options("bert_base", Path(folder))
+            self.assertEqual(options[::2], ["--input"] * 3)
+            files = dict(option.split("=", 1) for option in options[1::2])
+            arrays = {name: expected.read_npy(Path(file)) for name, file in files.items()}
+            self.assertEqual(list(arrays), ["input_ids", "token_type_ids", "attention_mask"])
+            for array in arrays.values():
+                self.assertEqual((array.dtype, array.shape), ("<i8", (1, 128)))
+            ids = arrays["input_ids"].values()
+            self.assertGreaterEqual(min(ids), 0)
+            self.assertLess(max(ids), 30522)
+            self.assertGreater(len(set(ids)), 100)
+            self.assertEqual(arrays["token_type_ids"].values(), [0] * 64 + [1] * 64)
+            self.assertEqual(arrays["attention_mask"].values(), [1] * 96 + [0] * 32)
 
     def test_passes(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

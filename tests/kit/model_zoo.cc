@@ -1,11 +1,15 @@
 // The networks follow the papers' tables as torchvision implements them (without auxiliary heads).
 #include "kit/model_zoo.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
+#include "kit/zoo_densenet.h"
 #include "kit/zoo_layers.h"
+#include "kit/zoo_shufflenet.h"
 #include "kit/zoo_ssd.h"
+#include "kit/zoo_transformers.h"
 
 namespace headrace::kit {
 
@@ -29,6 +33,22 @@ Map vgg16(Net& net, const Sizes& sizes) {
     side /= 2;
   }
   x = net.flatten(x, side, side);
+  x = net.relu(net.dense(x, 4096));
+  x = net.relu(net.dense(x, 4096));
+  return net.dense(x, sizes.classes, 1);
+}
+
+// Krizhevsky 2014, figure 1, without normalization between layers. The average over 6x6 places in front of the dense
+// layers is the identity at the published resolution and is left out.
+Map alexnet(Net& net, const Sizes& sizes) {
+  const auto pooled = [](int64_t side) { return (side - 3) / 2 + 1; };
+  Map x = net.relu(net.conv(picture(net, sizes), square(64, 11, 4, 2), true));
+  int64_t side = pooled((sizes.resolution + 4 - 11) / 4 + 1);
+  x = net.relu(net.conv(net.pool(x, "MaxPool", 3, 2, 0), square(192, 5, 1, 2), true));
+  x = net.pool(x, "MaxPool", 3, 2, 0);
+  for (const int64_t channels : {384, 256, 256}) x = net.relu(net.conv(x, square(channels, 3, 1, 1), true));
+  side = pooled(pooled(side));
+  x = net.flatten(net.pool(x, "MaxPool", 3, 2, 0), side, side);
   x = net.relu(net.dense(x, 4096));
   x = net.relu(net.dense(x, 4096));
   return net.dense(x, sizes.classes, 1);
@@ -163,41 +183,77 @@ Map build(Net& net, std::string_view name, const Sizes& sizes) {
   if (name == "resnet50") return resnet(net, sizes, {3, 4, 6, 3}, true);
   if (name == "squeezenet1_1") return squeezenet1_1(net, sizes);
   if (name == "inception_v3") return inception_v3(net, sizes);
+  if (name == "alexnet") return alexnet(net, sizes);
+  if (name == "densenet121") return densenet121(net, sizes);
+  if (name == "shufflenet_v2") return shufflenet_v2(net, sizes);
   HEADRACE_CHECK(name == "mobilenet_v2", "no builder for {}", name);
   return mobilenet_v2(net, sizes);
+}
+
+int64_t or_published(int64_t option, int64_t published) { return option > 0 ? option : published; }
+
+Sizes make_sizes(const ZooModel& model, const ZooOptions& options) {
+  const int64_t resolution = or_published(options.resolution, model.resolution);
+  if (resolution < model.smallest_resolution) {
+    throw_user_error("{} needs a resolution of at least {}, not {}", model.name, model.smallest_resolution, resolution);
+  }
+  return {.batch = options.batch > 0 ? DimSpec(options.batch) : DimSpec(std::string("N")),
+          .resolution = resolution,
+          .classes = or_published(options.classes, model.classes),
+          .sequence = or_published(options.sequence, model.sequence),
+          .vocabulary = or_published(options.vocabulary, model.vocabulary),
+          .layers = or_published(options.layers, model.layers),
+          .heads = or_published(options.heads, model.heads)};
 }
 
 }  // namespace
 
 const std::vector<ZooModel>& zoo_models() {
-  static const std::vector<ZooModel> models = {{"mlp", 0, 0, 10},
-                                               {"vgg16", 224, 32, 1000},
-                                               {"resnet18", 224, 1, 1000},
-                                               {"resnet50", 224, 1, 1000},
-                                               {"squeezenet1_1", 224, 17, 1000},
-                                               {"inception_v3", 299, 75, 1000},
-                                               {"mobilenet_v2", 224, 1, 1000},
-                                               {"ssd_resnet50", 300, 1, 81, true},
-                                               {"ssd_vgg16", 300, 12, 91, true},
-                                               {"ssd_mobilenet", 300, 1, 91, true}};
+  static const std::vector<ZooModel> models = {
+      {"mlp", 0, 0, 10},
+      {"vgg16", 224, 32, 1000},
+      {"alexnet", 224, 63, 1000},
+      {"resnet18", 224, 1, 1000},
+      {"resnet50", 224, 1, 1000},
+      {"densenet121", 224, 29, 1000},
+      {"squeezenet1_1", 224, 17, 1000},
+      {"inception_v3", 299, 75, 1000},
+      {"mobilenet_v2", 224, 1, 1000},
+      {"shufflenet_v2", 224, 1, 1000},
+      {"ssd_resnet50", 300, 1, 81, true},
+      {"ssd_vgg16", 300, 12, 91, true},
+      {"ssd_mobilenet", 300, 1, 91, true},
+      {.name = "bert_base", .sequence = 128, .vocabulary = 30522, .layers = 12, .heads = 12},
+      {.name = "vit_base16", .resolution = 224, .smallest_resolution = 16, .classes = 1000, .layers = 12, .heads = 12},
+      {.name = "gpt2", .sequence = 64, .vocabulary = 50257, .layers = 12, .heads = 12}};
   return models;
+}
+
+ZooOptions small_zoo_options(const ZooModel& model) {
+  ZooOptions options;
+  if (model.resolution > 0) options.resolution = (std::max<int64_t>(model.smallest_resolution, 32) + 31) / 32 * 32;
+  if (model.layers > 0) options.layers = options.heads = 2;
+  if (model.sequence > 0) {
+    options.sequence = 16;
+    options.vocabulary = 1000;
+  }
+  return options;
 }
 
 std::string make_zoo_model(std::string_view name, const ZooOptions& options) {
   for (const ZooModel& model : zoo_models()) {
     if (model.name != name) continue;
-    int64_t resolution = options.resolution > 0 ? options.resolution : model.resolution;
-    if (resolution < model.smallest_resolution) {
-      throw_user_error("{} needs a resolution of at least {}, not {}", name, model.smallest_resolution, resolution);
-    }
-    DimSpec batch = options.batch > 0 ? DimSpec(options.batch) : DimSpec(std::string("N"));
-    const Sizes sizes = {batch, resolution, options.classes > 0 ? options.classes : model.classes};
+    const Sizes sizes = make_sizes(model, options);
     Net net(options, name);
+    if (model.layers > 0) {
+      build_transformer(net, name, sizes);
+      return std::move(net).finish(kTransformerOpset, kTransformerIrVersion);
+    }
     if (model.is_detector) {
       build_ssd(net, name, sizes);
     } else {
       const Map y = build(net, name, sizes);
-      net.output("y", y.name, onnx::ElementType::kFloat, {batch, y.channels});
+      net.output("y", y.name, onnx::ElementType::kFloat, {sizes.batch, y.channels});
     }
     return std::move(net).finish();
   }

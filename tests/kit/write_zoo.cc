@@ -16,9 +16,7 @@
 using namespace headrace;
 
 static void write(const std::string& folder, const kit::ZooModel& model, bool is_small) {
-  kit::ZooOptions options;
-  if (is_small && model.resolution > 0)
-    options.resolution = (std::max<int64_t>(model.smallest_resolution, 32) + 31) / 32 * 32;
+  const kit::ZooOptions options = is_small ? kit::small_zoo_options(model) : kit::ZooOptions();
   std::string path = fmt::format("{}/{}.onnx", folder, model.name);
   std::ofstream file(path, std::ios::binary);
   if (file) file << kit::make_zoo_model(model.name, options);
@@ -38,7 +36,9 @@ static void check_names(const std::vector<std::string_view>& names) {
 static constexpr const char* kUsage =
     "usage: write_zoo FOLDER [MODEL ...] [--small]\n"
     "Writes generated networks with seeded random weights to FOLDER/MODEL.onnx: those named, or all.\n"
-    "  --small   at the smallest resolution that is a multiple of 32\n";
+    "  --small   at the smallest resolution that is a multiple of 32; a transformer with 2 layers of 2 heads, 16 "
+    "tokens\n"
+    "            and a vocabulary of 1000\n";
 
 int main(int argc, char** argv) try {
   if (const auto code = kit::exit_for_usage(argc, argv, kUsage, 1, INT_MAX)) return *code;

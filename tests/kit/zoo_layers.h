@@ -51,6 +51,11 @@ class Net {
     return {graph_.input("x", onnx::ElementType::kFloat, dims), std::get<int64_t>(dims.at(1))};
   }
 
+  // Adds an input of int64, as the ids of tokens.
+  std::string input(std::string_view name, const std::vector<DimSpec>& dims) {
+    return graph_.input(name, onnx::ElementType::kInt64, dims);
+  }
+
   Map conv(const Map& x, const ConvSpec& spec, bool has_bias) {
     int64_t fan_in = x.channels / spec.groups * spec.kernel[0] * spec.kernel[1];
     std::vector<std::string> inputs = {
@@ -119,11 +124,52 @@ class Net {
     return {graph_.node("Gemm", inputs, {{"alpha", 1.0F}, {"beta", 1.0F}, {"transB", 1}}), features};
   }
 
+  // Applies a dense layer to the last axis, which has x.channels elements, as torch's exporter writes it for tensors of
+  // more than two axes.
+  Map linear(const Map& x, int64_t features, float gain) {
+    const std::string product =
+        graph_.node("MatMul", {x.name, weight({x.channels, features}, 0, deviation(gain, x.channels))});
+    return {graph_.node("Add", {weight({features}, 0, 0.05F), product}), features};
+  }
+
+  // Normalizes the last axis.
+  Map layer_norm(const Map& x, float epsilon) {
+    const std::vector<int64_t> dims = {x.channels};
+    std::vector<std::string> inputs = {x.name, weight(dims, 1, 0.1F), weight(dims, 0, 0.1F)};
+    return {graph_.node("LayerNormalization", inputs, {{"axis", -1}, {"epsilon", epsilon}}), x.channels};
+  }
+
   Map softmax(const Map& x) { return {graph_.node("Softmax", {x.name}, {{"axis", 1}}), x.channels}; }
 
   std::string node(const char* op, const std::vector<std::string>& inputs,
                    const std::vector<AttributeSpec>& attributes = {}) {
     return graph_.node(op, inputs, attributes);
+  }
+
+  // Splits an axis into parts of `size` elements and returns their names.
+  std::vector<std::string> split(const std::string& x, int64_t axis, int64_t parts, int64_t size) {
+    std::vector<std::string> outputs;
+    for (int64_t part = 0; part < parts; ++part) outputs.push_back(fmt::format("{}_part{}", x, part));
+    const std::string sizes = constant<int64_t>({parts}, std::vector<int64_t>(static_cast<size_t>(parts), size));
+    graph_.node_with_outputs("Split", {x, sizes}, outputs, {{"axis", axis}});
+    return outputs;
+  }
+
+  // Adds a tensor of random weights around `mean`; tests count the tensors whose names begin with "w".
+  std::string weight(const std::vector<int64_t>& dims, float mean, float deviation) {
+    int64_t count = 1;
+    for (int64_t dim : dims) count *= dim;
+    std::vector<float> values(static_cast<size_t>(count));
+    random_.fill(values, mean, deviation);
+    return graph_.initializer(fmt::format("w{}", next_weight_++), dims, values);
+  }
+
+  // Returns the deviation of weights for sums of `fan_in` products (ConvSpec::gain).
+  static float deviation(float gain, int64_t fan_in) { return std::sqrt(gain / static_cast<float>(fan_in)); }
+
+  std::string bool_constant(const std::vector<int64_t>& dims, const std::vector<uint8_t>& values) {
+    return graph_.initializer(fmt::format("c{}", next_constant_++), onnx::ElementType::kBool, dims,
+                              std::as_bytes(std::span(values)));
   }
 
   template <typename T>
@@ -138,19 +184,12 @@ class Net {
     graph_.output(name, type, dims);
   }
 
-  std::string finish() && { return encode_model(std::move(graph_).finish()); }
-
- private:
-  static float deviation(float gain, int64_t fan_in) { return std::sqrt(gain / static_cast<float>(fan_in)); }
-
-  std::string weight(const std::vector<int64_t>& dims, float mean, float deviation) {
-    int64_t count = 1;
-    for (int64_t dim : dims) count *= dim;
-    std::vector<float> values(static_cast<size_t>(count));
-    random_.fill(values, mean, deviation);
-    return graph_.initializer(fmt::format("w{}", next_weight_++), dims, values);
+  // Encodes the model with a version of ONNX's operators; `ir_version` is the one that came with it.
+  std::string finish(int64_t opset = 13, int64_t ir_version = 7) && {
+    return encode_model(std::move(graph_).finish(), {{"", opset}}, ir_version);
   }
 
+ private:
   std::string variance(int64_t channels) {
     std::vector<float> values(static_cast<size_t>(channels));
     for (float& value : values) value = random_.uniform(0.8F, 1.25F);
@@ -169,6 +208,11 @@ struct Sizes {
   DimSpec batch;
   int64_t resolution;
   int64_t classes;
+  // Sizes of a transformer, whose heads are 64 wide.
+  int64_t sequence = 0;
+  int64_t vocabulary = 0;
+  int64_t layers = 0;
+  int64_t heads = 0;
 };
 
 // The input: f32[N,3,H,W].

@@ -1,9 +1,9 @@
 """Outputs of onnxruntime that are kept in the repository, for machines without it. Standard library only.
 
 expected/NAME.json (at full size expected/full/NAME.json) has the version of onnxruntime, the sha256 of the model and of
-the input, and of each output up to 4,096 values at seeded positions. Inputs are sums of random numbers of Python, which
-are the same for a seed everywhere.
-A model or an input with another sha256 is an error, since its outputs would be others.
+the files of its inputs one after another, and of each output up to 4,096 values at seeded positions. Inputs are sums of
+random numbers of Python, which are the same for a seed everywhere.
+A model or inputs with another sha256 are an error, since the outputs would be others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import math
 import random
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def read_npy(path: Path) -> Array:
 
 
 def write_npy(path: Path, array: Array) -> None:
-    """Writes a .npy file of format version 1, in row-major order."""
+    """The same, written."""
     header = repr({"descr": array.dtype, "fortran_order": False, "shape": array.shape}).encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + array.data)
@@ -74,13 +74,16 @@ def positions(count: int) -> list[int]:
     return [int(numbers.random() * count) for _ in range(MOST_VALUES)]
 
 
-def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file's bytes, in hexadecimal digits."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def sha256_of(paths: Sequence[Path]) -> str:
+    """The SHA-256 of the bytes of files, one after another, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def encode(array: Array) -> dict:
-    """The record that is kept of an output: dtype, shape, largest element, and some of its values."""
+    """What is kept of an output."""
     values = array.values()
     kept = [values[i] for i in positions(len(values))]
     text = base64.b64encode(struct.pack(f"<{len(kept)}{FORMATS[array.dtype]}", *kept)).decode()
@@ -109,28 +112,33 @@ def difference(kept: dict, array: Array) -> float:
     return worst / (kept["largest"] or 1)
 
 
-def rewrite(name: str, model: Path, source: Path, python: str, folder: Path) -> None:
-    """Makes the file anew, with onnxruntime in another Python; CalledProcessError when that fails."""
+def rewrite(name: str, model: Path, sources: Mapping[str, Path], python: str, folder: Path) -> None:
+    """Makes the file anew, with onnxruntime in another Python; CalledProcessError when that fails.
+
+    `sources` has the .npy file of each input, by its name.
+    """
     script = Path(__file__).resolve().parent / "run_onnxruntime.py"
-    command = [python, str(script), str(model), str(source), str(folder)]
+    command = [python, str(script), str(model), str(folder), *(f"{key}={path}" for key, path in sources.items())]
     version = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=600).stdout.strip()
     outputs = [encode(read_npy(file)) for file in sorted(folder.glob("output_*.npy"))]
-    report = {"onnxruntime": version, "model": sha256_of(model), "input": sha256_of(source), "outputs": outputs}
+    digests = {"model": sha256_of([model]), "input": sha256_of(list(sources.values()))}
+    report = {"onnxruntime": version} | digests | {"outputs": outputs}
     file = FOLDER / f"{name}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(report, indent=1) + "\n")
 
 
-def check(name: str, model: Path, source: Path, outputs: Sequence[Path]) -> float:
+def check(name: str, model: Path, sources: Mapping[str, Path], outputs: Sequence[Path]) -> float:
     """The largest difference of outputs of ours from those that are kept. ValueError when there are none, or when they
-    are of another model or input."""
+    are of another model or of other inputs."""
     file = FOLDER / f"{name}.json"
     if not file.is_file():
         raise ValueError(f"there is no {file.name}; write it with --rewrite-expected")
     report = json.loads(file.read_text())
-    for key, path in (("model", model), ("input", source)):
-        if sha256_of(path) != report[key]:
-            raise ValueError(f"{file.name} is of another {key} than {path}; write it anew with --rewrite-expected")
+    for key, paths in (("model", [model]), ("input", list(sources.values()))):
+        if sha256_of(paths) != report[key]:
+            named = ", ".join(map(str, paths))
+            raise ValueError(f"{file.name} is of another {key} than {named}; write it anew with --rewrite-expected")
     if len(outputs) != len(report["outputs"]):
         return math.inf
     return max(difference(kept, read_npy(path)) for kept, path in zip(report["outputs"], outputs, strict=True))

@@ -190,7 +190,7 @@ class Checker:
                 if done.returncode != OK:
                     raise Failure(f"{ours.name}: {done.stderr}")
             files = [Path(one["file"]) for one in json.loads(done.stdout)["outputs"]]
-            off = expected.check(self.name, self.model, self.source, files)
+            off = expected.check(self.name, self.model, {"x": self.source}, files)
             if (off > expected.LIMIT) != is_wrong:
                 raise Failure(f"{ours.name}: {off} off what is kept, where the limit is {expected.LIMIT}")
             cells.append(f"{off:.2e}")
@@ -226,7 +226,7 @@ def check(mistake: Mistake, args: argparse.Namespace, is_peer_here: bool) -> lis
     begin = time.monotonic()
     checker = Checker(mistake, args)
     if args.rewrite_expected:
-        expected.rewrite(mistake.name, checker.model, checker.source, args.python, checker.folder)
+        expected.rewrite(mistake.name, checker.model, {"x": checker.source}, args.python, checker.folder)
     cases = [] if is_peer_here else [junit.Case(f"{mistake.name}_peer", "skipped", "onnxruntime is not installed")]
     ways = {"kept": checker.beside_what_is_kept} | ({"peer": checker.beside_the_peer} if is_peer_here else {})
     for way, ask in ways.items():

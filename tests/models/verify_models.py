@@ -10,7 +10,8 @@ on the real page too. Each runs unoptimised and optimised, on one thread and on 
 HEADRACE_PYTHON (default: .venv) has it: `headrace verify` judges ours to float64 and ours to onnxruntime by its own
 limits. Outputs are also compared with those of onnxruntime in expected/ (at size full in expected/full/), so that a
 wrong import is found on machines without it; --rewrite-expected writes these anew. Inputs are made here, of random
-numbers that are the same on every machine, and those of digits are pictures.
+numbers that are the same on every machine; those of digits are pictures, and models of texts read ids of tokens and a
+mask (text_inputs.py).
 
 As text, each is printed, read back and compared around every pass, as is its JSON (headrace-opt --verify-text), and
 goes through files: weights aside and in the metadata, both twice with the same bytes. What each takes of memory when it
@@ -37,24 +38,27 @@ sys.path[:0] = [str(ROOT / "models"), str(ROOT / "tests/kit"), str(ROOT / "tests
 import expected  # noqa: E402
 import fetch  # noqa: E402
 import junit  # noqa: E402
+import text_inputs  # noqa: E402
 
 CLASSIFIER, DETECTOR = "ch_ppocr_mobile_v2.0_cls_infer.onnx", "ch_PP-OCRv4_det_infer.onnx"
 DETECTORS = ("ssd_resnet50", "ssd_vgg16", "ssd_mobilenet")
-ZOO = ("mlp", "squeezenet1_1", "mobilenet_v2", "vgg16", "resnet18", "resnet50", "inception_v3", *DETECTORS)
+LIGHT = ("squeezenet1_1", "mobilenet_v2", "shufflenet_v2")
+CLASSIFIERS = (*LIGHT, "vgg16", "alexnet", "resnet18", "resnet50", "densenet121")
+TRANSFORMERS = ("bert_base", "vit_base16", "gpt2")
+ZOO = ("mlp", *CLASSIFIERS, "inception_v3", *DETECTORS, *TRANSFORMERS)
 EVERYTHING = ("digits", *ZOO, "classifier", "detector", "page")
-IN_CI = ("digits", "mlp", "squeezenet1_1", "mobilenet_v2", "classifier")
+IN_CI = ("digits", "mlp", "squeezenet1_1", "mobilenet_v2", "bert_base", "classifier")
 LEVELS, THREADS = (0, 3), (1, 2)
-# Shapes of the inputs that are made here, of the networks whose outputs are kept: at test size ci and at size full.
+# Shapes of the inputs x that are made here, of the networks whose outputs are kept: at test size ci and at size full.
 CI_SHAPES = {
     "digits": (16, 1, 8, 8),
     "mlp": (1, 784),
-    "squeezenet1_1": (1, 3, 32, 32),
-    "mobilenet_v2": (1, 3, 32, 32),
+    "alexnet": (1, 3, 64, 64),
     "classifier": (1, 3, 48, 64),
-}
+} | dict.fromkeys((*LIGHT, "densenet121", "vit_base16"), (1, 3, 32, 32))
 FULL_SHAPES = (
     {"digits": (360, 1, 8, 8), "mlp": (1, 784), "inception_v3": (1, 3, 299, 299)}
-    | dict.fromkeys(("squeezenet1_1", "mobilenet_v2", "vgg16", "resnet18", "resnet50"), (1, 3, 224, 224))
+    | dict.fromkeys((*CLASSIFIERS, "vit_base16"), (1, 3, 224, 224))
     | dict.fromkeys(DETECTORS, (1, 3, 300, 300))
     | {"classifier": (1, 3, 48, 192), "detector": (1, 3, 384, 768)}
 )
@@ -76,12 +80,17 @@ class Network:
     path: Path = Path()
     shapes: tuple[str, ...] = ()
     missing: str = ""
-    source: Path | None = None  # the .npy file of its input x; none: random ones, made by verify
+    # The .npy file of each input, by its name; none: random ones, made by verify.
+    sources: dict[str, Path] = field(default_factory=dict)
     kept: str = ""
 
     def arguments(self) -> list[str]:
         """The arguments that name this network to every verb."""
         return [str(self.path), *itertools.chain.from_iterable(("--shape", shape) for shape in self.shapes)]
+
+    def inputs(self) -> list[str]:
+        """The options that name the files of its inputs."""
+        return [word for name, file in self.sources.items() for word in ("--input", f"{name}={file}")]
 
 
 @dataclass
@@ -138,17 +147,28 @@ def networks(wanted: list[str], is_full: bool, args: argparse.Namespace) -> list
 
 
 def with_source(network: Network, folder: Path, is_full: bool) -> Network:
-    """The network with an input that is the same on every machine, if it is one of those that have outputs to keep."""
-    shape = (FULL_SHAPES if is_full else CI_SHAPES).get(network.name)
-    if network.missing or shape is None:
+    """The network with inputs that are the same on every machine, if it is one of those that have outputs to keep."""
+    arrays = {} if network.missing else make_inputs(network.name, is_full)
+    if not arrays:
         return network
+    sources = {name: made(folder) / f"{network.name}-{name}.npy" for name in arrays}
+    for name, array in arrays.items():
+        expected.write_npy(sources[name], array)
+    return replace(network, sources=sources, kept=f"full/{network.name}" if is_full else network.name)
+
+
+def make_inputs(name: str, is_full: bool) -> dict[str, expected.Array]:
+    """The inputs of a network by their names; none for one without outputs to keep."""
+    if name in text_inputs.NAMES:
+        return text_inputs.inputs_of(name, is_full)
+    shape = (FULL_SHAPES if is_full else CI_SHAPES).get(name)
+    if shape is None:
+        return {}
     array = expected.random_array(shape)
-    if network.name == "digits":  # random pictures are not digits, and all as sure to be one
+    if name == "digits":  # random pictures are not digits, and all as sure to be one
         images = expected.read_npy(ROOT / "models/digits_images.npy")
         array = expected.Array(images.dtype, shape, images.data[: len(array.data)])
-    source = made(folder) / f"{network.name}.npy"
-    expected.write_npy(source, array)
-    return replace(network, source=source, kept=f"full/{network.name}" if is_full else network.name)
+    return {"x": array}
 
 
 def real_page(folder: Path) -> Network:
@@ -163,7 +183,7 @@ def real_page(folder: Path) -> Network:
         return Network("page", missing=f"{os.environ['HEADRACE_PYTHON']}: {error.strerror}")
     if done.returncode != 0:
         return Network("page", missing=problem_of(done))
-    return replace(network, source=picture)
+    return replace(network, sources={"x": picture})
 
 
 def find_peer() -> tuple[list[str], str]:
@@ -182,9 +202,7 @@ def verify(network: Network, level: int, threads: int, peer: list[str], program:
     """One run against the interpreter."""
     begin = time.monotonic()
     command = [str(program), "verify", *network.arguments(), "--opt-level", str(level), "--threads", str(threads)]
-    if network.source:
-        command += ["--input", f"x={network.source}"]
-    done = run([*command, *peer, "--json"])
+    done = run([*command, *network.inputs(), *peer, "--json"])
     cells = [network.name, str(level), str(threads), "-", "-", "-", "-"]
     if done.returncode in (0, 5) and done.stdout:
         report = json.loads(done.stdout)
@@ -253,12 +271,12 @@ def beside_what_is_kept(network: Network, artifact: Path, args: argparse.Namespa
     begin = time.monotonic()
     limit = KEPT_LIMITS.get(network.kept, expected.LIMIT)
     cells, problem = [network.name, "3", "kept", "", "", "-", f"{limit:.2e}"], ""
-    given = ("--input", f"x={network.source}", "--output-dir", str(artifact.parent / "outputs"))
-    done = run([str(args.program), "run", str(artifact), *given, "--json"])
+    outputs = str(artifact.parent / "outputs")
+    done = run([str(args.program), "run", str(artifact), *network.inputs(), "--output-dir", outputs, "--json"])
     if done.returncode == 0:
         files = [Path(output["file"]) for output in json.loads(done.stdout)["outputs"]]
         try:
-            off = expected.check(network.kept, network.path, network.source, files)
+            off = expected.check(network.kept, network.path, network.sources, files)
             cells[5] = f"{off:.2e}"
             problem = "" if off <= limit else f"MISMATCH: {off} from what expected/ has of onnxruntime"
         except ValueError as error:
@@ -340,7 +358,7 @@ def rewrite_expected(found: list[Network], folder: Path) -> None:
     for network in found:
         if network.kept:
             outputs = made(folder / f"{network.name}-expected")
-            expected.rewrite(network.kept, network.path, network.source, os.environ["HEADRACE_PYTHON"], outputs)
+            expected.rewrite(network.kept, network.path, network.sources, os.environ["HEADRACE_PYTHON"], outputs)
 
 
 def show(rows: list[list[str]]) -> None:
