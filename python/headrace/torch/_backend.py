@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from headrace import _public, compiler
+from headrace import _public
 from headrace._core import UserError
-from headrace.relay._text import fromtext
-from headrace.torch._options import COMMON, known_options
+from headrace.torch._options import COMMON, check_values, known_options
 from headrace.torch._package import torch_package
 from headrace.torch._region import Region
 
@@ -51,18 +50,10 @@ def backend(
     """
     torch_package()
     if mode not in (None, "default"):
-        raise UserError(f"mode: {mode!r} is for torch's own backend; give this one options, as options={{'threads': 2}}")
+        raise UserError(f"mode: {mode!r} is for torch's own backend; this one takes options={{'threads': 2}}")
     given = known_options(options, COMMON)
-    if given:
-        _check_values(given)
+    check_values(given)
     return Region(module, example_inputs, given)
-
-
-def _check_values(options: Mapping[str, Any]) -> None:
-    """Compiles a model of one op, so that a bad value is an error at once and not a reason to fall back."""
-    text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(1), float32]) { exp(%x) }'
-    compiler.compile(fromtext(text), **options)
-
 
 
 _public.publish(__name__, "headrace.torch")

@@ -65,16 +65,19 @@ def compile_module(
         program = _exported(module, args, kwargs, axes)
         _refuse_effects(program.exported_program)
     names = [str(value.name) for value in program.model.graph.inputs]
+    dtypes = _output_dtypes(program.exported_program)
     with tempfile.TemporaryDirectory(prefix="headrace-torch-") as folder:
         path = Path(folder) / "model.onnx"
         program.save(str(path))
         del program
         options = options_for(path)
         try:
-            return compiler.compile(path, **options), names
+            model = compiler.compile(path, **options)
         except (UserError, InternalError) as error:
             told = str(error).replace(f"'{path}'", "the exported model").replace(str(path), "the exported model")
             raise Refused(f"Headrace cannot compile it: {told[:_LONGEST_REASON]}") from error
+    _check_dtypes(model, dtypes)
+    return model, names
 
 
 def _exported(module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], axes: Any) -> Any:
@@ -84,14 +87,12 @@ def _exported(module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], axe
     try:
         with torch.inference_mode(False), torch.no_grad():
             program = torch.export.export(module, args, dict(kwargs), dynamic_shapes=with_dims(axes), strict=False)
-            _refuse_numbers(program)
+            _refuse_ports(program)
             step = "torch's ONNX exporter"
             with warnings.catch_warnings():
                 # Inputs that share a dimension share its name, which the exporter reports.
                 warnings.filterwarnings("ignore", "# The axis name")
-                return torch.onnx.export(
-                    program, dynamo=True, opset_version=_OPSET, verbose=False, dynamic_shapes=axes
-                )
+                return torch.onnx.export(program, dynamo=True, opset_version=_OPSET, verbose=False, dynamic_shapes=axes)
     except Refused:
         raise
     except Exception as error:
@@ -106,13 +107,29 @@ def _first_cause(error: BaseException) -> str:
     return (lines[0] or type(error).__name__)[:_LONGEST_REASON]
 
 
-def _refuse_numbers(program: Any) -> None:
-    """Raises Refused for a torch.export.ExportedProgram that gives anything but tensors."""
+def _refuse_ports(program: Any) -> None:
+    """Raises Refused for a torch.export.ExportedProgram that takes complex numbers or gives anything but tensors."""
+    taken = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    for name in program.graph_signature.user_inputs:
+        if getattr(taken.get(name), "is_complex", bool)():
+            raise Refused(f"its input '{name}' is {taken[name].dtype}, and Headrace has no complex numbers")
     for i, spec in enumerate(program.graph_signature.output_specs):
-        kind = type(spec.arg).__name__
-        if kind != "TensorArgument":
+        if type(spec.arg).__name__ != "TensorArgument":
             value = f" ({spec.arg.value!r})" if hasattr(spec.arg, "value") else ""
             raise Refused(f"its output {i} is no tensor{value}; return tensors only")
+
+
+def _output_dtypes(program: Any) -> list[str]:
+    """The dtypes of a program's outputs, such as "float32"."""
+    values = {node.name: node.meta["val"] for node in program.graph.nodes if "val" in node.meta}
+    return [str(values[spec.arg.name].dtype).partition(".")[2] for spec in program.graph_signature.output_specs]
+
+
+def _check_dtypes(model: compiler.CompiledModel, dtypes: Sequence[str]) -> None:
+    """Raises Refused for outputs of other dtypes than PyTorch's: the exporter makes pairs of complex numbers."""
+    for i, (spec, dtype) in enumerate(zip(model.outputs, dtypes, strict=True)):
+        if spec.dtype != dtype:
+            raise Refused(f"its output {i} is {dtype}, and the exported model gives {spec.dtype}")
 
 
 def _refuse_effects(program: Any) -> None:
@@ -126,10 +143,19 @@ def _refuse_effects(program: Any) -> None:
             "model.eval() first"
         )
     for node in _nodes(program.graph_module):
-        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()) and not _drops_nothing(node):
             raise Refused(
                 f"it draws random numbers ({node.target}); if it is in training mode, call model.eval() first"
             )
+
+
+def _drops_nothing(node: Any) -> bool:
+    """Whether a node's op, as attention, would draw random numbers only for a dropout that is 0 here."""
+    for i, argument in enumerate(node.target._schema.arguments):
+        if argument.name == "dropout_p":
+            given = node.args[i] if i < len(node.args) else node.kwargs.get(argument.name, argument.default_value)
+            return bool(given == 0)
+    return False
 
 
 def _nodes(module: Any) -> Iterator[Any]:
@@ -141,14 +167,16 @@ def _nodes(module: Any) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _quiet_exporter() -> Iterator[None]:
-    """Silences what torch's exporter logs about packages that are not installed."""
-    logger = logging.getLogger("torch.onnx")
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    """Silences what torch's exporter logs about packages that are not installed and steps that it skips."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def positions_of(inputs: Sequence[Any], names: Sequence[str]) -> list[int]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
+from headrace.torch._attention import plain_form
 from headrace.torch._exporting import Refused
 from headrace.torch._package import torch_package
 
@@ -27,6 +28,7 @@ class Frozen:
     module: Any  # a torch.fx.GraphModule, which takes tensors and gives a tuple of tensors
     inputs: list[int]  # the arguments of the graph that `module` takes
     outputs: list[int | Constant]  # for each output of the graph: its number among those of `module`, or a constant
+    is_tuple: bool  # whether the graph gives a tuple; one tensor otherwise
 
 
 def op_count(module: Any) -> int:
@@ -57,7 +59,7 @@ def check_graph(module: Any, example_inputs: Sequence[Any]) -> None:
         if isinstance(value, torch.Tensor) and (value.device.type != "cpu" or value.layout != torch.strided):
             kind = value.device if value.layout == torch.strided else value.layout
             raise Refused(f"it has an input that is {kind}, and Headrace takes dense tensors on the CPU")
-    known = [_known_value(node) for node in _outputs_of(module)]
+    known = [_known_value(node) for node in _outputs_of(module)[0]]
     are_known = all(value is not None for value in known)
     graded = [value for value in (known if are_known else example_inputs) if getattr(value, "requires_grad", False)]
     if graded and (are_known or torch.is_grad_enabled()):
@@ -71,11 +73,12 @@ def check_graph(module: Any, example_inputs: Sequence[Any]) -> None:
         raise Refused("one of its outputs shares memory with an input, and Headrace gives outputs of their own")
 
 
-def _outputs_of(module: Any) -> list[Any]:
-    """The nodes, or constants, that a graph gives."""
+def _outputs_of(module: Any) -> tuple[list[Any], bool]:
+    """The nodes, or constants, that a graph gives, and whether it gives them in a tuple."""
     output = next(node for node in reversed(module.graph.nodes) if node.op == "output")
     values = output.args[0]
-    return list(values) if isinstance(values, (list, tuple)) else [values]
+    is_tuple = isinstance(values, (list, tuple))
+    return list(values) if is_tuple else [values], is_tuple
 
 
 def _known_value(node: Any) -> Any:
@@ -131,9 +134,13 @@ def freeze(module: Any, args: Sequence[Any], weights: Sequence[int]) -> Frozen:
         elif node.target is torch._C._set_grad_enabled:
             continue  # the graph is exported without gradients
         values[node] = _number(node, values) if _is_number(node) else graph.node_copy(node, values.__getitem__)
-    tensors, outputs = _split_outputs([values.get(one, one) for one in _outputs_of(module)])
+        replacement = plain_form(node.target)
+        if replacement is not None:
+            values[node].target = replacement
+    given, is_tuple = _outputs_of(module)
+    tensors, outputs = _split_outputs([values[one] if isinstance(one, torch.fx.Node) else one for one in given])
     graph.output(tuple(tensors))
-    return Frozen(torch.fx.GraphModule(attributes, graph), inputs, outputs)
+    return Frozen(torch.fx.GraphModule(attributes, graph), inputs, outputs, is_tuple)
 
 
 def _is_number(node: Any) -> bool:
@@ -160,9 +167,11 @@ def _split_outputs(values: Sequence[Any]) -> tuple[list[Any], list[int | Constan
     nodes: list[Any] = []
     places: list[int | Constant] = []
     for value in values:
-        if not isinstance(value, torch.fx.Node):
+        if value is None or isinstance(value, (bool, int, float, str)):
             places.append(Constant(value))
             continue
+        if not isinstance(value, torch.fx.Node):
+            raise Refused(f"it gives a {type(value).__name__} within its tuple of outputs")
         if value not in nodes:
             nodes.append(value)
         places.append(nodes.index(value))

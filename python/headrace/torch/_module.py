@@ -12,7 +12,7 @@ from headrace._core import UserError
 from headrace.compiler import CompiledModel
 from headrace.torch._axes import named_axes
 from headrace.torch._exporting import Refused, compile_module
-from headrace.torch._options import COMMON, known_options
+from headrace.torch._options import COMMON, check_values, known_options
 from headrace.torch._package import torch_package
 
 __all__ = ["from_torch"]
@@ -62,6 +62,7 @@ def from_torch(
     if not isinstance(module, torch.nn.Module):
         raise UserError(f"module: expected a torch.nn.Module, got {_arguments.kind(module)}")
     given = known_options(options, [*COMMON, "output", "plan"])
+    check_values({name: value for name, value in given.items() if name in COMMON})
     inputs = (args,) if isinstance(args, torch.Tensor) else args
     if isinstance(inputs, str) or not isinstance(inputs, Sequence):
         raise UserError(f"args: expected a tuple of tensors, got {_arguments.kind(args)}")

@@ -6,8 +6,9 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from headrace import _arguments
+from headrace import _arguments, compiler
 from headrace._core import UserError
+from headrace.relay._text import fromtext
 
 __all__: list[str] = []
 
@@ -38,3 +39,10 @@ def known_options(options: Mapping[str, Any] | None, known: Iterable[str]) -> di
             told = f"did you mean '{near[0]}'?" if near else f"the options are {', '.join(names)}"
             raise UserError(f"options: there is no option '{name}'; {told}")
     return given
+
+
+def check_values(options: Mapping[str, Any]) -> None:
+    """Compiles a model of one op with the options, so that a bad value is an error before anything is exported."""
+    if options:
+        text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(1), float32]) { exp(%x) }'
+        compiler.compile(fromtext(text), **options)

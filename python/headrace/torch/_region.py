@@ -46,7 +46,7 @@ class _Entry:
 
     sizes: tuple[Any, ...]
     weights: tuple[_Weight, ...]
-    run: Callable[[Sequence[Any]], tuple[Any, ...]]
+    run: Callable[[Sequence[Any]], Any]
 
     def fits(self, sizes: tuple[Any, ...], values: Sequence[Any]) -> bool:
         """Whether the model is for these arguments."""
@@ -138,19 +138,18 @@ class Region:
         args = values[: len(values) - len(self._held)]
         positions = [*self._weights, *range(len(args), len(values))]
         # Taken before the export reads the data, so that a change meanwhile makes the entry stale.
-        weights = tuple(
-            _Weight(i, weakref.ref(values[i]), values[i]._version, values[i].data_ptr()) for i in positions
-        )
+        weights = tuple(_Weight(i, weakref.ref(values[i]), values[i]._version, values[i].data_ptr()) for i in positions)
         frozen = freeze(self._module, args, self._weights)
         given = tuple(_dense(args[i]) for i in frozen.inputs)
         model, names = compile_module(frozen.module, given, {}, None, lambda _: self._options)
         order = [frozen.inputs[i] for i in positions_of(model.inputs, names)]
         from_dlpack = torch_package().from_dlpack
-        places = frozen.outputs
+        places, is_tuple = frozen.outputs, frozen.is_tuple
 
-        def run(args: Sequence[Any]) -> tuple[Any, ...]:
+        def run(args: Sequence[Any]) -> Any:
             results = [from_dlpack(result) for result in model.run([_dense(args[i]) for i in order])]
-            return tuple(place.value if isinstance(place, Constant) else results[place] for place in places)
+            given = tuple(place.value if isinstance(place, Constant) else results[place] for place in places)
+            return given if is_tuple else given[0]
 
         return _Entry(sizes, weights, run)
 
