@@ -403,6 +403,37 @@ def test_weights_in_the_graph_itself(models):
     assert len(models) == 3
 
 
+def test_inference_tensors_in_the_graph_itself_fall_back():
+    with torch.inference_mode():
+        module = nn.Linear(6, 3)
+    x = torch.randn(4, 6)
+    graph = torch.fx.symbolic_trace(module)
+    with torch.no_grad(), pytest.warns(FallbackWarning, match="it holds inference tensors, whose changes PyTorch does"):
+        close(hr_torch.backend(graph, [x])(x), module(x))
+
+
+def test_numbers_that_depend_on_data_fall_back():
+    def f(x):
+        return x * 2, x.sum().item() + 1
+
+    x = torch.ones(3)
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        result = falls_back(f, x, match=r"a number in it depends on a tensor's values \(add\)")
+    close(result, (torch.full((3,), 2.0), 4.0), **EXACT)
+
+
+def test_numbers_within_a_graph(models):
+    fast = compiled(lambda x, scale: x * scale + 1)
+    for scale in (0.5, 0.75, 1.25, 3.5):  # an input from the second value on
+        close(fast(torch.ones(2), scale), torch.full((2,), scale + 1), **EXACT)
+    assert [len(model.inputs) for model in models] == [1, 2]
+    fast = compiled(lambda x: x * x.sum().item())
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        for value in (1.0, 2.0, 3.0):
+            close(fast(torch.full((3,), value)), torch.full((3,), 3 * value * value), **EXACT)
+    assert len(models) == 3
+
+
 @torch.no_grad()
 def test_threads_share_a_graph(models):
     module = torch_kit.settled(torch_kit.mobile_network())

@@ -89,25 +89,28 @@ def encoder_layer(
     mask_type: int | None = None,
 ) -> Any:
     """Returns f[N,L,width]: attention and two dense layers, each beside a shortcut and with a layer norm."""
-    functional = torch_package().nn.functional
+    layer_norm = torch_package().nn.functional.layer_norm
 
     def attend(x: Any) -> Any:
         own = (width, heads, qkv_weight, qkv_bias, weight, bias, mask)
         return multi_head_attention(x, x, x, *own, need_weights=False, mask_type=mask_type)[0]
 
-    def feed(x: Any) -> Any:
-        inner = functional.linear(x, ffn_weight_1, ffn_bias_1)
-        inner = functional.gelu(inner) if use_gelu else functional.relu(inner)
-        return functional.linear(inner, ffn_weight_2, ffn_bias_2)
-
     def norm_1(x: Any) -> Any:
-        return functional.layer_norm(x, (width,), norm_weight_1, norm_bias_1, eps)
+        return layer_norm(x, (width,), norm_weight_1, norm_bias_1, eps)
 
     def norm_2(x: Any) -> Any:
-        return functional.layer_norm(x, (width,), norm_weight_2, norm_bias_2, eps)
+        return layer_norm(x, (width,), norm_weight_2, norm_bias_2, eps)
 
+    dense = (use_gelu, ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2)
     if norm_first:
         src = src + attend(norm_1(src))
-        return src + feed(norm_2(src))
+        return src + _feed(norm_2(src), *dense)
     src = norm_1(src + attend(src))
-    return norm_2(src + feed(src))
+    return norm_2(src + _feed(src, *dense))
+
+
+def _feed(x: Any, use_gelu: bool, weight_1: Any, bias_1: Any, weight_2: Any, bias_2: Any) -> Any:
+    """Two dense layers."""
+    functional = torch_package().nn.functional
+    inner = functional.linear(x, weight_1, bias_1)
+    return functional.linear(functional.gelu(inner) if use_gelu else functional.relu(inner), weight_2, bias_2)

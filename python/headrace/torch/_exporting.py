@@ -109,10 +109,12 @@ def _first_cause(error: BaseException) -> str:
 
 def _refuse_ports(program: Any) -> None:
     """Raises Refused for a torch.export.ExportedProgram that takes complex numbers or gives anything but tensors."""
+    torch = torch_package()
     taken = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
     for name in program.graph_signature.user_inputs:
-        if getattr(taken.get(name), "is_complex", bool)():
-            raise Refused(f"its input '{name}' is {taken[name].dtype}, and Headrace has no complex numbers")
+        value = taken.get(name)
+        if isinstance(value, torch.Tensor) and value.is_complex():
+            raise Refused(f"its input '{name}' is {value.dtype}, and Headrace has no complex numbers")
     for i, spec in enumerate(program.graph_signature.output_specs):
         if type(spec.arg).__name__ != "TensorArgument":
             value = f" ({spec.arg.value!r})" if hasattr(spec.arg, "value") else ""

@@ -73,6 +73,8 @@ class Region:
         self._is_refused = op_count(module) == 0
         try:
             check_graph(module, example_inputs)
+            if any(tensor.is_inference() for tensor in self._held):
+                raise Refused("it holds inference tensors, whose changes PyTorch does not count")
         except Refused as refused:
             self._refuse(str(refused))
 
