@@ -377,6 +377,31 @@ def test_weights_that_go_on_changing_become_inputs(models):
 
 
 @torch.no_grad()
+def test_weights_that_are_trained_between_many_calls_stay_constants(models):
+    module = nn.Linear(6, 3)
+    x = torch.randn(4, 6)
+    fast = compiled(module)
+    for _ in range(4):
+        for _ in range(20):
+            result = fast(x)
+        close(result, module(x))
+        module.weight.add_(1)
+    assert [len(model.inputs) for model in models] == [1] * 4
+
+
+@torch.no_grad()
+def test_all_weights_of_a_network_may_become_inputs(models):
+    module = torch_kit.settled(torch_kit.residual_network())
+    x = torch.randn(2, 3, 64, 64)
+    fast = compiled(module)
+    for _ in range(5):
+        close(fast(x), module(x))
+        for weight in (*module.parameters(), *module.buffers()):
+            weight.mul_(1.01 if weight.is_floating_point() else 1)
+    assert [len(model.inputs) > 20 for model in models] == [False] * 3 + [True]
+
+
+@torch.no_grad()
 def test_modules_of_one_class_have_their_own_weights(models):
     first, second = nn.Linear(6, 3), nn.Linear(6, 3)
     x = torch.randn(4, 6)

@@ -18,8 +18,10 @@ __all__: list[str] = []
 
 # Models of one graph, as InferenceSession keeps of one file.
 _KEPT_MODELS = 8
-# Each change of a weight costs a compile. One that goes on changing is state, and becomes an input.
+# Each change of a weight costs a compile. A weight that changes a third time within few calls is state of the module,
+# and becomes an input. One that is trained between evaluations stays a constant.
 _CHANGES_OF_A_WEIGHT = 2
+_FEW_CALLS = 16
 
 
 @dataclass(frozen=True)
@@ -40,13 +42,14 @@ class _Weight:
         return self.tensor() is tensor and self.version == tensor._version and self.address == tensor.data_ptr()
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Entry:
     """A compiled model, and the calls that it is for."""
 
     sizes: tuple[Any, ...]
     weights: tuple[_Weight, ...]
     run: Callable[[Sequence[Any]], Any]
+    calls: int = 0  # about so many, since threads count without a lock
 
     def fits(self, sizes: tuple[Any, ...], values: Sequence[Any]) -> bool:
         """Whether the model is for these arguments."""
@@ -85,7 +88,10 @@ class Region:
         values = (*args, *self._held)
         sizes = self._sizes_of(args)
         entry = self._find(sizes, values) or self._make(sizes, values)
-        return self._module(*args) if entry is None else entry.run(args)
+        if entry is None:
+            return self._module(*args)
+        entry.calls += 1
+        return entry.run(args)
 
     def _sizes_of(self, args: Sequence[Any]) -> tuple[Any, ...]:
         """What decides the shapes in a call: nothing for a graph without symbolic sizes."""
@@ -126,7 +132,7 @@ class Region:
                 for weight in entry.weights
                 if weight.is_same(values[weight.position]) and not weight.is_current(values[weight.position])
             }
-            changed |= stale
+            changed |= stale if entry.calls <= _FEW_CALLS else set()
             if not stale and all(weight.tensor() is not None for weight in entry.weights):
                 kept.append(entry)
         self._entries = tuple(kept)
