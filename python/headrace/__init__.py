@@ -51,11 +51,12 @@ __all__ = _public.facade(
             "get_available_providers"
         ),
         "headrace.target": "Target",
+        "headrace.torch": "from_torch",
     },
     modules=(
         "backend cc contrib error graph_executor instrument ir nd parser pipeline pipeline_executor relay runtime "
         "support target te testing tir transform"
     ),
-    unlisted="backends cache compiler ray session",
+    unlisted="backends cache compiler ray session torch",
 )
 _public.settle(__name__)
