@@ -187,6 +187,7 @@ struct RoundingLaw {
   bool of_products = false;
 };
 constexpr RoundingLaw kRoundingLaws[] = {{"power(%x, {two})", 2},
+                                         {"power(%x, {three})", 4},
                                          {"power(%x, {minus})", 2},
                                          {"divide({one}, sqrt(%x))", 2},
                                          {"divide({c}, sqrt(%x))", 4},
@@ -204,7 +205,7 @@ struct DrawnRounding {
     const auto literal = [&](double value) { return fmt::format("const(Tensor[(), {}], [{}])", range->dtype, value); };
     return read(
         fmt::format("def @main(%x: Tensor[(32), {}]) {{{{ {} }}}}", range->dtype,
-                    fmt::format(fmt::runtime(law->body), fmt::arg("two", literal(2)), fmt::arg("minus", literal(-1)),
+                    fmt::format(fmt::runtime(law->body), fmt::arg("two", literal(2)), fmt::arg("three", literal(3)), fmt::arg("minus", literal(-1)),
                                 fmt::arg("one", literal(1)), fmt::arg("b", literal(b)), fmt::arg("c", literal(c)),
                                 fmt::arg("d", literal(d)))));
   }

@@ -25,6 +25,7 @@
 #include "passes/layout/alter_op_layout.h"
 #include "passes/layout/assign_layout.h"
 #include "passes/layout/convert_layout.h"
+#include "passes/layout/pack_dense.h"
 #include "passes/nn/combine_parallel.h"
 #include "passes/nn/flatten_atrous_conv.h"
 #include "passes/nn/fold_explicit_padding.h"
@@ -208,6 +209,7 @@ Pass fusing() {
                 "SplitArgs",
                 "SplitRecurrent",
                 "AssignLayout",
+                "PackDense",
                 "ConvertLayout",
                 "AlterOpLayout",
                 "ToMixedPrecision",
@@ -245,6 +247,11 @@ Pass assigning_layout(const cost::Machine& machine) {
       "AssignLayout", 3, "convolutions run in the layouts that cost the least",
       {config_key<int64_t>("block", "channels in a block: 8 or 16; 0: those of the machine's vectors", "0")},
       [machine](const IRModule& m, const PassContext& c) { return assign_layout(m, machine, layout_block(c)); }));
+}
+
+Pass packing_dense(const cost::Machine& machine) {
+  return rounding(with_context("PackDense", 3, "products read constant matrices in parts of a vector's columns", {},
+                               [machine](const IRModule& m, const PassContext&) { return pack_dense(m, machine); }));
 }
 
 Pass converting_layout() {
@@ -321,6 +328,8 @@ std::vector<Pass> native(const cost::Machine& machine) {
                                                "batched products of the same data become one"),
       // After the passes above, so that joined convolutions are seen as one.
       assigning_layout(machine),
+      // After CombineParallelDense and SplitRecurrent, whose products it packs as well.
+      packing_dense(machine),
       // After the passes above, which leave joined and packed weights that are constants.
       folding_constants(),
       // After SimplifyExpr of the canonical list, whose laws look for the plain forms, and before FuseOps.

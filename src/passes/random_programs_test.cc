@@ -84,6 +84,7 @@ const std::map<std::string, std::string>& properties_elsewhere() {
       {"ForwardFoldScaleAxis", "RandomPrograms/RandomScales"},
       {"Legalize", "RandomPrograms.LegalisationsKeepTheResults"},
       {"PlanDevices", "RandomPrograms.PlannedDevicesKeepTheResults"},
+      {"PackDense", "PackDense.RandomProductsKeepTheResults"},
       {"RemoveStandaloneReshapes", "RandomPrograms.StandaloneReshapesGo"},
       {"SplitArgs", "RandomPrograms.SplitArgsKeepTheResults"},
       {"SplitRecurrent", "SplitRecurrent.RandomLayersKeepTheResults"},

@@ -4,11 +4,13 @@
 #include "frontend/onnx/op_table.h"
 #include "ops/loops/dims.h"
 #include "ops/nn/matmul.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/einsum.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
+#include "relay/match.h"
 
 namespace headrace::onnx {
 
@@ -21,8 +23,18 @@ ops::DenseAttrs dense_attrs(std::optional<DataType> dtype) {
   return attrs;
 }
 
-// a[..., M, K] by b[K, N]. A constant b is given to nn.dense transposed, which constant folding does once.
+// Returns the constant whose transpose the expression is; null where it is not one.
+Expr transposed_constant(const Expr& matrix) {
+  const auto* call = relay::call_of(matrix, op::kTranspose);
+  if (call == nullptr || !call->args[0].is<relay::ConstantNode>()) return {};
+  const Shape& axes = call->attrs_as<ops::TransposeAttrs>().axes;
+  return axes.empty() || axes == Shape{1, 0} ? call->args[0] : Expr();
+}
+
+// a[..., M, K] by b[K, N]. A constant b is given to nn.dense transposed, which constant folding does once. The transpose
+// of a constant that another node reads, such as a table of embeddings, is not a second constant.
 Expr multiply_by_matrix(const Expr& a, const Expr& b, const Span& span, std::optional<DataType> dtype = {}) {
+  if (const Expr matrix = transposed_constant(b)) return ops::dense(a, matrix, dense_attrs(dtype), span);
   if (b.is<relay::ConstantNode>()) return ops::dense(a, ops::transpose(b, {1, 0}, span), dense_attrs(dtype), span);
   ops::MatmulAttrs attrs;
   attrs.out_dtype = dtype;

@@ -27,7 +27,10 @@ bool puts_columns_first(const Reduction& reduction, const Tiling& tiling) {
     const int64_t bytes = *as_int(buffer->shape[0]) * static_cast<int64_t>(buffer->dtype.bytes());
     (access.index.coefficient(reduction.last_axis()) != 0 ? of_columns : of_rows) += bytes;
   }
-  const int64_t row_blocks = count_of(tiling.rows), column_blocks = count_of(tiling.columns);
+  // Planes, too, are columns of a matrix where there are no other axes: those of a product with packed weights.
+  const bool has_planes = tiling.third && reduction.stage.axes.size() == 3;
+  const int64_t row_blocks = count_of(tiling.rows);
+  const int64_t column_blocks = count_of(has_planes ? tiling.planes : tiling.columns);
   return of_columns > reduction.machine.kept_bytes && of_columns + of_rows * column_blocks < of_columns * row_blocks;
 }
 

@@ -17,8 +17,8 @@ struct Tiling {
 // Chooses a tiling for vectors along the last axis of the result. The idea: a tile of rows x columns results stays in
 // registers while all terms are added, so that each load of one operand serves all columns and each load of the other
 // all rows. The number of vector registers limits the tile. `second` is the row axis, chosen so that rows share reads.
-// With `columns_first` the loop over column blocks is outside, so that the operand that columns read stays in the cache
-// while all rows use it.
+// With `columns_first` the loop over column blocks (and planes) is outside, so that the operand that columns read stays
+// in the cache while all rows use it.
 //
 // A processor that starts two wide multiply-adds a cycle and loads two operands a cycle needs more reuse than one row
 // of vectors gives it: with channels in blocks of one vector (NCHW16c), 8 rows take 9 loads for 8 multiply-adds. There

@@ -74,11 +74,14 @@ Compute dense_pack_rule(const RuleInput& input) {
   const PrimExpr part = input.in_types[1]->shape[2];
   const DataType dtype = input.out_types[0]->dtype;
   const auto term = [&](const Index& i, const Index& r) {
-    const PrimExpr x = wide(make_cast(dtype, load(input.inputs[0], {i[0], r[0]})));
-    return x * wide(make_cast(dtype, load(input.inputs[1], {floor_div(i[1], part), r[0], floor_mod(i[1], part)})));
+    Index from(i.begin(), i.end() - 1);
+    from.push_back(r[0]);
+    const PrimExpr x = wide(make_cast(dtype, load(input.inputs[0], from)));
+    const Index of_weight{floor_div(i.back(), part), r[0], floor_mod(i.back(), part)};
+    return x * wide(make_cast(dtype, load(input.inputs[1], of_weight)));
   };
-  return single_stage(input,
-                      rounded(reduce_stage(input.make_output(), Combiner::sum, {input.in_types[0]->shape[1]}, term)));
+  const PrimExpr depth = input.in_types[0]->shape.back();
+  return single_stage(input, rounded(reduce_stage(input.make_output(), Combiner::sum, {depth}, term)));
 }
 
 }  // namespace

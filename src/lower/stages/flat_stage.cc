@@ -102,23 +102,31 @@ void merge_axes(FlatStage& stage, AxisList list) {
   if (!values.empty()) replace_everywhere(stage, values);
 }
 
-// Returns the divisor of a quotient of this axis in some index, for channels in groups; 0 when there is none.
-int64_t divisor_of(const FlatStage& stage, const PrimVar& axis) {
+// Returns the divisor of a quotient (or remainder) of this axis in some index; 0 when there is none.
+int64_t divisor_of(const FlatStage& stage, const PrimVar& axis, BinaryOp op) {
   int64_t divisor = 0;
   tir::for_each(stage.value, [&](const PrimExpr& e) {
     const auto* quotient = e.as<BinaryNode>();
-    if (quotient == nullptr || quotient->op != BinaryOp::floor_div || quotient->a != PrimExpr(axis)) return;
+    if (quotient == nullptr || quotient->op != op || quotient->a != PrimExpr(axis)) return;
     divisor = as_int(quotient->b).value_or(0);
   });
   return divisor;
 }
 
+// Returns the size of the groups into which an axis is taken apart; 0 for none. The last axis stays, for vectors, unless
+// what it reads lies in groups, too:  w[o / 16, k, o % 16].
+int64_t group_size(const FlatStage& stage, size_t i) {
+  const int64_t size = divisor_of(stage, stage.axes[i], BinaryOp::floor_div);
+  const bool is_last = i + 1 == stage.axes.size();
+  return is_last && divisor_of(stage, stage.axes[i], BinaryOp::floor_mod) != size ? 0 : size;
+}
+
 // Takes an axis of a reduction apart where something is read once a group of its elements, so that loops see what these
-// share:  x[o / 4]  ->  x[g]  with  o = g * 4 + p.  The last axis stays, for vectors.
+// share:  x[o / 4]  ->  x[g]  with  o = g * 4 + p.
 void split_groups(FlatStage& stage) {
-  for (size_t i = 0; i + 1 < stage.axes.size(); ++i) {
+  for (size_t i = 0; i < stage.axes.size(); ++i) {
     const PrimVar axis = stage.axes[i];
-    const int64_t size = divisor_of(stage, axis);
+    const int64_t size = group_size(stage, i);
     if (size <= 1 || size >= stage.extents[i] || stage.extents[i] % size != 0) continue;
     const PrimVar group = make_prim_var(axis->name_hint + "_group"), member = make_prim_var(axis->name_hint);
     stage.axes[i] = group;

@@ -165,7 +165,7 @@ Type relate_bitserial_dense(const RelationInput& input) {
   if (!data || !weight) return {};
   check_integer(input, "data", data, 2);
   check_integer(input, "weight", weight, 2);
-  if (arith::is_unequal(data->shape[1], weight->shape[1]))
+  if (arith::is_unequal(data->shape.back(), weight->shape[1]))
     input.fail(fmt::format("the summed dimensions differ: {} and {}", show(data), show(weight)));
   if (attrs.units && arith::is_unequal(weight->shape[0], make_int(*attrs.units)))
     input.fail(fmt::format("units is {}, and weight is {}", *attrs.units, show(weight)));
@@ -265,25 +265,27 @@ Type relate_dense_pack(const RelationInput& input) {
   const auto& attrs = input.call.attrs_as<DensePackAttrs>();
   const TensorType data = input.tensor(0), weight = input.tensor(1);
   if (!data || !weight) return {};
-  if (data->shape.size() != 2 || data->dtype.is_bool())
-    input.fail(fmt::format("data must be numbers [m, k], got {}", show(data)));
+  if (data->shape.empty() || data->dtype.is_bool())
+    input.fail(fmt::format("data must be numbers [..., k], got {}", show(data)));
   if (weight->shape.size() != 3)
     input.fail(fmt::format("weight must be [n / b, k, b], rows in parts of b, got {}", show(weight)));
   check_factor_dtypes(input, data, weight, "weight");
-  if (arith::is_unequal(data->shape[1], weight->shape[1]))
+  if (arith::is_unequal(data->shape.back(), weight->shape[1]))
     input.fail(fmt::format("the summed dimensions differ: {} and {}", show(data), show(weight)));
   const PrimExpr units = result_dim(input, weight->shape[0] * weight->shape[2]);
   if (attrs.units && arith::is_unequal(units, make_int(*attrs.units)))
     input.fail(fmt::format("units is {}, and weight is {}", *attrs.units, show(weight)));
   const DataType out = attrs.out_dtype.value_or(data->dtype);
   check_out_dtype(input, out, data->dtype);
-  return make_tensor_type(Array<PrimExpr>{data->shape[0], units}, out);
+  Array<PrimExpr> shape(data->shape.begin(), data->shape.end() - 1);
+  shape.push_back(units);
+  return make_tensor_type(shape, out);
 }
 
 std::vector<NDArray> eval_dense_pack(const EvalInput& input) {
   const NDArray out = input.make_output();
   const NDArray x = as_dtype(input.args[0], out.dtype()), w = as_dtype(input.args[1], out.dtype());
-  const int64_t n = out.shape()[1], depth = x.shape()[1], part = w.shape()[2];
+  const int64_t n = out.shape().back(), depth = x.shape().back(), part = w.shape()[2];
   dispatch_number(out.dtype(), [&]<typename T>() {
     const Elements<T> a(x), b(w), y(out);
     for (int64_t at = 0; at < out.num_elements(); ++at) {
@@ -334,15 +336,20 @@ void register_bitserial_ops() {
       .level(2)
       .eval(eval_bitserial_conv2d);
   OpBuilder("nn.contrib_dense_pack",
-            "data T[m, k] by the transpose of a matrix [n, k] whose rows lie in parts of b -> out_dtype[m, n]. "
+            "data T[..., k] by the transpose of a matrix [n, k] whose rows lie in parts of b -> out_dtype[..., n]. "
             "Integers wrap.")
-      .arg("data", "Tensor", "T[m, k], numbers: the rows")
+      .arg("data", "Tensor", "T[..., k], numbers: the rows")
       .arg("weight", "Tensor", "T[n / b, k, b]: the matrix")
       .attrs<DensePackAttrs>()
       .relation(relate_dense_pack)
       .fusion(FusionKind::anchor)
       .level(10)
       .eval(eval_dense_pack);
+}
+
+Expr dense_pack(Expr data, Expr weight, Span span) {
+  return call_with<DensePackAttrs>("nn.contrib_dense_pack", {std::move(data), std::move(weight)}, std::move(span),
+                                   [](auto&) {});
 }
 
 }  // namespace headrace::ops

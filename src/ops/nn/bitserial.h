@@ -59,6 +59,9 @@ struct DensePackAttrs : AttrsNode {
   std::optional<DataType> out_dtype;
 };
 
+// Makes a call of nn.contrib_dense_pack: data [..., k] by the matrix weight [n / b, k, b].
+Expr dense_pack(Expr data, Expr weight, Span span = {});
+
 // The axes of a tensor of images, as BinaryConv2DAttrs' layouts say them.
 struct ImageAxes {
   size_t channel, row, column;

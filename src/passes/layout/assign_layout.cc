@@ -12,6 +12,7 @@
 #include "ops/nn/conv.h"
 #include "ops/op_handles.h"
 #include "passes/layout/convert_layout.h"
+#include "passes/layout/varying.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
 #include "relay/match.h"
@@ -88,6 +89,7 @@ class LayoutAssigner {
   }
 
   Expr run(const Expr& body) {
+    varying_ = varying_values(body);
     relay::post_order(body, relay::is_entered, [&](const Expr& expr) { read(expr); });
     if (convs_.empty()) return body;
     find_followers(body);
@@ -101,7 +103,6 @@ class LayoutAssigner {
  private:
   void read(const Expr& expr) {
     order_.push_back(expr);
-    if (varies(expr)) varying_.insert(expr.object());
     const auto* call = relay::call_of(expr, op::kConv2D);
     // A convolution of constants alone is computed once, before the first run; it has no node in the label problem.
     if (call == nullptr || !varying_.contains(call) || varying_.contains(call->args[1].object())) return;
@@ -109,16 +110,6 @@ class LayoutAssigner {
       conv_of_.emplace(call, convs_.size());
       convs_.push_back(*conv);
     }
-  }
-
-  // Returns whether a run computes `expr`: it is not a constant, and not made of constants alone.
-  bool varies(const Expr& expr) const {
-    if (expr.is<relay::ConstantNode>() || expr.is<OpNode>()) return false;
-    const auto* call = relay::op_call(expr);
-    if (!expr.is<relay::TupleNode>() && (call == nullptr || relay::is_stateful(*call->as_op()))) return true;
-    const std::vector<Expr> children = relay::children_of(expr);
-    return std::any_of(children.begin(), children.end(),
-                       [&](const Expr& child) { return varying_.contains(child.object()); });
   }
 
   const Conv* find(const CallNode& call) const {

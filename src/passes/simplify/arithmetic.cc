@@ -227,6 +227,14 @@ Expr square(const Site& s) {
   return all_elements_are(s.arg(1), 2) && s.operand(0) ? ops::multiply(s.arg(0), s.arg(0), s.span()) : Expr();
 }
 
+// pow(x, 3) == x * x * x; up to rounding
+Expr cube(const Site& s) {
+  if (!all_elements_are(s.arg(1), 3) || !s.operand(0)) return {};
+  const Expr square = ops::multiply(s.arg(0), s.arg(0), s.span());
+  square->set_checked_type(s.type);
+  return ops::multiply(square, s.arg(0), s.span());
+}
+
 // pow(x, -1) == 1 / x, of floats; up to rounding
 Expr invert(const Site& s) {
   if (!all_elements_are(s.arg(1), -1) || !s.operand(0)) return {};
@@ -298,6 +306,7 @@ constexpr Law kArithmeticLaws[] = {
     {op::kFloorMod, rest_of_one, LawDtypes::exact, LawShape::known},
     {op::kPower, drop_one},
     {op::kPower, square, kAll, kAny, kRounding},
+    {op::kPower, cube, kAll, kAny, kRounding},
     {op::kPower, invert, LawDtypes::floats, kAny, kRounding},
     {op::kNegative, drop_double_negative},
     {op::kNegative, negate_difference, kAll, kAny, kZeroSign},

@@ -85,6 +85,7 @@ constexpr Row kRows[] = {
     {"NegateDifference", kFloat, "negative(subtract(%x, %y))", "subtract(%y, %x)", kButForTheSignOfZero},
     {"NegateTwice", kFloat, "negative(negative(%x))", "%x"},
     {"Square", kFloat, "power(%x, 2f)", "multiply(%x, %x)", kUpToRounding},
+    {"Cube", kFloat, "power(%x, 3f)", "multiply(multiply(%x, %x), %x)", kUpToRounding},
     {"Invert", kFloat, "power(%x, -1f)", "divide(1f, %x)", kUpToRounding},
     {"InvertRoot", kFloat, "divide(1f, sqrt(%x))", "rsqrt(%x)", kUpToRounding},
     {"DivideByRoot", kFloat, "divide(3f, sqrt(%x))", "multiply(3f, rsqrt(%x))", kUpToRounding},
