@@ -205,9 +205,9 @@ struct DrawnRounding {
     const auto literal = [&](double value) { return fmt::format("const(Tensor[(), {}], [{}])", range->dtype, value); };
     return read(
         fmt::format("def @main(%x: Tensor[(32), {}]) {{{{ {} }}}}", range->dtype,
-                    fmt::format(fmt::runtime(law->body), fmt::arg("two", literal(2)), fmt::arg("three", literal(3)), fmt::arg("minus", literal(-1)),
-                                fmt::arg("one", literal(1)), fmt::arg("b", literal(b)), fmt::arg("c", literal(c)),
-                                fmt::arg("d", literal(d)))));
+                    fmt::format(fmt::runtime(law->body), fmt::arg("two", literal(2)), fmt::arg("three", literal(3)),
+                                fmt::arg("minus", literal(-1)), fmt::arg("one", literal(1)), fmt::arg("b", literal(b)),
+                                fmt::arg("c", literal(c)), fmt::arg("d", literal(d)))));
   }
 };
 

@@ -31,8 +31,8 @@ Expr transposed_constant(const Expr& matrix) {
   return axes.empty() || axes == Shape{1, 0} ? call->args[0] : Expr();
 }
 
-// a[..., M, K] by b[K, N]. A constant b is given to nn.dense transposed, which constant folding does once. The transpose
-// of a constant that another node reads, such as a table of embeddings, is not a second constant.
+// a[..., M, K] by b[K, N]. A constant b is given to nn.dense transposed, which constant folding does once. The
+// transpose of a constant that another node reads, such as a table of embeddings, is not a second constant.
 Expr multiply_by_matrix(const Expr& a, const Expr& b, const Span& span, std::optional<DataType> dtype = {}) {
   if (const Expr matrix = transposed_constant(b)) return ops::dense(a, matrix, dense_attrs(dtype), span);
   if (b.is<relay::ConstantNode>()) return ops::dense(a, ops::transpose(b, {1, 0}, span), dense_attrs(dtype), span);

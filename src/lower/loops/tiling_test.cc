@@ -45,5 +45,25 @@ TEST(Tiling, OneBlockHasNoPlanes) { EXPECT_FALSE(tiling_of(blocked_stage(1, 28),
 // Planes share no loads where each channel reads its own data.
 TEST(Tiling, DepthwiseHasNoPlanes) { EXPECT_FALSE(tiling_of(blocked_stage(4, 28, true), 2).third); }
 
+// y[m, o, l] = sum over k of x[m, k] * w[o, k, l]: a product with a packed matrix.
+FlatStage packed_product(int64_t rows, int64_t blocks, int64_t terms) {
+  const Buffer x = kit::float_buffer("x", {rows, terms}), w = kit::float_buffer("w", {blocks, terms, kLanes}),
+               y = kit::float_buffer("y", {rows, blocks, kLanes});
+  FlatBuffers buffers;
+  return flatten(
+      reduce_stage(y, Combiner::sum, {make_int(terms)},
+                   [&](const Index& i, const Index& r) { return load(x, {i[0], r[0]}) * load(w, {i[1], r[0], i[2]}); }),
+      buffers);
+}
+
+// A matrix that the cache does not keep is read once, not once for each block of rows.
+TEST(Tiling, LargeMatricesAreTheOuterLoop) {
+  const FlatStage large = packed_product(128, 48, 768), small = packed_product(128, 4, 768);
+  EXPECT_TRUE(tiling_of(large, 2).third);
+  EXPECT_TRUE(tiling_of(large, 2).columns_first);
+  EXPECT_FALSE(tiling_of(small, 2).columns_first);
+  EXPECT_FALSE(tiling_of(packed_product(8, 48, 768), 2).columns_first) << "one block of rows";
+}
+
 }  // namespace
 }  // namespace headrace::lower

@@ -113,8 +113,8 @@ int64_t divisor_of(const FlatStage& stage, const PrimVar& axis, BinaryOp op) {
   return divisor;
 }
 
-// Returns the size of the groups into which an axis is taken apart; 0 for none. The last axis stays, for vectors, unless
-// what it reads lies in groups, too:  w[o / 16, k, o % 16].
+// Returns the size of the groups into which an axis is taken apart; 0 for none. The last axis stays, for vectors,
+// unless what it reads lies in groups, too:  w[o / 16, k, o % 16].
 int64_t group_size(const FlatStage& stage, size_t i) {
   const int64_t size = divisor_of(stage, stage.axes[i], BinaryOp::floor_div);
   const bool is_last = i + 1 == stage.axes.size();

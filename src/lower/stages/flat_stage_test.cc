@@ -37,6 +37,27 @@ TEST(Flatten, GroupsBecomeAnAxis) {
   EXPECT_EQ(place.coefficient(flat.axes[1].get()), 50);
 }
 
+// The last axis is taken apart where what it reads lies in groups, and stays for vectors otherwise.
+TEST(Flatten, TheLastAxisIsTakenApartWhereItReadsPackedRows) {
+  const Buffer x = kit::float_buffer("x", {9, 7}), w = kit::float_buffer("w", {6, 7, 8});
+  const auto product = [&](bool is_packed) {
+    return reduce_stage(kit::float_buffer("y", {9, 48}), Combiner::sum, {make_int(7)},
+                        [&](const Index& i, const Index& r) {
+                          const PrimExpr inside = is_packed ? floor_mod(i[1], make_int(8)) : make_int(0);
+                          return load(x, {i[0], r[0]}) * load(w, {floor_div(i[1], make_int(8)), r[0], inside});
+                        });
+  };
+  FlatBuffers buffers;
+  const FlatStage flat = flatten(product(true), buffers);
+  EXPECT_EQ(flat.extents, (std::vector<int64_t>{9, 6, 8}));
+  const Affine of_w = accesses_of(flat.value)[1].index, place = to_affine(flat.place, {});
+  EXPECT_EQ(of_w.coefficient(flat.axes[1].get()), 7 * 8);
+  EXPECT_EQ(of_w.coefficient(flat.axes[2].get()), 1) << "vectors read what lies side by side";
+  EXPECT_EQ(place.coefficient(flat.axes[1].get()), 8);
+  EXPECT_EQ(place.coefficient(flat.axes[2].get()), 1);
+  EXPECT_EQ(flatten(product(false), buffers).extents, (std::vector<int64_t>{9, 48}));
+}
+
 // Rows of `width` read from `size` elements with a border, every `stride`-th, for two phases of it.
 tir::ComputeStage padded(int64_t size, int64_t width, int64_t stride, int64_t border) {
   const Buffer x = kit::float_buffer("x", {6, size});
