@@ -79,10 +79,14 @@ def list_proofs(build: Path, folder: Path) -> list[Proof]:
 
 def git(*arguments: str) -> str:
     """Runs git in the tree; returns what it prints, "" when it fails."""
+    return _git(*arguments).stdout
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
     # Within a hook of git, its variables would name another tree.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", "-C", str(ROOT), *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 def commit() -> str:
@@ -90,8 +94,8 @@ def commit() -> str:
     name = git("rev-parse", "--short=10", "HEAD").strip()
     if not name:
         raise SystemExit(f"prove: {ROOT} has no commit, and a result names one: run this in a clone of the repository")
-    changes = git("status", "--porcelain", "--untracked-files=all", "--", ".", ":!docs/proofs.md")
-    return name + (CHANGED if changes else "")
+    changes = _git("status", "--porcelain", "--untracked-files=all", "--", ".", ":!docs/proofs.md")
+    return name + (CHANGED if changes.returncode != 0 or changes.stdout else "")
 
 
 def machine() -> str:
@@ -137,6 +141,8 @@ def prove(
     if status in (-signal.SIGINT, -signal.SIGTERM):
         return None
     minutes = (time.monotonic() - begin) / 60
+    if commit() != at and not at.endswith(CHANGED):  # an edit, or another commit, since the program was built
+        at += CHANGED
     row = {"program": proof.program, "cases": proof.cases, "seed": seed, "minutes": round(minutes, 1)}
     row |= {"passed": status == 0, "commit": at, "date": datetime.date.today().isoformat(), "machine": machine()}
     ledger.add(proof, row)
@@ -231,6 +237,11 @@ def positive(text: str) -> float:
     return value
 
 
+def count_or_none(text: str) -> int:
+    """A number of 0 or more."""
+    return 0 if text == "0" else count(text)
+
+
 def count(text: str) -> int:
     """The value of --jobs."""
     if not text.isdigit() or int(text) == 0:
@@ -257,7 +268,7 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         action="store_true",
         help="those that were not run at any commit, failed, or passed in a tree with changes",
     )
-    add("--most", type=int, default=0, metavar="N", help="those with at most so many cases (0: all)")
+    add("--most", type=count_or_none, default=0, metavar="N", help="those with at most so many cases (0: all)")
     add("--jobs", type=count, default=os.cpu_count() or 1, help="properties at once")
     add(
         "--minutes",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import headrace as hr
 import numpy as np
@@ -849,3 +851,40 @@ def test_wrong_options_of_split_are_named(tmp_path, options, message):
     with pytest.raises(hr.UserError, match=message):
         pipeline.split(DIGITS, tmp_path / "no.so", **given)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"replicas": 10**6}, "replicas is 1000000; a stage has from 1 to 1024"),
+        ({"name": 3}, "name: expected a str, got int"),
+        ({"backend": 3}, "backend: expected a str, got int"),
+    ],
+)
+def test_a_stage_says_what_is_wrong_with_its_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(hr.UserError, match=re.escape(message)):
+        pipeline.chain([pipeline.Stage(lambda x: x, **options)])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"failures_in_row": -1}, "failures_in_row is -1; 0 never refuses, and 1 is the least that does"),
+        ({"stop_seconds": "x"}, "stop_seconds: expected seconds, 0 to 1000000, got 'x'"),
+    ],
+)
+def test_a_pipeline_says_what_is_wrong_with_its_options(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(hr.UserError, match=re.escape(message)):
+        pipeline.chain([lambda x: x], **options)
+
+
+def test_times_of_a_submission_are_seconds() -> None:
+    with pipeline.chain([lambda x: x]) as pipe:
+        for name in ("deadline", "timeout"):
+            with pytest.raises(hr.UserError, match=f"{name}: expected seconds, got 'a'"):
+                pipe.submit(1, **{name: "a"})
+
+
+def test_memory_of_a_split_is_in_bytes(tmp_path: Path) -> None:
+    with pytest.raises(hr.UserError, match=r"memory is '512M'; it is a number of bytes, such as 512 << 20"):
+        pipeline.split("none.onnx", tmp_path / "x.so", stages=2, memory="512M")

@@ -46,6 +46,11 @@ Outcome read_whole(const Descriptor& descriptor, std::span<std::byte> bytes) {
   return first.is_whole ? last : first;
 }
 
+// Returns whether an open file was written. Its name may change meanwhile, as when another file replaces it.
+bool was_written(const std::optional<FileStamp>& before, const std::optional<FileStamp>& after) {
+  return !before || !after || before->size_bytes != after->size_bytes || before->modified_ns != after->modified_ns;
+}
+
 }  // namespace
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path, std::string_view what) {
@@ -69,7 +74,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path, std:
   const std::shared_ptr<const MappedFile> file(new MappedFile(static_cast<const std::byte*>(data), size));
   const Outcome outcome = read_whole(descriptor, {static_cast<std::byte*>(data), size});
   if (errno = outcome.error; errno != 0) fail();
-  if (!outcome.is_whole || FileStamp::of(descriptor.number()) != before)
+  if (!outcome.is_whole || was_written(before, FileStamp::of(descriptor.number())))
     throw_user_error("the {} '{}' was written to while it was read; try again when its writer is done", what, path);
   ::mprotect(data, size, PROT_READ);
   return file;

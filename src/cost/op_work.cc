@@ -55,7 +55,8 @@ double axis_size(const TensorTypeNode& kernel, const Layout& layout, char letter
 // transposed one's data those for one input channel.
 double conv_products(const CallNode& call, const ops::ConvAttrs& attrs, const TensorTypeNode& kernel) {
   const Layout layout = Layout::parse(ops::conv_form(attrs).kernel_layout);
-  const double each = elements_of(kernel) / axis_size(kernel, layout, attrs.transposed ? 'I' : 'O');
+  const double channels = axis_size(kernel, layout, attrs.transposed ? 'I' : 'O');
+  const double each = channels > 0 ? elements_of(kernel) / channels : 0;
   return each * elements_of(attrs.transposed ? call.args[0]->checked_type() : call.checked_type());
 }
 

@@ -25,6 +25,10 @@ TEST(OpWork, CountsMultiplyAdds) {
                  "  nn.conv2d(%x, %w, padding=[1, 1], data_layout=\"NCHW16c\", kernel_layout=\"OIHW16i16o\") }")
                 .operations,
             2.0 * 32 * 8 * 8 * 48 * 3 * 3);
+  EXPECT_EQ(work("def @main(%x: Tensor[(1, 2, 4, 4), float32], %w: Tensor[(0, 2, 1, 1), float32]) {\n"
+                 "  nn.conv2d(%x, %w, kernel_size=[1, 1], channels=0) }")
+                .operations,
+            0);
   const StepWork dense =
       work("def @main(%x: Tensor[(5, 7), float32], %w: Tensor[(11, 7), float32]) { nn.dense(%x, %w) }");
   EXPECT_EQ(dense.operations, 2.0 * 5 * 7 * 11);

@@ -1,5 +1,6 @@
 #include "driver/canonical.h"
 
+#include <algorithm>
 #include <memory>
 #include <set>
 
@@ -8,9 +9,11 @@
 #include "pass/instruments.h"
 #include "passes/forms/bound_outputs.h"
 #include "passes/pipeline.h"
+#include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/unique_binders.h"
 #include "relay/verify.h"
+#include "relay/visit.h"
 #include "runtime/thread_pool.h"
 
 namespace headrace::driver {
@@ -24,6 +27,28 @@ void check_attributes(const IRModule& module) {
     throw_at(main->span, "compile",
              fmt::format("@main has the attribute {}, which the compiler makes; compile the program without it",
                          passes::kBoundedOutputs));
+}
+
+// Rejects functions that the program itself marks as one kernel, and whose sizes only their calls tell.
+void check_kernels(const IRModule& module) {
+  const auto check = [](const Expr& expr) {
+    const auto* function = expr.as<relay::FunctionNode>();
+    if (function == nullptr || !relay::is_primitive(*function)) return;
+    for (const relay::Var& param : function->params) {
+      const std::vector<Type> leaves = leaves_of(param->checked_type());
+      const bool is_known = std::all_of(leaves.begin(), leaves.end(), [](const Type& leaf) {
+        const auto* tensor = leaf.as<TensorTypeNode>();
+        return tensor == nullptr || as_shape(tensor->shape).has_value();
+      });
+      if (!is_known)
+        throw_at(
+            function->span, "compile",
+            fmt::format("the function marked Primitive has a parameter %{} of a size without a number; give it the "
+                        "sizes of its calls",
+                        param->name_hint));
+    }
+  };
+  for (const auto& [name, function] : module->functions()) relay::post_order(function, check);
 }
 
 }  // namespace
@@ -55,6 +80,7 @@ IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& c
   check_attributes(typed);
   check_devices(typed);
   check_tensor_sizes(typed);
+  check_kernels(typed);
   return pass::run_passes(passes::canonical(), typed, context);
 }
 

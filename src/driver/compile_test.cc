@@ -604,5 +604,36 @@ TEST(ReadPorts, KeepsOpenDimensions) {
   EXPECT_EQ(ports.outputs[0].name, "probabilities");
 }
 
+// A kernel by hand is compiled for the sizes of its parameters, and none may be left to its calls.
+TEST(Compile, AKernelByHandHasKnownSizes) {
+  register_all();
+  const auto error = [](const std::string& param) {
+    const IRModule module = relay::parse_module(
+        fmt::format(
+            "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) {{\n  %0 = fn (%q: {}, Primitive=1) {{ "
+            "sum(%q) }};\n  %0(%x)\n}}",
+            param),
+        "kernel.relay");
+    return kit::user_error_of([&] { compile_to_memory(make_model(module)); });
+  };
+  EXPECT_NE(error("Tensor[(?), float32]")
+                .find("the function marked Primitive has a parameter %q of a size without a "
+                      "number; give it the sizes of its calls"),
+            std::string::npos)
+      << error("Tensor[(?), float32]");
+  EXPECT_EQ(error("Tensor[(2), float32]"), "");
+}
+
+// A convolution without output channels has no work, which the file says as a number.
+TEST(Compile, AConvolutionWithoutChannelsIsStored) {
+  register_all();
+  const IRModule module = relay::parse_module(
+      "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(1, 2, 4, 4), float32], %w: Tensor[(0, 2, 1, 1), float32]) {\n"
+      "  nn.conv2d(%x, %w, kernel_size=[1, 1], channels=0)\n}",
+      "empty.relay");
+  const auto artifact = open_compiled(compile_to_memory(make_model(module)), "empty");
+  for (const artifact::Step& step : artifact->manifest().programs.at(0).graph.steps) EXPECT_EQ(step.operations, 0);
+}
+
 }  // namespace
 }  // namespace headrace::driver

@@ -2,11 +2,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/error.h"
@@ -20,7 +22,7 @@ static void write(const std::string& folder, const kit::ZooModel& model, bool is
   std::string path = fmt::format("{}/{}.onnx", folder, model.name);
   std::ofstream file(path, std::ios::binary);
   if (file) file << kit::make_zoo_model(model.name, options);
-  if (!file.flush()) throw_user_error("cannot write '{}'", path);
+  if (!file.flush()) throw_user_error("cannot write '{}': {}", path, std::generic_category().message(errno));
   std::printf("%s\n", path.c_str());
 }
 

@@ -19,6 +19,7 @@ from headrace.pipeline._running import Pipeline
 
 __all__ = ["Graph", "PortError", "Stage", "StageHandle", "chain", "load"]
 
+_MOST_REPLICAS = 1024  # as the runtime says
 _PortType = tuple[str, str | None, list[int]]  # name, dtype (None: any value), shape
 
 
@@ -267,8 +268,11 @@ class Graph:
             three times.
         """
         given = {"cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus], "threads": threads, "replicas": replicas}
-        if _arguments.integer(replicas, "replicas") < 1:
-            raise UserError(f"replicas is {replicas}; a stage has at least one")
+        if not 1 <= _arguments.integer(replicas, "replicas") <= _MOST_REPLICAS:
+            raise UserError(f"replicas is {replicas}; a stage has from 1 to {_MOST_REPLICAS}")
+        if name is not None:
+            _arguments.text(name, "name")
+        _arguments.text(backend, "backend")
         if _arguments.integer(threads, "threads") < 0:
             raise UserError(f"threads is {threads}; 0 is as many as the model says")
         if device is not None and str(getattr(device, "device_type", device)).lower() not in ("cpu", "1", "llvm"):
@@ -648,11 +652,13 @@ def run_options(when_full: str, failures_in_row: int, probe_seconds: float, stop
     """The options of a running pipeline, checked, as the runtime takes them."""
     if when_full not in ("wait", "reject", "drop_oldest"):
         raise UserError(f"when_full is {when_full!r}; it is 'wait', 'reject' or 'drop_oldest'")
+    if _arguments.integer(failures_in_row, "failures_in_row") < 0:
+        raise UserError(f"failures_in_row is {failures_in_row}; 0 never refuses, and 1 is the least that does")
     return {
         "when_full": when_full,
-        "failures_in_row": _arguments.integer(failures_in_row, "failures_in_row"),
-        "probe_seconds": float(probe_seconds),
-        "stop_seconds": float(stop_seconds),
+        "failures_in_row": int(failures_in_row),
+        "probe_seconds": _arguments.seconds(probe_seconds, "probe_seconds"),
+        "stop_seconds": _arguments.seconds(stop_seconds, "stop_seconds"),
     }
 
 

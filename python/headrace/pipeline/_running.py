@@ -32,6 +32,15 @@ def _error_of(ticket: _core.PipelineTicket) -> PipelineError | None:
     return None if told is None else failure(*told)
 
 
+def _seconds(value: float | None, what: str) -> float | None:
+    """A time limit; None for none. UserError for what is not a number."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise UserError(f"{what}: expected seconds, got {value!r:.40}")
+    return float(value)
+
+
 class Ticket:
     """A request of a pipeline: wait for it, await it, or cancel it."""
 
@@ -58,7 +67,7 @@ class Ticket:
 
     def outputs(self, timeout: float | None = None) -> list[Any]:
         """All outputs as a list; raises as `wait` does."""
-        if not self._native.wait(None if timeout is None else float(timeout)):
+        if not self._native.wait(_seconds(timeout, "timeout")):
             raise TimeoutError(f"request {self.seq} is not done yet")
         error = _error_of(self._native)
         if error is not None:
@@ -67,7 +76,7 @@ class Ticket:
 
     def exception(self, timeout: float | None = None) -> PipelineError | None:
         """Why the request failed; None if it did not. Raises TimeoutError when there is no outcome in time."""
-        if not self._native.wait(None if timeout is None else float(timeout)):
+        if not self._native.wait(_seconds(timeout, "timeout")):
             raise TimeoutError(f"request {self.seq} is not done yet")
         return _error_of(self._native)
 
@@ -154,8 +163,8 @@ class Pipeline:
     ) -> Any:
         made = self._native.submit(
             inputs=self._in_order(inputs),
-            timeout=None if timeout is None else float(timeout),
-            deadline=None if deadline is None else float(deadline),
+            timeout=_seconds(timeout, "timeout"),
+            deadline=_seconds(deadline, "deadline"),
             keeps_inputs=not copy,
             is_pushed=pushed,
         )
@@ -184,7 +193,7 @@ class Pipeline:
         Raises TimeoutError when there is none in time, and PipelineStopped when the pipeline has stopped and none is
         left.
         """
-        native = self._native.next(None if timeout is None else float(timeout), in_order)
+        native = self._native.next(_seconds(timeout, "timeout"), in_order)
         if native is not None:
             return Ticket(native, self._any_outputs)
         if self.state in ("stopped", "failed"):
@@ -238,7 +247,7 @@ class Pipeline:
 
     def drain(self, timeout: float | None = None) -> None:
         """Takes no more requests, and stops when those that it has are done; TimeoutError if they are not in time."""
-        if not self._native.drain(None if timeout is None else float(timeout)):
+        if not self._native.drain(_seconds(timeout, "timeout")):
             raise TimeoutError("the pipeline still has requests; drain again, or stop it")
 
     def stop(self, timeout: float | None = None) -> list[str]:
@@ -246,7 +255,7 @@ class Pipeline:
 
         Returns the names of the stages whose calls have not returned after so many seconds.
         """
-        return self._native.stop(None if timeout is None else float(timeout))
+        return self._native.stop(_seconds(timeout, "timeout"))
 
     def metrics(self) -> dict[str, Any]:
         """The pipeline's work so far: counts, `latency` and, for each of the `stages`, times in seconds.

@@ -128,6 +128,8 @@ def _bytes_of(memory: int | Sequence[int] | None) -> list[int]:
     """The memory of each stage; one number holds for all."""
     if memory is None:
         return []
+    if isinstance(memory, str):
+        raise UserError(f"memory is {memory!r}; it is a number of bytes, such as 512 << 20, or one for each stage")
     return [_arguments.integer(one, "memory", 64) for one in (memory if isinstance(memory, Sequence) else [memory])]
 
 

@@ -11,11 +11,14 @@ namespace {
 
 using Kind = Source::Kind;
 
+// The most slots that a channel has beyond those that it needs.
+constexpr size_t kMostQueued = 64;
+
 // Returns how many slots of a port's values the bytes of a queue hold. Values of any type have no memory here.
 size_t slots_of_queue(const Port& port, const FlowRoom& room) {
-  if (room.queue_bytes == 0 || port.is_any) return room.queue_bytes == 0 ? 0 : room.most_tokens;
+  if (room.queue_bytes == 0 || port.is_any) return room.queue_bytes == 0 ? 0 : kMostQueued;
   const auto bytes = static_cast<size_t>(num_elements(port.spec.shape)) * port.spec.dtype.bytes();
-  return room.queue_bytes / std::max(bytes, sizeof(Slot));
+  return std::min(kMostQueued, room.queue_bytes / (bytes + sizeof(Slot) + sizeof(NDArrayObj)));
 }
 
 }  // namespace
@@ -129,8 +132,14 @@ void Flow::make_slots(Stage& stage, const FlowRoom& room) {
   for (size_t i = 0; i < stage.outputs.size(); ++i) {
     Channel& channel = stage.outputs[i];
     const Port& port = stage.spec.replicas[0]->outputs()[i];
-    if (channel.is_queue) channel.num_slots = std::max(channel.num_slots, slots_of_queue(port, room));
+    const size_t needed = channel.num_slots;
+    if (channel.is_queue) channel.num_slots = std::max(needed, slots_of_queue(port, room));
     channel.num_slots = std::min(channel.num_slots, most_tokens + stage.replicas.size());
+    if (port.is_any && channel.num_slots > needed) {
+      channel.queue = std::make_unique<Queue>();
+      channel.queue->least = needed;
+      channel.queue->most_bytes = static_cast<int64_t>(room.queue_bytes);
+    }
     if (channel.num_readers > 0) stage.most_tokens = std::min(stage.most_tokens, channel.num_slots);
     channel.slots = std::make_unique<Slot[]>(channel.num_slots);
     if (port.is_any) continue;
@@ -265,6 +274,8 @@ void Flow::release_inputs(Stage& stage, uint64_t token) {
     if (input.channel == nullptr) continue;
     Slot& slot = input.channel->slot_of(token);
     if (slot.readers_left.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+    if (Queue* queue = input.channel->queue.get())
+      queue->bytes.fetch_sub(bytes_in_queue(slot.value), std::memory_order_relaxed);
     slot.value = Value();
     // A function may keep a tensor that it was given; then it has the memory, and the slot gets other memory.
     if (!slot.memory.is_none() && !slot.memory.object()->is_unique()) slot.memory = Value();

@@ -33,11 +33,20 @@ struct alignas(64) Slot {
   Value memory;  // a tensor that stays with the slot, while nobody else keeps it; empty where values are made anew
 };
 
+// How much waits in a channel between two threads whose values may be of any size: `least` values, and more while they
+// are within `most_bytes` together.
+struct Queue {
+  size_t least = 0;
+  int64_t most_bytes = 0;
+  std::atomic<int64_t> bytes = 0;
+};
+
 // An output of a stage.
 struct Channel {
   std::unique_ptr<Slot[]> slots;
   size_t num_slots = 0;
   bool is_queue = false;           // read by another thread
+  std::unique_ptr<Queue> queue;    // of values of any type; null: all slots may be taken
   uint32_t num_readers = 0;        // inputs of stages
   std::vector<size_t> results;     // outputs of the pipeline
   std::optional<TensorPool> pool;  // of its tensors; empty for values of any type

@@ -18,11 +18,29 @@ inline bool has_inputs(const Stage& stage, uint64_t token) {
   return true;
 }
 
+// Returns the bytes that a value counts for in a queue; more than any queue holds where they are not known.
+inline int64_t bytes_in_queue(const Value& value) {
+  constexpr int64_t kUnknown = int64_t{1} << 40;
+  const int32_t type = value.type_index();
+  if (type == type_index::kNone || type == type_index::kBool || type == type_index::kInt || type == type_index::kFloat)
+    return 0;
+  return matches_item<NDArray>(value.raw()) ? static_cast<int64_t>(value.as<NDArray>().size_bytes()) : kUnknown;
+}
+
+// Returns whether a channel that holds too much already has as many values as it must hold.
+inline bool is_heavy(const Channel& channel, uint64_t token) {
+  const Queue* queue = channel.queue.get();
+  if (queue == nullptr || token < queue->least) return false;
+  if (queue->bytes.load(std::memory_order_acquire) <= queue->most_bytes) return false;
+  const uint64_t before = token - queue->least;
+  return channel.slot_of(before).holds.load(std::memory_order_acquire) == before + 1;
+}
+
 // Returns whether the slots for the token's results are free.
 inline bool has_places(const Stage& stage, uint64_t token) {
   for (const Channel& channel : stage.outputs) {
     if (channel.num_readers == 0) continue;
-    if (channel.slot_of(token).holds.load(std::memory_order_acquire) != 0) return false;
+    if (channel.slot_of(token).holds.load(std::memory_order_acquire) != 0 || is_heavy(channel, token)) return false;
   }
   return true;
 }
@@ -112,6 +130,7 @@ inline void publish(Stage& stage, Value* results, size_t stride, uint64_t token,
     }
     Slot& slot = channel.slot_of(token);
     slot.value = std::move(result);
+    if (channel.queue != nullptr) channel.queue->bytes.fetch_add(bytes_in_queue(slot.value), std::memory_order_relaxed);
     slot.since = now;
     slot.readers_left.store(channel.num_readers, std::memory_order_relaxed);
     slot.holds.store(token + 1, std::memory_order_release);

@@ -352,6 +352,9 @@ TEST(PipelineFlow, ChannelsBetweenThreadsAreQueuesWhereTheyAreSmall) {
   EXPECT_EQ(calls_ahead(any_port("x"), number, WhenFull::wait), 16);
   EXPECT_EQ(calls_ahead(float_port("x", {1024}), row, WhenFull::wait), 16);
   EXPECT_EQ(calls_ahead(float_port("x", {1 << 18}), large, WhenFull::wait), 2);
+  EXPECT_EQ(calls_ahead(any_port("x"), row, WhenFull::wait), 16);
+  EXPECT_EQ(calls_ahead(any_port("x"), large, WhenFull::wait), 2) << "one is held, and one waits";
+  EXPECT_EQ(calls_ahead(any_port("x"), Value(std::string("of unknown size")), WhenFull::wait), 2);
   EXPECT_EQ(calls_ahead(any_port("x"), number, WhenFull::reject), 16);
   EXPECT_EQ(calls_ahead(any_port("x"), number, WhenFull::drop_oldest), 2);
 }
@@ -473,13 +476,16 @@ TEST(PipelineFlow, TwoSourcesOfWhichOneHasReplicas) {
 }
 
 TEST(PipelineFlow, MetricsNameTheBottleneck) {
-  auto slow = number_code(1, [](int64_t x) {
-    std::this_thread::sleep_for(5ms);
-    return x;
-  });
-  Pipeline pipeline(chain_of({adder(1), std::move(slow), adder(1)}));
+  const auto same = [](std::chrono::milliseconds time) {
+    return number_code(1, [time](Value x) {
+      std::this_thread::sleep_for(time);
+      return x;
+    });
+  };
+  Pipeline pipeline(chain_of({same(0ms), same(5ms), same(0ms)}));
   std::vector<Ticket> tickets;
-  for (int64_t i = 0; i < 20; ++i) tickets.push_back(pipeline.submit({Value(i)}));
+  const Value value(std::string("of a size that no queue knows"));
+  for (int64_t i = 0; i < 20; ++i) tickets.push_back(pipeline.submit({value}));
   for (const Ticket& ticket : tickets) ticket.wait();
   const PipelineMetrics metrics = pipeline.metrics();
   EXPECT_EQ(metrics.bottleneck, "s1");

@@ -78,13 +78,14 @@ class LayoutWalk {
       std::vector<int64_t>& offsets = offsets_.emplace_back();
       for (int64_t i = 0; i < from.dims[letter]; ++i) offsets.push_back(from.at(letter, i));
     }
-    std::vector<int64_t> inner(letters.size(), 1);
     dims_.resize(to.rank());
-    for (size_t d = to.rank(); d-- > 0;) {
-      const Layout::Item& item = to.items()[d];
-      const size_t letter = letters.find(item.letter);
-      dims_[d] = {letter, inner[letter]};
-      inner[letter] *= std::max<int64_t>(item.factor, 1);
+    for (size_t letter = 0; letter < letters.size(); ++letter) {
+      int64_t inner = 1;
+      const std::vector<size_t> positions = to.positions(letters[letter]);
+      for (auto d = positions.rbegin(); d != positions.rend(); ++d) {
+        dims_[*d] = {letter, inner};
+        inner *= std::max<int64_t>(to.items()[*d].factor, 1);
+      }
     }
   }
 

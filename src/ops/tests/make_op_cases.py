@@ -214,6 +214,8 @@ packed = x.reshape(2, 2, 4, 3, 2).transpose(0, 1, 3, 4, 2)
 transform = 'layout_transform(%0, src_layout="{}", dst_layout="{}")'
 case("layout_transform", transform.format("NCHW", "NHWC"), [x], [x.transpose(0, 2, 3, 1)])
 case("layout_transform pack", transform.format("NCHW", "NCHW4c"), [x], [packed])
+eight = np.arange(8, dtype="float32")
+case("layout_transform part first", transform.format("W", "4wW"), [eight], [eight.reshape(2, 4).T])
 case("layout_transform unpack", transform.format("NCHW4c", "NHWC"), [packed], [x.transpose(0, 2, 3, 1)])
 error("layout_transform factor", transform.format("NCHW", "NCHW3c"), [x], "layout_transform")
 x = data(2, 7, 6)
