@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "kit/count_allocations.h"
 #include "kit/errors.h"
+#include "kit/property.h"
 #include "object/shape_tuple.h"
 #include "ops/all_ops.h"
 #include "relay/text/parse.h"
@@ -253,6 +254,62 @@ TEST(Interp, LongChainNeedsNoStack) {
   for (int i = 0; i < 100000; ++i) at = relay::make_call("negative", {at});
   const auto out = run_main(make_module(relay::make_function({x}, at)), {tensor({1}, {7})});
   EXPECT_EQ(floats(out.at(0)), std::vector<float>{7});
+}
+
+// ---- transposes, which move elements by planes in blocks
+
+struct RandomTranspose {
+  Shape shape = {}, axes = {};
+  const char* dtype = "float32";
+};
+
+RandomTranspose random_transpose(kit::Random& random) {
+  RandomTranspose drawn{.dtype = std::array{"uint8", "float16", "float32", "float64"}[random.index(4)]};
+  const auto rank = static_cast<size_t>(random.integer(1, 5));
+  for (size_t i = 0; i < rank; ++i) {
+    drawn.shape.push_back(random.chance(0.2F) ? 1 : random.integer(0, rank > 3 ? 9 : 40));
+    drawn.axes.push_back(static_cast<int64_t>(i));
+  }
+  for (size_t i = rank; i > 1; --i) std::swap(drawn.axes[i - 1], drawn.axes[random.index(i)]);
+  return drawn;
+}
+
+// Element [i, j, ..] of the result is the element of the data whose index along axis axes[0] is i, and so on.
+std::optional<std::string> check_transpose(const RandomTranspose& drawn) {
+  const DataType dtype = DataType::parse(drawn.dtype);
+  const NDArray data = NDArray::empty(drawn.shape, dtype);
+  for (int64_t i = 0; i < data.num_elements(); ++i) set_element(data.tensor(), i, static_cast<double>(i % 251));
+  const NDArray result = run_text(fmt::format("def @main(%x: Tensor[({}{}), {}]) {{ transpose(%x, axes=[{}]) }}",
+                                              fmt::join(drawn.shape, ", "), drawn.shape.size() == 1 ? "," : "",
+                                              drawn.dtype, fmt::join(drawn.axes, ", ")),
+                                  {data})
+                             .at(0);
+  Shape index(drawn.shape.size(), 0);
+  for (int64_t i = 0; i < result.num_elements(); ++i) {
+    int64_t rest = i;
+    for (size_t axis = index.size(); axis-- > 0; rest /= result.shape()[axis])
+      index[axis] = rest % result.shape()[axis];
+    int64_t place = 0;
+    for (size_t d = 0; d < drawn.shape.size(); ++d) {
+      const auto at = std::find(drawn.axes.begin(), drawn.axes.end(), static_cast<int64_t>(d)) - drawn.axes.begin();
+      place = place * drawn.shape[d] + index[static_cast<size_t>(at)];
+    }
+    if (element_as_double(result.tensor(), i) != static_cast<double>(place % 251))
+      return fmt::format("element {} is {}, not {}", i, element_as_double(result.tensor(), i), place % 251);
+  }
+  return std::nullopt;
+}
+
+TEST(Transpose, MovesEveryElement) {
+  kit::Property<RandomTranspose> property;
+  property.runs_ci = 300;
+  property.runs_full = 20000;
+  property.generate = random_transpose;
+  property.show = [](const RandomTranspose& t) {
+    return fmt::format("{} ({}) by ({})", t.dtype, fmt::join(t.shape, ", "), fmt::join(t.axes, ", "));
+  };
+  property.check = check_transpose;
+  EXPECT_TRUE(kit::holds(property));
 }
 
 }  // namespace

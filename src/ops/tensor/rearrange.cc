@@ -7,6 +7,7 @@
 #include "ops/loops/index_value.h"
 #include "ops/loops/letter_view.h"
 #include "ops/loops/move.h"
+#include "ops/loops/permute.h"
 #include "ops/loops/window.h"
 #include "ops/tensor/elementwise.h"
 
@@ -89,6 +90,17 @@ class LayoutWalk {
     }
   }
 
+  // Returns how far apart the elements along each dimension of the walk lie, where no axis of `from` is in parts.
+  Shape strides() const {
+    Shape result;
+    for (const Dim& dim : dims_) {
+      const std::vector<int64_t>& offsets = offsets_[dim.letter];
+      const auto step = static_cast<size_t>(dim.step);
+      result.push_back(step < offsets.size() ? offsets[step] : 0);
+    }
+    return result;
+  }
+
   // Calls visit(offset, offsets, step) for each row of the last dimension of `shape`, which begins at `first` along its
   // first one: element k of the row lies at offset + offsets[k * step]. The last two dimensions are walked as a plane,
   // where they are of two axes.
@@ -148,6 +160,10 @@ std::vector<NDArray> eval_layout_transform(const EvalInput& input) {
   if (out.num_elements() == 0) return {out};
   const std::string letters = src.letters();
   const LayoutWalk walk(LetterView(input.args[0].shape(), src, letters), dst, letters);
+  if (!src.is_packed()) {
+    permute(input, input.args[0], walk.strides(), out);
+    return {out};
+  }
   switch (out.dtype().bytes()) {
     case 1:
       move_rows<uint8_t>(walk, input, out);

@@ -7,6 +7,7 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/move.h"
+#include "ops/loops/permute.h"
 #include "relay/match.h"
 
 namespace headrace::ops {
@@ -255,7 +256,7 @@ std::vector<NDArray> eval_transpose(const EvalInput& input) {
   Shape strides;
   for (size_t i = 0; i < rank; ++i) strides.push_back(source[axes.empty() ? rank - 1 - i : normal_axis(axes[i], rank)]);
   NDArray result = input.make_output();
-  move_elements(input.args[0], result, [&](const Shape& index) { return dot(index, strides); });
+  permute(input, input.args[0], strides, result);
   return {result};
 }
 

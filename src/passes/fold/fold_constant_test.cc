@@ -212,7 +212,11 @@ TEST(FoldConstant, ThreadsChangeNoBits) {
            " reshape(arange(0f, 90000f, 1f, dtype=\"float32\"), newshape=[300, 300]))",
            "layout_transform(reshape(arange(0f, 3000000f, 1f, dtype=\"float32\"), newshape=[300, 100, 10, 10]),"
            " src_layout=\"OIHW\", dst_layout=\"OIHW4i4o\")",
-           "layout_transform(arange(0f, 3000000f, 1f, dtype=\"float32\"), src_layout=\"C\", dst_layout=\"C4c\")"}) {
+           "layout_transform(arange(0f, 3000000f, 1f, dtype=\"float32\"), src_layout=\"C\", dst_layout=\"C4c\")",
+           "transpose(reshape(arange(0f, 3000000f, 1f, dtype=\"float32\"), newshape=[1000, 3000]))",
+           "transpose(reshape(arange(0f, 3000000f, 1f, dtype=\"float32\"), newshape=[30, 100, 10, 100]), axes=[2, 0, "
+           "3, "
+           "1])"}) {
     const Expr one = fold_noting(body, 1).body, four = fold_noting(body, 4).body;
     ASSERT_TRUE(one.is<relay::ConstantNode>() && four.is<relay::ConstantNode>()) << body;
     EXPECT_TRUE(one.as<relay::ConstantNode>()->data.content_equal(four.as<relay::ConstantNode>()->data)) << body;
