@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +88,7 @@ void HostProcess::start(const HostCommand& command, int other_end) {
     throw_user_error("the program '{}', which runs a stage in a process of its own, cannot be started: {}",
                      command.words[0], std::strerror(error));
   pid_ = pid;
+  if (const int handle = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); handle >= 0) handle_.emplace(handle);
 }
 
 HostProcess::~HostProcess() {
@@ -115,7 +117,12 @@ bool HostProcess::wait_for_end(Clock::duration patience) {
 
 void HostProcess::kill() noexcept {
   const std::lock_guard lock(mutex_);
-  if (!is_over_) ::kill(pid_, SIGKILL);
+  if (is_over_) return;
+  if (handle_.has_value()) {
+    static_cast<void>(::syscall(SYS_pidfd_send_signal, handle_->number(), SIGKILL, nullptr, 0));
+  } else {
+    ::kill(pid_, SIGKILL);
+  }
 }
 
 std::string HostProcess::end() {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,8 @@ class HostProcess {
   Descriptor connection_;
   SharedMemory memory_;
   int pid_ = -1;
+  // Of the process, so that another one that gets its number is never killed; empty where the system has none.
+  std::optional<Descriptor> handle_;
   std::mutex mutex_;  // guards what follows
   bool is_over_ = false;
   bool is_end_known_ = false;
