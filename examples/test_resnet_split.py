@@ -15,6 +15,15 @@ pytest.importorskip("headrace", reason="the package is not built (nanobind is no
 PROGRAM = Path(__file__).parent / "resnet-split" / "resnet_split.py"
 
 
+@pytest.mark.parametrize("option", ["--size", "--layers", "--requests", "--stages"])
+def test_wrong_usage(option):
+    done = subprocess.run(
+        [sys.executable, PROGRAM, option, "0"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"argument {option}: expected an integer of 1 or more, got '0'" in done.stderr
+
+
 def test_a_small_network(tmp_path):
     command = [sys.executable, PROGRAM, "--layers", "8", "--size", "28", "--requests", "10", "--stages", "2,4"]
     done = subprocess.run(

@@ -58,8 +58,8 @@ def test_models_that_do_not_fit(tmp_path):
     done = run(tmp_path, digits(tmp_path / "digits.onnx"), blur(tmp_path / "blur.onnx"))
     assert done.returncode == 1
     assert (
-        "of stage 'first' is float32 (1, 10), and input 'image' of stage 'second' is float32 (1, 1, 8, 8)"
-        in done.stderr
+        "of stage 'first' is float32 (1, 10), and input 'image' of stage 'second' is float32 (1, 1, 8, 8): "
+        "they must have the same type" in done.stderr
     )
 
 
@@ -69,5 +69,28 @@ def test_a_model_that_is_not_there(tmp_path):
     assert done.stderr == "two_models.py: cannot read the ONNX model 'no.onnx': No such file or directory\n"
     done = run(tmp_path, model, model, "--frames", "no.npy")
     assert done.stderr.startswith("two_models.py: cannot read the frames 'no.npy': ")
-    done = run(tmp_path, model, model, "--cpus", "0")
-    assert (done.returncode, "argument --cpus" in done.stderr) == (2, True)
+
+
+def test_the_pair_of_the_page(tmp_path):
+    done = run(tmp_path, PROGRAM.parent / "blur.relay", ROOT / "models" / "digits.onnx", "--dim", "n=1")
+    assert done.stderr == ""
+    assert done.stdout.startswith("100 results of the shape (1, 10)\n")
+    done = run(tmp_path, PROGRAM.parent / "blur.relay", ROOT / "models" / "digits.onnx")
+    assert (done.returncode, "(n)" in done.stderr) == (1, True)
+    done = run(tmp_path, PROGRAM.parent / "blur.relay", ROOT / "models" / "digits.onnx", "--dim", "m=1")
+    assert done.returncode == 1
+    assert done.stderr == "two_models.py: --dim m=1: no input of the two models has a dimension 'm'\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--cpus", "0"), "argument --cpus: expected two processors, as in 0,1, got '0'"),
+        (("--cpus", "0,x"), "argument --cpus: expected two processors, as in 0,1, got '0,x'"),
+        (("--dim", "n"), "argument --dim: expected NAME=SIZE, as in n=1, got 'n'"),
+    ],
+)
+def test_wrong_usage(tmp_path, arguments, says):
+    done = run(tmp_path, "first.onnx", "second.onnx", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert says in done.stderr

@@ -21,7 +21,8 @@ typedef struct Tensor {
 
 static const char kUsage[] =
     "usage: c-client MODEL.so --in SHAPE ... --out SHAPE ...\n"
-    "Runs an artifact once. SHAPE is that of a float32 input or output, in the program's order, such as 1,3,224,224.\n";
+    "Runs an artifact once. SHAPE is that of a float32 input or output, in the program's order, such as 1,3,224,224.\n"
+    "The inputs' values are 0, 1, 2, ... modulo 11, minus 4. Prints the first ten values of each output.\n";
 
 static int asks_for_help(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
@@ -105,6 +106,11 @@ int main(int argc, char** argv) {
   const int code = run.function(pointers[0], counts[0], pointers[1], counts[1], NULL);
   if (code == 0) print_outputs();
   if (code == HR_REASON_NEEDS_RUNTIME) fprintf(stderr, "c-client: this model needs libheadrace_rt\n");
+  if (code == HR_REASON_BAD_TENSOR) {
+    fprintf(stderr,
+            "c-client: a shape, dtype or the number of tensors is not the model's; headrace inspect %s shows them\n",
+            argv[1]);
+  }
   if (code != 0) fprintf(stderr, "c-client: the run failed with reason %d; headrace/reason.h names it\n", code);
   for (int side = 0; side < 2; ++side) {
     for (int32_t i = 0; i < counts[side]; ++i) free(tensors[side][i].dl.data);

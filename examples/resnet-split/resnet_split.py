@@ -41,8 +41,8 @@ def whole(module: hr.IRModule, images: np.ndarray, threads: int) -> tuple[list[n
 
 def positive(text: str) -> int:
     """Reads an integer above 0."""
-    if int(text) < 1:
-        raise argparse.ArgumentTypeError("expected 1 or more")
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected an integer of 1 or more, got '{text}'")
     return int(text)
 
 
@@ -53,8 +53,8 @@ def numbers(text: str) -> list[int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", type=int, default=50)
-    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--layers", type=positive, default=50)
+    parser.add_argument("--size", type=positive, default=224)
     parser.add_argument("--requests", type=positive, default=50)
     parser.add_argument("--stages", type=numbers, default=[2, 4], help="numbers of stages, as in 2,4")
     args = parser.parse_args()

@@ -14,20 +14,43 @@ health check fails: the check runs the artifact on zeros and compares with what 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import signal
+import sys
 import threading
 import time
 from collections.abc import Mapping
 from typing import Any
 
 import headrace as hr
-import headrace.ray
 import numpy as np
-import ray
-from ray import serve
-from ray.util import metrics
-from starlette.requests import Request
-from starlette.responses import JSONResponse
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the program."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("artifact", help="a file that headrace compile wrote")
+    options.add_argument("--port", type=int, default=8000)
+    options.add_argument("--replicas", type=int, default=1)
+    options.add_argument("--wait", type=float, default=0.01, help="the seconds that a batch waits for more requests")
+    options.add_argument("--address", default="local", help="the cluster: local starts one, auto finds one")
+    return options
+
+
+# Help, wrong usage and missing packages are reported before the packages are imported.
+if __name__ == "__main__":
+    parser().parse_args()
+    missing = [name for name in ("ray", "starlette") if importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"{parser().prog}: not installed: {', '.join(missing)}; pip install '.[ray]'", file=sys.stderr)
+        sys.exit(4)
+
+import headrace.ray  # noqa: E402
+import ray  # noqa: E402
+from ray import serve  # noqa: E402
+from ray.util import metrics  # noqa: E402
+from starlette.requests import Request  # noqa: E402
+from starlette.responses import JSONResponse  # noqa: E402
 
 APPLICATION = "headrace"
 _JSON_KINDS = {
@@ -159,17 +182,11 @@ class Served:
 
 def main() -> None:
     """Serves until the program gets SIGINT or SIGTERM."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("artifact", help="a file that headrace compile wrote")
-    parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--replicas", type=int, default=1)
-    parser.add_argument("--wait", type=float, default=0.01, help="the seconds that a batch waits for more requests")
-    parser.add_argument("--address", default="local", help="the cluster: local starts one, auto finds one")
-    args = parser.parse_args()
+    args = parser().parse_args()
     try:
         check_artifact(args.artifact)
     except hr.UserError as error:
-        parser.exit(2, f"{parser.prog}: {error}\n")
+        parser().exit(2, f"{parser().prog}: {error}\n")
     stopped = threading.Event()
     ray.init(address=args.address, log_to_driver=False)
     for number in (signal.SIGINT, signal.SIGTERM):  # after ray.init, which sets handlers of its own

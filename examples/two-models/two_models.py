@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Two ONNX models as the two stages of a pipeline: while the second works on one frame, the first works on the next.
+"""Two models, ONNX or Relay, as a pipeline: while the second works on one frame, the first works on the next.
 
-    two_models.py FIRST.onnx SECOND.onnx [--frames FRAMES.npy] [--cpus 0,1]
+    two_models.py FIRST SECOND [--dim n=1] [--frames FRAMES.npy] [--cpus 0,1]
 
 Each frame is the input of the first model; its outputs are the inputs of the second, in order. Prints the results'
-shapes and what each stage did. Without frames, it makes 100 random ones. Writes first.so and second.so here.
+shapes and what each stage did. Without frames, it makes 100 random ones. Writes first.so and second.so here. A pair
+that is there:
+
+    two_models.py examples/two-models/blur.relay models/digits.onnx --dim n=1
 """
 
 from __future__ import annotations
@@ -17,16 +20,38 @@ import numpy as np
 from headrace import pipeline
 
 
-def compiled(path: str, target: str) -> str:
-    """The artifact of a model, for one thread."""
-    hr.compile(path, threads=1, output=target)
-    return target
+def own_dims(path: str, dims: dict[str, int]) -> dict[str, int]:
+    """Those of the sizes that are of dimensions which the model's inputs name."""
+    shapes = [port.shape for port in hr.InferenceSession(path).get_inputs()] if dims else []
+    return {name: size for name, size in dims.items() if any(name in shape for shape in shapes)}
+
+
+def compiled(paths: list[str], dims: dict[str, int]) -> list[str]:
+    """The artifacts of the models, for one thread each."""
+    own = [own_dims(path, dims) for path in paths]
+    for name in dims:
+        if not any(name in known for known in own):
+            raise hr.UserError(f"--dim {name}={dims[name]}: no input of the two models has a dimension '{name}'")
+    artifacts = ["first.so", "second.so"]
+    for path, known, artifact in zip(paths, own, artifacts, strict=True):
+        hr.compile(path, dims=known, threads=1, output=artifact)
+    return artifacts
 
 
 def two_processors(text: str) -> list[list[int]]:
     """Reads "0,1"."""
-    first, second = text.split(",")  # ValueError becomes a usage error
-    return [[int(first)], [int(second)]]
+    numbers = text.split(",")
+    if len(numbers) != 2 or not all(one.isdecimal() for one in numbers):
+        raise argparse.ArgumentTypeError(f"expected two processors, as in 0,1, got '{text}'")
+    return [[int(one)] for one in numbers]
+
+
+def dimension(text: str) -> tuple[str, int]:
+    """Reads "n=1"."""
+    name, _, size = text.partition("=")
+    if not name or not size.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected NAME=SIZE, as in n=1, got '{text}'")
+    return name, int(size)
 
 
 def read_frames(path: str) -> np.ndarray:
@@ -44,11 +69,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("first")
     parser.add_argument("second")
-    parser.add_argument("--frames", help="an array whose items are the frames")
+    parser.add_argument(
+        "--dim",
+        type=dimension,
+        action="append",
+        default=[],
+        metavar="NAME=SIZE",
+        help="a dimension that a model leaves open",
+    )
+    parser.add_argument("--frames", help="a .npy array of frames, each of the shape of the first model's input")
     parser.add_argument("--cpus", type=two_processors, default=[[], []], help="one for each of the two, as in 0,1")
     args = parser.parse_args()
 
-    artifacts = [compiled(args.first, "first.so"), compiled(args.second, "second.so")]
+    artifacts = compiled([args.first, args.second], dict(args.dim))
     port = hr.load(artifacts[0]).inputs[0]
     frames = read_frames(args.frames) if args.frames else np.random.default_rng(0).random((100, *port.shape))
 

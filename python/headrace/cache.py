@@ -78,6 +78,10 @@ def clear(folder: str | PathLike[str] | None = None) -> int:
     return CompileCache(place).clear() if place.exists() else 0
 
 
+def _counted(number: int) -> str:
+    return "1 entry" if number == 1 else f"{number} entries"
+
+
 def _entries(place: Path) -> list[tuple[Path, os.stat_result]]:
     return CompileCache(place).entries() if place.exists() else []
 
@@ -102,7 +106,7 @@ def _main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         if given.verb == "clear":
-            print(f"{clear(place)} entries removed")
+            print(f"{_counted(clear(place))} removed")
             return 0
         found = _entries(place)
     except (UserError, OSError) as error:
@@ -111,7 +115,7 @@ def _main(arguments: Sequence[str] | None = None) -> int:
     for file, status in found:
         used = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(status.st_mtime))
         print(f"{status.st_size:>12} {used} {file.name}")
-    print(f"{len(found)} entries, {sum(status.st_size for _, status in found)} bytes")
+    print(f"{_counted(len(found))}, {sum(status.st_size for _, status in found)} bytes")
     return 0
 
 

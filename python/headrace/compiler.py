@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace import _arguments, _core, _node, _public, backend
 from headrace._compile_cache import CompileCache, cache_of, key_of
 from headrace._ffi import get_global_func
+from headrace._keywords import suggests_keywords
 from headrace._model_source import ModelSource
 from headrace.target import chosen_targets
 
@@ -97,6 +98,7 @@ class CompiledModel(_core.Model):
         return (*args, *(kwargs[name] for name in left))
 
 
+@suggests_keywords
 def compile(
     model: Any,
     *,

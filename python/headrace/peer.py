@@ -20,7 +20,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
+try:
+    import numpy as np
+except ImportError as error:
+    if __name__ != "__main__":
+        raise
+    print(f"missing {error}; install it for {sys.executable}", flush=True)  # the line that the programs expect
+    sys.exit()
 
 __all__ = ["main"]
 

@@ -434,13 +434,13 @@ def test_the_program(folder, tmp_path, monkeypatch, capsys):
     first, last = told("list").splitlines()
     assert first.split()[0] == str(entry.stat().st_size)
     assert first.split()[-1] == entry.name
-    assert last == f"1 entries, {entry.stat().st_size} bytes"
+    assert last == f"1 entry, {entry.stat().st_size} bytes"
     assert cache.entries() == cache.entries(folder) == [entry]
     assert cache.path() == folder
     assert cache.clear() == 1
     assert cache.entries() == []
     run(plus(tmp_path, 1), True)
-    assert told("clear") == "1 entries removed\n"
+    assert told("clear") == "1 entry removed\n"
     assert entries(folder) == list(folder.glob("part-*")) == []
     folder.chmod(0o777)
     assert cache._main(["clear"]) == 3

@@ -215,6 +215,19 @@ def test_errors_say_what_is_wrong(images, call, says):
     assert isinstance(caught.value, ValueError)
 
 
+@pytest.mark.parametrize(
+    ("keyword", "says"),
+    [
+        ("shape", r"compile\(\) got an unexpected keyword argument 'shape'; did you mean shapes=\?"),
+        ("dim", r"'dim'; did you mean dims=\?"),
+        ("frob", "'frob'; it takes model, shapes, dims, bound, "),
+    ],
+)
+def test_an_unknown_keyword_of_compile_names_the_near_one(keyword, says):
+    with pytest.raises(TypeError, match=says):
+        hr.compile(DIGITS, **{keyword: {"x": (1, 1, 8, 8)}})
+
+
 def test_a_missing_code_generator_is_an_error_of_its_own(tmp_path):
     maps = Path("/proc/self/maps").read_text()
     for library in set(re.findall(r"/\S+/libheadrace(?:_rt)?\.so$", maps, re.MULTILINE)):

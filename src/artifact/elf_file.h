@@ -21,7 +21,7 @@ struct ElfSection {
 };
 
 struct ElfFile {
-  std::vector<ElfSection> sections;
+  std::vector<ElfSection> sections;  // in the file's order, without those of type NOBITS and NULL, which have no bytes
 
   const ElfSection* find(std::string_view name) const;  // nullptr: no such section
 };

@@ -1,4 +1,4 @@
-// A file's bytes in memory, read-only.
+// A file's bytes in memory, read-only: files of up to 2 GiB are read, larger ones are mapped.
 #pragma once
 
 #include <cstddef>

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "driver/plugins.h"
+#include "ir/near_names.h"
 
 #if HEADRACE_USE_CODEGENC
 #include "backends/ccompiler/compile/ccompiler.h"
@@ -79,6 +80,9 @@ constexpr auto kBackends = std::to_array<Row>({
     },
 });
 
+// The backends of python/headrace/backends; Python registers them, and no program has them.
+constexpr auto kInPython = std::to_array<std::string_view>({"numpy", "onnxruntime"});
+
 }  // namespace
 
 void register_all_backends() {
@@ -101,10 +105,16 @@ std::shared_ptr<const partition::Backend> require_backend(const std::string& nam
     if (row.is_named(name))
       throw_user_error("the backend '{}' was left out of this build; configure it with -D{}=ON", name, row.option);
   }
+  if (std::find(kInPython.begin(), kInPython.end(), name) != kInPython.end()) {
+    throw_user_error("the backend '{}' is one of the Python package; give it there: hr.compile(..., backends=[\"{}\"])",
+                     name, name);
+  }
   const std::vector<std::string> known = partition::backend_names();
-  throw_user_error("there is no backend '{}'; there are {}, and those that a program registers as {}NAME", name,
+  const std::vector<std::string> near = near_names(name, known, '-');
+  throw_user_error("there is no backend '{}'; there are {}, and those that a program registers as {}NAME{}", name,
                    known.empty() ? "none in this build" : fmt::format("{}", fmt::join(known, ", ")),
-                   kRegionCompilerPrefix);
+                   kRegionCompilerPrefix,
+                   near.empty() ? "" : fmt::format("; did you mean {}?", fmt::join(near, " or ")));
 }
 
 }  // namespace headrace::driver

@@ -21,6 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 constexpr const char* kThreeParts =
@@ -229,6 +230,11 @@ TEST(Backends, NamesAreChecked) {
   };
   EXPECT_THAT(error("nobody"), HasSubstr("there is no backend 'nobody'; there are ccompiler"));
   EXPECT_THAT(error(""), HasSubstr("there is no backend ''"));
+  EXPECT_THAT(error("ccompilr"), HasSubstr("NAME; did you mean ccompiler?"));
+  EXPECT_THAT(error("nobody"), Not(HasSubstr("did you mean")));
+  EXPECT_THAT(error("onnxruntime"), HasSubstr("the backend 'onnxruntime' is one of the Python package; give it there: "
+                                              "hr.compile(..., backends=[\"onnxruntime\"])"));
+  EXPECT_THAT(error("numpy"), HasSubstr("the backend 'numpy' is one of the Python package"));
   struct Named : Picky {
     explicit Named(std::string name) : its(std::move(name)) {}
     std::string_view name() const override { return its; }

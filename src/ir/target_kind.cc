@@ -146,6 +146,12 @@ Value check_texts(const TargetOption& option, const Value& value) {
   return Value(words);
 }
 
+// Returns whether Relay has a kind of this name for GPUs.
+bool is_gpu(std::string_view name) {
+  constexpr std::string_view kKinds[] = {"cuda", "hip", "metal", "nvptx", "opencl", "rocm", "vulkan", "webgpu"};
+  return std::find(std::begin(kKinds), std::end(kKinds), name) != std::end(kKinds);
+}
+
 }  // namespace
 
 std::string_view name_of(TargetOptionType type) {
@@ -223,8 +229,8 @@ TargetKind get_target_kind(std::string_view name) {
     return find_target_kind(name);
   }
   const std::vector<std::string> tags = near_names(name, target_tags(), '/');
-  throw_user_error("there is no kind of target '{}'; the kinds are {}, as in: llvm -mcpu=x86-64-v3{}", name,
-                   fmt::join(target_kind_names(), ", "),
+  throw_user_error("there is no kind of target '{}'{}; the kinds are {}, as in: llvm -mcpu=x86-64-v3{}", name,
+                   is_gpu(name) ? ", and GPUs are not supported yet" : "", fmt::join(target_kind_names(), ", "),
                    tags.empty() ? "" : fmt::format("; did you mean the tag {}?", fmt::join(tags, " or ")));
 }
 

@@ -190,6 +190,8 @@ TEST(Target, ErrorsSayWhatThereIs) {
       {"''", "the target is empty"},
       {"lvm -mcpu=x", "no kind of target 'lvm'; the kinds are llvm"},
       {"c", "no kind of target 'c'; the kinds are llvm"},
+      {"cuda", "no kind of target 'cuda', and GPUs are not supported yet; the kinds are llvm"},
+      {"vulkan -max_num_threads=2", "no kind of target 'vulkan', and GPUs are not supported yet"},
       {"znver4", "no kind of target 'znver4'.*did you mean the tag cpu/znver4"},
       {"cpu/znver9", "no tag 'cpu/znver9' of a target; near are .*cpu/znver4"},
       {"gpu/x", "no tag 'gpu/x' of a target; the tags are cpu/haswell"},

@@ -102,6 +102,7 @@ std::string row_of(const std::string& name, Proofs& proofs) {
 }
 
 std::string family_part(const std::string& title, const std::vector<std::string>& ops, Proofs& proofs) {
+  if (ops.empty()) return fmt::format("\n## {}\n\nThe table at the end says what to use instead.\n", title);
   std::string text =
       fmt::format("\n## {}\n\n| op | arguments | attributes | fusion | rule | gradient | proved by |\n", title);
   text += "| --- | --- | --- | --- | --- | --- | --- |\n";
@@ -145,8 +146,7 @@ std::string page() {
     std::sort(ops.begin(), ops.end());
     total += family.ops.size();
     here += ops.size();
-    if (!ops.empty())
-      parts += family_part(fmt::format("{} ({} of {})", family.name, ops.size(), family.ops.size()), ops, proofs);
+    parts += family_part(fmt::format("{} ({} of {})", family.name, ops.size(), family.ops.size()), ops, proofs);
   }
   parts += family_part("of Headrace alone", {own.begin(), own.end()}, proofs);
   parts += "\n## Left\n\n| ops of Relay | reason |\n| --- | --- |\n";

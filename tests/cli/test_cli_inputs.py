@@ -317,6 +317,8 @@ class TypingTest(CliTest):
         self.fails(USAGE, "no option '--thread' here; did you mean --threads\\?", "bench", "one.so", "--thread", "2")
         self.fails(USAGE, "no option '--shapes=x=1' here; did you mean --shape\\?", "compile", DIGITS, "--shapes=x=1")
         self.fails(USAGE, "no option '--frob' here\n", "bench", "one.so", "--frob")
+        self.fails(USAGE, "no option '--dim' here; it is an option of headrace compile, ", "run", "one.so",
+                   "--dim", "n=1")  # fmt: skip
 
     def test_version(self) -> None:
         lines = self.call("--version", check=True).stdout.splitlines()

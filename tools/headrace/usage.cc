@@ -142,6 +142,28 @@ std::string verb_with(const CLI::App& program, const std::string& name) {
   return "";
 }
 
+// Returns the verbs, and actions of verbs as "pipeline split", that have the option.
+std::vector<std::string> all_with(const CLI::App& app, const std::string& name, const std::string& before = "") {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    const std::string words = before + verb->get_name();
+    if (verb->get_option_no_throw(name) != nullptr) names.push_back(words);
+    for (std::string& one : all_with(*verb, name, words + " ")) names.push_back(std::move(one));
+  }
+  return names;
+}
+
+// Returns a sentence about an option that the verb of the command line does not have.
+std::string unknown_option_message(const CLI::App& program, const CLI::App& app, const std::string& option) {
+  const std::string name = option.substr(0, option.find('='));
+  const std::string text = fmt::format("there is no option '{}' here", option);
+  if (const std::string verb = verb_with(program, name); !verb.empty())
+    return fmt::format("{}; write it after the verb: headrace {} {}", text, verb, option);
+  if (const std::vector<std::string> verbs = all_with(program, name); !verbs.empty())
+    return fmt::format("{}; it is an option of headrace {}", text, fmt::join(verbs, ", "));
+  return text + suggest(name, options_of(program, app));
+}
+
 }  // namespace
 
 std::string suggest(const std::string& name, const std::vector<std::string>& known) {
@@ -166,13 +188,7 @@ std::string usage_message(const CLI::App& program, const CLI::ParseError& error)
   const bool lacks_action = &app != &program && !app.get_subcommands({}).empty();
   // CLI11 complains first of what is missing, which hides what is mistyped.
   if (const std::vector<std::string> unexpected = program.remaining(true); !unexpected.empty()) {
-    if (unexpected[0].starts_with("-")) {
-      const std::string name = unexpected[0].substr(0, unexpected[0].find('='));
-      if (const std::string verb = verb_with(program, name); !verb.empty())
-        return fmt::format("there is no option '{}' here; write it after the verb: headrace {} {}", unexpected[0], verb,
-                           unexpected[0]);
-      return fmt::format("there is no option '{}' here{}", unexpected[0], suggest(name, options_of(program, app)));
-    }
+    if (unexpected[0].starts_with("-")) return unknown_option_message(program, app, unexpected[0]);
     if (lacks_action) return fmt::format("there is no action '{}'; there is {}", unexpected[0], actions_of(app));
     const bool writes = app.get_option_no_throw("--output") != nullptr;
     return fmt::format("'{}' is one argument too many{}", unexpected[0], writes ? "; the output is named by -o" : "");

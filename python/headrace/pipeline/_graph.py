@@ -396,7 +396,8 @@ class Graph:
         here, there = source.port, to.port
         assert there is not None
         if here is not None and None not in (here[1], there[1]) and here[1:] != there[1:]:
-            raise PortError(f"{source} is {_type_text(here)}, and {to} is {_type_text(there)}: both have the same type")
+            types = f"{source} is {_type_text(here)}, and {to} is {_type_text(there)}"
+            raise PortError(f"{types}: they must have the same type")
         if source.owner < 0 and (here is None or here[1] is None):
             port = self._inputs[source.index] if source.kind == "input" else self._params[source.index]
             port.type = (port.name, there[1], there[2])

@@ -182,8 +182,8 @@ NativeTarget resolve_target(const TargetRequest& request) {
   // Unknown names make LLVM print a warning and go on, so they are looked up in the tables before they are used.
   const std::unique_ptr<llvm::MCSubtargetInfo> plain(target.createMCSubtargetInfo(triple.str(), "", ""));
   if (!plain->isCPUStringValid(cpu)) {
-    throw_user_error("unknown processor '{}' for {}; near are {}", cpu, triple.getArchName().str(),
-                     nearest(cpu, plain->getAllProcessorDescriptions()));
+    throw_user_error("unknown processor '{}' for {}; near are {}; headrace targets lists the usual ones", cpu,
+                     triple.getArchName().str(), nearest(cpu, plain->getAllProcessorDescriptions()));
   }
   const std::vector<std::string> asked = split_features(request.features);
   check_features(asked, *plain);

@@ -1,5 +1,7 @@
 #include "frontend/onnx/import_error.h"
 
+#include <algorithm>
+
 #include "frontend/onnx/field_reader.h"
 
 namespace headrace::onnx {
@@ -13,11 +15,23 @@ std::string describe(const NodeRefusal& refusal) {
   return fmt::format("node {} ({}): {}", printable(refusal.node), escaped(refusal.op), refusal.message);
 }
 
+// What to do about operators that no converter knows; the text says it once for all of them.
+constexpr std::string_view kRemedy =
+    "docs/onnx-support.md lists the supported operators, and in Python a backend may run others: "
+    "hr.compile(..., backends=[\"onnxruntime\"])";
+
+bool lacks_operator(const NodeRefusal& refusal) { return refusal.reason == HR_REASON_OP_UNSUPPORTED; }
+
 std::string describe_all(const std::vector<NodeRefusal>& refusals) {
-  if (refusals.size() == 1) return "the model cannot be imported: " + describe(refusals[0]);
+  const bool needs_remedy = std::any_of(refusals.begin(), refusals.end(), lacks_operator);
+  if (refusals.size() == 1) {
+    return fmt::format("the model cannot be imported: {}{}{}", describe(refusals[0]), needs_remedy ? "; " : "",
+                       needs_remedy ? kRemedy : "");
+  }
   std::string text = fmt::format("the model cannot be imported, for {} reasons:", refusals.size());
   for (size_t i = 0; i < refusals.size() && i < kMostShown; ++i) text += "\n  " + describe(refusals[i]);
   if (refusals.size() > kMostShown) text += fmt::format("\n  ... and {} more", refusals.size() - kMostShown);
+  if (needs_remedy) text += fmt::format("\n{}", kRemedy);
   return text;
 }
 

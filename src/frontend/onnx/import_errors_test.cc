@@ -57,6 +57,8 @@ TEST(ImportErrors, TheTextNamesEveryNodeAndTheModel) {
   EXPECT_THAT(text, HasSubstr("for 2 reasons"));
   EXPECT_THAT(text, HasSubstr("(Det): the operator is not supported"));
   EXPECT_THAT(text, HasSubstr("(Cast): a cast to string is not supported"));
+  EXPECT_THAT(text, HasSubstr("\ndocs/onnx-support.md lists the supported operators, and in Python a backend may run "
+                              "others: hr.compile(..., backends=[\"onnxruntime\"])"));
   EXPECT_THAT(text, HasSubstr("in: m.onnx"));
 }
 
@@ -126,7 +128,8 @@ TEST(ImportErrors, NamesTakeNoLines) {
   graph.node("Bad\nok", {"x\nok"}, {}, "y\nok");
   graph.output("y\nok", ElementType::kFloat, {});
   const std::string unsupported = import_error(std::move(graph));
-  EXPECT_THAT(unsupported, HasSubstr("(Bad\\x0aok): the operator is not supported\n  at: Bad\\x0aok"));
+  EXPECT_THAT(unsupported, HasSubstr("(Bad\\x0aok): the operator is not supported; docs/onnx-support.md lists"));
+  EXPECT_THAT(unsupported, HasSubstr("\n  at: Bad\\x0aok"));
   EXPECT_THAT(unsupported, Not(HasSubstr("\nok")));
   GraphWriter one;
   one.input("x\nok", ElementType::kFloat, {int64_t{2}});

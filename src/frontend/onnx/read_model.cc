@@ -1,5 +1,6 @@
 #include "frontend/onnx/read_model.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
@@ -356,6 +357,23 @@ std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// Throws UserError if what was no model is text: a web page, or what Git LFS leaves in place of a file that it did not
+// fetch. Call when reading has failed, because a model may begin with hundreds of printable bytes.
+void refuse_text(std::string_view bytes, const std::string& source) {
+  constexpr size_t kLooked = 512;
+  const std::string_view start = bytes.substr(0, kLooked);
+  const bool is_text = std::all_of(start.begin(), start.end(), [](char one) {
+    const auto byte = static_cast<unsigned char>(one);
+    return byte >= 0x20 ? byte != 0x7f : (one == '\t' || one == '\n' || one == '\r');
+  });
+  if (start.starts_with("version https://git-lfs.github.com/spec/")) {
+    throw_user_error(
+        "'{}' is a pointer of Git LFS, not an ONNX model; fetch the file that it stands for with git lfs pull", source);
+  }
+  if (is_text)
+    throw_user_error("'{}' is text, not an ONNX model; it may be a web page or a text form of a model", source);
+}
+
 }  // namespace
 
 Model read_model(std::span<const std::byte> bytes, std::string source, std::string directory) {
@@ -364,7 +382,15 @@ Model read_model(std::span<const std::byte> bytes, std::string source, std::stri
   model.directory = std::move(directory);
   if (bytes.empty()) throw_user_error("'{}' is empty, not an ONNX model", model.source);
   std::string_view text = as_text(bytes);
-  if (!read_model_fields({text.data(), model.source}, text, model)) {
+  bool has_graph = false;
+  try {
+    has_graph = read_model_fields({text.data(), model.source}, text, model);
+  } catch (const UserError&) {
+    refuse_text(text, model.source);
+    throw;
+  }
+  if (!has_graph) {
+    refuse_text(text, model.source);
     throw_user_error("'{}' has no graph: it is not an ONNX model", model.source);
   }
   return model;

@@ -241,7 +241,10 @@ TEST(ReadModel, FileAndItsErrors) {
 TEST(ReadModel, MalformedInputSaysWhereAndWhat) {
   EXPECT_EQ(error_of(""), "'m.onnx' is empty, not an ONNX model");
   EXPECT_EQ(error_of(std::string("\x08\x08", 2)), "'m.onnx' has no graph: it is not an ONNX model");
-  EXPECT_THAT(error_of("hello, world"), HasSubstr("malformed ONNX data"));
+  EXPECT_THAT(error_of("hello, world"), HasSubstr("'m.onnx' is text, not an ONNX model"));
+  EXPECT_THAT(error_of("<!DOCTYPE html>\r\n<html>\t</html>\n"), HasSubstr("it may be a web page"));
+  EXPECT_THAT(error_of("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"),
+              HasSubstr("'m.onnx' is a pointer of Git LFS, not an ONNX model; fetch the file"));
   EXPECT_THAT(error_of(std::string("\x3a\x7f", 2)), HasSubstr("field 7 reaches past the end of its message"));
   EXPECT_THAT(error_of(std::string("\x38\x01", 2)), HasSubstr("field 7 holds an integer where bytes belong"));
   EXPECT_THAT(error_of(std::string("\x0b", 1)), HasSubstr("this is not a valid protobuf field"));

@@ -1,9 +1,10 @@
 """Writes cases of ops with their expected results, computed by numpy, scipy and onnxruntime.
 
-    python3 src/ops/tests/make_op_cases.py > src/ops/tests/op_cases.txt
+    .venv/bin/python src/ops/tests/make_op_cases.py
 
-Needs numpy, scipy, onnx, onnxruntime. Read by src/ops/op_cases_test.cc (evaluation) and
-src/lower/rules/op_cases_test.cc (compiled).
+Writes op_cases.txt beside itself, once all cases are made; numbers whose last bits alone differ stay (op_case_file.py).
+Needs numpy, scipy, onnx, onnxruntime: `./dev setup` puts them into .venv. Read by src/ops/op_cases_test.cc (evaluation)
+and src/lower/rules/op_cases_test.cc (compiled).
 A case is the text of a call of %0, %1, ... in Relay's text form, its arguments and its results; an error is a call and
 part of the sentence that refuses it.
 """

@@ -2,6 +2,7 @@
 
 import numpy as np
 import onnxruntime
+import op_case_file
 from onnx import helper
 
 lines: list[str] = []
@@ -88,5 +89,4 @@ def run_onnx(op: str, inputs: list[np.ndarray], opset: int = 13, **attrs: object
 
 
 def finish() -> None:
-    print("# Written by src/ops/tests/make_op_cases.py; see there for the command.")
-    print("\n".join(lines))
+    op_case_file.write(lines)
