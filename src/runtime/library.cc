@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "base/architecture.h"
 #include "runtime/cpu_features.h"
 #include "runtime/side_file.h"
 
@@ -17,14 +18,24 @@ ConstantBytes weights_of(const artifact::ArtifactFile& file) {
   return {section->offset, section->address, section->nbytes};
 }
 
+std::optional<Refusal> architecture_refusal(std::string_view architecture, const std::string& name) {
+  if (architecture == kHostArchitecture) return std::nullopt;
+  return Refusal{HR_REASON_CPU_FEATURE_MISSING,
+                 fmt::format("'{}' holds code for {}, and this machine is {}; run it on a machine of that kind, or "
+                             "compile the model for this one",
+                             name, architecture, kHostArchitecture)};
+}
+
 // Returns why none of the programs can run here; a file is usable when one can.
-std::optional<Refusal> no_program_runs(const artifact::Manifest& manifest, const std::string& name) {
+std::optional<Refusal> no_program_runs(const artifact::ArtifactFile& file, const std::string& name) {
+  const artifact::Manifest& manifest = file.manifest;
   if (manifest.programs.empty())
     return Refusal{HR_REASON_NOT_FOUND,
                    fmt::format("'{}' is a pipeline of {} stages, not a model; run it with headrace.pipeline.load in "
                                "Python, or with headrace pipeline run",
                                name, manifest.pipeline->stages.size())};
-  std::optional<Refusal> first;
+  std::optional<Refusal> first = architecture_refusal(file.elf.architecture, name);
+  if (first) return first;
   for (const artifact::Program& program : manifest.programs) {
     std::optional<Refusal> refusal = cpu_refusal(program, name);
     if (!refusal) return std::nullopt;
@@ -81,7 +92,7 @@ Expected<std::shared_ptr<const Library>> Library::open_part(Descriptor descripto
   Expected<artifact::ArtifactFile> file = artifact::read_artifact_file(part, name);
   if (!file) return file.refusal();
   const artifact::Manifest& manifest = file.value().manifest;
-  if (std::optional<Refusal> refusal = no_program_runs(manifest, name)) return *std::move(refusal);
+  if (std::optional<Refusal> refusal = no_program_runs(file.value(), name)) return *std::move(refusal);
   std::shared_ptr<const MappedFile> side_file;
   if (manifest.side_file) {
     auto mapped = find_side_file(name, *manifest.side_file);
