@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "artifact/trailer.h"
+#include "base/architecture.h"
 #include "kit/artifact_kit.h"
 #include "kit/errors.h"
 #include "load/artifact_module.h"
@@ -265,9 +266,15 @@ TEST(ArtifactRefuses, OtherMachinesAndBrokenSectionTables) {
     artifact::append_trailer(bytes);
     return refusal_of(bytes);
   };
-  EXPECT_THAT(with(18, {243, 0}).message, HasSubstr("for the ELF machine 243"));  // e_machine: RISC-V
-  EXPECT_THAT(with(16, {1, 0}).message, HasSubstr("no shared object"));           // e_type: object file
-  EXPECT_THAT(with(4, {1}).message, HasSubstr("not a 64-bit"));                   // EI_CLASS: 32 bits
+  // e_machine: RISC-V, and the one of x86-64 and AArch64 that this machine is not.
+  EXPECT_THAT(with(18, {243, 0}).message, HasSubstr("for the ELF machine 243; artifacts are for x86_64 (62)"));
+  const bool is_x86 = kHostArchitecture == "x86_64";
+  const Refusal other = with(18, {is_x86 ? uint8_t{183} : uint8_t{62}, 0});
+  EXPECT_EQ(other.code, HR_REASON_CPU_FEATURE_MISSING);
+  EXPECT_THAT(other.message, HasSubstr(is_x86 ? "holds code for aarch64, and this machine is x86_64"
+                                              : "holds code for x86_64, and this machine is aarch64"));
+  EXPECT_THAT(with(16, {1, 0}).message, HasSubstr("no shared object"));  // e_type: object file
+  EXPECT_THAT(with(4, {1}).message, HasSubstr("not a 64-bit"));          // EI_CLASS: 32 bits
   EXPECT_THAT(with(40, {255, 255, 255, 255, 255, 255, 255, 127}).message, HasSubstr("outside the file"));  // e_shoff
   EXPECT_THAT(with(62, {255, 255}).message, HasSubstr("no usable section table"));                         // e_shstrndx
 }

@@ -159,11 +159,19 @@ class RefusalTest(CrossTest):
         text = "'{}' holds code for {}, and this machine is {}; run it on a machine of that kind, or compile the model"
         self.fails(MISSING, text.format("arm.so", "aarch64", "x86_64"), self.program, "run", "arm.so")
         self.fails(MISSING, text.format("x86.so", "x86_64", "aarch64"), *self.emulated("c-host", "x86.so"))
-        self.fails(
-            MISSING,
-            text.format(".*", "aarch64", "x86_64"),
-            *(self.program, "run", DIGITS, "--shape", "x=1,1,8,8", "--input", "x=x.npy", *target("generic")),
+        verify = (self.program, "verify", DIGITS, "--shape", "x=1,1,8,8", *target("generic"))
+        self.fails(MISSING, text.format(".*digits.onnx", "aarch64", "x86_64"), *verify)
+
+    def test_other_compilers_need_one_for_the_machine(self) -> None:
+        command = (self.program, "compile", DIGITS, "-o", "c.so", "--shape", "x=1,1,8,8", *target("generic"))
+        backend = ("--backends", "ccompiler")
+        text = (
+            "cannot link 'the regions of ccompiler': it holds code for another machine than aarch64-unknown-linux-gnu"
         )
+        self.fails(USER, text, *command, *backend)
+        self.passes(*command, *backend, "--backend-option", f"ccompiler.cc={COMPILER.replace('g++', 'gcc')}")
+        wanted = self.values_here(DIGITS, ["x=x.npy"], "--shape", "x=1,1,8,8")
+        self.assertLessEqual(difference(self.values("c.so", "x.npy"), wanted), expected.LIMIT)
 
     def test_what_a_file_needs_is_printed(self) -> None:
         command = (self.program, "compile", DIGITS, "-o", "n1.so", "--shape", "x=1,1,8,8")
