@@ -16,4 +16,11 @@ inline constexpr std::string_view kHostArchitecture = "aarch64";
 // Returns the architecture of a triple: "aarch64" for "aarch64-unknown-linux-gnu".
 constexpr std::string_view architecture_of(std::string_view triple) { return triple.substr(0, triple.find('-')); }
 
+// Returns whether code for the triple is for a known architecture that is not this machine's. Artifacts that were
+// sealed by hand may have no such triple; nothing is said of those.
+constexpr bool is_for_another_architecture(std::string_view triple) {
+  const std::string_view architecture = architecture_of(triple);
+  return architecture != kHostArchitecture && (architecture == "x86_64" || architecture == "aarch64");
+}
+
 }  // namespace headrace

@@ -18,6 +18,7 @@ ConstantBytes weights_of(const artifact::ArtifactFile& file) {
   return {section->offset, section->address, section->nbytes};
 }
 
+// Refuses code of another architecture.
 std::optional<Refusal> architecture_refusal(std::string_view architecture, const std::string& name) {
   if (architecture == kHostArchitecture) return std::nullopt;
   return Refusal{HR_REASON_CPU_FEATURE_MISSING,
@@ -61,6 +62,12 @@ Expected<std::shared_ptr<const MappedFile>> find_side_file(const std::string& na
 }  // namespace
 
 std::optional<Refusal> cpu_refusal(const artifact::Program& program, const std::string& artifact_name) {
+  if (is_for_another_architecture(program.target.triple))
+    return Refusal{
+        HR_REASON_CPU_FEATURE_MISSING,
+        fmt::format("program '{}' of '{}' was compiled for {}, and this machine is {}; run it on a machine of "
+                    "that kind, or compile the model for this one",
+                    program.name, artifact_name, architecture_of(program.target.triple), kHostArchitecture)};
   const std::vector<std::string> missing = missing_features(program.target.features, host_cpu_features());
   if (missing.empty()) return std::nullopt;
   return Refusal{

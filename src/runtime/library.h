@@ -51,7 +51,8 @@ class Library {
   const std::byte* weights_ = nullptr;
 };
 
-// Returns why this machine cannot run `program`: the CPU features that it lacks. Nothing when it can.
+// Returns why this machine cannot run `program`: it is of another architecture than the program's triple, or its CPU
+// lacks features. Nothing when it can.
 std::optional<Refusal> cpu_refusal(const artifact::Program& program, const std::string& artifact_name);
 
 }  // namespace headrace::runtime

@@ -63,9 +63,8 @@ std::string cpu_needs(const artifact::Target& target, size_t most) {
 }
 
 std::string why_not_here(const artifact::Target& target) {
-  const std::string_view architecture = architecture_of(target.triple);
-  if (architecture != kHostArchitecture)
-    return fmt::format("its code is for {}, and this machine is {}", architecture, kHostArchitecture);
+  if (is_for_another_architecture(target.triple))
+    return fmt::format("its code is for {}, and this machine is {}", architecture_of(target.triple), kHostArchitecture);
   const std::vector<std::string> missing = runtime::missing_features(target.features, runtime::host_cpu_features());
   return missing.empty() ? "" : fmt::format("this processor lacks {}", fmt::join(missing, ", "));
 }
