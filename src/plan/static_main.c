@@ -8,8 +8,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* What of the C library this file calls. It is compiled for machines whose C library has no headers here, so they are
- * declared and not included. */
+/* Declares the functions of the C library that this file calls, and includes no header of it: the file is compiled for
+ * machines whose headers are not installed, too. */
 int snprintf(char* text, size_t size, const char* format, ...) __attribute__((format(printf, 3, 4)));
 int vsnprintf(char* text, size_t size, const char* format, va_list args) __attribute__((format(printf, 3, 0)));
 void* aligned_alloc(size_t alignment, size_t size);
