@@ -11,6 +11,7 @@ cross compiler or qemu-user is missing.
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import platform
 import shutil
@@ -35,9 +36,28 @@ USER, MISSING = 3, 4
 # A processor with nothing beyond the base of the architecture, and one of a server.
 PROCESSORS = {"generic": "cortex-a57", "neoverse-n1": "neoverse-n1"}
 
+# Of float32[3, 37], with results of that dtype, which is the one that c-host prints.
+OPS = (
+    *(f"{name}(%x)" for name in ("exp", "sigmoid", "tanh", "erf", "sin", "floor", "ceil", "round", "trunc", "sign")),
+    *(f"{name}(add(abs(%x), 0.1f))" for name in ("log", "sqrt", "rsqrt")),
+    "power(abs(%x), 1.7f)",
+    "floor_divide(multiply(%x, 8f), 3f)",
+    "nn.softmax(%x)",
+    "sum(%x, axis=[1])",
+    "cumsum(%x, axis=1)",
+    "sort(%x, axis=1)",
+    'cast(argmax(%x, axis=[1]), dtype="float32")',
+    'cast(exp(cast(%x, dtype="float16")), dtype="float32")',
+    'cast(tanh(cast(%x, dtype="float64")), dtype="float32")',
+    *(f'cast(cast(multiply(%x, 9f), dtype="{dtype}"), dtype="float32")' for dtype in ("int8", "int64", "float16")),
+    'cast(right_shift(cast(multiply(%x, 100f), dtype="int32"), 3), dtype="float32")',
+    'cast(nn.dense(cast(multiply(%x, 20f), dtype="int8"), cast(multiply(%x, 20f), dtype="int8"), units=3,'
+    ' out_dtype="int32"), dtype="float32")',
+)
+
 
 def why_skipped() -> str:
-    """What is missing here; empty where nothing is."""
+    """The reason why the tests cannot run here; empty where they can."""
     absent = [program for program in (COMPILER, QEMU) if shutil.which(program) is None]
     if absent:
         return f"there is no {' and no '.join(absent)} (./dev setup --peers installs it)"
@@ -95,58 +115,71 @@ class CrossTest(unittest.TestCase):
         """The command that runs a cross-built program on a processor that qemu emulates."""
         return QEMU, "-cpu", cpu, "-L", "/usr/aarch64-linux-gnu", self.build / "bin" / program, *arguments
 
-    def values(self, *arguments: object, cpu: str = "cortex-a57") -> list[float]:
-        """All values of the one output that the cross-built c-host prints."""
-        return [
-            float(word)
-            for word in self.passes(*self.emulated("c-host", "--all", *arguments, cpu=cpu)).splitlines()[-1].split()
-        ]
+    def values(self, *arguments: object, cpu: str = "cortex-a57") -> dict[str, list[float]]:
+        """All values of each output that the cross-built c-host prints, by the output's name."""
+        lines = self.passes(*self.emulated("c-host", "--all", *arguments, cpu=cpu)).splitlines()
+        pairs = [(a, b) for a, b in itertools.pairwise(lines) if a.startswith("output ")]
+        return {head.split()[1].rstrip(":"): [float(word) for word in text.split()] for head, text in pairs}
 
-    def values_here(self, model: Path, inputs: Sequence[str], *options: str) -> list[float]:
-        """All values of the one output of the model, compiled for this machine and run by it."""
+    def values_here(self, model: Path, given: str, *options: str) -> dict[str, list[float]]:
+        """All values of each output of the model, compiled for this machine and run by it, by the output's name."""
         self.passes(self.program, "compile", model, "-o", "here.so", *options)
-        given = [word for text in inputs for word in ("--input", text)]
-        self.passes(self.program, "run", "here.so", *given, "--output-dir", "out")
-        (file,) = (self.folder / "out").glob("*.npy")
-        values = expected.read_npy(file).values()
+        self.passes(self.program, "run", "here.so", "--input", given, "--output-dir", "out")
+        values = {file.stem: expected.read_npy(file).values() for file in (self.folder / "out").glob("*.npy")}
         shutil.rmtree(self.folder / "out")
         return values
+
+    def agree(self, found: dict[str, list[float]], wanted: dict[str, list[float]]) -> None:
+        """The outputs are the same within the limit."""
+        self.assertEqual(found.keys(), wanted.keys())
+        for name, values in wanted.items():
+            self.assertLessEqual(difference(found[name], values), expected.LIMIT, name)
 
 
 class ModelsTest(CrossTest):
     def test_digits(self) -> None:
         shape = ("--shape", "x=1,1,8,8")
-        wanted = self.values_here(DIGITS, ["x=x.npy"], *shape)
+        wanted = self.values_here(DIGITS, "x=x.npy", *shape)
+        self.assertEqual([len(values) for values in wanted.values()], [10])
         for cpu, emulated in PROCESSORS.items():
             for level in ("0", "3"):
                 with self.subTest(cpu=cpu, level=level):
                     self.passes(self.program, "compile", DIGITS, "-o", "arm.so", *shape, *target(cpu), "-O", level)
-                    found = self.values("arm.so", "x.npy", cpu=emulated)
-                    self.assertEqual(len(found), 10)
-                    self.assertLessEqual(difference(found, wanted), expected.LIMIT)
+                    self.agree(self.values("arm.so", "x.npy", cpu=emulated), wanted)
 
     def test_mobilenet(self) -> None:
         model = self.folder / "mobilenet_v2.onnx"
         self.passes(self.write_zoo, self.folder, "mobilenet_v2", "--small")
         self.passes(self.program, "compile", model, "-o", "arm.so", *target("neoverse-n1"))
-        printed = self.passes(*self.emulated("c-host", "arm.so", cpu="neoverse-n1"))
-        shape = [int(word) for word in printed.splitlines()[0].rsplit("shape ", 1)[1].split()]
-        expected.write_npy(self.folder / "image.npy", expected.random_array(shape))
-        (name,) = {line.split()[1].rstrip(":") for line in printed.splitlines() if line.startswith("input ")}
-        wanted = self.values_here(model, [f"{name}=image.npy"])
-        found = self.values("arm.so", "image.npy", cpu="neoverse-n1")
-        self.assertEqual(len(found), 1000)
-        self.assertLessEqual(difference(found, wanted), expected.LIMIT)
+        first = self.passes(*self.emulated("c-host", "arm.so", cpu="neoverse-n1")).splitlines()[0]
+        name, shape = first.split()[1].rstrip(":"), first.rsplit("shape ", 1)[1].split()
+        expected.write_npy(self.folder / "image.npy", expected.random_array([int(word) for word in shape]))
+        wanted = self.values_here(model, f"{name}=image.npy")
+        self.assertEqual([len(values) for values in wanted.values()], [1000])
+        self.agree(self.values("arm.so", "image.npy", cpu="neoverse-n1"), wanted)
+
+    def test_ops(self) -> None:
+        """Functions of numbers, conversions, reductions and integers, of which code generation differs by machine."""
+        text = ",\n  ".join(OPS)
+        program = self.folder / "ops.relay"
+        program.write_text(f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(3, 37), float32]) {{\n  ({text})\n}}\n')
+        expected.write_npy(self.folder / "numbers.npy", expected.random_array((3, 37), seed=5))
+        wanted = self.values_here(program, "x=numbers.npy")
+        self.assertEqual(len(wanted), len(OPS))
+        for cpu, emulated in PROCESSORS.items():
+            with self.subTest(cpu=cpu):
+                self.passes(self.program, "compile", program, "-o", "ops.so", *target(cpu))
+                self.agree(self.values("ops.so", "numbers.npy", cpu=emulated), wanted)
 
     def test_a_client_without_the_runtime(self) -> None:
         """c-client has nothing but dlopen; its input is 0, 1, 2 ... modulo 11, minus 4."""
         shape = ("--shape", "x=1,1,8,8")
         data = struct.pack("<64f", *(i % 11 - 4 for i in range(64)))
         expected.write_npy(self.folder / "ramp.npy", expected.Array("<f4", (1, 1, 8, 8), data))
-        wanted = self.values_here(DIGITS, ["x=ramp.npy"], *shape)
+        (wanted,) = self.values_here(DIGITS, "x=ramp.npy", *shape).values()
         self.passes(self.program, "compile", DIGITS, "-o", "arm.so", *shape, *target("generic"))
         printed = self.passes(*self.emulated("c-client", "arm.so", "--in", "1,1,8,8", "--out", "1,10"))
-        # Six digits are printed.
+        # Six digits are printed, so the limit is that of a printed number.
         self.assertLessEqual(difference([float(word) for word in printed.split()[-10:]], wanted), 1e-5)
 
 
@@ -170,8 +203,7 @@ class RefusalTest(CrossTest):
         )
         self.fails(USER, text, *command, *backend)
         self.passes(*command, *backend, "--backend-option", f"ccompiler.cc={COMPILER.replace('g++', 'gcc')}")
-        wanted = self.values_here(DIGITS, ["x=x.npy"], "--shape", "x=1,1,8,8")
-        self.assertLessEqual(difference(self.values("c.so", "x.npy"), wanted), expected.LIMIT)
+        self.agree(self.values("c.so", "x.npy"), self.values_here(DIGITS, "x=x.npy", "--shape", "x=1,1,8,8"))
 
     def test_what_a_file_needs_is_printed(self) -> None:
         command = (self.program, "compile", DIGITS, "-o", "n1.so", "--shape", "x=1,1,8,8")
@@ -187,7 +219,8 @@ class RefusalTest(CrossTest):
         self.passes(*command, *target("generic", "+dotprod", "+lse"))
         text = "needs CPU features that this machine lacks: dotprod, lse; compile the model for this machine"
         self.fails(MISSING, text, *self.emulated("c-host", "n1.so", cpu="cortex-a57"))
-        self.assertEqual(len(self.values("n1.so", "x.npy", cpu="neoverse-n1")), 10)
+        wanted = self.values_here(DIGITS, "x=x.npy", "--shape", "x=1,1,8,8")
+        self.agree(self.values("n1.so", "x.npy", cpu="neoverse-n1"), wanted)
 
     def test_options_that_cannot_be(self) -> None:
         command = (self.program, "compile", DIGITS, "-o", "never.so", "--shape", "x=1,1,8,8")
