@@ -336,8 +336,8 @@ TEST(ArtifactRefuses, ProgramsOfAnotherArchitecture) {
   manifest.programs[0].target.triple = is_x86 ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu";
   const Refusal refusal = refusal_of(make_artifact(manifest));
   EXPECT_EQ(refusal.code, HR_REASON_CPU_FEATURE_MISSING);
-  EXPECT_THAT(refusal.message, HasSubstr(is_x86 ? "was compiled for aarch64, and this machine is x86_64"
-                                                : "was compiled for x86_64, and this machine is aarch64"));
+  EXPECT_THAT(refusal.message, HasSubstr(is_x86 ? "holds code for aarch64, and this machine is x86_64"
+                                                : "holds code for x86_64, and this machine is aarch64"));
 }
 
 TEST(Artifact, OtherProgramsRunWhenOneNeedsMore) {

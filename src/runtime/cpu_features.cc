@@ -22,9 +22,9 @@ constexpr uint64_t kAmx = 0x60000;  // tile configuration, tile data
 enum Register { kEax, kEbx, kEcx, kEdx };
 
 // One row per feature of x86-64: CPUID leaf and subleaf, register, bit (Intel SDM vol. 2, CPUID; AMD APM vol. 3,
-// appendix E).
+// appendix E). Names lie in the rows, because a pointer to each would be a relocation of the library.
 struct X86Row {
-  std::string_view name;
+  char name[16];
   uint32_t leaf;
   uint32_t subleaf;
   Register reg;
@@ -88,7 +88,7 @@ constexpr std::array kX86Rows = {
 // elf_hwcaps.rst). A feature of LLVM's that covers two of the architecture's needs both bits. SVE is left out: no
 // kernel was tested with vectors of a length that only a run tells.
 struct ArmRow {
-  std::string_view name;
+  char name[16];
   uint64_t hwcap;
   uint64_t hwcap2 = 0;
 };
@@ -118,7 +118,7 @@ constexpr std::array kArmRows = {
 template <typename Rows>
 std::vector<std::string_view> names_of(const Rows& rows) {
   std::vector<std::string_view> names;
-  for (const auto& row : rows) names.push_back(row.name);
+  for (const auto& row : rows) names.emplace_back(row.name);
   return names;
 }
 
@@ -146,7 +146,7 @@ std::vector<std::string_view> detect() {
     if (__get_cpuid_count(row.leaf, row.subleaf, &registers[0], &registers[1], &registers[2], &registers[3]) == 0)
       continue;
     const bool has_bit = (registers[row.reg] >> row.bit & 1) != 0;
-    if (has_bit && (xcr0 & row.xcr0) == row.xcr0) features.push_back(row.name);
+    if (has_bit && (xcr0 & row.xcr0) == row.xcr0) features.emplace_back(row.name);
   }
   return features;
 }
@@ -157,7 +157,7 @@ std::vector<std::string_view> detect() {
   const uint64_t hwcap = ::getauxval(AT_HWCAP), hwcap2 = ::getauxval(AT_HWCAP2);
   std::vector<std::string_view> features;
   for (const ArmRow& row : kArmRows) {
-    if ((hwcap & row.hwcap) == row.hwcap && (hwcap2 & row.hwcap2) == row.hwcap2) features.push_back(row.name);
+    if ((hwcap & row.hwcap) == row.hwcap && (hwcap2 & row.hwcap2) == row.hwcap2) features.emplace_back(row.name);
   }
   return features;
 }

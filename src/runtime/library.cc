@@ -18,13 +18,11 @@ ConstantBytes weights_of(const artifact::ArtifactFile& file) {
   return {section->offset, section->address, section->nbytes};
 }
 
-// Refuses code of another architecture.
-std::optional<Refusal> architecture_refusal(std::string_view architecture, const std::string& name) {
-  if (architecture == kHostArchitecture) return std::nullopt;
-  return Refusal{HR_REASON_CPU_FEATURE_MISSING,
-                 fmt::format("'{}' holds code for {}, and this machine is {}; run it on a machine of that kind, or "
-                             "compile the model for this one",
-                             name, architecture, kHostArchitecture)};
+Refusal other_architecture(const std::string& what, std::string_view architecture) {
+  return {HR_REASON_CPU_FEATURE_MISSING,
+          fmt::format("{} holds code for {}, and this machine is {}; run it on a machine of that kind, or compile the "
+                      "model for this one",
+                      what, architecture, kHostArchitecture)};
 }
 
 // Returns why none of the programs can run here; a file is usable when one can.
@@ -35,8 +33,9 @@ std::optional<Refusal> no_program_runs(const artifact::ArtifactFile& file, const
                    fmt::format("'{}' is a pipeline of {} stages, not a model; run it with headrace.pipeline.load in "
                                "Python, or with headrace pipeline run",
                                name, manifest.pipeline->stages.size())};
-  std::optional<Refusal> first = architecture_refusal(file.elf.architecture, name);
-  if (first) return first;
+  if (file.elf.architecture != kHostArchitecture)
+    return other_architecture(fmt::format("'{}'", name), file.elf.architecture);
+  std::optional<Refusal> first;
   for (const artifact::Program& program : manifest.programs) {
     std::optional<Refusal> refusal = cpu_refusal(program, name);
     if (!refusal) return std::nullopt;
@@ -63,11 +62,8 @@ Expected<std::shared_ptr<const MappedFile>> find_side_file(const std::string& na
 
 std::optional<Refusal> cpu_refusal(const artifact::Program& program, const std::string& artifact_name) {
   if (is_for_another_architecture(program.target.triple))
-    return Refusal{
-        HR_REASON_CPU_FEATURE_MISSING,
-        fmt::format("program '{}' of '{}' was compiled for {}, and this machine is {}; run it on a machine of "
-                    "that kind, or compile the model for this one",
-                    program.name, artifact_name, architecture_of(program.target.triple), kHostArchitecture)};
+    return other_architecture(fmt::format("program '{}' of '{}'", program.name, artifact_name),
+                              architecture_of(program.target.triple));
   const std::vector<std::string> missing = missing_features(program.target.features, host_cpu_features());
   if (missing.empty()) return std::nullopt;
   return Refusal{
