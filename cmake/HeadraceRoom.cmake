@@ -132,19 +132,40 @@ function(headrace_add_tests name room)
 endfunction()
 
 # headrace_embed_object(room name MACRO): compiles src/<room>/<name>.c for the code that the compiler links into artifacts:
-# without our options or sanitizers. In src/<room>/<name>_tables.cc, which embeds the object, MACRO is its path.
+# without our options or sanitizers, once for x86-64 and once for AArch64. In src/<room>/<name>_tables.cc, which embeds the
+# objects, MACRO_X86_64 and MACRO_AARCH64 are their paths. The object of another machine than this build's is made by
+# clang, or by Debian's cross compiler; without either its macro is not defined, and no artifacts are made for that machine.
 function(headrace_embed_object room name macro)
   if(NOT TARGET hr_${room})
     return()
   endif()
+  find_program(HEADRACE_CLANG NAMES clang-19 clang)
   set(source ${PROJECT_SOURCE_DIR}/src/${room}/${name}.c)
-  set(object ${PROJECT_BINARY_DIR}/${name}.o)
-  add_custom_command(OUTPUT ${object} DEPENDS ${source} ${PROJECT_SOURCE_DIR}/src/${room}/${name}.h VERBATIM COMMAND
-    ${CMAKE_C_COMPILER} -std=c11 -D_DEFAULT_SOURCE -O2 -fPIC -U_FORTIFY_SOURCE -fno-stack-protector -fno-asynchronous-unwind-tables
-    -Wall -Wextra -Werror -I ${PROJECT_SOURCE_DIR}/src -I ${PROJECT_SOURCE_DIR}/include
-    -I ${PROJECT_SOURCE_DIR}/third_party -c ${source} -o ${object})
+  set(objects "")
+  set(definitions "")
+  foreach(architecture IN ITEMS x86_64 aarch64)
+    string(TOUPPER ${architecture} upper)
+    find_program(HEADRACE_CC_${upper} NAMES ${architecture}-linux-gnu-gcc-12 ${architecture}-linux-gnu-gcc)
+    if(architecture STREQUAL CMAKE_SYSTEM_PROCESSOR)
+      set(compiler ${CMAKE_C_COMPILER})
+    elseif(HEADRACE_CLANG)
+      set(compiler ${HEADRACE_CLANG} --target=${architecture}-unknown-linux-gnu -nostdlibinc)
+    elseif(HEADRACE_CC_${upper})
+      set(compiler ${HEADRACE_CC_${upper}})
+    else()
+      message(STATUS "No artifacts for ${architecture}: neither clang nor ${architecture}-linux-gnu-gcc was found")
+      continue()
+    endif()
+    set(object ${PROJECT_BINARY_DIR}/${name}.${architecture}.o)
+    add_custom_command(OUTPUT ${object} DEPENDS ${source} ${PROJECT_SOURCE_DIR}/src/${room}/${name}.h VERBATIM COMMAND
+      ${compiler} -std=c11 -D_DEFAULT_SOURCE -O2 -fPIC -U_FORTIFY_SOURCE -fno-stack-protector -fno-asynchronous-unwind-tables
+      -Wall -Wextra -Werror -I ${PROJECT_SOURCE_DIR}/src -I ${PROJECT_SOURCE_DIR}/include
+      -I ${PROJECT_SOURCE_DIR}/third_party -c ${source} -o ${object})
+    list(APPEND objects ${object})
+    list(APPEND definitions ${macro}_${upper}="${object}")
+  endforeach()
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/${room}/${name}_tables.cc PROPERTIES
-    OBJECT_DEPENDS ${object} COMPILE_DEFINITIONS ${macro}="${object}")
+    OBJECT_DEPENDS "${objects}" COMPILE_DEFINITIONS "${definitions}")
 endfunction()
 
 function(headrace_images)

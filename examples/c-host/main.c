@@ -1,17 +1,21 @@
 /* Runs an artifact from C with libheadrace_rt:
  *
- *     c-host MODEL.so [INPUT.npy ...]
+ *     c-host [--all] MODEL.so [INPUT.npy ...]
  *
  * lists the program's inputs and outputs, reads each input from a .npy file (or uses zeros), runs, and prints the first
- * values of each output. Only <headrace/c_api.h> is needed. */
+ * values of each output, or all of them. Only <headrace/c_api.h> is needed. */
 #include <headrace/c_api.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char kUsage[] =
-    "usage: c-host MODEL.so [INPUT.npy ...]\n"
-    "Runs an artifact once, on the .npy files in the order of its inputs, or on zeros where none is given.\n";
+    "usage: c-host [--all] MODEL.so [INPUT.npy ...]\n"
+    "Runs an artifact once, on the .npy files in the order of its inputs, or on zeros where none is given.\n"
+    "  --all   print every value of each output, with all its digits, and not only the first ten\n";
+
+/* Whether --all was given. */
+static int prints_all = 0;
 
 static int asks_for_help(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
@@ -107,8 +111,8 @@ static int print_output(hr_executor* executor, int32_t index, const hr_tensor_in
   if (hr_executor_get_output(executor, index, &view) != HR_OK) return report("get_output");
   print_info("output", info);
   if (view.dtype.code != kDLFloat || view.dtype.bits != 32) return 0;
-  const size_t count = element_count(info) < 10 ? element_count(info) : 10;
-  for (size_t i = 0; i < count; ++i) printf(" %g", ((const float*)view.data)[i]);
+  const size_t count = element_count(info) < 10 || prints_all ? element_count(info) : 10;
+  for (size_t i = 0; i < count; ++i) printf(prints_all ? " %.9g" : " %g", ((const float*)view.data)[i]);
   printf("\n");
   return 0;
 }
@@ -143,6 +147,11 @@ int main(int argc, char** argv) {
   if (asks_for_help(argc, argv)) {
     printf("%s", kUsage);
     return HR_OK;
+  }
+  if (argc > 1 && strcmp(argv[1], "--all") == 0) {
+    prints_all = 1;
+    ++argv;
+    --argc;
   }
   if (argc < 2) {
     fprintf(stderr, "%s", kUsage);

@@ -541,6 +541,18 @@ def test_a_build_for_another_processor(tmp_path):
         hr.runtime.load_module(tmp_path / "lib.so")
 
 
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="compiles for a machine that is not x86-64")
+def test_a_build_for_another_architecture(tmp_path):
+    x = relay.var("x", shape=(4,))
+    lib = relay.build(hr.IRModule.from_expr(relay.Function([x], relay.nn.relu(x))), "llvm -mtriple=aarch64-linux-gnu")
+    lib.export_library(tmp_path / "lib.so")
+    assert (tmp_path / "lib.so").read_bytes()[18:20] == b"\xb7\0"  # e_machine: AArch64
+    with pytest.raises(hr.MissingError, match="program 'default' .* holds code for aarch64, and this machine is x86_64"):
+        lib["default"](hr.cpu())
+    with pytest.raises(hr.MissingError, match="holds code for aarch64, and this machine is x86_64"):
+        hr.runtime.load_module(tmp_path / "lib.so")
+
+
 def test_build_and_export(tmp_path):
     x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
     mod = hr.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(x, w)))

@@ -1,5 +1,5 @@
 // Reading an artifact as a file: verified, but without running or mapping anything of it. `headrace inspect` needs no
-// more than this, and works for files made for other processors' features.
+// more than this, and works for files made for other processors and architectures.
 #pragma once
 
 #include <string>

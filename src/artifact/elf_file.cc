@@ -10,13 +10,20 @@
 namespace headrace::artifact {
 namespace {
 
-#if defined(__x86_64__)
-constexpr uint16_t kMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr uint16_t kMachine = EM_AARCH64;
-#else
-#error "Headrace does not know the ELF machine number of this platform"
-#endif
+// The architectures that artifacts are made for.
+struct Machine {
+  uint16_t number;  // e_machine
+  std::string_view architecture;
+};
+constexpr Machine kMachines[] = {{EM_X86_64, "x86_64"}, {EM_AARCH64, "aarch64"}};
+
+// Returns an empty name for a machine that artifacts are not made for.
+std::string_view architecture_of_machine(uint16_t number) {
+  for (const Machine& machine : kMachines) {
+    if (machine.number == number) return machine.architecture;
+  }
+  return "";
+}
 
 // Names of an artifact's sections take a few hundred bytes; the limit keeps a hostile file from making us allocate.
 constexpr int64_t kMaxNameTable = int64_t{16} << 20;
@@ -39,8 +46,9 @@ std::string header_problem(const Elf64_Ehdr& header) {
   if (header.e_type == ET_REL)
     return "it is an object file, no shared object; link it into a shared library first (cc -shared), and seal that";
   if (header.e_type != ET_DYN) return "it is not a shared object";
-  if (header.e_machine != kMachine)
-    return fmt::format("it is for the ELF machine {}, this one is {}", header.e_machine, kMachine);
+  if (architecture_of_machine(header.e_machine).empty())
+    return fmt::format("it is for the ELF machine {}; artifacts are for x86_64 ({}) or aarch64 ({})", header.e_machine,
+                       EM_X86_64, EM_AARCH64);
   if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shnum == 0 || header.e_shstrndx >= header.e_shnum)
     return "it has no usable section table";
   return "";
@@ -99,7 +107,7 @@ Expected<ElfFile> read_elf_file(const FilePart& file, int64_t length, const std:
   name_section.nbytes = static_cast<int64_t>(names.sh_size);
   const Expected<std::string> table = read_section(file, name_section, name);
   if (!table) return table.refusal();
-  ElfFile elf;
+  ElfFile elf{.architecture = architecture_of_machine(header.e_machine), .sections = {}};
   for (const Elf64_Shdr& row : rows.value()) {
     if (row.sh_type == SHT_NOBITS || row.sh_type == SHT_NULL) continue;
     elf.sections.push_back({.name = name_at(table.value(), row.sh_name),

@@ -21,13 +21,15 @@ struct ElfSection {
 };
 
 struct ElfFile {
+  std::string_view architecture;  // the one that its code is for: "x86_64" or "aarch64"
   std::vector<ElfSection> sections;  // in the file's order, without those of type NOBITS and NULL, which have no bytes
 
   const ElfSection* find(std::string_view name) const;  // nullptr: no such section
 };
 
-// Reads the section table of a 64-bit little-endian shared object for this machine. `length` is the length of the file.
-// Refuses with NOT_AN_ARTIFACT or SYSTEM. `name` is for messages.
+// Reads the section table of a 64-bit little-endian shared object for x86-64 or AArch64; loading it is for the machine
+// of that architecture only. `length` is the length of the file. Refuses with NOT_AN_ARTIFACT or SYSTEM. `name` is for
+// messages.
 Expected<ElfFile> read_elf_file(const FilePart& file, int64_t length, const std::string& name);
 
 // Returns the bytes of a section, read from the file.

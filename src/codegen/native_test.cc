@@ -168,6 +168,12 @@ TEST(NativeTarget, OtherArchitectures) {
   EXPECT_TRUE(arm.has("neon"));
   const std::string text = NativeCompiler::load().emit_llvm(kScale, arm, CodeForm::kAssembly, 2);
   EXPECT_THAT(text, HasSubstr("fadd\tv"));
+  // Hints of tuning are no instruction sets; those keep what they imply.
+  const NativeTarget server =
+      NativeCompiler::load().resolve_target({.cpu = "neoverse-n1", .features = "", .triple = "aarch64-linux-gnu"});
+  EXPECT_TRUE(server.has("dotprod"));
+  EXPECT_FALSE(server.has("fuse-aes"));
+  EXPECT_THAT(server.features, HasSubstr("+fuse-aes"));
   EXPECT_EQ(
       NativeCompiler::load().resolve_target({.cpu = "", .features = "+v", .triple = "riscv64-linux-gnu"}).vector_bits,
       128);

@@ -65,7 +65,9 @@ class ObjectCheck {
             "it is not 64-bit little-endian");
     require(header.e_ident[EI_OSABI] == ELFOSABI_NONE && header.e_ident[EI_ABIVERSION] == 0, "unknown ABI");
     require(header.e_type == ET_REL, "it is not relocatable");
-    require(header.e_machine == machine_of(target_), "it is for another machine");
+    if (header.e_machine != machine_of(target_))
+      throw_user_error("cannot link '{}': it holds code for another machine than {}; make it with a compiler for {}",
+                       object_.name, target_.triple, target_.triple);
     require(header.e_ehsize == sizeof(Elf64_Ehdr) && header.e_phnum == 0, "bad file header");
     require(header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shnum > 0 && header.e_shoff % 8 == 0,
             "bad section table");

@@ -129,6 +129,9 @@ std::vector<Row> make_rows() {
         .dram_gigabytes = 17,
         .all_dram_gigabytes = 200},
        {"sapphirerapids", "emeraldrapids", "graniterapids", "graniterapids-d"}},
+      // Neoverse N1, as servers have it: two pipes of 128 bits that multiply and add in 4 cycles, caches of 64 KB and 1
+      // MB (Arm Neoverse N1 Software Optimization Guide, PJDOC-466751330-9707, and Technical Reference Manual, 100616).
+      // The bandwidths were not measured.
       {{.family = "aarch64",
         .fma_port_bits = 128,
         .fma_latency_cycles = 4,
@@ -169,6 +172,11 @@ const Row& row_of(std::string_view cpu, std::span<const std::string> features) {
                        [&](const Row& row) { return row.machine.family == family_of(features); });
 }
 
+// AArch64 has 32 vector registers (Arm Architecture Reference Manual, DDI 0487, B1.2.1), x86-64 has them with AVX-512.
+int vector_registers_of(std::span<const std::string> features) {
+  return has(features, "avx512vl") || has(features, "neon") ? 32 : 16;
+}
+
 }  // namespace
 
 int vector_bits_of(std::span<const std::string> features) {
@@ -183,7 +191,7 @@ int vector_bits_of(std::span<const std::string> features) {
 Machine machine_for(std::string_view cpu, std::span<const std::string> features) {
   Machine machine = row_of(cpu, features).machine;
   machine.vector_bits = vector_bits_of(features);
-  machine.vector_registers = has(features, "avx512vl") ? 32 : 16;
+  machine.vector_registers = vector_registers_of(features);
   machine.has_fma = has(features, "fma") || has(features, "neon");  // AArch64 has it with its vectors
   return machine;
 }

@@ -40,6 +40,10 @@ TEST(Machine, RegistersFollowTheFeatures) {
   const Machine plain = machine_for("x86-64", Features{"sse2"});
   EXPECT_EQ(plain.vector_bits, 128);
   EXPECT_FALSE(plain.has_fma);
+  const Machine arm = machine_for("generic", Features{"fp-armv8", "neon"});
+  EXPECT_EQ(arm.vector_bits, 128);
+  EXPECT_EQ(arm.vector_registers, 32);
+  EXPECT_TRUE(arm.has_fma);
 }
 
 TEST(Machine, WidthOfEachArchitecture) {
@@ -62,8 +66,9 @@ TEST(Machine, LanesOfDtypes) {
 // Each row: sizes grow from level to level and bandwidths shrink, and schedules have the thresholds that were measured.
 TEST(Machine, RowsAreConsistent) {
   for (const char* cpu : {"x86-64", "x86-64-v3", "alderlake", "znver2", "znver3", "znver4", "znver5", "skylake-avx512",
-                          "icelake-client", "icelake-server", "sapphirerapids"}) {
-    const Machine m = machine_for(cpu, kAvx512);
+                          "icelake-client", "icelake-server", "sapphirerapids", "aarch64"}) {
+    const Machine m =
+        std::string_view(cpu) == "aarch64" ? machine_for(cpu, Features{"neon"}) : machine_for(cpu, kAvx512);
     EXPECT_EQ(m.family, cpu);
     EXPECT_TRUE(m.l1_bytes < m.l2_bytes && m.l2_bytes < m.l3_bytes) << cpu;
     EXPECT_TRUE(m.l2_gigabytes > m.l3_gigabytes && m.l3_gigabytes > m.dram_gigabytes) << cpu;
@@ -82,6 +87,7 @@ TEST(Machine, PeakOfKnownMachines) {
   EXPECT_NEAR(peak_gigaops(machine_for("sapphirerapids", kAvx512), DataType::float_(64)), 120, 1e-9);
   EXPECT_NEAR(peak_gigaops(machine_for("sapphirerapids", kAvx512), DataType::float_(16)), 240, 1e-9);
   EXPECT_NEAR(peak_gigaops(machine_for("x86-64", Features{"sse2"}), f32), 4 * 2.5, 1e-9);
+  EXPECT_NEAR(peak_gigaops(machine_for("neoverse-n1", Features{"neon"}), f32), 4 * 2 * 2 * 2.8, 1e-9);
 }
 
 // The code generator's width and the table's are one.
@@ -91,6 +97,12 @@ TEST(Machine, WidthIsTheCodeGenerators) {
     const codegen::NativeTarget target =
         compiler.resolve_target({.cpu = cpu, .features = "", .triple = "x86_64-unknown-linux-gnu"});
     EXPECT_EQ(machine_for(target.cpu, target.enabled).vector_bits, target.vector_bits) << cpu;
+  }
+  for (const char* cpu : {"generic", "neoverse-n1"}) {
+    const codegen::NativeTarget target =
+        compiler.resolve_target({.cpu = cpu, .features = "", .triple = "aarch64-unknown-linux-gnu"});
+    EXPECT_EQ(machine_for(target.cpu, target.enabled).vector_bits, target.vector_bits) << cpu;
+    EXPECT_EQ(machine_for(target.cpu, target.enabled).family, "aarch64") << cpu;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <headrace/c_api.h>
 #include <sys/stat.h>
@@ -15,6 +16,7 @@
 #include <set>
 #include <thread>
 
+#include "base/architecture.h"
 #include "driver/all_passes.h"
 #include "driver/output_file.h"
 #include "driver/register_all.h"
@@ -28,6 +30,7 @@
 #include "lower/compute_rule.h"
 #include "ops/all_ops.h"
 #include "passes/layout/convert_layout.h"
+#include "plan/static_main_tables.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
@@ -273,16 +276,47 @@ TEST(Compile, NewProcessorsGetTheirWidestRegisters) {
   EXPECT_EQ(machine_of(target).vector_registers, 32);
 }
 
-// The static main is of one architecture.
-TEST(Compile, OtherArchitecturesAreRefused) {
+// The static main is in Headrace for some architectures only.
+TEST(Compile, ArchitecturesWithoutAStaticMainAreRefused) {
   const Model model = read(kProgram);
   const std::string host = codegen::NativeCompiler::load().host_target().triple;
-  const bool is_x86 = host.starts_with("x86_64");
-  const std::string other = is_x86 ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu";
+  const std::string other = "riscv64-unknown-linux-gnu";
   const std::string error =
       kit::user_error_of([&] { compile_to_memory(model, {.target = parse_target("llvm -mtriple=" + other)}); });
   EXPECT_NE(error.find("the triple '" + other + "'"), std::string::npos) << error;
   EXPECT_NE(error.find("such as " + host), std::string::npos) << error;
+}
+
+// Features that every AArch64 processor has, and nothing that a loader cannot look for: generic has ETE (tracing).
+TEST(Compile, FeaturesOfAArch64) {
+  const codegen::NativeCompiler compiler = codegen::NativeCompiler::load();
+  const auto features = [&](const std::string& cpu) {
+    return choose_target(compiler, parse_target("llvm -mtriple=aarch64-linux-gnu -mcpu=" + cpu)).enabled;
+  };
+  EXPECT_THAT(features("generic"), ::testing::ElementsAre("fp-armv8", "neon"));
+  EXPECT_THAT(features("neoverse-n1"), ::testing::ElementsAre("aes", "crc", "dotprod", "fp-armv8", "fullfp16", "lse",
+                                                              "neon", "rcpc", "rdm", "sha2"));
+  const std::string error =
+      kit::user_error_of([&] { choose_target(compiler, parse_target("llvm -mtriple=aarch64-linux-gnu -mattr=+sve")); });
+  EXPECT_NE(error.find("the processor feature 'sve'"), std::string::npos) << error;
+  EXPECT_NE(error.find("choose among aes, bf16"), std::string::npos) << error;
+}
+
+// The file is written; only opening it needs the other machine.
+TEST(Compile, ArtifactsOfAnotherArchitectureOpenThereOnly) {
+  const Model model = read(kProgram);
+  const bool is_x86 = kHostArchitecture == "x86_64";
+  const std::string other = is_x86 ? "aarch64" : "x86_64";
+  if (plan::static_main_object(other).empty()) GTEST_SKIP() << "the build found no compiler for " << other;
+  const CompileOptions options{.target = parse_target("llvm -mtriple=" + other + "-linux-gnu")};
+  const std::string path = testing::TempDir() + "headrace_other_machine.so";
+  compile_to_file(model, path, options);
+  const auto opened = load::open_artifact(path);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.refusal().code, HR_REASON_CPU_FEATURE_MISSING);
+  EXPECT_NE(opened.refusal().message.find("holds code for " + other + ", and this machine is "), std::string::npos)
+      << opened.refusal().message;
+  std::filesystem::remove(path);
 }
 
 TEST(Compile, FilesAppearWholeOrNotAtAll) {

@@ -10,6 +10,7 @@
 #include "artifact/check_manifest.h"
 #include "artifact/manifest_json.h"
 #include "artifact/trailer.h"
+#include "base/architecture.h"
 #include "base/utf8.h"
 #include "base/write_all.h"
 #include "codegen/c_source.h"
@@ -93,7 +94,7 @@ std::vector<codegen::ObjectCode> all_objects(const codegen::NativeCompiler& comp
   std::vector<codegen::ObjectCode> objects = code.objects;
   for (auto& tables : compiler.compile_llvm(main_tables, code.target, {.opt_level = 0, .jobs = 1}))
     objects.push_back(std::move(tables));
-  objects.push_back({"static main", std::string(plan::static_main_object())});
+  objects.push_back({"static main", std::string(plan::static_main_object(architecture_of(code.target.triple)))});
   return objects;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/architecture.h"
 #include "base/interrupt.h"
 #include "driver/canonical.h"
 #include "driver/check_options.h"
@@ -82,6 +83,15 @@ class CallTimer {
   std::vector<Way> ways_;
 };
 
+// Throws UserError for a target whose code this machine cannot run.
+void check_measured_here(const codegen::NativeTarget& target) {
+  if (!is_for_another_architecture(target.triple)) return;
+  throw_user_error(
+      "costs are measured by running each op, and the target {} is not of this machine, which is {}; profile "
+      "on a machine of the target's architecture",
+      target.triple, kHostArchitecture);
+}
+
 // Returns each different call of the splits that placement tries, by its key.
 std::map<std::string, const relay::CallNode*> calls_of(const std::vector<IRModule>& splits) {
   std::map<std::string, const relay::CallNode*> calls;
@@ -98,13 +108,14 @@ std::map<std::string, const relay::CallNode*> calls_of(const std::vector<IRModul
 partition::CostTable profile(const Model& model, const CompileOptions& compile, const ProfileOptions& options) {
   check_options(compile);
   register_all();
+  const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), compile.target);
+  check_measured_here(target);
   CompileOptions alone = compile;
   alone.threads = std::max(compile.threads, 1);
   const partition::Backends backends = chosen_backends(compile);
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(compile, [](const auto&) {}));
   const std::vector<IRModule> splits = partition::splits_of(canonical, backends);
   const auto calls = calls_of(splits);
-  const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), compile.target);
   partition::CostTable table{.cpu = target.cpu, .threads = alone.threads, .costs = {}};
   size_t index = 0;
   for (const auto& [key, call] : calls) {

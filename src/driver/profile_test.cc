@@ -6,9 +6,11 @@
 #include <cstdio>
 #include <fstream>
 
+#include "base/architecture.h"
 #include "driver/explain.h"
 #include "driver/register_all.h"
 #include "kit/errors.h"
+#include "plan/static_main_tables.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 
@@ -43,6 +45,14 @@ TEST(Profile, EachDifferentCallIsTimedOnce) {
     EXPECT_GT(cost.seconds, 0) << key.first;
     EXPECT_EQ(cost.version, key.second == "native" ? HEADRACE_VERSION : "1");
   }
+}
+
+TEST(Profile, TargetsOfOtherMachinesAreRefused) {
+  const std::string other = kHostArchitecture == "x86_64" ? "aarch64" : "x86_64";
+  if (plan::static_main_object(other).empty()) GTEST_SKIP() << "the build found no compiler for " << other;
+  const CompileOptions options{.target = parse_target("llvm -mtriple=" + other + "-linux-gnu")};
+  EXPECT_THAT(kit::user_error_of([&] { profile(profiled_model(), options, {}); }),
+              HasSubstr("profile on a machine of the target's architecture"));
 }
 
 TEST(Profile, PlacementReadsTheFile) {

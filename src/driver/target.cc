@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/architecture.h"
 #include "object/structural_equal.h"
+#include "plan/static_main_tables.h"
 #include "runtime/cpu_features.h"
 
 namespace headrace::driver {
@@ -15,17 +17,13 @@ bool is_asked_for(const Target& target, const std::string& feature) {
   return std::find(named.begin(), named.end(), "+" + feature) != named.end();
 }
 
-std::string_view architecture_of(std::string_view triple) { return triple.substr(0, triple.find('-')); }
-
-// Throws UserError for another architecture than this machine's: the static main in every artifact was compiled
-// together with Headrace, for the architecture that Headrace runs on.
-void check_architecture(std::string_view wanted, std::string_view host) {
-  const std::string_view ours = architecture_of(host);
-  if (architecture_of(wanted) == ours) return;
+// Throws UserError for an architecture whose static main, which every artifact has, was not compiled into Headrace.
+void check_architecture(std::string_view triple, std::string_view host) {
+  if (!plan::static_main_object(architecture_of(triple)).empty()) return;
   throw_user_error(
       "an artifact cannot be made for the triple '{}': this Headrace makes them for {} on Linux, such as {}; compile "
       "on a machine of that architecture",
-      wanted, ours, host);
+      triple, fmt::join(plan::static_main_architectures(), " and "), host);
 }
 
 codegen::TargetRequest request_of(const Target& target) {
@@ -69,7 +67,7 @@ codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, con
   const codegen::TargetRequest request = request_of(target);
   const codegen::NativeTarget wanted = compiler.resolve_target(request);
   check_architecture(wanted.triple, compiler.host_target().triple);
-  const std::vector<std::string_view> known = runtime::known_cpu_features();
+  const std::vector<std::string_view> known = runtime::known_cpu_features(architecture_of(wanted.triple));
   codegen::TargetRequest reduced = request;
   for (const std::string& feature : wanted.enabled) {
     if (std::find(known.begin(), known.end(), feature) != known.end()) continue;

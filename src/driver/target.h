@@ -21,8 +21,8 @@ std::vector<std::string> target_features(const codegen::NativeCompiler& compiler
 
 // Resolves the target for the code generator. Leaves out CPU features that the runtime cannot detect, because the
 // loader must be able to check every feature that an artifact needs. Throws UserError as check_target and
-// NativeCompiler::resolve_target, for a triple of an architecture other than this machine's, and if the user named a
-// feature that the runtime cannot detect.
+// NativeCompiler::resolve_target, for a triple of an architecture that artifacts cannot be made for, and if the user
+// named a feature that the runtime cannot detect.
 codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, const Target& target);
 
 // Returns the machine that lowering and cost models see: the row of the target's processor (cost/machine.h).

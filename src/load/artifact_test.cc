@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "artifact/trailer.h"
+#include "base/architecture.h"
 #include "kit/artifact_kit.h"
 #include "kit/errors.h"
 #include "load/artifact_module.h"
@@ -265,9 +266,10 @@ TEST(ArtifactRefuses, OtherMachinesAndBrokenSectionTables) {
     artifact::append_trailer(bytes);
     return refusal_of(bytes);
   };
-  EXPECT_THAT(with(18, {243, 0}).message, HasSubstr("for the ELF machine 243"));  // e_machine: RISC-V
-  EXPECT_THAT(with(16, {1, 0}).message, HasSubstr("no shared object"));           // e_type: object file
-  EXPECT_THAT(with(4, {1}).message, HasSubstr("not a 64-bit"));                   // EI_CLASS: 32 bits
+  EXPECT_THAT(with(18, {243, 0}).message,  // e_machine: RISC-V
+              HasSubstr("for the ELF machine 243; artifacts are for x86_64 (62)"));
+  EXPECT_THAT(with(16, {1, 0}).message, HasSubstr("no shared object"));  // e_type: object file
+  EXPECT_THAT(with(4, {1}).message, HasSubstr("not a 64-bit"));          // EI_CLASS: 32 bits
   EXPECT_THAT(with(40, {255, 255, 255, 255, 255, 255, 255, 127}).message, HasSubstr("outside the file"));  // e_shoff
   EXPECT_THAT(with(62, {255, 255}).message, HasSubstr("no usable section table"));                         // e_shstrndx
 }
@@ -309,6 +311,33 @@ TEST(ArtifactRefuses, MissingCpuFeature) {
   const Refusal refusal = refusal_of(make_artifact(manifest));
   EXPECT_EQ(refusal.code, HR_REASON_CPU_FEATURE_MISSING);
   EXPECT_THAT(refusal.message, HasSubstr("this machine lacks: avx1024; compile the model for this machine"));
+}
+
+// The file is whole, but for the number of its machine: the file may be inspected here, and not be opened.
+TEST(ArtifactRefuses, CodeOfAnotherArchitecture) {
+  const bool is_x86 = kHostArchitecture == "x86_64";
+  std::vector<uint8_t> bytes = make_artifact(toy_manifest());
+  bytes.resize(bytes.size() - artifact::kTrailerSize);
+  bytes[18] = is_x86 ? 183 : 62;  // e_machine: EM_AARCH64, EM_X86_64
+  artifact::append_trailer(bytes);
+  const TempFile file(bytes);
+  const auto descriptor = Descriptor::open(file.path());
+  ASSERT_TRUE(descriptor);
+  EXPECT_TRUE(artifact::read_artifact_file(descriptor.value().number(), file.path()));
+  const Refusal refusal = refusal_of(bytes);
+  EXPECT_EQ(refusal.code, HR_REASON_CPU_FEATURE_MISSING);
+  EXPECT_THAT(refusal.message, HasSubstr(is_x86 ? "holds code for aarch64, and this machine is x86_64"
+                                                : "holds code for x86_64, and this machine is aarch64"));
+}
+
+TEST(ArtifactRefuses, ProgramsOfAnotherArchitecture) {
+  const bool is_x86 = kHostArchitecture == "x86_64";
+  artifact::Manifest manifest = toy_manifest();
+  manifest.programs[0].target.triple = is_x86 ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu";
+  const Refusal refusal = refusal_of(make_artifact(manifest));
+  EXPECT_EQ(refusal.code, HR_REASON_CPU_FEATURE_MISSING);
+  EXPECT_THAT(refusal.message, HasSubstr(is_x86 ? "holds code for aarch64, and this machine is x86_64"
+                                                : "holds code for x86_64, and this machine is aarch64"));
 }
 
 TEST(Artifact, OtherProgramsRunWhenOneNeedsMore) {

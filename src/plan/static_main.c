@@ -7,9 +7,16 @@
 #include <headrace/system_lib.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+
+/* Declares the functions of the C library that this file calls, and includes no header of it: the file is compiled for
+ * machines whose headers are not installed, too. */
+int snprintf(char* text, size_t size, const char* format, ...) __attribute__((format(printf, 3, 4)));
+int vsnprintf(char* text, size_t size, const char* format, va_list args) __attribute__((format(printf, 3, 0)));
+void* aligned_alloc(size_t alignment, size_t size);
+void* malloc(size_t size);
+void free(void* memory);
+void* memmove(void* target, const void* source, size_t size);
+void* memset(void* memory, int byte, size_t size);
 
 extern const hr_main_program headrace_program __attribute__((visibility("hidden")));
 

@@ -8,23 +8,31 @@
 #include "plan/static_main.h"
 #include "tensor/strides.h"
 
-extern "C" {
-extern const char headrace_static_main_begin[] __attribute__((visibility("hidden")));
-extern const char headrace_static_main_end[] __attribute__((visibility("hidden")));
-}
+// Puts an object file, as the build made it, between the symbols NAME_begin and NAME_end.
+#define HEADRACE_EMBED(name, file)                                            \
+  extern "C" const char name##_begin[] __attribute__((visibility("hidden"))); \
+  extern "C" const char name##_end[] __attribute__((visibility("hidden")));   \
+  __asm__(                                                                    \
+      ".pushsection .rodata\n"                                                \
+      ".hidden " #name                                                        \
+      "_begin\n"                                                              \
+      ".globl " #name "_begin\n" #name                                        \
+      "_begin:\n"                                                             \
+      ".incbin \"" file                                                       \
+      "\"\n"                                                                  \
+      ".hidden " #name                                                        \
+      "_end\n"                                                                \
+      ".globl " #name "_end\n" #name                                          \
+      "_end:\n"                                                               \
+      ".popsection\n")
 
-// The object file, as the build made it, between two symbols.
-__asm__(
-    ".pushsection .rodata\n"
-    ".hidden headrace_static_main_begin\n"
-    ".globl headrace_static_main_begin\n"
-    "headrace_static_main_begin:\n"
-    ".incbin \"" HEADRACE_STATIC_MAIN_OBJECT
-    "\"\n"
-    ".hidden headrace_static_main_end\n"
-    ".globl headrace_static_main_end\n"
-    "headrace_static_main_end:\n"
-    ".popsection\n");
+// The build names the objects that it has: that of its own machine, and others where it found a compiler for them.
+#ifdef HEADRACE_STATIC_MAIN_X86_64
+HEADRACE_EMBED(headrace_static_main_x86_64, HEADRACE_STATIC_MAIN_X86_64);
+#endif
+#ifdef HEADRACE_STATIC_MAIN_AARCH64
+HEADRACE_EMBED(headrace_static_main_aarch64, HEADRACE_STATIC_MAIN_AARCH64);
+#endif
 
 namespace headrace::plan {
 
@@ -144,8 +152,22 @@ std::string static_main_tables(const Program& program, std::span<const artifact:
   return Tables(program, weights).write(triple, needs_runtime);
 }
 
-std::string_view static_main_object() {
-  return {headrace_static_main_begin, static_cast<size_t>(headrace_static_main_end - headrace_static_main_begin)};
+std::string_view static_main_object(std::string_view architecture) {
+#ifdef HEADRACE_STATIC_MAIN_X86_64
+  if (architecture == "x86_64") return {headrace_static_main_x86_64_begin, headrace_static_main_x86_64_end};
+#endif
+#ifdef HEADRACE_STATIC_MAIN_AARCH64
+  if (architecture == "aarch64") return {headrace_static_main_aarch64_begin, headrace_static_main_aarch64_end};
+#endif
+  return {};
+}
+
+std::vector<std::string_view> static_main_architectures() {
+  std::vector<std::string_view> names;
+  for (const std::string_view name : {"x86_64", "aarch64"}) {
+    if (!static_main_object(name).empty()) names.push_back(name);
+  }
+  return names;
 }
 
 }  // namespace headrace::plan

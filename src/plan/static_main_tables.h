@@ -4,6 +4,8 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "artifact/manifest.h"
 
@@ -20,7 +22,10 @@ inline constexpr const char* kTvmFfiSymbol = "__tvm_ffi_main";
 std::string static_main_tables(const artifact::Program& program, std::span<const artifact::Weight> weights,
                                const std::string& triple, const std::string& needs_runtime);
 
-// Returns the object file of static_main.c, for x86-64.
-std::string_view static_main_object();
+// Returns the object file of static_main.c for an architecture ("x86_64", "aarch64"); empty where the build made none.
+std::string_view static_main_object(std::string_view architecture);
+
+// Returns the architectures that static_main_object has an object for.
+std::vector<std::string_view> static_main_architectures();
 
 }  // namespace headrace::plan

@@ -1,4 +1,4 @@
-// Features of this machine's processor, in LLVM's names.
+// Features of processors, in LLVM's names: which of them this machine's has, and which a machine can be asked for.
 #pragma once
 
 #include <span>
@@ -12,8 +12,9 @@ namespace headrace::runtime {
 // never in it, so code that needs one is refused rather than run.
 const std::vector<std::string_view>& host_cpu_features();
 
-// Returns every feature that this build can test for, sorted, whether the machine has it or not.
-std::vector<std::string_view> known_cpu_features();
+// Returns every feature that a runtime on the architecture ("x86_64", "aarch64") can test for, sorted; none for other
+// architectures.
+std::vector<std::string_view> known_cpu_features(std::string_view architecture);
 
 // Returns the features of `needed` that are not in `available`, in their order.
 std::vector<std::string> missing_features(std::span<const std::string> needed,

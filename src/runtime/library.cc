@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "base/architecture.h"
 #include "runtime/cpu_features.h"
 #include "runtime/side_file.h"
 
@@ -17,13 +18,23 @@ ConstantBytes weights_of(const artifact::ArtifactFile& file) {
   return {section->offset, section->address, section->nbytes};
 }
 
+Refusal other_architecture(const std::string& what, std::string_view architecture) {
+  return {HR_REASON_CPU_FEATURE_MISSING,
+          fmt::format("{} holds code for {}, and this machine is {}; run it on a machine of that kind, or compile the "
+                      "model for this one",
+                      what, architecture, kHostArchitecture)};
+}
+
 // Returns why none of the programs can run here; a file is usable when one can.
-std::optional<Refusal> no_program_runs(const artifact::Manifest& manifest, const std::string& name) {
+std::optional<Refusal> no_program_runs(const artifact::ArtifactFile& file, const std::string& name) {
+  const artifact::Manifest& manifest = file.manifest;
   if (manifest.programs.empty())
     return Refusal{HR_REASON_NOT_FOUND,
                    fmt::format("'{}' is a pipeline of {} stages, not a model; run it with headrace.pipeline.load in "
                                "Python, or with headrace pipeline run",
                                name, manifest.pipeline->stages.size())};
+  if (file.elf.architecture != kHostArchitecture)
+    return other_architecture(fmt::format("'{}'", name), file.elf.architecture);
   std::optional<Refusal> first;
   for (const artifact::Program& program : manifest.programs) {
     std::optional<Refusal> refusal = cpu_refusal(program, name);
@@ -50,6 +61,9 @@ Expected<std::shared_ptr<const MappedFile>> find_side_file(const std::string& na
 }  // namespace
 
 std::optional<Refusal> cpu_refusal(const artifact::Program& program, const std::string& artifact_name) {
+  if (is_for_another_architecture(program.target.triple))
+    return other_architecture(fmt::format("program '{}' of '{}'", program.name, artifact_name),
+                              architecture_of(program.target.triple));
   const std::vector<std::string> missing = missing_features(program.target.features, host_cpu_features());
   if (missing.empty()) return std::nullopt;
   return Refusal{
@@ -81,7 +95,7 @@ Expected<std::shared_ptr<const Library>> Library::open_part(Descriptor descripto
   Expected<artifact::ArtifactFile> file = artifact::read_artifact_file(part, name);
   if (!file) return file.refusal();
   const artifact::Manifest& manifest = file.value().manifest;
-  if (std::optional<Refusal> refusal = no_program_runs(manifest, name)) return *std::move(refusal);
+  if (std::optional<Refusal> refusal = no_program_runs(file.value(), name)) return *std::move(refusal);
   std::shared_ptr<const MappedFile> side_file;
   if (manifest.side_file) {
     auto mapped = find_side_file(name, *manifest.side_file);

@@ -17,7 +17,8 @@ class Library {
  public:
   // Opens, verifies and maps a file. Refuses with a message that says what is wrong and what to do: NOT_FOUND,
   // NOT_AN_ARTIFACT, TRUNCATED, BAD_MAGIC, BAD_VERSION, BAD_CHECKSUM, BAD_MANIFEST, SYSTEM; and CPU_FEATURE_MISSING
-  // when this machine can run none of its programs; NOT_FOUND for a pipeline, which has none of its own.
+  // when this machine can run none of its programs or is of another architecture; NOT_FOUND for a pipeline, which has
+  // none of its own.
   static Expected<std::shared_ptr<const Library>> open(const std::string& path);
   // Opens a file by its descriptor, such as a memfd. `name` is for messages; a side file of weights is looked for in
   // its folder, then in the folder of the file that it links to.
@@ -50,7 +51,8 @@ class Library {
   const std::byte* weights_ = nullptr;
 };
 
-// Returns why this machine cannot run `program`: the CPU features that it lacks. Nothing when it can.
+// Returns why this machine cannot run `program`: it is of another architecture than the program's triple, or its CPU
+// lacks features. Nothing when it can.
 std::optional<Refusal> cpu_refusal(const artifact::Program& program, const std::string& artifact_name);
 
 }  // namespace headrace::runtime

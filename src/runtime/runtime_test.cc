@@ -57,6 +57,16 @@ TEST(CpuFeatures, MissingOnes) {
 #endif
 }
 
+TEST(CpuFeatures, KnownOnesOfEachArchitecture) {
+  for (const char* architecture : {"x86_64", "aarch64"}) {
+    const std::vector<std::string_view> known = known_cpu_features(architecture);
+    EXPECT_TRUE(std::is_sorted(known.begin(), known.end())) << architecture;
+  }
+  EXPECT_THAT(known_cpu_features("x86_64"), ::testing::Contains("avx2"));
+  EXPECT_THAT(known_cpu_features("aarch64"), ::testing::Contains("dotprod"));
+  EXPECT_THAT(known_cpu_features("riscv64"), ElementsAre());
+}
+
 // ---- weights beside the artifact
 
 artifact::Manifest side_file_manifest(const headrace::testing::TempFile& weights, const std::vector<uint8_t>& bytes) {

@@ -14,6 +14,7 @@
 #include "artifact/manifest.h"
 #include "artifact/manifest_json.h"
 #include "artifact/trailer.h"
+#include "base/architecture.h"
 #include "base/temporary_name.h"
 #include "kit/files.h"
 
@@ -90,7 +91,7 @@ inline artifact::Program toy_program(std::string name) {
   program.name = std::move(name);
   program.inputs = {spec("x", {6, 8})};
   program.outputs = {spec("y", {30}), spec("same", {6, 8})};
-  program.target.triple = "x86_64-unknown-linux-gnu";
+  program.target.triple = std::string(kHostArchitecture) + "-unknown-linux-gnu";
   program.target.cpu = "x86-64";
   program.compiler = "0.1.0";
   program.memory.arenas = {{.nbytes = 128}};

@@ -3,6 +3,7 @@
 
 #include "driver/module_format.h"
 #include "driver/output_file.h"
+#include "tools/headrace/cpu_needs.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/shown_text.h"
@@ -74,6 +75,19 @@ Array<Value> list_of(const std::vector<pass::PassNote>& notes) {
   return list;
 }
 
+// Prints what the file is good for, before a user copies it to a machine that cannot run it. The whole list of features
+// is for inspect.
+void print_use(const driver::CompileReport& compiled, const std::string& path) {
+  if (driver::is_text(driver::module_format(path))) {
+    print_out("it holds the kernels alone; what runs a model is a .so or .o\n");
+    return;
+  }
+  constexpr size_t kMostNamed = 6;
+  const artifact::Target& target = compiled.manifest.programs.front().target;
+  print_out("it needs {}{}\n", shown(cpu_needs(target, kMostNamed)),
+            why_not_here(target).empty() ? "" : ", which this machine does not have");
+}
+
 int compile(const CompileState& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.threads;
@@ -99,8 +113,7 @@ int compile(const CompileState& state, const Common& common) {
             show_bytes(compiled.artifact_bytes), report.at("steps").as<int64_t>(), report.at("cpu").as<std::string>(),
             show_bytes(report.at("weight_bytes").as<int64_t>()), show_bytes(report.at("arena_bytes").as<int64_t>()),
             show_seconds(total));
-  if (driver::is_text(driver::module_format(state.output)))
-    print_out("it holds the kernels alone; what runs a model is a .so or .o\n");
+  print_use(compiled, state.output);
   if (compiled.manifest.side_file)
     print_out("its weights are in {}, which must stay beside it\n", shown(compiled.manifest.side_file->name));
   if (state.time_passes) print_out("{}", timing->report());

@@ -6,6 +6,7 @@
 
 #include "artifact/artifact_file.h"
 #include "driver/output_file.h"
+#include "tools/headrace/cpu_needs.h"
 #include "tools/headrace/graph_dot.h"
 #include "tools/headrace/graph_report.h"
 #include "tools/headrace/output.h"
@@ -184,12 +185,12 @@ void print_program(const Program& program, bool with_steps) {
             show_bytes(artifact::arena_bytes(program.memory)), show_bytes(program.memory.workspace_bytes));
   print_out("  made by Headrace {} for {} ({})\n", shown(program.compiler), shown(program.target.cpu),
             shown(program.target.triple));
+  print_out("  needs {}\n", shown(cpu_needs(program.target, program.target.features.size())));
   print_decisions(program);
-  const auto missing = runtime::missing_features(program.target.features, runtime::host_cpu_features());
   for (const std::string& name : imports_of(program))
     print_out("  needs the function {} of an external module or of the process that runs it\n", shown(name));
-  if (!missing.empty())
-    print_out("  cannot run here: this processor lacks {}\n", shown(fmt::format("{}", fmt::join(missing, ", "))));
+  if (const std::string why_not = why_not_here(program.target); !why_not.empty())
+    print_out("  cannot run here: {}\n", shown(why_not));
   for (const auto& spec : program.inputs) print_out("  input  {}: {}\n", shown(spec.name), describe(spec));
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const auto axis = bounded_axis(program, i);

@@ -113,9 +113,27 @@ void check_features(const std::vector<std::string>& words, const llvm::MCSubtarg
   }
 }
 
-// LLVM's feature list mixes instruction sets with tuning hints. A feature of some x86 processor in LLVM's tables counts
-// as an instruction set; other architectures have no such table, and all features count.
-bool is_instruction_set(const llvm::Triple& triple, llvm::StringRef feature) {
+// Adds the names of `features` and of all features that these imply.
+void add_closure(const llvm::MCSubtargetInfo& info, const llvm::FeatureBitset& features, llvm::StringSet<>& names) {
+  for (const auto& row : info.getAllProcessorFeatures()) {
+    if (features.test(row.Value) && names.insert(row.Key).second) add_closure(info, row.Implies.getAsBitset(), names);
+  }
+}
+
+// Returns the features that LLVM's tables give to processors for tuning alone, such as fusing pairs of instructions.
+llvm::StringSet<> tuning_hints(const llvm::MCSubtargetInfo& info) {
+  llvm::StringSet<> hints, others;
+  for (const auto& processor : info.getAllProcessorDescriptions()) {
+    add_closure(info, processor.TuneImplies.getAsBitset(), hints);
+    add_closure(info, processor.Implies.getAsBitset(), others);
+  }
+  for (const auto& other : others) hints.erase(other.getKey());
+  return hints;
+}
+
+// LLVM's feature list mixes instruction sets with tuning hints. A feature of some x86 processor in LLVM's parser tables
+// counts as an instruction set; of other architectures all features count that are not hints.
+bool is_instruction_set(const llvm::Triple& triple, llvm::StringRef feature, const llvm::StringSet<>& hints) {
   static const llvm::StringSet<> x86 = [] {
     llvm::StringSet<> names;
     llvm::SmallVector<llvm::StringRef, 128> processors;
@@ -127,7 +145,7 @@ bool is_instruction_set(const llvm::Triple& triple, llvm::StringRef feature) {
     }
     return names;
   }();
-  return !triple.isX86() || x86.contains(feature);
+  return triple.isX86() ? x86.contains(feature) : !hints.contains(feature);
 }
 
 // Refuses a processor without the features that 64-bit code needs: LLVM would end the process, or make code that cannot
@@ -193,11 +211,12 @@ NativeTarget resolve_target(const TargetRequest& request) {
 
   const std::unique_ptr<llvm::MCSubtargetInfo> info(target.createMCSubtargetInfo(triple.str(), cpu, joined));
   check_base(triple, cpu, *info);
+  const llvm::StringSet<> hints = triple.isX86() ? llvm::StringSet<>() : tuning_hints(*info);
   NativeTarget result{.triple = triple.str(), .cpu = cpu, .features = {}, .enabled = {}};
   for (const auto& row : info->getAllProcessorFeatures()) {
     const bool on = info->getFeatureBits().test(row.Value);
     result.features += fmt::format("{}{}{}", result.features.empty() ? "" : ",", on ? '+' : '-', row.Key);
-    if (on && is_instruction_set(triple, row.Key)) result.enabled.emplace_back(row.Key);
+    if (on && is_instruction_set(triple, row.Key, hints)) result.enabled.emplace_back(row.Key);
   }
   std::sort(result.enabled.begin(), result.enabled.end());
   result.vector_bits = cost::vector_bits_of(result.enabled);
