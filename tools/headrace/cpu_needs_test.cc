@@ -8,19 +8,19 @@
 namespace headrace::tools {
 namespace {
 
-using Features = std::vector<std::string>;
+using FeatureList = std::vector<std::string>;
 
-const Features kBase{"64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2", "x87"};
-const Features kLevel2{"crc32", "cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"};
-const Features kLevel3{"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"};
+const FeatureList kBase{"64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2", "x87"};
+const FeatureList kLevel2{"crc32", "cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"};
+const FeatureList kLevel3{"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"};
 
-artifact::Target x86(std::initializer_list<Features> parts) {
+artifact::Target x86(std::initializer_list<FeatureList> parts) {
   artifact::Target target{.triple = "x86_64-unknown-linux-gnu", .cpu = "some", .features = {}};
-  for (const Features& part : parts) target.features.insert(target.features.end(), part.begin(), part.end());
+  for (const FeatureList& part : parts) target.features.insert(target.features.end(), part.begin(), part.end());
   return target;
 }
 
-artifact::Target arm(Features features) {
+artifact::Target arm(FeatureList features) {
   return {.triple = "aarch64-unknown-linux-gnu", .cpu = "some", .features = std::move(features)};
 }
 
