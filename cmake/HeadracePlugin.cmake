@@ -17,7 +17,7 @@ function(headrace_plugin folder)
   find_package(LLVM 19.1 CONFIG REQUIRED)
   find_package(LLD CONFIG REQUIRED HINTS ${LLVM_LIBRARY_DIR}/cmake/lld)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc)
-  list(FILTER sources EXCLUDE REGEX "(_test|/no_polly)\\.cc$")
+  list(FILTER sources EXCLUDE REGEX "(_test|/static_llvm)\\.cc$")
   add_library(headrace_llvm MODULE ${sources})
   target_include_directories(headrace_llvm SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS} ${LLD_INCLUDE_DIRS})
   separate_arguments(definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
@@ -43,16 +43,24 @@ function(headrace_link_plugin target folder)
   set_target_properties(${target} PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/exports.map)
 endfunction()
 
-# headrace_link_static_llvm(target folder): links LLVM and lld as archives. lld's own CMake files name the shared
-# libLLVM, so its archives are given as files. --as-needed drops the libraries of the system that LLVM's files name and
-# this code never calls (libxml2, libz3, libtinfo).
+# headrace_link_static_llvm(target folder): links LLVM and lld as archives, without the targets and the optimizer that
+# static_llvm.cc stands for. lld's own CMake files name the shared libLLVM, so its archives are given as files.
+# --as-needed drops the libraries of the system that LLVM's files name and this code never calls (libxml2, libz3, libtinfo).
 function(headrace_link_static_llvm target folder)
-  target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/${folder}/no_polly.cc)
+  set(targets X86 AArch64 RISCV)
+  set(others ${LLVM_TARGETS_TO_BUILD})
+  list(REMOVE_ITEM others ${targets})
+  list(TRANSFORM others REPLACE "(.+)" "HEADRACE_OTHER_TARGET(\\1)")
+  list(JOIN others " " others)
+  set(source ${PROJECT_SOURCE_DIR}/src/${folder}/static_llvm.cc)
+  set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
+    COMPILE_DEFINITIONS "HEADRACE_OTHER_TARGETS=${others}")
+  target_sources(${target} PRIVATE ${source})
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
-  set_target_properties(LLVMExtensions PROPERTIES INTERFACE_LINK_LIBRARIES LLVMSupport)  # see no_polly.cc
+  set_target_properties(LLVMExtensions PROPERTIES INTERFACE_LINK_LIBRARIES LLVMSupport)  # without Polly
   llvm_map_components_to_libnames(libraries
-    passes asmparser X86 AArch64 RISCV irreader target targetparser lto option object debuginfodwarf)
-  target_link_options(${target} PRIVATE -Wl,--as-needed -Wl,--gc-sections)
+    passes asmparser ${targets} irreader target targetparser lto option object debuginfodwarf)
+  target_link_options(${target} PRIVATE -Wl,-z,defs -Wl,--as-needed -Wl,--gc-sections)
   target_link_libraries(${target} PRIVATE $<TARGET_FILE:lldELF> $<TARGET_FILE:lldCommon> ${libraries})
 endfunction()
 

@@ -343,7 +343,9 @@ def _make_class(row: dict[str, Any]) -> type:
         body["__doc__"] = inspect.cleandoc(_docs[key])
     if row["parent"] is None:
         extra.append(_Object)
-    cls = type(name, (*extra, parent), body)
+    cls = type(name, (parent,), body)
+    if extra:
+        cls.__bases__ = (*extra, parent)  # not at once: nanobind-backend 1.0 makes no class with several bases
     if key in _mixins and "__eq__" in vars(_mixins[key]) and vars(_mixins[key])["__hash__"] is None:
         raise TypeError(f"{key}: a mixin with __eq__ says __hash__ too")
     _fields[cls] = fields

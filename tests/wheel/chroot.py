@@ -29,8 +29,8 @@ def libraries_of(files: list[Path]) -> set[Path]:
     for file in files:
         done = subprocess.run(["ldd", str(file)], capture_output=True, text=True, check=False)
         found |= set(re.findall(r"(/\S+) \(0x", done.stdout))
-    triple = next(Path("/usr/lib").glob("*-linux-gnu"))
-    return {Path(path) for path in found} | {triple / "libstdc++.so.6", triple / "libgcc_s.so.1"}
+    folder = next(Path(path).parent for path in found if path.endswith("/libc.so.6"))
+    return {Path(path) for path in found} | {folder / "libstdc++.so.6", folder / "libgcc_s.so.1"}
 
 
 def copy_to(root: Path, path: Path) -> None:
