@@ -13,7 +13,8 @@ target_link_libraries(headrace_wheel_core PRIVATE headrace)
 
 set(runtime_sources errors functions gil objects pipeline pipeline_processes runtime runtime_only values)
 list(TRANSFORM runtime_sources REPLACE "(.+)" "src/\\1.cc")
-headrace_wheel_module(headrace_wheel_runtime _runtime ${runtime_sources})
+# A domain of its own: tools that import every module of the package load it beside _core, which has types of these names.
+headrace_wheel_module(headrace_wheel_runtime _runtime NB_DOMAIN headrace_runtime ${runtime_sources})
 target_compile_definitions(headrace_wheel_runtime PRIVATE HEADRACE_PYTHON_RUNTIME_ALONE=1)
 
 add_custom_target(headrace_wheel DEPENDS headrace_wheel_core headrace_wheel_runtime headrace_wheel_llvm

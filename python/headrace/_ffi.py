@@ -86,7 +86,7 @@ def get_global_func(name: str, allow_missing: bool = False) -> _core.PackedFunc 
     found = _core.find_global(name)
     if found is None and not allow_missing:
         if _native.is_runtime_alone:
-            raise _native.missing(f"a global function '{name}'")
+            raise _native.missing(f"there is no global function '{name}'")
         raise _core.UserError(f"there is no global function '{name}'")
     return found
 

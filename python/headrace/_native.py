@@ -33,10 +33,8 @@ def _refuse(name: str) -> Any:
 
 def missing(what: str) -> Exception:
     """The error for something that comes with the compiler."""
-    text = (
-        f"{what} is not in the runtime alone, which loads and runs compiled models; the compiler has its own package: "
-    )
-    return _module.MissingError(f"{text}pip install headrace=={_module.__version__}")
+    text = f"{what}: this is the runtime alone, which loads and runs compiled models; the compiler comes with"
+    return _module.MissingError(f"{text} pip install headrace=={_module.__version__}")
 
 
 _module = _chosen()

@@ -227,7 +227,7 @@ def index_of(key: str) -> int:
     known = known_key(key)
     if known not in _index_of:
         if _native.is_runtime_alone:
-            raise _native.missing(f"the type '{key}'")
+            raise _native.missing(f"there is no type '{key}'")
         raise _core.UserError(f"there is no type '{key}'")
     return _index_of[known]
 

@@ -316,13 +316,18 @@ PythonPipeline open_pipeline(const std::string& path, const nb::dict& functions,
 }
 
 #ifdef HEADRACE_PYTHON_RUNTIME_ALONE
-constexpr const char* kNeedsCompiler = "{} needs the compiler, and this is the runtime alone: pip install headrace";
-
-int64_t save(const artifact::PipelinePlan&, const nb::handle&, const nb::handle&, const std::string&) {
-  throw MissingError(fmt::format(kNeedsCompiler, "saving a pipeline"));
+[[noreturn]] void refuse(const char* what) {
+  throw MissingError(
+      fmt::format("{}: this is the runtime alone, which loads and runs compiled models; the compiler comes with pip "
+                  "install headrace=={}",
+                  what, HEADRACE_VERSION));
 }
 
-void save_trace(const Trace&, const std::string&) { throw MissingError(fmt::format(kNeedsCompiler, "saving a trace")); }
+int64_t save(const artifact::PipelinePlan&, const nb::handle&, const nb::handle&, const std::string&) {
+  refuse("saving a pipeline");
+}
+
+void save_trace(const Trace&, const std::string&) { refuse("saving a trace"); }
 #else
 int64_t save(artifact::PipelinePlan plan, const std::vector<std::pair<std::string, nb::bytes>>& models,
              const nb::list& first_values, const std::string& path) {

@@ -63,15 +63,44 @@ for call in (
     lambda: hr.Target("llvm"),
     lambda: hr.IRModule(),
     lambda: hr.get_global_func("relay.build"),
+    lambda: hr.device("cuda"),
     relay,
 ):
     told = refused(call)
     assert "pip install headrace==0.1.0" in told, told
+assert hr.device("cpu", 0) == hr.cpu()
 assert hr.get_global_func("no.such", allow_missing=True) is None
 try:
     hr.load("models/digits.onnx")
 except hr.UserError as error:
     print(error)
+"""
+PIPELINE = """
+import numpy as np
+import headrace as hr
+from headrace import pipeline
+
+images = np.load("models/digits_images.npy")
+labels = np.load("models/digits_labels.npy")
+
+def read(scores):
+    return scores.argmax(1)
+
+def refused(call):
+    try:
+        call()
+    except hr.MissingError as error:
+        assert "pip install headrace==0.1.0" in str(error), error
+    else:
+        raise AssertionError("not refused")
+
+for isolation in ("thread", "process"):
+    with pipeline.chain([pipeline.Stage("digits.so", isolation=isolation), read]) as pipe, pipe.trace() as trace:
+        print("right:", int((np.asarray(pipe.submit(images).wait()) == labels).sum()))
+        refused(lambda: trace.save("trace.json"))
+with pipeline.chain(["digits.so"]) as pipe:
+    refused(lambda: pipe.save("pipeline.so"))
+refused(lambda: pipeline.split("models/digits.onnx", "split.so", stages=2))
 """
 
 
@@ -148,6 +177,11 @@ class WheelsTest(unittest.TestCase):
         right = int(self.python(ALONE, RUN_ARTIFACT).split("right:")[1])
         self.assertGreaterEqual(right, 353)  # 98 % of 360, as tools/check_runtime.py asks for
         self.assertFalse((self.home / ALONE.removeprefix("/root/") / PACKAGE / "_core.abi3.so").exists())
+
+    def test_the_runtime_alone_runs_pipelines(self):
+        counts = [int(count) for count in re.findall("right: (.+)", self.python(ALONE, PIPELINE))]
+        self.assertEqual(len(counts), 2)
+        self.assertGreaterEqual(min(counts), 353)
 
     def test_the_runtime_alone_says_what_to_install(self):
         self.assertIn("is a model, which headrace.compile compiles", self.python(ALONE, REFUSALS))
