@@ -24,13 +24,15 @@ def missing_for_chroot() -> str:
 
 
 def libraries_of(files: list[Path]) -> set[Path]:
-    """The libraries that the loader finds for some ELF files, and those that every C++ program needs."""
+    """The libraries that the loader finds for some ELF files, those of glibc, and those of every C++ program."""
     found: set[str] = set()
     for file in files:
         done = subprocess.run(["ldd", str(file)], capture_output=True, text=True, check=False)
         found |= set(re.findall(r"(/\S+) \(0x", done.stdout))
     folder = next(Path(path).parent for path in found if path.endswith("/libc.so.6"))
-    return {Path(path) for path in found} | {folder / "libstdc++.so.6", folder / "libgcc_s.so.1"}
+    glibc = ("libpthread.so.0", "libdl.so.2", "librt.so.1", "libutil.so.1", "libm.so.6", "libresolv.so.2")
+    always = [folder / name for name in (*glibc, "libstdc++.so.6", "libgcc_s.so.1")]
+    return {Path(path) for path in found} | set(always)
 
 
 def copy_to(root: Path, path: Path) -> None:
