@@ -32,6 +32,14 @@ ROOT = Path(__file__).resolve().parent.parent
 TAG = "cp310-abi3-linux_x86_64"
 BACKEND = "nanobind-backend>=1.0,<2"  # the half of nanobind that depends on Python's version (its split mode)
 MAX_RUNTIME_BYTES = 2_000_000
+DOC = Path("/usr/share/doc")
+# Debian packages whose code is in the wheels: compiled in, or added by auditwheel. Their licences go along.
+IN_RUNTIME = ("libfmt-dev", "libxxhash-dev", "nlohmann-json3-dev")
+IN_COMPILER = (
+    *IN_RUNTIME,
+    *("libcli11-dev", "libprotozero-dev", "llvm-19-dev", "liblld-19-dev"),
+    *("libbz2-1.0", "libssl3", "libzip4", "libzstd1"),
+)
 OURS = "libheadrace_rt.so"  # the library of headrace-runtime that files of headrace are linked to
 
 
@@ -46,6 +54,7 @@ class Package:
     files: dict[str, Path]
     extras: dict[str, list[str]]
     entry_points: dict[str, dict[str, str]]
+    parts: tuple[str, ...]  # the Debian packages whose licences it has
 
 
 def stop(message: str, code: int = 1) -> None:
@@ -105,6 +114,7 @@ def packages(build: Path, prefix: Path, project: dict) -> list[Package]:
         files=runtime_files,
         extras={},
         entry_points={},
+        parts=IN_RUNTIME,
     )
     compiler = Package(
         name="headrace",
@@ -114,8 +124,20 @@ def packages(build: Path, prefix: Path, project: dict) -> list[Package]:
         files=compiler_files,
         extras=project.get("optional-dependencies", {}),
         entry_points=project.get("entry-points", {}),
+        parts=IN_COMPILER,
     )
     return [runtime, compiler]
+
+
+def licences(package: Package) -> dict[str, str]:
+    """The texts of licences by file name: ours, and those of what others wrote."""
+    texts = {name: (ROOT / name).read_text() for name in ("LICENSE", "THIRD_PARTY_NOTICES.md")}
+    for part in package.parts:
+        file = DOC / part / "copyright"
+        if not file.is_file():
+            stop(f"there is no {file}, the licence of code in {package.name}; apt-get install --reinstall {part}", 4)
+        texts[f"{part}.txt"] = file.read_text()
+    return texts
 
 
 def metadata(package: Package, project: dict) -> str:
@@ -126,8 +148,7 @@ def metadata(package: Package, project: dict) -> str:
         f"Version: {project['version']}",
         f"Summary: {package.summary}",
         f"License-Expression: {project['license']}",
-        "License-File: LICENSE",
-        "License-File: THIRD_PARTY_NOTICES.md",
+        *(f"License-File: {name}" for name in licences(package)),
         f"Requires-Python: {project['requires-python']}",
         *(f"Requires-Dist: {need}" for need in package.needs),
     ]
@@ -162,9 +183,8 @@ def write_wheel(package: Package, project: dict, folder: Path) -> Path:
         "METADATA": metadata(package, project),
         "WHEEL": f"Wheel-Version: 1.0\nGenerator: headrace\nRoot-Is-Purelib: false\nTag: {TAG}\n",
         "entry_points.txt": entry_points(package),
-        "licenses/LICENSE": (ROOT / "LICENSE").read_text(),
-        "licenses/THIRD_PARTY_NOTICES.md": (ROOT / "THIRD_PARTY_NOTICES.md").read_text(),
     }
+    texts |= {f"licenses/{name}": text for name, text in licences(package).items()}
     contents |= {f"{info}/{name}": (text.encode(), False) for name, text in texts.items()}
     record = [record_line(place, data) for place, (data, _) in contents.items()]
     contents[f"{info}/RECORD"] = ("\n".join([*record, f"{info}/RECORD,,", ""]).encode(), False)

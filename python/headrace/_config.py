@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Prints what one option asks for; 4 where this installation has no such folder, 2 for wrong usage."""
     asked = _parser().parse_args(arguments)
     if asked.version:
-        from headrace import __version__
+        from headrace._core import __version__
 
         print(__version__)
         return 0

@@ -21,7 +21,7 @@ def _chosen() -> types.ModuleType:
             raise
     runtime = importlib.import_module("headrace._runtime")
     runtime.__getattr__ = _refuse
-    sys.modules["headrace._core"] = sys.modules["headrace"]._core = runtime
+    sys.modules["headrace._core"] = runtime
     return runtime
 
 
@@ -34,8 +34,8 @@ def _refuse(name: str) -> Any:
 def missing(what: str) -> Exception:
     """The error for something that comes with the compiler."""
     text = f"{what}: this is the runtime alone, which loads and runs compiled models; the compiler comes with"
-    return _module.MissingError(f"{text} pip install headrace=={_module.__version__}")
+    return module.MissingError(f"{text} pip install headrace=={module.__version__}")
 
 
-_module = _chosen()
-is_runtime_alone = _module.__name__ == "headrace._runtime"
+module = _chosen()
+is_runtime_alone = module.__name__ == "headrace._runtime"

@@ -18,7 +18,9 @@ def missing_for_chroot() -> str:
         return "a chroot needs root"
     if not (LIBRARY / "ensurepip").is_dir() or not WHEELS.is_dir():
         return "python3-venv is not installed; apt-get install python3-venv"
-    if shutil.which("unshare") is None or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
+    if shutil.which("unshare") is None or not Path("/usr/sbin/chroot").exists():
+        return "unshare or /usr/sbin/chroot is missing; apt-get install util-linux coreutils"
+    if subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
         return "mount namespaces are not allowed here"
     return ""
 
@@ -65,7 +67,7 @@ class Chroot:
 
     def run(self, *command: str, code: int = 0, cwd: str = "/root", **variables: str) -> str:
         """Runs a command with /proc mounted and nothing of the caller's environment; gives its output."""
-        inner = 'mount -t proc proc "$1/proc" && cd / && root=$1 && shift && exec chroot "$root" "$@"'
+        inner = 'mount -t proc proc "$1/proc" && cd / && root=$1 && shift && exec /usr/sbin/chroot "$root" "$@"'
         words = ["sh", "-c", 'cd "$0" && exec "$@"', cwd, *command]
         environment = {"PATH": "/usr/bin:/usr/sbin:/bin:/sbin", "HOME": "/root", "LANG": "C.UTF-8", **variables}
         done = subprocess.run(
@@ -78,7 +80,7 @@ class Chroot:
     def tools(self) -> list[str]:
         """The compilers, linkers and libraries of LLVM in it, which there must be none of."""
         pattern = re.compile(
-            r"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+|clang|ld|lld|as|llc)(?:-\d+)?$|ld\.|libLLVM|liblld|libclang"
+            r"(?:.*-)?(?:gcc|g\+\+|cc|c\+\+|clang|ld|lld|as|llc)(?:-\d+)?$|ld\.|lib(?:LLVM|lld|clang).*\.(?:so|a)"
         )
         allowed = ("ld-linux", "ld.so")
         names = [path for path in self.root.rglob("*") if pattern.match(path.name) and path.is_file()]

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import zipfile
 from pathlib import Path
 
@@ -46,6 +47,12 @@ class WheelTest(unittest.TestCase):
             *("bin/headrace", "bin/headrace-opt", "bin/headrace-stage-host", "bin/c-host"),
         ):
             self.write(self.prefix / name, name, is_program=name.startswith("bin/"))
+        documents = self.folder / "doc"
+        for part in wheel.IN_COMPILER:
+            self.write(documents / part / "copyright", f"licence of {part}")
+        patched = unittest.mock.patch.object(wheel, "DOC", documents)
+        patched.start()
+        self.addCleanup(patched.stop)
         for name in ("__init__.py", "_core.pyi", "py.typed", "relay/nn.py", "ops-written", "_core.cpython-311.so"):
             self.write(self.build / "python/headrace" / name, name)
 
@@ -87,6 +94,8 @@ class WheelTest(unittest.TestCase):
             self.assertEqual((fields["Name"], fields["Version"]), ("headrace", "1.2.3"))
             self.assertEqual(fields.get_all("Requires-Dist"), ["headrace-runtime==1.2.3", "ray>=2.50; extra == 'ray'"])
             self.assertIn("# Headrace", fields.get_payload())
+            self.assertIn("llvm-19-dev.txt", fields.get_all("License-File"))
+            self.assertEqual(archive.read(f"{info}/licenses/libzip4.txt"), b"licence of libzip4")
             entries = configparser.ConfigParser()
             entries.read_string(archive.read(f"{info}/entry_points.txt").decode())
             self.assertEqual(entries["console_scripts"]["headrace"], "headrace._programs:headrace")
@@ -102,6 +111,16 @@ class WheelTest(unittest.TestCase):
             modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
             self.assertEqual(modes["headrace/bin/headrace"], 0o100755)
             self.assertEqual(modes["headrace/lib/libheadrace.so"], 0o100644)
+
+    def test_a_licence_that_is_missing_is_named(self):
+        (self.folder / "doc/libfmt-dev/copyright").unlink()
+        said = io.StringIO()
+        with self.assertRaises(SystemExit) as stopped, contextlib.redirect_stderr(said):
+            wheel.write_wheel(self.packages()[0], PROJECT, self.folder)
+        self.assertEqual(stopped.exception.code, 4)
+        self.assertIn(
+            "the licence of code in headrace-runtime; apt-get install --reinstall libfmt-dev", said.getvalue()
+        )
 
     def test_equal_contents_give_equal_bytes(self):
         first = wheel.write_wheel(self.packages()[0], PROJECT, self.folder).read_bytes()

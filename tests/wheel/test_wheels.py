@@ -154,6 +154,10 @@ class WheelsTest(unittest.TestCase):
 
     def test_the_machine_has_no_compiler(self):
         self.assertEqual(self.chroot.tools(), [])
+        compiler = self.chroot.root / "tmp/x86_64-linux-gnu-gcc-12"
+        compiler.touch()
+        self.assertEqual(self.chroot.tools(), [str(compiler)])
+        compiler.unlink()
 
     def test_the_runtimes_wheel_is_small(self):
         (path,) = wheel_folder().glob("headrace_runtime-*.whl")
@@ -203,6 +207,23 @@ class WheelsTest(unittest.TestCase):
         libraries = self.chroot.run(f"{ALONE}/bin/headrace-config", "--libdir").strip()
         said = self.chroot.run("./host", "one.so", LD_LIBRARY_PATH=libraries)
         self.assertIn("output probabilities: code 2, 32 bits, shape 1 10", said)
+
+    def test_the_commands_of_the_dockerfile_run(self):
+        lines = (ROOT / "examples/docker/Dockerfile").read_text().splitlines()
+        words = [line.partition(" ")[::2] for line in lines]
+        self.assertEqual([word for word, _ in words], ["FROM", "COPY", "RUN", "WORKDIR", "COPY", "CMD"])
+        self.assertEqual(
+            [words[1][1], words[4][1]], ["dist/*.whl /wheels/", "models/digits.onnx models/digits_images.npy ./"]
+        )
+        (self.home / "image/models").mkdir(parents=True)
+        for name in ("digits.onnx", "digits_images.npy"):
+            shutil.copy(ROOT / "models" / name, self.home / "image/models")
+        shutil.copytree(self.home / "wheels", self.chroot.root / "wheels")
+        self.chroot.run("python3", "-m", "venv", "/root/image/python")
+        run = {"PATH": "/root/image/python/bin:/usr/bin", "PIP_NO_INDEX": "1"}
+        self.chroot.run("sh", "-c", words[2][1], **run)
+        said = self.chroot.run("sh", "-c", words[5][1], cwd="/root/image/models", **run)
+        self.assertIn("probabilities", said)
 
     def test_the_plugin_needs_no_llvm(self):
         (plugin,) = (self.home / "full").rglob("libheadrace_llvm.so")
