@@ -105,8 +105,8 @@ Value call_python(const SharedObject& callable, Args args) {
   PythonArgs python;
   try {
     python.fill(args);
-    nb::object result = nb::steal(
-        run_python([&] { return call_vector(callable.pointer, python.first(), python.count()); }));
+    nb::object result =
+        nb::steal(run_python([&] { return call_vector(callable.pointer, python.first(), python.count()); }));
     if (!result.is_valid()) throw nb::python_error();
     if (!python.has_borrowed()) return run_python([&] { return to_value(result); });
     // Such a function writes its results; what it returns may be one of the tensors.
@@ -206,9 +206,8 @@ void bind_functions(nb::module_& m) {
           nb::arg("body"))
       .def("__call__",
            [](const PackedFunc& function, const nb::args& args) {
-             return with_items(args, [&](PyObject* const* items, size_t count) {
-               return call_function(function, items, count);
-             });
+             return with_items(
+                 args, [&](PyObject* const* items, size_t count) { return call_function(function, items, count); });
            })
       .def("same_as", [](const PackedFunc& a, const PackedFunc& b) { return a.object() == b.object(); })
       .def(

@@ -1,5 +1,5 @@
-// Python's calls with arguments in an array. The stable ABI of Python 3.10 lacks them: an extension that is built for it
-// reaches them through nanobind's backend.
+// Python's calls with arguments in an array. The stable ABI of Python 3.10 lacks them: an extension that is built for
+// it reaches them through nanobind's backend.
 #pragma once
 
 #include <nanobind/nanobind.h>

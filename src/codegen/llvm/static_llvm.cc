@@ -1,9 +1,10 @@
-// Defines what Debian's archives of lld and LLVM refer to and Headrace never uses, so that a plugin with LLVM inside does
-// not contain it: lld initializes every target of LLVM, and libLLVMLTO asks the optimizer Polly for its passes.
+// Defines what Debian's archives of lld and LLVM refer to and Headrace never uses, so that a plugin with LLVM inside
+// does not contain it: lld initializes every target of LLVM, and libLLVMLTO asks the optimizer Polly for its passes.
 #include <llvm/Passes/PassPlugin.h>
 
-// HEADRACE_OTHER_TARGETS comes from CMake: HEADRACE_OTHER_TARGET(NAME) for each target that the plugin does not contain.
-#define HEADRACE_OTHER_TARGET(NAME)         \
+// HEADRACE_OTHER_TARGETS comes from CMake: HEADRACE_OTHER_TARGET(NAME) for each target that the plugin does not
+// contain.
+#define HEADRACE_OTHER_TARGET(NAME)          \
   void LLVMInitialize##NAME##TargetInfo() {} \
   void LLVMInitialize##NAME##Target() {}     \
   void LLVMInitialize##NAME##TargetMC() {}   \
