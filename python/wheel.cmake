@@ -19,3 +19,6 @@ target_compile_definitions(headrace_wheel_runtime PRIVATE HEADRACE_PYTHON_RUNTIM
 
 add_custom_target(headrace_wheel DEPENDS headrace_wheel_core headrace_wheel_runtime headrace_wheel_llvm
   headrace_program headrace-opt headrace-stage-host headrace_python_stubs)
+if(TARGET headrace_onednn)
+  add_dependencies(headrace_wheel headrace_onednn)  # not in the wheels, and `cmake --install` needs all that it installs
+endif()
