@@ -55,7 +55,9 @@ function(headrace_link_static_llvm target folder)
   set(source ${PROJECT_SOURCE_DIR}/src/${folder}/static_llvm.cc)
   set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON
     COMPILE_DEFINITIONS "HEADRACE_OTHER_TARGETS=${others}")
-  target_sources(${target} PRIVATE ${source})
+  if(NOT HEADRACE_LLVM_STATIC OR NOT target STREQUAL headrace_wheel_llvm)  # otherwise it is among the plugin's objects
+    target_sources(${target} PRIVATE ${source})
+  endif()
   target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
   set_target_properties(LLVMExtensions PROPERTIES INTERFACE_LINK_LIBRARIES LLVMSupport)  # without Polly
   llvm_map_components_to_libnames(libraries
