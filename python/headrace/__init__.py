@@ -9,7 +9,10 @@ One call compiles a model; what it gives is called with tensors:
 Importing the package loads the C++ side and little of Python's: a module is imported when one of its names is used.
 """
 
+from headrace import _native  # noqa: I001  # chooses what the others import as _core
 from headrace import _export, _node, _public, _timing  # noqa: F401
+
+_core = _native.module  # an import sets it only where it is headrace._core
 
 _node.extend_by(
     {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, overload
 
-from headrace import _core, _public
+from headrace import _core, _native, _public
 
 __all__ = [
     "convert",
@@ -85,6 +85,8 @@ def get_global_func(name: str, allow_missing: bool = False) -> _core.PackedFunc 
         raise _core.UserError(f"name: expected a str, got {type(name).__name__}")
     found = _core.find_global(name)
     if found is None and not allow_missing:
+        if _native.is_runtime_alone:
+            raise _native.missing(f"there is no global function '{name}'")
         raise _core.UserError(f"there is no global function '{name}'")
     return found
 

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from headrace import _core, _public
+from headrace import _core, _native, _public
 
 __all__ = ["Object", "register_object"]
 
@@ -142,7 +142,8 @@ def mixin(key: str) -> Callable[[type], type]:
     """
 
     def add(methods: type) -> type:
-        if index_of(key) in _classes:
+        index = _index_of.get(known_key(key)) if _native.is_runtime_alone else index_of(key)
+        if index in _classes:
             if key in _mixins and _mixins[key].__qualname__ == methods.__qualname__:
                 return _mixins[key]
             raise _core.InternalError(f"the class of {key} was made before its methods")
@@ -225,6 +226,8 @@ def index_of(key: str) -> int:
     """The number of a registered type in this process."""
     known = known_key(key)
     if known not in _index_of:
+        if _native.is_runtime_alone:
+            raise _native.missing(f"there is no type '{key}'")
         raise _core.UserError(f"there is no type '{key}'")
     return _index_of[known]
 
@@ -340,7 +343,9 @@ def _make_class(row: dict[str, Any]) -> type:
         body["__doc__"] = inspect.cleandoc(_docs[key])
     if row["parent"] is None:
         extra.append(_Object)
-    cls = type(name, (*extra, parent), body)
+    cls = type(name, (parent,), body)
+    if extra:
+        cls.__bases__ = (*extra, parent)  # not at once: nanobind-backend 1.0 makes no class with several bases
     if key in _mixins and "__eq__" in vars(_mixins[key]) and vars(_mixins[key])["__hash__"] is None:
         raise TypeError(f"{key}: a mixin with __eq__ says __hash__ too")
     _fields[cls] = fields

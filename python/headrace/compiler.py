@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from headrace import _arguments, _core, _node, _public, backend
+from headrace import _arguments, _core, _native, _node, _public
 from headrace._compile_cache import CompileCache, cache_of, key_of
 from headrace._ffi import get_global_func
 from headrace._keywords import suggests_keywords
 from headrace._model_source import ModelSource
-from headrace.target import chosen_targets
 
 __all__ = [
     "CompiledModel",
@@ -177,6 +176,11 @@ def compile(
     UserError
         For a bad model or option; MissingError, which is one, where LLVM's part of Headrace is not installed.
     """
+    if _native.is_runtime_alone:
+        raise _native.missing("headrace.compile")
+    from headrace import backend  # these two need the compiler, and `load` does without it
+    from headrace.target import chosen_targets
+
     chosen, beside = chosen_targets(target, cpu, features)
     given = _arguments.mapping(backend_options, "backend_options", 'backend_options={"ccompiler": {"cc": "clang"}}')
     options = {one.kind.name: dict(one.attrs) for one in beside if one.attrs}

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headrace import _arguments, _core, _public
+from headrace import _arguments, _core, _native, _public
 from headrace._core import Device, NDArray, UserError
 from headrace._core import array as _share
 from headrace._ffi import api
 from headrace._numpy import np
-from headrace.target import Target
+
+if TYPE_CHECKING:
+    from headrace.target import Target
 
 __all__ = ["Device", "NDArray", "array", "cpu", "device", "empty", "from_dlpack"]
 
@@ -120,17 +122,22 @@ def device(dev_type: str | int | Target, dev_id: int = 0) -> Device:
     UserError
         For a kind that is none, which lists them; a negative id.
     """
-    return api("target.Device")(_kind(dev_type), _arguments.integer(dev_id, "dev_id"))
+    kind, number = _kind(dev_type), _arguments.integer(dev_id, "dev_id")
+    if _native.is_runtime_alone and kind in ("cpu", 1):
+        return cpu(number)
+    return api("target.Device")(kind, number)
 
 
 def _kind(dev_type: str | int | Target) -> str | int:
     if isinstance(dev_type, str):
         word = next(iter(dev_type.split()), "")
         return _SHORT.get(word, word)
-    if isinstance(dev_type, Target):
-        return dev_type.device_type
     if isinstance(dev_type, Integral):
         return _arguments.integer(dev_type, "dev_type")
+    from headrace.target import Target  # needs the compiler
+
+    if isinstance(dev_type, Target):
+        return dev_type.device_type
     raise UserError(f"dev_type: expected a str, an int or a Target, got {_arguments.kind(dev_type)}")
 
 

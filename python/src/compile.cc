@@ -66,20 +66,6 @@ driver::CompileOptions compile_options(nb::handle target, const std::string& cpu
   return options;
 }
 
-std::shared_ptr<executors::Executor> open_executor(const std::string& path, const std::string& program, int threads,
-                                                   std::vector<int32_t> cpus = {}, bool falls_back = true,
-                                                   double region_timeout = 0, bool owns_threads = false) {
-  std::shared_ptr<runtime::ThreadPool> pool;
-  if (owns_threads && cpus.empty() && threads > 1 && threads <= runtime::kMaxWorkers)
-    pool = std::make_shared<runtime::ThreadPool>(threads);
-  return load::make_executor(load::open_artifact(path).value_or_throw(), program,
-                             {.threads = threads,
-                              .cpus = std::move(cpus),
-                              .pool = std::move(pool),
-                              .fallback = falls_back ? executors::Fallback::native : executors::Fallback::none,
-                              .region_timeout_seconds = region_timeout});
-}
-
 // Code for another processor is written all the same. What comes back runs from the file.
 Compiled compile_and_open(const driver::Model& model, const std::string& path, const driver::CompileOptions& options) {
   driver::check_no_input(path, model.files, "the model");
@@ -208,9 +194,6 @@ void bind_compile(nb::module_& m) {
       },
       nb::arg("target").none(), nb::arg("cpu"), nb::arg("features"), nb::arg("opt_level"), nb::arg("jobs"),
       nb::arg("threads"), nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
-  m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
-        nb::arg("threads") = 0, nb::arg("cpus") = std::vector<int32_t>(), nb::arg("falls_back") = true,
-        nb::arg("region_timeout") = 0.0, nb::arg("owns_threads") = false, nb::call_guard<GilReleased>());
   bind_ports(m);
 }
 

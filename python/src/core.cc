@@ -1,4 +1,5 @@
 // The extension module headrace._core: conversion only.
+#include "functions/register_functions.h"
 #include "gil.h"
 #include "objects.h"
 
@@ -10,6 +11,7 @@ NB_MODULE(_core, m) {
   m.attr("__version__") = HEADRACE_VERSION;
   bind_errors(m);
   bind_objects(m);
+  m.def("register_all", &headrace::functions::register_functions);
   bind_values(m);
   bind_functions(m);
   bind_runtime(m);

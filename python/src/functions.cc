@@ -7,6 +7,7 @@
 #include "object/foreign_error.h"
 #include "objects.h"
 #include "shared_object.h"
+#include "vectorcall.h"
 
 namespace headrace::python {
 
@@ -54,7 +55,7 @@ class PythonArgs {
   ~PythonArgs() { clear(); }
   PythonArgs(const PythonArgs&) = delete;
   PyObject** first() { return (count_ > kFew ? many_.data() : few_) + 1; }
-  size_t count() const { return count_ | PY_VECTORCALL_ARGUMENTS_OFFSET; }
+  size_t count() const { return count_ | NB_VECTORCALL_ARGUMENTS_OFFSET; }
   // Whether tensors were passed whose memory is the caller's and ends with the call.
   bool has_borrowed() const { return lease_ != nullptr; }
   // Gives the arguments up; UserError when somebody still holds such a tensor.
@@ -104,8 +105,8 @@ Value call_python(const SharedObject& callable, Args args) {
   PythonArgs python;
   try {
     python.fill(args);
-    nb::object result = nb::steal(
-        run_python([&] { return PyObject_Vectorcall(callable.pointer, python.first(), python.count(), nullptr); }));
+    nb::object result =
+        nb::steal(run_python([&] { return call_vector(callable.pointer, python.first(), python.count()); }));
     if (!result.is_valid()) throw nb::python_error();
     if (!python.has_borrowed()) return run_python([&] { return to_value(result); });
     // Such a function writes its results; what it returns may be one of the tensors.
@@ -121,6 +122,21 @@ Value call_python(const SharedObject& callable, Args args) {
     }
     throw_foreign(error);
   }
+}
+
+// Returns what `use` gives for the items of a tuple as an array. The stable ABI has no such array, so they are copied.
+template <typename F>
+nb::object with_items(const nb::args& tuple, F&& use) {
+#ifdef Py_LIMITED_API
+  constexpr size_t kFew = 8;
+  PyObject* few[kFew];
+  std::vector<PyObject*> many(tuple.size() > kFew ? tuple.size() : 0);
+  PyObject** const items = many.empty() ? few : many.data();
+  for (size_t i = 0; i < tuple.size(); ++i) items[i] = PyTuple_GetItem(tuple.ptr(), static_cast<Py_ssize_t>(i));
+  return use(items, tuple.size());
+#else
+  return use(&PyTuple_GET_ITEM(tuple.ptr(), 0), tuple.size());
+#endif
 }
 
 }  // namespace
@@ -190,7 +206,8 @@ void bind_functions(nb::module_& m) {
           nb::arg("body"))
       .def("__call__",
            [](const PackedFunc& function, const nb::args& args) {
-             return call_function(function, &PyTuple_GET_ITEM(args.ptr(), 0), args.size());
+             return with_items(
+                 args, [&](PyObject* const* items, size_t count) { return call_function(function, items, count); });
            })
       .def("same_as", [](const PackedFunc& a, const PackedFunc& b) { return a.object() == b.object(); })
       .def(

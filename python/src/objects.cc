@@ -2,7 +2,6 @@
 
 #include <nanobind/stl/string.h>
 
-#include "functions/register_functions.h"
 #include "object/json.h"
 #include "object/map.h"
 #include "object/reflect.h"
@@ -188,7 +187,6 @@ void bind_objects(nb::module_& m) {
       .def_prop_ro("type_key", [](const ObjectRef& self) { return std::string(self->key()); })
       .def("_short_text", [](const ObjectRef& self) { return to_shown(repr(Value(self))); })
       .def("_save", [](const ObjectRef& self) { return save_json(Value(self)); });
-  m.def("register_all", &functions::register_functions);
   m.def("type_table", [] {
     nb::list rows;
     for (const TypeInfo* type : all_types()) rows.append(describe_type(*type));

@@ -10,8 +10,6 @@
 #include <set>
 
 #include "artifact/artifact_file.h"
-#include "driver/output_file.h"
-#include "driver/save_pipeline.h"
 #include "executors/pipeline/isolation/program_stage.h"
 #include "executors/pipeline/pipeline.h"
 #include "executors/pipeline/plan_spec.h"
@@ -19,6 +17,10 @@
 #include "objects.h"
 #include "pipeline_values.h"
 #include "shared_object.h"
+#ifndef HEADRACE_PYTHON_RUNTIME_ALONE
+#include "driver/output_file.h"
+#include "driver/save_pipeline.h"
+#endif
 
 namespace headrace::python {
 
@@ -313,6 +315,20 @@ PythonPipeline open_pipeline(const std::string& path, const nb::dict& functions,
   return made;
 }
 
+#ifdef HEADRACE_PYTHON_RUNTIME_ALONE
+[[noreturn]] void refuse(const char* what) {
+  throw MissingError(
+      fmt::format("{}: this is the runtime alone, which loads and runs compiled models; the compiler comes with pip "
+                  "install headrace=={}",
+                  what, HEADRACE_VERSION));
+}
+
+int64_t save(const artifact::PipelinePlan&, const nb::handle&, const nb::handle&, const std::string&) {
+  refuse("saving a pipeline");
+}
+
+void save_trace(const Trace&, const std::string&) { refuse("saving a trace"); }
+#else
 int64_t save(artifact::PipelinePlan plan, const std::vector<std::pair<std::string, nb::bytes>>& models,
              const nb::list& first_values, const std::string& path) {
   driver::PipelineContent content{.plan = std::move(plan), .models = {}, .first_values = {}};
@@ -325,6 +341,12 @@ int64_t save(artifact::PipelinePlan plan, const std::vector<std::pair<std::strin
   GilReleased released;
   return driver::save_pipeline(std::move(content), path).nbytes;
 }
+
+void save_trace(const Trace& trace, const std::string& path) {
+  GilReleased released;
+  driver::write_text(path, chrome_trace(trace));
+}
+#endif
 
 artifact::PipelinePlan read_plan(const std::string& path) {
   GilReleased released;
@@ -666,10 +688,7 @@ void bind_trace(nb::module_& m) {
   nb::class_<Trace>(m, "PipelineTrace", "What the stages of a pipeline did, and when.")
       .def_ro("overwritten", &Trace::overwritten)
       .def("__len__", [](const Trace& self) { return self.events.size(); })
-      .def("save", [](const Trace& self, const std::string& path) {
-        GilReleased released;
-        driver::write_text(path, chrome_trace(self));
-      });
+      .def("save", &save_trace);
 }
 
 void bind_pipeline(nb::module_& m) {

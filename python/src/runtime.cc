@@ -1,6 +1,7 @@
 // The runtime: functions, modules, artifacts and their executors.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,6 +13,7 @@
 #include "runtime/system_lib.h"
 #include "gil.h"
 #include "values.h"
+#include "vectorcall.h"
 
 namespace headrace::python {
 
@@ -100,10 +102,10 @@ PyObject* call_model(PyObject* self, PyObject* args, PyObject* kwargs) {
     return nullptr;
   }
   PyObject* const call = nb::inst_ptr<Model>(self)->call.ptr();
-  if (kwargs == nullptr || PyDict_GET_SIZE(kwargs) == 0) return PyObject_CallOneArg(call, args);
+  if (kwargs == nullptr || PyDict_Size(kwargs) == 0) return call_with_one(call, args);
   PyObject* const in_order = PyObject_CallMethod(self, "_in_order", "OO", args, kwargs);
   if (in_order == nullptr) return nullptr;
-  PyObject* const result = PyObject_CallOneArg(call, in_order);
+  PyObject* const result = call_with_one(call, in_order);
   Py_DECREF(in_order);
   return result;
 }
@@ -198,10 +200,27 @@ void bind_loaders(nb::module_& m) {
                                              binary ? std::optional(to_chars(*binary)) : std::nullopt);
       },
       nb::arg("type_key"), nb::arg("functions"), nb::arg("binary") = nb::none(), "A module of functions.");
+  m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
+        nb::arg("threads") = 0, nb::arg("cpus") = std::vector<int32_t>(), nb::arg("falls_back") = true,
+        nb::arg("region_timeout") = 0.0, nb::arg("owns_threads") = false, nb::call_guard<GilReleased>());
   m.def("system_lib", &runtime::system_lib, nb::arg("prefix"), "The functions that the process has registered.");
 }
 
 }  // namespace
+
+std::shared_ptr<executors::Executor> open_executor(const std::string& path, const std::string& program, int threads,
+                                                   std::vector<int32_t> cpus, bool falls_back, double region_timeout,
+                                                   bool owns_threads) {
+  std::shared_ptr<runtime::ThreadPool> pool;
+  if (owns_threads && cpus.empty() && threads > 1 && threads <= runtime::kMaxWorkers)
+    pool = std::make_shared<runtime::ThreadPool>(threads);
+  return load::make_executor(load::open_artifact(path).value_or_throw(), program,
+                             {.threads = threads,
+                              .cpus = std::move(cpus),
+                              .pool = std::move(pool),
+                              .fallback = falls_back ? executors::Fallback::native : executors::Fallback::none,
+                              .region_timeout_seconds = region_timeout});
+}
 
 void bind_runtime(nb::module_& m) {
   // headrace/runtime.py adds export_library.

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "objects.h"
+#include "vectorcall.h"
 #include "object/array.h"
 #include "object/json.h"
 #include "object/map.h"
@@ -240,8 +241,8 @@ Value to_other_value(nb::handle object) {
     return Value(Bytes{std::string(bytes.c_str(), bytes.size())});
   }
   if (PyByteArray_Check(object.ptr()) != 0) {
-    const auto size = static_cast<size_t>(PyByteArray_GET_SIZE(object.ptr()));
-    return Value(Bytes{std::string(PyByteArray_AS_STRING(object.ptr()), size)});
+    const auto size = static_cast<size_t>(PyByteArray_Size(object.ptr()));
+    return Value(Bytes{std::string(PyByteArray_AsString(object.ptr()), size)});
   }
   if (is_numpy_dtype(object)) return to_dtype_name(object);
   const bool is_type = PyType_Check(object.ptr()) != 0;
@@ -294,7 +295,7 @@ static nb::object ask_numpy_for_dlpack(nb::handle array) {
   static PyObject* const version = Py_BuildValue("(ii)", 1, 0);
   static PyObject* const names = Py_BuildValue("(s)", "max_version");
   PyObject* const args[] = {array.ptr(), version};
-  nb::object capsule = nb::steal(PyObject_VectorcallMethod(method, args, 1, names));
+  nb::object capsule = nb::steal(call_method_of(method, args, 1, names));
   if (!capsule.is_valid()) {
     if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw nb::python_error();
     PyErr_Clear();
@@ -302,11 +303,25 @@ static nb::object ask_numpy_for_dlpack(nb::handle array) {
   return capsule;
 }
 
+// Returns whether the object's class is numpy.ndarray. Does not import numpy: without it there is no such object.
+static bool is_exactly_ndarray(nb::handle object) {
+  static PyObject* ndarray = nullptr;  // held for the life of the process
+  if (ndarray == nullptr) {
+    const nb::object name = nb::steal(PyUnicode_InternFromString("numpy"));
+    const nb::object numpy = nb::steal(PyImport_GetModule(name.ptr()));
+    if (!numpy.is_valid() || !nb::hasattr(numpy, "ndarray")) {  // also while numpy is being imported
+      PyErr_Clear();
+      return false;
+    }
+    ndarray = nb::object(numpy.attr("ndarray")).release().ptr();
+  }
+  return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == ndarray;
+}
+
 std::optional<NDArray> try_to_ndarray(nb::handle object) {
   if (nb::isinstance<NDArray>(object)) return *nb::inst_ptr<NDArray>(object);
-  // Accepts exactly numpy's class, because a subclass may have a mask. Only classes written in C have a module in
-  // tp_name, so a Python class of the same name does not match.
-  if (std::string_view(Py_TYPE(object.ptr())->tp_name) != "numpy.ndarray") return std::nullopt;
+  // Accepts exactly numpy's class, because a subclass may have a mask.
+  if (!is_exactly_ndarray(object)) return std::nullopt;
   const nb::object capsule = ask_numpy_for_dlpack(object);
   if (!capsule.is_valid()) return std::nullopt;
   try {
@@ -332,7 +347,7 @@ Value to_value(nb::handle object) {
   if (pointer == Py_None) return {};
   if (PyBool_Check(pointer)) return Value(pointer == Py_True);
   if (PyLong_CheckExact(pointer)) return to_int(object);
-  if (PyFloat_CheckExact(pointer)) return Value(PyFloat_AS_DOUBLE(pointer));
+  if (PyFloat_CheckExact(pointer)) return Value(PyFloat_AsDouble(pointer));
   if (const ObjectRef* node = find_object(object)) return Value(*node);
   if (nb::isinstance<nb::int_>(object)) return to_int(object);
   if (nb::isinstance<nb::float_>(object)) return Value(nb::cast<double>(object));

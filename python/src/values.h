@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "artifact/manifest.h"
+#include "executors/executor.h"
 #include "object/function.h"
 #include "tensor/ndarray.h"
 
@@ -52,6 +53,11 @@ struct Elsewhere {
   int32_t threads = 0;
   std::string reason;
 };
+
+// Opens a program of an artifact. `cpus` may be empty; with `owns_threads` its threads are its own without them, too.
+std::shared_ptr<executors::Executor> open_executor(const std::string& path, const std::string& program, int threads,
+                                                   std::vector<int32_t> cpus = {}, bool falls_back = true,
+                                                   double region_timeout = 0, bool owns_threads = false);
 
 // Makes UserError and InternalError Python exceptions of module `m`.
 void bind_errors(nb::module_& m);

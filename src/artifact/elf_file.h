@@ -21,7 +21,7 @@ struct ElfSection {
 };
 
 struct ElfFile {
-  std::string_view architecture;  // the one that its code is for: "x86_64" or "aarch64"
+  std::string_view architecture;     // the one that its code is for: "x86_64" or "aarch64"
   std::vector<ElfSection> sections;  // in the file's order, without those of type NOBITS and NULL, which have no bytes
 
   const ElfSection* find(std::string_view name) const;  // nullptr: no such section

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from headrace import _arguments, _core, _public
+from headrace import _arguments, _core, _native, _public
 from headrace._core import UserError
-from headrace.target import chosen_targets
 
 __all__ = ["split"]
 
@@ -92,6 +91,10 @@ def split(
                 f"{name}: is for model files, and the model is an IRModule; give its parameters their types, and bind "
                 "values with relay.build_module.bind_params_by_name"
             )
+    if _native.is_runtime_alone:
+        raise _native.missing("headrace.pipeline.split")
+    from headrace.target import chosen_targets  # needs the compiler, and the package's other functions do not
+
     chosen, beside = chosen_targets(target, "", "")
     if beside:
         raise UserError("target: stages are compiled natively; give one target")
