@@ -548,7 +548,7 @@ def test_a_build_for_another_architecture(tmp_path):
     lib.export_library(tmp_path / "lib.so")
     assert (tmp_path / "lib.so").read_bytes()[18:20] == b"\xb7\0"  # e_machine: AArch64
     with pytest.raises(
-        hr.MissingError, match="program 'default' .* holds code for aarch64, and this machine is x86_64"
+        hr.MissingError, match=r"program 'default' .* holds code for aarch64, and this machine is x86_64"
     ):
         lib["default"](hr.cpu())
     with pytest.raises(hr.MissingError, match="holds code for aarch64, and this machine is x86_64"):

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <future>
 #include <optional>
 #include <system_error>
+#include <thread>
 
 #include "base/file_stamp.h"
 
@@ -36,13 +36,20 @@ Outcome read_part(const Descriptor& descriptor, std::span<std::byte> bytes, size
   return {};
 }
 
-// Fills `bytes` from the start of the file.
+// Fills `bytes` from the start of the file; the second half by another thread, where there is one.
 Outcome read_whole(const Descriptor& descriptor, std::span<std::byte> bytes) {
   if (bytes.size() < kReadByTwo) return read_part(descriptor, bytes, 0);
   const size_t half = bytes.size() / 2;
-  auto second = std::async([&] { return read_part(descriptor, bytes.subspan(half), half); });
+  Outcome last;
+  const auto read_rest = [&] { last = read_part(descriptor, bytes.subspan(half), half); };
+  std::thread other;
+  try {
+    other = std::thread(read_rest);
+  } catch (const std::system_error&) {
+    read_rest();
+  }
   const Outcome first = read_part(descriptor, bytes.first(half), 0);
-  const Outcome last = second.get();
+  if (other.joinable()) other.join();
   return first.is_whole ? last : first;
 }
 
