@@ -41,6 +41,17 @@ class FilesTest(CliTest):
         self.call(*again, "dump2", check=True)
         self.fails(USAGE, "an artifact is not text for the standard output", "compile", DIGITS, "-o", "-", *ONE)
 
+    def test_the_client_in_c_says_what_the_model_takes(self) -> None:
+        client = os.environ.get("HEADRACE_C_CLIENT")
+        if not client:
+            raise unittest.SkipTest("HEADRACE_C_CLIENT names no program")
+        run = [client, "./one.so", "--in", "1,1,8,8", "--out"]
+        right = subprocess.run([*run, "1,10"], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual((right.returncode, right.stderr), (0, ""))
+        wrong = subprocess.run([*run, "1,9"], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(wrong.returncode, 0)
+        self.assertIn("is not the model's; headrace inspect ./one.so shows them", wrong.stderr)
+
     def test_names_that_are_no_text(self) -> None:
         # Messages have escapes for the bytes; JSON, which is text, has a sign in their place.
         name = b"caf\xe9.so"
