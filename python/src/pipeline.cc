@@ -521,6 +521,7 @@ void bind_batch(nb::module_& m) {
       .def_ro("retry_alone", &Batch::retry_alone)
       .def_ro("any_rows", &Batch::any_rows);
   m.attr("MOST_IN_BATCH") = artifact::kMostInBatch;
+  m.attr("MOST_REPLICAS") = artifact::kMostReplicas;
 }
 
 void bind_stages(nb::module_& m) {

@@ -19,7 +19,6 @@ from headrace.pipeline._running import Pipeline
 
 __all__ = ["Graph", "PortError", "Stage", "StageHandle", "chain", "load"]
 
-_MOST_REPLICAS = 1024  # as the runtime says
 _PortType = tuple[str, str | None, list[int]]  # name, dtype (None: any value), shape
 
 
@@ -268,8 +267,8 @@ class Graph:
             three times.
         """
         given = {"cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus], "threads": threads, "replicas": replicas}
-        if not 1 <= _arguments.integer(replicas, "replicas") <= _MOST_REPLICAS:
-            raise UserError(f"replicas is {replicas}; a stage has from 1 to {_MOST_REPLICAS}")
+        if not 1 <= _arguments.integer(replicas, "replicas") <= _core.MOST_REPLICAS:
+            raise UserError(f"replicas is {replicas}; a stage has from 1 to {_core.MOST_REPLICAS}")
         if name is not None:
             _arguments.text(name, "name")
         _arguments.text(backend, "backend")

@@ -11,12 +11,14 @@ namespace {
 
 using Kind = Source::Kind;
 
-// The most slots that a channel has beyond those that it needs.
+// The most slots of a channel that needs fewer.
 constexpr size_t kMostQueued = 64;
 
-// Returns how many slots of a port's values the bytes of a queue hold. Values of any type have no memory here.
+// Returns how many slots of a port's values the bytes of a queue hold. Values of any type have no memory here; Queue
+// bounds these.
 size_t slots_of_queue(const Port& port, const FlowRoom& room) {
-  if (room.queue_bytes == 0 || port.is_any) return room.queue_bytes == 0 ? 0 : kMostQueued;
+  if (room.queue_bytes == 0) return 0;
+  if (port.is_any) return kMostQueued;
   const auto bytes = static_cast<size_t>(num_elements(port.spec.shape)) * port.spec.dtype.bytes();
   return std::min(kMostQueued, room.queue_bytes / (bytes + sizeof(Slot) + sizeof(NDArrayObj)));
 }

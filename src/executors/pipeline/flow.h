@@ -45,7 +45,7 @@ struct Queue {
 struct Channel {
   std::unique_ptr<Slot[]> slots;
   size_t num_slots = 0;
-  bool is_queue = false;           // read by another thread
+  bool is_queue = false;           // read by another thread: may have more slots than it needs
   std::unique_ptr<Queue> queue;    // of values of any type; null: all slots may be taken
   uint32_t num_readers = 0;        // inputs of stages
   std::vector<size_t> results;     // outputs of the pipeline

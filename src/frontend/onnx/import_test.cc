@@ -2,9 +2,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "frontend/onnx/tests/import_testing.h"
 #include "object/structural_equal.h"
+#include "relay/match.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
 #include "relay/visit.h"
@@ -201,6 +203,40 @@ TEST(Import, SpansNameTheNodes) {
   const auto main = imported.module->lookup("main").cast<relay::FunctionNode>();
   EXPECT_EQ(to_string(main->body->span), "Relu_node_0");  // as the writer names its nodes
   EXPECT_EQ(main->params[0]->name_hint, "x");
+}
+
+// A head whose matrix is the transpose of a table of embeddings reads the table, and no copy of it.
+TEST(Import, ATiedHeadReadsTheTable) {
+  std::vector<float> table(3000);
+  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<float>(i % 7) - 3;
+  GraphWriter graph;
+  graph.input("ids", ElementType::kInt64, {int64_t{2}});
+  graph.initializer("w", {1000, 3}, table);
+  graph.node("Gather", {"w", "ids"}, {}, "x");
+  graph.node("Transpose", {"w"}, {{"perm", std::vector<int64_t>{1, 0}}}, "head");
+  graph.node("MatMul", {"x", "head"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {int64_t{2}, int64_t{1000}});
+  const ImportedModel imported = import_graph(std::move(graph));
+  std::set<const Object*> tables;
+  std::multiset<std::string> ops;
+  relay::post_order(imported.module->lookup("main"), [&](const Expr& expr) {
+    const auto* constant = expr.as<relay::ConstantNode>();
+    if (constant != nullptr && constant->data.num_elements() == 3000) tables.insert(constant);
+    if (const auto* call = relay::op_call(expr)) ops.insert(call->as_op()->name);
+  });
+  EXPECT_EQ(tables.size(), 1U);
+  EXPECT_EQ(ops.count("transpose"), 0U);
+  EXPECT_EQ(ops.count("nn.dense"), 1U);
+  const NDArray ids = NDArray::from_vector<int64_t>({2}, DataType::int_(64), {0, 999});
+  const NDArray y = interp::run_main(imported.module, {ids}).at(0);
+  const auto at = [&](size_t row, size_t k) { return table[row * 3 + k]; };
+  for (const size_t row : {size_t{0}, size_t{1}}) {
+    const size_t id = row == 0 ? 0 : 999;
+    for (const size_t column : {size_t{1}, size_t{500}}) {
+      const float want = at(id, 0) * at(column, 0) + at(id, 1) * at(column, 1) + at(id, 2) * at(column, 2);
+      EXPECT_EQ(y.data<float>()[row * 1000 + column], want);
+    }
+  }
 }
 
 TEST(Import, InitialisersShareTheMappedFile) {

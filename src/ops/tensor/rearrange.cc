@@ -101,29 +101,20 @@ class LayoutWalk {
     return result;
   }
 
-  // Calls visit(offset, offsets, step) for each row of the last dimension of `shape`, which begins at `first` along its
-  // first one: element k of the row lies at offset + offsets[k * step]. The last two dimensions are walked as a plane,
-  // where they are of two axes.
+  // Calls visit(offset, offsets, step) for each row of the last dimension of `shape`: element k of the row lies at
+  // offset + offsets[k * step].
   template <typename F>
-  void for_each_row(const Shape& shape, int64_t first, F&& visit) const {
-    const size_t rank = shape.size();
-    const Dim last = dims_.back(), next = rank > 1 ? dims_[rank - 2] : last;
-    const bool has_plane = next.letter != last.letter;
-    const int64_t rows = has_plane ? shape[rank - 2] : 1;
+  void for_each_row(const Shape& shape, F&& visit) const {
+    const Dim last = dims_.back();
     std::vector<int64_t> place(offsets_.size());
-    for_each_index(Shape(shape.begin(), shape.end() - (has_plane ? 2 : 1)), [&](const Shape& index) {
+    for_each_index(Shape(shape.begin(), shape.end() - 1), [&](const Shape& index) {
       std::fill(place.begin(), place.end(), 0);
       for (size_t d = 0; d < index.size(); ++d) place[dims_[d].letter] += index[d] * dims_[d].step;
-      place[dims_[0].letter] += first * dims_[0].step;
       int64_t offset = 0;
       for (size_t letter = 0; letter < place.size(); ++letter) {
-        if (letter != last.letter && !(has_plane && letter == next.letter))
-          offset += offsets_[letter][static_cast<size_t>(place[letter])];
+        if (letter != last.letter) offset += offsets_[letter][static_cast<size_t>(place[letter])];
       }
-      const int64_t* const offsets = offsets_[last.letter].data() + place[last.letter];
-      if (!has_plane) return visit(offset, offsets, last.step);
-      const int64_t* const of_rows = offsets_[next.letter].data() + place[next.letter];
-      for (int64_t row = 0; row < rows; ++row) visit(offset + of_rows[row * next.step], offsets, last.step);
+      visit(offset, offsets_[last.letter].data() + place[last.letter], last.step);
     });
   }
 
@@ -136,20 +127,15 @@ class LayoutWalk {
   std::vector<Dim> dims_;
 };
 
-// Moves elements that are as large as T, in parts along the first dimension.
+// Moves elements that are as large as T.
 template <typename T>
-void move_rows(const LayoutWalk& walk, const EvalInput& input, const NDArray& to) {
-  const Shape& shape = to.shape();
-  const char* const data = input.args[0].data<char>();
-  const int64_t width = shape.back(), count = shape.size() == 1 ? 1 : shape[0], inner = to.num_elements() / count;
-  input.for_each_part(count, static_cast<double>(inner), [&](int64_t begin, int64_t end) {
-    Shape part = shape;
-    if (shape.size() > 1) part[0] = end - begin;
-    char* out = to.data<char>() + begin * inner * static_cast<int64_t>(sizeof(T));
-    walk.for_each_row(part, begin, [&](int64_t offset, const int64_t* offsets, int64_t step) {
-      for (int64_t k = 0; k < width; ++k, out += sizeof(T))
-        std::memcpy(out, data + (offset + offsets[k * step]) * static_cast<int64_t>(sizeof(T)), sizeof(T));
-    });
+void move_rows(const LayoutWalk& walk, const NDArray& from, const NDArray& to) {
+  const char* data = from.data<char>();
+  char* out = to.data<char>();
+  const int64_t width = to.shape().back();
+  walk.for_each_row(to.shape(), [&](int64_t offset, const int64_t* offsets, int64_t step) {
+    for (int64_t k = 0; k < width; ++k, out += sizeof(T))
+      std::memcpy(out, data + (offset + offsets[k * step]) * static_cast<int64_t>(sizeof(T)), sizeof(T));
   });
 }
 
@@ -166,16 +152,16 @@ std::vector<NDArray> eval_layout_transform(const EvalInput& input) {
   }
   switch (out.dtype().bytes()) {
     case 1:
-      move_rows<uint8_t>(walk, input, out);
+      move_rows<uint8_t>(walk, input.args[0], out);
       break;
     case 2:
-      move_rows<uint16_t>(walk, input, out);
+      move_rows<uint16_t>(walk, input.args[0], out);
       break;
     case 4:
-      move_rows<uint32_t>(walk, input, out);
+      move_rows<uint32_t>(walk, input.args[0], out);
       break;
     case 8:
-      move_rows<uint64_t>(walk, input, out);
+      move_rows<uint64_t>(walk, input.args[0], out);
       break;
     default:
       HEADRACE_CHECK(false, "elements of {} bytes", out.dtype().bytes());
