@@ -15,7 +15,8 @@ namespace headrace {
 
 namespace {
 
-// Files of this size are read by two threads: most of the time goes into giving the process its memory.
+// Files of this size are read by two threads: 102 MB that the system had in memory took 46 ms by one and 25 to 35 by
+// two.
 constexpr size_t kReadByTwo = size_t{16} << 20;
 
 // What reading came to: all bytes, a file that ends before, or an error of the system.

@@ -18,8 +18,8 @@ using relay::CallNode;
 
 namespace {
 
-// Rows of data from which on packing pays (768 to 768 on one thread: 4 rows 0.05 ms in both forms, 8 rows 0.08 and
-// 0.06).
+// Rows of data from which on packing pays (768 to 768, one thread of Zen 5, best of 400 runs in turns: 2 rows 0.025 ms
+// in both forms, 4 rows 0.028 and 0.025, 8 rows 0.048 and 0.039).
 constexpr int64_t kLeastRows = 4;
 
 // Returns whether a typed product suits: floats, known sizes, rows enough, and columns in whole parts.
