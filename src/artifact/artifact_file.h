@@ -17,7 +17,8 @@ struct ArtifactFile {
 };
 
 // Verifies the trailer, then reads sections and manifest, and checks that the sections the manifest speaks of are
-// there. Refuses with the codes of verify_trailer and read_elf_file, or BAD_MANIFEST. `name` is for messages.
+// there. `part` is the artifact's place in an open file, all of it for a file of its own. Refuses with the codes of
+// verify_trailer and read_elf_file, or BAD_MANIFEST. `name` is for messages.
 Expected<ArtifactFile> read_artifact_file(const FilePart& part, const std::string& name);
 
 }  // namespace headrace::artifact

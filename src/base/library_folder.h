@@ -5,7 +5,8 @@
 
 namespace headrace {
 
-// Returns the folder of the library that holds this function, where the plugins that belong to Headrace lie, too.
+// Returns the folder of the library (or of the program that it is linked into) that holds this function, where the
+// plugins that belong to Headrace lie, too.
 std::string library_folder();
 
 }  // namespace headrace

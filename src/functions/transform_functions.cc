@@ -65,9 +65,9 @@ PassRef make_with_options(const Pass& pass, const Options& options) {
 // Returns the pass as users of Relay call it by its name. Relay's function passes end in InferType, so that the
 // functions that they give have the types of their results, and their laws ask for no level.
 Pass as_in_relay(Pass pass) {
-  if (passes::is_typed_in_relay(pass.info.name)) pass.info.required = {"InferType"};
-  if (!passes::ends_typed_in_relay(pass.info.name)) return pass;
-  const int32_t least_level = passes::least_level_in_relay(pass.info.name);
+  if (pass.info.relay_typing == pass::RelayTyping::none) return pass;
+  if (pass.info.relay_typing == pass::RelayTyping::around) pass.info.required = {"InferType"};
+  const int32_t least_level = pass.info.relay_level;
   pass.run = [run = pass.run, least_level](const IRModule& module, const PassContext& context) {
     PassContext inner = context;
     inner.opt_level = std::max(context.opt_level, least_level);

@@ -9,7 +9,7 @@ enum class TokenKind : uint8_t {
   end,
   word,     // fn, nn.conv2d, Tensor
   local,    // %x, %"a b"; text is what follows the %
-  graph,    // %0
+  graph,    // %0: a shared expression of Relay's text, which no let binds
   global,   // @main
   integer,  // 12, 12i64
   real,     // 1.5, 1e-05f, 1f, nan, inff, nan(0x7fc00001)f

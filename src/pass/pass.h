@@ -15,6 +15,9 @@ namespace headrace::pass {
 
 struct PassContext;
 
+// When Relay infers types around its pass of the same name: never, after it, or before and after it.
+enum class RelayTyping : uint8_t { none, after, around };
+
 struct PassInfo {
   std::string name;                        // "FoldConstant"
   int32_t opt_level = 0;                   // runs when the context's level is at least this
@@ -27,6 +30,9 @@ struct PassInfo {
   std::vector<std::string> undoes = {};      // the passes that this one reverts; after it, they may run again
   bool traceable = true;                     // whether the context's trace is called for it
   bool rounds = false;                       // whether results may differ by rounding (docs/numerics.md); else no bit
+  // How it runs where a program calls it by the name that it has in Relay.
+  RelayTyping relay_typing = RelayTyping::none;
+  int32_t relay_level = 0;  // the least level at which it does all that Relay's pass does at any level
 
   // Returns whether `name` is the pass's name or an alias, in any spelling: "fold_constant", "FoldConstant",
   // "foldconstant".

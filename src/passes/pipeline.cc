@@ -1,7 +1,5 @@
 #include "passes/pipeline.h"
 
-#include <algorithm>
-
 #include "passes/devices/plan_devices.h"
 #include "passes/fold/dead_code_elimination.h"
 #include "passes/fold/dynamic_to_static.h"
@@ -73,6 +71,18 @@ Pass rounding(Pass pass) {
   return pass;
 }
 
+// Marks a pass after which Relay infers types: the functions that its own pass of this name gives have result types.
+Pass typed_after(Pass pass) {
+  pass.info.relay_typing = pass::RelayTyping::after;
+  return pass;
+}
+
+// Marks a pass before and after which Relay infers types.
+Pass typed_around(Pass pass) {
+  pass.info.relay_typing = pass::RelayTyping::around;
+  return pass;
+}
+
 Pass after(std::vector<std::string> others, Pass pass) {
   pass.info.runs_after = std::move(others);
   return pass;
@@ -84,43 +94,43 @@ pass::ConfigKey branches_key() {
 
 template <IRModule (*pass)(const IRModule&, int64_t)>
 Pass combining(const std::string& name, std::string summary) {
-  return with_context(name, 4, std::move(summary), {branches_key()},
-                      [name](const IRModule& m, const PassContext& c) { return pass(m, min_num_branches(c, name)); });
+  return typed_around(with_context(name, 4, std::move(summary), {branches_key()},
+                      [name](const IRModule& m, const PassContext& c) { return pass(m, min_num_branches(c, name)); }));
 }
 
 // Makes CombineParallelDense. Called by name it copies the data for each batch, as Relay does; builds do not.
 Pass combining_dense(bool copies_data) {
   const std::string name = "CombineParallelDense";
-  return with_context(
+  return typed_around(with_context(
       name, 4, "dense products of the same data become one",
       {branches_key(), config_key<bool>("to_batch", "one nn.batch_matmul, else a wider nn.dense", "true"),
        config_key<bool>("copy_data", "a copy of the data for each batch; in builds false", "true")},
       [name, copies_data](const IRModule& m, const PassContext& c) {
         return combine_parallel_dense(m, min_num_branches(c, name), dense_form(c, copies_data));
-      });
+      }));
 }
 
 Pass folding_constants() {
-  return with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
-                      [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); });
+  return typed_after(with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
+                      [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }));
 }
 
 Pass legalizing() {
-  return with_context("Legalize", 1, "calls become what the legalisations of their ops make of them",
+  return typed_around(with_context("Legalize", 1, "calls become what the legalisations of their ops make of them",
                       {config_key<std::string>("legalize_map_attr_name", "the op attribute", kLegalizeAttr)},
-                      [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); });
+                      [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); }));
 }
 
 // Makes SimplifyInference. Called by name it turns every norm into arithmetic, as in Relay; in builds, norms by their
 // data's own statistics go to the kernels that they have (simplify_inference.h).
 Pass simplifying_inference(bool unpacks_norms) {
-  return rounding(with_context(
+  return rounding(typed_after(with_context(
       "SimplifyInference", 0, "norms and dropout become arithmetic",
       {config_key<bool>("unpack_norms", "norms whose statistics are the data's own too; in builds false", "true")},
       [unpacks_norms](const IRModule& m, const PassContext& c) {
         const auto wish = c.option<bool>("relay.SimplifyInference.unpack_norms");
         return simplify_inference(m, wish.value_or(unpacks_norms));
-      }));
+      })));
 }
 
 bool folds_variables(const PassContext& context, bool otherwise) {
@@ -128,20 +138,20 @@ bool folds_variables(const PassContext& context, bool otherwise) {
 }
 
 Pass folding_scale_backward(bool with_variables) {
-  return rounding(with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights",
+  return rounding(typed_around(with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights",
                                {}, [with_variables](const IRModule& m, const PassContext& c) {
                                  return backward_fold_scale_axis(m, c, folds_variables(c, with_variables));
-                               }));
+                               })));
 }
 
 // Comes after the backward pass, which needs no positive factors where both could move a scale.
 Pass folding_scale_forward(bool with_variables) {
   return after(
       {"BackwardFoldScaleAxis"},
-      rounding(with_context("ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
+      rounding(typed_around(with_context("ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
                             [with_variables](const IRModule& m, const PassContext& c) {
                               return forward_fold_scale_axis(m, c, folds_variables(c, with_variables));
-                            })));
+                            }))));
 }
 
 // Makes FoldScaleAxis of steps. Called by name it multiplies weights that are variables, as in Relay; builds do not,
@@ -158,27 +168,29 @@ Pass folding_scale_axis(std::vector<Pass> steps) {
 
 // Makes SimplifyExpr. Called by name it takes Relay's laws where builds have better ones.
 Pass simplifying_expressions(bool as_named) {
-  return rounding(with_context(
+  Pass pass = rounding(typed_around(with_context(
       "SimplifyExpr", 0, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ...",
       {config_key<bool>("as_in_relay", "Relay's laws where builds have better ones; in builds false", "true")},
       [as_named](const IRModule& m, const PassContext& c) {
         const auto wish = c.option<bool>("relay.SimplifyExpr.as_in_relay");
         return simplify_expr(m, c.opt_level, wish.value_or(as_named));
-      }));
+      })));
+  pass.info.relay_level = 3;  // Relay's has no levels
+  return pass;
 }
 
 Pass eliminating_common_subexpr() {
-  return with_context(
+  return typed_around(with_context(
       "EliminateCommonSubexpr", 3, "equal calls become one",
       {config_key<PackedFunc>("fskip", "(call) -> bool: those that it says true of are left alone")},
-      [](const IRModule& m, const PassContext& c) { return eliminate_common_subexpr(m, common_subexpr_skip(c)); });
+      [](const IRModule& m, const PassContext& c) { return eliminate_common_subexpr(m, common_subexpr_skip(c)); }));
 }
 
 Pass eliminating_dead_code() {
-  return with_context("DeadCodeElimination", 1, "unused lets and unreachable functions are dropped",
+  return typed_after(with_context("DeadCodeElimination", 1, "unused lets and unreachable functions are dropped",
                       {config_key<bool>("inline_once", "lets that are used once become their value", "false"),
                        config_key<bool>("ignore_impurity", "as if no value had an effect", "false")},
-                      [](const IRModule& m, const PassContext& c) { return dead_code_elimination(m, dce_options(c)); });
+                      [](const IRModule& m, const PassContext& c) { return dead_code_elimination(m, dce_options(c)); }));
 }
 
 Pass removing_unused_functions() {
@@ -215,15 +227,15 @@ Pass fusing() {
                 "ToMixedPrecision",
                 "FirstOrderGradient",
                 "BoundOutputs"},
-               with_context("FuseOps", 0, "groups of op calls become functions that are compiled as one kernel",
+               typed_around(with_context("FuseOps", 0, "groups of op calls become functions that are compiled as one kernel",
                             {config_key<int64_t>("fuse_opt_level",
                                                  "0: each op by itself; -1: as the context's level says", "-1"),
                              config_key<int64_t>("max_depth", "op calls a group; 1: each op by itself", "256")},
-                            [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); }));
+                            [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); })));
 }
 
 Pass defusing() {
-  Pass pass = plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them", {"DeFuseOps"});
+  Pass pass = typed_around(plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them", {"DeFuseOps"}));
   pass.info.undoes = {"FuseOps"};
   return pass;
 }
@@ -255,20 +267,28 @@ Pass packing_dense(const cost::Machine& machine) {
 }
 
 Pass converting_layout() {
-  return rounding(with_context(
+  return rounding(typed_around(with_context(
       "ConvertLayout", 3, "convolutions and pools run in the layouts that are asked for",
       {config_key<Map<std::string, Array<std::string>>>(
           "desired_layouts", "by op: layouts of data and, if it has one, of the kernel", "", &check_desired_layouts)},
-      [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); }));
+      [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); })));
 }
 
 Pass mixing_precision() {
-  return rounding(with_context(
+  return rounding(typed_after(with_context(
       "ToMixedPrecision", 0, "products, and what follows them, compute in float16 or bfloat16",
       {config_key<std::string>("mixed_precision_type", "float16, bfloat16 or float64", "float16"),
        config_key<int64_t>("missing_op_mode", "ops of no list: 0 refuses them, 1 and 2 compute them in float32", "1"),
        config_key<bool>("keep_orig_output_dtype", "whether functions give what they gave", "false")},
-      [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_options(c)); }));
+      [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_options(c)); })));
+}
+
+Pass partially_evaluating() {
+  Pass pass =
+      with_context("PartialEvaluate", 1, "what is known is computed, the rest left in administrative form", {},
+                   [](const IRModule& m, const PassContext& c) { return partial_evaluate(m, c); });
+  pass.info.aliases = {"PartialEval"};
+  return pass;
 }
 
 Pass planning_devices() {
@@ -289,7 +309,7 @@ std::vector<Pass> canonical() {
       plain<inline_calls>("InlineCalls", 0, "calls of functions that are in no cycle become their bodies"),
       // After InlineCalls, which may bind arguments by lets. Before the passes that look for ops among their operands,
       // and before FuseOps, which joins no calls across lets.
-      plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
+      typed_after(plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter")),
       // Before any pass that rewrites ops, so that the functions of users see the ops as they were written; after the
       // two above, so that these functions see all operands.
       legalizing(),
@@ -297,10 +317,10 @@ std::vector<Pass> canonical() {
       // multiplications and additions that it makes of norms.
       simplifying_inference(false),
       // Before the passes that look for convolutions, which find one where there were three ops.
-      plain<flatten_atrous_conv>("FlattenAtrousConv", 0,
-                                 "a convolution between space_to_batch_nd and batch_to_space_nd becomes a dilated one"),
+      typed_around(plain<flatten_atrous_conv>("FlattenAtrousConv", 0,
+                                 "a convolution between space_to_batch_nd and batch_to_space_nd becomes a dilated one")),
       // Before FoldConstant, because it leaves constants to fold, and before the passes that need static shapes.
-      plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
+      typed_after(plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes")),
       // Before FoldScaleAxis and SimplifyExpr, which look for factors and operands that are constants.
       folding_constants(),
       // Before SimplifyExpr, which joins the additions that become neighbours when a scale has gone.
@@ -334,8 +354,8 @@ std::vector<Pass> native(const cost::Machine& machine) {
       folding_constants(),
       // After SimplifyExpr of the canonical list, whose laws look for the plain forms, and before FuseOps.
       after({"SimplifyExpr"},
-            plain<fast_math>("FastMath", 4,
-                             "exp, tanh, erf and softmax get the names of their fast forms, which compute the same")),
+            typed_around(plain<fast_math>("FastMath", 4,
+                             "exp, tanh, erf and softmax get the names of their fast forms, which compute the same"))),
       // After the canonical passes, which may find the size, and before FuseOps, which hides ops in groups.
       plain<bound_outputs>("BoundOutputs", 0, "results of a data-dependent size become buffers and extents"),
       // Last: after it every op is inside a group, where no pass looks for it.
@@ -355,8 +375,8 @@ std::vector<Pass> by_name() {
                               "every operation is bound by a let, in the scope that holds its uses"),
       plain<to_basic_block_normal_form>("ToBasicBlockNormalForm", 1, "what several blocks use is bound by a let"),
       removing_unused_functions(),
-      plain<canonicalize_ops>("CanonicalizeOps", 3, "ops that are others in disguise: bias_add becomes add"),
-      rounding(plain<div_to_mul>("DivToMul", 0, "a division by a constant becomes a multiplication")),
+      typed_around(plain<canonicalize_ops>("CanonicalizeOps", 3, "ops that are others in disguise: bias_add becomes add")),
+      rounding(typed_after(plain<div_to_mul>("DivToMul", 0, "a division by a constant becomes a multiplication"))),
       defusing(),
       plain<inline_functions>("Inline", 1, "calls of functions marked Inline become their bodies"),
       plain<lambda_lift>("LambdaLift", 1, "functions inside functions become functions of the module"),
@@ -364,56 +384,25 @@ std::vector<Pass> by_name() {
       // After FuseOps, because it works on groups.
       after({"FuseOps"}, plain<remove_standalone_reshapes>("RemoveStandaloneReshapes", 0,
                                                            "groups that only reshape are joined or dropped")),
-      plain<fold_explicit_padding>("FoldExplicitPadding", 0, "nn.pad becomes padding of the convolution or pool"),
-      plain<canonicalize_cast>("CanonicalizeCast", 3, "elementwise readers of a widening cast get one each"),
-      with_context("SplitArgs", 1, "concatenations of more tensors than a kernel takes are split",
+      typed_around(plain<fold_explicit_padding>("FoldExplicitPadding", 0, "nn.pad becomes padding of the convolution or pool")),
+      typed_around(plain<canonicalize_cast>("CanonicalizeCast", 3, "elementwise readers of a widening cast get one each")),
+      typed_after(with_context("SplitArgs", 1, "concatenations of more tensors than a kernel takes are split",
                    {config_key<int64_t>("max_function_args", "the most inputs of a call; 0: any number", "0")},
-                   [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }),
+                   [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); })),
       folding_scale_backward(true),
       folding_scale_forward(true),
       converting_layout(),
-      rounding(plain<alter_op_layout>("AlterOpLayout", 3,
-                                      "calls become what users' functions make of them, in other layouts")),
+      rounding(typed_around(plain<alter_op_layout>("AlterOpLayout", 3,
+                                      "calls become what users' functions make of them, in other layouts"))),
       mixing_precision(),
       plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),
       rounding(plain<lazy_gradient_init>("LazyGradientInit", 1,
                                          "sums and products with zeros and ones of gradients are not computed")),
       plain<annotate_spans>("AnnotateSpans", 0, "spans become places in the program's own text"),
-      plain<partial_evaluate>("PartialEvaluate", 1, "what is known is computed, the rest left in administrative form",
-                              {"PartialEval"}),
+      partially_evaluating(),
       plain<defunctionalization>("Defunctionalization", 1, "functions that are values become data that is called"),
       planning_devices(),
   };
-}
-
-bool is_typed_in_relay(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"AlterOpLayout",
-                                                "BackwardFoldScaleAxis",
-                                                "CanonicalizeCast",
-                                                "CanonicalizeOps",
-                                                "CombineParallelBatchMatmul",
-                                                "CombineParallelConv2D",
-                                                "CombineParallelDense",
-                                                "ConvertLayout",
-                                                "DefuseOps",
-                                                "EliminateCommonSubexpr",
-                                                "FastMath",
-                                                "FlattenAtrousConv",
-                                                "FoldExplicitPadding",
-                                                "ForwardFoldScaleAxis",
-                                                "FuseOps",
-                                                "Legalize",
-                                                "SimplifyExpr"};
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
-}
-
-int32_t least_level_in_relay(std::string_view name) { return name == "SimplifyExpr" ? 3 : 0; }
-
-bool ends_typed_in_relay(std::string_view name) {
-  static constexpr std::string_view kOthers[] = {"DeadCodeElimination", "DivToMul",        "DynamicToStatic",
-                                                 "FoldConstant",        "SplitArgs",       "SimplifyInference",
-                                                 "ToGraphNormalForm",   "ToMixedPrecision"};
-  return is_typed_in_relay(name) || std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers);
 }
 
 }  // namespace headrace::passes

@@ -1,8 +1,6 @@
 // The ordered lists of relay passes.
 #pragma once
 
-#include <string_view>
-
 #include "cost/machine.h"
 #include "pass/pass.h"
 
@@ -15,16 +13,6 @@ std::vector<pass::Pass> canonical();
 // Passes of no list, which run where they are named. One that is of the list above too, under the same name, is here as
 // it runs where it is named: it does more than in a build.
 std::vector<pass::Pass> by_name();
-
-// Returns whether Relay runs InferType before the pass of that name, so that the functions that it gives have the types
-// of their results.
-bool is_typed_in_relay(std::string_view name);
-
-// Returns the least level at which the pass of that name does all that Relay's does at any level.
-int32_t least_level_in_relay(std::string_view name);
-
-// Returns whether Relay runs InferType after the pass of that name: each of its function passes ends so.
-bool ends_typed_in_relay(std::string_view name);
 
 // Returns the passes over the native parts of a program that will run on `machine`, after placement and before
 // lowering. FoldConstant is in both lists.

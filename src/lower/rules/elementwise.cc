@@ -40,8 +40,6 @@ PrimExpr is(Intrinsic predicate, const PrimExpr& x) {
 
 PrimExpr inverted(const PrimExpr& x) { return x->dtype.is_bool() ? make_not(x) : call(Intrinsic::bitwise_not, x); }
 
-PrimExpr rectified(const PrimExpr& x, const PrimExpr& slope) { return make_select(is_positive(x), x, x * slope); }
-
 // Returns `bound` converted to `dtype` (saturating for integers), as a number of the computation's dtype `wide`.
 PrimExpr bound_in(double bound, DataType dtype, DataType wide) {
   if (dtype.is_float()) return make_float(round_number(bound, dtype), wide);

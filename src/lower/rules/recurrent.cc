@@ -33,7 +33,7 @@ PrimExpr activated(const ops::CellActivation& f, const PrimExpr& x) {
     case Activation::hard_sigmoid:
       return clamp(alpha * x + beta, zero, one);
     case Activation::leaky_relu:
-      return make_select(is_least(zero), x, alpha * x);
+      return rectified(x, alpha);
     case Activation::relu:
       return most(x, zero);
     case Activation::scaled_tanh:

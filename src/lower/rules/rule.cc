@@ -35,6 +35,10 @@ PrimExpr negative(const PrimExpr& x) {
   return x->dtype.is_float() ? make_float(-0.0, x->dtype) - x : make_int(0, x->dtype) - x;
 }
 
+PrimExpr rectified(const PrimExpr& x, const PrimExpr& slope) {
+  return make_select(make_binary(BinaryOp::gt, x, number_like(0, x)), x, x * slope);
+}
+
 PrimExpr number_like(double number, const PrimExpr& like) { return make_const(number, like->dtype); }
 
 PrimExpr clamp(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high) {

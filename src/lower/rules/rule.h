@@ -33,6 +33,9 @@ PrimExpr both(const PrimExpr& a, const PrimExpr& b);  // logical and
 PrimExpr least(const PrimExpr& a, const PrimExpr& b);
 PrimExpr most(const PrimExpr& a, const PrimExpr& b);
 
+// Returns x where it is positive, else x * slope.
+PrimExpr rectified(const PrimExpr& x, const PrimExpr& slope);
+
 // Returns `number` in the dtype of `like`.
 PrimExpr number_like(double number, const PrimExpr& like);
 // Returns min(max(value, low), high).

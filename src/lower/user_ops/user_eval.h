@@ -13,7 +13,7 @@ namespace headrace::lower {
 ops::EvalFn eval_by_form(ComputeRuleFn rule);
 // Makes an evaluation that interprets the user's loops.
 ops::EvalFn eval_by_loops(PrimFuncFn loops);
-// Makes an evaluation that calls the global function. UserError that names it when there is none.
+// Makes an evaluation that calls the global function. UserError at the call that names it when there is none.
 ops::EvalFn eval_by_function(std::string name);
 
 }  // namespace headrace::lower

@@ -517,7 +517,7 @@ TEST(UserOps, EffectsAreKept) {
 TEST(UserOps, ConstantsAreFolded) {
   const IRModule module =
       relay::infer_type(read_prog("def @main(%x: Tensor[(), float32]) { (prog.plain(2f), prog.effect(3f), %x) }"));
-  for (const IRModule& after : {passes::fold_constant(module, {}), passes::partial_evaluate(module)}) {
+  for (const IRModule& after : {passes::fold_constant(module, {}), passes::partial_evaluate(module, {})}) {
     const std::string text = relay::print_module(after);
     EXPECT_THAT(text, Not(HasSubstr("prog.plain")));
     EXPECT_THAT(text, HasSubstr("prog.effect"));

@@ -47,7 +47,7 @@ enum class Activation : uint8_t {
   affine,            // alpha * x + beta
   elu,               // x where x >= 0, else alpha * (exp(x) - 1)
   hard_sigmoid,      // min(max(alpha * x + beta, 0), 1)
-  leaky_relu,        // x where x >= 0, else alpha * x
+  leaky_relu,        // x where x > 0, else alpha * x
   relu,              // max(x, 0)
   scaled_tanh,       // alpha * tanh(beta * x)
   sigmoid,           // 1 / (1 + exp(-x))

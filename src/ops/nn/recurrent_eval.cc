@@ -20,7 +20,7 @@ C activated(const CellActivation& f, C x) {
     case Activation::hard_sigmoid:
       return std::min(std::max(alpha * x + beta, zero), one);
     case Activation::leaky_relu:
-      return x >= zero ? x : alpha * x;
+      return x > zero ? x : x * alpha;
     case Activation::relu:
       return std::max(x, zero);
     case Activation::scaled_tanh:

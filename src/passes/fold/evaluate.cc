@@ -21,19 +21,20 @@ Expr as_constants(const Value& value, const Span& span) {
 
 bool may_evaluate(const OpNode& op) { return !relay::is_stateful(op) && op.find(ops::kEval) != nullptr; }
 
-Expr evaluate_closed(const Expr& closed, interp::ConstantBudget& budget, const pass::PassContext& context) {
+Expr evaluate_closed(const Expr& closed, interp::ConstantBudget& budget, const pass::PassContext& context,
+                     std::string_view pass) {
   const interp::Evaluation result = interp::evaluate(closed, budget);
   if (result.outcome == interp::Evaluation::Outcome::done) return as_constants(result.value, closed->span);
-  if (result.outcome == interp::Evaluation::Outcome::over_budget) note_left(closed, result.why, context);
+  if (result.outcome == interp::Evaluation::Outcome::over_budget) note_left(closed, result.why, context, pass);
   return {};
 }
 
-void note_left(const Expr& closed, std::string_view why, const pass::PassContext& context) {
+void note_left(const Expr& closed, std::string_view why, const pass::PassContext& context, std::string_view pass) {
   if (!context.note) return;
   const auto* call = closed.as<relay::CallNode>();
   const std::string what =
       call == nullptr || call->as_op() == nullptr ? "an expression" : "a call of " + call->as_op()->name;
-  context.note({HR_REASON_FOLD_LIMIT, "FoldConstant",
+  context.note({HR_REASON_FOLD_LIMIT, std::string(pass),
                 fmt::format("{} of constants is left to be computed at each run: {}", what, why), closed->span});
 }
 

@@ -23,6 +23,8 @@ using relay::TupleNode;
 
 namespace {
 
+constexpr std::string_view kName = "FoldConstant";
+
 // A larger result stays a call if it also has more than kGrowth times the bytes of its source constants. The first
 // limit is for ops that only repeat elements, the second for all others: how much a single fold may add to the
 // artifact.
@@ -179,10 +181,10 @@ class Folder {
     const size_t most = repeats != nullptr ? kMaxRepeatedBytes : kMaxComputedBytes;
     if (bytes > most && bytes / kGrowth > source_bytes && !apart_.contains(before.object())) {
       if (bytes <= kMaxOperandBytes) kept_.emplace(after.object(), Kept{after, source_bytes});
-      if (repeats == nullptr) note_left(after, "its result would enlarge the artifact too much", context_);
+      if (repeats == nullptr) note_left(after, "its result would enlarge the artifact too much", context_, kName);
       return after;
     }
-    const Expr value = evaluate_closed(after, budget_, context_);
+    const Expr value = evaluate_closed(after, budget_, context_, kName);
     return value ? value : after;
   }
 

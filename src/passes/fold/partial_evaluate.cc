@@ -42,7 +42,8 @@ bool is_opaque(const FunctionNode& function) {
 
 class Evaluator {
  public:
-  Evaluator(const IRModule& module, int64_t most_unfolded) : module_(module), most_unfolded_(most_unfolded) {}
+  Evaluator(const IRModule& module, int64_t most_unfolded, const pass::PassContext& context)
+      : module_(module), context_(context), most_unfolded_(most_unfolded) {}
 
   // Returns the residual body of a function of the module, with all parameters unknown.
   Expr run(const FunctionNode& function) {
@@ -354,7 +355,8 @@ class Evaluator {
       if (!constant) return nullptr;
       constants.push_back(constant);
     }
-    const Expr result = evaluate_call(*relay::make_call(op, constants, node.attrs, {}, node.span), kMostBytes, budget_);
+    const auto call = relay::make_call(op, constants, node.attrs, {}, node.span);
+    const Expr result = evaluate_call(*call, kMostBytes, budget_, context_);
     return result ? from_constants(result) : nullptr;
   }
 
@@ -457,6 +459,7 @@ class Evaluator {
   }
 
   const IRModule& module_;
+  const pass::PassContext& context_;
   Residual residual_;
   interp::ConstantBudget budget_{0};  // shared by all evaluated calls
   std::deque<Known> values_;
@@ -472,7 +475,7 @@ class Evaluator {
 
 }  // namespace
 
-IRModule partial_evaluate(const IRModule& module) {
+IRModule partial_evaluate(const IRModule& module, const pass::PassContext& context) {
   IRModule normal = snapshot(module);
   for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
@@ -487,7 +490,7 @@ IRModule partial_evaluate(const IRModule& module) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || relay::is_left_alone(*node)) continue;
     const auto share = kMostUnfolded / static_cast<int64_t>(normal->functions().size());
-    const Expr body = Evaluator(normal, var->name_hint == "main" ? kMostUnfolded : share).run(*node);
+    const Expr body = Evaluator(normal, var->name_hint == "main" ? kMostUnfolded : share, context).run(*node);
     result->add_function(var, copy_with(*node, [&](FunctionNode& copy) { copy.body = body; }), true);
   }
   result = drop_unused_lets(result);

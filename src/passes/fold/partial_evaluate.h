@@ -41,6 +41,7 @@
 // to the last bit, because the interpreter computes the known values. Also called PartialEval.
 #pragma once
 
+#include "pass/pass.h"
 #include "relay/expr.h"
 
 namespace headrace::passes {
@@ -49,6 +50,7 @@ namespace headrace::passes {
 inline constexpr size_t kMostUnrolled = 1'000;
 inline constexpr int64_t kMostUnfolded = 20'000;
 
-IRModule partial_evaluate(const IRModule& module);
+// Reports calls of constants that the budget for evaluation leaves to `context.note`.
+IRModule partial_evaluate(const IRModule& module, const pass::PassContext& context);
 
 }  // namespace headrace::passes

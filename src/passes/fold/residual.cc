@@ -94,7 +94,8 @@ bool fits(const Type& type, size_t most_bytes) {
 
 }  // namespace
 
-Expr evaluate_call(const relay::CallNode& call, size_t most_bytes, interp::ConstantBudget& budget) {
+Expr evaluate_call(const relay::CallNode& call, size_t most_bytes, interp::ConstantBudget& budget,
+                   const pass::PassContext& context) {
   if (!may_evaluate(*call.as_op())) return {};
   Expr typed;
   try {
@@ -102,7 +103,7 @@ Expr evaluate_call(const relay::CallNode& call, size_t most_bytes, interp::Const
   } catch (const UserError&) {
     return {};
   }
-  return fits(typed->checked_type(), most_bytes) ? evaluate_closed(typed, budget, {}) : Expr();
+  return fits(typed->checked_type(), most_bytes) ? evaluate_closed(typed, budget, context, "PartialEvaluate") : Expr();
 }
 
 }  // namespace headrace::passes

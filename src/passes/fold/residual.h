@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "interp/evaluate.h"
+#include "pass/pass.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
@@ -102,7 +103,9 @@ enum class Match : uint8_t { yes, no, unknown };
 Match match_known(const relay::Pattern& pattern, Known* value, Known::Vars& vars);
 
 // Evaluates a call whose operands are all constants; returns constants and tuples of them. Returns null if the op has
-// an effect, if the result is larger than `most_bytes`, if the budget is spent, or if the call is an error.
-Expr evaluate_call(const relay::CallNode& call, size_t most_bytes, interp::ConstantBudget& budget);
+// an effect, if the result is larger than `most_bytes`, if the budget is spent (reported to `context.note`), or if the
+// call is an error.
+Expr evaluate_call(const relay::CallNode& call, size_t most_bytes, interp::ConstantBudget& budget,
+                   const pass::PassContext& context);
 
 }  // namespace headrace::passes

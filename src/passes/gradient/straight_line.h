@@ -4,7 +4,7 @@
 //
 // Drops lets (ToGraphNormalForm) and inlines calls of global functions (InlineCalls) and of function literals, until no
 // more calls appear. Recursive functions, expressions with effects, and functions that passes leave alone
-// (relay/function_attrs.h) stay. UserError where this would add more than kMostInlinedNodes nodes.
+// (relay/function_attrs.h) stay. UserError where this would add more nodes than InlineCalls may (kMostInlinedNodes).
 //
 // Needs types and returns a typed module. Preserves results to the last bit.
 #pragma once
