@@ -553,6 +553,37 @@ TEST(Compile, WideSplitsAndJoins) {
   }
 }
 
+// Parts that lie apart in a concatenation: kernels of each kind write them there, along each axis and in dtypes of each
+// size. No kernel concatenates.
+TEST(Compile, PartsWithGapsAreWrittenInPlace) {
+  const char* const kBodies[] = {
+      "concatenate((nn.conv2d(%x, %w, padding=[1, 1, 1, 1]), nn.relu(nn.conv2d(nn.relu(%x), %w, padding=[1, 1, 1, "
+      "1]))), "
+      "axis=1)",
+      "concatenate((nn.conv2d(%x, %d, groups=32, padding=[1, 1, 1, 1]), nn.max_pool2d(%x, pool_size=[3, 3], "
+      "padding=[1, 1, 1, 1])), axis=1)",
+      "concatenate((nn.avg_pool2d(%x, pool_size=[3, 3], strides=[2, 2]), nn.conv2d(%x, %d, groups=32, strides=[2, "
+      "2])), axis=2)",
+      "concatenate((sum(%x, axis=[1], keepdims=True), max(%x, axis=[1], keepdims=True)), axis=3)",
+      "concatenate((nn.dense(%y, %v), nn.dense(nn.relu(%y), %v), sum(%y, axis=[1], keepdims=True)), axis=1)",
+      "concatenate((nn.dense(cast(%y, dtype=\"float16\"), cast(%v, dtype=\"float16\")), "
+      "sum(cast(%y, dtype=\"float16\"), axis=[1], keepdims=True)), axis=1)",
+      "concatenate((max(cast(%y, dtype=\"int8\"), axis=[1], keepdims=True), "
+      "min(cast(%y, dtype=\"int8\"), axis=[1], keepdims=True)), axis=1)"};
+  for (const char* body : kBodies) {
+    const Model model = read(fmt::format(
+        "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(3, 32, 7, 9), float32], %w: Tensor[(48, 32, 3, 3), float32],\n"
+        "          %d: Tensor[(32, 1, 3, 3), float32], %y: Tensor[(5, 19), float32], %v: Tensor[(23, 19), float32]) "
+        "{{\n"
+        "  let %r = {};\n  (%r, nn.batch_flatten(%r))\n}}\n",
+        body));
+    CompiledModel compiled = compile_to_memory(model);
+    for (const artifact::Step& step : compiled.report.manifest.programs[0].graph.steps)
+      EXPECT_THAT(artifact::callee_of(step.action), testing::Not(testing::HasSubstr("concatenate"))) << body;
+    expect_agrees(model, std::move(compiled));
+  }
+}
+
 TEST(Compile, WhatOnlyRepeatsIsNoData) {
   const Model model = read(
       "#[version = \"0.0.5\"]\n"

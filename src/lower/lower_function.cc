@@ -7,6 +7,7 @@
 #include "lower/loops/window_copies.h"
 #include "lower/rule_input.h"
 #include "lower/stages/fuse_stages.h"
+#include "relay/function_attrs.h"
 #include "relay/leaves.h"
 #include "relay/visit.h"
 #include "tir/rewrite.h"
@@ -153,6 +154,34 @@ class Composer {
   std::unordered_map<const BufferNode*, PrimExpr> scalars_;
 };
 
+// Makes the only result a buffer whose rows are `strides` apart: its stages keep their extents, its inner dimensions
+// grow. The strides are those of a dense tensor that the result is a part of (relay::kResultStrides).
+Compute with_gaps(Compute compute, const Shape& strides) {
+  HEADRACE_CHECK(compute.outputs.size() == 1, "a kernel of {} results has strides", compute.outputs.size());
+  const Buffer result = compute.outputs[0];
+  HEADRACE_CHECK(strides.size() == result->shape.size(), "{} strides for a result of {} dimensions", strides.size(),
+                 result->shape.size());
+  std::vector<PrimExpr> shape = result->shape.to_vector();
+  for (size_t i = 1; i < shape.size(); ++i) shape[i] = make_int(strides[i - 1] / strides[i]);
+  const Buffer wide = make_buffer(result->name, result->dtype, Array<PrimExpr>(shape));
+  const auto moved = [&](const PrimExpr& root) {
+    if (!root) return root;
+    return tir::rewrite(root, [&](const PrimExpr& e) {
+      const auto* at = e.as<BufferLoadNode>();
+      return at != nullptr && at->buffer == result ? load(wide, at->indices.to_vector()) : e;
+    });
+  };
+  for (ComputeStage& stage : compute.stages) {
+    stage.value = moved(stage.value);
+    stage.epilogue = moved(stage.epilogue);
+    if (stage.is_check() || stage.output != result) continue;
+    stage.extents = stage.axis_extents();
+    stage.output = wide;
+  }
+  compute.outputs = {wide};
+  return compute;
+}
+
 }  // namespace
 
 Compute compute_of(const relay::Function& group) {
@@ -162,8 +191,14 @@ Compute compute_of(const relay::Function& group) {
 
 tir::PrimFunc lower_function(const relay::Function& group, const std::string& symbol, const cost::Machine& machine) {
   check_params(group);
-  if (auto kernel = lower_kernel(group, symbol, machine)) return *std::move(kernel);
-  return schedule(fuse_stages(Composer(&machine).compose(group)), symbol, machine);
+  const Shape strides = relay::result_strides_of(*group);
+  if (auto kernel = lower_kernel(group, symbol, machine)) {
+    HEADRACE_CHECK(strides.empty(), "the loops of {} are written by hand for a dense result", symbol);
+    return *std::move(kernel);
+  }
+  Compute compute = fuse_stages(Composer(&machine).compose(group));
+  if (!strides.empty()) compute = with_gaps(std::move(compute), strides);
+  return schedule(compute, symbol, machine);
 }
 
 }  // namespace headrace::lower

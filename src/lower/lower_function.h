@@ -14,7 +14,8 @@ inline constexpr int64_t kMaxBufferBytes = int64_t{1} << 40;
 // when the rule refuses the call, or when the op would keep a buffer larger than kMaxBufferBytes.
 tir::Compute compute_of(const relay::Function& group);
 
-// Makes the kernel of `group` under the name `symbol`: by compute rules, or by the kernel rule of its only op.
+// Makes the kernel of `group` under the name `symbol`: by compute rules, or by the kernel rule of its only op. A kernel
+// of compute rules writes its result with the strides that the group has (relay::kResultStrides).
 tir::PrimFunc lower_function(const relay::Function& group, const std::string& symbol, const cost::Machine& machine);
 
 }  // namespace headrace::lower

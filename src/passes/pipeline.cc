@@ -94,31 +94,33 @@ pass::ConfigKey branches_key() {
 
 template <IRModule (*pass)(const IRModule&, int64_t)>
 Pass combining(const std::string& name, std::string summary) {
-  return typed_around(with_context(name, 4, std::move(summary), {branches_key()},
-                      [name](const IRModule& m, const PassContext& c) { return pass(m, min_num_branches(c, name)); }));
+  return typed_around(
+      with_context(name, 4, std::move(summary), {branches_key()},
+                   [name](const IRModule& m, const PassContext& c) { return pass(m, min_num_branches(c, name)); }));
 }
 
 // Makes CombineParallelDense. Called by name it copies the data for each batch, as Relay does; builds do not.
 Pass combining_dense(bool copies_data) {
   const std::string name = "CombineParallelDense";
-  return typed_around(with_context(
-      name, 4, "dense products of the same data become one",
-      {branches_key(), config_key<bool>("to_batch", "one nn.batch_matmul, else a wider nn.dense", "true"),
-       config_key<bool>("copy_data", "a copy of the data for each batch; in builds false", "true")},
-      [name, copies_data](const IRModule& m, const PassContext& c) {
-        return combine_parallel_dense(m, min_num_branches(c, name), dense_form(c, copies_data));
-      }));
+  return typed_around(
+      with_context(name, 4, "dense products of the same data become one",
+                   {branches_key(), config_key<bool>("to_batch", "one nn.batch_matmul, else a wider nn.dense", "true"),
+                    config_key<bool>("copy_data", "a copy of the data for each batch; in builds false", "true")},
+                   [name, copies_data](const IRModule& m, const PassContext& c) {
+                     return combine_parallel_dense(m, min_num_branches(c, name), dense_form(c, copies_data));
+                   }));
 }
 
 Pass folding_constants() {
   return typed_after(with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
-                      [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }));
+                                  [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }));
 }
 
 Pass legalizing() {
-  return typed_around(with_context("Legalize", 1, "calls become what the legalisations of their ops make of them",
-                      {config_key<std::string>("legalize_map_attr_name", "the op attribute", kLegalizeAttr)},
-                      [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); }));
+  return typed_around(
+      with_context("Legalize", 1, "calls become what the legalisations of their ops make of them",
+                   {config_key<std::string>("legalize_map_attr_name", "the op attribute", kLegalizeAttr)},
+                   [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); }));
 }
 
 // Makes SimplifyInference. Called by name it turns every norm into arithmetic, as in Relay; in builds, norms by their
@@ -138,20 +140,21 @@ bool folds_variables(const PassContext& context, bool otherwise) {
 }
 
 Pass folding_scale_backward(bool with_variables) {
-  return rounding(typed_around(with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights",
-                               {}, [with_variables](const IRModule& m, const PassContext& c) {
-                                 return backward_fold_scale_axis(m, c, folds_variables(c, with_variables));
-                               })));
+  return rounding(
+      typed_around(with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights",
+                                {}, [with_variables](const IRModule& m, const PassContext& c) {
+                                  return backward_fold_scale_axis(m, c, folds_variables(c, with_variables));
+                                })));
 }
 
 // Comes after the backward pass, which needs no positive factors where both could move a scale.
 Pass folding_scale_forward(bool with_variables) {
-  return after(
-      {"BackwardFoldScaleAxis"},
-      rounding(typed_around(with_context("ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
-                            [with_variables](const IRModule& m, const PassContext& c) {
-                              return forward_fold_scale_axis(m, c, folds_variables(c, with_variables));
-                            }))));
+  return after({"BackwardFoldScaleAxis"},
+               rounding(typed_around(
+                   with_context("ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights",
+                                {}, [with_variables](const IRModule& m, const PassContext& c) {
+                                  return forward_fold_scale_axis(m, c, folds_variables(c, with_variables));
+                                }))));
 }
 
 // Makes FoldScaleAxis of steps. Called by name it multiplies weights that are variables, as in Relay; builds do not,
@@ -187,10 +190,11 @@ Pass eliminating_common_subexpr() {
 }
 
 Pass eliminating_dead_code() {
-  return typed_after(with_context("DeadCodeElimination", 1, "unused lets and unreachable functions are dropped",
-                      {config_key<bool>("inline_once", "lets that are used once become their value", "false"),
-                       config_key<bool>("ignore_impurity", "as if no value had an effect", "false")},
-                      [](const IRModule& m, const PassContext& c) { return dead_code_elimination(m, dce_options(c)); }));
+  return typed_after(
+      with_context("DeadCodeElimination", 1, "unused lets and unreachable functions are dropped",
+                   {config_key<bool>("inline_once", "lets that are used once become their value", "false"),
+                    config_key<bool>("ignore_impurity", "as if no value had an effect", "false")},
+                   [](const IRModule& m, const PassContext& c) { return dead_code_elimination(m, dce_options(c)); }));
 }
 
 Pass removing_unused_functions() {
@@ -202,40 +206,42 @@ Pass removing_unused_functions() {
 
 // Declares the passes that look for ops as earlier: they find none inside the groups that FuseOps makes.
 Pass fusing() {
-  return after({"Legalize",
-                "SimplifyInference",
-                "DynamicToStatic",
-                "CombineParallelConv2D",
-                "CombineParallelDense",
-                "CombineParallelBatchMatmul",
-                "FoldScaleAxis",
-                "BackwardFoldScaleAxis",
-                "ForwardFoldScaleAxis",
-                "SimplifyExpr",
-                "FastMath",
-                "CanonicalizeOps",
-                "CanonicalizeCast",
-                "DivToMul",
-                "FlattenAtrousConv",
-                "FoldExplicitPadding",
-                "SplitArgs",
-                "SplitRecurrent",
-                "AssignLayout",
-                "PackDense",
-                "ConvertLayout",
-                "AlterOpLayout",
-                "ToMixedPrecision",
-                "FirstOrderGradient",
-                "BoundOutputs"},
-               typed_around(with_context("FuseOps", 0, "groups of op calls become functions that are compiled as one kernel",
-                            {config_key<int64_t>("fuse_opt_level",
-                                                 "0: each op by itself; -1: as the context's level says", "-1"),
-                             config_key<int64_t>("max_depth", "op calls a group; 1: each op by itself", "256")},
-                            [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); })));
+  return after(
+      {"Legalize",
+       "SimplifyInference",
+       "DynamicToStatic",
+       "CombineParallelConv2D",
+       "CombineParallelDense",
+       "CombineParallelBatchMatmul",
+       "FoldScaleAxis",
+       "BackwardFoldScaleAxis",
+       "ForwardFoldScaleAxis",
+       "SimplifyExpr",
+       "FastMath",
+       "CanonicalizeOps",
+       "CanonicalizeCast",
+       "DivToMul",
+       "FlattenAtrousConv",
+       "FoldExplicitPadding",
+       "SplitArgs",
+       "SplitRecurrent",
+       "AssignLayout",
+       "PackDense",
+       "ConvertLayout",
+       "AlterOpLayout",
+       "ToMixedPrecision",
+       "FirstOrderGradient",
+       "BoundOutputs"},
+      typed_around(with_context(
+          "FuseOps", 0, "groups of op calls become functions that are compiled as one kernel",
+          {config_key<int64_t>("fuse_opt_level", "0: each op by itself; -1: as the context's level says", "-1"),
+           config_key<int64_t>("max_depth", "op calls a group; 1: each op by itself", "256")},
+          [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); })));
 }
 
 Pass defusing() {
-  Pass pass = typed_around(plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them", {"DeFuseOps"}));
+  Pass pass = typed_around(
+      plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them", {"DeFuseOps"}));
   pass.info.undoes = {"FuseOps"};
   return pass;
 }
@@ -284,9 +290,8 @@ Pass mixing_precision() {
 }
 
 Pass partially_evaluating() {
-  Pass pass =
-      with_context("PartialEvaluate", 1, "what is known is computed, the rest left in administrative form", {},
-                   [](const IRModule& m, const PassContext& c) { return partial_evaluate(m, c); });
+  Pass pass = with_context("PartialEvaluate", 1, "what is known is computed, the rest left in administrative form", {},
+                           [](const IRModule& m, const PassContext& c) { return partial_evaluate(m, c); });
   pass.info.aliases = {"PartialEval"};
   return pass;
 }
@@ -317,10 +322,12 @@ std::vector<Pass> canonical() {
       // multiplications and additions that it makes of norms.
       simplifying_inference(false),
       // Before the passes that look for convolutions, which find one where there were three ops.
-      typed_around(plain<flatten_atrous_conv>("FlattenAtrousConv", 0,
-                                 "a convolution between space_to_batch_nd and batch_to_space_nd becomes a dilated one")),
+      typed_around(plain<flatten_atrous_conv>(
+          "FlattenAtrousConv", 0,
+          "a convolution between space_to_batch_nd and batch_to_space_nd becomes a dilated one")),
       // Before FoldConstant, because it leaves constants to fold, and before the passes that need static shapes.
-      typed_after(plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes")),
+      typed_after(
+          plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes")),
       // Before FoldScaleAxis and SimplifyExpr, which look for factors and operands that are constants.
       folding_constants(),
       // Before SimplifyExpr, which joins the additions that become neighbours when a scale has gone.
@@ -353,9 +360,10 @@ std::vector<Pass> native(const cost::Machine& machine) {
       // After the passes above, which leave joined and packed weights that are constants.
       folding_constants(),
       // After SimplifyExpr of the canonical list, whose laws look for the plain forms, and before FuseOps.
-      after({"SimplifyExpr"},
-            typed_around(plain<fast_math>("FastMath", 4,
-                             "exp, tanh, erf and softmax get the names of their fast forms, which compute the same"))),
+      after(
+          {"SimplifyExpr"},
+          typed_around(plain<fast_math>(
+              "FastMath", 4, "exp, tanh, erf and softmax get the names of their fast forms, which compute the same"))),
       // After the canonical passes, which may find the size, and before FuseOps, which hides ops in groups.
       plain<bound_outputs>("BoundOutputs", 0, "results of a data-dependent size become buffers and extents"),
       // Last: after it every op is inside a group, where no pass looks for it.
@@ -375,7 +383,8 @@ std::vector<Pass> by_name() {
                               "every operation is bound by a let, in the scope that holds its uses"),
       plain<to_basic_block_normal_form>("ToBasicBlockNormalForm", 1, "what several blocks use is bound by a let"),
       removing_unused_functions(),
-      typed_around(plain<canonicalize_ops>("CanonicalizeOps", 3, "ops that are others in disguise: bias_add becomes add")),
+      typed_around(
+          plain<canonicalize_ops>("CanonicalizeOps", 3, "ops that are others in disguise: bias_add becomes add")),
       rounding(typed_after(plain<div_to_mul>("DivToMul", 0, "a division by a constant becomes a multiplication"))),
       defusing(),
       plain<inline_functions>("Inline", 1, "calls of functions marked Inline become their bodies"),
@@ -384,16 +393,19 @@ std::vector<Pass> by_name() {
       // After FuseOps, because it works on groups.
       after({"FuseOps"}, plain<remove_standalone_reshapes>("RemoveStandaloneReshapes", 0,
                                                            "groups that only reshape are joined or dropped")),
-      typed_around(plain<fold_explicit_padding>("FoldExplicitPadding", 0, "nn.pad becomes padding of the convolution or pool")),
-      typed_around(plain<canonicalize_cast>("CanonicalizeCast", 3, "elementwise readers of a widening cast get one each")),
-      typed_after(with_context("SplitArgs", 1, "concatenations of more tensors than a kernel takes are split",
-                   {config_key<int64_t>("max_function_args", "the most inputs of a call; 0: any number", "0")},
-                   [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); })),
+      typed_around(
+          plain<fold_explicit_padding>("FoldExplicitPadding", 0, "nn.pad becomes padding of the convolution or pool")),
+      typed_around(
+          plain<canonicalize_cast>("CanonicalizeCast", 3, "elementwise readers of a widening cast get one each")),
+      typed_after(
+          with_context("SplitArgs", 1, "concatenations of more tensors than a kernel takes are split",
+                       {config_key<int64_t>("max_function_args", "the most inputs of a call; 0: any number", "0")},
+                       [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); })),
       folding_scale_backward(true),
       folding_scale_forward(true),
       converting_layout(),
-      rounding(typed_around(plain<alter_op_layout>("AlterOpLayout", 3,
-                                      "calls become what users' functions make of them, in other layouts"))),
+      rounding(typed_around(plain<alter_op_layout>(
+          "AlterOpLayout", 3, "calls become what users' functions make of them, in other layouts"))),
       mixing_precision(),
       plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),
       rounding(plain<lazy_gradient_init>("LazyGradientInit", 1,

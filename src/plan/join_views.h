@@ -1,19 +1,24 @@
-// JoinViews: a concatenation whose parts lie one after another in its result costs nothing. The steps that compute the
-// parts write them into the result's memory, and the concatenation goes:
+// JoinViews: the steps that compute the parts of a concatenation write them into its result's memory, and the
+// concatenation goes:
 //
 //   a: x -> s0; b: x -> s1; concatenate: (s0, s1) -> s2
 //   ->
 //   a: x -> s2[0 ..]; b: x -> s2[n ..]
 //
-// This holds where every dimension before the axis is 1. A part must be a storage of its own that one step writes
-// whole, and that occurs once in one concatenation; steps that read it read the same bytes in their new place. Runs
-// before plan_memory. Linear in the program's size.
+// A part must be a storage of its own that one step writes whole, and that occurs once in one concatenation. Where
+// every dimension before the axis is 1, the parts lie one after another, and other steps that read a part read the same
+// bytes in their new place. Otherwise (a batch of two images) a part has gaps: its view gets strides, and the function
+// that computes it becomes one that writes with these strides (relay::kResultStrides). That needs a part that nothing
+// but the concatenation reads, and a kernel from compute rules with one result. Runs before plan_memory. Linear in the
+// program's size.
 #pragma once
 
+#include "plan/group_names.h"
 #include "plan/program.h"
 
 namespace headrace::plan {
 
-void join_views(Program& program);
+// Adds the functions that write with strides to `groups`.
+void join_views(Program& program, GroupTable& groups);
 
 }  // namespace headrace::plan

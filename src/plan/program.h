@@ -4,7 +4,7 @@
 // The passes of this room work on it, in this order; driver/compile.cc calls them:
 //
 //   read_program   a main of fused groups                     -> a program
-//   join_views     a concatenation of whole storages          -> they become parts of one storage
+//   join_views     the parts of a concatenation              -> they are written into its result
 //   plan_memory    storages                                   -> offsets in one arena for each location
 //   find_breaches  (verify_program.h) checks the rules
 //   emit_graph_program                                        -> the manifest's program, which the runtime reads

@@ -8,8 +8,8 @@
 // tensor of a tuple that it takes; a function marked Compiler keeps its name. A group that only reshapes becomes a
 // view. A value that is an output of the program is written there at once; an output that is an input, a constant or
 // another output is copied. @region stands for a function marked Compiler. A bounded output
-// (passes/forms/bound_outputs.h) is a buffer of the greatest size, with an extent, int64[1], that says how much of it is
-// valid: the extent is not an output of the program, and its memory is not reused by later steps.
+// (passes/forms/bound_outputs.h) is a buffer of the greatest size, with an extent, int64[1], that says how much of it
+// is valid: the extent is not an output of the program, and its memory is not reused by later steps.
 #pragma once
 
 #include "plan/group_names.h"

@@ -79,9 +79,25 @@ class Verifier {
       for (const size_t input : step.inputs) check_apart(index, output, program_.views[input]);
       for (size_t k = 0; k < i; ++k) check_apart(index, output, program_.views[step.outputs[k]]);
     }
-    for (const size_t output : step.outputs) {
-      const View& view = program_.views[output];
-      written_[view.base].add(view.byte_offset, view.byte_offset + span_bytes(view));
+    for (const size_t output : step.outputs) add_written(program_.views[output]);
+  }
+
+  // Notes the bytes that a step writes: each run of neighbouring elements.
+  void add_written(const View& view) {
+    const auto item = static_cast<int64_t>(view.type->dtype.bytes());
+    int64_t run = 1, count = 1;
+    size_t outer = view.shape.size();
+    if (view.strides.empty()) {
+      run = num_elements(view.shape);
+      outer = 0;
+    }
+    for (; outer > 0 && view.strides[outer - 1] == run; --outer) run *= view.shape[outer - 1];
+    for (size_t i = 0; i < outer; ++i) count *= view.shape[i];
+    for (int64_t k = 0; k < count; ++k) {
+      int64_t begin = 0;
+      for (size_t i = outer, rest = static_cast<size_t>(k); i-- > 0; rest /= static_cast<size_t>(view.shape[i]))
+        begin += static_cast<int64_t>(rest % static_cast<size_t>(view.shape[i])) * view.strides[i];
+      written_[view.base].add(view.byte_offset + begin * item, view.byte_offset + (begin + run) * item);
     }
   }
 

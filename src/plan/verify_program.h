@@ -16,7 +16,8 @@ namespace headrace::plan {
 //   4. what a step writes overlaps nothing else that the step reads or writes;
 //   5. a step reads of a storage or output only bytes that an earlier step wrote, and every output is written whole;
 //   6. storages that are in use at the same time do not overlap in an arena.
-// Linear in the number of views that steps use, times the logarithm of the storages in use at once.
+// Linear in the number of views that steps use (of the runs of neighbouring elements in a view with strides), times the
+// logarithm of the storages in use at once.
 std::vector<std::string> find_breaches(const Program& program);
 
 }  // namespace headrace::plan

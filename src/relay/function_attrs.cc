@@ -19,6 +19,11 @@ std::optional<std::string> name_in(const FunctionNode& function, const char* att
 std::optional<std::string> compiler_of(const FunctionNode& function) { return name_in(function, kCompiler); }
 std::optional<std::string> symbol_of(const FunctionNode& function) { return name_in(function, kGlobalSymbol); }
 
+Shape result_strides_of(const FunctionNode& function) {
+  const auto value = function.attrs.get(kResultStrides);
+  return value ? value->as<Shape>() : Shape();
+}
+
 bool is_primitive(const FunctionNode& function) {
   const auto value = function.attrs.get(kPrimitive);
   return value && value->is<int64_t>() && value->as<int64_t>() != 0;

@@ -14,6 +14,10 @@ inline constexpr const char* kComposite = "Composite";
 // Passes leave the function as it is.
 inline constexpr const char* kSkipOptimization = "SkipOptimization";
 
+// The strides, in elements, at which the kernel of a primitive function writes its only result (plan/join_views.h);
+// without it the result is dense.
+inline constexpr const char* kResultStrides = "result_strides";
+
 // The name under which code that is compiled for the function is found.
 inline constexpr const char* kGlobalSymbol = "global_symbol";
 
@@ -21,6 +25,9 @@ inline constexpr const char* kGlobalSymbol = "global_symbol";
 // string, or is an empty one.
 std::optional<std::string> compiler_of(const FunctionNode& function);
 std::optional<std::string> symbol_of(const FunctionNode& function);
+
+// Returns the value of kResultStrides; empty where the function has none.
+Shape result_strides_of(const FunctionNode& function);
 
 bool is_primitive(const FunctionNode& function);
 inline bool is_primitive(const Function& function) { return function && is_primitive(*function); }

@@ -120,8 +120,8 @@ TEST(PartialEvaluate, WhatTheBudgetLeavesIsNoted) {
   std::vector<pass::PassNote> notes;
   pass::PassContext context;
   context.note = [&](const pass::PassNote& note) { notes.push_back(note); };
-  const IRModule before = relay::infer_type(read(
-      "def @main() { let %x = ones(shape=[100, 100]); einsum((%x, %x, %x), equation=\"ab,cd,ef->a\") }"));
+  const IRModule before = relay::infer_type(
+      read("def @main() { let %x = ones(shape=[100, 100]); einsum((%x, %x, %x), equation=\"ab,cd,ef->a\") }"));
   partial_evaluate(before, context);
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_EQ(notes[0].pass, "PartialEvaluate");
