@@ -67,7 +67,7 @@ driver::CompileOptions compile_options(nb::handle target, const std::string& cpu
 }
 
 // Code for another processor is written all the same. What comes back runs from the file.
-Compiled compile_and_open(const driver::Model& model, const std::string& path, const driver::CompileOptions& options) {
+Compiled compile_and_open(driver::Model model, const std::string& path, const driver::CompileOptions& options) {
   driver::check_no_input(path, model.files, "the model");
   if (driver::module_format(path) != driver::ModuleFormat::kShared)
     throw_user_error(
@@ -75,7 +75,7 @@ Compiled compile_and_open(const driver::Model& model, const std::string& path, c
         "one "
         "that ends in .so, or write that format with relay.build and export_library",
         path);
-  const driver::CompileReport report = driver::compile_to_file(model, path, options);
+  const driver::CompileReport report = driver::compile_to_file(std::move(model), path, options);
   const artifact::Program& program = *artifact::find_program(report.manifest, artifact::kDefaultProgram);
   if (const std::optional<Refusal> refusal = runtime::cpu_refusal(program, path))
     return Elsewhere{program, options.threads, refusal->message};
@@ -167,13 +167,13 @@ void bind_compile(nb::module_& m) {
                             plan, placement, costs);
         const bool is_file = nb::isinstance<nb::str>(program);
         const std::string path = is_file ? nb::cast<std::string>(program) : "the module";
-        const IRModule module = is_file ? IRModule() : to_value(program).as<IRModule>();
+        IRModule module = is_file ? IRModule() : to_value(program).as<IRModule>();
         GilReleased released;
         const InterruptScope interruptible(&check_signals);
         load.backends = driver::possible_backends(options);
-        const driver::Model model = is_file ? driver::load_model(path, load) : driver::make_model(module);
-        if (output) return compile_and_open(model, *output, options);
-        return load::make_executor(driver::open_compiled(driver::compile_to_memory(model, options), path),
+        driver::Model model = is_file ? driver::load_model(path, load) : driver::make_model(std::move(module));
+        if (output) return compile_and_open(std::move(model), *output, options);
+        return load::make_executor(driver::open_compiled(driver::compile_to_memory(std::move(model), options), path),
                                    artifact::kDefaultProgram, {.threads = options.threads});
       },
       nb::arg("program"), nb::arg("shapes") = Shapes(), nb::arg("dims") = Dims(), nb::arg("bound") = nb::dict(),

@@ -75,13 +75,14 @@ pass::PassContext make_relay_context(const CompileOptions& options, NoteSink not
   return context;
 }
 
-IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& context) {
-  const IRModule typed = relay::infer_type(relay::unique_binders(module));
+IRModule run_canonical_passes(IRModule module, const pass::PassContext& context) {
+  IRModule typed = relay::infer_type(relay::unique_binders(module));
+  module = {};
   check_attributes(typed);
   check_devices(typed);
   check_tensor_sizes(typed);
   check_kernels(typed);
-  return pass::run_passes(passes::canonical(), typed, context);
+  return pass::run_passes(passes::canonical(), std::move(typed), context);
 }
 
 }  // namespace headrace::driver

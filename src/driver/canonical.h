@@ -15,6 +15,6 @@ pass::PassContext make_context(const CompileOptions& options, ModuleCheck verify
 pass::PassContext make_relay_context(const CompileOptions& options, NoteSink note);
 
 // Infers types, checks the program before the compile spends time on it, and runs the canonical passes.
-IRModule run_canonical_passes(const IRModule& module, const pass::PassContext& context);
+IRModule run_canonical_passes(IRModule module, const pass::PassContext& context);
 
 }  // namespace headrace::driver

@@ -97,12 +97,15 @@ NativeProgram fallback_of(const partition::Region& region, const IRModule& modul
 // The state of one compile. Each stage reads the members that earlier stages wrote.
 class Compilation {
  public:
-  Compilation(const Model& model, const CompileOptions& options, bool makes_objects)
-      : model_(model), options_(options), makes_objects_(makes_objects), compiler_(codegen::NativeCompiler::load()) {
+  Compilation(Model model, const CompileOptions& options, bool makes_objects)
+      : model_(std::move(model)),
+        options_(options),
+        makes_objects_(makes_objects),
+        compiler_(codegen::NativeCompiler::load()) {
     register_all();
     code_.target = choose_target(compiler_, options.target);
     context_ = make_relay_context(options, [this](const pass::PassNote& note) { report_.notes.push_back(note); });
-    context_.config.set(passes::kProgramBytes, Value(passes::program_bytes(model.module)));
+    context_.config.set(passes::kProgramBytes, Value(passes::program_bytes(model_.module)));
   }
 
   // Runs all stages. The last one calls `link` with the code that the others produced.
@@ -111,9 +114,10 @@ class Compilation {
     code_.module_roots = model_.modules;
     code_.modules = save_modules(code_.module_roots);  // first: what cannot be saved ends a compile before it begins
     IRModule canonical;
-    stage("canonical passes", [&] { canonical = run_canonical_passes(model_.module, context_); });
+    stage("canonical passes", [&] { canonical = run_canonical_passes(std::move(model_.module), context_); });
     stage("placement", [&] {
       const Placing placing = make_placing(canonical, options_);
+      canonical = {};
       placed_ = partition::place(placing.module, *placing.decider);
       check_backend_options(options_, placing.backends, placed_.regions);
     });
@@ -199,9 +203,10 @@ class Compilation {
   void run_native_passes() {
     programs_.push_back({.names = {.inputs = model_.inputs, .outputs = model_.outputs}, .module = placed_.module});
     for (const partition::Region& region : placed_.regions) programs_.push_back(fallback_of(region, placed_.module));
+    placed_.module = {};  // what the passes replace needs no memory any more
     for_each_program([&](NativeProgram& program) {
-      if (program.is_fallback) program.module = run_canonical_passes(program.module, context_);
-      program.module = pass::run_passes(passes::native(machine_of(code_.target)), program.module, context_);
+      if (program.is_fallback) program.module = run_canonical_passes(std::move(program.module), context_);
+      program.module = pass::run_passes(passes::native(machine_of(code_.target)), std::move(program.module), context_);
     });
   }
 
@@ -331,7 +336,7 @@ class Compilation {
         options_.threads > 0 ? options_.threads : static_cast<int32_t>(options_.target->count("num-cores"));
   }
 
-  const Model& model_;
+  Model model_;  // without its module, once the canonical passes have run
   const CompileOptions& options_;
   bool makes_objects_;  // false for text formats, which are printed from the kernels' loops
   codegen::NativeCompiler compiler_;
@@ -347,20 +352,21 @@ class Compilation {
 
 }  // namespace
 
-CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options) {
+CompileReport compile_to_file(Model model, const std::string& path, const CompileOptions& options) {
   check_options(options);
-  check_no_input(path, model.files, "the model");
+  const std::vector<std::string> inputs = model.files;
+  check_no_input(path, inputs, "the model");
   const ModuleFormat format = module_format(path);
   OutputFile file(path, file_kind(format));
-  return Compilation(model, options, !is_text(format)).run([&](const CompiledCode& code) {
-    return write_module(code, format, file, options.weights_limit_bytes, model.files);
+  return Compilation(std::move(model), options, !is_text(format)).run([&](const CompiledCode& code) {
+    return write_module(code, format, file, options.weights_limit_bytes, inputs);
   });
 }
 
-CompiledModel compile_to_memory(const Model& model, const CompileOptions& options, CompiledCode* kept) {
+CompiledModel compile_to_memory(Model model, const CompileOptions& options, CompiledCode* kept) {
   check_options(options);
   Descriptor descriptor = make_memory_file("the compiled model").value_or_throw();
-  CompileReport report = Compilation(model, options, true).run([&](CompiledCode& code) {
+  CompileReport report = Compilation(std::move(model), options, true).run([&](CompiledCode& code) {
     LinkedArtifact linked = link_artifact(code, descriptor.number(), "the compiled model");
     if (kept != nullptr) *kept = std::move(code);
     return linked;

@@ -73,8 +73,9 @@ struct CompileReport {
 // Compiles `model` to the file `path`, in the format that its extension names (module_format.h). The file and its side
 // file of weights, if there is one, appear complete or not at all. Throws UserError for a model that cannot be
 // compiled, an invalid option (check_options.h), an unknown target or format, an external module that cannot be saved,
-// and a file that cannot be written.
-CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options = {});
+// and a file that cannot be written. A model that is moved in gives up constants as passes replace them: a compile then
+// takes less memory.
+CompileReport compile_to_file(Model model, const std::string& path, const CompileOptions& options = {});
 
 // An artifact in memory. The descriptor is ready for load::open_artifact. Weights of any size are stored in it, without
 // a side file.
@@ -84,7 +85,7 @@ struct CompiledModel {
 };
 // Compiles `model` into memory. Throws UserError as compile_to_file. If `kept` is not null, it receives the input of
 // link_artifact, from which files can be written later; it holds a second copy of the weights.
-CompiledModel compile_to_memory(const Model& model, const CompileOptions& options = {}, CompiledCode* kept = nullptr);
+CompiledModel compile_to_memory(Model model, const CompileOptions& options = {}, CompiledCode* kept = nullptr);
 
 // Opens the compiled artifact. Messages call it `name`.
 std::shared_ptr<const load::Artifact> open_compiled(CompiledModel compiled, const std::string& name);

@@ -29,6 +29,7 @@
 #include "load/run.h"
 #include "lower/compute_rule.h"
 #include "ops/all_ops.h"
+#include "ops/nn/conv.h"
 #include "passes/layout/convert_layout.h"
 #include "plan/static_main_tables.h"
 #include "relay/infer/infer_type.h"
@@ -582,6 +583,30 @@ TEST(Compile, PartsWithGapsAreWrittenInPlace) {
       EXPECT_THAT(artifact::callee_of(step.action), testing::Not(testing::HasSubstr("concatenate"))) << body;
     expect_agrees(model, std::move(compiled));
   }
+}
+
+// A weight that a canonical pass multiplies, and one that a native pass puts into another layout: their memory is free
+// by the stage after, when the model was moved in.
+TEST(Compile, AModelThatIsMovedInGivesUpItsConstants) {
+  std::set<std::string> held = {"scaled", "packed"};
+  const auto make = [&held] {
+    const auto weight = [&](const std::string& name, const Shape& shape) {
+      auto data = std::make_shared<std::vector<float>>(num_elements(shape), 0.5F);
+      return relay::make_constant(
+          NDArray::view(data->data(), shape, DataType::float_(32), [&held, name, data] { held.erase(name); }));
+    };
+    const relay::Var x = relay::make_var("x", make_tensor_type(Shape{1, 64, 28, 28}));
+    const Expr three = relay::make_constant(NDArray::from_vector({}, DataType::float_(32), std::vector<float>{3}));
+    const Expr scaled = relay::make_call("multiply", {weight("scaled", {64, 64, 1, 1}), three});
+    const Expr first = ops::conv2d(x, scaled, {});
+    return make_model(make_module(relay::make_function({x}, ops::conv2d(first, weight("packed", {64, 64, 3, 3}), {}))));
+  };
+  std::map<std::string, std::set<std::string>> at_begin;
+  compile_to_memory(make(),
+                    {.progress = [&](std::string_view stage, int, int) { at_begin[std::string(stage)] = held; }});
+  EXPECT_THAT(at_begin["canonical passes"], testing::UnorderedElementsAre("scaled", "packed"));
+  EXPECT_THAT(at_begin["placement"], testing::ElementsAre("packed"));
+  EXPECT_THAT(at_begin["plan"], testing::IsEmpty());
 }
 
 TEST(Compile, WhatOnlyRepeatsIsNoData) {

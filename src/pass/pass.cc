@@ -112,7 +112,7 @@ class Run {
       if (last_ != required.info.name) run(required);
     }
     poll_interrupt();
-    if (context_.infer_type) module_ = context_.infer_type(module_);
+    infer_type();
     trace(pass, true);
     for (const auto& instrument : context_.instruments) instrument->run_before_pass(module_, pass.info);
     module_ = pass.run(module_, context_);
@@ -148,22 +148,28 @@ bool PassInfo::is_called(std::string_view given) const {
 bool PassContext::is_disabled(const PassInfo& info) const { return names_one(disabled_pass, info); }
 bool PassContext::is_required(const PassInfo& info) const { return names_one(required_pass, info); }
 
-IRModule run_passes(const std::vector<Pass>& passes, const IRModule& given, const PassContext& context) {
-  // Passes read a module many times, while others may add to the one that was given.
-  const IRModule start = snapshot(given);
-  const Contents before = contents(start);
+IRModule run_passes(const std::vector<Pass>& passes, IRModule given, const PassContext& context) {
   check_list(passes, context);
   InstrumentScope scope(context);
+  // Passes read a module many times, while others may add to the one that was given.
+  IRModule start = snapshot(given);
+  Contents before = contents(start);
   Run run(relay::unique_binders(start), context);
+  // A pass in Python may add to the module that it gets and return it; definitions that other threads added meanwhile
+  // have not been seen by any pass.
+  const auto forget_what_changed = [&] {
+    if (!start || (run.module() == start && contents(start) == before && contents(given) == before)) return;
+    start = given = {};
+    before = {};
+  };
   for (const Pass& pass : passes) {
+    forget_what_changed();
     if (should_run(pass.info, run.module(), context)) run.run(pass);
   }
   run.infer_type();
-  const IRModule module = run.module();
   scope.finish();
-  // A pass in Python may add to the module that it gets and return it; definitions that other threads added meanwhile
-  // have not been seen by any pass.
-  return module == start && contents(start) == before && contents(given) == before ? given : module;
+  forget_what_changed();
+  return start ? given : run.module();
 }
 
 }  // namespace headrace::pass

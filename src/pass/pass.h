@@ -99,7 +99,8 @@ bool same_pass_name(std::string_view a, std::string_view b);
 
 // Runs `passes` in order, after relay/unique_binders.h. A pass is skipped when it is disabled, above the level (unless
 // required), or refused by an instrument. UserError, before any has run, for a variable that nothing binds, when two of
-// those that are not skipped stand against a `runs_after`, when the context disables what one of them requires.
-IRModule run_passes(const std::vector<Pass>& passes, const IRModule& module, const PassContext& context);
+// those that are not skipped stand against a `runs_after`, when the context disables what one of them requires. Gives
+// up `module` at the first change: a caller that moves it in needs no memory for constants that passes replaced.
+IRModule run_passes(const std::vector<Pass>& passes, IRModule module, const PassContext& context);
 
 }  // namespace headrace::pass

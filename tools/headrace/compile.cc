@@ -97,8 +97,7 @@ int compile(const CompileState& state, const Common& common) {
   const auto timing = std::make_shared<pass::TimingInstrument>();
   if (state.time_passes) options.passes.instruments.push_back(timing);
   options.dump_tir = state.dump_tir;
-  const driver::Model model = read_model(state, options);
-  const driver::CompileReport compiled = driver::compile_to_file(model, state.output, options);
+  const driver::CompileReport compiled = driver::compile_to_file(read_model(state, options), state.output, options);
   Report report = report_of(compiled, state.output);
   if (!compiled.notes.empty()) report.set("notes", Value(list_of(compiled.notes)));
   if (state.time_passes) report.set("pass_seconds", Value(pass_seconds(*timing)));

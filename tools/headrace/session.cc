@@ -31,9 +31,9 @@ std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model,
     return open_artifact(model.path);
   }
   const driver::CompileOptions options = model.compile_options(common);
-  const driver::Model source = driver::load_model(model.path, model.load_options(options));
+  driver::Model source = driver::load_model(model.path, model.load_options(options));
   limits = index_limits(source.module);
-  return driver::open_compiled(driver::compile_to_memory(source, options), model.path);
+  return driver::open_compiled(driver::compile_to_memory(std::move(source), options), model.path);
 }
 
 }  // namespace headrace::tools

@@ -204,10 +204,11 @@ void use_buffer(TensorData& data, std::vector<std::byte> buffer) {
   data.is_copied = true;
 }
 
+// Makes `stored` the data of a tensor. The bytes are copied where nobody owns them, or where they are not aligned.
 void use_stored(TensorData& data, std::string_view stored, std::shared_ptr<const void> owner) {
   auto alignment = static_cast<uintptr_t>(element_size_bytes(data.type));
   const auto* begin = reinterpret_cast<const std::byte*>(stored.data());
-  if (reinterpret_cast<uintptr_t>(begin) % alignment != 0) {
+  if (owner == nullptr || reinterpret_cast<uintptr_t>(begin) % alignment != 0) {
     use_buffer(data, std::vector<std::byte>(begin, begin + stored.size()));
   } else {
     data.bytes = {begin, stored.size()};
@@ -325,7 +326,7 @@ TensorData TensorSource::load(const TensorProto& tensor) try {
            fmt::format("its dims [{}] ask for {} bytes of {}, but it holds {}", fmt::join(tensor.dims, ", "),
                        count * element_size, element_type_name(tensor.type), tensor.raw_data->size()));
     }
-    use_stored(data, *tensor.raw_data, file_);
+    use_stored(data, *tensor.raw_data, {});  // one tensor would keep the bytes of the whole model
   } else {
     use_buffer(data, decode_typed_field(tensor, count, name_));
   }
