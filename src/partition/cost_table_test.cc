@@ -82,17 +82,50 @@ TEST(CostTable, FaultsHaveAPlace) {
   }
 }
 
-// A backend that takes all ops; its cost is not asked for where one was measured.
+// A backend that takes all ops; its cost does not count where one was measured.
 class Measured : public Backend {
  public:
+  explicit Measured(double border = 0) : border_(border) {}
   std::string_view name() const override { return "measured"; }
   std::string version() const override { return "7"; }
   Verdict supports(const relay::CallNode&) const override { return {}; }
   double cost(const relay::CallNode&, const cost::Machine&, int) const override { return 1; }
+  double border(const Type&, const cost::Machine&, int) const override { return border_; }
   std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const override {
     return {request.regions.size(), Refusal{HR_REASON_SHAPE_UNSUPPORTED, "it compiles nothing"}};
   }
+
+ private:
+  double border_;
 };
+
+// One call by itself has a border on each side, which the regions of a plan may not have.
+TEST(CostTable, TheShareOfBordersIsTakenOff) {
+  const IRModule module = read_program("def @main(%x: Tensor[(4), float32]) { add(%x, 1f) }");
+  const auto& call = *passes::main_of(module).body.as<relay::CallNode>();
+  auto table = std::make_shared<CostTable>();
+  table->costs[{cost_key(call), "measured"}] = {"7", 3e-6};
+  const auto seconds_with = [&](double border) {
+    return OpCosts({std::make_shared<Measured>(border)}, {.measured = table}).of(call)[1].seconds;
+  };
+  EXPECT_DOUBLE_EQ(seconds_with(0), 3e-6);
+  EXPECT_DOUBLE_EQ(seconds_with(1), 1e-6) << "the estimates: 1 s for the call, 1 s for each of two borders";
+}
+
+TEST(CostTable, ANativeConvolutionHasBordersToo) {
+  const IRModule module = read_program(
+      "def @main(%x: Tensor[(1, 16, 32, 32), float32], %w: Tensor[(16, 16, 1, 1), float32]) {\n"
+      "  nn.conv2d(%x, %w, kernel_size=[1, 1], channels=16) }");
+  const auto& call = *passes::main_of(module).body.as<relay::CallNode>();
+  auto table = std::make_shared<CostTable>();
+  table->costs[{cost_key(call), kNative}] = {HEADRACE_VERSION, 3e-6};
+  const OpCosts measured({}, {.measured = table}), estimated({}, {});
+  const double estimate = estimated.of(call)[0].seconds;
+  double borders = estimated.native_border(call.checked_type());
+  for (const Expr& arg : call.args) borders += estimated.native_border(arg->checked_type());
+  ASSERT_GT(borders, 0);
+  EXPECT_DOUBLE_EQ(measured.of(call)[0].seconds, 3e-6 * estimate / (estimate + borders));
+}
 
 TEST(CostTable, MeasuredCostsComeBeforeEstimates) {
   const std::string program = "def @main(%x: Tensor[(4), float32]) { tanh(exp(%x)) }";
