@@ -326,6 +326,9 @@ TEST(PlaceByCost, NativeConvolutionsHaveALayoutOfTheirOwn) {
   const double pass = 2.0 * 4 * 16 * 32 * 32 / (kMachine.l2_gigabytes * 1e9), changed = 4 * pass;
   EXPECT_NEAR(after - conv, kBorderSeconds + changed, kTolerance);
   EXPECT_NEAR(before - conv, kBorderSeconds + changed, kTolerance);
+  const double keeping = plan_of("nn.conv2d(nn.relu(%x), %w, kernel_size=[1, 1], channels=16)");
+  const double behind = plan_of("nn.conv2d(nn.relu(exp(%x)), %w, kernel_size=[1, 1], channels=16)");
+  EXPECT_NEAR(behind - keeping, kBorderSeconds + changed, kTolerance) << "an activation keeps the layout";
 }
 
 TEST(PlaceByCost, APatternIsOneCall) {

@@ -21,6 +21,8 @@ constexpr int32_t kNativeLabel = 0;
 
 // A region is taken to compute so many calls before one, when backends are asked what that saves.
 constexpr size_t kMaxProducers = 8;
+// So many calls that keep a layout are looked through for a convolution: a bias, a sum, an activation.
+constexpr int kMaxKeepingLayout = 4;
 
 std::string kind_and_place(const CallNode& call) {
   return fmt::format("{} {}", call.as_op() == nullptr ? "" : call.as_op()->name, to_string(call.span));
@@ -182,9 +184,22 @@ bool CostProblem::is_of_native_conv(size_t producer) const {
   }
 }
 
+// Returns whether a convolution reads the value, perhaps behind a few calls that keep its layout.
 bool CostProblem::is_read_by_conv(size_t producer) const {
-  const std::vector<int32_t>& users = consumers_[producer];
-  return std::any_of(users.begin(), users.end(), [&](int32_t user) { return is_conv(flow_.node(user)); });
+  std::vector<int32_t> users = consumers_[producer];
+  for (int distance = 0; distance < kMaxKeepingLayout && !users.empty(); ++distance) {
+    std::vector<int32_t> next;
+    for (const int32_t user : users) {
+      if (is_conv(flow_.node(user))) return true;
+      const auto* call = flow_.node(user).as<CallNode>();
+      if (call == nullptr || call->as_op() == nullptr) continue;
+      if (ops::fusion_kind_of(*call) > ops::FusionKind::broadcast) continue;
+      const std::vector<int32_t>& more = consumers_[static_cast<size_t>(user)];
+      next.insert(next.end(), more.begin(), more.end());
+    }
+    users = std::move(next);
+  }
+  return false;
 }
 
 const Expr& CostProblem::value_of(size_t producer) const {

@@ -58,16 +58,12 @@ double OpCosts::native(const relay::CallNode& call) const {
     });
     return std::max(sum, 0.0);
   }
-  const double estimate = std::min(cost::native_seconds(call, model_.machine, model_.threads), kMaxSeconds);
   const auto seconds = measured(call, kNative);
-  if (!seconds) return estimate;
-  // By itself a convolution changes layouts at both ends, or works in the caller's, which is slower.
-  if (!call.attrs.is<ops::ConvAttrs>()) return *seconds;
-  double borders = native_border(call.checked_type());
-  for (const Expr& arg : call.args) {
-    if (!arg.is<relay::ConstantNode>()) borders += native_border(arg->checked_type());
-  }
-  return *seconds * estimate / (estimate + borders);
+  if (!seconds) return std::min(cost::native_seconds(call, model_.machine, model_.threads), kMaxSeconds);
+  // By itself a convolution reads the caller's layout, in a network mostly blocks of channels.
+  const auto* conv = call.attrs.as<ops::ConvAttrs>();
+  const bool is_slower_alone = conv != nullptr && conv->groups == 1;
+  return is_slower_alone ? *seconds * model_.machine.packing_conv_share / model_.machine.network_conv_share : *seconds;
 }
 
 double OpCosts::saved(const relay::CallNode& producer, const relay::CallNode& call) const {
