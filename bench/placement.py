@@ -48,8 +48,7 @@ def measure(model: Path, args: argparse.Namespace, run: Run) -> dict:
     beside = [word for artifact in artifacts[1:] for word in ("--beside", artifact)]
     timed = json.loads(run(headrace, "bench", artifacts[0], *beside, "--rounds", str(args.rounds), "--json", "--quiet"))
     report = {"model": model.stem, "rounds": args.rounds, "plans": {}}
-    results = [timed["results"][0], *timed["results"][0]["beside"]]
-    for plan, result in zip((*SINGLE, *CHOSEN), results, strict=True):
+    for plan, result in zip((*SINGLE, *CHOSEN), timed["results"], strict=True):
         times = {key: result[key] for key in ("best_seconds", "median_seconds")}
         report["plans"][plan] = times | explained(model, plan, costs, headrace, run)
     for plan in CHOSEN:
