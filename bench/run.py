@@ -17,6 +17,11 @@ regions  regions of another compiler in programs of 100,000 ops, by AnnotateTarg
          program.
 split    stages of a pipeline over four devices for graphs shaped like networks and for 1,000,000 nodes in residual
          blocks: seconds, the period of the plan, and its gap to a lower bound.
+placement
+         the plan of least cost over onednn,ccompiler, by modelled and by measured costs, beside native code, onednn
+         alone and the order of the list, in the same rounds on one thread. Ratios are to the fastest of those three.
+onednn   networks on the backend onednn, on one thread, beside the same primitives called by hand in the same layouts,
+         and beside onnxruntime; and what each kind of primitive reaches.
 pipeline streams through stages that do nothing, or sleep: the cost of one more stage and of one more group, the round
          trip of one request, large tensors by small ones, and the throughput of sleeping stages by its bound; beside
          oneTBB and GStreamer where they were there when this was built (./dev setup --peers).
@@ -28,6 +33,7 @@ Numbers depend on the machine and on what else runs on it: read ratios, and the 
 Examples: ./dev bench probes
           ./dev bench kernels --only depthwise --rounds 100
           ./dev bench models --models resnet50,squeezenet1_1 --threads 1,2 --json
+          ./dev bench placement --rounds 60
           ./dev bench scaling --only globals --work parse --size 5
 """
 
@@ -44,12 +50,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/models"))
 import expected  # noqa: E402
+import onednn  # noqa: E402
+import placement  # noqa: E402
 import text_inputs  # noqa: E402
 
 CONVOLUTIONAL = ["squeezenet1_1", "mobilenet_v2", "shufflenet_v2", "resnet18", "resnet50", "densenet121"]
 MODELS = ["mlp", *CONVOLUTIONAL, "inception_v3", "alexnet", "vgg16", "vit_base16", "bert_base", "gpt2"]
 PEERS = ["onnxruntime", "openvino", "openvino-default"]
 SHORT = ["mobilenet_v2", "resnet50"]
+PLACED = [*SHORT, "squeezenet1_1", "mlp"]  # models of placement
 COLUMNS = ("best_seconds", "median_seconds", "peer_best_seconds", "peer_median_seconds")
 
 
@@ -186,6 +195,18 @@ def bench_pipeline(args: argparse.Namespace) -> None:
     print(run(args.bin / "headrace-bench", "pipeline", *options), end="")
 
 
+def bench_placement(args: argparse.Namespace) -> None:
+    """Compares plans by the clock."""
+    placement.bench([make_model(name, args) for name in args.models.split(",")], args, run, print_table)
+
+
+def bench_onednn(args: argparse.Namespace) -> None:
+    """Compares the backend onednn with oneDNN called by hand and with onnxruntime."""
+    if not (args.bin / "onednn-by-hand").is_file():
+        sys.exit(f"bench: {args.bin / 'onednn-by-hand'} is missing: it is built with the tests and USE_ONEDNN=ON")
+    onednn.bench([make_model(name, args) for name in args.models.split(",")], args, run, print_table)
+
+
 def bench_scaling(args: argparse.Namespace) -> None:
     """Passes on to headrace-bench."""
     options = ["--shape", args.only, "--work", args.work, "--size", str(args.size)]
@@ -205,6 +226,8 @@ SUITES = {
     "labels": bench_labels,
     "regions": bench_regions,
     "split": bench_split,
+    "placement": bench_placement,
+    "onednn": bench_onednn,
     "pipeline": bench_pipeline,
     "scaling": bench_scaling,
 }
@@ -226,7 +249,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("suite", choices=list(SUITES))
     parser.add_argument(
-        "--models", default=",".join(SHORT), help=f"models, passes: of {','.join(MODELS)} (default: %(default)s)"
+        "--models",
+        help=f"models, passes, placement, onednn: of {','.join(MODELS)} (default: {','.join(SHORT)}; of placement "
+        f"{','.join(PLACED)})",
     )
     parser.add_argument("--only", default="", help="kernels, scaling: kernels, shapes whose name contains this")
     parser.add_argument("--work", default="", help="scaling: kinds of work whose name contains this")
@@ -237,7 +262,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--against",
         default="onnxruntime",
         type=read_peers,
-        help=f"models: the peers, of {','.join(PEERS)}, or none (default: %(default)s)",
+        help=f"models, onednn: the peers, of {','.join(PEERS)}, or none (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin", help=argparse.SUPPRESS)
@@ -249,6 +274,8 @@ def main() -> None:
     """Runs the suite."""
     parser = make_parser()
     args = parser.parse_args()
+    if args.models is None:
+        args.models = ",".join(PLACED if args.suite == "placement" else SHORT)
     unknown = [name for name in args.models.split(",") if name not in MODELS]
     if unknown:
         parser.error(f"no model {', '.join(unknown)}; there are {', '.join(MODELS)}")

@@ -53,6 +53,60 @@ class BenchTest(unittest.TestCase):
         text = self.call(self.bin / "headrace-bench", "probes", "--seconds", "0.001", "--threads", "1").stdout
         self.assertRegex(text, r"(?m)^1 +\d+\.\d +\S+ +\d")
 
+    def test_placement(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.bench("placement", "--models", "mlp", "--rounds", "2", "--json", "--folder", folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (report,) = json.loads(done.stdout)["models"]
+            self.assertEqual(list(report["plans"]), ["native", "onednn", "order", "model", "profile"])
+            for name, plan in report["plans"].items():
+                self.assertGreater(plan["best_seconds"], 0, name)
+                self.assertGreaterEqual(plan["median_seconds"], plan["best_seconds"], name)
+                self.assertEqual(sum(plan["ops"].values()), 9, name)
+            single = [report["plans"][name]["best_seconds"] for name in ("native", "onednn", "order")]
+            for name, source in (("model", "estimated"), ("profile", "measured")):
+                plan = report["plans"][name]
+                self.assertAlmostEqual(plan["best_ratio"], plan["best_seconds"] / min(single))
+                self.assertIn(source, plan["cost"]["source"])
+            text = self.bench("placement", "--models", "mlp", "--rounds", "2", "--folder", folder).stdout
+            self.assertRegex(text, r"(?m)^ *mlp +native +\d+\.\d+ +\d+\.\d+ +- +- +- +0 +9 native$")
+
+    def test_onednn(self) -> None:
+        if not (self.bin / "onednn-by-hand").is_file():
+            self.skipTest("this build has no oneDNN")
+        with tempfile.TemporaryDirectory() as folder:
+            self.call(self.bin / "write_zoo", folder, "mobilenet_v2", "mlp", "--small")
+            command = ("onednn", "--rounds", "5", "--against", "none", "--folder", folder, "--models")
+            done = self.bench(*command, "mobilenet_v2", "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (report,) = json.loads(done.stdout)["models"]
+            self.assertEqual(sum(one["count"] for one in report["kinds"].values()), report["primitives"])
+            self.assertEqual(report["kinds"]["depthwise"]["count"] + report["kinds"]["strided depthwise"]["count"], 17)
+            for key in ("best", "median"):
+                ratio = report[f"{key}_seconds"] / report[f"by_hand_{key}_seconds"]
+                self.assertAlmostEqual(report[f"by_hand_{key}_ratio"], ratio)
+            self.assertEqual(report["other_implementations"], 0)
+            refused = self.bench(*command, "mlp")
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertIn("onednn-by-hand", refused.stderr)
+
+    def test_onednn_by_hand_says_what_is_wrong(self) -> None:
+        if not (self.bin / "onednn-by-hand").is_file():
+            self.skipTest("this build has no oneDNN")
+        with tempfile.TemporaryDirectory() as folder:
+            listed = Path(folder) / "list"
+            for text, error in (
+                ("softmax x 1", "a primitive of the kind softmax is not supported"),
+                ("pool x 1 aBcd4b 1", "the layout 'aBcd4b' is not supported"),
+                ("dense x 1 2", "a line of a dense ends early"),
+                ("", "has no primitive"),
+            ):
+                listed.write_text(text)
+                done = self.call(self.bin / "onednn-by-hand", listed, "1")
+                self.assertEqual((done.returncode, done.stdout), (2, ""), text)
+                self.assertIn(error, done.stderr)
+            self.assertIn("usage", self.call(self.bin / "onednn-by-hand", listed, "0").stderr)
+
     def test_kernels(self) -> None:
         command = (self.bin / "headrace-bench", "kernels", "--seconds", "0.001", "--rounds", "1", "--only", "960")
         report = self.report(*command, "--json")

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define HR_BACKEND_ABI_MAJOR 1u
-#define HR_BACKEND_ABI_MINOR 2u
+#define HR_BACKEND_ABI_MINOR 3u
 #define HR_BACKEND_ABI_OLDEST 1u
 
 /* The first member of each table. */
@@ -185,6 +185,20 @@ typedef struct hr_entry_types {
   const hr_tensor_type* outputs;
 } hr_entry_types;
 
+/* The machine that a plan is for: numbers of the host's table of processors, not measured in this process. Rates are
+ * those of one thread, in bytes a second that it reads. Since minor version 3. */
+typedef struct hr_machine {
+  hr_abi abi;
+  double operations_per_second; /* of float32 at the peak; a multiply-add is two operations */
+  int64_t l2_bytes;             /* of one core */
+  int64_t l3_bytes;             /* shared by cores */
+  double l2_rate;
+  double l3_rate;
+  double memory_rate;
+  double all_memory_rate; /* of all threads together */
+  double fork_seconds;    /* starting a loop on other threads, and waiting for them */
+} hr_machine;
+
 /* A call whose time the host asks for. Since minor version 2. */
 typedef struct hr_cost_query {
   hr_abi abi;
@@ -192,7 +206,17 @@ typedef struct hr_cost_query {
   uint32_t node;         /* its number: a call of an op or a composite, which the backend takes */
   int32_t num_threads;
   double native_seconds; /* the host's estimate for its own code */
+
+  const hr_machine* machine; /* since minor version 3 */
 } hr_cost_query;
+
+/* A tensor that enters or leaves a region. Since minor version 3. */
+typedef struct hr_border_query {
+  hr_abi abi;
+  hr_tensor_type tensor;
+  int32_t num_threads;
+  const hr_machine* machine;
+} hr_border_query;
 
 typedef struct hr_backend {
   hr_abi abi;
@@ -240,6 +264,13 @@ typedef struct hr_backend {
   /* Since minor version 2: 1 for a backend that computes one call, or one match of a pattern, at a time. Each is a
    * region of its own then. 0: calls that hand values to each other become one region. */
   int32_t one_call_per_region;
+  /* Since minor version 3, may be NULL: returns the seconds that a call costs less than `cost` says where its region
+   * also computes the calls that its operands come from. The query's graph has these calls, whose values nothing else
+   * uses; its node is the last call. 0: nothing is saved. */
+  double (*saved)(void* self, const hr_cost_query* query);
+  /* Since minor version 3, may be NULL: returns the seconds that a tensor takes to enter or to leave a region, beside
+   * the call of the region, such as those of a change of layout. `cost` does not count them. */
+  double (*border)(void* self, const hr_border_query* query);
 } hr_backend;
 
 /* What a library exports. `backend` comes with its abi filled in as the host knows it, and zeroes. The function calls

@@ -67,6 +67,15 @@ struct Machine {
   double plain_conv_share = 0.78;
   double packing_conv_share = 0.88;
   double blocked_conv_share = 0.88;
+
+  // Shares that estimates of whole networks count with: of the peak, what convolutions reach, and depthwise ones by
+  // steps of 1 and by larger steps; of the memory's bandwidth, what weights are read with that no cache keeps from run
+  // to run (steps of ResNet-50 and MobileNetV2 on Zen 4 by `headrace profile`: 0.93 to 1, 0.66 to 0.72, 0.31 to 0.36;
+  // 0.68 to 0.76).
+  double network_conv_share = 0.95;
+  double depthwise_share = 0.7;
+  double strided_depthwise_share = 0.34;
+  double weights_share = 0.7;
 };
 
 // Returns the row of the family of `cpu`, a processor by LLVM's name ("znver4", "x86-64-v3"), with the registers that

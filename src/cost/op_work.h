@@ -32,7 +32,8 @@ void for_each_pair(const relay::FunctionNode& function,
 // where FuseOps does not join two such ops.
 double seconds_saved(const relay::CallNode& producer, const relay::CallNode& call, const Machine& machine, int threads);
 
-// Returns the seconds that the ops of a call take natively. Those of a composite function are joined to kernels.
+// Returns the seconds that the ops of a call take natively, with the shares of the peak and of the memory's bandwidth
+// that kernels reach (Machine). Those of a composite function are joined to kernels.
 double native_seconds(const relay::CallNode& call, const Machine& machine, int threads);
 
 }  // namespace headrace::cost

@@ -74,6 +74,43 @@ TEST(OpWork, WhatAKernelOfTwoOpsSaves) {
   EXPECT_NEAR(saved(conv, Machine()), relu_alone, 1e-6) << "all but its arithmetic";
 }
 
+// Memory takes no time, but where weights come from it.
+TEST(OpWork, KernelsReachSharesOfTheMachine) {
+  constexpr Machine kFast{.l2_gigabytes = 1e9, .l3_gigabytes = 1e9, .dram_gigabytes = 10};
+  const double peak = peak_gigaops(kFast, DataType::float_(32)) * 1e9;
+  ops::register_all_ops();
+  const auto native = [&](const Expr& call) {
+    const Expr typed = relay::infer_type(call);
+    return native_seconds(*typed.as<relay::CallNode>(), kFast, 1);
+  };
+  const auto conv = [&](int64_t groups, int64_t stride) {
+    const IRModule module = relay::infer_type(relay::parse_module(
+        fmt::format("#[version = \"0.0.5\"]\n"
+                    "def @main(%x: Tensor[(1, 64, 28, 28), float32], %w: Tensor[(64, {}, 3, 3), float32]) {{\n"
+                    "  nn.conv2d(%x, %w, padding=[1, 1], groups={}, strides=[{}, {}], channels=64,"
+                    " kernel_size=[3, 3]) }}",
+                    64 / groups, groups, stride, stride),
+        "test"));
+    return native(module->lookup("main").as<relay::FunctionNode>()->body);
+  };
+  EXPECT_DOUBLE_EQ(conv(1, 1), 2.0 * 64 * 28 * 28 * 64 * 9 / peak / kFast.network_conv_share);
+  EXPECT_DOUBLE_EQ(conv(64, 1), 2.0 * 64 * 28 * 28 * 9 / peak / kFast.depthwise_share);
+  EXPECT_DOUBLE_EQ(conv(64, 2), 2.0 * 64 * 14 * 14 * 9 / peak / kFast.strided_depthwise_share);
+  const auto dense = [&](int64_t rows, int64_t outputs) {
+    const IRModule module = relay::infer_type(relay::parse_module(
+        fmt::format("#[version = \"0.0.5\"]\n"
+                    "def @main(%x: Tensor[({}, 256), float32], %w: Tensor[({}, 256), float32]) {{ nn.dense(%x, %w) }}",
+                    rows, outputs),
+        "test"));
+    const auto& call = *module->lookup("main").as<relay::FunctionNode>()->body.as<relay::CallNode>();
+    const Expr weights = relay::make_constant(NDArray::zeros({outputs, 256}, DataType::float_(32)));
+    return native(relay::make_call(call.op, {call.args[0], weights}, call.attrs));
+  };
+  EXPECT_DOUBLE_EQ(dense(1, 1000), 4.0 * 1000 * 256 / (10e9 * kFast.weights_share)) << "the L2 cache has 256 KB";
+  EXPECT_DOUBLE_EQ(dense(1, 200), 2.0 * 200 * 256 / peak) << "weights that it keeps";
+  EXPECT_DOUBLE_EQ(dense(1000, 1000), 2.0 * 1000 * 1000 * 256 / peak) << "arithmetic takes longer";
+}
+
 TEST(OpWork, TheOpsOfACompositeFunctionAreJoined) {
   const Machine slow{.l2_gigabytes = 1, .l3_gigabytes = 1};
   ops::register_all_ops();

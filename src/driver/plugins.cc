@@ -21,6 +21,17 @@ class OwnPluginBackend : public Backend {
   std::string version() const override { return opened().version(); }
   std::span<const partition::CompositePattern> patterns() const override { return opened().patterns(); }
   partition::Verdict supports(const relay::CallNode& call) const override { return opened().supports(call); }
+  double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const override {
+    return opened().cost(call, machine, threads);
+  }
+  double saved(const relay::CallNode& call, const std::vector<const relay::CallNode*>& producers,
+               const cost::Machine& machine, int threads) const override {
+    return opened().saved(call, producers, machine, threads);
+  }
+  double border(const Type& type, const cost::Machine& machine, int threads) const override {
+    return opened().border(type, machine, threads);
+  }
+  bool one_call_per_region() const override { return opened().one_call_per_region(); }
   std::vector<Expected<partition::RegionCode>> compile(const partition::RegionRequest& request) const override {
     return opened().compile(request);
   }

@@ -98,8 +98,15 @@ bool is_word(std::string_view name) {
 }  // namespace
 
 double Backend::cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const {
-  return cost::seconds_of(cost::work_of(call), machine, threads);
+  return cost::native_seconds(call, machine, threads);
 }
+
+double Backend::saved(const relay::CallNode&, const std::vector<const relay::CallNode*>&, const cost::Machine&,
+                      int) const {
+  return 0;
+}
+
+double Backend::border(const Type&, const cost::Machine&, int) const { return 0; }
 
 Expected<std::vector<TensorType>> Backend::claim(const ops::OnnxNode& node) const {
   if (!ops::are_known(node.results))

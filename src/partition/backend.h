@@ -74,8 +74,16 @@ class Backend {
   virtual Verdict supports(const relay::CallNode& call) const = 0;
   // Returns the seconds that the backend takes for a typed call that it supports, or for one of a composite function
   // that one of its patterns made, with that many threads. Placement by cost (partition/by_cost.h) compares them. By
-  // default the analytic time that the call takes natively (cost/op_work.h).
+  // default the analytic time that the call takes natively (cost/op_work.h). A change of layout at the region's border
+  // is no part of it.
   virtual double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const;
+  // Returns the seconds that `call` costs less than cost() says where its region also computes `producers`: calls that
+  // it needs, whose values nothing else uses, one of them an operand. By default nothing.
+  virtual double saved(const relay::CallNode& call, const std::vector<const relay::CallNode*>& producers,
+                       const cost::Machine& machine, int threads) const;
+  // Returns the seconds that a value of this type takes to enter or to leave a region, beside the call of the region:
+  // such as those of a change of layout. By default nothing.
+  virtual double border(const Type& type, const cost::Machine& machine, int threads) const;
   // Returns whether each call, or each composite function, is a region of its own: what computes one at a time.
   virtual bool one_call_per_region() const { return false; }
   // Returns the types of the results of an ONNX node for which there is no op, where the backend computes it; the node

@@ -90,20 +90,12 @@ class Search {
   PlanCost plan_;
 };
 
-// Returns "the plan of least cost runs it here: 1.2 us by x, 3 us natively", the costs in another order for an op that
-// is native. `kernel_of` is the operand whose kernel computes the call natively; null: it is a kernel of its own.
-std::string least_cost(const std::string& chosen, std::vector<LabelSeconds> costs, const relay::CallNode* kernel_of) {
-  const auto first =
-      std::find_if(costs.begin(), costs.end(), [&](const LabelSeconds& one) { return one.label == chosen; });
-  if (first != costs.end()) std::rotate(costs.begin(), first, first + 1);
-  std::string text = "the plan of least cost runs it here:";
-  for (const LabelSeconds& one : costs) {
-    const std::string where = one.label != kNative   ? "by " + one.label
-                              : kernel_of == nullptr ? "natively"
-                                                     : "natively in the kernel of " + kind_of(*kernel_of);
-    text += fmt::format("{} {} {}", &one == costs.data() ? "" : ",", show_cost(one.seconds), where);
-  }
-  return text;
+// Returns "natively", "by x", "natively in the kernel of y" or "by x with y": y is the kind of the operand that is
+// computed together with the call.
+std::string where_of(const std::string& label, const CostProblem::Join* join) {
+  if (label != kNative)
+    return join == nullptr ? "by " + label : fmt::format("by {} with {}", label, kind_of(*join->producer));
+  return join == nullptr ? "natively" : "natively in the kernel of " + kind_of(*join->producer);
 }
 
 }  // namespace
@@ -139,17 +131,31 @@ Labels CostDecider::decide(const IRModule& module) {
 
 std::vector<LabelSeconds> CostDecider::costs_of(const relay::CallNode& call) const {
   std::vector<LabelSeconds> costs = costs_.of(call);
-  const CostProblem::Join* join = choice_.problem->join_of(call, choice_.labels);
-  if (join != nullptr) costs[0].seconds = std::max(costs[0].seconds - join->seconds_saved, 0.0);
+  for (LabelSeconds& one : costs) {
+    if (const CostProblem::Join* join = choice_.problem->join_of(call, one.label, choice_.labels))
+      one.seconds = std::max(one.seconds - join->seconds_saved, 0.0);
+  }
   return costs;
 }
 
+// Returns "the plan of least cost runs it here: 1.2 us by x, 3 us natively", the place that was chosen first.
+std::string CostDecider::least_cost(const relay::CallNode& call, const std::string& chosen,
+                                    std::vector<LabelSeconds> costs) const {
+  const auto first =
+      std::find_if(costs.begin(), costs.end(), [&](const LabelSeconds& one) { return one.label == chosen; });
+  if (first != costs.end()) std::rotate(costs.begin(), first, first + 1);
+  std::string text = "the plan of least cost runs it here:";
+  for (const LabelSeconds& one : costs)
+    text += fmt::format("{} {} {}", &one == costs.data() ? "" : ",", show_cost(one.seconds),
+                        where_of(one.label, choice_.problem->join_of(call, one.label, choice_.labels)));
+  return text;
+}
+
 Verdict CostDecider::why(const relay::CallNode& call, const std::string& backend) const {
-  const std::vector<LabelSeconds> costs = costs_of(call);
+  std::vector<LabelSeconds> costs = costs_of(call);
   if (backend == kNative && (costs.size() == 1 || !why_in_no_region(call).empty()))
     return why_native(costs_.backends(), call);
-  const CostProblem::Join* join = choice_.problem->join_of(call, choice_.labels);
-  std::string message = least_cost(backend, costs, join == nullptr ? nullptr : join->producer);
+  std::string message = least_cost(call, backend, std::move(costs));
   if (call.as_op() == nullptr) message += fmt::format(", for all that its pattern {} matches", kind_of(call));
   return {.reason = HR_REASON_PLACE_BY_COST, .message = std::move(message)};
 }

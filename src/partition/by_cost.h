@@ -2,14 +2,18 @@
 // whose calls and regions together cost least.
 //
 //   cost = seconds of each call where it runs (partition/op_costs.h)
-//        - what native code saves where the kernel of an operand computes a call, both native (FuseOps)
+//        - what native code saves where the kernel of an operand computes a call, both native (FuseOps), and what a
+//          backend saves in such a way within a region (Backend::saved)
 //        + kBorderSeconds for each region and each value that it takes from outside and that is not a constant
+//        + the changes of layout of each value that leaves a region or enters one: of the backends
+//          (Backend::border), and of native code where a convolution makes the value or reads it
 //
-// Several consumers in one region share a border. Copies between devices would be paid in the same way; there is one
-// device today, so they are free. The choice is a label problem (graph/labels.h), solved exactly unless the program is
-// very entangled. It does not see that some calls with one label cannot be one region, since a path leaves and enters
-// again, or nothing connects them; so the borders that the regions of its answer have are added as costs, and the
-// problem is solved again, in three rounds at most. The lower bound is that of the first round and holds for all plans.
+// Several consumers in one region share a border, and so do those in native code. Copies between devices would be paid
+// in the same way; there is one device today, so they are free. The choice is a label problem (graph/labels.h), solved
+// exactly unless the program is very entangled. It does not see that some calls with one label cannot be one region,
+// since a path leaves and enters again, or nothing connects them; so the borders that the regions of its answer have
+// are added as costs, and the problem is solved again, in three rounds at most. The lower bound is that of the first
+// round and holds for all plans.
 //
 // The pieces that the backends' patterns match are calls of their own. Each of these splits is tried: the pieces of the
 // whole list by priority, those of each backend alone, and no pieces. So a plan never costs more than the plan of the
@@ -64,10 +68,12 @@ class CostDecider : public Decider {
 
   Labels decide(const IRModule& module) override;
   Verdict why(const relay::CallNode& call, const std::string& backend) const override;
-  // Native seconds are those in the kernel of an operand, where the plan has one that computes the call.
+  // Seconds are those in the kernel or the region of an operand, where the plan has one that computes the call as well.
   std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const override;
 
  private:
+  std::string least_cost(const relay::CallNode& call, const std::string& chosen, std::vector<LabelSeconds> costs) const;
+
   OpCosts costs_;
   CostChoice choice_;
 };

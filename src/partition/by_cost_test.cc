@@ -25,9 +25,19 @@ using ::testing::HasSubstr;
 constexpr cost::Machine kMachine{.l2_gigabytes = 20};
 constexpr double kTolerance = 1e-10;  // costs are counted in picoseconds
 
+// How calls and values of a backend depend on each other.
+struct Sharing {
+  std::set<std::string> halved = {};  // ops that cost half where their operand is in the same region
+  double border_seconds = 0;          // a tensor that enters or leaves a region
+};
+
 // A backend that takes the ops that it has a cost for, and what its patterns match.
 class Priced : public Backend {
  public:
+  Priced(std::string name, std::map<std::string, double> seconds, Sharing sharing, bool one_call = false)
+      : Priced(std::move(name), std::move(seconds), "", 0, one_call) {
+    sharing_ = std::move(sharing);
+  }
   Priced(std::string name, std::map<std::string, double> seconds, const std::string& patterns = "",
          double pattern_seconds = 0, bool one_call = false)
       : name_(std::move(name)), seconds_(std::move(seconds)), pattern_seconds_(pattern_seconds), one_call_(one_call) {
@@ -42,6 +52,15 @@ class Priced : public Backend {
   double cost(const relay::CallNode& call, const cost::Machine&, int) const override {
     return call.as_op() == nullptr ? pattern_seconds_ : seconds_.at(call.as_op()->name);
   }
+  double saved(const relay::CallNode& call, const std::vector<const relay::CallNode*>& producers, const cost::Machine&,
+               int) const override {
+    EXPECT_FALSE(producers.empty());
+    const bool is_halved = call.as_op() != nullptr && sharing_.halved.contains(call.as_op()->name);
+    return is_halved ? seconds_.at(call.as_op()->name) / 2 : 0;
+  }
+  double border(const Type& type, const cost::Machine&, int) const override {
+    return type.is<TensorTypeNode>() ? sharing_.border_seconds : 0;
+  }
   bool one_call_per_region() const override { return one_call_; }
   std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const override {
     return {request.regions.size(), Refusal{HR_REASON_SHAPE_UNSUPPORTED, "it compiles nothing"}};
@@ -53,6 +72,7 @@ class Priced : public Backend {
   std::vector<CompositePattern> table_;
   double pattern_seconds_;
   bool one_call_;
+  Sharing sharing_;
 };
 
 std::shared_ptr<const Backend> priced(const std::string& name, std::map<std::string, double> seconds,
@@ -82,9 +102,11 @@ double counted_seconds(const Expr& body, const std::string& backend, const Backe
   return seconds;
 }
 
-// What native code saves in a body: each call is joined to the kernel of the first operand that is a call of an op
-// which nothing else uses, and whose kernel can compute it.
-double saved_seconds(const Expr& body) {
+using Saved = std::function<double(const relay::CallNode& producer, const relay::CallNode& call)>;
+
+// What is saved in a body: each call is joined to the first operand that is a call which nothing else uses, and with
+// which it costs less.
+double saved_seconds(const Expr& body, const Saved& saved) {
   std::map<const Object*, std::set<const Object*>> users{{body.object(), {nullptr}}};
   const auto in_body = [](const Expr& expr) { return !expr.is<relay::FunctionNode>(); };
   relay::post_order(body, in_body, [&](const Expr& expr) {
@@ -93,27 +115,84 @@ double saved_seconds(const Expr& body) {
   double seconds = 0;
   relay::post_order(body, in_body, [&](const Expr& expr) {
     const auto* call = expr.as<relay::CallNode>();
-    if (call == nullptr || call->as_op() == nullptr) return;
+    if (call == nullptr || call->op.is<GlobalVarNode>()) return;
     for (const Expr& arg : call->args) {
       const auto* producer = arg.as<relay::CallNode>();
-      if (producer == nullptr || producer->as_op() == nullptr || users[producer].size() != 1) continue;
-      const double saved = cost::seconds_saved(*producer, *call, kMachine, 1);
-      seconds += saved;
-      if (saved > 0) return;
+      if (producer == nullptr || producer->op.is<GlobalVarNode>() || users[producer].size() != 1) continue;
+      const double one = saved(*producer, *call);
+      seconds += one;
+      if (one > 0) return;
     }
   });
+  return seconds;
+}
+
+double native_saved(const relay::CallNode& producer, const relay::CallNode& call) {
+  if (producer.as_op() == nullptr || call.as_op() == nullptr) return 0;
+  return cost::seconds_saved(producer, call, kMachine, 1);
+}
+
+// The changes of layout at the borders of regions: each value that leaves one, once for native code and once for each
+// region that takes it, and each value that enters one.
+double border_seconds(const IRModule& module, const Backends& backends) {
+  const auto border_of = [&](const Expr& value) {  // of the region that makes it
+    const auto* item = value.as<relay::TupleGetItemNode>();
+    const auto* call = (item == nullptr ? value : item->tuple).as<relay::CallNode>();
+    const auto* name = call == nullptr ? nullptr : call->op.as<GlobalVarNode>();
+    if (name == nullptr) return 0.0;
+    const auto region = module->lookup(name->name_hint).cast<relay::FunctionNode>();
+    for (const auto& one : backends) {
+      if (one->name() == region->attrs.at("Compiler").as<std::string>())
+        return one->border(passes::main_of(module).params[0]->checked_type(), kMachine, 1);
+    }
+    return 0.0;
+  };
+  double seconds = 0;
+  std::set<std::pair<const Object*, int64_t>> native;  // values that native code has taken
+  const auto leave = [&](const Expr& value) {
+    const auto* item = value.as<relay::TupleGetItemNode>();
+    const std::pair<const Object*, int64_t> key(item == nullptr ? value.object() : item->tuple.object(),
+                                                item == nullptr ? 0 : item->index);
+    if (native.insert(key).second) seconds += border_of(value);
+  };
+  const Expr& body = passes::main_of(module).body;
+  relay::post_order(
+      body, [](const Expr& expr) { return !expr.is<relay::FunctionNode>(); },
+      [&](const Expr& expr) {
+        if (const auto* tuple = expr.as<relay::TupleNode>()) {
+          for (const Expr& field : tuple->items) leave(field);
+        }
+        const auto* call = expr.as<relay::CallNode>();
+        if (call == nullptr) return;
+        const bool is_region = call->op.is<GlobalVarNode>();
+        for (const Expr& arg : call->args) {
+          if (is_region) {
+            seconds += border_of(arg) + border_of(expr);
+          } else {
+            leave(arg);
+          }
+        }
+      });
+  leave(body);
   return seconds;
 }
 
 // The cost of a module with regions, by the definition in by_cost.h.
 double counted_seconds(const IRModule& module, const Backends& backends) {
   double seconds = counted_seconds(passes::main_of(module).body, kNative, backends);
-  seconds -= saved_seconds(passes::main_of(module).body);
+  seconds -= saved_seconds(passes::main_of(module).body, native_saved);
   for (const relay::Function& region : regions_of(module)) {
+    const std::string name = region->attrs.at("Compiler").as<std::string>();
     seconds += kBorderSeconds * static_cast<double>(region->params.size());
-    seconds += counted_seconds(region->body, region->attrs.at("Compiler").as<std::string>(), backends);
+    seconds += counted_seconds(region->body, name, backends);
+    for (const auto& one : backends) {
+      if (one->name() != name) continue;
+      seconds -= saved_seconds(region->body, [&](const relay::CallNode& producer, const relay::CallNode& call) {
+        return one->saved(call, {&producer}, kMachine, 1);
+      });
+    }
   }
-  return seconds;
+  return seconds + border_seconds(module, backends);
 }
 
 struct PlacedByCost : PlacedModule {
@@ -181,7 +260,7 @@ TEST(PlaceByCost, RowsHaveBothCosts) {
   EXPECT_THAT(placed.placement[0].message, HasSubstr(" us natively, 1 s by slow"));
   EXPECT_EQ(placed.placement[2].reason, HR_REASON_OP_UNSUPPORTED);
   EXPECT_EQ(placed.placement[3].reason, HR_REASON_PLACE_BY_COST);
-  EXPECT_THAT(placed.placement[3].message, HasSubstr(" natively, 1 s by quick"));
+  EXPECT_THAT(placed.placement[3].message, HasSubstr(" natively in the kernel of abs, 1 s by quick"));
   ASSERT_EQ(placed.costs.size(), placed.placement.size());
   EXPECT_EQ(placed.costs[0].size(), 3u);
   EXPECT_EQ(placed.costs[0][1].label, "slow");
@@ -193,6 +272,63 @@ TEST(PlaceByCost, RowsHaveBothCosts) {
   }
   EXPECT_THAT(others, ElementsAre(kNative, kListOrder, "slow", "quick"));
   EXPECT_NEAR(placed.plan.seconds, counted_seconds(placed.module, backends), kTolerance);
+}
+
+// The second exp costs half where the first is in its region, and the third the same.
+TEST(PlaceByCost, CallsOfOneRegionShareCosts) {
+  const auto chip =
+      std::make_shared<Priced>("chip", std::map<std::string, double>{{"exp", 1e-7}}, Sharing{.halved = {"exp"}});
+  const Backends backends{chip};
+  const PlacedByCost placed =
+      placed_by_cost(program_of("nn.dense(exp(exp(exp(%x))), %y)"), OpCosts(backends, {kMachine}));
+  ASSERT_THAT(backends_of(placed), ElementsAre("exp chip", "exp chip", "exp chip", "nn.dense native"));
+  EXPECT_NEAR(placed.plan.seconds, counted_seconds(placed.module, backends), kTolerance);
+  EXPECT_THAT(placed.placement[0].message, HasSubstr("runs it here: 0.1 us by chip, "));
+  EXPECT_THAT(placed.placement[1].message, HasSubstr("runs it here: 0.05 us by chip with exp, "));
+  EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
+}
+
+// A backend that saves nothing within a region would be left alone, and so is one whose borders cost what it saves.
+TEST(PlaceByCost, AChangeOfLayoutCostsAtEachBorder) {
+  const IRModule program = program_of("exp(exp(exp(exp(%x))))");
+  const auto placed_with = [&](double border) {
+    const auto chip =
+        std::make_shared<Priced>("chip", std::map<std::string, double>{{"exp", 0}}, Sharing{.border_seconds = border});
+    return placed_by_cost(program, OpCosts({chip}, {kMachine}));
+  };
+  const double native = placed_with(1).plan.seconds;
+  EXPECT_THAT(backends_of(placed_with(1)), ::testing::Each(std::string("exp native")));
+  const double least = (native - kBorderSeconds) / 2;  // in and out
+  ASSERT_GT(least, 0);
+  EXPECT_THAT(backends_of(placed_with(1.01 * least)), ::testing::Each(std::string("exp native")));
+  const PlacedByCost placed = placed_with(0.99 * least);
+  EXPECT_THAT(backends_of(placed), ::testing::Each(std::string("exp chip")));
+  EXPECT_NEAR(placed.plan.seconds, kBorderSeconds + 2 * 0.99 * least, kTolerance);
+}
+
+// Natively a convolution works in blocks of channels, so that what a backend takes from it changes its layout first.
+TEST(PlaceByCost, NativeConvolutionsHaveALayoutOfTheirOwn) {
+  const Backends backends{priced("chip", {{"exp", 0}})};
+  const OpCosts costs(backends, {kMachine});
+  const auto plan_of = [&](const std::string& body) {
+    const IRModule program = read_program(
+        "def @main(%x: Tensor[(1, 16, 32, 32), float32], %w: Tensor[(16, 16, 1, 1), float32]) {\n" + body + "}");
+    CostDecider decider(program, costs);
+    Labels labels;
+    for_each_placeable(decider.module(), [&](const relay::CallNode& call) {
+      if (call.as_op()->name == "exp") labels.emplace(&call, "chip");
+    });
+    return decider.plan_of(labels).seconds;
+  };
+  const double conv = plan_of("nn.conv2d(%x, %w, kernel_size=[1, 1], channels=16)");
+  const double after = plan_of("exp(nn.conv2d(%x, %w, kernel_size=[1, 1], channels=16))");
+  const double before = plan_of("nn.conv2d(exp(%x), %w, kernel_size=[1, 1], channels=16)");
+  const double pass = 2.0 * 4 * 16 * 32 * 32 / (kMachine.l2_gigabytes * 1e9), changed = 4 * pass;
+  EXPECT_NEAR(after - conv, kBorderSeconds + changed, kTolerance);
+  EXPECT_NEAR(before - conv, kBorderSeconds + changed, kTolerance);
+  const double keeping = plan_of("nn.conv2d(nn.relu(%x), %w, kernel_size=[1, 1], channels=16)");
+  const double behind = plan_of("nn.conv2d(nn.relu(exp(%x)), %w, kernel_size=[1, 1], channels=16)");
+  EXPECT_NEAR(behind - keeping, kBorderSeconds + changed, kTolerance) << "an activation keeps the layout";
 }
 
 TEST(PlaceByCost, APatternIsOneCall) {
@@ -250,6 +386,13 @@ TEST(PlaceByCost, ConstantsAndOtherPartsHaveNoCost) {
   EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
 }
 
+TEST(PlaceByCost, ABorderMustBeSeconds) {
+  const Backends backends{
+      std::make_shared<Priced>("odd", std::map<std::string, double>{{"exp", 0}}, Sharing{.border_seconds = -1})};
+  EXPECT_THAT(kit::user_error_of([&] { placed_by_cost(program_of("exp(%x)"), OpCosts(backends, {kMachine})); }),
+              HasSubstr("the backend 'odd' says that a value of Tensor[(64, 64), float32] takes -1 seconds to cross"));
+}
+
 TEST(PlaceByCost, ACostMustBeSeconds) {
   for (const double seconds :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -1.0, 1001.0}) {
@@ -263,6 +406,7 @@ struct RandomPlan {
   std::string body;
   std::vector<std::map<std::string, double>> prices;
   uint64_t one_call = 0;  // a bit for each backend whose regions have one call each
+  std::vector<Sharing> sharing = {};
 };
 
 RandomPlan random_plan(kit::Random& random) {
@@ -287,6 +431,9 @@ RandomPlan random_plan(kit::Random& random) {
     for (const char* op : {"exp", "tanh", "sqrt", "add", "multiply"}) {
       if (random.chance(0.7F)) plan.prices.back()[op] = random.uniform(0, 3e-6F);
     }
+    plan.sharing.emplace_back();
+    if (random.chance(0.5F)) plan.sharing.back().halved = {"exp", "add"};
+    if (random.chance(0.5F)) plan.sharing.back().border_seconds = random.uniform(0, 1e-6F);
   }
   plan.one_call = random.chance(0.5F) ? 0 : random.next() % 4;
   return plan;
@@ -330,13 +477,15 @@ TEST(PlaceByCost, RandomPlansAreBoundedByTheLeastCost) {
       text += "\nprices:";
       for (const auto& [op, seconds] : prices) text += fmt::format(" {} {:.9f}", op, seconds);
     }
+    for (const Sharing& one : plan.sharing)
+      text += fmt::format("\nborder: {:.9f}, halved: {}", one.border_seconds, fmt::join(one.halved, " "));
     return fmt::format("{}\none call: {}", text, plan.one_call);
   };
   int exact = 0, runs = 0;
   property.check = [&](const RandomPlan& plan) -> std::optional<std::string> {
     const IRModule program = program_of(plan.body);
     const auto backend = [&](const char* name, size_t i) {
-      return std::make_shared<Priced>(name, plan.prices[i], "", 0, (plan.one_call >> i & 1) != 0);
+      return std::make_shared<Priced>(name, plan.prices[i], plan.sharing[i], (plan.one_call >> i & 1) != 0);
     };
     const Backends backends{backend("first", 0), backend("second", 1)};
     const PlacedByCost costed = placed_by_cost(program, OpCosts(backends, {kMachine}));

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "ops/call_fusion.h"
+#include "ops/nn/conv.h"
 #include "partition/by_cost.h"
 #include "partition/decider.h"
 #include "partition/place.h"
@@ -17,20 +19,33 @@ namespace {
 constexpr double kNotAllowed = -1;
 constexpr int32_t kNativeLabel = 0;
 
-// Tables of the label problem.
-constexpr int32_t kBorders = 0;     // the price of a producer's label and a class
-constexpr int32_t kFirstSplit = 1;  // by label from 1: a border between two nodes that both have it
+// A region is taken to compute so many calls before one, when backends are asked what that saves.
+constexpr size_t kMaxProducers = 8;
+// So many calls that keep a layout are looked through for a convolution: a bias, a sum, an activation.
+constexpr int kMaxKeepingLayout = 4;
+
+std::string kind_and_place(const CallNode& call) {
+  return fmt::format("{} {}", call.as_op() == nullptr ? "" : call.as_op()->name, to_string(call.span));
+}
+
+bool is_conv(const Expr& expr) {
+  const auto* call = expr.as<CallNode>();
+  return call != nullptr && call->attrs.is<ops::ConvAttrs>();
+}
 
 }  // namespace
 
 CostProblem::CostProblem(IRModule module, const OpCosts& costs)
-    : module_(std::move(module)), flow_(make_flow(module_->lookup("main").cast<relay::FunctionNode>()->body)) {
+    : module_(std::move(module)),
+      flow_(make_flow(module_->lookup("main").cast<relay::FunctionNode>()->body)),
+      backends_(costs.backends()) {
   names_.emplace_back();
   for (const auto& backend : costs.backends()) names_.emplace_back(backend->name());
   one_call_ = one_call_backends(costs.backends());
   read_costs(costs);
   read_uses();
   read_joins(costs);
+  read_borders(costs);
 }
 
 // Returns whether a node costs nothing wherever it is: tuples and their items.
@@ -74,35 +89,145 @@ void CostProblem::read_uses() {
     if (use.from == kNone) {
       if (!use.value.is<relay::VarNode>()) continue;
       const auto [it, is_new] = variables.try_emplace(use.value.object(), consumers_.size());
-      if (is_new) consumers_.emplace_back();
+      if (is_new) {
+        consumers_.emplace_back();
+        variables_.push_back(use.value);
+      }
       producer = it->second;
     }
     consumers_[producer].push_back(use.to);
   }
 }
 
+bool CostProblem::is_used_once(const CallNode& producer, int32_t user) const {
+  const int32_t from = flow_.find(ref(&producer));
+  if (from == kNone || is_result_[static_cast<size_t>(from)]) return false;
+  const std::vector<int32_t>& users = consumers_[static_cast<size_t>(from)];
+  return std::all_of(users.begin(), users.end(), [&](int32_t one) { return one == user; });
+}
+
+// Returns an operand of a node and the calls before it that a region with this label may compute with the node. What
+// lies before a convolution or a product has no part in it.
+std::vector<const CallNode*> CostProblem::producers_of(const CallNode& producer, int32_t label) const {
+  std::vector<const CallNode*> calls{&producer};
+  for (size_t i = 0; i < calls.size(); ++i) {
+    const CallNode& call = *calls[i];
+    if (call.as_op() != nullptr && ops::fusion_kind_of(call) == ops::FusionKind::anchor) continue;
+    for (const Expr& arg : call.args) {
+      const auto* before = arg.as<CallNode>();
+      if (before == nullptr || calls.size() == kMaxProducers || !is_used_once(*before, flow_.find(ref(&call))))
+        continue;
+      const bool is_there = std::find(calls.begin(), calls.end(), before) != calls.end();
+      if (!is_there && seconds(flow_.find(arg), label) >= 0) calls.push_back(before);
+    }
+  }
+  return calls;
+}
+
+double CostProblem::seconds_saved(const OpCosts& costs, const CallNode& producer, int32_t node, int32_t label) const {
+  const auto& call = *flow_.node(node).as<CallNode>();
+  if (label == kNativeLabel)
+    return call.as_op() == nullptr || producer.as_op() == nullptr ? 0 : costs.saved(producer, call);
+  const std::string& name = names_[static_cast<size_t>(label)];
+  if (seconds(node, label) <= 0 || seconds(flow_.find(ref(&producer)), label) < 0 || one_call_.contains(name)) return 0;
+  return costs.saved(*backends_[static_cast<size_t>(label) - 1], call, producers_of(producer, label));
+}
+
 void CostProblem::read_joins(const OpCosts& costs) {
   for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
     const auto* call = flow_.node(node).as<CallNode>();
-    if (call == nullptr || call->as_op() == nullptr) continue;
-    for (const Expr& arg : call->args) {
-      const auto* producer = arg.as<CallNode>();
-      const int32_t from = producer == nullptr ? kNone : flow_.find(arg);
-      if (from == kNone || producer->as_op() == nullptr || is_result_[static_cast<size_t>(from)]) continue;
-      const std::vector<int32_t>& users = consumers_[static_cast<size_t>(from)];
-      if (std::any_of(users.begin(), users.end(), [&](int32_t user) { return user != node; })) continue;
-      const double saved = std::min(costs.saved(*producer, *call), seconds(node, kNativeLabel));
-      if (saved == 0) continue;
-      joins_[node] = {producer, saved};
-      break;
+    if (call == nullptr) continue;
+    const auto [named, is_new] = nodes_by_name_.try_emplace(kind_and_place(*call), node);
+    if (!is_new) named->second = kNone;
+    for (int32_t label = 0; label < num_labels(); ++label) {
+      for (const Expr& arg : call->args) {
+        const auto* producer = arg.as<CallNode>();
+        if (producer == nullptr || !is_used_once(*producer, node)) continue;
+        const double saved = std::min(seconds_saved(costs, *producer, node, label), seconds(node, label));
+        if (saved <= 0) continue;
+        joins_[{node, label}] = {producer, saved};
+        break;
+      }
     }
   }
 }
 
-const CostProblem::Join* CostProblem::join_of(const CallNode& call, const Labels& backends) const {
-  const int32_t node = flow_.find(ref(&call));
-  const auto join = node == kNone ? joins_.end() : joins_.find(node);
-  return join == joins_.end() || backends.contains(join->second.producer) ? nullptr : &join->second;
+const CostProblem::Join* CostProblem::find_join(const CallNode& call, int32_t label) const {
+  int32_t node = flow_.find(ref(&call));
+  if (node == kNone) {
+    const auto named = nodes_by_name_.find(kind_and_place(call));
+    if (named != nodes_by_name_.end()) node = named->second;
+  }
+  const auto join = joins_.find({node, label});
+  return join == joins_.end() ? nullptr : &join->second;
+}
+
+const CostProblem::Join* CostProblem::join_of(const CallNode& call, const std::string& label,
+                                              const Labels& backends) const {
+  const auto at = label == kNative ? names_.begin() : std::find(names_.begin() + 1, names_.end(), label);
+  const Join* join = find_join(call, static_cast<int32_t>(at - names_.begin()));
+  if (join == nullptr) return nullptr;
+  const auto producer = backends.find(join->producer);
+  const bool is_there = producer == backends.end() ? label == kNative : producer->second == label;
+  return is_there ? join : nullptr;
+}
+
+// Returns whether a native convolution makes the value, perhaps with what its kernel computes as well: then it is made
+// in blocks of channels.
+bool CostProblem::is_of_native_conv(size_t producer) const {
+  if (producer >= flow_.nodes.size()) return false;
+  for (auto node = static_cast<int32_t>(producer);;) {
+    if (is_conv(flow_.node(node))) return true;
+    const auto join = joins_.find({node, kNativeLabel});
+    if (join == joins_.end()) return false;
+    node = flow_.find(ref(join->second.producer));
+  }
+}
+
+// Returns whether a convolution reads the value, perhaps behind a few calls that keep its layout.
+bool CostProblem::is_read_by_conv(size_t producer) const {
+  std::vector<int32_t> users = consumers_[producer];
+  for (int distance = 0; distance < kMaxKeepingLayout && !users.empty(); ++distance) {
+    std::vector<int32_t> next;
+    for (const int32_t user : users) {
+      if (is_conv(flow_.node(user))) return true;
+      const auto* call = flow_.node(user).as<CallNode>();
+      if (call == nullptr || call->as_op() == nullptr) continue;
+      if (ops::fusion_kind_of(*call) > ops::FusionKind::broadcast) continue;
+      const std::vector<int32_t>& more = consumers_[static_cast<size_t>(user)];
+      next.insert(next.end(), more.begin(), more.end());
+    }
+    users = std::move(next);
+  }
+  return false;
+}
+
+const Expr& CostProblem::value_of(size_t producer) const {
+  return producer < flow_.nodes.size() ? flow_.nodes[producer] : variables_[producer - flow_.nodes.size()];
+}
+
+// Variables and results are in the caller's layout, which native code reads and writes.
+void CostProblem::read_borders(const OpCosts& costs) {
+  leaving_.assign(consumers_.size() * names_.size(), 0);
+  entering_ = leaving_;
+  for (size_t producer = 0; producer < consumers_.size(); ++producer) {
+    const bool is_result = producer < flow_.nodes.size() && is_result_[producer];
+    if (consumers_[producer].empty() && !is_result) continue;
+    const Type& type = value_of(producer)->checked_type();
+    const size_t first = producer * names_.size();
+    if (is_of_native_conv(producer)) leaving_[first] = costs.native_border(type);
+    if (is_read_by_conv(producer)) entering_[first] = costs.native_border(type);
+    for (size_t label = 1; label < names_.size(); ++label)
+      leaving_[first + label] = entering_[first + label] = costs.border(*backends_[label - 1], type);
+  }
+}
+
+// Returns the price of handing a value over from a region or native code to a region or native code.
+int64_t CostProblem::border_units(size_t producer, int32_t from, int32_t to) const {
+  const size_t first = producer * names_.size();
+  const double call = to == kNativeLabel ? 0 : kBorderSeconds;
+  const double layouts = leaving_[first + static_cast<size_t>(from)] + entering_[first + static_cast<size_t>(to)];
+  return std::llround((call + layouts) * per_second_);
 }
 
 double CostProblem::most_seconds() const {
@@ -114,14 +239,18 @@ double CostProblem::most_seconds() const {
   }
   // The label problem counts a border for each class and each consumer when it checks that sums stay in range, and
   // rounds may add some more.
-  for (const std::vector<int32_t>& consumers : consumers_)
-    sum += kBorderSeconds * static_cast<double>(names_.size() + 8) * static_cast<double>(consumers.size() + 1);
+  for (size_t producer = 0; producer < consumers_.size(); ++producer) {
+    double layouts = 0;
+    for (size_t i = producer * names_.size(); i < (producer + 1) * names_.size(); ++i)
+      layouts += leaving_[i] + entering_[i];
+    sum += (kBorderSeconds + layouts) * static_cast<double>(names_.size() + 8) *
+           static_cast<double>(consumers_[producer].size() + 1);
+  }
   return sum;
 }
 
 void CostProblem::set_unit(double per_second) {
   per_second_ = per_second;
-  border_ = std::llround(kBorderSeconds * per_second);
   const auto labels = static_cast<size_t>(num_labels());
   problem_ = {.num_nodes = static_cast<int32_t>(consumers_.size()), .num_labels = num_labels()};
   for (const double one : seconds_)
@@ -130,40 +259,58 @@ void CostProblem::set_unit(double per_second) {
     problem_.costs.push_back(0);
     problem_.costs.insert(problem_.costs.end(), labels - 1, graph::kForbidden);
   }
-  // One device: a border costs the call of the region that is entered, and no copy.
-  problem_.tables.emplace_back(labels * labels, border_);
-  for (size_t own = 0; own < labels; ++own) problem_.tables[kBorders][own * labels + kNativeLabel] = 0;
-  for (size_t label = 1; label < labels; ++label) {
-    problem_.tables.emplace_back(labels * labels, 0);
-    problem_.tables.back()[label * labels + label] = border_;
-  }
-  for (size_t producer = 0; producer < consumers_.size(); ++producer) {
-    if (!consumers_[producer].empty())
-      problem_.shared.push_back({static_cast<int32_t>(producer), consumers_[producer], kBorders});
-  }
+  tables_.clear();
+  add_borders_of_values();
   add_joins();
 }
 
-// A native call costs less in the kernel of its operand. Costs are not negative, so it costs that little, and a pair of
-// an operand elsewhere and the call natively costs the rest.
-void CostProblem::add_joins() {
+int32_t CostProblem::table_of(std::vector<graph::LabelCost> table) {
+  const auto [known, is_new] = tables_.try_emplace(std::move(table), static_cast<int32_t>(problem_.tables.size()));
+  if (is_new) problem_.tables.push_back(known->first);
+  return known->second;
+}
+
+// One device: a border costs the call of the region that is entered and changes of layout, and no copy. A result is a
+// use by native code.
+void CostProblem::add_borders_of_values() {
   const auto labels = static_cast<size_t>(num_labels());
-  std::map<int64_t, int32_t> tables;  // equal pairs share a table
-  for (const auto& [node, join] : joins_) {
-    const int64_t saved = units_saved(node, join);
-    const auto [table, is_new] = tables.try_emplace(saved, static_cast<int32_t>(problem_.tables.size()));
-    if (is_new) {
-      problem_.tables.emplace_back(labels * labels, 0);
-      for (size_t from = 1; from < labels; ++from) problem_.tables.back()[from * labels + kNativeLabel] = saved;
+  for (size_t producer = 0; producer < consumers_.size(); ++producer) {
+    const bool is_result = producer < flow_.nodes.size() && is_result_[producer];
+    if (consumers_[producer].empty() && !is_result) continue;
+    std::vector<graph::LabelCost> prices(labels * labels, 0);
+    for (size_t from = 0; from < labels; ++from) {
+      for (size_t to = 0; to < labels; ++to) {
+        if (from != to)
+          prices[from * labels + to] = border_units(producer, static_cast<int32_t>(from), static_cast<int32_t>(to));
+      }
+      if (!is_result || from == 0) continue;
+      graph::LabelCost& own = problem_.costs[producer * labels + from];
+      if (own != graph::kForbidden) own += prices[from * labels];
+      prices[from * labels] = 0;
     }
-    problem_.costs[static_cast<size_t>(node) * labels + kNativeLabel] -= saved;
-    problem_.pairs.push_back({flow_.find(ref(join.producer)), node, table->second});
+    if (!consumers_[producer].empty())
+      problem_.shared.push_back({static_cast<int32_t>(producer), consumers_[producer], table_of(std::move(prices))});
   }
 }
 
-int64_t CostProblem::units_saved(int32_t node, const Join& join) const {
-  return std::min(std::llround(join.seconds_saved * per_second_),
-                  std::llround(seconds(node, kNativeLabel) * per_second_));
+// A call costs less where its operand has its label. Costs are not negative, so it costs that little, and a pair of an
+// operand with another label and the call costs the rest.
+void CostProblem::add_joins() {
+  const auto labels = static_cast<size_t>(num_labels());
+  for (const auto& [key, join] : joins_) {
+    const auto& [node, label] = key;
+    const int64_t saved = units_saved(node, label, join);
+    std::vector<graph::LabelCost> table(labels * labels, 0);
+    for (size_t from = 0; from < labels; ++from) {
+      if (from != static_cast<size_t>(label)) table[from * labels + static_cast<size_t>(label)] = saved;
+    }
+    problem_.costs[static_cast<size_t>(node) * labels + static_cast<size_t>(label)] -= saved;
+    problem_.pairs.push_back({flow_.find(ref(join.producer)), node, table_of(std::move(table))});
+  }
+}
+
+int64_t CostProblem::units_saved(int32_t node, int32_t label, const Join& join) const {
+  return std::min(std::llround(join.seconds_saved * per_second_), std::llround(seconds(node, label) * per_second_));
 }
 
 graph::Labelling CostProblem::solve() const {
@@ -194,29 +341,26 @@ int64_t CostProblem::cost_of(const std::vector<int32_t>& labels) const {
     HEADRACE_CHECK(one >= 0, "node {} has a label that it must not have", node);
     if (flow_.node(node).is<CallNode>()) cost += std::llround(one * per_second_);
   }
-  for (const auto& [node, join] : joins_) {
-    const auto label = [&](int32_t one) { return labels[static_cast<size_t>(one)]; };
-    if (label(node) == kNativeLabel && label(flow_.find(ref(join.producer))) == kNativeLabel)
-      cost -= units_saved(node, join);
+  for (const auto& [key, join] : joins_) {
+    const auto& [node, label] = key;
+    const int32_t from = flow_.find(ref(join.producer));
+    const bool are_joined = labels[static_cast<size_t>(node)] == label && labels[static_cast<size_t>(from)] == label;
+    const size_t own = static_cast<size_t>(node), other = static_cast<size_t>(from);
+    if (are_joined && regions.region[own] == regions.region[other]) cost -= units_saved(node, label, join);
   }
   for (size_t producer = 0; producer < consumers_.size(); ++producer) {
-    std::set<int32_t> entered;
-    for (const int32_t consumer : consumers_[producer]) entered.insert(region(static_cast<size_t>(consumer)));
-    entered.erase(kNone);
+    // Outside of regions all is native, also a tuple with another label.
+    const auto label = [&](size_t node) { return region(node) == kNone ? kNativeLabel : labels[node]; };
+    std::map<int32_t, int32_t> entered;  // labels by region
+    if (producer < flow_.nodes.size() && is_result_[producer]) entered[kNone] = kNativeLabel;
+    for (const int32_t consumer : consumers_[producer]) {
+      const auto node = static_cast<size_t>(consumer);
+      entered[region(node)] = label(node);
+    }
     entered.erase(region(producer));
-    cost += border_ * static_cast<int64_t>(entered.size());
+    for (const auto& [at, to] : entered) cost += border_units(producer, label(producer), to);
   }
   return cost;
-}
-
-// Adds a border between two nodes where both have the label.
-void CostProblem::add_split(int32_t from, int32_t to, int32_t label) {
-  problem_.pairs.push_back({from, to, kFirstSplit + label - 1});
-}
-
-// Adds a border to a node with the label.
-void CostProblem::add_unary(int32_t node, int32_t label) {
-  problem_.costs[static_cast<size_t>(node) * names_.size() + static_cast<size_t>(label)] += border_;
 }
 
 bool CostProblem::add_borders(const std::vector<int32_t>& labels) {
@@ -234,11 +378,15 @@ bool CostProblem::add_borders(const std::vector<int32_t>& labels) {
     for (const int32_t consumer : consumers_[i]) {
       const int32_t at = region(consumer);
       if (at == kNone || at == region(producer) || !split.insert(at).second) continue;
-      if (label(consumer) == label(producer)) {
-        add_split(producer, consumer, label(consumer));
+      const int32_t own = label(consumer);
+      const int64_t border = border_units(i, label(producer), own);
+      if (own == label(producer)) {
+        std::vector<graph::LabelCost> table(names_.size() * names_.size(), 0);
+        table[static_cast<size_t>(own) * names_.size() + static_cast<size_t>(own)] = border;
+        problem_.pairs.push_back({producer, consumer, table_of(std::move(table))});
         any = true;
-      } else if (!first.insert(label(consumer)).second) {
-        add_unary(consumer, label(consumer));
+      } else if (!first.insert(own).second) {
+        problem_.costs[static_cast<size_t>(consumer) * names_.size() + static_cast<size_t>(own)] += border;
         any = true;
       }
     }

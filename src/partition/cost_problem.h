@@ -41,14 +41,14 @@ class CostProblem {
   // Returns labels of the nodes by which the calls are on these backends, which take them.
   std::vector<int32_t> labels_of(const Labels& backends) const;
 
-  // A native call that the kernel of its operand computes, where that is native as well.
+  // A call that costs less where its operand has the same label: natively the operand's kernel computes it.
   struct Join {
     const relay::CallNode* producer = nullptr;
     double seconds_saved = 0;
   };
-  // Returns the operand whose kernel computes this call if it is native, in the plan in which calls are on these
-  // backends; null when there is none.
-  const Join* join_of(const relay::CallNode& call, const Labels& backends) const;
+  // Returns the join of this call by a label ("native" or the name of a backend), if the plan in which calls are on
+  // these backends has its operand there; null when there is none.
+  const Join* join_of(const relay::CallNode& call, const std::string& label, const Labels& backends) const;
 
  private:
   int32_t num_labels() const { return static_cast<int32_t>(names_.size()); }
@@ -58,25 +58,39 @@ class CostProblem {
   void read_costs(const OpCosts& costs);
   void read_uses();
   void read_joins(const OpCosts& costs);
+  const Join* find_join(const relay::CallNode& call, int32_t label) const;
+  void read_borders(const OpCosts& costs);
+  bool is_of_native_conv(size_t producer) const;
+  bool is_read_by_conv(size_t producer) const;
+  bool is_used_once(const relay::CallNode& producer, int32_t user) const;
+  std::vector<const relay::CallNode*> producers_of(const relay::CallNode& producer, int32_t label) const;
+  double seconds_saved(const OpCosts& costs, const relay::CallNode& producer, int32_t node, int32_t label) const;
+  const Expr& value_of(size_t producer) const;
+  int64_t border_units(size_t producer, int32_t from, int32_t to) const;
+  int32_t table_of(std::vector<graph::LabelCost> table);
   bool is_free(int32_t node) const;
   std::vector<std::string> names_of(const std::vector<int32_t>& labels) const;
   Regions regions_of(const std::vector<int32_t>& labels) const;
+  void add_borders_of_values();
   void add_joins();
-  int64_t units_saved(int32_t node, const Join& join) const;
-  void add_unary(int32_t node, int32_t label);
-  void add_split(int32_t from, int32_t to, int32_t label);
+  int64_t units_saved(int32_t node, int32_t label, const Join& join) const;
 
   IRModule module_;
   Flow flow_;
-  std::vector<std::string> names_;               // by label; empty for native code
-  std::set<std::string> one_call_;               // names of backends whose regions have one call each
-  std::vector<double> seconds_;                  // by node and label; negative: not allowed
-  std::vector<std::vector<int32_t>> consumers_;  // by producer: the nodes of the flow, then variables
-  std::vector<bool> is_result_;                  // by node of the flow: the body's result uses it
-  std::map<int32_t, Join> joins_;                // by the node of the call
+  std::vector<std::string> names_;                     // by label; empty for native code
+  std::set<std::string> one_call_;                     // names of backends whose regions have one call each
+  std::vector<double> seconds_;                        // by node and label; negative: not allowed
+  std::vector<std::vector<int32_t>> consumers_;        // by producer: the nodes of the flow, then variables
+  std::vector<Expr> variables_;                        // those that are producers, in their order
+  std::vector<bool> is_result_;                        // by node of the flow: the body's result uses it
+  std::map<std::pair<int32_t, int32_t>, Join> joins_;  // by the node of the call, and its label
+  std::map<std::string, int32_t> nodes_by_name_;       // by kind and place; kNone for several
+  // Seconds that a value takes to leave the code of a label and to enter it, by producer and label.
+  std::vector<double> leaving_, entering_;
+  Backends backends_;
   double per_second_ = 0;
-  int64_t border_ = 0;
   graph::LabelProblem problem_;
+  std::map<std::vector<graph::LabelCost>, int32_t> tables_;  // those of the problem, each once
 };
 
 }  // namespace headrace::partition

@@ -82,17 +82,50 @@ TEST(CostTable, FaultsHaveAPlace) {
   }
 }
 
-// A backend that takes all ops; its cost is not asked for where one was measured.
+// A backend that takes all ops; its cost does not count where one was measured.
 class Measured : public Backend {
  public:
+  explicit Measured(double border = 0) : border_(border) {}
   std::string_view name() const override { return "measured"; }
   std::string version() const override { return "7"; }
   Verdict supports(const relay::CallNode&) const override { return {}; }
   double cost(const relay::CallNode&, const cost::Machine&, int) const override { return 1; }
+  double border(const Type&, const cost::Machine&, int) const override { return border_; }
   std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const override {
     return {request.regions.size(), Refusal{HR_REASON_SHAPE_UNSUPPORTED, "it compiles nothing"}};
   }
+
+ private:
+  double border_;
 };
+
+// One call by itself has a border on each side, which the regions of a plan may not have.
+TEST(CostTable, TheShareOfBordersIsTakenOff) {
+  const IRModule module = read_program("def @main(%x: Tensor[(4), float32]) { add(%x, 1f) }");
+  const auto& call = *passes::main_of(module).body.as<relay::CallNode>();
+  auto table = std::make_shared<CostTable>();
+  table->costs[{cost_key(call), "measured"}] = {"7", 3e-6};
+  const auto seconds_with = [&](double border) {
+    return OpCosts({std::make_shared<Measured>(border)}, {.measured = table}).of(call)[1].seconds;
+  };
+  EXPECT_DOUBLE_EQ(seconds_with(0), 3e-6);
+  EXPECT_DOUBLE_EQ(seconds_with(1), 1e-6) << "the estimates: 1 s for the call, 1 s for each of two borders";
+}
+
+TEST(CostTable, ANativeConvolutionIsFasterInANetwork) {
+  const auto seconds_of = [](const std::string& channels, const std::string& groups) {
+    const IRModule module = read_program(
+        "def @main(%x: Tensor[(1, 16, 32, 32), float32], %w: Tensor[(16, " + channels +
+        ", 1, 1), float32]) {\n  nn.conv2d(%x, %w, kernel_size=[1, 1], channels=16, groups=" + groups + ") }");
+    const auto& call = *passes::main_of(module).body.as<relay::CallNode>();
+    auto table = std::make_shared<CostTable>();
+    table->costs[{cost_key(call), kNative}] = {HEADRACE_VERSION, 3e-6};
+    const cost::Machine machine{.packing_conv_share = 0.4, .network_conv_share = 0.8};
+    return OpCosts({}, {.machine = machine, .measured = table}).of(call)[0].seconds;
+  };
+  EXPECT_DOUBLE_EQ(seconds_of("16", "1"), 1.5e-6);
+  EXPECT_DOUBLE_EQ(seconds_of("1", "16"), 3e-6) << "depthwise";
+}
 
 TEST(CostTable, MeasuredCostsComeBeforeEstimates) {
   const std::string program = "def @main(%x: Tensor[(4), float32]) { tanh(exp(%x)) }";

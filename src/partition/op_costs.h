@@ -27,18 +27,30 @@ class OpCosts {
   const Backends& backends() const { return backends_; }
   // Returns the costs of a typed call of an op or of a composite function: first natively, then on each backend that
   // takes it, in the order of the list: measured ones where there are, else those of the backend or the estimate of
-  // native code. A composite function costs natively what its ops cost as they are joined to kernels. UserError for a
-  // backend whose cost is not a number of seconds from 0 to 1000.
+  // native code. A composite function costs natively what its ops cost as they are joined to kernels. A backend was
+  // measured with a region of the one call, and a native convolution in a program by itself, so of their seconds the
+  // share that borders have by the estimates is left out.
+  // UserError for a backend whose cost is not a number of seconds from 0 to 1000.
   std::vector<LabelSeconds> of(const relay::CallNode& call) const;
   // Returns the seconds that the call of an op costs less natively where the kernel of `producer` computes it, an
   // operand that nothing else uses: an estimate, as a share of the call's measured seconds where there are any.
   double saved(const relay::CallNode& producer, const relay::CallNode& call) const;
+  // Returns the seconds that a call costs less on a backend whose region also computes `producers`, as
+  // Backend::saved() has it: an estimate, as a share of the call's measured seconds where there are any.
+  double saved(const partition::Backend& backend, const relay::CallNode& call,
+               const std::vector<const relay::CallNode*>& producers) const;
+  // Returns the seconds that a value of this type takes to enter or to leave a region of a backend.
+  double border(const partition::Backend& backend, const Type& type) const;
+  // Returns the seconds that native code takes to change the layout of a value of this type: what it does at a region's
+  // border where convolutions work in blocks of channels. 0 for what is not a tensor of four axes or more.
+  double native_border(const Type& type) const;
   // Returns where the costs of the calls of a typed module come from, as a phrase.
   std::string source(const IRModule& module) const;
 
  private:
   std::optional<double> measured(const relay::CallNode& call, const std::string& label) const;
   double native(const relay::CallNode& call) const;
+  double on_backend(const partition::Backend& backend, const relay::CallNode& call) const;
 
   Backends backends_;
   CostModel model_;

@@ -29,7 +29,9 @@
 _Static_assert(HR_BACKEND_ABI_MINOR == CHIP_MINOR, "another header than the one of that version");
 #endif
 
-/* 1: it says what calls cost: a tenth of the host's own code, or of an add the thousand-fold. */
+/* 1: it says what calls cost: a tenth of the host's own code, or of an add the thousand-fold. 2: all calls cost the
+ * time of the result's elements at the machine's peak, half of it after a multiply in one region, and each border as
+ * much. */
 #ifndef COSTS
 #define COSTS 0
 #endif
@@ -499,7 +501,27 @@ static int32_t entry_types(void* self, void* found, hr_entry_types* types, const
 }
 #endif
 
-#if COSTS
+#if COSTS == 2
+static double peak_seconds(hr_tensor_type type, const hr_machine* machine) {
+  return (double)elements(type) / machine->operations_per_second;
+}
+
+static double cost(void* self, const hr_cost_query* query) {
+  (void)self;
+  return peak_seconds(host->graph->result_type(query->graph, query->node, 0), query->machine);
+}
+
+static double saved(void* self, const hr_cost_query* query) {
+  const uint32_t operand = host->graph->operand(query->graph, query->node, 0);
+  const char* before = host->graph->op(query->graph, operand);
+  return before != NULL && strcmp(before, "multiply") == 0 ? cost(self, query) / 2 : 0;
+}
+
+static double border(void* self, const hr_border_query* query) {
+  (void)self;
+  return peak_seconds(query->tensor, query->machine);
+}
+#elif COSTS
 static double cost(void* self, const hr_cost_query* query) {
   (void)self;
   if (host->graph->kind(query->graph, query->node) == HR_NODE_COMPOSITE) return query->native_seconds / 10;
@@ -531,6 +553,10 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* given, hr_backen
 #endif
 #if COSTS
   backend->cost = &cost;
+#endif
+#if COSTS == 2
+  if (HR_HAS_FIELD(hr_backend, backend, saved)) backend->saved = &saved;
+  if (HR_HAS_FIELD(hr_backend, backend, border)) backend->border = &border;
 #endif
 #if ONE_CALL
   backend->one_call_per_region = 1;

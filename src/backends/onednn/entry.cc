@@ -1,9 +1,11 @@
 // The backend's table of functions: all that the library exports. Exceptions end here.
 #include <headrace/backend_abi.h>
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 
+#include "backends/onednn/cost.h"
 #include "backends/onednn/fuse.h"
 #include "backends/onednn/network.h"
 #include "backends/onednn/primitives.h"
@@ -171,6 +173,26 @@ int32_t entry_types(void*, void* region, hr_entry_types* types, const hr_message
   return 0;
 }
 
+// Returns what `find` returns, and -1 for what it throws: the host's own estimate holds then.
+template <typename F>
+double estimate(F&& find) {
+  double seconds = -1;
+  guarded(nullptr, [&] { seconds = find(); });
+  return seconds;
+}
+
+double cost(void*, const hr_cost_query* query) {
+  return estimate([&] { return call_seconds(*host->graph, *query); });
+}
+
+double saved(void*, const hr_cost_query* query) {
+  return std::max(estimate([&] { return fused_seconds(*host->graph, *query); }), 0.0);
+}
+
+double border(void*, const hr_border_query* query) {
+  return std::max(estimate([&] { return border_seconds(*query); }), 0.0);
+}
+
 }  // namespace
 
 }  // namespace headrace_onednn
@@ -190,5 +212,8 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend
   backend->find = &find_region;
   backend->run = &run;
   if (HR_HAS_FIELD(hr_backend, backend, entry_types)) backend->entry_types = &entry_types;
+  if (HR_HAS_FIELD(hr_backend, backend, cost)) backend->cost = &cost;
+  if (HR_HAS_FIELD(hr_backend, backend, saved)) backend->saved = &saved;
+  if (HR_HAS_FIELD(hr_backend, backend, border)) backend->border = &border;
   return 0;
 }

@@ -104,19 +104,29 @@ class Builder {
     return std::move(graph_);
   }
 
-  Expected<Graph> build(const CallNode& call) {
-    for (const Expr& arg : call.args) {
-      if (ids_.contains(arg.get())) continue;
-      if (!has_tensors_only(arg->checked_type())) return no_view(arg, "an operand that is not a tensor");
-      add_operand(arg);
-    }
-    if (auto refusal = visit_call(call)) return *std::move(refusal);
+  Expected<Graph> build(const CallNode& call, const std::vector<const CallNode*>& producers) {
+    if (auto refusal = add_with_operands(call, producers)) return *std::move(refusal);
     const auto root = static_cast<uint32_t>(graph_->nodes.size() - 1);
     for (uint32_t i = 0; i < node(root).results.size(); ++i) graph_->outputs.emplace_back(root, i);
     return std::move(graph_);
   }
 
  private:
+  // Recursion is as deep as there are producers.
+  std::optional<Refusal> add_with_operands(const CallNode& call, const std::vector<const CallNode*>& producers) {
+    for (const Expr& arg : call.args) {
+      if (ids_.contains(arg.get())) continue;
+      if (!has_tensors_only(arg->checked_type())) return no_view(arg, "an operand that is not a tensor");
+      const auto* producer = arg.as<CallNode>();
+      if (std::find(producers.begin(), producers.end(), producer) == producers.end()) {
+        add_operand(arg);
+      } else if (auto refusal = add_with_operands(*producer, producers)) {
+        return refusal;
+      }
+    }
+    return visit_call(call);
+  }
+
   const GraphNode& node(uint32_t id) const { return graph_->nodes[id]; }
 
   uint32_t add(GraphNode made) {
@@ -374,8 +384,8 @@ Expected<Graph> make_graph(const FunctionNode& function, const std::string& name
   return Builder(name).build(function);
 }
 
-Expected<Graph> make_graph(const CallNode& call) {
-  return Builder(call.as_op() == nullptr ? "" : call.as_op()->name).build(call);
+Expected<Graph> make_graph(const CallNode& call, const std::vector<const CallNode*>& producers) {
+  return Builder(call.as_op() == nullptr ? "" : call.as_op()->name).build(call, producers);
 }
 
 }  // namespace headrace::backends::plugin

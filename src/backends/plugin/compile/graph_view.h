@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/expected.h"
 #include "relay/expr.h"
@@ -29,7 +30,8 @@ Expected<Graph> make_graph(const relay::FunctionNode& function, const std::strin
 void collect_constants(const hr_graph* graph, std::map<std::string, NDArray, std::less<>>& constants);
 
 // Returns the view of one typed call of an op or of a composite, with an input or a constant for each operand. The call
-// is the last node.
-Expected<Graph> make_graph(const relay::CallNode& call);
+// is the last node. Of the calls that its operands come from, those among `producers`, few of them, are calls in the
+// view as well.
+Expected<Graph> make_graph(const relay::CallNode& call, const std::vector<const relay::CallNode*>& producers = {});
 
 }  // namespace headrace::backends::plugin

@@ -65,6 +65,24 @@ int32_t refuse_graph(hr_compile_sink* sink, uint64_t graph, int32_t reason, cons
   return 0;
 }
 
+template <typename T>
+hr_abi abi_of() {
+  return {.size = sizeof(T), .major = HR_BACKEND_ABI_MAJOR, .minor = HR_BACKEND_ABI_MINOR};
+}
+
+hr_machine machine_row(const cost::Machine& machine) {
+  constexpr double kGiga = 1e9;
+  return {.abi = abi_of<hr_machine>(),
+          .operations_per_second = cost::peak_gigaops(machine, DataType::float_(32)) * kGiga,
+          .l2_bytes = machine.l2_bytes,
+          .l3_bytes = machine.l3_bytes,
+          .l2_rate = machine.l2_gigabytes * kGiga,
+          .l3_rate = machine.l3_gigabytes * kGiga,
+          .memory_rate = machine.dram_gigabytes * kGiga,
+          .all_memory_rate = machine.all_dram_gigabytes * kGiga,
+          .fork_seconds = machine.fork_seconds};
+}
+
 class PluginBackend : public partition::Backend {
  public:
   explicit PluginBackend(PluginPtr plugin) : plugin_(std::move(plugin)) {
@@ -95,18 +113,32 @@ class PluginBackend : public partition::Backend {
 
   double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const override {
     const double native = Backend::cost(call, machine, threads);
-    if (table().cost == nullptr) return native;
-    const Expected<Graph> graph = make_graph(call);
-    if (!graph) return native;
-    const hr_graph* view = graph.value().get();
-    const hr_cost_query query{
-        .abi = {.size = sizeof(hr_cost_query), .major = HR_BACKEND_ABI_MAJOR, .minor = HR_BACKEND_ABI_MINOR},
-        .graph = view,
-        .node = graph_api()->num_nodes(view) - 1,
-        .num_threads = threads,
-        .native_seconds = native};
-    const double seconds = table().cost(table().self, &query);
+    const double seconds = ask_cost(table().cost, call, {}, native, machine, threads);
     return seconds < 0 ? native : seconds;
+  }
+
+  double saved(const relay::CallNode& call, const std::vector<const relay::CallNode*>& producers,
+               const cost::Machine& machine, int threads) const override {
+    if (table().saved == nullptr) return 0;
+    return ask_cost(table().saved, call, producers, Backend::cost(call, machine, threads), machine, threads);
+  }
+
+  double border(const Type& type, const cost::Machine& machine, int threads) const override {
+    if (table().border == nullptr) return 0;
+    const hr_machine row = machine_row(machine);
+    double seconds = 0;
+    for (const Type& leaf : leaves_of(type)) {
+      const auto* tensor = leaf.as<TensorTypeNode>();
+      const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
+      if (!shape) continue;  // a backend cannot say what a size without a number costs
+      const hr_border_query query{
+          .abi = abi_of<hr_border_query>(),
+          .tensor = {.dtype = tensor->dtype.raw(), .ndim = static_cast<int32_t>(shape->size()), .shape = shape->data()},
+          .num_threads = threads,
+          .machine = &row};
+      seconds += table().border(table().self, &query);
+    }
+    return seconds;
   }
 
   bool one_call_per_region() const override { return table().one_call_per_region != 0; }
@@ -115,6 +147,26 @@ class PluginBackend : public partition::Backend {
 
  private:
   const hr_backend& table() const { return plugin_->table; }
+
+  using CostFunction = double (*)(void* self, const hr_cost_query* query);
+
+  // Returns a number below 0 where the library does not say.
+  double ask_cost(CostFunction function, const relay::CallNode& call,
+                  const std::vector<const relay::CallNode*>& producers, double native, const cost::Machine& machine,
+                  int threads) const {
+    if (function == nullptr) return -1;
+    const Expected<Graph> graph = make_graph(call, producers);
+    if (!graph) return -1;
+    const hr_graph* view = graph.value().get();
+    const hr_machine row = machine_row(machine);
+    const hr_cost_query query{.abi = abi_of<hr_cost_query>(),
+                              .graph = view,
+                              .node = graph_api()->num_nodes(view) - 1,
+                              .num_threads = threads,
+                              .native_seconds = native,
+                              .machine = &row};
+    return function(table().self, &query);
+  }
 
   template <typename F>
   static Verdict ask(F&& question) {
@@ -174,17 +226,16 @@ std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::Region
   if (views.empty()) return codes;
   const AttrList options(request.options);
   hr_compile_sink sink{.graphs = views, .takes_constants = table().load_with_constants != nullptr};
-  const hr_compile_request asked{
-      .abi = {.size = sizeof(hr_compile_request), .major = HR_BACKEND_ABI_MAJOR, .minor = HR_BACKEND_ABI_MINOR},
-      .num_graphs = views.size(),
-      .graphs = views.data(),
-      .triple = request.machine.triple.c_str(),
-      .cpu = request.machine.cpu.c_str(),
-      .options = {.count = options.all().size(), .items = options.all().data()},
-      .sink = &sink,
-      .emit = &emit_blob,
-      .refuse = &refuse_graph,
-      .emit_with_constants = &emit_blob_with_constants};
+  const hr_compile_request asked{.abi = abi_of<hr_compile_request>(),
+                                 .num_graphs = views.size(),
+                                 .graphs = views.data(),
+                                 .triple = request.machine.triple.c_str(),
+                                 .cpu = request.machine.cpu.c_str(),
+                                 .options = {.count = options.all().size(), .items = options.all().data()},
+                                 .sink = &sink,
+                                 .emit = &emit_blob,
+                                 .refuse = &refuse_graph,
+                                 .emit_with_constants = &emit_blob_with_constants};
   MessageRoom room;
   if (table().compile(table().self, &asked, room.view()) != 0)
     throw_user_error("the backend '{}' cannot compile: {}", plugin_->name, room.text());

@@ -1,0 +1,88 @@
+"""Plans of placement by cost beside the plans that they are chosen from, by the clock: ./dev bench placement."""
+
+from __future__ import annotations
+
+import collections
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    Run = Callable[..., str]
+
+BACKENDS = "onednn,ccompiler"
+SINGLE = ("native", "onednn", "order")  # plans without costs
+CHOSEN = ("model", "profile")  # plans of least cost, by modelled and by measured costs
+
+
+def options_of(plan: str, costs: Path) -> list[str | Path]:
+    """The options that compile a model by one of the plans."""
+    if plan == "native":
+        return []
+    if plan == "onednn":
+        return ["--backends", "onednn"]
+    if plan == "order":
+        return ["--backends", BACKENDS]
+    return ["--backends", BACKENDS, "--placement", "cost", *(["--costs", costs] if plan == "profile" else [])]
+
+
+def explained(model: Path, plan: str, costs: Path, headrace: Path, run: Run) -> dict:
+    """What headrace explain says of a plan: how many ops each backend has, regions, the plan's cost and its source."""
+    report = json.loads(run(headrace, "explain", model, *options_of(plan, costs), "--json"))
+    counts = collections.Counter(op["backend"] for op in report["placement"])
+    return {"ops": dict(counts), "regions": len(report["regions"]), "cost": report["cost"]}
+
+
+def measure(model: Path, args: argparse.Namespace, run: Run) -> dict:
+    """Compiles a model by each plan, and times all of them in the same rounds."""
+    headrace, costs = args.bin / "headrace", model.with_suffix(".costs.json")
+    run(headrace, "profile", model, "--backends", BACKENDS, "-o", costs, "--rounds", str(args.rounds), "--quiet")
+    artifacts = []
+    for plan in (*SINGLE, *CHOSEN):
+        artifacts.append(model.with_suffix(f".{plan}.so"))
+        run(headrace, "compile", model, "-o", artifacts[-1], *options_of(plan, costs), "--jobs", "2", "--quiet")
+    beside = [word for artifact in artifacts[1:] for word in ("--beside", artifact)]
+    timed = json.loads(run(headrace, "bench", artifacts[0], *beside, "--rounds", str(args.rounds), "--json", "--quiet"))
+    report = {"model": model.stem, "rounds": args.rounds, "plans": {}}
+    for plan, result in zip((*SINGLE, *CHOSEN), timed["results"], strict=True):
+        times = {key: result[key] for key in ("best_seconds", "median_seconds")}
+        report["plans"][plan] = times | explained(model, plan, costs, headrace, run)
+    for plan in CHOSEN:
+        for key in ("best", "median"):
+            least = min(report["plans"][single][f"{key}_seconds"] for single in SINGLE)
+            report["plans"][plan][f"{key}_ratio"] = report["plans"][plan][f"{key}_seconds"] / least
+    return report
+
+
+def rows_of(report: dict) -> list[list[str]]:
+    """The lines of the table for one model."""
+    rows = []
+    for name, plan in report["plans"].items():
+        cost = plan["cost"]
+        rows.append(
+            [report["model"], name]
+            + [f"{plan[f'{key}_seconds'] * 1e3:.3f}" for key in ("best", "median")]
+            + [f"{plan[f'{key}_ratio']:.3f}" if f"{key}_ratio" in plan else "-" for key in ("best", "median")]
+            + ["-" if cost is None else f"{cost['seconds'] * 1e3:.3f}", str(plan["regions"])]
+            + [", ".join(f"{count} {backend}" for backend, count in sorted(plan["ops"].items()))]
+        )
+    return rows
+
+
+HEADING = ["model", "plan", "best ms", "median ms", "best ratio", "median ratio", "cost ms", "regions", "ops"]
+
+
+def bench(models: list[Path], args: argparse.Namespace, run: Run, print_table: Callable) -> None:
+    """Measures models and prints a table, or one JSON object."""
+    reports = []
+    for model in models:
+        print(f"measuring {model.stem}", file=sys.stderr)
+        reports.append(measure(model, args, run))
+    if args.json:
+        print(json.dumps({"models": reports}, indent=2))
+    else:
+        print_table([HEADING] + [row for report in reports for row in rows_of(report)])

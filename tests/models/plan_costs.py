@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Plans of least cost of networks over backends, by what `headrace explain` says of them.
+
+    tests/models/plan_costs.py --program headrace --write-zoo write_zoo --folder FOLDER
+
+By its own cost no plan is worse than native code, than each backend alone, or than the order of the list; its lower
+bound is below all of them. The backend onednn says what its calls cost: an activation on the result of a convolution
+costs nothing there, and one alone does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+from typing import ClassVar
+
+NETWORKS = ("resnet50", "mobilenet_v2", "squeezenet1_1", "mlp")
+LISTS = ("onednn", "onednn,ccompiler", "ccompiler,onednn")
+ACTIVATIONS = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 64, 56, 56), float32], %w: Tensor[(64, 64, 3, 3), float32]) {
+  %0 = nn.relu(nn.conv2d(%x, %w, padding=[1, 1], channels=64, kernel_size=[3, 3]));
+  nn.relu(nn.max_pool2d(%0, pool_size=[2, 2], strides=[2, 2], padding=[0, 0, 0, 0]))
+}
+"""
+
+
+class PlanCosts(unittest.TestCase):
+    """Runs the programs of one build."""
+
+    options: ClassVar[argparse.Namespace]
+
+    def explain(self, model: Path, backends: str, *more: str) -> dict:
+        """What headrace explain says of a plan of least cost for one processor."""
+        command = [self.options.program, "explain", model, "--backends", backends, "--placement", "cost"]
+        command += ["--target-cpu", "znver4", *more, "--json", "--quiet"]
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_no_other_plan_costs_less(self) -> None:
+        self.options.folder.mkdir(parents=True, exist_ok=True)
+        for network in NETWORKS:
+            subprocess.run([self.options.write_zoo, self.options.folder, network], check=True, capture_output=True)
+            for backends in LISTS:
+                with self.subTest(network=network, backends=backends):
+                    cost = self.explain(self.options.folder / f"{network}.onnx", backends)["cost"]
+                    self.assertEqual(set(cost["others"]), {"native", "list order", *backends.split(",")})
+                    for other, seconds in cost["others"].items():
+                        self.assertLessEqual(cost["seconds"], seconds, other)
+                    self.assertLessEqual(cost["lower_bound"], cost["seconds"])
+                    self.assertGreater(cost["lower_bound"], 0)
+                    self.assertIn("estimated", cost["source"])
+
+    def test_an_activation_on_a_convolution_is_free(self) -> None:
+        self.options.folder.mkdir(parents=True, exist_ok=True)
+        model = self.options.folder / "activations.relay"
+        model.write_text(ACTIVATIONS)
+        rows = self.explain(model, "onednn", "--place", "*=native")["placement"]
+        alone = [row["costs"]["onednn"] for row in rows if row["kind"] == "nn.relu"]
+        self.assertGreater(min(alone), 1e-6)
+        for row in rows:
+            self.assertNotEqual(row["costs"]["onednn"], row["costs"]["native"], "onednn states costs of its own")
+        joined, other = self.relus_by_onednn(model)
+        self.assertEqual(joined, 0)
+        self.assertGreater(other, 1e-6)
+
+    def relus_by_onednn(self, model: Path) -> list[float]:
+        """The seconds of the two activations where native code is dear, so that all is by onednn."""
+        table = self.options.folder / "dear.json"
+        command = [
+            self.options.program,
+            "profile",
+            model,
+            "--backends",
+            "onednn",
+            "-o",
+            table,
+            "--rounds",
+            "1",
+            "--quiet",
+        ]
+        subprocess.run([str(word) for word in command], check=True, capture_output=True)
+        costs = json.loads(table.read_text())
+        costs["costs"] = [one | {"seconds": 1} for one in costs["costs"] if one["backend"] == "native"]
+        costs["cpu"] = "znver4"
+        table.write_text(json.dumps(costs))
+        rows = self.explain(model, "onednn", "--costs", str(table))["placement"]
+        self.assertEqual({row["backend"] for row in rows}, {"onednn"})
+        return [row["costs"]["onednn"] for row in rows if row["kind"] == "nn.relu"]
+
+
+def main() -> None:
+    """Reads the options and runs the tests."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=Path, required=True)
+    parser.add_argument("--write-zoo", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, required=True)
+    PlanCosts.options, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()
