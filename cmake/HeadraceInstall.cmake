@@ -14,7 +14,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/third_party/dlpack/dlpack.h DESTINATION ${CM
 install(FILES LICENSE THIRD_PARTY_NOTICES.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
 # The libraries look for each other in their own folder, the plugins for a library of the system where it was linked.
-foreach(library headrace_rt headrace headrace_llvm headrace_onednn)
+foreach(library headrace_rt headrace headrace_llvm headrace_onednn headrace_verbs)
   if(TARGET ${library})
     set_target_properties(${library} PROPERTIES INSTALL_RPATH $ORIGIN INSTALL_RPATH_USE_LINK_PATH ON)
     install(TARGETS ${library} DESTINATION ${CMAKE_INSTALL_LIBDIR})
