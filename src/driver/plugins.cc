@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <filesystem>
 #include <fstream>
 #include <mutex>
 #include <set>
@@ -44,6 +45,8 @@ class OwnPluginBackend : public Backend {
 
 // Returns whether the file of a library holds the name of a symbol.
 bool names_symbol(const std::string& path, std::string_view symbol) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;  // a stream of a folder throws as it is read
   std::ifstream file(path, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
   return bytes.find(symbol) != std::string::npos;
