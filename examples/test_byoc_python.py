@@ -66,6 +66,27 @@ def test_a_file_that_one_process_compiled_runs_in_another(environment, tmp_path)
     np.testing.assert_allclose(json.loads(values), json.loads(ran.stdout), rtol=1e-5, atol=1e-7)
 
 
+def test_the_program_in_python_finds_it(environment, tmp_path):
+    (tmp_path / "model.relay").write_text(PROGRAM)
+    model = ("-m", "headrace", "compile", tmp_path / "model.relay", "-o", tmp_path / "model.so")
+    compiled = run_python(environment, "", *model, "--backends", "elementwise")
+    assert compiled.returncode == 0, compiled.stderr
+    np.save(tmp_path / "x.npy", np.float32([[0, 1, 2], [3, 4, 5]]))
+    x = ("--input", f"x={tmp_path / 'x.npy'}", "--output-dir", tmp_path, "--fallback", "none")
+    ran = run_python(environment, "", "-m", "headrace", "run", tmp_path / "model.so", *x)
+    assert ran.returncode == 0, ran.stderr
+    # Without the package, both verbs say what is missing.
+    elsewhere = run_python(dict(os.environ), "", *model, "--backends", "elementwise")
+    assert elsewhere.returncode == 3
+    assert (
+        "there is no backend 'elementwise'; there are ccompiler, examplejson, null, numpy, onednn" in elsewhere.stderr
+    )
+    elsewhere = run_python(dict(os.environ), "", "-m", "headrace", "run", tmp_path / "model.so", *x)
+    assert elsewhere.returncode == 4
+    assert "needs the backend 'elementwise' for its region" in elsewhere.stderr
+    assert "it is in Python: install its package, and use `python -m headrace` or headrace.load" in elsewhere.stderr
+
+
 def test_it_passes_the_conformance_kit(environment):
     listed = run_python(environment, "", "-m", "headrace.backend", "list")
     assert "elementwise" in listed.stdout.split()

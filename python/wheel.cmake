@@ -1,4 +1,4 @@
-# The native files of the two wheels that ./dev wheel makes (tools/wheel.py, docs/packages.md), in ${CMAKE_BINARY_DIR}/wheel:
+# The native files of the wheels that ./dev wheel makes (tools/wheel.py, docs/packages.md), in ${CMAKE_BINARY_DIR}/wheel:
 # extension modules for the stable ABI of Python 3.10 in nanobind's split mode, so that one file serves every Python from
 # 3.10 on, and the plugin with LLVM within (cmake/HeadracePlugin.cmake). A wheel's libraries are in its folder lib.
 function(headrace_wheel_module target name)
@@ -20,5 +20,5 @@ target_compile_definitions(headrace_wheel_runtime PRIVATE HEADRACE_PYTHON_RUNTIM
 add_custom_target(headrace_wheel DEPENDS headrace_wheel_core headrace_wheel_runtime headrace_wheel_llvm
   headrace_program headrace-opt headrace-stage-host headrace_python_stubs)
 if(TARGET headrace_onednn)
-  add_dependencies(headrace_wheel headrace_onednn)  # not in the wheels, and `cmake --install` needs all that it installs
+  add_dependencies(headrace_wheel headrace_onednn)
 endif()

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Makes the two wheels of the Python package from a build folder. ./dev wheel builds what they need, then runs this.
+"""Makes the wheels of the Python package from a build folder. ./dev wheel builds what they need, then runs this.
 
     ./dev wheel [--output FOLDER]
 
 headrace-runtime  loads and runs compiled models: libheadrace_rt, headrace._runtime, C headers, the CMake package.
                   No compiler, no LLVM.
-headrace          adds the compiler, with LLVM and lld inside, and the programs; needs the other at its version.
+headrace          adds the compiler, with LLVM and lld inside, the programs, and C++ headers for code generators.
+headrace-onednn   adds the backend onednn, with oneDNN inside; where the build has that backend.
 
-Both serve every CPython from 3.10 on (tag cp310-abi3). auditwheel adds libraries of the system that a machine may lack,
-and names the oldest glibc that the wheels run on. docs/packages.md says more.
+The last two need the first at their version. All serve every CPython from 3.10 on (tag cp310-abi3). auditwheel adds
+libraries of the system that a machine may lack, and names the oldest glibc that the wheels run on. docs/packages.md
+says more.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ IN_COMPILER = (
     *("libcli11-dev", "libprotozero-dev", "llvm-19-dev", "liblld-19-dev"),
     *("libbz2-1.0", "libssl3", "libzip4", "libzstd1"),
 )
+IN_ONEDNN = ("libdnnl2", "libgomp1", "ocl-icd-libopencl1")
+CPP_HEADERS = "include/headrace/compiler"
 OURS = "libheadrace_rt.so"  # the library of headrace-runtime that files of headrace are linked to
 
 
@@ -80,7 +84,7 @@ def install(build: Path, prefix: Path) -> None:
 
 
 def tree(folder: Path, place: str) -> dict[str, Path]:
-    """The files below a folder, by their place in a wheel."""
+    """The files below a folder, which may be absent, by their place in a wheel."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {f"{place}/{path.relative_to(folder)}": path for path in files}
 
@@ -96,15 +100,19 @@ def chosen(prefix: Path, *names: str) -> dict[str, Path]:
 
 
 def packages(build: Path, prefix: Path, project: dict) -> list[Package]:
-    """The two wheels."""
+    """The wheels."""
+    cpp_headers = tree(prefix / CPP_HEADERS, f"headrace/{CPP_HEADERS}")
+    headers = tree(prefix / "include", "headrace/include")
     runtime_files = {
         **python_files(build / "python/headrace"),
-        **tree(prefix / "include", "headrace/include"),
+        **{place: path for place, path in headers.items() if place not in cpp_headers},
         **tree(prefix / "lib/cmake", "headrace/lib/cmake"),
         **chosen(prefix, "_runtime.abi3.so", f"lib/{OURS}", "bin/headrace-stage-host"),
     }
     compiler_files = chosen(
-        prefix, "_core.abi3.so", "lib/libheadrace.so", "lib/libheadrace_llvm.so", "bin/headrace", "bin/headrace-opt"
+        prefix,
+        *("_core.abi3.so", "lib/libheadrace.so", "lib/libheadrace_llvm.so", "lib/libheadrace_verbs.so"),
+        *("bin/headrace", "bin/headrace-opt"),
     )
     runtime = Package(
         name="headrace-runtime",
@@ -116,17 +124,28 @@ def packages(build: Path, prefix: Path, project: dict) -> list[Package]:
         entry_points={},
         parts=IN_RUNTIME,
     )
+    same_version = f"=={project['version']}"
     compiler = Package(
         name="headrace",
         summary=project["description"],
-        needs=[f"headrace-runtime=={project['version']}"],
+        needs=[f"headrace-runtime{same_version}"],
         programs=project["scripts"],
-        files=compiler_files,
-        extras=project.get("optional-dependencies", {}),
+        files={**compiler_files, **cpp_headers},
+        extras={**project.get("optional-dependencies", {}), "onednn": [f"headrace-onednn{same_version}"]},
         entry_points=project.get("entry-points", {}),
         parts=IN_COMPILER,
     )
-    return [runtime, compiler]
+    onednn = Package(
+        name="headrace-onednn",
+        summary="The backend onednn of Headrace: parts of neural networks on oneDNN",
+        needs=[f"headrace-runtime{same_version}"],
+        programs={},
+        files=chosen(prefix, "lib/libheadrace_onednn.so"),
+        extras={},
+        entry_points={},
+        parts=IN_ONEDNN,
+    )
+    return [runtime, compiler, *([onednn] if all(path.exists() for path in onednn.files.values()) else [])]
 
 
 def licences(package: Package) -> dict[str, str]:
@@ -234,7 +253,7 @@ def report(wheel: Path) -> None:
 def clear(folder: Path) -> None:
     """Removes earlier wheels of the package, so that the folder holds one of each."""
     folder.mkdir(parents=True, exist_ok=True)
-    for old in [*folder.glob("headrace-*.whl"), *folder.glob("headrace_runtime-*.whl")]:
+    for old in [*folder.glob("headrace-*.whl"), *folder.glob("headrace_*.whl")]:
         old.unlink()
 
 

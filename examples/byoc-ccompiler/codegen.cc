@@ -1,5 +1,5 @@
 // A code generator that writes C, as a shared library: float32 additions, subtractions and multiplications.
-// docs/bring-your-own-codegen.md builds and explains it. It needs a clone, because these headers are not installed.
+// docs/bring-your-own-codegen.md builds and explains it. These headers are installed, for one version.
 #include <cstdio>
 #include <map>
 

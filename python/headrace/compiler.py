@@ -326,9 +326,10 @@ def load(
 
 
 def load_backend(library: str | PathLike[str]) -> str:
-    """Loads a backend from a shared library that answers headrace/backend_abi.h.
+    """Loads a backend from a shared library that answers headrace/backend_abi.h, or code generators in C++.
 
-    Afterwards `compile(backends=[name])` may name it, and `load` opens files whose regions it runs.
+    Afterwards `compile(backends=[name])` may name it, and `load` opens files whose regions it runs. A library that
+    registers `relay.ext.NAME` in C++ is for one version of Headrace.
 
     Parameters
     ----------
@@ -338,13 +339,13 @@ def load_backend(library: str | PathLike[str]) -> str:
     Returns
     -------
     str
-        The name of the backend.
+        The name of the backend; "" where the library registered its backends itself.
 
     Raises
     ------
     UserError
-        For a library that is not a backend or has a name that is taken; MissingError, which is one, where it, or a
-        library that it needs, is not there.
+        For a library that is not a backend, is built with the C++ headers of another version, or has a name that is
+        taken; MissingError, which is one, where it, or a library that it needs, is not there.
     """
     return str(get_global_func("headrace.load_backend")(_arguments.path(library, "library")))
 

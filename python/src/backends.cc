@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/interrupt.h"
+#include "base/library_folder.h"
 #include "conformance/isolated.h"
 #include "conformance/report.h"
 #include "driver/all_backends.h"
@@ -159,16 +160,28 @@ void register_python_backend(const std::string& name, const std::string& version
       make_packed([name, loader](const Bytes& bytes) { return load_python_module(name, loader, bytes.data); }), true);
 }
 
+PackedFunc function_of_package(const char* name) {
+  GilHeld held;
+  return to_function(nb::module_::import_("headrace.backend").attr(name));
+}
+
+// Registers the installed backend of that name, if there is one.
+void offer_python_backend(const std::string& name) {
+  if (!Py_IsInitialized()) return;
+  const PackedFunc find = function_of_package("_find_installed");
+  as_user_error([&] { return find(name); });
+}
+
+std::vector<std::string> python_backend_names() {
+  if (!Py_IsInitialized()) return {};
+  const PackedFunc names = function_of_package("names");
+  return as_user_error([&] { return names(); }).as<Array<std::string>>().to_vector();
+}
+
 // Registers the installed backend whose module is met, if there is one.
 void find_python_loader(const std::string& kind) {
-  const std::string prefix = python_module_kind("");
-  if (!kind.starts_with(prefix) || !Py_IsInitialized()) return;
-  PackedFunc find;
-  {
-    GilHeld held;
-    find = to_function(nb::module_::import_("headrace.backend").attr("_find_installed"));
-  }
-  as_user_error([&] { return find(kind.substr(prefix.size())); });
+  if (kind.starts_with(runtime::kPythonKindPrefix))
+    offer_python_backend(kind.substr(runtime::kPythonKindPrefix.size()));
 }
 
 // Starts a child by fork, because a backend of this process may be in no file. The child has this thread alone.
@@ -251,7 +264,9 @@ void bind_backends(nb::module_& m) {
       },
       nb::arg("name"), "Whether the compiler knows a backend of that name.");
   bind_kit(m);
+  m.def("library_folder", &library_folder, "The folder of Headrace's own libraries.");
   runtime::set_loader_finder(&find_python_loader);
+  driver::set_backend_source(driver::BackendSource{.names = &python_backend_names, .offer = &offer_python_backend});
 }
 
 }  // namespace headrace::python

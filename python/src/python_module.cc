@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "ir/type.h"
+#include "runtime/loader_finder.h"
 
 namespace headrace::python {
 
@@ -147,7 +148,9 @@ class PythonModule : public runtime::ModuleBody {
 
 }  // namespace
 
-std::string python_module_kind(const std::string& backend) { return "python." + backend; }
+std::string python_module_kind(const std::string& backend) {
+  return fmt::format("{}{}", runtime::kPythonKindPrefix, backend);
+}
 
 Module make_python_module(const std::string& backend, const PackedFunc& load, PythonBlob blob) {
   return Module(std::make_unique<PythonModule>(backend, load, std::move(blob)));

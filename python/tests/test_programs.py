@@ -1,9 +1,11 @@
-"""The programs that pip installs beside the package."""
+"""The programs that pip installs beside the package, and `python -m headrace`."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from headrace import _programs
 
@@ -25,3 +27,83 @@ def test_says_what_is_missing():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "headrace: cannot start '/nowhere/headrace': No such file or directory" in done.stderr
+
+
+MODEL = """#[version = "0.0.5"]
+def @main(%x: Tensor[(4), float32]) { negative(nn.relu(%x)) }
+"""
+CRASHER = """
+import os
+from headrace.backend import Backend
+
+class Crasher(Backend):
+    name = "crasher"
+    version = "7"
+    def supports(self, call):
+        return True if call.op.name in ("exp", "tanh") else "is neither exp nor tanh"
+    def compile(self, regions, options):
+        return [b"1"] * len(regions)
+    def load(self, data):
+        def run(name, inputs, outputs):
+            os.abort()
+        return run
+"""
+
+
+def in_python(*words, cwd, code=0):
+    """Runs `python -m headrace` with the packages in the folder `cwd`, too; gives what it prints."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(cwd), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-m", "headrace", *map(str, words)]
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def install(folder, name, module, text):
+    """Writes a module and what pip would write of its entry point."""
+    (folder / f"{module}.py").write_text(text)
+    info = folder / f"{module}-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[headrace.backends]\n{name} = {module}:{name.capitalize()}\n")
+
+
+def test_the_program_in_python_has_the_backends_of_python(tmp_path):
+    (tmp_path / "model.relay").write_text(MODEL)
+    np.save(tmp_path / "x.npy", np.float32([-1, 2, -3, 4]))
+    chosen = ("model.relay", "--backends", "numpy")
+    assert "2 ops by numpy" in in_python("explain", *chosen, "--save-plan", "plan.json", cwd=tmp_path)
+    in_python("compile", *chosen, "-o", "model.so", cwd=tmp_path)
+    in_python("compile", "model.relay", "--plan", "plan.json", "-o", "planned.so", cwd=tmp_path)
+    for file in ("model.so", "planned.so"):
+        assert "region tvmgen_default_numpy_main_0 by numpy" in in_python("inspect", file, cwd=tmp_path)
+    assert "ok:" in in_python("verify", *chosen, cwd=tmp_path)
+    run = ("run", "model.so", "--input", "x=x.npy", "--output-dir", "out", "--fallback", "none", "--json")
+    assert '"fallbacks": []' in in_python(*run, cwd=tmp_path)
+    (output,) = (tmp_path / "out").glob("*.npy")
+    np.testing.assert_array_equal(np.load(output), np.float32([-0.0, -2, -0.0, -4]))
+    assert "there is no backend 'nmpy'" in in_python(
+        "explain", "model.relay", "--backends", "nmpy", cwd=tmp_path, code=3
+    )
+
+
+def test_the_program_in_python_lists_and_checks_the_backends_of_python(tmp_path):
+    install(tmp_path, "crasher", "crashing", CRASHER)
+    install(tmp_path, "broken", "breaking", "import no_such_package")
+    listed = in_python("backend", "list", cwd=tmp_path).splitlines()
+    rows = {line.split()[0]: line.split() for line in listed}
+    assert rows["crasher"][1:] == ["7", "0"]
+    assert "onednn" in rows and "numpy" in rows
+    assert "No module named 'no_such_package'" in " ".join(rows["broken"])
+    (tmp_path / "model.relay").write_text(MODEL)
+    told = in_python("explain", "model.relay", "--backends", "broken", cwd=tmp_path, code=4)
+    assert "headrace: the backend 'broken' cannot be imported from 'breaking:Broken'" in told
+    # Each crash ends a child, and the next one is started in Python again.
+    told = in_python("backend", "check", "crasher", "--case", "exp/*", "--case", "tanh/*", cwd=tmp_path, code=5)
+    assert told.count("crash") > 2, told
+    assert "all passed" in in_python("backend", "check", "numpy", "--case", "nn.softmax/*", cwd=tmp_path)
+
+
+def test_a_wrong_command_line_in_python(tmp_path):
+    assert "there is no verb 'complie'" in in_python("complie", cwd=tmp_path, code=2)
+    assert in_python("--version", cwd=tmp_path).startswith("headrace ")

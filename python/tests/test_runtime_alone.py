@@ -2,7 +2,7 @@
 
 import headrace as hr
 import pytest
-from headrace import _config, _native
+from headrace import __main__, _config, _native
 
 
 def test_with_the_compiler_the_package_stands_on_core():
@@ -17,6 +17,12 @@ def test_a_name_of_the_compiler_says_what_to_install():
         "'compile': this is the runtime alone, which loads and runs compiled models; the compiler comes with "
         f"pip install headrace=={hr.__version__}"
     )
+
+
+def test_the_program_in_python_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr(_native, "is_runtime_alone", True)
+    assert __main__._main(["compile", "model.onnx"]) == 4
+    assert f"pip install headrace=={hr.__version__}" in capsys.readouterr().err
 
 
 def test_python_may_ask_for_names_of_its_own():

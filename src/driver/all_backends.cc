@@ -80,10 +80,36 @@ constexpr auto kBackends = std::to_array<Row>({
     },
 });
 
-// The backends of python/headrace/backends; Python registers them, and no program has them.
+// The backends of python/headrace/backends, which Python registers.
 constexpr auto kInPython = std::to_array<std::string_view>({"numpy", "onnxruntime"});
 
+std::optional<BackendSource>& backend_source() {
+  static std::optional<BackendSource> source;
+  return source;
+}
+
+[[noreturn]] void throw_unknown(const std::string& name) {
+  const std::vector<std::string> known = known_backends();
+  const std::vector<std::string> near = near_names(name, known, '-');
+  std::string hint = backend_source() ? "" : "; `python -m headrace` also has those of Python's packages";
+  if (!near.empty()) hint = fmt::format("; did you mean {}?", fmt::join(near, " or "));
+  throw_user_error("there is no backend '{}'; there are {}, and those that a program registers as {}NAME{}", name,
+                   known.empty() ? "none in this build" : fmt::format("{}", fmt::join(known, ", ")),
+                   kRegionCompilerPrefix, hint);
+}
+
 }  // namespace
+
+void set_backend_source(std::optional<BackendSource> source) { backend_source() = source; }
+
+std::vector<std::string> known_backends() {
+  std::vector<std::string> names = partition::backend_names();
+  if (!backend_source()) return names;
+  for (std::string& name : backend_source()->names()) names.push_back(std::move(name));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
 
 void register_all_backends() {
   for (const Row& row : kBackends) {
@@ -101,20 +127,21 @@ std::vector<std::pair<std::string, std::string>> left_out_backends() {
 
 std::shared_ptr<const partition::Backend> require_backend(const std::string& name) {
   if (auto backend = partition::find_backend(name)) return backend;
+  if (backend_source()) {
+    backend_source()->offer(name);
+    if (auto backend = partition::find_backend(name)) return backend;
+  }
   for (const Row& row : kBackends) {
     if (row.is_named(name))
       throw_user_error("the backend '{}' was left out of this build; configure it with -D{}=ON", name, row.option);
   }
   if (std::find(kInPython.begin(), kInPython.end(), name) != kInPython.end()) {
-    throw_user_error("the backend '{}' is one of the Python package; give it there: hr.compile(..., backends=[\"{}\"])",
-                     name, name);
+    throw_user_error(
+        "the backend '{}' is one of the Python package; run `python -m headrace` in place of `headrace`, or give it in "
+        "Python: hr.compile(..., backends=[\"{}\"])",
+        name, name);
   }
-  const std::vector<std::string> known = partition::backend_names();
-  const std::vector<std::string> near = near_names(name, known, '-');
-  throw_user_error("there is no backend '{}'; there are {}, and those that a program registers as {}NAME{}", name,
-                   known.empty() ? "none in this build" : fmt::format("{}", fmt::join(known, ", ")),
-                   kRegionCompilerPrefix,
-                   near.empty() ? "" : fmt::format("; did you mean {}?", fmt::join(near, " or ")));
+  throw_unknown(name);
 }
 
 }  // namespace headrace::driver

@@ -18,6 +18,8 @@
 namespace headrace::driver {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -223,6 +225,29 @@ TEST(Backends, AliasesStandForTheirBackend) {
   EXPECT_EQ(require_backend("examplejsoncompiler")->name(), "examplejson");
 }
 
+TEST(Backends, ASourceRegistersABackendWhenItIsNamed) {
+  struct Offered : Picky {
+    std::string_view name() const override { return "offered_test"; }
+  };
+  set_backend_source(BackendSource{.names = [] { return std::vector<std::string>{"offered_test", "ccompiler"}; },
+                                   .offer =
+                                       [](const std::string& name) {
+                                         if (name == "offered_test")
+                                           partition::register_backend(std::make_shared<Offered>());
+                                         if (name == "broken_test") throw MissingError("its package is missing");
+                                       }});
+  EXPECT_EQ(partition::find_backend("offered_test"), nullptr);
+  std::vector<std::string> known = known_backends();
+  EXPECT_THAT(known, Contains("offered_test"));
+  EXPECT_EQ(std::count(known.begin(), known.end(), "ccompiler"), 1);
+  EXPECT_EQ(require_backend("offered_test")->name(), "offered_test");
+  EXPECT_EQ(require_backend("offered_test")->name(), "offered_test");  // it is not offered a second time
+  EXPECT_THAT(kit::user_error_of([] { require_backend("broken_test"); }), HasSubstr("its package is missing"));
+  EXPECT_THAT(kit::user_error_of([] { require_backend("nobody"); }),
+              AllOf(HasSubstr("there is no backend 'nobody'; there are ccompiler"), Not(HasSubstr("python -m"))));
+  set_backend_source({});
+}
+
 TEST(Backends, NamesAreChecked) {
   const auto error = [](const std::string& name) {
     return kit::user_error_of(
@@ -232,7 +257,9 @@ TEST(Backends, NamesAreChecked) {
   EXPECT_THAT(error(""), HasSubstr("there is no backend ''"));
   EXPECT_THAT(error("ccompilr"), HasSubstr("NAME; did you mean ccompiler?"));
   EXPECT_THAT(error("nobody"), Not(HasSubstr("did you mean")));
-  EXPECT_THAT(error("onnxruntime"), HasSubstr("the backend 'onnxruntime' is one of the Python package; give it there: "
+  EXPECT_THAT(error("nobody"), HasSubstr("NAME; `python -m headrace` also has those of Python's packages"));
+  EXPECT_THAT(error("onnxruntime"), HasSubstr("the backend 'onnxruntime' is one of the Python package; run `python "
+                                              "-m headrace` in place of `headrace`, or give it in Python: "
                                               "hr.compile(..., backends=[\"onnxruntime\"])"));
   EXPECT_THAT(error("numpy"), HasSubstr("the backend 'numpy' is one of the Python package"));
   struct Named : Picky {

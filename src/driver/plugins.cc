@@ -1,11 +1,16 @@
 #include "driver/plugins.h"
 
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <set>
 
 #include "backends/plugin/compile/plugin_backend.h"
 #include "backends/plugin/run/own_plugins.h"
 #include "driver/register_all.h"
+#include "object/same_version.h"
 
 namespace headrace::driver {
 
@@ -49,10 +54,40 @@ class OwnPluginBackend : public Backend {
   mutable std::shared_ptr<const Backend> backend_;
 };
 
+// Returns whether the file of a library holds the name of a symbol.
+bool names_symbol(const std::string& path, std::string_view symbol) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;  // a stream of a folder throws as it is read
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  return bytes.find(symbol) != std::string::npos;
+}
+
+// Opens a library. The system's message about one of another version names any of the symbols that this version lacks,
+// so the file itself is read.
+void* open_library(const std::string& path) {
+  try {
+    return backends::plugin::open_library(path);
+  } catch (const UserError&) {
+    if (!names_symbol(path, porting::kVersionSymbolPrefix) || names_symbol(path, porting::kVersionSymbol)) throw;
+    throw_user_error(
+        "'{}' was built with the C++ headers of another version of Headrace than this one, {}; build it again with the "
+        "headers of {}",
+        path, HEADRACE_VERSION, HEADRACE_VERSION);
+  }
+}
+
+// Opens a library, and returns whether it is no plugin but has registered what it has through object/porting.h.
+bool registers_itself(const std::string& path) {
+  void* library = open_library(path);
+  return ::dlsym(library, HR_BACKEND_ENTRY) == nullptr && names_symbol(path, porting::kVersionSymbol);
+}
+
 }  // namespace
 
 std::string load_plugin(const std::string& path) {
   register_all();
+  if (registers_itself(path)) return "";
   static std::mutex mutex;
   static std::set<std::string> known;
   const std::scoped_lock lock(mutex);

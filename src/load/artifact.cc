@@ -7,6 +7,7 @@
 #include "load/all_loaders.h"
 #include "load/entry_check.h"
 #include "load/external_call.h"
+#include "runtime/loader_finder.h"
 
 namespace headrace::load {
 namespace {
@@ -33,8 +34,11 @@ std::string missing_loader(const Library& library, size_t index) {
     if (region.module == static_cast<int32_t>(index))
       return fmt::format(
           "'{}' needs the backend '{}' for its region '{}', and this runtime has no loader for modules of the kind "
-          "'{}'; install that backend, or compile the model without it",
-          library.name(), region.backend, region.name, kind);
+          "'{}'; {}, or compile the model without it",
+          library.name(), region.backend, region.name, kind,
+          kind.starts_with(runtime::kPythonKindPrefix)
+              ? "it is in Python: install its package, and use `python -m headrace` or headrace.load"
+              : "install that backend");
   }
   return fmt::format(
       "'{}' has a module of the kind '{}', for which no loader is registered; register the function {}{} "

@@ -15,7 +15,8 @@
 //   TVM_REGISTER_NODE_TYPE(PairNode);
 //
 // The macros register when the library is loaded, where no exception may be thrown: an error goes to stderr, and the
-// function or type that had the name keeps it. The library must stay loaded from then on.
+// function or type that had the name keeps it. The library must stay loaded from then on. Another version of Headrace
+// refuses to load it (object/same_version.h).
 #pragma once
 
 #include <cstdio>
@@ -25,6 +26,7 @@
 #include <utility>
 
 #include "object/function.h"
+#include "object/same_version.h"
 
 namespace headrace {
 

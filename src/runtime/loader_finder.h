@@ -3,8 +3,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace headrace::runtime {
+
+// The kinds of modules of backends in Python begin with this; the name of the backend follows.
+inline constexpr std::string_view kPythonKindPrefix = "python.";
 
 // Registers the loader of a kind of modules, or does nothing for a kind that it does not know. Called by any thread.
 // Throws UserError where the loader is known and cannot be had.

@@ -376,8 +376,9 @@ class JsonTest(JsonPageTest):
         done = self.call("compile", "parts.relay", "-o", "no.so", "--backends", "ccompiler,nobody")
         self.assertEqual(done.returncode, 3)
         self.assertIn("there is no backend 'nobody'; there are ccompiler", done.stderr)
-        self.fails(USER, "'numpy' is one of the Python package; give it there", "explain", "parts.relay", "--backends",
-                   "numpy")  # fmt: skip
+        self.assertIn("`python -m headrace` also has those of Python's packages", done.stderr)
+        self.fails(USER, "'numpy' is one of the Python package; run `python -m headrace` in place of `headrace`",
+                   "explain", "parts.relay", "--backends", "numpy")  # fmt: skip
         done = self.call("compile", "parts.relay", "-o", "no.so", "--backends", "ccompiler", "--backend-option", "cc=x")
         self.assertEqual(done.returncode, 2)
         self.assertIn("write NAME.KEY=VALUE", done.stderr)

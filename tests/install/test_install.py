@@ -99,6 +99,68 @@ class InstallTest(unittest.TestCase):
         self.assertGreaterEqual(len(regions), 40)
         self.assertIn("ok:", run(self.program, "verify", model, *chosen))
 
+    def code_generator(self, example, name, more=""):
+        """Builds an example in C++ with the headers of the prefix alone; returns its library."""
+        folder = ROOT / "examples" / example
+        build = self.project(name, CMakeLists_txt=(folder / "CMakeLists.txt").read_text() + more,
+                             codegen_cc=(folder / "codegen.cc").read_text())  # fmt: skip
+        (depends,) = build.rglob("codegen.cc.o.d")
+        self.assertIn(f"{self.prefix}/include/headrace/compiler/lower/user_ops/porting.h", depends.read_text())
+        self.assertNotIn(f"{ROOT}/", depends.read_text())
+        (library,) = build.glob("*.so")
+        return library
+
+    def sums(self):
+        """Returns a model of four ops, and the arguments that run it."""
+        model, picture = self.folder / "sums.relay", self.folder / "sums.npy"
+        model.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 3), float32]) '
+                         "{ nn.relu(multiply(subtract(add(%x, %x), %x), %x)) }\n")  # fmt: skip
+        user_session.write_picture(picture, [2, 3])
+        return model, ("--input", f"x={picture}", "--output-dir", self.folder / "sums", "--fallback", "none")
+
+    def test_a_code_generator_of_c_is_built_and_used(self):
+        library = self.code_generator("byoc-ccompiler", "mine")
+        model, arguments = self.sums()
+        chosen = ("--plugin", library, "--backends", "mine")
+        self.assertIn("3 ops by mine\n", run(self.program, "explain", model, *chosen))
+        artifact = self.folder / "mine.so"
+        run(self.program, "compile", model, "-o", artifact, *chosen)
+        run(self.program, "run", artifact, *arguments)  # the C is in the file
+        self.assertIn("ok:", run(self.program, "verify", model, *chosen))
+        self.assertIn("all passed", run(self.program, "backend", "check", "mine", "--plugin", library, "--quiet"))
+        said = run(self.program, "backend", "check", library, code=3)
+        self.assertIn(f"name one: headrace backend check NAME --plugin {library}", said)
+
+    def test_a_code_generator_with_a_runtime_is_built_and_used(self):
+        library = self.code_generator("byoc-json", "mygraph")
+        model, arguments = self.sums()
+        chosen = ("--plugin", library, "--backends", "mygraph")
+        artifact = self.folder / "mygraph.so"
+        run(self.program, "compile", model, "-o", artifact, *chosen)
+        run(self.program, "run", artifact, "--plugin", library, *arguments)
+        self.assertIn("modules of the kind 'mygraph'", run(self.program, "run", artifact, *arguments, code=4))
+        self.assertIn("ok:", run(self.program, "verify", model, *chosen))
+
+    def test_a_code_generator_of_another_version_is_refused(self):
+        other = "built_with_headers_of_headrace_0_0_9"
+        library = self.code_generator("byoc-ccompiler", "old", more=(
+            f"target_compile_definitions(mine PRIVATE built_with_headers_of_headrace_0_1_0={other})\n"))  # fmt: skip
+        said = run(self.program, "backend", "list", "--plugin", library, code=3)
+        told = "was built with the C++ headers of another version of Headrace than this one, 0.1.0; build it again with"
+        self.assertIn(f"'{library}' {told} the headers of 0.1.0", said)
+        said = run("/usr/bin/python3", "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", library, code=1)
+        self.assertIn(f"undefined symbol: {other}", said)
+
+    def test_the_runtime_alone_has_no_compiler(self):
+        alone = self.folder / "alone"
+        shutil.copytree(self.prefix, alone)
+        (alone / "lib" / "libheadrace.so").unlink()
+        folder = self.folder / "without"
+        folder.mkdir()
+        (folder / "CMakeLists.txt").write_text((ROOT / "examples/byoc-ccompiler/CMakeLists.txt").read_text())
+        said = run("cmake", "-B", "build", f"-DCMAKE_PREFIX_PATH={alone}", cwd=folder, code=1)
+        self.assertIn("this is the runtime alone, without libheadrace.so", " ".join(said.split()))
+
     def test_a_program_is_built_and_runs_an_artifact(self):
         source = (ROOT / "examples" / "c-host" / "main.c").read_text()
         host = self.project("host", CMakeLists_txt=HOST_PROJECT, main_c=source) / "host"
@@ -109,7 +171,8 @@ class InstallTest(unittest.TestCase):
     def test_a_users_session(self):
         folder = self.folder / "session"
         folder.mkdir()
-        user_session.session(self.program, self.prefix, self.build / "bin" / "write_zoo", folder)
+        unplugged = user_session.without_library(self.prefix)
+        user_session.session(self.program, unplugged, self.build / "bin" / "write_zoo", folder)
 
     def test_a_later_version_is_not_there(self):
         folder = self.folder / "later"

@@ -43,12 +43,14 @@ class WheelTest(unittest.TestCase):
         self.prefix, self.build = self.folder / "prefix", self.folder / "build"
         for name in (
             *("_core.abi3.so", "_runtime.abi3.so", "lib/libheadrace.so", "lib/libheadrace_llvm.so"),
+            "lib/libheadrace_verbs.so",
             *("lib/libheadrace_rt.so", "lib/cmake/headrace/headrace-config.cmake", "include/headrace/c_api.h"),
             *("bin/headrace", "bin/headrace-opt", "bin/headrace-stage-host", "bin/c-host"),
+            *("include/headrace/compiler/relay/expr.h", "lib/libheadrace_onednn.so"),
         ):
             self.write(self.prefix / name, name, is_program=name.startswith("bin/"))
         documents = self.folder / "doc"
-        for part in wheel.IN_COMPILER:
+        for part in (*wheel.IN_COMPILER, *wheel.IN_ONEDNN):
             self.write(documents / part / "copyright", f"licence of {part}")
         patched = unittest.mock.patch.object(wheel, "DOC", documents)
         patched.start()
@@ -65,7 +67,7 @@ class WheelTest(unittest.TestCase):
         return wheel.packages(self.build, self.prefix, PROJECT)
 
     def test_the_runtime_has_all_python_files_and_nothing_of_the_compiler(self):
-        runtime, compiler = self.packages()
+        runtime, compiler, onednn = self.packages()
         self.assertEqual(
             sorted(runtime.files),
             [
@@ -79,11 +81,19 @@ class WheelTest(unittest.TestCase):
             sorted(compiler.files),
             [
                 *("headrace/_core.abi3.so", "headrace/bin/headrace", "headrace/bin/headrace-opt"),
+                "headrace/include/headrace/compiler/relay/expr.h",
                 *("headrace/lib/libheadrace.so", "headrace/lib/libheadrace_llvm.so"),
+                "headrace/lib/libheadrace_verbs.so",
             ],
         )
+        self.assertEqual(list(onednn.files), ["headrace/lib/libheadrace_onednn.so"])
         self.assertIn("headrace-runtime==1.2.3", compiler.needs)
+        self.assertEqual(onednn.needs, ["headrace-runtime==1.2.3"])
         self.assertIn("numpy>=2.1", runtime.needs)
+
+    def test_a_build_without_onednn_has_no_wheel_of_it(self):
+        (self.prefix / "lib/libheadrace_onednn.so").unlink()
+        self.assertEqual([package.name for package in self.packages()], ["headrace-runtime", "headrace"])
 
     def test_the_archive_is_a_wheel(self):
         path = wheel.write_wheel(self.packages()[1], PROJECT, self.folder)
@@ -92,7 +102,8 @@ class WheelTest(unittest.TestCase):
             info = "headrace-1.2.3.dist-info"
             fields = email.parser.Parser().parsestr(archive.read(f"{info}/METADATA").decode())
             self.assertEqual((fields["Name"], fields["Version"]), ("headrace", "1.2.3"))
-            self.assertEqual(fields.get_all("Requires-Dist"), ["headrace-runtime==1.2.3", "ray>=2.50; extra == 'ray'"])
+            self.assertEqual(fields.get_all("Requires-Dist"), ["headrace-runtime==1.2.3", "ray>=2.50; extra == 'ray'",
+                                                              "headrace-onednn==1.2.3; extra == 'onednn'"])  # fmt: skip
             self.assertIn("# Headrace", fields.get_payload())
             self.assertIn("llvm-19-dev.txt", fields.get_all("License-File"))
             self.assertEqual(archive.read(f"{info}/licenses/libzip4.txt"), b"licence of libzip4")
@@ -149,7 +160,12 @@ class WheelTest(unittest.TestCase):
         self.assertIn("has no wheel/_core.abi3.so and no lib/libheadrace_rt.so; ./dev wheel builds them", done.stderr)
 
     def test_earlier_wheels_are_removed_and_other_files_stay(self):
-        for name in ("headrace-0.0.1-x.whl", "headrace_runtime-0.0.1-x.whl", "other-1.whl"):
+        for name in (
+            "headrace-0.0.1-x.whl",
+            "headrace_runtime-0.0.1-x.whl",
+            "headrace_onednn-0.0.1-x.whl",
+            "other-1.whl",
+        ):
             (self.folder / name).touch()
         wheel.clear(self.folder)
         self.assertEqual([path.name for path in self.folder.glob("*.whl")], ["other-1.whl"])

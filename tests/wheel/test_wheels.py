@@ -112,7 +112,7 @@ def missing() -> str:
     """Why the test cannot run here; "" where it can."""
     if not os.environ.get("HEADRACE_WHEELS"):
         return "HEADRACE_WHEELS does not name a folder of wheels; ./dev wheel makes dist"
-    if len(list(wheel_folder().glob("headrace*.whl"))) != 2:
+    if not all(list(wheel_folder().glob(f"{name}-*.whl")) for name in ("headrace", "headrace_runtime")):
         return f"there are no wheels in {wheel_folder()}; ./dev wheel makes them"
     return missing_for_chroot()
 

@@ -42,9 +42,9 @@ struct CheckState {
 // The backends that can be asked; those that cannot are rows with the reason.
 partition::Backends usable_backends(std::vector<std::vector<std::string>>& rows) {
   partition::Backends usable;
-  for (const std::string& name : partition::backend_names()) {
-    const auto backend = partition::find_backend(name);
+  for (const std::string& name : driver::known_backends()) {
     try {
+      const auto backend = driver::require_backend(name);
       rows.push_back({name, backend->version(), fmt::format("{}", backend->patterns().size()), ""});
       usable.push_back(backend);
     } catch (const UserError& error) {
@@ -130,14 +130,15 @@ pid_t spawn_child(std::vector<std::string> words, int report, int output) {
   ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   ::posix_spawn_file_actions_adddup2(&actions, report, kReportDescriptor);
   pid_t process = -1;
-  const int code = ::posix_spawn(&process, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  const int code = ::posix_spawn(&process, argv[0], &actions, nullptr, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (code != 0) throw_user_error("a process for the checks cannot be started: {}", std::strerror(code));
   return process;
 }
 
 std::function<pid_t(size_t, int, int)> starter(const CheckState& state, const Common& common) {
-  std::vector<std::string> words{"/proc/self/exe", "backend", "check", state.backend};
+  std::vector<std::string> words = common.program;
+  words.insert(words.end(), {"backend", "check", state.backend});
   for (const std::string& plugin : common.plugins) words.insert(words.end(), {"--plugin", plugin});
   for (const std::string& one : state.cases) words.insert(words.end(), {"--case", one});
   return [words](size_t first, int report, int output) {
@@ -153,7 +154,8 @@ std::string resolve(const std::string& backend) {
     driver::require_backend(backend);
     return backend;
   }
-  return driver::load_plugin(backend);
+  if (std::string name = driver::load_plugin(backend); !name.empty()) return name;
+  throw_user_error("'{0}' registers its backends itself; name one: headrace backend check NAME --plugin {0}", backend);
 }
 
 int check(const CheckState& state, const Common& common) {

@@ -16,6 +16,7 @@ struct Common {
   bool json = false;                 // one JSON object on stdout instead of text
   bool quiet = false;                // no progress
   std::vector<std::string> plugins;  // paths of shared libraries with backends
+  std::vector<std::string> program;  // the words that start this program again, for child processes
 };
 
 // The results of a verb, which are printed as JSON. The verb itself prints them as text.

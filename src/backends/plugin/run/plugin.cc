@@ -33,23 +33,6 @@ OpenPlugins& open_plugins() {
   return all;
 }
 
-void* open_library(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path absolute = std::filesystem::absolute(path, error);  // never searched for by its name
-  if (!std::filesystem::exists(absolute, error))
-    throw MissingError(fmt::format("there is no backend '{}'; give the path of its shared library", path));
-  if (!std::filesystem::is_regular_file(absolute, error))
-    throw_user_error("'{}' is not a file; give the path of a backend's shared library", path);
-  void* handle = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (handle != nullptr) return handle;
-  const char* reason = ::dlerror();
-  const std::string why = reason == nullptr ? "the system does not say why" : reason;
-  const std::string text = fmt::format("the backend '{}' cannot be loaded: {}", path, why);
-  if (why.find("cannot open shared object file") != std::string::npos)
-    throw MissingError(text + "; install the library that it needs");
-  throw UserError(text);
-}
-
 // Whether a word is fit for a command line: NAME, NAME.KEY=VALUE.
 bool is_word(std::string_view text) {
   return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
@@ -103,6 +86,23 @@ PluginPtr make_plugin(const std::string& path, void* handle) {
 }
 
 }  // namespace
+
+void* open_library(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);  // never searched for by its name
+  if (!std::filesystem::exists(absolute, error))
+    throw MissingError(fmt::format("there is no backend '{}'; give the path of its shared library", path));
+  if (!std::filesystem::is_regular_file(absolute, error))
+    throw_user_error("'{}' is not a file; give the path of a backend's shared library", path);
+  void* handle = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle != nullptr) return handle;
+  const char* reason = ::dlerror();
+  const std::string why = reason == nullptr ? "the system does not say why" : reason;
+  const std::string text = fmt::format("the backend '{}' cannot be loaded: {}", path, why);
+  if (why.find("cannot open shared object file") != std::string::npos)
+    throw MissingError(text + "; install the library that it needs");
+  throw UserError(text);
+}
 
 PluginPtr open_plugin(const std::string& path) {
   void* handle = open_library(path);

@@ -16,6 +16,10 @@ struct Plugin {
 };
 using PluginPtr = std::shared_ptr<const Plugin>;
 
+// Opens a library, which registers what it registers as it is loaded, and never closes it. MissingError: the library,
+// or one that it needs, is not there. UserError: the system cannot load it.
+void* open_library(const std::string& path);
+
 // Opens a library and calls its entry; a file that is open already gives the same plugin. Afterwards artifacts find the
 // modules of its regions. MissingError: the library, or one that it needs, is not there, or its entry says that it
 // cannot work here. UserError: it is not a backend, of another version of the interface, without a name, a version or

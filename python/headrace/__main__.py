@@ -1,0 +1,35 @@
+"""`python -m headrace VERB ...`: the program `headrace` in this process, where it finds the backends in Python, too."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from headrace import _core, _native
+
+_MISSING = 4  # of headrace/status.h
+
+
+def _words(words: Sequence[str]) -> ctypes.Array[ctypes.c_char_p]:
+    """Words as main() gets them: behind the last one is a null pointer."""
+    return (ctypes.c_char_p * (len(words) + 1))(*(word.encode(errors="surrogateescape") for word in words))
+
+
+def _main(arguments: Sequence[str]) -> int:
+    if _native.is_runtime_alone:
+        print(_native.missing("python -m headrace"), file=sys.stderr)
+        return _MISSING
+    verbs = ctypes.CDLL(str(Path(_core.library_folder()) / "libheadrace_verbs.so"))
+    for number in (signal.SIGINT, signal.SIGPIPE):  # as for a program that is not Python
+        signal.signal(number, signal.SIG_DFL)
+    again = [sys.executable, "-m", "headrace"]
+    return int(
+        verbs.headrace_run_program(1 + len(arguments), _words(["headrace", *arguments]), len(again), _words(again))
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))
