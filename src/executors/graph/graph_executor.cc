@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
@@ -85,6 +86,18 @@ Metrics GraphExecutor::metrics() const {
   return {.runs = runs_.load(std::memory_order_relaxed),
           .failures = failures_.load(std::memory_order_relaxed),
           .fallbacks = fallbacks_.size()};
+}
+
+int64_t GraphExecutor::memory_bytes() const {
+  int64_t bytes = arena_.nbytes() + workspace_.nbytes();
+  std::map<int64_t, int64_t> weights;  // the last byte that a view reaches, by weight
+  for (const artifact::Entry& entry : program_.graph.entries) {
+    if (entry.place != Place::kWeight) continue;
+    int64_t& end = weights[entry.index];
+    end = std::max(end, entry.byte_offset + artifact::view_nbytes(entry.dtype, entry.shape, entry.strides).value_or(0));
+  }
+  for (const auto& [index, end] : weights) bytes += end;
+  return bytes;
 }
 
 std::vector<FallbackEvent> GraphExecutor::fallbacks() const {
