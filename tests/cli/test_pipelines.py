@@ -97,7 +97,19 @@ class PipelineTest(JsonPageTest):
 
     def test_simulated_devices(self) -> None:
         device = "sim(speed=0.5, latency=2ms)"
-        given = ("pipeline", "split", DIGITS, *SHAPE, "-o", "sim.so", "--estimate", "--stages", "1", "--devices", device)
+        given = (
+            "pipeline",
+            "split",
+            DIGITS,
+            *SHAPE,
+            "-o",
+            "sim.so",
+            "--estimate",
+            "--stages",
+            "1",
+            "--devices",
+            device,
+        )
         text = self.call(*given, "--simulate", check=True).stdout
         self.assertRegex(text, r"\nsim:0 +native at speed 0\.5 ")
         self.assertRegex(text, r"\nx to sim:0 ")
@@ -105,7 +117,7 @@ class PipelineTest(JsonPageTest):
         stages = self.report("pipeline inspect", "sim.so")["stages"]
         self.assertIn("sim:0(speed=0.5, latency=2ms)", [stage["device"] for stage in stages])
         self.assertIn("sim:0(speed=0.5, latency=2ms)", self.call("pipeline", "inspect", "sim.so", check=True).stdout)
-        report = self.report("pipeline run", "sim.so", "--requests", "20")
+        report = json.loads(self.call("pipeline", "run", "sim.so", "--requests", "20", "--json", check=True).stdout)
         transfers = [stage for stage in report["metrics"]["stages"] if "sim:0" in stage["name"]]
         self.assertEqual({stage["items"] for stage in transfers}, {20})
         self.assertTrue(all(stage["median_seconds"] >= 1.5e-3 for stage in transfers))

@@ -35,8 +35,7 @@ def _find_runtime() -> Any:
 
 def is_simulated(device: Any) -> bool:
     """Whether a device is one of headrace.pipeline's simulated ones."""
-    runtime = _find_runtime()
-    return runtime is not None and isinstance(device, runtime.SimulatedDevice)
+    return isinstance(device, getattr(_find_runtime(), "SimulatedDevice", ()))
 
 
 def start(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[str, Any]) -> Any:
