@@ -1,5 +1,7 @@
 #include "devices/open_device.h"
 
+#include <sys/prctl.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -15,12 +17,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The system wakes a thread some 50 us after the time that it asked for, so the end of a wait is watched.
-constexpr auto kWatched = std::chrono::microseconds(100);
-
+// The system may end the sleeps of a thread late by its timer slack, which is 50 us at first (prctl(2)).
 void wait_until(Clock::time_point end) {
-  std::this_thread::sleep_until(end - kWatched);
-  while (Clock::now() < end) std::this_thread::yield();
+  const int slack = ::prctl(PR_GET_TIMERSLACK);
+  ::prctl(PR_SET_TIMERSLACK, 1UL);
+  std::this_thread::sleep_until(end);
+  if (slack > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <map>
+#include <numeric>
 
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
@@ -89,15 +89,15 @@ Metrics GraphExecutor::metrics() const {
 }
 
 int64_t GraphExecutor::memory_bytes() const {
-  int64_t bytes = arena_.nbytes() + workspace_.nbytes();
-  std::map<int64_t, int64_t> weights;  // the last byte that a view reaches, by weight
+  std::vector<int64_t> ends;  // the last byte that a view reaches, by weight
   for (const artifact::Entry& entry : program_.graph.entries) {
     if (entry.place != Place::kWeight) continue;
-    int64_t& end = weights[entry.index];
-    end = std::max(end, entry.byte_offset + artifact::view_nbytes(entry.dtype, entry.shape, entry.strides).value_or(0));
+    const auto index = static_cast<size_t>(entry.index);
+    if (index >= ends.size()) ends.resize(index + 1);
+    const int64_t nbytes = artifact::view_nbytes(entry.dtype, entry.shape, entry.strides).value_or(0);
+    ends[index] = std::max(ends[index], entry.byte_offset + nbytes);
   }
-  for (const auto& [index, end] : weights) bytes += end;
-  return bytes;
+  return std::accumulate(ends.begin(), ends.end(), arena_.nbytes() + workspace_.nbytes());
 }
 
 std::vector<FallbackEvent> GraphExecutor::fallbacks() const {
