@@ -117,13 +117,13 @@ void bind_split(nb::module_& m) {
       "split_model",
       [](const nb::object& program, const std::string& output, int stages, int threads,
          const std::vector<std::vector<int32_t>>& cpus, const std::vector<std::vector<std::string>>& backends,
-         const std::vector<int64_t>& memory, int replicas, bool in_processes, const Shapes& shapes, const Dims& dims,
-         const nb::dict& bound, const std::string& weights, const nb::object& target, int opt_level, int replans,
-         int max_inflight) {
+         const std::vector<std::string>& devices, const std::vector<int64_t>& memory, int replicas, bool in_processes,
+         const Shapes& shapes, const Dims& dims, const nb::dict& bound, const std::string& weights,
+         const nb::object& target, int opt_level, int replans, int max_inflight) {
         const driver::LoadOptions load = load_options(shapes, dims, bound, weights);
         const driver::CompileOptions options = compile_options(target, "", "", opt_level, 0, threads, {});
         using artifact::PipelineIsolation;
-        const driver::SplitModelOptions split_options{
+        driver::SplitModelOptions split_options{
             .stages = stages,
             .threads = threads,
             .cpus = cpus,
@@ -133,6 +133,10 @@ void bind_split(nb::module_& m) {
             .isolation = in_processes ? PipelineIsolation::process : PipelineIsolation::thread,
             .replans = replans,
             .max_inflight = max_inflight};
+        for (const std::string& device : devices) {
+          split_options.devices.emplace_back();
+          if (!device.empty()) split_options.devices.back() = headrace::devices::parse_simulated_device(device);
+        }
         const std::string path = nb::isinstance<nb::str>(program) ? nb::cast<std::string>(program) : "";
         const IRModule module = path.empty() ? to_value(program).as<IRModule>() : IRModule();
         driver::SplitFile file;
@@ -145,9 +149,9 @@ void bind_split(nb::module_& m) {
         return from_value(Value(driver::report_of(file)));
       },
       nb::arg("program"), nb::arg("output"), nb::arg("stages"), nb::arg("threads"), nb::arg("cpus"),
-      nb::arg("backends"), nb::arg("memory"), nb::arg("replicas"), nb::arg("in_processes"), nb::arg("shapes"),
-      nb::arg("dims"), nb::arg("bound"), nb::arg("weights"), nb::arg("target").none(), nb::arg("opt_level"),
-      nb::arg("replans"), nb::arg("max_inflight"));
+      nb::arg("backends"), nb::arg("devices"), nb::arg("memory"), nb::arg("replicas"), nb::arg("in_processes"),
+      nb::arg("shapes"), nb::arg("dims"), nb::arg("bound"), nb::arg("weights"), nb::arg("target").none(),
+      nb::arg("opt_level"), nb::arg("replans"), nb::arg("max_inflight"));
 }
 
 }  // namespace

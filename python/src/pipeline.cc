@@ -18,6 +18,7 @@
 #include "pipeline_values.h"
 #include "shared_object.h"
 #ifndef HEADRACE_PYTHON_RUNTIME_ALONE
+#include "devices/place_stages.h"
 #include "driver/output_file.h"
 #include "driver/save_pipeline.h"
 #endif
@@ -271,6 +272,9 @@ PythonPipeline make_pipeline(const artifact::PipelinePlan& plan, const Codes& co
   });
   PythonPipeline made;
   GilReleased released;
+#ifndef HEADRACE_PYTHON_RUNTIME_ALONE
+  devices::place_stages(plan, spec);
+#endif
   made.pipeline = std::make_unique<Pipeline>(std::move(spec), options);
   return made;
 }
@@ -299,6 +303,9 @@ PythonPipeline open_pipeline(const std::string& path, const nb::dict& functions,
                                    .max_inflight = max_inflight,
                                    .is_pinned = is_pinned,
                                    .make_program_stage = &isolation::make_program_stage};
+#ifndef HEADRACE_PYTHON_RUNTIME_ALONE
+  chosen.place_stages = &devices::place_stages;
+#endif
   chosen.check_plan = [&](const artifact::PipelinePlan& plan) { check_names(given, path, plan); };
   chosen.find_stage = [&](const artifact::PipelineStage& stage) -> std::shared_ptr<StageCode> {
     GilHeld held;
@@ -592,6 +599,28 @@ void bind_stage_plan(nb::module_& m) {
       .def_ro("is_pure", &artifact::PipelineStage::is_pure);
 }
 
+// Sets where the groups of a plan are, by the texts of simulated devices; "" is the CPU.
+void set_devices([[maybe_unused]] artifact::PipelinePlan& plan, const std::vector<std::string>& texts) {
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (texts[i].empty()) continue;
+#ifdef HEADRACE_PYTHON_RUNTIME_ALONE
+    refuse("a simulated device");
+#else
+    plan.groups.at(i).location = devices::plan_location(devices::parse_simulated_device(texts[i]));
+#endif
+  }
+}
+
+// Returns the device of a group as set_devices takes it; another place as the plan has it.
+std::string device_text(const artifact::PipelineGroup& group) {
+  if (group.location == artifact::Location{}) return "";
+#ifndef HEADRACE_PYTHON_RUNTIME_ALONE
+  return devices::place_text(group.location);
+#else
+  return to_string(group.location);
+#endif
+}
+
 using Groups = std::vector<std::pair<std::string, std::vector<int32_t>>>;
 
 void bind_plan(nb::module_& m) {
@@ -601,7 +630,8 @@ void bind_plan(nb::module_& m) {
           "__init__",
           [](PipelinePlan* self, const std::vector<PortSpec>& inputs, std::vector<artifact::PipelineStage> stages,
              const std::vector<std::pair<std::string, SourceSpec>>& outputs,
-             const std::vector<std::pair<std::string, PortSpec>>& params, const Groups& groups, int32_t max_inflight) {
+             const std::vector<std::pair<std::string, PortSpec>>& params, const Groups& groups,
+             const std::vector<std::string>& devices, int32_t max_inflight) {
             new (self) PipelinePlan{};
             self->inputs = to_ports(inputs);
             self->stages = std::move(stages);
@@ -609,10 +639,11 @@ void bind_plan(nb::module_& m) {
               self->outputs.push_back({.name = name, .source = to_source(source)});
             for (const auto& [group, port] : params) self->params.push_back({.group = group, .port = to_port(port)});
             for (const auto& [name, cpus] : groups) self->groups.push_back({.name = name, .cpus = cpus});
+            set_devices(*self, devices);
             self->max_inflight = max_inflight;
           },
           nb::arg("inputs"), nb::arg("stages"), nb::arg("outputs"), nb::arg("params"), nb::arg("groups"),
-          nb::arg("max_inflight"))
+          nb::arg("devices"), nb::arg("max_inflight"))
       .def_prop_ro("inputs", [](const PipelinePlan& self) { return from_ports(self.inputs); })
       .def_ro("stages", &PipelinePlan::stages)
       .def_prop_ro("outputs",
@@ -635,6 +666,12 @@ void bind_plan(nb::module_& m) {
                      for (const artifact::PipelineGroup& group : self.groups)
                        groups.emplace_back(group.name, group.cpus);
                      return groups;
+                   })
+      .def_prop_ro("devices",
+                   [](const PipelinePlan& self) {
+                     std::vector<std::string> texts;
+                     for (const artifact::PipelineGroup& group : self.groups) texts.push_back(device_text(group));
+                     return texts;
                    })
       .def_prop_ro("models",
                    [](const PipelinePlan& self) {
@@ -681,6 +718,12 @@ void bind_making(nb::module_& m) {
   m.def("save_pipeline", &save, nb::arg("plan"), nb::arg("models"), nb::arg("first_values"), nb::arg("path"));
   m.attr("MOST_IN_FLIGHT") = artifact::kMostInFlight;
   m.def("read_pipeline_plan", &read_plan, nb::arg("path"));
+#ifndef HEADRACE_PYTHON_RUNTIME_ALONE
+  m.def(
+      "simulated_device",
+      [](const std::string& text) { return devices::to_string(devices::parse_simulated_device(text)); },
+      nb::arg("text"), "The text of a simulated device in its usual form.");
+#endif
 }
 
 }  // namespace

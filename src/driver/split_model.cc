@@ -6,11 +6,13 @@
 #include <set>
 #include <thread>
 
+#include "artifact/tensor_extent.h"
 #include "base/interrupt.h"
 #include "driver/canonical.h"
 #include "driver/cut_stages.h"
 #include "driver/output_file.h"
 #include "driver/register_all.h"
+#include "driver/simulate_pipeline.h"
 #include "driver/split_problem.h"
 #include "driver/target.h"
 #include "load/run.h"
@@ -23,6 +25,17 @@ namespace headrace::driver {
 namespace {
 
 constexpr int32_t kMostStages = 64;
+
+void check_simulated(const SplitModelOptions& options) {
+  std::set<int32_t> numbers;
+  for (const std::optional<devices::SimulatedDevice>& device : options.devices) {
+    if (!device) continue;
+    if (options.replicas > 1)
+      throw_user_error("replicas are for processors, and {} is a simulated device; ask for 1", name_of(*device));
+    if (!numbers.insert(device->number).second)
+      throw_user_error("two stages are on {}; give each device a number of its own", name_of(*device));
+  }
+}
 
 void check(const SplitModelOptions& options) {
   if (options.stages < 1 || options.stages > kMostStages)
@@ -45,6 +58,8 @@ void check(const SplitModelOptions& options) {
     if (bytes < 1) throw_user_error("the memory of a stage is {} bytes; it is at least 1", bytes);
   }
   for (const std::vector<int32_t>& cpus : options.cpus) runtime::check_cpus(cpus);
+  check_count("devices are", options.devices.size());
+  check_simulated(options);
 }
 
 int64_t to_ns(double seconds) { return static_cast<int64_t>(std::llround(seconds * 1e9)); }
@@ -174,25 +189,58 @@ class Splitter {
     for (size_t i = 0; i < count; ++i) {
       say(fmt::format("compile stage {} of {}", i + 1, count));
       const CompileOptions& compile = places_.kinds[static_cast<size_t>(made.kind_of(i))].compile;
+      const std::span<const int32_t> places(made.plan.stages[i].devices);
       const auto artifact = open_compiled(compile_to_memory(made.cut.stages[i].model, compile), name_of(i));
       made.models.push_back(artifact->library->bytes().value_or_throw());
       made.backends.push_back(backends_of(artifact->manifest()));
+      if (const devices::SimulatedDevice* device = device_of(places[0])) check_memory(artifact, *device, i);
       if (options_.replans < 0) continue;
       say(fmt::format("measure stage {} of {}", i + 1, count));
-      const std::span<const int32_t> places(made.plan.stages[i].devices);
-      made.seconds.push_back(measure(artifact, options_.threads, cpus_of(places.first(1)), options_.rounds));
+      const double seconds = measure(artifact, options_.threads, cpus_of(places.first(1)), options_.rounds);
+      made.seconds.push_back(seconds / places_.kinds[static_cast<size_t>(made.kind_of(i))].speed);
     }
     return made;
   }
 
-  // Scales the times of each stage's calls, so that they add up to what was measured.
+  // Returns the simulated device of a place; null for processors.
+  const devices::SimulatedDevice* device_of(int32_t place) const {
+    if (options_.devices.empty()) return nullptr;
+    const auto& device = options_.devices[static_cast<size_t>(place)];
+    return device ? &*device : nullptr;
+  }
+
+  // Throws UserError for a stage that takes more memory on its device than the planner knew: only a compiled program
+  // says how much working memory it has.
+  void check_memory(const std::shared_ptr<const load::Artifact>& artifact, const devices::SimulatedDevice& device,
+                    size_t stage) const {
+    if (device.memory_bytes == 0) return;
+    const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, {.threads = options_.threads});
+    int64_t tensors = 0;
+    for (const auto* list : {&executor->inputs(), &executor->outputs()}) {
+      for (const artifact::TensorSpec& spec : *list)
+        tensors += plan::kBorderCopies * artifact::tensor_nbytes(spec.dtype, spec.shape).value_or(0);
+    }
+    const int64_t total = executor->memory_bytes() + tensors;
+    if (total <= device.memory_bytes) return;
+    throw_user_error(
+        "stage {} takes {} bytes on {}, {} of them for weights and working memory, and it has {}; give it more "
+        "memory, or ask for more stages",
+        stage, total, devices::name_of(device), executor->memory_bytes(), device.memory_bytes);
+  }
+
+  // Scales the times of each stage's calls, so that they add up to what was measured: for the kind of the place, and
+  // for places that run the same code at another speed.
   plan::SplitProblem correct(const Attempt& made) const {
     plan::SplitProblem problem = made.problem;
     for (size_t i = 0; i < line_.calls.size(); ++i) {
       const auto stage = static_cast<size_t>(made.plan.stage_of_node[i]);
       const double planned = static_cast<double>(std::max<int64_t>(made.plan.stages[stage].compute_ns, 1));
-      int64_t& time = problem.nodes[i].time_ns[static_cast<size_t>(made.kind_of(stage))];
-      time = std::llround(static_cast<double>(time) * made.seconds[stage] * 1e9 / planned);
+      const PlaceKind& measured = places_.kinds[static_cast<size_t>(made.kind_of(stage))];
+      for (size_t kind = 0; kind < places_.kinds.size(); ++kind) {
+        if (places_.kinds[kind].compile.backends != measured.compile.backends) continue;
+        int64_t& time = problem.nodes[i].time_ns[kind];
+        time = std::llround(static_cast<double>(time) * made.seconds[stage] * 1e9 / planned);
+      }
     }
     return problem;
   }
@@ -216,7 +264,9 @@ class Splitter {
     for (size_t i = 0; i < made.plan.stages.size(); ++i) {
       plan::SplitStage& stage = made.plan.stages[i];
       stage.compute_ns = to_ns(made.seconds[i]);
-      stage.time_ns = stage.compute_ns + stage.transfer_in_ns + stage.transfer_out_ns;
+      const int64_t transfers = stage.transfer_in_ns + stage.transfer_out_ns;
+      const bool overlaps = made.problem.devices[static_cast<size_t>(stage.devices[0])].overlaps;
+      stage.time_ns = overlaps ? std::max(stage.compute_ns, transfers) : stage.compute_ns + transfers;
       const auto replicas = static_cast<int64_t>(stage.devices.size());
       stage.period_ns = (stage.time_ns + replicas - 1) / replicas;
       made.plan.period_ns = std::max(made.plan.period_ns, stage.period_ns);
@@ -242,6 +292,8 @@ class Splitter {
       plan.models.push_back({.name = name_of(i), .section = ""});
       const std::vector<int32_t>& places = result.plan.stages[i].devices;
       plan.groups.push_back({.name = name_of(i), .cpus = cpus_of(places)});
+      if (const devices::SimulatedDevice* device = device_of(places[0]))
+        plan.groups.back().location = plan_location(*device);
       plan.stages.push_back({.name = name_of(i),
                              .backend = std::move(best.backends[i]),
                              .model = static_cast<int32_t>(i),
@@ -276,11 +328,12 @@ SplitFile split_to_file(const Model& model, const std::string& path, const Compi
   check_no_input(path, model.files, "the model");
   static_cast<void>(OutputFile(path));  // throws where nothing can be written
   SplitFile file{.split = split_model(model, compile, options), .nbytes = 0, .simulated = {}, .simulation = {}};
-  file.simulated = plan::model_of_plan(file.split.problem, file.split.plan);
-  file.simulation = plan::simulate(file.simulated);
   SavedPipeline saved = save_pipeline(std::move(file.split.content), path);
   file.split.content = {.plan = std::move(saved.plan), .models = {}, .first_values = {}};
   file.nbytes = saved.nbytes;
+  file.simulated = options.devices.empty() ? plan::model_of_plan(file.split.problem, file.split.plan)
+                                           : model_of_pipeline(file.split.content.plan, file.split.plan);
+  file.simulation = plan::simulate(file.simulated);
   return file;
 }
 
@@ -293,6 +346,7 @@ Map<std::string, Value> report_of(const SplitFile& file) {
     stages.push_back(
         Value(Map<std::string, Value>{{"name", Value(split.content.plan.stages[i].name)},
                                       {"backend", Value(split.content.plan.stages[i].backend)},
+                                      {"device", Value(devices::place_text(split.content.plan.groups[i].location))},
                                       {"replicas", Value(static_cast<int64_t>(stage.devices.size()))},
                                       {"nodes", Value(int64_t{stage.num_nodes})},
                                       {"seconds", seconds(stage.compute_ns)},

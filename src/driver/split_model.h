@@ -1,6 +1,7 @@
 // Splits a model into the stages of a pipeline whose slowest stage is as fast as possible.
 #pragma once
 
+#include "devices/simulated_device.h"
 #include "driver/compile.h"
 #include "driver/save_pipeline.h"
 #include "plan/pipeline/simulate.h"
@@ -18,6 +19,10 @@ struct SplitModelOptions {
   // What the constants of a stage, its largest working memory and its tensors may take in each place; one number holds
   // for all. Empty: any.
   std::vector<int64_t> memory_bytes = {};
+  // Simulated devices of places; nothing for one on this machine's processors. Empty: none. A stage is measured here
+  // and takes 1 / speed of that there, tensors pass the links while stages compute, and the device's memory holds a
+  // stage as `memory_bytes` does, with the inputs and outputs of the model beside it.
+  std::vector<std::optional<devices::SimulatedDevice>> devices = {};
   int32_t replicas = 1;  // at most so many of a stage, each in a place of its own; requests go to them in turns
   artifact::PipelineIsolation isolation = artifact::PipelineIsolation::thread;  // where all stages run
   // The time of calls is estimated by the sizes of tensors at first. Then each stage is measured, the times of its
@@ -42,8 +47,8 @@ struct SplitModel {
 // are measured one after another, on their processors. A `replans` of 0 measures the first split, a negative one
 // measures nothing. The result has fewer stages than asked for where more would not be faster. Throws UserError for a
 // program that is not a straight line (read_straight_line) or has values of unknown size, numbers out of range,
-// processors that this process may not use, memory that holds no split, a backend that there is not, and as
-// compile_to_memory.
+// processors that this process may not use, memory that holds no split or not what a stage takes once it is compiled,
+// two places on one device, replicas beside devices, a backend that there is not, and as compile_to_memory.
 SplitModel split_model(const Model& model, const CompileOptions& compile, const SplitModelOptions& options);
 
 struct SplitFile {

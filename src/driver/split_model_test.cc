@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <map>
 #include <random>
 #include <set>
 
 #include "base/temporary_name.h"
+#include "devices/place_stages.h"
 #include "driver/cut_stages.h"
 #include "driver/register_all.h"
 #include "interp/interp.h"
@@ -79,7 +81,7 @@ class SplitModelTest : public ::testing::Test {
   void expect_same_results(const Model& model, SplitModel split) const {
     const std::string path = (folder_ / "pipe.so").string();
     const SavedPipeline saved = save_pipeline(std::move(split.content), path);
-    const std::unique_ptr<Pipeline> pipeline = load::open_pipeline(path);
+    const std::unique_ptr<Pipeline> pipeline = load::open_pipeline(path, {.place_stages = &devices::place_stages});
     const auto whole = load::make_executor(open_compiled(compile_to_memory(model), "whole"), "default", {.threads = 1});
     for (uint32_t seed = 1; seed <= 5; ++seed) {
       const std::vector<NDArray> inputs = inputs_of(model, 10 * seed);
@@ -349,6 +351,92 @@ TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
   split_model(parsed(good), with_cc, {.backends = {{"ccompiler"}, {}}, .replans = -1});  // one place has it
   EXPECT_THAT(error(good, {.replicas = 3}),
               HasSubstr("3 replicas were asked for; each takes a place, so ask for 1 to 2"));
+}
+
+// ---- Simulated devices.
+
+std::optional<devices::SimulatedDevice> device(const char* text) { return devices::parse_simulated_device(text); }
+
+// Three products with a small tensor between them.
+Model three_products() {
+  return parsed(
+      "def @main(%x: Tensor[(64, 256), float32], %w: Tensor[(256, 256), float32]) {\n"
+      "  nn.dense(tanh(nn.dense(tanh(nn.dense(%x, %w, units=256)), %w, units=256)), %w, units=256)\n"
+      "}\n");
+}
+
+TEST_F(SplitModelTest, ASlowDeviceGetsLess) {
+  SplitModel split =
+      split_model(three_products(), {}, {.stages = 2, .devices = {{}, device("sim:1(speed=0.5)")}, .replans = -1});
+  ASSERT_EQ(split.plan.stages.size(), 2U);
+  const auto work_of = [&](size_t stage) {
+    const plan::SplitStage& one = split.plan.stages[stage];
+    const plan::SplitDevice& on = split.problem.devices[static_cast<size_t>(one.devices[0])];
+    return std::pair(on.name, static_cast<double>(one.compute_ns) * (on.name == "sim:1" ? 0.5 : 1));
+  };
+  std::map<std::string, double> work{work_of(0), work_of(1)};
+  EXPECT_NEAR(work["stage0"] / work["sim:1"], 2, 0.3);  // two products and one, with a tanh on one side
+  expect_same_results(three_products(), std::move(split));
+}
+
+// The inputs and the output of the model, twice each, take 768 KiB of the memory.
+TEST_F(SplitModelTest, LinksAndMemoryBoundTheSplit) {
+  const auto devices_of = [&](const char* text, std::vector<int64_t> memory = {}) {
+    const SplitModel split =
+        split_model(three_products(), {},
+                    {.stages = 2, .memory_bytes = std::move(memory), .devices = {{}, device(text)}, .replans = -1});
+    std::vector<std::string> names;
+    for (const plan::SplitStage& stage : split.plan.stages)
+      names.push_back(split.problem.devices[static_cast<size_t>(stage.devices[0])].name);
+    return names;
+  };
+  EXPECT_EQ(devices_of("sim:1(speed=100)"), (std::vector<std::string>{"sim:1"}));
+  EXPECT_EQ(devices_of("sim:1(latency=1s)"), (std::vector<std::string>{"stage0"}));
+  EXPECT_EQ(devices_of("sim:1(speed=100, memory=800KiB)"), (std::vector<std::string>{"stage0"}));
+  EXPECT_THAT(kit::user_error_of([&] { devices_of("sim:1(memory=1KiB)"); }),
+              HasSubstr("sim:1 has 1024 bytes of memory, which"));
+  // Two results of products are in working memory at a time, and the planner knows of one.
+  EXPECT_THAT(
+      kit::user_error_of([&] { devices_of("sim:1(speed=100, memory=840KiB)"); }),
+      HasSubstr("bytes on sim:1, 131072 of them for weights and working memory, and it has 860160; give it more"));
+}
+
+TEST_F(SplitModelTest, DevicesThatCannotBeAreRefused) {
+  const auto refused = [&](SplitModelOptions options) {
+    options.replans = -1;
+    return kit::user_error_of([&] { split_model(three_products(), {}, options); });
+  };
+  EXPECT_EQ(refused({.devices = {device("sim:1")}}), "devices are given for 1 stages, and there are 2");
+  EXPECT_THAT(refused({.devices = {device("sim:1"), device("sim:1")}}), HasSubstr("two stages are on sim:1"));
+  EXPECT_THAT(refused({.devices = {{}, device("sim:1")}, .replicas = 2}), HasSubstr("replicas are for processors"));
+}
+
+// The simulator has the transfers that the pipeline runs with, and predicts its throughput. The transfers of x and w
+// take longest by far, so that the prediction does not depend on this machine.
+TEST_F(SplitModelTest, ThePredictionIsThatOfTheRun) {
+  const std::string path = (folder_ / "pipe.so").string();
+  const SplitFile file = split_to_file(
+      three_products(), path, {},
+      {.stages = 2, .devices = {device("sim:0(latency=4ms)"), device("sim:1(latency=8ms)")}, .replans = -1});
+  const std::unique_ptr<Pipeline> pipeline = load::open_pipeline(path, {.place_stages = &devices::place_stages});
+  const std::vector<NDArray> inputs = inputs_of(three_products(), 1);
+  std::vector<Value> given;
+  for (const artifact::PipelinePort& port : file.split.content.plan.inputs)
+    given.emplace_back(inputs.at(port.name() == "x" ? 0 : 1));
+  constexpr int kRequests = 30;
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<executors::pipeline::Ticket> tickets;
+  for (int i = 0; i < kRequests; ++i) tickets.push_back(pipeline->submit(given));
+  for (const auto& ticket : tickets) ticket.results();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  // One stage is best, on the first device: x and w take 4 ms each, one after the other.
+  EXPECT_NEAR(1 / file.simulation.requests_per_second, 8e-3, 1e-4);
+  EXPECT_GE(seconds, kRequests * 8e-3);
+  // On a busy machine transfers end later. The link works nearly all the time nevertheless, so it bounds the run, too.
+  double busy = 0;
+  for (const auto& stage : pipeline->metrics().stages)
+    busy += stage.name.ends_with(" to sim:0") ? static_cast<double>(stage.busy_ns) * 1e-9 : 0;
+  EXPECT_GE(busy, 0.7 * seconds);
 }
 
 }  // namespace

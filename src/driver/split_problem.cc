@@ -16,7 +16,7 @@ constexpr int64_t kHandOverNs = 2'000;  // passing a tensor between two threads,
 int64_t nanoseconds_of(double seconds) { return static_cast<int64_t>(std::llround(seconds * 1e9)); }
 
 // Options of backends that only other places have are left out, since a compile refuses options without effect.
-PlaceKind make_kind(CompileOptions compile) {
+PlaceKind make_kind(CompileOptions compile, double speed) {
   const partition::Backends backends = chosen_backends(compile);
   std::erase_if(compile.backend_options, [&](const auto& options) {
     const std::string own(require_backend(options.first)->name());
@@ -26,7 +26,10 @@ PlaceKind make_kind(CompileOptions compile) {
   for (const auto& backend : backends) names.emplace_back(backend->name());
   names.emplace_back(partition::kNative);
   partition::OpCosts costs = op_costs(backends, compile);
-  return {.name = fmt::format("{}", fmt::join(names, ", ")), .compile = std::move(compile), .costs = std::move(costs)};
+  return {.name = fmt::format("{}{}", fmt::join(names, ", "), speed == 1 ? "" : fmt::format(" at speed {}", speed)),
+          .compile = std::move(compile),
+          .costs = std::move(costs),
+          .speed = speed};
 }
 
 class ProblemMaker {
@@ -79,17 +82,62 @@ class ProblemMaker {
     return static_cast<int32_t>(problem_.nodes.size() - 1);
   }
 
+  // Transfers of simulated devices run beside compute, at both ends.
   void add_devices() {
-    const plan::SplitLink link{.bytes_per_second = static_cast<int64_t>(machine_.dram_gigabytes * 1e9),
-                               .latency_ns = kHandOverNs};
     const auto count = static_cast<size_t>(options_.stages);
     for (size_t i = 0; i < count; ++i) {
-      plan::SplitDevice device{.name = fmt::format("stage{}", i), .kind = places_.kind_of[i]};
-      device.links.assign(count, link);
-      if (!options_.memory_bytes.empty())
-        device.memory_bytes = options_.memory_bytes[options_.memory_bytes.size() == 1 ? 0 : i];
+      const devices::SimulatedDevice* simulated = device_of(i);
+      plan::SplitDevice device{.name = simulated == nullptr ? fmt::format("stage{}", i) : name_of(*simulated),
+                               .kind = places_.kind_of[i],
+                               .memory_bytes = memory_of(i),
+                               .overlaps = !options_.devices.empty()};
+      for (size_t other = 0; other < count; ++other) device.links.push_back(link_between(i, other));
       problem_.devices.push_back(std::move(device));
     }
+  }
+
+  const devices::SimulatedDevice* device_of(size_t place) const {
+    const bool has_one = !options_.devices.empty() && options_.devices[place].has_value();
+    return has_one ? &*options_.devices[place] : nullptr;
+  }
+
+  // Between two devices a tensor passes both links, one after the other.
+  plan::SplitLink link_between(size_t from, size_t to) const {
+    plan::SplitLink link{.latency_ns = 0};
+    double seconds_per_byte = 0;
+    for (const devices::SimulatedDevice* end : {device_of(from), device_of(to)}) {
+      if (end == nullptr) continue;
+      link.latency_ns += end->latency_ns;
+      if (end->bytes_per_second > 0) seconds_per_byte += 1 / static_cast<double>(end->bytes_per_second);
+    }
+    if (device_of(from) == nullptr && device_of(to) == nullptr)
+      return {.bytes_per_second = static_cast<int64_t>(machine_.dram_gigabytes * 1e9), .latency_ns = kHandOverNs};
+    if (seconds_per_byte > 0) link.bytes_per_second = std::max<int64_t>(1, std::llround(1 / seconds_per_byte));
+    return link;
+  }
+
+  int64_t memory_of(size_t place) const {
+    int64_t bytes = plan::kNoMemoryLimit;
+    if (!options_.memory_bytes.empty()) bytes = options_.memory_bytes[options_.memory_bytes.size() == 1 ? 0 : place];
+    const devices::SimulatedDevice* device = device_of(place);
+    if (device == nullptr || device->memory_bytes == 0) return bytes;
+    // The search does not know which stages read the model's inputs and make its outputs.
+    const int64_t left = device->memory_bytes - plan::kBorderCopies * border_bytes();
+    if (left <= 0)
+      throw_user_error(
+          "{} has {} bytes of memory, which {} bytes of the model's inputs and outputs, {} times each, fill",
+          name_of(*device), device->memory_bytes, border_bytes(), plan::kBorderCopies);
+    return std::min(bytes, left);
+  }
+
+  // Returns the bytes of the inputs and outputs of the model.
+  int64_t border_bytes() const {
+    int64_t bytes = 0;
+    for (const relay::Var& param : line_.main->params) {
+      for (const Type& leaf : leaves_of(param->checked_type())) bytes += size_bytes_of(leaf, param->span);
+    }
+    for (const ProgramTensor& result : line_.results) bytes += size_bytes_of(result.type, line_.main->span);
+    return bytes;
   }
 
   const StraightLine& line_;
@@ -104,22 +152,24 @@ class ProblemMaker {
 
 double PlaceKind::seconds(const relay::CallNode& call) const {
   const std::vector<partition::LabelSeconds> all = costs.of(call);  // natively, then by the backends that take it
-  if (compile.placement == Placement::order) return all[all.size() > 1 ? 1 : 0].seconds;
+  if (compile.placement == Placement::order) return all[all.size() > 1 ? 1 : 0].seconds / speed;
   double least = INFINITY;
   for (const partition::LabelSeconds& one : all) least = std::min(least, one.seconds);
-  return least;
+  return least / speed;
 }
 
 Places make_places(const CompileOptions& compile, const SplitModelOptions& options) {
   Places places;
-  std::map<std::vector<std::string>, int32_t> known;
+  std::map<std::pair<std::vector<std::string>, double>, int32_t> known;
   for (size_t i = 0; i < static_cast<size_t>(options.stages); ++i) {
     const std::vector<std::string>& backends = options.backends.empty() ? compile.backends : options.backends[i];
-    const auto [kind, is_new] = known.try_emplace(backends, static_cast<int32_t>(places.kinds.size()));
+    const bool is_simulated = !options.devices.empty() && options.devices[i].has_value();
+    const double speed = is_simulated ? options.devices[i]->speed : 1;
+    const auto [kind, is_new] = known.try_emplace({backends, speed}, static_cast<int32_t>(places.kinds.size()));
     if (is_new) {
       CompileOptions of_kind = compile;
       of_kind.backends = backends;
-      places.kinds.push_back(make_kind(std::move(of_kind)));
+      places.kinds.push_back(make_kind(std::move(of_kind), speed));
     }
     places.kind_of.push_back(kind->second);
   }

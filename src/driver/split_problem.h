@@ -7,11 +7,12 @@
 
 namespace headrace::driver {
 
-// The kinds of places: the options of compiles for them, which differ in their backends.
+// The kinds of places: the options of compiles for them, which differ in their backends, and their speed.
 struct PlaceKind {
   std::string name;
   CompileOptions compile;
   partition::OpCosts costs;
+  double speed = 1;  // of a simulated device, beside the processors of this machine
 
   // Returns the seconds of a call in such a place: on the first backend that takes it, or where it takes least, as the
   // compile places calls; natively if no backend takes it.

@@ -91,6 +91,9 @@ class Executor {
   virtual size_t num_steps() const = 0;
   // May be called from any thread.
   virtual Metrics metrics() const = 0;
+  // Returns the bytes that it holds beside its inputs and outputs: weights, each once, and working memory; 0 if
+  // unknown.
+  virtual int64_t memory_bytes() const { return 0; }
   // Returns the regions that have fallen back, in the order in which they did. May be called from any thread.
   virtual std::vector<FallbackEvent> fallbacks() const = 0;
 

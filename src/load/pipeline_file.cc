@@ -177,11 +177,12 @@ void set_first_values(Pipeline& pipeline, const PipelineFile& file) {
 
 std::unique_ptr<Pipeline> open_pipeline(const std::string& path, const PipelineFileOptions& options) {
   const PipelineFile file = read_file(path);
-  check_devices(file);
+  if (!options.place_stages) check_devices(file);
   if (options.check_plan) options.check_plan(file.plan());
   StageMaker maker(file, options);
   executors::pipeline::PipelineSpec spec = executors::pipeline::spec_of_plan(
       file.plan(), [&](const artifact::PipelineStage& stage) { return maker.make(stage); });
+  if (options.place_stages) options.place_stages(file.plan(), spec);
   if (!options.is_pinned) {
     for (executors::pipeline::GroupSpec& group : spec.groups) group.cpus.clear();
   }

@@ -12,6 +12,9 @@
 
 namespace headrace::load {
 
+// Puts the stages of a plan on the devices of their groups; throws UserError for a device that it does not have.
+using PlaceStages = std::function<void(const artifact::PipelinePlan& plan, executors::pipeline::PipelineSpec& spec)>;
+
 // Returns the code of a stage whose function the process provides; null where it has no such function.
 using FindStage = std::function<std::shared_ptr<executors::pipeline::StageCode>(const artifact::PipelineStage& stage)>;
 
@@ -27,6 +30,9 @@ struct PipelineFileOptions {
   // Makes stages that run in processes of their own; without it they are a MissingError. The runtime alone does not
   // have make_program_stage of executors/pipeline/isolation: programs link it from the library headrace_isolation.
   executors::pipeline::isolation::MakeProgramStage make_program_stage = {};
+  // Called with the codes of all stages; without it, a group that is not on the CPU is refused. The runtime alone does
+  // not have place_stages of devices/place_stages.h.
+  PlaceStages place_stages = {};
 };
 
 // Starts the pipeline of a file, whose parameters get the first values that the file has. Models are mapped, as

@@ -95,6 +95,34 @@ class PipelineTest(JsonPageTest):
         self.fails(USER, "nowhere", "pipeline", "run", "pipe.so", *long, "--trace", "nowhere/trace.json")
         self.assertEqual(self.call("pipeline", "run", "pipe.so", "--trace", "/dev/null").returncode, 0)
 
+    def test_simulated_devices(self) -> None:
+        device = "sim(speed=0.5, latency=2ms)"
+        given = (
+            "pipeline",
+            "split",
+            DIGITS,
+            *SHAPE,
+            "-o",
+            "sim.so",
+            "--estimate",
+            "--stages",
+            "1",
+            "--devices",
+            device,
+        )
+        text = self.call(*given, "--simulate", check=True).stdout
+        self.assertRegex(text, r"\nsim:0 +native at speed 0\.5 ")
+        self.assertRegex(text, r"\nx to sim:0 ")
+        self.assertIn("bottleneck", text)
+        stages = self.report("pipeline inspect", "sim.so")["stages"]
+        self.assertIn("sim:0(speed=0.5, latency=2ms)", [stage["device"] for stage in stages])
+        self.assertIn("sim:0(speed=0.5, latency=2ms)", self.call("pipeline", "inspect", "sim.so", check=True).stdout)
+        report = json.loads(self.call("pipeline", "run", "sim.so", "--requests", "20", "--json", check=True).stdout)
+        transfers = [stage for stage in report["metrics"]["stages"] if "sim:0" in stage["name"]]
+        self.assertEqual({stage["items"] for stage in transfers}, {20})
+        self.assertTrue(all(stage["median_seconds"] >= 1.5e-3 for stage in transfers))
+        self.assertEqual(self.call("pipeline", "bench", "sim.so", "--requests", "3", "--rounds", "1").returncode, OK)
+
     def test_inspect(self) -> None:
         report = self.report("pipeline inspect", "pipe.so")
         self.assertEqual(report["connections"][0], {"from": "input x", "to": "stage0.x"})
@@ -135,6 +163,8 @@ class PipelineTest(JsonPageTest):
             ("--memory", "12X", "'12X' gives no bytes"),
             ("--memory", "0", "'0' gives no bytes"),
             ("--memory", "9999999T", "'9999999T' gives no bytes"),
+            ("--devices", "cpu/gpu", "--devices: 'gpu' is no simulated device"),
+            ("--devices", "sim(link=2)", "its link is '2', which has no unit"),
             ("--isolation", "jail", "there is no isolation 'jail'; there is thread, process"),
             ("--replicas", "0", "--replicas: '0' is not a whole number from 1 to 64"),
         ):

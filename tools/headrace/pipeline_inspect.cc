@@ -1,6 +1,7 @@
 // headrace pipeline inspect: what the file of a pipeline holds, without running it.
 #include "artifact/artifact_file.h"
 #include "base/descriptor.h"
+#include "devices/simulated_device.h"
 #include "executors/pipeline/port.h"
 #include "object/array.h"
 #include "tensor/ndarray.h"
@@ -87,6 +88,7 @@ Array<Value> stages_of(const PipelinePlan& plan) {
                      {"inputs", Value(ports_of(stage.inputs))},
                      {"outputs", Value(ports_of(stage.outputs))},
                      {"group", Value(group.name)},
+                     {"device", Value(devices::place_text(group.location))},
                      {"cpus", Value(Shape(group.cpus.begin(), group.cpus.end()))},
                      {"replicas", Value(int64_t{stage.replicas})},
                      {"threads", Value(int64_t{stage.threads})},
@@ -124,13 +126,14 @@ void print_report(const std::string& path, const artifact::ArtifactFile& file) {
   print_out("{}: {}, {} stages, at most {} requests at once\n\n", shown(path), show_bytes(file.nbytes),
             plan.stages.size(), plan.max_inflight);
   std::vector<std::vector<std::string>> rows{
-      {"stage", "runs", "isolation", "group", "cpus", "replicas", "threads", "batch"}};
+      {"stage", "runs", "isolation", "group", "device", "cpus", "replicas", "threads", "batch"}};
   for (const PipelineStage& stage : plan.stages) {
     const artifact::PipelineGroup& group = plan.groups[static_cast<size_t>(stage.group)];
     const std::string runs =
         stage.model < 0 ? "function " + stage.function
                         : fmt::format("{} of {}", stage.program, plan.models[static_cast<size_t>(stage.model)].name);
     rows.push_back({stage.name, runs, isolation_of(stage) + (stage.is_pure ? ", pure" : ""), group.name,
+                    devices::place_text(group.location),
                     group.cpus.empty() ? "any" : fmt::format("{}", fmt::join(group.cpus, ",")),
                     std::to_string(stage.replicas), stage.model < 0 ? "-" : std::to_string(stage.threads),
                     stage.batch ? std::to_string(stage.batch->max_batch) : "-"});

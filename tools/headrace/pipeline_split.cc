@@ -19,7 +19,7 @@ namespace {
 
 struct SplitState {
   ModelOptions model;
-  std::string output, cpus, on, memory, isolation = "thread";
+  std::string output, cpus, on, devices, memory, isolation = "thread";
   driver::SplitModelOptions split;
   bool estimate = false, simulate = false;
 };
@@ -45,13 +45,17 @@ std::vector<std::vector<int32_t>> read_cpus(const std::string& text) {
   return stages;
 }
 
-// Returns the parts of a text, which separators end.
+// Returns the parts of a text, which separators outside of brackets end.
 std::vector<std::string> parts_of(const std::string& text, char separator) {
-  std::vector<std::string> parts;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find(separator, begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  for (const char letter : text) {
+    depth += letter == '(' ? 1 : letter == ')' ? -1 : 0;
+    if (letter == separator && depth <= 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += letter;
+    }
   }
   return parts;
 }
@@ -94,10 +98,27 @@ std::vector<int64_t> read_memory(const std::string& text) {
   return stages;
 }
 
+// Reads "cpu/sim(speed=0.5)": the devices of two stages. A simulated one without a number has that of its place.
+std::vector<std::optional<devices::SimulatedDevice>> read_devices(const std::string& text) {
+  std::vector<std::optional<devices::SimulatedDevice>> stages;
+  if (text.empty()) return stages;
+  for (const std::string& stage : parts_of(text, '/')) {
+    stages.emplace_back();
+    if (stage == "cpu") continue;
+    try {
+      stages.back() = devices::parse_simulated_device(stage, static_cast<int32_t>(stages.size() - 1));
+    } catch (const UserError& error) {
+      throw UsageError(fmt::format("--devices: {}", error.message()));
+    }
+  }
+  return stages;
+}
+
 int split(SplitState state, const Common& common) {
   if (state.output == "-") throw UsageError("--output: a pipeline's file is not text; name a file, such as pipe.so");
   state.split.cpus = read_cpus(state.cpus);
   state.split.backends = read_backends(state.on);
+  state.split.devices = read_devices(state.devices);
   state.split.memory_bytes = read_memory(state.memory);
   using artifact::PipelineIsolation;
   state.split.isolation = state.isolation == "process" ? PipelineIsolation::process : PipelineIsolation::thread;
@@ -134,6 +155,10 @@ void add_places_to(CLI::App& verb, SplitState& state) {
   verb.add_option("--on", state.on,
                   "The backends of each stage, by priority, as in onednn/native; otherwise those of --backends")
       ->type_name("LIST/LIST...");
+  verb.add_option("--devices", state.devices,
+                  "The device of each stage: cpu, or one that is simulated, as in 'cpu/sim(speed=0.5, memory=64MiB, "
+                  "link=2GB/s, latency=20us)'")
+      ->type_name("DEVICE/DEVICE...");
   verb.add_option("--memory", state.memory,
                   "Memory for the constants and tensors of a stage, as in 512M, or of each, as in 512M/2G")
       ->type_name("SIZE/SIZE...");
@@ -171,7 +196,9 @@ Verb add_pipeline_split(CLI::App& pipeline, const Common& common) {
   verb->footer(
       "Stages are measured one after another on this machine; run it where the pipeline will run.\n"
       "Example: headrace pipeline split resnet50.onnx --stages 2 -o pipe.so --shape data=1,3,224,224\n"
-      "         headrace pipeline split resnet50.onnx --stages 2 --on onednn/native -o pipe.so");
+      "         headrace pipeline split resnet50.onnx --stages 2 --on onednn/native -o pipe.so\n"
+      "         headrace pipeline split resnet50.onnx --stages 2 --devices 'cpu/sim(speed=0.5, link=2GB/s)' -o "
+      "pipe.so");
   return [state, &common] { return split(*state, common); };
 }
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "devices/place_stages.h"
 #include "driver/output_file.h"
 #include "executors/pipeline/isolation/program_stage.h"
 #include "load/pipeline_file.h"
@@ -76,7 +77,8 @@ void refuse_model_for_stream(const std::string& path) {
 std::unique_ptr<Pipeline> open_stream(const StreamOptions& options) {
   refuse_model_for_stream(options.path);
   load::PipelineFileOptions chosen{.is_pinned = !options.unpinned,
-                                   .make_program_stage = &executors::pipeline::isolation::make_program_stage};
+                                   .make_program_stage = &executors::pipeline::isolation::make_program_stage,
+                                   .place_stages = &devices::place_stages};
   if (options.max_inflight > 0) chosen.max_inflight = static_cast<size_t>(options.max_inflight);
   return load::open_pipeline(options.path, chosen);
 }

@@ -12,6 +12,7 @@ await or to cancel. A request that fails raises PipelineError from its ticket, a
 from __future__ import annotations
 
 from headrace import _public
+from headrace.pipeline._devices import SimulatedDevice
 from headrace.pipeline._errors import (
     Cancelled,
     DeadlineExceeded,
@@ -40,6 +41,7 @@ __all__ = [
     "PipelineFull",
     "PipelineStopped",
     "PortError",
+    "SimulatedDevice",
     "Stage",
     "StageFailed",
     "StageHandle",

@@ -13,7 +13,7 @@ from typing import Any
 from headrace import _arguments, _core, _ffi, _public, compiler
 from headrace._core import UserError
 from headrace._memory_file import MemoryFile
-from headrace.pipeline import _processes
+from headrace.pipeline import _devices, _processes
 from headrace.pipeline._errors import PipelineError
 from headrace.pipeline._running import Pipeline
 
@@ -121,7 +121,8 @@ class _StageEntry:
     threads: int
     inputs: list[_PortType]
     outputs: list[_PortType]
-    group: tuple[int, str]  # the stage alone, or -1; the name
+    group: tuple[int, str]  # the stage alone, or -1 and the name; -2 and the device for all stages on it
+    device: str  # the text of a simulated one; "" for the CPU
     cpus: list[int]
     time_limit: float
     batch: _BatchOptions | None
@@ -228,8 +229,10 @@ class Graph:
             The outputs of a function, or their number.
         group : str, optional
             Stages of a group share one thread. Without it the stage has a thread of its own.
-        device : Device, optional
-            Where the program runs: the CPU.
+        device : Device, SimulatedDevice or str, optional
+            Where the program runs: the CPU, or a `SimulatedDevice`, also as its text:
+            "sim:0(speed=0.5, memory=64MiB, link=2GB/s, latency=20us)". Its stages take turns in one thread, unless
+            groups are given. Functions, whose values are any objects, run on the CPU.
         cpus : list of int
             The processors that the group's thread, and the threads of its programs that are loaded here, run on.
         threads : int
@@ -274,8 +277,7 @@ class Graph:
         _arguments.text(backend, "backend")
         if _arguments.integer(threads, "threads") < 0:
             raise UserError(f"threads is {threads}; 0 is as many as the model says")
-        if device is not None and str(getattr(device, "device_type", device)).lower() not in ("cpu", "1", "llvm"):
-            raise UserError(f"device: {device} is not a CPU; stages run on CPUs")
+        on = _devices.text_of(device)
         if isolation not in ("thread", "process"):
             raise UserError(f"isolation is {isolation!r}; it is 'thread' or 'process'")
         if pure and isolation != "process":
@@ -296,7 +298,8 @@ class Graph:
             threads=code.threads if isinstance(code, compiler.CompiledModel) else threads,
             inputs=codes[0].inputs,
             outputs=codes[0].outputs,
-            group=(len(self._stages), chosen) if group is None else (-1, _arguments.text(group, "group")),
+            group=_group_of(len(self._stages), chosen, group, on),
+            device=on,
             cpus=given["cpus"],
             time_limit=limit,
             batch=batch,
@@ -498,8 +501,11 @@ class Graph:
             raise UserError(f"max_inflight is {max_inflight}; it lies from 1 to {_core.MOST_IN_FLIGHT}")
         groups = list(dict.fromkeys(entry.group for entry in self._stages))
         cpus: dict[tuple[int, str], list[int]] = {}
+        devices: dict[tuple[int, str], str] = {}
         for entry in self._stages:
             cpus[entry.group] = sorted({*cpus.get(entry.group, ()), *entry.cpus})
+            if devices.setdefault(entry.group, entry.device) != entry.device:
+                raise UserError(f"group '{entry.group[1]}' has stages on two devices; give each device its own group")
         stages = [
             _core.PipelineStage(
                 name=entry.name,
@@ -528,7 +534,8 @@ class Graph:
             stages=stages,
             outputs=[(port.name, self._spec_of(self._output_sources[i])) for i, port in enumerate(self._outputs)],
             params=[(param.group, self._type_of(param)) for param in self._params],
-            groups=[(group[1], cpus[group]) for group in groups],
+            groups=[(group[1].partition("(")[0] if group[0] == -2 else group[1], cpus[group]) for group in groups],
+            devices=[devices[group] for group in groups],
             max_inflight=max_inflight,
         )
 
@@ -660,6 +667,13 @@ def run_options(when_full: str, failures_in_row: int, probe_seconds: float, stop
         "probe_seconds": _arguments.seconds(probe_seconds, "probe_seconds"),
         "stop_seconds": _arguments.seconds(stop_seconds, "stop_seconds"),
     }
+
+
+def _group_of(number: int, name: str, group: str | None, device: str) -> tuple[int, str]:
+    """The key of a stage's group: the one given, that of its device, or one that the stage has alone."""
+    if group is not None:
+        return (-1, _arguments.text(group, "group"))
+    return (-2, device) if device else (number, name)
 
 
 def _no_models(saved: _Saved, stage: str) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace import _arguments, _core, _native, _public
 from headrace._core import UserError
+from headrace.pipeline import _devices
 
 __all__ = ["split"]
 
@@ -20,6 +21,7 @@ def split(
     threads: int = 1,
     cpus: Sequence[Iterable[int]] | None = None,
     backends: Sequence[Sequence[str]] | None = None,
+    devices: Sequence[Any] | None = None,
     memory: int | Sequence[int] | None = None,
     replicas: int = 1,
     isolation: str = "thread",
@@ -54,6 +56,9 @@ def split(
     backends : list of list of str, optional
         The backends of each stage, by their priority; an empty list is native code. Stages differ in speed then, and
         the split gives each ops that it is fast at. Stages are in the order of the ops, not of this list.
+    devices : list of SimulatedDevice, str or None, optional
+        The device of each stage, as for `Graph.stage`; None is the CPU. Times on a simulated one are those measured
+        here, divided by its speed, and its memory and link bound the split. The file keeps the devices for `load`.
     memory : int or list of int, optional
         The bytes that the constants of a stage, its largest working memory and its tensors may take: of all stages, or
         of each.
@@ -73,8 +78,8 @@ def split(
     Returns
     -------
     dict
-        `stages` (name, backend, replicas, nodes, seconds, transfer_seconds, memory_bytes), `period_seconds` of the
-        slowest, its `lower_bound_seconds`, `measured`, `plans` (how many were tried), `predicted_per_second`
+        `stages` (name, backend, device, replicas, nodes, seconds, transfer_seconds, memory_bytes), `period_seconds`
+        of the slowest, its `lower_bound_seconds`, `measured`, `plans` (how many were tried), `predicted_per_second`
         (requests, as a simulation says) and `bytes` of the file.
 
     Raises
@@ -112,6 +117,7 @@ def split(
         threads=_arguments.integer(threads, "threads"),
         cpus=processors,
         backends=[_arguments.names(one, "backends") for one in (backends or ())],
+        devices=[_devices.text_of(device) for device in (devices or ())],
         memory=_bytes_of(memory),
         replicas=_arguments.integer(replicas, "replicas"),
         in_processes=isolation == "process",

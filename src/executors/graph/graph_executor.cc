@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <numeric>
 
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
@@ -85,6 +86,18 @@ Metrics GraphExecutor::metrics() const {
   return {.runs = runs_.load(std::memory_order_relaxed),
           .failures = failures_.load(std::memory_order_relaxed),
           .fallbacks = fallbacks_.size()};
+}
+
+int64_t GraphExecutor::memory_bytes() const {
+  std::vector<int64_t> ends;  // the last byte that a view reaches, by weight
+  for (const artifact::Entry& entry : program_.graph.entries) {
+    if (entry.place != Place::kWeight) continue;
+    const auto index = static_cast<size_t>(entry.index);
+    if (index >= ends.size()) ends.resize(index + 1);
+    const int64_t nbytes = artifact::view_nbytes(entry.dtype, entry.shape, entry.strides).value_or(0);
+    ends[index] = std::max(ends[index], entry.byte_offset + nbytes);
+  }
+  return std::accumulate(ends.begin(), ends.end(), arena_.nbytes() + workspace_.nbytes());
 }
 
 std::vector<FallbackEvent> GraphExecutor::fallbacks() const {

@@ -266,6 +266,9 @@ TEST(GraphExecutor, CountsItsRuns) {
   EXPECT_EQ(toy.executor->metrics().failures, 1u);
 }
 
+// The arena, the workspace of each worker, and two weights.
+TEST(GraphExecutor, TellsItsMemory) { EXPECT_EQ(Toy(2).executor->memory_bytes(), 128 + 2 * 64 + 160 + 20); }
+
 TEST(GraphExecutor, RunTellsHowLongEachStepTook) {
   Toy toy(1);
   std::vector<float> x = toy_input();

@@ -53,6 +53,11 @@ class BatchExecutorStage final : public BatchStageCode {
   const std::vector<Port>& inputs() const override { return ports_.inputs; }
   const std::vector<Port>& outputs() const override { return ports_.outputs; }
   bool is_shared(size_t input) const override { return !ports_.has_rows[input]; }
+  int64_t memory_bytes() const override {
+    int64_t bytes = 0;
+    for (const BatchedProgram& program : programs_) bytes += program.executor->memory_bytes();
+    return bytes;
+  }
   int32_t most_in_batch() const override {
     const int64_t most = any_rows_ ? artifact::kMostInBatch : programs_.back().batch;
     return static_cast<int32_t>(std::min<int64_t>(most, artifact::kMostInBatch));

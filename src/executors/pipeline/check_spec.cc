@@ -103,8 +103,8 @@ void check_source(const PipelineSpec& spec, const Source& source, const std::str
 void check_types(const PipelineSpec& spec, const Source& source, const Port& to, const std::string& reader) {
   const Port& from = port_of(spec, source);
   if (fits(from, to)) return;
-  throw_user_error("{} is {}, and {} is {}: both ends of a connection have the same type", source_text(spec, source),
-                   type_text(from), reader, type_text(to));
+  throw_user_error("{} is {}, and {} is {}: both ends of a connection have the same type and memory",
+                   source_text(spec, source), type_text(from), reader, type_text(to));
 }
 
 void check_stage_inputs(const PipelineSpec& spec, const StageSpec& stage) {

@@ -91,7 +91,7 @@ bool Core::is_forked() const { return process_ != runtime::process_generation();
 Value Core::take_input(size_t index, const Value& value, bool keeps_inputs) {
   const Port& port = spec_.inputs[index];
   if (port.is_any) return value;
-  if (keeps_inputs && matches_item<NDArray>(value.raw())) {
+  if (keeps_inputs && port.spec.location.device == cpu() && matches_item<NDArray>(value.raw())) {
     Message message;
     const auto array = value.as<NDArray>();
     if (check_tensor("input", port.spec, array.tensor(), Access::direct, message)) return value;

@@ -15,9 +15,9 @@ using Kind = Source::Kind;
 constexpr size_t kMostQueued = 64;
 
 // Returns how many slots of a port's values the bytes of a queue hold. Values of any type have no memory here; Queue
-// bounds these.
+// bounds these. The memory of a device holds no more than the stages need.
 size_t slots_of_queue(const Port& port, const FlowRoom& room) {
-  if (room.queue_bytes == 0) return 0;
+  if (room.queue_bytes == 0 || port.spec.location.device != cpu()) return 0;
   if (port.is_any) return kMostQueued;
   const auto bytes = static_cast<size_t>(num_elements(port.spec.shape)) * port.spec.dtype.bytes();
   return std::min(kMostQueued, room.queue_bytes / (bytes + sizeof(Slot) + sizeof(NDArrayObj)));

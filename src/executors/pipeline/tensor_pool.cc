@@ -13,6 +13,7 @@ using runtime::AlignedBuffer;
 struct TensorPool::Shared {
   DataType dtype;
   Shape shape;
+  Device device;
   int64_t nbytes = 0;
   size_t most_idle = 0;
   std::mutex mutex;
@@ -32,13 +33,16 @@ TensorPool::TensorPool(const artifact::TensorSpec& spec, size_t first, size_t mo
                      fmt::join(spec.shape, ", "));
   shared_->dtype = spec.dtype;
   shared_->shape = Shape(spec.shape.begin(), spec.shape.end());
+  shared_->device = spec.location.device;
   shared_->nbytes = *nbytes;
+  if (shared_->device != cpu()) return;
   shared_->most_idle = most_idle;
   shared_->idle.reserve(most_idle);
   for (size_t i = 0; i < first; ++i) shared_->idle.push_back(std::make_unique<AlignedBuffer>(*nbytes));
 }
 
 NDArray TensorPool::take() {
+  if (shared_->device != cpu()) return NDArray::empty(shared_->shape, shared_->dtype, shared_->device);
   std::unique_ptr<AlignedBuffer> buffer;
   {
     const std::lock_guard lock(shared_->mutex);

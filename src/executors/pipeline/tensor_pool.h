@@ -9,13 +9,14 @@
 namespace headrace::executors::pipeline {
 
 // Any thread may take a tensor, and drop one; tensors outlive the pool. Memory that comes back is kept for the next
-// tensor, up to `most_idle` of them, so that a steady stream of requests asks the system for none.
+// tensor, up to `most_idle` of them, so that a steady stream of requests asks the system for none. That of a device is
+// not kept: its tensors stay in the slots of a pipeline.
 class TensorPool {
  public:
-  // Makes the memory of `first` tensors at once. UserError without memory.
+  // Makes the memory of `first` tensors at once, for a type on the CPU. UserError without memory.
   TensorPool(const artifact::TensorSpec& spec, size_t first, size_t most_idle);
 
-  // Returns a tensor with memory of undefined content, 64-byte aligned. UserError without memory.
+  // Returns a tensor on the type's device with memory of undefined content, 64-byte aligned. UserError without memory.
   NDArray take();
 
  private:

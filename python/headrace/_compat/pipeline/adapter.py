@@ -33,6 +33,11 @@ def _find_runtime() -> Any:
     return runtime if hasattr(runtime, "Graph") else None  # a folder that is left is a module without names
 
 
+def is_simulated(device: Any) -> bool:
+    """Whether a device is one of headrace.pipeline's simulated ones."""
+    return isinstance(device, getattr(_find_runtime(), "SimulatedDevice", ()))
+
+
 def start(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[str, Any]) -> Any:
     """Builds and starts a pipeline of compiled modules.
 

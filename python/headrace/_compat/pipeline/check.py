@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from headrace import _arguments
-from headrace._compat.pipeline import describe
+from headrace._compat.pipeline import adapter, describe
 from headrace._compat.pipeline.config import PipelineConfig
 from headrace._compat.pipeline.errors import PipelineExecutorError, told_of
 from headrace._compat.pipeline.ports import Binding
@@ -59,6 +59,8 @@ def _check_function(value: Any, what: str) -> None:
 
 def _check_device(value: Any, what: str) -> None:
     if value is None:
+        return
+    if adapter.is_simulated(value):
         return
     if not isinstance(value, Device):
         raise PipelineExecutorError(f"{what}: expected a device, as headrace.cpu(0) is, got {_arguments.kind(value)}")

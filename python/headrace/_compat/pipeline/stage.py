@@ -29,7 +29,8 @@ class ModuleWrapper(PortOwner):
     """A stage of a pipeline: one use of a module. `cfg[mod]` gives the first of a module.
 
     `target`, `target_host` and `params` are for the build as for `relay.build`, and `build_func` does it instead;
-    `dev` is the device, `cpu_affinity` the numbers of processors ("0,1"); `fcompile` and `export_cc` link files.
+    `dev` is the device, also a `headrace.pipeline.SimulatedDevice`, `cpu_affinity` the numbers of processors ("0,1");
+    `fcompile` and `export_cc` link files.
     `idx` and `name` (1 and "mod1") follow the order of the stages in the pipeline. Two are equal when they are the
     same stage.
 
