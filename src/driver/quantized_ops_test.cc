@@ -27,12 +27,20 @@ struct AllCases {
   std::vector<std::string> names;
 
   void add(const OpCase& c) {
-    const auto function = relay::parse_expr(c.program).cast<relay::FunctionNode>();
+    const auto function = relay::parse_expr(renamed(c.program)).cast<relay::FunctionNode>();
     for (const relay::Var& param : function->params) params.push_back(param);
     results.push_back(function->body);
     inputs.insert(inputs.end(), c.inputs.begin(), c.inputs.end());
     expected.push_back(c.outputs[0]);
     names.push_back(c.name);
+  }
+
+  // Gives the parameters of a case names of their own.
+  std::string renamed(std::string program) const {
+    const std::string own = fmt::format("%c{}_", names.size());
+    for (size_t at = 0; (at = program.find("%x", at)) != std::string::npos; at += own.size())
+      program.replace(at, 2, own);
+    return program;
   }
 };
 
