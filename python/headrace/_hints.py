@@ -12,8 +12,9 @@ _FIXTURES = "its tests ran in a pytest of TVM's; pytest.fixture and pytest.mark.
 _FROM_ONNX = "there is no such network; export one to ONNX and read that by frontend.from_onnx"
 _INTERPRETED = 'relay.create_executor("debug") runs control flow, and relay.build compiles programs without any'
 _QUANTIZED = "floats are not replaced by integers; write qnn.op.quantize and qnn.op.dequantize"
-_QUANTIZED_OPS = "add batch_matmul concatenate conv2d conv2d_transpose mul requantize subtract transform"
-_BETWEEN = "ops of int32 between qnn.op.quantize and qnn.op.dequantize do it"
+_PLAIN = "relay.transform.QnnCanonicalize() makes plain ops of quantized ones, and builds run it"
+_REQUANTIZE = "requantize(..., rounding=..., compute_dtype=...) says it of each call"
+_SIMULATED = "qnn.op.dequantize of qnn.op.quantize gives the floats that a quantized program has"
 _SCHEDULES = "the compiler chooses; schedules are not written by hand"
 _TENSOR_ARRAYS = "there are no tensor arrays; a List of prelude.rly holds tensors of one type"
 
@@ -82,8 +83,13 @@ _INSTEAD = {
         "get_ctor_static get_name get_name_static get_tensor_ctor get_tensor_ctor_static get_var get_var_static",
         _TENSOR_ARRAYS,
     ),
-    **_all("relay.qnn.", _QUANTIZED_OPS, _BETWEEN),
-    **_all("relay.qnn.op.", _QUANTIZED_OPS, _BETWEEN),
+    "relay.qnn.transform": _PLAIN,
+    **_all(
+        "relay.qnn.",
+        "simulated_dequantize simulated_quantize op.simulated_dequantize op.simulated_quantize",
+        _SIMULATED,
+    ),
+    **_all("relay.qnn.", "requantize_config op.requantize_config", _REQUANTIZE),
     "relay.quantize": "quantization of floats is not supported; programs with qnn ops are",
     "relay.setrecursionlimit": "programs may nest as deep as they like; Python's own limit is sys.setrecursionlimit",
     **_all(

@@ -183,3 +183,42 @@ def test_the_ops_by_relays_names():
         relay.transform.InferType()(
             hr.IRModule.from_expr(relay.Function([x], relay.qnn.op.quantize(x, scale, zero, axis=1)))
         )
+
+
+def test_a_network_of_relays_qnn_ops():
+    """The interpreter, which the ops' own cases check, and compiled code give the same integers."""
+    from headrace import relay
+    from headrace.relay.qnn import op
+
+    def number(value):
+        return relay.const(value, "float32" if isinstance(value, float) else "int32")
+
+    random = np.random.default_rng(5)
+    x = relay.var("x", shape=(1, 3, 8, 8), dtype="uint8")
+    w = relay.const(random.integers(-128, 128, (4, 3, 3, 3)).astype("int8"))
+    scales = relay.const(np.array([0.01, 0.02, 0.03, 0.04], "float32"))
+    each = relay.const(np.array([0.005, 0.01, 0.015, 0.02], "float32"))
+    a, b, out = (number(0.5), number(128)), (number(4.0), number(120)), (number(3.0), number(100))
+    wide, part = (number(80.0), number(128)), (number(1 / 256), number(0))
+    y = op.conv2d(x, w, a[1], number(0), a[0], scales, (3, 3), 4, padding=1)
+    assert (y.attrs.out_dtype, list(y.attrs.padding)) == ("int32", [1, 1, 1, 1])
+    y = op.requantize(y, each, number(0), *b, 1, "TONEAREST", out_dtype="uint8")
+    z = op.add(y, op.leaky_relu(y, 0.125, *b, *b), *b, *b, *out)
+    z = op.mul(z, op.subtract(z, y, *out, *b, *out), *out, *out, *wide)
+    z = op.concatenate([y, z], [b[0], wide[0]], [b[1], wide[1]], *b, axis=1)
+    z = op.avg_pool2d(z, *b, *out, (2, 2), (2, 2), (0, 0), (1, 1))
+    assert z.attrs.count_include_pad
+    z = op.sigmoid(op.hardswish(z, *out, *out), number(1 / 32), out[1], *part)
+    v = relay.const(random.integers(-9, 9, (8, 2, 2, 2)).astype("int8"))
+    t = op.conv2d_transpose(z, v, part[1], number(0), part[0], number(0.5), (2, 2))
+    rows = relay.reshape(z, (1, 8, 16))
+    m = op.batch_matmul(rows, rows, part[1], part[1], part[0], part[0])
+    assert m.attrs.out_dtype == "int32"
+    mod = hr.IRModule.from_expr(relay.Function([x], relay.Tuple([z, t, m])))
+    data = random.integers(0, 256, (1, 3, 8, 8)).astype("uint8")
+    debug, graph = (relay.create_executor(kind, mod).evaluate()(data) for kind in ("debug", "graph"))
+    for want, got in zip(debug, graph, strict=True):
+        np.testing.assert_array_equal(got.numpy(), want.numpy())
+        assert len(np.unique(want.numpy())) > 10
+    text = relay.transform.QnnCanonicalize()(relay.transform.InferType()(mod)).astext()
+    assert "qnn." not in text.replace("qnn.quantize", "").replace("qnn.dequantize", "")

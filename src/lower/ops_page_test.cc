@@ -12,6 +12,7 @@
 #include "object/reflect.h"
 #include "object/repr.h"
 #include "ops/call_fusion.h"
+#include "ops/op_facts.h"
 #include "ops/tests/op_cases.h"
 #include "passes/gradient/gradient_rules.h"
 
@@ -66,6 +67,7 @@ std::string_view name_of_kind(const OpNode& op) {
 
 std::string_view name_of_rule(const OpNode& op) {
   if (op.find(kComputeRule) != nullptr) return "compute";
+  if (op.find(ops::kPlainForm) != nullptr) return "plain ops";
   return op.find(kKernelRule) != nullptr ? "kernel" : "-";
 }
 
@@ -114,7 +116,8 @@ constexpr std::string_view kIntroduction = R"(# Ops
 
 Written by `lower_test --bless`; the test OpsPage fails when it is out of date. {} of the {} ops of Relay v0.18
 are here. Each has a type relation and an evaluation that defines it. A rule says how it is compiled: by a compute rule,
-element by element, which fuses, or by a kernel rule, which writes its loops by hand. The op's doc says what it computes.
+element by element, which fuses, by a kernel rule, which writes its loops by hand, or as plain ops, which QnnCanonicalize
+puts in its place. The op's doc says what it computes.
 An argument's shape and dtype stand before its meaning: `T` is any dtype, the same one throughout a row, `f` a float,
 `int` an integer; `[...]` is any shape. Ops that take "any" number may do without those that are optional, whose
 attributes then say the same.

@@ -36,6 +36,12 @@ void register_all_ops() {
     register_bitserial_ops();
     register_quantize_ops();
     register_quantized_dense_op();
+    register_requantize_op();
+    register_quantized_product_ops();
+    register_quantized_broadcast_ops();
+    register_quantized_concatenate_op();
+    register_quantized_pool_op();
+    register_quantized_functions();
     register_mask_ops();
     register_rearrange_ops();
     register_block_ops();

@@ -49,6 +49,12 @@ inline constexpr OpKey<DroppedAxesFn> kDroppedAxes{"DroppedAxes"};
 using BoundedFormFn = std::function<Expr(const relay::CallNode& call)>;
 inline constexpr OpKey<BoundedFormFn> kBoundedForm{"BoundedForm"};
 
+// Gives the expression of plain ops that computes a typed call of an op that has no kernel of its own. `types` are
+// those of the call's arguments, then that of its result. QnnCanonicalize puts it in the place of the call, bit for
+// bit.
+using PlainFormFn = std::function<Expr(const relay::CallNode& call, const Array<Type>& types)>;
+inline constexpr OpKey<PlainFormFn> kPlainForm{"PlainForm"};
+
 // How a call reads an argument of unknown size: the axis of argument `arg` that has it, and the axis of the result.
 struct UnknownAxis {
   size_t arg = 0, axis = 0, result_axis = 0;

@@ -27,6 +27,7 @@
 #include "passes/nn/combine_parallel.h"
 #include "passes/nn/flatten_atrous_conv.h"
 #include "passes/nn/fold_explicit_padding.h"
+#include "passes/nn/qnn_canonicalize.h"
 #include "passes/nn/split_args.h"
 #include "passes/nn/split_recurrent.h"
 #include "passes/nn/to_mixed_precision.h"
@@ -225,6 +226,7 @@ Pass fusing() {
        "FoldExplicitPadding",
        "SplitArgs",
        "SplitRecurrent",
+       "QnnCanonicalize",
        "AssignLayout",
        "PackDense",
        "ConvertLayout",
@@ -343,7 +345,9 @@ std::vector<Pass> canonical() {
 
 std::vector<Pass> native(const cost::Machine& machine) {
   return {
-      // First: it makes products of the same data that are joined, and constants that are folded, below.
+      // First: the passes below find the plain ops. Not canonical: another backend looks for the quantized ones.
+      plain<qnn_canonicalize>("QnnCanonicalize", 0, "quantized ops become the plain ops that compute them"),
+      // Early: it makes products of the same data that are joined, and constants that are folded, below.
       splitting_recurrent(machine),
       // The three are not canonical: another backend looks for the ops as the program has them.
       // Before AssignLayout, which decides on the layout of the wider convolution.

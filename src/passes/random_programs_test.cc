@@ -85,6 +85,7 @@ const std::map<std::string, std::string>& properties_elsewhere() {
       {"Legalize", "RandomPrograms.LegalisationsKeepTheResults"},
       {"PlanDevices", "RandomPrograms.PlannedDevicesKeepTheResults"},
       {"PackDense", "PackDense.RandomProductsKeepTheResults"},
+      {"QnnCanonicalize", "QnnCanonicalize.PlainOpsGiveTheResultsOfTheOracle"},
       {"RemoveStandaloneReshapes", "RandomPrograms.StandaloneReshapesGo"},
       {"SplitArgs", "RandomPrograms.SplitArgsKeepTheResults"},
       {"SplitRecurrent", "SplitRecurrent.RandomLayersKeepTheResults"},

@@ -30,6 +30,13 @@ ORDER: dict[str, str] = {
     "full": "fill_value shape dtype",
     "image.resize2d": "data size roi layout method coordinate_transformation_mode rounding_method cubic_alpha "
     "cubic_exclude out_dtype",
+    "qnn.avg_pool2d": "data input_scale input_zero_point output_scale output_zero_point pool_size strides padding "
+    "dilation ceil_mode count_include_pad layout out_layout",
+    "qnn.conv2d": "data weight input_zero_point kernel_zero_point input_scale kernel_scale kernel_size channels "
+    "strides padding dilation groups data_layout kernel_layout out_layout out_dtype",
+    "qnn.conv2d_transpose": "data weight input_zero_point kernel_zero_point input_scale kernel_scale strides padding "
+    "dilation channels kernel_size groups data_layout kernel_layout out_layout output_padding out_dtype",
+    "qnn.leaky_relu": "data alpha input_scale input_zero_point output_scale output_zero_point",
     "sparse_to_dense": "sparse_indices output_shape sparse_values default_value",
     "variance": "data mean axis keepdims exclude unbiased",
 }
@@ -37,6 +44,8 @@ ORDER: dict[str, str] = {
 # Defaults of parameters that the registry has none for, or others.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "nn.lrn": {"alpha": 1e-5},
+    "qnn.avg_pool2d": {"count_include_pad": True},
+    **{f"qnn.{op}": {"out_dtype": "int32"} for op in ("batch_matmul", "conv2d", "conv2d_transpose", "dense")},
     "sparse_to_dense": {"default_value": 0},
     "nn.pad": {"pad_value": 0},
     "vision.non_max_suppression": {"max_output_size": -1, "iou_threshold": 0.5},
@@ -69,6 +78,19 @@ RESULTS: dict[str, Any] = {
     "split": lambda attrs, operands: _parts(attrs["indices_or_sections"]),
 }
 
+
+def _steps(data: str, sides: str) -> dict[str, Any]:
+    """Dtypes of quantized operands, and of the scales and zero points of some sides."""
+    scales = {f"{side}_scale": "float32" for side in sides.split()}
+    return {
+        **dict.fromkeys(data.split(), "int8"),
+        **scales,
+        **{f"{side}_zero_point": "int32" for side in sides.split()},
+    }
+
+
+_OF_BYTES = "abs avg_pool2d erf exp hardswish leaky_relu log rsqrt sigmoid sqrt tanh"
+
 # Dtypes of numbers that are given for operands whose dtype is not the others', or how it follows from what is given;
 # None: as relay.const makes it. Numbers for other operands do not go by those that stand here.
 NUMBERS: dict[str, dict[str, Any]] = {
@@ -77,11 +99,12 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "image.crop_and_resize": {"box_indices": "int64"},
     "nn.nll_loss": {"targets": "int64"},
     "one_hot": {"indices": "int64", **dict.fromkeys(["on_value", "off_value"], lambda given: given["dtype"])},
-    "qnn.dense": {
-        **dict.fromkeys(["data", "weight"], "int8"),
-        **dict.fromkeys(["input_zero_point", "kernel_zero_point"], "int32"),
-        **dict.fromkeys(["input_scale", "kernel_scale"], "float32"),
-    },
+    **{op: _steps("data weight", "input kernel") for op in ("qnn.conv2d", "qnn.conv2d_transpose", "qnn.dense")},
+    "qnn.batch_matmul": _steps("x y", "x y"),
+    "qnn.concatenate": _steps("", "output"),
+    "qnn.requantize": {"data": "int32", **_steps("", "input output")},
+    **{op: _steps("lhs rhs", "lhs rhs output") for op in ("qnn.add", "qnn.mul", "qnn.subtract")},
+    **{f"qnn.{op}": _steps("data", "input output") for op in _OF_BYTES.split()},
     "qnn.dequantize": {"data": "int8", "input_scale": "float32", "input_zero_point": "int32"},
     "qnn.quantize": {"data": "float32", "output_scale": "float32", "output_zero_point": "int32"},
     "random.multinomial": {"key": "uint64"},
@@ -102,7 +125,7 @@ FIELD: dict[str, int] = {"nn.dropout": 0}
 
 
 # Ops whose padding has all its begins and ends, however it is given.
-PADDED = re.compile(r"nn\.(conv[123]d(_transpose)?|(avg|max)_pool[123]d)")
+PADDED = re.compile(r"q?nn\.(conv[123]d(_transpose)?|(avg|max)_pool[123]d)")
 
 
 def _parts(indices_or_sections: Any) -> int:

@@ -3,33 +3,17 @@
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
 #include "ops/nn/matmul.h"
+#include "ops/qnn/parameters.h"
 
 namespace headrace::ops {
 
 namespace {
 
 TensorType quantized_matrix(const RelationInput& input, size_t i, std::string_view name) {
-  const TensorType type = input.tensor(i);
+  const TensorType type = byte_argument(input, i);
   if (!type) return type;
-  if (!is_integer(type) || type->dtype.bits() != 8)
-    input.fail(fmt::format("{} must have dtype int8 or uint8, got {}", name, show(type)));
   if (type->shape.size() != 2) input.fail(fmt::format("{} must be a matrix, got {}", name, show(type)));
   return type;
-}
-
-// Checks argument `i`: of this dtype, and a scalar or, where `units` is given, of one number for each unit. Returns
-// whether its type is known.
-bool check_parameter(const RelationInput& input, size_t i, DataType dtype, const PrimExpr& units) {
-  const std::string& name = input.call.as_op()->arguments[i].name;
-  const TensorType type = input.tensor(i);
-  if (!type) return false;
-  if (type->dtype != dtype)
-    input.fail(fmt::format("{} must have dtype {}, got {}", name, dtype.to_string(), show(type)));
-  if (type->shape.empty()) return true;
-  if (!units.defined() || type->shape.size() != 1 || !unify_dims(units, type->shape[0]))
-    input.fail(fmt::format("{} must be a scalar{}, got {}", name,
-                           units.defined() ? fmt::format(" or have {} numbers", to_string(units)) : "", show(type)));
-  return true;
 }
 
 Type relate_quantized_dense(const RelationInput& input) {

@@ -5,7 +5,7 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
-#include "ops/loops/move.h"
+#include "ops/qnn/parameters.h"
 
 namespace headrace::ops {
 
@@ -73,14 +73,6 @@ Type relate_dequantize(const RelationInput& input) {
   const bool scale = check_per_axis(input, data, 1, "input_scale", DataType::float_(32), attrs.axis);
   const bool zero = check_per_axis(input, data, 2, "input_zero_point", DataType::int_(32), attrs.axis);
   return scale && zero ? Type(make_tensor_type(data->shape, attrs.out_dtype)) : Type();
-}
-
-// Calls visit(element, its index along the axis of per-axis operands) for each element.
-template <typename F>
-void for_each_channel(const Shape& shape, int64_t axis, bool has_axis, F&& visit) {
-  const size_t own = has_axis ? normal_axis(axis, shape.size()) : 0;
-  int64_t at = 0;
-  for_each_index(shape, [&](const Shape& index) { visit(at++, has_axis ? index[own] : 0); });
 }
 
 bool any_per_axis(const EvalInput& input) { return !input.args[1].shape().empty() || !input.args[2].shape().empty(); }

@@ -64,11 +64,11 @@ def error(name: str, call: str, inputs: list[np.ndarray], message: str, run: boo
 
 
 def run_onnx_node(
-    op: str, inputs: list[np.ndarray], results: list[str], opset: int = 13, **attrs: object
+    op: str, inputs: list[np.ndarray], results: list[str], opset: int = 13, domain: str = "", **attrs: object
 ) -> list[np.ndarray]:
-    """The results of an ONNX operator, for which the caller has names."""
+    """The results of an ONNX operator, for which the caller has names; `domain` is of one that ONNX itself lacks."""
     names_in = [f"i{k}" for k in range(len(inputs))]
-    node = helper.make_node(op, names_in, results, **attrs)
+    node = helper.make_node(op, names_in, results, domain=domain, **attrs)
     graph = helper.make_graph(
         [node],
         "g",
@@ -78,7 +78,8 @@ def run_onnx_node(
         ],
         [helper.make_empty_tensor_value_info(name) for name in results],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+    opsets = [helper.make_opsetid("", opset), *([helper.make_opsetid(domain, 1)] if domain else [])]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, dict(zip(names_in, inputs, strict=True)))
 
