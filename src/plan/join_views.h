@@ -9,8 +9,8 @@
 // every dimension before the axis is 1, the parts lie one after another, and other steps that read a part read the same
 // bytes in their new place. Otherwise (a batch of two images) a part has gaps: its view gets strides, and the function
 // that computes it becomes one that writes with these strides (relay::kResultStrides). That needs a part that nothing
-// but the concatenation reads, and a kernel from compute rules with one result. Runs before plan_memory. Linear in the
-// program's size.
+// but the concatenation reads, runs of at least 32 bytes, and a kernel from compute rules with one result. Runs before
+// plan_memory. Linear in the program's size.
 #pragma once
 
 #include "plan/group_names.h"

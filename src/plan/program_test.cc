@@ -143,6 +143,7 @@ TEST(JoinViews, LeavesPartsThatMayNotHaveGaps) {
   };
   steps_after("let %c = concatenate((%a, %b), axis=1); (nn.max_pool2d(%c), nn.max_pool2d(%a))");
   steps_after("nn.max_pool2d(concatenate((%a, cumsum(%b, axis=1)), axis=1))");
+  steps_after("nn.max_pool2d(concatenate((%a, %b), axis=3))");  // runs of 16 bytes
   steps_after(
       "nn.max_pool2d(concatenate((%a, reshape(nn.avg_pool2d(reshape(%x, newshape=[6, 1, 4, 4]), "
       "pool_size=[1, 1]), newshape=[2, 3, 4, 4])), axis=1))");

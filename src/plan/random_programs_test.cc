@@ -92,7 +92,7 @@ struct Choices {
   int64_t max_depth = 1;  // limit of fusion
 };
 
-// Returns a main over rows of three elements. Softmaxes are kernels of their own, additions fuse, and concatenations
+// Returns a main over rows of nine elements. Softmaxes are kernels of their own, additions fuse, and concatenations
 // along the first axis can be joined, those along the second one where parts may have gaps.
 std::string module_text(const Choices& choices) {
   std::vector<std::pair<std::string, int>> values = {{"%x", 2}, {"%y", 1}};  // names and rows
@@ -107,7 +107,7 @@ std::string module_text(const Choices& choices) {
     if (choice.kind == 5) {
       made = fmt::format(
           "strided_slice(concatenate((nn.log_softmax({0}), nn.softmax({0}), nn.log_softmax({1})), axis=1), "
-          "begin=[0, 2], end=[{2}, 5])",
+          "begin=[0, 5], end=[{2}, 14])",
           a, rows == more ? b : a, rows);
     }
     if (choice.kind >= 3 && choice.kind <= 4 && rows + more <= 16) {
@@ -119,7 +119,7 @@ std::string module_text(const Choices& choices) {
     values.emplace_back(name, made_rows);
   }
   return fmt::format(
-      "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2, 3), float32], %y: Tensor[(1, 3), float32]) {{\n{}  ({}, "
+      "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2, 9), float32], %y: Tensor[(1, 9), float32]) {{\n{}  ({}, "
       "{})\n}}\n",
       body, values.back().first, values[values.size() / 2].first);
 }
@@ -154,7 +154,7 @@ std::optional<std::string> fault_of(const Program& program, const std::vector<ND
 }
 
 NDArray rows_of(int64_t rows) {
-  NDArray array = NDArray::empty({rows, 3}, DataType::float_(32));
+  NDArray array = NDArray::empty({rows, 9}, DataType::float_(32));
   for (int64_t i = 0; i < array.num_elements(); ++i) array.data<float>()[i] = static_cast<float>(i % 5) - 1.5F;
   return array;
 }

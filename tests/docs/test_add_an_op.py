@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/add-an-op.md"
-OP = re.compile(r"leaky_?relu", re.IGNORECASE)  # nn.leaky_relu, op::kLeakyRelu, ONNX's LeakyRelu
+OP = re.compile(r"(?<!qnn\.)leaky_?relu", re.IGNORECASE)  # nn.leaky_relu, op::kLeakyRelu, ONNX's LeakyRelu
 PARTS = "registration formula precision gradient laws importer backends Python cases tests conformance docs"
 
 

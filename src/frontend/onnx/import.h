@@ -39,8 +39,8 @@ struct ImportedModel {
 };
 
 // Imports the model. Dimensions with the same name become one symbol; each unnamed dimension becomes a symbol of its
-// own. Initialisers keep their dtype. They share the mapped file's memory where it is aligned; those of a model that
-// was read from the caller's memory are copied. Throws ImportError, which lists all mistakes in the model: in nodes, in
+// own. Initialisers keep their dtype and get memory of their own; those in files of external data share the file's
+// memory where they are aligned. Throws ImportError, which lists all mistakes in the model: in nodes, in
 // data, and in outputs declared with other types than the nodes compute. Throws UserError if the options contradict the
 // model (an unknown input, a wrong rank, a size that contradicts the model or another input), and if the model imports
 // no supported opset.

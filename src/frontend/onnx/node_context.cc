@@ -294,7 +294,6 @@ NDArray load_array(TensorSource& tensors, const TensorProto& tensor) {
   }
   TensorData data = tensors.load(tensor);
   if (data.bytes.empty()) return NDArray::empty(data.dims, *dtype);
-  if (!data.owner) return NDArray::from_bytes(data.dims, *dtype, data.bytes);
   // The memory may be a file mapped read-only; `read_only` keeps writers away.
   NDArray array = NDArray::view(const_cast<std::byte*>(data.bytes.data()), data.dims, *dtype,
                                 [owner = std::move(data.owner)] { static_cast<void>(owner); });

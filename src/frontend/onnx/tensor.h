@@ -18,8 +18,8 @@ struct TensorData {
   std::vector<int64_t> dims;
   std::span<const std::byte> bytes;       // row-major, little-endian; empty for strings
   std::vector<std::string_view> strings;  // the elements of a string tensor
-  // Keeps `bytes` alive: a mapped file or a buffer of its own. Null: they lie in the memory that the tensor was read
-  // from, and live as long as that.
+  // Keeps `bytes` alive: a file of external data or a buffer of their own. Null for strings, which lie in the memory
+  // that the tensor was read from, and live as long as that.
   std::shared_ptr<const void> owner;
   bool is_copied = false;  // the elements were decoded or realigned into a buffer of their own
 
@@ -29,15 +29,14 @@ struct TensorData {
 // The origin of a tensor's message and its external data.
 class TensorSource {
  public:
-  // Reads the tensors of `model`, which must outlive this object but not the TensorData that it gives, if it was read
-  // from a file.
+  // Reads the tensors of `model`, which must outlive this object, and the strings that it gives.
   explicit TensorSource(const Model& model) : name_(model.source), directory_(model.directory), file_(model.file) {}
   // Reads tensors from the caller's memory, which outlives the TensorData. `name` is for messages.
   explicit TensorSource(std::string name) : name_(std::move(name)) {}
 
   // x: dtype float*, (u)int8 to 64, bool, complex or string -> its elements, from raw_data, the typed field of the
   // dtype, or an external file (a relative path below the model's directory; opened once, kept by the result).
-  // Zero-copy when the bytes are stored whole and aligned to the element size.
+  // External data is not copied where it is aligned to the element size.
   // Throws UserError when the dtype is none of those, the number of elements differs from what dims say, or the
   // external file is missing, too short, or named by an absolute path or one with "..", or
   // a symbolic link that leads out of the model's folder.
