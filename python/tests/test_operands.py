@@ -127,6 +127,7 @@ _ATTRS = {"gather": {"axis": 0}, "image.crop_and_resize": {"crop_size": (2, 2)},
 _OTHERS = {
     **{(op, "data"): "int32" for op in ("gather", "gather_nd", "take", "trilu", "reverse_sequence", "cast_like")},
     ("cast_like", "dtype_like"): "int32",
+    ("qnn.requantize", "data"): "int32",
     ("random.multinomial", "probs"): "int32",
     ("sequence_mask", "data"): "int32",
     ("sequence_mask", "valid_length"): "int64",

@@ -10,7 +10,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/add-an-op.md"
-OP = re.compile(r"(?<!qnn\.)leaky_?relu", re.IGNORECASE)  # nn.leaky_relu, op::kLeakyRelu, ONNX's LeakyRelu
+# nn.leaky_relu, op::kLeakyRelu, ONNX's LeakyRelu; not qnn.leaky_relu, alone or in a list of such names.
+OP = re.compile(r"(?<!qnn\.)(?<!hardswish )leaky_?relu", re.IGNORECASE)
 PARTS = "registration formula precision gradient laws importer backends Python cases tests conformance docs"
 
 
