@@ -22,3 +22,11 @@ foreach(header IN LISTS headers)
   get_filename_component(folder ${header} DIRECTORY)
   file(INSTALL ${HEADRACE_SOURCES}/${header} DESTINATION ${HEADRACE_HEADERS_TO}/${folder})
 endforeach()
+# Each library that knows objects is for this version alone. Those of Headrace itself go without, so that only the
+# installed copy says it.
+set(installed "$ENV{DESTDIR}${HEADRACE_HEADERS_TO}/object/object.h")
+file(READ "${installed}" text)
+if(NOT text MATCHES "#include \"object/same_version.h\"")
+  string(REPLACE "#pragma once\n" "#pragma once\n\n#include \"object/same_version.h\"\n" text "${text}")
+  file(WRITE "${installed}" "${text}")
+endif()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ _MISSING = 4  # of headrace/status.h
 
 def _words(words: Sequence[str]) -> ctypes.Array[ctypes.c_char_p]:
     """Words as main() gets them: behind the last one is a null pointer."""
-    return (ctypes.c_char_p * (len(words) + 1))(*(word.encode(errors="surrogateescape") for word in words))
+    return (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words))
 
 
 def _main(arguments: Sequence[str]) -> int:
@@ -23,8 +24,10 @@ def _main(arguments: Sequence[str]) -> int:
         print(_native.missing("python -m headrace"), file=sys.stderr)
         return _MISSING
     verbs = ctypes.CDLL(str(Path(_core.library_folder()) / "libheadrace_verbs.so"))
-    for number in (signal.SIGINT, signal.SIGPIPE):  # as for a program that is not Python
-        signal.signal(number, signal.SIG_DFL)
+    # As for a program that is not Python; SIGINT stays ignored where nohup says so.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     again = [sys.executable, "-m", "headrace"]
     return int(
         verbs.headrace_run_program(1 + len(arguments), _words(["headrace", *arguments]), len(again), _words(again))

@@ -107,3 +107,33 @@ def test_the_program_in_python_lists_and_checks_the_backends_of_python(tmp_path)
 def test_a_wrong_command_line_in_python(tmp_path):
     assert "there is no verb 'complie'" in in_python("complie", cwd=tmp_path, code=2)
     assert in_python("--version", cwd=tmp_path).startswith("headrace ")
+
+
+def in_the_program(code):
+    """Runs code with the program's function `run` in a new interpreter; gives what it prints, and fails if it fails."""
+    before = """
+import ctypes, signal
+from headrace import __main__, _core
+run = ctypes.CDLL(_core.library_folder() + "/libheadrace_verbs.so").headrace_run_program
+words = __main__._words(["headrace"])
+"""
+    done = subprocess.run([sys.executable, "-c", before + code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_the_function_of_the_program_throws_nothing():
+    assert in_the_program("print(run(1, words, -1, words))").startswith("1\nheadrace: a defect: ")
+
+
+def test_an_ignored_interrupt_stays_ignored():
+    code = """
+class Verbs:
+    headrace_run_program = staticmethod(lambda *words: 0)
+ctypes.CDLL = lambda path: Verbs
+for handler in (signal.SIG_IGN, signal.default_int_handler):
+    signal.signal(signal.SIGINT, handler)
+    __main__._main([])
+    print(signal.getsignal(signal.SIGINT).name)
+"""
+    assert in_the_program(code) == "SIG_IGN\nSIG_DFL\n"

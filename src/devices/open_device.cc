@@ -3,11 +3,11 @@
 #include <sys/prctl.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "base/error.h"
 #include "tensor/device_api.h"
@@ -17,13 +17,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// The system may end the sleeps of a thread late by its timer slack, which is 50 us at first (prctl(2)).
-void wait_until(Clock::time_point end) {
-  const int slack = ::prctl(PR_GET_TIMERSLACK);
-  ::prctl(PR_SET_TIMERSLACK, 1UL);
-  std::this_thread::sleep_until(end);
-  if (slack > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack));
-}
+// The system may end the waits of a thread late by its timer slack, which is 50 us at first (prctl(2)).
+class NoTimerSlack {
+ public:
+  NoTimerSlack() : slack_(::prctl(PR_GET_TIMERSLACK)) { ::prctl(PR_SET_TIMERSLACK, 1UL); }
+  NoTimerSlack(const NoTimerSlack&) = delete;
+  NoTimerSlack& operator=(const NoTimerSlack&) = delete;
+  ~NoTimerSlack() {
+    if (slack_ > 0) ::prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(slack_));
+  }
+
+ private:
+  int slack_;
+};
 
 }  // namespace
 
@@ -36,6 +42,9 @@ struct OpenDevice::State {
   std::mutex compute;
   std::mutex link_in, link_out;
   std::atomic<uint64_t> transfers_in = 0, transfers_out = 0;
+  std::mutex wait;  // of waits, which end early when the number of interrupts changes
+  std::condition_variable interrupted;
+  std::atomic<uint64_t> interrupts = 0;
 
   // Counts memory as taken; call with the mutex.
   void take(int64_t nbytes) {
@@ -47,12 +56,27 @@ struct OpenDevice::State {
 
   // Copies, and takes the link for the time of a transfer.
   void transfer(bool is_in, void* dst, const void* src, size_t nbytes) {
+    const uint64_t interrupts_before = interrupts;
     const std::lock_guard lock(is_in ? link_in : link_out);
     const Clock::time_point begin = Clock::now();
     if (nbytes > 0) std::memmove(dst, src, nbytes);
     (is_in ? transfers_in : transfers_out).fetch_add(1, std::memory_order_relaxed);
     const int64_t time = transfer_ns(device, static_cast<int64_t>(nbytes));
-    if (time > 0) wait_until(begin + std::chrono::nanoseconds(time));
+    if (time > 0) wait_until(begin + std::chrono::nanoseconds(time), interrupts_before);
+  }
+
+  // UserError when there has been an interrupt since `interrupts_before` was read.
+  void wait_until(Clock::time_point end, uint64_t interrupts_before) {
+    const NoTimerSlack exact;
+    std::unique_lock lock(wait);
+    if (interrupted.wait_until(lock, end, [&] { return interrupts != interrupts_before; }))
+      throw_user_error("{} was interrupted before its time for this was over", name_of(device));
+  }
+
+  void interrupt() {
+    const std::lock_guard lock(wait);
+    ++interrupts;
+    interrupted.notify_all();
   }
 };
 
@@ -126,6 +150,12 @@ class SimulatedApi final : public DeviceApi {
 
   void sync(Device, StreamHandle) override {}
 
+  bool interrupt(Device device) {
+    const std::shared_ptr<OpenDevice::State> state = device.type == kDLExtDev ? find(device) : nullptr;
+    if (state != nullptr) state->interrupt();
+    return state != nullptr;
+  }
+
  private:
   std::shared_ptr<OpenDevice::State> find(Device device) const {
     const std::lock_guard lock(mutex_);
@@ -173,16 +203,20 @@ LinkCounts OpenDevice::counts() const {
           .transfers_out = state_->transfers_out.load(std::memory_order_relaxed)};
 }
 
-OpenDevice::Turn::Turn(OpenDevice& device) : state_(*device.state_) {
+OpenDevice::Turn::Turn(OpenDevice& device) : state_(*device.state_), interrupts_(state_.interrupts) {
   state_.compute.lock();
   begin_ = Clock::now();
 }
 
-OpenDevice::Turn::~Turn() {
+OpenDevice::Turn::~Turn() { state_.compute.unlock(); }
+
+void OpenDevice::Turn::wait() const {
   const double taken = std::chrono::duration<double, std::nano>(Clock::now() - begin_).count();
   const double wanted = taken / state_.device.speed;
-  if (wanted > taken) wait_until(begin_ + std::chrono::nanoseconds(static_cast<int64_t>(std::min(wanted, 1e18))));
-  state_.compute.unlock();
+  if (wanted <= taken) return;
+  state_.wait_until(begin_ + std::chrono::nanoseconds(static_cast<int64_t>(std::min(wanted, 1e18))), interrupts_);
 }
+
+bool interrupt_device(Device device) noexcept { return SimulatedApi::instance()->interrupt(device); }
 
 }  // namespace headrace::devices

@@ -11,7 +11,7 @@
 
 namespace headrace::devices {
 
-// What went over the link.
+// The transfers over a link so far.
 struct LinkCounts {
   uint64_t transfers_in = 0, transfers_out = 0;  // to the device, from it
 };
@@ -35,11 +35,14 @@ class OpenDevice {
   int64_t bytes_in_use() const;
   LinkCounts counts() const;
 
-  // Runs what the device computes, alone, and waits until the device has had its time for that.
+  // Runs what the device computes, alone, and waits until the device has had its time for that. UserError when it is
+  // interrupted.
   template <typename Compute>
   auto run(Compute compute) {
     const Turn turn(*this);
-    return compute();
+    auto result = compute();
+    turn.wait();
+    return result;
   }
 
  private:
@@ -53,14 +56,20 @@ class OpenDevice {
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
     ~Turn();
+    void wait() const;
 
    private:
     State& state_;
+    uint64_t interrupts_;
     std::chrono::steady_clock::time_point begin_;
   };
 
   std::shared_ptr<State> state_;
   artifact::Location location_;
 };
+
+// Ends the waits of the calls and transfers that a device has now, each with a UserError. Returns whether it is the
+// device of an open one's tensors.
+bool interrupt_device(Device device) noexcept;
 
 }  // namespace headrace::devices

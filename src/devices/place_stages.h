@@ -8,7 +8,7 @@
 namespace headrace::devices {
 
 struct PlacedStages {
-  // By their numbers. The codes of the spec keep them.
+  // In the order in which groups of the plan name them. The codes of the spec keep them.
   std::vector<std::shared_ptr<OpenDevice>> devices = {};
   std::vector<Transfer> transfers = {};
 };

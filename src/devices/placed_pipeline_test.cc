@@ -199,6 +199,15 @@ TEST(PlacedPipelines, MemoryHasItsLimit) {
               HasSubstr("stage 's0': sim:0 has 1MiB of memory, 0B are in use, and 2MiB more do not fit"));
 }
 
+TEST(PlacedPipelines, ATensorTakesWholeLinesOfMemory) {
+  OpenDevice device(parse_simulated_device("sim:0"));
+  for (const int64_t nbytes : {1, 64, 65}) {
+    const NDArray tensor = NDArray::empty({nbytes}, DataType::parse("int8"), device.location().device);
+    EXPECT_EQ(device.bytes_in_use(), nbytes == 65 ? 128 : 64);
+    EXPECT_EQ(tensor_memory(nbytes), device.bytes_in_use());
+  }
+}
+
 TEST(PlacedPipelines, MemoryIsGivenBack) {
   std::shared_ptr<OpenDevice> device;
   {
@@ -284,6 +293,72 @@ TEST(PlacedPipelines, AParameterIsCopiedOnce) {
   pipeline.set_params("g", {{"w", other}});
   for (int i = 0; i < 5; ++i) expect_ramp_from(pipeline.submit({}).results().at(0).as<NDArray>(), 6);
   EXPECT_EQ(copies(), 2U);
+}
+
+// Returns one stage on a device, whose input is a parameter.
+PlacedChain chain_of_parameter(const char* device, const Port& port) {
+  PlacedChain chain;
+  chain.add(device, std::make_shared<Adder>(1));
+  chain.plan.stages[0].sources = {from_param(0)};
+  chain.plan.params = {{.group = "g", .port = port}};
+  chain.place();
+  chain.spec.inputs.clear();
+  return chain;
+}
+
+// The slots of the output and one value of the parameter fill the memory.
+TEST(PlacedPipelines, ANewValueOfAParameterTakesTheMemoryOfTheOldOne) {
+  const PlacedChain chain = chain_of_parameter("sim:0(memory=12KiB)", float_port("w", {kWidth}));
+  Pipeline pipeline(chain.spec);
+  for (int i = 0; i < 2; ++i) {
+    pipeline.set_params("g", {{"w", ramp()}});
+    expect_ramp_from(pipeline.submit({}).results().at(0).as<NDArray>(), 1);
+  }
+  EXPECT_EQ(chain.placed.devices[0]->counts().transfers_in, 2U);
+}
+
+TEST(PlacedPipelines, AParameterOfAnyValueHasTheTypeOfItsReader) {
+  const PlacedChain chain = chain_of_parameter("sim:0", any_port("w"));
+  Pipeline pipeline(chain.spec);
+  pipeline.set_params("g", {{"w", NDArray::zeros({2 * kWidth}, DataType::parse("int16"))}});
+  const Ticket wrong = pipeline.submit({});
+  ASSERT_TRUE(wrong.wait());
+  EXPECT_THAT(message_of(*wrong.failure()), HasSubstr("'w' has dtype int16, the program takes float32"));
+  pipeline.set_params("g", {{"w", ramp()}});
+  expect_ramp_from(pipeline.submit({}).results().at(0).as<NDArray>(), 1);
+}
+
+// Tests that stop() ends a call that waits for the time of its device, and fails the request.
+void expect_stops(const char* device) {
+  PlacedChain chain;
+  chain.add(device, std::make_shared<Adder>(1, std::chrono::milliseconds(10)));
+  chain.place();
+  Pipeline pipeline(chain.spec);
+  const Ticket ticket = pipeline.submit({Value(ramp())});
+  const Clock::time_point begin = Clock::now();
+  const OpenDevice& opened = *chain.placed.devices[0];
+  while (opened.counts().transfers_in == 0 || (opened.device().speed < 1 && chain.codes[0]->written_at == nullptr))
+    std::this_thread::yield();
+  EXPECT_EQ(pipeline.stop(after(50ms)), std::vector<std::string>{}) << device;
+  EXPECT_LT(Clock::now() - begin, 30s) << device;
+  ASSERT_TRUE(ticket.wait());
+  EXPECT_TRUE(ticket.failure().has_value()) << device;
+}
+
+TEST(PlacedPipelines, StoppingEndsTheWaitsOfADevice) {
+  expect_stops("sim:0(speed=1e-6)");       // computes for hours
+  expect_stops("sim:0(latency=100000s)");  // so long does a transfer take
+}
+
+TEST(PlacedPipelines, AnInterruptedCallFails) {
+  PlacedChain chain;
+  chain.add("sim:0(speed=1e-6)", std::make_shared<Adder>(1, std::chrono::milliseconds(10)));
+  chain.place();
+  EXPECT_FALSE(interrupt_device(cpu()));
+  Pipeline pipeline(chain.spec);
+  const Ticket ticket = pipeline.submit({Value(ramp())});
+  while (!ticket.wait(after(10ms))) EXPECT_TRUE(interrupt_device(chain.placed.devices[0]->location().device));
+  EXPECT_THAT(message_of(*ticket.failure()), HasSubstr("sim:0 was interrupted before its time for this was over"));
 }
 
 // Returns the seconds that the requests take, whose results are a ramp from `first` on.

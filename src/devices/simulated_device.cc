@@ -1,10 +1,11 @@
 #include "devices/simulated_device.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <ranges>
 #include <span>
 
 #include "base/error.h"
@@ -98,7 +99,7 @@ class Reader {
     } else if (key == "latency") {
       device_.latency_ns = read_units(key, value, kTimeUnits, {}, 0);
     } else {
-      refuse(text_, "it has no number '{}'", key);
+      refuse(text_, "'{}' is none of its numbers, which are speed, memory, link and latency", key);
     }
   }
 
@@ -116,11 +117,14 @@ class Reader {
       for (const Unit& unit : list) {
         if (unit.name != name) continue;
         const double scaled = number * static_cast<double>(unit.factor);
-        if (!(scaled >= static_cast<double>(least) && scaled <= 1e18)) refuse(text_, "its {} is '{}'", key, value);
+        if (!(scaled >= static_cast<double>(least) && scaled <= 1e18))
+          refuse(text_, "its {0} is '{1}', and lies from {2}{3} to 1e18{3}", key, value, least, units.back().name);
         return std::llround(scaled);
       }
     }
-    refuse(text_, "its {} is '{}', which has no unit", key, value);
+    const std::string known = fmt::format("{}", fmt::join(units | std::views::transform(&Unit::name), ", "));
+    if (name.empty()) refuse(text_, "its {} is '{}', which has no unit; there is {}", key, value, known);
+    refuse(text_, "its {} is '{}', which has the unknown unit '{}'; there is {}", key, value, name, known);
   }
 
   std::string_view text_;
@@ -160,10 +164,12 @@ std::string place_text(const artifact::Location& location) {
 
 std::string memory_text(int64_t nbytes) { return unit_text(nbytes, kMemoryUnits); }
 
+int64_t tensor_memory(int64_t nbytes) { return (std::max<int64_t>(nbytes, 1) + 63) / 64 * 64; }
+
 int64_t transfer_ns(const SimulatedDevice& device, int64_t nbytes) {
   if (device.bytes_per_second == 0) return device.latency_ns;
   const double time = static_cast<double>(nbytes) * 1e9 / static_cast<double>(device.bytes_per_second);
-  return device.latency_ns + static_cast<int64_t>(std::ceil(time));
+  return device.latency_ns + static_cast<int64_t>(std::min(std::ceil(time), 1e18));
 }
 
 }  // namespace headrace::devices

@@ -44,6 +44,8 @@ std::string place_text(const artifact::Location& location);
 
 // Returns "64MiB", or "1000B": exactly, in the largest unit that divides it.
 std::string memory_text(int64_t nbytes);
+// Returns the bytes that a tensor takes of a device's memory, which is given out in whole lines of 64 bytes.
+int64_t tensor_memory(int64_t nbytes);
 // Returns the time of one transfer over the link.
 int64_t transfer_ns(const SimulatedDevice& device, int64_t nbytes);
 

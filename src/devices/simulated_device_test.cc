@@ -44,20 +44,26 @@ TEST(SimulatedDevices, WrongTextsAreRefused) {
   EXPECT_THAT(refused("sim:-1"), HasSubstr("':-1' is not a number of a device"));
   EXPECT_THAT(refused("simple"), HasSubstr("'ple' is not a number of a device"));
   EXPECT_THAT(refused("sim(speed=1"), HasSubstr("there is no ')' at its end"));
-  EXPECT_THAT(refused("sim(colour=1)"), HasSubstr("it has no number 'colour'"));
+  EXPECT_THAT(refused("sim(colour=1)"),
+              HasSubstr("'colour' is none of its numbers, which are speed, memory, link and latency"));
   EXPECT_THAT(refused("sim(speed=0)"), HasSubstr("its speed is '0', and lies from 1e-06 to 1000000"));
   EXPECT_THAT(refused("sim(speed=fast)"), HasSubstr("its speed is 'fast', which is no number"));
   EXPECT_THAT(refused("sim(speed=nan)"), HasSubstr("which is no number"));
   EXPECT_THAT(refused("sim(memory=64)"), HasSubstr("its memory is '64', which has no unit"));
-  EXPECT_THAT(refused("sim(memory=0B)"), HasSubstr("its memory is '0B'"));
-  EXPECT_THAT(refused("sim(link=1GB)"), HasSubstr("its link is '1GB', which has no unit"));
-  EXPECT_THAT(refused("sim(latency=-1us)"), HasSubstr("its latency is '-1us'"));
+  EXPECT_THAT(refused("sim(memory=0B)"), HasSubstr("its memory is '0B', and lies from 1B to 1e18B"));
+  EXPECT_THAT(refused("sim(memory=64XB)"),
+              HasSubstr("its memory is '64XB', which has the unknown unit 'XB'; there is GiB, MiB, KiB, B"));
+  EXPECT_THAT(refused("sim(link=1GB)"),
+              HasSubstr("its link is '1GB', which has the unknown unit 'GB'; there is GB/s, "));
+  EXPECT_THAT(refused("sim(latency=-1us)"), HasSubstr("its latency is '-1us', and lies from 0ns to 1e18ns"));
 }
 
 TEST(SimulatedDevices, ATransferTakesItsLatencyAndItsBytes) {
   EXPECT_EQ(transfer_ns(parse_simulated_device("sim(link=1GB/s, latency=5us)"), 1000), 6000);
   EXPECT_EQ(transfer_ns(parse_simulated_device("sim(latency=5us)"), 1000), 5000);
   EXPECT_EQ(transfer_ns(parse_simulated_device("sim(link=3B/s)"), 1), 333'333'334);
+  constexpr int64_t kLongest = 1'000'000'000'000'000'000;
+  EXPECT_EQ(transfer_ns(parse_simulated_device("sim(link=1B/s, latency=7ns)"), int64_t{1} << 40), kLongest + 7);
 }
 
 }  // namespace

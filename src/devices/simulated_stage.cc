@@ -39,7 +39,10 @@ class SimulatedStage final : public StageCode {
   int64_t memory_bytes() const override { return code_->memory_bytes(); }
   FailureKind failure_kind(const ErrorObj& error) const noexcept override { return code_->failure_kind(error); }
   std::optional<CodeProcess> process() const override { return code_->process(); }
-  bool interrupt() noexcept override { return code_->interrupt(); }
+  bool interrupt() noexcept override {
+    const bool code_returns = code_->interrupt();
+    return interrupt_device(device_->location().device) || code_returns;
+  }
   void release() noexcept override { code_->release(); }
 
   Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept override {

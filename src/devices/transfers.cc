@@ -7,6 +7,7 @@
 
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
+#include "devices/open_device.h"
 #include "executors/tensor_check.h"
 
 namespace headrace::devices {
@@ -17,6 +18,22 @@ using artifact::Location;
 
 const Location kHost = {};
 
+// Returns the tensor that goes from one port to the other. UserError for a value that does not fit.
+NDArray tensor_between(const Port& from, const Port& to, const Value& value) {
+  if (!matches_item<NDArray>(value.raw()))
+    throw_user_error("'{}' is a {}; {} takes a tensor, {}", from.name(), kind_name(value.raw()),
+                     to_string(to.spec.location), type_text(to));
+  auto tensor = value.as<NDArray>();
+  if (from.is_any) executors::require_tensor("output", to.spec, tensor.tensor(), executors::Access::copied);
+  return tensor;
+}
+
+// Ends the wait of a transfer between the memory of two ports.
+bool interrupt_transfer(const Port& from, const Port& to) noexcept {
+  const bool was_out = interrupt_device(from.spec.location.device);
+  return interrupt_device(to.spec.location.device) || was_out;
+}
+
 // Copies a value of the source's port into a tensor of the reader's.
 class TransferStage final : public StageCode {
  public:
@@ -24,17 +41,11 @@ class TransferStage final : public StageCode {
 
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
+  bool interrupt() noexcept override { return interrupt_transfer(inputs_[0], outputs_[0]); }
 
   Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept override {
     try {
-      const Value& value = *inputs[0];
-      if (!matches_item<NDArray>(value.raw()))
-        throw_user_error("'{}' is a {}; {} takes a tensor, {}", inputs_[0].name(), kind_name(value.raw()),
-                         to_string(outputs_[0].spec.location), type_text(outputs_[0]));
-      const auto tensor = value.as<NDArray>();
-      if (inputs_[0].is_any)
-        executors::require_tensor("output", outputs_[0].spec, tensor.tensor(), executors::Access::copied);
-      outputs[0].as<NDArray>().copy_from(tensor);
+      outputs[0].as<NDArray>().copy_from(tensor_between(inputs_[0], outputs_[0], *inputs[0]));
       return {};
     } catch (...) {
       store_current_exception();
@@ -55,12 +66,14 @@ class ParameterTransfer final : public StageCode {
 
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
+  bool interrupt() noexcept override { return interrupt_transfer(inputs_[0], outputs_[0]); }
 
   Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept override {
     try {
       const std::lock_guard lock(mutex_);
       if (copied_of_.is_none() || inputs[0]->object() != copied_of_.object()) {
-        const auto tensor = inputs[0]->as<NDArray>();
+        const NDArray tensor = tensor_between(inputs_[0], to_, *inputs[0]);
+        copied_of_ = copy_ = Value();  // the device need not have room for two
         const Shape shape(to_.spec.shape.begin(), to_.spec.shape.end());
         const NDArray copy = NDArray::empty(shape, to_.spec.dtype, to_.spec.location.device);
         copy.copy_from(tensor);

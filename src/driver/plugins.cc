@@ -63,9 +63,9 @@ bool names_symbol(const std::string& path, std::string_view symbol) {
   return bytes.find(symbol) != std::string::npos;
 }
 
-// Opens a library. The system's message about one of another version names any of the symbols that this version lacks,
-// so the file itself is read.
-void* open_library(const std::string& path) {
+// Opens a library of this version. The system's message about one of another version names any of the symbols that this
+// version lacks, so the file itself is read.
+void* open_for_version(const std::string& path) {
   try {
     return backends::plugin::open_library(path);
   } catch (const UserError&) {
@@ -79,7 +79,7 @@ void* open_library(const std::string& path) {
 
 // Opens a library, and returns whether it is no plugin but has registered what it has through object/porting.h.
 bool registers_itself(const std::string& path) {
-  void* library = open_library(path);
+  void* library = open_for_version(path);
   return ::dlsym(library, HR_BACKEND_ENTRY) == nullptr && names_symbol(path, porting::kVersionSymbol);
 }
 

@@ -26,6 +26,10 @@ namespace {
 
 constexpr int32_t kMostStages = 64;
 
+bool has_simulated(const SplitModelOptions& options) {
+  return std::any_of(options.devices.begin(), options.devices.end(), [](const auto& one) { return one.has_value(); });
+}
+
 void check_simulated(const SplitModelOptions& options) {
   std::set<int32_t> numbers;
   for (const std::optional<devices::SimulatedDevice>& device : options.devices) {
@@ -218,14 +222,17 @@ class Splitter {
     int64_t tensors = 0;
     for (const auto* list : {&executor->inputs(), &executor->outputs()}) {
       for (const artifact::TensorSpec& spec : *list)
-        tensors += plan::kBorderCopies * artifact::tensor_nbytes(spec.dtype, spec.shape).value_or(0);
+        tensors +=
+            plan::kBorderCopies * devices::tensor_memory(artifact::tensor_nbytes(spec.dtype, spec.shape).value_or(0));
     }
     const int64_t total = executor->memory_bytes() + tensors;
     if (total <= device.memory_bytes) return;
     throw_user_error(
-        "stage {} takes {} bytes on {}, {} of them for weights and working memory, and it has {}; give it more "
-        "memory, or ask for more stages",
-        stage, total, devices::name_of(device), executor->memory_bytes(), device.memory_bytes);
+        "stage {} takes {} on {}, {} of them for weights and working memory, and it has {}; give it more memory, or "
+        "ask "
+        "for more stages",
+        stage, devices::memory_text(total), devices::name_of(device), devices::memory_text(executor->memory_bytes()),
+        devices::memory_text(device.memory_bytes));
   }
 
   // Scales the times of each stage's calls, so that they add up to what was measured: for the kind of the place, and
@@ -320,7 +327,9 @@ class Splitter {
 SplitModel split_model(const Model& model, const CompileOptions& compile, const SplitModelOptions& options) {
   check(options);
   check(compile);
-  return Splitter(model, compile, options).run();
+  SplitModelOptions own = options;
+  if (!has_simulated(own)) own.devices.clear();
+  return Splitter(model, compile, own).run();
 }
 
 SplitFile split_to_file(const Model& model, const std::string& path, const CompileOptions& compile,
@@ -331,8 +340,8 @@ SplitFile split_to_file(const Model& model, const std::string& path, const Compi
   SavedPipeline saved = save_pipeline(std::move(file.split.content), path);
   file.split.content = {.plan = std::move(saved.plan), .models = {}, .first_values = {}};
   file.nbytes = saved.nbytes;
-  file.simulated = options.devices.empty() ? plan::model_of_plan(file.split.problem, file.split.plan)
-                                           : model_of_pipeline(file.split.content.plan, file.split.plan);
+  file.simulated = has_simulated(options) ? model_of_pipeline(file.split.content.plan, file.split.plan)
+                                          : plan::model_of_plan(file.split.problem, file.split.plan);
   file.simulation = plan::simulate(file.simulated);
   return file;
 }

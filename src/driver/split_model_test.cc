@@ -393,12 +393,14 @@ TEST_F(SplitModelTest, LinksAndMemoryBoundTheSplit) {
   EXPECT_EQ(devices_of("sim:1(speed=100)"), (std::vector<std::string>{"sim:1"}));
   EXPECT_EQ(devices_of("sim:1(latency=1s)"), (std::vector<std::string>{"stage0"}));
   EXPECT_EQ(devices_of("sim:1(speed=100, memory=800KiB)"), (std::vector<std::string>{"stage0"}));
-  EXPECT_THAT(kit::user_error_of([&] { devices_of("sim:1(memory=1KiB)"); }),
-              HasSubstr("sim:1 has 1024 bytes of memory, which"));
+  EXPECT_THAT(
+      kit::user_error_of([&] { devices_of("sim:1(memory=1KiB)"); }),
+      HasSubstr("sim:1 has 1KiB of memory, which 384KiB of the model's inputs and outputs, 2 times each, fill"));
   // Two results of products are in working memory at a time, and the planner knows of one.
   EXPECT_THAT(
       kit::user_error_of([&] { devices_of("sim:1(speed=100, memory=840KiB)"); }),
-      HasSubstr("bytes on sim:1, 131072 of them for weights and working memory, and it has 860160; give it more"));
+      HasSubstr(
+          "takes 896KiB on sim:1, 128KiB of them for weights and working memory, and it has 840KiB; give it more"));
 }
 
 TEST_F(SplitModelTest, DevicesThatCannotBeAreRefused) {
@@ -409,6 +411,20 @@ TEST_F(SplitModelTest, DevicesThatCannotBeAreRefused) {
   EXPECT_EQ(refused({.devices = {device("sim:1")}}), "devices are given for 1 stages, and there are 2");
   EXPECT_THAT(refused({.devices = {device("sim:1"), device("sim:1")}}), HasSubstr("two stages are on sim:1"));
   EXPECT_THAT(refused({.devices = {{}, device("sim:1")}, .replicas = 2}), HasSubstr("replicas are for processors"));
+}
+
+// A list of devices that names none is as no list.
+TEST_F(SplitModelTest, ProcessorsAloneAreNoDevices) {
+  const std::string path = (folder_ / "pipe.so").string();
+  const SplitFile file =
+      split_to_file(three_products(), path, {}, {.stages = 2, .devices = {{}, {}}, .replicas = 2, .replans = -1});
+  for (const plan::SplitDevice& one : file.split.problem.devices) EXPECT_FALSE(one.overlaps) << one.name;
+  size_t replicas = 0;
+  for (const plan::SplitStage& stage : file.split.plan.stages) replicas = std::max(replicas, stage.devices.size());
+  ASSERT_EQ(replicas, 2U);
+  // Both replicas of the one stage work at a time, for nearly the whole stream.
+  const double alone = 1e9 / static_cast<double>(file.split.plan.stages[0].compute_ns);
+  EXPECT_GT(file.simulation.requests_per_second, 1.5 * alone);
 }
 
 // The simulator has the transfers that the pipeline runs with, and predicts its throughput. The transfers of x and w

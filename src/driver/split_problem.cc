@@ -124,9 +124,9 @@ class ProblemMaker {
     // The search does not know which stages read the model's inputs and make its outputs.
     const int64_t left = device->memory_bytes - plan::kBorderCopies * border_bytes();
     if (left <= 0)
-      throw_user_error(
-          "{} has {} bytes of memory, which {} bytes of the model's inputs and outputs, {} times each, fill",
-          name_of(*device), device->memory_bytes, border_bytes(), plan::kBorderCopies);
+      throw_user_error("{} has {} of memory, which {} of the model's inputs and outputs, {} times each, fill",
+                       name_of(*device), devices::memory_text(device->memory_bytes),
+                       devices::memory_text(border_bytes()), plan::kBorderCopies);
     return std::min(bytes, left);
   }
 

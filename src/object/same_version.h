@@ -11,7 +11,7 @@ extern "C" const char built_with_headers_of_headrace_0_1_0;
 namespace headrace::porting {
 
 // Keeps the reference in every library that includes this.
-[[gnu::used]] inline const char* const same_version = &built_with_headers_of_headrace_0_1_0;
+[[gnu::used, gnu::retain]] inline const char* const same_version = &built_with_headers_of_headrace_0_1_0;
 
 // The name of the symbol, and what it begins with in every version.
 inline constexpr const char* kVersionSymbol = "built_with_headers_of_headrace_0_1_0";

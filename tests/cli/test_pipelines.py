@@ -121,6 +121,8 @@ class PipelineTest(JsonPageTest):
         transfers = [stage for stage in report["metrics"]["stages"] if "sim:0" in stage["name"]]
         self.assertEqual({stage["items"] for stage in transfers}, {20})
         self.assertTrue(all(stage["median_seconds"] >= 1.5e-3 for stage in transfers))
+        spaced = ("--stages", "2", "--devices", "cpu / sim(speed=2) ")
+        self.call("pipeline", "split", DIGITS, *SHAPE, "-o", "spaced.so", "--estimate", *spaced, check=True)
         self.assertEqual(self.call("pipeline", "bench", "sim.so", "--requests", "3", "--rounds", "1").returncode, OK)
 
     def test_inspect(self) -> None:
@@ -164,6 +166,7 @@ class PipelineTest(JsonPageTest):
             ("--memory", "0", "'0' gives no bytes"),
             ("--memory", "9999999T", "'9999999T' gives no bytes"),
             ("--devices", "cpu/gpu", "--devices: 'gpu' is no simulated device"),
+            ("--devices", "cpu / sim(memory=6XB)", "'6XB', which has the unknown unit 'XB'"),
             ("--devices", "sim(link=2)", "its link is '2', which has no unit"),
             ("--isolation", "jail", "there is no isolation 'jail'; there is thread, process"),
             ("--replicas", "0", "--replicas: '0' is not a whole number from 1 to 64"),

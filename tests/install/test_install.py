@@ -151,6 +151,16 @@ class InstallTest(unittest.TestCase):
         said = run("/usr/bin/python3", "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])", library, code=1)
         self.assertIn(f"undefined symbol: {other}", said)
 
+    def test_each_header_of_objects_is_for_one_version(self):
+        source = self.folder / "alone.cc"
+        for header in ("lower/user_ops/user_op.h", "codegen/codegen_c.h", "object/function.h", "relay/expr.h"):
+            source.write_text(f'#include "{header}"\n')
+            include = self.prefix / "include"
+            folders = ("-I", include, "-I", include / "headrace" / "compiler")
+            compiler = ("g++-12", "-std=c++20", "-fPIC", "-DFMT_HEADER_ONLY", *folders)
+            run(*compiler, "-c", source, "-o", source.with_suffix(".o"))
+            self.assertIn(" U built_with_headers_of_headrace_0_1_0", run("nm", source.with_suffix(".o")), header)
+
     def test_the_runtime_alone_has_no_compiler(self):
         alone = self.folder / "alone"
         shutil.copytree(self.prefix, alone)

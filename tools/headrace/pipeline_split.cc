@@ -102,7 +102,8 @@ std::vector<int64_t> read_memory(const std::string& text) {
 std::vector<std::optional<devices::SimulatedDevice>> read_devices(const std::string& text) {
   std::vector<std::optional<devices::SimulatedDevice>> stages;
   if (text.empty()) return stages;
-  for (const std::string& stage : parts_of(text, '/')) {
+  for (std::string& stage : parts_of(text, '/')) {
+    CLI::detail::trim(stage);
     stages.emplace_back();
     if (stage == "cpu") continue;
     try {

@@ -1,6 +1,7 @@
 #include "tools/headrace/program.h"
 
 #include <cstdio>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "driver/plugins.h"
@@ -60,8 +61,6 @@ int run_line(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs
     return HR_USAGE;
   } catch (const UsageError& error) {
     return report_command_line(app, error.what());
-  } catch (const std::exception& error) {
-    return report_failure("headrace", error);
   }
 }
 
@@ -96,5 +95,11 @@ int run_program(int argc, char** argv, std::vector<std::string> words) {
 }  // namespace headrace::tools
 
 int headrace_run_program(int argc, char** argv, int num_words, char** words) {
-  return headrace::tools::run_program(argc, argv, std::vector<std::string>(words, words + num_words));
+  try {
+    return headrace::tools::run_program(argc, argv, std::vector<std::string>(words, words + num_words));
+  } catch (const std::exception& error) {
+    return headrace::tools::report_failure("headrace", error);
+  } catch (...) {
+    return headrace::tools::report_failure("headrace", std::runtime_error("an exception that says nothing"));
+  }
 }

@@ -4,9 +4,9 @@
 
 extern "C" {
 
-// Runs the command line `argv` and returns the exit code, a number of hr_status. `words` start this program again when
-// arguments are appended to them: the first one is a path. Call it once in a process, from its only thread, because
-// verbs block signals in the threads that they start.
+// Runs the command line `argv` and returns the exit code, a number of hr_status; it throws nothing. `words` start this
+// program again when arguments are appended to them: the first one is a path. Call it once in a process, from its only
+// thread, because verbs block signals in the threads that they start.
 int headrace_run_program(int argc, char** argv, int num_words, char** words);
 
 }  // extern "C"
