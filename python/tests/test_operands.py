@@ -165,7 +165,8 @@ def test_the_ops_of_several_dtypes_are_found():
 
 # Parts of sparse tensors, packed bits, signals and recurrent layers have several elements: a number is none of them.
 _NO_NUMBERS = re.compile(
-    r"random\.(normal|uniform)|(nn\.)?sparse_\w+|nn\.bitserial_\w+|stft|nn\.(lstm|gru|rnn|recurrent_steps)"
+    r"random\.(normal|uniform)|(nn\.)?sparse_\w+|nn\.bitserial_\w+|stft|nn\.(lstm|gru|rnn|recurrent_steps)|"
+    r"qnn\.concatenate"
 )
 
 
