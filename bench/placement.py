@@ -20,7 +20,7 @@ CHOSEN = ("model", "profile")  # plans of least cost, by modelled and by measure
 
 
 def options_of(plan: str, costs: Path) -> list[str | Path]:
-    """The options that compile a model by one of the plans."""
+    """Return the options that compile a model by one of the plans."""
     if plan == "native":
         return []
     if plan == "onednn":
@@ -31,14 +31,14 @@ def options_of(plan: str, costs: Path) -> list[str | Path]:
 
 
 def explained(model: Path, plan: str, costs: Path, headrace: Path, run: Run) -> dict:
-    """What headrace explain says of a plan: how many ops each backend has, regions, the plan's cost and its source."""
+    """Return a plan's ops of each backend, its regions, and its cost with the source, as headrace explain has them."""
     report = json.loads(run(headrace, "explain", model, *options_of(plan, costs), "--json"))
     counts = collections.Counter(op["backend"] for op in report["placement"])
     return {"ops": dict(counts), "regions": len(report["regions"]), "cost": report["cost"]}
 
 
 def measure(model: Path, args: argparse.Namespace, run: Run) -> dict:
-    """Compiles a model by each plan, and times all of them in the same rounds."""
+    """Compile a model by each plan, and time all of them in the same rounds."""
     headrace, costs = args.bin / "headrace", model.with_suffix(".costs.json")
     run(headrace, "profile", model, "--backends", BACKENDS, "-o", costs, "--rounds", str(args.rounds), "--quiet")
     artifacts = []
@@ -59,7 +59,7 @@ def measure(model: Path, args: argparse.Namespace, run: Run) -> dict:
 
 
 def rows_of(report: dict) -> list[list[str]]:
-    """The lines of the table for one model."""
+    """Return the lines of the table for one model."""
     rows = []
     for name, plan in report["plans"].items():
         cost = plan["cost"]
@@ -77,7 +77,7 @@ HEADING = ["model", "plan", "best ms", "median ms", "best ratio", "median ratio"
 
 
 def bench(models: list[Path], args: argparse.Namespace, run: Run, print_table: Callable) -> None:
-    """Measures models and prints a table, or one JSON object."""
+    """Measure models and print a table, or one JSON object."""
     reports = []
     for model in models:
         print(f"measuring {model.stem}", file=sys.stderr)

@@ -259,17 +259,20 @@ typedef struct hr_backend {
    * nothing. What it points to lives as long as `loaded`. */
   int32_t (*entry_types)(void* self, void* region, hr_entry_types* types, const hr_message* message);
   /* Since minor version 2, may be NULL: returns the seconds that the backend takes for a call, or a number below 0
-   * where it does not know; then the host's estimate for its own code counts. Placement by cost compares them. */
+   * where it does not know; then the host's estimate for its own code counts. Placement by cost compares them. NaN and
+   * more than 1000 end the compile with an error at the call. */
   double (*cost)(void* self, const hr_cost_query* query);
   /* Since minor version 2: 1 for a backend that computes one call, or one match of a pattern, at a time. Each is a
    * region of its own then. 0: calls that hand values to each other become one region. */
   int32_t one_call_per_region;
   /* Since minor version 3, may be NULL: returns the seconds that a call costs less than `cost` says where its region
    * also computes the calls that its operands come from. The query's graph has these calls, whose values nothing else
-   * uses; its node is the last call. 0: nothing is saved. */
+   * uses; its node is the last call. It may be asked again with fewer of them, the operands first. 0: nothing is
+   * saved. NaN, an infinity and a number below 0 count as 0, more than the call costs as all of that. */
   double (*saved)(void* self, const hr_cost_query* query);
   /* Since minor version 3, may be NULL: returns the seconds that a tensor takes to enter or to leave a region, beside
-   * the call of the region, such as those of a change of layout. `cost` does not count them. */
+   * the call of the region, such as those of a change of layout. `cost` does not count them. NaN and a number below 0
+   * count as 0, more than 1000 as 1000. */
   double (*border)(void* self, const hr_border_query* query);
 } hr_backend;
 

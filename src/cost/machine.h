@@ -62,16 +62,16 @@ struct Machine {
   // 14x14: 31 and 28).
   int64_t min_inside_elements = 128;
 
-  // The share of the peak that convolutions reach: as written, from NCHW to blocks of channels, in blocks
-  // (`./dev bench kernels`).
+  // Shares that the choice of layouts compares a convolution's forms by: of the peak, what a kernel by itself reaches,
+  // as written, from NCHW to blocks of channels, in blocks (`./dev bench kernels`).
   double plain_conv_share = 0.78;
   double packing_conv_share = 0.88;
   double blocked_conv_share = 0.88;
 
-  // Shares that estimates of whole networks count with: of the peak, what convolutions reach, and depthwise ones by
-  // steps of 1 and by larger steps; of the memory's bandwidth, what weights are read with that no cache keeps from run
-  // to run (steps of ResNet-50 and MobileNetV2 on Zen 4 by `headrace profile`: 0.93 to 1, 0.66 to 0.72, 0.31 to 0.36;
-  // 0.68 to 0.76).
+  // Shares that estimates for placement by cost count with, of kernels within a network, whose tensors are in blocks:
+  // of the peak, what convolutions reach, and depthwise ones by steps of 1 and by larger steps; of the memory's
+  // bandwidth, what weights are read with that no cache keeps from run to run. Seen in steps of networks on Zen 4 by
+  // `headrace profile`: 0.49 to 1, 0.34 to 0.72, 0.31 to 0.36; 0.68 to 0.76.
   double network_conv_share = 0.95;
   double depthwise_share = 0.7;
   double strided_depthwise_share = 0.34;

@@ -78,7 +78,7 @@ class Backend {
   // is no part of it.
   virtual double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const;
   // Returns the seconds that `call` costs less than cost() says where its region also computes `producers`: calls that
-  // it needs, whose values nothing else uses, one of them an operand. By default nothing.
+  // it needs, whose values nothing else uses, the first of them an operand. By default nothing.
   virtual double saved(const relay::CallNode& call, const std::vector<const relay::CallNode*>& producers,
                        const cost::Machine& machine, int threads) const;
   // Returns the seconds that a value of this type takes to enter or to leave a region, beside the call of the region:

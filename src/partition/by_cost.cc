@@ -94,8 +94,8 @@ class Search {
 // computed together with the call.
 std::string where_of(const std::string& label, const CostProblem::Join* join) {
   if (label != kNative)
-    return join == nullptr ? "by " + label : fmt::format("by {} with {}", label, kind_of(*join->producer));
-  return join == nullptr ? "natively" : "natively in the kernel of " + kind_of(*join->producer);
+    return join == nullptr ? "by " + label : fmt::format("by {} with {}", label, kind_of(*join->producers.front()));
+  return join == nullptr ? "natively" : "natively in the kernel of " + kind_of(*join->producers.front());
 }
 
 }  // namespace

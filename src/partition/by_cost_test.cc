@@ -28,6 +28,7 @@ constexpr double kTolerance = 1e-10;  // costs are counted in picoseconds
 // How calls and values of a backend depend on each other.
 struct Sharing {
   std::set<std::string> halved = {};  // ops that cost half where their operand is in the same region
+  std::string needed = "";            // and where this op is there, too, if it is not empty
   double border_seconds = 0;          // a tensor that enters or leaves a region
 };
 
@@ -56,7 +57,10 @@ class Priced : public Backend {
                int) const override {
     EXPECT_FALSE(producers.empty());
     const bool is_halved = call.as_op() != nullptr && sharing_.halved.contains(call.as_op()->name);
-    return is_halved ? seconds_.at(call.as_op()->name) / 2 : 0;
+    const bool is_there = std::any_of(producers.begin(), producers.end(), [&](const relay::CallNode* one) {
+      return sharing_.needed.empty() || one->as_op()->name == sharing_.needed;
+    });
+    return is_halved && is_there ? seconds_.at(call.as_op()->name) / 2 : 0;
   }
   double border(const Type& type, const cost::Machine&, int) const override {
     return type.is<TensorTypeNode>() ? sharing_.border_seconds : 0;
@@ -104,8 +108,8 @@ double counted_seconds(const Expr& body, const std::string& backend, const Backe
 
 using Saved = std::function<double(const relay::CallNode& producer, const relay::CallNode& call)>;
 
-// What is saved in a body: each call is joined to the first operand that is a call which nothing else uses, and with
-// which it costs less.
+// Returns the seconds that are saved in a body: each call is joined to the first operand that is a call which nothing
+// else uses, and with which it costs less.
 double saved_seconds(const Expr& body, const Saved& saved) {
   std::map<const Object*, std::set<const Object*>> users{{body.object(), {nullptr}}};
   const auto in_body = [](const Expr& expr) { return !expr.is<relay::FunctionNode>(); };
@@ -288,6 +292,47 @@ TEST(PlaceByCost, CallsOfOneRegionShareCosts) {
   EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
 }
 
+// A sqrt costs half only after a dense layer in its region, whatever lies between. Each way to place the three calls
+// costs what it must, and the label problem finds the least one exactly.
+TEST(PlaceByCost, ACallSavesOnlyWithAllThatItNeeds) {
+  const IRModule program = program_of("sqrt(abs(nn.dense(%x, %y)))");
+  for (const double dense : {1e-6, 1e-3}) {
+    const std::map<std::string, double> prices{{"nn.dense", dense}, {"abs", 1e-7}, {"sqrt", 8e-7}};
+    const Backends backends{std::make_shared<Priced>("chip", prices, Sharing{.halved = {"sqrt"}, .needed = "nn.dense"}),
+                            priced("other", {{"nn.dense", 2e-6}, {"abs", 3e-6}})};
+    CostDecider decider(program, OpCosts(backends, {kMachine}));
+    std::vector<const relay::CallNode*> calls;
+    for_each_placeable(decider.module(), [&](const relay::CallNode& call) { calls.push_back(&call); });
+    ASSERT_EQ(calls.size(), 3u);
+    const auto plan_of = [&](std::vector<size_t> chips) {
+      Labels labels;
+      for (const size_t i : chips) labels.emplace(calls[i], "chip");
+      return decider.plan_of(labels).seconds;
+    };
+    EXPECT_NEAR(plan_of({0, 1, 2}), dense + 1e-7 + 4e-7 + 2 * kBorderSeconds, kTolerance);
+    const double native = cost::native_seconds(*calls[0], kMachine, 1);
+    EXPECT_NEAR(plan_of({1, 2}), native + 1e-7 + 8e-7 + kBorderSeconds, kTolerance) << "the dense layer is native";
+    EXPECT_NEAR(decider.plan().gap(), 0, kTolerance);
+    const PlacedModule placed = place(decider.module(), decider);
+    EXPECT_EQ(backends_of(placed)[0] == "nn.dense chip", dense < 1e-5);
+    EXPECT_EQ(placed.placement[2].message.find("by chip with abs") != std::string::npos, dense < 1e-5);
+  }
+}
+
+// Many calls that cost and save nearly all that a cost may be, on many backends: their sum stays in range.
+TEST(PlaceByCost, GreatSavingsStayInRange) {
+  Backends backends;
+  for (int i = 0; i < 8; ++i)
+    backends.push_back(std::make_shared<Priced>(fmt::format("chip{}", i), std::map<std::string, double>{{"exp", 1000}},
+                                                Sharing{.halved = {"exp"}}));
+  std::string body = "%0 = exp(%x);\n";
+  constexpr int kCalls = 600;
+  for (int i = 1; i < kCalls; ++i) body += fmt::format("%{} = exp(%{});\n", i, i - 1);
+  const PlacedByCost placed =
+      placed_by_cost(program_of(body + fmt::format("%{}", kCalls - 1)), OpCosts(backends, {kMachine}));
+  EXPECT_THAT(backends_of(placed), ::testing::Each(std::string("exp native")));
+}
+
 // A backend that saves nothing within a region would be left alone, and so is one whose borders cost what it saves.
 TEST(PlaceByCost, AChangeOfLayoutCostsAtEachBorder) {
   const IRModule program = program_of("exp(exp(exp(exp(%x))))");
@@ -386,11 +431,20 @@ TEST(PlaceByCost, ConstantsAndOtherPartsHaveNoCost) {
   EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
 }
 
-TEST(PlaceByCost, ABorderMustBeSeconds) {
-  const Backends backends{
-      std::make_shared<Priced>("odd", std::map<std::string, double>{{"exp", 0}}, Sharing{.border_seconds = -1})};
-  EXPECT_THAT(kit::user_error_of([&] { placed_by_cost(program_of("exp(%x)"), OpCosts(backends, {kMachine})); }),
-              HasSubstr("the backend 'odd' says that a value of Tensor[(64, 64), float32] takes -1 seconds to cross"));
+// NaN and a border below 0 count as 0, and a greater one than 1000 s as that; a backend is not asked about values that
+// its regions cannot have.
+TEST(PlaceByCost, OddBordersCountAsTheNearest) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const IRModule program = program_of("exp(%x)");
+  for (const auto& [answer, border] : std::vector<std::pair<double, double>>{
+           {std::numeric_limits<double>::quiet_NaN(), 0}, {-1, 0}, {kInfinity, 1000}, {1e300, 1000}, {3, 3}}) {
+    const Backends backends{
+        std::make_shared<Priced>("odd", std::map<std::string, double>{{"exp", 0}}, Sharing{.border_seconds = answer})};
+    const OpCosts costs(backends, {kMachine});
+    CostDecider decider(program, costs);
+    const Labels labels{{passes::main_of(decider.module()).body.object(), "odd"}};
+    EXPECT_NEAR(decider.plan_of(labels).seconds, kBorderSeconds + 2 * border, 1e-9) << answer;
+  }
 }
 
 TEST(PlaceByCost, ACostMustBeSeconds) {

@@ -124,13 +124,29 @@ std::vector<const CallNode*> CostProblem::producers_of(const CallNode& producer,
   return calls;
 }
 
-double CostProblem::seconds_saved(const OpCosts& costs, const CallNode& producer, int32_t node, int32_t label) const {
+// A region may save by a call only where it computes several others: these are the first of the calls before it with
+// which it saves as much as with all.
+CostProblem::Join CostProblem::join_with(const OpCosts& costs, const CallNode& producer, int32_t node,
+                                         int32_t label) const {
   const auto& call = *flow_.node(node).as<CallNode>();
-  if (label == kNativeLabel)
-    return call.as_op() == nullptr || producer.as_op() == nullptr ? 0 : costs.saved(producer, call);
-  const std::string& name = names_[static_cast<size_t>(label)];
-  if (seconds(node, label) <= 0 || seconds(flow_.find(ref(&producer)), label) < 0 || one_call_.contains(name)) return 0;
-  return costs.saved(*backends_[static_cast<size_t>(label) - 1], call, producers_of(producer, label));
+  const double all = seconds(node, label);
+  if (label == kNativeLabel) {
+    if (call.as_op() == nullptr || producer.as_op() == nullptr) return {};
+    return {.producers = {&producer}, .seconds_saved = std::min(costs.saved(producer, call), all)};
+  }
+  const size_t index = static_cast<size_t>(label);
+  if (all <= 0 || seconds(flow_.find(ref(&producer)), label) < 0 || one_call_.contains(names_[index])) return {};
+  const std::vector<const CallNode*> before = producers_of(producer, label);
+  const partition::Backend& backend = *backends_[index - 1];
+  Join join{.producers = before, .seconds_saved = costs.saved(backend, call, before)};
+  for (size_t count = 1; count < before.size() && join.seconds_saved > 0; ++count) {
+    const std::vector<const CallNode*> first(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(count));
+    if (costs.saved(backend, call, first) < join.seconds_saved) continue;
+    join.producers = first;
+    break;
+  }
+  join.seconds_saved = std::min(join.seconds_saved, all);
+  return join;
 }
 
 void CostProblem::read_joins(const OpCosts& costs) {
@@ -143,9 +159,9 @@ void CostProblem::read_joins(const OpCosts& costs) {
       for (const Expr& arg : call->args) {
         const auto* producer = arg.as<CallNode>();
         if (producer == nullptr || !is_used_once(*producer, node)) continue;
-        const double saved = std::min(seconds_saved(costs, *producer, node, label), seconds(node, label));
-        if (saved <= 0) continue;
-        joins_[{node, label}] = {producer, saved};
+        Join join = join_with(costs, *producer, node, label);
+        if (join.seconds_saved <= 0) continue;
+        joins_[{node, label}] = std::move(join);
         break;
       }
     }
@@ -167,9 +183,11 @@ const CostProblem::Join* CostProblem::join_of(const CallNode& call, const std::s
   const auto at = label == kNative ? names_.begin() : std::find(names_.begin() + 1, names_.end(), label);
   const Join* join = find_join(call, static_cast<int32_t>(at - names_.begin()));
   if (join == nullptr) return nullptr;
-  const auto producer = backends.find(join->producer);
-  const bool is_there = producer == backends.end() ? label == kNative : producer->second == label;
-  return is_there ? join : nullptr;
+  const bool are_there = std::all_of(join->producers.begin(), join->producers.end(), [&](const CallNode* producer) {
+    const auto backend = backends.find(producer);
+    return backend == backends.end() ? label == kNative : backend->second == label;
+  });
+  return are_there ? join : nullptr;
 }
 
 // Returns whether a native convolution makes the value, perhaps with what its kernel computes as well: then it is made
@@ -180,7 +198,7 @@ bool CostProblem::is_of_native_conv(size_t producer) const {
     if (is_conv(flow_.node(node))) return true;
     const auto join = joins_.find({node, kNativeLabel});
     if (join == joins_.end()) return false;
-    node = flow_.find(ref(join->second.producer));
+    node = flow_.find(ref(join->second.producers.front()));
   }
 }
 
@@ -217,8 +235,16 @@ void CostProblem::read_borders(const OpCosts& costs) {
     const size_t first = producer * names_.size();
     if (is_of_native_conv(producer)) leaving_[first] = costs.native_border(type);
     if (is_read_by_conv(producer)) entering_[first] = costs.native_border(type);
-    for (size_t label = 1; label < names_.size(); ++label)
-      leaving_[first + label] = entering_[first + label] = costs.border(*backends_[label - 1], type);
+    // A backend is asked about values that one of its regions may have at its border.
+    const auto may_have = [&](int32_t node, size_t label) { return seconds(node, static_cast<int32_t>(label)) >= 0; };
+    for (size_t label = 1; label < names_.size(); ++label) {
+      const bool may_leave = producer < flow_.nodes.size() && may_have(static_cast<int32_t>(producer), label);
+      const bool may_enter = std::any_of(consumers_[producer].begin(), consumers_[producer].end(),
+                                         [&](int32_t consumer) { return may_have(consumer, label); });
+      const double border = may_leave || may_enter ? costs.border(*backends_[label - 1], type) : 0;
+      if (may_leave) leaving_[first + label] = border;
+      if (may_enter) entering_[first + label] = border;
+    }
   }
 }
 
@@ -237,6 +263,7 @@ double CostProblem::most_seconds() const {
     for (int32_t label = 0; label < num_labels(); ++label) most = std::max(most, seconds(node, label));
     sum += most + kBorderSeconds;
   }
+  for (const auto& [key, join] : joins_) sum += join.seconds_saved * static_cast<double>(join.producers.size() + 1);
   // The label problem counts a border for each class and each consumer when it checks that sums stay in range, and
   // rounds may add some more.
   for (size_t producer = 0; producer < consumers_.size(); ++producer) {
@@ -293,20 +320,37 @@ void CostProblem::add_borders_of_values() {
   }
 }
 
-// A call costs less where its operand has its label. Costs are not negative, so it costs that little, and a pair of an
-// operand with another label and the call costs the rest.
+// A call costs less where its producers have its label. Costs are not negative, so it costs that little, and the rest
+// where one of them has another label.
 void CostProblem::add_joins() {
   const auto labels = static_cast<size_t>(num_labels());
   for (const auto& [key, join] : joins_) {
     const auto& [node, label] = key;
     const int64_t saved = units_saved(node, label, join);
-    std::vector<graph::LabelCost> table(labels * labels, 0);
-    for (size_t from = 0; from < labels; ++from) {
-      if (from != static_cast<size_t>(label)) table[from * labels + static_cast<size_t>(label)] = saved;
-    }
     problem_.costs[static_cast<size_t>(node) * labels + static_cast<size_t>(label)] -= saved;
-    problem_.pairs.push_back({flow_.find(ref(join.producer)), node, table_of(std::move(table))});
+    add_condition(node, label, join, saved);
   }
+}
+
+// With one producer a pair of both calls has the cost. With several, a node of the problem's own pays with those that
+// have another label, or, by a label that is not the join's, once with the call itself: the cheaper of the two.
+void CostProblem::add_condition(int32_t node, int32_t label, const Join& join, int64_t saved) {
+  const auto labels = static_cast<size_t>(num_labels()), own = static_cast<size_t>(label);
+  std::vector<graph::LabelCost> others(labels * labels, 0);  // the producer has another label, the payer this one
+  for (size_t from = 0; from < labels; ++from) {
+    if (from != own) others[from * labels + own] = saved;
+  }
+  const int32_t others_table = table_of(std::move(others));
+  int32_t payer = node;
+  if (join.producers.size() > 1) {
+    payer = problem_.num_nodes++;
+    problem_.costs.insert(problem_.costs.end(), labels, graph::kForbidden);
+    graph::LabelCost* costs = &problem_.costs[static_cast<size_t>(payer) * labels];
+    costs[own] = costs[kNativeLabel] = 0;
+    problem_.pairs.push_back({payer, node, others_table});
+  }
+  for (const CallNode* producer : join.producers)
+    problem_.pairs.push_back({flow_.find(ref(producer)), payer, others_table});
 }
 
 int64_t CostProblem::units_saved(int32_t node, int32_t label, const Join& join) const {
@@ -343,10 +387,12 @@ int64_t CostProblem::cost_of(const std::vector<int32_t>& labels) const {
   }
   for (const auto& [key, join] : joins_) {
     const auto& [node, label] = key;
-    const int32_t from = flow_.find(ref(join.producer));
-    const bool are_joined = labels[static_cast<size_t>(node)] == label && labels[static_cast<size_t>(from)] == label;
-    const size_t own = static_cast<size_t>(node), other = static_cast<size_t>(from);
-    if (are_joined && regions.region[own] == regions.region[other]) cost -= units_saved(node, label, join);
+    const auto own = static_cast<size_t>(node);
+    const bool are_joined = std::all_of(join.producers.begin(), join.producers.end(), [&](const CallNode* producer) {
+      const auto other = static_cast<size_t>(flow_.find(ref(producer)));
+      return labels[other] == label && regions.region[own] == regions.region[other];
+    });
+    if (labels[own] == label && are_joined) cost -= units_saved(node, label, join);
   }
   for (size_t producer = 0; producer < consumers_.size(); ++producer) {
     // Outside of regions all is native, also a tuple with another label.

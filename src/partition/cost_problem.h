@@ -41,13 +41,14 @@ class CostProblem {
   // Returns labels of the nodes by which the calls are on these backends, which take them.
   std::vector<int32_t> labels_of(const Labels& backends) const;
 
-  // A call that costs less where its operand has the same label: natively the operand's kernel computes it.
+  // A call that costs less where other calls have the same label and are in its region: natively the kernel of its
+  // operand computes it.
   struct Join {
-    const relay::CallNode* producer = nullptr;
+    std::vector<const relay::CallNode*> producers = {};  // all that it needs: an operand, then calls before that
     double seconds_saved = 0;
   };
   // Returns the join of this call by a label ("native" or the name of a backend), if the plan in which calls are on
-  // these backends has its operand there; null when there is none.
+  // these backends has its producers there; null when there is none.
   const Join* join_of(const relay::CallNode& call, const std::string& label, const Labels& backends) const;
 
  private:
@@ -64,7 +65,7 @@ class CostProblem {
   bool is_read_by_conv(size_t producer) const;
   bool is_used_once(const relay::CallNode& producer, int32_t user) const;
   std::vector<const relay::CallNode*> producers_of(const relay::CallNode& producer, int32_t label) const;
-  double seconds_saved(const OpCosts& costs, const relay::CallNode& producer, int32_t node, int32_t label) const;
+  Join join_with(const OpCosts& costs, const relay::CallNode& producer, int32_t node, int32_t label) const;
   const Expr& value_of(size_t producer) const;
   int64_t border_units(size_t producer, int32_t from, int32_t to) const;
   int32_t table_of(std::vector<graph::LabelCost> table);
@@ -73,6 +74,7 @@ class CostProblem {
   Regions regions_of(const std::vector<int32_t>& labels) const;
   void add_borders_of_values();
   void add_joins();
+  void add_condition(int32_t node, int32_t label, const Join& join, int64_t saved);
   int64_t units_saved(int32_t node, int32_t label, const Join& join) const;
 
   IRModule module_;

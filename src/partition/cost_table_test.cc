@@ -85,11 +85,11 @@ TEST(CostTable, FaultsHaveAPlace) {
 // A backend that takes all ops; its cost does not count where one was measured.
 class Measured : public Backend {
  public:
-  explicit Measured(double border = 0) : border_(border) {}
+  explicit Measured(double border = 0, double seconds = 1) : border_(border), seconds_(seconds) {}
   std::string_view name() const override { return "measured"; }
   std::string version() const override { return "7"; }
   Verdict supports(const relay::CallNode&) const override { return {}; }
-  double cost(const relay::CallNode&, const cost::Machine&, int) const override { return 1; }
+  double cost(const relay::CallNode&, const cost::Machine&, int) const override { return seconds_; }
   double border(const Type&, const cost::Machine&, int) const override { return border_; }
   std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const override {
     return {request.regions.size(), Refusal{HR_REASON_SHAPE_UNSUPPORTED, "it compiles nothing"}};
@@ -97,6 +97,7 @@ class Measured : public Backend {
 
  private:
   double border_;
+  double seconds_;
 };
 
 // One call by itself has a border on each side, which the regions of a plan may not have.
@@ -110,6 +111,21 @@ TEST(CostTable, TheShareOfBordersIsTakenOff) {
   };
   EXPECT_DOUBLE_EQ(seconds_with(0), 3e-6);
   EXPECT_DOUBLE_EQ(seconds_with(1), 1e-6) << "the estimates: 1 s for the call, 1 s for each of two borders";
+}
+
+// At most the borders themselves are taken off, and never all of the time.
+TEST(CostTable, BordersTakeOffAPart) {
+  const IRModule module = read_program("def @main(%x: Tensor[(4), float32]) { add(%x, %x) }");
+  const auto& call = *passes::main_of(module).body.as<relay::CallNode>();
+  EXPECT_EQ(program_of_call(call)->params.size(), 2u) << "a value that is there twice crosses two borders";
+  auto table = std::make_shared<CostTable>();
+  table->costs[{cost_key(call), "measured"}] = {"7", 4e-6};
+  const auto seconds_with = [&](double border, double estimate) {
+    return OpCosts({std::make_shared<Measured>(border, estimate)}, {.measured = table}).of(call)[1].seconds;
+  };
+  EXPECT_NEAR(seconds_with(1, 1), 1e-6, 1e-15) << "three borders of four parts";
+  EXPECT_NEAR(seconds_with(1, 0), 4e-7, 1e-15) << "a tenth is left";
+  EXPECT_NEAR(seconds_with(1e-7, 1e-7), 3.7e-6, 1e-15) << "three quarters would be more than the borders";
 }
 
 TEST(CostTable, ANativeConvolutionIsFasterInANetwork) {

@@ -39,7 +39,8 @@ class OpCosts {
   // Backend::saved() has it: an estimate, as a share of the call's measured seconds where there are any.
   double saved(const partition::Backend& backend, const relay::CallNode& call,
                const std::vector<const relay::CallNode*>& producers) const;
-  // Returns the seconds that a value of this type takes to enter or to leave a region of a backend.
+  // Returns the seconds that a value of this type takes to enter or to leave a region of a backend: 0 where the backend
+  // says NaN or a number below 0, and at most 1000.
   double border(const partition::Backend& backend, const Type& type) const;
   // Returns the seconds that native code takes to change the layout of a value of this type: what it does at a region's
   // border where convolutions work in blocks of channels. 0 for what is not a tensor of four axes or more.

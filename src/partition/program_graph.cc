@@ -233,7 +233,7 @@ class GraphReader {
     next_row_ = first->second;
     std::vector<Pending> outer_pending = std::exchange(pending_, {});
     const Sources results = walk(region->body, inner);
-    // What comes from outside by a variable waits for the outer body's end.
+    // A value from outside that a variable names waits for the outer body's end.
     outer_pending.insert(outer_pending.end(), pending_.begin(), pending_.end());
     pending_ = std::move(outer_pending);
     if (!is_new) next_row_ = end_of_rows;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plans of least cost of networks over backends, by what `headrace explain` says of them.
+"""Plans of least cost of networks over backends, as `headrace explain` shows them.
 
     tests/models/plan_costs.py --program headrace --write-zoo write_zoo --folder FOLDER
 
@@ -28,13 +28,23 @@ def @main(%x: Tensor[(1, 64, 56, 56), float32], %w: Tensor[(64, 64, 3, 3), float
 """
 
 
+# Products with second operands of 8 MB that are no constants, which no L2 cache holds.
+PRODUCTS = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 2048), float32], %w: Tensor[(1024, 2048), float32],
+          %a: Tensor[(8, 1, 512), float32], %b: Tensor[(8, 512, 512), float32]) {
+  (nn.dense(%x, %w), nn.batch_matmul(%a, %b, transpose_b=False))
+}
+"""
+MEMORY_RATE = 33e9  # of one thread, by the host's table
+
+
 class PlanCosts(unittest.TestCase):
-    """Runs the programs of one build."""
+    """Run the programs of one build."""
 
     options: ClassVar[argparse.Namespace]
 
     def explain(self, model: Path, backends: str, *more: str) -> dict:
-        """What headrace explain says of a plan of least cost for one processor."""
+        """Explain a plan of least cost for one processor, and return the report."""
         command = [self.options.program, "explain", model, "--backends", backends, "--placement", "cost"]
         command += ["--target-cpu", "znver4", *more, "--json", "--quiet"]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
@@ -68,8 +78,18 @@ class PlanCosts(unittest.TestCase):
         self.assertEqual(joined, 0)
         self.assertGreater(other, 1e-6)
 
+    def test_products_read_their_second_operand(self) -> None:
+        self.options.folder.mkdir(parents=True, exist_ok=True)
+        model = self.options.folder / "products.relay"
+        model.write_text(PRODUCTS)
+        rows = self.explain(model, "onednn", "--place", "*=native")["placement"]
+        costs = {row["kind"]: row["costs"]["onednn"] for row in rows}
+        self.assertEqual(set(costs), {"nn.dense", "nn.batch_matmul"})
+        for kind, seconds in costs.items():
+            self.assertGreater(seconds, 4 * 8 * 512 * 512 / MEMORY_RATE, kind)
+
     def relus_by_onednn(self, model: Path) -> list[float]:
-        """The seconds of the two activations where native code is dear, so that all is by onednn."""
+        """Return the seconds of the two activations where native code is dear, so that all is by onednn."""
         table = self.options.folder / "dear.json"
         command = [
             self.options.program,
@@ -94,7 +114,7 @@ class PlanCosts(unittest.TestCase):
 
 
 def main() -> None:
-    """Reads the options and runs the tests."""
+    """Read the options and run the tests."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=Path, required=True)
     parser.add_argument("--write-zoo", type=Path, required=True)

@@ -1,6 +1,8 @@
-// The time of a primitive is the greatest of what its arithmetic takes at a share of the machine's peak, what its
-// tensors take at a share of the bandwidth of the smallest cache that holds them, and what its weights take from
-// memory; and a call. README.md says how the shares were measured.
+// The time of a primitive is a call and one of two things. A convolution or a product takes the greater of what its
+// arithmetic takes at a share of the machine's peak, and what its weights take: from the L2 cache where they fit, else
+// from memory. Its second operand counts as weights, whether it is a constant or not. Every other primitive takes what
+// its tensors take at a share of the bandwidth of the smallest cache that holds them. README.md says how the shares
+// were measured.
 #include "backends/onednn/cost.h"
 
 #include <algorithm>
@@ -32,7 +34,7 @@ constexpr double kCallSeconds = 0.5e-6;  // starting one primitive
 
 constexpr double kElementBytes = sizeof(float);
 
-// What the time of one primitive is made of.
+// The parts that the time of one primitive is made of.
 struct Work {
   double operations = 0;
   double share = kProductShare;  // of the peak
@@ -40,13 +42,20 @@ struct Work {
   double weights_bytes = 0;
 };
 
+// Returns the elements of a tensor, of which there may be more than an int64_t counts.
+double elements_of(const Dims& dims) {
+  double elements = 1;
+  for (const int64_t dim : dims) elements *= static_cast<double>(dim);
+  return elements;
+}
+
 double bytes_of(const Network& network, int32_t tensor) {
-  return kElementBytes * static_cast<double>(num_elements(network.tensors[static_cast<size_t>(tensor)].dims));
+  return kElementBytes * elements_of(network.tensors[static_cast<size_t>(tensor)].dims);
 }
 
 double share_of(const Dims& weights, const Op& op) {
   const size_t axes = weights.size() - 2;
-  const bool is_pointwise = num_elements(weights) == weights[0] * weights[1];
+  const bool is_pointwise = std::all_of(weights.begin() + 2, weights.end(), [](int64_t dim) { return dim == 1; });
   const bool has_steps = std::any_of(op.sizes.begin() + 1, op.sizes.begin() + 1 + static_cast<int64_t>(axes),
                                      [](int64_t stride) { return stride > 1; });
   if (op.sizes[0] > 1 && weights[1] == 1) return has_steps ? kStridedDepthwiseShare : kDepthwiseShare;
@@ -59,19 +68,20 @@ double products_of(const Network& network, const Op& op) {
   const Dims& first = network.tensors[static_cast<size_t>(op.inputs[0])].dims;
   const Dims& second = network.tensors[static_cast<size_t>(op.inputs[1])].dims;
   if (op.kind == OpKind::matmul) return static_cast<double>(first[first.size() - (op.sizes[0] != 0 ? 2 : 1)]);
-  return static_cast<double>(num_elements(second)) / static_cast<double>(second[0]);
+  return elements_of(Dims(second.begin() + 1, second.end()));
 }
 
 Work work_of(const Network& network, const Op& op) {
   Work work{.bytes = bytes_of(network, op.output)};
   const bool is_product = op.kind == OpKind::convolution || op.kind == OpKind::dense || op.kind == OpKind::matmul;
   for (size_t i = 0; i < op.inputs.size(); ++i) {
-    const bool is_weights = network.tensors[static_cast<size_t>(op.inputs[i])].constant >= 0 && is_product;
+    const bool is_constant = network.tensors[static_cast<size_t>(op.inputs[i])].constant >= 0;
+    const bool is_weights = is_product && (i == 1 || is_constant);
     (is_weights ? work.weights_bytes : work.bytes) += bytes_of(network, op.inputs[i]);
   }
   if (!is_product) return work;
   const Dims& result = network.tensors[static_cast<size_t>(op.output)].dims;
-  work.operations = 2 * products_of(network, op) * static_cast<double>(num_elements(result));
+  work.operations = 2 * products_of(network, op) * elements_of(result);
   if (op.kind == OpKind::convolution)
     work.share = share_of(network.tensors[static_cast<size_t>(op.inputs[1])].dims, op);
   return work;
@@ -154,8 +164,7 @@ double border_seconds(const hr_border_query& query) {
   constexpr int32_t kConvolutionAxes = 4;
   if (query.machine == nullptr || query.tensor.ndim < kConvolutionAxes) return 0;
   const Dims dims(query.tensor.shape, query.tensor.shape + query.tensor.ndim);
-  const double bytes = kElementBytes * static_cast<double>(num_elements(dims));
-  return copy_seconds(2 * bytes, *query.machine, query.num_threads) + kCallSeconds;
+  return copy_seconds(2 * kElementBytes * elements_of(dims), *query.machine, query.num_threads) + kCallSeconds;
 }
 
 }  // namespace headrace_onednn

@@ -59,7 +59,7 @@ class Fuser {
     return true;
   }
 
-  // Of two operands that could take the op, the one that is made later does: then the other one is there.
+  // Where two operands could take the op, the one that is made later does: then the other one is there.
   bool take_binary(size_t index) {
     const Op& op = network_.ops[index];
     int32_t main = op.inputs[0], other = op.inputs[1];

@@ -144,7 +144,7 @@ PostOp read_post(Reader& reader, size_t num_tensors) {
   return post;
 }
 
-// What each kind of op must have, given the rank of its first input.
+// Numbers of things that a kind of op must have, given the rank of its first input.
 struct OpRule {
   size_t min_inputs, max_inputs, sizes, numbers;
 };

@@ -57,7 +57,7 @@ enum class PostKind : uint8_t {
   binary = 2,  // with a tensor that is broadcast to the output
 };
 
-// What is done with an op's result before it is stored.
+// An operation on an op's result before it is stored.
 struct PostOp {
   PostKind kind = PostKind::eltwise;
   Algorithm algorithm = Algorithm::none;

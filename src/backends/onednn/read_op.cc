@@ -85,7 +85,8 @@ OpOrNo pool(const CallView& call, Network& network, Algorithm algorithm) {
   if (!split_padding(call.integers("padding"), axes, before, after))
     return no("its padding has an odd number of sides", HR_REASON_ATTRIBUTE_UNSUPPORTED);
   for (size_t i = 0; i < axes; ++i) {
-    // What the last window needs; less than the padding where windows do not reach the end, more in ceil_mode.
+    // The padding that the last window needs; less than the padding where windows do not reach the end, more in
+    // ceil_mode.
     const int64_t needed =
         (result[i + 2] - 1) * strides[i] + (kernel[i] - 1) * dilation[i] + 1 - data[i + 2] - before[i];
     if (needed > after[i] && algorithm == Algorithm::pool_average_padded)

@@ -7,7 +7,7 @@ namespace headrace::backends::plugin {
 
 namespace {
 
-// What a value is to a plugin: one integer, real or text, a list of them, or something else.
+// A value as a plugin sees it: one integer, real or text, a list of them, or something else.
 struct Plain {
   enum class Kind : uint8_t { kNone, kInteger, kReal, kText, kList, kOther } kind = Kind::kOther;
   int64_t integer = 0;

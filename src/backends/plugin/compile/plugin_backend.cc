@@ -7,7 +7,7 @@
 #include "relay/infer/infer_type.h"
 #include "relay/patterns/pattern_text.h"
 
-// What a plugin writes while it compiles.
+// The room that a plugin writes to while it compiles.
 struct hr_compile_sink {
   struct Blob {
     headrace::runtime::SavedModule saved;
@@ -136,7 +136,7 @@ class PluginBackend : public partition::Backend {
           .tensor = {.dtype = tensor->dtype.raw(), .ndim = static_cast<int32_t>(shape->size()), .shape = shape->data()},
           .num_threads = threads,
           .machine = &row};
-      seconds += table().border(table().self, &query);
+      seconds += std::max(0.0, table().border(table().self, &query));  // 0 also for NaN
     }
     return seconds;
   }

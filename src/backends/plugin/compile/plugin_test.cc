@@ -126,6 +126,26 @@ TEST(Plugin, CostsOfRegionsAreThePlugins) {
   EXPECT_NEAR(explained.plan_cost->seconds, 1.5 * one + native + partition::kBorderSeconds + 2 * one, 1e-3 * one);
 }
 
+// By headrace/backend_abi.h, NaN and -1 count as 0. So does an infinite saving, and an infinite border as 1000 s.
+TEST(Plugin, OddAnswersAboutCostsCountAsTheNearest) {
+  const driver::Model model =
+      driver::make_model(typed("def @main(%x: Tensor[(512, 512), float32]) { subtract(multiply(%x, %x), %x) }\n", {}));
+  for (const auto& [plugin, border] :
+       std::vector<std::pair<std::string, double>>{{"nan_chip", 0}, {"minus_chip", 0}, {"infinite_chip", 1000}}) {
+    load(plugin);
+    const driver::Explanation explained =
+        driver::explain(model, {.backends = {plugin}, .placement = driver::Placement::cost});
+    ASSERT_THAT(explained.costs, SizeIs(2)) << plugin;
+    const double one = explained.costs[0][1].seconds;
+    EXPECT_GT(one, 0) << plugin;
+    EXPECT_EQ(explained.costs[1][1].seconds, one) << plugin << " saves nothing";
+    const auto of_plugin = std::find_if(explained.plan_cost->others.begin(), explained.plan_cost->others.end(),
+                                        [&](const partition::LabelSeconds& other) { return other.label == plugin; });
+    ASSERT_NE(of_plugin, explained.plan_cost->others.end());
+    EXPECT_NEAR(of_plugin->seconds, 2 * one + partition::kBorderSeconds + 2 * border, 1e-9) << plugin;
+  }
+}
+
 // A plan of least cost asks the library: an add is too dear there, and of clip it knows nothing.
 TEST(Plugin, CostsAreThePlugins) {
   load("pricey_chip");
@@ -335,7 +355,7 @@ TEST(Plugin, ACompileThatFails) {
               HasSubstr(fmt::format("the chip is asleep beside {} of {}; wake it", host.cpu, host.triple)));
 }
 
-// What goes wrong with a region where it runs.
+// Regions that fail where they run.
 TEST(Plugin, ARegionThatFailsFallsBack) {
   const std::vector<std::pair<std::string, std::string>> cases{
       {"wrong11", "the chip is full"},
