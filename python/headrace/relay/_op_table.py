@@ -107,9 +107,7 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "qnn.leaky_relu": _steps("x", "input output"),
     "qnn.requantize": {"data": "int32", **_steps("", "input output")},
     **{op: _steps("lhs rhs", "lhs rhs output") for op in ("qnn.add", "qnn.mul", "qnn.subtract")},
-    **{
-        f"qnn.{op}": {"scale": "float32", "zero_point": "int32", **_steps("x", "output")} for op in _FUNCTIONS.split()
-    },
+    **{f"qnn.{op}": {"scale": "float32", "zero_point": "int32", **_steps("x", "output")} for op in _FUNCTIONS.split()},
     "qnn.dequantize": {"data": "int8", "input_scale": "float32", "input_zero_point": "int32"},
     "qnn.quantize": {"data": "float32", "output_scale": "float32", "output_zero_point": "int32"},
     "random.multinomial": {"key": "uint64"},

@@ -105,8 +105,9 @@ OpBuilder convolution(const char* name, const char* plain, const char* kernel, c
 void register_quantized_product_ops() {
   product_op<Conv2DAttrs>(convolution("qnn.conv2d", "nn.conv2d", "kernel", "[K,C/groups,R,S]"),
                           {op::kConv2D, channel_axis<Conv2DAttrs>});
-  product_op<Conv2DTransposeAttrs>(convolution("qnn.conv2d_transpose", "nn.conv2d_transpose", "weight", "[C,K/groups,R,S]"),
-                                   {op::kConv2DTranspose, channel_axis<Conv2DTransposeAttrs>});
+  product_op<Conv2DTransposeAttrs>(
+      convolution("qnn.conv2d_transpose", "nn.conv2d_transpose", "weight", "[C,K/groups,R,S]"),
+      {op::kConv2DTranspose, channel_axis<Conv2DTransposeAttrs>});
   OpBuilder batched("qnn.batch_matmul",
                     "nn.batch_matmul of x - x_zero_point and y - y_zero_point in int32: x int8 or uint8[B,M,K], y int8 "
                     "or uint8[B,N,K] -> int32[B,M,N]. The scales change nothing: the result's is their product, its "

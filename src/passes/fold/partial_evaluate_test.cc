@@ -134,8 +134,9 @@ TEST(PartialEvaluate, ALoopNotesACallOnce) {
   std::vector<pass::PassNote> notes;
   pass::PassContext context;
   context.note = [&](const pass::PassNote& note) { notes.push_back(note); };
-  const std::string sum = "einsum((ones(shape=[100, 100]), ones(shape=[100, 100]), ones(shape=[100, 100])), "
-                          "equation=\"ab,cd,ef->a\")";
+  const std::string sum =
+      "einsum((ones(shape=[100, 100]), ones(shape=[100, 100]), ones(shape=[100, 100])), "
+      "equation=\"ab,cd,ef->a\")";
   const IRModule before = relay::infer_type(
       read("def @loop(%n: int32, %x: Tensor[(100), float32]) -> Tensor[(100), float32] {\n"
            "  if (less(%n, 1)) { %x } else {\n    @loop(subtract(%n, 1), add(add(%x, " +
