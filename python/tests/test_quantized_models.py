@@ -206,7 +206,7 @@ def test_a_network_of_relays_qnn_ops():
     z = op.add(y, op.leaky_relu(y, 0.125, *b, *b), *b, *b, *out)
     z = op.mul(z, op.subtract(z, y, *out, *b, *out), *out, *out, *wide)
     z = op.concatenate([y, z], [b[0], wide[0]], [b[1], wide[1]], *b, axis=1)
-    z = op.avg_pool2d(z, *b, *out, (2, 2), (2, 2), (0, 0), (1, 1))
+    z = op.avg_pool2d(z, *b, *out, (2, 2), (2, 2), (0, 0), (1, 1), layout="NCHW")
     assert z.attrs.count_include_pad
     z = op.sigmoid(op.hardswish(z, *out, *out), number(1 / 32), out[1], *part)
     v = relay.const(random.integers(-9, 9, (8, 2, 2, 2)).astype("int8"))

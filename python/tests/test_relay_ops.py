@@ -1,5 +1,7 @@
 """Functions of ops that came late: what they give, beside ops that say the same."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -121,3 +123,43 @@ def test_a_convolution_with_displaced_taps():
     expected = evaluated(plain, x=shifted, w=values["w"])
     # The first row differs: its taps above the data read the data's first row here, and the padding there.
     np.testing.assert_allclose(found[:, :, 1:], expected[:, :, 1:], rtol=1e-4, atol=1e-5)
+
+
+# The parameters of Relay's functions, in their order.
+_QNN_PARAMETERS = {
+    "add mul subtract": "lhs rhs lhs_scale lhs_zero_point rhs_scale rhs_zero_point output_scale output_zero_point "
+    "lhs_axis rhs_axis",
+    "abs erf exp hardswish log rsqrt sigmoid sqrt tanh": "x scale zero_point output_scale output_zero_point",
+    "avg_pool2d": "data input_scale input_zero_point output_scale output_zero_point pool_size strides padding dilation "
+    "ceil_mode count_include_pad layout out_layout",
+    "batch_matmul": "x y x_zero_point y_zero_point x_scale y_scale out_dtype",
+    "concatenate": "data input_scales input_zero_points output_scale output_zero_point axis",
+    "conv2d": "data kernel input_zero_point kernel_zero_point input_scale kernel_scale kernel_size channels strides "
+    "padding dilation groups data_layout kernel_layout out_layout out_dtype",
+    "conv2d_transpose": "data weight input_zero_point kernel_zero_point input_scale kernel_scale strides padding "
+    "dilation groups channels kernel_size data_layout kernel_layout out_layout output_padding out_dtype",
+    "dense": "data weight input_zero_point kernel_zero_point input_scale kernel_scale units out_dtype",
+    "dequantize": "data input_scale input_zero_point axis out_dtype",
+    "leaky_relu": "x alpha input_scale input_zero_point output_scale output_zero_point",
+    "quantize": "data output_scale output_zero_point axis out_dtype",
+    "requantize": "data input_scale input_zero_point output_scale output_zero_point axis rounding compute_dtype "
+    "out_dtype",
+}
+
+
+def test_functions_of_quantized_numbers_have_relays_parameters():
+    known = {op: names.split() for ops, names in _QNN_PARAMETERS.items() for op in ops.split()}
+    assert set(known) == {name for name in relay.qnn.op.__all__ if name != "op"}
+    for name, parameters in known.items():
+        got = list(inspect.signature(getattr(relay.qnn.op, name)).parameters)
+        assert got[: len(parameters)] == parameters, name
+    assert inspect.signature(relay.qnn.op.avg_pool2d).parameters["layout"].default == "NHWC"
+
+
+def test_numbers_are_scales_and_zero_points_of_quantized_operands():
+    x = relay.var("x", shape=(2,), dtype="uint8")
+    call = relay.qnn.op.tanh(x=x, scale=0.5, zero_point=1, output_scale=0.25, output_zero_point=2)
+    assert [arg.data.dtype for arg in call.args[1:]] == ["float32", "int32"] * 2
+    image, kernel = relay.var("x", shape=(1, 1, 3, 3), dtype="uint8"), relay.var("w", shape=(1, 1, 2, 2), dtype="int8")
+    call = relay.qnn.op.conv2d(image, kernel, 1, 2, 0.5, 0.25, kernel_size=(2, 2), channels=1)
+    assert [arg.data.dtype for arg in call.args[2:]] == ["int32", "int32", "float32", "float32"]

@@ -32,11 +32,11 @@ ORDER: dict[str, str] = {
     "cubic_exclude out_dtype",
     "qnn.avg_pool2d": "data input_scale input_zero_point output_scale output_zero_point pool_size strides padding "
     "dilation ceil_mode count_include_pad layout out_layout",
-    "qnn.conv2d": "data weight input_zero_point kernel_zero_point input_scale kernel_scale kernel_size channels "
+    "qnn.conv2d": "data kernel input_zero_point kernel_zero_point input_scale kernel_scale kernel_size channels "
     "strides padding dilation groups data_layout kernel_layout out_layout out_dtype",
     "qnn.conv2d_transpose": "data weight input_zero_point kernel_zero_point input_scale kernel_scale strides padding "
-    "dilation channels kernel_size groups data_layout kernel_layout out_layout output_padding out_dtype",
-    "qnn.leaky_relu": "data alpha input_scale input_zero_point output_scale output_zero_point",
+    "dilation groups channels kernel_size data_layout kernel_layout out_layout output_padding out_dtype",
+    "qnn.leaky_relu": "x alpha input_scale input_zero_point output_scale output_zero_point",
     "sparse_to_dense": "sparse_indices output_shape sparse_values default_value",
     "variance": "data mean axis keepdims exclude unbiased",
 }
@@ -44,7 +44,7 @@ ORDER: dict[str, str] = {
 # Defaults of parameters that the registry has none for, or others.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "nn.lrn": {"alpha": 1e-5},
-    "qnn.avg_pool2d": {"count_include_pad": True},
+    "qnn.avg_pool2d": {"count_include_pad": True, "layout": "NHWC"},
     **{f"qnn.{op}": {"out_dtype": "int32"} for op in ("batch_matmul", "conv2d", "conv2d_transpose", "dense")},
     "sparse_to_dense": {"default_value": 0},
     "nn.pad": {"pad_value": 0},
@@ -89,7 +89,7 @@ def _steps(data: str, sides: str) -> dict[str, Any]:
     }
 
 
-_OF_BYTES = "abs avg_pool2d erf exp hardswish leaky_relu log rsqrt sigmoid sqrt tanh"
+_FUNCTIONS = "abs erf exp hardswish log rsqrt sigmoid sqrt tanh"
 
 # Dtypes of numbers that are given for operands whose dtype is not the others', or how it follows from what is given;
 # None: as relay.const makes it. Numbers for other operands do not go by those that stand here.
@@ -99,12 +99,15 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "image.crop_and_resize": {"box_indices": "int64"},
     "nn.nll_loss": {"targets": "int64"},
     "one_hot": {"indices": "int64", **dict.fromkeys(["on_value", "off_value"], lambda given: given["dtype"])},
-    **{op: _steps("data weight", "input kernel") for op in ("qnn.conv2d", "qnn.conv2d_transpose", "qnn.dense")},
+    **{op: _steps("data weight", "input kernel") for op in ("qnn.conv2d_transpose", "qnn.dense")},
+    "qnn.avg_pool2d": _steps("data", "input output"),
     "qnn.batch_matmul": _steps("x y", "x y"),
     "qnn.concatenate": _steps("", "output"),
+    "qnn.conv2d": _steps("data kernel", "input kernel"),
+    "qnn.leaky_relu": _steps("x", "input output"),
     "qnn.requantize": {"data": "int32", **_steps("", "input output")},
     **{op: _steps("lhs rhs", "lhs rhs output") for op in ("qnn.add", "qnn.mul", "qnn.subtract")},
-    **{f"qnn.{op}": _steps("data", "input output") for op in _OF_BYTES.split()},
+    **{f"qnn.{op}": {"scale": "float32", "zero_point": "int32", **_steps("x", "output")} for op in _FUNCTIONS.split()},
     "qnn.dequantize": {"data": "int8", "input_scale": "float32", "input_zero_point": "int32"},
     "qnn.quantize": {"data": "float32", "output_scale": "float32", "output_zero_point": "int32"},
     "random.multinomial": {"key": "uint64"},

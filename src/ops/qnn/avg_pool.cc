@@ -15,6 +15,7 @@ Type relate_quantized_pool(const RelationInput& input) {
   const Type type = relate_as(op::kAvgPool2D, input, {data});
   const bool from = check_scale(input, 1) && check_zero_point(input, 2);
   const bool to = check_scale(input, 3) && check_zero_point(input, 4);
+  check_factor(input, {input.arg_constant(1)}, input.arg_constant(3));
   return from && to ? type : Type();
 }
 

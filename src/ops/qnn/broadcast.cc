@@ -42,7 +42,7 @@ bool check_side(const RelationInput& input, const TensorType& data, size_t first
   return check_scale(input, first, size) && check_zero_point(input, first + 1, size);
 }
 
-Type relate_broadcast(const RelationInput& input) {
+Type relate_sides(const RelationInput& input) {
   const TensorType lhs = byte_argument(input, kLhs), rhs = byte_argument(input, kRhs);
   if (!lhs || !rhs) return {};
   check_same_dtype(input, lhs, rhs, "rhs");
@@ -54,6 +54,13 @@ Type relate_broadcast(const RelationInput& input) {
   return make_tensor_type(broadcast_shapes(input, lhs, rhs), lhs->dtype);
 }
 
+Type relate_sum(const RelationInput& input) {
+  const Type type = relate_sides(input);
+  for (const size_t scale : {kLhsScale, kRhsScale})
+    check_factor(input, {input.arg_constant(scale)}, input.arg_constant(kOutScale));
+  return type;
+}
+
 // Returns an axis of the operand of that rank as one of a result of `rank`, which it is aligned with at the last axis.
 int64_t axis_of_result(int64_t axis, size_t own_rank, size_t rank) {
   return static_cast<int64_t>(normal_axis(axis, own_rank) + rank - own_rank);
@@ -61,8 +68,9 @@ int64_t axis_of_result(int64_t axis, size_t own_rank, size_t rank) {
 
 // Where factors differ along an axis, it must be one axis of the result, and whole.
 Type relate_mul(const RelationInput& input) {
-  const Type type = relate_broadcast(input);
+  const Type type = relate_sides(input);
   if (!type) return {};
+  check_factor(input, {input.arg_constant(kLhsScale), input.arg_constant(kRhsScale)}, input.arg_constant(kOutScale));
   const auto& attrs = input.call.attrs_as<BroadcastAttrs>();
   std::optional<int64_t> axis;
   for (const auto& [data, scale, own] :
@@ -207,12 +215,12 @@ OpBuilder broadcast_op(const char* name, const char* what) {
 
 void register_quantized_broadcast_ops() {
   broadcast_op("qnn.add", "The sum of two quantized tensors, each brought to the result's scale first:")
-      .relation(relate_broadcast)
+      .relation(relate_sum)
       .eval([](const EvalInput& input) { return eval_sum(input, sum_of); })
       .fact(kPlainForm,
             [](const relay::CallNode& call, const Array<Type>& types) { return sum_form(call, types, op::kAdd); });
   broadcast_op("qnn.subtract", "The difference of two quantized tensors, each brought to the result's scale first:")
-      .relation(relate_broadcast)
+      .relation(relate_sum)
       .eval([](const EvalInput& input) { return eval_sum(input, difference_of); })
       .fact(kPlainForm,
             [](const relay::CallNode& call, const Array<Type>& types) { return sum_form(call, types, op::kSubtract); });

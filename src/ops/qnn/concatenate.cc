@@ -23,6 +23,18 @@ bool check_scalars(const RelationInput& input, size_t i, size_t count, DataType 
   return true;
 }
 
+// Checks the scales of a tuple that is made right there, each for itself, as far as they are constants.
+void check_scales(const RelationInput& input) {
+  const auto* scales = input.call.args[1].as<relay::TupleNode>();
+  for (size_t i = 0; scales != nullptr && i < scales->items.size(); ++i) {
+    const auto* constant = scales->items[i].as<relay::ConstantNode>();
+    if (constant == nullptr) continue;
+    const NDArray scale = constant->data.to_dense();
+    check_positive(input, fmt::format("item {} of input_scales", i), scale);
+    check_factor(input, {scale}, input.arg_constant(3));
+  }
+}
+
 Type relate_quantized_concatenate(const RelationInput& input) {
   const std::vector<TensorType> parts = input.tensors(0);
   for (const TensorType& part : parts) {
@@ -34,6 +46,7 @@ Type relate_quantized_concatenate(const RelationInput& input) {
   const bool from = check_scalars(input, 1, parts.size(), DataType::float_(32)) &&
                     check_scalars(input, 2, parts.size(), kQuantizedSum);
   const bool to = check_scale(input, 3) && check_zero_point(input, 4);
+  if (from) check_scales(input);
   return from && to ? type : Type();
 }
 

@@ -28,9 +28,8 @@ Type relate_quantized_dense(const RelationInput& input) {
   const PrimExpr units = weight->shape[0];
   if (const auto known = as_int(units); known && attrs.units && *attrs.units != *known)
     input.fail(fmt::format("units is {}, but weight has {} rows", *attrs.units, *known));
-  const bool zeros = check_parameter(input, 2, out, {}) && check_parameter(input, 3, out, units);
-  const bool scales =
-      check_parameter(input, 4, DataType::float_(32), {}) && check_parameter(input, 5, DataType::float_(32), units);
+  const bool zeros = check_zero_point(input, 2) && check_zero_point(input, 3, units);
+  const bool scales = check_scale(input, 4) && check_scale(input, 5, units);
   return zeros && scales ? Type(make_tensor_type(Array<PrimExpr>{data->shape[0], units}, out)) : Type();
 }
 

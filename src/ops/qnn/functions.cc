@@ -25,11 +25,12 @@ Type relate_function(const RelationInput& input) {
   return from && to ? Type(data) : Type();
 }
 
-OpBuilder function_op(const std::string& name, const std::string& doc) {
+// Names the arguments as Relay's functions in Python do; `side` stands before the scale and zero point of x.
+OpBuilder function_op(const std::string& name, const std::string& doc, std::string_view side) {
   OpBuilder op(name, doc);
-  op.arg("data", "Tensor", "int8 or uint8[...]: x")
-      .arg("input_scale", "Tensor", "float32[]: what one step of data is worth")
-      .arg("input_zero_point", "Tensor", "int32[]: data's integer for 0")
+  op.arg("x", "Tensor", "int8 or uint8[...]: the integers")
+      .arg(fmt::format("{}scale", side), "Tensor", "float32[]: what one step of x is worth")
+      .arg(fmt::format("{}zero_point", side), "Tensor", "int32[]: x's integer for 0")
       .arg("output_scale", "Tensor", "float32[]: what one step of the result is worth")
       .arg("output_zero_point", "Tensor", "int32[]: the result's integer for 0")
       .fusion(FusionKind::opaque)
@@ -42,37 +43,40 @@ OpBuilder function_op(const std::string& name, const std::string& doc) {
 Type relate_quantized_leaky_relu(const RelationInput& input) {
   const double alpha = input.call.attrs_as<LeakyReluAttrs>().alpha;
   if (!(alpha >= 0 && alpha <= 1)) input.fail(fmt::format("alpha is {}, expected 0 to 1", alpha));
-  return relate_function(input);
+  const Type type = relate_function(input);
+  check_factor(input, {input.arg_constant(1)}, input.arg_constant(3));
+  return type;
 }
 
-// Below the zero point z, x becomes alpha * x + (1 - alpha) * z, each product rounded.
+// Brings x to the result's scale and its zero point z: q. Below its own zero point, x becomes alpha * q + (1 - alpha) *
+// z, each product rounded.
 std::vector<NDArray> eval_quantized_leaky_relu(const EvalInput& input) {
   const double alpha = input.attrs<LeakyReluAttrs>().alpha;
   const FixedPoint slope = fixed_point_of(alpha), rest = fixed_point_of(1 - alpha);
-  const int32_t zero = Elements<int32_t>(input.args[2])[0];
-  const int32_t offset = multiply_fixed(zero, rest, Rounding::upward);
   const NDArray& data = input.args[0];
+  const NDArray there = requantized(data, {input.args[1], input.args[2]}, {input.args[3], input.args[4]}, {});
+  const int32_t zero = Elements<int32_t>(input.args[2])[0];
+  const int32_t offset = multiply_fixed(Elements<int32_t>(input.args[4])[0], rest, Rounding::upward);
   const NDArray bent = NDArray::empty(data.shape(), kQuantizedSum);
   const auto data_at = reader_as<int32_t>(data.dtype());
-  const Elements<int32_t> y(bent);
+  const Elements<int32_t> q(there), y(bent);
   for (int64_t i = 0; i < bent.num_elements(); ++i) {
-    const int32_t x = data_at(data, i);
-    y.set(i, x < zero ? wrapping_add(multiply_fixed(x, slope, Rounding::upward), offset) : x);
+    const bool is_below = data_at(data, i) < zero;
+    y.set(i, is_below ? wrapping_add(multiply_fixed(q[i], slope, Rounding::upward), offset) : q[i]);
   }
-  return {requantized(bent, {input.args[1], input.args[2]}, {input.args[3], input.args[4]},
-                      {.out_dtype = input.out_types[0]->dtype})};
+  return {saturated(bent, input.out_types[0]->dtype)};
 }
 
 Expr leaky_relu_form(const relay::CallNode& call, const Array<Type>& types) {
   const double alpha = call.attrs_as<LeakyReluAttrs>().alpha;
   const Span& span = call.span;
-  const Expr x = cast(call.args[0], kQuantizedSum, span), zero = call.args[2];
-  const Expr below = add(multiplied_fixed(x, fixed_point_of(alpha), span),
-                         multiplied_fixed(zero, fixed_point_of(1 - alpha), span), span);
-  const Expr bent = where(binary(op::kLess, x, zero, span), below, x, span);
   const auto given = [&](size_t i) { return parameter(call, types, i); };
-  return requantized(bent, sum_type(types[0]), {given(1), given(2)}, {given(3), given(4)},
-                     {.out_dtype = dtype_of(types[0])}, span);
+  const Expr x = cast(call.args[0], kQuantizedSum, span);
+  const Expr q = requantized(x, sum_type(types[0]), {given(1), given(2)}, {given(3), given(4)}, {}, span);
+  const Expr below = add(multiplied_fixed(q, fixed_point_of(alpha), span),
+                         multiplied_fixed(call.args[4], fixed_point_of(1 - alpha), span), span);
+  const Expr bent = where(binary(op::kLess, x, call.args[2], span), below, q, span);
+  return saturated(bent, dtype_of(types[0]), span);
 }
 
 // ---- functions of floats
@@ -161,18 +165,20 @@ Expr function_form(const relay::CallNode& call, const Array<Type>& types, const 
 
 void register_quantized_functions() {
   function_op("qnn.leaky_relu",
-              "x where x is not below the zero point z, else alpha * x + (1 - alpha) * z, brought to the result's "
-              "scale: data int8 or uint8[...] -> the same type. alpha is 0 to 1; factors are of 31 bits and a power of "
-              "two, and halves are rounded up.")
+              "q, which is x brought to the result's scale; where x is below its zero point, alpha * q + (1 - alpha) * "
+              "output_zero_point: x int8 or uint8[...] -> the same type. Each of these products is rounded, halves up; "
+              "factors are of 31 bits and a power of two. alpha is 0 to 1.",
+              "input_")
       .attrs<LeakyReluAttrs>()
       .relation(relate_quantized_leaky_relu)
       .eval(eval_quantized_leaky_relu)
       .fact(kPlainForm, leaky_relu_form);
   for (const RealFunction& function : kFunctions) {
     function_op(fmt::format("qnn.{}", function.name),
-                fmt::format("qnn.quantize({}(qnn.dequantize(data))): data int8 or uint8[...] -> the same type. "
+                fmt::format("qnn.quantize({}(qnn.dequantize(x))): x int8 or uint8[...] -> the same type. "
                             "Computes in float32; halves go to even, and NaN gives the least integer.",
-                            function.name))
+                            function.name),
+                "")
         .relation(relate_function)
         .eval([&function](const EvalInput& input) { return eval_function(input, function); })
         .fact(kPlainForm, [&function](const relay::CallNode& call, const Array<Type>& types) {

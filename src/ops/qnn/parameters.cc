@@ -26,13 +26,29 @@ bool check_parameter(const RelationInput& input, size_t i, DataType dtype, const
 
 bool check_scale(const RelationInput& input, size_t i, const PrimExpr& size) {
   if (!check_parameter(input, i, DataType::float_(32), size)) return false;
-  const NDArray scale = input.arg_constant(i);
+  check_positive(input, input.call.as_op()->arguments[i].name, input.arg_constant(i));
+  return true;
+}
+
+void check_positive(const RelationInput& input, std::string_view name, const NDArray& scale) {
   for (int64_t k = 0; scale && k < scale.num_elements(); ++k) {
     const double value = element_as_double(scale.tensor(), k);
     if (!(value > 0) || std::isinf(value))
-      input.fail(fmt::format("{} must be positive and finite, got {}", input.call.as_op()->arguments[i].name, value));
+      input.fail(fmt::format("{} must be positive and finite, got {}", name, value));
   }
-  return true;
+}
+
+void check_factor(const RelationInput& input, const std::vector<NDArray>& from, const NDArray& to) {
+  if (!to || std::any_of(from.begin(), from.end(), [](const NDArray& scale) { return !scale; })) return;
+  int64_t count = 1;
+  for (const NDArray& scale : from) count = std::max(count, scale.num_elements());
+  for (int64_t k = 0; k < count; ++k) {
+    float product = 1;
+    for (const NDArray& scale : from)
+      product *= static_cast<float>(element_as_double(scale.tensor(), scale.num_elements() > 1 ? k : 0));
+    const double factor = static_cast<double>(product) / element_as_double(to.tensor(), 0);
+    if (factor >= 0x1p31) input.fail(fmt::format("the scales give a factor of {}, expected one below 2^31", factor));
+  }
 }
 
 bool check_zero_point(const RelationInput& input, size_t i, const PrimExpr& size) {

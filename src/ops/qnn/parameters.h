@@ -1,5 +1,5 @@
-// What quantized ops share: their scales and zero points, how their elements pair with these, and the op of plain
-// integers that each of them delegates to.
+// The parts that quantized ops share: their scales and zero points, how their elements pair with these, and the op of
+// plain integers that each of them delegates to.
 #pragma once
 
 #include "ir/op_handle.h"
@@ -17,6 +17,11 @@ inline constexpr DataType kQuantizedSum = DataType::int_(32);
 bool check_parameter(const RelationInput& input, size_t i, DataType dtype, const PrimExpr& size = {});
 // Checks a scale, float32, and that a constant one is positive and finite.
 bool check_scale(const RelationInput& input, size_t i, const PrimExpr& size = {});
+// Checks that the numbers of a constant scale are positive and finite; null, one that is no constant, passes.
+void check_positive(const RelationInput& input, std::string_view name, const NDArray& scale);
+// Checks that the factor from constant scales `from`, which are multiplied, to the scale `to` is below 2^31, so that
+// fixed point can hold it. Passes where one is null.
+void check_factor(const RelationInput& input, const std::vector<NDArray>& from, const NDArray& to);
 // Checks a zero point, int32.
 bool check_zero_point(const RelationInput& input, size_t i, const PrimExpr& size = {});
 // Returns argument `i`, which must have dtype int8 or uint8; null while its type is not known.

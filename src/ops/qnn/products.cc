@@ -47,7 +47,7 @@ Type relate_quantized_product(const RelationInput& input, const QuantizedProduct
   return zeros && scales ? type : Type();
 }
 
-// What is padded stands for 0, as the zero point does.
+// Pads with 0 after the zero point is taken off, so that padding stands for 0.
 std::vector<NDArray> eval_quantized_product(const EvalInput& input, const QuantizedProduct& product) {
   const auto& args = input.args;
   const int64_t axis = product.weight_axis(input.call).value_or(-1);
@@ -82,29 +82,32 @@ void product_op(OpBuilder op, const QuantizedProduct& product) {
       });
 }
 
-OpBuilder convolution(const char* name, const char* plain, const char* weight) {
-  OpBuilder op(name, fmt::format("{} of data - input_zero_point and weight - kernel_zero_point in int32: data int8 or "
-                                 "uint8[N,C,H,W], weight int8 or uint8{} -> int32[N,K,P,Q]; layouts reorder each. The "
+// `kernel` names the argument as Relay's function in Python does.
+OpBuilder convolution(const char* name, const char* plain, const char* kernel, const char* shape) {
+  OpBuilder op(name, fmt::format("{} of data - input_zero_point and {} - kernel_zero_point in int32: data int8 or "
+                                 "uint8[N,C,H,W], {} int8 or uint8{} -> int32[N,K,P,Q]; layouts reorder each. The "
                                  "padding stands for 0. The scales change nothing: the result's is their product, its "
                                  "zero point 0.",
-                                 plain, weight));
+                                 plain, kernel, kernel, shape));
   op.arg("data", "Tensor", "int8 or uint8[N,C,H,W], or in data_layout: the quantized image")
-      .arg("weight", "Tensor", fmt::format("int8 or uint8{}, or in kernel_layout: the quantized kernel", weight))
+      .arg(kernel, "Tensor", fmt::format("int8 or uint8{}, or in kernel_layout: the quantized kernel", shape))
       .arg("input_zero_point", "Tensor", "int32[]: the integer of data that stands for 0")
       .arg("kernel_zero_point", "Tensor",
-           "int32[] or int32[weight's dimension O]: the integer of weight that stands for 0")
+           fmt::format("int32[] or int32[{0}'s dimension O]: the integer of {0} that stands for 0", kernel))
       .arg("input_scale", "Tensor", "float32[]: what one step of data is worth")
-      .arg("kernel_scale", "Tensor", "float32[] or float32[weight's dimension O]: what one step of weight is worth");
+      .arg("kernel_scale", "Tensor",
+           fmt::format("float32[] or float32[{0}'s dimension O]: what one step of {0} is worth", kernel));
   return op;
 }
 
 }  // namespace
 
 void register_quantized_product_ops() {
-  product_op<Conv2DAttrs>(convolution("qnn.conv2d", "nn.conv2d", "[K,C/groups,R,S]"),
+  product_op<Conv2DAttrs>(convolution("qnn.conv2d", "nn.conv2d", "kernel", "[K,C/groups,R,S]"),
                           {op::kConv2D, channel_axis<Conv2DAttrs>});
-  product_op<Conv2DTransposeAttrs>(convolution("qnn.conv2d_transpose", "nn.conv2d_transpose", "[C,K/groups,R,S]"),
-                                   {op::kConv2DTranspose, channel_axis<Conv2DTransposeAttrs>});
+  product_op<Conv2DTransposeAttrs>(
+      convolution("qnn.conv2d_transpose", "nn.conv2d_transpose", "weight", "[C,K/groups,R,S]"),
+      {op::kConv2DTranspose, channel_axis<Conv2DTransposeAttrs>});
   OpBuilder batched("qnn.batch_matmul",
                     "nn.batch_matmul of x - x_zero_point and y - y_zero_point in int32: x int8 or uint8[B,M,K], y int8 "
                     "or uint8[B,N,K] -> int32[B,M,N]. The scales change nothing: the result's is their product, its "

@@ -57,8 +57,9 @@ namespace {
 template <typename F>
 int64_t multiply_float(int32_t x, double factor, int32_t zero, Rounding rounding) {
   const F product = static_cast<F>(x) * static_cast<F>(factor);
-  const F whole = rounding == Rounding::upward ? std::floor(product + static_cast<F>(0.5)) : std::round(product);
-  return convert_number<int64_t>(whole + static_cast<F>(zero));
+  const F sum = product + static_cast<F>(zero);
+  const F whole = rounding == Rounding::upward ? std::floor(sum + static_cast<F>(0.5)) : std::round(sum);
+  return convert_number<int64_t>(whole);
 }
 
 int64_t requantize_number(int32_t x, double factor, FixedPoint fixed, int32_t zero, const Requantizing& how) {
@@ -102,8 +103,8 @@ Type relate_requantize(const RelationInput& input) {
     input.fail(fmt::format("out_dtype is {}, expected int8, uint8, int16 or int32", attrs.out_dtype.to_string()));
   const TensorType data = input.tensor(0);
   if (!data) return {};
-  if (!is_requantized(data->dtype))
-    input.fail(fmt::format("data must have dtype int8, uint8, int16 or int32, got {}", show(data)));
+  if (!is_requantized(data->dtype) && data->dtype != DataType::int_(64))
+    input.fail(fmt::format("data must have dtype int8, uint8, int16, int32 or int64, got {}", show(data)));
   const TensorType scale = input.tensor(1), zero = input.tensor(2);
   if (!scale || !zero) return {};
   PrimExpr size;  // asked for where something has it, since a scalar has no axis
@@ -111,6 +112,8 @@ Type relate_requantize(const RelationInput& input) {
     size = data->shape[normal_axis(input, attrs.axis, data->shape.size())];
   const bool from = check_scale(input, 1, size) && check_zero_point(input, 2, size);
   const bool to = check_scale(input, 3) && check_zero_point(input, 4);
+  if (requantizing_of(attrs).arithmetic == RescaleIn::int64)
+    check_factor(input, {input.arg_constant(1)}, input.arg_constant(3));
   return from && to ? Type(make_tensor_type(data->shape, attrs.out_dtype)) : Type();
 }
 
@@ -150,10 +153,11 @@ NDArray requantized(const NDArray& data, const TensorSteps& from, const TensorSt
 void register_requantize_op() {
   OpBuilder("qnn.requantize",
             "(data - input_zero_point) * (input_scale / output_scale) + output_zero_point as an integer, cut to the "
-            "range of out_dtype: data int8, uint8, int16 or int32[...] -> out_dtype[...]. compute_dtype int64 takes "
-            "the factor as 31 bits and a power of two, with a product of 64 bits and a sum of int32 that wrap; floats "
-            "take it as one of theirs. The difference is of int32.")
-      .arg("data", "Tensor", "int8, uint8, int16 or int32[...]: the integers")
+            "range of out_dtype: data int8, uint8, int16, int32 or int64[...] -> out_dtype[...]. compute_dtype int64 "
+            "takes the factor as 31 bits and a power of two, with a product of 64 bits, which is rounded, and a sum of "
+            "int32 that wrap; floats take it as one of theirs and round the sum. The difference is of int32, to which "
+            "int64 wraps.")
+      .arg("data", "Tensor", "int8, uint8, int16, int32 or int64[...]: the integers")
       .arg("input_scale", "Tensor", "float32[] or float32[data's dimension along axis]: what one step of data is worth")
       .arg("input_zero_point", "Tensor", "int32[] or int32[data's dimension along axis]: data's integer for 0")
       .arg("output_scale", "Tensor", "float32[]: what one step of the result is worth")

@@ -29,7 +29,8 @@ struct Requantizing {
 };
 
 // A factor as multiplier * 2^(shift - 31), rounded to 31 bits: 2^30 <= multiplier < 2^31 and -31 <= shift <= 31.
-// Smaller factors and those that are not positive are 0.
+// Smaller factors are 0. Of factors that relations refuse where scales are constants (2^31 or more, those that are not
+// positive or not numbers), parts are lost, so that products with them say nothing.
 struct FixedPoint {
   int32_t multiplier = 0, shift = 0;
 };

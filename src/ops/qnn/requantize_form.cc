@@ -45,15 +45,16 @@ class RescaleForm {
                                                      });
   }
 
-  // Returns x * factor in a float, rounded to a whole number.
-  Expr in_floats(const Expr& x, DataType dtype) const {
+  // Returns x * factor + zero in a float, rounded to a whole number.
+  Expr in_floats(const Expr& x, const Expr& zero, DataType dtype) const {
     const Expr factor = is_known_ ? constant(factors_, dtype) : cast(quotient(), dtype, span_);
     const Expr product =
         multiply(cast(x, dtype, span_), along({factor, from_.is_vector}, rank_, how_.axis, span_), span_);
-    if (how_.rounding == Rounding::upward) return unary(op::kFloor, add(product, number(0.5, dtype), span_), span_);
+    const Expr sum = is_zero(zero) ? product : add(product, cast(zero, dtype, span_), span_);
+    if (how_.rounding == Rounding::upward) return unary(op::kFloor, add(sum, number(0.5, dtype), span_), span_);
     // The rest is exact and below 1, so twice the rest truncates to 1 from a half on.
-    const Expr whole = unary(op::kTrunc, product, span_);
-    const Expr rest = subtract(product, whole, span_);
+    const Expr whole = unary(op::kTrunc, sum, span_);
+    const Expr rest = subtract(sum, whole, span_);
     return add(whole, unary(op::kTrunc, multiply(rest, number(2, dtype), span_), span_), span_);
   }
 
@@ -167,16 +168,14 @@ Expr requantized(const Expr& data, const Type& type, const ExprSteps& from, cons
                  const Requantizing& how, const Span& span) {
   const Expr sums = less_zero_point(data, type, from.zero_point, how.axis, span);
   const RescaleForm form(from.scale, to.scale, rank_of(type), how, span);
-  const bool has_zero = !is_zero(to.zero_point.value);
+  const Expr& zero = to.zero_point.value;
   if (how.arithmetic == RescaleIn::int64) {
     const Expr scaled = form.in_integers(sums);
-    return saturated(has_zero ? add(scaled, to.zero_point.value, span) : scaled, how.out_dtype, span);
+    return saturated(is_zero(zero) ? scaled : add(scaled, zero, span), how.out_dtype, span);
   }
   const DataType dtype = how.arithmetic == RescaleIn::float32 ? DataType::float_(32) : kExact;
-  const Expr scaled = form.in_floats(sums, dtype);
-  const Expr whole = has_zero ? add(scaled, cast(to.zero_point.value, dtype, span), span) : scaled;
   // A cast saturates, at the ends of int64 and of int32.
-  return saturated(cast(whole, kQuantizedSum, span), how.out_dtype, span);
+  return saturated(cast(form.in_floats(sums, zero, dtype), kQuantizedSum, span), how.out_dtype, span);
 }
 
 }  // namespace headrace::ops

@@ -101,7 +101,8 @@ def requantized(
 def requantized_in_floats(x: np.ndarray, steps: tuple[float, int, float, int], real: type, rounding: str) -> np.ndarray:
     source, zero, target, target_zero = steps
     factor = real(float(np.float32(source)) / float(np.float32(target)))
-    values = [rounded(Fraction(float(real(int(v) - zero) * factor)), rounding) + target_zero for v in x.ravel()]
+    sums = [real(int(v) - zero) * factor + real(target_zero) for v in x.ravel()]
+    values = [rounded(Fraction(float(s)), rounding) for s in sums]
     return cut(np.array(values, object), "int8").reshape(x.shape)
 
 
@@ -123,7 +124,8 @@ def add_requantize_cases(numbers: Numbers) -> None:
         y = requantized(x, each, "uint8", 1, rounding)
         both(f"qnn.requantize along an axis {rounding}", f'{call}, axis=1, out_dtype="uint8")', [x], steps_of(*each), y)
         for compute, real in (("float32", np.float32), ("float64", np.float64)):
-            for name, few in {"half": (0.5, 0, 1.0, 0), "plain": (0.1, 7, 0.75, -3)}.items():
+            floats = {"half": (0.5, 0, 1.0, 0), "half and zero": (0.5, 0, 1.0, 3), "plain": (0.1, 7, 0.75, -3)}
+            for name, few in floats.items():
                 y = requantized_in_floats(x, few, real, rounding)
                 both(
                     f"qnn.requantize {name} {rounding} {compute}",
@@ -137,6 +139,9 @@ def add_requantize_cases(numbers: Numbers) -> None:
         bytes_ = numbers.ints(4, 6, low=np.iinfo(dtype).min, high=np.iinfo(dtype).max + 1, dtype=dtype)
         y = requantized(bytes_, whole, "int32")
         both(f"qnn.requantize of {dtype}", 'qnn.requantize(%0, @, out_dtype="int32")', [bytes_], steps_of(*whole), y)
+    far = np.array([[2**40 + 5, -(2**40) - 5, 2**31 + 100, 700, -700]], "int64")
+    y = requantized(far.astype("int32"), whole)
+    both("qnn.requantize of int64", "qnn.requantize(%0, @)", [far], steps_of(*whole), y)
     one_zero: tuple[Steps, Steps, float, int] = (0.1, [1, 2, 3, 4, 5], 0.5, 0)
     y = requantized(x, one_zero, "int16")
     both("qnn.requantize zero points", 'qnn.requantize(%0, @, out_dtype="int16")', [x], steps_of(*one_zero), y)
@@ -146,7 +151,7 @@ def add_requantize_cases(numbers: Numbers) -> None:
     def refused(name: str, message: str, changes: dict[int, np.ndarray], call: str = op) -> None:
         error(f"qnn.requantize {name}", call, [changes.get(i, a) for i, a in enumerate(args)], message)
 
-    refused("data", "data must have dtype int8, uint8, int16 or int32", {0: x.astype("float32")})
+    refused("data", "data must have dtype int8, uint8, int16, int32 or int64", {0: x.astype("float32")})
     refused("scale", "input_scale must have dtype float32", {1: scalar(1, "float64")})
     refused("zero", "input_zero_point must have dtype int32", {2: scalar(1, "int8")})
     refused("size", "input_scale must be a scalar or have 5 numbers", {1: np.ones(3, "float32")})
@@ -159,6 +164,10 @@ def add_requantize_cases(numbers: Numbers) -> None:
     refused("dtype", "out_dtype is int64, expected int8", {}, f'{op[:-1]}, out_dtype="int64")')
     message = "output_scale must be positive and finite, got 0"
     error("qnn.requantize by zero", "qnn.requantize(%0, 1f, 0, 0f, 0)", [x], message)
+    call = "qnn.requantize(%0, 2147483648f, 0, 1f, 0)"
+    error("qnn.requantize by 2^31", call, [x], "the scales give a factor of 2147483648, expected one below 2^31")
+    call = 'qnn.requantize(%0, 4294967296f, 0, 1f, 0, compute_dtype="float64")'
+    case("qnn.requantize by 2^32, in floats", call, [x], [cut(x.astype("int64") * 2**32, "int8")])
 
 
 # ---- products
@@ -222,7 +231,7 @@ def add_product_cases(numbers: Numbers) -> None:
 
     ones = products_of(0, 0, 1, 1)
     for op, left, right, weight in (
-        ("conv2d", x, w, "weight"),
+        ("conv2d", x, w, "kernel"),
         ("conv2d_transpose", x, k, "weight"),
         ("batch_matmul", m, n, "y"),
     ):
@@ -300,6 +309,8 @@ def add_broadcast_cases(numbers: Numbers) -> None:
         refused("scale", "lhs_scale must be a scalar or have 4 numbers", {2: np.ones(3, "float32")})
         refused("zero", "rhs_zero_point must have dtype int32", {5: scalar(0, "int8")})
         refused("output", "output_scale must be a scalar, got", {6: np.ones(4, "float32")})
+        call = f"qnn.{op}(%0, %1, 65536f, 0, 65536f, 0, 0.000001f, 0)"
+        error(f"qnn.{op} factor", call, [a, b], "expected one below 2^31")
     call = "qnn.mul(%0, %1, %2, 0, %3, 0, 1f, 0, lhs_axis=2, rhs_axis=0)"
     error("qnn.mul two axes", call, [a, b, np.ones(4, "float32"), np.ones(3, "float32")], "must be of one axis")
     call = "qnn.mul(%0, %1, 1f, 0, %2, 0, 1f, 0)"
@@ -324,6 +335,11 @@ def add_concatenate_cases(numbers: Numbers) -> None:
     error("qnn.concatenate data", one.format("1f", 0, "1f", 1), [wide, wide], "data must have dtype int8 or uint8")
     error("qnn.concatenate axis", one.format("1f", 0, "1f", 2), [a, b], "axis 2 is out of range")
     error("qnn.concatenate shapes", one.format("1f", 0, "1f", 0), [a, b], "axis 1 of item 1 is 4 and of item 0 is 3")
+    first = "item 1 of input_scales must be positive and finite, got"
+    error("qnn.concatenate by zero", one.format("0f", 0, "1f", 1), [a, b], f"{first} 0")
+    error("qnn.concatenate below zero", one.format("-1f", 0, "1f", 1), [a, b], f"{first} -1")
+    error("qnn.concatenate nan", one.format("nanf", 0, "1f", 1), [a, b], f"{first} nan")
+    error("qnn.concatenate factor", one.format("4294967296f", 0, "1f", 1), [a, b], "expected one below 2^31")
     error("qnn.concatenate scale", one.format("%2", 0, "1f", 1), [a, b, np.ones(2, "float32")], "must be scalars of")
     error("qnn.concatenate zero", one.format("1f", "1f", "1f", 1), [a, b], "input_zero_points must be scalars of int32")
     error("qnn.concatenate output", one.format("1f", 0, "0f", 1), [a, b], "output_scale must be positive")
@@ -350,16 +366,22 @@ def add_pool_cases(numbers: Numbers) -> None:
     call = "qnn.avg_pool2d(%0, %1, 0, 1f, 0, pool_size=[2, 2])"
     error("qnn.avg_pool2d data", call, [x.astype("int32"), scalar(1)], "data must have dtype int8 or uint8")
     error("qnn.avg_pool2d scale", call, [x, np.ones(2, "float32")], "input_scale must be a scalar, got")
+    call_far = call.replace("%1", "4294967296f")
+    error("qnn.avg_pool2d factor", call_far, [x], "expected one below 2^31")
     error("qnn.avg_pool2d rank", call, [x[0], scalar(1)], "data must have 4 dimensions")
     error("qnn.avg_pool2d pool_size", call.replace("[2, 2]", "[0, 2]"), [x, scalar(1)], "pool_size")
 
 
 def leaky(x: np.ndarray, alpha: float, steps: tuple[float, int, float, int]) -> np.ndarray:
-    """As TVM has it: below the zero point, alpha and 1 - alpha are factors of integers."""
+    """As TVM has it: brought to the result's scale first; below the zero point, alpha and 1 - alpha are factors."""
     source, zero, target, target_zero = steps
     slope, rest = (Fraction(math.floor(Fraction(f) * 2**40) >> 9, 2**31) for f in (alpha, 1 - alpha))
-    bent = [int(v) if v >= zero else rounded(int(v) * slope) + rounded(zero * rest) for v in x.ravel()]
-    return cut(rescaled(np.array(bent) - zero, source, target) + target_zero, str(x.dtype)).reshape(x.shape)
+    there = rescaled(less(x, zero), source, target) + target_zero
+    bent = [
+        q if v >= zero else rounded(int(q) * slope) + rounded(target_zero * rest)
+        for v, q in zip(x.ravel(), there.ravel(), strict=True)
+    ]
+    return cut(np.array(bent, object), str(x.dtype)).reshape(x.shape)
 
 
 FUNCTIONS: dict[str, tuple[Callable[[float], float], float]] = {
@@ -383,8 +405,7 @@ def add_function_cases(numbers: Numbers) -> None:
             y = leaky(x, alpha, steps)
             both(f"qnn.leaky_relu {dtype} {alpha}", call, [x], steps_of(*steps), y)
             typed = [np.asarray(v, "float32" if k % 2 == 0 else dtype) for k, v in enumerate(steps)]
-            # Two products are rounded before the scale changes, which enlarges that.
-            assert is_near(y, contrib("QLinearLeakyRelu", [x, *typed], alpha=alpha), 1 if steps[0] == steps[2] else 2)
+            assert is_near(y, contrib("QLinearLeakyRelu", [x, *typed], alpha=alpha))
     for name, (function, step) in FUNCTIONS.items():
         for dtype, x in every.items():
             # Roots and logarithms have numbers above 0 alone.
@@ -398,11 +419,12 @@ def add_function_cases(numbers: Numbers) -> None:
     for name in ("leaky_relu", *FUNCTIONS):
         call = f"qnn.{name}(%0, %1, 0, 1f, %2)"
         zero = scalar(0, "int32")
-        error(f"qnn.{name} data", call, [x.astype("int32"), scalar(1), zero], "data must have dtype int8 or uint8")
-        error(f"qnn.{name} scale", call, [x, np.ones(3, "float32"), zero], "input_scale must be a scalar, got")
+        error(f"qnn.{name} x", call, [x.astype("int32"), scalar(1), zero], "x must have dtype int8 or uint8")
+        error(f"qnn.{name} scale", call, [x, np.ones(3, "float32"), zero], "scale must be a scalar, got")
         error(f"qnn.{name} zero", call, [x, scalar(1), scalar(0, "int8")], "output_zero_point must have dtype int32")
     call = "qnn.leaky_relu(%0, 1f, 0, 1f, 0, alpha=1.5f)"
     error("qnn.leaky_relu alpha", call, [x], "alpha is 1.5, expected 0 to 1")
+    error("qnn.leaky_relu factor", "qnn.leaky_relu(%0, 4294967296f, 0, 1f, 0)", [x], "expected one below 2^31")
 
 
 def add_qnn_cases() -> None:

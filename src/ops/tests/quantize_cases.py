@@ -93,5 +93,7 @@ def add_quantized_dense_cases() -> None:
     refused("kernel zero", "kernel_zero_point must be a scalar or have 4 numbers", {3: zeros[:3]})
     refused("zero dtype", "kernel_zero_point must have dtype int32", {3: zeros.astype("int8")})
     refused("scale", "input_scale must have dtype float32", {4: scalar(1, "float16")})
+    call = "qnn.dense(%0, %1, 0, 0, 1f, 0f)"
+    error("qnn.dense by zero", call, args[:2], "kernel_scale must be positive and finite, got 0")
     refused("units", "units is 3, but weight has 4 rows", {}, plain[:-1] + ", units=3)")
     refused("dtype", "out_dtype is int16, expected int32", {}, plain[:-1] + ', out_dtype="int16")')

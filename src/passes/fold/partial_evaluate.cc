@@ -2,6 +2,7 @@
 
 #include "object/structural_equal.h"
 #include "passes/fold/dead_code_elimination.h"
+#include "passes/fold/evaluate.h"
 #include "passes/fold/residual.h"
 #include "passes/rewrite/renewed.h"
 #include "relay/captures.h"
@@ -485,12 +486,15 @@ IRModule partial_evaluate(const IRModule& module, const pass::PassContext& conte
       normal->add_function(var, copy_with(*node, [&](FunctionNode& copy) { copy.body = body; }), true);
   }
   normal = relay::infer_type(normal);
+  // A loop comes to a call again and again, and what it leaves is noted once.
+  pass::PassContext noted = context;
+  noted.note = each_once(context.note);
   IRModule result = snapshot(normal);
   for (const auto& [var, function] : normal->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || relay::is_left_alone(*node)) continue;
     const auto share = kMostUnfolded / static_cast<int64_t>(normal->functions().size());
-    const Expr body = Evaluator(normal, var->name_hint == "main" ? kMostUnfolded : share, context).run(*node);
+    const Expr body = Evaluator(normal, var->name_hint == "main" ? kMostUnfolded : share, noted).run(*node);
     result->add_function(var, copy_with(*node, [&](FunctionNode& copy) { copy.body = body; }), true);
   }
   result = drop_unused_lets(result);

@@ -50,7 +50,7 @@ namespace headrace::passes {
 inline constexpr size_t kMostUnrolled = 1'000;
 inline constexpr int64_t kMostUnfolded = 20'000;
 
-// Reports calls of constants that the budget for evaluation leaves to `context.note`.
+// Reports calls of constants that the budget for evaluation leaves to `context.note`, each place of the program once.
 IRModule partial_evaluate(const IRModule& module, const pass::PassContext& context);
 
 }  // namespace headrace::passes

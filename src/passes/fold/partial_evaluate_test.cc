@@ -129,6 +129,23 @@ TEST(PartialEvaluate, WhatTheBudgetLeavesIsNoted) {
   EXPECT_THAT(notes[0].message, testing::HasSubstr("is left to be computed at each run"));
 }
 
+// Two calls stand in the loop, which comes to each of them eight times.
+TEST(PartialEvaluate, ALoopNotesACallOnce) {
+  std::vector<pass::PassNote> notes;
+  pass::PassContext context;
+  context.note = [&](const pass::PassNote& note) { notes.push_back(note); };
+  const std::string sum =
+      "einsum((ones(shape=[100, 100]), ones(shape=[100, 100]), ones(shape=[100, 100])), "
+      "equation=\"ab,cd,ef->a\")";
+  const IRModule before = relay::infer_type(
+      read("def @loop(%n: int32, %x: Tensor[(100), float32]) -> Tensor[(100), float32] {\n"
+           "  if (less(%n, 1)) { %x } else {\n    @loop(subtract(%n, 1), add(add(%x, " +
+           sum + "),\n      " + sum + "))\n  }\n}\ndef @main(%x: Tensor[(100), float32]) { @loop(8, %x) }"));
+  partial_evaluate(before, context);
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_NE(to_string(notes[0].span), to_string(notes[1].span));
+}
+
 // As Python and JSON can make them.
 TEST(PartialEvaluate, AVariableThatNothingBindsIsTold) {
   const relay::Var x = relay::make_var("x", make_tensor_type(Shape{2})),

@@ -3,7 +3,7 @@
 //   qnn.requantize(x, 0.5f, 3, 0.25f, -1)   ->   %0 = fixed_point_multiply(subtract(cast(x), 3), ...);
 //                                                cast(clip(add(%0, -1)), dtype="int8")
 //
-// The op says the expression itself (ops::kPlainForm). qnn.quantize, qnn.dequantize and qnn.dense stay, because they
+// The expression is a fact of the op (ops::kPlainForm). qnn.quantize, qnn.dequantize and qnn.dense stay, because they
 // have kernels. Needs types. Runs in builds, after placement, because a backend looks for the quantized op, and before
 // FoldConstant, which computes what depends on constant scales, weights and zero points alone. Preserves results to the
 // last bit.
