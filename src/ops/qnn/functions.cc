@@ -26,8 +26,7 @@ Type relate_function(const RelationInput& input) {
 }
 
 // Names the arguments as Relay's functions in Python do; `side` stands before the scale and zero point of x.
-OpBuilder function_op(const std::string& name, const std::string& doc, std::string_view side) {
-  OpBuilder op(name, doc);
+OpBuilder with_arguments(OpBuilder op, std::string_view side) {
   op.arg("x", "Tensor", "int8 or uint8[...]: the integers")
       .arg(fmt::format("{}scale", side), "Tensor", "float32[]: what one step of x is worth")
       .arg(fmt::format("{}zero_point", side), "Tensor", "int32[]: x's integer for 0")
@@ -100,15 +99,15 @@ Expr hardswish_form(const Expr& x, const Span& span) {
 }
 
 constexpr RealFunction kFunctions[] = {
-    {"tanh", [](float x) { return std::tanh(x); }, unary_form<op::kTanh>},
-    {"exp", [](float x) { return std::exp(x); }, unary_form<op::kExp>},
-    {"sqrt", [](float x) { return std::sqrt(x); }, unary_form<op::kSqrt>},
-    {"rsqrt", [](float x) { return 1.0f / std::sqrt(x); }, unary_form<op::kRsqrt>},
-    {"erf", [](float x) { return std::erf(x); }, unary_form<op::kErf>},
-    {"sigmoid", [](float x) { return 1.0f / (1.0f + std::exp(-x)); }, unary_form<op::kSigmoid>},
-    {"hardswish", [](float x) { return x * std::clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f; }, hardswish_form},
-    {"log", [](float x) { return std::log(x); }, unary_form<op::kLog>},
-    {"abs", [](float x) { return std::abs(x); }, unary_form<op::kAbs>},
+    {"qnn.tanh", [](float x) { return std::tanh(x); }, unary_form<op::kTanh>},
+    {"qnn.exp", [](float x) { return std::exp(x); }, unary_form<op::kExp>},
+    {"qnn.sqrt", [](float x) { return std::sqrt(x); }, unary_form<op::kSqrt>},
+    {"qnn.rsqrt", [](float x) { return 1.0f / std::sqrt(x); }, unary_form<op::kRsqrt>},
+    {"qnn.erf", [](float x) { return std::erf(x); }, unary_form<op::kErf>},
+    {"qnn.sigmoid", [](float x) { return 1.0f / (1.0f + std::exp(-x)); }, unary_form<op::kSigmoid>},
+    {"qnn.hardswish", [](float x) { return x * std::clamp(x + 3.0f, 0.0f, 6.0f) / 6.0f; }, hardswish_form},
+    {"qnn.log", [](float x) { return std::log(x); }, unary_form<op::kLog>},
+    {"qnn.abs", [](float x) { return std::abs(x); }, unary_form<op::kAbs>},
 };
 
 // Returns what qnn.quantize makes of a number: halves go to even, and NaN becomes the least integer.
@@ -164,25 +163,27 @@ Expr function_form(const relay::CallNode& call, const Array<Type>& types, const 
 }  // namespace
 
 void register_quantized_functions() {
-  function_op("qnn.leaky_relu",
-              "q, which is x brought to the result's scale; where x is below its zero point, alpha * q + (1 - alpha) * "
-              "output_zero_point: x int8 or uint8[...] -> the same type. Each of these products is rounded, halves up; "
-              "factors are of 31 bits and a power of two. alpha is 0 to 1.",
-              "input_")
+  with_arguments(
+      OpBuilder(
+          "qnn.leaky_relu",
+          "q, which is x brought to the result's scale; where x is below its zero point, alpha * q + (1 - alpha) * "
+          "output_zero_point: x int8 or uint8[...] -> the same type. Each of these products is rounded, halves up; "
+          "factors are of 31 bits and a power of two. alpha is 0 to 1."),
+      "input_")
       .attrs<LeakyReluAttrs>()
       .relation(relate_quantized_leaky_relu)
       .eval(eval_quantized_leaky_relu)
       .fact(kPlainForm, leaky_relu_form);
-  for (const RealFunction& function : kFunctions) {
-    function_op(fmt::format("qnn.{}", function.name),
-                fmt::format("qnn.quantize({}(qnn.dequantize(x))): x int8 or uint8[...] -> the same type. "
-                            "Computes in float32; halves go to even, and NaN gives the least integer.",
-                            function.name),
-                "")
+  for (const RealFunction& row : kFunctions) {
+    with_arguments(
+        OpBuilder(row.name, fmt::format("qnn.quantize({}(qnn.dequantize(x))): x int8 or uint8[...] -> the same type. "
+                                        "Computes in float32; halves go to even, and NaN gives the least integer.",
+                                        std::string_view(row.name).substr(4))),
+        "")
         .relation(relate_function)
-        .eval([&function](const EvalInput& input) { return eval_function(input, function); })
-        .fact(kPlainForm, [&function](const relay::CallNode& call, const Array<Type>& types) {
-          return function_form(call, types, function);
+        .eval([&row](const EvalInput& input) { return eval_function(input, row); })
+        .fact(kPlainForm, [&row](const relay::CallNode& call, const Array<Type>& types) {
+          return function_form(call, types, row);
         });
   }
 }
