@@ -90,7 +90,7 @@ def tree(folder: Path, place: str) -> dict[str, Path]:
 
 
 def python_files(package: Path) -> dict[str, Path]:
-    """The package's modules and stubs: of both wheels, since the runtime is all that they need to be imported."""
+    """The package's modules and stubs: of these two wheels, since the runtime is all that they need to be imported."""
     found = tree(package, "headrace")
     return {place: path for place, path in found.items() if path.suffix in (".py", ".pyi") or path.name == "py.typed"}
 
