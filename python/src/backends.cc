@@ -264,7 +264,7 @@ void bind_backends(nb::module_& m) {
       },
       nb::arg("name"), "Whether the compiler knows a backend of that name.");
   bind_kit(m);
-  m.def("library_folder", &library_folder, "The folder of Headrace's own libraries.");
+  m.def("own_folder", &library_folder, "The folder of Headrace's own libraries.");
   runtime::set_loader_finder(&find_python_loader);
   driver::set_backend_source(driver::BackendSource{.names = &python_backend_names, .offer = &offer_python_backend});
 }

@@ -114,7 +114,7 @@ def in_the_program(code):
     before = """
 import ctypes, signal
 from headrace import __main__, _core
-run = ctypes.CDLL(_core.library_folder() + "/libheadrace_verbs.so").headrace_run_program
+run = ctypes.CDLL(_core.own_folder() + "/libheadrace_verbs.so").headrace_run_program
 words = __main__._words(["headrace"])
 """
     done = subprocess.run([sys.executable, "-c", before + code], capture_output=True, text=True, check=False)
