@@ -29,8 +29,8 @@ class OpenDevice {
   const SimulatedDevice& device() const;
   // Returns the device of its tensors, an ext_dev whose number is its own in this process, with its name as the memory.
   const artifact::Location& location() const { return location_; }
-  // Takes memory that holds no tensor, for as long as the device is open: constants and working memory. UserError when
-  // it has not so much left, with the numbers.
+  // Takes memory that holds no tensor, for as long as the device is open: constants and working memory. UserError, with
+  // the numbers, where less is left.
   void hold(int64_t nbytes);
   int64_t bytes_in_use() const;
   LinkCounts counts() const;

@@ -29,11 +29,17 @@ void check_attributes(const IRModule& module) {
                          passes::kBoundedOutputs));
 }
 
-// Rejects functions that the program itself marks as one kernel, and whose sizes only their calls tell.
+// Rejects functions that the program itself marks as one kernel: those whose sizes only their calls tell, and those
+// that say where a kernel writes its result.
 void check_kernels(const IRModule& module) {
   const auto check = [](const Expr& expr) {
     const auto* function = expr.as<relay::FunctionNode>();
     if (function == nullptr || !relay::is_primitive(*function)) return;
+    if (function->attrs.contains(relay::kResultStrides))
+      throw_at(function->span, "compile",
+               fmt::format("the function marked Primitive has the attribute {}, which the compiler makes; compile the "
+                           "program without it",
+                           relay::kResultStrides));
     for (const relay::Var& param : function->params) {
       const std::vector<Type> leaves = leaves_of(param->checked_type());
       const bool is_known = std::all_of(leaves.begin(), leaves.end(), [](const Type& leaf) {

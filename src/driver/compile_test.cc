@@ -585,6 +585,15 @@ TEST(Compile, PartsWithGapsAreWrittenInPlace) {
   }
 }
 
+// A kernel with strides of a stranger would write where they say.
+TEST(Compile, StridesOfAResultAreTheCompilersOwn) {
+  const Model model = read(
+      "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2, 3), float32]) {\n"
+      "  fn (%p: Tensor[(2, 3), float32], Primitive=1, result_strides=[1000000, 1]) { nn.relu(%p) }(%x)\n}\n");
+  EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(model); }),
+              testing::HasSubstr("has the attribute result_strides, which the compiler makes"));
+}
+
 // A weight that a canonical pass multiplies, and one that a native pass puts into another layout: their memory is free
 // by the stage after, when the model was moved in.
 TEST(Compile, AModelThatIsMovedInGivesUpItsConstants) {
