@@ -38,7 +38,7 @@ std::string unit_text(int64_t value, std::span<const Unit> units) {
 
 template <typename... Args>
 [[noreturn]] void refuse(std::string_view text, fmt::format_string<Args...> format, Args&&... args) {
-  throw_user_error("'{}' is no simulated device: {}; {}", text, fmt::format(format, std::forward<Args>(args)...),
+  throw_user_error("'{}' is not a simulated device: {}; {}", text, fmt::format(format, std::forward<Args>(args)...),
                    kForm);
 }
 
@@ -90,7 +90,7 @@ class Reader {
     if (key == "speed") {
       const auto [number, unit] = split(key, value);
       if (!unit.empty() || !(number >= kLeastSpeed && number <= kMostSpeed))
-        refuse(text_, "its speed is '{}', and lies from {} to {}", value, kLeastSpeed, kMostSpeed);
+        refuse(text_, "its speed is '{}'; it must lie between {} and {}", value, kLeastSpeed, kMostSpeed);
       device_.speed = number;
     } else if (key == "memory") {
       device_.memory_bytes = read_units(key, value, kMemoryUnits, kOtherMemoryUnits, 1);
@@ -106,7 +106,8 @@ class Reader {
   std::pair<double, std::string_view> split(std::string_view key, std::string_view value) const {
     double number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc() || !std::isfinite(number)) refuse(text_, "its {} is '{}', which is no number", key, value);
+    if (error != std::errc() || !std::isfinite(number))
+      refuse(text_, "its {} is '{}', which is not a number", key, value);
     return {number, trimmed(value.substr(static_cast<size_t>(end - value.data())))};
   }
 
@@ -118,7 +119,8 @@ class Reader {
         if (unit.name != name) continue;
         const double scaled = number * static_cast<double>(unit.factor);
         if (!(scaled >= static_cast<double>(least) && scaled <= 1e18))
-          refuse(text_, "its {0} is '{1}', and lies from {2}{3} to 1e18{3}", key, value, least, units.back().name);
+          refuse(text_, "its {0} is '{1}'; it must lie between {2}{3} and 1e18{3}", key, value, least,
+                 units.back().name);
         return std::llround(scaled);
       }
     }

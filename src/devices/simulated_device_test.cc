@@ -39,23 +39,24 @@ TEST(SimulatedDevices, APlanKeepsTheNumbers) {
 
 TEST(SimulatedDevices, WrongTextsAreRefused) {
   const auto refused = [](const char* text) { return kit::user_error_of([&] { parse_simulated_device(text); }); };
-  EXPECT_THAT(refused("gpu:0"), HasSubstr("'gpu:0' is no simulated device: its name is not sim; it is written sim:0("));
+  EXPECT_THAT(refused("gpu:0"),
+              HasSubstr("'gpu:0' is not a simulated device: its name is not sim; it is written sim:0("));
   EXPECT_THAT(refused("sim:x"), HasSubstr("':x' is not a number of a device"));
   EXPECT_THAT(refused("sim:-1"), HasSubstr("':-1' is not a number of a device"));
   EXPECT_THAT(refused("simple"), HasSubstr("'ple' is not a number of a device"));
   EXPECT_THAT(refused("sim(speed=1"), HasSubstr("there is no ')' at its end"));
   EXPECT_THAT(refused("sim(colour=1)"),
               HasSubstr("'colour' is none of its numbers, which are speed, memory, link and latency"));
-  EXPECT_THAT(refused("sim(speed=0)"), HasSubstr("its speed is '0', and lies from 1e-06 to 1000000"));
-  EXPECT_THAT(refused("sim(speed=fast)"), HasSubstr("its speed is 'fast', which is no number"));
-  EXPECT_THAT(refused("sim(speed=nan)"), HasSubstr("which is no number"));
+  EXPECT_THAT(refused("sim(speed=0)"), HasSubstr("its speed is '0'; it must lie between 1e-06 and 1000000"));
+  EXPECT_THAT(refused("sim(speed=fast)"), HasSubstr("its speed is 'fast', which is not a number"));
+  EXPECT_THAT(refused("sim(speed=nan)"), HasSubstr("which is not a number"));
   EXPECT_THAT(refused("sim(memory=64)"), HasSubstr("its memory is '64', which has no unit"));
-  EXPECT_THAT(refused("sim(memory=0B)"), HasSubstr("its memory is '0B', and lies from 1B to 1e18B"));
+  EXPECT_THAT(refused("sim(memory=0B)"), HasSubstr("its memory is '0B'; it must lie between 1B and 1e18B"));
   EXPECT_THAT(refused("sim(memory=64XB)"),
               HasSubstr("its memory is '64XB', which has the unknown unit 'XB'; there is GiB, MiB, KiB, B"));
   EXPECT_THAT(refused("sim(link=1GB)"),
               HasSubstr("its link is '1GB', which has the unknown unit 'GB'; there is GB/s, "));
-  EXPECT_THAT(refused("sim(latency=-1us)"), HasSubstr("its latency is '-1us', and lies from 0ns to 1e18ns"));
+  EXPECT_THAT(refused("sim(latency=-1us)"), HasSubstr("its latency is '-1us'; it must lie between 0ns and 1e18ns"));
 }
 
 TEST(SimulatedDevices, ATransferTakesItsLatencyAndItsBytes) {

@@ -17,7 +17,7 @@ inline constexpr DataType kQuantizedSum = DataType::int_(32);
 bool check_parameter(const RelationInput& input, size_t i, DataType dtype, const PrimExpr& size = {});
 // Checks a scale, float32, and that a constant one is positive and finite.
 bool check_scale(const RelationInput& input, size_t i, const PrimExpr& size = {});
-// Checks that the numbers of a constant scale are positive and finite; null, one that is no constant, passes.
+// Checks that the numbers of a constant scale are positive and finite; null, one that is not a constant, passes.
 void check_positive(const RelationInput& input, std::string_view name, const NDArray& scale);
 // Checks that the factor from constant scales `from`, which are multiplied, to the scale `to` is below 2^31, so that
 // fixed point can hold it. Passes where one is null.
