@@ -1,8 +1,6 @@
 #include "driver/canonical.h"
 
 #include <algorithm>
-#include <memory>
-#include <set>
 
 #include "driver/check_devices.h"
 #include "driver/check_size.h"
@@ -67,17 +65,10 @@ pass::PassContext make_context(const CompileOptions& options, ModuleCheck verify
   return context;
 }
 
-pass::PassContext make_relay_context(const CompileOptions& options, NoteSink note) {
+pass::PassContext make_relay_context(const CompileOptions& options, pass::NoteSink note) {
   pass::PassContext context = make_context(options, [](const IRModule& module) { relay::verify(module); });
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
-  // A pass that runs twice leaves the same undone twice; that is reported once.
-  context.note = [note = std::move(note),
-                  known = std::make_shared<std::set<std::string>>()](const pass::PassNote& one) {
-    // What follows the colon is the limit that was met first, which differs between the runs.
-    const std::string what = one.message.substr(0, one.message.find(": "));
-    const bool is_new = known->insert(fmt::format("{}\n{}\n{}", one.pass, to_string(one.span), what)).second;
-    if (is_new) note(one);
-  };
+  context.note = pass::each_once(std::move(note));  // a pass that runs twice leaves the same undone twice
   return context;
 }
 

@@ -1,5 +1,8 @@
 #include "pass/pass.h"
 
+#include <memory>
+#include <set>
+
 #include "base/interrupt.h"
 #include "relay/unique_binders.h"
 
@@ -147,6 +150,14 @@ bool PassInfo::is_called(std::string_view given) const {
 
 bool PassContext::is_disabled(const PassInfo& info) const { return names_one(disabled_pass, info); }
 bool PassContext::is_required(const PassInfo& info) const { return names_one(required_pass, info); }
+
+NoteSink each_once(NoteSink note) {
+  if (!note) return {};
+  return [note = std::move(note), known = std::make_shared<std::set<std::string>>()](const PassNote& one) {
+    const std::string message = one.message.substr(0, one.message.find(": "));
+    if (known->insert(fmt::format("{}\n{}\n{}", one.pass, to_string(one.span), message)).second) note(one);
+  };
+}
 
 IRModule run_passes(const std::vector<Pass>& passes, IRModule given, const PassContext& context) {
   check_list(passes, context);

@@ -66,6 +66,11 @@ struct PassNote {
   std::string message;  // a sentence: what was left, and which limit was in the way
   Span span = {};
 };
+using NoteSink = std::function<void(const PassNote&)>;
+
+// Returns the sink that hands each note on once: those of one pass, span and message, up to the colon behind which the
+// limit stands that was met, since that one differs from call to call. Null gives null.
+NoteSink each_once(NoteSink note);
 
 struct PassContext {
   int32_t opt_level = 2;
@@ -75,7 +80,7 @@ struct PassContext {
   std::vector<std::shared_ptr<PassInstrument>> instruments = {};
   // Called for each traceable pass that runs: before it with true, after it with false.
   std::function<void(const IRModule&, const PassInfo&, bool is_before)> trace = {};
-  std::function<void(const PassNote&)> note = {};  // called for what a pass leaves undone
+  NoteSink note = {};   // called for what a pass leaves undone
   int32_t threads = 1;  // threads that may evaluate constants; results are the same for any number
   // Infers the types of a module; run before each pass and after the last one. Null: passes infer types themselves.
   std::function<IRModule(const IRModule&)> infer_type = {};

@@ -1,7 +1,5 @@
 #include "passes/fold/evaluate.h"
 
-#include <set>
-
 #include "ops/op_keys.h"
 #include "relay/op_keys.h"
 #include "relay/visit.h"
@@ -38,14 +36,6 @@ void note_left(const Expr& closed, std::string_view why, const pass::PassContext
       call == nullptr || call->as_op() == nullptr ? "an expression" : "a call of " + call->as_op()->name;
   context.note({HR_REASON_FOLD_LIMIT, std::string(pass),
                 fmt::format("{} of constants is left to be computed at each run: {}", what, why), closed->span});
-}
-
-std::function<void(const pass::PassNote&)> each_once(std::function<void(const pass::PassNote&)> note) {
-  if (!note) return {};
-  return [note = std::move(note), known = std::set<std::string>()](const pass::PassNote& one) mutable {
-    const std::string message = one.message.substr(0, one.message.find(": "));
-    if (known.insert(fmt::format("{}\n{}\n{}", one.pass, to_string(one.span), message)).second) note(one);
-  };
 }
 
 int64_t constant_bytes(const Expr& root) {

@@ -19,10 +19,6 @@ Expr evaluate_closed(const Expr& closed, interp::ConstantBudget& budget, const p
 // Reports to `context.note` that `pass` leaves an expression of constants as it is, and `why`: HR_REASON_FOLD_LIMIT.
 void note_left(const Expr& closed, std::string_view why, const pass::PassContext& context, std::string_view pass);
 
-// Returns the sink that hands each note on once: those of one pass, span and message, up to the colon behind which the
-// limit stands that was met, since that one differs from call to call. Null gives null.
-std::function<void(const pass::PassNote&)> each_once(std::function<void(const pass::PassNote&)> note);
-
 // Returns the bytes of all constants in it, each counted once.
 int64_t constant_bytes(const Expr& root);
 

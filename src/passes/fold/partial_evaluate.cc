@@ -488,7 +488,7 @@ IRModule partial_evaluate(const IRModule& module, const pass::PassContext& conte
   normal = relay::infer_type(normal);
   // A loop comes to a call again and again, and what it leaves is noted once.
   pass::PassContext noted = context;
-  noted.note = each_once(context.note);
+  noted.note = pass::each_once(context.note);
   IRModule result = snapshot(normal);
   for (const auto& [var, function] : normal->functions()) {
     const auto* node = function.as<FunctionNode>();
