@@ -104,11 +104,14 @@ std::vector<OutputComparison> compare_outputs(const OutputSets& sets, std::optio
 double largest_difference(const std::vector<NDArray>& ours, const std::vector<NDArray>& peer) {
   if (ours.size() != peer.size()) return INFINITY;
   double largest = 0;
+  int64_t compared = 0;
   for (size_t i = 0; i < ours.size(); ++i) {
     if (ours[i].dtype() != peer[i].dtype()) return INFINITY;
-    largest = std::max(largest, relative_error(peer[i], ours[i], magnitude_of(peer[i])).error);
+    const ErrorMeasure measure = relative_error(peer[i], ours[i], magnitude_of(peer[i]));
+    largest = std::max(largest, measure.error);
+    compared += measure.compared;
   }
-  return largest;
+  return compared == 0 && largest == 0 ? NAN : largest;
 }
 
 const OutputComparison& worst_of(const std::vector<OutputComparison>& outputs) {

@@ -61,7 +61,7 @@ struct OutputSets {
 std::vector<OutputComparison> compare_outputs(const OutputSets& sets, std::optional<double> limit);
 
 // Returns the largest difference over all outputs, relative to the largest element of the peer's output. Infinite if
-// the numbers of outputs, the shapes or the dtypes differ.
+// the numbers of outputs, the shapes or the dtypes differ; NaN if no element is finite, since nothing is compared then.
 double largest_difference(const std::vector<NDArray>& ours, const std::vector<NDArray>& peer);
 
 // Returns the output with the largest share_of_limit(). `outputs` must not be empty.

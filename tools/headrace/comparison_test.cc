@@ -138,6 +138,9 @@ TEST(Comparison, TheLargestDifferenceIsOfAllOutputs) {
   EXPECT_DOUBLE_EQ(largest_difference({one, five}, {one, four}), 0.25);
   EXPECT_EQ(largest_difference({one}, {one, four}), kInfinite);
   EXPECT_EQ(largest_difference({tensor_of({1}, kF32)}, {one}), kInfinite);
+  const NDArray none = tensor_of({kNotANumber});
+  EXPECT_TRUE(std::isnan(largest_difference({none}, {none}))) << "nothing is compared";
+  EXPECT_EQ(largest_difference({none, one}, {none, one}), 0);
 }
 
 TEST(Comparison, RefusesWhatComparesNothing) {
