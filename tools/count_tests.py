@@ -22,13 +22,24 @@ def read_case(case: ElementTree.Element) -> str:
     return "skipped" if is_skipped else "passed"
 
 
+def lines_of(text: str | None) -> list[str]:
+    return [line.strip() for line in (text or "").splitlines() if line.strip()]
+
+
 def explain(case: ElementTree.Element) -> str:
-    """The last line of what a case says about its skip, or nothing. A ctest says it on its output."""
+    """What a case says about its failure or skip: of a skip or a ctest's output the last line, of others all that fits
+    into a line; nothing when it says nothing."""
     skipped = case.find("skipped")
-    if skipped is None:
-        return ""
-    lines = (case.findtext("system-out") or skipped.text or skipped.get("message") or "").strip().splitlines()
-    return f": {lines[-1]}" if lines else ""
+    output = lines_of(case.findtext("system-out"))
+    if skipped is not None:
+        lines = output or lines_of(skipped.text) or lines_of(skipped.get("message"))
+        return f": {lines[-1]}" if lines else ""
+    found = next((case.find(kind) for kind in ("failure", "error") if case.find(kind) is not None), None)
+    text = "" if found is None else found.get("message") or found.text or ""
+    if text.startswith("Traceback"):  # its frames are indented, the exception is not
+        text = "\n".join(line for line in text.splitlines()[1:] if not line.startswith(" "))
+    lines = lines_of(text) or output[-1:]
+    return f": {' '.join(lines)}"[:300] if lines else ""
 
 
 def count_tests(build: Path) -> Counter:

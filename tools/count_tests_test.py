@@ -37,7 +37,22 @@ class CountTestsTest(unittest.TestCase):
 
     def test_failed_case(self) -> None:
         detail = GTEST_CASES.format('<failure message="m"/>')
-        self.assertEqual(self.count(FAILED.format("x"), {"x": detail}), ("1 1 0", "  failed: x: S.b\n"))
+        self.assertEqual(self.count(FAILED.format("x"), {"x": detail}), ("1 1 0", "  failed: x: S.b: m\n"))
+
+    def test_failures_say_why(self) -> None:
+        for failure, why in (
+            ('<failure message="f.cc:7&#10;Expected: 1&#10;Actual: 2"/>', "f.cc:7 Expected: 1 Actual: 2"),
+            (
+                "<failure>Traceback (most recent call last):\n  File x\nAssertionError: 1 is not 2\n</failure>",
+                "AssertionError: 1 is not 2",
+            ),
+            ('<error message="gone"/>', "gone"),
+            (f'<failure message="{"m" * 400}"/>', "m" * 298),
+        ):
+            _, said = self.count(FAILED.format("x"), {"x": GTEST_CASES.format(failure)})
+            self.assertEqual(said, f"  failed: x: S.b: {why}\n")
+        ctest = '<testcase name="x" status="fail"><failure message=""/><system-out>one\ntwo\n</system-out></testcase>'
+        self.assertEqual(self.count(ctest, {})[1], "  failed: x: two\n")
 
     def test_skipped_case_says_why(self) -> None:
         detail = GTEST_CASES.format('<skipped message="f.cc:1&#10;no device"/>')

@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 using executors::pipeline::Pipeline;
 using ::testing::HasSubstr;
 
-constexpr const char* kModels = HEADRACE_SOURCE_DIR "/models/";
+constexpr const char* kModelFolder = HEADRACE_SOURCE_DIR "/models/";
 
 Model parsed(const std::string& text) {
   ops::register_all_ops();
@@ -131,7 +131,8 @@ TEST_F(SplitModelTest, EachProductGetsAStage) {
 
 TEST_F(SplitModelTest, ANetworkOfOnnx) {
   ops::register_all_ops();
-  const Model model = load_model(std::string(kModels) + "digits.onnx", {.shapes = {{"x", {2, 1, 8, 8}}}, .bound = {}});
+  const Model model =
+      load_model(std::string(kModelFolder) + "digits.onnx", {.shapes = {{"x", {2, 1, 8, 8}}}, .bound = {}});
   SplitModel split = split_model(model, {}, {.stages = 2, .replans = -1});
   EXPECT_TRUE(split.seconds.empty());
   EXPECT_EQ(split.content.plan.outputs.at(0).name, model.outputs.at(0));

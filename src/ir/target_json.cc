@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 using Event = nlohmann::detail::parse_event_t;
 
 // target > host > list
-constexpr int kMaxDepth = 3;
+constexpr int kMaxNested = 3;
 
 Value value_of(const std::string& key, const Json& json) {
   if (json.is_boolean()) return Value(json.get<bool>());
@@ -39,7 +39,7 @@ Value value_of(const std::string& key, const Json& json) {
 class Watch {
  public:
   bool operator()(int depth, Event event, const Json& parsed) {
-    if (depth > kMaxDepth) throw_user_error("the target's JSON nests deeper than a target with a host");
+    if (depth > kMaxNested) throw_user_error("the target's JSON nests deeper than a target with a host");
     if (event == Event::object_start) keys_.emplace_back();
     if (event == Event::object_end) keys_.pop_back();
     if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second)

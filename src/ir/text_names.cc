@@ -4,7 +4,6 @@
 
 namespace headrace {
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_identifier(std::string_view text, bool dots) {
   bool at_start = true;
   for (const char c : text) {

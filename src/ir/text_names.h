@@ -10,6 +10,8 @@
 namespace headrace {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+// Returns whether it may begin an identifier.
+inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 // Returns whether `text` matches [A-Za-z_][A-Za-z0-9_]*, or such words joined by dots when `dots` is set.
 bool is_identifier(std::string_view text, bool dots = false);
 // Returns the text in quotes, with \" \\ \n \t \r and \xNN.

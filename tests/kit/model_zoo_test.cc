@@ -53,6 +53,7 @@ TEST(ModelZoo, ParameterCountsArePublishedOnes) {
                                                          {"vit_base16", 86567656},
                                                          {"gpt2", 124439808}};
   for (const auto& [name, expected] : published) {
+    if (kit::options().size == kit::TestSize::kFew && expected > 30'000'000) continue;  // a sanitizer learns nothing
     SCOPED_TRACE(name);
     const std::string bytes = make_zoo_model(name);
     int64_t count = count_trainable_parameters(read(bytes));

@@ -56,7 +56,7 @@ struct ByteRange {
   int64_t begin = 0, end = 0;
 };
 
-int64_t bytes_of(const Entry& entry) {
+int64_t bytes_of_entry(const Entry& entry) {
   int64_t count = 1;
   for (const int64_t size : entry.shape) count *= size;
   return count * static_cast<int64_t>(entry.dtype.bytes());
@@ -64,7 +64,7 @@ int64_t bytes_of(const Entry& entry) {
 
 ByteRange span_of(const Entry& entry) {
   const auto element = static_cast<int64_t>(entry.dtype.bytes());
-  if (entry.strides.empty()) return {entry.byte_offset, entry.byte_offset + bytes_of(entry)};
+  if (entry.strides.empty()) return {entry.byte_offset, entry.byte_offset + bytes_of_entry(entry)};
   int64_t last = 0;
   for (size_t i = 0; i < entry.shape.size(); ++i) {
     if (entry.shape[i] == 0) return {entry.byte_offset, entry.byte_offset};
@@ -74,7 +74,7 @@ ByteRange span_of(const Entry& entry) {
 }
 
 Value tensor_of_entry(const Entry& entry) {
-  return tensor_value(entry.dtype.to_string(), Shape(entry.shape.begin(), entry.shape.end()), bytes_of(entry));
+  return tensor_value(entry.dtype.to_string(), Shape(entry.shape.begin(), entry.shape.end()), bytes_of_entry(entry));
 }
 
 // "nn_softmax" of "nn_softmax_e509efb65d31f01c".

@@ -15,8 +15,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
 // Returns whether all rounds are over after `round` of them.
 bool is_done(const TurnOptions& options, Clock::time_point begin, int round) {
   if (round > 0 && StopRequest::is_made()) return true;

@@ -9,6 +9,11 @@
 
 namespace headrace::tools {
 
+// Returns the seconds that have passed since then.
+inline double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 // Seconds of runs.
 class Times {
  public:

@@ -14,18 +14,15 @@ namespace headrace::tools {
 namespace {
 
 using executors::pipeline::Pipeline;
-using Clock = std::chrono::steady_clock;
 
-struct BenchState {
+struct StreamBenchState {
   StreamOptions stream;
   int rounds = 5, requests = 100;
 };
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-
 // Returns the seconds for the requests when `at_once` of them are under way.
 double time_requests(Pipeline& pipeline, const std::vector<Value>& inputs, int requests, size_t at_once) {
-  const Clock::time_point begin = Clock::now();
+  const auto begin = std::chrono::steady_clock::now();
   std::deque<executors::pipeline::Ticket> open;
   for (int i = 0; i < requests; ++i) {
     if (open.size() >= at_once) {
@@ -38,7 +35,7 @@ double time_requests(Pipeline& pipeline, const std::vector<Value>& inputs, int r
   return seconds_since(begin);
 }
 
-int bench(const BenchState& state, const Common& common) {
+int bench_stream(const StreamBenchState& state, const Common& common) {
   // A pipeline for each, so that the stages' times are those of the stream alone.
   const std::unique_ptr<Pipeline> pipeline = open_stream(state.stream), alone = open_stream(state.stream);
   const std::vector<Value> inputs = stream_inputs(*pipeline, state.stream);
@@ -76,7 +73,7 @@ int bench(const BenchState& state, const Common& common) {
 }  // namespace
 
 Verb add_pipeline_bench(CLI::App& pipeline, const Common& common) {
-  auto state = std::make_shared<BenchState>();
+  auto state = std::make_shared<StreamBenchState>();
   CLI::App* verb = pipeline.add_subcommand("bench", "Time a stream of requests, and the same requests one at a time");
   state->stream.add_to(*verb);
   takes(verb->add_option("--requests", state->requests, "Requests of a round"), {1, 100'000'000, 100})
@@ -88,7 +85,7 @@ Verb add_pipeline_bench(CLI::App& pipeline, const Common& common) {
   verb->footer(
       "One at a time, a request is submitted when the one before has its result.\n"
       "Example: headrace pipeline bench pipe.so --requests 200");
-  return [state, &common] { return bench(*state, common); };
+  return [state, &common] { return bench_stream(*state, common); };
 }
 
 }  // namespace headrace::tools

@@ -19,7 +19,7 @@ namespace headrace::onnx {
 
 namespace {
 
-using Sizes = std::vector<PrimExpr>;
+using Dims = std::vector<PrimExpr>;
 
 // Operands of attention, [batch, heads, positions, size], keys and values with those of the past.
 struct HeadOperands {
@@ -35,18 +35,18 @@ int64_t head_count(NodeContext& context) {
 
 // Reshapes [batch, positions, heads * size] to [batch, heads, positions, size].
 Expr into_heads(NodeContext& context, const Expr& x, int64_t heads) {
-  const Sizes sizes = context.dims(x);
+  const Dims sizes = context.dims(x);
   const int64_t width = context.known_dim(x, 2);
   if (width % heads != 0) context.invalid("{} numbers a position do not make {} heads", width, heads);
-  return swap_heads(context, context.reshape(x, Sizes{sizes[0], sizes[1], make_int(heads), make_int(width / heads)}));
+  return swap_heads(context, context.reshape(x, Dims{sizes[0], sizes[1], make_int(heads), make_int(width / heads)}));
 }
 
 // The reverse of into_heads.
 Expr out_of_heads(NodeContext& context, const Expr& x) {
   const Expr swapped = swap_heads(context, x);
-  const Sizes sizes = context.dims(swapped);
+  const Dims sizes = context.dims(swapped);
   const int64_t width = context.known_dim(swapped, 2) * context.known_dim(swapped, 3);
-  return context.reshape(swapped, Sizes{sizes[0], sizes[1], make_int(width)});
+  return context.reshape(swapped, Dims{sizes[0], sizes[1], make_int(width)});
 }
 
 Expr after_past_of(NodeContext& context, size_t i, const Expr& x) {

@@ -25,7 +25,6 @@ std::string microsoft_error(std::string_view op, const std::vector<Operand>& ope
   return import_error(node_graph(op, operands, attributes, 1, "com.microsoft"), 17);
 }
 
-NDArray zeros(const Shape& shape) { return f32(shape, std::vector<double>(static_cast<size_t>(num_elements(shape)))); }
 NDArray int_zeros(const Shape& shape) {
   return make_array(shape, std::vector<double>(static_cast<size_t>(num_elements(shape))), DataType::int_(32));
 }

@@ -18,8 +18,6 @@ std::string only_op(const ImportedModel& imported) {
   return call->as_op()->name;
 }
 
-NDArray zeros(const Shape& shape) { return f32(shape, std::vector<double>(static_cast<size_t>(num_elements(shape)))); }
-
 std::string resize_op(const Shape& shape, const std::vector<double>& scales, const char* mode, int64_t opset = 13) {
   const Operand factors = fixed(f32({std::ssize(scales)}, scales));
   const Attributes attributes{AttributeSpec("mode", mode)};

@@ -94,7 +94,7 @@ std::set<std::string> kinds_of_items(const IRModule& module) {
   return kinds;
 }
 
-std::optional<std::string> results_differ(const IRModule& a, const IRModule& b) {
+std::optional<std::string> integers_differ(const IRModule& a, const IRModule& b) {
   const auto want = interp::run_main(a, {}), got = interp::run_main(b, {});
   if (want.size() != got.size()) return "another number of results";
   for (size_t r = 0; r < want.size(); ++r) {
@@ -123,7 +123,7 @@ TEST(DynamicToStatic, IntegersWrapAsTheInterpreterSays) {
   property.check = [&kinds](const Seeded& p) {
     const IRModule before = IntegerProgram(p.seed, p.steps).module(), after = run_pass("DynamicToStatic", before);
     kinds.merge(kinds_of_items(after));
-    return results_differ(before, after);
+    return integers_differ(before, after);
   };
   EXPECT_TRUE(kit::holds(property));
   EXPECT_TRUE(kinds.contains("relay.Call") && kinds.contains("relay.Constant"));

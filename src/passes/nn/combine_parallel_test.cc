@@ -11,7 +11,7 @@
 namespace headrace::passes {
 namespace {
 
-constexpr DenseForm kForms[] = {DenseForm::wide, DenseForm::batch, DenseForm::batch_of_copies};
+constexpr DenseForm kDenseForms[] = {DenseForm::wide, DenseForm::batch, DenseForm::batch_of_copies};
 
 pass::PassContext context_with_to_batch(bool to_batch) {
   pass::PassContext context = typed_context();
@@ -25,7 +25,7 @@ TEST(CombineParallel, BranchesOfIfsStayApart) {
       "  let %a = nn.dense(%x, %w);\n"
       "  let %b = if (less(sum(%x), 1f)) { nn.dense(%x, exp(%w)) } else { nn.dense(%x, abs(%w)) };\n"
       "  (%a, %b)\n}");
-  for (const DenseForm form : kForms) EXPECT_EQ(combine_parallel_dense(before, 2, form), before);
+  for (const DenseForm form : kDenseForms) EXPECT_EQ(combine_parallel_dense(before, 2, form), before);
 }
 
 TEST(CombineParallel, EffectsStayWhereTheyAre) {
@@ -33,7 +33,7 @@ TEST(CombineParallel, EffectsStayWhereTheyAre) {
       "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) {\n"
       "  let %r = ref(%w);\n"
       "  (nn.dense(%x, ref_read(%r)), ref_write(%r, exp(%w)), nn.dense(%x, ref_read(%r)))\n}");
-  for (const DenseForm form : kForms) EXPECT_EQ(combine_parallel_dense(before, 2, form), before);
+  for (const DenseForm form : kDenseForms) EXPECT_EQ(combine_parallel_dense(before, 2, form), before);
 }
 
 TEST(CombineParallel, TheNumberOfBranchesIsAnOption) {
@@ -189,7 +189,7 @@ TEST(CombineParallel, RandomDensesKeepTheirResults) {
     const IRModule before = read(denses.program);
     const Shapes& shapes = denses.shapes;
     const std::vector<NDArray> args{ramp({shapes.rows, shapes.inputs}, -1), ramp({12, shapes.inputs}, -0.5f)};
-    for (const DenseForm form : kForms) {
+    for (const DenseForm form : kDenseForms) {
       const IRModule after = relay::infer_type(combine_parallel_dense(before, 2, form));
       if (auto difference = difference_of_results(before, after, args, 0))
         return *difference + "\n" + relay::print_module(after);

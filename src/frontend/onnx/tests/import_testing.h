@@ -25,6 +25,9 @@ using Attributes = std::vector<AttributeSpec>;
 using Ints = std::vector<int64_t>;
 
 inline NDArray f32(const Shape& shape, const std::vector<double>& data) { return make_array(shape, data); }
+inline NDArray zeros(const Shape& shape) {
+  return f32(shape, std::vector<double>(static_cast<size_t>(num_elements(shape))));
+}
 inline NDArray i64(const Shape& shape, const std::vector<double>& data) {
   return make_array(shape, data, DataType::int_(64));
 }
