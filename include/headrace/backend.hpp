@@ -496,6 +496,13 @@ class Kernel {
   virtual EntryTypes types() const { return {}; }
 };
 
+// Says for which run the host asks about costs.
+struct CostQuery {
+  int num_threads = 1;
+  double native_seconds = 0;            // the host's estimate for its own code; 0 where it asks about a border
+  const hr_machine* machine = nullptr;  // the processor; null where the host is too old to say
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -514,6 +521,16 @@ class Backend {
   // Returns the seconds that the backend takes for a call of an op, or a match of a pattern, that it takes; below 0
   // where it does not know, as after an exception. `native_seconds` is what the host estimates for its own code.
   virtual double cost(const Node&, int /*num_threads*/, double /*native_seconds*/) const { return -1; }
+  // As cost(), which it calls by default; for a backend that asks what the machine can do.
+  virtual double cost_on(const Node& call, const CostQuery& query) const {
+    return cost(call, query.num_threads, query.native_seconds);
+  }
+  // Returns the seconds that `call` costs less than cost_on() says where its region also computes the calls that its
+  // operands come from, whose values nothing else uses; 0 after an exception. Other operands are inputs and constants.
+  virtual double saved(const Node& /*call*/, const CostQuery&) const { return 0; }
+  // Returns the seconds that a tensor takes to enter or to leave a region, beside the call of the region, such as those
+  // of a change of layout; 0 after an exception.
+  virtual double border(const TensorType&, const CostQuery&) const { return 0; }
   // Returns whether each call, or match of a pattern, must be a region of its own.
   virtual bool one_call_per_region() const { return false; }
   // Writes what `load` needs to run the region. Throws Refusal for a region that the backend does not take as a whole.
@@ -587,12 +604,29 @@ inline void accepts(void* self, const char* pattern, const hr_graph* match, hr_v
   judge(verdict, [&] { return adapter.backend->accepts(pattern, Graph(adapter.host->graph, match)); });
 }
 
-inline double cost(void* self, const hr_cost_query* query) {
+using CostOfCall = double (Backend::*)(const Node&, const CostQuery&) const;
+
+// Asks about a call; returns `unknown` after an exception.
+inline double ask_cost(void* self, const hr_cost_query* query, CostOfCall function, double unknown) {
   const Adapter& adapter = adapter_of(self);
-  double seconds = -1;
+  double seconds = unknown;
   guard(nullptr, [&] {
     const Node node(adapter.host->graph, query->graph, query->node);
-    seconds = adapter.backend->cost(node, query->num_threads, query->native_seconds);
+    const hr_machine* machine = HR_HAS_FIELD(hr_cost_query, query, machine) ? query->machine : nullptr;
+    seconds = (adapter.backend.get()->*function)(node, {query->num_threads, query->native_seconds, machine});
+  });
+  return seconds;
+}
+
+inline double cost(void* self, const hr_cost_query* query) { return ask_cost(self, query, &Backend::cost_on, -1); }
+inline double saved(void* self, const hr_cost_query* query) { return ask_cost(self, query, &Backend::saved, 0); }
+
+inline double border(void* self, const hr_border_query* query) {
+  double seconds = 0;
+  guard(nullptr, [&] {
+    const hr_tensor_type& type = query->tensor;
+    const TensorType tensor{type.dtype, {type.shape, static_cast<size_t>(type.ndim)}};
+    seconds = adapter_of(self).backend->border(tensor, {query->num_threads, 0, query->machine});
   });
   return seconds;
 }
@@ -718,6 +752,8 @@ int32_t enter(const hr_host* host, hr_backend* table, const hr_message* message)
     if (HR_HAS_FIELD(hr_backend, table, load_with_constants)) table->load_with_constants = &load_with_constants;
     if (HR_HAS_FIELD(hr_backend, table, entry_types)) table->entry_types = &entry_types;
     if (HR_HAS_FIELD(hr_backend, table, cost)) table->cost = &cost;
+    if (HR_HAS_FIELD(hr_backend, table, saved)) table->saved = &saved;
+    if (HR_HAS_FIELD(hr_backend, table, border)) table->border = &border;
     if (HR_HAS_FIELD(hr_backend, table, one_call_per_region))
       table->one_call_per_region = adapter.backend->one_call_per_region() ? 1 : 0;
   });

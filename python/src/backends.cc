@@ -34,6 +34,8 @@ struct Methods {
   PackedFunc compile;   // ([(name, function, module)], options) -> [bytes, or why not]
   PackedFunc load;      // (bytes) -> a function (region, number of inputs) -> a function of tensors
   PackedFunc cost;      // (call) -> seconds, or None
+  PackedFunc saved;     // (call, [call]) -> seconds. Null: 0
+  PackedFunc border;    // (type) -> seconds. Null: 0
   // (op, opset, NodeProto, types of inputs, declared types of results or None) -> types, or why not. Null: what
   // `supports` says of the call.
   PackedFunc claim;
@@ -73,6 +75,25 @@ class PythonBackend : public partition::Backend {
   double cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const override {
     const Value seconds = parts().methods.cost(ref(&call));
     return seconds.is_none() ? Backend::cost(call, machine, threads) : seconds.as<double>();
+  }
+
+  double saved(const relay::CallNode& call, const std::vector<const relay::CallNode*>& producers, const cost::Machine&,
+               int) const override {
+    const PackedFunc& saved = parts().methods.saved;
+    if (!saved) return 0;
+    Array<Value> before;
+    for (const relay::CallNode* producer : producers) before.push_back(Value(ref(producer)));
+    return saved(ref(&call), before).as<double>();
+  }
+
+  double border(const Type& type, const cost::Machine&, int) const override {
+    const PackedFunc& border = parts().methods.border;
+    if (!border) return 0;
+    double seconds = 0;
+    for (const Type& leaf : leaves_of(type)) {
+      if (leaf.is<TensorTypeNode>()) seconds += border(leaf).as<double>();
+    }
+    return seconds;
   }
 
   Expected<std::vector<TensorType>> claim(const ops::OnnxNode& node) const override {
@@ -136,10 +157,14 @@ class PythonBackend : public partition::Backend {
 // Registers a backend, or replaces the one of Python that has the name.
 void register_python_backend(const std::string& name, const std::string& version, bool one_call_per_region,
                              nb::handle patterns, nb::callable supports, nb::callable compile, nb::callable load,
-                             nb::callable cost, std::optional<nb::callable> claim) {
+                             nb::callable cost, std::optional<nb::callable> saved, std::optional<nb::callable> border,
+                             std::optional<nb::callable> claim) {
   static auto& known = *new std::map<std::string, std::shared_ptr<PythonBackend>>;  // Python's lock guards it
   driver::register_all();
   const PackedFunc loader = to_function(std::move(load));
+  const auto optional = [](std::optional<nb::callable> method) {
+    return method ? to_function(*std::move(method)) : PackedFunc();
+  };
   Parts parts{.version = version,
               .one_call_per_region = one_call_per_region,
               .patterns = partition::read_table(to_value(patterns)),
@@ -147,7 +172,9 @@ void register_python_backend(const std::string& name, const std::string& version
                           .compile = to_function(std::move(compile)),
                           .load = loader,
                           .cost = to_function(std::move(cost)),
-                          .claim = claim ? to_function(*std::move(claim)) : PackedFunc()}};
+                          .saved = optional(std::move(saved)),
+                          .border = optional(std::move(border)),
+                          .claim = optional(std::move(claim))}};
   if (const auto found = known.find(name); found != known.end()) {
     found->second->replace(std::move(parts));
   } else {
@@ -255,7 +282,7 @@ void bind_kit(nb::module_& m) {
 void bind_backends(nb::module_& m) {
   m.def("register_backend", &register_python_backend, nb::arg("name"), nb::arg("version"),
         nb::arg("one_call_per_region"), nb::arg("patterns"), nb::arg("supports"), nb::arg("compile"), nb::arg("load"),
-        nb::arg("cost"), nb::arg("claim").none());
+        nb::arg("cost"), nb::arg("saved").none(), nb::arg("border").none(), nb::arg("claim").none());
   m.def(
       "has_backend",
       [](const std::string& name) {

@@ -232,6 +232,48 @@ def test_costs_decide_where_an_op_runs(tmp_path):
         assert len(runs) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "methods", "expected"),
+    [
+        ("test_joined", {"saved": lambda self, call, producers: 1.0 if producers else 0.0}, [2]),
+        ("test_apart", {}, []),
+        ("test_near", {"saved": lambda self, call, producers: 1.0, "border": lambda self, type: 0.0}, [2]),
+        ("test_far", {"saved": lambda self, call, producers: 1.0, "border": lambda self, type: 1.0}, []),
+    ],
+)
+def test_joins_and_borders_decide_where_ops_run(tmp_path, name, methods, expected):
+    """The first call costs the backend nothing, the second a second, which it saves behind the first."""
+    path = tmp_path / "large.relay"
+    path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(512, 512), float32]) { exp(exp(%x)) }\n')
+    sizes = []
+
+    def compile(self, regions, options):
+        sizes.extend(str(region.function).count("exp(") for region in regions)
+        return ["only its size matters" for _ in regions]
+
+    made(name, compile=compile, cost=lambda self, call: float(isinstance(call.args[0], relay.Call)), **methods)
+    hr.compile(path, backends=[name], placement="cost")
+    assert sizes == expected
+
+
+def test_answers_about_joins_and_borders_are_checked(tmp_path):
+    path = tmp_path / "large.relay"
+    path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(512, 512), float32]) { exp(exp(%x)) }\n')
+    for name, methods, message in (
+        ("test_joins_text", {"saved": lambda self, call, producers: "half"}, "saved gave str, expected seconds as a f"),
+        (
+            "test_joins_nan",
+            {"saved": lambda self, call, producers: float("nan")},
+            "saved gave nan seconds, expected 0 ",
+        ),
+        ("test_borders", {"border": lambda self, type: -1}, "border gave -1.0 seconds, expected 0 to 1000"),
+        ("test_borders_fail", {"border": lambda self, type: 1 // 0}, "failed in border: ZeroDivisionError"),
+    ):
+        made(name, cost=lambda self, call: 1.0, **methods)
+        with pytest.raises(hr.UserError, match=message):
+            hr.compile(path, backends=[name], placement="cost")
+
+
 def test_a_run_that_fails_is_replaced_by_native_code(program, tmp_path):
     def load(self, data):
         def run(name, inputs, outputs):

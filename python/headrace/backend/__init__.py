@@ -194,6 +194,38 @@ class Backend:
         """
         return None
 
+    def saved(self, call: Any, producers: list[Any]) -> float:
+        """Estimates what a call costs less than `cost` says where its region also computes the calls before it.
+
+        Parameters
+        ----------
+        call : relay.Call
+            A call of an op, or of a composite function.
+        producers : list of relay.Call
+            Calls that it needs and the backend takes, whose values nothing else uses; the first is one of its operands.
+
+        Returns
+        -------
+        float
+            The seconds, at most what the call costs; 0: nothing is saved.
+        """
+        return 0.0
+
+    def border(self, type: Any) -> float:
+        """Estimates what a tensor takes to enter or to leave a region, beside the call of the region.
+
+        Parameters
+        ----------
+        type : relay.TensorType
+            The type of the tensor.
+
+        Returns
+        -------
+        float
+            The seconds, such as those of a change of layout; `cost` does not count them.
+        """
+        return 0.0
+
 
 class _Checked:
     """Calls the methods of a backend for the compiler, and checks what they answer."""
@@ -275,6 +307,23 @@ class _Checked:
             return float(seconds)
         except (TypeError, ValueError):
             raise self._wrong("cost", seconds, "seconds as a float, or None") from None
+
+    def saved(self, call: Any, producers: Iterable[Any]) -> float:
+        """Seconds."""
+        return self._seconds("saved", self._ask("saved", self.backend.saved, call, list(producers), call=call))
+
+    def border(self, type: Any) -> float:
+        """Seconds."""
+        return self._seconds("border", self._ask("border", self.backend.border, type))
+
+    def _seconds(self, moment: str, answer: Any) -> float:
+        try:
+            seconds = float(answer)
+        except (TypeError, ValueError):
+            raise self._wrong(moment, answer, "seconds as a float") from None
+        if not 0 <= seconds <= 1000:
+            raise UserError(f"the backend '{self.name}': {moment} gave {seconds} seconds, expected 0 to 1000")
+        return seconds
 
     def claim(self, op: str, opset: int, message: bytes, inputs: Any, results: Any) -> Any:
         """The types of the results, or why not."""
@@ -376,6 +425,8 @@ def register(backend: Backend, override: bool = False) -> None:
             checked.compile,
             checked.load,
             checked.cost,
+            checked.saved if type(backend).saved is not Backend.saved else None,
+            checked.border if type(backend).border is not Backend.border else None,
             checked.claim if type(backend).claim is not Backend.claim else None,
         )
         _registered[name] = backend

@@ -108,22 +108,27 @@ TEST(Plugin, EarlierVersionsOfTheInterfaceAreTaken) {
   }
 }
 
-// The library reads the machine's row and the calls of a region before a call, and says what a border costs.
+// A library in C, and one in C++: it reads the machine's row and the calls of a region before a call, and says what a
+// border costs.
 TEST(Plugin, CostsOfRegionsAreThePlugins) {
-  load("joining_chip");
   const driver::Model model = driver::make_model(
       typed("def @main(%x: Tensor[(512, 512), float32]) { tanh(subtract(multiply(%x, %x), %x)) }\n", {}));
-  const driver::CompileOptions options{
-      .target = parse_target("llvm -mcpu=znver4"), .backends = {"joining_chip"}, .placement = driver::Placement::cost};
-  const driver::Explanation explained = driver::explain(model, options);
-  const std::string cpu = "znver4";
   const std::vector<std::string> features{"avx", "avx2", "fma", "sse2"};
-  const double one = 512 * 512 / (cost::peak_gigaops(cost::machine_for(cpu, features), DataType::float_(32)) * 1e9);
-  ASSERT_THAT(explained.costs, SizeIs(3));
-  EXPECT_NEAR(explained.costs[0][1].seconds, one, 1e-3 * one);
-  EXPECT_NEAR(explained.costs[1][1].seconds, one / 2, 1e-3 * one) << "after a multiply";
-  const double native = explained.costs[2][0].seconds;
-  EXPECT_NEAR(explained.plan_cost->seconds, 1.5 * one + native + partition::kBorderSeconds + 2 * one, 1e-3 * one);
+  const cost::Machine machine = cost::machine_for("znver4", features);
+  const double one = 512 * 512 / (cost::peak_gigaops(machine, DataType::float_(32)) * 1e9);
+  for (const std::string plugin : {"joining_chip", "joining_cpp"}) {
+    SCOPED_TRACE(plugin);
+    load(plugin);
+    const driver::Explanation explained = driver::explain(
+        model,
+        {.target = parse_target("llvm -mcpu=znver4"), .backends = {plugin}, .placement = driver::Placement::cost});
+    ASSERT_THAT(explained.costs, SizeIs(3));
+    ASSERT_THAT(explained.costs[1], SizeIs(2));
+    EXPECT_NEAR(explained.costs[0][1].seconds, one, 1e-3 * one);
+    EXPECT_NEAR(explained.costs[1][1].seconds, one / 2, 1e-3 * one) << "after a multiply";
+    const double native = explained.costs[2][0].seconds;
+    EXPECT_NEAR(explained.plan_cost->seconds, 1.5 * one + native + partition::kBorderSeconds + 2 * one, 1e-3 * one);
+  }
 }
 
 // By headrace/backend_abi.h, NaN and -1 count as 0. So does an infinite saving, and an infinite border as 1000 s.
