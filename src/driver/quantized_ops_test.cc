@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "driver/compile.h"
+#include "kit/options.h"
 #include "load/run.h"
 #include "ops/all_ops.h"
 #include "ops/op_facts.h"
@@ -47,10 +48,11 @@ struct AllCases {
 TEST(QuantizedOps, CompiledGiveTheResultsOfTheOracle) {
   ops::register_all_ops();
   AllCases cases;
+  size_t num_cases = 0;
   for (const OpCase& c : ops::testing::read_op_cases()) {
-    if (!c.fails() && calls_plain_form(c)) cases.add(c);
+    if (!c.fails() && calls_plain_form(c) && kit::is_chosen(num_cases++)) cases.add(c);
   }
-  ASSERT_GT(cases.names.size(), 100u);
+  ASSERT_GT(num_cases, 100u);
   const Model model = make_model(make_module(relay::make_function(cases.params, relay::make_tuple(cases.results))));
   for (const int level : {0, 3}) {
     const auto executor =

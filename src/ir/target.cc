@@ -206,7 +206,7 @@ std::string text_of(const Value& value) {
 }
 
 // Returns a text, in quotes where it has blanks. A host's text contains one kind of quotes at most.
-std::string quoted(const std::string& text) {
+std::string quoted_word(const std::string& text) {
   if (text.find_first_of(kBlanks) == std::string::npos) return text;
   const char quote = text.find('\'') == std::string::npos ? '\'' : '"';
   return quote + text + quote;
@@ -266,8 +266,8 @@ std::string to_string(const Target& target) {
   check_host(*target);
   std::string text = target->kind->name;
   if (!target->keys.empty()) text += fmt::format(" -keys={}", fmt::join(target->keys, ","));
-  for (const auto& [name, value] : target->attrs) text += fmt::format(" -{}={}", name, quoted(text_of(value)));
-  if (target->host) text += fmt::format(" -host={}", quoted(to_string(target->host)));
+  for (const auto& [name, value] : target->attrs) text += fmt::format(" -{}={}", name, quoted_word(text_of(value)));
+  if (target->host) text += fmt::format(" -host={}", quoted_word(to_string(target->host)));
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include "frontend/onnx/read_model.h"
 #include "frontend/onnx/tensor.h"
 #include "kit/errors.h"
+#include "kit/options.h"
 
 namespace headrace::kit {
 namespace {

@@ -72,7 +72,7 @@ int case_count(int ci, int full) {
   return options().size == TestSize::kList ? 0 : by_size(ci, full);
 }
 
-int by_depth(int depth) { return options().size == TestSize::kFew ? depth / 4 : depth; }
+int by_depth(int depth) { return options().size == TestSize::kFew ? depth / 8 : depth; }
 
 bool is_chosen(size_t i) { return options().size != TestSize::kFew || i % 5 == 0; }
 

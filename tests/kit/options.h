@@ -35,7 +35,7 @@ int by_size(int ci, int full);
 // Returns by_size() for the number of cases of a test without a kit::Property, and records it with the test's result.
 int case_count(int ci, int full);
 
-// Returns how long or deep a program is that must need no stack: a quarter of it at test size few, where frames are
+// Returns how long or deep a program is that must need no stack: an eighth of it at test size few, where frames are
 // larger.
 int by_depth(int depth);
 

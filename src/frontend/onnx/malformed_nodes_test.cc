@@ -262,6 +262,7 @@ Model with_attribute(const Model& model, std::string_view name, int64_t number) 
 
 TEST(MalformedNodes, ABooleanAttributeIsZeroOrOne) {
   std::set<std::string_view> unread(std::begin(kBooleans), std::end(kBooleans));
+  size_t i = 0;
   for (const Base& base : all_bases()) {
     const Model model = read(base.bytes);
     if (model.graph.nodes.size() != 1 || !kit::user_error_of([&] { import_model(model, base.options); }).empty())
@@ -270,7 +271,6 @@ TEST(MalformedNodes, ABooleanAttributeIsZeroOrOne) {
     if (find_op_row(node.domain, node.op_type) == nullptr || node.op_type == "Constant")
       continue;  // Constant takes one attribute, its value
     for (const std::string_view name : kBooleans) {
-      size_t i = 0;
       for (const int64_t number : {int64_t{2}, int64_t{-1}, int64_t{1} << 32}) {
         if (!kit::is_chosen(i++)) continue;
         SCOPED_TRACE(fmt::format("{}: {} with {} = {}", base.name, model.graph.nodes[0].op_type, name, number));
@@ -282,7 +282,7 @@ TEST(MalformedNodes, ABooleanAttributeIsZeroOrOne) {
       }
     }
   }
-  EXPECT_THAT(unread, ::testing::IsEmpty());
+  if (kit::is_chosen(1)) EXPECT_THAT(unread, ::testing::IsEmpty());
 }
 
 // The number of an element type is not cut to 32 bits.

@@ -131,11 +131,14 @@ void RuleCases::check() const {
   for (const int bits : {128, 256, 512}) {
     if (bits <= kit::NativeKernels::vector_bits()) widths.push_back(bits);
   }
-  const bool all_widths = kit::options().size == kit::TestSize::kFull || cases_.size() <= kFewCases;
+  const kit::TestSize size = kit::options().size;
+  const bool is_short = cases_.size() <= kFewCases;
+  const bool all_widths = size == kit::TestSize::kFull || (is_short && size != kit::TestSize::kFew);
   for (size_t k = 0; k < widths.size(); ++k) {
     std::vector<const Case*> chosen;
     for (size_t i = 0; i < cases_.size(); ++i) {
-      if (all_widths || (i % widths.size() == k && kit::is_chosen(i / widths.size()))) chosen.push_back(&cases_[i]);
+      if (all_widths || (i % widths.size() == k && (is_short || kit::is_chosen(i / widths.size()))))
+        chosen.push_back(&cases_[i]);
     }
     check_width(widths[k], chosen);
   }

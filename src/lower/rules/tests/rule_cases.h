@@ -30,7 +30,8 @@ class RuleCases {
   void add_text(std::string name, std::string_view program, const std::vector<NDArray>& inputs, double tolerance);
   void add_text(std::string name, std::string_view program, const std::vector<In>& inputs, double tolerance);
   // Lowers, compiles and runs all cases with vectors of 128, 256 and 512 bits, as far as the machine supports them.
-  // From a long list, test size ci runs each case with one width, and test size few runs every third case.
+  // From a long list, test size ci runs each case with one width, and test size few every fifth case; from a short one,
+  // test size few runs each case with one width.
   void check() const;
   // Runs all cases with the kernels written as C and compiled together, with vectors of 256 bits.
   void check_as_c() const;
