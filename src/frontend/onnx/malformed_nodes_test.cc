@@ -282,7 +282,9 @@ TEST(MalformedNodes, ABooleanAttributeIsZeroOrOne) {
       }
     }
   }
-  if (kit::is_chosen(1)) EXPECT_THAT(unread, ::testing::IsEmpty());
+  if (kit::is_chosen(1)) {
+    EXPECT_THAT(unread, ::testing::IsEmpty());
+  }
 }
 
 // The number of an element type is not cut to 32 bits.
