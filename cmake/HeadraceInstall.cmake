@@ -34,6 +34,10 @@ foreach(program headrace_program headrace-opt headrace-stage-host)
   endif()
 endforeach()
 
+if(TARGET headrace_manual)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/share/man/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} FILES_MATCHING PATTERN "*.1")
+endif()
+
 install(EXPORT headrace NAMESPACE headrace:: FILE headrace-targets.cmake DESTINATION ${package})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/headrace-config.cmake.in
   ${PROJECT_BINARY_DIR}/generated/headrace-config.cmake INSTALL_DESTINATION ${package}

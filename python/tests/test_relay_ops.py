@@ -134,6 +134,8 @@ _QNN_PARAMETERS = {
     "ceil_mode count_include_pad layout out_layout",
     "batch_matmul": "x y x_zero_point y_zero_point x_scale y_scale out_dtype",
     "concatenate": "data input_scales input_zero_points output_scale output_zero_point axis",
+    "contrib_dense_pack": "data weight input_zero_point kernel_zero_point input_scale kernel_scale kernel_layout units "
+    "out_dtype",
     "conv2d": "data kernel input_zero_point kernel_zero_point input_scale kernel_scale kernel_size channels strides "
     "padding dilation groups data_layout kernel_layout out_layout out_dtype",
     "conv2d_transpose": "data weight input_zero_point kernel_zero_point input_scale kernel_scale strides padding "
@@ -144,6 +146,9 @@ _QNN_PARAMETERS = {
     "quantize": "data output_scale output_zero_point axis out_dtype",
     "requantize": "data input_scale input_zero_point output_scale output_zero_point axis rounding compute_dtype "
     "out_dtype",
+    "simulated_dequantize": "data input_scale input_zero_point axis in_dtype",
+    "simulated_quantize": "data output_scale output_zero_point axis out_dtype",
+    "softmax": "x scale zero_point output_scale output_zero_point axis",
 }
 
 
@@ -163,3 +168,28 @@ def test_numbers_are_scales_and_zero_points_of_quantized_operands():
     image, kernel = relay.var("x", shape=(1, 1, 3, 3), dtype="uint8"), relay.var("w", shape=(1, 1, 2, 2), dtype="int8")
     call = relay.qnn.op.conv2d(image, kernel, 1, 2, 0.5, 0.25, kernel_size=(2, 2), channels=1)
     assert [arg.data.dtype for arg in call.args[2:]] == ["int32", "int32", "float32", "float32"]
+
+
+def test_simulated_dtypes_are_names_or_operands():
+    x, code = relay.var("x", shape=(4,)), relay.var("code", shape=(), dtype="int32")
+    values = np.array([-200, -1.5, 0.75, 130], "float32")
+    expected = {"int8": [-128, -1, 4, 127], "uint8": [0, 0, 4, 255], "int32": [-398, -1, 4, 262], "disable": values}
+    for number, dtype in enumerate(("disable", "int8", "uint8", "int32")):
+        call = relay.qnn.op.simulated_quantize(x, 0.5, 2, out_dtype=dtype)
+        assert (call.args[1].data.numpy(), call.args[1].data.dtype) == (number, "int32")
+        np.testing.assert_array_equal(evaluated(call, x=values), expected[dtype])
+        back = relay.qnn.op.simulated_dequantize(x, 0.5, 2, in_dtype=code)
+        plain = values if dtype == "disable" else (values - 2) / 2
+        np.testing.assert_array_equal(evaluated(back, x=values, code=np.int32(number)), plain)
+    with pytest.raises(hr.UserError, match="out_dtype is 'int4'; it is disable, int8, uint8, int32 or an"):
+        relay.qnn.op.simulated_quantize(x, 0.5, 2, out_dtype="int4")
+    with pytest.raises(hr.UserError, match="in_dtype is 'int4'; it is disable, int8"):
+        relay.qnn.op.simulated_dequantize(x, 0.5, 2, in_dtype="int4")
+
+
+def test_a_packed_quantized_matrix():
+    x, w = relay.var("x", shape=(1, 4), dtype="uint8"), relay.var("w", shape=(1, 2, 3, 2), dtype="int8")
+    call = relay.qnn.op.contrib_dense_pack(x, w, 1, 0, 0.5, 0.25, kernel_layout="NC3n2c", units=3)
+    packed = np.array([[[[1, 2], [5, 6], [9, 10]], [[3, 4], [7, 8], [11, 12]]]], "int8")
+    found = evaluated(call, x=np.array([[2, 1, 1, 3]], "uint8"), w=packed)
+    np.testing.assert_array_equal(found, [[1 + 2 * 4, 5 + 2 * 8, 9 + 2 * 12]])

@@ -42,6 +42,9 @@ void register_all_ops() {
     register_quantized_concatenate_op();
     register_quantized_pool_op();
     register_quantized_functions();
+    register_quantized_softmax_op();
+    register_quantized_dense_pack_op();
+    register_simulated_quantize_ops();
     register_mask_ops();
     register_rearrange_ops();
     register_block_ops();

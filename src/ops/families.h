@@ -56,5 +56,8 @@ void register_quantized_broadcast_ops();   // qnn/broadcast.cc
 void register_quantized_concatenate_op();  // qnn/concatenate.cc
 void register_quantized_pool_op();         // qnn/avg_pool.cc
 void register_quantized_functions();       // qnn/functions.cc
+void register_quantized_softmax_op();      // qnn/softmax.cc
+void register_quantized_dense_pack_op();   // qnn/dense_pack.cc
+void register_simulated_quantize_ops();    // qnn/simulated.cc
 
 }  // namespace headrace::ops

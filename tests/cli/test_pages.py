@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The pages of `headrace explain --html` and `headrace inspect --html`: what is in their files, and what a browser
-makes of them. Standard library only; the browser is Debian's chromium, and without it its tests are skipped.
+"""The pages of `explain --html`, `inspect --html`, `bench --html` and of traces: what is in their files, and what a
+browser makes of them. Standard library only; the browser is Debian's chromium, and without it its tests are skipped.
 
 tests/cli/test_pages.py --program headrace [--junit FILE] [TEST ...]
 
@@ -16,13 +16,15 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import unittest
 from pathlib import Path
 from typing import Any, ClassVar
 
-from test_cli import DIGITS, ONE, ROOT, USAGE, USER, CliTest, main, onnx_model
+from test_cli import DIGITS, ONE, ROOT, USAGE, USER, CliTest, main, npy, onnx_model
+from test_cli_peer import AGAINST, STAND_IN
 
 sys.path.insert(0, str(ROOT / "tests/kit"))
 import browser
@@ -165,9 +167,49 @@ class FileTest(PageTest):
         copy["results"][0]["steps"][0][key] = value
         (self.folder / "changed.json").write_text(json.dumps(copy))
 
+    def test_times_of_a_bench(self) -> None:
+        words = ("bench", "one.so", "--beside", DIGITS, *ONE, "--threads", "1,2", "--rounds", "60")
+        report = json.loads(self.call(*words, "--json", "--html", "bench.html", check=True).stdout)
+        data = self.data_of(self.folder / "bench.html")
+        self.assertEqual(data["machine"]["processors"], os.cpu_count())
+        system = os.uname()
+        self.assertEqual(data["machine"]["system"], f"{system.sysname} {system.release} {system.machine}")
+        self.assertEqual((data["rounds"], data["clients"], data["peer"], data["interrupted"]), (60, 1, None, False))
+        lanes = data["lanes"]
+        self.assertEqual(
+            [(lane["name"], lane["threads"]) for lane in lanes],
+            [("one.so", 1), (str(DIGITS), 1), ("one.so", 2), (str(DIGITS), 2)],
+        )
+        for lane, result in zip(lanes, report["results"], strict=True):
+            seconds = sorted(lane["seconds"])
+            self.assertEqual(len(seconds), 60)
+            self.assertNotEqual(lane["seconds"], seconds)  # they are in the order of the rounds
+            self.assertEqual((lane["best_seconds"], lane["longest_seconds"]), (seconds[0], seconds[-1]))
+            self.assertAlmostEqual(lane["median_seconds"], statistics.median(seconds), delta=1e-12)
+            self.assertEqual((lane["p90_seconds"], lane["p99_seconds"]), (seconds[53], seconds[59]))
+            for key in ("processors", "best_seconds", "median_seconds", "p90_seconds", "runs_per_second"):
+                self.assertEqual(lane[key], result[key])
+
+    def test_times_of_a_peer(self) -> None:
+        stand_in = self.folder / "stand_in"
+        stand_in.write_text(STAND_IN)
+        stand_in.chmod(0o755)
+        (self.folder / "negative.onnx").write_bytes(onnx_model(b"y"))
+        (self.folder / "peer.npy").write_bytes(npy("<f4", (2,), bytes(8)))
+        environment = {"HEADRACE_PYTHON": str(stand_in), "STAND_IN_OUTPUT": str(self.folder / "peer.npy")}
+        words = ("bench", "negative.onnx", "--rounds", "3", *AGAINST, "--html", "peer.html")
+        self.call(*words, check=True, **environment)
+        data = self.data_of(self.folder / "peer.html")
+        ours, peer = data["lanes"]
+        self.assertEqual(
+            (ours["name"], peer["name"], data["peer"]), ("negative.onnx", "onnxruntime 1", "onnxruntime 1")
+        )
+        self.assertEqual((peer["seconds"], peer["median_seconds"], peer["runs_per_second"]), ([0.5] * 3, 0.5, 2))
+
     def test_only_the_scripts_of_the_policy_are_in_it(self) -> None:
         self.call("compile", "parts.relay", "-o", "policy.so", check=True)
-        for page in (self.page("p.html", "explain", "parts.relay"), self.page("q.html", "inspect", "policy.so")):
+        graphs = self.page("p.html", "explain", "parts.relay"), self.page("q.html", "inspect", "policy.so")
+        for page in (*graphs, self.page("r.html", "bench", "one.so", "--rounds", "1")):
             text = page.read_text()
             policy = html.unescape(re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1])
             rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
@@ -180,7 +222,7 @@ class FileTest(PageTest):
                 self.assertEqual(rules[rule].split(), [f"'sha256-{digest}'" for digest in digests])
             markup = re.sub(r"<(script|style)\b.*?</\1>", "", text, flags=re.S)
             self.assertNotRegex(markup, r"(?i)<[^>]*\s(on\w+|src|href|style)\s*=")
-            self.assertIn("Copyright (c) 2012-2014 Chris Pettitt", markup)
+            self.assertEqual("Copyright (c) 2012-2014 Chris Pettitt" in markup, page in graphs)
 
     def test_the_vendored_library_is_the_one_that_is_noted(self) -> None:
         notices = (ROOT / "THIRD_PARTY_NOTICES.md").read_text()
@@ -231,6 +273,12 @@ class FileTest(PageTest):
         self.fails(USER, "none/page.html", "explain", "parts.relay", "--html", "none/page.html")
         self.fails(USER, "the model is read from it", "explain", "parts.relay", "--html", "parts.relay")
         self.fails(USER, "the artifact is read from it", "inspect", "one.so", "--html", "one.so")
+        # These end before the rounds, which would take longer than the test may.
+        bench = ("bench", DIGITS, *ONE, "--seconds", "3000", "--html")
+        self.fails(USER, "none/page.html", *bench, "none/page.html")
+        self.fails(USER, "a folder", *bench, ".")
+        self.fails(USER, "a model is read from it", *bench, "one.so", "--beside", "one.so")
+        self.assertFalse((self.folder / "none").exists())
         self.assertEqual((self.folder / "parts.relay").read_text(), PARTS)
 
 
@@ -336,6 +384,28 @@ class BrowserTest(PageTest):
             chromium.screenshot(self.pages / "timeline_call.png")
             chromium.click("#whole")
             self.assertRegex(chromium.text("#sums"), r"stage0 .* 30 30 0 ")
+            self.assertEqual(chromium.errors(), [])
+        self.assertEqual(self.requested(page), set())
+
+    def test_a_plot_of_times(self) -> None:
+        page = self.page("plot.html", "bench", "one.so", "--beside", "one.so", "--threads", "1,2", "--rounds", "30")
+        with browser.Browser() as chromium:
+            chromium.open(page)
+            chromium.screenshot(self.pages / "bench.png")
+            self.assertEqual(chromium.run("return document.querySelectorAll('.plot').length"), 2)
+            paths = "[...document.querySelectorAll('.rounds')]"
+            dots = f"return {paths}.map((path) => path.getAttribute('d').split('M').length)"
+            self.assertEqual(chromium.run(dots), [31] * 4)
+            self.assertIn(f"{os.cpu_count()} processor", chromium.text("#machine"))
+            self.assertIn("30 rounds; each ran all that is compared once, in turns.", chromium.text("#rounds"))
+            self.assertRegex(chromium.text("#percentiles"), r"one\.so 1 [\d,]+ 30 [\d.]+ [um]?s .* - ")
+            # The best time of a plot lies at its left end, until the axis begins at zero.
+            dots = f"{paths}.slice(0, 2).flatMap((path) => path.getAttribute('d').match(/M[\\d.]+/g))"
+            leftmost = f"return Math.min(...{dots}.map((dot) => dot.slice(1)))"
+            self.assertEqual(chromium.run(leftmost), 208)
+            chromium.click("#zero")
+            self.assertGreater(chromium.run(leftmost), 208)
+            self.assertEqual(chromium.text("#zero"), "From the best time")
             self.assertEqual(chromium.errors(), [])
         self.assertEqual(self.requested(page), set())
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,13 @@ class InstallTest(unittest.TestCase):
         self.assertIn(f"9 ops by {name}", run(self.program, "inspect", artifact))
         self.assertIn("ok:", run(self.program, "verify", ROOT / "models" / "digits.onnx", *chosen))
         return plugin
+
+    def test_each_verb_has_a_man_page(self):
+        _, _, verbs = run(self.program, "--help").partition("Subcommands:\n")
+        pages = {page.name for page in (self.prefix / "share/man/man1").iterdir()}
+        for verb in re.findall(r"(?m)^  ([a-z]+) ", verbs):
+            self.assertIn(f"headrace-{verb}.1", pages)
+        self.assertIn("headrace.1", pages)
 
     def test_a_backend_in_c_is_built_and_used(self):
         example = ROOT / "examples" / "byoc-plugin"

@@ -5,6 +5,7 @@
 #include <iostream>
 #include <optional>
 
+#include "tools/headrace/bench_page.h"
 #include "tools/headrace/comparison.h"
 #include "tools/headrace/interleaved_timing.h"
 #include "tools/headrace/interruption.h"
@@ -29,6 +30,13 @@ struct BenchState {
   const CLI::Option* seconds_option = nullptr;
   int clients = 1;
   bool steps = false;
+  std::string page;  // empty: none
+
+  std::vector<std::string> paths() const {
+    std::vector<std::string> all{model.path};
+    all.insert(all.end(), beside.begin(), beside.end());
+    return all;
+  }
 };
 
 // A model that is timed, and its file.
@@ -200,8 +208,7 @@ Report add_result(const BenchState& state, const Subject& subject, size_t i, int
 }
 
 std::vector<Subject> open_subjects(const BenchState& state, const Common& common) {
-  std::vector<std::string> paths{state.model.path};
-  paths.insert(paths.end(), state.beside.begin(), state.beside.end());
+  const std::vector<std::string> paths = state.paths();
   // Options of a compile are for those that are models.
   const bool has_models = !std::all_of(paths.begin(), paths.end(), is_artifact);
   std::vector<Subject> subjects;
@@ -229,6 +236,7 @@ void check(const BenchState& state) {
   if (state.clients > 1 && state.steps)
     throw UsageError("--clients: steps are timed one run at a time; leave --steps out");
   state.peer.require(state.model.path);
+  if (!state.page.empty()) check_bench_page(state.page, state.paths());
 }
 
 std::vector<std::string> heading_of(const BenchState& state) {
@@ -239,40 +247,70 @@ std::vector<std::string> heading_of(const BenchState& state) {
   return heading;
 }
 
+// What was measured with all numbers of threads, as it is reported.
+struct Reported {
+  std::vector<std::vector<std::string>> rows = {};  // of the table
+  Array<Value> results = {};
+  Array<Value> lanes = {};  // of the page
+  std::vector<StepTimes> steps = {};
+  std::string peer = {};  // name and version
+};
+
+// Adds the lanes of all subjects and of the peer to the page.
+void add_lanes(const BenchState& state, const std::vector<Subject>& subjects, int threads, const Measured& measured,
+               Reported& reported) {
+  for (size_t i = 0; i < subjects.size(); ++i) {
+    const BenchLane lane{subjects[i].path, threads, measured.processors, measured.per_second[i]};
+    reported.lanes.push_back(Value(lane_report(lane, measured.ours[i])));
+  }
+  if (!state.peer.is_given()) return;
+  const Times& times = measured.peer;
+  const double per_second = static_cast<double>(times.count()) / times.sum();
+  reported.lanes.push_back(Value(lane_report({reported.peer, threads, measured.processors, per_second}, times)));
+}
+
+// Measures with each number of threads, until a StopRequest.
+Reported measure_all(const BenchState& state, const std::vector<Subject>& subjects, const std::vector<int>& counts) {
+  Reported reported{.rows = {heading_of(state)}};
+  const artifact::GraphProgram& graph = default_graph(*subjects.front().model.artifact);
+  for (const int threads : counts) {
+    if (StopRequest::is_made()) break;
+    std::string version;
+    const Measured measured = state.clients > 1 ? measure_at_once(state, subjects, threads)
+                                                : measure_in_turns(state, subjects, threads, version);
+    if (!version.empty()) reported.peer = state.peer.name + " " + version;
+    for (size_t i = 0; i < subjects.size(); ++i) {
+      Report one = add_result(state, subjects[i], i, threads, measured, reported.rows);
+      if (state.steps && i == 0) one.set("steps", Value(report_steps(graph, measured.steps)));
+      reported.results.push_back(Value(one));
+    }
+    add_lanes(state, subjects, threads, measured, reported);
+    reported.steps.push_back(measured.steps);
+  }
+  return reported;
+}
+
 int bench(const BenchState& state, const Common& common) {
   const std::vector<int> counts = parse_counts("--threads", state.threads);
   check(state);
   watch_for_interruptions();  // before a compile starts threads
   const std::vector<Subject> subjects = open_subjects(state, common);
-  std::vector<std::vector<std::string>> rows{heading_of(state)};
-  Array<Value> results;
-  std::vector<StepTimes> steps;
-  const artifact::GraphProgram& graph = default_graph(*subjects.front().model.artifact);
-  std::string version;
   // Another runtime may hang, so then a Ctrl-C ends the program.
   std::optional<StopRequest> stop;
   if (!state.peer.is_given()) stop.emplace();
-  for (const int threads : counts) {
-    if (StopRequest::is_made()) break;
-    const Measured measured = state.clients > 1 ? measure_at_once(state, subjects, threads)
-                                                : measure_in_turns(state, subjects, threads, version);
-    for (size_t i = 0; i < subjects.size(); ++i) {
-      Report one = add_result(state, subjects[i], i, threads, measured, rows);
-      if (state.steps && i == 0) one.set("steps", Value(report_steps(graph, measured.steps)));
-      results.push_back(Value(one));
-    }
-    steps.push_back(measured.steps);
-  }
+  const Reported reported = measure_all(state, subjects, counts);
+  Report report{{"model", Value(state.model.path)},
+                {"rounds", state.turns.seconds > 0 ? Value() : Value(int64_t{state.turns.rounds})},
+                {"clients", Value(int64_t{state.clients})},
+                {"peer", reported.peer.empty() ? Value() : Value(reported.peer)},
+                {"interrupted", Value(StopRequest::is_made())}};
+  if (!state.page.empty()) write_bench_page(state.page, state.model.path, report, reported.lanes);
   if (common.json) {
-    std::cout << to_json({{"model", Value(state.model.path)},
-                          {"rounds", state.turns.seconds > 0 ? Value() : Value(int64_t{state.turns.rounds})},
-                          {"clients", Value(int64_t{state.clients})},
-                          {"peer", version.empty() ? Value() : Value(state.peer.name + " " + version)},
-                          {"interrupted", Value(StopRequest::is_made())},
-                          {"results", Value(results)}});
+    report.set("results", Value(reported.results));
+    std::cout << to_json(report);
   } else {
-    std::cout << to_table(rows);
-    if (state.steps) print_steps(graph, counts, steps);
+    std::cout << to_table(reported.rows);
+    if (state.steps) print_steps(default_graph(*subjects.front().model.artifact), counts, reported.steps);
   }
   if (!StopRequest::is_made()) return HR_OK;
   fmt::print(stderr, "headrace: interrupted (Ctrl-C); these are the times until then\n");
@@ -292,7 +330,8 @@ constexpr const char* kBenchFooter =
     "p90 and p99: the times that 90 and 99 of 100 runs did not exceed (p99 from 100 runs on).\n"
     "Example: headrace bench model.onnx --shape x=1,3,224,224 --threads 1,2 --against onnxruntime\n"
     "         headrace bench new.so --beside old.so --rounds 50\n"
-    "         headrace bench model.so --clients 2 --seconds 10";
+    "         headrace bench model.so --clients 2 --seconds 10\n"
+    "         headrace bench model.so --threads 1,2 --html times.html";
 
 // The options that say how long and with how many at once.
 void add_turns_to(CLI::App& verb, BenchState& state) {
@@ -332,6 +371,10 @@ Verb add_bench(CLI::App& app, const Common& common) {
   add_turns_to(*verb, *state);
   verb->add_flag("--steps", state->steps,
                  "Also the best time of each step of the model (not of those beside it), in rounds of their own");
+  takes_path(verb->add_option("--html", state->page,
+                              "A file for a page that plots the times of all rounds and names the machine; it needs no "
+                              "other file and no network"),
+             "FILE");
   state->inputs.add_random_to(*verb);
   verb->footer(kBenchFooter);
   return [state, &common] { return bench(*state, common); };

@@ -1,4 +1,5 @@
-// headrace help: the help of a verb, as `headrace VERB --help` prints it.
+// headrace help: the help of a verb, as `headrace VERB --help` prints it, and man pages with the same texts.
+#include "tools/headrace/manual.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/usage.h"
 
@@ -35,10 +36,20 @@ int help(const CLI::App& program, const std::vector<std::string>& words) {
 
 Verb add_help(CLI::App& app, const Common&) {
   auto words = std::make_shared<std::vector<std::string>>();
+  auto folder = std::make_shared<std::string>();
   CLI::App* verb = app.add_subcommand("help", "Show the help of a verb");
-  verb->add_option("verb", *words, "The verb, and its action if it has several, as pipeline split");
+  CLI::Option* named =
+      verb->add_option("verb", *words, "The verb, and its action if it has several, as pipeline split");
+  takes_path(verb->add_option("--man", *folder,
+                              "A folder for man pages of the program and of all verbs, in place of the help"),
+             "FOLDER")
+      ->excludes(named);
   verb->footer("Example: headrace help compile");
-  return [words, &app] { return help(app, *words); };
+  return [words, folder, &app] {
+    if (folder->empty()) return help(app, *words);
+    write_manual(app, *folder);
+    return static_cast<int>(HR_OK);
+  };
 }
 
 }  // namespace headrace::tools

@@ -24,8 +24,11 @@ bool is_done(const TurnOptions& options, Clock::time_point begin, int round) {
 }  // namespace
 
 const std::vector<double>& Times::sorted() const {
-  if (!std::is_sorted(seconds_.begin(), seconds_.end())) std::sort(seconds_.begin(), seconds_.end());
-  return seconds_;
+  if (sorted_.size() != seconds_.size()) {
+    sorted_ = seconds_;
+    std::sort(sorted_.begin(), sorted_.end());
+  }
+  return sorted_;
 }
 
 double Times::percentile(double share) const {

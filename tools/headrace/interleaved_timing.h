@@ -24,13 +24,16 @@ class Times {
   double median() const { return (sorted()[(seconds_.size() - 1) / 2] + sorted()[seconds_.size() / 2]) / 2; }
   // Returns the least time that at least `share` of the runs did not exceed.
   double percentile(double share) const;
+  // Returns them as they were added.
+  const std::vector<double>& in_order() const { return seconds_; }
   size_t count() const { return seconds_.size(); }
   double sum() const;
 
  private:
   const std::vector<double>& sorted() const;
 
-  mutable std::vector<double> seconds_;
+  std::vector<double> seconds_;
+  mutable std::vector<double> sorted_;  // made again when there are more of them
 };
 
 // Runs once and returns the seconds that the run took.

@@ -5,6 +5,7 @@
 
 namespace headrace::tools::html {
 
-extern const Asset kDagre, kKit, kFold, kGraph, kDescribe, kExplain, kInspect, kGraphStyle, kTimeline, kTimelineStyle;
+extern const Asset kDagre, kKit, kFold, kGraph, kDescribe, kExplain, kInspect, kGraphStyle, kTimeline, kTimelineStyle,
+    kBench, kBenchStyle;
 
 }  // namespace headrace::tools::html

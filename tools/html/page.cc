@@ -64,6 +64,12 @@ const PageKind& timeline_page() {
   return kKind;
 }
 
+const PageKind& bench_page() {
+  static constexpr std::array<const Asset*, 2> kScripts{&kKit, &kBench};
+  static constexpr PageKind kKind{&kBenchStyle, kScripts};
+  return kKind;
+}
+
 std::string escaped(std::string_view text) {
   std::string made;
   for (const char c : text) {

@@ -1,4 +1,4 @@
-"""Functions of image, nn, random and vision that take what Relay's do, where the op's own parameters are others."""
+"""Functions of image, nn, qnn, random and vision that take what Relay's do, where the op's parameters are others."""
 
 from __future__ import annotations
 
@@ -308,7 +308,6 @@ def threefry_key(seed: int) -> Any:
     return const(np.array([*words, 0, 0, 0, 0, 1 << 63, 0], "uint64"))
 
 
-# By family, what stands in its module in place of the ops' own functions.
 _SPARSE_DENSE, _SPARSE_ADD, _SPARSE_TRANSPOSE = map(
     deferred, ("nn.sparse_dense", "nn.sparse_add", "nn.sparse_transpose")
 )
@@ -387,6 +386,133 @@ def sparse_transpose(x: Any, *, span: Any = None) -> TupleWrapper:
     return _SPARSE_TRANSPOSE(*_compressed_rows(x, "sparse_transpose: x"), span=span)
 
 
+_DENSE_PACK, _SIMULATED_QUANTIZE, _SIMULATED_DEQUANTIZE = map(
+    deferred, ("qnn.contrib_dense_pack", "qnn.simulated_quantize", "qnn.simulated_dequantize")
+)
+_DTYPE_CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
+
+
+def contrib_dense_pack(
+    data: Any,
+    weight: Any,
+    input_zero_point: Any,
+    kernel_zero_point: Any,
+    input_scale: Any,
+    kernel_scale: Any,
+    kernel_layout: str = "NC",
+    units: int | None = None,
+    out_dtype: str = "int32",
+    *,
+    span: Any = None,
+) -> Any:
+    """The product of quantized rows by a matrix whose rows lie in blocks: `dense` with a packed weight.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        int8 or uint8[..., k]: the rows.
+    weight : RelayExpr
+        int8 or uint8[n / b, k, b] or [n / b, k / c, b, c]: the matrix.
+    input_zero_point, kernel_zero_point : RelayExpr or int
+        The integers that stand for 0; the kernel's may be int32[n].
+    input_scale, kernel_scale : RelayExpr or float
+        What one step is worth, which changes nothing; the kernel's may be float32[n].
+    kernel_layout : str
+        Of weight: "NC" or such as "NC8n" for three dimensions, such as "NC32n4c" for four.
+    units : int, optional
+        n, which the shape of weight tells as well.
+    out_dtype : str
+        "int32".
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    Call
+        int32[..., n].
+    """
+    steps = (input_zero_point, kernel_zero_point, input_scale, kernel_scale)
+    return _DENSE_PACK(data, weight, *steps, kernel_layout, units, out_dtype, span=span)
+
+
+def _dtype_code(dtype: Any, what: str) -> Any:
+    """The operand that chooses a simulated dtype: of its name, or as it is given."""
+    if not isinstance(dtype, str):
+        return dtype
+    if dtype not in _DTYPE_CODES:
+        raise _core.UserError(f"{what} is {dtype!r}; it is {', '.join(_DTYPE_CODES)} or an expression of their codes")
+    return const(_DTYPE_CODES[dtype], "int32")
+
+
+def simulated_quantize(
+    data: Any, output_scale: Any, output_zero_point: Any, axis: int = -1, out_dtype: Any = "int8", *, span: Any = None
+) -> Any:
+    """The integers that `quantize` gives, as float32, of a dtype that the program may choose as it runs.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        float32[...]: what is quantized.
+    output_scale : RelayExpr or float
+        float32[], [1] or [data's dimension along axis]: what one step of the result is worth.
+    output_zero_point : RelayExpr or int
+        int32 or float32, as the scale: the integer that stands for 0.
+    axis : int
+        The axis of data that a scale or zero point of more than one number has.
+    out_dtype : str or RelayExpr
+        "int8", "uint8", "int32", or "disable", which gives data itself; or int32[]: the code 1, 2, 3 or 0 of these.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    Call
+        float32[...].
+
+    Raises
+    ------
+    UserError
+        For another dtype.
+    """
+    code = _dtype_code(out_dtype, "simulated_quantize: out_dtype")
+    return _SIMULATED_QUANTIZE(data, code, output_scale, output_zero_point, axis, span=span)
+
+
+def simulated_dequantize(
+    data: Any, input_scale: Any, input_zero_point: Any, axis: int = -1, in_dtype: Any = "int8", *, span: Any = None
+) -> Any:
+    """The numbers that `dequantize` gives for integers which are held as float32.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        float32[...]: the integers.
+    input_scale : RelayExpr or float
+        float32[], [1] or [data's dimension along axis]: what one step of data is worth.
+    input_zero_point : RelayExpr or int
+        int32 or float32, as the scale: the integer that stands for 0.
+    axis : int
+        The axis of data that a scale or zero point of more than one number has.
+    in_dtype : str or RelayExpr
+        As the out_dtype of `simulated_quantize`.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    Call
+        float32[...].
+
+    Raises
+    ------
+    UserError
+        For another dtype.
+    """
+    code = _dtype_code(in_dtype, "simulated_dequantize: in_dtype")
+    return _SIMULATED_DEQUANTIZE(data, code, input_scale, input_zero_point, axis, span=span)
+
+
+# By family, what stands in its module in place of the ops' own functions.
 FAMILIES: dict[str, dict[str, Any]] = {
     "image": {"resize1d": resize1d, "resize2d": resize2d, "resize3d": resize3d},
     "nn": {
@@ -403,6 +529,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
             sparse_transpose,
         )
     },
+    "qnn": {function.__name__: function for function in (contrib_dense_pack, simulated_dequantize, simulated_quantize)},
     "random": {"normal": normal, "threefry_key": threefry_key, "uniform": uniform},
     "vision": {"all_class_non_max_suppression": all_class_non_max_suppression},
 }

@@ -89,7 +89,7 @@ def _steps(data: str, sides: str) -> dict[str, Any]:
     }
 
 
-_FUNCTIONS = "abs erf exp hardswish log rsqrt sigmoid sqrt tanh"
+_FUNCTIONS = "abs erf exp hardswish log rsqrt sigmoid softmax sqrt tanh"
 
 # Dtypes of numbers that are given for operands whose dtype is not the others', or how it follows from what is given;
 # None: as relay.const makes it. Numbers for other operands do not go by those that stand here.
@@ -99,7 +99,10 @@ NUMBERS: dict[str, dict[str, Any]] = {
     "image.crop_and_resize": {"box_indices": "int64"},
     "nn.nll_loss": {"targets": "int64"},
     "one_hot": {"indices": "int64", **dict.fromkeys(["on_value", "off_value"], lambda given: given["dtype"])},
-    **{op: _steps("data weight", "input kernel") for op in ("qnn.conv2d_transpose", "qnn.dense")},
+    **{
+        op: _steps("data weight", "input kernel")
+        for op in ("qnn.contrib_dense_pack", "qnn.conv2d_transpose", "qnn.dense")
+    },
     "qnn.avg_pool2d": _steps("data", "input output"),
     "qnn.batch_matmul": _steps("x y", "x y"),
     "qnn.concatenate": _steps("", "output"),
@@ -110,6 +113,8 @@ NUMBERS: dict[str, dict[str, Any]] = {
     **{f"qnn.{op}": {"scale": "float32", "zero_point": "int32", **_steps("x", "output")} for op in _FUNCTIONS.split()},
     "qnn.dequantize": {"data": "int8", "input_scale": "float32", "input_zero_point": "int32"},
     "qnn.quantize": {"data": "float32", "output_scale": "float32", "output_zero_point": "int32"},
+    "qnn.simulated_dequantize": {"data": "float32", "in_dtype": "int32", **_steps("", "input")},
+    "qnn.simulated_quantize": {"data": "float32", "out_dtype": "int32", **_steps("", "output")},
     "random.multinomial": {"key": "uint64"},
     "reverse_sequence": {"seq_lengths": "int64"},
     "sequence_mask": {"valid_length": "int64"},

@@ -24,7 +24,7 @@ from nn_cases import add_nn_cases
 from op_case_format import Numbers, case, error, finish, run_onnx, scalar
 from packed_cases import add_packed_cases
 from qnn_cases import add_qnn_cases
-from quantize_cases import add_quantize_cases, add_quantized_dense_cases
+from quantize_cases import add_quantize_cases, add_quantized_dense_cases, add_simulated_cases
 from random_cases import add_random_cases
 from recurrent_cases import add_recurrent_cases
 from reduce_cases import add_reduce_cases
@@ -572,6 +572,7 @@ add_sparse_cases()
 add_bit_cases()
 add_quantize_cases()
 add_quantized_dense_cases()
+add_simulated_cases()
 add_qnn_cases()
 add_recurrent_cases()
 finish()

@@ -427,6 +427,114 @@ def add_function_cases(numbers: Numbers) -> None:
     error("qnn.leaky_relu factor", "qnn.leaky_relu(%0, 4294967296f, 0, 1f, 0)", [x], "expected one below 2^31")
 
 
+# ---- products with packed matrices
+
+
+def blocked(w: np.ndarray, rows: int, columns: int = 0) -> np.ndarray:
+    """A matrix [n, k] as [n / rows, k, rows], or with columns as [n / rows, k / columns, rows, columns]."""
+    n, k = w.shape
+    if columns == 0:
+        return w.reshape(n // rows, rows, k).transpose(0, 2, 1).copy()
+    return w.reshape(n // rows, rows, k // columns, columns).transpose(0, 2, 1, 3).copy()
+
+
+def add_dense_pack_cases(numbers: Numbers) -> None:
+    for a, b in (("uint8", "int8"), ("int8", "uint8")):
+        low, high = np.iinfo(a).min, np.iinfo(a).max
+        x = numbers.ints(2, 3, 8, low=low, high=high + 1, dtype=a)
+        w = numbers.ints(6, 8, low=0, high=100, dtype=b)
+        zeros = [0, 1, -2, 3, 4, 9]
+        for name, zero, scale in (("", 5, 0.25), (" zero points", zeros, [0.25] * 6)):
+            y = (less(x, 9) @ less(w, zero, 0).T).astype("int32")
+            packs = {"NC3n": blocked(w, 3), "NC": blocked(w, 2), "NC2n4c": blocked(w, 2, 4), "NC1n1c": blocked(w, 1, 1)}
+            for layout, packed in packs.items():
+                call = f'qnn.contrib_dense_pack(%0, %1, @, weight_layout="{layout}")'
+                steps = products_of(9, zero, 0.5, scale)
+                both(f"qnn.contrib_dense_pack {layout} {a} {b}{name}", call, [x, packed], steps, y)
+    packed = blocked(w, 3)
+    y = (x[0, 0].astype("int32") @ w.astype("int32").T).astype("int32")
+    call = 'qnn.contrib_dense_pack(%0, %1, @, units=6, out_dtype="int32")'
+    both("qnn.contrib_dense_pack row", call, [x[0, 0].copy(), packed], products_of(0, 0, 1, 1), y)
+
+    args = [x, packed, *products_of(0, 0, 1, 1)]
+    plain = "qnn.contrib_dense_pack(%0, %1, %2, %3, %4, %5)"
+
+    def refused(name: str, message: str, changes: dict[int, np.ndarray], attrs: str = "") -> None:
+        call = f"{plain[:-1]}{attrs})"
+        error(f"qnn.contrib_dense_pack {name}", call, [changes.get(i, a) for i, a in enumerate(args)], message)
+
+    refused("data", "data must have dtype int8 or uint8", {0: x.astype("int16")})
+    refused("scalar", "data must be [..., k], got", {0: scalar(1, "int8")})
+    refused("weight", "weight must have dtype int8 or uint8", {1: packed.astype("int32")})
+    refused("rank", "weight must be [n / b, k, b] or [n / b, k / c, b, c]", {1: w})
+    refused("layout", "weight_layout is NC8n, but weight", {}, ', weight_layout="NC8n"')
+    refused("no layout", "is laid out as NC2n4c", {1: blocked(w, 2, 4)})
+    refused("sum", "the summed dimensions differ", {1: blocked(w[:, :4], 3)})
+    refused("units", "units is 5, but weight has 6 rows", {}, ", units=5")
+    refused("dtype", "out_dtype is int16, expected int32", {}, ', out_dtype="int16"')
+    refused("zero", "input_zero_point must be a scalar, got", {2: np.zeros(6, "int32")})
+    refused("zeros", "kernel_zero_point must be a scalar or have 6 numbers", {3: np.zeros(3, "int32")})
+    refused("scale", "input_scale must have dtype float32", {4: scalar(1, "float16")})
+    call = "qnn.contrib_dense_pack(%0, %1, 0, 0, 1f, 0f)"
+    error("qnn.contrib_dense_pack by zero", call, args[:2], "kernel_scale must be positive and finite, got 0")
+
+
+# ---- softmax
+
+
+def shiftmax(numbers: list[int], one: int) -> list[int]:
+    """Shares of 128 as Relay's qnn.softmax has them: Shiftmax of I-ViT (arXiv 2207.01405, algorithm 1), for n = 8 bits
+    of an exponential and m = 30 of the inverse; `one` steps make 1. Python's shifts round down, as Relay's do.
+    """
+    exponentials = []
+    for number in numbers:
+        x = number - max(numbers)
+        power = x + (x >> 1) - (x >> 4)
+        halvings, rest = -power // one, -(-power % one)
+        exponential = (rest >> 1) + one
+        exponentials.append(exponential << 8 - halvings if halvings <= 8 else 0)
+    assert sum(exponentials) < 2**31
+    inverse = 2**30 // sum(exponentials)
+    return [inverse * e >> 23 for e in exponentials]
+
+
+def softmax_of(x: np.ndarray, steps: tuple[float, int, float, int], axis: int) -> np.ndarray:
+    source, zero, target, target_zero = steps
+    one = round(1 / Fraction(float(np.float32(source))))
+    shares = np.apply_along_axis(lambda line: shiftmax([int(v) for v in line], one), axis, less(x, zero))
+    return cut(rescaled(shares, 1 / 128, target) + target_zero, "int8")
+
+
+def add_softmax_cases(numbers: Numbers) -> None:
+    x = numbers.ints(2, 5, 7, low=-128, high=128, dtype="int8")
+    for name, steps, axis in (
+        ("plain", (0.05, 3, 1 / 256, -128), -1),
+        ("first axis", (0.05, 3, 1 / 256, -128), 0),
+        ("middle axis", (0.1, -7, 1 / 128, 0), 1),
+        ("small scale", (0.001, 0, 1 / 256, -100), 2),
+        ("large scale", (1.7, 0, 0.01, 1), -2),
+    ):
+        y = softmax_of(x, steps, axis)
+        both(f"qnn.softmax {name}", f"qnn.softmax(%0, @, axis={axis})", [x], steps_of(*steps), y)
+        real = np.exp((x.astype("float64") - steps[1]) * steps[0])
+        real /= real.sum(axis, keepdims=True)
+        if name != "large scale":  # where a step is longer than 1, little is left of the method's precision
+            assert np.abs((y - float(steps[3])) * steps[2] - real).max() < 0.04, name
+    y = softmax_of(x[0, 0], (0.05, 3, 1 / 256, -128), 0)
+    both("qnn.softmax line", "qnn.softmax(%0, @)", [x[0, 0].copy()], steps_of(0.05, 3, 1 / 256, -128), y)
+
+    call = "qnn.softmax(%0, %1, 0, 0.0078125f, %2)"
+    zero = scalar(0, "int32")
+    error("qnn.softmax x", call, [x.astype("uint8"), scalar(1), zero], "x must have dtype int8, got")
+    error("qnn.softmax scale", call, [x, np.ones(3, "float32"), zero], "scale must be a scalar, got")
+    error("qnn.softmax zero", call, [x, scalar(1), scalar(0, "int8")], "output_zero_point must have dtype int32")
+    error("qnn.softmax axis", call[:-1] + ", axis=3)", [x, scalar(1), zero], "axis 3 is out of range")
+    error("qnn.softmax by 2", "qnn.softmax(%0, 2f, 0, 1f, 0)", [x], "scale is 2, expected less than 2")
+    error("qnn.softmax by 0", "qnn.softmax(%0, 0f, 0, 1f, 0)", [x], "scale must be positive and finite, got 0")
+    far = "qnn.softmax(%0, 1f, 0, 0.000000000001f, 0)"
+    error("qnn.softmax factor", far, [x], "expected one below 2^31")
+
+
 def add_qnn_cases() -> None:
     numbers = Numbers(37)
     add_requantize_cases(numbers)
@@ -435,3 +543,6 @@ def add_qnn_cases() -> None:
     add_concatenate_cases(numbers)
     add_pool_cases(numbers)
     add_function_cases(numbers)
+    more = Numbers(43)
+    add_dense_pack_cases(more)
+    add_softmax_cases(more)

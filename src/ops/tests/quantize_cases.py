@@ -97,3 +97,78 @@ def add_quantized_dense_cases() -> None:
     error("qnn.dense by zero", call, args[:2], "kernel_scale must be positive and finite, got 0")
     refused("units", "units is 3, but weight has 4 rows", {}, plain[:-1] + ", units=3)")
     refused("dtype", "out_dtype is int16, expected int32", {}, plain[:-1] + ', out_dtype="int16")')
+
+
+CODES = {"int8": 1, "uint8": 2, "int32": 3}
+
+
+def add_simulated_cases() -> None:
+    """Cases of the ops that hold integers as floats: onnxruntime's operators of these dtypes, and numbers by hand."""
+    numbers = Numbers(41)
+    x = numbers.data(2, 3, 4, low=-60, high=60)
+    x[0, 0] = [0.0, 0.5, 1.5, -2.5]
+    quantize, dequantize = "qnn.simulated_quantize(%0, %1, %2, %3", "qnn.simulated_dequantize(%0, %1, %2, %3"
+    for dtype, zero in (("int8", -3), ("uint8", 131)):
+        code, scale = scalar(CODES[dtype], "int32"), scalar(0.25)
+        y = run_onnx("QuantizeLinear", [x, scale, scalar(zero, dtype)])
+        back = run_onnx("DequantizeLinear", [y, scale, scalar(zero, dtype)])
+        for form, shape in (("scalar", ()), ("one number", (1,))):
+            for kind in ("int32", "float32"):
+                steps = [np.full(shape, 0.25, "float32"), np.full(shape, zero, kind)]
+                name = f"{dtype} {form} {kind}"
+                case(f"qnn.simulated_quantize {name}", f"{quantize})", [x, code, *steps], [y.astype("float32")])
+                held = [y.astype("float32"), code, *steps]
+                case(f"qnn.simulated_dequantize {name}", f"{dequantize})", held, [back])
+        scales, zeros = np.array([0.5, 0.1, 3.0], "float32"), np.array([0, 7, 100], dtype)
+        y = run_onnx("QuantizeLinear", [x, scales, zeros], axis=1)
+        back = run_onnx("DequantizeLinear", [y, scales, zeros], axis=1)
+        steps = [scales, zeros.astype("int32")]
+        case(f"qnn.simulated_quantize axis {dtype}", f"{quantize}, axis=1)", [x, code, *steps], [y.astype("float32")])
+        held = [y.astype("float32"), code, *steps]
+        case(f"qnn.simulated_dequantize axis {dtype}", f"{dequantize}, axis=1)", held, [back])
+        one_zero = run_onnx("QuantizeLinear", [x, scales, np.zeros(3, dtype)], axis=1).astype("float32")
+        steps = [scales, np.zeros(1, "int32")]
+        case(f"qnn.simulated_quantize one zero {dtype}", f"{quantize}, axis=-2)", [x, code, *steps], [one_zero])
+
+    # By hand: each dtype's ends, and the codes of no dtype, which leave the data alone. float32 has 2^31 - 1 as 2^31.
+    wild = np.array([0.5, 1.5, 2.5, -0.5, 1e30, -1e30, np.inf, -np.inf, np.nan], "float32")
+    ends = {"int8": (-128, 127), "uint8": (0, 255), "int32": (-(2.0**31), 2.0**31)}
+    steps = [scalar(1), scalar(10, "int32")]
+    for dtype, (low, high) in ends.items():
+        y = np.array([10, 12, 12, 10, high, low, high, low, low], "float32")
+        case(
+            f"qnn.simulated_quantize ends of {dtype}",
+            f"{quantize})",
+            [wild, scalar(CODES[dtype], "int32"), *steps],
+            [y],
+        )
+    for code in (0, 4, -1):
+        off = [x, scalar(code, "int32"), scalar(0.5), scalar(3, "int32")]
+        case(f"qnn.simulated_quantize code {code}", f"{quantize})", off, [x])
+        case(f"qnn.simulated_dequantize code {code}", f"{dequantize})", off, [x])
+    held = np.array([2.0**24, -7, 0], "float32")
+    y = np.array([2.0**23, -3.5, 0], "float32")
+    args = [held, scalar(3, "int32"), scalar(0.5), scalar(0, "int32")]
+    case("qnn.simulated_dequantize int32", f"{dequantize})", args, [y])
+
+    args = [x, scalar(1, "int32"), scalar(1), scalar(0, "int32")]
+    for op, call, code, side in (("quantize", quantize, "out", "output"), ("dequantize", dequantize, "in", "input")):
+
+        def refused(
+            name: str,
+            message: str,
+            changes: dict[int, np.ndarray],
+            end: str = ")",
+            op: str = op,
+            call: str = call,
+        ) -> None:
+            error(f"qnn.simulated_{op} {name}", call + end, [changes.get(i, a) for i, a in enumerate(args)], message)
+
+        refused("data", "data must have dtype float32", {0: x.astype("float16")})
+        refused("code", f"{code}_dtype must be a scalar of int32", {1: scalar(1, "int64")})
+        refused("codes", f"{code}_dtype must be a scalar of int32", {1: np.ones(1, "int32")})
+        refused("scale", f"{side}_scale must have dtype float32", {2: scalar(1, "float64")})
+        refused("zero", f"{side}_zero_point must have dtype int32 or float32", {3: scalar(0, "int8")})
+        refused("size", f"{side}_scale must have one number or as many as data", {2: np.ones(3, "float32")})
+        refused("rank", f"{side}_zero_point must be a scalar or have one dimension", {3: np.ones((1, 1), "int32")})
+        refused("axis", "axis 3 is out of range", {2: np.ones(3, "float32")}, ", axis=3)")
