@@ -12,6 +12,7 @@
 #include <headrace/reason.h>
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -91,9 +92,10 @@ class Executor {
   virtual size_t num_steps() const = 0;
   // May be called from any thread.
   virtual Metrics metrics() const = 0;
-  // Returns the bytes that it holds beside its inputs and outputs: weights, each once, and working memory; 0 if
-  // unknown.
-  virtual int64_t memory_bytes() const { return 0; }
+  // Returns the bytes of working memory that it holds beside its inputs and outputs; 0 if unknown.
+  virtual int64_t working_bytes() const { return 0; }
+  // Returns the weights that its runs read, each from its first byte on. Programs of one artifact share their memory.
+  virtual std::vector<std::span<const std::byte>> weights() const { return {}; }
   // Returns the regions that have fallen back, in the order in which they did. May be called from any thread.
   virtual std::vector<FallbackEvent> fallbacks() const = 0;
 
@@ -124,5 +126,9 @@ class Executor {
  private:
   runtime::Turn turn_;
 };
+
+// Returns the bytes that the executors hold together beside their inputs and outputs: every weight once, however many
+// of them read it, and the working memory of each.
+int64_t memory_bytes(std::span<const std::shared_ptr<Executor>> executors);
 
 }  // namespace headrace::executors

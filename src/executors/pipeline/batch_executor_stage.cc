@@ -54,9 +54,14 @@ class BatchExecutorStage final : public BatchStageCode {
   const std::vector<Port>& outputs() const override { return ports_.outputs; }
   bool is_shared(size_t input) const override { return !ports_.has_rows[input]; }
   int64_t memory_bytes() const override {
-    int64_t bytes = 0;
-    for (const BatchedProgram& program : programs_) bytes += program.executor->memory_bytes();
-    return bytes;
+    std::vector<std::shared_ptr<Executor>> executors;
+    size_t of_batches = 0;
+    for (const BatchedProgram& program : programs_) {
+      executors.push_back(program.executor);
+      for (const NDArray& tensor : program.inputs) of_batches += tensor ? tensor.size_bytes() : 0;
+      for (const NDArray& tensor : program.outputs) of_batches += tensor.size_bytes();
+    }
+    return executors::memory_bytes(executors) + static_cast<int64_t>(of_batches);
   }
   int32_t most_in_batch() const override {
     const int64_t most = any_rows_ ? artifact::kMostInBatch : programs_.back().batch;
