@@ -1,8 +1,5 @@
 #include "executors/executor.h"
 
-#include <algorithm>
-#include <map>
-
 #include "base/error.h"
 #include "object/foreign_error.h"
 
@@ -16,17 +13,18 @@ void throw_if_failed(const Status& status) {
   throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
 }
 
-int64_t memory_bytes(std::span<const std::shared_ptr<Executor>> executors) {
-  int64_t bytes = 0;
-  std::map<const std::byte*, size_t> weights;  // bytes read, by the first one
-  for (const std::shared_ptr<Executor>& executor : executors) {
-    bytes += executor->working_bytes();
-    for (const std::span<const std::byte> weight : executor->weights()) {
-      size_t& most = weights[weight.data()];
-      most = std::max(most, weight.size());
-    }
+void MemoryUse::add_weight(std::span<const std::byte> read) {
+  for (std::span<const std::byte>& known : weights) {
+    if (known.data() != read.data()) continue;
+    if (known.size() < read.size()) known = read;
+    return;
   }
-  for (const auto& [first, nbytes] : weights) bytes += static_cast<int64_t>(nbytes);
+  weights.push_back(read);
+}
+
+int64_t MemoryUse::total_bytes() const {
+  int64_t bytes = working_bytes;
+  for (const std::span<const std::byte> weight : weights) bytes += static_cast<int64_t>(weight.size());
   return bytes;
 }
 

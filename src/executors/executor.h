@@ -76,6 +76,16 @@ struct FallbackEvent {
   uint64_t run = 0;                   // the run in which it failed, counted from 1; 0: before the first
 };
 
+// What executors hold together beside their inputs and outputs.
+struct MemoryUse {
+  int64_t working_bytes = 0;
+  // The parts of weights that runs read, each from its first byte on and once: programs of one artifact share them.
+  std::vector<std::span<const std::byte>> weights = {};
+
+  void add_weight(std::span<const std::byte> read);
+  int64_t total_bytes() const;
+};
+
 // One run at a time; executors of one program run side by side. Tensors lie on the CPU.
 class Executor {
  public:
@@ -92,10 +102,8 @@ class Executor {
   virtual size_t num_steps() const = 0;
   // May be called from any thread.
   virtual Metrics metrics() const = 0;
-  // Returns the bytes of working memory that it holds beside its inputs and outputs; 0 if unknown.
-  virtual int64_t working_bytes() const { return 0; }
-  // Returns the weights that its runs read, each from its first byte on. Programs of one artifact share their memory.
-  virtual std::vector<std::span<const std::byte>> weights() const { return {}; }
+  // Adds what it holds beside its inputs and outputs; nothing if that is unknown.
+  virtual void add_memory(MemoryUse&) const {}
   // Returns the regions that have fallen back, in the order in which they did. May be called from any thread.
   virtual std::vector<FallbackEvent> fallbacks() const = 0;
 
@@ -126,9 +134,5 @@ class Executor {
  private:
   runtime::Turn turn_;
 };
-
-// Returns the bytes that the executors hold together beside their inputs and outputs: every weight once, however many
-// of them read it, and the working memory of each.
-int64_t memory_bytes(std::span<const std::shared_ptr<Executor>> executors);
 
 }  // namespace headrace::executors

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "artifact/tensor_extent.h"
-#include "artifact/weight_ends.h"
 #include "base/error.h"
 #include "executors/tensor_check.h"
 #include "tensor/strided_copy.h"
@@ -88,19 +87,15 @@ Metrics GraphExecutor::metrics() const {
           .fallbacks = fallbacks_.size()};
 }
 
-std::vector<std::span<const std::byte>> GraphExecutor::weights() const {
-  std::vector<int64_t> ends;
-  artifact::raise_weight_ends(program_, ends);
-  std::vector<std::span<const std::byte>> weights(ends.size());
+void GraphExecutor::add_memory(MemoryUse& memory) const {
+  memory.working_bytes += arena_.nbytes() + workspace_.nbytes();
   for (size_t i = 0; i < views_.size(); ++i) {
     const artifact::Entry& entry = program_.graph.entries[i];
     if (entry.place != Place::kWeight) continue;
-    const auto index = static_cast<size_t>(entry.index);
+    const int64_t nbytes = artifact::view_nbytes(entry.dtype, entry.shape, entry.strides).value_or(0);
     const std::byte* first = static_cast<const std::byte*>(views_[i].data) - entry.byte_offset;
-    weights[index] = {first, static_cast<size_t>(ends[index])};
+    memory.add_weight({first, static_cast<size_t>(entry.byte_offset + nbytes)});
   }
-  std::erase_if(weights, [](const auto& weight) { return weight.empty(); });
-  return weights;
 }
 
 std::vector<FallbackEvent> GraphExecutor::fallbacks() const {

@@ -269,11 +269,12 @@ TEST(GraphExecutor, CountsItsRuns) {
 // The arena, the workspace of each worker, and two weights.
 TEST(GraphExecutor, TellsItsMemory) {
   const Toy toy(2);
-  EXPECT_EQ(toy.executor->working_bytes(), 128 + 2 * 64);
-  const std::shared_ptr<Executor> executor = toy.executor;
-  EXPECT_EQ(memory_bytes(std::vector{executor}), 128 + 2 * 64 + 160 + 20);
-  EXPECT_EQ(memory_bytes(std::vector{executor, executor}), 2 * (128 + 2 * 64) + 160 + 20) << "weights are shared";
-  EXPECT_EQ(memory_bytes({}), 0);
+  MemoryUse memory;
+  toy.executor->add_memory(memory);
+  EXPECT_EQ(memory.working_bytes, 128 + 2 * 64);
+  EXPECT_EQ(memory.total_bytes(), 128 + 2 * 64 + 160 + 20);
+  toy.executor->add_memory(memory);
+  EXPECT_EQ(memory.total_bytes(), 2 * (128 + 2 * 64) + 160 + 20) << "weights are shared";
 }
 
 TEST(GraphExecutor, RunTellsHowLongEachStepTook) {

@@ -57,8 +57,10 @@ class ShowingExecutor final : public Executor {
   const DLTensor& input(size_t index) const override { return bound_[index]; }
   const DLTensor& output(size_t) const override { return bound_[2]; }
   bool has_output(size_t) const override { return true; }
-  int64_t working_bytes() const override { return working; }
-  std::vector<std::span<const std::byte>> weights() const override { return read_weights; }
+  void add_memory(MemoryUse& memory) const override {
+    memory.working_bytes += working;
+    for (const auto weight : read_weights) memory.add_weight(weight);
+  }
 
   int64_t working = 0;
   std::vector<std::span<const std::byte>> read_weights;

@@ -1,4 +1,4 @@
-// The slots of outputs: hand-made pipelines.
+// The slots of inputs: hand-made pipelines.
 #include "executors/pipeline/channel_slots.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@ namespace headrace::executors::pipeline {
 namespace {
 
 using namespace testing;
-using SlotsOfOutputs = std::vector<std::vector<size_t>>;
+using ::testing::ElementsAre;
 
 StageSpec joining_stage(const std::string& name, std::vector<Source> sources, size_t group) {
   std::vector<Port> inputs;
@@ -27,19 +27,18 @@ PipelineSpec skipping_spec() {
   return spec;
 }
 
-SlotsOfOutputs slots_of(const PipelineSpec& spec, size_t max_inflight = 16) {
-  return slots_of_outputs(spec, check_spec(spec), max_inflight);
+// Returns the slots of b's input, and of both inputs of c.
+std::vector<size_t> slots_of_joins(const PipelineSpec& spec, size_t max_inflight = 16) {
+  return slots_of_inputs(spec, check_spec(spec), max_inflight);
 }
 
-TEST(ChannelSlots, AnOutputHasThoseOfItsLongestEdge) {
-  EXPECT_EQ(slots_of(skipping_spec()), (SlotsOfOutputs{{0}, {2}, {4}}));
-}
+TEST(ChannelSlots, AnInputHasThoseOfItsEdge) { EXPECT_THAT(slots_of_joins(skipping_spec()), ElementsAre(2, 4, 2)); }
 
 TEST(ChannelSlots, ReplicasHaveOneEachAndRequestsBoundThem) {
   PipelineSpec spec = skipping_spec();
   spec.stages[1].replicas.assign(3, spec.stages[1].replicas[0]);
-  EXPECT_EQ(slots_of(spec), (SlotsOfOutputs{{0}, {2 + 2}, {4 + 0}}));
-  EXPECT_EQ(slots_of(spec, 2), (SlotsOfOutputs{{0}, {4}, {3}}));
+  EXPECT_THAT(slots_of_joins(spec), ElementsAre(2 + 2, 4, 2 + 2));
+  EXPECT_THAT(slots_of_joins(spec, 2), ElementsAre(3, 3, 4));
 }
 
 }  // namespace

@@ -90,16 +90,14 @@ void Flow::make_replica(Stage& stage, const std::shared_ptr<StageCode>& code) {
 
 void Flow::make_channels(const PipelineSpec& spec, const std::vector<size_t>& order, const std::vector<size_t>& place,
                          const FlowRoom& room) {
-  const std::vector<std::vector<size_t>> slots = slots_of_outputs(spec, order, room.most_tokens);
-  for (size_t i = 0; i < stages_.size(); ++i) {
-    for (size_t output = 0; output < stages_[i]->outputs.size(); ++output)
-      stages_[i]->outputs[output].num_slots = slots[order[i]][output];
-  }
+  const std::vector<size_t> slots = slots_of_inputs(spec, order, room.most_tokens);
+  size_t next = 0;
   for (const std::unique_ptr<Stage>& consumer : stages_) {
     for (StageInput& input : consumer->inputs) {
       if (input.source.kind != Kind::stage) continue;
       Stage& producer = *stages_[input.source.index];
       Channel& channel = producer.outputs[input.source.port];
+      channel.num_slots = std::max(channel.num_slots, slots[next++]);
       // A stage that takes batches waits for places of a whole batch, and so takes full ones before a slow stage.
       channel.is_queue |= producer.spec.group != consumer->spec.group && producer.batch == 0;
       channel.num_readers += 1;
