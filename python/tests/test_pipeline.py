@@ -859,6 +859,10 @@ def test_wrong_options_of_split_are_named(tmp_path, options, message):
         ({"replicas": 10**6}, "replicas is 1000000; a stage has from 1 to 1024"),
         ({"name": 3}, "name: expected a str, got int"),
         ({"backend": 3}, "backend: expected a str, got int"),
+        ({"name": "join", "inputs": ["a", "b", "a"]}, "stage 'join' has the input 'a' twice; give each its own name"),
+        ({"name": "join", "outputs": ["y", "y"]}, "stage 'join' has the output 'y' twice; give each its own name"),
+        ({"name": "join", "cpus": [0, 0]}, "stage 'join' has the processor 0 twice; give it once"),
+        ({"outputs": "scores"}, "outputs: expected a list of str, got one str; write ['scores']"),
     ],
 )
 def test_a_stage_says_what_is_wrong_with_its_options(options: dict[str, Any], message: str) -> None:

@@ -40,12 +40,6 @@ void join_models(PipelineContent& content) {
   content.models = std::move(bytes);
 }
 
-std::vector<PipelinePort> ports_of(const std::vector<artifact::TensorSpec>& specs) {
-  std::vector<PipelinePort> ports;
-  for (const artifact::TensorSpec& spec : specs) ports.push_back({.spec = spec});
-  return ports;
-}
-
 std::vector<artifact::Manifest> read_manifests(const PipelineContent& content) {
   std::vector<artifact::Manifest> manifests;
   for (size_t i = 0; i < content.models.size(); ++i) {
@@ -103,8 +97,8 @@ void complete_stage(PipelineStage& stage, const std::vector<artifact::Manifest>&
     return;
   }
   const auto& program = find_program(stage, stage.program, manifests.at(static_cast<size_t>(stage.model)));
-  stage.inputs = ports_of(program.inputs);
-  stage.outputs = ports_of(program.outputs);
+  stage.inputs = stage_ports(program.inputs);
+  stage.outputs = stage_ports(program.outputs);
 }
 
 // Puts the first values among the weights.
@@ -125,6 +119,12 @@ void add_first_values(PipelinePlan& plan, const std::vector<NDArray>& values, pl
 }
 
 }  // namespace
+
+std::vector<PipelinePort> stage_ports(const std::vector<artifact::TensorSpec>& specs) {
+  std::vector<PipelinePort> ports;
+  for (const artifact::TensorSpec& spec : specs) ports.push_back({.spec = spec});
+  return ports;
+}
 
 SavedPipeline save_pipeline(PipelineContent content, const std::string& path) {
   join_models(content);

@@ -6,11 +6,11 @@
 #include <set>
 #include <thread>
 
-#include "artifact/tensor_extent.h"
 #include "base/interrupt.h"
 #include "driver/canonical.h"
 #include "driver/cut_stages.h"
 #include "driver/output_file.h"
+#include "driver/pipeline_memory.h"
 #include "driver/register_all.h"
 #include "driver/simulate_pipeline.h"
 #include "driver/split_problem.h"
@@ -123,11 +123,11 @@ std::string backends_of(const artifact::Manifest& manifest) {
 // One way to split the model.
 struct Attempt {
   plan::SplitProblem problem;
-  plan::SplitPlan plan;
-  CutProgram cut;
-  std::vector<std::string> models;    // the bytes of each stage's artifact
-  std::vector<std::string> backends;  // one per stage
-  std::vector<double> seconds;        // measured time per stage
+  plan::SplitPlan plan;             // its memory is that of the compiled stages
+  artifact::PipelinePlan pipeline;  // of the cut program; its stages have their ports
+  std::vector<std::string> models;  // the bytes of each stage's artifact
+  std::vector<double> seconds;      // measured time per stage
+  std::string refusal;              // why it does not fit the memory of its places; empty: it fits
 
   // Returns the period of the slowest stage.
   double slowest() const {
@@ -141,7 +141,12 @@ struct Attempt {
   }
   // Returns what the next plan is made from.
   Attempt without_models() const {
-    return {.problem = problem, .plan = plan, .cut = {}, .models = {}, .backends = {}, .seconds = seconds};
+    return {.problem = problem, .plan = plan, .pipeline = {}, .models = {}, .seconds = seconds, .refusal = {}};
+  }
+  // Returns whether the attempt should be kept instead of the other one.
+  bool is_better_than(const Attempt& other) const {
+    if (refusal.empty() != other.refusal.empty()) return refusal.empty();
+    return slowest() < other.slowest();
   }
 };
 
@@ -174,8 +179,9 @@ class Splitter {
       Attempt next = attempt(std::move(corrected), std::move(plan));
       ++num_plans;
       last = next.without_models();
-      if (next.slowest() < best.slowest()) best = std::move(next);
+      if (next.is_better_than(best)) best = std::move(next);
     }
+    if (!best.refusal.empty()) throw_user_error("{}", best.refusal);
     return finish(std::move(best), num_plans);
   }
 
@@ -186,24 +192,57 @@ class Splitter {
   }
 
   Attempt attempt(plan::SplitProblem problem, plan::SplitPlan plan) const {
-    Attempt made{
-        .problem = std::move(problem), .plan = std::move(plan), .cut = {}, .models = {}, .backends = {}, .seconds = {}};
-    made.cut = cut_stages(model_, line_, std::span(made.plan.stage_of_node).first(line_.calls.size()));
-    const size_t count = made.cut.stages.size();
+    Attempt made{.problem = std::move(problem),
+                 .plan = std::move(plan),
+                 .pipeline = {},
+                 .models = {},
+                 .seconds = {},
+                 .refusal = {}};
+    CutProgram cut = cut_stages(model_, line_, std::span(made.plan.stage_of_node).first(line_.calls.size()));
+    const size_t count = cut.stages.size();
+    std::vector<std::shared_ptr<const load::Artifact>> artifacts;
     for (size_t i = 0; i < count; ++i) {
       say(fmt::format("compile stage {} of {}", i + 1, count));
       const CompileOptions& compile = places_.kinds[static_cast<size_t>(made.kind_of(i))].compile;
-      const std::span<const int32_t> places(made.plan.stages[i].devices);
-      const auto artifact = open_compiled(compile_to_memory(made.cut.stages[i].model, compile), name_of(i));
-      made.models.push_back(artifact->library->bytes().value_or_throw());
-      made.backends.push_back(backends_of(artifact->manifest()));
-      if (const devices::SimulatedDevice* device = device_of(places[0])) check_memory(artifact, *device, i);
+      artifacts.push_back(open_compiled(compile_to_memory(cut.stages[i].model, compile), name_of(i)));
+      made.models.push_back(artifacts[i]->library->bytes().value_or_throw());
       if (options_.replans < 0) continue;
       say(fmt::format("measure stage {} of {}", i + 1, count));
-      const double seconds = measure(artifact, options_.threads, cpus_of(places.first(1)), options_.rounds);
+      const std::span<const int32_t> places(made.plan.stages[i].devices);
+      const double seconds = measure(artifacts[i], options_.threads, cpus_of(places.first(1)), options_.rounds);
       made.seconds.push_back(seconds / places_.kinds[static_cast<size_t>(made.kind_of(i))].speed);
     }
+    made.pipeline = pipeline_of(made.plan, std::move(cut), artifacts);
+    set_memory(made, artifacts);
     return made;
+  }
+
+  artifact::PipelinePlan pipeline_of(const plan::SplitPlan& split, CutProgram cut,
+                                     const std::vector<std::shared_ptr<const load::Artifact>>& artifacts) const {
+    artifact::PipelinePlan plan{
+        .inputs = std::move(cut.inputs), .outputs = std::move(cut.outputs), .max_inflight = options_.max_inflight};
+    for (size_t i = 0; i < cut.stages.size(); ++i) {
+      plan.models.push_back({.name = name_of(i), .section = ""});
+      const std::vector<int32_t>& places = split.stages[i].devices;
+      plan.groups.push_back({.name = name_of(i), .cpus = cpus_of(places)});
+      if (const devices::SimulatedDevice* device = device_of(places[0]))
+        plan.groups.back().location = plan_location(*device);
+      const artifact::Manifest& manifest = artifacts[i]->manifest();
+      const artifact::Program& program = *artifact::find_program(manifest, artifact::kDefaultProgram);
+      plan.stages.push_back({.name = name_of(i),
+                             .backend = backends_of(manifest),
+                             .model = static_cast<int32_t>(i),
+                             .program = artifact::kDefaultProgram,
+                             .inputs = stage_ports(program.inputs),
+                             .outputs = stage_ports(program.outputs),
+                             .sources = std::move(cut.stages[i].sources),
+                             .group = static_cast<int32_t>(i),
+                             .replicas = static_cast<int32_t>(places.size()),
+                             .threads = options_.threads,
+                             .isolation = options_.isolation,
+                             .is_pure = options_.isolation == artifact::PipelineIsolation::process});
+    }
+    return plan;
   }
 
   // Returns the simulated device of a place; null for processors.
@@ -213,26 +252,27 @@ class Splitter {
     return device ? &*device : nullptr;
   }
 
-  // Throws UserError for a stage that takes more memory on its device than the planner knew: only a compiled program
-  // says how much working memory it has.
-  void check_memory(const std::shared_ptr<const load::Artifact>& artifact, const devices::SimulatedDevice& device,
-                    size_t stage) const {
-    if (device.memory_bytes == 0) return;
-    const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, {.threads = options_.threads});
-    int64_t tensors = 0;
-    for (const auto* list : {&executor->inputs(), &executor->outputs()}) {
-      for (const artifact::TensorSpec& spec : *list)
-        tensors +=
-            plan::kBorderCopies * devices::tensor_memory(artifact::tensor_nbytes(spec.dtype, spec.shape).value_or(0));
+  // Puts the memory of the compiled stages in the place of the planner's estimates, and says why the first stage that
+  // does not fit its place does not: only a compiled program says how much working memory it has.
+  void set_memory(Attempt& made, const std::vector<std::shared_ptr<const load::Artifact>>& artifacts) const {
+    std::vector<const artifact::Manifest*> manifests;
+    for (const auto& artifact : artifacts) manifests.push_back(&artifact->manifest());
+    const std::vector<StageMemory> memory = memory_of_stages(made.pipeline, manifests);
+    for (size_t i = 0; i < memory.size(); ++i) {
+      plan::SplitStage& stage = made.plan.stages[i];
+      stage.memory_bytes = memory[i].total();
+      for (const int32_t place : stage.devices) {
+        const int64_t limit = memory_limit(options_, static_cast<size_t>(place));
+        if (stage.memory_bytes <= limit || !made.refusal.empty()) continue;
+        const devices::SimulatedDevice* device = device_of(place);
+        made.refusal = fmt::format(
+            "stage {} takes {} {}, {} of them for weights and working memory, and it has {}; give it more memory, or "
+            "ask for more stages",
+            i, devices::memory_text(stage.memory_bytes),
+            device == nullptr ? fmt::format("in place {}", place) : "on " + devices::name_of(*device),
+            devices::memory_text(memory[i].program_bytes), devices::memory_text(limit));
+      }
     }
-    const int64_t total = executor->memory_bytes() + tensors;
-    if (total <= device.memory_bytes) return;
-    throw_user_error(
-        "stage {} takes {} on {}, {} of them for weights and working memory, and it has {}; give it more memory, or "
-        "ask "
-        "for more stages",
-        stage, devices::memory_text(total), devices::name_of(device), devices::memory_text(executor->memory_bytes()),
-        devices::memory_text(device.memory_bytes));
   }
 
   // Scales the times of each stage's calls, so that they add up to what was measured: for the kind of the place, and
@@ -286,32 +326,14 @@ class Splitter {
       set_measured(best);
       best.plan.lower_bound_ns = std::min(plan::split_pipeline(best.problem).lower_bound_ns, best.plan.period_ns);
     }
-    SplitModel result{.content = {.plan = {}, .models = std::move(best.models), .first_values = {}},
-                      .problem = std::move(best.problem),
-                      .plan = std::move(best.plan),
-                      .seconds = std::move(best.seconds),
-                      .num_plans = num_plans};
-    artifact::PipelinePlan& plan = result.content.plan;
-    plan.inputs = std::move(best.cut.inputs);
-    plan.outputs = std::move(best.cut.outputs);
-    plan.max_inflight = options_.max_inflight;
-    for (size_t i = 0; i < best.cut.stages.size(); ++i) {
-      plan.models.push_back({.name = name_of(i), .section = ""});
-      const std::vector<int32_t>& places = result.plan.stages[i].devices;
-      plan.groups.push_back({.name = name_of(i), .cpus = cpus_of(places)});
-      if (const devices::SimulatedDevice* device = device_of(places[0]))
-        plan.groups.back().location = plan_location(*device);
-      plan.stages.push_back({.name = name_of(i),
-                             .backend = std::move(best.backends[i]),
-                             .model = static_cast<int32_t>(i),
-                             .program = artifact::kDefaultProgram,
-                             .sources = std::move(best.cut.stages[i].sources),
-                             .group = static_cast<int32_t>(i),
-                             .replicas = static_cast<int32_t>(places.size()),
-                             .threads = options_.threads,
-                             .isolation = options_.isolation,
-                             .is_pure = options_.isolation == artifact::PipelineIsolation::process});
-    }
+    SplitModel result{
+        .content = {.plan = std::move(best.pipeline), .models = std::move(best.models), .first_values = {}},
+        .problem = std::move(best.problem),
+        .plan = std::move(best.plan),
+        .seconds = std::move(best.seconds),
+        .num_plans = num_plans};
+    for (size_t place = 0; place < result.problem.devices.size(); ++place)
+      result.problem.devices[place].memory_bytes = memory_limit(options_, place);  // without the search's reserve
     return result;
   }
 

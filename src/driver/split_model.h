@@ -16,12 +16,11 @@ struct SplitModelOptions {
   std::vector<std::vector<int32_t>> cpus = {};  // processors per place; empty: any
   // Of each place, by their priority; native for an empty list. Empty: all have those of the compile.
   std::vector<std::vector<std::string>> backends = {};
-  // What the constants of a stage, its largest working memory and its tensors may take in each place; one number holds
-  // for all. Empty: any.
+  // The memory that a stage may take in each place (driver/pipeline_memory.h); one number holds for all. Empty: any.
   std::vector<int64_t> memory_bytes = {};
   // Simulated devices of places; nothing for one on this machine's processors. Empty: none. A stage is measured here
-  // and takes 1 / speed of that there, tensors pass the links while stages compute, and the device's memory holds a
-  // stage as `memory_bytes` does, with the inputs and outputs of the model beside it.
+  // and takes 1 / speed of that there, tensors pass the links while stages compute, and the device's memory bounds a
+  // stage as `memory_bytes` does.
   std::vector<std::optional<devices::SimulatedDevice>> devices = {};
   int32_t replicas = 1;  // at most so many of a stage, each in a place of its own; requests go to them in turns
   artifact::PipelineIsolation isolation = artifact::PipelineIsolation::thread;  // where all stages run
@@ -36,9 +35,9 @@ struct SplitModelOptions {
 };
 
 struct SplitModel {
-  PipelineContent content;     // for save_pipeline
-  plan::SplitProblem problem;  // the calls of the model, with corrected times, and the stages' places
-  plan::SplitPlan plan;
+  PipelineContent content;      // for save_pipeline
+  plan::SplitProblem problem;   // the calls of the model, with corrected times, and the stages' places
+  plan::SplitPlan plan;         // its memory is that of the compiled stages
   std::vector<double> seconds;  // measured time per stage; empty where `replans` is negative
   int32_t num_plans = 1;        // splits that were tried
 };

@@ -404,6 +404,41 @@ TEST_F(SplitModelTest, LinksAndMemoryBoundTheSplit) {
           "takes 896KiB on sim:1, 128KiB of them for weights and working memory, and it has 840KiB; give it more"));
 }
 
+// Tensors pass stages by, the link of each device, and the two outputs.
+TEST_F(SplitModelTest, TheMemoryOfStagesIsThatOfTheirDevices) {
+  SplitModel split =
+      split_model(residual_model(), {},
+                  {.stages = 3, .devices = {device("sim:0"), device("sim:1"), device("sim:2")}, .replans = -1});
+  ASSERT_EQ(split.plan.stages.size(), 3U);
+  const std::string path = (folder_ / "pipe.so").string();
+  save_pipeline(std::move(split.content), path);
+  devices::PlacedStages placed;
+  const auto pipeline = load::open_pipeline(
+      path, {.place_stages = [&](const auto& plan, auto& spec) { placed = devices::place_stages(plan, spec); }});
+  ASSERT_EQ(placed.devices.size(), 3U);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(split.plan.stages[i].memory_bytes, placed.devices[i]->bytes_in_use()) << i;
+}
+
+// The first product is read by both that follow it, so it has four slots of 64 KiB, and the second one has two.
+TEST_F(SplitModelTest, MemoryHoldsTheSlotsOfSkipEdges) {
+  const Model model = parsed(
+      "def @main(%x: Tensor[(64, 256), float32], %w: Tensor[(256, 256), float32]) {\n"
+      "  %0 = nn.dense(%x, %w, units=256);\n"
+      "  %1 = nn.dense(%0, %w, units=256);\n"
+      "  add(nn.dense(%1, %w, units=256), %0)\n"
+      "}\n");
+  const auto split_with = [&](int64_t memory) {
+    return split_model(model, {}, {.stages = 3, .memory_bytes = {memory}, .replans = -1});
+  };
+  const SplitModel wide = split_with(1 << 20);
+  ASSERT_EQ(wide.plan.stages.size(), 3U);
+  EXPECT_GE(wide.plan.stages[1].memory_bytes, (4 + 2) * (64 << 10));
+  // With two slots of each tensor, three stages would take 320 KiB of this at most, with a product as working memory.
+  const SplitModel narrow = split_with(380 << 10);
+  EXPECT_LT(narrow.plan.stages.size(), 3U);
+  for (const plan::SplitStage& stage : narrow.plan.stages) EXPECT_LE(stage.memory_bytes, 380 << 10);
+}
+
 TEST_F(SplitModelTest, DevicesThatCannotBeAreRefused) {
   const auto refused = [&](SplitModelOptions options) {
     options.replans = -1;

@@ -89,7 +89,7 @@ class ProblemMaker {
       const devices::SimulatedDevice* simulated = device_of(i);
       plan::SplitDevice device{.name = simulated == nullptr ? fmt::format("stage{}", i) : name_of(*simulated),
                                .kind = places_.kind_of[i],
-                               .memory_bytes = memory_of(i),
+                               .memory_bytes = memory_to_search(i),
                                .overlaps = !options_.devices.empty()};
       for (size_t other = 0; other < count; ++other) device.links.push_back(link_between(i, other));
       problem_.devices.push_back(std::move(device));
@@ -116,12 +116,12 @@ class ProblemMaker {
     return link;
   }
 
-  int64_t memory_of(size_t place) const {
-    int64_t bytes = plan::kNoMemoryLimit;
-    if (!options_.memory_bytes.empty()) bytes = options_.memory_bytes[options_.memory_bytes.size() == 1 ? 0 : place];
+  // Returns the memory of a place without the slots of the model's inputs and outputs, which pass the link of a
+  // simulated device: the search does not know which stages have them.
+  int64_t memory_to_search(size_t place) const {
+    const int64_t bytes = memory_limit(options_, place);
     const devices::SimulatedDevice* device = device_of(place);
     if (device == nullptr || device->memory_bytes == 0) return bytes;
-    // The search does not know which stages read the model's inputs and make its outputs.
     const int64_t left = device->memory_bytes - plan::kBorderCopies * border_bytes();
     if (left <= 0)
       throw_user_error("{} has {} of memory, which {} of the model's inputs and outputs, {} times each, fill",
@@ -149,6 +149,15 @@ class ProblemMaker {
 };
 
 }  // namespace
+
+int64_t memory_limit(const SplitModelOptions& options, size_t place) {
+  const std::vector<int64_t>& given = options.memory_bytes;
+  int64_t bytes = given.empty() ? plan::kNoMemoryLimit : given[given.size() == 1 ? 0 : place];
+  const bool is_simulated = !options.devices.empty() && options.devices[place].has_value();
+  if (is_simulated && options.devices[place]->memory_bytes > 0)
+    bytes = std::min(bytes, options.devices[place]->memory_bytes);
+  return bytes;
+}
 
 double PlaceKind::seconds(const relay::CallNode& call) const {
   const std::vector<partition::LabelSeconds> all = costs.of(call);  // natively, then by the backends that take it

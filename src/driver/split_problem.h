@@ -28,6 +28,9 @@ struct Places {
 // Returns the places that the options ask for. UserError for a backend that there is not.
 Places make_places(const CompileOptions& compile, const SplitModelOptions& options);
 
+// Returns the bytes that a stage may take in a place: what the options say, and no more than a simulated device has.
+int64_t memory_limit(const SplitModelOptions& options, size_t place);
+
 // Makes the problem: the calls, numbered as in the program, then the constants that they read, and the tensors that
 // calls read. Times are estimates. UserError for a value of unknown size.
 plan::SplitProblem make_split_problem(const StraightLine& line, const cost::Machine& machine, const Places& places,

@@ -12,6 +12,7 @@
 #include <headrace/reason.h>
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
@@ -75,6 +76,16 @@ struct FallbackEvent {
   uint64_t run = 0;                   // the run in which it failed, counted from 1; 0: before the first
 };
 
+// What executors hold together beside their inputs and outputs.
+struct MemoryUse {
+  int64_t working_bytes = 0;
+  // The parts of weights that runs read, each from its first byte on and once: programs of one artifact share them.
+  std::vector<std::span<const std::byte>> weights = {};
+
+  void add_weight(std::span<const std::byte> read);
+  int64_t total_bytes() const;
+};
+
 // One run at a time; executors of one program run side by side. Tensors lie on the CPU.
 class Executor {
  public:
@@ -91,9 +102,8 @@ class Executor {
   virtual size_t num_steps() const = 0;
   // May be called from any thread.
   virtual Metrics metrics() const = 0;
-  // Returns the bytes that it holds beside its inputs and outputs: weights, each once, and working memory; 0 if
-  // unknown.
-  virtual int64_t memory_bytes() const { return 0; }
+  // Adds what it holds beside its inputs and outputs; nothing if that is unknown.
+  virtual void add_memory(MemoryUse&) const {}
   // Returns the regions that have fallen back, in the order in which they did. May be called from any thread.
   virtual std::vector<FallbackEvent> fallbacks() const = 0;
 

@@ -130,7 +130,14 @@ class PipelineTest(JsonPageTest):
         self.assertEqual(report["connections"][0], {"from": "input x", "to": "stage0.x"})
         self.assertEqual(report["connections"][-1]["to"], "output probabilities")
         self.assertEqual([model["name"] for model in report["models"]], ["stage0", "stage1"])
+        split = self.report("pipeline split", DIGITS, *SHAPE, "-o", "told.so", "--estimate")
+        told = [stage["memory_bytes"] for stage in split["stages"]]
+        self.assertEqual(
+            [stage["memory_bytes"] for stage in self.report("pipeline inspect", "told.so")["stages"]], told
+        )
+        self.assertTrue(all(nbytes > 0 for nbytes in told))
         text = self.call("pipeline", "inspect", "pipe.so", check=True).stdout
+        self.assertRegex(text, r"\Apipe\.so: .*\n\nstage .* batch +memory\nstage0 .* [\d.]+ [kM]?B\n")
         self.assertIn("\ninput x: float32 (16, 1, 8, 8)\ninput x -> stage0.x\n", text)
         self.assertIn("a pipeline of 2 stages, which", self.call("inspect", "pipe.so", check=True).stdout)
         self.assertEqual(json.loads(self.call("inspect", "pipe.so", "--json").stdout)["pipeline_stages"], 2)
@@ -174,7 +181,14 @@ class PipelineTest(JsonPageTest):
             self.fails(USAGE, message, "pipeline", "split", DIGITS, "-o", "no.so", option, text)
         self.fails(USAGE, "--cpus: 'a' gives no processors", "pipeline", "split", DIGITS, "-o", "no.so", "--cpus", "a")
         wrong = ("pipeline", "split", DIGITS, *SHAPE, "-o", "no.so", "--cpus", "0/0/0")
-        self.fails(USER, "processors are given for 3 stages, and there are 2", *wrong)
+        self.fails(USAGE, "--cpus: has parts for 3 stages, and --stages is 2", *wrong)
+        for option, text, message in (
+            ("--on", "native", "--on: has parts for 1 stages, and --stages is 2"),
+            ("--memory", "1G/1G/1G", "--memory: has parts for 3 stages, and --stages is 2"),
+            ("--devices", "cpu", "--devices: has parts for 1 stages, and --stages is 2"),
+            ("--devices", "sim:1/sim", "--devices: two stages are on sim:1; give each device a number of its own"),
+        ):
+            self.fails(USAGE, message, "pipeline", "split", DIGITS, *SHAPE, "-o", "no.so", option, text)
         self.assertFalse((self.folder / "no.so").exists())
 
     def test_help(self) -> None:

@@ -2,8 +2,10 @@
 #include "artifact/artifact_file.h"
 #include "base/descriptor.h"
 #include "devices/simulated_device.h"
+#include "driver/pipeline_memory.h"
 #include "executors/pipeline/port.h"
 #include "object/array.h"
+#include "plan/pipeline/table.h"
 #include "tensor/ndarray.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/pipeline_stream.h"
@@ -74,9 +76,46 @@ std::string isolation_of(const PipelineStage& stage) {
   return stage.isolation == artifact::PipelineIsolation::process ? "process" : "thread";
 }
 
-Array<Value> stages_of(const PipelinePlan& plan) {
+// A pipeline's file, and the memory of each stage; no memory for a plan whose devices cannot be made here.
+struct Inspected {
+  artifact::ArtifactFile file;
+  std::vector<driver::StageMemory> memory = {};
+
+  const PipelinePlan& plan() const { return *file.manifest.pipeline; }
+  // Returns the bytes of a stage; nothing for a function, of whose memory nothing is known.
+  std::optional<int64_t> memory_of(size_t stage) const {
+    if (memory.empty() || plan().stages[stage].model < 0) return {};
+    return memory[stage].total();
+  }
+};
+
+Inspected read_pipeline(const std::string& path) {
+  const Descriptor descriptor = Descriptor::open(path).value_or_throw();
+  Inspected made{.file = artifact::read_artifact_file(descriptor.number(), path).value_or_throw()};
+  if (!made.file.manifest.pipeline)
+    throw_user_error("'{}' has no pipeline: it is a model, which headrace inspect shows", path);
+  std::vector<artifact::ArtifactFile> models;
+  for (const artifact::PipelineModel& model : made.plan().models) {
+    const artifact::ElfSection& section = *made.file.elf.find(model.section);
+    const artifact::FilePart part(descriptor.number(), section.offset, section.nbytes);
+    models.push_back(artifact::read_artifact_file(part, fmt::format("{}: {}", path, model.name)).value_or_throw());
+  }
+  std::vector<const artifact::Manifest*> manifests;
+  for (const artifact::ArtifactFile& model : models) manifests.push_back(&model.manifest);
+  try {
+    made.memory = driver::memory_of_stages(made.plan(), manifests);
+  } catch (const UserError&) {
+    // The plan has a device that no program here can make; the file can be listed all the same.
+  }
+  return made;
+}
+
+Array<Value> stages_of(const Inspected& inspected) {
+  const PipelinePlan& plan = inspected.plan();
   Array<Value> list;
-  for (const PipelineStage& stage : plan.stages) {
+  for (size_t i = 0; i < plan.stages.size(); ++i) {
+    const PipelineStage& stage = plan.stages[i];
+    const std::optional<int64_t> memory = inspected.memory_of(i);
     const artifact::PipelineGroup& group = plan.groups[static_cast<size_t>(stage.group)];
     const bool is_function = stage.model < 0;
     list.push_back(
@@ -92,6 +131,7 @@ Array<Value> stages_of(const PipelinePlan& plan) {
                      {"cpus", Value(Shape(group.cpus.begin(), group.cpus.end()))},
                      {"replicas", Value(int64_t{stage.replicas})},
                      {"threads", Value(int64_t{stage.threads})},
+                     {"memory_bytes", memory ? Value(*memory) : Value()},
                      {"time_limit_seconds", Value(stage.time_limit_seconds)},
                      {"batch", batch_of(plan, stage)},
                      {"isolation", Value(isolation_of(stage))},
@@ -100,8 +140,9 @@ Array<Value> stages_of(const PipelinePlan& plan) {
   return list;
 }
 
-Report report_of(const std::string& path, const artifact::ArtifactFile& file) {
-  const PipelinePlan& plan = *file.manifest.pipeline;
+Report report_of(const std::string& path, const Inspected& inspected) {
+  const artifact::ArtifactFile& file = inspected.file;
+  const PipelinePlan& plan = inspected.plan();
   Array<Value> models, connections, params;
   for (const artifact::PipelineModel& model : plan.models)
     models.push_back(
@@ -116,33 +157,42 @@ Report report_of(const std::string& path, const artifact::ArtifactFile& file) {
           {"max_inflight", Value(int64_t{plan.max_inflight})},
           {"models", Value(models)},
           {"inputs", Value(ports_of(plan.inputs))},
-          {"stages", Value(stages_of(plan))},
+          {"stages", Value(stages_of(inspected))},
           {"connections", Value(connections)},
           {"parameters", Value(params)}};
 }
 
-void print_report(const std::string& path, const artifact::ArtifactFile& file) {
-  const PipelinePlan& plan = *file.manifest.pipeline;
-  print_out("{}: {}, {} stages, at most {} requests at once\n\n", shown(path), show_bytes(file.nbytes),
-            plan.stages.size(), plan.max_inflight);
+std::vector<std::vector<std::string>> stage_rows(const Inspected& inspected) {
+  const PipelinePlan& plan = inspected.plan();
   std::vector<std::vector<std::string>> rows{
-      {"stage", "runs", "isolation", "group", "device", "cpus", "replicas", "threads", "batch"}};
-  for (const PipelineStage& stage : plan.stages) {
+      {"stage", "runs", "isolation", "group", "device", "cpus", "replicas", "threads", "batch", "memory"}};
+  for (size_t i = 0; i < plan.stages.size(); ++i) {
+    const PipelineStage& stage = plan.stages[i];
     const artifact::PipelineGroup& group = plan.groups[static_cast<size_t>(stage.group)];
     const std::string runs =
         stage.model < 0 ? "function " + stage.function
                         : fmt::format("{} of {}", stage.program, plan.models[static_cast<size_t>(stage.model)].name);
+    const std::optional<int64_t> memory = inspected.memory_of(i);
     rows.push_back({stage.name, runs, isolation_of(stage) + (stage.is_pure ? ", pure" : ""), group.name,
                     devices::place_text(group.location),
                     group.cpus.empty() ? "any" : fmt::format("{}", fmt::join(group.cpus, ",")),
                     std::to_string(stage.replicas), stage.model < 0 ? "-" : std::to_string(stage.threads),
-                    stage.batch ? std::to_string(stage.batch->max_batch) : "-"});
+                    stage.batch ? std::to_string(stage.batch->max_batch) : "-",
+                    memory ? plan::format_bytes(*memory) : "-"});
   }
-  std::cout << to_table(rows) << "\n";
+  return rows;
+}
+
+void print_report(const std::string& path, const Inspected& inspected) {
+  const artifact::ArtifactFile& file = inspected.file;
+  const PipelinePlan& plan = inspected.plan();
+  print_out("{}: {}, {} stages, at most {} requests at once\n\n", shown(path), show_bytes(file.nbytes),
+            plan.stages.size(), plan.max_inflight);
+  std::cout << to_table(stage_rows(inspected)) << "\n";
   for (const PipelinePort& port : plan.inputs)
     print_out("input {}: {}\n", shown(port.name()), executors::pipeline::type_text(port));
   for (const auto& [from, to] : connections_of(plan)) print_out("{} -> {}\n", shown(from), shown(to));
-  rows = {{"model", "size"}};
+  std::vector<std::vector<std::string>> rows{{"model", "size"}};
   for (const artifact::PipelineModel& model : plan.models)
     rows.push_back({model.name, show_bytes(file.elf.find(model.section)->nbytes)});
   if (!plan.models.empty()) std::cout << "\n" << to_table(rows);
@@ -150,14 +200,11 @@ void print_report(const std::string& path, const artifact::ArtifactFile& file) {
 
 int inspect(const std::string& path, const Common& common) {
   refuse_model_for_stream(path);
-  const Descriptor descriptor = Descriptor::open(path).value_or_throw();
-  const artifact::ArtifactFile file = artifact::read_artifact_file(descriptor.number(), path).value_or_throw();
-  if (!file.manifest.pipeline)
-    throw_user_error("'{}' has no pipeline: it is a model, which headrace inspect shows", path);
+  const Inspected inspected = read_pipeline(path);
   if (common.json) {
-    std::cout << to_json(report_of(path, file));
+    std::cout << to_json(report_of(path, inspected));
   } else {
-    print_report(path, file);
+    print_report(path, inspected);
   }
   return HR_OK;
 }

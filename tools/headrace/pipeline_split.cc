@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <set>
 
 #include "driver/split_model.h"
 #include "partition/place.h"
@@ -115,12 +116,38 @@ std::vector<std::optional<devices::SimulatedDevice>> read_devices(const std::str
   return stages;
 }
 
+// Throws UsageError for an option that has not one part for each stage, such as "cpu/sim" for three stages.
+void check_count(std::string_view option, size_t given, int32_t stages) {
+  if (given != 0 && given != static_cast<size_t>(stages))
+    throw UsageError(fmt::format("{}: has parts for {} stages, and --stages is {}", option, given, stages));
+}
+
+// Throws UsageError where two places have one simulated device.
+void check_devices(const std::vector<std::optional<devices::SimulatedDevice>>& places) {
+  std::set<int32_t> numbers;
+  for (const std::optional<devices::SimulatedDevice>& device : places) {
+    if (device && !numbers.insert(device->number).second)
+      throw UsageError(
+          fmt::format("--devices: two stages are on {}; give each device a number of its own", name_of(*device)));
+  }
+}
+
+void read_places(SplitState& state) {
+  driver::SplitModelOptions& split = state.split;
+  split.cpus = read_cpus(state.cpus);
+  split.backends = read_backends(state.on);
+  split.devices = read_devices(state.devices);
+  split.memory_bytes = read_memory(state.memory);
+  check_count("--cpus", split.cpus.size(), split.stages);
+  check_count("--on", split.backends.size(), split.stages);
+  check_count("--devices", split.devices.size(), split.stages);
+  if (split.memory_bytes.size() != 1) check_count("--memory", split.memory_bytes.size(), split.stages);
+  check_devices(split.devices);
+}
+
 int split(SplitState state, const Common& common) {
   if (state.output == "-") throw UsageError("--output: a pipeline's file is not text; name a file, such as pipe.so");
-  state.split.cpus = read_cpus(state.cpus);
-  state.split.backends = read_backends(state.on);
-  state.split.devices = read_devices(state.devices);
-  state.split.memory_bytes = read_memory(state.memory);
+  read_places(state);
   using artifact::PipelineIsolation;
   state.split.isolation = state.isolation == "process" ? PipelineIsolation::process : PipelineIsolation::thread;
   if (state.estimate) state.split.replans = -1;

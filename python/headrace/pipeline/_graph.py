@@ -283,13 +283,18 @@ class Graph:
         if pure and isolation != "process":
             raise UserError("pure is of stages with isolation='process', which run a request again after a crash")
         batch = _batch_options(code, max_batch, max_delay, retry_alone, rows)
+        chosen = self._free_name(name if name is not None else _name_of(code))
+        inputs = None if inputs is None else _arguments.names(inputs, "inputs")
+        outputs = outputs if isinstance(outputs, int) else _arguments.names(outputs, "outputs")
+        _check_once(chosen, "input", inputs or ())
+        _check_once(chosen, "output", () if isinstance(outputs, int) else outputs)
+        _check_once(chosen, "processor", given["cpus"])
         limit = 0.0 if time_limit is None else _arguments.seconds(time_limit, "time_limit")
         if isolation == "process":
             run = {"is_pure": bool(pure), "time_limit": limit}
             codes = _process_codes(code, inputs, outputs, given, batch, run)
         else:
             codes = _codes_of(code, inputs, outputs, given, batch)
-        chosen = self._free_name(name if name is not None else _name_of(code))
         entry = _StageEntry(
             name=chosen,
             backend=backend,
@@ -765,6 +770,14 @@ def _codes_of(
     raise UserError(f"a stage's code is a compiled model, the path of an artifact, a module or a function, got {kind}")
 
 
+def _check_once(stage: str, what: str, given: Sequence[str | int]) -> None:
+    """Refuses a list of a stage that names a port or a processor twice."""
+    for i, one in enumerate(given):
+        if one in given[:i]:
+            remedy = "give it once" if what == "processor" else "give each its own name"
+            raise UserError(f"stage '{stage}' has the {what} {one!r} twice; {remedy}")
+
+
 def _output_names(outputs: int | Sequence[str]) -> list[str]:
     return [f"output{i}" for i in range(outputs)] if isinstance(outputs, int) else list(outputs)
 
@@ -788,9 +801,8 @@ def _process_codes(
 ) -> list[Any]:
     """The code of each replica, in a process of its own."""
     if name := _function_name(code):
-        names = None if inputs is None else _arguments.names(inputs, "inputs")
         fields = None if batch is None else [batch.max_batch, batch.max_delay, batch.retry_alone, batch.any_rows]
-        words = _processes.function_command(name, names, _output_names(outputs), fields)
+        words = _processes.function_command(name, inputs, _output_names(outputs), fields)
         return [_core.process_function_stage(words, **run) for _ in range(given["replicas"])]
     kinds = (batch is not None, batch is not None and batch.any_rows)
     made = [_processes.program_stage(code, given, kinds, run) for _ in range(given["replicas"])]

@@ -60,8 +60,8 @@ def split(
         The device of each stage, as for `Graph.stage`; None is the CPU. Times on a simulated one are those measured
         here, divided by its speed, and its memory and link bound the split. The file keeps the devices for `load`.
     memory : int or list of int, optional
-        The bytes that the constants of a stage, its largest working memory and its tensors may take: of all stages, or
-        of each.
+        The bytes that a stage may take (`memory_bytes` of the result): one number for all stages, or one for each
+        place. A split whose compiled stages take more is refused.
     replicas : int
         At most so many of one stage, which take requests in turns. Each takes a place of `stages`.
     isolation : str
@@ -78,9 +78,10 @@ def split(
     Returns
     -------
     dict
-        `stages` (name, backend, device, replicas, nodes, seconds, transfer_seconds, memory_bytes), `period_seconds`
-        of the slowest, its `lower_bound_seconds`, `measured`, `plans` (how many were tried), `predicted_per_second`
-        (requests, as a simulation says) and `bytes` of the file.
+        `stages` (name, backend, device, replicas, nodes, seconds, transfer_seconds, and memory_bytes: the weights of
+        the compiled stage, each once, its working memory, and the slots of its tensors), `period_seconds` of the
+        slowest, its `lower_bound_seconds`, `measured`, `plans` (how many were tried), `predicted_per_second` (requests,
+        as a simulation says) and `bytes` of the file.
 
     Raises
     ------

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <numeric>
 
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
@@ -88,16 +87,15 @@ Metrics GraphExecutor::metrics() const {
           .fallbacks = fallbacks_.size()};
 }
 
-int64_t GraphExecutor::memory_bytes() const {
-  std::vector<int64_t> ends;  // the last byte that a view reaches, by weight
-  for (const artifact::Entry& entry : program_.graph.entries) {
+void GraphExecutor::add_memory(MemoryUse& memory) const {
+  memory.working_bytes += arena_.nbytes() + workspace_.nbytes();
+  for (size_t i = 0; i < views_.size(); ++i) {
+    const artifact::Entry& entry = program_.graph.entries[i];
     if (entry.place != Place::kWeight) continue;
-    const auto index = static_cast<size_t>(entry.index);
-    if (index >= ends.size()) ends.resize(index + 1);
     const int64_t nbytes = artifact::view_nbytes(entry.dtype, entry.shape, entry.strides).value_or(0);
-    ends[index] = std::max(ends[index], entry.byte_offset + nbytes);
+    const std::byte* first = static_cast<const std::byte*>(views_[i].data) - entry.byte_offset;
+    memory.add_weight({first, static_cast<size_t>(entry.byte_offset + nbytes)});
   }
-  return std::accumulate(ends.begin(), ends.end(), arena_.nbytes() + workspace_.nbytes());
 }
 
 std::vector<FallbackEvent> GraphExecutor::fallbacks() const {

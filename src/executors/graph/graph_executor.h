@@ -62,7 +62,7 @@ class GraphExecutor final : public Executor {
   int32_t num_threads() const override { return pool_->num_workers(); }
   size_t num_steps() const override { return calls_.size(); }
   Metrics metrics() const override;
-  int64_t memory_bytes() const override;
+  void add_memory(MemoryUse& memory) const override;
   std::vector<FallbackEvent> fallbacks() const override;
 
   Status set_input(size_t index, const DLTensor& tensor) noexcept override;

@@ -267,7 +267,15 @@ TEST(GraphExecutor, CountsItsRuns) {
 }
 
 // The arena, the workspace of each worker, and two weights.
-TEST(GraphExecutor, TellsItsMemory) { EXPECT_EQ(Toy(2).executor->memory_bytes(), 128 + 2 * 64 + 160 + 20); }
+TEST(GraphExecutor, TellsItsMemory) {
+  const Toy toy(2);
+  MemoryUse memory;
+  toy.executor->add_memory(memory);
+  EXPECT_EQ(memory.working_bytes, 128 + 2 * 64);
+  EXPECT_EQ(memory.total_bytes(), 128 + 2 * 64 + 160 + 20);
+  toy.executor->add_memory(memory);
+  EXPECT_EQ(memory.total_bytes(), 2 * (128 + 2 * 64) + 160 + 20) << "weights are shared";
+}
 
 TEST(GraphExecutor, RunTellsHowLongEachStepTook) {
   Toy toy(1);

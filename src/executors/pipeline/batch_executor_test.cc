@@ -57,7 +57,13 @@ class ShowingExecutor final : public Executor {
   const DLTensor& input(size_t index) const override { return bound_[index]; }
   const DLTensor& output(size_t) const override { return bound_[2]; }
   bool has_output(size_t) const override { return true; }
+  void add_memory(MemoryUse& memory) const override {
+    memory.working_bytes += working;
+    for (const auto weight : read_weights) memory.add_weight(weight);
+  }
 
+  int64_t working = 0;
+  std::vector<std::span<const std::byte>> read_weights;
   std::vector<float> seen;  // the rows of the last run
   int runs = 0;
   bool fails = false;
@@ -136,6 +142,19 @@ TEST(PipelineBatchPrograms, TheSmallestBatchThatFitsRuns) {
   EXPECT_THAT(runs_of(2), ElementsAre(1, 1, 0));
   EXPECT_THAT(runs_of(3), ElementsAre(1, 1, 1));
   EXPECT_THAT(runs_of(5), ElementsAre(1, 1, 2));
+}
+
+// The tensors of a batch are those of x and y.
+TEST(PipelineBatchPrograms, ProgramsShareTheWeightsThatTheyHold) {
+  const auto one = std::make_shared<ShowingExecutor>(1), four = std::make_shared<ShowingExecutor>(4);
+  const std::vector<std::byte> shared(1000), other(64);
+  one->working = 10;
+  one->read_weights = {std::span(shared).first(900)};
+  four->working = 40;
+  four->read_weights = {shared, other};
+  const int64_t of_batches = (1 + 4) * (2 + 2) * 4;
+  EXPECT_EQ(make_batch_executor_stage({one, four})->memory_bytes(), 10 + 40 + 1000 + 64 + of_batches);
+  EXPECT_EQ(make_executor_stage(one)->memory_bytes(), 10 + 900);
 }
 
 TEST(PipelineBatchPrograms, ARequestThatDoesNotFitFailsAlone) {

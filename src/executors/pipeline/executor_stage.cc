@@ -23,7 +23,11 @@ class ExecutorStage final : public StageCode {
 
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
-  int64_t memory_bytes() const override { return executor_->memory_bytes(); }
+  int64_t memory_bytes() const override {
+    MemoryUse memory;
+    executor_->add_memory(memory);
+    return memory.total_bytes();
+  }
 
   Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept override {
     try {

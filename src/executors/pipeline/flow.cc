@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "executors/pipeline/channel_slots.h"
 #include "executors/pipeline/flow_steps.h"
-#include "executors/pipeline/slots.h"
 
 namespace headrace::executors::pipeline {
 namespace {
@@ -48,7 +48,7 @@ Flow::Flow(const PipelineSpec& spec, const std::vector<size_t>& order, const Flo
   std::vector<size_t> place(order.size());
   for (size_t i = 0; i < order.size(); ++i) place[order[i]] = i;
   for (const size_t index : order) make_stage(spec, index, place, room.most_tokens);
-  make_channels(spec, place, room);
+  make_channels(spec, order, place, room);
   find_neighbours();
 }
 
@@ -88,33 +88,18 @@ void Flow::make_replica(Stage& stage, const std::shared_ptr<StageCode>& code) {
   stage.replicas.push_back(std::move(replica));
 }
 
-// Gives every output its slots: the most that one of its edges needs, and for each replica but one those of one call.
-void Flow::make_channels(const PipelineSpec& spec, const std::vector<size_t>& place, const FlowRoom& room) {
-  std::vector<StageEdge> edges;
-  std::vector<int32_t> batches;
-  for (const std::unique_ptr<Stage>& stage : stages_)
-    batches.push_back(static_cast<int32_t>(std::max<size_t>(stage->batch, 1)));
-  for (size_t i = 0; i < stages_.size(); ++i) {
-    for (const StageInput& input : stages_[i]->inputs) {
-      if (input.source.kind != Kind::stage) continue;
-      edges.push_back({.producer = static_cast<int32_t>(input.source.index), .consumer = static_cast<int32_t>(i)});
-    }
-  }
-  const std::vector<int32_t> needed = slots_of_edges(static_cast<int32_t>(stages_.size()), edges);
-  const std::vector<int32_t> factors = batches_of_edges(batches, edges);
-  size_t edge = 0;
+void Flow::make_channels(const PipelineSpec& spec, const std::vector<size_t>& order, const std::vector<size_t>& place,
+                         const FlowRoom& room) {
+  const std::vector<size_t> slots = slots_of_inputs(spec, order, room.most_tokens);
+  size_t next = 0;
   for (const std::unique_ptr<Stage>& consumer : stages_) {
     for (StageInput& input : consumer->inputs) {
       if (input.source.kind != Kind::stage) continue;
       Stage& producer = *stages_[input.source.index];
       Channel& channel = producer.outputs[input.source.port];
-      const size_t of_replicas = (producer.replicas.size() - 1) * std::max<size_t>(producer.batch, 1) +
-                                 (consumer->replicas.size() - 1) * std::max<size_t>(consumer->batch, 1);
-      const auto of_edge = static_cast<size_t>(needed[edge]) * static_cast<size_t>(factors[edge]);
-      channel.num_slots = std::max(channel.num_slots, of_edge + of_replicas);
+      channel.num_slots = std::max(channel.num_slots, slots[next++]);
       // A stage that takes batches waits for places of a whole batch, and so takes full ones before a slow stage.
       channel.is_queue |= producer.spec.group != consumer->spec.group && producer.batch == 0;
-      ++edge;
       channel.num_readers += 1;
       input.channel = &channel;
     }

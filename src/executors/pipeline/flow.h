@@ -183,7 +183,8 @@ class Flow {
   void make_stage(const PipelineSpec& spec, size_t index, const std::vector<size_t>& place, size_t most_tokens);
   static void make_batch(Stage& stage, size_t most_tokens);
   static void make_replica(Stage& stage, const std::shared_ptr<StageCode>& code);
-  void make_channels(const PipelineSpec& spec, const std::vector<size_t>& place, const FlowRoom& room);
+  void make_channels(const PipelineSpec& spec, const std::vector<size_t>& order, const std::vector<size_t>& place,
+                     const FlowRoom& room);
   static void make_slots(Stage& stage, const FlowRoom& room);
   void find_neighbours();
   bool is_admitted(uint64_t token);

@@ -23,7 +23,25 @@ struct StageCost {
   int64_t memory_bytes = 0;
 };
 
+// The slots of the tensors between the stages of an assignment, those of replicas included. For two stages that no
+// tensor joins, which a unit that moves may change, it has those that a path through all stages between them would
+// need.
+class BorderSlots {
+ public:
+  BorderSlots(const SplitGraph& graph, const Assignment& assignment);
+
+  // Returns the slots of a tensor: the most that one of its edges needs.
+  int64_t of(int32_t from, std::span<const int32_t> readers) const;
+
+ private:
+  int32_t& between(size_t from, size_t to) { return slots_[from * num_stages_ + to]; }
+
+  size_t num_stages_;
+  std::vector<int32_t> slots_;  // [producer's stage * number of stages + reader's stage]
+};
+
 // Returns the cost of each stage. Linear.
+std::vector<StageCost> stage_costs(const SplitGraph& graph, const Assignment& assignment, const BorderSlots& slots);
 std::vector<StageCost> stage_costs(const SplitGraph& graph, const Assignment& assignment);
 
 // Returns the time of a stage for one request, and the time divided by the replicas, rounded up. kNever for units that

@@ -8,7 +8,10 @@ namespace {
 class Refiner {
  public:
   Refiner(const SplitGraph& graph, Assignment& assignment)
-      : graph_(graph), assignment_(assignment), costs_(stage_costs(graph, assignment)) {
+      : graph_(graph),
+        assignment_(assignment),
+        slots_(graph, assignment),
+        costs_(stage_costs(graph, assignment, slots_)) {
     const size_t stages = costs_.size();
     is_changed_.assign(stages, false);
     sizes_.assign(stages, 0);
@@ -64,13 +67,14 @@ class Refiner {
     collect_stages(graph_.tensor_consumers[index(tensor)], assignment_.stage_of_unit, from, reading_);
     if (reading_.empty()) return;
     note(from);
-    costs_[index(from)].memory_bytes += sign * kBorderCopies * bytes;
+    const int64_t slot_bytes = slots_.of(from, reading_) * bytes;
+    costs_[index(from)].memory_bytes += sign * slot_bytes;
     for (const int32_t to : reading_) {
       note(to);
       const int64_t time = graph_.devices.transfer_ns(class_of(from), class_of(to), bytes);
       costs_[index(from)].out_ns += sign * time;
       costs_[index(to)].in_ns += sign * time;
-      costs_[index(to)].memory_bytes += sign * kBorderCopies * bytes;
+      costs_[index(to)].memory_bytes += sign * slot_bytes;
     }
   }
 
@@ -141,6 +145,7 @@ class Refiner {
 
   const SplitGraph& graph_;
   Assignment& assignment_;
+  const BorderSlots slots_;  // before the first move of the pass
   std::vector<StageCost> costs_;
   std::vector<int64_t> periods_;  // by stage
   std::vector<int32_t> sizes_;    // by stage: units
@@ -154,11 +159,15 @@ class Refiner {
 
 void refine(const SplitGraph& graph, Assignment& assignment, int32_t max_passes) {
   if (assignment.stages.size() < 2) return;
+  set_period(graph, assignment);
+  const Assignment before = assignment;
   for (int32_t pass = 0; pass < max_passes; ++pass) {
     Refiner refiner(graph, assignment);
     if (!refiner.pass()) break;
   }
   set_period(graph, assignment);
+  // A move may make other edges need more slots, which its pass does not see, and so exceed a device's memory.
+  if (assignment.period_ns > before.period_ns) assignment = before;
 }
 
 }  // namespace headrace::plan

@@ -7,7 +7,8 @@
 namespace headrace::plan {
 
 // The units between two downsets as a stage. Times are by device class, in each at least what a plan with that stage
-// pays: transfers in and out take the fastest link, and each tensor goes out to one stage. Memory is exact.
+// pays: transfers in and out take the fastest link, and each tensor goes out to one stage. So is memory: tensors have
+// the fewest slots.
 struct Segment {
   std::span<const int64_t> compute_ns;
   std::span<const int64_t> in_ns;

@@ -6,8 +6,10 @@
 //   transfers in      = over the tensors that the stage reads from other stages: the time of the link, once for each
 //   transfers out     = over the tensors that the stage makes: the time of the link, once for each stage that reads it
 //   period of a stage = time / replicas, rounded up; a replica is one more device of the same class (below)
-//   memory of a stage = constants, each once + the largest working memory + kBorderCopies * the bytes of each tensor
-//                       that it reads from or makes for other stages
+//   memory of a stage = constants, each once + the largest working memory + slots * the bytes of each tensor that it
+//                       reads from or makes for other stages; the slots are those that the pipeline allocates for a
+//                       tensor (executors/pipeline/slots.h): the most that one of its edges needs, and one for each
+//                       replica but one at both ends
 //   period of a plan  = the greatest period of a stage
 //
 // A stage has at least one device and no device has two stages. Every tensor leads from a stage to the same or a later
@@ -33,7 +35,7 @@ namespace headrace::plan {
 
 inline constexpr int64_t kCannotRun = -1;
 inline constexpr int64_t kNoMemoryLimit = INT64_MAX;
-inline constexpr int64_t kBorderCopies = 2;  // slots of an edge between neighbours (executors/pipeline/slots.h)
+inline constexpr int64_t kBorderCopies = 2;  // the fewest slots of a tensor; on a chain without replicas all have these
 
 struct SplitNode {
   std::string name{};

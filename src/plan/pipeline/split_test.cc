@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
 #include "base/error.h"
+#include "executors/pipeline/slots.h"
 #include "kit/property.h"
 
 namespace headrace::plan {
@@ -69,15 +71,41 @@ OracleCost own_cost(const SplitProblem& problem, const std::vector<int32_t>& sta
   return cost;
 }
 
+std::set<int32_t> readers_of(const SplitTensor& tensor, const std::vector<int32_t>& stage_of) {
+  std::set<int32_t> readers;
+  for (const int32_t consumer : tensor.consumers) readers.insert(stage_of[at(consumer)]);
+  readers.erase(stage_of[at(tensor.producer)]);
+  return readers;
+}
+
+// Returns the slots that the pipeline gives to each pair of stages that a tensor joins.
+std::map<std::pair<int32_t, int32_t>, int64_t> oracle_slots(const SplitProblem& problem,
+                                                            const std::vector<int32_t>& stage_of,
+                                                            const std::vector<OracleStage>& stages) {
+  std::map<std::pair<int32_t, int32_t>, int64_t> slots;
+  for (const SplitTensor& tensor : problem.tensors) {
+    if (is_held(problem, tensor.producer)) continue;
+    for (const int32_t to : readers_of(tensor, stage_of)) slots[{stage_of[at(tensor.producer)], to}] = 0;
+  }
+  std::vector<executors::StageEdge> edges;
+  for (const auto& [ends, count] : slots) edges.push_back({ends.first, ends.second});
+  const std::vector<int32_t> needed = executors::slots_of_edges(static_cast<int32_t>(stages.size()), edges);
+  auto next = needed.begin();
+  for (auto& [ends, count] : slots)
+    count = *next++ + stages[at(ends.first)].replicas - 1 + stages[at(ends.second)].replicas - 1;
+  return slots;
+}
+
 // Adds what the tensors between stages cost, by the definition.
 void add_tensor_costs(const SplitProblem& problem, const std::vector<int32_t>& stage_of,
                       const std::vector<OracleStage>& stages, std::vector<OracleCost>& costs) {
+  const auto slots = oracle_slots(problem, stage_of, stages);
   for (const SplitTensor& tensor : problem.tensors) {
     if (is_held(problem, tensor.producer)) continue;
     const int32_t from = stage_of[at(tensor.producer)];
-    std::set<int32_t> readers;
-    for (const int32_t consumer : tensor.consumers) readers.insert(stage_of[at(consumer)]);
-    readers.erase(from);
+    const std::set<int32_t> readers = readers_of(tensor, stage_of);
+    int64_t most = 0;
+    for (const int32_t to : readers) most = std::max(most, slots.at({from, to}));
     for (const int32_t to : readers) {
       // Two stages on devices of one class are on two devices, whose link all such pairs share.
       int32_t to_device = stages[at(to)].device;
@@ -86,9 +114,9 @@ void add_tensor_costs(const SplitProblem& problem, const std::vector<int32_t>& s
       const int64_t time = transfer_time(problem, from_device, to_device, tensor.size_bytes);
       costs[at(from)].out += time;
       costs[at(to)].in += time;
-      costs[at(to)].memory += 2 * tensor.size_bytes;
+      costs[at(to)].memory += most * tensor.size_bytes;
     }
-    if (!readers.empty()) costs[at(from)].memory += 2 * tensor.size_bytes;
+    costs[at(from)].memory += most * tensor.size_bytes;
   }
 }
 

@@ -113,6 +113,32 @@ TEST(SplitText, RefusesWhatNoDeviceHasTheMemoryFor) {
   EXPECT_THAT(all, HasSubstr("device 'right'"));
 }
 
+// No device holds the constants of two nodes, so there are three stages. The first one makes 1,000 bytes that the
+// second one reads, and 1,000 that one of the others reads.
+TEST(SplitText, ASkipEdgeTakesMoreSlots) {
+  const auto split_with = [](int64_t memory, bool skips) {
+    SplitProblem problem = chain(3);
+    for (SplitNode& node : problem.nodes) node.constant_bytes = 20'000;
+    problem.devices.resize(3, problem.devices[1]);
+    for (SplitDevice& device : problem.devices) {
+      device.memory_bytes = memory;
+      device.links.resize(3, device.links[0]);
+    }
+    problem.tensors.push_back({.producer = 0, .consumers = {skips ? 2 : 1}, .size_bytes = 1000});
+    return split_pipeline(problem);
+  };
+  const auto memory_of = [](const SplitPlan& plan) {
+    std::vector<int64_t> bytes;
+    for (const SplitStage& stage : plan.stages) bytes.push_back(stage.memory_bytes);
+    return bytes;
+  };
+  // Two slots of a tensor between neighbours, four of one that passes a stage by.
+  EXPECT_THAT(memory_of(split_with(26'500, false)), ElementsAre(20'500 + 4000, 20'500 + 6000, 20'500 + 2000));
+  EXPECT_THAT(memory_of(split_with(26'500, true)), ElementsAre(20'500 + 6000, 20'500 + 4000, 20'500 + 6000));
+  EXPECT_THAT(kit::user_error_of([&] { split_with(26'499, true); }),
+              HasSubstr("no plan fits into the devices' memory"));
+}
+
 TEST(SplitText, RefusesACycleWithItsNodes) {
   EXPECT_THAT(refusal([](SplitProblem& problem) { problem.tensors[2].consumers = {1}; }),
               HasSubstr("the graph has a cycle: 'n1' -> 'n2' -> 'n1'"));
