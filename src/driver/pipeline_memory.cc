@@ -113,7 +113,8 @@ int64_t slot_bytes(const PipelineSpec& spec, size_t stage, const OutputSlots& sl
     const bool is_read = std::any_of(inputs.begin(), inputs.end(), [&](const Source& source) {
       return source.kind == Source::Kind::stage && std::pair(source.index, source.port) == output;
     });
-    if (is_read || producer == stage) bytes += slot_bytes(spec.stages[producer].replicas[0]->outputs()[port], num_slots);
+    if (is_read || producer == stage)
+      bytes += slot_bytes(spec.stages[producer].replicas[0]->outputs()[port], num_slots);
   }
   return bytes;
 }
