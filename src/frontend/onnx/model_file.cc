@@ -94,9 +94,9 @@ ModelFile::ModelFile(const std::string& path) : file_(path, "ONNX model") {
   const size_t size = file_.size_bytes();
   if (size == 0) return;  // the system maps no empty files
   const bool is_mapped = size > kMostReadBytes;
-  void* data = is_mapped ? ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file_.descriptor().number(), 0)
-                         : ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                                  -1, 0);
+  void* data = is_mapped
+                   ? ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file_.descriptor().number(), 0)
+                   : ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) file_.fail();
   image_ = static_cast<char*>(data);
   if (is_mapped) return;

@@ -20,8 +20,8 @@
 namespace headrace::onnx {
 namespace {
 
-using ::testing::HasSubstr;
 using protozero::pbf_writer;
+using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
 constexpr int64_t kLargeElements = 40'000;

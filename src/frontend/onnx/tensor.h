@@ -67,7 +67,7 @@ class TensorSource {
   std::string directory_;
   std::shared_ptr<const ModelFile> file_;
   std::map<std::string, ExternalFile, std::less<>> external_files_;  // by location
-  std::map<std::string, std::string, std::less<>> unreadable_;  // messages about files that could not be read
+  std::map<std::string, std::string, std::less<>> unreadable_;       // messages about files that could not be read
 };
 
 }  // namespace headrace::onnx
