@@ -118,7 +118,7 @@ class Run {
     infer_type();
     trace(pass, true);
     for (const auto& instrument : context_.instruments) instrument->run_before_pass(module_, pass.info);
-    module_ = pass.run(module_, context_);
+    module_ = pass.run(std::exchange(module_, {}), context_);
     for (const auto& instrument : context_.instruments) instrument->run_after_pass(module_, pass.info);
     trace(pass, false);
     last_ = pass.info.name;
@@ -162,10 +162,14 @@ NoteSink each_once(NoteSink note) {
 IRModule run_passes(const std::vector<Pass>& passes, IRModule given, const PassContext& context) {
   check_list(passes, context);
   InstrumentScope scope(context);
-  // Passes read a module many times, while others may add to the one that was given.
-  IRModule start = snapshot(given);
-  Contents before = contents(start);
-  Run run(relay::unique_binders(start), context);
+  // Passes read a module many times, while others may add to the one that was given. Nobody adds to the last reference
+  // to a module, nor can tell whether the result is that module.
+  const bool is_shared = !given->is_unique();
+  IRModule start = is_shared ? snapshot(given) : IRModule();
+  Contents before = is_shared ? contents(start) : Contents();
+  IRModule renamed = relay::unique_binders(is_shared ? start : given);
+  if (!is_shared) given = {};
+  Run run(std::move(renamed), context);
   // A pass in Python may add to the module that it gets and return it; definitions that other threads added meanwhile
   // have not been seen by any pass.
   const auto forget_what_changed = [&] {

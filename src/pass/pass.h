@@ -41,7 +41,8 @@ struct PassInfo {
 
 struct Pass {
   PassInfo info;
-  std::function<IRModule(const IRModule&, const PassContext&)> run;
+  // Gets the module as its own: a pass that takes it by value may free what it replaces before it is done.
+  std::function<IRModule(IRModule, const PassContext&)> run;
   // The passes that info.required names, which make_sequential looks up. Whenever this pass runs, they run before it at
   // any level, except one that has just run.
   std::vector<Pass> prerequisites = {};
@@ -105,7 +106,8 @@ bool same_pass_name(std::string_view a, std::string_view b);
 // Runs `passes` in order, after relay/unique_binders.h. A pass is skipped when it is disabled, above the level (unless
 // required), or refused by an instrument. UserError, before any has run, for a variable that nothing binds, when two of
 // those that are not skipped stand against a `runs_after`, when the context disables what one of them requires. Gives
-// up `module` at the first change: a caller that moves it in needs no memory for constants that passes replaced.
+// up `module` at the first change, or at once if nothing else holds it: a caller that moves it in needs no memory for
+// constants that passes replaced.
 IRModule run_passes(const std::vector<Pass>& passes, IRModule module, const PassContext& context);
 
 }  // namespace headrace::pass

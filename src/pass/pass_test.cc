@@ -26,6 +26,21 @@ TEST(RunPasses, RunsInOrderAndSkipsByLevel) {
   EXPECT_EQ(log, (std::vector<std::string>{"A", "C"}));
 }
 
+// A pass may then free the constants that it replaces.
+TEST(RunPasses, APassHasTheOnlyReferenceToAModuleThatIsGivenUp) {
+  std::vector<bool> is_own;
+  Pass pass;
+  pass.run = [&](IRModule module, const PassContext&) {
+    is_own.push_back(module->is_unique());
+    return module;
+  };
+  run_passes({pass, pass}, make_module(), {});
+  EXPECT_EQ(is_own, (std::vector<bool>{true, true}));
+  const IRModule kept = make_module();
+  EXPECT_EQ(run_passes({pass}, kept, {}), kept);
+  EXPECT_FALSE(is_own.back());
+}
+
 TEST(RunPasses, RequiredBeatsLevelAndDisabledSkips) {
   std::vector<std::string> log;
   PassContext context;

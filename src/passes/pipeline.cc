@@ -114,7 +114,7 @@ Pass combining_dense(bool copies_data) {
 
 Pass folding_constants() {
   return typed_after(with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
-                                  [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }));
+                                  [](IRModule m, const PassContext& c) { return fold_constant(std::move(m), c); }));
 }
 
 Pass legalizing() {
@@ -143,8 +143,8 @@ bool folds_variables(const PassContext& context, bool otherwise) {
 Pass folding_scale_backward(bool with_variables) {
   return rounding(
       typed_around(with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights",
-                                {}, [with_variables](const IRModule& m, const PassContext& c) {
-                                  return backward_fold_scale_axis(m, c, folds_variables(c, with_variables));
+                                {}, [with_variables](IRModule m, const PassContext& c) {
+                                  return backward_fold_scale_axis(std::move(m), c, folds_variables(c, with_variables));
                                 })));
 }
 
@@ -161,11 +161,13 @@ Pass folding_scale_forward(bool with_variables) {
 // Makes FoldScaleAxis of steps. Called by name it multiplies weights that are variables, as in Relay; builds do not,
 // since that is work at each run.
 Pass folding_scale_axis(std::vector<Pass> steps) {
-  Pass pass = rounding(with_context(
-      kFoldScaleAxis, 0, "multiplications around a convolution move into its weights",
-      {config_key<bool>("fold_variables", "into weights, and of factors, that are not constants; in builds false",
-                        "true")},
-      [steps = std::move(steps)](const IRModule& m, const PassContext& c) { return fold_scale_axis(m, c, steps); }));
+  Pass pass = rounding(
+      with_context(kFoldScaleAxis, 0, "multiplications around a convolution move into its weights",
+                   {config_key<bool>("fold_variables",
+                                     "into weights, and of factors, that are not constants; in builds false", "true")},
+                   [steps = std::move(steps)](IRModule m, const PassContext& c) {
+                     return fold_scale_axis(std::move(m), c, steps);
+                   }));
   pass.info.traceable = false;  // its steps are traced
   return pass;
 }

@@ -1,4 +1,6 @@
 // headrace compile: a model file to an artifact.
+#include <malloc.h>
+
 #include <iostream>
 
 #include "driver/module_format.h"
@@ -88,7 +90,15 @@ void print_use(const driver::CompileReport& compiled, const std::string& path) {
             why_not_here(target).empty() ? "" : ", which this machine does not have");
 }
 
+// Makes freed weights leave the process. By default glibc's heap takes tensors up to the size of those that were freed
+// before, and keeps their memory: the compile of BERT-base then needs 714 MiB and not 591.
+void return_freed_weights() {
+  constexpr int kLeastReturnedBytes = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLeastReturnedBytes);
+}
+
 int compile(const CompileState& state, const Common& common) {
+  return_freed_weights();
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.threads;
   options.verify_each = state.verify_each;

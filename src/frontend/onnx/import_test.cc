@@ -254,7 +254,7 @@ TEST(Import, InitialisersHaveMemoryOfTheirOwn) {
     std::ofstream(path, std::ios::binary)
         << "\x12" << static_cast<char>(pad) << std::string(static_cast<size_t>(pad), 'p') << bytes;
     ImportedModel imported;
-    std::weak_ptr<const MappedFile> file;
+    std::weak_ptr<const ModelFile> file;
     {
       const Model model = read_model(path.string());
       file = model.file;

@@ -1,7 +1,8 @@
 // An ONNX model as plain structs, one per message of onnx.proto (IR version 3 and later), with what the importer reads.
 //
 // Strings and tensor bytes are views into the bytes the model was read from; they live as long as `Model::file`
-// (or, for a model read from memory, as long as the caller keeps those bytes).
+// (or, for a model read from memory, as long as the caller keeps those bytes). The large data of a file's initialisers
+// is not in memory: TensorSource reads it (model_file.h).
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,9 @@
 #include <string_view>
 #include <vector>
 
-namespace headrace {
-class MappedFile;
-}
-
 namespace headrace::onnx {
+
+class ModelFile;
 
 // TensorProto.DataType; the numbers are those of the format. A file may hold a number that is not listed here.
 enum class ElementType : int32_t {
@@ -56,9 +55,9 @@ struct KeyValue {
 struct TensorProto {
   std::string_view name;
   ElementType type = ElementType::kUndefined;
-  std::vector<int64_t> dims;  // none is negative
-  std::optional<std::string_view> raw_data;
-  bool is_external = false;  // the data lies in another file, described by `external_data`
+  std::vector<int64_t> dims;                 // none is negative
+  std::optional<std::string_view> raw_data;  // its bytes may be in the model's file only, as those of `message`
+  bool is_external = false;                  // the data lies in another file, described by `external_data`
   std::vector<KeyValue> external_data;
   std::string_view message;
 };
@@ -185,9 +184,9 @@ struct Model {
   Graph graph;
   std::vector<ModelFunction> functions;
 
-  std::string source;                      // the model's name in messages: the file's path, or a name from the caller
-  std::string directory;                   // the folder of external data files; empty: external data is an error
-  std::shared_ptr<const MappedFile> file;  // null when the model was read from the caller's memory
+  std::string source;                     // the model's name in messages: the file's path, or a name from the caller
+  std::string directory;                  // the folder of external data files; empty: external data is an error
+  std::shared_ptr<const ModelFile> file;  // null when the model was read from the caller's memory
 };
 
 // Returns the paths of the model's external data files, as written in the model, sorted and without duplicates.

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "frontend/onnx/field_reader.h"
-#include "base/mapped_file.h"
+#include "frontend/onnx/model_file.h"
 #include "frontend/onnx/read_values.h"
 
 namespace headrace::onnx {
@@ -397,9 +397,9 @@ Model read_model(std::span<const std::byte> bytes, std::string source, std::stri
 }
 
 Model read_model(const std::string& path) {
-  auto file = MappedFile::open(path, "ONNX model");
+  auto file = std::make_shared<const ModelFile>(path);
   std::string directory = std::filesystem::path(path).parent_path().string();
-  Model model = read_model(file->bytes(), path, directory.empty() ? "." : directory);
+  Model model = read_model(std::as_bytes(std::span(file->bytes())), path, directory.empty() ? "." : directory);
   model.file = std::move(file);
   return model;
 }

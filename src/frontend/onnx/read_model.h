@@ -22,8 +22,8 @@ inline constexpr int kMaxTypeDepth = 8;
 inline constexpr int64_t kOldestOpset = 6;
 inline constexpr int64_t kNewestOpset = 23;
 
-// Maps the file and decodes it; weights stay where they are. Throws UserError when the file cannot be read or is not
-// an ONNX model.
+// Reads the file without the large data of its initialisers (model_file.h) and decodes it. Throws UserError when the
+// file cannot be read, is written meanwhile, or is not an ONNX model.
 Model read_model(const std::string& path);
 
 // Decodes a model from memory that outlives the result. `source` names it in messages; `directory` is where its

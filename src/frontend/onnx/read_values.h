@@ -6,6 +6,9 @@
 
 namespace headrace::onnx {
 
+// Numbers of fields: the graph of a ModelProto, an initialiser of a GraphProto.
+inline constexpr uint32_t kModelGraph = 7, kGraphInitializer = 5;
+
 // The decoders fill a result in place, so that `place` can show its name as soon as it is read.
 void read_tensor(const Source& source, std::string_view message, const Place* parent, std::string_view what,
                  TensorProto& tensor);

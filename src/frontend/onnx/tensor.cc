@@ -6,15 +6,20 @@
 #include <filesystem>
 #include <limits>
 #include <protozero/pbf_reader.hpp>
+#include <tuple>
 
 #include "base/error.h"
 #include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/model_file.h"
+#include "tensor/ndarray.h"
 
 namespace headrace::onnx {
 
 using protozero::pbf_wire_type;
 
 namespace {
+
+constexpr std::string_view kExternalFile = "external data file";
 
 // TensorProto's typed fields, and how the elements of a dtype lie in theirs.
 enum class Encoding { kFixed32, kFixed64, kVarint };
@@ -125,8 +130,16 @@ void decode_varints(const std::vector<std::string_view>& pieces, int64_t element
   }
 }
 
+// Copies bytes of a model, which lie in memory or in its file (null: they lie in memory).
+void copy_bytes(std::string_view src, std::byte* dst, const ModelFile* file) {
+  if (src.empty()) return;
+  if (file != nullptr && file->is_apart(src)) return file->read(src, {dst, src.size()});
+  std::memcpy(dst, src.data(), src.size());
+}
+
 // The elements from the typed field of the dtype. Sizes are checked against the bytes present before allocation.
-std::vector<std::byte> decode_typed_field(const TensorProto& tensor, int64_t count, const std::string& source) {
+std::vector<std::byte> decode_typed_field(const TensorProto& tensor, int64_t count, const std::string& source,
+                                          const ModelFile* file) {
   TypedField field = typed_field(tensor.type);
   std::vector<std::string_view> pieces = find_pieces(tensor, field, source);
   int64_t found = count_values(pieces, field.encoding);
@@ -143,11 +156,10 @@ std::vector<std::byte> decode_typed_field(const TensorProto& tensor, int64_t cou
   }
   std::byte* dst = bytes.data();
   for (std::string_view piece : pieces) {
-    if (piece.empty()) continue;
     if (piece.size() % (field.encoding == Encoding::kFixed32 ? 4 : 8) != 0) {
       fail(tensor, source, fmt::format("its field {} ends inside a value", field.number));
     }
-    std::memcpy(dst, piece.data(), piece.size());
+    copy_bytes(piece, dst, file);
     dst += piece.size();
   }
   return bytes;
@@ -197,6 +209,12 @@ bool is_inside(const std::filesystem::path& location) {
   return location.is_relative() && std::find(location.begin(), location.end(), "..") == location.end();
 }
 
+// A rename changes the stamp too, but no content.
+bool same_content(const FileStamp& a, const FileStamp& b) {
+  return std::tie(a.device, a.inode, a.size_bytes, a.modified_ns) ==
+         std::tie(b.device, b.inode, b.size_bytes, b.modified_ns);
+}
+
 void use_buffer(TensorData& data, std::vector<std::byte> buffer) {
   auto owner = std::make_shared<const std::vector<std::byte>>(std::move(buffer));
   data.bytes = *owner;
@@ -204,16 +222,21 @@ void use_buffer(TensorData& data, std::vector<std::byte> buffer) {
   data.is_copied = true;
 }
 
-// Makes `stored` the data of a tensor. The bytes are copied where nobody owns them, or where they are not aligned.
-void use_stored(TensorData& data, std::string_view stored, std::shared_ptr<const void> owner) {
-  auto alignment = static_cast<uintptr_t>(element_size_bytes(data.type));
-  const auto* begin = reinterpret_cast<const std::byte*>(stored.data());
-  if (owner == nullptr || reinterpret_cast<uintptr_t>(begin) % alignment != 0) {
-    use_buffer(data, std::vector<std::byte>(begin, begin + stored.size()));
-  } else {
-    data.bytes = {begin, stored.size()};
-    data.owner = std::move(owner);
-  }
+// Gives a tensor memory of its own, aligned and not yet written.
+std::span<std::byte> use_own_memory(TensorData& data, int64_t size_bytes) {
+  const NDArray memory = NDArray::empty({size_bytes}, DataType::uint(8));
+  data.bytes = memory.bytes();
+  data.owner = std::make_shared<const NDArray>(memory);
+  return {memory.data<std::byte>(), data.bytes.size()};
+}
+
+// Makes a place of a mapped file the data of a tensor. Bytes that are not aligned to the elements are copied.
+void use_mapped(TensorData& data, std::span<const std::byte> stored, std::shared_ptr<const MappedFile> file) {
+  const auto alignment = static_cast<uintptr_t>(element_size_bytes(data.type));
+  if (reinterpret_cast<uintptr_t>(stored.data()) % alignment != 0)
+    return use_buffer(data, std::vector<std::byte>(stored.begin(), stored.end()));
+  data.bytes = stored;
+  data.owner = std::move(file);
 }
 
 }  // namespace
@@ -248,33 +271,31 @@ bool TensorSource::leaves_folder(const std::string& location) const {
   return file_ == nullptr || !holds_target(fs::canonical(name_, error).parent_path());
 }
 
-// A file that cannot be read has one message, which names the first tensor that needs it.
-const std::shared_ptr<const MappedFile>& TensorSource::open_external(const TensorProto& tensor,
-                                                                     const std::string& location) {
-  if (const auto it = external_files_.find(location); it != external_files_.end()) return it->second;
+// A file that cannot be read has one message, which names the first tensor that needs it. Files are not kept open,
+// because a model may have one for each tensor.
+ReadableFile TensorSource::open_external(const TensorProto& tensor, const std::string& location) {
   if (!unreadable_.contains(location)) {
     try {
-      return external_files_.emplace(location, MappedFile::open(path_of(location), "external data file")).first->second;
+      return {path_of(location), kExternalFile};
     } catch (const UserError& error) {
       unreadable_[location] = fmt::format(
           "tensor {}: its data lies outside of the model file: {}; put the file there that came with the model, or "
-          "save "
-          "the model again with its data inside",
+          "save the model again with its data inside",
           printable(tensor.name), error.message());
     }
   }
   throw UserError(unreadable_.at(location), {.op = {}, .place = name_});
 }
 
-TensorSource::Stored TensorSource::load_external(const TensorProto& tensor, int64_t size_bytes) {
-  std::string location;
-  int64_t offset = 0;
+TensorSource::ExternalPlace TensorSource::find_external(const TensorProto& tensor, int64_t size_bytes) const {
+  ExternalPlace place;
   int64_t length = -1;
   for (const KeyValue& entry : tensor.external_data) {
-    if (entry.key == "location") location = entry.value;
-    if (entry.key == "offset") offset = parse_number(tensor, entry, name_);
+    if (entry.key == "location") place.location = entry.value;
+    if (entry.key == "offset") place.offset = parse_number(tensor, entry, name_);
     if (entry.key == "length") length = parse_number(tensor, entry, name_);
   }
+  const std::string& location = place.location;
   if (location.empty()) fail(tensor, name_, "its external data has no location");
   if (directory_.empty()) fail(tensor, name_, "it has external data, but there is no folder to look for it in");
   if (!is_inside(location) || location.find('\0') != std::string::npos) {
@@ -293,16 +314,32 @@ TensorSource::Stored TensorSource::load_external(const TensorProto& tensor, int6
                      "to that place",
                      printable(location)));
   }
-  const auto& file = open_external(tensor, location);
-  int64_t available = std::ssize(file->bytes());
+  return place;
+}
+
+void TensorSource::load_external(const TensorProto& tensor, int64_t size_bytes, TensorData& data) {
+  const auto [location, offset] = find_external(tensor, size_bytes);
+  const ReadableFile file = open_external(tensor, location);
+  const auto available = static_cast<int64_t>(file.size_bytes());
   if (offset > available || size_bytes > available - offset) {
     fail(tensor, name_,
          fmt::format("its external data is bytes {} to {} of '{}', which has {}: that file is cut, or of another model",
                      offset, fmt::to_string(static_cast<uint64_t>(offset) + static_cast<uint64_t>(size_bytes)),
                      escaped(location), available));
   }
-  const auto* begin = reinterpret_cast<const char*>(file->bytes().data()) + offset;
-  return {{begin, static_cast<size_t>(size_bytes)}, file};
+  ExternalFile& known = external_files_.try_emplace(location, ExternalFile{file.stamp(), nullptr}).first->second;
+  if (!same_content(known.stamp, file.stamp())) file.fail_written();
+  const auto begin = static_cast<size_t>(offset), size = static_cast<size_t>(size_bytes);
+  if (file.size_bytes() <= MappedFile::kCopiedBytes) return file.read(use_own_memory(data, size_bytes), begin);
+  if (known.mapped == nullptr) known.mapped = MappedFile::map(file.descriptor(), file.size_bytes());
+  if (known.mapped == nullptr) file.fail();
+  use_mapped(data, known.mapped->bytes().subspan(begin, size), known.mapped);
+}
+
+// Raw data in memory is copied: a view of it would keep the bytes of the whole model.
+void TensorSource::load_raw(std::string_view raw, TensorData& data) const {
+  data.is_copied = file_ == nullptr || !file_->is_apart(raw);
+  copy_bytes(raw, use_own_memory(data, std::ssize(raw)).data(), file_.get());
 }
 
 TensorData TensorSource::load(const TensorProto& tensor) try {
@@ -318,17 +355,16 @@ TensorData TensorSource::load(const TensorProto& tensor) try {
   } else if (count == 0) {
     return data;
   } else if (tensor.is_external) {
-    Stored stored = load_external(tensor, count * element_size);
-    use_stored(data, stored.bytes, std::move(stored.owner));
+    load_external(tensor, count * element_size, data);
   } else if (tensor.raw_data) {
     if (std::ssize(*tensor.raw_data) != count * element_size) {
       fail(tensor, name_,
            fmt::format("its dims [{}] ask for {} bytes of {}, but it holds {}", fmt::join(tensor.dims, ", "),
                        count * element_size, element_type_name(tensor.type), tensor.raw_data->size()));
     }
-    use_stored(data, *tensor.raw_data, {});  // one tensor would keep the bytes of the whole model
+    load_raw(*tensor.raw_data, data);
   } else {
-    use_buffer(data, decode_typed_field(tensor, count, name_));
+    use_buffer(data, decode_typed_field(tensor, count, name_, file_.get()));
   }
   if (tensor.type == ElementType::kBool) check_bools(tensor, data.bytes, name_);
   return data;

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_stamp.h"
 #include "base/mapped_file.h"
+#include "base/readable_file.h"
 #include "frontend/onnx/model.h"
 
 namespace headrace::onnx {
@@ -18,10 +20,10 @@ struct TensorData {
   std::vector<int64_t> dims;
   std::span<const std::byte> bytes;       // row-major, little-endian; empty for strings
   std::vector<std::string_view> strings;  // the elements of a string tensor
-  // Keeps `bytes` alive: a file of external data or a buffer of their own. Null for strings, which lie in the memory
-  // that the tensor was read from, and live as long as that.
+  // Keeps `bytes` alive: memory of their own, or a mapped file of external data. Null for strings, which lie in the
+  // memory that the tensor was read from, and live as long as that.
   std::shared_ptr<const void> owner;
-  bool is_copied = false;  // the elements were decoded or realigned into a buffer of their own
+  bool is_copied = false;  // the elements were decoded, realigned, or copied from memory; else read or mapped
 
   int64_t element_count() const;  // the product of dims; 1 for a scalar
 };
@@ -35,31 +37,37 @@ class TensorSource {
   explicit TensorSource(std::string name) : name_(std::move(name)) {}
 
   // x: dtype float*, (u)int8 to 64, bool, complex or string -> its elements, from raw_data, the typed field of the
-  // dtype, or an external file (a relative path below the model's directory; opened once, kept by the result).
-  // External data is not copied where it is aligned to the element size.
-  // Throws UserError when the dtype is none of those, the number of elements differs from what dims say, or the
-  // external file is missing, too short, or named by an absolute path or one with "..", or
-  // a symbolic link that leads out of the model's folder.
+  // dtype, or an external file (a relative path below the model's directory). External data, and what model_file.h
+  // leaves on disk, are read to memory of their own; files of external data over MappedFile::kCopiedBytes are mapped.
+  // Throws UserError when the dtype is none of those, the number of elements differs from what dims say, a file was
+  // written since it was first read, or the external file is missing, too short, or named by an absolute path or one
+  // with "..", or a symbolic link that leads out of the model's folder.
   TensorData load(const TensorProto& tensor);
 
   // Returns the paths of the files of external data that were read.
   std::vector<std::string> external_files() const;
 
  private:
-  struct Stored {
-    std::string_view bytes;
-    std::shared_ptr<const void> owner;
+  struct ExternalPlace {
+    std::string location;
+    int64_t offset = 0;
   };
-  Stored load_external(const TensorProto& tensor, int64_t size_bytes);
-  const std::shared_ptr<const MappedFile>& open_external(const TensorProto& tensor, const std::string& location);
+  struct ExternalFile {
+    FileStamp stamp;
+    std::shared_ptr<const MappedFile> mapped;  // null: the file is read
+  };
+  ExternalPlace find_external(const TensorProto& tensor, int64_t size_bytes) const;
+  void load_external(const TensorProto& tensor, int64_t size_bytes, TensorData& data);
+  void load_raw(std::string_view raw, TensorData& data) const;
+  ReadableFile open_external(const TensorProto& tensor, const std::string& location);
   bool leaves_folder(const std::string& location) const;
   std::string path_of(const std::string& location) const;
 
   std::string name_;
   std::string directory_;
-  std::shared_ptr<const MappedFile> file_;
-  std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> external_files_;  // by location
-  std::map<std::string, std::string, std::less<>> unreadable_;  // messages about files that could not be read
+  std::shared_ptr<const ModelFile> file_;
+  std::map<std::string, ExternalFile, std::less<>> external_files_;  // by location
+  std::map<std::string, std::string, std::less<>> unreadable_;       // messages about files that could not be read
 };
 
 }  // namespace headrace::onnx

@@ -10,9 +10,6 @@ namespace headrace::onnx {
 
 namespace {
 
-constexpr uint32_t kModelGraph = 7;
-constexpr uint32_t kGraphInitializer = 5;
-
 // Appends to a message and checks that it stays short enough.
 class Message {
  public:

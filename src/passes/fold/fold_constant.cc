@@ -1,5 +1,6 @@
 #include "passes/fold/fold_constant.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "ops/call_fusion.h"
@@ -8,6 +9,7 @@
 #include "passes/fold/evaluate.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
+#include "passes/rewrite/taken_constants.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/type_match.h"
 #include "relay/match.h"
@@ -78,6 +80,13 @@ Expr fold_if(const Expr& before, const relay::IfNode& branch) {
   return fits ? chosen : Expr();
 }
 
+// Returns whether the call is folded unless evaluating it fails or gives too large a result.
+bool is_foldable(const CallNode& call, size_t) {
+  const auto is_constant = [](const Expr& arg) { return arg.is<ConstantNode>(); };
+  const OpNode* op = call.as_op();
+  return op != nullptr && may_evaluate(*op) && std::all_of(call.args.begin(), call.args.end(), is_constant);
+}
+
 // Returns the operands, also those inside tuples, of calls that do not compute operands in their own kernels, such as
 // convolutions. Such an operand is read from memory in any case.
 std::unordered_set<const Object*> operands_that_stay_apart(const Expr& root) {
@@ -139,8 +148,8 @@ class ConstantLets {
 
 class Folder {
  public:
-  Folder(const Expr& root, interp::ConstantBudget& budget, const pass::PassContext& context)
-      : budget_(budget), context_(context), apart_(operands_that_stay_apart(root)), lets_(root) {}
+  Folder(const Expr& root, interp::ConstantBudget& budget, const pass::PassContext& context, TakenConstants& taken)
+      : budget_(budget), context_(context), taken_(taken), apart_(operands_that_stay_apart(root)), lets_(root) {}
 
   // `has_effect`: evaluating `before` does more than give a value.
   Expr fold(const Expr& before, const Expr& after, bool has_effect) {
@@ -184,8 +193,10 @@ class Folder {
       if (repeats == nullptr) note_left(after, "its result would enlarge the artifact too much", context_, kName);
       return after;
     }
-    const Expr value = evaluate_closed(after, budget_, context_, kName);
-    return value ? value : after;
+    const Expr value = evaluate_closed(taken_.filled(after), budget_, context_, kName);
+    if (!value) return after;
+    taken_.free_operands(call);
+    return value;
   }
 
   // Returns the bytes of the constants that an operand is computed from; nullopt if it depends on anything else.
@@ -205,6 +216,7 @@ class Folder {
 
   interp::ConstantBudget& budget_;
   const pass::PassContext& context_;
+  TakenConstants& taken_;
   std::unordered_set<const Object*> apart_;
   ConstantLets lets_;
   // Calls of constants that were not folded, by node.
@@ -219,7 +231,8 @@ class Folder {
 
 Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
   interp::ConstantBudget budget(constant_bytes(expr), context.threads);
-  Folder folder(expr, budget, context);
+  TakenConstants none;
+  Folder folder(expr, budget, context, none);
   return relay::rewrite_post_order(expr, relay::is_entered, [&](const Expr& before, const Expr& after) {
     return folder.fold(before, after, false);
   });
@@ -231,17 +244,18 @@ int64_t program_bytes(const IRModule& module) {
   return bytes;
 }
 
-IRModule fold_constant(const IRModule& module, const pass::PassContext& context) {
-  // Reads of references count as effects, too: an item taken out of its tuple could move behind a write.
-  const InOrder ordered = in_order(module);
+IRModule fold_constant(IRModule module, const pass::PassContext& context) {
   const int64_t own_bytes = context.option<int64_t>(kProgramBytes).value_or(program_bytes(module));
   interp::ConstantBudget budget(own_bytes, context.threads);
-  return rewrite_bodies(ordered.module, [&](const Expr& body) {
-    Folder folder(body, budget, context);
+  TakenConstants taken;
+  // Reads of references count as effects, too: an item taken out of its tuple could move behind a write.
+  const InOrder ordered = in_order(taken.take_from(std::move(module), is_foldable, context));
+  return taken.put_back(rewrite_bodies(ordered.module, [&](const Expr& body) {
+    Folder folder(body, budget, context, taken);
     return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {
       return folder.fold(before, after, ordered.effects.of(before));
     });
-  });
+  }));
 }
 
 }  // namespace headrace::passes

@@ -37,7 +37,8 @@
 //   - an op with effects, and anything that reads a reference
 //   - a call that fails: a user's op whose function is not registered, operands that the op rejects. The program
 //     reports the error when it runs the call.
-// Preserves results, because the interpreter defines the ops.
+// Preserves results, because the interpreter defines the ops. Frees each large constant after the call that alone reads
+// it was folded, if nothing else holds the module (passes/rewrite/taken_constants.h).
 #pragma once
 
 #include "pass/pass.h"
@@ -51,7 +52,7 @@ inline constexpr const char* kProgramBytes = "headrace.FoldConstant.program_byte
 // Returns the bytes of all constants in a module.
 int64_t program_bytes(const IRModule& module);
 
-IRModule fold_constant(const IRModule& module, const pass::PassContext& context);
+IRModule fold_constant(IRModule module, const pass::PassContext& context);
 // Folds the constant parts of one expression, which must have no effects.
 Expr fold_constant(const Expr& expr, const pass::PassContext& context);
 

@@ -6,6 +6,7 @@
 #include "kit/errors.h"
 #include "kit/options.h"
 #include "object/structural_equal.h"
+#include "ops/nn/matmul.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/reduce.h"
 #include "passes/fold/fold_constant.h"
@@ -18,6 +19,45 @@ namespace {
 TEST(FoldConstant, LeavesWhatDependsOnAnInput) {
   const IRModule before = read("def @main(%x: Tensor[(2), float32]) { add(%x, negative(%x)) }");
   EXPECT_EQ(run_pass("FoldConstant", before)->lookup("main"), before->lookup("main"));
+}
+
+TEST(FoldConstant, FreesLargeOperandsAsItGoes) {
+  std::vector<std::string> log;
+  const auto negative = [&](const char* name) { return relay::make_call("negative", {logged_constant(log, name)}); };
+  IRModule module = typed_main({}, relay::make_tuple({negative("a"), negative("b")}));
+  const IRModule folded = fold_constant(std::move(module), typed_context());
+  log.push_back("done");
+  EXPECT_EQ(log, (std::vector<std::string>{"free a", "free b", "done"}));
+  const auto* results = main_of(folded).body.as<relay::TupleNode>();
+  for (const Expr& result : results->items) {
+    const auto* constant = result.as<relay::ConstantNode>();
+    ASSERT_NE(constant, nullptr);
+    EXPECT_EQ(constant->data.data<float>()[1000], -2.0F);
+  }
+}
+
+TEST(FoldConstant, LeavesTheOperandsOfAModuleThatIsHeld) {
+  std::vector<std::string> log;
+  const IRModule kept = typed_main({}, relay::make_call("negative", {logged_constant(log, "a")}));
+  fold_constant(kept, typed_context());
+  EXPECT_EQ(log, std::vector<std::string>{});
+  EXPECT_EQ(main_of(kept).body.as<relay::CallNode>()->args[0].as<relay::ConstantNode>()->data.data<float>()[1000],
+            2.0F);
+}
+
+// Beyond the budget the program keeps its constants.
+TEST(FoldConstant, PutsLargeOperandsBackWhereTheCallStays) {
+  const NDArray weights = NDArray::zeros({1024, 1024}, DataType::float_(32));
+  weights.data<float>()[5] = 7;
+  const Expr constant = relay::make_constant(weights), other = relay::make_constant(weights.copy());
+  IRModule module = typed_main({}, ops::dense(constant, other));
+  pass::PassContext context = typed_context();
+  context.config.set(kProgramBytes, Value(int64_t{0}));
+  const IRModule folded = fold_constant(std::move(module), context);
+  const auto* call = main_of(folded).body.as<relay::CallNode>();
+  ASSERT_NE(call, nullptr);
+  EXPECT_EQ(call->args[0], constant);
+  EXPECT_EQ(call->args[1], other);
 }
 
 // Names of the ops that `text` is left with, and bytes of its constants.

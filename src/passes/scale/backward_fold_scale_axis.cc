@@ -62,6 +62,11 @@ struct Step {
   std::vector<size_t> data;           // for other ops: the arguments that are scaled when the call is
 };
 
+// Returns whether an argument is the weights that a scale may move into.
+bool are_weights(const CallNode& call, size_t arg) {
+  return arg == 1 && (relay::is_call(call, op::kDense) || relay::is_call(call, op::kMatmul) || is_plain_conv(call));
+}
+
 bool is_addition(const CallNode& call) { return relay::is_call_of_any(call, {&op::kAdd, &op::kSubtract}); }
 
 // Returns the axis along which an op with weights writes channels, in a result of `rank` dimensions.
@@ -78,8 +83,8 @@ std::optional<WeightAxis> output_axis(const CallNode& call, size_t rank) {
 
 class ScaleFolder {
  public:
-  ScaleFolder(const Expr& body, const ScaleRules& rules, const Effects& effects)
-      : rules_(rules), effects_(effects), known_(body) {
+  ScaleFolder(const Expr& body, const ScaleRules& rules, const Effects& effects, TakenConstants& taken)
+      : rules_(rules), effects_(effects), taken_(taken), known_(body) {
     relay::post_order(body, relay::is_entered, [&](const Expr& e) {
       if (relay::is_call(e, op::kMultiply)) products_.insert(e.object());
     });
@@ -119,6 +124,7 @@ class ScaleFolder {
       scaled.emplace(step.call, result);
     }
     for (const Step& step : steps) {
+      taken_.free_operands(*step.call);
       const Expr& result = scaled.at(step.call);
       known_.add(result, 1, known_.type_of(ref(step.call)));
       if (step.weights) known_.add(result.as<CallNode>()->args[1], 1, known_.type_of(step.call->args[1]));
@@ -219,20 +225,23 @@ class ScaleFolder {
 
   const ScaleRules& rules_;
   const Effects& effects_;
+  TakenConstants& taken_;
   KnownNodes known_;
   std::unordered_set<const Object*> products_;  // multiplications that may be folded; those inside units may not
 };
 
 }  // namespace
 
-IRModule backward_fold_scale_axis(const IRModule& module, const pass::PassContext& context, bool with_variables) {
-  const ScaleRules rules{context, with_variables};
-  const Effects effects = with_variables ? Effects(module, true) : Effects();
-  return rewrite_bodies(module, [&](const Expr& body) {
-    ScaleFolder folder(body, rules, effects);
+IRModule backward_fold_scale_axis(IRModule module, const pass::PassContext& context, bool with_variables) {
+  TakenConstants taken;
+  const ScaleRules rules{context, with_variables, &taken};
+  const IRModule program = taken.take_from(std::move(module), are_weights, context);
+  const Effects effects = with_variables ? Effects(program, true) : Effects();
+  return taken.put_back(rewrite_bodies(program, [&](const Expr& body) {
+    ScaleFolder folder(body, rules, effects, taken);
     return relay::rewrite_post_order(
         body, relay::is_entered, [&](const Expr& before, const Expr& after) { return folder.rewrite(before, after); });
-  });
+  }));
 }
 
 }  // namespace headrace::passes

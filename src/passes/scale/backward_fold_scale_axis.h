@@ -32,6 +32,6 @@
 
 namespace headrace::passes {
 
-IRModule backward_fold_scale_axis(const IRModule& module, const pass::PassContext& context, bool with_variables = true);
+IRModule backward_fold_scale_axis(IRModule module, const pass::PassContext& context, bool with_variables = true);
 
 }  // namespace headrace::passes

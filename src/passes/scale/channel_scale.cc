@@ -75,7 +75,8 @@ NDArray constant_data(const Expr& expr) {
   return constant == nullptr ? NDArray() : constant->data.to_dense();
 }
 
-Expr ScaleRules::multiplied(const Expr& a, const Expr& b) const {
+Expr ScaleRules::multiplied(const Expr& weights, const Expr& b) const {
+  const Expr a = taken == nullptr ? weights : taken->filled(weights);
   const NDArray x = constant_data(a), y = constant_data(b);
   if (!x || !y) return with_variables ? Expr(ops::multiply(a, b, a->span)) : Expr();
   const Expr product = fold_constant(relay::infer_type(ops::multiply(a, b, a->span)), context);

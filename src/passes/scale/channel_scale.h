@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "pass/pass.h"
+#include "passes/rewrite/taken_constants.h"
 #include "passes/simplify/joined_constants.h"
 #include "relay/expr.h"
 
@@ -43,11 +44,12 @@ NDArray constant_data(const Expr& expr);
 // The permissions of a pass.
 struct ScaleRules {
   const pass::PassContext& context;
-  bool with_variables = true;  // multiply weights, and what is added, when the program runs
+  bool with_variables = true;             // multiply weights, and what is added, when the program runs
+  const TakenConstants* taken = nullptr;  // the constants for which weights stand; null: none does
 
-  // Returns a * b, a constant where both are. Null when the product overflows its dtype, or when the rules do not allow
-  // a product at run time.
-  Expr multiplied(const Expr& a, const Expr& b) const;
+  // Returns weights * b, a constant where both are. Null when the product overflows its dtype, or when the rules do not
+  // allow a product at run time.
+  Expr multiplied(const Expr& weights, const Expr& b) const;
   // Returns a / b in the same way, where b is constant and has no 0.
   Expr divided(const Expr& a, const Expr& b) const;
 };

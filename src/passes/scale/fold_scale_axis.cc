@@ -2,15 +2,14 @@
 
 namespace headrace::passes {
 
-IRModule fold_scale_axis(const IRModule& module, const pass::PassContext& context,
-                         const std::vector<pass::Pass>& steps) {
+IRModule fold_scale_axis(IRModule module, const pass::PassContext& context, const std::vector<pass::Pass>& steps) {
   pass::PassContext own = context;
   if (context.is_required({.name = kFoldScaleAxis})) {
     for (const pass::Pass& step : steps) {
       if (!context.is_disabled(step.info)) own.required_pass.push_back(step.info.name);
     }
   }
-  return pass::run_passes(steps, module, own);
+  return pass::run_passes(steps, std::move(module), own);
 }
 
 }  // namespace headrace::passes

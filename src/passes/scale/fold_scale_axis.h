@@ -24,7 +24,6 @@ namespace headrace::passes {
 inline constexpr const char* kFoldScaleAxis = "FoldScaleAxis";
 
 // Runs those of the steps that the context lets run.
-IRModule fold_scale_axis(const IRModule& module, const pass::PassContext& context,
-                         const std::vector<pass::Pass>& steps);
+IRModule fold_scale_axis(IRModule module, const pass::PassContext& context, const std::vector<pass::Pass>& steps);
 
 }  // namespace headrace::passes

@@ -1,4 +1,8 @@
 // Tests which ops BackwardFoldScaleAxis and ForwardFoldScaleAxis fold a scale into, and which ops let one through.
+#include "ops/nn/matmul.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
+#include "passes/scale/backward_fold_scale_axis.h"
 #include "passes/tests/pass_testing.h"
 
 namespace headrace::passes {
@@ -92,6 +96,33 @@ INSTANTIATE_TEST_SUITE_P(
 #undef TWO_PLANES
 #undef SQUARE
 #undef KERNEL
+
+TEST(FoldScaleAxis, FreesLargeWeightsAsItGoes) {
+  std::vector<std::string> log;
+  const auto x = relay::make_var("x", make_tensor_type(Shape{1, 512}, DataType::float_(32)));
+  const Expr scale = relay::make_constant(NDArray::from_vector<float>({1}, DataType::float_(32), {3.0F}));
+  const auto scaled = [&](const Expr& data, const char* name) {
+    return ops::multiply(ops::dense(data, logged_constant(log, name)), scale);
+  };
+  IRModule module = typed_main({x}, scaled(ops::relu(scaled(x, "a")), "b"));
+  const IRModule folded = backward_fold_scale_axis(std::move(module), typed_context(), false);
+  log.push_back("done");
+  EXPECT_EQ(log, (std::vector<std::string>{"free a", "free b", "done"}));
+  EXPECT_EQ(count_calls(folded, "multiply"), 0);
+  const auto* weights = main_of(folded).body.as<relay::CallNode>()->args[1].as<relay::ConstantNode>();
+  ASSERT_NE(weights, nullptr);
+  EXPECT_EQ(weights->data.data<float>()[1000], 6.0F);
+}
+
+// Weights that no scale moves into stay those of the program.
+TEST(FoldScaleAxis, PutsLargeWeightsBack) {
+  std::vector<std::string> log;
+  const auto x = relay::make_var("x", make_tensor_type(Shape{1, 512}, DataType::float_(32)));
+  const Expr constant = logged_constant(log, "a");
+  IRModule module = typed_main({x}, ops::dense(x, constant));
+  const IRModule folded = backward_fold_scale_axis(std::move(module), typed_context(), false);
+  EXPECT_EQ(main_of(folded).body.as<relay::CallNode>()->args[1], constant);
+}
 
 }  // namespace
 }  // namespace headrace::passes

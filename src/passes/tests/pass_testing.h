@@ -41,6 +41,20 @@ inline IRModule run_pass(const std::string& name, const IRModule& module,
   throw std::runtime_error("no pass " + name);
 }
 
+// Returns a constant, of 1 MB by default, whose elements are 2. It records when its memory is freed.
+inline Expr logged_constant(std::vector<std::string>& log, const std::string& name, const Shape& shape = {512, 512}) {
+  const auto memory = std::make_shared<std::vector<float>>(static_cast<size_t>(num_elements(shape)), 2.0F);
+  return relay::make_constant(NDArray::view(memory->data(), shape, DataType::float_(32),
+                                            [memory, &log, name] { log.push_back("free " + name); }));
+}
+
+inline IRModule typed_main(const Array<relay::Var>& params, const Expr& body) {
+  ops::register_all_ops();
+  const IRModule module = make_module();
+  module->add_function(make_global_var("main"), relay::make_function(params, body));
+  return relay::infer_type(module);
+}
+
 inline const relay::FunctionNode& main_of(const IRModule& module) {
   return *module->lookup("main").as<relay::FunctionNode>();
 }
