@@ -1,6 +1,7 @@
 #include "frontend/onnx/model_file.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -107,6 +108,15 @@ ModelFile::ModelFile(const std::string& path) : file_(path, "ONNX model") {
     throw;
   }
   ::mprotect(image_, size, PROT_READ);
+  for (const auto& [begin, end] : apart_) forbid(begin, end);
+}
+
+// Makes the whole pages of a part that stays on disk unreadable: a mistake must not read zeros.
+void ModelFile::forbid(const char* begin, const char* end) {
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t first = (static_cast<size_t>(begin - image_) + page - 1) / page * page,
+               last = static_cast<size_t>(end - image_) / page * page;
+  if (first < last) ::mprotect(image_ + first, last - first, PROT_NONE);
 }
 
 ModelFile::~ModelFile() {

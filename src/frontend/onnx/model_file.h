@@ -40,6 +40,7 @@ class ModelFile {
 
  private:
   friend class ApartData;
+  void forbid(const char* begin, const char* end);
 
   ReadableFile file_;
   char* image_ = nullptr;                     // pages that nobody wrote take no memory

@@ -1,5 +1,7 @@
 #include "passes/rewrite/taken_constants.h"
 
+#include <sys/mman.h>
+
 #include <unordered_set>
 
 #include "passes/rewrite/for_each_function.h"
@@ -45,15 +47,15 @@ std::unordered_set<const Object*> find_replaced(const IRModule& module, const Ta
   return operands;
 }
 
-// Returns a constant of the same type, in whose memory all elements are one.
+// Returns a constant of the same type, whose zeros take addresses and no memory; null where the system has no
+// addresses.
 Expr make_stand_in(const ConstantNode& constant) {
-  const NDArray element = NDArray::zeros({1}, constant.data.dtype());
-  const NDArray data = NDArray::view(element.data<void>(), constant.data.shape(), constant.data.dtype(),
-                                     [element] { static_cast<void>(element); });
-  NDArrayObj& object = *data.object();
-  object.strides.assign(object.shape.size(), 0);
-  object.tensor.strides = object.strides.data();
-  object.read_only = true;
+  const size_t size = constant.data.size_bytes();
+  void* zeros = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (zeros == MAP_FAILED) return {};
+  const NDArray data = NDArray::view(zeros, constant.data.shape(), constant.data.dtype(),
+                                     [zeros, size] { static_cast<void>(::munmap(zeros, size)); });
+  data.object()->read_only = true;
   return relay::make_constant(data, constant.span);
 }
 
@@ -67,6 +69,7 @@ IRModule TakenConstants::take_from(IRModule module, const MayReplace& may_replac
     return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {
       if (!operands.contains(before.object())) return after;
       const Expr stand_in = make_stand_in(*before.as<ConstantNode>());
+      if (!stand_in) return after;
       constants_.emplace(stand_in.object(), before);
       return stand_in;
     });

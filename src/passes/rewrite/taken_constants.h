@@ -2,7 +2,7 @@
 //
 // The nodes of a program hold its constants until the last node is rewritten. A pass that replaces all weights needs
 // twice their memory, but hardly more than once if stand-ins take their place in the program. A stand-in has the type
-// of its constant and memory for one element, which all its elements share: it must not be evaluated.
+// of its constant, and zeros that take no memory as long as nobody writes them: it must not be evaluated.
 #pragma once
 
 #include <functional>
