@@ -17,7 +17,7 @@ bool is_identifier(std::string_view text, bool dots) {
   return !at_start;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     switch (c) {

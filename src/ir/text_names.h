@@ -15,7 +15,7 @@ inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c 
 // Returns whether `text` matches [A-Za-z_][A-Za-z0-9_]*, or such words joined by dots when `dots` is set.
 bool is_identifier(std::string_view text, bool dots = false);
 // Returns the text in quotes, with \" \\ \n \t \r and \xNN.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 // Gives each object one name: its hint, made unique by a number.
 class NameTable {

@@ -21,7 +21,7 @@ bool can_name_type(std::string_view text) { return is_identifier(text) && (!is_r
 
 std::string checked_type_name(const std::string& name) {
   if (!can_name_type(name))
-    throw_user_error("the name {} of a type or constructor cannot be written as text; rename it", quoted(name));
+    throw_user_error("the name {} of a type or constructor cannot be written as text; rename it", in_quotes(name));
   return name;
 }
 
@@ -139,7 +139,7 @@ class TypePrinter {
     const auto inputs = relation.args.begin() + static_cast<std::ptrdiff_t>(relation.num_inputs);
     // Quotes names that begin like the numbers nan and inf.
     const bool is_plain = is_identifier(name, true) && !name.starts_with("nan") && !name.starts_with("inf");
-    text((is_plain ? name : quoted(name)) + "(");
+    text((is_plain ? name : in_quotes(name)) + "(");
     types(Array<Type>(relation.args.begin(), inputs));
     std::string attrs;
     if (names_.print_attrs) {
@@ -234,7 +234,7 @@ class TypePrinter {
 
   void write_symbol(const PrimVarNode& var) {
     const std::string& name = names_.symbols.name_of(&var, var.name_hint, "n");
-    std::string out = is_identifier(name) && !is_reserved_word(name) ? name : quoted(name);
+    std::string out = is_identifier(name) && !is_reserved_word(name) ? name : in_quotes(name);
     if (var.dtype != kIndexType) out += fmt::format(":{}", var.dtype);
     text(std::move(out));
   }

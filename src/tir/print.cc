@@ -40,7 +40,7 @@ std::string simple_text(const Stmt& s, const ExprPrinter& e) {
     return fmt::format("{} = {}", e.indexed(store->buffer, store->indices), e.text(store->value));
   if (const auto* evaluate = s.as<EvaluateNode>()) return "evaluate " + e.text(evaluate->value);
   if (const auto* check = s.as<AssertNode>())
-    return fmt::format("assert {}, {}", e.text(check->condition), quoted(check->message));
+    return fmt::format("assert {}, {}", e.text(check->condition), in_quotes(check->message));
   return fmt::format("<{}>", s ? s->key() : "null");
 }
 
@@ -155,8 +155,8 @@ std::string value_text(const Value& value, int depth = 0) {
   if (raw.type_index == type_index::kFloat)
     return std::isnan(raw.v.v_float) ? "nanf64" : fmt::format("{}f64", raw.v.v_float);
   if (raw.type_index == type_index::kDataType)
-    return fmt::format("dtype({})", quoted(value.as<DataType>().to_string()));
-  if (is_string(raw)) return quoted(string_of(raw));
+    return fmt::format("dtype({})", in_quotes(value.as<DataType>().to_string()));
+  if (is_string(raw)) return in_quotes(string_of(raw));
   std::vector<std::string> items;
   if (const auto* array = value.as_node<ArrayObj>()) {
     for (const Value& item : array->items) items.push_back(value_text(item, depth + 1));
@@ -177,7 +177,7 @@ std::string attrs_text(const PrimFuncNode& function, const std::string& name) {
   if (!symbol) items.push_back("\"global_symbol\" = None");
   for (const auto& [key, value] : function.attrs) {
     if (key == "global_symbol" && is_string(value.raw()) && value.as<std::string>() == name) continue;
-    items.push_back(fmt::format("{} = {}", quoted(key), value_text(value)));
+    items.push_back(fmt::format("{} = {}", in_quotes(key), value_text(value)));
   }
   return items.empty() ? "" : fmt::format(" attrs {{{}}}", fmt::join(items, ", "));
 }
@@ -187,7 +187,7 @@ std::string signature(const PrimFuncNode& function, const std::string& name, Exp
   const size_t first_output = count - std::min(count, static_cast<size_t>(std::max<int64_t>(0, function.num_outputs)));
   std::vector<std::string> inputs, outputs;
   for (size_t i = 0; i < count; ++i) (i < first_output ? inputs : outputs).push_back(e.declaration(function.params[i]));
-  const std::string head = "prim_func @" + (is_identifier(name, true) ? name : quoted(name));
+  const std::string head = "prim_func @" + (is_identifier(name, true) ? name : in_quotes(name));
   const std::string attrs = attrs_text(function, name);
   const std::string one_line =
       fmt::format("{}({}) -> ({}){} {{", head, fmt::join(inputs, ", "), fmt::join(outputs, ", "), attrs);

@@ -74,7 +74,7 @@ struct Part {
 
 std::string ExprPrinter::written(const std::string& name) {
   if (is_identifier(name, true) && !is_reserved_word(name)) return name;
-  return is_identifier(name) ? "%" + name : "%" + quoted(name);
+  return is_identifier(name) ? "%" + name : "%" + in_quotes(name);
 }
 
 std::vector<PrimExpr> ExprPrinter::parts_of(const std::vector<PrimExpr>& roots) {
@@ -163,7 +163,7 @@ void ExprPrinter::write_node(std::string& out, const PrimExpr& e, int depth) con
   } else if (const auto* real = e.as<FloatImmNode>()) {
     out += text_of(*real);
   } else if (const auto* words = e.as<StringImmNode>()) {
-    out += fmt::format("const({}, {})", quoted(words->value), dtype_text(e->dtype));
+    out += fmt::format("const({}, {})", in_quotes(words->value), dtype_text(e->dtype));
   } else if (const auto* var = e.as<PrimVarNode>()) {
     out += name(*var);
     if (in_declaration_ && var->dtype != kIndexType) out += fmt::format(":{}", dtype_text(var->dtype));

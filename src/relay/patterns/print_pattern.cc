@@ -30,8 +30,8 @@ std::string value_text(const Value& value) {
   if (raw.type_index == type_index::kBool) return raw.v.v_int != 0 ? "True" : "False";
   if (raw.type_index == type_index::kInt) return fmt::format("{}", raw.v.v_int);
   if (raw.type_index == type_index::kFloat) return real_text(raw.v.v_float);
-  if (value.is<std::string>()) return quoted(value.as<std::string>());
-  if (raw.type_index == type_index::kDataType) return quoted(value.as<DataType>().to_string());
+  if (value.is<std::string>()) return in_quotes(value.as<std::string>());
+  if (raw.type_index == type_index::kDataType) return in_quotes(value.as<DataType>().to_string());
   if (const auto* imm = value.as_node<IntImmNode>()) return fmt::format("{}", imm->value);
   if (const auto* array = value.as_node<ArrayObj>()) return list_text(array->items);
   if (raw.type_index != type_index::kShape)
@@ -45,7 +45,7 @@ std::string attrs_text(const Map<std::string, Value>& attrs) {
   std::string text = "[attrs";
   const char* separator = " ";
   for (const auto& [key, value] : attrs) {
-    text += fmt::format("{}{}={}", separator, is_identifier(key) ? key : quoted(key), value_text(value));
+    text += fmt::format("{}{}={}", separator, is_identifier(key) ? key : in_quotes(key), value_text(value));
     separator = ", ";
   }
   return text + "]";
@@ -64,12 +64,12 @@ std::string shape_text(const Array<PrimExpr>& shape) {
 std::string expr_text(const Expr& expr) {
   if (const auto* op = expr.as<OpNode>()) {
     const bool is_plain = is_identifier(op->name, true) && !is_pattern_word(op->name);
-    return is_plain ? op->name : fmt::format("op({})", quoted(op->name));
+    return is_plain ? op->name : fmt::format("op({})", in_quotes(op->name));
   }
   std::string text = print_expr(expr);
   text.erase(0, text.find('\n') + 1);  // the line of the version
   while (text.ends_with('\n')) text.pop_back();
-  return fmt::format("expr({})", quoted(text));
+  return fmt::format("expr({})", in_quotes(text));
 }
 
 class PatternPrinter {
@@ -169,7 +169,7 @@ class PatternPrinter {
     if (pattern.is<WildcardPatternNode>()) return "_";
     if (pattern.is<ConstantPatternNode>()) return "const";
     if (const auto* var = pattern.as<VarPatternNode>())
-      return var->name.empty() ? "var" : fmt::format("var({})", quoted(var->name));
+      return var->name.empty() ? "var" : fmt::format("var({})", in_quotes(var->name));
     if (const auto* expr = pattern.as<ExprPatternNode>()) return expr_text(expr->expr);
     if (const auto* call = pattern.as<CallPatternNode>()) {
       const std::string callee = as_primary(node.children[0]);
@@ -198,7 +198,7 @@ class PatternPrinter {
 
   static std::string constraint_of(const DFPattern& pattern) {
     if (const auto* typed = pattern.as<TypePatternNode>())
-      return fmt::format("[type {}]", quoted(type_text(typed->type)));
+      return fmt::format("[type {}]", in_quotes(type_text(typed->type)));
     if (const auto* typed = pattern.as<DataTypePatternNode>())
       return fmt::format("[dtype {}]", typed->dtype.to_string());
     if (const auto* shaped = pattern.as<ShapePatternNode>()) return shape_text(shaped->shape);

@@ -185,12 +185,12 @@ void Parser::metadata_devices(const Token& first, const Value& list) {
 // Reads "relay.attrs.SomeAttrs": ["{...}", ...], texts of JSON.
 void Parser::metadata_nodes(const Token& first, const std::string& kind, const Value& list) {
   if (!list.is<Array<std::string>>())
-    fail(first, fmt::format("{} of the metadata is a list of JSON texts", headrace::quoted(kind)));
+    fail(first, fmt::format("{} of the metadata is a list of JSON texts", in_quotes(kind)));
   for (const std::string& text : list.as<Array<std::string>>()) {
     try {
       nodes_[kind].push_back(load_json(text).as<ObjectRef>());
     } catch (const UserError& error) {
-      fail(first, fmt::format("{} of the metadata: {}", headrace::quoted(kind), error.message()));
+      fail(first, fmt::format("{} of the metadata: {}", in_quotes(kind), error.message()));
     }
   }
 }

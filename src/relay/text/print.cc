@@ -195,10 +195,10 @@ class ExprPrinter {
 
   std::string var_text(const VarNode& var) {
     const std::string& name = names_.vars.name_of(&var, var.name_hint, "v");
-    return "%" + (is_identifier(name, true) ? name : headrace::quoted(name));
+    return "%" + (is_identifier(name, true) ? name : in_quotes(name));
   }
   static std::string global_text(const GlobalVarNode& var) {
-    return "@" + (is_identifier(var.name_hint, true) ? var.name_hint : headrace::quoted(var.name_hint));
+    return "@" + (is_identifier(var.name_hint, true) ? var.name_hint : in_quotes(var.name_hint));
   }
   void append_annotation(std::string& out, const VarNode& var) {
     if (!var.type_annotation) return;
@@ -345,7 +345,7 @@ class ExprPrinter {
       values_.print_user_attrs(out, *schema, *attrs.as<UserAttrsNode>());
     } else if (attrs) {
       if (attrs->key() != expected || schema != nullptr)
-        out += fmt::format(", attrs_type_key={}", headrace::quoted(attrs->key()));
+        out += fmt::format(", attrs_type_key={}", in_quotes(attrs->key()));
       values_.print_attrs(out, *attrs);
     } else if (!expected.empty()) {
       out = ", attrs=None";
@@ -432,7 +432,7 @@ void print_module_attrs(std::string& out, const IRModule& module, MetaTable& con
   const ValuePrinter values{constants, names};
   out += "attributes {\n";
   for (const auto& [key, value] : module->attrs) {
-    out += "  " + headrace::quoted(key) + " = ";
+    out += "  " + in_quotes(key) + " = ";
     values.print(out, value);
     out += ";\n";
   }

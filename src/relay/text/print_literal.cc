@@ -103,9 +103,9 @@ size_t MetaTable::index_of(const ObjectRef& node) {
 void print_metadata(std::string& out, const std::vector<NDArray>& constants, const MetaNodes& nodes) {
   out += "\n#[metadata]\n{\n  \"version\": 1";
   for (const auto& [key, texts] : nodes) {
-    out += fmt::format(",\n  {}: [\n", headrace::quoted(key));
+    out += fmt::format(",\n  {}: [\n", in_quotes(key));
     for (size_t i = 0; i < texts.size(); ++i)
-      out += fmt::format("    {}{}\n", headrace::quoted(texts[i]), i + 1 < texts.size() ? "," : "");
+      out += fmt::format("    {}{}\n", in_quotes(texts[i]), i + 1 < texts.size() ? "," : "");
     out += "  ]";
   }
   if (constants.empty()) {

@@ -5,7 +5,7 @@
 namespace headrace::relay {
 
 std::string key_text(const std::string& name) {
-  return is_identifier(name) && !reads_as_number(name) ? name : headrace::quoted(name);
+  return is_identifier(name) && !reads_as_number(name) ? name : in_quotes(name);
 }
 
 void ValuePrinter::print_constant(std::string& out, const NDArray& data) const {
@@ -93,7 +93,7 @@ void ValuePrinter::print(std::string& out, const Value& value, bool in_dtype_fie
       out += float_text(raw.v.v_float) + "f";
       return;
     case type_index::kDataType: {
-      const std::string name = headrace::quoted(value.as<DataType>().to_string());
+      const std::string name = in_quotes(value.as<DataType>().to_string());
       out += in_dtype_field ? name : "dtype(" + name + ")";
       return;
     }
@@ -104,7 +104,7 @@ void ValuePrinter::print(std::string& out, const Value& value, bool in_dtype_fie
       break;
   }
   if (is_string(raw)) {
-    out += headrace::quoted(string_of(raw));
+    out += in_quotes(string_of(raw));
   } else if (value.is_object()) {
     print_object(*this, out, value);
   } else {

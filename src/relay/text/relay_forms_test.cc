@@ -95,7 +95,7 @@ TEST(FormsOfRelay, MetaOfOtherNodes) {
   EXPECT_EQ(text,
             "#[version = \"0.0.5\"]\nfn (note=meta[relay.Tuple][0]) {\n  ()\n}\n\n#[metadata]\n{\n  \"version\": 1,\n"
             "  \"relay.Tuple\": [\n    " +
-                headrace::quoted(save_json(Value(make_tuple({})))) + "\n  ]\n}\n");
+                in_quotes(save_json(Value(make_tuple({})))) + "\n  ]\n}\n");
   const Expr again = parse_expr(text);
   EXPECT_TRUE(again.as<FunctionNode>()->attrs.at("note").as<Expr>().is<TupleNode>());
   EXPECT_EQ(print_expr(again), text);
