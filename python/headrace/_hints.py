@@ -14,7 +14,6 @@ _INTERPRETED = 'relay.create_executor("debug") runs control flow, and relay.buil
 _QUANTIZED = "floats are not replaced by integers; write qnn.op.quantize and qnn.op.dequantize"
 _PLAIN = "relay.transform.QnnCanonicalize() makes plain ops of quantized ones, and builds run it"
 _REQUANTIZE = "requantize(..., rounding=..., compute_dtype=...) says it of each call"
-_SIMULATED = "qnn.op.dequantize of qnn.op.quantize gives the floats that a quantized program has"
 _SCHEDULES = "the compiler chooses; schedules are not written by hand"
 _TENSOR_ARRAYS = "there are no tensor arrays; a List of prelude.rly holds tensors of one type"
 
@@ -84,11 +83,6 @@ _INSTEAD = {
         _TENSOR_ARRAYS,
     ),
     "relay.qnn.transform": _PLAIN,
-    **_all(
-        "relay.qnn.",
-        "simulated_dequantize simulated_quantize op.simulated_dequantize op.simulated_quantize",
-        _SIMULATED,
-    ),
     **_all("relay.qnn.", "requantize_config op.requantize_config", _REQUANTIZE),
     "relay.quantize": "quantization of floats is not supported; programs with qnn ops are",
     "relay.setrecursionlimit": "programs may nest as deep as they like; Python's own limit is sys.setrecursionlimit",

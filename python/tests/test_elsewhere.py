@@ -50,7 +50,6 @@ MODULES = [
     ("relay.backend.te_compiler", "relay.build compiles a function"),
     ("relay.qnn.transform", "relay.transform.QnnCanonicalize"),
     ("relay.qnn.op.requantize_config", "rounding=..., compute_dtype=..."),
-    ("relay.qnn.op.simulated_quantize", "qnn.op.dequantize of qnn.op.quantize"),
     ("relay.testing.yolo_detection", "export one to ONNX"),
     ("relay.vm", "runs control flow"),
     ("rpc", "there is no remote device"),

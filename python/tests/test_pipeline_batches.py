@@ -267,7 +267,7 @@ def test_the_program_shows_and_runs_batches(artifacts, tmp_path):
         "any_rows": False,
     }
     assert len(report["others"]) == 2
-    assert re.search(r"^digits .* 8$", say("inspect", path), re.M)
+    assert re.search(r"^digits .* 8 +[\d.]+ .?B$", say("inspect", path), re.M)
     ran = json.loads(say("run", path, "--requests", "40", "--json"))
     (stage,) = ran["metrics"]["stages"]
     assert stage["items"] == 40

@@ -198,7 +198,8 @@ def no_such_op(module: types.ModuleType, name: str) -> AttributeError:
     told = f"{module.__name__} has no '{name}', and there is no such op"
     if name.startswith("_"):
         return AttributeError(told)
-    ops = sorted(api("ir.OpNames")(), key=lambda op: op.count("."), reverse=True)  # exp is better known than qnn.exp
+    # The last of a name counts: exp is better known than qnn.exp, nn.softmax than qnn.softmax.
+    ops = sorted(api("ir.OpNames")(), key=lambda op: (op.count("."), op.startswith("qnn.")), reverse=True)
     known = {op.rpartition(".")[2]: f"relay.{op}" for op in ops} | {own: own for own in dir(module)}
     near = [known[one] for one in difflib.get_close_matches(name, known, n=3)]
     return AttributeError(f"{told}; did you mean {' or '.join(near)}?" if near else told)
