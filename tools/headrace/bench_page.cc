@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "driver/output_file.h"
+#include "object/shape_tuple.h"
 #include "tools/headrace/shown_text.h"
 #include "tools/html/page.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "object/array.h"
 #include "tools/headrace/interleaved_timing.h"
 #include "tools/headrace/output.h"
 
