@@ -22,7 +22,8 @@ struct Found {
 
 class Search {
  public:
-  Search(const IRModule& module, const OpCosts& costs) : backends_(costs.backends()) {
+  Search(const IRModule& module, const OpCosts& costs)
+      : backends_(costs.backends()), least_saving_(costs.least_saving()) {
     std::map<const Object*, std::shared_ptr<CostProblem>> known;
     std::vector<std::shared_ptr<CostProblem>> problems;
     for (const IRModule& split : splits_of(module, backends_)) {
@@ -43,7 +44,9 @@ class Search {
     try_plan(whole_, whole_->first_of(order), kListOrder);
     for (size_t i = 0; i < backends_.size(); ++i)
       try_plan(alone_[i], alone_[i]->first_of({order[i]}), std::string(backends_[i]->name()));
+    const Found without_costs = best_;
     for (const auto& problem : problems_) solve(problem);
+    pass_over_small_savings(without_costs);
     plan_.seconds = static_cast<double>(best_.cost) / per_second_;
     plan_.lower_bound = static_cast<double>(bound_) / per_second_;
     return {.problem = best_.problem, .labels = best_.problem->backends_of(best_.labels), .plan = plan_};
@@ -80,7 +83,15 @@ class Search {
     }
   }
 
+  void pass_over_small_savings(const Found& without_costs) {
+    const auto enough = static_cast<double>(without_costs.cost) * (1 - least_saving_);
+    if (best_.cost == without_costs.cost || static_cast<double>(best_.cost) <= enough) return;
+    plan_.passed_over = static_cast<double>(best_.cost) / per_second_;
+    best_ = without_costs;
+  }
+
   const Backends& backends_;
+  double least_saving_;
   std::vector<std::shared_ptr<CostProblem>> problems_;
   std::shared_ptr<const CostProblem> whole_;
   std::vector<std::shared_ptr<const CostProblem>> alone_;  // by backend
@@ -138,13 +149,15 @@ std::vector<LabelSeconds> CostDecider::costs_of(const relay::CallNode& call) con
   return costs;
 }
 
-// Returns "the plan of least cost runs it here: 1.2 us by x, 3 us natively", the place that was chosen first.
+// Returns "the plan of least cost runs it here: 1.2 us by x, 3 us natively", the place that was chosen first. A plan
+// that was taken though another costs less says so.
 std::string CostDecider::least_cost(const relay::CallNode& call, const std::string& chosen,
                                     std::vector<LabelSeconds> costs) const {
   const auto first =
       std::find_if(costs.begin(), costs.end(), [&](const LabelSeconds& one) { return one.label == chosen; });
   if (first != costs.end()) std::rotate(costs.begin(), first, first + 1);
-  std::string text = "the plan of least cost runs it here:";
+  std::string text = choice_.plan.passed_over ? "the plan runs it here, since mixing places would save too little:"
+                                              : "the plan of least cost runs it here:";
   for (const LabelSeconds& one : costs)
     text += fmt::format("{} {} {}", &one == costs.data() ? "" : ",", show_cost(one.seconds),
                         where_of(one.label, choice_.problem->join_of(call, one.label, choice_.labels)));

@@ -17,7 +17,9 @@
 //
 // The pieces that the backends' patterns match are calls of their own. Each of these splits is tried: the pieces of the
 // whole list by priority, those of each backend alone, and no pieces. So a plan never costs more than the plan of the
-// order of the list, of any single backend, or of native code alone; these are computed, too.
+// order of the list, of any single backend, or of native code alone; these are computed, too. Where costs are measured,
+// the cheapest of those is taken unless the plan of least cost saves enough (OpCosts::least_saving): what single calls
+// take does not add up to what a network takes.
 #pragma once
 
 #include "partition/decider.h"
@@ -36,6 +38,8 @@ struct PlanCost {
   std::string source;      // where the costs of calls are from, as a phrase: "estimated by the sizes of tensors"
   // The costs of other plans: "native", each backend by its name, and kListOrder.
   std::vector<LabelSeconds> others;
+  // The seconds of a cheaper plan that was not taken, since it mixes places and saves too little (least_saving()).
+  std::optional<double> passed_over = {};
 
   double gap() const { return seconds - lower_bound; }
 };

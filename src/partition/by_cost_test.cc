@@ -278,6 +278,30 @@ TEST(PlaceByCost, RowsHaveBothCosts) {
   EXPECT_NEAR(placed.plan.seconds, counted_seconds(placed.module, backends), kTolerance);
 }
 
+// Measured costs of single calls do not add up exactly, so a plan that mixes places must promise a tenth.
+TEST(PlaceByCost, ASmallSavingByMeasuredCostsIsPassedOver) {
+  const IRModule program = program_of("nn.dense(exp(%x), %y)");
+  const Backends backends{priced("quick", {{"exp", 1}, {"nn.dense", 1}})};
+  const auto placed_with = [&](double exp_seconds) {
+    CostTable table;
+    for_each_placeable(program, [&](const relay::CallNode& call) {
+      const bool is_exp = call.as_op()->name == "exp";
+      table.costs[{cost_key(call), kNative}] = {HEADRACE_VERSION, 1e-3};
+      table.costs[{cost_key(call), "quick"}] = {std::string(backends[0]->version()), is_exp ? exp_seconds : 1};
+    });
+    return placed_by_cost(program, OpCosts(backends, {kMachine, 1, std::make_shared<CostTable>(std::move(table))}));
+  };
+  const PlacedByCost small = placed_with(0.85e-3), large = placed_with(0.75e-3);
+  EXPECT_THAT(backends_of(small), ElementsAre("exp native", "nn.dense native"));
+  EXPECT_NEAR(small.plan.seconds, 2e-3, kTolerance);
+  ASSERT_TRUE(small.plan.passed_over);
+  EXPECT_NEAR(*small.plan.passed_over, 1.85e-3 + kBorderSeconds, kTolerance);
+  EXPECT_THAT(small.placement[0].message, HasSubstr("since mixing places would save too little: 1 ms natively, "));
+  EXPECT_THAT(backends_of(large), ElementsAre("exp quick", "nn.dense native"));
+  EXPECT_FALSE(large.plan.passed_over);
+  EXPECT_THAT(large.placement[0].message, HasSubstr("the plan of least cost runs it here: "));
+}
+
 // The second exp costs half where the first is in its region, and the third the same.
 TEST(PlaceByCost, CallsOfOneRegionShareCosts) {
   const auto chip =

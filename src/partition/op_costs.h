@@ -45,6 +45,8 @@ class OpCosts {
   // Returns the seconds that native code takes to change the layout of a value of this type: what it does at a region's
   // border where convolutions work in blocks of channels. 0 for what is not a tensor of four axes or more.
   double native_border(const Type& type) const;
+  // Returns the share of the cheapest plan made without costs that a plan which mixes places must save to be taken.
+  double least_saving() const;
   // Returns where the costs of the calls of a typed module come from, as a phrase.
   std::string source(const IRModule& module) const;
 

@@ -34,11 +34,13 @@ Map<std::string, double> seconds_by_label(const std::vector<partition::LabelSeco
 // What a placement by cost costs; none of another placement.
 Value cost_of(const driver::Explanation& explained) {
   if (!explained.plan_cost) return {};
+  const std::optional<double>& passed_over = explained.plan_cost->passed_over;
   return Value(Report{{"seconds", Value(explained.plan_cost->seconds)},
                       {"lower_bound", Value(explained.plan_cost->lower_bound)},
                       {"gap", Value(explained.plan_cost->gap())},
                       {"source", Value(explained.plan_cost->source)},
-                      {"others", Value(seconds_by_label(explained.plan_cost->others))}});
+                      {"others", Value(seconds_by_label(explained.plan_cost->others))},
+                      {"passed_over", passed_over ? Value(*passed_over) : Value()}});
 }
 
 Report report_of(const driver::Explanation& explained) {
@@ -71,6 +73,9 @@ void print_cost(const partition::PlanCost& plan) {
     if (other.label == partition::kNative) name = "natively";
     print_out("{}: {}\n", name, partition::show_cost(other.seconds));
   }
+  if (plan.passed_over)
+    print_out("at least cost: {}; not taken, since it saves too little to be sure of by measured costs\n",
+              partition::show_cost(*plan.passed_over));
 }
 
 void print(const driver::Explanation& explained) {
