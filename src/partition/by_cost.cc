@@ -156,7 +156,7 @@ std::string CostDecider::least_cost(const relay::CallNode& call, const std::stri
   const auto first =
       std::find_if(costs.begin(), costs.end(), [&](const LabelSeconds& one) { return one.label == chosen; });
   if (first != costs.end()) std::rotate(costs.begin(), first, first + 1);
-  std::string text = choice_.plan.passed_over ? "the plan runs it here, since mixing places would save too little:"
+  std::string text = choice_.plan.passed_over ? "the plan runs it here, since a cheaper one saves too little:"
                                               : "the plan of least cost runs it here:";
   for (const LabelSeconds& one : costs)
     text += fmt::format("{} {} {}", &one == costs.data() ? "" : ",", show_cost(one.seconds),

@@ -38,7 +38,7 @@ struct PlanCost {
   std::string source;      // where the costs of calls are from, as a phrase: "estimated by the sizes of tensors"
   // The costs of other plans: "native", each backend by its name, and kListOrder.
   std::vector<LabelSeconds> others;
-  // The seconds of a cheaper plan that was not taken, since it mixes places and saves too little (least_saving()).
+  // The seconds of a cheaper plan that was not taken, since it saves too little (OpCosts::least_saving).
   std::optional<double> passed_over = {};
 
   double gap() const { return seconds - lower_bound; }

@@ -296,7 +296,7 @@ TEST(PlaceByCost, ASmallSavingByMeasuredCostsIsPassedOver) {
   EXPECT_NEAR(small.plan.seconds, 2e-3, kTolerance);
   ASSERT_TRUE(small.plan.passed_over);
   EXPECT_NEAR(*small.plan.passed_over, 1.85e-3 + kBorderSeconds, kTolerance);
-  EXPECT_THAT(small.placement[0].message, HasSubstr("since mixing places would save too little: 1 ms natively, "));
+  EXPECT_THAT(small.placement[0].message, HasSubstr("since a cheaper one saves too little: 1 ms natively, "));
   EXPECT_THAT(backends_of(large), ElementsAre("exp quick", "nn.dense native"));
   EXPECT_FALSE(large.plan.passed_over);
   EXPECT_THAT(large.placement[0].message, HasSubstr("the plan of least cost runs it here: "));

@@ -26,8 +26,9 @@ std::string callee_name(const relay::CallNode& call) {
 }
 
 // Measured times of single calls do not add up to a network: on Zen 4, sums for SqueezeNet are 5 % above native code by
-// the clock and 17 % above onednn, and plans that promised some per cent took 2 to 10 % longer (SqueezeNet, DenseNet,
-// Inception v3). The estimates were fitted to whole networks, where their plans took at most 2 % longer.
+// the clock and 17 % above onednn, and plans of least cost took 2 to 11 % longer than the fastest plan made without
+// costs (SqueezeNet, DenseNet, Inception v3). The estimates were fitted to whole networks; their plans took at most 3 %
+// longer.
 constexpr double kLeastSavingOfMeasured = 0.1;
 
 constexpr const char* kEstimates = "estimated by the backends and by the sizes of tensors";
