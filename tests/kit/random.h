@@ -28,10 +28,7 @@ class Random {
   float uniform(float low, float high) { return low + (high - low) * uniform(); }
   bool chance(float probability) { return uniform() < probability; }
   // Values of the given standard deviation around `mean`, uniformly distributed.
-  void fill(std::span<float> values, float mean, float deviation) {
-    constexpr float kRootOf3 = 1.7320508F;
-    for (float& value : values) value = mean + uniform(-1.0F, 1.0F) * kRootOf3 * deviation;
-  }
+  void fill(std::span<float> values, float mean, float deviation);
 
  private:
   uint64_t state_;

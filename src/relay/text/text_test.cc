@@ -279,7 +279,7 @@ TEST_F(Text, LongAndDeepProgramsNeedNoStack) {
   std::string parens = "1f";
   for (int i = 0; i < kit::by_depth(20000); ++i) parens = "(" + parens + ",)";
   EXPECT_TRUE(parse_expr(parens).is<TupleNode>());
-  EXPECT_THROW(parse_expr(std::string(2000000, '(')), UserError);
+  EXPECT_THROW(parse_expr(std::string(static_cast<size_t>(kit::by_depth(2000000)), '(')), UserError);
 }
 
 // The name keeps its old meaning until the new definition is complete.
