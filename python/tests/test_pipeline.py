@@ -494,7 +494,7 @@ def test_wrong_stages(artifact):
         pipeline.chain([double, lambda a, b: a])
     with pytest.raises(hr.UserError, match="at least one stage"):
         pipeline.chain([])
-    with pytest.raises(hr.UserError, match="processor 9999 was asked for"):
+    with pytest.raises(hr.UserError, match=r"processor 9999 was asked for; [^\n]*\n  in: group 'double'"):
         pipeline.chain([pipeline.Stage(double, cpus=[9999])])
 
 
@@ -836,8 +836,14 @@ def test_a_relay_program_is_split(tmp_path):
         ({"replans": -1}, "replans is -1"),
         ({"target": ["llvm", "ccompiler"]}, "target: stages are compiled natively"),
         ({"shapes": {"y": (1,)}}, "'y'"),
-        ({"cpus": [[0], [-1]]}, "-1"),
-        ({"cpus": [[0], [99999]]}, "99999"),
+        ({"cpus": [[0], [-1]]}, r"cpus\[1\]: processor -1 was asked for; this process may use"),
+        ({"cpus": [[0], [99999]]}, r"cpus\[1\]: processor 99999 was asked for; .*; choose from these"),
+        ({"cpus": [[0, 0], [0]]}, r"cpus\[0\]: it has processor 0 twice; name it once"),
+        ({"cpus": [[0], []]}, r"cpus\[1\]: it is empty; name processors of that place"),
+        ({"cpus": []}, "cpus: it is empty; give a list of processors for each stage, or leave it out for any"),
+        ({"cpus": 0}, "cpus: expected a list of processors for each stage, got int"),
+        ({"cpus": [0, 1]}, r"cpus\[0\]: expected a list of processors' numbers, got int"),
+        ({"cpus": [[0], "1"]}, r"cpus\[1\]: expected a list of processors' numbers, got str"),
         ({"backends": [["nobody"], []]}, "there is no backend 'nobody'"),
         ({"backends": "onednn"}, "backends"),
         ({"memory": [1, 2, 3]}, "memory is given for 3 stages, and there are 2"),

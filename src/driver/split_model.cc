@@ -41,6 +41,27 @@ void check_simulated(const SplitModelOptions& options) {
   }
 }
 
+// Each place with processors has some, each once, that this process may use.
+void check_processors(const std::vector<std::vector<int32_t>>& places) {
+  for (size_t i = 0; i < places.size(); ++i) {
+    const std::vector<int32_t>& cpus = places[i];
+    if (cpus.empty())
+      throw_user_error(
+          "cpus[{}]: it is empty; name processors of that place, or give no place any, so that all run "
+          "anywhere",
+          i);
+    std::set<int32_t> known;
+    for (const int32_t cpu : cpus) {
+      if (!known.insert(cpu).second) throw_user_error("cpus[{}]: it has processor {} twice; name it once", i, cpu);
+    }
+    try {
+      runtime::check_cpus(cpus);
+    } catch (const UserError& error) {
+      throw_user_error("cpus[{}]: {}; choose from these", i, error.message());
+    }
+  }
+}
+
 void check(const SplitModelOptions& options) {
   if (options.stages < 1 || options.stages > kMostStages)
     throw_user_error("{} stages were asked for; ask for 1 to {}", options.stages, kMostStages);
@@ -61,7 +82,7 @@ void check(const SplitModelOptions& options) {
   for (const int64_t bytes : options.memory_bytes) {
     if (bytes < 1) throw_user_error("the memory of a stage is {} bytes; it is at least 1", bytes);
   }
-  for (const std::vector<int32_t>& cpus : options.cpus) runtime::check_cpus(cpus);
+  check_processors(options.cpus);
   check_count("devices are", options.devices.size());
   check_simulated(options);
 }

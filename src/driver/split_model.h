@@ -13,7 +13,8 @@ struct SplitModelOptions {
   // Places for stages, at most so many stages; each has a thread, or `threads` of them, and processors of its own.
   int32_t stages = 2;
   int32_t threads = 1;
-  std::vector<std::vector<int32_t>> cpus = {};  // processors per place; empty: any
+  // Processors per place, which may share some; empty: any for all places.
+  std::vector<std::vector<int32_t>> cpus = {};
   // Of each place, by their priority; native for an empty list. Empty: all have those of the compile.
   std::vector<std::vector<std::string>> backends = {};
   // The memory that a stage may take in each place (driver/pipeline_memory.h); one number holds for all. Empty: any.
@@ -46,8 +47,9 @@ struct SplitModel {
 // are measured one after another, on their processors. A `replans` of 0 measures the first split, a negative one
 // measures nothing. The result has fewer stages than asked for where more would not be faster. Throws UserError for a
 // program that is not a straight line (read_straight_line) or has values of unknown size, numbers out of range,
-// processors that this process may not use, memory that holds no split or not what a stage takes once it is compiled,
-// two places on one device, replicas beside devices, a backend that there is not, and as compile_to_memory.
+// a place with no processors, one of them twice or one that this process may not use, memory that holds no split or not
+// what a stage takes once it is compiled, two places on one device, replicas beside devices, a backend that there is
+// not, and as compile_to_memory.
 SplitModel split_model(const Model& model, const CompileOptions& compile, const SplitModelOptions& options);
 
 struct SplitFile {

@@ -342,7 +342,12 @@ TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
   EXPECT_THAT(kit::user_error_of([&] { split_model(parsed(good), {.overrides = {{}}}, {}); }),
               HasSubstr("single ops are placed in a whole model"));
   EXPECT_THAT(error(good, {.cpus = {{0}}}), HasSubstr("processors are given for 1 stages, and there are 2"));
-  EXPECT_THAT(error(good, {.cpus = {{0}, {99'999}}}), HasSubstr("99999"));
+  EXPECT_THAT(error(good, {.cpus = {{0}, {99'999}}}),
+              ::testing::MatchesRegex(
+                  "cpus\\[1\\]: processor 99999 was asked for; this process may use [0-9, ]+; choose from these"));
+  EXPECT_EQ(error(good, {.cpus = {{0}, {0, 0}}}), "cpus[1]: it has processor 0 twice; name it once");
+  EXPECT_EQ(error(good, {.cpus = {{}, {0}}}),
+            "cpus[0]: it is empty; name processors of that place, or give no place any, so that all run anywhere");
   EXPECT_THAT(error(good, {.backends = {{}}}), HasSubstr("backends are given for 1 stages, and there are 2"));
   EXPECT_THAT(error(good, {.backends = {{}, {"nobody"}}}), HasSubstr("there is no backend 'nobody'"));
   EXPECT_THAT(error(good, {.stages = 3, .memory_bytes = {1, 2}}), HasSubstr("memory is given for 2 stages"));

@@ -29,7 +29,7 @@ int32_t num_processors() {
   return std::clamp(CPU_COUNT(&allowed), 1, kMaxWorkers);
 }
 
-void check_cpus(const std::vector<int32_t>& cpus) {
+void check_cpus(const std::vector<int32_t>& cpus, const std::string& owner) {
   const cpu_set_t allowed = allowed_cpus();
   for (const int32_t cpu : cpus) {
     if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<size_t>(cpu), &allowed)) continue;
@@ -37,7 +37,8 @@ void check_cpus(const std::vector<int32_t>& cpus) {
     for (int i = 0; i < CPU_SETSIZE; ++i) {
       if (CPU_ISSET(static_cast<size_t>(i), &allowed)) known.push_back(i);
     }
-    throw_user_error("processor {} was asked for; this process may use {}", cpu, fmt::join(known, ", "));
+    throw UserError(fmt::format("processor {} was asked for; this process may use {}", cpu, fmt::join(known, ", ")),
+                    {.op = {}, .place = owner});
   }
 }
 

@@ -179,7 +179,14 @@ class PipelineTest(JsonPageTest):
             ("--replicas", "0", "--replicas: '0' is not a whole number from 1 to 64"),
         ):
             self.fails(USAGE, message, "pipeline", "split", DIGITS, "-o", "no.so", option, text)
-        self.fails(USAGE, "--cpus: 'a' gives no processors", "pipeline", "split", DIGITS, "-o", "no.so", "--cpus", "a")
+        for text, message in (
+            ("a", "--cpus: part 1 of 'a' gives no processors; write those of each stage, as in 0,1/2,3"),
+            ("0/", "--cpus: part 2 of '0/' gives no processors"),
+            ("0/0,0", "--cpus: part 2 of '0/0,0' has processor 0 twice; name it once"),
+        ):
+            self.fails(USAGE, message, "pipeline", "split", DIGITS, "-o", "no.so", f"--cpus={text}")
+        lacking = r"--cpus: part 2 of '0/4000': processor 4000 was asked for; this process may use [\d, ]+; choose from"
+        self.fails(USER, lacking, "pipeline", "split", DIGITS, "-o", "no.so", "--cpus", "0/4000")
         wrong = ("pipeline", "split", DIGITS, *SHAPE, "-o", "no.so", "--cpus", "0/0/0")
         self.fails(USAGE, "--cpus: has parts for 3 stages, and --stages is 2", *wrong)
         for option, text, message in (

@@ -1,11 +1,14 @@
 // headrace pipeline split: a model as a pipeline of stages.
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 
 #include "driver/split_model.h"
+#include "base/error.h"
 #include "partition/place.h"
+#include "runtime/processors.h"
 #include "runtime/thread_pool.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
@@ -25,27 +28,6 @@ struct SplitState {
   bool estimate = false, simulate = false;
 };
 
-int32_t read_cpu(std::string_view text, const std::string& all) {
-  int32_t cpu = -1;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), cpu);
-  if (error != std::errc() || end != text.data() + text.size() || cpu < 0)
-    throw UsageError(fmt::format("--cpus: '{}' gives no processors; write those of each stage, as in 0,1/2,3", all));
-  return cpu;
-}
-
-// Reads "0,1/2,3": the processors of two stages.
-std::vector<std::vector<int32_t>> read_cpus(const std::string& text) {
-  if (text.empty()) return {};
-  std::vector<std::vector<int32_t>> stages(1);
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find_first_of(",/", begin), text.size());
-    stages.back().push_back(read_cpu(std::string_view(text).substr(begin, end - begin), text));
-    if (end < text.size() && text[end] == '/') stages.emplace_back();
-    begin = end + 1;
-  }
-  return stages;
-}
-
 // Returns the parts of a text, which separators outside of brackets end.
 std::vector<std::string> parts_of(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
@@ -59,6 +41,36 @@ std::vector<std::string> parts_of(const std::string& text, char separator) {
     }
   }
   return parts;
+}
+
+// Reads "0,1": the processors of one part. `place` names the part in errors.
+std::vector<int32_t> read_part_of_cpus(const std::string& part, const std::string& place) {
+  std::vector<int32_t> cpus;
+  for (const std::string& text : parts_of(part, ',')) {
+    int32_t cpu = -1;
+    const char* end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, cpu);
+    if (error != std::errc() || stop != end || cpu < 0)
+      throw UsageError(fmt::format("{} gives no processors; write those of each stage, as in 0,1/2,3", place));
+    if (std::find(cpus.begin(), cpus.end(), cpu) != cpus.end())
+      throw UsageError(fmt::format("{} has processor {} twice; name it once", place, cpu));
+    cpus.push_back(cpu);
+  }
+  try {
+    runtime::check_cpus(cpus);
+  } catch (const UserError& error) {
+    throw_user_error("{}: {}; choose from these", place, error.message());
+  }
+  return cpus;
+}
+
+// Reads "0,1/2,3": the processors of two stages.
+std::vector<std::vector<int32_t>> read_cpus(const std::string& text) {
+  std::vector<std::vector<int32_t>> stages;
+  if (text.empty()) return stages;
+  for (const std::string& part : parts_of(text, '/'))
+    stages.push_back(read_part_of_cpus(part, fmt::format("--cpus: part {} of '{}'", stages.size() + 1, text)));
+  return stages;
 }
 
 // Reads "onednn,ccompiler/native": the backends of two stages; native has none.

@@ -52,7 +52,8 @@ def split(
     threads : int
         Threads of each stage.
     cpus : list of list of int, optional
-        The processors of each stage, which it is measured on; without it, any.
+        The processors of each stage, one or more and each once, which it is measured on; without it, any. Stages may
+        share processors.
     backends : list of list of str, optional
         The backends of each stage, by their priority; an empty list is native code. Stages differ in speed then, and
         the split gives each ops that it is fast at. Stages are in the order of the ops, not of this list.
@@ -104,7 +105,6 @@ def split(
     chosen, beside = chosen_targets(target, "", "")
     if beside:
         raise UserError("target: stages are compiled natively; give one target")
-    processors = [[_arguments.integer(cpu, "cpus") for cpu in one] for one in (cpus or ())]
     if _arguments.integer(replans, "replans") < 0:
         raise UserError(f"replans is {replans}; it is 0 or more, and measure=False measures nothing")
     if not 1 <= _arguments.integer(max_inflight, "max_inflight") <= _core.MOST_IN_FLIGHT:
@@ -116,7 +116,7 @@ def split(
         output=_arguments.path(output, "output"),
         stages=_arguments.integer(stages, "stages"),
         threads=_arguments.integer(threads, "threads"),
-        cpus=processors,
+        cpus=_processors_of(cpus),
         backends=[_arguments.names(one, "backends") for one in (backends or ())],
         devices=[_devices.text_of(device) for device in (devices or ())],
         memory=_bytes_of(memory),
@@ -132,6 +132,21 @@ def split(
         max_inflight=_arguments.integer(max_inflight, "max_inflight"),
     )
     return {**report, "stages": [dict(stage) for stage in report["stages"]]}
+
+
+def _processors_of(cpus: Sequence[Iterable[int]] | None) -> list[list[int]]:
+    """The processors of each stage; none: any for all."""
+    if cpus is None:
+        return []
+    if isinstance(cpus, str) or not isinstance(cpus, Iterable):
+        raise UserError(f"cpus: expected a list of processors for each stage, got {_arguments.kind(cpus)}")
+    lists = list(cpus)
+    if not lists:
+        raise UserError("cpus: it is empty; give a list of processors for each stage, or leave it out for any")
+    for i, one in enumerate(lists):
+        if isinstance(one, str) or not isinstance(one, Iterable):
+            raise UserError(f"cpus[{i}]: expected a list of processors' numbers, got {_arguments.kind(one)}")
+    return [[_arguments.integer(cpu, f"cpus[{i}]") for cpu in one] for i, one in enumerate(lists)]
 
 
 def _bytes_of(memory: int | Sequence[int] | None) -> list[int]:

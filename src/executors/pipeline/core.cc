@@ -22,7 +22,7 @@ PipelineOptions checked(const PipelineOptions& options) {
 constexpr size_t kQueueBytes = size_t{256} << 10;
 
 std::vector<size_t> checked_order(const PipelineSpec& spec) {
-  for (const GroupSpec& group : spec.groups) runtime::check_cpus(group.cpus);
+  for (const GroupSpec& group : spec.groups) runtime::check_cpus(group.cpus, "group '" + group.name + "'");
   return check_spec(spec);
 }
 
