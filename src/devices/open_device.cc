@@ -35,8 +35,9 @@ class NoTimerSlack {
 
 struct OpenDevice::State {
   SimulatedDevice device;
-  std::mutex mutex;  // guards the three below
+  std::mutex mutex;  // guards the four below
   std::map<void*, int64_t> pieces;
+  executors::MemoryUse held;  // by codes
   int64_t used_bytes = 0;
   bool is_open = true;
   std::mutex compute;
@@ -188,9 +189,12 @@ OpenDevice::~OpenDevice() {
 
 const SimulatedDevice& OpenDevice::device() const { return state_->device; }
 
-void OpenDevice::hold(int64_t nbytes) {
+void OpenDevice::hold(const executors::pipeline::StageCode& code) {
   const std::lock_guard lock(state_->mutex);
-  state_->take(nbytes);
+  executors::MemoryUse all = state_->held;
+  code.add_memory(all);
+  state_->take(all.total_bytes() - state_->held.total_bytes());
+  state_->held = std::move(all);
 }
 
 int64_t OpenDevice::bytes_in_use() const {

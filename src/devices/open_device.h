@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "devices/simulated_device.h"
+#include "executors/pipeline/stage_code.h"
 
 namespace headrace::devices {
 
@@ -29,9 +30,10 @@ class OpenDevice {
   const SimulatedDevice& device() const;
   // Returns the device of its tensors, an ext_dev whose number is its own in this process, with its name as the memory.
   const artifact::Location& location() const { return location_; }
-  // Takes memory that holds no tensor, for as long as the device is open: constants and working memory. UserError, with
-  // the numbers, where less is left.
-  void hold(int64_t nbytes);
+  // Takes the memory of a code's weights and working memory, for as long as the device is open. Weights that a code
+  // shares with another one of the device take memory once, so codes live as long as the device. UserError, with the
+  // numbers, where less is left.
+  void hold(const executors::pipeline::StageCode& code);
   int64_t bytes_in_use() const;
   LinkCounts counts() const;
 

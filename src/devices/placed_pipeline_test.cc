@@ -26,7 +26,10 @@ class Adder final : public StageCode {
 
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
-  int64_t memory_bytes() const override { return memory_; }
+  void add_memory(executors::MemoryUse& memory) const override {
+    memory.working_bytes += memory_;
+    if (!weight.empty()) memory.add_weight(weight);
+  }
   Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept override {
     const NDArray x = inputs[0]->as<NDArray>(), y = outputs[0].as<NDArray>();
     EXPECT_EQ(x.device(), cpu());
@@ -38,6 +41,7 @@ class Adder final : public StageCode {
   }
 
   std::atomic<const float*> read_at = nullptr, written_at = nullptr;
+  std::span<const std::byte> weight = {};
 
  private:
   float amount_;
@@ -197,6 +201,21 @@ TEST(PlacedPipelines, MemoryHasItsLimit) {
   EXPECT_EQ(refused("sim:0(memory=12KiB)", 0), "sim:0 has 12KiB of memory, 12KiB are in use, and 4KiB more do not fit");
   EXPECT_THAT(refused("sim:0(memory=1MiB)", 2 << 20),
               HasSubstr("stage 's0': sim:0 has 1MiB of memory, 0B are in use, and 2MiB more do not fit"));
+}
+
+TEST(PlacedPipelines, StagesOfADeviceShareTheMemoryOfTheirWeights) {
+  const std::vector<std::byte> shared(1000), other(64);
+  PlacedChain chain;
+  for (const char* device : {"sim:0", "sim:0", "sim:0", "sim:1"}) {
+    chain.add(device, std::make_shared<Adder>(1, std::chrono::microseconds(0), 10));
+    chain.codes.back()->weight = shared;
+  }
+  chain.codes[0]->weight = std::span(shared).first(900);
+  chain.codes[2]->weight = other;
+  chain.place();
+  ASSERT_EQ(chain.placed.devices.size(), 2U);
+  EXPECT_EQ(chain.placed.devices[0]->bytes_in_use(), 3 * 10 + 1000 + 64);
+  EXPECT_EQ(chain.placed.devices[1]->bytes_in_use(), 10 + 1000);
 }
 
 TEST(PlacedPipelines, ATensorTakesWholeLinesOfMemory) {

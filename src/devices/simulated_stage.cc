@@ -29,14 +29,14 @@ class SimulatedStage final : public StageCode {
         device_(std::move(device)),
         inputs_(ports_on(*device_, "input", code_->inputs())),
         outputs_(ports_on(*device_, "output", code_->outputs())) {
-    device_->hold(code_->memory_bytes());
+    device_->hold(*code_);
   }
 
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
   int32_t most_in_batch() const override { return code_->most_in_batch(); }
   bool is_shared(size_t input) const override { return code_->is_shared(input); }
-  int64_t memory_bytes() const override { return code_->memory_bytes(); }
+  void add_memory(executors::MemoryUse& memory) const override { code_->add_memory(memory); }
   FailureKind failure_kind(const ErrorObj& error) const noexcept override { return code_->failure_kind(error); }
   std::optional<CodeProcess> process() const override { return code_->process(); }
   bool interrupt() noexcept override {

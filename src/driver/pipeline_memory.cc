@@ -56,27 +56,44 @@ void raise_weight_ends(const artifact::Program& program, std::map<int64_t, int64
   }
 }
 
-// Returns the bytes of a stage's programs, as their executors count them when they are loaded.
-int64_t program_bytes(const PipelinePlan& plan, const PipelineStage& stage,
-                      std::span<const Manifest* const> manifests) {
-  std::vector<artifact::PipelineProgram> names{{.model = stage.model, .program = stage.program}};
-  if (stage.batch) names.insert(names.end(), stage.batch->others.begin(), stage.batch->others.end());
-  std::vector<const artifact::Program*> programs;
-  std::map<int32_t, std::map<int64_t, int64_t>> weights;  // of each model: the bytes of each weight
-  int64_t bytes = 0;
-  for (const auto& [model, name] : names) {
-    const Manifest& manifest = *manifests[static_cast<size_t>(model)];
-    const artifact::Program* program = artifact::find_program(manifest, name);
-    HEADRACE_CHECK(program != nullptr, "stage '{}' runs the program '{}', which there is not", stage.name, name);
-    programs.push_back(program);
-    raise_weight_ends(*program, weights[model]);
-    bytes += arena_bytes(program->memory) + program->memory.workspace_bytes * threads_of(plan, stage, manifest);
+// The programs of one stage, or of all stages that share a memory.
+class ProgramMemory {
+ public:
+  ProgramMemory(const PipelinePlan& plan, std::span<const Manifest* const> manifests)
+      : plan_(plan), manifests_(manifests) {}
+
+  // Adds the programs of a stage, as their executors count them when they are loaded; nothing for a function.
+  void add(const PipelineStage& stage) {
+    if (stage.model < 0) return;
+    std::vector<artifact::PipelineProgram> names{{.model = stage.model, .program = stage.program}};
+    if (stage.batch) names.insert(names.end(), stage.batch->others.begin(), stage.batch->others.end());
+    std::vector<const artifact::Program*> programs;
+    for (const auto& [model, name] : names) {
+      const Manifest& manifest = *manifests_[static_cast<size_t>(model)];
+      const artifact::Program* program = artifact::find_program(manifest, name);
+      HEADRACE_CHECK(program != nullptr, "stage '{}' runs the program '{}', which there is not", stage.name, name);
+      programs.push_back(program);
+      raise_weight_ends(*program, weights_[model]);
+      working_bytes_ +=
+          arena_bytes(program->memory) + program->memory.workspace_bytes * threads_of(plan_, stage, manifest);
+    }
+    if (stage.batch) working_bytes_ += batch_bytes(programs, stage.batch->any_rows);
   }
-  for (const auto& [model, of_model] : weights) {
-    for (const auto& [weight, nbytes] : of_model) bytes += nbytes;
+
+  int64_t total() const {
+    int64_t bytes = working_bytes_;
+    for (const auto& [model, of_model] : weights_) {
+      for (const auto& [weight, nbytes] : of_model) bytes += nbytes;
+    }
+    return bytes;
   }
-  return bytes + (stage.batch ? batch_bytes(programs, stage.batch->any_rows) : 0);
-}
+
+ private:
+  const PipelinePlan& plan_;
+  std::span<const Manifest* const> manifests_;
+  std::map<int32_t, std::map<int64_t, int64_t>> weights_ = {};  // of each model: the bytes of each weight
+  int64_t working_bytes_ = 0;
+};
 
 // The slots of outputs that stages read, by the number of the stage and of its output.
 using OutputSlots = std::map<std::pair<size_t, size_t>, size_t>;
@@ -125,10 +142,32 @@ std::vector<StageMemory> memory_of_stages(const PipelinePlan& plan, std::span<co
   PipelineSpec spec = executors::pipeline::spec_of_plan(plan, &executors::pipeline::make_ports_only);
   static_cast<void>(devices::place_stages(plan, spec));
   const OutputSlots slots = slots_of_outputs(spec, static_cast<size_t>(plan.max_inflight));
-  std::vector<StageMemory> memory(plan.stages.size());
-  for (size_t i = 0; i < memory.size(); ++i) {
-    if (plan.stages[i].model >= 0) memory[i].program_bytes = program_bytes(plan, plan.stages[i], manifests);
-    memory[i].slot_bytes = slot_bytes(spec, i, slots);
+  std::vector<StageMemory> memory;
+  for (size_t i = 0; i < plan.stages.size(); ++i) {
+    ProgramMemory programs(plan, manifests);
+    programs.add(plan.stages[i]);
+    memory.push_back({.program_bytes = programs.total(), .slot_bytes = slot_bytes(spec, i, slots)});
+  }
+  return memory;
+}
+
+std::vector<DeviceMemory> memory_of_devices(const PipelinePlan& plan, std::span<const Manifest* const> manifests) {
+  PipelineSpec spec = executors::pipeline::spec_of_plan(plan, &executors::pipeline::make_ports_only);
+  const devices::PlacedStages placed = devices::place_stages(plan, spec);
+  const OutputSlots slots = slots_of_outputs(spec, static_cast<size_t>(plan.max_inflight));
+  std::vector<DeviceMemory> memory;
+  for (const std::shared_ptr<devices::OpenDevice>& device : placed.devices) {
+    ProgramMemory programs(plan, manifests);
+    for (const PipelineStage& stage : plan.stages) {
+      const artifact::Location& location = plan.groups[static_cast<size_t>(stage.group)].location;
+      if (location == devices::plan_location(device->device())) programs.add(stage);
+    }
+    int64_t nbytes = programs.total();
+    for (const auto& [output, num_slots] : slots) {
+      const executors::pipeline::Port& port = spec.stages[output.first].replicas[0]->outputs()[output.second];
+      if (!port.is_any && port.spec.location == device->location()) nbytes += slot_bytes(port, num_slots);
+    }
+    memory.push_back({.device = device->device(), .nbytes = nbytes});
   }
   return memory;
 }

@@ -5,6 +5,7 @@
 
 #include "artifact/manifest.h"
 #include "artifact/pipeline_plan.h"
+#include "devices/simulated_device.h"
 
 namespace headrace::driver {
 
@@ -26,5 +27,16 @@ struct StageMemory {
 // devices/place_stages.h.
 std::vector<StageMemory> memory_of_stages(const artifact::PipelinePlan& plan,
                                           std::span<const artifact::Manifest* const> manifests);
+
+// A simulated device of a plan, and what its stages take of it together: each weight of a model once, even if several
+// stages read it, and the slots of each tensor once, even if both ends of a connection lie there.
+struct DeviceMemory {
+  devices::SimulatedDevice device = {};
+  int64_t nbytes = 0;
+};
+
+// Returns the simulated devices of a plan in the order in which its groups name them, as memory_of_stages counts.
+std::vector<DeviceMemory> memory_of_devices(const artifact::PipelinePlan& plan,
+                                            std::span<const artifact::Manifest* const> manifests);
 
 }  // namespace headrace::driver

@@ -3,9 +3,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+
+#include "devices/place_stages.h"
 #include "driver/compile.h"
+#include "driver/save_pipeline.h"
 #include "load/artifact.h"
+#include "load/pipeline_file.h"
 #include "ops/all_ops.h"
 #include "relay/expr.h"
 
@@ -104,6 +110,36 @@ TEST(PipelineMemory, ASkipEdgeHasItsSlots) {
   EXPECT_EQ(memory_of_stages(plan, manifests).at(2).program_bytes, 0);
   plan.max_inflight = 2;
   EXPECT_EQ(rows_of(0), 2 + 1) << "no more than requests, and one that has failed before";
+}
+
+// Two stages on a simulated device run one model, which the file has once, and a tensor passes between them.
+TEST(PipelineMemory, StagesOfOneModelShareItsWeightsOnADevice) {
+  const auto one = model_of_batch(1);
+  PipelinePlan plan = plan_of({});
+  plan.models.pop_back();
+  plan.groups[0].location = devices::plan_location(devices::parse_simulated_device("sim:0"));
+  plan.stages.push_back(plan.stages[0]);
+  plan.stages[1].name = "again";
+  plan.stages[1].sources = {{.kind = Kind::stage, .index = 0}};
+  plan.outputs[0].source.index = 1;
+  const std::vector<const Manifest*> manifests{&one->manifest()};
+  const std::vector<DeviceMemory> devices = memory_of_devices(plan, manifests);
+  ASSERT_EQ(devices.size(), 1U);
+  EXPECT_EQ(devices::name_of(devices[0].device), "sim:0");
+
+  const std::string path = ::testing::TempDir() + fmt::format("headrace_memory_{}.so", ::getpid());
+  save_pipeline({.plan = plan, .models = {one->library->bytes().value_or_throw()}, .first_values = {}}, path);
+  devices::PlacedStages placed;
+  const auto pipeline = load::open_pipeline(
+      path, {.place_stages = [&](const auto& of_file, auto& spec) { placed = devices::place_stages(of_file, spec); }});
+  std::filesystem::remove(path);
+  EXPECT_EQ(devices[0].nbytes, placed.devices.at(0)->bytes_in_use());
+  // Each stage by itself has the weight and the two slots of the tensor between them.
+  const std::vector<StageMemory> stages = memory_of_stages(plan, manifests);
+  EXPECT_EQ(stages[0].program_bytes, working_bytes_of(one->manifest()) + kRowBytes);
+  EXPECT_EQ(devices[0].nbytes,
+            stages[0].total() + stages[1].total() - kRowBytes - 2 * devices::tensor_memory(kRowBytes));
+  EXPECT_TRUE(memory_of_devices(plan_of({}), std::vector{&one->manifest(), &one->manifest()}).empty());
 }
 
 }  // namespace

@@ -136,6 +136,15 @@ class PipelineTest(JsonPageTest):
             [stage["memory_bytes"] for stage in self.report("pipeline inspect", "told.so")["stages"]], told
         )
         self.assertTrue(all(nbytes > 0 for nbytes in told))
+        self.assertEqual(report["devices"], [])
+        on_one = ("--stages", "1", "--devices", "sim(memory=64MiB)", "--estimate")
+        self.call("pipeline", "split", DIGITS, *SHAPE, "-o", "device.so", *on_one, check=True)
+        report = self.report("pipeline inspect", "device.so")
+        (device,), (stage,) = report["devices"], report["stages"]
+        self.assertEqual(device["memory_bytes"], stage["memory_bytes"])
+        self.assertEqual((device["device"], device["limit_bytes"]), (stage["device"], 64 << 20))
+        text = self.call("pipeline", "inspect", "device.so", check=True).stdout
+        self.assertRegex(text, r"\ndevice +memory +of\nsim:0 +[\d.]+ [kM]B +64\.0 MB\n")
         text = self.call("pipeline", "inspect", "pipe.so", check=True).stdout
         self.assertRegex(text, r"\Apipe\.so: .*\n\nstage .* batch +memory\nstage0 .* [\d.]+ [kM]?B\n")
         self.assertIn("\ninput x: float32 (16, 1, 8, 8)\ninput x -> stage0.x\n", text)

@@ -76,10 +76,12 @@ std::string isolation_of(const PipelineStage& stage) {
   return stage.isolation == artifact::PipelineIsolation::process ? "process" : "thread";
 }
 
-// A pipeline's file, and the memory of each stage; no memory for a plan whose devices cannot be made here.
+// A pipeline's file, and the memory of each stage and simulated device; none for a plan whose devices cannot be made
+// here.
 struct Inspected {
   artifact::ArtifactFile file;
   std::vector<driver::StageMemory> memory = {};
+  std::vector<driver::DeviceMemory> devices = {};
 
   const PipelinePlan& plan() const { return *file.manifest.pipeline; }
   // Returns the bytes of a stage; nothing for a function, of whose memory nothing is known.
@@ -104,6 +106,7 @@ Inspected read_pipeline(const std::string& path) {
   for (const artifact::ArtifactFile& model : models) manifests.push_back(&model.manifest);
   try {
     made.memory = driver::memory_of_stages(made.plan(), manifests);
+    made.devices = driver::memory_of_devices(made.plan(), manifests);
   } catch (const UserError&) {
     // The plan has a device that no program here can make; the file can be listed all the same.
   }
@@ -143,12 +146,16 @@ Array<Value> stages_of(const Inspected& inspected) {
 Report report_of(const std::string& path, const Inspected& inspected) {
   const artifact::ArtifactFile& file = inspected.file;
   const PipelinePlan& plan = inspected.plan();
-  Array<Value> models, connections, params;
+  Array<Value> models, connections, params, devices;
   for (const artifact::PipelineModel& model : plan.models)
     models.push_back(
         Value(Report{{"name", Value(model.name)}, {"bytes", Value(file.elf.find(model.section)->nbytes)}}));
   for (const auto& [from, to] : connections_of(plan))
     connections.push_back(Value(Report{{"from", Value(from)}, {"to", Value(to)}}));
+  for (const auto& [device, nbytes] : inspected.devices)
+    devices.push_back(Value(Report{{"device", Value(devices::to_string(device))},
+                                   {"memory_bytes", Value(nbytes)},
+                                   {"limit_bytes", device.memory_bytes == 0 ? Value() : Value(device.memory_bytes)}}));
   for (const artifact::PipelineParam& param : plan.params)
     params.push_back(Value(Report{
         {"group", Value(param.group)}, {"name", Value(param.port.name())}, {"has_value", Value(param.weight >= 0)}}));
@@ -158,6 +165,7 @@ Report report_of(const std::string& path, const Inspected& inspected) {
           {"models", Value(models)},
           {"inputs", Value(ports_of(plan.inputs))},
           {"stages", Value(stages_of(inspected))},
+          {"devices", Value(devices)},
           {"connections", Value(connections)},
           {"parameters", Value(params)}};
 }
@@ -183,12 +191,21 @@ std::vector<std::vector<std::string>> stage_rows(const Inspected& inspected) {
   return rows;
 }
 
+std::vector<std::vector<std::string>> device_rows(const Inspected& inspected) {
+  std::vector<std::vector<std::string>> rows{{"device", "memory", "of"}};
+  for (const auto& [device, nbytes] : inspected.devices)
+    rows.push_back({devices::name_of(device), plan::format_bytes(nbytes),
+                    device.memory_bytes == 0 ? "no limit" : plan::format_bytes(device.memory_bytes)});
+  return rows;
+}
+
 void print_report(const std::string& path, const Inspected& inspected) {
   const artifact::ArtifactFile& file = inspected.file;
   const PipelinePlan& plan = inspected.plan();
   print_out("{}: {}, {} stages, at most {} requests at once\n\n", shown(path), show_bytes(file.nbytes),
             plan.stages.size(), plan.max_inflight);
   std::cout << to_table(stage_rows(inspected)) << "\n";
+  if (!inspected.devices.empty()) std::cout << to_table(device_rows(inspected)) << "\n";
   for (const PipelinePort& port : plan.inputs)
     print_out("input {}: {}\n", shown(port.name()), executors::pipeline::type_text(port));
   for (const auto& [from, to] : connections_of(plan)) print_out("{} -> {}\n", shown(from), shown(to));

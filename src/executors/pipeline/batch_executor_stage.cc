@@ -53,8 +53,7 @@ class BatchExecutorStage final : public BatchStageCode {
   const std::vector<Port>& inputs() const override { return ports_.inputs; }
   const std::vector<Port>& outputs() const override { return ports_.outputs; }
   bool is_shared(size_t input) const override { return !ports_.has_rows[input]; }
-  int64_t memory_bytes() const override {
-    MemoryUse memory;
+  void add_memory(MemoryUse& memory) const override {
     for (const BatchedProgram& program : programs_) {
       program.executor->add_memory(memory);
       for (const auto* tensors : {&program.inputs, &program.outputs}) {
@@ -62,7 +61,6 @@ class BatchExecutorStage final : public BatchStageCode {
           memory.working_bytes += tensor ? static_cast<int64_t>(tensor.size_bytes()) : 0;
       }
     }
-    return memory.total_bytes();
   }
   int32_t most_in_batch() const override {
     const int64_t most = any_rows_ ? artifact::kMostInBatch : programs_.back().batch;

@@ -153,8 +153,11 @@ TEST(PipelineBatchPrograms, ProgramsShareTheWeightsThatTheyHold) {
   four->working = 40;
   four->read_weights = {shared, other};
   const int64_t of_batches = (1 + 4) * (2 + 2) * 4;
-  EXPECT_EQ(make_batch_executor_stage({one, four})->memory_bytes(), 10 + 40 + 1000 + 64 + of_batches);
-  EXPECT_EQ(make_executor_stage(one)->memory_bytes(), 10 + 900);
+  MemoryUse memory;
+  make_executor_stage(one)->add_memory(memory);
+  EXPECT_EQ(memory.total_bytes(), 10 + 900);
+  make_batch_executor_stage({one, four})->add_memory(memory);
+  EXPECT_EQ(memory.total_bytes(), 10 + 10 + 40 + 1000 + 64 + of_batches) << "both stages read one weight";
 }
 
 TEST(PipelineBatchPrograms, ARequestThatDoesNotFitFailsAlone) {

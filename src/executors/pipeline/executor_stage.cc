@@ -23,11 +23,7 @@ class ExecutorStage final : public StageCode {
 
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
-  int64_t memory_bytes() const override {
-    MemoryUse memory;
-    executor_->add_memory(memory);
-    return memory.total_bytes();
-  }
+  void add_memory(MemoryUse& memory) const override { executor_->add_memory(memory); }
 
   Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept override {
     try {

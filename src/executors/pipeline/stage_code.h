@@ -57,9 +57,9 @@ class StageCode {
   // called for code with `most_in_batch() > 0`.
   virtual Ref<ErrorObj> run_batch(const BatchCall& call) noexcept;
 
-  // Returns the bytes that the code holds beside the tensors of its ports; 0 if unknown: weights, each once even if
-  // several programs read it, working memory, and the tensors in which a stage gathers batches.
-  virtual int64_t memory_bytes() const { return 0; }
+  // Adds what the code holds beside the tensors of its ports; nothing if that is unknown: weights, working memory, and
+  // the tensors in which a stage gathers batches. The weights stay where they are as long as the code lives.
+  virtual void add_memory(MemoryUse&) const {}
   // Returns what an error of a call is for its requests.
   virtual FailureKind failure_kind(const ErrorObj&) const noexcept { return FailureKind::stage_failed; }
   // Returns the process of the code; nothing for code that runs in this one. Any thread may call it.
