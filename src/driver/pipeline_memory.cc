@@ -157,12 +157,17 @@ std::vector<DeviceMemory> memory_of_devices(const PipelinePlan& plan, std::span<
   const OutputSlots slots = slots_of_outputs(spec, static_cast<size_t>(plan.max_inflight));
   std::vector<DeviceMemory> memory;
   for (const std::shared_ptr<devices::OpenDevice>& device : placed.devices) {
-    ProgramMemory programs(plan, manifests);
+    int64_t nbytes = 0;
+    ProgramMemory shared(plan, manifests);
     for (const PipelineStage& stage : plan.stages) {
       const artifact::Location& location = plan.groups[static_cast<size_t>(stage.group)].location;
-      if (location == devices::plan_location(device->device())) programs.add(stage);
+      if (location != devices::plan_location(device->device())) continue;
+      ProgramMemory own(plan, manifests);
+      const bool has_process = stage.isolation == artifact::PipelineIsolation::process;
+      (has_process ? own : shared).add(stage);
+      nbytes += own.total();
     }
-    int64_t nbytes = programs.total();
+    nbytes += shared.total();
     for (const auto& [output, num_slots] : slots) {
       const executors::pipeline::Port& port = spec.stages[output.first].replicas[0]->outputs()[output.second];
       if (!port.is_any && port.spec.location == device->location()) nbytes += slot_bytes(port, num_slots);

@@ -29,7 +29,8 @@ std::vector<StageMemory> memory_of_stages(const artifact::PipelinePlan& plan,
                                           std::span<const artifact::Manifest* const> manifests);
 
 // A simulated device of a plan, and what its stages take of it together: each weight of a model once, even if several
-// stages read it, and the slots of each tensor once, even if both ends of a connection lie there.
+// stages read it, but once more for each process of a stage, and the slots of each tensor once, even if both ends of a
+// connection lie there.
 struct DeviceMemory {
   devices::SimulatedDevice device = {};
   int64_t nbytes = 0;

@@ -10,6 +10,7 @@
 #include "devices/place_stages.h"
 #include "driver/compile.h"
 #include "driver/save_pipeline.h"
+#include "executors/pipeline/isolation/program_stage.h"
 #include "load/artifact.h"
 #include "load/pipeline_file.h"
 #include "ops/all_ops.h"
@@ -112,34 +113,56 @@ TEST(PipelineMemory, ASkipEdgeHasItsSlots) {
   EXPECT_EQ(rows_of(0), 2 + 1) << "no more than requests, and one that has failed before";
 }
 
-// Two stages on a simulated device run one model, which the file has once, and a tensor passes between them.
-TEST(PipelineMemory, StagesOfOneModelShareItsWeightsOnADevice) {
-  const auto one = model_of_batch(1);
+// Returns two stages on a simulated device that run one model, with a tensor between them.
+PipelinePlan two_stages_on_a_device(artifact::PipelineIsolation isolation) {
   PipelinePlan plan = plan_of({});
   plan.models.pop_back();
   plan.groups[0].location = devices::plan_location(devices::parse_simulated_device("sim:0"));
+  plan.stages[0].isolation = isolation;
   plan.stages.push_back(plan.stages[0]);
   plan.stages[1].name = "again";
   plan.stages[1].sources = {{.kind = Kind::stage, .index = 0}};
   plan.outputs[0].source.index = 1;
+  return plan;
+}
+
+// Returns the bytes of the device that the pipeline of such a plan takes while it runs.
+int64_t bytes_in_use(const PipelinePlan& plan, const load::Artifact& model) {
+  const std::string path = ::testing::TempDir() + fmt::format("headrace_memory_{}.so", ::getpid());
+  save_pipeline({.plan = plan, .models = {model.library->bytes().value_or_throw()}, .first_values = {}}, path);
+  devices::PlacedStages placed;
+  const auto pipeline = load::open_pipeline(
+      path, {.make_program_stage = &executors::pipeline::isolation::make_program_stage,
+             .place_stages = [&](const auto& of_file, auto& spec) { placed = devices::place_stages(of_file, spec); }});
+  std::filesystem::remove(path);
+  return placed.devices.at(0)->bytes_in_use();
+}
+
+constexpr int64_t kTwoSlots = 2 * ((kRowBytes + 63) / 64 * 64);  // of the tensor between two stages on a device
+
+TEST(PipelineMemory, StagesOfOneModelShareItsWeightsOnADevice) {
+  const auto one = model_of_batch(1);
+  const PipelinePlan plan = two_stages_on_a_device(artifact::PipelineIsolation::thread);
   const std::vector<const Manifest*> manifests{&one->manifest()};
   const std::vector<DeviceMemory> devices = memory_of_devices(plan, manifests);
   ASSERT_EQ(devices.size(), 1U);
   EXPECT_EQ(devices::name_of(devices[0].device), "sim:0");
-
-  const std::string path = ::testing::TempDir() + fmt::format("headrace_memory_{}.so", ::getpid());
-  save_pipeline({.plan = plan, .models = {one->library->bytes().value_or_throw()}, .first_values = {}}, path);
-  devices::PlacedStages placed;
-  const auto pipeline = load::open_pipeline(
-      path, {.place_stages = [&](const auto& of_file, auto& spec) { placed = devices::place_stages(of_file, spec); }});
-  std::filesystem::remove(path);
-  EXPECT_EQ(devices[0].nbytes, placed.devices.at(0)->bytes_in_use());
-  // Each stage by itself has the weight and the two slots of the tensor between them.
+  EXPECT_EQ(devices[0].nbytes, bytes_in_use(plan, *one));
+  // Each stage by itself has the weight and the tensor between them.
   const std::vector<StageMemory> stages = memory_of_stages(plan, manifests);
   EXPECT_EQ(stages[0].program_bytes, working_bytes_of(one->manifest()) + kRowBytes);
-  EXPECT_EQ(devices[0].nbytes,
-            stages[0].total() + stages[1].total() - kRowBytes - 2 * devices::tensor_memory(kRowBytes));
+  EXPECT_EQ(devices[0].nbytes, stages[0].total() + stages[1].total() - kRowBytes - kTwoSlots);
   EXPECT_TRUE(memory_of_devices(plan_of({}), std::vector{&one->manifest(), &one->manifest()}).empty());
+}
+
+TEST(PipelineMemory, AStageInAProcessHasItsOwnWeightsOnADevice) {
+  const auto one = model_of_batch(1);
+  const PipelinePlan plan = two_stages_on_a_device(artifact::PipelineIsolation::process);
+  const std::vector<const Manifest*> manifests{&one->manifest()};
+  const int64_t nbytes = memory_of_devices(plan, manifests).at(0).nbytes;
+  EXPECT_EQ(nbytes, bytes_in_use(plan, *one));
+  const std::vector<StageMemory> stages = memory_of_stages(plan, manifests);
+  EXPECT_EQ(nbytes, stages[0].total() + stages[1].total() - kTwoSlots);
 }
 
 }  // namespace

@@ -117,6 +117,7 @@ class WrongHost {
     CodePorts ports{.inputs = {any("x")}, .outputs = {any("y")}, .are_shared = {false}};
     if (way_.starts_with("tensor")) ports.outputs = {floats("y", {2, 3})};
     if (way_ == "ports_batch") ports.most_in_batch = 1 << 30;
+    if (way_ == "ports_memory") ports.memory_bytes = -1;
     if (way_ == "ports_huge") ports.outputs = {floats("y", {int64_t{1} << 43}), floats("z", {int64_t{1} << 43})};
     WireWriter writer(memory_.bytes(), nullptr);
     if (way_ == "ports_shape") {

@@ -425,7 +425,8 @@ TEST(PipelineIsolation, AProcessThatDoesNotStartAgainLosesItsRequests) {
 
 TEST(PipelineIsolation, NonsenseAtTheStartIsAnError) {
   const Belongings before = belongings();
-  for (const char* way : {"ready_epoch", "ready_nbytes", "ready_kind", "ports_shape", "ports_batch", "ports_huge"})
+  for (const char* way :
+       {"ready_epoch", "ready_nbytes", "ready_kind", "ports_shape", "ports_batch", "ports_memory", "ports_huge"})
     EXPECT_THAT(message_thrown([&] { code_of({"wrong", way}); }),
                 AnyOf(HasSubstr("sent a message that no stage sends"), HasSubstr("cannot start: "),
                       HasSubstr("larger than any memory")))

@@ -57,6 +57,8 @@ class ProcessStage final : public StageCode {
   const std::vector<Port>& outputs() const override { return ports_.outputs; }
   int32_t most_in_batch() const override { return ports_.most_in_batch; }
   bool is_shared(size_t input) const override { return ports_.are_shared[input]; }
+  // The process has its weights for itself.
+  void add_memory(MemoryUse& memory) const override { memory.working_bytes += ports_.memory_bytes; }
 
   Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept override {
     return call({.count = 1, .sources = {}, .inputs = inputs, .outputs = outputs, .errors = {}});

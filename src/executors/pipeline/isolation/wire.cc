@@ -239,6 +239,8 @@ Ref<ErrorObj> WireReader::take_error() {
 
 namespace {
 
+constexpr int64_t kMostMemory = int64_t{1} << 60;  // sums of several do not overflow
+
 Value value_of(const Port& port, bool is_shared) {
   return Value(Array<Value>{Value(port.name()), port.is_any ? Value() : Value(port.spec.dtype.to_string()),
                             Value(Array<Value>(port.spec.shape.begin(), port.spec.shape.end())), Value(is_shared)});
@@ -260,6 +262,9 @@ Port port_of_value(const Value& value, bool& is_shared) {
 CodePorts ports_of_code(const StageCode& code) {
   CodePorts ports{.inputs = code.inputs(), .outputs = code.outputs(), .most_in_batch = code.most_in_batch()};
   for (size_t i = 0; i < ports.inputs.size(); ++i) ports.are_shared.push_back(code.is_shared(i));
+  MemoryUse memory;
+  code.add_memory(memory);
+  ports.memory_bytes = memory.total_bytes();
   return ports;
 }
 
@@ -267,7 +272,8 @@ void put_ports(WireWriter& writer, const CodePorts& ports) {
   Array<Value> inputs, outputs;
   for (size_t i = 0; i < ports.inputs.size(); ++i) inputs.push_back(value_of(ports.inputs[i], ports.are_shared[i]));
   for (const Port& port : ports.outputs) outputs.push_back(value_of(port, false));
-  writer.put(Value(Array<Value>{Value(int64_t{ports.most_in_batch}), Value(inputs), Value(outputs)}));
+  writer.put(Value(
+      Array<Value>{Value(int64_t{ports.most_in_batch}), Value(inputs), Value(outputs), Value(ports.memory_bytes)}));
 }
 
 CodePorts take_ports(WireReader& reader) {
@@ -276,6 +282,8 @@ CodePorts take_ports(WireReader& reader) {
   CodePorts ports{.most_in_batch = fields.at(0).as<int32_t>()};
   if (ports.most_in_batch < 0 || ports.most_in_batch > artifact::kMostInBatch)
     throw_malformed("a batch that no stage takes");
+  ports.memory_bytes = fields.at(3).as<int64_t>();
+  if (ports.memory_bytes < 0 || ports.memory_bytes > kMostMemory) throw_malformed("memory that no machine has");
   bool is_shared = false;
   for (const Value& input : fields.at(1).as<Array<Value>>()) {
     ports.inputs.push_back(port_of_value(input, is_shared));
