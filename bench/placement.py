@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     Run = Callable[..., str]
+    InputOptions = Callable[[str, Path], list[str]]
 
 BACKENDS = "onednn,ccompiler"
 SINGLE = ("native", "onednn", "order")  # plans without costs
@@ -37,8 +38,8 @@ def explained(model: Path, plan: str, costs: Path, headrace: Path, run: Run) -> 
     return {"ops": dict(counts), "regions": len(report["regions"]), "cost": report["cost"]}
 
 
-def measure(model: Path, args: argparse.Namespace, run: Run) -> dict:
-    """Compile a model by each plan, and time all of them in the same rounds."""
+def measure(model: Path, args: argparse.Namespace, run: Run, input_options: InputOptions) -> dict:
+    """Compile a model by each plan, and time all of them in the same rounds, on the inputs that the options name."""
     headrace, costs = args.bin / "headrace", model.with_suffix(".costs.json")
     run(headrace, "profile", model, "--backends", BACKENDS, "-o", costs, "--rounds", str(args.rounds), "--quiet")
     artifacts = []
@@ -46,7 +47,8 @@ def measure(model: Path, args: argparse.Namespace, run: Run) -> dict:
         artifacts.append(model.with_suffix(f".{plan}.so"))
         run(headrace, "compile", model, "-o", artifacts[-1], *options_of(plan, costs), "--jobs", "2", "--quiet")
     beside = [word for artifact in artifacts[1:] for word in ("--beside", artifact)]
-    timed = json.loads(run(headrace, "bench", artifacts[0], *beside, "--rounds", str(args.rounds), "--json", "--quiet"))
+    options = [*input_options(model.stem, args.folder), "--rounds", str(args.rounds), "--json", "--quiet"]
+    timed = json.loads(run(headrace, "bench", artifacts[0], *beside, *options))
     report = {"model": model.stem, "rounds": args.rounds, "plans": {}}
     for plan, result in zip((*SINGLE, *CHOSEN), timed["results"], strict=True):
         times = {key: result[key] for key in ("best_seconds", "median_seconds")}
@@ -76,12 +78,14 @@ def rows_of(report: dict) -> list[list[str]]:
 HEADING = ["model", "plan", "best ms", "median ms", "best ratio", "median ratio", "cost ms", "regions", "ops"]
 
 
-def bench(models: list[Path], args: argparse.Namespace, run: Run, print_table: Callable) -> None:
+def bench(
+    models: list[Path], args: argparse.Namespace, run: Run, input_options: InputOptions, print_table: Callable
+) -> None:
     """Measure models and print a table, or one JSON object."""
     reports = []
     for model in models:
         print(f"measuring {model.stem}", file=sys.stderr)
-        reports.append(measure(model, args, run))
+        reports.append(measure(model, args, run, input_options))
     if args.json:
         print(json.dumps({"models": reports}, indent=2))
     else:

@@ -197,7 +197,8 @@ def bench_pipeline(args: argparse.Namespace) -> None:
 
 def bench_placement(args: argparse.Namespace) -> None:
     """Compares plans by the clock."""
-    placement.bench([make_model(name, args) for name in args.models.split(",")], args, run, print_table)
+    models = [make_model(name, args) for name in args.models.split(",")]
+    placement.bench(models, args, run, input_options, print_table)
 
 
 def bench_onednn(args: argparse.Namespace) -> None:

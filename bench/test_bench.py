@@ -19,6 +19,7 @@ from typing import ClassVar
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests/models")]
 import expected  # noqa: E402
+import placement  # noqa: E402
 import run as bench_run  # noqa: E402
 
 NOT_LINEAR = {"sums of symbols", "nested captures"}  # docs/benchmarks.md says why
@@ -70,6 +71,27 @@ class BenchTest(unittest.TestCase):
                 self.assertIn(source, plan["cost"]["source"])
             text = self.bench("placement", "--models", "mlp", "--rounds", "2", "--folder", folder).stdout
             self.assertRegex(text, r"(?m)^ *mlp +native +\d+\.\d+ +\d+\.\d+ +- +- +- +0 +9 native$")
+
+    def test_placement_of_texts(self) -> None:
+        """The plans are timed on the ids and masks of the model; random ids are outside of its tables."""
+        timed = []
+
+        def run(program: Path, verb: str, *words: str | Path) -> str:
+            if verb == "bench":
+                timed.append(words)
+                return json.dumps({"results": [{"best_seconds": 1, "median_seconds": 1}] * 5})
+            return json.dumps({"placement": [], "regions": [], "cost": None})
+
+        with tempfile.TemporaryDirectory() as path:
+            folder = Path(path)
+            args = argparse.Namespace(bin=self.bin, folder=folder, rounds=1)
+            placement.measure(folder / "bert_base.onnx", args, run, bench_run.input_options)
+            placement.measure(folder / "mlp.onnx", args, run, bench_run.input_options)
+        of_bert, of_mlp = timed
+        for name in ("input_ids", "token_type_ids", "attention_mask"):
+            option = of_bert.index(f"{name}={folder / f'bert_base-{name}.npy'}")
+            self.assertEqual(of_bert[option - 1], "--input")
+        self.assertNotIn("--input", of_mlp)
 
     def test_onednn(self) -> None:
         if not (self.bin / "onednn-by-hand").is_file():
