@@ -7,6 +7,7 @@ tests/cli/test_plans.py --program headrace [--junit FILE] [TEST ...]
 from __future__ import annotations
 
 import json
+import re
 import sys
 from typing import Any
 
@@ -18,6 +19,12 @@ def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {
   let %b = nn.softmax(%a);
   subtract(nn.relu(%b), %y)
 }
+"""
+
+
+# Softmax is native, so no op of this program joins the kernel of another one.
+PATHS = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 3), float32]) { (nn.softmax(nn.relu(%x)), nn.softmax(negative(%x))) }
 """
 
 
@@ -121,6 +128,37 @@ class PlanTest(CliTest):
         self.fails(USER, "'nobody' is not among those", *explain, "--place", "*=nobody")
         for text in ("native", "=native", "x="):
             self.fails(USAGE, f"--place: '{text}' is not a PATTERN=BACKEND", *explain, "--place", text)
+
+    def write_costs(self, relu_seconds: float) -> None:
+        """A table in which each op of PATHS takes 1 ms natively; ccompiler takes 10 ms for negative."""
+        about = re.match(r"headrace (\S+)\nnative code: .*this machine: (\S+)", self.call("--version").stdout)
+        native = [(op, "native", about[1], 1e-3) for op in ("nn.relu", "negative", "nn.softmax")]
+        rows = [*native, ("nn.relu", "ccompiler", "1", relu_seconds), ("negative", "ccompiler", "1", 1e-2)]
+        head = '#[version = "0.0.5"]\nfn (%x0: Tensor[(2, 3), float32]) {\n  '
+        costs = [
+            {"call": f"{head}{op}(%x0)\n}}\n", "backend": backend, "version": version, "seconds": seconds}
+            for op, backend, version, seconds in rows
+        ]
+        table = {"headrace_costs": 1, "cpu": about[2], "threads": 1, "costs": costs}
+        (self.folder / "costs.json").write_text(json.dumps(table))
+
+    def test_a_plan_that_saves_too_little(self) -> None:
+        (self.folder / "paths.relay").write_text(PATHS)
+        words = ("explain", "paths.relay", "--backends", "ccompiler", "--placement", "cost", "--costs", "costs.json")
+        line = "at least cost: 3.7 ms; not taken, since it saves too little to be sure of by measured costs\n"
+        self.write_costs(0.7e-3)
+        explained = json.loads(self.call(*words, "--json", check=True).stdout)
+        self.assertEqual(explained["cost"]["source"], "measured (costs.json)")
+        self.assertAlmostEqual(explained["cost"]["passed_over"], 3.701e-3, places=9)  # 1 us for the region's border
+        self.assertAlmostEqual(explained["cost"]["seconds"], 4e-3, places=9)
+        self.assertEqual({op["backend"] for op in explained["placement"]}, {"native"})
+        self.assertIn(line, self.call(*words, check=True).stdout)
+        self.write_costs(0.1e-3)
+        explained = json.loads(self.call(*words, "--json", check=True).stdout)
+        self.assertIsNone(explained["cost"]["passed_over"])
+        self.assertAlmostEqual(explained["cost"]["seconds"], 3.101e-3, places=9)
+        self.assertEqual([op["kind"] for op in explained["placement"] if op["backend"] == "ccompiler"], ["nn.relu"])
+        self.assertNotIn("not taken", self.call(*words, check=True).stdout)
 
     def test_plans_that_do_not_fit(self) -> None:
         explain = ("explain", "parts.relay", "--plan")
