@@ -1,5 +1,8 @@
 """Regions of convolution networks on the backends that ship: results against the interpreter, without native forms."""
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import headrace as hr
 import numpy as np
 import pytest
@@ -170,3 +173,53 @@ def test_two_backends_share_a_network(tmp_path):
     swapped = partition(before, compiler=["ccompiler", ONEDNN])
     assert {str(region.attrs["Compiler"]) for region in regions_of(swapped)} == {"ccompiler", ONEDNN}
     assert_same_results(before, swapped, tmp_path, x=DATA)
+
+
+def chain_of_regions(shapes):
+    """A program of one region for each shape, which computes exp(sqrt(.)) of a reshaped operand."""
+    x = relay.var("x", shape=shapes[0])
+    body = x
+    for i, shape in enumerate(shapes):
+        operand = relay.var(f"operand{i}", shape=shape)
+        region = relay.Function([operand], relay.exp(relay.sqrt(operand)))
+        attrs = {"Compiler": ONEDNN, "global_symbol": f"region{i}", "Primitive": 1}
+        body = relay.Call(region.with_attr(attrs), [relay.reshape(body, shape)])
+    return hr.IRModule.from_expr(relay.Function([x], body))
+
+
+def resident_bytes():
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmRSS")]
+    return int(line.split()[1]) * 1024
+
+
+def test_regions_use_the_same_memory_one_after_another():
+    """Each of ten regions has an intermediate tensor of 16 MB, and only one region runs at a time."""
+    shape = (1, 4, 1024, 1024)
+    model = hr.compile(chain_of_regions([shape] * 10))
+    before = resident_bytes()
+    model(np.zeros(shape, "float32"))
+    assert not model.fallbacks
+    # The input, its copy, the result, two tensors between regions, and the intermediate tensor.
+    assert resident_bytes() - before < 10 * 16 * 2**20
+
+
+def test_runs_of_several_threads_share_no_memory():
+    """Executors of one artifact use the same regions."""
+    shape = (1, 2, 128, 128)
+    artifact = relay.build(chain_of_regions([shape] * 4), "llvm")
+
+    def run(seed):
+        executor = hr.graph_executor.GraphModule(artifact["default"](hr.cpu()))
+        x = np.random.default_rng(seed).uniform(0, 0.1, shape).astype("float32")
+        want = x
+        for _ in range(4):
+            want = np.exp(np.sqrt(want))
+        errors = []
+        for _ in range(50):
+            executor.run(x=x)
+            errors.append(np.max(np.abs(executor.get_output(0).numpy() / want - 1)))
+        return errors
+
+    with ThreadPoolExecutor(4) as pool:
+        errors = list(pool.map(run, range(4)))
+    assert np.max(errors) < 1e-4

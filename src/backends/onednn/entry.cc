@@ -27,8 +27,8 @@ struct Region {
   Primitives primitives;
   std::vector<hr_tensor_type> inputs, outputs;
 
-  Region(const std::shared_ptr<const Network>& network, int32_t num_workers)
-      : primitives(network, num_workers),
+  Region(const std::shared_ptr<const Network>& network, int32_t num_workers, Arenas& arenas)
+      : primitives(network, num_workers, arenas),
         inputs(types_of(*network, network->inputs)),
         outputs(types_of(*network, network->outputs)) {}
 
@@ -46,6 +46,7 @@ struct Region {
 // Networks of one blob, and the regions that were asked for.
 struct Loaded {
   std::vector<std::shared_ptr<const Network>> networks;
+  Arenas arenas;
   std::mutex mutex;
   std::map<std::pair<const Network*, int32_t>, std::unique_ptr<Region>> regions;  // by number of threads
 
@@ -54,7 +55,7 @@ struct Loaded {
       if (network->name != region) continue;
       const std::scoped_lock lock(mutex);
       std::unique_ptr<Region>& made = regions[{network.get(), num_workers}];
-      if (!made) made = std::make_unique<Region>(network, num_workers);
+      if (!made) made = std::make_unique<Region>(network, num_workers, arenas);
       return made.get();
     }
     return nullptr;

@@ -114,11 +114,41 @@ memory::dims dilations(const Dims& sizes, size_t from, size_t count) {
 
 }  // namespace
 
+std::byte* Arenas::Arena::begin() const {
+  const auto address = reinterpret_cast<uintptr_t>(bytes.get());
+  return reinterpret_cast<std::byte*>((address + kAlignment - 1) / kAlignment * kAlignment);
+}
+
+void Arenas::reserve(size_t nbytes) {
+  const std::scoped_lock lock(mutex_);
+  nbytes_ = std::max(nbytes_, nbytes);
+}
+
+Arenas::Arena Arenas::take() {
+  size_t nbytes = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    nbytes = nbytes_;
+    if (!free_.empty()) {
+      Arena arena = std::move(free_.back());
+      free_.pop_back();
+      if (arena.nbytes >= nbytes) return arena;  // one that was made before a larger network came is let go
+    }
+  }
+  return {.bytes = std::unique_ptr<std::byte[]>(new std::byte[nbytes + kAlignment]), .nbytes = nbytes};
+}
+
+void Arenas::give_back(Arena arena) {
+  const std::scoped_lock lock(mutex_);
+  free_.push_back(std::move(arena));
+}
+
 struct Primitives::Context {
-  std::unique_ptr<std::byte[]> bytes;
   dnnl::stream stream;
   std::vector<std::unordered_map<int, memory>> args;       // arguments per step
   std::vector<std::pair<memory, size_t>> inputs, outputs;  // whose data each run sets
+  std::vector<std::pair<memory, size_t>> placed;           // in the arena, at an offset
+  const std::byte* arena = nullptr;                        // in which they lie
 };
 
 // Makes the primitives of one network, op by op.
@@ -514,13 +544,38 @@ class Builder {
   std::vector<int32_t> uses_;                      // readers per tensor: ops that are still to come, and outputs
 };
 
-Primitives::Primitives(std::shared_ptr<const Network> network, int num_threads)
-    : network_(std::move(network)), num_threads_(num_threads), engine_(dnnl::engine::kind::cpu, 0) {
+Primitives::Primitives(std::shared_ptr<const Network> network, int num_threads, Arenas& arenas)
+    : arenas_(arenas),
+      network_(std::move(network)),
+      num_threads_(num_threads),
+      engine_(dnnl::engine::kind::cpu, 0) {
   const ThreadCount threads(num_threads);
   Builder(*this).build();
+  arenas_.reserve(arena_nbytes_ + scratchpad_nbytes_);
 }
 
 Primitives::~Primitives() = default;
+
+std::unique_ptr<Primitives::Context> Primitives::make_context() const {
+  auto context = std::make_unique<Context>();
+  context->stream = dnnl::stream(engine_);
+  std::vector<memory> memories;
+  for (const Slot& slot : slots_) {
+    const Storage& storage = storages_[slot.storage];
+    void* data = storage.place == Place::constant ? storage.constant.get_data_handle() : nullptr;
+    memories.emplace_back(slot.desc, engine_, data);
+    if (storage.place == Place::input) context->inputs.emplace_back(memories.back(), storage.index);
+    if (storage.place == Place::output) context->outputs.emplace_back(memories.back(), storage.index);
+    if (storage.place == Place::arena) context->placed.emplace_back(memories.back(), storage.offset);
+  }
+  for (const Step& step : steps_) {
+    auto& args = context->args.emplace_back();
+    for (const auto& [arg, slot] : step.args) args.emplace(arg, memories[slot]);
+    context->placed.emplace_back(memory(step.scratchpad, engine_, nullptr), arena_nbytes_);
+    args.emplace(DNNL_ARG_SCRATCHPAD, context->placed.back().first);
+  }
+  return context;
+}
 
 std::unique_ptr<Primitives::Context> Primitives::take_context() {
   {
@@ -531,34 +586,22 @@ std::unique_ptr<Primitives::Context> Primitives::take_context() {
       return context;
     }
   }
-  auto context = std::make_unique<Context>();
-  context->bytes.reset(new std::byte[arena_nbytes_ + aligned(scratchpad_nbytes_) + kAlignment]);
-  const auto begin = reinterpret_cast<uintptr_t>(context->bytes.get());
-  auto* arena = reinterpret_cast<std::byte*>((begin + kAlignment - 1) / kAlignment * kAlignment);
-  context->stream = dnnl::stream(engine_);
-  std::vector<memory> memories;
-  for (const Slot& slot : slots_) {
-    const Storage& storage = storages_[slot.storage];
-    void* data = storage.place == Place::constant ? storage.constant.get_data_handle() : arena + storage.offset;
-    memories.emplace_back(slot.desc, engine_, data);
-    if (storage.place == Place::input) context->inputs.emplace_back(memories.back(), storage.index);
-    if (storage.place == Place::output) context->outputs.emplace_back(memories.back(), storage.index);
-  }
-  for (const Step& step : steps_) {
-    auto& args = context->args.emplace_back();
-    for (const auto& [arg, slot] : step.args) args.emplace(arg, memories[slot]);
-    args.emplace(DNNL_ARG_SCRATCHPAD, memory(step.scratchpad, engine_, arena + arena_nbytes_));
-  }
-  return context;
+  return make_context();
 }
 
 void Primitives::run(DLTensor* const* args) {
   const ThreadCount threads(num_threads_);
   std::unique_ptr<Context> context = take_context();
+  Arenas::Arena arena = arenas_.take();
   for (auto& [memory, index] : context->inputs) memory.set_data_handle(args[index]->data);
   for (auto& [memory, index] : context->outputs) memory.set_data_handle(args[network_->inputs.size() + index]->data);
+  if (context->arena != arena.begin()) {
+    context->arena = arena.begin();
+    for (auto& [memory, offset] : context->placed) memory.set_data_handle(arena.begin() + offset);
+  }
   for (size_t i = 0; i < steps_.size(); ++i) steps_[i].primitive.execute(context->stream, context->args[i]);
   context->stream.wait();
+  arenas_.give_back(std::move(arena));
   const std::scoped_lock lock(mutex_);
   free_.push_back(std::move(context));
 }

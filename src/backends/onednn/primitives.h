@@ -13,13 +13,36 @@
 
 namespace headrace_onednn {
 
+// Memory for runs of several networks, of which each run takes one piece for itself. The piece that was given back last
+// is taken first: a run after another one finds it in the caches, whichever network that was. Threads may share it.
+class Arenas {
+ public:
+  // Memory for the run of any network that reserved as much as it needs.
+  struct Arena {
+    std::unique_ptr<std::byte[]> bytes;
+    size_t nbytes = 0;
+
+    std::byte* begin() const;  // aligned as oneDNN wants it
+  };
+
+  // Call before the first take() of a network that needs so many bytes.
+  void reserve(size_t nbytes);
+  Arena take();
+  void give_back(Arena arena);
+
+ private:
+  std::mutex mutex_;
+  size_t nbytes_ = 0;
+  std::vector<Arena> free_;
+};
+
 // A network for a number of threads. Threads may run it at once: each run has memory of its own, which later runs use
 // again.
 class Primitives {
  public:
   // Throws dnnl::error and std::runtime_error when oneDNN has no primitive for an op. Keeps no reference to `network`,
-  // but for its constants.
-  Primitives(std::shared_ptr<const Network> network, int num_threads);
+  // but for its constants. `arenas` lives as long as this.
+  Primitives(std::shared_ptr<const Network> network, int num_threads, Arenas& arenas);
 
   ~Primitives();
 
@@ -50,11 +73,13 @@ class Primitives {
     std::vector<std::pair<int, size_t>> args;  // dnnl's number of an argument, and its slot
     dnnl::memory::desc scratchpad = {};
   };
-  // The memory of one run.
+  // The arguments of the steps in one run.
   struct Context;
 
+  std::unique_ptr<Context> make_context() const;
   std::unique_ptr<Context> take_context();
 
+  Arenas& arenas_;
   std::shared_ptr<const Network> network_;
   int num_threads_;
   dnnl::engine engine_;
