@@ -23,6 +23,7 @@ def _main(arguments: Sequence[str]) -> int:
     if _native.is_runtime_alone:
         print(_native.missing("python -m headrace"), file=sys.stderr)
         return _MISSING
+    os.environ.setdefault("HEADRACE_PYTHON", sys.executable)  # for --against and images
     verbs = ctypes.CDLL(str(Path(_core.own_folder()) / "libheadrace_verbs.so"))
     # As for a program that is not Python; SIGINT stays ignored where nohup says so.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)

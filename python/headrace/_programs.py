@@ -10,7 +10,7 @@ _FOLDER = Path(__file__).parent / "bin"
 
 
 def _become(name: str) -> None:
-    """Replaces this process by the program; its --against finds the package in this Python."""
+    """Replaces this process by the program; its --against and its images find the package in this Python."""
     os.environ.setdefault("HEADRACE_PYTHON", sys.executable)
     program = _FOLDER / name
     try:

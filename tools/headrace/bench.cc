@@ -236,6 +236,7 @@ void check(const BenchState& state) {
   if (state.clients > 1 && state.steps)
     throw UsageError("--clients: steps are timed one run at a time; leave --steps out");
   state.peer.require(state.model.path);
+  state.inputs.require();
   if (!state.page.empty()) check_bench_page(state.page, state.paths());
 }
 

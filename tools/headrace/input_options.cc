@@ -1,5 +1,8 @@
 #include "tools/headrace/input_options.h"
 
+#include <algorithm>
+
+#include "tools/headrace/interruption.h"
 #include "tools/headrace/option_text.h"
 #include "tools/headrace/usage.h"
 
@@ -12,20 +15,78 @@ void InputOptions::add_files_and_range_to(CLI::App& verb, const char* what_files
                                      "Random numbers are uniform from LOW to HIGH, both included (default: normal "
                                      "floats, small integers)")
                          ->type_name("LOW,HIGH"));
+  add_images_to(verb);
+}
+
+void InputOptions::add_images_to(CLI::App& verb) {
+  const size_t first = options_.size();
+  options_.push_back(takes_size(verb.add_option("--scale", images_.scale,
+                                                "Multiply the pixels of images, from 0 to 255, by this (default: "
+                                                "1/255, so that they are from 0 to 1; uint8 inputs take them as they "
+                                                "are)"),
+                                "1"));
+  options_.push_back(verb.add_option("--mean", mean_,
+                                     "Subtract these from the scaled pixels: one number, or one for each channel in "
+                                     "the input's order (default: 0)")
+                         ->type_name("NUMBERS"));
+  options_.push_back(
+      verb.add_option("--std", std_, "Then divide by these, one number or one for each channel (default: 1)")
+          ->type_name("NUMBERS"));
+  options_.push_back(takes_word(
+      verb.add_option("--layout", images_.layout,
+                      "Where the input of an image has its channels (default: the dimension of size 1 or 3)"),
+      "layout", {"nchw", "nhwc"}));
+  options_.push_back(takes_word(verb.add_option("--channels", images_.channels,
+                                                "Order of the three channels of an image (default: rgb); an image for "
+                                                "one channel becomes grey"),
+                                "order of channels", {"rgb", "bgr"}));
+  options_.push_back(takes_word(
+      verb.add_option("--resize", images_.resize,
+                      "How an image of another size fits: crop (make it cover the input, then cut its middle out), "
+                      "stretch (each side by itself), none (an error)")
+          ->capture_default_str(),
+      "rule", {"crop", "stretch", "none"}));
+  for_images_.assign(options_.begin() + static_cast<std::ptrdiff_t>(first), options_.end());
+}
+
+bool InputOptions::has_images() const {
+  return std::any_of(files_.begin(), files_.end(), [](const std::string& text) { return is_image(text); });
+}
+
+void InputOptions::require() const {
+  if (!has_images()) return;
+  watch_for_interruptions();
+  require_images();
+}
+
+ImageOptions InputOptions::image_options() const {
+  for (const CLI::Option* option : for_images_) {
+    if (option->count() > 0 && !has_images())
+      throw UsageError(fmt::format("{}: is for images; give one, as in --input x=photo.png", option->get_name()));
+  }
+  ImageOptions images = images_;
+  if (!mean_.empty()) images.mean = parse_numbers("--mean", mean_);
+  if (!std_.empty()) images.std = parse_numbers("--std", std_);
+  if (std::any_of(images.std.begin(), images.std.end(), [](double x) { return x <= 0; }))
+    throw UsageError(fmt::format("--std: '{}' has a number that is not above 0", std_));
+  return images;
 }
 
 void InputOptions::add_to(CLI::App& verb) {
-  add_files_and_range_to(verb,
-                         "An input from a .npy file, or from a .raw or .bin file with the elements alone; FILE.npz "
-                         "alone gives all that it names");
+  add_files_and_range_to(
+      verb,
+      "An input from a .npy file, from a .raw or .bin file with the elements alone, or from an image "
+      "(.png, .jpg, .jpeg; needs Pillow); FILE.npz alone gives all that it names");
   options_.push_back(verb.add_flag("--random", random_,
                                    "Give random numbers to inputs that have no file; --random=SEED chooses which"));
 }
 
 void InputOptions::add_random_to(CLI::App& verb) {
   random_ = "1";
-  add_files_and_range_to(verb,
-                         "An input from a .npy, .raw or .bin file, or all that FILE.npz names; others are random");
+  add_files_and_range_to(
+      verb,
+      "An input from a .npy, .raw or .bin file or from an image (.png, .jpg, .jpeg; needs Pillow), or all "
+      "that FILE.npz names; others are random");
   options_.push_back(
       takes(verb.add_option("--seed", random_, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str());
 }
@@ -38,7 +99,8 @@ std::optional<uint64_t> InputOptions::seed() const {
 
 std::vector<NDArray> InputOptions::read(const std::vector<artifact::TensorSpec>& specs,
                                         const std::vector<int64_t>& limits) const {
-  std::map<std::string, NDArray> given = read_named(files_, &specs);
+  const ImageOptions images = image_options();
+  std::map<std::string, NDArray> given = read_named(files_, {.specs = &specs, .images = &images});
   const std::optional<uint64_t> seed = this->seed();
   std::optional<RandomRange> range;
   if (!range_.empty()) range = parse_range("--range", range_);

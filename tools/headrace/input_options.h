@@ -1,20 +1,28 @@
-// The options that say what a run reads: files, and random numbers.
+// The options that say what a run reads: files with tensors or images, and random numbers.
 #pragma once
 
 #include <CLI/App.hpp>
 
+#include "tools/headrace/image_input.h"
 #include "tools/headrace/tensors.h"
 
 namespace headrace::tools {
 
 class InputOptions {
  public:
-  // Adds --input, --random and --range to a verb whose inputs are files unless the user asks for random ones.
+  // Adds --input, --random, --range and the options of images to a verb whose inputs are files unless the user asks for
+  // random ones.
   void add_to(CLI::App& verb);
-  // Adds --input, --seed and --range to a verb that gives random numbers to inputs that have no file.
+  // Adds --input, --seed, --range and the options of images to a verb that gives random numbers to inputs that have no
+  // file.
   void add_random_to(CLI::App& verb);
 
   const std::vector<std::string>& files() const { return files_; }
+  // Returns whether a file is an image, which a child process decodes: call watch_for_interruptions() early.
+  bool has_images() const;
+  // Call before work that takes time and before threads are started. Throws MissingError if there are images and what
+  // decodes them is not installed.
+  void require() const;
   // Returns the inputs in the order of `specs`. Random integers of input i are below limits[i] (kRandomLimit beyond the
   // end) unless there is a range. Throws UserError for an input without a file or of another type, and for a file that
   // cannot be read; UsageError for a malformed option.
@@ -25,11 +33,16 @@ class InputOptions {
 
  private:
   void add_files_and_range_to(CLI::App& verb, const char* what_files);
+  void add_images_to(CLI::App& verb);
+  ImageOptions image_options() const;
   std::optional<uint64_t> seed() const;
 
   std::vector<std::string> files_;
   std::string random_;  // the seed as text; "true": the default seed; empty: no random inputs
   std::string range_;
+  ImageOptions images_;
+  std::string mean_, std_;  // of images, as text
+  std::vector<const CLI::Option*> for_images_;
   std::vector<CLI::Option*> options_;
 };
 

@@ -22,6 +22,13 @@ int64_t parse_int(const std::string& option, std::string_view text, std::string_
   return value;
 }
 
+// Returns whether all of the text is a finite number.
+bool parses_finite(std::string_view text, double& value) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end && std::isfinite(value);
+}
+
 constexpr const char* kShapeExample = "x=1,3,224,224";
 constexpr const char* kDimExample = "batch=1";
 
@@ -107,15 +114,21 @@ RandomRange parse_range(const std::string& option, const std::string& text) {
   const std::vector<std::string_view> parts = split(text, ',');
   std::array<double, 2> ends{};
   bool is_range = parts.size() == 2;
-  for (size_t i = 0; is_range && i < 2; ++i) {
-    const char* end = parts[i].data() + parts[i].size();
-    const auto [stop, error] = std::from_chars(parts[i].data(), end, ends[i]);
-    is_range = error == std::errc() && stop == end && std::isfinite(ends[i]);
-  }
+  for (size_t i = 0; is_range && i < 2; ++i) is_range = parses_finite(parts[i], ends[i]);
   if (!is_range || ends[0] > ends[1] || !std::isfinite(ends[1] - ends[0]))
     throw UsageError(fmt::format("{}: '{}' must have the form LOW,HIGH with LOW <= HIGH; an example: {}=-1,1", option,
                                  text, option));
   return {ends[0], ends[1]};
+}
+
+std::vector<double> parse_numbers(const std::string& option, const std::string& text) {
+  std::vector<double> numbers;
+  for (const std::string_view part : split(text, ',')) {
+    if (!parses_finite(part, numbers.emplace_back()))
+      throw UsageError(fmt::format("{}: '{}' must be numbers with commas between; an example: {} 0.485,0.456,0.406",
+                                   option, text, option));
+  }
+  return numbers;
 }
 
 std::vector<int> parse_processors(const std::string& option, const std::string& text) {

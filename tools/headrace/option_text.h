@@ -31,6 +31,8 @@ struct RandomRange {
 };
 // Parses "-1,1". Throws UsageError for a range that is empty or not finite.
 RandomRange parse_range(const std::string& option, const std::string& text);
+// Parses "0.485,0.456,0.406": finite numbers, at least one.
+std::vector<double> parse_numbers(const std::string& option, const std::string& text);
 // Parses numbers of processors, "0,1": some, each once.
 std::vector<int> parse_processors(const std::string& option, const std::string& text);
 std::vector<int> parse_counts(const std::string& option, const std::string& text);

@@ -12,18 +12,10 @@
 #include "driver/output_file.h"
 #include "object/array.h"
 #include "tools/headrace/output.h"
+#include "tools/headrace/python_program.h"
 #include "tools/headrace/tensors.h"
 
 namespace headrace::tools {
-
-namespace {
-
-std::string python() {
-  const char* chosen = std::getenv("HEADRACE_PYTHON");
-  return chosen != nullptr && *chosen != '\0' ? chosen : "python3";
-}
-
-}  // namespace
 
 Peer::Peer(const std::string& name, const std::string& model, const std::map<std::string, NDArray>& inputs, int threads)
     : name_(name) {
@@ -33,12 +25,12 @@ Peer::Peer(const std::string& name, const std::string& model, const std::map<std
     names.push_back(Value(input));
   }
   driver::write_text((folder_.path() / "inputs.json").string(), to_json({{"names", Value(names)}}));
-  start({python(), "-m", "headrace.peer", name, model, "--folder", folder_.path().string(), "--threads",
+  start({python_program(), "-m", "headrace.peer", name, model, "--folder", folder_.path().string(), "--threads",
          std::to_string(threads)});
   version_ = read_version();
 }
 
-Peer::Peer(const std::string& name) : name_(name) { start({python(), "-m", "headrace.peer", name, "--check"}); }
+Peer::Peer(const std::string& name) : name_(name) { start({python_program(), "-m", "headrace.peer", name, "--check"}); }
 
 void Peer::require(const std::string& name, const std::string& model) {
   if (!model.ends_with(".onnx"))
@@ -55,7 +47,7 @@ std::string Peer::read_version() {
   throw MissingError(
       fmt::format("the peer '{}' did not start: '{} -m headrace.peer' needs the Python package headrace and "
                   "numpy; install them, or name their Python in HEADRACE_PYTHON",
-                  name_, python()));
+                  name_, python_program()));
 }
 
 void Peer::start(const std::vector<std::string>& command) {

@@ -6,6 +6,7 @@
 #include "tools/headrace/comparison.h"
 #include "tools/headrace/input_options.h"
 #include "tools/headrace/interleaved_timing.h"
+#include "tools/headrace/interruption.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/processors.h"
 #include "tools/headrace/run_outputs.h"
@@ -59,7 +60,7 @@ using Tensors = std::map<std::string, NDArray>;
 // Reads what outputs should be. UserError for a name that no output has.
 Tensors read_expected(const RunState& state, const std::vector<artifact::TensorSpec>& specs) {
   if (state.limit && state.expected.empty()) throw UsageError("--limit: is for --expected; add it, or leave both out");
-  Tensors given = read_named(state.expected, nullptr, "--expected");
+  Tensors given = read_named(state.expected, {.option = "--expected"});
   std::vector<std::string> names;
   for (const artifact::TensorSpec& spec : specs) names.push_back(spec.name);
   for (const auto& [name, tensor] : given) {
@@ -106,6 +107,7 @@ void print(const std::vector<OutputComparison>& compared) {
 
 int run(const RunState& state, const Common& common) {
   const auto fallback = state.fallback == "none" ? executors::Fallback::none : executors::Fallback::native;
+  if (state.inputs.has_images()) watch_for_interruptions();
   // Before threads are started, because they inherit it.
   std::optional<ProcessorScope> processors;
   if (!state.cpus.empty()) processors.emplace(parse_processors("--cpus", state.cpus));
@@ -191,6 +193,7 @@ Verb add_run(CLI::App& app, const Common& common) {
              "2.5", {0, executors::kMaxRegionTimeout});
   verb->footer(
       "Example: headrace run model.so --input x=image.npy --top 5\n"
+      "         headrace run model.so --input x=photo.jpg --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --top 5\n"
       "         headrace run model.so --random --range=-1,1 --repeat 10 --output-dir out/\n"
       "         headrace run model.so --input x=x.npy --expected y=y.npy");
   return [state, &common] { return run(*state, common); };

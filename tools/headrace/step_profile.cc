@@ -176,6 +176,7 @@ int profile_steps(const ModelOptions& model, const StepProfileOptions& options, 
     driver::check_no_input(options.trace, {model.path}, "the model");
     driver::check_no_input(options.trace, files_of("--input", options.inputs.files()), "an input");
   }
+  options.inputs.require();
   const TimedModel timed = open_timed_model(model, common);
   const artifact::GraphProgram& graph = default_graph(*timed.artifact);
   const StepProfile profile = measure(timed, options);

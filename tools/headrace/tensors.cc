@@ -9,6 +9,7 @@
 #include "base/mapped_file.h"
 #include "base/write_all.h"
 #include "driver/output_file.h"
+#include "tools/headrace/image_input.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/shown_text.h"
 #include "tools/npz.h"
@@ -148,14 +149,15 @@ void check_is_input(const std::string& name, const std::string& file, const std:
                    names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
-NDArray read_input(const std::string& name, const std::string& file, const std::vector<artifact::TensorSpec>* specs) {
+NDArray read_input(const std::string& name, const std::string& file, const NamedFiles& files) {
   if (file.ends_with(".npz")) return read_from_archive(name, file);
-  if (!is_raw(file)) return read_tensor(file);
-  if (specs == nullptr)
-    throw_user_error("'{}' has elements alone, and files say the shapes of inputs here; give input '{}' as a .npy file",
-                     file, shown(name));
-  for (const artifact::TensorSpec& spec : *specs) {
-    if (spec.name == name) return read_raw(file, spec);
+  const bool is_picture = is_image(file) && (files.images != nullptr || files.specs == nullptr);
+  if (!is_raw(file) && !is_picture) return read_tensor(file);
+  if (files.specs == nullptr)
+    throw_user_error("'{}' does not hold a tensor with its shape, which {} needs; give '{}' as a .npy file", file,
+                     files.option, shown(name));
+  for (const artifact::TensorSpec& spec : *files.specs) {
+    if (spec.name == name) return is_picture ? read_image(file, spec, *files.images) : read_raw(file, spec);
   }
   return NDArray::empty({0}, DataType::float_(32));  // in_order reports the unknown name
 }
@@ -196,8 +198,8 @@ NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t l
   return tensor;
 }
 
-std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments,
-                                          const std::vector<artifact::TensorSpec>* specs, const std::string& option) {
+std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments, const NamedFiles& files) {
+  const std::string& option = files.option;
   std::map<std::string, NDArray> given;
   const auto add = [&](const std::string& name, NDArray tensor) {
     if (!given.emplace(name, std::move(tensor)).second)
@@ -206,7 +208,7 @@ std::map<std::string, NDArray> read_named(const std::vector<std::string>& assign
   for (const std::string& text : assignments) {
     if (is_archive(text)) {
       for (auto& [name, array] : read_npz(text)) {
-        if (specs != nullptr) check_is_input(name, text, *specs);
+        if (files.specs != nullptr) check_is_input(name, text, *files.specs);
         add(name, to_tensor(std::move(array), text));
       }
       continue;
@@ -214,7 +216,7 @@ std::map<std::string, NDArray> read_named(const std::vector<std::string>& assign
     if (text.find('=') == std::string::npos && text.find('.') != std::string::npos)
       throw UsageError(fmt::format("{}: say whose values '{}' holds: {} NAME={}", option, text, option, text));
     const auto [name, file] = split_assignment(option, text);
-    add(name, read_input(name, file, specs));
+    add(name, read_input(name, file, files));
   }
   return given;
 }

@@ -11,6 +11,8 @@
 
 namespace headrace::tools {
 
+struct ImageOptions;
+
 NDArray read_tensor(const std::filesystem::path& npy);
 void write_tensor(const std::filesystem::path& npy, const NDArray& tensor);
 // Writes all tensors to temporary files, and renames these only after all writes succeeded, so that no file is replaced
@@ -24,12 +26,16 @@ inline constexpr int64_t kRandomLimit = 8;
 NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t limit = kRandomLimit,
                       const std::optional<RandomRange>& range = {});
 
-// Reads the files of options such as --input: "x=image.npy", or all arrays of "inputs.npz". With `specs`, "x=image.raw"
-// (or .bin) is the elements of the input alone, little-endian and dense. Returns the tensors by input name. Throws
-// UsageError for an input that is given twice, UserError for a file that does not fit.
-std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments,
-                                          const std::vector<artifact::TensorSpec>* specs = nullptr,
-                                          const std::string& option = "--input");
+// What read_named() knows of the inputs. With `specs`, "x=image.raw" (or .bin) is the elements of the input alone,
+// little-endian and dense. With `images`, too, "x=photo.png" is an image (image_input.h).
+struct NamedFiles {
+  const std::vector<artifact::TensorSpec>* specs = nullptr;
+  const ImageOptions* images = nullptr;
+  std::string option = "--input";
+};
+// Reads the files of options such as --input: "x=image.npy", or all arrays of "inputs.npz". Returns the tensors by
+// input name. Throws UsageError for an input that is given twice, UserError for a file that does not fit.
+std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments, const NamedFiles& files = {});
 // Returns the file names in such options.
 std::vector<std::string> files_of(const std::string& option, const std::vector<std::string>& assignments);
 

@@ -33,11 +33,14 @@ struct VerifyState {
 
 using Tensors = std::map<std::string, NDArray>;
 
-// Fixes the shapes that an ONNX model leaves open to the shapes of the input files, but for those with elements alone.
+// Fixes the shapes that an ONNX model leaves open to the shapes of the input files, but for images and for files with
+// elements alone.
 void add_shapes(const VerifyState& state, driver::LoadOptions& load) {
   if (!state.model.path.ends_with(".onnx")) return;
   std::vector<std::string> files = state.inputs.files();
-  std::erase_if(files, [](const std::string& text) { return text.ends_with(".raw") || text.ends_with(".bin"); });
+  std::erase_if(files, [](const std::string& text) {
+    return is_image(text) || text.ends_with(".raw") || text.ends_with(".bin");
+  });
   const Tensors given = read_named(files);
   if (given.empty()) return;
   for (const driver::ModelPort& port : driver::read_ports(state.model.path).inputs) {
@@ -193,6 +196,7 @@ int verify(const VerifyState& state, const Common& common) {
   if (state.layers && state.peer.is_given())
     throw UsageError("--layers: other runtimes do not show their values; leave --against out");
   state.peer.require(state.model.path);  // before the work
+  state.inputs.require();
   const Verdict verdict = compare(state, common);
   if (common.json) {
     std::cout << to_json(report_of(state, verdict));
@@ -211,7 +215,7 @@ constexpr const char* kVerifyFooter =
     "                        the least of them without --against; integers and bools must be equal\n"
     "  of ours to the peer   our error + the largest of 4 x our error, the least limit above, and 4 units in the last\n"
     "                        place of 1 by the largest element, of which 10 x the least limit count; at most as above\n"
-    "Files of inputs also say the shapes that an ONNX model leaves open.\n"
+    "Files of inputs also say the shapes that an ONNX model leaves open, images do not.\n"
     "Exit code 5 when one of them is exceeded. Where ours is too far from float64 and ops are on backends, it "
     "compiles\n"
     "again with some of them native, until it knows the op that is to blame.\n"
