@@ -149,6 +149,29 @@ class InputsTest(CliTest):
         none = self.call("run", "one.so", "--input", "x=image.npy", "--values", "0", check=True).stdout
         self.assertEqual(len(none.splitlines()), 2)
 
+    def test_labels_of_the_largest(self) -> None:
+        (self.folder / "names.txt").write_text("".join(f"digit {i}\r\n" for i in range(9)) + "n\u00fcne", "utf-8")
+        words = ("one.so", "--input", "x=image.npy", "--top", "10", "--labels", "names.txt")
+        (output,) = self.outputs(*words)
+        labels = {one["index"]: one["label"] for one in output["top"][0]}
+        self.assertEqual(labels, {i: f"digit {i}" for i in range(9)} | {9: "n\u00fcne"})
+        text = self.call("run", *words, check=True).stdout
+        self.assertRegex(text, r"(?m)^probabilities, largest of row 0: \d \((digit \d|n\u00fcne)\): \S+, \d \(")
+        (self.folder / "short.txt").write_text("a\nb\n")
+        (self.folder / "latin.txt").write_bytes(b"\xe9\n")
+        (self.folder / "none.txt").write_bytes(b"\n")
+        cases = {
+            "short.txt": r"the file has 2 lines, .*no output has rows of so many: probabilities \(float32 1x10\)\n",
+            "latin.txt": "--labels: 'latin.txt' is not UTF-8 text",
+            "none.txt": "--labels: 'none.txt' holds no labels",
+            "no.txt": "'no.txt': No such file",
+        }
+        for name, pattern in cases.items():
+            self.fails(USER, pattern, "run", "one.so", "--random", "--top", "1", "--labels", name)
+        self.fails(
+            USAGE, "--labels: is for the elements that --top shows", "run", "one.so", "--random", "--labels", "n"
+        )
+
     def test_repeated_runs(self) -> None:
         report = json.loads(self.call("run", "one.so", "--random", "--repeat", "5", "--json", check=True).stdout)
         self.assertEqual(report["runs"], 5)

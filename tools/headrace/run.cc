@@ -25,7 +25,7 @@ struct RunState {
   InputOptions inputs;
   OutputValues values;
   int threads = 0;
-  std::string cpus;
+  std::string cpus, labels;
   int repeat = 1;
   std::vector<std::string> expected;  // "y=y.npy"
   std::optional<double> limit;
@@ -105,6 +105,16 @@ void print(const std::vector<OutputComparison>& compared) {
               one.is_near_float64() ? "ok" : "MISMATCH", one.error, one.limit);
 }
 
+// Reads the labels. Call before the run, because a mistake in them is reported at once.
+OutputValues with_labels(const RunState& state, const std::vector<artifact::TensorSpec>& outputs) {
+  OutputValues values = state.values;
+  if (state.labels.empty()) return values;
+  if (values.top == 0) throw UsageError("--labels: is for the elements that --top shows; add --top 5");
+  values.labels = read_labels(state.labels);
+  check_labels(values.labels, outputs);
+  return values;
+}
+
 int run(const RunState& state, const Common& common) {
   const auto fallback = state.fallback == "none" ? executors::Fallback::none : executors::Fallback::native;
   if (state.inputs.has_images()) watch_for_interruptions();
@@ -117,12 +127,13 @@ int run(const RunState& state, const Common& common) {
   const std::vector<std::string> files =
       output_files(state.folder, state.inputs.files(), state.path, executor->outputs());
   const Tensors expected = read_expected(state, executor->outputs());
+  const OutputValues values = with_labels(state, executor->outputs());
   Times times;
   const std::vector<NDArray> outputs =
       run_repeatedly(*executor, state.inputs.read(executor->inputs()), state.repeat, times);
   if (!state.folder.empty()) write_tensors(files, outputs);
   const std::vector<OutputComparison> compared = compare_with(expected, executor->outputs(), outputs, state.limit);
-  const DescribedOutputs described = describe_outputs(executor->outputs(), outputs, files, state.values);
+  const DescribedOutputs described = describe_outputs(executor->outputs(), outputs, files, values);
   if (common.json) {
     std::cout << to_json({{"program", Value(state.program)},
                           {"runs", Value(int64_t{state.repeat})},
@@ -172,6 +183,9 @@ Verb add_run(CLI::App& app, const Common& common) {
   takes(verb->add_option("--top", state->values.top,
                          "Show the places and values of so many of the largest elements, in each row of the last axis"),
         {0, 1'000'000, 5});
+  takes_path(verb->add_option("--labels", state->labels,
+                              "A text file with a name for each place of a row, one a line, which --top shows"),
+             "FILE");
   takes(verb->add_option("--repeat", state->repeat,
                          "Run so many times, and show the best and the median time, the first run included"),
         {1, 1'000'000, 10})
@@ -193,7 +207,8 @@ Verb add_run(CLI::App& app, const Common& common) {
              "2.5", {0, executors::kMaxRegionTimeout});
   verb->footer(
       "Example: headrace run model.so --input x=image.npy --top 5\n"
-      "         headrace run model.so --input x=photo.jpg --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --top 5\n"
+      "         headrace run model.so --input x=photo.jpg --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --top 5 \\\n"
+      "           --labels names.txt\n"
       "         headrace run model.so --random --range=-1,1 --repeat 10 --output-dir out/\n"
       "         headrace run model.so --input x=x.npy --expected y=y.npy");
   return [state, &common] { return run(*state, common); };

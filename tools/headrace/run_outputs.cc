@@ -1,10 +1,13 @@
 #include "tools/headrace/run_outputs.h"
 
+#include <algorithm>
 #include <climits>
 #include <cmath>
 #include <filesystem>
 #include <numeric>
 
+#include "base/mapped_file.h"
+#include "base/utf8.h"
 #include "driver/output_file.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/shown_text.h"
@@ -78,18 +81,23 @@ std::vector<int64_t> largest_of(const NDArray& tensor, int64_t begin, int64_t wi
 }
 
 // Adds the largest elements of each row; the lines are those of the first rows.
-void add_largest(const NDArray& tensor, int count, Report& one, DescribedOutputs& described) {
+void add_largest(const NDArray& tensor, const OutputValues& shown_values, Report& one, DescribedOutputs& described) {
   constexpr int64_t kMostLines = 16;
   Array<Value> rows;
   const int64_t width = tensor.shape().empty() ? 1 : tensor.shape().back();
+  const bool has_labels = std::ssize(shown_values.labels) == width;
   const int64_t num_rows = width == 0 ? 0 : tensor.num_elements() / width;
   for (int64_t row = 0; row < num_rows; ++row) {
     Array<Value> places;
     std::vector<std::string> texts;
-    for (const int64_t place : largest_of(tensor, row * width, width, count)) {
-      places.push_back(Value(
-          Report{{"index", Value(place)}, {"value", Value(element_as_double(tensor.tensor(), row * width + place))}}));
-      texts.push_back(fmt::format("{}: {}", place, show_element(tensor, row * width + place)));
+    for (const int64_t place : largest_of(tensor, row * width, width, shown_values.top)) {
+      const std::string label = has_labels ? shown_values.labels[static_cast<size_t>(place)] : "";
+      Report element{{"index", Value(place)},
+                     {"value", Value(element_as_double(tensor.tensor(), row * width + place))}};
+      if (has_labels) element.set("label", Value(label));
+      places.push_back(Value(element));
+      const std::string name = has_labels ? fmt::format("{} ({})", place, label) : std::to_string(place);
+      texts.push_back(fmt::format("{}: {}", name, show_element(tensor, row * width + place)));
     }
     rows.push_back(Value(places));
     if (row < kMostLines)
@@ -131,6 +139,32 @@ std::vector<std::string> output_files(const std::string& folder, const std::vect
   return files;
 }
 
+std::vector<std::string> read_labels(const std::string& file) {
+  const auto mapped = MappedFile::open(file, "file of labels");
+  std::string text(reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size());
+  if (!is_utf8(text)) throw_user_error("--labels: '{}' is not UTF-8 text", file);
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.empty()) throw_user_error("--labels: '{}' holds no labels", file);
+  std::vector<std::string> labels(1);
+  for (const char c : text) {
+    if (c == '\n') labels.emplace_back();
+    if (c != '\n' && c != '\r') labels.back().push_back(c);
+  }
+  return labels;
+}
+
+void check_labels(const std::vector<std::string>& labels, const std::vector<artifact::TensorSpec>& outputs) {
+  const auto fits = [&](const artifact::TensorSpec& output) {
+    return !output.shape.empty() && output.shape.back() == std::ssize(labels);
+  };
+  if (labels.empty() || std::any_of(outputs.begin(), outputs.end(), fits)) return;
+  std::vector<std::string> types;
+  for (const artifact::TensorSpec& output : outputs)
+    types.push_back(fmt::format("{} ({})", shown(output.name), describe(output)));
+  throw_user_error("--labels: the file has {} lines, one for each label, but no output has rows of so many: {}",
+                   labels.size(), fmt::join(types, ", "));
+}
+
 DescribedOutputs describe_outputs(const std::vector<artifact::TensorSpec>& specs, const std::vector<NDArray>& outputs,
                                   const std::vector<std::string>& files, const OutputValues& values) {
   DescribedOutputs described{.rows = {{"output", "type", "min", "max", "mean", "nan, inf", "file"}}};
@@ -155,7 +189,7 @@ DescribedOutputs describe_outputs(const std::vector<artifact::TensorSpec>& specs
     row.push_back(fmt::format("{}", s.non_finite));
     row.push_back(file.empty() ? "-" : file);
     add_first(outputs[i], values.first, one, described);
-    if (values.top > 0) add_largest(outputs[i], values.top, one, described);
+    if (values.top > 0) add_largest(outputs[i], values, one, described);
     described.report.push_back(Value(one));
     described.rows.push_back(row);
   }

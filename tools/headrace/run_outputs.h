@@ -18,9 +18,14 @@ std::vector<std::string> output_files(const std::string& folder, const std::vect
 
 // How many elements of an output are shown.
 struct OutputValues {
-  int first = 8;  // number of the first values that are shown
-  int top = 0;    // number of the largest values that are shown, in each row of the last axis
+  int first = 8;                         // number of the first values that are shown
+  int top = 0;                           // number of the largest values that are shown, in each row of the last axis
+  std::vector<std::string> labels = {};  // what the places of a row stand for, in outputs with rows of so many elements
 };
+// Reads labels, one a line. Throws UserError for a file without any or with text that is not UTF-8.
+std::vector<std::string> read_labels(const std::string& file);
+// Throws UserError if there are labels, but not as many as any output has elements in a row.
+void check_labels(const std::vector<std::string>& labels, const std::vector<artifact::TensorSpec>& outputs);
 
 struct DescribedOutputs {
   Array<Value> report = {};                         // an object for each output
