@@ -71,7 +71,7 @@ void add_options(CLI::App& app, Request& r) {
   app.footer(kExamples);
   app.add_option("input", r.input,
                  "the program, a file of Relay text or a .onnx model; - is the standard input (text)");
-  app.add_option("--shape", r.shapes, "shape of an ONNX model's input, as x=1,3,224,224; once an input")
+  app.add_option("--shape", r.shapes, "shape of an ONNX model's input, as x=1,3,224,224; may be repeated")
       ->type_name("NAME=DIMS")
       ->allow_extra_args(false);
   app.add_option("--dim", r.dims, "size of a dimension that an ONNX model names, as batch=1; once a dimension")

@@ -253,7 +253,7 @@ class TimesTest(CliTest):
                 out, err = running.communicate(timeout=60)
             if running.returncode != -signal.SIGINT:
                 break
-        self.assertEqual(err, b"headrace: interrupted (Ctrl-C); these are the times until then\n")
+        self.assertEqual(err, b"headrace: interrupted (Ctrl-C); these are the times so far\n")
         self.assertEqual(running.returncode, 130)
         report = json.loads(out)
         self.assertTrue(report["interrupted"])
@@ -308,7 +308,7 @@ class ExpectedTest(CliTest):
         (self.folder / "wrong.npy").write_bytes(data)
         done = self.call(*words, "--expected", "probabilities=wrong.npy")
         self.assertEqual(done.returncode, MISMATCH)
-        self.assertRegex(done.stdout, r"probabilities: MISMATCH, 0\.\d+ from its file by its largest element")
+        self.assertRegex(done.stdout, r"probabilities: MISMATCH, 0\.\d+ from its file relative to its largest element")
         self.call(*words, "--expected", "probabilities=wrong.npy", "--limit", "1", check=True)
         self.fails(USER, "the program has no output 'y'; it has probabilities", *words, "--expected", f"y={right}")
         self.fails(USAGE, "--limit: is for --expected", *words, "--limit", "1")

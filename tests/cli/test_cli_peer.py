@@ -175,7 +175,7 @@ class ComparisonTest(CliTest):
             "MISMATCH: the error is within the limit 0.001, the difference from onnxruntime is above the", done.stdout
         )
         self.assertIn(
-            "The import is suspect: we compute what was imported as the float64 interpreter does", done.stdout
+            "The import is suspect: our code agrees with the float64 interpreter on the imported program", done.stdout
         )
 
     def test_what_cannot_be_near(self) -> None:

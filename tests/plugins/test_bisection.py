@@ -55,7 +55,9 @@ class Bisection(unittest.TestCase):
     def test_in_words(self) -> None:
         run = verify(WRONG)
         self.assertEqual(run.returncode, MISMATCH)
-        self.assertRegex(run.stdout, r"to blame is subtract at \S*model\.relay:4\S*, computed by chip: with it alone")
+        self.assertRegex(
+            run.stdout, r"the error is caused by subtract at \S*model\.relay:4\S*, computed by chip: with this op alone"
+        )
         self.assertEqual(run.stderr, "")
 
     def test_what_options_say_holds(self) -> None:

@@ -194,7 +194,8 @@ Verb add_backend(CLI::App& app, const Common& common) {
   verb->require_subcommand(1);
   auto list_state = std::make_shared<ListState>();
   CLI::App* list_verb = verb->add_subcommand("list", "List the backends of this build, and those of --plugin");
-  list_verb->add_flag("--ops", list_state->ops, "Also which ops each takes, of the cases of the conformance kit");
+  list_verb->add_flag("--ops", list_state->ops,
+                      "Also list the ops that each takes among the cases of the conformance kit");
   auto check_state = std::make_shared<CheckState>();
   CLI::App* check_verb = verb->add_subcommand(
       "check", "Check a backend: results, threads, memory, saved bytes, for each op and pattern that it claims");

@@ -314,21 +314,19 @@ int bench(const BenchState& state, const Common& common) {
     if (state.steps) print_steps(default_graph(*subjects.front().model.artifact), counts, reported.steps);
   }
   if (!StopRequest::is_made()) return HR_OK;
-  fmt::print(stderr, "headrace: interrupted (Ctrl-C); these are the times until then\n");
+  fmt::print(stderr, "headrace: interrupted (Ctrl-C); these are the times so far\n");
   return 128 + SIGINT;
 }
 
 constexpr const char* kBenchFooter =
-    "Timed is the call that runs the model, with inputs and outputs bound before: ours in this process, "
-    "run_with_iobinding\n"
-    "of onnxruntime in a Python process of its own, by the clock of that process. Both have the same number of "
-    "threads\n"
-    "(one of them works on ops side by side) on the same processors, as many as there are threads. The threads of "
-    "both\n"
-    "may spin while they wait; with several there is a pause of 20 ms before each run, until those of the other "
-    "sleep.\n"
-    "Ctrl-C ends the rounds and shows the times until then, but not with --against.\n"
-    "p90 and p99: the times that 90 and 99 of 100 runs did not exceed (p99 from 100 runs on).\n"
+    "The time is that of the call that runs the model, with inputs and outputs bound before. Our model runs in this\n"
+    "process. Another runtime runs in a Python process of its own, which takes its times (onnxruntime:\n"
+    "run_with_iobinding). Both have the same number of threads on the same processors, one processor per thread.\n"
+    "Threads of both may spin while they wait, so with several threads there is a pause of 20 ms before each run "
+    "until\n"
+    "those of the other runtime sleep.\n"
+    "Ctrl-C ends the rounds and shows the times so far, except with --against.\n"
+    "p90 and p99 are the times that 90 % and 99 % of the runs did not exceed; p99 needs 100 runs.\n"
     "Example: headrace bench model.onnx --shape x=1,3,224,224 --threads 1,2 --against onnxruntime\n"
     "         headrace bench new.so --beside old.so --rounds 50\n"
     "         headrace bench model.so --clients 2 --seconds 10\n"
@@ -336,20 +334,21 @@ constexpr const char* kBenchFooter =
 
 // The options that say how long and with how many at once.
 void add_turns_to(CLI::App& verb, BenchState& state) {
-  CLI::Option* rounds = takes(
-      verb.add_option("--rounds", state.turns.rounds, "Rounds; each runs ours once, then what it is compared with once")
-          ->capture_default_str(),
-      {1, 100000, 15});
-  state.seconds_option =
-      takes_size(verb.add_option("--seconds", state.turns.seconds, "Go on for so long, in place of a number of rounds"),
-                 "10")
-          ->excludes(rounds);
+  CLI::Option* rounds =
+      takes(verb.add_option("--rounds", state.turns.rounds,
+                            "Number of rounds; each runs the model once, then what it is compared with once")
+                ->capture_default_str(),
+            {1, 100000, 15});
+  state.seconds_option = takes_size(verb.add_option("--seconds", state.turns.seconds,
+                                                    "Run for this many seconds instead of a number of rounds"),
+                                    "10")
+                             ->excludes(rounds);
   takes(verb.add_option("--warmup", state.turns.warmup, "Rounds that run first and are not counted")
             ->capture_default_str(),
         {0, 100000, 3});
   takes(verb.add_option("--clients", state.clients,
-                        "Run so many at once, each with --threads threads of its own, and show their throughput; "
-                        "models of --beside are timed one after another then")
+                        "Run N copies at once, each with --threads threads of its own, and show their throughput; "
+                        "models of --beside are then timed one after another")
             ->capture_default_str(),
         {1, runtime::kMaxWorkers, 2});
 }
@@ -370,8 +369,9 @@ Verb add_bench(CLI::App& app, const Common& common) {
       ->type_name("LIST");
   state->peer.add_to(*verb, "Another runtime on the same model and inputs");
   add_turns_to(*verb, *state);
-  verb->add_flag("--steps", state->steps,
-                 "Also the best time of each step of the model (not of those beside it), in rounds of their own");
+  verb->add_flag(
+      "--steps", state->steps,
+      "Also show the best time of each step of the model, but not of those beside it, from rounds of its own");
   takes_path(verb->add_option("--html", state->page,
                               "A file for a page that plots the times of all rounds and names the machine; it needs no "
                               "other file and no network"),

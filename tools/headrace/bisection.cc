@@ -50,13 +50,14 @@ Bisection bisect(const partition::Plan& plan, const std::function<bool(const par
 }
 
 std::string explain(const Bisection& bisection) {
-  if (!bisection.failure.empty()) return "which op is to blame cannot be found: " + shown(bisection.failure);
-  if (!bisection.guilty) return "with all ops native the error is above the limit, too: no backend is to blame";
+  if (!bisection.failure.empty()) return "the op that causes the error cannot be found: " + shown(bisection.failure);
+  if (!bisection.guilty) return "the error is above the limit with all ops native, too, so no backend causes it";
   const GuiltyOp& op = *bisection.guilty;
-  return fmt::format("to blame is {} at {}, computed by {}: {}", shown(op.kind), shown(op.name), shown(op.backend),
-                     op.is_guilty_alone ? "with it alone on a backend the error is above the limit"
-                                        : "with it and the ops before it on backends the error is above the limit; "
-                                          "with it alone, or with them alone, it is within");
+  return fmt::format("the error is caused by {} at {}, computed by {}: {}", shown(op.kind), shown(op.name),
+                     shown(op.backend),
+                     op.is_guilty_alone ? "with this op alone on a backend the error is above the limit"
+                                        : "with this op and those before it on backends the error is above the limit; "
+                                          "with either alone it is within the limit");
 }
 
 Report report_of(const Bisection& bisection) {

@@ -49,14 +49,15 @@ TEST(Bisection, AnOpThatIsWrongInCompanyAlone) {
   ASSERT_TRUE(found.guilty);
   EXPECT_EQ(found.guilty->name, "op30");
   EXPECT_FALSE(found.guilty->is_guilty_alone);
-  EXPECT_THAT(explain(found), HasSubstr("to blame is add at op30, computed by chip: with it and the ops before it"));
+  EXPECT_THAT(explain(found),
+              HasSubstr("the error is caused by add at op30, computed by chip: with this op and those before it"));
 }
 
 TEST(Bisection, NoBackendIsToBlameWhereNativeIsWrong) {
   const Bisection found = find(plan_of(40), {});
   EXPECT_FALSE(found.guilty);
   EXPECT_EQ(found.num_compiles, 1);
-  EXPECT_EQ(explain(found), "with all ops native the error is above the limit, too: no backend is to blame");
+  EXPECT_EQ(explain(found), "the error is above the limit with all ops native, too, so no backend causes it");
 }
 
 TEST(Bisection, WhatCannotBeNativeStays) {
@@ -75,7 +76,7 @@ TEST(Bisection, APlanWithoutBackends) {
 }
 
 TEST(Bisection, AFailureIsSaid) {
-  EXPECT_EQ(explain({.failure = "it has no text"}), "which op is to blame cannot be found: it has no text");
+  EXPECT_EQ(explain({.failure = "it has no text"}), "the op that causes the error cannot be found: it has no text");
 }
 
 }  // namespace

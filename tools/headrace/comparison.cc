@@ -123,8 +123,8 @@ const OutputComparison& worst_of(const std::vector<OutputComparison>& outputs) {
 std::string explain_mismatch(const OutputComparison& output, const std::string& peer) {
   if (output.is_near_float64()) {
     return fmt::format(
-        "The import is suspect: we compute what was imported as the float64 interpreter does, and {} reads another "
-        "network from the model.",
+        "The import is suspect: our code agrees with the float64 interpreter on the imported program, but not with {}, "
+        "which reads the model itself.",
         peer);
   }
   if (!output.peer_error) return "The compiled code is suspect: the float64 interpreter runs the same program.";
@@ -132,9 +132,11 @@ std::string explain_mismatch(const OutputComparison& output, const std::string& 
     return fmt::format("The compiled code is suspect: the float64 interpreter and {} agree.", peer);
   if (output.is_near_peer()) {
     return fmt::format(
-        "{} is as far from float64 as we are: the network amplifies rounding, or the interpreter is wrong.", peer);
+        "{} is as far from float64 as our code: the network amplifies rounding, or the interpreter is wrong.", peer);
   }
-  return fmt::format("All three differ: neither the interpreter, {} nor we can be taken as right.", peer);
+  return fmt::format(
+      "All three differ: the interpreter, {} and our code each give another result, so none can be taken as right.",
+      peer);
 }
 
 }  // namespace headrace::tools

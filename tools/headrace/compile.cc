@@ -135,16 +135,17 @@ Verb add_compile(CLI::App& app, const Common& common) {
   auto state = std::make_shared<CompileState>();
   CLI::App* verb = app.add_subcommand("compile", "Compile a model to one native file");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
-  takes_path(verb->add_option("-o,--output", state->output,
-                              "The artifact to write, such as model.so; model.o is the same as an object for a linker, "
-                              "model.ll, model.s and model.c are its kernels as LLVM text, as assembly and as C")
-                 ->required(),
-             "FILE");
+  takes_path(
+      verb->add_option("-o,--output", state->output,
+                       "The artifact to write, such as model.so; model.o is an object file with the same contents, "
+                       "model.ll, model.s and model.c are its kernels as LLVM text, as assembly and as C")
+          ->required(),
+      "FILE");
   takes(verb->add_option("--threads", state->threads,
                          "Threads that the artifact runs with unless told otherwise (0: one a processor)"),
         {0, runtime::kMaxWorkers, 2});
   takes_path(verb->add_option("--dump-ir", state->dump_folder,
-                              "A folder that gets the Relay program and, a pass, the lines that it changed"),
+                              "A folder for the Relay program and, for each pass, the lines that it changed"),
              "DIR");
   verb->add_flag("--time-passes", state->time_passes, "Show how long each pass took");
   verb->add_flag("--verify-each", state->verify_each, "Check the rules of the IR after each pass");

@@ -88,7 +88,7 @@ void InputOptions::add_random_to(CLI::App& verb) {
       "An input from a .npy, .raw or .bin file or from an image (.png, .jpg, .jpeg; needs Pillow), or all "
       "that FILE.npz names; others are random");
   options_.push_back(
-      takes(verb.add_option("--seed", random_, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str());
+      takes(verb.add_option("--seed", random_, "Seed of the random inputs"), {0, INT64_MAX, 1})->capture_default_str());
 }
 
 std::optional<uint64_t> InputOptions::seed() const {

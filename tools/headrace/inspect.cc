@@ -272,7 +272,9 @@ int inspect(const InspectState& state, const Common& common) {
 Verb add_inspect(CLI::App& app, const Common& common) {
   auto state = std::make_shared<InspectState>();
   CLI::App* verb = app.add_subcommand("inspect", "Show what is in an artifact, without running it");
-  verb->add_option("artifact", state->path, "What compile wrote")->required()->type_name("FILE");
+  verb->add_option("artifact", state->path, "The artifact, as headrace compile writes it")
+      ->required()
+      ->type_name("FILE");
   verb->add_flag("--steps", state->steps, "List the steps: which kernel computes which op of the model");
   takes_path(
       verb->add_option("--html", state->page,

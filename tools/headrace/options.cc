@@ -20,13 +20,13 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
     options_.push_back(option);
     return option;
   };
-  add("--shape", shapes, "Shape of an input, as x=1,3,224,224 (x=scalar for none); once an input")
+  add("--shape", shapes, "Shape of an input, as x=1,3,224,224 (x=scalar for a scalar); may be repeated")
       ->type_name("NAME=DIMS")
       ->allow_extra_args(false);
-  add("--dim", dims, "Size of a dimension that an ONNX model names, as batch=1; once a dimension")
+  add("--dim", dims, "Size of a dimension that an ONNX model names, as batch=1; may be repeated")
       ->type_name("NAME=SIZE")
       ->allow_extra_args(false);
-  add("--bind", bound, "An input that is compiled in as a constant, from a .npy file; once an input")
+  add("--bind", bound, "An input that is compiled in as a constant, from a .npy file; may be repeated")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
   add("--input-weights", weights, "Data of a relay text's constants (safetensors, headrace-opt --weights)")
@@ -43,11 +43,11 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
       ->type_name("LIST")
       ->excludes(whole);
   takes_opt_level(add("-O,--opt-level", opt_level, kOptLevelHelp))->capture_default_str();
-  takes(add("--jobs", jobs, "Threads that compile (0: one a processor); the result does not depend on it"),
+  takes(add("--jobs", jobs, "Threads that compile (0: one per processor); the result does not depend on it"),
         {0, runtime::kMaxWorkers, 2});
   takes_passes(add("--disable-pass", disabled_passes, kDisablePassHelp));
   add("--config", config,
-      "An option of a pass (headrace-opt --list-passes), as relay.FuseOps.max_depth=4; once an option")
+      "An option of a pass (headrace-opt --list-passes), as relay.FuseOps.max_depth=4; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   add_backends_to(verb);
@@ -69,14 +69,14 @@ void ModelOptions::add_backends_to(CLI::App& verb) {
                  ->type_name("HOW"),
              "placement", {"order", "cost"});
   takes_path(add("--costs", costs, "Measured costs for --placement cost (headrace profile)"), "FILE");
-  add("--backend-option", backend_options, "An option of a backend, as ccompiler.cc=clang; once an option")
+  add("--backend-option", backend_options, "An option of a backend, as ccompiler.cc=clang; may be repeated")
       ->allow_extra_args(false)
       ->type_name("NAME.KEY=VALUE");
   takes_path(add("--plan", plan,
                  "Put each op where this file says (headrace explain --save-plan writes one), on the file's backends"),
              "FILE");
   add("--place", overrides,
-      "Put the ops whose names match on a backend or on native, as 'layer4.*=native'; the first that matches decides")
+      "Put the ops whose names match on a backend or on native, as 'layer4.*=native'; the first match decides")
       ->allow_extra_args(false)
       ->type_name("PATTERN=BACKEND");
 }

@@ -231,7 +231,9 @@ int inspect(const std::string& path, const Common& common) {
 Verb add_pipeline_inspect(CLI::App& pipeline, const Common& common) {
   auto path = std::make_shared<std::string>();
   CLI::App* verb = pipeline.add_subcommand("inspect", "Show the stages of a pipeline's file, without running it");
-  verb->add_option("file", *path, "What pipeline split, or save in Python, wrote")->required()->type_name("FILE");
+  verb->add_option("file", *path, "A pipeline, as pipeline split or save in Python writes it")
+      ->required()
+      ->type_name("FILE");
   verb->footer("Example: headrace pipeline inspect pipe.so");
   return [path, &common] { return inspect(*path, common); };
 }

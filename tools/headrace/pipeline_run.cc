@@ -101,7 +101,7 @@ Verb add_pipeline_run(CLI::App& pipeline, const Common& common) {
   auto state = std::make_shared<PipelineRunState>();
   CLI::App* verb = pipeline.add_subcommand("run", "Run requests through a pipeline");
   state->stream.add_to(*verb);
-  takes(verb->add_option("--requests", state->requests, "How many requests, all with the same inputs"),
+  takes(verb->add_option("--requests", state->requests, "Number of requests, all with the same inputs"),
         {1, 100'000'000, 100})
       ->capture_default_str();
   takes_path(verb->add_option("--output-dir", state->folder,

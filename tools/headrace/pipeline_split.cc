@@ -202,8 +202,9 @@ void add_places_to(CLI::App& verb, SplitState& state) {
   verb.add_option("--memory", state.memory,
                   "Memory for the constants and tensors of a stage, as in 512M, or of each, as in 512M/2G")
       ->type_name("SIZE/SIZE...");
-  takes(verb.add_option("--replicas", state.split.replicas,
-                        "At most so many of one stage, which take requests in turns; each counts as one of --stages")
+  takes(verb.add_option(
+                "--replicas", state.split.replicas,
+                "Largest number of copies of a stage, which take requests in turns; each counts as one of --stages")
             ->capture_default_str(),
         {1, 64, 2});
   takes_word(verb.add_option("--isolation", state.isolation,
@@ -220,7 +221,8 @@ Verb add_pipeline_split(CLI::App& pipeline, const Common& common) {
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
   takes_path(verb->add_option("-o,--output", state->output, "The file of the pipeline, such as pipe.so")->required(),
              "FILE");
-  takes(verb->add_option("--stages", state->split.stages, "At most so many stages")->capture_default_str(), {1, 64, 2});
+  takes(verb->add_option("--stages", state->split.stages, "Largest number of stages")->capture_default_str(),
+        {1, 64, 2});
   takes(verb->add_option("--threads", state->split.threads, "Threads of each stage")->capture_default_str(),
         {1, runtime::kMaxWorkers, 2});
   add_places_to(*verb, *state);

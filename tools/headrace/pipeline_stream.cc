@@ -54,7 +54,9 @@ std::string batches_text(const PipelineMetrics& metrics) {
 }  // namespace
 
 void StreamOptions::add_to(CLI::App& verb) {
-  verb.add_option("file", path, "What pipeline split, or save in Python, wrote")->required()->type_name("FILE");
+  verb.add_option("file", path, "A pipeline, as pipeline split or save in Python writes it")
+      ->required()
+      ->type_name("FILE");
   verb.add_option("--input,-i", inputs, "An input from a .npy file; once an input. Others are random")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
@@ -62,11 +64,12 @@ void StreamOptions::add_to(CLI::App& verb) {
                         "Requests that may be in the pipeline at once (0: as the file says)"),
         {0, artifact::kMostInFlight, 16});
   verb.add_flag("--unpinned", unpinned, "Let threads run on any processors, not on those that the file names");
-  takes_path(verb.add_option("--trace", trace,
-                             "File that gets when each stage worked and waited: a page that draws it where the name "
-                             "ends in .html, else JSON for chrome://tracing or Perfetto"),
-             "FILE");
-  takes(verb.add_option("--seed", seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
+  takes_path(
+      verb.add_option("--trace", trace,
+                      "A file for the times when each stage worked and waited: a page that draws them where the name "
+                      "ends in .html, else JSON for chrome://tracing or Perfetto"),
+      "FILE");
+  takes(verb.add_option("--seed", seed, "Seed of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
 }
 
 void refuse_model_for_stream(const std::string& path) {

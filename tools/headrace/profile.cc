@@ -57,14 +57,14 @@ int profile(const ProfileState& state, const Common& common) {
 }
 
 constexpr const char* kFooter =
-    "Without -o each step of a run is timed: its share of the run, its operations and bytes a second, and the share "
-    "of\n"
-    "the least time that this machine allows, whose limits are probed: multiply-adds, and reading all of its bytes "
-    "once\n"
-    "from the smallest cache that holds them. Operations are estimates by the sizes of tensors.\n"
-    "With -o each op is compiled as a program of its own, natively and for each backend that takes it, and measured "
-    "for\n"
-    "placement by cost (--placement cost --costs FILE).\n"
+    "Without -o each step of a run is timed. A row shows its share of the run, its operations and bytes per second, "
+    "and\n"
+    "how close it is to the least time that this machine allows. That limit is probed: multiply-adds per second, and\n"
+    "the time to read the step's bytes once from the smallest cache that holds them. Operations are estimated from "
+    "the\n"
+    "sizes of tensors.\n"
+    "With -o each op is compiled as a program of its own, natively and for each backend that takes it, and measured\n"
+    "for placement by cost (--placement cost --costs FILE).\n"
     "Example: headrace profile model.so --top 10\n"
     "         headrace profile model.onnx --threads 2 --trace run.json\n"
     "         headrace profile resnet50.onnx --backends ccompiler -o costs.json";
@@ -80,12 +80,12 @@ Verb add_profile(CLI::App& app, const Common& common) {
       "FILE");
   StepProfileOptions& steps = state->steps;
   takes(verb->add_option("--rounds", steps.rounds,
-                         "Runs, by whose median a step is shown; with -o the best of an op counts")
+                         "Number of runs; a step's time is their median, and with -o an op's time is their least")
             ->capture_default_str(),
         {1, 100'000, 30});
   takes(verb->add_option("--threads", steps.threads, "Threads of a run")->capture_default_str(),
         {1, runtime::kMaxWorkers, 2});
-  takes(verb->add_option("--top", steps.most, "Show only so many steps, those that take longest"), {1, 100'000, 10})
+  takes(verb->add_option("--top", steps.most, "Show only the N steps that take longest"), {1, 100'000, 10})
       ->excludes(costs);
   takes_path(verb->add_option("--trace", steps.trace, "Write a run as a trace that Chrome and Perfetto show"), "FILE")
       ->excludes(costs);

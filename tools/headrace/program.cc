@@ -73,7 +73,7 @@ int run_program(int argc, char** argv, std::vector<std::string> words) {
   Common common;
   common.program = std::move(words);
   app.add_flag("--json", common.json, "Print one JSON object instead of text (docs/cli-json.md)");
-  app.add_flag("--quiet,-q", common.quiet, "No progress");
+  app.add_flag("--quiet,-q", common.quiet, "Show no progress");
   app.add_option("--plugin", common.plugins, "Load a backend from a shared library; may be given several times")
       ->allow_extra_args(false)
       ->type_name("FILE");

@@ -101,7 +101,7 @@ Array<Value> report_of(const std::vector<OutputComparison>& compared) {
 
 void print(const std::vector<OutputComparison>& compared) {
   for (const OutputComparison& one : compared)
-    print_out("{}: {}, {:.3g} from its file by its largest element, the limit is {:.3g}\n", shown(one.name),
+    print_out("{}: {}, {:.3g} from its file relative to its largest element, the limit is {:.3g}\n", shown(one.name),
               one.is_near_float64() ? "ok" : "MISMATCH", one.error, one.limit);
 }
 
@@ -161,10 +161,11 @@ void add_expected_to(CLI::App& verb, RunState& state) {
                   "Compare an output with a .npy file, or all that FILE.npz names; exit code 5 where one differs")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
-  takes_size(verb.add_option("--limit", state.limit,
-                             "Largest error of --expected, by the largest element of the file (default: by dtype, as "
-                             "headrace verify has it without --against)"),
-             "1e-4");
+  takes_size(
+      verb.add_option("--limit", state.limit,
+                      "Largest error that --expected allows, relative to the largest element of the file (default: "
+                      "depends on the dtype, as in headrace verify without --against)"),
+      "1e-4");
 }
 
 }  // namespace
@@ -172,25 +173,27 @@ void add_expected_to(CLI::App& verb, RunState& state) {
 Verb add_run(CLI::App& app, const Common& common) {
   auto state = std::make_shared<RunState>();
   CLI::App* verb = app.add_subcommand("run", "Run an artifact");
-  verb->add_option("artifact", state->path, "What compile wrote")->required()->type_name("FILE");
+  verb->add_option("artifact", state->path, "The artifact, as headrace compile writes it")
+      ->required()
+      ->type_name("FILE");
   state->inputs.add_to(*verb);
   takes_path(
       verb->add_option("--output-dir", state->folder, "Folder that gets each output as NAME.npy; made when missing"),
       "FOLDER");
-  takes(verb->add_option("--values", state->values.first, "Show so many of the first elements of each output"),
+  takes(verb->add_option("--values", state->values.first, "Show the first N elements of each output"),
         {0, 1'000'000, 8})
       ->capture_default_str();
   takes(verb->add_option("--top", state->values.top,
-                         "Show the places and values of so many of the largest elements, in each row of the last axis"),
+                         "Show the N largest elements of each row of the last axis, with their places"),
         {0, 1'000'000, 5});
   takes_path(verb->add_option("--labels", state->labels,
-                              "A text file with a name for each place of a row, one a line, which --top shows"),
+                              "A text file with the name of each place of a row, one per line, for --top"),
              "FILE");
   takes(verb->add_option("--repeat", state->repeat,
-                         "Run so many times, and show the best and the median time, the first run included"),
+                         "Run N times, and show the best and the median time, the first run included"),
         {1, 1'000'000, 10})
       ->capture_default_str();
-  verb->add_option("--program", state->program, "Which program of the file")->capture_default_str();
+  verb->add_option("--program", state->program, "The program of the file to run")->capture_default_str();
   takes(
       verb->add_option("--threads", state->threads, "Threads (0: what the artifact says); results do not depend on it"),
       {0, runtime::kMaxWorkers, 2});
@@ -202,7 +205,7 @@ Verb add_run(CLI::App& app, const Common& common) {
           ->capture_default_str(),
       "fallback", {"native", "none"});
   takes_size(verb->add_option("--region-timeout", state->region_timeout,
-                              "Seconds that a backend's region may take before it counts as failed (0: any time)")
+                              "Seconds that a backend's region may take before it counts as failed (0: no limit)")
                  ->capture_default_str(),
              "2.5", {0, executors::kMaxRegionTimeout});
   verb->footer(

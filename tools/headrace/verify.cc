@@ -208,17 +208,19 @@ int verify(const VerifyState& state, const Common& common) {
 
 constexpr const char* kVerifyFooter =
     "The float64 interpreter runs the imported program, so it finds what is compiled wrongly; onnxruntime reads the\n"
-    "model itself, so it also finds what is imported wrongly. Errors are of each output, relative to its largest\n"
-    "element in float64. Limits without --limit:\n"
-    "  of ours to float64    2 x the error of onnxruntime, at least 1e-5 and at most 1e-3 for float32 outputs\n"
+    "model itself, so it also finds what is imported wrongly. The error of an output is its largest difference, "
+    "relative\n"
+    "to the largest element of the output in float64. Limits without --limit:\n"
+    "  ours to float64       2 x the error of onnxruntime, at least 1e-5 and at most 1e-3 for float32 outputs\n"
     "                        (1e-12 and 1e-3 for float64, 0.002 and 0.02 for float16, 0.016 and 0.1 for bfloat16);\n"
-    "                        the least of them without --against; integers and bools must be equal\n"
-    "  of ours to the peer   our error + the largest of 4 x our error, the least limit above, and 4 units in the last\n"
-    "                        place of 1 by the largest element, of which 10 x the least limit count; at most as above\n"
-    "Files of inputs also say the shapes that an ONNX model leaves open, images do not.\n"
-    "Exit code 5 when one of them is exceeded. Where ours is too far from float64 and ops are on backends, it "
-    "compiles\n"
-    "again with some of them native, until it knows the op that is to blame.\n"
+    "                        without --against the lower of the two; integers and bools must be equal\n"
+    "  ours to the other     our error + the largest of: 4 x our error; the lower number above; and 4 units in the "
+    "last\n"
+    "                        place of 1, relative to the largest element, up to 10 x the lower number. At most the\n"
+    "                        higher number above\n"
+    "Shapes that an ONNX model leaves open are taken from the files of inputs, but not from images.\n"
+    "The exit code is 5 if an error is above its limit. If our error is too large and ops run on backends, the model\n"
+    "is compiled again with some of them native, until the op that causes the error is found.\n"
     "Example: headrace verify model.onnx --shape x=1,3,224,224 --against onnxruntime";
 
 }  // namespace
@@ -227,21 +229,23 @@ Verb add_verify(CLI::App& app, const Common& common) {
   auto state = std::make_shared<VerifyState>();
   CLI::App* verb = app.add_subcommand("verify", "Check a compiled model against the interpreter and another runtime");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
-  state->peer.add_to(*verb, "Another runtime that reads the model by itself; ours must be near it too");
+  state->peer.add_to(*verb, "Another runtime that reads the model itself; our outputs must be near its outputs, too");
   state->inputs.add_random_to(*verb);
-  takes(verb->add_option("--threads", state->threads, "Threads of both"), {1, runtime::kMaxWorkers, 2})
+  takes(verb->add_option("--threads", state->threads, "Threads of our model and of the other runtime"),
+        {1, runtime::kMaxWorkers, 2})
       ->capture_default_str();
   takes_size(verb->add_option(
                  "--limit", state->limit,
-                 "Largest error allowed, used as it is for both comparisons and all outputs of floats (default: by "
-                 "dtype, see below)"),
+                 "Largest error allowed in both comparisons of all outputs of floats (default: depends on the dtype, "
+                 "see below)"),
              "1e-4");
-  verb->add_flag("--no-bisection", state->no_bisection,
-                 "Do not look for the op that a backend computes wrongly, which compiles the model some ten times");
+  verb->add_flag(
+      "--no-bisection", state->no_bisection,
+      "Do not look for the op that a backend computes wrongly: the search compiles the model about ten times");
   verb->add_flag(
       "--layers", state->layers,
-      "Compare every value that the model computes, in its order, and name the first that is too far; each is "
-      "an output then, so ops are fused less");
+      "Compare every value that the model computes, in order, and name the first that is too far off; each value "
+      "becomes an output, so fewer ops are fused");
   verb->footer(kVerifyFooter);
   return [state, &common] { return verify(*state, common); };
 }
