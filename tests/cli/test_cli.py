@@ -612,7 +612,7 @@ class ModelErrorTest(CliTest):
         self.fails(USER, "digits.onnx' is a model; compile it first", "inspect", DIGITS)
         (self.folder / "binary.relay").write_bytes(b"\x7fELF\x00\x01")
         self.fails(USER, "the program 'binary.relay' is not text", "verify", "binary.relay")
-        self.fails(USER, "'bad.relay' is not ONNX model", "verify", "bad.relay", "--against", "onnxruntime")
+        self.fails(USER, "'bad.relay' is not an ONNX model", "verify", "bad.relay", "--against", "onnxruntime")
 
     def test_a_model_is_not_overwritten(self) -> None:
         own = self.folder / "own.onnx"

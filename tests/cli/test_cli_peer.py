@@ -118,7 +118,7 @@ class PeerTest(CliTest):
             self.fails(USER, "model other.onnx$", verb, DIGITS, *ONE, *AGAINST, *other, **environment)
             self.fails(USAGE, "--against-model is the peer's model", verb, DIGITS, *ONE, *other)
             wrong = ("--against-model", "bad.relay")
-            self.fails(USER, "'bad.relay' is not ONNX model", verb, DIGITS, *ONE, *AGAINST, *wrong, **environment)
+            self.fails(USER, "'bad.relay' is not an ONNX model", verb, DIGITS, *ONE, *AGAINST, *wrong, **environment)
         self.fails(USER, "model other.onnx$", "bench", "one.so", *AGAINST, *other, **environment)
 
 

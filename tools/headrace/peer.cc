@@ -34,8 +34,8 @@ Peer::Peer(const std::string& name) : name_(name) { start({python_program(), "-m
 
 void Peer::require(const std::string& name, const std::string& model) {
   if (!model.ends_with(".onnx"))
-    throw_user_error("'{}' is not ONNX model, which {} needs: name one of the same network with --against-model", model,
-                     name);
+    throw_user_error("'{}' is not an ONNX model, which {} needs: name one of the same network with --against-model",
+                     model, name);
   Peer(name).read_version();
 }
 
@@ -52,10 +52,12 @@ std::string Peer::read_version() {
 
 void Peer::start(const std::vector<std::string>& command) {
   int in[2], out[2];
-  if (pipe2(in, O_CLOEXEC) != 0) throw_user_error("no pipe for the peer '{}': {}", name_, std::strerror(errno));
+  if (pipe2(in, O_CLOEXEC) != 0)
+    throw_user_error("cannot make a pipe to the peer '{}': {}", name_, std::strerror(errno));
   to_.reset(fdopen(in[1], "w"));
   const Descriptor child_in(in[0]);
-  if (pipe2(out, O_CLOEXEC) != 0) throw_user_error("no pipe for the peer '{}': {}", name_, std::strerror(errno));
+  if (pipe2(out, O_CLOEXEC) != 0)
+    throw_user_error("cannot make a pipe to the peer '{}': {}", name_, std::strerror(errno));
   from_.reset(fdopen(out[0], "r"));
   const Descriptor child_out(out[1]);
   // A peer that died must not end us when we write to it.
