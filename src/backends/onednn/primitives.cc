@@ -545,10 +545,7 @@ class Builder {
 };
 
 Primitives::Primitives(std::shared_ptr<const Network> network, int num_threads, Arenas& arenas)
-    : arenas_(arenas),
-      network_(std::move(network)),
-      num_threads_(num_threads),
-      engine_(dnnl::engine::kind::cpu, 0) {
+    : arenas_(arenas), network_(std::move(network)), num_threads_(num_threads), engine_(dnnl::engine::kind::cpu, 0) {
   const ThreadCount threads(num_threads);
   Builder(*this).build();
   arenas_.reserve(arena_nbytes_ + scratchpad_nbytes_);
