@@ -44,7 +44,7 @@ set(HEADRACE_PRECOMPILED
 if(HEADRACE_UNITY)
   # A coroutine's frame holds types of its file's unnamed namespace; g++ minds that in a file that is included.
   target_compile_options(headrace_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
-  # g++ collects the garbage of its own trees whenever they double; a batch of eight sources needs some 600 MB without that,
+  # g++ collects the garbage of its own trees whenever they double; a batch may need more than 600 MB without that,
   # and 7 % less time.
   target_compile_options(headrace_options INTERFACE
     "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1000000>")
