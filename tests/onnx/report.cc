@@ -225,16 +225,16 @@ static std::string case_parts(const std::vector<CaseResult>& results, const std:
   return fmt::format(
       "## Refused within a supported operator\n\n{}\n"
       "## Passed with an input compiled in as a constant\n\n"
-      "These models take a shape, an axis or the like as an input, which must be known when the model is "
-      "imported.\n\n{}\n"
+      "These models have an input, such as a shape or an axis, that must be known when the model is imported.\n\n{}\n"
       "## Interpreted only\n\n"
-      "A tensor inside these models has a data-dependent size. The interpreter runs them; compiling "
-      "refuses them.\n\n{}\n"
-      "## What each operator becomes\n\n"
-      "The Relay ops that the importer makes of an operator, by the cases of one node (for operators without such a "
-      "case, "
-      "by a model of the test): those of the case with the fewest, and those that other cases (other attributes, "
-      "inputs, dtypes or ranks) have beside or instead.\n\n{}\n"
+      "A tensor inside these models has a data-dependent size. The interpreter runs the models; they cannot be "
+      "compiled.\n\n{}\n"
+      "## Relay ops of each operator\n\n"
+      "The table shows which Relay ops the importer makes from an operator. It is made from the cases of "
+      "one node, or from a\n"
+      "model of the test if an operator has no such case. The second column has the ops of the case with "
+      "the fewest ops. The\n"
+      "third column has the further ops of other cases, which differ in attributes, inputs, dtypes or ranks.\n\n{}\n"
       "## Operators that are not supported\n\n{}",
       refusals_within(results), cases_of(results, Outcome::passed_bound), cases_of(results, Outcome::interpreted),
       ops_of_operators(shown), refused_ops(results));
@@ -258,11 +258,12 @@ std::string support_page(const std::vector<CaseResult>& results) {
 
 std::string new_opsets_page(const std::vector<CaseResult>& results) {
   return fmt::format(
-      "# What of ONNX's opsets 18 to {} is supported\n\n"
-      "Written by the test `onnx_new_opsets` with HEADRACE_BLESS=1 from the {} cases that the `onnx` package of "
-      "deps/py.txt makes for operators changed since opset 17\n(tests/onnx/make_node_cases.py, which says what it "
-      "leaves out); it fails "
-      "when this is out of date. [onnx-support.md](onnx-support.md) lists the operators.\n\n"
+      "# Support of ONNX's opsets 18 to {}\n\n"
+      "The test `onnx_new_opsets` writes this page if HEADRACE_BLESS=1 is set, and fails if the page is "
+      "out of date. It runs\n"
+      "{} cases that the `onnx` package of deps/py.txt makes for operators changed since opset 17.\n"
+      "tests/onnx/make_node_cases.py names the cases that are left out. [onnx-support.md](onnx-support.md) "
+      "lists the operators.\n\n"
       "```\n{}```\n\n{}",
       onnx::kNewestOpset, results.size(), table(results), case_parts(results, {}));
 }
