@@ -7,7 +7,7 @@
 Prints for each network and list the ops of each backend, the regions and the error. --full takes all networks of the
 generator at their own resolution; otherwise some at a low one. --only takes those named, with commas between. Integer
 outputs, as the boxes that a detector selects, must be equal. --table writes the same as a page: without --full, of all
-networks at the low resolution.
+networks at a low resolution.
 """
 
 from __future__ import annotations
@@ -111,11 +111,12 @@ def page_of(rows: list[Row], options: argparse.Namespace) -> str:
     """The rows as a page in Markdown."""
     done = subprocess.run([options.program, "--version"], capture_output=True, text=True, check=True)
     full = " --full" if options.full else ""
-    size = "their own resolution" if options.full else "a low resolution (the least multiple of 32 that they can take)"
+    small = "a low resolution (the least multiple of 32 that they can take) and, if they are transformers, two layers"
+    size = "their own size" if options.full else small
     lines = [
         INTRODUCTION,
         f"The models have {size}.",
-        f"The numbers are those of {done.stdout.strip()} on {processor()}. This command writes the page:",
+        f"The numbers are those of {done.stdout.splitlines()[0]} on {processor()}. This command writes the page:",
         "",
         "    python3 tests/models/verify_backends.py --program build/release/bin/headrace \\",
         "      --write-zoo build/release/bin/write_zoo --folder build/models \\",
