@@ -127,9 +127,9 @@ PipelinePlan two_stages_on_a_device(artifact::PipelineIsolation isolation) {
 }
 
 // Returns the bytes of the device that the pipeline of such a plan takes while it runs.
-int64_t bytes_in_use(const PipelinePlan& plan, const load::Artifact& model) {
+int64_t bytes_in_use(const PipelinePlan& plan, const std::shared_ptr<const load::Artifact>& model) {
   const std::string path = ::testing::TempDir() + fmt::format("headrace_memory_{}.so", ::getpid());
-  save_pipeline({.plan = plan, .models = {model.library->bytes().value_or_throw()}, .first_values = {}}, path);
+  save_pipeline({.plan = plan, .models = {model->library->bytes().value_or_throw()}, .first_values = {}}, path);
   devices::PlacedStages placed;
   const auto pipeline = load::open_pipeline(
       path, {.make_program_stage = &executors::pipeline::isolation::make_program_stage,
@@ -147,7 +147,7 @@ TEST(PipelineMemory, StagesOfOneModelShareItsWeightsOnADevice) {
   const std::vector<DeviceMemory> devices = memory_of_devices(plan, manifests);
   ASSERT_EQ(devices.size(), 1U);
   EXPECT_EQ(devices::name_of(devices[0].device), "sim:0");
-  EXPECT_EQ(devices[0].nbytes, bytes_in_use(plan, *one));
+  EXPECT_EQ(devices[0].nbytes, bytes_in_use(plan, one));
   // Each stage by itself has the weight and the tensor between them.
   const std::vector<StageMemory> stages = memory_of_stages(plan, manifests);
   EXPECT_EQ(stages[0].program_bytes, working_bytes_of(one->manifest()) + kRowBytes);
@@ -160,7 +160,7 @@ TEST(PipelineMemory, AStageInAProcessHasItsOwnWeightsOnADevice) {
   const PipelinePlan plan = two_stages_on_a_device(artifact::PipelineIsolation::process);
   const std::vector<const Manifest*> manifests{&one->manifest()};
   const int64_t nbytes = memory_of_devices(plan, manifests).at(0).nbytes;
-  EXPECT_EQ(nbytes, bytes_in_use(plan, *one));
+  EXPECT_EQ(nbytes, bytes_in_use(plan, one));
   const std::vector<StageMemory> stages = memory_of_stages(plan, manifests);
   EXPECT_EQ(nbytes, stages[0].total() + stages[1].total() - kTwoSlots);
 }

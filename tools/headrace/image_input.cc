@@ -143,9 +143,10 @@ NDArray read_image(const std::string& file, const artifact::TensorSpec& spec, co
   const auto* pixels = reinterpret_cast<const uint8_t*>(decoded->bytes().data());
   NDArray tensor = NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype);
   const int64_t plane = place.height * place.width;
+  const bool is_blue_first = options.channels == "bgr";
   for (int64_t i = 0; i < plane; ++i) {
     for (int64_t c = 0; c < place.channels; ++c) {
-      const int64_t source = options.channels == "bgr" ? place.channels - 1 - c : c;
+      const int64_t source = is_blue_first ? place.channels - 1 - c : c;
       const double pixel = pixels[i * place.channels + source];
       const double scaled = !spec.dtype.is_float() ? pixel : options.scale ? pixel * *options.scale : pixel / 255;
       const auto channel = static_cast<size_t>(c);
