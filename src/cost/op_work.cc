@@ -117,26 +117,11 @@ DataType arithmetic_type(const CallNode& call) {
 
 bool is_view(const CallNode& call) { return call.as_op() == nullptr || ops::only_reshapes(*call.as_op()); }
 
-// Returns whether FuseOps puts the call into the kernel of its operand, by the rules for pairs
-// (passes/fuse/fuse_ops.h).
+// Returns whether FuseOps puts the call into the kernel of its operand.
 bool are_joined(const CallNode& producer, const CallNode& call) {
-  using ops::FusionKind;
   if (is_view(producer) || is_view(call)) return false;
-  const FusionKind first = ops::fusion_kind_of(producer), last = ops::fusion_kind_of(call);
-  switch (first) {
-    case FusionKind::elementwise:
-    case FusionKind::broadcast:
-      return last <= FusionKind::reduction;
-    case FusionKind::injective:
-      return last <= FusionKind::injective;
-    case FusionKind::anchor:
-      return last <= FusionKind::broadcast && elements_of(producer.checked_type()) == elements_of(call.checked_type());
-    case FusionKind::reduction:
-    case FusionKind::tuple:
-    case FusionKind::opaque:
-      break;
-  }
-  return false;
+  const ops::FusionKind read = ops::read_kind(call, ops::fusion_kind_of(call), producer.checked_type());
+  return ops::may_share_kernel(ops::fusion_kind_of(producer), read);
 }
 
 // Returns the share of the peak that the kernel of an op reaches.

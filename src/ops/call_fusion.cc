@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "arith/canonical.h"
+
 namespace headrace::ops {
 
 namespace {
@@ -9,6 +11,15 @@ namespace {
 bool is_typed(const relay::CallNode& call) {
   return call.has_checked_type() &&
          std::all_of(call.args.begin(), call.args.end(), [](const Expr& arg) { return arg->has_checked_type(); });
+}
+
+bool same_shape(const Type& a, const Type& b) {
+  const auto *x = a.as<TensorTypeNode>(), *y = b.as<TensorTypeNode>();
+  if (x == nullptr || y == nullptr || x->shape.size() != y->shape.size()) return false;
+  for (size_t i = 0; i < x->shape.size(); ++i) {
+    if (!arith::is_equal(x->shape[i], y->shape[i])) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -46,6 +57,28 @@ std::optional<FusionKind> promised_kind_of(const relay::CallNode& call) {
   const OpNode* op = call.as_op();
   if (op == nullptr || op->find(kFusionKind) == nullptr) return std::nullopt;
   return fusion_kind_of(call);
+}
+
+FusionKind read_kind(const relay::CallNode& call, FusionKind kind, const Type& operand) {
+  const bool is_whole = kind == FusionKind::broadcast && same_shape(operand, call.checked_type());
+  return is_whole ? FusionKind::elementwise : kind;
+}
+
+bool may_share_kernel(FusionKind producer, FusionKind read) {
+  switch (producer) {
+    case FusionKind::elementwise:
+    case FusionKind::broadcast:
+      return read <= FusionKind::reduction;
+    case FusionKind::injective:
+      return read <= FusionKind::injective;
+    case FusionKind::anchor:
+      return read == FusionKind::elementwise;
+    case FusionKind::reduction:
+    case FusionKind::tuple:
+    case FusionKind::opaque:
+      break;
+  }
+  return false;
 }
 
 std::string why_opaque(const OpNode& op) {

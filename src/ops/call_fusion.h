@@ -25,6 +25,14 @@ FusionKind fusion_kind_of(const relay::CallNode& call);
 // this one call does not qualify. Nothing unless the op has a kFusionKind.
 std::optional<FusionKind> promised_kind_of(const relay::CallNode& call);
 
+// Returns how a typed call of this kind reads an operand of a type: as the kind says, except that a broadcast op reads
+// an operand of the result's shape elementwise.
+FusionKind read_kind(const relay::CallNode& call, FusionKind kind, const Type& operand);
+// Returns whether FuseOps may put a call of kind `producer` into one kernel with a later call; `read` is the widest of
+// the kinds as which the calls on the paths between read their operands (read_kind). FuseOps also asks the groups that
+// these calls are in already.
+bool may_share_kernel(FusionKind producer, FusionKind read);
+
 // Why no call of the op ever fuses, where its kind does not say it.
 inline constexpr OpKey<std::string> kWhyOpaque{"WhyOpaque"};
 // Returns why no call of the op ever fuses, judged by the op alone; empty when calls may.

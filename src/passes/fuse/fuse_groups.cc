@@ -2,7 +2,6 @@
 
 #include <unordered_set>
 
-#include "arith/canonical.h"
 #include "graph/post_dominators.h"
 #include "ops/call_fusion.h"
 #include "ops/op_facts.h"
@@ -22,11 +21,6 @@ using relay::TupleGetItemNode;
 using relay::TupleNode;
 
 namespace {
-
-bool is_op_call(const Expr& expr) {
-  const auto* call = expr.as<CallNode>();
-  return call != nullptr && call->as_op() != nullptr;
-}
 
 bool may_be_a_shape(const Expr& arg) {
   const auto* type = relay::tensor_type_of(arg);
@@ -73,23 +67,6 @@ CallKind kind_of(const CallNode& call) {
   return {kind, kind > FusionKind::anchor ? HR_REASON_FUSE_PATTERN : HR_REASON_NONE};
 }
 
-bool same_shape(const Type& a, const Type& b) {
-  const auto *x = a.as<TensorTypeNode>(), *y = b.as<TensorTypeNode>();
-  if (x == nullptr || y == nullptr || x->shape.size() != y->shape.size()) return false;
-  for (size_t i = 0; i < x->shape.size(); ++i) {
-    if (!arith::is_equal(x->shape[i], y->shape[i])) return false;
-  }
-  return true;
-}
-
-// Returns how `call` reads `arg`: as the kind of the call, except that a broadcast op reads an operand of full size
-// elementwise.
-FusionKind edge_kind(const CallNode& call, FusionKind kind, const Expr& arg) {
-  if (kind == FusionKind::broadcast && same_shape(arg->checked_type(), call.checked_type()))
-    return FusionKind::elementwise;
-  return kind;
-}
-
 // The op calls of a body, numbered operands first, and the edges from calls to their users.
 struct CallGraph {
   std::vector<Expr> calls;
@@ -107,7 +84,7 @@ class CallGraphBuilder {
     std::vector<Expr> order;
     relay::post_order(body, relay::is_entered, [&](const Expr& node) { order.push_back(node); });
     for (const Expr& node : order) {
-      if (is_op_call(node)) add_call(node);
+      if (relay::op_call(node) != nullptr) add_call(node);
     }
     mark_exits(body, order);
     return std::move(graph_);
@@ -129,7 +106,7 @@ class CallGraphBuilder {
       ++graph_.num_tensors.back();
       const auto it = index_of_.find(producer_of(item).object());
       if (it == index_of_.end()) continue;
-      const auto weight = static_cast<int32_t>(edge_kind(call, graph_.kinds.back(), item));
+      const auto weight = static_cast<int32_t>(ops::read_kind(call, graph_.kinds.back(), item->checked_type()));
       graph_.edges.push_back({it->second, index, weight});
     }
   }
@@ -144,7 +121,7 @@ class CallGraphBuilder {
     for (size_t i = order.size(); i-- > 0;) {
       const Expr& node = order[i];
       const auto used = outside.find(node.object());
-      if (is_op_call(node)) {
+      if (relay::op_call(node) != nullptr) {
         if (used != outside.end()) mark_exit(node, used->second);
         mark_odd_args(node, outside);
       } else if (used != outside.end() || !(node.is<TupleNode>() || node.is<TupleGetItemNode>())) {
@@ -178,7 +155,7 @@ class CallGraphBuilder {
   // Arguments that are neither an op call's result, nor an item of one, nor a tuple of such.
   static void mark_odd_args(const Expr& node, Users& outside) {
     for (const Expr& item : relay::items_of_args(*node.as<CallNode>())) {
-      if (!is_op_call(producer_of(item))) mark(item, node, outside);
+      if (relay::op_call(producer_of(item)) == nullptr) mark(item, node, outside);
     }
   }
 
@@ -273,10 +250,10 @@ class Fuser {
   Stop try_fuse(int32_t node, int32_t sink, bool injective_too) {
     const FusionKind kind = kinds_[index(node)];
     const auto way = static_cast<FusionKind>(dominators_.weight(node));
-    if (kind == FusionKind::anchor)
-      return way == FusionKind::elementwise ? join(node, sink, Rule::anchor) : stop_on_way(node, sink);
-    if (kind <= FusionKind::broadcast)
-      return way <= FusionKind::reduction ? join(node, sink, Rule::broadcast) : stop_on_way(node, sink);
+    if (kind == FusionKind::anchor || kind <= FusionKind::broadcast) {
+      if (!ops::may_share_kernel(kind, way)) return stop_on_way(node, sink);
+      return join(node, sink, kind == FusionKind::anchor ? Rule::anchor : Rule::broadcast);
+    }
     if (kind == FusionKind::injective) return injective_too ? join(node, sink, Rule::injective) : Stop();
     return {kind == FusionKind::reduction ? HR_REASON_FUSE_KINDS : calls_.why_alone[index(node)], node};
   }
