@@ -1,7 +1,7 @@
 // Compiles a model to an artifact. The stages, in order:
 //
-//   canonical passes -> placement -> backends' compile of their regions ----------------------.
-//                                '-> native passes -> plan -> lower -> tir passes -> native code -> link
+//   canonical passes -> placement -> backends' compile of their regions ------------------------------.
+//                                '-> native passes -> plan -> lower -> tir passes -> emit -> native code -> link
 #pragma once
 
 #include "artifact/manifest.h"
