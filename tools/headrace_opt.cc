@@ -10,6 +10,7 @@
 #include "driver/model.h"
 #include "driver/output_file.h"
 #include "driver/register_all.h"
+#include "driver/target.h"
 #include "pass/config.h"
 #include "pass/instruments.h"
 #include "pass/round_trip.h"
@@ -42,7 +43,7 @@ constexpr const char* kDescription =
 
 constexpr const char* kExamples =
     "examples:\n"
-    "  headrace-opt model.relay --passes canonical,native -o fused.relay\n"
+    "  headrace-opt model.relay --passes canonical,native --target llvm -o fused.relay\n"
     "  headrace-opt model.relay --passes fold_constant,fuse_ops --dump-diff\n"
     "  headrace-opt model.relay --passes canonical --disable-pass FoldScaleAxis --time-passes\n"
     "  headrace-opt model.relay --passes fuse_ops --config relay.FuseOps.max_depth=4\n"
@@ -60,6 +61,7 @@ struct Request {
   std::string output = "-";
   std::string weights, input_weights;  // files of the constants' data
   std::string passes;
+  std::string target;
   std::vector<std::string> disabled, required, config;
   int opt_level = 3;
   int64_t max_depth = 0;
@@ -84,6 +86,10 @@ void add_options(CLI::App& app, Request& r) {
                  "where the data of large constants goes, each content once (safetensors); without it, into the text")
       ->type_name("FILE");
   app.add_option("-p,--passes", r.passes, "names with commas between, in the order they run");
+  app.add_option("--target", r.target,
+                 "the machine that native passes see, as `headrace compile --target` takes it: llvm is this one; "
+                 "without it, vectors of 256 bits, whatever machine this is")
+      ->type_name("TARGET");
   tools::takes_passes(app.add_option("--disable-pass,--disable", r.disabled, tools::kDisablePassHelp));
   tools::takes_passes(app.add_option("--require-pass,--require", r.required,
                                      "Passes of the lists that run at every level, by name, with commas between"));
@@ -272,6 +278,14 @@ void list_passes() {
   }
 }
 
+// Returns the machine that passes see.
+cost::Machine machine_for(const Request& r, const Language& language) {
+  if (r.target.empty()) return {};
+  if (language.ir == driver::Ir::tir)
+    throw_user_error("'{}' is a loop program, whose passes see no machine; --target is for Relay", r.input);
+  return driver::machine_of(driver::choose_target(codegen::NativeCompiler::load(), parse_target(r.target)));
+}
+
 int run(const Request& r) {
   driver::register_all();
   if (r.list) {
@@ -286,7 +300,7 @@ int run(const Request& r) {
   const Language& language = program.language;
   if (r.show_types && !language.infer_type)
     throw_user_error("'{}' is a loop program, whose text has its types; --show-types is for Relay", r.input);
-  const driver::PassList list = driver::parse_pass_list(r.passes, language.ir);
+  const driver::PassList list = driver::parse_pass_list(r.passes, language.ir, machine_for(r, language));
   const auto timing = std::make_shared<pass::TimingInstrument>();
   const pass::PassContext context = make_context(r, language, list, timing);
   language.verify(program.module);

@@ -21,12 +21,12 @@ namespace {
 using pass::Pass;
 
 // Returns the lists that a pass list can name.
-std::vector<std::pair<std::string_view, std::vector<Pass>>> named_lists(Ir ir) {
+std::vector<std::pair<std::string_view, std::vector<Pass>>> named_lists(Ir ir, const cost::Machine& machine) {
   if (ir == Ir::tir) return {{"kernel", tir_passes::pipeline()}};
-  return {{"canonical", passes::canonical()}, {"native", passes::native()}};
+  return {{"canonical", passes::canonical()}, {"native", passes::native(machine)}};
 }
 
-std::vector<Pass> make_list(Ir ir) {
+std::vector<Pass> make_list(Ir ir, const cost::Machine& machine) {
   std::vector<Pass> list;
   if (ir == Ir::relay) {
     list.push_back({{"InferType", 0, {}, "gives every expression its type, and functions the type of their result"},
@@ -48,7 +48,7 @@ std::vector<Pass> make_list(Ir ir) {
       }
     }
   };
-  for (const auto& [name, members] : named_lists(ir)) add(members);
+  for (const auto& [name, members] : named_lists(ir, machine)) add(members);
   if (ir == Ir::relay) {
     add(passes::by_name());
     add({partition::merging_composites()});
@@ -57,10 +57,10 @@ std::vector<Pass> make_list(Ir ir) {
   return list;
 }
 
-const Pass* find_pass(std::string_view name, Ir ir) {
+const Pass* find_pass(std::string_view name, const std::vector<Pass>& list) {
   const auto same = [&](const Pass& known) { return known.info.is_called(name); };
-  const auto found = std::find_if(all_passes(ir).begin(), all_passes(ir).end(), same);
-  return found == all_passes(ir).end() ? nullptr : &*found;
+  const auto found = std::find_if(list.begin(), list.end(), same);
+  return found == list.end() ? nullptr : &*found;
 }
 
 // Throws the error for an unknown pass. `lists` holds the names of lists that are allowed in its place.
@@ -68,7 +68,7 @@ const Pass* find_pass(std::string_view name, Ir ir) {
   for (const Pass& pass : all_passes(ir)) lists.push_back(pass.info.name);
   const bool is_tir = ir == Ir::tir;
   const std::string known = fmt::format("{}", fmt::join(lists, ", "));
-  if (const Pass* other = find_pass(name, is_tir ? Ir::relay : Ir::tir))
+  if (const Pass* other = find_pass(name, all_passes(is_tir ? Ir::relay : Ir::tir)))
     throw_user_error("{} is a pass of {} programs, and this is a {} program; for it there are {}", other->info.name,
                      is_tir ? "Relay" : "loop", is_tir ? "loop" : "Relay", known);
   throw_user_error("there is no pass '{}'{}; there are {}", name, is_tir ? " of loop programs" : "", known);
@@ -83,12 +83,12 @@ std::string_view trimmed(std::string_view text) {
 }  // namespace
 
 const std::vector<Pass>& all_passes(Ir ir) {
-  static const std::vector<Pass> relay_list = make_list(Ir::relay), tir_list = make_list(Ir::tir);
+  static const std::vector<Pass> relay_list = make_list(Ir::relay, {}), tir_list = make_list(Ir::tir, {});
   return ir == Ir::tir ? tir_list : relay_list;
 }
 
 const Pass& get_pass(std::string_view name, Ir ir) {
-  const Pass* found = find_pass(name, ir);
+  const Pass* found = find_pass(name, all_passes(ir));
   if (found == nullptr) throw_unknown(name, ir, {});
   return *found;
 }
@@ -105,9 +105,10 @@ void declare_passes() {
   declare_op_attr<PackedFunc>(passes::kGradientAttr, "a function of (call, gradient)");
 }
 
-PassList parse_pass_list(std::string_view text, Ir ir) {
+PassList parse_pass_list(std::string_view text, Ir ir, const cost::Machine& machine) {
   PassList list;
-  const auto lists = named_lists(ir);
+  const auto lists = named_lists(ir, machine);
+  const std::vector<Pass> known = make_list(ir, machine);
   while (!text.empty()) {
     const size_t comma = text.find(',');
     const std::string_view name = trimmed(text.substr(0, comma));
@@ -116,7 +117,7 @@ PassList parse_pass_list(std::string_view text, Ir ir) {
     const auto found = std::find_if(lists.begin(), lists.end(), [&](const auto& row) { return row.first == name; });
     if (found != lists.end()) {
       list.passes.insert(list.passes.end(), found->second.begin(), found->second.end());
-    } else if (const Pass* pass = find_pass(name, ir)) {
+    } else if (const Pass* pass = find_pass(name, known)) {
       list.passes.push_back(*pass);
       list.named.push_back(pass->info.name);
     } else {

@@ -1,6 +1,7 @@
 // Finds passes by name, for `headrace-opt` and Python.
 #pragma once
 
+#include "cost/machine.h"
 #include "pass/pass.h"
 
 namespace headrace::driver {
@@ -9,7 +10,8 @@ enum class Ir : uint8_t { relay, tir };
 
 // Returns all passes over an IR, in the order of their lists. For relay: InferType, the canonical list, the native list
 // and the passes that run by name only (passes/pipeline.h). For tir: the kernel list. A pass that does more when it is
-// named than in a build is here in the form that runs by name.
+// named than in a build is here in the form that runs by name. Passes that see a machine are here for the one that
+// cost::Machine describes by default, of vectors of 256 bits.
 const std::vector<pass::Pass>& all_passes(Ir ir = Ir::relay);
 
 // Returns the pass with that name or alias. Throws UserError that lists the names if there is none.
@@ -24,7 +26,7 @@ struct PassList {
   std::vector<pass::Pass> passes;
   std::vector<std::string> named;  // the passes selected by their own names, which run at every optimization level
 };
-// Throws UserError as get_pass.
-PassList parse_pass_list(std::string_view text, Ir ir = Ir::relay);
+// Passes that see a machine are those for `machine`. Throws UserError as get_pass.
+PassList parse_pass_list(std::string_view text, Ir ir = Ir::relay, const cost::Machine& machine = {});
 
 }  // namespace headrace::driver

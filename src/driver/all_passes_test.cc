@@ -23,7 +23,7 @@ TEST(AllPasses, HoldsEveryPassOfTheListsOnce) {
     EXPECT_TRUE(names.insert(pass.info.name).second) << pass.info.name;
     EXPECT_FALSE(pass.info.summary.empty());
   }
-  for (const auto& list : {passes::canonical(), passes::native(), passes::by_name()}) {
+  for (const auto& list : {passes::canonical(), passes::native({}), passes::by_name()}) {
     for (const pass::Pass& pass : list) EXPECT_TRUE(names.contains(pass.info.name)) << pass.info.name;
   }
   EXPECT_TRUE(names.contains("InferType"));
@@ -106,7 +106,7 @@ TEST(AllPasses, AnUnknownNameListsTheKnown) {
 
 TEST(AllPasses, ListsExpand) {
   const PassList list = parse_pass_list("infer_type, canonical,native ,fold_constant");
-  EXPECT_EQ(list.passes.size(), 2 + passes::canonical().size() + passes::native().size());
+  EXPECT_EQ(list.passes.size(), 2 + passes::canonical().size() + passes::native({}).size());
   EXPECT_EQ(list.passes.front().info.name, "InferType");
   EXPECT_EQ(list.passes.back().info.name, "FoldConstant");
   EXPECT_EQ(list.named, (std::vector<std::string>{"InferType", "FoldConstant"}));

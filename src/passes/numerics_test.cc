@@ -477,7 +477,7 @@ TEST(Numerics, BelowLevel3ResultsAreEqual) {
     for (const int32_t level : {0, 1, 2}) {
       pass::PassContext context = context_of(level);
       context.disabled_pass = {"SimplifyInference"};
-      const IRModule after = pass::run_passes(native(), pass::run_passes(canonical(), before, context), context);
+      const IRModule after = pass::run_passes(native({}), pass::run_passes(canonical(), before, context), context);
       if (auto failure = results_differ(before, after, p.seed, 0))
         return fmt::format("level {}: {}\nafter:\n{}", level, *failure, relay::print_module(after));
     }
@@ -499,7 +499,7 @@ std::set<std::string> passes_of_the_page() {
 
 TEST(Numerics, ThePageListsThePassesThatRound) {
   std::set<std::string> rounding;
-  for (const auto& list : {canonical(), by_name(), native()}) {
+  for (const auto& list : {canonical(), by_name(), native({})}) {
     for (const pass::Pass& pass : list) {
       if (pass.info.rounds) rounding.insert(pass.info.name);
     }

@@ -148,7 +148,7 @@ TEST(PassOptions, DefaultsAreWhatHoldsWithoutThem) {
   ops::register_all_ops();
   int num_defaults = 0;
   std::set<std::string> seen;  // a pass of two lists counts as it runs by its name
-  for (const auto& list : {by_name(), canonical(), native()}) {
+  for (const auto& list : {by_name(), canonical(), native({})}) {
     for (const pass::Pass& pass : list) {
       if (!seen.insert(pass.info.name).second) continue;
       pass::PassContext context = typed_context();

@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(AllPasses, KeepEffects) {
   const IRModule program = relay::infer_type(program_before(read_golden("to_a_normal_form")));
   std::vector<std::string> names;
-  for (const auto& list : {canonical(), native(), by_name()}) {
+  for (const auto& list : {canonical(), native({}), by_name()}) {
     for (const pass::Pass& pass : list) {
       if (pass.info.name != "FirstOrderGradient") names.push_back(pass.info.name);  // refuses references
     }
@@ -206,7 +206,7 @@ IRModule long_chains(int length) {
 // Neither the stack nor the square of the length is there to spend.
 TEST(AllPasses, LongChainsNeedNoStack) {
   IRModule module = long_chains(kit::by_depth(5'000));
-  for (const auto& list : {canonical(), native()}) module = pass::run_passes(list, module, typed_context());
+  for (const auto& list : {canonical(), native({})}) module = pass::run_passes(list, module, typed_context());
   relay::verify(module);
 }
 

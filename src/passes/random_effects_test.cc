@@ -259,7 +259,7 @@ std::optional<std::string> moved_effect(const EffectProgram& program) {
   const IRModule before = read(EffectText(program).run());
   const std::vector<int64_t> wanted = numbers_of(before);
   IRModule module = before;
-  for (const auto& list : {by_name(), canonical(), native()}) {
+  for (const auto& list : {by_name(), canonical(), native({})}) {
     for (const pass::Pass& pass : list) {
       // FirstOrderGradient changes the result and refuses references; ToMixedPrecision rounds.
       if (pass.info.name == "FirstOrderGradient" || pass.info.name == "ToMixedPrecision") continue;

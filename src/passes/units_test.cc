@@ -51,7 +51,7 @@ TEST_P(UnitTest, EveryPassKeepsThem) {
   Map<std::string, Array<std::string>> layouts;
   layouts.set("nn.conv2d", {"NHWC", "default"});
   context.config.set("relay.ConvertLayout.desired_layouts", Value(layouts));
-  for (const auto& list : {by_name(), canonical(), native()}) {
+  for (const auto& list : {by_name(), canonical(), native({})}) {
     for (const pass::Pass& pass : list) {
       SCOPED_TRACE(pass.info.name);
       // One gives another result, the other refuses units that capture variables.

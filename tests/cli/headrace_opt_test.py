@@ -67,6 +67,19 @@ class HeadraceOpt(unittest.TestCase):
         self.assertEqual(self.ok("-", "--passes", "fold_constant").stdout, FOLDED)
         self.assertEqual(self.ok("-", "-p", "FoldConstant").stdout, FOLDED)
 
+    def test_native_passes_see_the_machine_of_the_target(self) -> None:
+        text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 64, 14, 14), float32]) {
+  let %w = ones(shape=[64, 64, 3, 3], dtype="float32");
+  nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=64, kernel_size=[3, 3])
+}
+"""
+        for target, layout in ((), "NCHW8c"), (("--target", "llvm -mcpu=x86-64-v4"), "NCHW16c"):
+            for passes in ("canonical,native", "canonical,AssignLayout"):
+                program = self.ok("-", "-p", passes, "--hide-data", *target, text=text).stdout
+                self.assertIn(f'layout="{layout}"', program)
+        self.fails(3, "there is no kind of target 'lvm'", "-", "-p", "native", "--target", "lvm", text=text)
+
     def test_explains_fusion(self) -> None:
         text = TEXT.replace("add(1f, 2f)", "sum(%x)")
         self.assertEqual(

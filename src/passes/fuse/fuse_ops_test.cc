@@ -63,7 +63,7 @@ TEST(FuseOps, LetsOfTheCompilersListsDoNotSeparateGroups) {
         fmt::format("let %v{} = {}(%v{});\n", i, i % 2 == 0 ? "tanh" : "negative", i == 0 ? "" : fmt::to_string(i - 1));
   const IRModule before = read(text + fmt::format("%v{} }}", count - 1));
   IRModule after = before;
-  for (const auto& list : {canonical(), native()}) after = pass::run_passes(list, after, typed_context());
+  for (const auto& list : {canonical(), native({})}) after = pass::run_passes(list, after, typed_context());
   const auto groups = groups_of(after);
   constexpr int kDepth = 256;  // FuseOptions::max_depth
   EXPECT_EQ(groups.size(), static_cast<size_t>((count + kDepth - 1) / kDepth));
@@ -74,7 +74,7 @@ TEST(FuseOps, LetsOfTheCompilersListsDoNotSeparateGroups) {
 TEST(FuseOps, AValueThatALetSharesIsComputedOnce) {
   IRModule after =
       read("def @main(%x: Tensor[(4), float32]) { let %a = exp(%x); let %b = add(%a, %a); multiply(%a, %b) }");
-  for (const auto& list : {canonical(), native()}) after = pass::run_passes(list, after, typed_context());
+  for (const auto& list : {canonical(), native({})}) after = pass::run_passes(list, after, typed_context());
   const auto groups = groups_of(after);
   ASSERT_EQ(groups.size(), 1u);
   EXPECT_EQ(num_op_calls(groups[0]->body), 3u);

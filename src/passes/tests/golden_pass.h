@@ -41,7 +41,7 @@ inline void read_golden_line(GoldenPass& golden, const std::string& line) {
   const std::string key = line.substr(0, colon), value = colon == std::string::npos ? "" : line.substr(colon + 2);
   if (key == "// pass") {
     golden.pass = value;
-    for (const auto& list : {by_name(), canonical(), native()}) {
+    for (const auto& list : {by_name(), canonical(), native({})}) {
       for (const pass::Pass& pass : list) {
         if (pass.info.name == value) pass::declare_options(pass.info);
       }

@@ -32,7 +32,7 @@ inline pass::PassContext typed_context() {
 // Runs the pass of that name, as it runs where it is named.
 inline IRModule run_pass(const std::string& name, const IRModule& module,
                          const pass::PassContext& context = typed_context()) {
-  for (const auto& list : {by_name(), canonical(), native()}) {
+  for (const auto& list : {by_name(), canonical(), native({})}) {
     for (pass::Pass pass : list) {
       if (pass.info.name != name) continue;
       return pass::run_passes({pass}, module, context);
