@@ -268,6 +268,24 @@ TEST(Compile, OldProcessorsGetNoNewInstructions) {
   EXPECT_EQ(std::count(features.begin(), features.end(), "sse2"), 1);
 }
 
+// Without instructions for it, LLVM calls roundevenf of the C library, and sincosf for a sine and a cosine of one
+// value.
+TEST(Compile, OldProcessorsCallTheCLibrary) {
+  const Model model = read(
+      "#[version = \"0.0.5\"]\n"
+      "def @main(%x: Tensor[(3, 5, 7), float32]) {\n"
+      "  let %y = cast(%x, dtype=\"float64\");\n"
+      "  (multiply(sin(%x), cos(%x)), round(multiply(%x, 7f)), multiply(sin(%y), cos(%y)), round(%y), power(10f, %x))\n"
+      "}\n");
+  const std::vector<NDArray> inputs = inputs_of(model);
+  const std::vector<NDArray> expected = interp::run_main(model.module, inputs);
+  for (const int level : {0, 1, 3}) {
+    CompileOptions options{.target = parse_target("llvm -mcpu=x86-64")};
+    options.passes.opt_level = level;
+    expect_close(expected, load::run(*open(compile_to_memory(model, options), 1), inputs));
+  }
+}
+
 // The features that the loader does not know of are left out: none of those may be needed for the widest registers.
 TEST(Compile, NewProcessorsGetTheirWidestRegisters) {
   const codegen::NativeCompiler compiler = codegen::NativeCompiler::load();

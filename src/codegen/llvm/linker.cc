@@ -176,7 +176,9 @@ std::string link(const LinkJob& job) {
   std::string messages;
   const bool linked = run_lld(arguments, messages);
   std::string bytes = output.finish(linked);
-  if (lld_crashed) throw InternalError("the linker crashed; please report it with the objects that were linked");
+  if (lld_crashed)
+    throw InternalError(
+        "the linker crashed, or found no memory; where memory is not short, please report it with the model");
   if (!linked) {
     for (const MemoryFile& file : files) replace_all(messages, file.path(), file.name());
     replace_all(messages, "ld.lld: error: ", "");
