@@ -298,7 +298,6 @@ const std::map<std::string, Read>& readers() {
       {"tanh", &plain_eltwise<Algorithm::tanh>},
       {"exp", &plain_eltwise<Algorithm::exp>},
       {"sqrt", &plain_eltwise<Algorithm::sqrt>},
-      {"log", &plain_eltwise<Algorithm::log>},
       {"abs", &plain_eltwise<Algorithm::abs>},
       {"clip", &clip},
       {"nn.leaky_relu", &leaky_relu},
