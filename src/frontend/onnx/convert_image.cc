@@ -59,9 +59,8 @@ double input_coordinate(const std::string& mode, const Axis& axis, int64_t i) {
   if (mode == "asymmetric") return divided(x, axis);
   if (mode == "tf_half_pixel_for_nn") return divided(x + 0.5, axis);
   if (mode == "half_pixel_symmetric") {
-    // The part lost by rounding the size down is cut off equally at both ends.
-    const double kept = out / (axis.scale * in);
-    return in / 2 * (1 - kept) + divided(x + 0.5, axis) - 0.5;
+    // The part lost by rounding the size down is cut off equally at both ends: the middles of both sides fall together.
+    return (in - 1) / 2 + divided(x + 0.5 - out / 2, axis);
   }
   if (mode == "tf_crop_and_resize") {
     if (axis.out <= 1) return 0.5 * (axis.begin + axis.end) * (in - 1);

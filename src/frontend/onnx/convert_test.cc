@@ -489,6 +489,15 @@ TEST(ConvertImage, OldNearestRoundsUpWhereItShrinks) {
               {0, 2, 3, 5, 6, 8, 9, 10}, 0);
 }
 
+// The columns are read at 0, 2/3, 4/3 and 2: exact results of the formula, where roundings between would read 1 last.
+TEST(ConvertImage, SymmetricPixelsAreExact) {
+  const NDArray x = f32({1, 1, 1, 3}, {0, 1, 2});
+  expect_near(one(run_node("Resize", 19, {x, Operand(), fixed(f32({4}, {1, 1, 1, 1.5}))},
+                           {AttributeSpec("nearest_mode", "floor"),
+                            AttributeSpec("coordinate_transformation_mode", "half_pixel_symmetric")})),
+              {1, 1, 1, 4}, {0, 0, 1, 2}, 0);
+}
+
 // Columns are read at 0.25, 0.75, 1.25 and 1.75, the last two cut to the edge; rows keep their number and stay.
 TEST(ConvertImage, AnAxisThatKeepsItsSizeStays) {
   const NDArray x = f32({1, 1, 2, 2}, {1, 3, 5, 9});

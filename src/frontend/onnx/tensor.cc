@@ -118,12 +118,42 @@ int64_t count_values(const std::vector<std::string_view>& pieces, Encoding encod
   return count;
 }
 
-void decode_varints(const std::vector<std::string_view>& pieces, int64_t element_size, std::byte* dst) {
+// Returns whether an element holds a value of its field. Floats of 16 bits are stored as their bits, by some writers
+// with the sign of an int16.
+bool holds(ElementType type, int64_t value) {
+  switch (type) {
+    case ElementType::kInt8:
+      return value >= INT8_MIN && value <= INT8_MAX;
+    case ElementType::kUint8:
+      return value >= 0 && value <= UINT8_MAX;
+    case ElementType::kInt16:
+      return value >= INT16_MIN && value <= INT16_MAX;
+    case ElementType::kUint16:
+      return value >= 0 && value <= UINT16_MAX;
+    case ElementType::kFloat16:
+    case ElementType::kBfloat16:
+      return value >= INT16_MIN && value <= UINT16_MAX;
+    case ElementType::kInt32:
+      return value >= INT32_MIN && value <= INT32_MAX;
+    case ElementType::kUint32:
+      return value >= 0 && value <= UINT32_MAX;
+    default:
+      return true;
+  }
+}
+
+void decode_varints(const TensorProto& tensor, const std::vector<std::string_view>& pieces, const std::string& source,
+                    std::byte* dst) {
+  const int64_t element_size = element_size_bytes(tensor.type);
   for (std::string_view piece : pieces) {
     const char* at = piece.data();
     const char* end = at + piece.size();
     while (at != end) {
-      uint64_t value = protozero::decode_varint(&at, end);
+      const uint64_t value = protozero::decode_varint(&at, end);
+      if (!holds(tensor.type, static_cast<int64_t>(value)))
+        fail(tensor, source,
+             fmt::format("it holds {}, which is not a value of {}", static_cast<int64_t>(value),
+                         element_type_name(tensor.type)));
       std::memcpy(dst, &value, static_cast<size_t>(element_size));  // little-endian: the low bytes come first
       dst += element_size;
     }
@@ -151,7 +181,7 @@ std::vector<std::byte> decode_typed_field(const TensorProto& tensor, int64_t cou
   }
   std::vector<std::byte> bytes(static_cast<size_t>(count * element_size_bytes(tensor.type)));
   if (field.encoding == Encoding::kVarint) {
-    decode_varints(pieces, element_size_bytes(tensor.type), bytes.data());
+    decode_varints(tensor, pieces, source, bytes.data());
     return bytes;
   }
   std::byte* dst = bytes.data();
@@ -362,6 +392,8 @@ TensorData TensorSource::load(const TensorProto& tensor) try {
            fmt::format("its dims [{}] ask for {} bytes of {}, but it holds {}", fmt::join(tensor.dims, ", "),
                        count * element_size, element_type_name(tensor.type), tensor.raw_data->size()));
     }
+    if (!find_pieces(tensor, typed_field(tensor.type), name_).empty())
+      fail(tensor, name_, "its elements are there twice, as raw_data and in the field of its type");
     load_raw(*tensor.raw_data, data);
   } else {
     use_buffer(data, decode_typed_field(tensor, count, name_, file_.get()));

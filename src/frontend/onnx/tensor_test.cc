@@ -142,6 +142,17 @@ TEST(LoadTensor, Errors) {
   EXPECT_THAT(tensor_error_of(encode(ElementType::kInt8, {3}, int32s({1, 2}))),
               HasSubstr("its dims [3] ask for 3 int8 values, but it holds 2"));
   EXPECT_THAT(tensor_error_of(encode(ElementType::kInt64, {1}, [](pbf_writer&) {})), HasSubstr("but it holds 0"));
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kInt8, {2}, int32s({127, -129}))),
+              HasSubstr("it holds -129, which is not a value of int8"));
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kUint16, {1}, int32s({65536}))), HasSubstr("a value of uint16"));
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kFloat16, {2}, int32s({65535, 65536}))), HasSubstr("holds 65536"));
+  const std::vector<float> twice = {1};
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kFloat, {1},
+                                     [&](pbf_writer& w) {
+                                       w.add_packed_float(4, twice.begin(), twice.end());
+                                       w.add_bytes(9, "1234");
+                                     })),
+              HasSubstr("its elements are there twice, as raw_data and in the field of its type"));
   EXPECT_THAT(tensor_error_of(encode(ElementType::kString, {1}, [](pbf_writer&) {})), HasSubstr("ask for 1 strings"));
   EXPECT_THAT(tensor_error_of(encode(static_cast<ElementType>(22), {1}, raw("a"))),
               HasSubstr("its element type is type 22, which is not supported"));
