@@ -104,6 +104,14 @@ TEST(CCompiler, EachOpIsWhatTheInterpreterSays) {
 }
 
 // Several outputs, one of them twice, one that is an input and one that is a constant; a tuple in and inside.
+TEST(CCompiler, EmptyValuesNeedNoWorkspace) {
+  const auto results = compiled_results(
+      "def @f(%x: Tensor[(0, 3), float32], Compiler=\"ccompiler\") { subtract(multiply(%x, %x), %x) }\n"
+      "def @main(%x: Tensor[(0, 3), float32]) { @f(%x) }\n",
+      {numbers({0, 3}, {})});
+  EXPECT_EQ(results.at(0).shape(), (Shape{0, 3}));
+}
+
 TEST(CCompiler, TuplesAndOutputsOfAllKinds) {
   const auto results = compiled_results(
       "def @f(%p: (Tensor[(2), float32], Tensor[(2), float32]), Compiler=\"ccompiler\") {\n"

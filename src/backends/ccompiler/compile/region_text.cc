@@ -221,6 +221,10 @@ class Writer {
     for (const Call& call : calls_) {
       Tensor& tensor = tensors_[call.result];
       if (!tensor.name.empty()) continue;
+      if (nbytes_of(tensor) == 0) {  // no memory, and a region of such values alone has no workspace
+        tensor.name = fmt::format("(({}*)0)", c_type(tensor.dtype));
+        continue;
+      }
       const auto last = last_use_.find(call.result);
       const int64_t offset =
           workspace_.place(nbytes_of(tensor), tensor.call, last == last_use_.end() ? tensor.call : last->second);
