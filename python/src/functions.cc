@@ -21,10 +21,12 @@ struct PythonErrorObj : Object {
   std::shared_ptr<SharedObject> exception;
 };
 
-// Returns the text of an exception. Copes with an exception whose __str__ fails or returns invalid text.
+// Returns the text of an exception, or its type's name where it has none. Copes with an exception whose __str__ fails
+// or returns invalid text.
 std::string message_of(const nb::object& exception) {
   try {
-    const nb::str text(exception);
+    nb::str text(exception);
+    if (nb::len(text) == 0) text = nb::str(exception.type().attr("__name__"));
     return nb::cast<std::string>(text.attr("encode")("utf-8", "replace").attr("decode")("utf-8"));
   } catch (nb::python_error&) {
     return "an exception that cannot say what it is";

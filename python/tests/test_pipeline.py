@@ -210,6 +210,15 @@ def test_a_graph_with_a_skipped_stage_and_two_outputs():
             pipe.submit(1)
 
 
+def test_an_exception_without_text_is_named():
+    def stops(x):
+        raise StopIteration
+
+    with pipeline.chain([pipeline.Stage(stops, name="s")]) as pipe:
+        with pytest.raises(pipeline.StageFailed, match=r"request 0 failed in stage 's'.*: StopIteration$"):
+            pipe.submit(1).wait()
+
+
 def test_a_failed_request_has_its_stage_and_cause():
     with pipeline.chain([double, pipeline.Stage(fails_on_three, name="check", backend="python")]) as pipe:
         good, bad, last = pipe.submit(1), pipe.submit(1.5), pipe.submit(2)
