@@ -223,7 +223,7 @@ std::shared_ptr<executors::Executor> open_executor(const std::string& path, cons
 }
 
 void bind_runtime(nb::module_& m) {
-  // headrace/runtime.py adds export_library.
+  // headrace/_export.py adds export_library.
   nb::class_<runtime::Module>(m, "Module", nb::is_weak_referenceable(),
                               "Functions that belong together, from one code generator or loader.")
       .def_prop_ro("type_key", [](const runtime::Module& module) { return std::string(module.type_key()); })

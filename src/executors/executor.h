@@ -1,5 +1,6 @@
-// Executor: one program, ready to run: what the graph executor, and later the virtual machine and pipelines, offer to
-// the C API, to modules, to Python and to the programs.
+// Executor: one program, ready to run. The graph executor implements it; the C API, modules, Python, the programs and
+// the stages of pipelines use it. An artifact's static main (plan/static_main.h) runs the same steps for clients
+// without the runtime.
 //
 //   bind the inputs and outputs once, or set them for each run  ->  run  ->  read the outputs
 //
@@ -76,7 +77,7 @@ struct FallbackEvent {
   uint64_t run = 0;                   // the run in which it failed, counted from 1; 0: before the first
 };
 
-// What executors hold together beside their inputs and outputs.
+// The memory that executors hold together beside their inputs and outputs.
 struct MemoryUse {
   int64_t working_bytes = 0;
   // The parts of weights that runs read, each from its first byte on and once: programs of one artifact share them.

@@ -27,7 +27,6 @@ typedef struct hr_main_step {
   const int32_t* args; /* entries */
   int32_t num_args;
   int32_t reserved;
-  const char* op;
 } hr_main_step;
 
 typedef struct hr_main_program {

@@ -47,7 +47,7 @@ static_assert(static_cast<int>(Place::kInput) == HR_MAIN_INPUT && static_cast<in
 namespace {
 
 constexpr const char* kEntryType = "{ ptr, ptr, i64, i32, i32, i32, i8, i8, i16 }";
-constexpr const char* kStepType = "{ ptr, i64, ptr, i32, i32, ptr }";
+constexpr const char* kStepType = "{ ptr, i64, ptr, i32, i32 }";
 
 class Tables {
  public:
@@ -134,7 +134,7 @@ class Tables {
       const Entry& source = program_.graph.entries[static_cast<size_t>(step.args[0])];
       nbytes = artifact::tensor_nbytes(source.dtype, source.shape).value();
     }
-    return fmt::format("{} {{ ptr {}, i64 {}, ptr {}, i32 {}, i32 0, ptr null }}", kStepType, kernel, nbytes,
+    return fmt::format("{} {{ ptr {}, i64 {}, ptr {}, i32 {}, i32 0 }}", kStepType, kernel, nbytes,
                        array("i32", step.args), step.args.size());
   }
 
