@@ -1,4 +1,4 @@
-// What sessions read of an ONNX file beside its nodes, and its bytes with other initialisers.
+// Reads for sessions what an ONNX file holds beside its nodes, and writes its bytes with other initialisers.
 #include <nanobind/stl/set.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>

@@ -1,4 +1,4 @@
-// What the bindings of pipelines share: values and codes of Python's.
+// Values and codes of Python, as the bindings of pipelines share them.
 #pragma once
 
 #include "executors/pipeline/stage_code.h"

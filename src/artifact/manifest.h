@@ -102,7 +102,7 @@ struct Step {
   std::vector<int32_t> args = {};  // entries: inputs, then outputs
   int32_t num_outputs = 1;         // the last so many of `args` are written
   std::string op = {};             // the name that the user knows: node names of the model; may be empty
-  // Of arithmetic; a multiply-add counts as two. An estimate by the sizes of tensors; 0: none, or not known.
+  // Arithmetic operations; a multiply-add counts as two. An estimate by the sizes of tensors; 0: none, or not known.
   int64_t operations = 0;
 };
 

@@ -18,7 +18,7 @@ namespace {
 // two.
 constexpr size_t kReadByTwo = size_t{16} << 20;
 
-// What reading came to: all bytes, a file that ends before, or an error of the system.
+// The result of reading: all bytes, a file that ends before, or an error of the system.
 struct Outcome {
   bool is_whole = true;
   int error = 0;

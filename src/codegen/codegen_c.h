@@ -34,7 +34,7 @@ struct CRegion {
 // Returns the functions SYMBOL_, SYMBOL__wrapper_ and SYMBOL.
 std::string region_functions(const CRegion& region);
 
-// What a code generator offers to relay.ext.NAME.
+// The functions that a code generator offers to relay.ext.NAME.
 class CSourceModuleCodegenBase {
  public:
   virtual ~CSourceModuleCodegenBase() = default;

@@ -364,7 +364,7 @@ class CaseCheck {
     return "";
   }
 
-  // What is kept each time grows in every attempt; caches that fill grow in the first ones.
+  // Memory that each run keeps grows in every attempt; caches that fill grow in the first ones.
   std::string memory() const {
     const auto round = [&] {
       for (const auto& module : artifact_->modules)

@@ -84,7 +84,8 @@ class StageBuilder {
     return name;
   }
 
-  // What computes a tensor within the stage: its own call, a constant, or a parameter, which is added when it is new.
+  // Returns what computes a tensor within the stage: its own call, a constant, or a parameter, which is
+  // added when it is new.
   Expr value_of(const ProgramTensor& tensor) {
     if (tensor.kind == Kind::constant) return line_.constants[tensor.owner];
     if (const auto made = made_.find(tensor.owner); tensor.kind == Kind::call && made != made_.end())

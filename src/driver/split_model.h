@@ -15,7 +15,7 @@ struct SplitModelOptions {
   int32_t threads = 1;
   // Processors per place, which may share some; empty: any for all places.
   std::vector<std::vector<int32_t>> cpus = {};
-  // Of each place, by their priority; native for an empty list. Empty: all have those of the compile.
+  // The backends of each place, by their priority; native for an empty list. Empty: all have those of the compile.
   std::vector<std::vector<std::string>> backends = {};
   // The memory that a stage may take in each place (driver/pipeline_memory.h); one number holds for all. Empty: any.
   std::vector<int64_t> memory_bytes = {};

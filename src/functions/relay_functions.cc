@@ -223,7 +223,7 @@ void register_relay_functions() {
   register_global("relay.backend.InferTypeIfSettled", make_packed([](const IRModule& module) {
                     return relay::infer_type_if_settled(relay::unique_binders(snapshot(module)));
                   }));
-  // What Relay's parser gives: types, also those of results, where inference finds them.
+  // Adds what Relay's parser gives: types, also those of results, where inference finds them.
   register_global("relay.parser.WithTypes", make_packed([](const IRModule& module) {
                     const IRModule typed = relay::infer_type_if_settled(relay::unique_binders(snapshot(module)));
                     const IRModule written = relay::with_result_types(typed);

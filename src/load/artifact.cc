@@ -219,7 +219,7 @@ Expected<std::shared_ptr<const Artifact>> open_artifact(Descriptor descriptor, c
 
 namespace {
 
-// What an executor borrows.
+// The data that an executor borrows.
 struct LoadedCode {
   std::shared_ptr<const Artifact> artifact;
   std::vector<PackedFunc> imports;             // functions of external steps and regions, in order of steps

@@ -21,7 +21,7 @@ struct Line {
   int64_t size() const;
 };
 
-// What a rule sees. The machine is not part of it, because the same loops serve every machine; lower/loops/ decides
+// The input of a rule. The machine is not part of it, because the same loops serve every machine; lower/loops/ decides
 // which of them run on several threads and whether fma is one instruction.
 struct KernelInput {
   const RuleInput& op;

@@ -34,7 +34,7 @@ struct EntryTensor {
   std::string to_string() const;
 };
 
-// What a function that is ready to run computes, for callers that compare it with what they were compiled for.
+// Says what a function that is ready to run computes, for callers that compare it with what they were compiled for.
 struct EntryTypes {
   std::vector<EntryTensor> inputs, outputs;
 };

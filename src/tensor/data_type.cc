@@ -31,7 +31,7 @@ constexpr Name kNames[] = {
     {"uint1", DataType::uint(1)},       {"bool", DataType::bool_()},       {"handle", DataType::handle()},
     {"void", DataType::void_()}};
 
-// What texts of Relay and numpy's users write for these.
+// Other names for these, as texts of Relay and users of numpy write them.
 constexpr Name kShortNames[] = {
     {"float", DataType::float_(32)}, {"int", DataType::int_(32)}, {"uint", DataType::uint(32)}};
 

@@ -54,7 +54,7 @@ constexpr size_t kLeastForP99 = 100;
 // Longer than the idle threads of either runtime spin.
 constexpr int kPauseMilliseconds = 20;
 
-// What was measured with one number of threads.
+// The times measured with one number of threads.
 struct Measured {
   std::vector<Times> ours = {};  // by subject
   std::vector<double> per_second = {};
@@ -248,7 +248,7 @@ std::vector<std::string> heading_of(const BenchState& state) {
   return heading;
 }
 
-// What was measured with all numbers of threads, as it is reported.
+// The times measured with all numbers of threads, as they are reported.
 struct Reported {
   std::vector<std::vector<std::string>> rows = {};  // of the table
   Array<Value> results = {};

@@ -31,7 +31,7 @@ Map<std::string, double> seconds_by_label(const std::vector<partition::LabelSeco
   return seconds;
 }
 
-// What a placement by cost costs; none of another placement.
+// Returns the costs of a placement by cost; null for other placements.
 Value cost_of(const driver::Explanation& explained) {
   if (!explained.plan_cost) return {};
   const std::optional<double>& passed_over = explained.plan_cost->passed_over;

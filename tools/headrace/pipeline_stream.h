@@ -1,4 +1,4 @@
-// What the actions of `pipeline` that run requests share.
+// Functions that the actions of `pipeline` share that run requests.
 #pragma once
 
 #include <optional>

@@ -23,7 +23,7 @@ std::string backends_of(const partition::Plan& plan) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-// What differs beside the ops: "model", "backends", in words of the two plans.
+// The differences beside those of ops: "model", "backends", in words of the two plans.
 std::vector<std::array<std::string, 3>> header_changes(const partition::Plan& before, const partition::Plan& after) {
   std::vector<std::array<std::string, 3>> changes;
   if (before.model_hash != after.model_hash) changes.push_back({"model", before.model_hash, after.model_hash});

@@ -26,8 +26,8 @@ inline constexpr int64_t kRandomLimit = 8;
 NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t limit = kRandomLimit,
                       const std::optional<RandomRange>& range = {});
 
-// What read_named() knows of the inputs. With `specs`, "x=image.raw" (or .bin) is the elements of the input alone,
-// little-endian and dense. With `images`, too, "x=photo.png" is an image (image_input.h).
+// Facts about the inputs that read_named() needs. With `specs`, "x=image.raw" (or .bin) is the elements of the input
+// alone, little-endian and dense. With `images`, too, "x=photo.png" is an image (image_input.h).
 struct NamedFiles {
   const std::vector<artifact::TensorSpec>* specs = nullptr;
   const ImageOptions* images = nullptr;

@@ -168,7 +168,7 @@ std::string unknown_option_message(const CLI::App& program, const CLI::App& app,
 
 std::string suggest(const std::string& name, const std::vector<std::string>& known) {
   std::vector<std::string> near = near_names(name, known, '-');
-  // What is longer or shorter is near if one begins with the other: --thread, --shapes, --out.
+  // Names of different lengths are near if one begins with the other: --thread, --shapes, --out.
   for (const std::string& one : known) {
     const bool begins = name.size() > 4 && (one.starts_with(name) || name.starts_with(one));
     if (begins && std::find(near.begin(), near.end(), one) == near.end()) near.push_back(one);

@@ -1,4 +1,4 @@
-// What `headrace --version` says.
+// The text of `headrace --version`.
 #pragma once
 
 #include <string>

@@ -16,7 +16,7 @@ struct Asset {
   std::string_view licence;  // licence of others' work; empty for ours
 };
 
-// What a page is made of: a style, and scripts that run in order.
+// The parts of a page: a style, and scripts that run in order.
 struct PageKind {
   const Asset* style;
   std::span<const Asset* const> scripts;

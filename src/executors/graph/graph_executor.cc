@@ -333,7 +333,7 @@ int32_t GraphExecutor::run_backend(const Call& call) noexcept {
 int32_t GraphExecutor::run_region(Call& call) noexcept {
   if (call.native != nullptr) return run_native(call);
   const int32_t code = run_backend(call);
-  // Who ends a run by an interrupt did not ask for another way to finish it.
+  // A user who interrupts a run did not ask for another way to finish it.
   const bool is_interrupt = error_ && (error_->kind == "KeyboardInterrupt" || error_->kind == "SystemExit");
   if (code == 0 || call.callee.native == nullptr || is_interrupt) return code;
   try {

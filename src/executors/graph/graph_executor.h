@@ -42,7 +42,7 @@ struct Callee {
   const NativeForm* native = nullptr;  // set for a RegionCall
 };
 
-// What a program borrows from the artifact that it belongs to. All of it outlives the executor.
+// The data that a program borrows from the artifact that it belongs to. All of it outlives the executor.
 struct GraphParts {
   const artifact::Program& program;           // keeps the rules of artifact/check_manifest.h; all of it lies on the CPU
   std::span<const Callee> callees;            // one per step

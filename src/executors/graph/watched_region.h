@@ -24,7 +24,7 @@
 
 namespace headrace::executors {
 
-// What a region's code left when it returned. The message is its sentence.
+// The state that a region's code left when it returned. The message is its sentence.
 struct RegionOutcome {
   int32_t code = 0;
   Ref<ErrorObj> error = {};

@@ -18,7 +18,7 @@ PipelineOptions checked(const PipelineOptions& options) {
   return options;
 }
 
-// What a channel between two threads may take for a queue.
+// The most bytes that the queue of a channel between two threads may take.
 constexpr size_t kQueueBytes = size_t{256} << 10;
 
 std::vector<size_t> checked_order(const PipelineSpec& spec) {

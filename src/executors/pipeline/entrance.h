@@ -11,7 +11,7 @@
 
 namespace headrace::executors::pipeline {
 
-// What a submission does when all places are taken.
+// How a submission acts when all places are taken.
 enum class WhenFull : uint8_t {
   wait,         // until a place is free, or its time is over
   reject,       // is refused at once

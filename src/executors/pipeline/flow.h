@@ -68,7 +68,7 @@ struct BatchEntry {
   uint64_t token = 0;
 };
 
-// What a call was, for metrics and traces.
+// Describes a call for metrics and traces.
 struct CallNote {
   Clock::time_point start;
   uint64_t request = 0;  // the number of the first one
@@ -76,13 +76,13 @@ struct CallNote {
   bool has_failed = false;
 };
 
-// What only the thread uses that runs a replica.
+// State that only the thread uses that runs a replica.
 struct Replica {
   std::shared_ptr<StageCode> code;
-  // Of one request; of a batch those of each port follow each other, as in BatchCall.
+  // The values of one request; in a batch those of each port follow each other, as in BatchCall.
   std::vector<const Value*> arguments;
   std::vector<Value> results;
-  // Of a stage that takes batches: the requests of the call, and their errors; the values of one that is tried alone.
+  // For a stage that takes batches: the requests of the call, and their errors; the values of one that is tried alone.
   std::vector<BatchEntry> entries;
   std::vector<Ref<ErrorObj>> batch_errors;
   std::vector<const Value*> lone_arguments;
@@ -125,7 +125,7 @@ Failure stage_failure(const Stage& stage, const Request& request, Ref<ErrorObj> 
 // Why a stage cannot take its next token.
 enum class Waiting : uint8_t { no, for_input, for_place };
 
-// What the flow asks of its surroundings.
+// Functions that the flow calls in the pipeline around it.
 struct FlowEvents {
   std::function<std::shared_ptr<Request>()> next_request;  // the oldest that waits, or null
   // Shows the requests that wait, oldest first, until the function returns false.
@@ -196,7 +196,7 @@ class Flow {
   bool compute(Stage& stage, Replica& replica, uint64_t token, Request& request, Clock::time_point& now);
   void fail(Stage& stage, Replica& replica, Request& request, const Failure& failure);
 
-  // Of stages that take batches: flow_batch.cc.
+  // For stages that take batches: flow_batch.cc.
   Range look_for_batch(const Stage& stage);
   Range look_at_tokens(const Stage& stage);
   bool look_at_queue(const Stage& stage, Range& range);

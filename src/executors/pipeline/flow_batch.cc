@@ -260,7 +260,7 @@ Ref<ErrorObj> Flow::call_alone(const Stage& stage, Replica& replica, size_t entr
   const size_t count = replica.entries.size();
   for (size_t i = 0; i < stage.inputs.size(); ++i) replica.lone_arguments[i] = replica.arguments[i * count + entry];
   for (size_t i = 0; i < stage.outputs.size(); ++i) {
-    // What the call of the batch left in an output of any value is not this call's.
+    // An output of any value may still hold what the call of the batch left there.
     replica.lone_results[i] =
         stage.outputs[i].pool.has_value() ? std::move(replica.results[i * count + entry]) : Value();
   }

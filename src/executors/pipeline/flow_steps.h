@@ -6,7 +6,7 @@
 
 namespace headrace::executors::pipeline {
 
-// What a slot holds while its value is made.
+// The state of a slot while its value is made.
 inline constexpr uint64_t kReserved = ~uint64_t{0};
 
 // Returns whether all values that other stages make for the token are there.

@@ -22,10 +22,10 @@ struct StageMetrics {
   uint64_t errors = 0;   // requests that failed here
   uint64_t skipped = 0;  // requests that had failed before
   uint64_t busy_ns = 0, starved_ns = 0, blocked_ns = 0;
-  // Of a stage that takes several requests in one call: calls, without those that tried a request again alone; and the
+  // For a stage that takes several requests in one call: calls, without those that tried a request again alone; and the
   // time from the arrival of each request to the begin of its call, added up over all requests.
   uint64_t batches = 0, waited_ns = 0;
-  // Of a stage in processes of its own: that of each replica, 0 for one that does not run now; and how often one was
+  // For a stage in processes of its own: that of each replica, 0 for one that does not run now; and how often one was
   // started again.
   std::vector<int64_t> pids = {};
   uint64_t restarts = 0;

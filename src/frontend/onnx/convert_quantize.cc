@@ -86,7 +86,8 @@ Expr less_zero_point(NodeContext& context, size_t i, size_t zero_at, std::string
 
 // --- QuantizeLinear, DequantizeLinear ---
 
-// What a node quantizes with: `data` may be flat, its scale and zero point being of one number for each element.
+// The values that a node quantizes with: `data` may be flat, its scale and zero point being of one number for each
+// element.
 struct Steps {
   Expr data, scale, zero_point;
   int64_t axis = 0;

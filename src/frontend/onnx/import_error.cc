@@ -15,7 +15,7 @@ std::string describe(const NodeRefusal& refusal) {
   return fmt::format("node {} ({}): {}", printable(refusal.node), escaped(refusal.op), refusal.message);
 }
 
-// What to do about operators that no converter knows; the text says it once for all of them.
+// Advice about operators that no converter knows; the text gives it once for all of them.
 constexpr std::string_view kRemedy =
     "docs/onnx-support.md lists the supported operators, and in Python a backend may run others: "
     "hr.compile(..., backends=[\"onnxruntime\"])";

@@ -35,7 +35,7 @@ struct FunctionCall {
   int64_t opset = 0;  // the version of the default operator set in the function
 };
 
-// What calling a function adds to a program, with all that the function calls in turn.
+// The nodes and bytes that calling a function adds to a program, with all that the function calls in turn.
 struct InlinedSize {
   int64_t nodes = 0;
   int64_t bytes = 0;  // size of the encoded nodes

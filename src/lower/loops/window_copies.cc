@@ -308,7 +308,7 @@ class WindowStage {
   const ComputeStage& stage_;
   const WindowRead& read_;
   const cost::Machine& machine_;
-  // Of the copy, for each spatial axis: elements of the data from one place to the next, phases between them, places.
+  // For each spatial axis: elements of the data from one place to the next, phases between them, places.
   Shape steps_, phases_, places_;
 };
 

@@ -69,7 +69,7 @@ struct ImageAxes {
 inline ImageAxes data_axes(const BinaryConv2DAttrs& attrs) {
   return attrs.data_layout == "NHWC" ? ImageAxes{3, 1, 2} : ImageAxes{1, 2, 3};
 }
-// Of the kernel: `channel` is that of the input; the output's is what is left.
+// For the kernel, `channel` is the axis of input channels; the axis of output channels is the one left.
 inline ImageAxes kernel_axes(const BinaryConv2DAttrs& attrs) {
   return attrs.kernel_layout == "HWIO" ? ImageAxes{2, 0, 1} : ImageAxes{1, 2, 3};
 }

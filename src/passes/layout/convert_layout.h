@@ -56,7 +56,7 @@ using DesiredLayouts = Map<std::string, Array<std::string>>;
 // channels of zeros, and a slice drops their results.
 using LayoutChoice = std::function<std::optional<Array<std::string>>(const relay::CallNode& call)>;
 
-// What decides the layout of each call of a body.
+// Decides the layout of each call of a body.
 struct LayoutRequest {
   LayoutChoice choose;
   // Whether a call that nobody asks for stays as written, although it could follow its operands. Empty: none does.

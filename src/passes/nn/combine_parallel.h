@@ -35,7 +35,7 @@
 namespace headrace::passes {
 
 IRModule combine_parallel_conv2d(const IRModule& module, int64_t min_num_branches = 3);
-// What dense products of the same data become.
+// The form that dense products of the same data get.
 enum class DenseForm : uint8_t {
   wide,             // one wider nn.dense
   batch,            // one nn.batch_matmul that reads the data as it is

@@ -22,7 +22,7 @@ void Inferencer::bind_pattern(const Pattern& root, const Type& root_type, const 
     pending.pop_back();
     if (const auto* var = pattern.as<PatternVarNode>()) {
       has_value_.insert(var->var.get());
-      // What the scrutinee's type leaves open, a variable's annotation says.
+      // A variable's annotation says what the scrutinee's type leaves open.
       const Type& annotation = var->var->type_annotation;
       if (type && annotation && solver_.is_open(type) && !solver_.is_open(annotation)) solver_.unify(type, annotation);
       bind_var(var->var, type);

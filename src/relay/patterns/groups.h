@@ -23,9 +23,9 @@ namespace headrace::relay {
 struct PatternGroup {
   Expr root;
   std::vector<Expr> inputs;
-  // What is inside, operands first; `root` is the last.
+  // The expressions inside, operands first; `root` is the last.
   std::vector<Expr> parts;
-  // What each node of the pattern stands for, by the pattern index's number.
+  // The expression that each node of the pattern stands for, by the pattern index's number.
   std::vector<std::pair<int, std::vector<Expr>>> matches;
 };
 

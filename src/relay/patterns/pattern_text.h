@@ -10,7 +10,7 @@
 //   cast(%0)
 // A tuple of any number of fields; likewise f(*) of arguments and fn(*) of parameters:
 //   concatenate(tuple(*))
-// What a match must have besides:
+// Further conditions of a match:
 //   nn.conv2d(_, _)[attrs data_layout="NCHW", kernel_size=[3, 3]][dtype float32][shape (1, ?, 3)]
 //
 // The grammar; infix operators group to the left:

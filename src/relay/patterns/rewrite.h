@@ -5,7 +5,7 @@
 
 namespace headrace::relay {
 
-// What the nodes of a pattern stand for, by node: several expressions for a node that repeats.
+// The expressions that the nodes of a pattern stand for, by node: several expressions for a node that repeats.
 using PatternMatches = Map<DFPattern, Array<Expr>>;
 
 struct PatternCallback {

@@ -12,7 +12,8 @@
 
 namespace headrace::executors::pipeline::isolation {
 
-// What starts a process. It inherits the files, as kFirstFile and on, and no other descriptors but its output.
+// The program, arguments and files of a process to start. It inherits the files, as kFirstFile and on, and no other
+// descriptors but its output.
 struct HostCommand {
   std::vector<std::string> words;  // the path of the program, and its arguments
   std::vector<std::shared_ptr<const Descriptor>> files = {};
@@ -52,7 +53,8 @@ class HostProcess {
   Descriptor connection_;
   SharedMemory memory_;
   int pid_ = -1;
-  // Of the process, so that another one that gets its number is never killed; empty where the system has none.
+  // A descriptor of the process, so that another one that gets its number is never killed; empty where the system has
+  // none.
   std::optional<Descriptor> handle_;
   std::mutex mutex_;  // guards what follows
   bool is_over_ = false;

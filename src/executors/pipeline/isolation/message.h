@@ -1,4 +1,4 @@
-// What a pipeline and the process of a stage say to each other. The values themselves lie in memory that both share.
+// Messages between a pipeline and the process of a stage. The values themselves lie in memory that both share.
 //
 //   pipeline: hello   process: ready, with its ports   pipeline: start   then, for each call: call, answer
 //

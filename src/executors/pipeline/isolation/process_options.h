@@ -1,4 +1,5 @@
-// What stages in processes of their own are made of, as plain data: a loader fills it in without what starts them.
+// Options of stages in processes of their own, as plain data, so that a loader can fill them in without the code that
+// starts processes.
 #pragma once
 
 #include <functional>

@@ -100,7 +100,7 @@ class WireReader {
   int depth_ = 0;
 };
 
-// What a stage's code is, for the process that calls it.
+// Describes a stage's code for the process that calls it.
 struct CodePorts {
   std::vector<Port> inputs = {}, outputs = {};
   std::vector<bool> are_shared = {};  // one per input
