@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/json_fault.h"
 #include "object/array.h"
 #include "ir/type.h"
+#include "partition/place.h"
 #include "relay/text/print.h"
 
 namespace headrace::partition {
@@ -16,7 +18,8 @@ using Json = nlohmann::ordered_json;
 using relay::Var;
 
 constexpr const char* kFormat = "headrace_costs";
-constexpr int64_t kFormatVersion = 1;
+constexpr int64_t kFormatVersion = 2;
+constexpr int64_t kFirstVersion = 1;  // without plans
 
 // Replaces the arguments of a call by parameters.
 class CallProgram {
@@ -51,6 +54,19 @@ class CallProgram {
   Expr call_;
 };
 
+// Returns whether text is "native" or a list of different backends: "onednn,ccompiler".
+bool is_plan_name(std::string_view text) {
+  if (text == kNative) return true;
+  std::set<std::string_view> names;
+  for (;;) {
+    const size_t comma = text.find(',');
+    const std::string_view name = text.substr(0, comma);
+    if (name.empty() || name == kNative || !names.insert(name).second) return false;
+    if (comma == std::string_view::npos) return true;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 // Reads the members of one table, and says where a fault is.
 class TableReader {
  public:
@@ -58,15 +74,18 @@ class TableReader {
 
   CostTable read(const Json& json) {
     if (!json.is_object() || !json.contains(kFormat)) fail("it is not a table of costs", "");
-    if (json[kFormat] != kFormatVersion)
-      fail(fmt::format("\"{}\" is {}, this program reads {}", kFormat, json[kFormat].dump(), kFormatVersion), "");
+    const Json& version = json[kFormat];
+    if (version != kFormatVersion && version != kFirstVersion)
+      fail(fmt::format("\"{}\" is {}, this program reads {} and {}", kFormat, version.dump(), kFirstVersion,
+                       kFormatVersion),
+           "");
     CostTable table{.source = source_, .cpu = text(json, "cpu", ""), .costs = {}};
     const Json& threads = member(json, "threads", "");
     if (!threads.is_number_integer() || threads.get<int64_t>() < 1) fail("\"threads\" is not a number from 1 on", "");
     table.threads = threads.get<int64_t>();
-    const Json& costs = member(json, "costs", "");
-    if (!costs.is_array()) fail("\"costs\" is not a list", "");
-    for (size_t i = 0; i < costs.size(); ++i) add(table, costs[i], fmt::format("costs[{}]: ", i));
+    for_each_row(json, "costs", [&](const Json& row, const std::string& where) { add_cost(table, row, where); });
+    if (version != kFirstVersion)
+      for_each_row(json, "plans", [&](const Json& row, const std::string& where) { add_plan(table, row, where); });
     return table;
   }
 
@@ -86,13 +105,34 @@ class TableReader {
     return value.get<std::string>();
   }
 
-  void add(CostTable& table, const Json& json, const std::string& where) const {
+  template <typename Add>
+  void for_each_row(const Json& json, const char* name, Add&& add) const {
+    const Json& rows = member(json, name, "");
+    if (!rows.is_array()) fail(fmt::format("\"{}\" is not a list", name), "");
+    for (size_t i = 0; i < rows.size(); ++i) add(rows[i], fmt::format("{}[{}]: ", name, i));
+  }
+
+  MeasuredCost measured(const Json& json, const std::string& where) const {
     const Json& seconds = member(json, "seconds", where);
     const double value = seconds.is_number() ? seconds.get<double>() : -1;
     if (!std::isfinite(value) || value < 0 || value > 1000) fail("\"seconds\" is not a number from 0 to 1000", where);
+    return {text(json, "version", where), value};
+  }
+
+  void add_cost(CostTable& table, const Json& json, const std::string& where) const {
+    MeasuredCost cost = measured(json, where);
     const std::pair key(text(json, "call", where), text(json, "backend", where));
-    if (!table.costs.emplace(key, MeasuredCost{text(json, "version", where), value}).second)
-      fail("the call and the backend are there twice", where);
+    if (!table.costs.emplace(key, std::move(cost)).second) fail("the call and the backend are there twice", where);
+  }
+
+  void add_plan(CostTable& table, const Json& json, const std::string& where) const {
+    MeasuredCost cost = measured(json, where);
+    const std::pair key(text(json, "model", where), text(json, "plan", where));
+    if (!is_plan_name(key.second))
+      fail(fmt::format("'{}' names no plan; a plan is 'native' or a list of different backends, as 'onednn,ccompiler'",
+                       key.second),
+           where);
+    if (!table.plans.emplace(key, std::move(cost)).second) fail("the model and the plan are there twice", where);
   }
 
   const std::string& source_;
@@ -111,13 +151,23 @@ std::optional<double> CostTable::find(const std::string& key, const std::string&
   return found == costs.end() ? std::nullopt : std::optional(found->second.seconds);
 }
 
+const MeasuredCost* CostTable::find_plan(const std::string& model, const std::string& plan) const {
+  const auto found = plans.find({model, plan});
+  return found == plans.end() ? nullptr : &found->second;
+}
+
 std::string to_json(const CostTable& table) {
-  Json costs = Json::array();
-  for (const auto& [key, cost] : table.costs) {
-    costs.push_back(
-        {{"call", key.first}, {"backend", key.second}, {"version", cost.version}, {"seconds", cost.seconds}});
-  }
-  const Json json{{kFormat, kFormatVersion}, {"cpu", table.cpu}, {"threads", table.threads}, {"costs", costs}};
+  const auto rows_of = [](const auto& measured, const char* first, const char* second) {
+    Json rows = Json::array();
+    for (const auto& [key, cost] : measured)
+      rows.push_back({{first, key.first}, {second, key.second}, {"version", cost.version}, {"seconds", cost.seconds}});
+    return rows;
+  };
+  const Json json{{kFormat, kFormatVersion},
+                  {"cpu", table.cpu},
+                  {"threads", table.threads},
+                  {"costs", rows_of(table.costs, "call", "backend")},
+                  {"plans", rows_of(table.plans, "model", "plan")}};
   return json.dump(1) + "\n";
 }
 

@@ -1,9 +1,15 @@
-// CostTable: measured times of calls, as a file. `headrace profile` writes it; placement by cost reads it.
+// CostTable: measured times of calls and of whole plans, as a file. `headrace profile` writes it; placement by cost
+// reads it.
 //
-//   {"headrace_costs": 1, "cpu": "znver4", "threads": 1, "costs": [
-//     {"call": "fn (%x0: ...) { nn.relu(%x0) }", "backend": "native", "version": "0.1.0", "seconds": 1.2e-06}]}
+//   {"headrace_costs": 2, "cpu": "znver4", "threads": 1, "costs": [
+//     {"call": "fn (%x0: ...) { nn.relu(%x0) }", "backend": "native", "version": "0.1.0", "seconds": 1.2e-06}],
+//    "plans": [
+//     {"model": "1f0c...", "plan": "native", "version": "0.1.0", "seconds": 0.0068},
+//     {"model": "1f0c...", "plan": "onednn,ccompiler", "version": "3.11,1", "seconds": 0.0071}]}
 //
-// A call is known by its op or composite function, its attributes, and the shapes and dtypes of its arguments.
+// A call is known by its op or composite function, its attributes, and the shapes and dtypes of its arguments. A whole
+// plan is known by the hash of the model's module (driver/placing.h), and by its name: "native" for native code alone,
+// else the list of backends in whose order the ops were placed. Files of version 1, which have no plans, are read, too.
 #pragma once
 
 #include <map>
@@ -22,7 +28,7 @@ std::string cost_key(const relay::CallNode& call);
 relay::Function program_of_call(const relay::CallNode& call);
 
 struct MeasuredCost {
-  std::string version;  // the backend's version
+  std::string version;  // the backend's version; of a plan those of its backends, with commas between them
   double seconds = 0;
 };
 
@@ -32,8 +38,12 @@ struct CostTable {
   int64_t threads = 1;
   std::map<std::pair<std::string, std::string>, MeasuredCost> costs;  // by the call's key and the backend
 
+  std::map<std::pair<std::string, std::string>, MeasuredCost> plans = {};  // by the model's hash and the plan's name
+
   // Returns the seconds of a call by a backend, or natively; nothing when they were not measured.
   std::optional<double> find(const std::string& key, const std::string& backend) const;
+  // Returns the whole plan of that name; null when it was not measured for the model.
+  const MeasuredCost* find_plan(const std::string& model, const std::string& plan) const;
 };
 
 // Returns the text of a file.

@@ -46,6 +46,9 @@ CostTable small_table() {
   CostTable table{.source = "t.json", .cpu = "znver4", .threads = 2, .costs = {}};
   table.costs[{"fn (%x0) { \"exp\" }", "native"}] = {"0.1", 1.5e-6};
   table.costs[{"fn (%x0) { \"exp\" }", "other"}] = {"", 0};
+  table.plans[{"1f", "native"}] = {"0.1", 2e-3};
+  table.plans[{"1f", "other,third"}] = {"5,6", 1e-3};
+  table.plans[{"2e", "native"}] = {"0.1", 0};
   return table;
 }
 
@@ -57,6 +60,33 @@ TEST(CostTable, TheFileReadsBack) {
   EXPECT_EQ(read.find("fn (%x0) { \"exp\" }", "native"), 1.5e-6);
   EXPECT_EQ(read.find("fn (%x0) { \"exp\" }", "third"), std::nullopt);
   EXPECT_EQ(read.costs.begin()->second.version, "0.1");
+  EXPECT_EQ(read.plans.size(), 3u);
+  const MeasuredCost* plan = read.find_plan("1f", "other,third");
+  ASSERT_NE(plan, nullptr);
+  EXPECT_EQ(plan->version, "5,6");
+  EXPECT_EQ(plan->seconds, 1e-3);
+  EXPECT_EQ(read.find_plan("2e", "native")->seconds, 0);
+  EXPECT_EQ(read.find_plan("2e", "other,third"), nullptr);
+}
+
+TEST(CostTable, TheFileHasAListOfPlans) {
+  EXPECT_THAT(to_json(small_table()), HasSubstr(R"( "plans": [
+  {
+   "model": "1f",
+   "plan": "native",
+   "version": "0.1",
+   "seconds": 0.002
+  },)"));
+}
+
+// Tables that were made before there were plans.
+TEST(CostTable, VersionOneIsRead) {
+  const CostTable read = parse_cost_table(R"({"headrace_costs": 1, "cpu": "x", "threads": 3, "costs": [
+      {"call": "c", "backend": "b", "version": "4", "seconds": 0.5}]})",
+                                          "t.json");
+  EXPECT_EQ(read.threads, 3);
+  EXPECT_EQ(read.find("c", "b"), 0.5);
+  EXPECT_TRUE(read.plans.empty());
 }
 
 TEST(CostTable, FaultsHaveAPlace) {
@@ -65,7 +95,7 @@ TEST(CostTable, FaultsHaveAPlace) {
   };
   EXPECT_THAT(error("{\n\"headrace_costs\": 1,,"), HasSubstr("t.json: parse error at line 2, column 21"));
   EXPECT_THAT(error("[]"), HasSubstr("t.json: it is not a table of costs"));
-  EXPECT_THAT(error("{\"headrace_costs\": 2}"), HasSubstr("\"headrace_costs\" is 2, this program reads 1"));
+  EXPECT_THAT(error("{\"headrace_costs\": 3}"), HasSubstr("\"headrace_costs\" is 3, this program reads 1 and 2"));
   EXPECT_THAT(error("{\"headrace_costs\": 1}"), HasSubstr("t.json: there is no \"cpu\""));
   const auto head = [](const std::string& rest) { return "{\"headrace_costs\": 1, \"cpu\": \"x\", " + rest + "}"; };
   EXPECT_THAT(error(head("\"threads\": 0")), HasSubstr("\"threads\" is not a number from 1 on"));
@@ -79,6 +109,34 @@ TEST(CostTable, FaultsHaveAPlace) {
               HasSubstr("costs[0]: \"call\" is not text"));
   for (const char* seconds : {"-1", "1001", "\"fast\"", "null"}) {
     EXPECT_THAT(error(row(fmt::format("{{\"seconds\": {}}}", seconds))), HasSubstr("not a number from 0 to 1000"));
+  }
+}
+
+TEST(CostTable, FaultsOfPlansHaveAPlace) {
+  const auto error = [](const std::string& rest) {
+    const std::string head = R"({"headrace_costs": 2, "cpu": "x", "threads": 1, "costs": [])";
+    return kit::user_error_of([&] { parse_cost_table(head + rest + "}", "t.json"); });
+  };
+  EXPECT_THAT(error(""), HasSubstr("t.json: there is no \"plans\""));
+  EXPECT_THAT(error(R"(, "plans": {})"), HasSubstr("t.json: \"plans\" is not a list"));
+  const auto rows = [&](const std::string& text) { return error(R"(, "plans": [)" + text + "]"); };
+  const auto row = [](const std::string& plan, const std::string& seconds = "1") {
+    return R"({"model": "1f", "version": "", "plan": )" + plan + R"(, "seconds": )" + seconds + "}";
+  };
+  EXPECT_EQ(rows(row(R"("native")") + "," + row(R"("onednn,ccompiler")")), "");
+  EXPECT_THAT(rows("3"), HasSubstr("t.json: plans[0]: there is no \"seconds\""));
+  EXPECT_THAT(rows(row("7")), HasSubstr("plans[0]: \"plan\" is not text"));
+  EXPECT_THAT(rows(R"({"plan": "native", "version": "", "seconds": 1})"), HasSubstr("there is no \"model\""));
+  EXPECT_THAT(rows(R"({"model": 5, "plan": "native", "version": "", "seconds": 1})"),
+              HasSubstr("\"model\" is not text"));
+  EXPECT_THAT(rows(R"({"model": "1f", "plan": "native", "seconds": 1})"), HasSubstr("there is no \"version\""));
+  const std::string native = row(R"("native")");
+  EXPECT_THAT(rows(native + "," + native), HasSubstr("plans[1]: the model and the plan are there twice"));
+  for (const char* name : {"", ",", "onednn,", ",onednn", "native,onednn", "onednn,onednn"}) {
+    EXPECT_THAT(rows(row(fmt::format("\"{}\"", name))), HasSubstr(fmt::format("plans[0]: '{}' names no plan", name)));
+  }
+  for (const char* seconds : {"-1", "1001", "\"fast\"", "null", "[]"}) {
+    EXPECT_THAT(rows(row(R"("native")", seconds)), HasSubstr("plans[0]: \"seconds\" is not a number from 0 to 1000"));
   }
 }
 
