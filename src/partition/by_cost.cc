@@ -4,7 +4,6 @@
 #include <map>
 #include <numeric>
 
-#include "partition/cost_problem.h"
 #include "partition/place.h"
 
 namespace headrace::partition {
@@ -31,19 +30,19 @@ class Search {
       if (is_new) it->second = problems_.emplace_back(std::make_shared<CostProblem>(split, costs));
       problems.push_back(it->second);
     }
+    plain_ = problems[0];
     whole_ = problems[1];
     alone_.assign(problems.begin() + 2, problems.end());
     plan_.source = costs.source(module);
+    use_whole_plans(costs);
     choose_unit();
   }
 
   CostChoice best() {
-    try_plan(whole_, whole_->first_of({0}), kNative);
-    std::vector<int32_t> order(backends_.size());
-    std::iota(order.begin(), order.end(), 1);
-    try_plan(whole_, whole_->first_of(order), kListOrder);
+    try_plan(plain_, plain_->first_of({0}), kNative);
+    try_plan(whole_, whole_->first_of(list_order()), kListOrder);
     for (size_t i = 0; i < backends_.size(); ++i)
-      try_plan(alone_[i], alone_[i]->first_of({order[i]}), std::string(backends_[i]->name()));
+      try_plan(alone_[i], alone_[i]->first_of({label_of(i)}), std::string(backends_[i]->name()));
     const Found without_costs = best_;
     for (const auto& problem : problems_) solve(problem);
     pass_over_small_savings(without_costs);
@@ -53,6 +52,29 @@ class Search {
   }
 
  private:
+  static int32_t label_of(size_t backend) { return static_cast<int32_t>(backend) + 1; }
+  std::vector<int32_t> list_order() const {
+    std::vector<int32_t> order(backends_.size());
+    std::iota(order.begin(), order.end(), label_of(0));
+    return order;
+  }
+
+  // Scales all costs to the whole plans that were measured. These plans cost what they took, also where a factor is
+  // limited; the order of the list has no factor of its own.
+  void use_whole_plans(const OpCosts& costs) {
+    plan_.scales = fit_scales(*plain_, alone_, costs);
+    if (plan_.scales.empty()) return;
+    std::vector<double> factors;
+    for (const PlanScale& scale : plan_.scales) factors.push_back(scale.factor);
+    for (const auto& problem : problems_) {
+      problem->scale(factors);
+      problem->set_measured(problem->first_of({0}), *costs.whole({}));
+    }
+    if (const auto seconds = costs.whole(backends_)) whole_->set_measured(whole_->first_of(list_order()), *seconds);
+    for (size_t i = 0; i < backends_.size(); ++i)
+      alone_[i]->set_measured(alone_[i]->first_of({label_of(i)}), *costs.whole({backends_[i]}));
+  }
+
   // Takes picoseconds, or larger units where their sums could pass the range of label costs.
   void choose_unit() {
     constexpr double kMaxSum = 0x1p58;
@@ -71,6 +93,7 @@ class Search {
   void try_plan(const std::shared_ptr<const CostProblem>& problem, std::vector<int32_t> labels,
                 const std::string& name) {
     const int64_t cost = keep(problem, std::move(labels));
+    bound_ = std::min(bound_, cost);  // one that was measured may cost less than the label problem has it
     plan_.others.push_back({name, static_cast<double>(cost) / per_second_});
   }
 
@@ -93,8 +116,8 @@ class Search {
   const Backends& backends_;
   double least_saving_;
   std::vector<std::shared_ptr<CostProblem>> problems_;
-  std::shared_ptr<const CostProblem> whole_;
-  std::vector<std::shared_ptr<const CostProblem>> alone_;  // by backend
+  std::shared_ptr<CostProblem> plain_, whole_;       // without pieces; with those of the whole list
+  std::vector<std::shared_ptr<CostProblem>> alone_;  // by backend, with its pieces
   double per_second_ = 0;
   int64_t bound_ = INT64_MAX;
   Found best_;
@@ -143,6 +166,9 @@ Labels CostDecider::decide(const IRModule& module) {
 std::vector<LabelSeconds> CostDecider::costs_of(const relay::CallNode& call) const {
   std::vector<LabelSeconds> costs = costs_.of(call);
   for (LabelSeconds& one : costs) {
+    for (const PlanScale& scale : choice_.plan.scales) {
+      if (scale.label == one.label) one.seconds *= scale.factor;
+    }
     if (const CostProblem::Join* join = choice_.problem->join_of(call, one.label, choice_.labels))
       one.seconds = std::max(one.seconds - join->seconds_saved, 0.0);
   }

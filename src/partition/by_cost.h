@@ -19,10 +19,12 @@
 // whole list by priority, those of each backend alone, and no pieces. So a plan never costs more than the plan of the
 // order of the list, of any single backend, or of native code alone; these are computed, too. Where costs are measured,
 // the cheapest of those is taken unless the plan of least cost saves enough (OpCosts::least_saving): what single calls
-// take does not add up to what a network takes.
+// take does not add up to what a network takes. Where those plans were measured as wholes, they cost what they took,
+// and all costs are scaled to that (partition/plan_scales.h).
 #pragma once
 
 #include "partition/decider.h"
+#include "partition/plan_scales.h"
 
 namespace headrace::partition {
 
@@ -40,6 +42,8 @@ struct PlanCost {
   std::vector<LabelSeconds> others;
   // The seconds of a cheaper plan that was not taken, since it saves too little (OpCosts::least_saving).
   std::optional<double> passed_over = {};
+  // The factors of the costs of native code and of each backend. Empty: no whole plans were measured.
+  std::vector<PlanScale> scales = {};
 
   double gap() const { return seconds - lower_bound; }
 };
@@ -47,8 +51,6 @@ struct PlanCost {
 // Returns the ways to split the main of a typed module into calls that placement by cost tries: without pieces, by the
 // patterns of the whole list, and by those of each backend alone. The same module may be there more than once.
 std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends);
-
-class CostProblem;
 
 // The best plan of a module.
 struct CostChoice {

@@ -1,218 +1,20 @@
-// Placement by cost: hand-made programs, and random ones against every way to place their ops. The cost of a placement
-// is counted here from the module that it makes: a border for each parameter of each region.
+// Placement by cost: hand-made programs, and random ones against every way to place their ops.
 #include "partition/by_cost.h"
 
 #include <gmock/gmock.h>
 
 #include <limits>
 
-#include "cost/op_work.h"
-#include "kit/property.h"
 #include "object/structural_equal.h"
-#include "partition/extract.h"
 #include "partition/place.h"
 #include "partition/plan_decider.h"
-#include "partition/tests/region_testing.h"
-#include "relay/children.h"
+#include "partition/tests/cost_testing.h"
 
 namespace headrace::partition {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// One op over 64 x 64 floats takes longer than a border.
-constexpr cost::Machine kMachine{.l2_gigabytes = 20};
-constexpr double kTolerance = 1e-10;  // costs are counted in picoseconds
-
-// How calls and values of a backend depend on each other.
-struct Sharing {
-  std::set<std::string> halved = {};  // ops that cost half where their operand is in the same region
-  std::string needed = "";            // and where this op is there, too, if it is not empty
-  double border_seconds = 0;          // a tensor that enters or leaves a region
-};
-
-// A backend that takes the ops that it has a cost for, and what its patterns match.
-class Priced : public Backend {
- public:
-  Priced(std::string name, std::map<std::string, double> seconds, Sharing sharing, bool one_call = false)
-      : Priced(std::move(name), std::move(seconds), "", 0, one_call) {
-    sharing_ = std::move(sharing);
-  }
-  Priced(std::string name, std::map<std::string, double> seconds, const std::string& patterns = "",
-         double pattern_seconds = 0, bool one_call = false)
-      : name_(std::move(name)), seconds_(std::move(seconds)), pattern_seconds_(pattern_seconds), one_call_(one_call) {
-    if (!patterns.empty()) table_ = read_table(Value(patterns));
-  }
-  std::string_view name() const override { return name_; }
-  std::span<const CompositePattern> patterns() const override { return table_; }
-  Verdict supports(const relay::CallNode& call) const override {
-    if (seconds_.contains(call.as_op()->name)) return {};
-    return {.reason = HR_REASON_OP_UNSUPPORTED, .message = "it has no price"};
-  }
-  double cost(const relay::CallNode& call, const cost::Machine&, int) const override {
-    return call.as_op() == nullptr ? pattern_seconds_ : seconds_.at(call.as_op()->name);
-  }
-  double saved(const relay::CallNode& call, const std::vector<const relay::CallNode*>& producers, const cost::Machine&,
-               int) const override {
-    EXPECT_FALSE(producers.empty());
-    const bool is_halved = call.as_op() != nullptr && sharing_.halved.contains(call.as_op()->name);
-    const bool is_there = std::any_of(producers.begin(), producers.end(), [&](const relay::CallNode* one) {
-      return sharing_.needed.empty() || one->as_op()->name == sharing_.needed;
-    });
-    return is_halved && is_there ? seconds_.at(call.as_op()->name) / 2 : 0;
-  }
-  double border(const Type& type, const cost::Machine&, int) const override {
-    return type.is<TensorTypeNode>() ? sharing_.border_seconds : 0;
-  }
-  bool one_call_per_region() const override { return one_call_; }
-  std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const override {
-    return {request.regions.size(), Refusal{HR_REASON_SHAPE_UNSUPPORTED, "it compiles nothing"}};
-  }
-
- private:
-  std::string name_;
-  std::map<std::string, double> seconds_;
-  std::vector<CompositePattern> table_;
-  double pattern_seconds_;
-  bool one_call_;
-  Sharing sharing_;
-};
-
-std::shared_ptr<const Backend> priced(const std::string& name, std::map<std::string, double> seconds,
-                                      const std::string& patterns = "", double pattern_seconds = 0) {
-  return std::make_shared<Priced>(name, std::move(seconds), patterns, pattern_seconds);
-}
-
-IRModule program_of(const std::string& body) {
-  return read_program("def @main(%x: Tensor[(64, 64), float32], %y: Tensor[(64, 64), float32]) {\n" + body + "}");
-}
-
-double op_seconds(const relay::CallNode& call, const std::string& backend, const Backends& backends) {
-  for (const auto& one : backends) {
-    if (one->name() == backend) return one->cost(call, kMachine, 1);
-  }
-  return cost::native_seconds(call, kMachine, 1);
-}
-
-double counted_seconds(const Expr& body, const std::string& backend, const Backends& backends) {
-  double seconds = 0;
-  relay::post_order(
-      body, [](const Expr& expr) { return !expr.is<relay::FunctionNode>(); },
-      [&](const Expr& expr) {
-        const auto* call = expr.as<relay::CallNode>();
-        if (call != nullptr && !call->op.is<GlobalVarNode>()) seconds += op_seconds(*call, backend, backends);
-      });
-  return seconds;
-}
-
-using Saved = std::function<double(const relay::CallNode& producer, const relay::CallNode& call)>;
-
-// Returns the seconds that are saved in a body: each call is joined to the first operand that is a call which nothing
-// else uses, and with which it costs less.
-double saved_seconds(const Expr& body, const Saved& saved) {
-  std::map<const Object*, std::set<const Object*>> users{{body.object(), {nullptr}}};
-  const auto in_body = [](const Expr& expr) { return !expr.is<relay::FunctionNode>(); };
-  relay::post_order(body, in_body, [&](const Expr& expr) {
-    relay::for_each_child(*expr.get(), [&](const ExprNode* child) { users[child].insert(expr.object()); });
-  });
-  double seconds = 0;
-  relay::post_order(body, in_body, [&](const Expr& expr) {
-    const auto* call = expr.as<relay::CallNode>();
-    if (call == nullptr || call->op.is<GlobalVarNode>()) return;
-    for (const Expr& arg : call->args) {
-      const auto* producer = arg.as<relay::CallNode>();
-      if (producer == nullptr || producer->op.is<GlobalVarNode>() || users[producer].size() != 1) continue;
-      const double one = saved(*producer, *call);
-      seconds += one;
-      if (one > 0) return;
-    }
-  });
-  return seconds;
-}
-
-double native_saved(const relay::CallNode& producer, const relay::CallNode& call) {
-  if (producer.as_op() == nullptr || call.as_op() == nullptr) return 0;
-  return cost::seconds_saved(producer, call, kMachine, 1);
-}
-
-// The changes of layout at the borders of regions: each value that leaves one, once for native code and once for each
-// region that takes it, and each value that enters one.
-double border_seconds(const IRModule& module, const Backends& backends) {
-  const auto border_of = [&](const Expr& value) {  // of the region that makes it
-    const auto* item = value.as<relay::TupleGetItemNode>();
-    const auto* call = (item == nullptr ? value : item->tuple).as<relay::CallNode>();
-    const auto* name = call == nullptr ? nullptr : call->op.as<GlobalVarNode>();
-    if (name == nullptr) return 0.0;
-    const auto region = module->lookup(name->name_hint).cast<relay::FunctionNode>();
-    for (const auto& one : backends) {
-      if (one->name() == region->attrs.at("Compiler").as<std::string>())
-        return one->border(passes::main_of(module).params[0]->checked_type(), kMachine, 1);
-    }
-    return 0.0;
-  };
-  double seconds = 0;
-  std::set<std::pair<const Object*, int64_t>> native;  // values that native code has taken
-  const auto leave = [&](const Expr& value) {
-    const auto* item = value.as<relay::TupleGetItemNode>();
-    const std::pair<const Object*, int64_t> key(item == nullptr ? value.object() : item->tuple.object(),
-                                                item == nullptr ? 0 : item->index);
-    if (native.insert(key).second) seconds += border_of(value);
-  };
-  const Expr& body = passes::main_of(module).body;
-  relay::post_order(
-      body, [](const Expr& expr) { return !expr.is<relay::FunctionNode>(); },
-      [&](const Expr& expr) {
-        if (const auto* tuple = expr.as<relay::TupleNode>()) {
-          for (const Expr& field : tuple->items) leave(field);
-        }
-        const auto* call = expr.as<relay::CallNode>();
-        if (call == nullptr) return;
-        const bool is_region = call->op.is<GlobalVarNode>();
-        for (const Expr& arg : call->args) {
-          if (is_region) {
-            seconds += border_of(arg) + border_of(expr);
-          } else {
-            leave(arg);
-          }
-        }
-      });
-  leave(body);
-  return seconds;
-}
-
-// The cost of a module with regions, by the definition in by_cost.h.
-double counted_seconds(const IRModule& module, const Backends& backends) {
-  double seconds = counted_seconds(passes::main_of(module).body, kNative, backends);
-  seconds -= saved_seconds(passes::main_of(module).body, native_saved);
-  for (const relay::Function& region : regions_of(module)) {
-    const std::string name = region->attrs.at("Compiler").as<std::string>();
-    seconds += kBorderSeconds * static_cast<double>(region->params.size());
-    seconds += counted_seconds(region->body, name, backends);
-    for (const auto& one : backends) {
-      if (one->name() != name) continue;
-      seconds -= saved_seconds(region->body, [&](const relay::CallNode& producer, const relay::CallNode& call) {
-        return one->saved(call, {&producer}, kMachine, 1);
-      });
-    }
-  }
-  return seconds + border_seconds(module, backends);
-}
-
-struct PlacedByCost : PlacedModule {
-  PlanCost plan;
-};
-
-PlacedByCost placed_by_cost(const IRModule& program, const OpCosts& costs) {
-  CostDecider decider(program, costs);
-  return {place(decider.module(), decider), decider.plan()};
-}
-
-std::vector<std::string> backends_of(const PlacedModule& placed) {
-  std::vector<std::string> rows;
-  for (const artifact::Placement& one : placed.placement) rows.push_back(one.kind + " " + one.backend);
-  return rows;
-}
 
 TEST(PlaceByCost, AnOpMovesWhenItPaysForItsBorder) {
   const IRModule one = program_of("exp(%x)"), four = program_of("exp(exp(exp(exp(%x))))");
@@ -480,92 +282,17 @@ TEST(PlaceByCost, ACostMustBeSeconds) {
   }
 }
 
-struct RandomPlan {
-  std::string body;
-  std::vector<std::map<std::string, double>> prices;
-  uint64_t one_call = 0;  // a bit for each backend whose regions have one call each
-  std::vector<Sharing> sharing = {};
-};
-
-RandomPlan random_plan(kit::Random& random) {
-  static constexpr const char* kUnary[] = {"exp", "tanh", "sqrt"};
-  static constexpr const char* kBinary[] = {"add", "multiply"};
-  RandomPlan plan;
-  const int64_t count = random.integer(1, 6);
-  std::vector<std::string> values{"%x", "%y"};
-  for (int64_t i = 0; i < count; ++i) {
-    const auto value = [&] {
-      return values[static_cast<size_t>(random.integer(0, static_cast<int64_t>(values.size()) - 1))];
-    };
-    const std::string latest = values.back();
-    const std::string call = random.chance(0.5F) ? fmt::format("{}({})", kUnary[random.index(3)], latest)
-                                                 : fmt::format("{}({}, {})", kBinary[random.index(2)], latest, value());
-    plan.body += fmt::format("%{} = {};\n", i, call);
-    values.push_back(fmt::format("%{}", i));
-  }
-  plan.body += fmt::format("(%{}, {})", count - 1, values[2]);
-  for (int backend = 0; backend < 2; ++backend) {
-    plan.prices.emplace_back();
-    for (const char* op : {"exp", "tanh", "sqrt", "add", "multiply"}) {
-      if (random.chance(0.7F)) plan.prices.back()[op] = random.uniform(0, 3e-6F);
-    }
-    plan.sharing.emplace_back();
-    if (random.chance(0.5F)) plan.sharing.back().halved = {"exp", "add"};
-    if (random.chance(0.5F)) plan.sharing.back().border_seconds = random.uniform(0, 1e-6F);
-  }
-  plan.one_call = random.chance(0.5F) ? 0 : random.next() % 4;
-  return plan;
-}
-
-// The least cost over all ways to give the calls of a program labels.
-double least_seconds(const IRModule& program, const Backends& backends) {
-  std::vector<const relay::CallNode*> calls;
-  for_each_placeable(program, [&](const relay::CallNode& call) { calls.push_back(&call); });
-  std::vector<size_t> chosen(calls.size(), 0);
-  const PartitionOptions options{.one_call = one_call_backends(backends)};
-  double least = std::numeric_limits<double>::infinity();
-  for (bool more = true; more;) {
-    Labels labels;
-    bool allowed = true;
-    for (size_t i = 0; i < calls.size(); ++i) {
-      if (chosen[i] == 0) continue;
-      allowed &= backends[chosen[i] - 1]->supports(*calls[i]).ok();
-      labels.emplace(calls[i], std::string(backends[chosen[i] - 1]->name()));
-    }
-    if (allowed)
-      least = std::min(least, counted_seconds(partition_by_labels(program, labels, options).module, backends));
-    more = false;
-    for (size_t i = 0; i < chosen.size() && !more; ++i) {
-      more = ++chosen[i] <= backends.size();
-      if (!more) chosen[i] = 0;
-    }
-  }
-  return least;
-}
-
 TEST(PlaceByCost, RandomPlansAreBoundedByTheLeastCost) {
   register_test_compilers();
   kit::Property<RandomPlan> property;
   property.runs_ci = 60;
   property.runs_full = 1000;
   property.generate = random_plan;
-  property.show = [](const RandomPlan& plan) {
-    std::string text = plan.body;
-    for (const auto& prices : plan.prices) {
-      text += "\nprices:";
-      for (const auto& [op, seconds] : prices) text += fmt::format(" {} {:.9f}", op, seconds);
-    }
-    for (const Sharing& one : plan.sharing)
-      text += fmt::format("\nborder: {:.9f}, halved: {}", one.border_seconds, fmt::join(one.halved, " "));
-    return fmt::format("{}\none call: {}", text, plan.one_call);
-  };
+  property.show = show_plan;
   int exact = 0, runs = 0;
   property.check = [&](const RandomPlan& plan) -> std::optional<std::string> {
     const IRModule program = program_of(plan.body);
-    const auto backend = [&](const char* name, size_t i) {
-      return std::make_shared<Priced>(name, plan.prices[i], plan.sharing[i], (plan.one_call >> i & 1) != 0);
-    };
-    const Backends backends{backend("first", 0), backend("second", 1)};
+    const Backends backends = backends_of_plan(plan);
     const PlacedByCost costed = placed_by_cost(program, OpCosts(backends, {kMachine}));
     const double counted = counted_seconds(costed.module, backends);
     const double least = least_seconds(program, backends);

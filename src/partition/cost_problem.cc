@@ -41,6 +41,8 @@ CostProblem::CostProblem(IRModule module, const OpCosts& costs)
       backends_(costs.backends()) {
   names_.emplace_back();
   for (const auto& backend : costs.backends()) names_.emplace_back(backend->name());
+  region_call_.assign(names_.size(), kBorderSeconds);
+  region_call_[kNativeLabel] = 0;
   one_call_ = one_call_backends(costs.backends());
   read_costs(costs);
   read_uses();
@@ -251,17 +253,17 @@ void CostProblem::read_borders(const OpCosts& costs) {
 // Returns the price of handing a value over from a region or native code to a region or native code.
 int64_t CostProblem::border_units(size_t producer, int32_t from, int32_t to) const {
   const size_t first = producer * names_.size();
-  const double call = to == kNativeLabel ? 0 : kBorderSeconds;
   const double layouts = leaving_[first + static_cast<size_t>(from)] + entering_[first + static_cast<size_t>(to)];
-  return std::llround((call + layouts) * per_second_);
+  return std::llround((region_call_[static_cast<size_t>(to)] + layouts) * per_second_);
 }
 
 double CostProblem::most_seconds() const {
+  const double region_call = *std::max_element(region_call_.begin(), region_call_.end());
   double sum = 0;
   for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
     double most = 0;
     for (int32_t label = 0; label < num_labels(); ++label) most = std::max(most, seconds(node, label));
-    sum += most + kBorderSeconds;
+    sum += most + region_call;
   }
   for (const auto& [key, join] : joins_) sum += join.seconds_saved * static_cast<double>(join.producers.size() + 1);
   // The label problem counts a border for each class and each consumer when it checks that sums stay in range, and
@@ -270,10 +272,27 @@ double CostProblem::most_seconds() const {
     double layouts = 0;
     for (size_t i = producer * names_.size(); i < (producer + 1) * names_.size(); ++i)
       layouts += leaving_[i] + entering_[i];
-    sum += (kBorderSeconds + layouts) * static_cast<double>(names_.size() + 8) *
+    sum += (region_call + layouts) * static_cast<double>(names_.size() + 8) *
            static_cast<double>(consumers_[producer].size() + 1);
   }
   return sum;
+}
+
+void CostProblem::scale(const std::vector<double>& factors) {
+  const size_t labels = names_.size();
+  for (size_t i = 0; i < seconds_.size(); ++i) {
+    if (seconds_[i] != kNotAllowed) seconds_[i] *= factors[i % labels];
+  }
+  for (auto& [key, join] : joins_) join.seconds_saved *= factors[static_cast<size_t>(key.second)];
+  for (size_t i = 0; i < leaving_.size(); ++i) {
+    leaving_[i] *= factors[i % labels];
+    entering_[i] *= factors[i % labels];
+  }
+  for (size_t label = 0; label < labels; ++label) region_call_[label] *= factors[label];
+}
+
+void CostProblem::set_measured(const std::vector<int32_t>& labels, double seconds) {
+  measured_[names_of(labels)] = seconds;
 }
 
 void CostProblem::set_unit(double per_second) {
@@ -376,14 +395,17 @@ Regions CostProblem::regions_of(const std::vector<int32_t>& labels) const {
   return choose_regions(flow_, names_of(labels), one_call_);
 }
 
-int64_t CostProblem::cost_of(const std::vector<int32_t>& labels) const {
+// Calls `on_call` with each call and its label, `on_join` with each call, its label and its join, if the plan joins it,
+// and `on_border` with each value that is handed over, and the labels from and to which.
+template <typename OnCall, typename OnJoin, typename OnBorder>
+void CostProblem::for_each_part(const std::vector<int32_t>& labels, OnCall&& on_call, OnJoin&& on_join,
+                                OnBorder&& on_border) const {
   const Regions regions = regions_of(labels);
   const auto region = [&](size_t node) { return node < flow_.nodes.size() ? regions.region[node] : kNone; };
-  int64_t cost = 0;
   for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
-    const double one = seconds(node, labels[static_cast<size_t>(node)]);
-    HEADRACE_CHECK(one >= 0, "node {} has a label that it must not have", node);
-    if (flow_.node(node).is<CallNode>()) cost += std::llround(one * per_second_);
+    const int32_t label = labels[static_cast<size_t>(node)];
+    HEADRACE_CHECK(seconds(node, label) >= 0, "node {} has a label that it must not have", node);
+    if (flow_.node(node).is<CallNode>()) on_call(node, label);
   }
   for (const auto& [key, join] : joins_) {
     const auto& [node, label] = key;
@@ -392,7 +414,7 @@ int64_t CostProblem::cost_of(const std::vector<int32_t>& labels) const {
       const auto other = static_cast<size_t>(flow_.find(ref(producer)));
       return labels[other] == label && regions.region[own] == regions.region[other];
     });
-    if (labels[own] == label && are_joined) cost -= units_saved(node, label, join);
+    if (labels[own] == label && are_joined) on_join(node, label, join);
   }
   for (size_t producer = 0; producer < consumers_.size(); ++producer) {
     // Outside of regions all is native, also a tuple with another label.
@@ -404,8 +426,32 @@ int64_t CostProblem::cost_of(const std::vector<int32_t>& labels) const {
       entered[region(node)] = label(node);
     }
     entered.erase(region(producer));
-    for (const auto& [at, to] : entered) cost += border_units(producer, label(producer), to);
+    for (const auto& [at, to] : entered) on_border(producer, label(producer), to);
   }
+}
+
+std::vector<double> CostProblem::seconds_by_label(const std::vector<int32_t>& labels) const {
+  std::vector<double> sums(names_.size(), 0);
+  const auto of = [&](int32_t label) -> double& { return sums[static_cast<size_t>(label)]; };
+  for_each_part(
+      labels, [&](int32_t node, int32_t label) { of(label) += seconds(node, label); },
+      [&](int32_t, int32_t label, const Join& join) { of(label) -= join.seconds_saved; },
+      [&](size_t producer, int32_t from, int32_t to) {
+        const size_t first = producer * names_.size();
+        of(from) += leaving_[first + static_cast<size_t>(from)];
+        of(to) += entering_[first + static_cast<size_t>(to)] + region_call_[static_cast<size_t>(to)];
+      });
+  return sums;
+}
+
+int64_t CostProblem::cost_of(const std::vector<int32_t>& labels) const {
+  if (const auto whole = measured_.find(names_of(labels)); whole != measured_.end())
+    return std::llround(whole->second * per_second_);
+  int64_t cost = 0;
+  for_each_part(
+      labels, [&](int32_t node, int32_t label) { cost += std::llround(seconds(node, label) * per_second_); },
+      [&](int32_t node, int32_t label, const Join& join) { cost -= units_saved(node, label, join); },
+      [&](size_t producer, int32_t from, int32_t to) { cost += border_units(producer, from, to); });
   return cost;
 }
 

@@ -17,6 +17,15 @@ class CostProblem {
   CostProblem(IRModule module, const OpCosts& costs);
 
   const IRModule& module() const { return module_; }
+  // Returns the seconds of a plan by label: of calls, less what joins save, of the borders of regions, and of changes
+  // of layout, each by the label of the code that takes them.
+  std::vector<double> seconds_by_label(const std::vector<int32_t>& labels) const;
+  // Multiplies all seconds of each label by its factor. Call before set_unit.
+  void scale(const std::vector<double>& factors);
+  // From now on the plan in which calls have these labels costs what it took as a whole. The label problem has the sum
+  // of its calls and borders still.
+  void set_measured(const std::vector<int32_t>& labels, double seconds);
+
   // Returns the most seconds that any plan can take, to choose the unit of costs by.
   double most_seconds() const;
   // Makes the label problem, in which a second is `per_second`.
@@ -68,6 +77,9 @@ class CostProblem {
   Join join_with(const OpCosts& costs, const relay::CallNode& producer, int32_t node, int32_t label) const;
   const Expr& value_of(size_t producer) const;
   int64_t border_units(size_t producer, int32_t from, int32_t to) const;
+  template <typename OnCall, typename OnJoin, typename OnBorder>
+  void for_each_part(const std::vector<int32_t>& labels, OnCall&& on_call, OnJoin&& on_join,
+                     OnBorder&& on_border) const;
   int32_t table_of(std::vector<graph::LabelCost> table);
   bool is_free(int32_t node) const;
   std::vector<std::string> names_of(const std::vector<int32_t>& labels) const;
@@ -89,6 +101,8 @@ class CostProblem {
   std::map<std::string, int32_t> nodes_by_name_;       // by kind and place; kNone for several
   // Seconds that a value takes to leave the code of a label and to enter it, by producer and label.
   std::vector<double> leaving_, entering_;
+  std::vector<double> region_call_;                      // by label: seconds to call a region with one value
+  std::map<std::vector<std::string>, double> measured_;  // seconds of whole plans, by names_of() their labels
   Backends backends_;
   double per_second_ = 0;
   graph::LabelProblem problem_;

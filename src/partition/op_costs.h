@@ -11,6 +11,7 @@ struct CostModel {
   cost::Machine machine = {};
   int threads = 1;
   std::shared_ptr<const CostTable> measured = {};  // null: all costs are estimates
+  std::string model = {};                          // the hash by which `measured` knows whole plans; empty: no plans
 };
 
 // One way to compute a call.
@@ -21,7 +22,7 @@ struct LabelSeconds {
 
 class OpCosts {
  public:
-  // UserError for measured costs of another version of a backend, or of Headrace.
+  // UserError for measured costs, of calls or of whole plans, of another version of a backend, or of Headrace.
   OpCosts(Backends backends, CostModel model);
 
   const Backends& backends() const { return backends_; }
@@ -45,12 +46,19 @@ class OpCosts {
   // Returns the seconds that native code takes to change the layout of a value of this type: what it does at a region's
   // border where convolutions work in blocks of channels. 0 for what is not a tensor of four axes or more.
   double native_border(const Type& type) const;
+  // Returns the seconds that the model takes natively (no backends), or placed by the order of a list of backends;
+  // nothing when that was not measured.
+  std::optional<double> whole(const Backends& list) const;
+  // Returns whether native code alone and each backend alone were measured as whole plans.
+  bool has_whole_plans() const;
   // Returns the share of the cheapest plan made without costs that a plan which mixes places must save to be taken.
   double least_saving() const;
   // Returns where the costs of the calls of a typed module come from, as a phrase.
   std::string source(const IRModule& module) const;
 
  private:
+  void check_versions() const;
+  const MeasuredCost* find_plan(const Backends& list) const;
   std::optional<double> measured(const relay::CallNode& call, const std::string& label) const;
   double native(const relay::CallNode& call) const;
   double on_backend(const partition::Backend& backend, const relay::CallNode& call) const;
@@ -58,6 +66,15 @@ class OpCosts {
   Backends backends_;
   CostModel model_;
 };
+
+// Returns the plans that are made without costs, as lists in whose order calls are placed: none for native code alone,
+// each backend by itself, and then all of them, if there are several.
+std::vector<Backends> simple_plans(const Backends& backends);
+
+// Return what a table of costs calls the plan of the order of these backends and its version: "native" and the version
+// of Headrace for none, else "onednn,ccompiler" and "3.11,1".
+std::string plan_name(const Backends& list);
+std::string plan_version(const Backends& list);
 
 // Returns "1.2 us" for 1.2e-6.
 std::string show_cost(double seconds);
