@@ -126,14 +126,23 @@ partition::Backends possible_backends(const CompileOptions& options) {
   return has_plan(options) ? backends_of(plan_of(options), options) : chosen_backends(options);
 }
 
-partition::OpCosts op_costs(const partition::Backends& backends, const CompileOptions& options) {
+std::string model_hash(const IRModule& canonical) {
+  try {
+    return hash_of(canonical);
+  } catch (const UserError&) {
+    return {};
+  }
+}
+
+partition::OpCosts op_costs(const partition::Backends& backends, const CompileOptions& options,
+                            const std::string& model) {
   const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), options.target);
   // The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
   const auto cores = static_cast<int>(options.target->count("num-cores"));
   const int threads = options.threads > 0 ? options.threads : std::max(cores, 1);
-  partition::CostModel model{.machine = machine_of(target), .threads = threads};
-  if (!options.costs.empty()) model.measured = read_costs(options.costs, target, threads);
-  return {backends, std::move(model)};
+  partition::CostModel costs{.machine = machine_of(target), .threads = threads, .model = model};
+  if (!options.costs.empty()) costs.measured = read_costs(options.costs, target, threads);
+  return {backends, std::move(costs)};
 }
 
 BackendOptions backend_options(const CompileOptions& options) {
@@ -160,7 +169,8 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
              options.placement == Placement::order || placing.backends.empty()) {
     place_by_order(placing, canonical);
   } else {
-    auto decider = std::make_unique<partition::CostDecider>(canonical, op_costs(placing.backends, options));
+    const std::string model = options.costs.empty() ? "" : model_hash(canonical);
+    auto decider = std::make_unique<partition::CostDecider>(canonical, op_costs(placing.backends, options, model));
     by_cost = decider.get();
     placing.module = decider->module();
     placing.decider = std::move(decider);
@@ -170,6 +180,13 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
         std::make_unique<partition::OverrideDecider>(std::move(placing.decider), options.overrides, placing.backends);
   if (by_cost != nullptr) placing.cost = by_cost->plan_of(placing.decider->decide(placing.module));
   return placing;
+}
+
+void drop_unused_options(CompileOptions& options, const partition::Backends& backends) {
+  std::erase_if(options.backend_options, [&](const auto& given) {
+    const std::string own(require_backend(given.first)->name());
+    return std::none_of(backends.begin(), backends.end(), [&](const auto& one) { return one->name() == own; });
+  });
 }
 
 void check_backend_options(const CompileOptions& options, const partition::Backends& backends,

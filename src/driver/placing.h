@@ -20,9 +20,16 @@ void read_plan_file(CompileOptions& options);
 // UserError for one that there is not, for a plan that cannot be read, and for options that compiles refuse.
 partition::Backends possible_backends(const CompileOptions& options);
 
-// Returns what calls cost natively and on some backends, on the machine and with the threads of the options. UserError
-// for a table of costs that cannot be read or is of another machine.
-partition::OpCosts op_costs(const partition::Backends& backends, const CompileOptions& options);
+// Returns the hash of a module after the canonical passes that plans and costs know a model by: of ops, attributes,
+// types and small constants. Other weights of the same shapes do not change it. Empty for a program without a text
+// form.
+std::string model_hash(const IRModule& canonical);
+
+// Returns what calls cost natively and on some backends, on the machine and with the threads of the options, and, for a
+// model of that hash, what was measured of its whole plans. UserError for a table of costs that cannot be read or is of
+// another machine.
+partition::OpCosts op_costs(const partition::Backends& backends, const CompileOptions& options,
+                            const std::string& model = {});
 
 // The options of each backend, by its own name.
 using BackendOptions = std::map<std::string, Map<std::string, Value>>;
@@ -48,6 +55,9 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options);
 // computes none of the regions that the program marks by hand.
 void check_backend_options(const CompileOptions& options, const partition::Backends& backends,
                            const std::vector<partition::Region>& regions);
+
+// Removes the options of backends that are not in the list: a compile refuses options without effect.
+void drop_unused_options(CompileOptions& options, const partition::Backends& backends);
 
 // Returns the plan of what is decided. UserError as Decider::decide, and for a program without a text form.
 partition::Plan make_model_plan(const IRModule& canonical, const Placing& placing);

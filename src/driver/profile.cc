@@ -30,57 +30,134 @@ bool can_run(const relay::CallNode& call) {
                                                        [](const Expr& arg) { return has_sizes(arg->checked_type()); });
 }
 
-// One call, and the ways to compute it.
-class CallTimer {
+// Programs with the same inputs, which run in turns on zeros.
+class TimedPrograms {
  public:
-  CallTimer(const relay::CallNode& call, const CompileOptions& options)
-      : module_(relay::infer_type(make_module(partition::program_of_call(call)))), options_(options) {
-    options_.placement = Placement::order;
-    options_.costs = {};
-    options_.plan = {};
-    options_.plan_text.reset();
-    options_.overrides = {};
-    options_.progress = {};
+  explicit TimedPrograms(int threads) : threads_(threads) {}
+
+  void add(CompiledModel compiled, const std::string& name) {
+    auto executor = load::make_executor(open_compiled(std::move(compiled), name), artifact::kDefaultProgram,
+                                        {.threads = threads_, .fallback = executors::Fallback::none});
+    if (programs_.empty()) inputs_ = load::zeros_for(executor->inputs());
+    std::vector<NDArray> outputs = load::zeros_for(executor->outputs());
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      executors::throw_if_failed(executor->bind_input(i, inputs_[i].tensor()));
+    for (size_t i = 0; i < outputs.size(); ++i)
+      executors::throw_if_failed(executor->bind_output(i, outputs[i].tensor()));
+    programs_.push_back({std::move(executor), std::move(outputs)});
   }
 
-  // Adds native code for an empty name. A backend that refuses the call is left out.
-  void add(const std::string& backend) {
-    options_.backends.clear();
-    if (!backend.empty()) options_.backends.push_back(backend);
-    CompiledModel compiled = compile_to_memory(make_model(module_), options_);
-    if (!backend.empty() && compiled.report.manifest.regions.empty()) return;
-    auto executor =
-        load::make_executor(open_compiled(std::move(compiled), "a profiled call"), artifact::kDefaultProgram,
-                            {.threads = options_.threads, .fallback = executors::Fallback::none});
-    if (ways_.empty()) inputs_ = load::zeros_for(executor->inputs());
-    ways_.push_back({backend, std::move(executor), 0});
-  }
-
-  // Calls `keep` with each way and its best seconds.
-  template <typename Keep>
-  void run(int rounds, Keep&& keep) {
+  // Returns the best seconds of each, in the order in which they were added.
+  std::vector<double> run(int rounds) {
+    std::vector<double> best(programs_.size());
     for (int round = 0; round <= rounds; ++round) {
       poll_interrupt();
-      for (Way& way : ways_) {
+      for (size_t i = 0; i < programs_.size(); ++i) {
         const auto begin = std::chrono::steady_clock::now();
-        load::run(*way.executor, inputs_);
+        const executors::Status status = programs_[i].executor->run();
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-        if (round <= 1 || seconds.count() < way.best) way.best = seconds.count();  // the first round warms up
+        executors::throw_if_failed(status);
+        if (round <= 1 || seconds.count() < best[i]) best[i] = seconds.count();  // the first round warms up
       }
     }
-    for (const Way& way : ways_) keep(way.backend, way.best);
+    return best;
   }
 
  private:
-  struct Way {
-    std::string backend;
+  struct TimedProgram {
     std::shared_ptr<executors::Executor> executor;
-    double best;
+    std::vector<NDArray> outputs;
   };
-  IRModule module_;
-  CompileOptions options_;
+  int threads_;
   std::vector<NDArray> inputs_;
-  std::vector<Way> ways_;
+  std::vector<TimedProgram> programs_;
+};
+
+// Returns the target without the backends that its option -extern= names.
+Target without_extern(const Target& target) {
+  if (target->list("extern").empty()) return target;
+  Map<std::string, Value> parts = export_target(target);
+  parts.erase("extern");
+  return make_target_from_config(parts);
+}
+
+// Returns the backend of each op, with its region: programs of the same rows are the same.
+std::vector<std::string> rows_of(const artifact::Manifest& manifest) {
+  std::vector<std::string> rows;
+  for (const artifact::Program& program : manifest.programs) {
+    if (program.name != artifact::kDefaultProgram) continue;
+    for (const artifact::Placement& row : program.placement) rows.push_back(row.backend + " " + row.region);
+  }
+  return rows;
+}
+
+// Times plans and calls into a table.
+class Profiler {
+ public:
+  Profiler(const CompileOptions& compile, partition::Backends backends, int rounds, partition::CostTable table)
+      : base_(compile), backends_(std::move(backends)), rounds_(rounds), table_(std::move(table)) {
+    base_.target = without_extern(compile.target);
+    base_.placement = Placement::order;
+    base_.costs = {};
+    base_.plan = {};
+    base_.plan_text.reset();
+    base_.overrides = {};
+    base_.progress = {};
+  }
+  const partition::CostTable& table() const { return table_; }
+
+  // Equal plans are timed once: a backend alone that gets no region has the time of native code. The order of the list
+  // is left out where it equals another plan. So are all plans of a program that marks regions by hand, since placement
+  // does not know what these take.
+  void time_plans(const Model& model, const std::string& hash) {
+    TimedPrograms programs(base_.threads);
+    std::map<std::vector<std::string>, size_t> known;
+    std::vector<std::pair<partition::Backends, size_t>> plans;  // with the numbers of their programs
+    for (const partition::Backends& list : partition::simple_plans(backends_)) {
+      CompiledModel compiled = compile_to_memory(model, options_for(list));
+      if (list.empty() && !compiled.report.manifest.regions.empty()) return;
+      const auto [program, is_new] = known.try_emplace(rows_of(compiled.report.manifest), known.size());
+      if (is_new) programs.add(std::move(compiled), "a profiled plan");
+      if (is_new || list.size() <= 1) plans.emplace_back(list, program->second);
+    }
+    const std::vector<double> seconds = programs.run(rounds_);
+    for (const auto& [list, program] : plans)
+      table_.plans[{hash, partition::plan_name(list)}] = {partition::plan_version(list), seconds[program]};
+  }
+
+  // Times one call natively, and by each backend that takes it. A backend that refuses to compile it is left out.
+  void time_call(const std::string& key, const relay::CallNode& call) {
+    const IRModule module = relay::infer_type(make_module(partition::program_of_call(call)));
+    TimedPrograms programs(base_.threads);
+    std::vector<partition::Backends> ways;
+    const auto add = [&](const partition::Backends& list) {
+      CompiledModel compiled = compile_to_memory(make_model(module), options_for(list));
+      if (!list.empty() && compiled.report.manifest.regions.empty()) return;
+      programs.add(std::move(compiled), "a profiled call");
+      ways.push_back(list);
+    };
+    if (call.as_op() != nullptr) add({});
+    for (const auto& backend : backends_) {
+      if (partition::verdict_of(*backend, call).ok()) add({backend});
+    }
+    const std::vector<double> seconds = programs.run(rounds_);
+    for (size_t i = 0; i < ways.size(); ++i)
+      table_.costs[{key, partition::plan_name(ways[i])}] = {partition::plan_version(ways[i]), seconds[i]};
+  }
+
+ private:
+  CompileOptions options_for(const partition::Backends& list) const {
+    CompileOptions options = base_;
+    options.backends.clear();
+    for (const auto& backend : list) options.backends.emplace_back(backend->name());
+    drop_unused_options(options, list);
+    return options;
+  }
+
+  CompileOptions base_;
+  partition::Backends backends_;
+  int rounds_;
+  partition::CostTable table_;
 };
 
 // Throws UserError for a target whose code this machine cannot run.
@@ -110,30 +187,24 @@ partition::CostTable profile(const Model& model, const CompileOptions& compile, 
   register_all();
   const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), compile.target);
   check_measured_here(target);
-  CompileOptions alone = compile;
-  alone.threads = std::max(compile.threads, 1);
+  CompileOptions timed = compile;
+  timed.threads = std::max(compile.threads, 1);
   const partition::Backends backends = chosen_backends(compile);
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(compile, [](const auto&) {}));
   const std::vector<IRModule> splits = partition::splits_of(canonical, backends);
   const auto calls = calls_of(splits);
-  partition::CostTable table{.cpu = target.cpu, .threads = alone.threads, .costs = {}};
+  Profiler profiler(timed, backends, options.rounds, {.cpu = target.cpu, .threads = timed.threads, .costs = {}});
   size_t index = 0;
+  const auto report = [&](const std::string& what) {
+    if (options.progress) options.progress(what, index++, calls.size() + 1);
+  };
+  report("whole plans");
+  if (const std::string hash = model_hash(canonical); !hash.empty()) profiler.time_plans(model, hash);
   for (const auto& [key, call] : calls) {
-    if (options.progress) options.progress(index++, calls.size());
-    CallTimer timer(*call, alone);
-    if (call->as_op() != nullptr) timer.add("");
-    for (const auto& backend : backends) {
-      if (partition::verdict_of(*backend, *call).ok()) timer.add(std::string(backend->name()));
-    }
-    timer.run(options.rounds, [&](const std::string& backend, double seconds) {
-      const std::string label = backend.empty() ? partition::kNative : backend;
-      table.costs.emplace(
-          std::pair(key, label),
-          partition::MeasuredCost{backend.empty() ? HEADRACE_VERSION : partition::find_backend(backend)->version(),
-                                  seconds});
-    });
+    report(partition::kind_of(*call));
+    profiler.time_call(key, *call);
   }
-  return table;
+  return profiler.table();
 }
 
 }  // namespace headrace::driver

@@ -1,4 +1,4 @@
-// Measures the calls of a model, one by one, natively and by backends, for placement by cost.
+// Measures a model for placement by cost: its calls, one by one, natively and by backends, and whole plans.
 #pragma once
 
 #include "driver/compile.h"
@@ -7,15 +7,19 @@
 namespace headrace::driver {
 
 struct ProfileOptions {
-  int rounds = 30;  // rounds per call; the best one counts
-  // Called before each call with its index and the number of calls. May be empty.
-  std::function<void(size_t index, size_t count)> progress = {};
+  int rounds = 30;  // rounds per call and of the whole plans; the best one counts
+  // Called before the whole plans and before each call: with what is measured next, as "nn.conv2d", its index and the
+  // number of all of them. May be empty.
+  std::function<void(std::string_view what, size_t index, size_t count)> progress = {};
 };
 
-// Compiles each call that placement by cost with these options would ask about as a program of its own, natively and by
-// each backend that takes it, and runs these in turns on inputs of zeros with `compile.threads` threads, one if it is
-// 0. Equal calls are measured once. Calls of unknown sizes, and regions that their backend refuses, are left out. The
-// times hold what it takes to call a program, about the same everywhere. Throws as compile_to_memory and load::run.
+// Compiles the whole model natively, for each backend alone and for the list of backends in its order, and each call
+// that placement by cost with these options would ask about as a program of its own, natively and by each backend that
+// takes it. Runs the programs of each of these groups in turns, on inputs of zeros and on outputs that are bound once,
+// with `compile.threads` threads, one if it is 0. Equal calls and equal plans are measured once. Calls of unknown
+// sizes, and regions that their backend refuses, are left out; so are whole plans of a program that marks regions
+// itself or has no text form. The times hold what it takes to call a program, about the same everywhere. Throws as
+// compile_to_memory and load::run.
 partition::CostTable profile(const Model& model, const CompileOptions& compile, const ProfileOptions& options = {});
 
 }  // namespace headrace::driver

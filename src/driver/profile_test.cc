@@ -17,15 +17,31 @@
 namespace headrace::driver {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr const char* kProfiled =
-    "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {\n"
+    "def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {\n"
     "  nn.softmax(add(add(%x, 1f), %y)) }\n";
 
-Model profiled_model() {
+Model model_of(const std::string& text) {
   register_all();
-  return make_model(relay::infer_type(relay::parse_module(kProfiled)));
+  return make_model(relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + text)));
+}
+
+Model profiled_model() { return model_of(kProfiled); }
+
+// Returns the names of the whole plans, which are all of one model.
+std::vector<std::string> plans_of(const partition::CostTable& table) {
+  std::vector<std::string> names;
+  for (const auto& [key, cost] : table.plans) {
+    EXPECT_EQ(key.first.size(), 32u);
+    EXPECT_EQ(key.first, table.plans.begin()->first.first);
+    EXPECT_GT(cost.seconds, 0) << key.second;
+    names.push_back(key.second);
+  }
+  return names;
 }
 
 std::string costs_file(const std::string& text) {
@@ -36,15 +52,57 @@ std::string costs_file(const std::string& text) {
 
 TEST(Profile, EachDifferentCallIsTimedOnce) {
   size_t calls = 0;
-  const partition::CostTable table = profile(profiled_model(), {.jobs = 1, .backends = {"ccompiler"}},
-                                             {.rounds = 2, .progress = [&](size_t, size_t count) { calls = count; }});
-  EXPECT_EQ(calls, 3u);               // an add of a constant, an add of two tensors, a softmax
+  const partition::CostTable table =
+      profile(profiled_model(), {.jobs = 1, .backends = {"ccompiler"}},
+              {.rounds = 2, .progress = [&](std::string_view, size_t, size_t count) { calls = count; }});
+  EXPECT_EQ(calls, 4u);               // whole plans, an add of a constant, an add of two tensors, a softmax
   EXPECT_EQ(table.costs.size(), 5u);  // ccompiler has no softmax
   EXPECT_EQ(table.threads, 1);
   for (const auto& [key, cost] : table.costs) {
     EXPECT_GT(cost.seconds, 0) << key.first;
     EXPECT_EQ(cost.version, key.second == "native" ? HEADRACE_VERSION : "1");
   }
+}
+
+TEST(Profile, WholePlansAreTimed) {
+  const auto plans_with = [](const std::vector<std::string>& backends) {
+    return plans_of(profile(profiled_model(), {.jobs = 1, .backends = backends}, {.rounds = 2}));
+  };
+  EXPECT_THAT(plans_with({}), ElementsAre("native"));
+  EXPECT_THAT(plans_with({"ccompiler"}), ElementsAre("ccompiler", "native"));
+  // ccompiler takes all calls that examplejson takes, and one more.
+  EXPECT_THAT(plans_with({"ccompiler", "examplejson"}), ElementsAre("ccompiler", "examplejson", "native"));
+  EXPECT_THAT(plans_with({"examplejson", "ccompiler"}),
+              ElementsAre("ccompiler", "examplejson", "examplejson,ccompiler", "native"));
+}
+
+TEST(Profile, AnIdleBackendHasTheTimeOfNativeCode) {
+  const partition::CostTable table = profile(model_of("def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(%x) }"),
+                                             {.jobs = 1, .backends = {"ccompiler"}}, {.rounds = 2});
+  ASSERT_THAT(plans_of(table), ElementsAre("ccompiler", "native"));
+  const std::string& model = table.plans.begin()->first.first;
+  EXPECT_EQ(table.find_plan(model, "ccompiler")->seconds, table.find_plan(model, "native")->seconds);
+  EXPECT_EQ(table.find_plan(model, "ccompiler")->version, "1");
+  EXPECT_EQ(table.find_plan(model, "native")->version, HEADRACE_VERSION);
+}
+
+// Placement does not know what such a region takes, so the sums of calls cannot be scaled to the whole.
+TEST(Profile, ProgramsThatMarkRegionsHaveNoWholePlans) {
+  const Model model = model_of(
+      "def @f(%a: Tensor[(4), float32], Compiler=\"ccompiler\", global_symbol=\"f\") { add(%a, %a) }\n"
+      "def @main(%x: Tensor[(4), float32]) { nn.relu(@f(%x)) }");
+  const partition::CostTable table = profile(model, {.jobs = 1, .backends = {"ccompiler"}}, {.rounds = 1});
+  EXPECT_THAT(plans_of(table), IsEmpty());
+  EXPECT_EQ(table.costs.size(), 2u) << "nn.relu natively and by ccompiler";
+}
+
+// Native code is compiled without the backends, however they are named, and without their options.
+TEST(Profile, BackendsOfTheTargetAndTheirOptions) {
+  CompileOptions options{.target = parse_target("llvm -extern=ccompiler"), .jobs = 1};
+  options.backend_options["ccompiler"].set("cc", Value(std::string("cc")));
+  const partition::CostTable table = profile(profiled_model(), options, {.rounds = 1});
+  EXPECT_THAT(plans_of(table), ElementsAre("ccompiler", "native"));
+  EXPECT_EQ(table.costs.size(), 5u);
 }
 
 TEST(Profile, TargetsOfOtherMachinesAreRefused) {
@@ -59,6 +117,7 @@ TEST(Profile, PlacementReadsTheFile) {
   CompileOptions options{.jobs = 1, .backends = {"ccompiler"}, .placement = Placement::cost};
   partition::CostTable table = profile(profiled_model(), options, {.rounds = 1});
   for (auto& [key, cost] : table.costs) cost.seconds = key.second == "native" ? 1e-3 : 1e-6;
+  table.plans.clear();
   options.costs = costs_file(partition::to_json(table));
   const Explanation explained = explain(profiled_model(), options);
   EXPECT_EQ(explained.plan_cost->source, fmt::format("measured ({})", options.costs));
@@ -71,6 +130,34 @@ TEST(Profile, PlacementReadsTheFile) {
               HasSubstr("the costs are of 1 thread(s) on "));
   options.costs = costs_file("{\n  oops\n}");
   EXPECT_THAT(kit::user_error_of([&] { explain(profiled_model(), options); }), HasSubstr("parse error at line 2"));
+}
+
+// The plans of the table are for one model, with any weights of the same shapes.
+TEST(Profile, PlacementScalesCostsToWholePlans) {
+  register_all();
+  const auto model_with = [](const std::string& op, float last) {
+    std::vector<float> weights(32, 1);
+    weights.back() = last;
+    const relay::Constant weight = relay::make_constant(NDArray::from_vector({32}, DataType::float_(32), weights));
+    const relay::Var x = relay::make_var("x", make_tensor_type({32}, DataType::float_(32)));
+    return make_model(relay::infer_type(make_module(relay::make_function({x}, relay::make_call(op, {x, weight})))));
+  };
+  CompileOptions options{.jobs = 1, .backends = {"ccompiler"}, .placement = Placement::cost};
+  partition::CostTable table = profile(model_with("add", 1), options, {.rounds = 1});
+  ASSERT_EQ(table.costs.size(), 2u);
+  for (auto& [key, cost] : table.costs) cost.seconds = key.second == "native" ? 1e-3 : 1.1e-3;
+  for (auto& [key, cost] : table.plans) cost.seconds = key.second == "native" ? 0.8e-3 : 0.7e-3;
+  options.costs = costs_file(partition::to_json(table));
+  for (const float last : {1.0F, 2.0F}) {
+    const Explanation explained = explain(model_with("add", last), options);
+    ASSERT_EQ(explained.plan_cost->scales.size(), 2u);
+    EXPECT_DOUBLE_EQ(explained.plan_cost->scales[0].factor, 0.8);
+    EXPECT_NEAR(explained.plan_cost->scales[1].factor, 0.7e-3 / (1.1e-3 + partition::kBorderSeconds), 1e-9);
+    EXPECT_EQ(explained.placement[0].backend, "ccompiler");
+    EXPECT_NEAR(explained.plan_cost->seconds, 0.7e-3, 1e-10);
+  }
+  const Explanation other = explain(model_with("subtract", 1), options);
+  EXPECT_TRUE(other.plan_cost->scales.empty());
 }
 
 }  // namespace

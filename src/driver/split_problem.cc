@@ -18,10 +18,7 @@ int64_t nanoseconds_of(double seconds) { return static_cast<int64_t>(std::llroun
 // Options of backends that only other places have are left out, since a compile refuses options without effect.
 PlaceKind make_kind(CompileOptions compile, double speed) {
   const partition::Backends backends = chosen_backends(compile);
-  std::erase_if(compile.backend_options, [&](const auto& options) {
-    const std::string own(require_backend(options.first)->name());
-    return std::none_of(backends.begin(), backends.end(), [&](const auto& one) { return one->name() == own; });
-  });
+  drop_unused_options(compile, backends);
   std::vector<std::string> names;
   for (const auto& backend : backends) names.emplace_back(backend->name());
   names.emplace_back(partition::kNative);

@@ -295,7 +295,8 @@ class JsonTest(JsonPageTest):
         words = ("explain", "parts.relay", *by_cost)
         explained = json.loads(self.call(*words, "--json", check=True).stdout)
         plan = explained["cost"]
-        self.assertEqual(set(plan), {"seconds", "lower_bound", "gap", "source", "others", "passed_over"})
+        self.assertEqual(set(plan), {"seconds", "lower_bound", "gap", "source", "others", "passed_over", "scales"})
+        self.assertIsNone(plan["scales"])
         self.assertEqual(set(plan["others"]), {"native", "list order", "ccompiler"})
         self.assertLessEqual(plan["seconds"], min(plan["others"].values()))
         self.assertLessEqual(plan["lower_bound"], plan["seconds"])
@@ -326,12 +327,14 @@ class JsonTest(JsonPageTest):
             "profile", "parts.relay", "-o", "costs.json", *by_cost[:2], "--rounds", "2", "--json", check=True
         )
         report = json.loads(done.stdout)
-        self.assertEqual((report["output"], report["threads"], report["costs"]), ("costs.json", 1, 5))
+        self.assertEqual((report["output"], report["threads"]), ("costs.json", 1))
+        self.assertEqual((report["costs"], report["plans"]), (5, 2))
         table = json.loads((self.folder / "costs.json").read_text(encoding="utf-8"))
         self.assertEqual({row["backend"] for row in table["costs"]}, {"native", "ccompiler"})
         words = ("explain", "parts.relay", "--costs", "costs.json")
         plan = json.loads(self.call(*words, *by_cost, "--json", check=True).stdout)["cost"]
         self.assertEqual(plan["source"], "measured (costs.json)")
+        self.check_scales(table, (*words, *by_cost))
         done = self.call(*words)
         self.assertEqual(done.returncode, USER)
         self.assertIn("the costs in 'costs.json' have no effect without placement by cost", done.stderr)
@@ -344,6 +347,28 @@ class JsonTest(JsonPageTest):
         (self.folder / "costs.json").write_text("{}", encoding="utf-8")
         done = self.call("compile", "parts.relay", "-o", "no.so", "--costs", "costs.json", *by_cost)
         self.assertIn("costs.json: it is not a table of costs", done.stderr)
+
+    def check_scales(self, table: dict, words: tuple[str, ...]) -> None:
+        """Whole plans that were timed scale the costs, by factors that the text and the JSON have."""
+        native, alone = sorted(table["plans"], key=lambda row: row["plan"] != "native")
+        self.assertEqual((native["plan"], alone["plan"]), ("native", "ccompiler"))
+        for row in table["costs"]:
+            row["seconds"] = 1e-3
+        native["seconds"], alone["seconds"] = 7e-3, 5e-3  # the calls of native code sum to 3 ms
+        (self.folder / "costs.json").write_text(json.dumps(table), encoding="utf-8")
+        plan = json.loads(self.call(*words, "--json", check=True).stdout)["cost"]
+        self.assertEqual(plan["scales"]["native"]["factor"], 2)
+        self.assertAlmostEqual(plan["scales"]["native"]["fitted"], 7 / 3)
+        self.assertEqual(set(plan["scales"]), {"native", "ccompiler"})
+        for scale in plan["scales"]["ccompiler"].values():  # softmax is native; two values enter regions, 1 us each
+            self.assertAlmostEqual(scale, (5 - 2 * 1) / 2.002)
+        self.assertAlmostEqual(plan["others"]["native"], 7e-3, places=9)
+        self.assertAlmostEqual(plan["others"]["ccompiler"], 5e-3, places=9)
+        text = self.call(*words, check=True).stdout
+        self.assertRegex(
+            text, r"\nwhole plans were measured, so costs are multiplied by 2 natively, \S+ on ccompiler\n"
+        )
+        self.assertRegex(text, r"\nthe whole plan of native asks for a factor of 2.33, which is limited to 2; ")
 
     def test_backends(self) -> None:
         (self.folder / "parts.relay").write_text(

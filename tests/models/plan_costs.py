@@ -107,6 +107,7 @@ class PlanCosts(unittest.TestCase):
         costs = json.loads(table.read_text())
         costs["costs"] = [one | {"seconds": 1} for one in costs["costs"] if one["backend"] == "native"]
         costs["cpu"] = "znver4"
+        costs["plans"] = []  # the costs of one op say what they say, unscaled
         table.write_text(json.dumps(costs))
         rows = self.explain(model, "onednn", "--costs", str(table))["placement"]
         self.assertEqual({row["backend"] for row in rows}, {"onednn"})

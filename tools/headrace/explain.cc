@@ -31,6 +31,15 @@ Map<std::string, double> seconds_by_label(const std::vector<partition::LabelSeco
   return seconds;
 }
 
+// Returns for each label its factor and the factor before limits; none where no whole plans were measured.
+Value scales_of(const partition::PlanCost& plan) {
+  if (plan.scales.empty()) return {};
+  Report scales;
+  for (const partition::PlanScale& one : plan.scales)
+    scales.set(one.label, Value(Report{{"factor", Value(one.factor)}, {"fitted", Value(one.fitted)}}));
+  return Value(scales);
+}
+
 // Returns the costs of a placement by cost; null for other placements.
 Value cost_of(const driver::Explanation& explained) {
   if (!explained.plan_cost) return {};
@@ -40,7 +49,8 @@ Value cost_of(const driver::Explanation& explained) {
                       {"gap", Value(explained.plan_cost->gap())},
                       {"source", Value(explained.plan_cost->source)},
                       {"others", Value(seconds_by_label(explained.plan_cost->others))},
-                      {"passed_over", passed_over ? Value(*passed_over) : Value()}});
+                      {"passed_over", passed_over ? Value(*passed_over) : Value()},
+                      {"scales", scales_of(*explained.plan_cost)}});
 }
 
 Report report_of(const driver::Explanation& explained) {
@@ -64,9 +74,28 @@ Report report_of(const driver::Explanation& explained) {
           {"graph", Value(graph_report(explained.graph, explained.placement))}};
 }
 
+// Prints "whole plans were measured; costs are scaled by 0.95 natively, by 0.86 by onednn", and which factor is
+// limited.
+void print_scales(const std::vector<partition::PlanScale>& scales) {
+  std::string text;
+  for (const partition::PlanScale& one : scales) {
+    const bool is_native = one.label == partition::kNative;
+    text += fmt::format("{} {:.3g} {}", text.empty() ? "" : ",", one.factor,
+                        is_native ? "natively" : "on " + shown(one.label));
+  }
+  if (!scales.empty()) print_out("whole plans were measured, so costs are multiplied by{}\n", text);
+  for (const partition::PlanScale& one : scales) {
+    if (one.is_limited())
+      print_out(
+          "the whole plan of {} asks for a factor of {:.3g}, which is limited to {}; measure again if it is wrong\n",
+          shown(one.label), one.fitted, one.factor);
+  }
+}
+
 void print_cost(const partition::PlanCost& plan) {
   print_out("the plan costs {}, no plan less than {} (gap {}); costs are {}\n", partition::show_cost(plan.seconds),
             partition::show_cost(plan.lower_bound), partition::show_cost(plan.gap()), plan.source);
+  print_scales(plan.scales);
   for (const partition::LabelSeconds& other : plan.others) {
     std::string name = "as much as possible by " + shown(other.label);
     if (other.label == partition::kListOrder) name = "by the order of the list";

@@ -1,5 +1,5 @@
-// headrace profile: shows where the time of a run goes, or measures the ops of a model natively and by backends, for
-// placement by cost.
+// headrace profile: shows where the time of a run goes, or measures the ops of a model natively and by backends, and
+// whole plans, for placement by cost.
 #include "driver/profile.h"
 
 #include <unistd.h>
@@ -33,8 +33,8 @@ int measure_costs(const ProfileState& state, const Common& common) {
   driver::check_no_input(state.output, model.files, "the model");
   driver::ProfileOptions profiling{.rounds = state.steps.rounds};
   if (options.progress) {
-    profiling.progress = [](size_t index, size_t count) {
-      fmt::print(stderr, "\r\033[K[{}/{}]{}", index + 1, count, index + 1 == count ? "\r\033[K" : "");
+    profiling.progress = [](std::string_view what, size_t index, size_t count) {
+      fmt::print(stderr, "\r\033[K[{}/{}] {}{}", index + 1, count, what, index + 1 == count ? "\r\033[K" : "");
       std::fflush(stderr);
     };
   }
@@ -44,10 +44,11 @@ int measure_costs(const ProfileState& state, const Common& common) {
     std::cout << to_json({{"output", Value(state.output)},
                           {"cpu", Value(table.cpu)},
                           {"threads", Value(table.threads)},
-                          {"costs", Value(static_cast<int64_t>(table.costs.size()))}});
+                          {"costs", Value(static_cast<int64_t>(table.costs.size()))},
+                          {"plans", Value(static_cast<int64_t>(table.plans.size()))}});
   } else {
-    print_out("{}: {} costs of calls on {}, {} thread(s)\n", shown(state.output), table.costs.size(), table.cpu,
-              table.threads);
+    print_out("{}: {} costs of calls and {} of whole plans on {}, {} thread(s)\n", shown(state.output),
+              table.costs.size(), table.plans.size(), table.cpu, table.threads);
   }
   return HR_OK;
 }
@@ -64,7 +65,8 @@ constexpr const char* kFooter =
     "the\n"
     "sizes of tensors.\n"
     "With -o each op is compiled as a program of its own, natively and for each backend that takes it, and measured\n"
-    "for placement by cost (--placement cost --costs FILE).\n"
+    "for placement by cost (--placement cost --costs FILE). The whole model is timed, too: natively, on each backend\n"
+    "alone, and by the order of the list; placement scales the costs of ops to these times.\n"
     "Example: headrace profile model.so --top 10\n"
     "         headrace profile model.onnx --threads 2 --trace run.json\n"
     "         headrace profile resnet50.onnx --backends ccompiler -o costs.json";
@@ -80,7 +82,7 @@ Verb add_profile(CLI::App& app, const Common& common) {
       "FILE");
   StepProfileOptions& steps = state->steps;
   takes(verb->add_option("--rounds", steps.rounds,
-                         "Number of runs; a step's time is their median, and with -o an op's time is their least")
+                         "Number of runs; a step's time is their median, and with -o a time is their least")
             ->capture_default_str(),
         {1, 100'000, 30});
   takes(verb->add_option("--threads", steps.threads, "Threads of a run")->capture_default_str(),
