@@ -53,8 +53,9 @@ typedef struct hr_tensor_info {
 typedef struct hr_executor_options {
   uint32_t size;   /* sizeof(hr_executor_options) */
   int32_t threads; /* 0: one for each of `cpus`, else the artifact's default */
-  /* Since version 2. Processors for threads of the executor's own, as the system counts them; the calling thread is not
-   * moved. NULL: the executor shares the threads of all executors of the process that have as many. */
+  /* Since version 2. Processors for threads of the executor's own, as the system counts them, each named once; the
+   * calling thread is not moved. NULL: the executor shares the threads of all executors of the process that have as
+   * many. */
   const int32_t* cpus;
   int32_t num_cpus;
   /* Since version 2. What happens to a region of another backend where that is missing, or fails. */

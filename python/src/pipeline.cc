@@ -16,6 +16,7 @@
 #include "load/pipeline_file.h"
 #include "objects.h"
 #include "pipeline_values.h"
+#include "runtime/processors.h"
 #include "shared_object.h"
 #ifndef HEADRACE_PYTHON_RUNTIME_ALONE
 #include "devices/place_stages.h"
@@ -536,6 +537,7 @@ void bind_stages(nb::module_& m) {
       .def_prop_ro("inputs", [](const StageCode& self) { return from_ports(self.inputs()); })
       .def_prop_ro("outputs", [](const StageCode& self) { return from_ports(self.outputs()); })
       .def_prop_ro("most_in_batch", &StageCode::most_in_batch);
+  m.def("check_named_once", &runtime::check_named_once, nb::arg("cpus"), nb::arg("owner"));
   m.def("executor_stage", &make_executor_stage, nb::arg("executor"));
   m.def("batch_executor_stage", &make_batch_executor_stage, nb::arg("executors"), nb::arg("any_rows"));
   m.def("function_stage", &function_stage, nb::arg("function"), nb::arg("inputs"), nb::arg("outputs"),

@@ -107,6 +107,17 @@ TEST_F(SavePipeline, TheFileRunsWhereverItIs) {
   EXPECT_EQ(first_of(*pipeline, 7), 9);
 }
 
+// The threads of programs, which are started first, do not hide the group.
+TEST_F(SavePipeline, AProcessorThatThisMachineLacksIsNamedWithItsGroup) {
+  PipelineContent content = two_stages();
+  content.plan.groups[1].cpus = {9999};
+  save_pipeline(std::move(content), path_);
+  EXPECT_THAT(kit::user_error_of([&] { load::open_pipeline(path_); }),
+              ::testing::MatchesRegex("processor 9999 was asked for; this process may use [0-9, ]+\n  in: group "
+                                      "'second'"));
+  EXPECT_EQ(first_of(*load::open_pipeline(path_, {.is_pinned = false}), 5), 7);
+}
+
 // The models of a file are mapped from it: two pipelines of one file share their code and weights.
 TEST_F(SavePipeline, TwoOpeningsShareTheFile) {
   save_pipeline(two_stages(), path_);
@@ -196,6 +207,9 @@ TEST_F(SavePipeline, ContentThatIsNoPipelineIsNamed) {
   content = two_stages();
   content.plan.groups[1].cpus = {0, -1};
   EXPECT_THAT(error_of(content), HasSubstr("group 1 'second' has the processor -1; give 0 or more"));
+  content = two_stages();
+  content.plan.groups[1].cpus = {7, 0, 7};
+  EXPECT_EQ(error_of(content), "processor 7 is named twice; name it once\n  in: group 'second'");
   content = two_stages();
   content.models[1] = "no artifact";
   EXPECT_THAT(error_of(content), HasSubstr("'again' has 11 bytes, fewer than an artifact's trailer"));

@@ -50,15 +50,7 @@ void check_processors(const std::vector<std::vector<int32_t>>& places) {
           "cpus[{}]: it is empty; name processors of that place, or give no place any, so that all run "
           "anywhere",
           i);
-    std::set<int32_t> known;
-    for (const int32_t cpu : cpus) {
-      if (!known.insert(cpu).second) throw_user_error("cpus[{}]: it has processor {} twice; name it once", i, cpu);
-    }
-    try {
-      runtime::check_cpus(cpus);
-    } catch (const UserError& error) {
-      throw_user_error("cpus[{}]: {}; choose from these", i, error.message());
-    }
+    runtime::check_cpus(cpus, fmt::format("cpus[{}]", i));
   }
 }
 

@@ -344,8 +344,8 @@ TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
   EXPECT_THAT(error(good, {.cpus = {{0}}}), HasSubstr("processors are given for 1 stages, and there are 2"));
   EXPECT_THAT(error(good, {.cpus = {{0}, {99'999}}}),
               ::testing::MatchesRegex(
-                  "cpus\\[1\\]: processor 99999 was asked for; this process may use [0-9, ]+; choose from these"));
-  EXPECT_EQ(error(good, {.cpus = {{0}, {0, 0}}}), "cpus[1]: it has processor 0 twice; name it once");
+                  "processor 99999 was asked for; this process may use [0-9, ]+\n  in: cpus\\[1\\]"));
+  EXPECT_EQ(error(good, {.cpus = {{0}, {0, 0}}}), "processor 0 is named twice; name it once\n  in: cpus[1]");
   EXPECT_EQ(error(good, {.cpus = {{}, {0}}}),
             "cpus[0]: it is empty; name processors of that place, or give no place any, so that all run anywhere");
   EXPECT_THAT(error(good, {.backends = {{}}}), HasSubstr("backends are given for 1 stages, and there are 2"));

@@ -8,6 +8,7 @@
 #include "artifact/artifact_file.h"
 #include "base/descriptor.h"
 #include "executors/pipeline/plan_spec.h"
+#include "runtime/processors.h"
 
 namespace headrace::load {
 namespace {
@@ -154,6 +155,12 @@ class StageMaker {
   std::map<std::pair<int32_t, int32_t>, std::shared_ptr<runtime::ThreadPool>> pools_;  // by group and threads
 };
 
+// Threads of programs are started before the pipeline is made, which would name the group.
+void check_processors(const artifact::PipelinePlan& plan) {
+  for (const artifact::PipelineGroup& group : plan.groups)
+    runtime::check_cpus(group.cpus, "group '" + group.name + "'");
+}
+
 NDArray read_weight(const PipelineFile& file, const artifact::Weight& weight) {
   const NDArray value = NDArray::empty(Shape(weight.shape.begin(), weight.shape.end()), weight.dtype);
   const artifact::ElfSection& section = *file.content.elf.find(artifact::kWeightsSection);
@@ -179,6 +186,7 @@ std::unique_ptr<Pipeline> open_pipeline(const std::string& path, const PipelineF
   const PipelineFile file = read_file(path);
   if (!options.place_stages) check_devices(file);
   if (options.check_plan) options.check_plan(file.plan());
+  if (options.is_pinned) check_processors(file.plan());
   StageMaker maker(file, options);
   executors::pipeline::PipelineSpec spec = executors::pipeline::spec_of_plan(
       file.plan(), [&](const artifact::PipelineStage& stage) { return maker.make(stage); });

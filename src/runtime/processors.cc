@@ -29,7 +29,15 @@ int32_t num_processors() {
   return std::clamp(CPU_COUNT(&allowed), 1, kMaxWorkers);
 }
 
+void check_named_once(const std::vector<int32_t>& cpus, const std::string& owner) {
+  for (size_t i = 0; i < cpus.size(); ++i) {
+    if (std::count(cpus.begin() + static_cast<std::ptrdiff_t>(i), cpus.end(), cpus[i]) > 1)
+      throw UserError(fmt::format("processor {} is named twice; name it once", cpus[i]), {.op = {}, .place = owner});
+  }
+}
+
 void check_cpus(const std::vector<int32_t>& cpus, const std::string& owner) {
+  check_named_once(cpus, owner);
   const cpu_set_t allowed = allowed_cpus();
   for (const int32_t cpu : cpus) {
     if (cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET(static_cast<size_t>(cpu), &allowed)) continue;

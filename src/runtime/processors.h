@@ -10,7 +10,9 @@ namespace headrace::runtime {
 
 // Returns the number of processors that this process may run on; at least 1.
 int32_t num_processors();
-// Throws UserError for a processor that this process may not use; `owner` is the error's place.
+// Throws UserError for a processor that is named twice; `owner` is the error's place.
+void check_named_once(const std::vector<int32_t>& cpus, const std::string& owner);
+// Throws UserError as check_named_once, and for a processor that this process may not use.
 void check_cpus(const std::vector<int32_t>& cpus, const std::string& owner = {});
 // Moves the calling thread to these processors; to none of them: leaves it where it is. A thread whose processors were
 // taken from the process after the check runs where it may.

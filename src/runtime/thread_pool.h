@@ -27,8 +27,7 @@ inline constexpr int32_t kMaxWorkers = 512;
 class ThreadPool {
  public:
   // Starts the workers, 1 <= num_workers <= kMaxWorkers, on the processors `cpus` if there are any; worker 0, the
-  // calling thread, stays where it is. UserError when the system has no more threads, and for a processor that this
-  // process may not use.
+  // calling thread, stays where it is. UserError when the system has no more threads, and as check_cpus.
   explicit ThreadPool(int32_t num_workers, std::vector<int32_t> cpus = {});
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -84,6 +84,10 @@ TEST(ThreadPool, AProcessorThatIsNotOursIsNamed) {
   }
 }
 
+TEST(ThreadPool, AProcessorThatIsNamedTwiceIsNamed) {
+  EXPECT_EQ(kit::user_error_of([] { ThreadPool pool(2, {0, 0}); }), "processor 0 is named twice; name it once");
+}
+
 TEST(ThreadPool, PartitionIsStatic) {
   ThreadPool pool(3);
   const hr_kernel_env env = make_env(pool);

@@ -191,10 +191,10 @@ class PipelineTest(JsonPageTest):
         for text, message in (
             ("a", "--cpus: part 1 of 'a' gives no processors; write those of each stage, as in 0,1/2,3"),
             ("0/", "--cpus: part 2 of '0/' gives no processors"),
-            ("0/0,0", "--cpus: part 2 of '0/0,0' has processor 0 twice; name it once"),
+            ("0/0,0", "processor 0 is named twice; name it once\n  in: --cpus: part 2 of '0/0,0'"),
         ):
             self.fails(USAGE, message, "pipeline", "split", DIGITS, "-o", "no.so", f"--cpus={text}")
-        lacking = r"--cpus: part 2 of '0/4000': processor 4000 was asked for; this process may use [\d, ]+; choose from"
+        lacking = r"processor 4000 was asked for; this process may use [\d, ]+\n  in: --cpus: part 2 of '0/4000'"
         self.fails(USER, lacking, "pipeline", "split", DIGITS, "-o", "no.so", "--cpus", "0/4000")
         wrong = ("pipeline", "split", DIGITS, *SHAPE, "-o", "no.so", "--cpus", "0/0/0")
         self.fails(USAGE, "--cpus: has parts for 3 stages, and --stages is 2", *wrong)

@@ -52,15 +52,14 @@ std::vector<int32_t> read_part_of_cpus(const std::string& part, const std::strin
     const auto [stop, error] = std::from_chars(text.data(), end, cpu);
     if (error != std::errc() || stop != end || cpu < 0)
       throw UsageError(fmt::format("{} gives no processors; write those of each stage, as in 0,1/2,3", place));
-    if (std::find(cpus.begin(), cpus.end(), cpu) != cpus.end())
-      throw UsageError(fmt::format("{} has processor {} twice; name it once", place, cpu));
     cpus.push_back(cpu);
   }
   try {
-    runtime::check_cpus(cpus);
+    runtime::check_named_once(cpus, place);
   } catch (const UserError& error) {
-    throw_user_error("{}: {}; choose from these", place, error.message());
+    throw UsageError(error.message(), error.where());
   }
+  runtime::check_cpus(cpus, place);
   return cpus;
 }
 

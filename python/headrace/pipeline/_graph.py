@@ -288,7 +288,7 @@ class Graph:
         outputs = outputs if isinstance(outputs, int) else _arguments.names(outputs, "outputs")
         _check_once(chosen, "input", inputs or ())
         _check_once(chosen, "output", () if isinstance(outputs, int) else outputs)
-        _check_once(chosen, "processor", given["cpus"])
+        _core.check_named_once(given["cpus"], f"stage '{chosen}'")
         limit = 0.0 if time_limit is None else _arguments.seconds(time_limit, "time_limit")
         if isolation == "process":
             run = {"is_pure": bool(pure), "time_limit": limit}
@@ -770,12 +770,11 @@ def _codes_of(
     raise UserError(f"a stage's code is a compiled model, the path of an artifact, a module or a function, got {kind}")
 
 
-def _check_once(stage: str, what: str, given: Sequence[str | int]) -> None:
-    """Refuses a list of a stage that names a port or a processor twice."""
+def _check_once(stage: str, what: str, given: Sequence[str]) -> None:
+    """Refuses a list of a stage that names a port twice."""
     for i, one in enumerate(given):
         if one in given[:i]:
-            remedy = "give it once" if what == "processor" else "give each its own name"
-            raise UserError(f"stage '{stage}' has the {what} {one!r} twice; {remedy}")
+            raise UserError(f"stage '{stage}' has the {what} {one!r} twice; give each its own name")
 
 
 def _output_names(outputs: int | Sequence[str]) -> list[str]:

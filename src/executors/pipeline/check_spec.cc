@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "executors/pipeline/spec.h"
+#include "runtime/processors.h"
 
 namespace headrace::executors::pipeline {
 namespace {
@@ -157,6 +158,7 @@ void check_groups(const PipelineSpec& spec) {
     for (const int32_t cpu : spec.groups[i].cpus) {
       if (cpu < 0) throw_user_error("group {} '{}' has the processor {}; give 0 or more", i, spec.groups[i].name, cpu);
     }
+    runtime::check_named_once(spec.groups[i].cpus, "group '" + spec.groups[i].name + "'");
   }
 }
 

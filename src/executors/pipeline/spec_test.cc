@@ -132,6 +132,8 @@ TEST(PipelineSpecs, OptionsHaveTheirRanges) {
   PipelineSpec spec = chain_of({adder(0)});
   spec.groups[0].cpus = {9999};
   EXPECT_THAT(message_thrown([&] { Pipeline pipeline(spec); }), HasSubstr("processor 9999 was asked for"));
+  spec.groups[0].cpus = {0, 0};
+  EXPECT_THAT(message_thrown([&] { Pipeline pipeline(spec); }), HasSubstr("processor 0 is named twice; name it once"));
 }
 
 }  // namespace
