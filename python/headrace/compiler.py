@@ -277,8 +277,8 @@ def load(
     threads : int
         0 is one for each of `cpus`, or else what the artifact says.
     cpus : iterable of int
-        Processors, as the system counts them, on which the model gets threads of its own; the calling thread is not
-        moved. None: the model shares the threads of all models of the process that have as many.
+        Processors, as the system counts them, each once, on which the model gets threads of its own; the calling thread
+        is not moved. None: the model shares the threads of all models of the process that have as many.
     own_threads : bool
         Whether the model gets threads of its own without `cpus`, too, so that it never waits for another model's run.
         `threads` says how many.
@@ -296,14 +296,10 @@ def load(
     Raises
     ------
     UserError
-        For a file that is not an artifact (a model is for `compile`), and for a processor that this process may
-        not use.
+        For a file that is not an artifact (a model is for `compile`), and for a processor that is named twice or that
+        this process may not use.
     """
-    name = _arguments.path(artifact, "artifact")
-    if name.endswith((".onnx", ".relay")):
-        raise _core.UserError(
-            f"artifact: '{name}' is a model, which headrace.compile compiles; load opens what that wrote"
-        )
+    name = artifact_path(artifact)
     program = _arguments.text(program, "program")
     if cpus is not None and (isinstance(cpus, str) or not isinstance(cpus, Iterable)):
         raise _core.UserError(f"cpus: expected a list of processors' numbers, got {_arguments.kind(cpus)}")
@@ -323,6 +319,16 @@ def load(
         name,
         program,
     )
+
+
+def artifact_path(artifact: str | PathLike[str]) -> str:
+    """The path of an artifact; UserError for that of a model."""
+    name = _arguments.path(artifact, "artifact")
+    if name.endswith((".onnx", ".relay")):
+        raise _core.UserError(
+            f"artifact: '{name}' is a model, which headrace.compile compiles; load opens what that wrote"
+        )
+    return name
 
 
 def load_backend(library: str | PathLike[str]) -> str:

@@ -181,6 +181,39 @@ nb::bytes save_to_binary(const runtime::Module& module) {
   return to_bytes(bytes);
 }
 
+// An artifact that several executors may share.
+struct OpenArtifact {
+  std::shared_ptr<const load::Artifact> artifact;
+};
+
+std::shared_ptr<executors::Executor> executor_of(std::shared_ptr<const load::Artifact> artifact,
+                                                 const std::string& program, int threads, std::vector<int32_t> cpus,
+                                                 bool falls_back, double region_timeout, bool owns_threads) {
+  std::shared_ptr<runtime::ThreadPool> pool;
+  if (owns_threads && cpus.empty() && threads > 1 && threads <= runtime::kMaxWorkers)
+    pool = std::make_shared<runtime::ThreadPool>(threads);
+  return load::make_executor(std::move(artifact), program,
+                             {.threads = threads,
+                              .cpus = std::move(cpus),
+                              .pool = std::move(pool),
+                              .fallback = falls_back ? executors::Fallback::native : executors::Fallback::none,
+                              .region_timeout_seconds = region_timeout});
+}
+
+void bind_artifacts(nb::module_& m) {
+  nb::class_<OpenArtifact>(m, "OpenArtifact", "An artifact that several executors may share.");
+  m.def(
+      "open_artifact", [](const std::string& path) { return OpenArtifact{load::open_artifact(path).value_or_throw()}; },
+      nb::arg("path"), nb::call_guard<GilReleased>());
+  m.def(
+      "make_executor",
+      [](const OpenArtifact& opened, const std::string& program, int threads, std::vector<int32_t> cpus) {
+        return executor_of(opened.artifact, program, threads, std::move(cpus), true, 0, true);
+      },
+      nb::arg("artifact"), nb::arg("program"), nb::arg("threads"), nb::arg("cpus"), nb::call_guard<GilReleased>(),
+      "An executor with threads of its own.");
+}
+
 void bind_loaders(nb::module_& m) {
   m.def("load_module", &load::load_module, nb::arg("path"), nb::arg("format"), nb::call_guard<GilReleased>(),
         "The module in a file.");
@@ -211,15 +244,8 @@ void bind_loaders(nb::module_& m) {
 std::shared_ptr<executors::Executor> open_executor(const std::string& path, const std::string& program, int threads,
                                                    std::vector<int32_t> cpus, bool falls_back, double region_timeout,
                                                    bool owns_threads) {
-  std::shared_ptr<runtime::ThreadPool> pool;
-  if (owns_threads && cpus.empty() && threads > 1 && threads <= runtime::kMaxWorkers)
-    pool = std::make_shared<runtime::ThreadPool>(threads);
-  return load::make_executor(load::open_artifact(path).value_or_throw(), program,
-                             {.threads = threads,
-                              .cpus = std::move(cpus),
-                              .pool = std::move(pool),
-                              .fallback = falls_back ? executors::Fallback::native : executors::Fallback::none,
-                              .region_timeout_seconds = region_timeout});
+  return executor_of(load::open_artifact(path).value_or_throw(), program, threads, std::move(cpus), falls_back,
+                     region_timeout, owns_threads);
 }
 
 void bind_runtime(nb::module_& m) {
@@ -245,6 +271,7 @@ void bind_runtime(nb::module_& m) {
           nb::arg("other").none())
       .def("__hash__",
            [](const runtime::Module& self) { return reinterpret_cast<intptr_t>(self.object().object()) >> 4; });
+  bind_artifacts(m);
   bind_loaders(m);
   bind_executors(m);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from typing import Any
 import headrace as hr
 import numpy as np
 import pytest
-from headrace import pipeline
+from headrace import _core, pipeline
 
 DIGITS = Path(__file__).parents[2] / "models" / "digits.onnx"
 
@@ -52,6 +53,35 @@ def test_a_model_between_functions(artifact, images):
     stages = [lambda image: image[None], artifact, lambda scores: int(np.argmax(scores))]
     with pipeline.chain(stages, max_inflight=4) as pipe:
         assert list(pipe.map(images[:60])) == expected
+
+
+def test_stages_of_one_file_open_it_once(artifact, images, tmp_path, monkeypatch):
+    """An opening verifies the whole file, and maps weights that lie in a file beside it."""
+    path, other = (Path(shutil.copy(artifact, tmp_path / name)) for name in ("shared.so", "other.so"))
+    opened, open_artifact = [], _core.open_artifact
+
+    def counted(name):
+        opened.append(name)
+        return open_artifact(name)
+
+    monkeypatch.setattr(_core, "open_artifact", counted)
+
+    def stage(graph, name, replicas=1):
+        made = graph.stage(path, name, replicas=replicas)
+        graph.input("image").connect(made.input("x"))
+        made.output(0).connect(graph.output(name))
+
+    graph = pipeline.Graph()
+    stage(graph, "alone")
+    stage(graph, "again", replicas=2)
+    assert opened == [str(path)]
+    other.rename(path)  # the name is that of another file now
+    stage(graph, "renamed")
+    assert opened == [str(path)] * 2
+    with graph.build() as pipe:
+        first, *others = (np.asarray(scores) for scores in pipe.submit(images[:1]).wait())
+        for scores in others:
+            np.testing.assert_array_equal(scores, first)
 
 
 def test_outputs_of_programs_are_ndarrays_of_the_callers_own(artifact, images):

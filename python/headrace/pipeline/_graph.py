@@ -190,6 +190,7 @@ class Graph:
         self._outputs: list[_PipelinePort] = []
         self._output_sources: dict[int, _End] = {}
         self._params: list[_Param] = []
+        self._files = _ArtifactFiles()
 
     def stage(
         self,
@@ -217,7 +218,8 @@ class Graph:
         Parameters
         ----------
         code : CompiledModel, path, Module, or function
-            A program of Headrace's: a compiled model, an artifact's path, or what `relay.build` returns. A function of
+            A program of Headrace's: a compiled model, an artifact's path, or what `relay.build` returns. Stages that
+            name one file open it once, and so do replicas. A function of
             Python gets arrays of numpy (for reading only) and other objects as they are, and returns its output, or a
             tuple of its outputs: arrays or any objects. A dict of programs by their batch, `{1: "m1.so", 8: "m8.so"}`,
             makes a stage that takes batches.
@@ -294,7 +296,7 @@ class Graph:
             run = {"is_pure": bool(pure), "time_limit": limit}
             codes = _process_codes(code, inputs, outputs, given, batch, run)
         else:
-            codes = _codes_of(code, inputs, outputs, given, batch)
+            codes = _codes_of(code, inputs, outputs, given, batch, self._files)
         entry = _StageEntry(
             name=chosen,
             backend=backend,
@@ -747,10 +749,11 @@ def _codes_of(
     outputs: int | Sequence[str],
     given: Mapping[str, Any],
     batch: _BatchOptions | None,
+    files: _ArtifactFiles,
 ) -> list[Any]:
     """The code of each replica."""
     programs = code if isinstance(code, Mapping) else {0: code}
-    executors = {key: _executors_of(program, given) for key, program in programs.items()}
+    executors = {key: _executors_of(program, given, files) for key, program in programs.items()}
     if None not in executors.values():
         if isinstance(code, Mapping):
             _check_batches(executors)
@@ -823,18 +826,38 @@ def _check_batches(executors: Mapping[int, Any]) -> None:
             )
 
 
-def _executors_of(code: Any, given: Mapping[str, Any]) -> list[Any] | None:
+class _ArtifactFiles:
+    """Opens the artifacts of a graph, each once as long as its path names the same file.
+
+    An opening verifies the whole file, and maps weights that lie in a file beside it.
+    """
+
+    def __init__(self) -> None:
+        self._opened: dict[tuple[int, ...], Any] = {}
+
+    def open(self, path: str | PathLike[str]) -> Any:
+        name = compiler.artifact_path(path)
+        try:
+            found = Path(name).stat()
+        except (OSError, ValueError):
+            return _core.open_artifact(name)  # says what is wrong
+        key = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        if key not in self._opened:
+            self._opened[key] = _core.open_artifact(name)
+        return self._opened[key]
+
+
+def _executors_of(code: Any, given: Mapping[str, Any], files: _ArtifactFiles) -> list[Any] | None:
     """The executors of a program for each replica; None for what is not a program."""
     if isinstance(code, (str, PathLike)):
-        models = [
-            compiler.load(code, threads=given["threads"], cpus=given["cpus"] or None, own_threads=True)
-            for _ in range(given["replicas"])
+        opened = files.open(code)
+        return [
+            _core.make_executor(opened, "default", given["threads"], given["cpus"]) for _ in range(given["replicas"])
         ]
-        return [model._executor for model in models]
     module = getattr(code, "module", code)
     if isinstance(module, _core.Module):
         file = MemoryFile(module.save_to_binary())
-        return _executors_of(file.path, given)
+        return _executors_of(file.path, given, _ArtifactFiles())
     if not isinstance(code, compiler.CompiledModel):
         return None
     if not isinstance(code._executor, _core.Executor):
