@@ -313,6 +313,33 @@ TEST_F(SplitModelTest, StagesFitTheMemoryOfTheirPlaces) {
               HasSubstr("memory"));
 }
 
+// The second product makes 256 KiB. A split behind it has them in two slots, and the first product's 64 KiB alone in
+// working memory beside 1,280 KiB of weights: 1,856 KiB. Any other split has a stage with two products of 1,024 KiB.
+TEST_F(SplitModelTest, WhatLiesInSlotsIsNotWorkingMemory) {
+  const Model open = parsed(
+      "def @main(%x: Tensor[(64, 256), float32], %a: Tensor[(256, 256), float32], %b: Tensor[(1024, 256), float32],\n"
+      "          %c: Tensor[(256, 1024), float32], %d: Tensor[(256, 256), float32]) {\n"
+      "  %0 = tanh(nn.dense(tanh(nn.dense(%x, %a, units=256)), %b, units=1024));\n"
+      "  nn.dense(tanh(nn.dense(%0, %c, units=256)), %d, units=256)\n"
+      "}\n");
+  Map<std::string, NDArray> values;
+  for (const auto& [name, shape] :
+       {std::pair("a", Shape{256, 256}), {"b", Shape{1024, 256}}, {"c", Shape{256, 1024}}, {"d", Shape{256, 256}}})
+    values.set(name, kit::random_array(shape, 7 + static_cast<uint32_t>(values.size())));
+  const auto main = open.module->lookup("main").cast<relay::FunctionNode>();
+  const Model model = make_model(make_module(relay::bind_params_by_name(main, values)));
+  const SplitModel split = split_model(model, {}, {.stages = 2, .memory_bytes = {1900 << 10}, .replans = -1});
+  ASSERT_EQ(split.plan.stages.size(), 2U);
+  for (const plan::SplitStage& stage : split.plan.stages) EXPECT_LE(stage.memory_bytes, 1900 << 10);
+}
+
+// One kernel computes all calls, and its result lies with the caller.
+TEST_F(SplitModelTest, CallsOfOneKernelTakeNoWorkingMemory) {
+  const Model model = parsed("def @main(%x: Tensor[(64, 256), float32]) { tanh(exp(nn.relu(%x))) }\n");
+  const SplitModel split = split_model(model, {}, {.stages = 1, .memory_bytes = {1}, .replans = -1});
+  EXPECT_EQ(split.plan.stages.at(0).memory_bytes, 0);
+}
+
 TEST_F(SplitModelTest, StagesInProcessesOfTheirOwn) {
   const SplitModel split = split_model(residual_model(), {},
                                        {.stages = 2, .isolation = artifact::PipelineIsolation::process, .replans = -1});
@@ -342,9 +369,9 @@ TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
   EXPECT_THAT(kit::user_error_of([&] { split_model(parsed(good), {.overrides = {{}}}, {}); }),
               HasSubstr("single ops are placed in a whole model"));
   EXPECT_THAT(error(good, {.cpus = {{0}}}), HasSubstr("processors are given for 1 stages, and there are 2"));
-  EXPECT_THAT(error(good, {.cpus = {{0}, {99'999}}}),
-              ::testing::MatchesRegex(
-                  "processor 99999 was asked for; this process may use [0-9, ]+\n  in: cpus\\[1\\]"));
+  EXPECT_THAT(
+      error(good, {.cpus = {{0}, {99'999}}}),
+      ::testing::MatchesRegex("processor 99999 was asked for; this process may use [0-9, ]+\n  in: cpus\\[1\\]"));
   EXPECT_EQ(error(good, {.cpus = {{0}, {0, 0}}}), "processor 0 is named twice; name it once\n  in: cpus[1]");
   EXPECT_EQ(error(good, {.cpus = {{}, {0}}}),
             "cpus[0]: it is empty; name processors of that place, or give no place any, so that all run anywhere");
@@ -389,10 +416,8 @@ TEST_F(SplitModelTest, ASlowDeviceGetsLess) {
 
 // The inputs and the output of the model, twice each, take 768 KiB of the memory.
 TEST_F(SplitModelTest, LinksAndMemoryBoundTheSplit) {
-  const auto devices_of = [&](const char* text, std::vector<int64_t> memory = {}) {
-    const SplitModel split =
-        split_model(three_products(), {},
-                    {.stages = 2, .memory_bytes = std::move(memory), .devices = {{}, device(text)}, .replans = -1});
+  const auto devices_of = [&](const char* text, const Model& model = three_products()) {
+    const SplitModel split = split_model(model, {}, {.stages = 2, .devices = {{}, device(text)}, .replans = -1});
     std::vector<std::string> names;
     for (const plan::SplitStage& stage : split.plan.stages)
       names.push_back(split.problem.devices[static_cast<size_t>(stage.devices[0])].name);
@@ -404,11 +429,27 @@ TEST_F(SplitModelTest, LinksAndMemoryBoundTheSplit) {
   EXPECT_THAT(
       kit::user_error_of([&] { devices_of("sim:1(memory=1KiB)"); }),
       HasSubstr("sim:1 has 1KiB of memory, which 384KiB of the model's inputs and outputs, 2 times each, fill"));
-  // Two results of products are in working memory at a time, and the planner knows of one.
-  EXPECT_THAT(
-      kit::user_error_of([&] { devices_of("sim:1(speed=100, memory=840KiB)"); }),
-      HasSubstr(
-          "takes 896KiB on sim:1, 128KiB of them for weights and working memory, and it has 840KiB; give it more"));
+  // Two results of products are in working memory at a time.
+  EXPECT_EQ(devices_of("sim:1(speed=100, memory=896KiB)"), (std::vector<std::string>{"sim:1"}));
+  EXPECT_EQ(devices_of("sim:1(speed=100, memory=895KiB)"), (std::vector<std::string>{"stage0"}));
+  // %0 stays in working memory while %2 is made of %1.
+  const Model skip = parsed(
+      "def @main(%x: Tensor[(64, 256), float32], %w: Tensor[(256, 256), float32]) {\n"
+      "  %0 = tanh(nn.dense(%x, %w, units=256));\n"
+      "  %1 = tanh(nn.dense(%0, %w, units=256));\n"
+      "  %2 = tanh(nn.dense(%1, %w, units=256));\n"
+      "  add(nn.dense(%2, %w, units=256), %0)\n"
+      "}\n");
+  EXPECT_EQ(devices_of("sim:1(speed=100, memory=960KiB)", skip), (std::vector<std::string>{"sim:1"}));
+  EXPECT_EQ(devices_of("sim:1(speed=100, memory=959KiB)", skip), (std::vector<std::string>{"sim:1", "stage0"}));
+  // The planner does not count the results of a split.
+  const Model parts = parsed(
+      "def @main(%x: Tensor[(64, 256), float32], %w: Tensor[(256, 256), float32]) {\n"
+      "  %0 = split(tanh(nn.dense(%x, %w, units=256)), indices_or_sections=2, axis=0);\n"
+      "  add(nn.dense(%0.0, %w, units=256), nn.dense(%0.1, %w, units=256))\n"
+      "}\n");
+  EXPECT_THAT(kit::user_error_of([&] { devices_of("sim:1(speed=100, memory=710KiB)", parts); }),
+              HasSubstr("KiB of them for weights and working memory, and it has 710KiB; give it more memory"));
 }
 
 // Tensors pass stages by, the link of each device, and the two outputs.

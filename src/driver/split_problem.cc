@@ -4,6 +4,7 @@
 #include <map>
 
 #include "driver/all_backends.h"
+#include "driver/stage_buffers.h"
 
 namespace headrace::driver {
 
@@ -39,6 +40,7 @@ class ProblemMaker {
     for (const PlaceKind& kind : places_.kinds) problem_.kinds.push_back(kind.name);
     problem_.max_replicas = options_.replicas;
     for (size_t i = 0; i < line_.calls.size(); ++i) add_call(i);
+    add_buffers(line_, [&](const relay::CallNode& call) { return places_.may_leave_native_code(call); }, problem_);
     for (size_t i = 0; i < line_.calls.size(); ++i) {
       for (const std::vector<ProgramTensor>& arg : line_.args[i]) {
         for (const ProgramTensor& tensor : arg) add_reader(tensor, i);
@@ -52,7 +54,7 @@ class ProblemMaker {
   void add_call(size_t number) {
     const relay::CallNode& call = *line_.calls[number];
     plan::SplitNode node{.name = fmt::format("{} {}", call.as_op()->name, number)};
-    for (const Type& leaf : leaves_of(call.checked_type())) node.working_bytes += size_bytes_of(leaf, call.span);
+    for (const Type& leaf : leaves_of(call.checked_type())) size_bytes_of(leaf, call.span);  // refuses unknown sizes
     for (const PlaceKind& kind : places_.kinds) node.time_ns.push_back(nanoseconds_of(kind.seconds(call)));
     problem_.nodes.push_back(std::move(node));
   }
@@ -162,6 +164,10 @@ double PlaceKind::seconds(const relay::CallNode& call) const {
   double least = INFINITY;
   for (const partition::LabelSeconds& one : all) least = std::min(least, one.seconds);
   return least / speed;
+}
+
+bool Places::may_leave_native_code(const relay::CallNode& call) const {
+  return std::any_of(kinds.begin(), kinds.end(), [&](const PlaceKind& kind) { return kind.costs.of(call).size() > 1; });
 }
 
 Places make_places(const CompileOptions& compile, const SplitModelOptions& options) {

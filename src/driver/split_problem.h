@@ -23,6 +23,9 @@ struct PlaceKind {
 struct Places {
   std::vector<PlaceKind> kinds = {};
   std::vector<int32_t> kind_of = {};
+
+  // Returns whether some place has a backend that takes the call.
+  bool may_leave_native_code(const relay::CallNode& call) const;
 };
 
 // Returns the places that the options ask for. UserError for a backend that there is not.
@@ -32,7 +35,7 @@ Places make_places(const CompileOptions& compile, const SplitModelOptions& optio
 int64_t memory_limit(const SplitModelOptions& options, size_t place);
 
 // Makes the problem: the calls, numbered as in the program, then the constants that they read, and the tensors that
-// calls read. Times are estimates. UserError for a value of unknown size.
+// calls read, with the buffers of driver/stage_buffers.h. Times are estimates. UserError for a value of unknown size.
 plan::SplitProblem make_split_problem(const StraightLine& line, const cost::Machine& machine, const Places& places,
                                       const SplitModelOptions& options);
 

@@ -42,7 +42,7 @@ class GraphBuilder {
     problem_.nodes.push_back({.name = std::move(name),
                               .time_ns = {static_cast<int64_t>(gpu_ns), static_cast<int64_t>(gpu_ns * 15)},
                               .constant_bytes = constant_bytes,
-                              .working_bytes = bytes});
+                              .buffer = made});
     problem_.tensors.push_back({.producer = made, .size_bytes = bytes});
     return made;
   }
@@ -74,7 +74,13 @@ class GraphBuilder {
   }
 
   int64_t bytes_of(int32_t node) const { return problem_.tensors[static_cast<size_t>(node)].size_bytes; }
-  SplitProblem take() { return std::move(problem_); }
+  // Gives each tensor a buffer in the stage that keeps it for itself.
+  SplitProblem take() {
+    for (const plan::SplitTensor& tensor : problem_.tensors)
+      problem_.buffers.push_back(
+          {.producer = tensor.producer, .consumers = tensor.consumers, .size_bytes = tensor.size_bytes});
+    return std::move(problem_);
+  }
 
  private:
   SplitProblem problem_;

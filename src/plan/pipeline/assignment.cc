@@ -57,7 +57,6 @@ std::vector<StageCost> stage_costs(const SplitGraph& graph, const Assignment& as
 
 std::vector<StageCost> stage_costs(const SplitGraph& graph, const Assignment& assignment, const BorderSlots& slots) {
   std::vector<StageCost> costs(assignment.stages.size());
-  std::vector<int64_t> working(costs.size(), 0);
   const auto class_of = [&](int32_t stage) {
     return static_cast<size_t>(assignment.stages[static_cast<size_t>(stage)].device_class);
   };
@@ -66,9 +65,9 @@ std::vector<StageCost> stage_costs(const SplitGraph& graph, const Assignment& as
     StageCost& cost = costs[static_cast<size_t>(stage)];
     cost.compute_ns = std::min(kNever, cost.compute_ns + graph.compute(unit, class_of(stage)));
     cost.memory_bytes += graph.constant_bytes[static_cast<size_t>(unit)];
-    int64_t& most = working[static_cast<size_t>(stage)];
-    most = std::max(most, graph.working_bytes[static_cast<size_t>(unit)]);
   }
+  const std::vector<int64_t> working =
+      working_memory(graph.buffers, graph.working_bytes, assignment.stage_of_unit, costs.size());
   for (size_t stage = 0; stage < costs.size(); ++stage) costs[stage].memory_bytes += working[stage];
   std::vector<int32_t> stages;
   for (size_t tensor = 0; tensor < graph.tensor_bytes.size(); ++tensor) {

@@ -51,6 +51,8 @@ void check_nodes(const SplitProblem& problem) {
     for (const int64_t time : node.time_ns) add(time == kCannotRun ? 0 : time, place);
     add(node.constant_bytes, place);
     add(node.working_bytes, place);
+    if (node.buffer < -1 || node.buffer >= static_cast<int64_t>(problem.buffers.size()))
+      throw UserError(fmt::format("its buffer is {} of {}", node.buffer, problem.buffers.size()), place);
   }
 }
 
@@ -71,6 +73,31 @@ void check_tensors(const SplitProblem& problem) {
     if (tensor.size_bytes < 0 || tensor.size_bytes > kMaxTotal / (2 * kBorderCopies) - total)
       throw UserError(fmt::format("its size is {} bytes, or all together pass 2^58", tensor.size_bytes), place);
     total += tensor.size_bytes;
+  }
+}
+
+void check_buffers(const SplitProblem& problem) {
+  int64_t total = 0;
+  for (size_t i = 0; i < problem.buffers.size(); ++i) {
+    const SplitBuffer& buffer = problem.buffers[i];
+    const ErrorPlace place{.op = {}, .place = fmt::format("buffers[{}]", i)};
+    std::vector<int32_t> nodes = buffer.consumers;
+    nodes.push_back(buffer.producer);
+    for (const int32_t node : nodes) {
+      if (!is_node(problem, node))
+        throw UserError(fmt::format("it has the node {} of {}", node, problem.nodes.size()), place);
+      if (problem.nodes[static_cast<size_t>(node)].is_constant)
+        throw UserError("a constant must not have a buffer; its bytes are constant_bytes",
+                        {.op = node_label(problem, node), .place = place.place});
+    }
+    for (const int32_t consumer : buffer.consumers) {
+      if (problem.nodes[static_cast<size_t>(consumer)].buffer == static_cast<int32_t>(i))
+        throw UserError("a node must not write a buffer that it reads",
+                        {.op = node_label(problem, consumer), .place = place.place});
+    }
+    if (buffer.size_bytes < 0 || buffer.size_bytes > kMaxTotal - total)
+      throw UserError(fmt::format("its size is {} bytes, or all together pass 2^60", buffer.size_bytes), place);
+    total += buffer.size_bytes;
   }
 }
 
@@ -103,6 +130,7 @@ void check_problem(const SplitProblem& problem) {
   check_devices(problem);
   check_nodes(problem);
   check_tensors(problem);
+  check_buffers(problem);
   check_transfers(problem);
   if (problem.max_replicas < 1) throw_user_error("max_replicas is {}, below 1", problem.max_replicas);
   for (size_t i = 0; i < problem.colocated.size(); ++i) {

@@ -24,6 +24,7 @@ class Contractor {
     made_.graph.max_replicas = problem_.max_replicas;
     add_units();
     check_units();
+    add_buffers();
     add_tensors();
     add_constants();
     index_units(made_.graph);
@@ -112,7 +113,6 @@ class Contractor {
     const size_t classes = graph.num_classes(), units = index_of(num_units_);
     graph.compute_ns.assign(units * classes, 0);
     graph.constant_bytes.assign(units, 0);
-    graph.working_bytes.assign(units, 0);
     for (int32_t one = 0; one < num_nodes(); ++one) {
       if (is_held_[index_of(one)]) continue;
       const size_t unit = index_of(made_.unit_of_node[index_of(one)]);
@@ -121,8 +121,52 @@ class Contractor {
         sum = std::min(kNever, sum + time_of(one, graph.devices.classes[i].kind));
       }
       graph.constant_bytes[unit] += node(one).constant_bytes;
-      graph.working_bytes[unit] = std::max(graph.working_bytes[unit], node(one).working_bytes);
     }
+  }
+
+  // Returns the buffers, whose nodes get the numbers that `number` gives them.
+  template <typename Number>
+  BufferTable numbered_buffers(const Number& number) const {
+    BufferTable table;
+    for (const SplitBuffer& buffer : problem_.buffers) {
+      const int32_t producer = number(buffer.producer);
+      append_numbers(buffer.consumers, producer, number, table.readers);
+      table.readers.close();
+      table.producer.push_back(producer);
+      table.bytes.push_back(buffer.size_bytes);
+    }
+    return table;
+  }
+
+  // A unit of one node holds the buffers between units; those within a unit of several are part of its own memory.
+  void add_buffers() {
+    SplitGraph& graph = made_.graph;
+    std::vector<int32_t> sizes(index_of(num_units_), 0);
+    for (const int32_t unit : made_.unit_of_node) {
+      if (unit >= 0) ++sizes[index_of(unit)];
+    }
+    graph.buffers = numbered_buffers([&](int32_t one) { return made_.unit_of_node[index_of(one)]; });
+    graph.buffers.written.assign(sizes.size(), -1);
+    for (const int32_t size : sizes) graph.buffers.holds.push_back(size == 1);
+    graph.working_bytes.assign(sizes.size(), 0);
+    if (!problem_.colocated.empty()) graph.working_bytes = memory_within_units();
+    for (int32_t one = 0; one < num_nodes(); ++one) {
+      const int32_t unit = made_.unit_of_node[index_of(one)];
+      if (unit < 0 || !graph.buffers.holds[index_of(unit)]) continue;
+      graph.buffers.written[index_of(unit)] = node(one).buffer;
+      graph.working_bytes[index_of(unit)] = node(one).working_bytes;
+    }
+  }
+
+  std::vector<int64_t> memory_within_units() const {
+    BufferTable buffers = numbered_buffers([](int32_t one) { return one; });
+    buffers.holds.assign(problem_.nodes.size(), true);
+    std::vector<int64_t> own_bytes;
+    for (const SplitNode& one : problem_.nodes) {
+      buffers.written.push_back(one.buffer);
+      own_bytes.push_back(one.working_bytes);
+    }
+    return working_memory(buffers, own_bytes, made_.unit_of_node, index_of(num_units_));
   }
 
   void check_units() const {
@@ -164,10 +208,15 @@ class Contractor {
 
   // Appends the units of nodes, ascending and each once, without `left_out`; returns how many.
   size_t append_units(const std::vector<int32_t>& nodes, int32_t left_out, Lists& lists) const {
+    return append_numbers(nodes, left_out, [&](int32_t one) { return made_.unit_of_node[index_of(one)]; }, lists);
+  }
+
+  template <typename Number>
+  static size_t append_numbers(const std::vector<int32_t>& nodes, int32_t left_out, const Number& number,
+                               Lists& lists) {
     const size_t begin = lists.items.size();
     for (const int32_t one : nodes) {
-      const int32_t unit = made_.unit_of_node[index_of(one)];
-      if (unit != left_out) lists.items.push_back(unit);
+      if (number(one) != left_out) lists.items.push_back(number(one));
     }
     const auto first = lists.items.begin() + static_cast<std::ptrdiff_t>(begin);
     std::sort(first, lists.items.end());

@@ -83,8 +83,27 @@ class Refiner {
     for (const int32_t tensor : graph_.outputs[index(unit)]) add_tensor(tensor, sign);
   }
 
+  // Returns the bytes of a unit's buffers that lie in its stage.
+  int64_t buffers_in_stage(int32_t unit) const {
+    const BufferTable& buffers = graph_.buffers;
+    const int32_t stage = stage_of(unit);
+    int64_t bytes = 0;
+    const auto add = [&](int32_t buffer) {
+      const std::span<const int32_t> readers = buffers.readers[index(buffer)];
+      const bool is_whole =
+          stage_of(buffers.producer[index(buffer)]) == stage &&
+          std::all_of(readers.begin(), readers.end(), [&](int32_t one) { return stage_of(one) == stage; });
+      if (is_whole) bytes += buffers.bytes[index(buffer)];
+    };
+    for (const int32_t buffer : buffers.made[index(unit)]) add(buffer);
+    for (const int32_t buffer : buffers.read[index(unit)]) add(buffer);
+    const int32_t written = buffers.written[index(unit)];
+    if (written >= 0 && buffers.producer[index(written)] != unit) add(written);
+    return bytes;
+  }
+
   // Moves the unit and its costs. The working memory of the stage that it leaves is not known to shrink, and that of
-  // the other one may be counted twice: the sums are upper limits until the next refinement.
+  // the other one grows by all of the unit and its buffers: the sums are upper limits until the next refinement.
   void move(int32_t unit, int32_t to) {
     const int32_t from = stage_of(unit);
     note(from);
@@ -95,7 +114,8 @@ class Refiner {
     costs_[index(from)].compute_ns -= graph_.compute(unit, class_of(from));
     costs_[index(to)].compute_ns += graph_.compute(unit, class_of(to));
     costs_[index(from)].memory_bytes -= graph_.constant_bytes[index(unit)];
-    costs_[index(to)].memory_bytes += graph_.constant_bytes[index(unit)] + graph_.working_bytes[index(unit)];
+    costs_[index(to)].memory_bytes +=
+        graph_.constant_bytes[index(unit)] + graph_.working_bytes[index(unit)] + buffers_in_stage(unit);
     for (const int32_t shared : graph_.shared_of_unit[index(unit)]) {
       if (--readers(shared, from) == 0) costs_[index(from)].memory_bytes -= graph_.shared_bytes[index(shared)];
       if (readers(shared, to)++ == 0) costs_[index(to)].memory_bytes += graph_.shared_bytes[index(shared)];
@@ -158,8 +178,8 @@ class Refiner {
 }  // namespace
 
 void refine(const SplitGraph& graph, Assignment& assignment, int32_t max_passes) {
+  set_period(graph, assignment);  // a graph of groups has shown less working memory
   if (assignment.stages.size() < 2) return;
-  set_period(graph, assignment);
   const Assignment before = assignment;
   for (int32_t pass = 0; pass < max_passes; ++pass) {
     Refiner refiner(graph, assignment);

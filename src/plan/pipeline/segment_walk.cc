@@ -1,6 +1,7 @@
 // The walk goes down depth first and keeps, for each step on its way, the sums of the segment so far. Adding a unit at
 // the bottom changes them by its own tensors only: those that it reads come in (once), those that it makes no longer
-// come in, and they go out when a consumer is above the end.
+// come in, and they go out when a consumer is above the end. A buffer lies in the segment once its producer does, if
+// all its readers do: then their needs grow.
 #include "plan/pipeline/segment_walk.h"
 
 #include <algorithm>
@@ -12,6 +13,9 @@ SegmentWalk::SegmentWalk(const SplitGraph& graph, const Lattice& lattice)
       lattice_(lattice),
       readers_(graph.tensor_bytes.size(), 0),
       shared_readers_(graph.shared_bytes.size(), 0),
+      buffer_readers_(graph.buffers.size(), 0),
+      is_whole_(graph.buffers.size(), false),
+      needs_(static_cast<size_t>(graph.num_units), 0),
       seen_(static_cast<size_t>(lattice.size()), 0) {
   for (const DeviceClass& one : graph.devices.classes)
     max_memory_bytes_ = std::max(max_memory_bytes_, one.memory_bytes);
@@ -78,8 +82,30 @@ void SegmentWalk::add(int32_t unit) {
     if (shared_readers_[static_cast<size_t>(shared)]++ == 0)
       bytes[0] += graph_.shared_bytes[static_cast<size_t>(shared)];
   }
-  bytes[1] = std::max(bytes[1], graph_.working_bytes[static_cast<size_t>(unit)]);
+  add_buffers(unit, bytes[1]);
   add_tensors(unit, values);
+}
+
+void SegmentWalk::add_buffers(int32_t unit, int64_t& most) {
+  const BufferTable& buffers = graph_.buffers;
+  int64_t& own = needs_[static_cast<size_t>(unit)];
+  own = graph_.working_bytes[static_cast<size_t>(unit)];
+  for (const int32_t buffer : buffers.read[static_cast<size_t>(unit)]) ++buffer_readers_[static_cast<size_t>(buffer)];
+  for (const int32_t buffer : buffers.made[static_cast<size_t>(unit)]) {
+    const auto at = static_cast<size_t>(buffer);
+    const auto readers = buffers.readers[at];
+    is_whole_[at] = buffer_readers_[at] == static_cast<int32_t>(readers.size());
+    if (!is_whole_[at]) continue;
+    for (const int32_t reader : readers) {
+      if (!buffers.holds[static_cast<size_t>(reader)]) continue;
+      int64_t& need = needs_[static_cast<size_t>(reader)];
+      need += buffers.bytes[at];
+      most = std::max(most, need);
+    }
+  }
+  const int32_t written = buffers.written[static_cast<size_t>(unit)];
+  if (written >= 0 && is_whole_[static_cast<size_t>(written)]) own += buffers.bytes[static_cast<size_t>(written)];
+  most = std::max(most, own);
 }
 
 void SegmentWalk::add_tensors(int32_t unit, int64_t* values) {
@@ -108,6 +134,20 @@ void SegmentWalk::remove(int32_t unit) {
   for (const int32_t input : graph_.inputs[static_cast<size_t>(unit)]) --readers_[static_cast<size_t>(input)];
   for (const int32_t shared : graph_.shared_of_unit[static_cast<size_t>(unit)])
     --shared_readers_[static_cast<size_t>(shared)];
+  remove_buffers(unit);
+}
+
+void SegmentWalk::remove_buffers(int32_t unit) {
+  const BufferTable& buffers = graph_.buffers;
+  for (const int32_t buffer : buffers.made[static_cast<size_t>(unit)]) {
+    const auto at = static_cast<size_t>(buffer);
+    if (!is_whole_[at]) continue;
+    is_whole_[at] = false;
+    for (const int32_t reader : buffers.readers[at]) {
+      if (buffers.holds[static_cast<size_t>(reader)]) needs_[static_cast<size_t>(reader)] -= buffers.bytes[at];
+    }
+  }
+  for (const int32_t buffer : buffers.read[static_cast<size_t>(unit)]) --buffer_readers_[static_cast<size_t>(buffer)];
 }
 
 }  // namespace headrace::plan

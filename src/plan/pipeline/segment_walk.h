@@ -52,6 +52,9 @@ class SegmentWalk {
   void add(int32_t unit);
   void remove(int32_t unit);
   void add_tensors(int32_t unit, int64_t* values);
+  // Adds what the unit and the buffers that it makes need; raises `most`, the working memory of the segment.
+  void add_buffers(int32_t unit, int64_t& most);
+  void remove_buffers(int32_t unit);
   size_t width() const { return 3 * graph_.num_classes() + 3; }
 
   const SplitGraph& graph_;
@@ -60,6 +63,9 @@ class SegmentWalk {
   std::vector<int64_t> in_ns_, out_ns_;  // [tensor * number of classes + class]
   std::vector<int32_t> readers_;         // by tensor: consumers in the segment
   std::vector<int32_t> shared_readers_;  // by shared constant: units of the segment that read it
+  std::vector<int32_t> buffer_readers_;  // by buffer: readers in the segment
+  std::vector<bool> is_whole_;           // by buffer: lies in the segment
+  std::vector<int64_t> needs_;           // by unit of the segment: its working memory, with the buffers that it holds
   std::vector<int32_t> seen_;            // by downset: the walk that came there
   int32_t walks_ = 0;
   std::vector<Frame> frames_;

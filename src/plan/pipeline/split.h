@@ -6,10 +6,13 @@
 //   transfers in      = over the tensors that the stage reads from other stages: the time of the link, once for each
 //   transfers out     = over the tensors that the stage makes: the time of the link, once for each stage that reads it
 //   period of a stage = time / replicas, rounded up; a replica is one more device of the same class (below)
-//   memory of a stage = constants, each once + the largest working memory + slots * the bytes of each tensor that it
-//                       reads from or makes for other stages; the slots are those that the pipeline allocates for a
-//                       tensor (executors/pipeline/slots.h): the most that one of its edges needs, and one for each
-//                       replica but one at both ends
+//   memory of a stage = constants, each once + working memory + slots * the bytes of each tensor that it reads from or
+//                       makes for other stages; the slots are those that the pipeline allocates for a tensor
+//                       (executors/pipeline/slots.h): the most that one of its edges needs, and one for each replica
+//                       but one at both ends
+//   working memory    = the most of one node: its own working memory + the buffers that it holds or writes. A buffer
+//                       lies in the stage that has its producer and all its consumers, and in none when they are in
+//                       several. Of nodes that must share a stage with others, only buffers among these nodes count.
 //   period of a plan  = the greatest period of a stage
 //
 // A stage has at least one device and no device has two stages. Every tensor leads from a stage to the same or a later
@@ -43,9 +46,19 @@ struct SplitNode {
   int64_t constant_bytes = 0;
   int64_t working_bytes = 0;
   bool is_constant = false;  // each stage that reads it holds its constant_bytes; has no inputs, takes no time
+  // The buffer that is written while the node runs, of which it is no consumer; -1 for none. It may be that of a later
+  // node with which it is computed in one go.
+  int32_t buffer = -1;
 };
 
 struct SplitTensor {
+  int32_t producer = 0;
+  std::vector<int32_t> consumers{};
+  int64_t size_bytes = 0;
+};
+
+// Memory for a tensor that a stage keeps for itself, held while its consumers run; none of its nodes is a constant.
+struct SplitBuffer {
   int32_t producer = 0;
   std::vector<int32_t> consumers{};
   int64_t size_bytes = 0;
@@ -70,6 +83,7 @@ struct SplitProblem {
   std::vector<std::string> kinds{};  // names
   std::vector<SplitNode> nodes{};
   std::vector<SplitTensor> tensors{};
+  std::vector<SplitBuffer> buffers{};
   std::vector<std::vector<int32_t>> colocated{};  // nodes of each list share a stage
   std::vector<SplitDevice> devices{};
   int32_t max_replicas = 1;  // limit per stage

@@ -22,20 +22,6 @@ bool append_groups(std::span<const int32_t> units, std::span<const int32_t> grou
 
 }  // namespace
 
-Lists inverse(const Lists& lists, size_t count) {
-  Lists made;
-  made.begins.assign(count + 1, 0);
-  for (const int32_t item : lists.items) ++made.begins[static_cast<size_t>(item) + 1];
-  for (size_t i = 0; i < count; ++i) made.begins[i + 1] += made.begins[i];
-  made.items.resize(lists.items.size());
-  std::vector<int64_t> next(made.begins.begin(), made.begins.end() - 1);
-  for (size_t list = 0; list < lists.size(); ++list) {
-    for (const int32_t item : lists[list])
-      made.items[static_cast<size_t>(next[static_cast<size_t>(item)]++)] = static_cast<int32_t>(list);
-  }
-  return made;
-}
-
 int64_t SplitGraph::fastest(int32_t unit) const {
   const auto begin = compute_ns.begin() + static_cast<std::ptrdiff_t>(static_cast<size_t>(unit) * num_classes());
   return *std::min_element(begin, begin + static_cast<std::ptrdiff_t>(num_classes()));
@@ -51,6 +37,11 @@ void index_units(SplitGraph& graph) {
   graph.outputs = inverse(producers, count);
   graph.inputs = inverse(graph.tensor_consumers, count);
   graph.shared_of_unit = inverse(graph.shared_consumers, count);
+  if (graph.buffers.written.empty()) {
+    graph.buffers.written.assign(count, -1);
+    graph.buffers.holds.assign(count, false);
+  }
+  graph.buffers.index(count);
 }
 
 SplitGraph group_units(const SplitGraph& graph, std::span<const int32_t> group, int32_t num_groups) {
@@ -58,7 +49,7 @@ SplitGraph group_units(const SplitGraph& graph, std::span<const int32_t> group, 
   const size_t classes = graph.num_classes(), groups = static_cast<size_t>(num_groups);
   made.compute_ns.assign(groups * classes, 0);
   made.constant_bytes.assign(groups, 0);
-  made.working_bytes.assign(groups, 0);
+  made.working_bytes = working_memory(graph.buffers, graph.working_bytes, group, groups);
   for (size_t unit = 0; unit < group.size(); ++unit) {
     const auto to = static_cast<size_t>(group[unit]);
     for (size_t i = 0; i < classes; ++i) {
@@ -66,7 +57,6 @@ SplitGraph group_units(const SplitGraph& graph, std::span<const int32_t> group, 
       sum = std::min(kNever, sum + graph.compute_ns[unit * classes + i]);
     }
     made.constant_bytes[to] += graph.constant_bytes[unit];
-    made.working_bytes[to] = std::max(made.working_bytes[to], graph.working_bytes[unit]);
   }
   for (size_t tensor = 0; tensor < graph.tensor_bytes.size(); ++tensor) {
     const int32_t producer = group[static_cast<size_t>(graph.tensor_producer[tensor])];

@@ -2,27 +2,10 @@
 // topological numbers.
 #pragma once
 
-#include <span>
-
 #include "plan/pipeline/device_classes.h"
+#include "plan/pipeline/working_memory.h"
 
 namespace headrace::plan {
-
-// Lists of numbers, one list after another.
-struct Lists {
-  std::vector<int64_t> begins{0};
-  std::vector<int32_t> items;
-
-  size_t size() const { return begins.size() - 1; }
-  std::span<const int32_t> operator[](size_t list) const {
-    const auto begin = static_cast<size_t>(begins[list]);
-    return {items.data() + begin, static_cast<size_t>(begins[list + 1]) - begin};
-  }
-  void close() { begins.push_back(static_cast<int64_t>(items.size())); }
-};
-
-// Returns for each of `count` numbers the lists that hold it, ascending.
-Lists inverse(const Lists& lists, size_t count);
 
 struct SplitGraph {
   int32_t num_units = 0;
@@ -30,12 +13,14 @@ struct SplitGraph {
   int32_t max_replicas = 1;
   std::vector<int64_t> compute_ns{};  // [unit * number of classes + class]; kNever where the unit cannot run
   std::vector<int64_t> constant_bytes{};
-  std::vector<int64_t> working_bytes{};
+  std::vector<int64_t> working_bytes{};  // of a unit of several nodes: with the buffers that lie in it
 
   std::vector<int32_t> tensor_producer{};
   std::vector<int64_t> tensor_bytes{};
   Lists tensor_consumers{};   // other units than the producer, ascending, each once; no tensor without
   Lists inputs{}, outputs{};  // tensors of each unit
+
+  BufferTable buffers{};  // between units; a unit of several nodes holds none of them
 
   std::vector<int64_t> shared_bytes{};  // constants that several units read
   Lists shared_consumers{};
@@ -49,11 +34,12 @@ struct SplitGraph {
   int64_t fastest(int32_t unit) const;
 };
 
-// Fills `inputs`, `outputs` and `shared_of_unit` from the other lists.
+// Fills `inputs`, `outputs`, `shared_of_unit` and the lists of buffers by unit from the other lists.
 void index_units(SplitGraph& graph);
 
 // Returns the graph of groups of units; `group` has the group of each unit, whose numbers are topological. Compute
-// times and constants add up, working memory is the largest.
+// times and constants add up. The working memory is that of the buffers within a group: those between groups are left
+// out.
 SplitGraph group_units(const SplitGraph& graph, std::span<const int32_t> group, int32_t num_groups);
 
 }  // namespace headrace::plan

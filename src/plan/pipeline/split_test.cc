@@ -44,9 +44,56 @@ bool is_held(const SplitProblem& problem, int32_t node) {
                      [&](const SplitTensor& tensor) { return tensor.producer == node && !tensor.consumers.empty(); });
 }
 
+// Returns for each node the least number of a node that must share its stage: two nodes must that lead to each other
+// once colocated nodes do.
+std::vector<int32_t> oracle_units(const SplitProblem& problem) {
+  const size_t count = problem.nodes.size();
+  std::vector<std::vector<bool>> leads(count, std::vector<bool>(count, false));
+  for (size_t i = 0; i < count; ++i) leads[i][i] = true;
+  for (const SplitTensor& tensor : problem.tensors) {
+    if (is_held(problem, tensor.producer)) continue;
+    for (const int32_t consumer : tensor.consumers) leads[at(tensor.producer)][at(consumer)] = true;
+  }
+  for (const auto& list : problem.colocated) {
+    for (const int32_t one : list) {
+      for (const int32_t other : list) leads[at(one)][at(other)] = true;
+    }
+  }
+  for (size_t via = 0; via < count; ++via) {
+    for (size_t from = 0; from < count; ++from) {
+      for (size_t to = 0; to < count; ++to) leads[from][to] = leads[from][to] || (leads[from][via] && leads[via][to]);
+    }
+  }
+  std::vector<int32_t> units;
+  for (size_t i = 0; i < count; ++i) {
+    size_t least = 0;
+    while (!leads[i][least] || !leads[least][i]) ++least;
+    units.push_back(static_cast<int32_t>(least));
+  }
+  return units;
+}
+
+// Returns the working memory of a node in its stage, by the definition.
+int64_t oracle_need(const SplitProblem& problem, const std::vector<int32_t>& units,
+                    const std::vector<int32_t>& stage_of, size_t node) {
+  int64_t need = problem.nodes[node].working_bytes;
+  const bool is_alone = std::count(units.begin(), units.end(), units[node]) == 1;
+  const auto is_here = [&](int32_t one) {
+    return stage_of[at(one)] == stage_of[node] && (is_alone || units[at(one)] == units[node]);
+  };
+  for (size_t i = 0; i < problem.buffers.size(); ++i) {
+    const SplitBuffer& buffer = problem.buffers[i];
+    const std::vector<int32_t>& consumers = buffer.consumers;
+    const bool reads = std::count(consumers.begin(), consumers.end(), static_cast<int32_t>(node)) > 0;
+    if (!reads && problem.nodes[node].buffer != static_cast<int32_t>(i)) continue;
+    if (is_here(buffer.producer) && std::all_of(consumers.begin(), consumers.end(), is_here)) need += buffer.size_bytes;
+  }
+  return need;
+}
+
 // Returns what a stage's own nodes and constants cost, by the definition.
-OracleCost own_cost(const SplitProblem& problem, const std::vector<int32_t>& stage_of, size_t stage,
-                    const SplitDevice& device) {
+OracleCost own_cost(const SplitProblem& problem, const std::vector<int32_t>& units,
+                    const std::vector<int32_t>& stage_of, size_t stage, const SplitDevice& device) {
   OracleCost cost;
   int64_t working = 0;
   for (size_t node = 0; node < problem.nodes.size(); ++node) {
@@ -62,7 +109,7 @@ OracleCost own_cost(const SplitProblem& problem, const std::vector<int32_t>& sta
     }
     if (at(stage_of[node]) != stage) continue;
     cost.memory += one.constant_bytes;
-    working = std::max(working, one.working_bytes);
+    working = std::max(working, oracle_need(problem, units, stage_of, node));
     const int64_t time = one.is_constant ? 0 : one.time_ns[at(device.kind)];
     if (time == kCannotRun) cost.fits = false;
     cost.compute += time;
@@ -121,11 +168,11 @@ void add_tensor_costs(const SplitProblem& problem, const std::vector<int32_t>& s
 }
 
 // Returns the cost of each stage by the definition. A stage's device is one of its replicas, which are all alike.
-std::vector<OracleCost> defined_costs(const SplitProblem& problem, const std::vector<int32_t>& stage_of,
-                                      const std::vector<OracleStage>& stages) {
+std::vector<OracleCost> defined_costs(const SplitProblem& problem, const std::vector<int32_t>& units,
+                                      const std::vector<int32_t>& stage_of, const std::vector<OracleStage>& stages) {
   std::vector<OracleCost> costs;
   for (size_t s = 0; s < stages.size(); ++s)
-    costs.push_back(own_cost(problem, stage_of, s, problem.devices[at(stages[s].device)]));
+    costs.push_back(own_cost(problem, units, stage_of, s, problem.devices[at(stages[s].device)]));
   add_tensor_costs(problem, stage_of, stages, costs);
   for (size_t s = 0; s < stages.size(); ++s) {
     OracleCost& cost = costs[s];
@@ -147,7 +194,7 @@ struct SplitCase {
 // Tries every way to give stages to nodes and devices to stages.
 class Oracle {
  public:
-  explicit Oracle(const SplitCase& one) : case_(one), problem_(one.problem) {
+  explicit Oracle(const SplitCase& one) : case_(one), problem_(one.problem), units_(oracle_units(one.problem)) {
     stage_of_.assign(problem_.nodes.size(), -1);
     order_.resize(problem_.nodes.size());
     std::iota(order_.begin(), order_.end(), 0);
@@ -227,7 +274,7 @@ class Oracle {
 
   void compare() {
     int64_t period = 0;
-    for (const OracleCost& cost : defined_costs(problem_, stage_of_, stages_)) {
+    for (const OracleCost& cost : defined_costs(problem_, units_, stage_of_, stages_)) {
       if (!cost.fits) return;
       period = std::max(period, cost.period);
     }
@@ -236,6 +283,7 @@ class Oracle {
 
   const SplitCase& case_;
   const SplitProblem& problem_;
+  const std::vector<int32_t> units_;
   int32_t num_stages_ = 1;
   std::vector<int32_t> order_, stage_of_, left_;
   std::vector<OracleStage> stages_;
@@ -309,11 +357,26 @@ void add_random_graph(kit::Random& random, SplitProblem& problem, int64_t num_no
   }
 }
 
+// Some tensors have buffers, which their producers write, and perhaps any other node that does not read them.
+void add_random_buffers(kit::Random& random, SplitProblem& problem) {
+  for (const SplitTensor& tensor : problem.tensors) {
+    if (random.chance(0.4F) || problem.nodes[at(tensor.producer)].is_constant) continue;
+    const auto number = static_cast<int32_t>(problem.buffers.size());
+    problem.buffers.push_back(
+        {.producer = tensor.producer, .consumers = tensor.consumers, .size_bytes = random.integer(0, 20) * 8});
+    if (random.chance(0.8F)) problem.nodes[at(tensor.producer)].buffer = number;
+    const auto other = static_cast<int32_t>(random.index(problem.nodes.size()));
+    const bool reads = std::count(tensor.consumers.begin(), tensor.consumers.end(), other) > 0;
+    if (random.chance(0.5F) && !reads) problem.nodes[at(other)].buffer = number;
+  }
+}
+
 SplitCase random_split_case(kit::Random& random, bool unlike_links) {
   SplitCase one;
   one.problem.kinds = {"cpu", "gpu"};
   const int64_t nodes = random.chance(0.2F) ? random.integer(9, 11) : random.integer(2, 8);
   add_random_graph(random, one.problem, nodes);
+  add_random_buffers(random, one.problem);
   add_random_devices(random, one, nodes > 9 ? 3 : 4, unlike_links);
   one.problem.max_replicas = random.chance(0.3F) ? 2 : 1;
   return one;
@@ -322,8 +385,10 @@ SplitCase random_split_case(kit::Random& random, bool unlike_links) {
 std::string show_split_case(const SplitCase& one) {
   std::string text = fmt::format("max_replicas {}, colocated {}", one.problem.max_replicas, one.problem.colocated);
   for (const SplitNode& node : one.problem.nodes)
-    text += fmt::format("\n  {} times {} constants {} working {}{}", node.name, node.time_ns, node.constant_bytes,
-                        node.working_bytes, node.is_constant ? " constant" : "");
+    text += fmt::format("\n  {} times {} constants {} working {} buffer {}{}", node.name, node.time_ns,
+                        node.constant_bytes, node.working_bytes, node.buffer, node.is_constant ? " constant" : "");
+  for (const SplitBuffer& buffer : one.problem.buffers)
+    text += fmt::format("\n  buffer {} -> {} bytes {}", buffer.producer, buffer.consumers, buffer.size_bytes);
   for (const SplitTensor& tensor : one.problem.tensors)
     text += fmt::format("\n  {} -> {} bytes {}", tensor.producer, tensor.consumers, tensor.size_bytes);
   for (const SplitDevice& device : one.problem.devices) {
@@ -354,7 +419,7 @@ std::optional<std::string> check_plan(const SplitProblem& problem, const SplitPl
       if (plan.stage_of_node[at(node)] != plan.stage_of_node[at(list.front())]) return "colocated nodes are apart";
     }
   }
-  const std::vector<OracleCost> costs = defined_costs(problem, plan.stage_of_node, stages);
+  const std::vector<OracleCost> costs = defined_costs(problem, oracle_units(problem), plan.stage_of_node, stages);
   int64_t period = 0;
   for (size_t i = 0; i < costs.size(); ++i) {
     const SplitStage& stage = plan.stages[i];

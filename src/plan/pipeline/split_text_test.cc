@@ -139,6 +139,29 @@ TEST(SplitText, ASkipEdgeTakesMoreSlots) {
               HasSubstr("no plan fits into the devices' memory"));
 }
 
+// n1 reads one buffer while it writes the next one; n2 and n3 hold one each. The cut between n1 and n2 leaves the
+// first.
+TEST(SplitText, BuffersAreHeldWhileTheirNodesRun) {
+  SplitProblem problem = chain(4);
+  for (int32_t i = 0; i < 3; ++i) {
+    problem.nodes[static_cast<size_t>(i)].buffer = i;
+    problem.buffers.push_back({.producer = i, .consumers = {i + 1}, .size_bytes = i == 2 ? 40 : 300});
+  }
+  problem.devices.resize(1);
+  problem.devices[0].links.clear();
+  EXPECT_EQ(split_pipeline(problem).stages.at(0).memory_bytes, 4 * 2000 + 500 + 300 + 300);
+  problem = chain(4);
+  for (int32_t i = 0; i < 3; ++i) {
+    problem.nodes[static_cast<size_t>(i)].buffer = i;
+    problem.buffers.push_back({.producer = i, .consumers = {i + 1}, .size_bytes = i == 2 ? 40 : 300});
+  }
+  problem.colocated = {{0, 1}, {2, 3}};
+  const SplitPlan plan = split_pipeline(problem);
+  ASSERT_THAT(plan.stage_of_node, ElementsAre(0, 0, 1, 1));
+  EXPECT_EQ(plan.stages[0].memory_bytes, 2 * 2000 + 500 + 300 + 2 * problem.tensors[1].size_bytes);
+  EXPECT_EQ(plan.stages[1].memory_bytes, 2 * 2000 + 500 + 40 + 2 * problem.tensors[1].size_bytes);
+}
+
 TEST(SplitText, RefusesACycleWithItsNodes) {
   EXPECT_THAT(refusal([](SplitProblem& problem) { problem.tensors[2].consumers = {1}; }),
               HasSubstr("the graph has a cycle: 'n1' -> 'n2' -> 'n1'"));
@@ -160,6 +183,24 @@ TEST(SplitText, RefusesNumbersOutOfRange) {
       {"a consumer is the node -1 of 4", [](Problem& p) { p.tensors[0].consumers = {-1}; }},
       {"a constant must not have inputs", [](Problem& p) { p.nodes[1].is_constant = true; }},
       {"its size is -1 bytes", [](Problem& p) { p.tensors[0].size_bytes = -1; }},
+      {"its buffer is 1 of 1",
+       [](Problem& p) {
+         p.buffers = {{}};
+         p.nodes[2].buffer = 1;
+       }},
+      {"it has the node 4 of 4", [](Problem& p) { p.buffers = {{.producer = 4}}; }},
+      {"it has the node -1 of 4", [](Problem& p) { p.buffers = {{.consumers = {-1}}}; }},
+      {"a constant must not have a buffer",
+       [](Problem& p) {
+         p.nodes[0].is_constant = true;
+         p.buffers = {{.producer = 0}};
+       }},
+      {"a node must not write a buffer that it reads",
+       [](Problem& p) {
+         p.buffers = {{.consumers = {2}}};
+         p.nodes[2].buffer = 0;
+       }},
+      {"its size is -8 bytes", [](Problem& p) { p.buffers = {{.size_bytes = -8}}; }},
       {"more than 2^60 ns", [](Problem& p) { p.devices[0].links[1].latency_ns = INT64_MAX; }},
       {"max_replicas is 0", [](Problem& p) { p.max_replicas = 0; }},
       {"it has the node 7 of 4", [](Problem& p) { p.colocated = {{7}}; }},
