@@ -19,9 +19,10 @@ using Kind = ProgramTensor::Kind;
 // What is known of a call before its stage is compiled.
 struct CallFacts {
   enum class Role : uint8_t {
-    kernel,   // a kernel computes it, alone or with other calls
-    view,     // its result is its first operand in another shape
-    unknown,  // passes may put other calls in its place, or join its operands with its result
+    kernel,      // a kernel computes it, alone or with other calls
+    view,        // its result is its operand in another shape
+    maybe_view,  // as view, unless a kernel computes it with its readers
+    unknown,     // passes may put other calls in its place, or join its operands with its result
   };
   Role role = Role::kernel;
   FusionKind kind = FusionKind::opaque;
@@ -29,6 +30,8 @@ struct CallFacts {
   std::vector<size_t> readers{};   // calls, ascending, each once
   bool is_shared_outside = false;  // the program gives its result away, or it has several
   bool may_be_elsewhere = false;
+
+  bool may_share_operand() const { return role == Role::view || role == Role::maybe_view; }
 };
 
 // Returns whether the passes of native code replace the call, or write its operands into its result.
@@ -45,10 +48,10 @@ CallFacts facts_of(const relay::CallNode& call) {
   facts.is_shared_outside = leaves.size() != 1;
   if (!leaves.empty()) facts.nbytes = size_bytes_of(leaves[0], call.span);
   const ops::KeepsElements* keeps = call.as_op()->find(ops::kKeepsElements);
-  if (keeps != nullptr && *keeps == ops::KeepsElements::view && !relay::is_stateful(*call.as_op()) &&
-      call.args.size() == 1) {
-    facts.role = CallFacts::Role::view;
-  } else if (is_replaced(call) || (keeps != nullptr && *keeps != ops::KeepsElements::broadcast)) {
+  const bool only_reshapes = keeps != nullptr && *keeps != ops::KeepsElements::note && call.args.size() == 1;
+  if (only_reshapes && !relay::is_stateful(*call.as_op())) {
+    facts.role = *keeps == ops::KeepsElements::view ? CallFacts::Role::view : CallFacts::Role::maybe_view;
+  } else if (is_replaced(call) || keeps != nullptr) {
     facts.role = CallFacts::Role::unknown;
   }
   return facts;
@@ -157,7 +160,7 @@ class BufferFinder {
   std::vector<size_t> readers_with_views(size_t call) const {
     std::vector<size_t> readers = calls_[call].readers;
     for (size_t i = 0; i < readers.size(); ++i) {
-      if (calls_[readers[i]].role != CallFacts::Role::view) continue;
+      if (!calls_[readers[i]].may_share_operand()) continue;
       const std::vector<size_t> more = calls_[readers[i]].readers;
       readers.insert(readers.end(), more.begin(), more.end());
     }
@@ -168,7 +171,7 @@ class BufferFinder {
   bool stays_inside(const std::vector<size_t>& readers_with_views) const {
     return std::all_of(readers_with_views.begin(), readers_with_views.end(), [&](size_t reader) {
       const CallFacts& facts = calls_[reader];
-      return facts.role == CallFacts::Role::view ? !facts.is_shared_outside : facts.role == CallFacts::Role::kernel;
+      return facts.may_share_operand() ? !facts.is_shared_outside : facts.role == CallFacts::Role::kernel;
     });
   }
 

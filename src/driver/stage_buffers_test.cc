@@ -17,6 +17,7 @@
 #include "plan/pipeline/contract.h"
 #include "relay/bind.h"
 #include "relay/text/parse.h"
+#include "relay/text/print.h"
 
 namespace headrace::driver {
 namespace {
@@ -134,6 +135,7 @@ std::vector<int32_t> random_stages(kit::Random& random, const StraightLine& line
 // The working memory of stages, by the planner and as compiled.
 struct StageArenas {
   std::vector<int64_t> planned{}, compiled{};
+  std::vector<std::string> programs{};
 };
 
 StageArenas arenas_of(const CutCase& one, const CompileOptions& compile) {
@@ -153,6 +155,7 @@ StageArenas arenas_of(const CutCase& one, const CompileOptions& compile) {
   StageArenas arenas{
       .planned = plan::working_memory(contracted.graph.buffers, contracted.graph.working_bytes, stage_of_unit, count)};
   for (CutStage& stage : cut_stages(model, line, stages).stages) {
+    arenas.programs.push_back(relay::print_module(stage.model.module));
     const auto artifact = open_compiled(compile_to_memory(std::move(stage.model), compile), "stage");
     arenas.compiled.push_back(artifact::arena_bytes(artifact->manifest().programs.at(0).memory));
   }
@@ -174,8 +177,8 @@ TEST(StageBuffers, NeedNoMoreThanTheCompiledStage) {
         planned += arenas.planned[i];
         compiled += arenas.compiled[i];
         if (arenas.planned[i] > arenas.compiled[i])
-          return fmt::format("stage {} takes {} bytes and was planned with {}", i, arenas.compiled[i],
-                             arenas.planned[i]);
+          return fmt::format("a stage takes {} bytes and was planned with {}:\n{}", arenas.compiled[i],
+                             arenas.planned[i], arenas.programs[i]);
       }
     }
     return {};
