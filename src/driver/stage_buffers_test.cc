@@ -205,5 +205,18 @@ TEST(StageBuffers, AreWhatAChainOfKernelsTakes) {
   }
 }
 
+// Alone at the end of a stage, an op that mostly serves a broadcast makes a view: what it reads is the stage's output.
+TEST(StageBuffers, WhatAnOutputIsAViewOfLiesInItsSlot) {
+  register_all();
+  const StageArenas arenas = arenas_of({.text = "def @main(%x: Tensor[(16, 64), float32]) {\n"
+                                                "  %0 = reshape(tanh(%x), newshape=[32, 32]);\n"
+                                                "  expand_dims(sum(nn.relu(%0), axis=[0]), axis=0)\n"
+                                                "}\n",
+                                        .most_stages = 1},
+                                       {.threads = 1});
+  EXPECT_EQ(arenas.planned, std::vector<int64_t>{16 * 64 * 4});
+  EXPECT_EQ(arenas.compiled, arenas.planned);
+}
+
 }  // namespace
 }  // namespace headrace::driver
