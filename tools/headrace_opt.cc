@@ -25,7 +25,9 @@
 #include "tir/print.h"
 #include "tir/verify.h"
 #include "tools/headrace/option_text.h"
+#include "tools/headrace/pass_note.h"
 #include "tools/headrace/report_failure.h"
+#include "tools/headrace/shown_text.h"
 #include "tools/headrace/usage.h"
 
 namespace headrace {
@@ -39,7 +41,7 @@ constexpr const char* kDescription =
     "The program is checked, typed, and given to the passes in the order they are named; `canonical` and `native`,\n"
     "and `kernel` for a loop program, stand for the compiler's own lists. A name may be written FoldConstant or\n"
     "fold_constant. A pass that is named by itself runs at every --opt-level, one of a list up to its level. Without\n"
-    "--passes the program is only read and printed again.";
+    "--passes the program is only read and printed again. The standard error shows what a pass left undone, and why.";
 
 constexpr const char* kExamples =
     "examples:\n"
@@ -252,6 +254,8 @@ pass::PassContext make_context(const Request& r, const Language& language, const
   for (const std::string& name : r.required) require(name, language, list, context);
   context.config = tools::parse_config(r.config);
   context.infer_type = language.infer_type;
+  context.note =
+      pass::each_once([](const pass::PassNote& note) { fmt::print(stderr, "{}\n", tools::shown(tools::to_text(note))); });
   if (r.verify_each) context.instruments.push_back(pass::make_verify_instrument(language.verify));
   if (r.max_depth > 0) context.config.set("relay.FuseOps.max_depth", Value(r.max_depth));
   const auto sink = [](std::string_view text) { fmt::print(stderr, "{}", text); };

@@ -356,6 +356,26 @@ def @main(%x: Tensor[(1, 64, 14, 14), float32]) {
         twice = ("--config", "relay.FuseOps.max_depth=1", "--config", "relay.FuseOps.max_depth=4")
         self.fails(2, "--config: 'relay.FuseOps.max_depth' is given twice", "-", *twice)
 
+    def test_notes_go_to_the_standard_error(self) -> None:
+        # A sum over six axes of 100 takes more steps than constants may; the loop comes to it at each of its rounds.
+        text = """#[version = "0.0.5"]
+def @loop(%n: int32, %x: Tensor[(100), float32]) -> Tensor[(100), float32] {
+  let %one = ones(shape=[100, 100]);
+  if (less(%n, 1)) { %x } else {
+    @loop(subtract(%n, 1), add(%x, einsum((%one, %one, %one), equation="ab,cd,ef->a")))
+  }
+}
+def @main(%x: Tensor[(100), float32]) { @loop(3, %x) }
+"""
+        result = self.ok("-", "-p", "PartialEvaluate", text=text)
+        self.assertRegex(
+            result.stderr,
+            r"\Anote: PartialEvaluate at <stdin>:5:36: a call of einsum of constants is left to be computed at each run: "
+            r"evaluating it takes more steps than a compile spends on constants \(reason 50\)\n\Z",
+        )
+        self.assertIn("einsum", result.stdout)
+        self.assertEqual(self.ok("-", "-p", "FoldConstant").stderr, "")
+
     def test_required_passes(self) -> None:
         self.assertNotEqual(self.ok("-", "-O0", "-p", "canonical").stdout, FOLDED)
         self.assertEqual(self.ok("-", "-O0", "-p", "canonical", "--require", "fold_constant").stdout, FOLDED)

@@ -8,6 +8,7 @@
 #include "tools/headrace/cpu_needs.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
+#include "tools/headrace/pass_note.h"
 #include "tools/headrace/shown_text.h"
 #include "tools/headrace/tensors.h"
 #include "tools/headrace/usage.h"
@@ -58,12 +59,6 @@ driver::Model read_model(const CompileState& state, const driver::CompileOptions
   if (!state.dump_folder.empty())
     driver::check_no_input(state.dump_folder + "/" + pass::kDumpedProgram, model.files, "the model");
   return model;
-}
-
-// "note: FoldConstant: ... (reason 50)", with the place in the program where it is known.
-std::string to_text(const pass::PassNote& note) {
-  const std::string place = note.span ? fmt::format(" at {}", to_string(note.span)) : "";
-  return fmt::format("note: {}{}: {} (reason {})", note.pass, place, note.message, static_cast<int>(note.reason));
 }
 
 Array<Value> list_of(const std::vector<pass::PassNote>& notes) {
