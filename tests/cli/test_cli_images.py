@@ -328,6 +328,8 @@ class RefusedTest(PillowTest):
 
         wrong(r"--mean: 2 values are given, but input 'x' \(float32 1x3x4x6\) has 3 channels\n", "--mean", "0.1,0.2")
         wrong("--std: 3 values are given, but .* has 1 channel\n", "--std", "1,2,3", program="grey")
+        # Their number is wrong whatever their size: 2 would be a mean of pixels from 0 to 255.
+        wrong("--mean: 2 values are given, but .* has 1 channel\n", "--mean", "1,2", program="grey")
         wrong("--mean: '0.1;0.2' must be numbers with commas between", "--mean", "0.1;0.2")
         wrong("--mean: 'nan' must be numbers", "--mean", "nan")
         wrong("--std: '1,0,1' has a number that is not above 0", "--std", "1,0,1")

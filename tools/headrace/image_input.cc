@@ -47,15 +47,18 @@ ImagePlace place_of(const artifact::TensorSpec& spec, const std::string& layout)
   refuse_input(spec, fmt::format("no dimension is 1 or 3 channels{}", layout.empty() ? "" : " by --layout " + layout));
 }
 
-// Returns a value for each channel.
-std::vector<double> by_channel(const char* option, const std::vector<double>& values, double otherwise,
-                               const artifact::TensorSpec& spec, int64_t channels) {
-  const auto count = static_cast<size_t>(channels);
-  if (values.empty()) return std::vector<double>(count, otherwise);
-  if (values.size() == 1) return std::vector<double>(count, values[0]);
-  if (values.size() == count) return values;
+// Throws UsageError unless an option gives nothing, one number, or one for each channel.
+void check_count(const char* option, const std::vector<double>& values, const artifact::TensorSpec& spec,
+                 int64_t channels) {
+  if (values.size() <= 1 || std::ssize(values) == channels) return;
   throw UsageError(fmt::format("{}: {} values are given, but input '{}' ({}) has {} channel{}", option, values.size(),
                                shown(spec.name), describe(spec), channels, channels == 1 ? "" : "s"));
+}
+
+// Returns a value for each channel, of those that check_count() accepts.
+std::vector<double> by_channel(const std::vector<double>& values, double otherwise, int64_t channels) {
+  if (std::ssize(values) == channels) return values;
+  return std::vector<double>(static_cast<size_t>(channels), values.empty() ? otherwise : values[0]);
 }
 
 void check_options(const artifact::TensorSpec& spec, const ImagePlace& place, const ImageOptions& options) {
@@ -65,6 +68,8 @@ void check_options(const artifact::TensorSpec& spec, const ImagePlace& place, co
   if (!spec.dtype.is_float() && has_arithmetic)
     throw UsageError(fmt::format("--scale, --mean and --std are for inputs of floats, and input '{}' is {}",
                                  shown(spec.name), describe(spec)));
+  check_count("--mean", options.mean, spec, place.channels);
+  check_count("--std", options.std, spec, place.channels);
   if (place.channels == 1 && !options.channels.empty())
     throw UsageError(fmt::format("--channels: input '{}' ({}) has one channel, which is grey; leave the option out",
                                  shown(spec.name), describe(spec)));
@@ -137,8 +142,8 @@ void require_images() { check_started(ask_python({"--check"}, TemporaryFolder("h
 NDArray read_image(const std::string& file, const artifact::TensorSpec& spec, const ImageOptions& options) {
   const ImagePlace place = place_of(spec, options.layout);
   check_options(spec, place, options);
-  const std::vector<double> mean = by_channel("--mean", options.mean, 0, spec, place.channels);
-  const std::vector<double> std = by_channel("--std", options.std, 1, spec, place.channels);
+  const std::vector<double> mean = by_channel(options.mean, 0, place.channels);
+  const std::vector<double> std = by_channel(options.std, 1, place.channels);
   const auto decoded = decode(file, spec, place, options);
   const auto* pixels = reinterpret_cast<const uint8_t*>(decoded->bytes().data());
   NDArray tensor = NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype);
