@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Images as inputs of `run`, `verify`, `bench` and `profile`. Expected elements are computed here from the pixels that
+"""Images as inputs of `run`, `verify`, `bench`, `profile` and pipelines. Expected elements are computed here from the pixels that
 each test draws into PNG files by zlib alone. Standard library only; without Pillow only its absence is tested.
 
 tests/cli/test_cli_images.py --program headrace [--junit FILE] [TEST ...]
@@ -361,6 +361,67 @@ class VerbsTest(PillowTest):
         self.call("bench", "nchw.so", "--rounds", "2", *words, check=True)
         self.call("profile", "nchw.so", "--rounds", "2", *words, check=True)
         self.fails(USAGE, "--std", "verify", "nchw.relay", *words, "--std", "1,2")
+
+    def test_pipelines_take_images(self) -> None:
+        text = "reshape(negative(multiply(%x, 2f)), newshape=[72])"
+        (self.folder / "twice.relay").write_text(
+            f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(1, 3, 4, 6), float32]) {{ {text} }}\n'
+        )
+        self.call("pipeline", "split", "twice.relay", "-o", "pipe.so", "--estimate", check=True)
+        (self.folder / "names.txt").write_text("".join(f"pixel {i}\n" for i in range(72)))
+        image = ("--input", "x=photo.png", "--scale", "1", "--mean", "1,2,3")
+        words = ("pipeline", "run", "pipe.so", *image, "--values", "72", "--top", "3", "--labels", "names.txt", "--json")
+        done = self.call(*words)
+        self.assertEqual((done.returncode, done.stderr), (OK, ""))
+        (output,) = json.loads(done.stdout)["outputs"]
+        expected = [-2 * (p[c] - (1, 2, 3)[c]) for c in range(3) for row in COLOURS for p in row]
+        self.assertEqual(output["values"], expected)
+        order = sorted(range(72), key=lambda i: -expected[i])[:3]
+        largest = [{"index": i, "value": expected[i], "label": f"pixel {i}"} for i in order]
+        self.assertEqual(output["top"], [largest])
+        self.call("pipeline", "bench", "pipe.so", *image, "--requests", "2", "--rounds", "1", check=True)
+
+    def test_what_pipelines_refuse(self) -> None:
+        self.call("pipeline", "split", "nchw.relay", "-o", "stage.so", "--estimate", "--stages", "1", check=True)
+        words = ("pipeline", "run", "stage.so", "--input", "x=photo.png")
+        self.fails(USAGE, "--std: 2 values are given, but .* has 3 channels\n", *words, "--std", "1,2")
+        self.fails(USAGE, "--labels: is for the elements that --top shows; add --top 5\n", *words, "--labels", "n.txt")
+        (self.folder / "few.txt").write_text("one\ntwo\n")
+        wrong = "the file has 2 lines, one for each label, but no output has rows of so many: .* \\(float32 72\\)\n"
+        self.fails(USER, wrong, *words, "--top", "1", "--labels", "few.txt", "--requests", "100000000")  # at once
+        self.fails(MISSING, "images are decoded", *words, HEADRACE_PYTHON="/bin/false")
+
+    def test_an_input_of_any_value_needs_a_file_with_a_shape(self) -> None:
+        # Only a process of Python has such a function, and calls the program's verbs.
+        script = """if True:
+            import sys
+            import headrace
+            from headrace import __main__, pipeline
+
+            def twice(x):
+                return headrace.nd.array(2 * x.numpy())
+
+            with pipeline.chain([twice]) as pipe:
+                pipe.save("any.so")
+            headrace.register_func("twice", twice)
+            sys.exit(__main__._main(["pipeline", "run", "any.so", *sys.argv[1:]]))
+        """
+        (self.folder / "three.npy").write_bytes(npy("<f4", (3,), struct.pack("<3f", 1, 2, 3)))
+        (self.folder / "pair.txt").write_text("a\nb\n")
+
+        def run(code: int, *arguments: str) -> subprocess.CompletedProcess:
+            command = [self.python, "-c", script, *arguments]
+            done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual(done.returncode, code, done.stderr)
+            return done
+
+        (output,) = json.loads(run(OK, "--input", "x=three.npy", "--json").stdout)["outputs"]
+        self.assertEqual(output["values"], [2, 4, 6])
+        self.assertIn("'x' takes any value, so it is given: --input x=FILE\n", run(USER).stderr)
+        image = run(USER, "--input", "x=photo.png")
+        self.assertIn("'photo.png' does not hold a tensor with its shape, which --input needs", image.stderr)
+        wrong = run(USER, "--input", "x=three.npy", "--top", "1", "--labels", "pair.txt")
+        self.assertIn("but no output has rows of so many: output0 (float32 3)\n", wrong.stderr)
 
     def test_python_runs_the_same(self) -> None:
         words = ("run", "nchw.so", "--input", "x=photo.png", "--values", "1000", "--json")

@@ -54,7 +54,6 @@ class PipelineTest(JsonPageTest):
             self.assertEqual([output["shape"] for output in report["outputs"]], [[4, 32], [4, 32]])
             self.assertEqual(report["metrics"]["succeeded"], 3)
         self.call("compile", DIGITS, *SHAPE, "-o", "whole.so", check=True)
-        # Random inputs of `pipeline run` are those of no other verb, so both read a file.
         (self.folder / "x16.npy").write_bytes(npy("<f4", (16, 1, 8, 8), struct.pack("<1024f", *range(1024))))
         one = self.call("run", "whole.so", "--input", "x=x16.npy", "--json", check=True)
         (expected,) = json.loads(one.stdout)["outputs"]

@@ -20,6 +20,7 @@ using executors::pipeline::Pipeline;
 struct PipelineRunState {
   StreamOptions stream;
   std::string folder;
+  OutputValueOptions values;
   int requests = 1;
 };
 
@@ -30,21 +31,32 @@ struct TensorOutputs {
   std::vector<std::string> files;
 };
 
-// The names of all outputs; their types are known after a run.
-std::vector<artifact::TensorSpec> names_of_outputs(const Pipeline& pipeline) {
-  std::vector<artifact::TensorSpec> names;
-  for (const executors::pipeline::OutputSpec& output : pipeline.spec().outputs)
-    names.push_back({.name = output.name, .dtype = {}, .shape = {}});
-  return names;
+// The outputs as the pipeline declares them.
+struct DeclaredOutputs {
+  std::vector<artifact::TensorSpec> specs;  // an output that may be any value has its name alone
+  bool are_tensors = true;                  // no output may be any value
+};
+
+DeclaredOutputs declared_outputs(const Pipeline& pipeline) {
+  DeclaredOutputs declared;
+  for (const executors::pipeline::OutputSpec& output : pipeline.spec().outputs) {
+    const executors::pipeline::Port& port = port_of(pipeline.spec(), output.source);
+    declared.specs.push_back({.name = output.name, .dtype = port.spec.dtype, .shape = port.spec.shape});
+    declared.are_tensors = declared.are_tensors && !port.is_any;
+  }
+  return declared;
 }
 
-TensorOutputs tensors_of(const std::vector<Value>& results, const std::vector<artifact::TensorSpec>& names,
+TensorOutputs tensors_of(const std::vector<Value>& results, const std::vector<artifact::TensorSpec>& declared,
                          const std::vector<std::string>& files) {
   TensorOutputs outputs;
   for (size_t i = 0; i < results.size(); ++i) {
     if (!matches_item<NDArray>(results[i].raw())) continue;
-    outputs.specs.push_back(names[i]);
     outputs.tensors.push_back(results[i].as<NDArray>());
+    const NDArray& tensor = outputs.tensors.back();
+    outputs.specs.push_back(declared[i]);
+    outputs.specs.back().dtype = tensor.dtype();
+    outputs.specs.back().shape.assign(tensor.shape().begin(), tensor.shape().end());
     outputs.files.push_back(files[i]);
   }
   return outputs;
@@ -67,17 +79,21 @@ std::vector<Value> run_all(Pipeline& pipeline, const std::vector<Value>& inputs,
 
 int run_pipeline(const PipelineRunState& state, const Common& common) {
   const std::unique_ptr<Pipeline> pipeline = open_stream(state.stream);
+  const DeclaredOutputs declared = declared_outputs(*pipeline);
+  const OutputValues values = state.values.read();
+  if (declared.are_tensors) check_labels(values.labels, declared.specs);
+  const std::vector<std::string> files =
+      output_files(state.folder, state.stream.inputs.files(), state.stream.path, declared.specs);
   const std::vector<Value> inputs = stream_inputs(*pipeline, state.stream);
-  const std::vector<artifact::TensorSpec> names = names_of_outputs(*pipeline);
-  const std::vector<std::string> files = output_files(state.folder, state.stream.inputs, state.stream.path, names);
   start_trace(*pipeline, state.stream);
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<Value> results = run_all(*pipeline, inputs, state.requests);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const std::optional<WrittenTrace> trace = write_trace(*pipeline, state.stream);
-  const TensorOutputs outputs = tensors_of(results, names, files);
+  const TensorOutputs outputs = tensors_of(results, declared.specs, files);
+  check_labels(values.labels, outputs.specs);
   if (!state.folder.empty()) write_tensors(outputs.files, outputs.tensors);
-  const DescribedOutputs described = describe_outputs(outputs.specs, outputs.tensors, outputs.files, {});
+  const DescribedOutputs described = describe_outputs(outputs.specs, outputs.tensors, outputs.files, values);
   const executors::pipeline::PipelineMetrics metrics = pipeline->metrics();
   if (common.json) {
     std::cout << to_json({{"requests", Value(int64_t{state.requests})},
@@ -107,7 +123,11 @@ Verb add_pipeline_run(CLI::App& pipeline, const Common& common) {
   takes_path(verb->add_option("--output-dir", state->folder,
                               "Folder that gets each output of the last request as NAME.npy; made when missing"),
              "FOLDER");
-  verb->footer("Example: headrace pipeline run pipe.so --input x=image.npy --requests 100");
+  state->values.add_to(*verb);
+  verb->footer(
+      "Example: headrace pipeline run pipe.so --input x=image.npy --requests 100\n"
+      "         headrace pipeline run pipe.so --input x=photo.jpg --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 \\\n"
+      "           --top 5 --labels names.txt");
   return [state, &common] { return run_pipeline(*state, common); };
 }
 

@@ -1,5 +1,6 @@
 #include "tools/headrace/pipeline_stream.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "devices/place_stages.h"
@@ -7,6 +8,7 @@
 #include "executors/pipeline/isolation/program_stage.h"
 #include "load/pipeline_file.h"
 #include "object/array.h"
+#include "tools/headrace/interruption.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/shown_text.h"
 #include "tools/headrace/tensors.h"
@@ -21,6 +23,20 @@ using executors::pipeline::Pipeline;
 using executors::pipeline::PipelineMetrics;
 using executors::pipeline::Port;
 using executors::pipeline::StageMetrics;
+
+// Returns the type of an input that takes any value: the type of the tensor in its file, which has to say its shape.
+artifact::TensorSpec type_of_file(const std::string& name, const std::vector<std::string>& files) {
+  std::vector<std::string> own;
+  std::copy_if(files.begin(), files.end(), std::back_inserter(own), [&](const std::string& text) {
+    return text.starts_with(name + "=") || text.find('=') == std::string::npos;
+  });
+  const std::map<std::string, NDArray> tensors = read_named(own);
+  const auto found = tensors.find(name);
+  if (found == tensors.end())
+    throw_user_error("the input '{}' takes any value, so it is given: --input {}=FILE", name, name);
+  const Shape& shape = found->second.shape();
+  return {.name = name, .dtype = found->second.dtype(), .shape = {shape.begin(), shape.end()}};
+}
 
 double seconds_of(uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
@@ -57,9 +73,7 @@ void StreamOptions::add_to(CLI::App& verb) {
   verb.add_option("file", path, "A pipeline, as pipeline split or save in Python writes it")
       ->required()
       ->type_name("FILE");
-  verb.add_option("--input,-i", inputs, "An input from a .npy file; once an input. Others are random")
-      ->type_name("NAME=FILE")
-      ->allow_extra_args(false);
+  inputs.add_random_to(verb);
   takes(verb.add_option("--max-inflight", max_inflight,
                         "Requests that may be in the pipeline at once (0: as the file says)"),
         {0, artifact::kMostInFlight, 16});
@@ -69,7 +83,6 @@ void StreamOptions::add_to(CLI::App& verb) {
                       "A file for the times when each stage worked and waited: a page that draws them where the name "
                       "ends in .html, else JSON for chrome://tracing or Perfetto"),
       "FILE");
-  takes(verb.add_option("--seed", seed, "Seed of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
 }
 
 void refuse_model_for_stream(const std::string& path) {
@@ -79,6 +92,7 @@ void refuse_model_for_stream(const std::string& path) {
 
 std::unique_ptr<Pipeline> open_stream(const StreamOptions& options) {
   refuse_model_for_stream(options.path);
+  if (options.inputs.has_images()) watch_for_interruptions();  // before the pipeline starts threads
   load::PipelineFileOptions chosen{.is_pinned = !options.unpinned,
                                    .make_program_stage = &executors::pipeline::isolation::make_program_stage,
                                    .place_stages = &devices::place_stages};
@@ -87,22 +101,11 @@ std::unique_ptr<Pipeline> open_stream(const StreamOptions& options) {
 }
 
 std::vector<Value> stream_inputs(const Pipeline& pipeline, const StreamOptions& options) {
-  std::map<std::string, NDArray> given = read_named(options.inputs);
   std::vector<artifact::TensorSpec> specs;
-  for (const Port& port : pipeline.spec().inputs) {
-    const auto found = given.find(port.name());
-    if (port.is_any && found == given.end())
-      throw_user_error("the input '{}' takes any value, so it is given: --input {}=FILE", port.name(), port.name());
-    specs.push_back(port.spec);
-    if (port.is_any)
-      specs.back() = {.name = port.name(),
-                      .dtype = found->second.dtype(),
-                      .shape = {found->second.shape().begin(), found->second.shape().end()}};
-    if (found == given.end())
-      given.emplace(port.name(), random_tensor(port.spec, static_cast<uint64_t>(options.seed) + specs.size()));
-  }
+  for (const Port& port : pipeline.spec().inputs)
+    specs.push_back(port.is_any ? type_of_file(port.name(), options.inputs.files()) : port.spec);
   std::vector<Value> values;
-  for (const NDArray& tensor : in_order(specs, given)) values.emplace_back(tensor);
+  for (const NDArray& tensor : options.inputs.read(specs)) values.emplace_back(tensor);
   return values;
 }
 

@@ -4,16 +4,16 @@
 #include <optional>
 
 #include "executors/pipeline/pipeline.h"
+#include "tools/headrace/input_options.h"
 #include "tools/headrace/verbs.h"
 
 namespace headrace::tools {
 
 struct StreamOptions {
   std::string path;
-  std::vector<std::string> inputs;  // "x=image.npy"
-  int max_inflight = 0;             // 0: what the file says
+  InputOptions inputs;
+  int max_inflight = 0;  // 0: what the file says
   bool unpinned = false;
-  int64_t seed = 1;
   std::string trace;  // the file that gets the trace; empty: none is recorded
 
   void add_to(CLI::App& verb);
@@ -23,8 +23,9 @@ struct StreamOptions {
 void refuse_model_for_stream(const std::string& path);
 // Starts the pipeline of the file.
 std::unique_ptr<executors::pipeline::Pipeline> open_stream(const StreamOptions& options);
-// Returns the given inputs in the order of the pipeline's, and random ones for the others. UserError for an input that
-// there is not, or of another type, and for one of any type that is not given.
+// Returns the given inputs in the order of the pipeline's, and random ones for the others. Throws UserError for an input
+// that the pipeline does not have, for one of another type, and for one that takes any value and has no file that says
+// its shape.
 std::vector<Value> stream_inputs(const executors::pipeline::Pipeline& pipeline, const StreamOptions& options);
 
 struct WrittenTrace {

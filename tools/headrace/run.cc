@@ -23,9 +23,9 @@ namespace {
 struct RunState {
   std::string path, program = artifact::kDefaultProgram, folder;
   InputOptions inputs;
-  OutputValues values;
+  OutputValueOptions values;
   int threads = 0;
-  std::string cpus, labels;
+  std::string cpus;
   int repeat = 1;
   std::vector<std::string> expected;  // "y=y.npy"
   std::optional<double> limit;
@@ -105,16 +105,6 @@ void print(const std::vector<OutputComparison>& compared) {
               one.is_near_float64() ? "ok" : "MISMATCH", one.error, one.limit);
 }
 
-// Reads the labels. Call before the run, because a mistake in them is reported at once.
-OutputValues with_labels(const RunState& state, const std::vector<artifact::TensorSpec>& outputs) {
-  OutputValues values = state.values;
-  if (state.labels.empty()) return values;
-  if (values.top == 0) throw UsageError("--labels: is for the elements that --top shows; add --top 5");
-  values.labels = read_labels(state.labels);
-  check_labels(values.labels, outputs);
-  return values;
-}
-
 int run(const RunState& state, const Common& common) {
   const auto fallback = state.fallback == "none" ? executors::Fallback::none : executors::Fallback::native;
   if (state.inputs.has_images()) watch_for_interruptions();
@@ -127,7 +117,8 @@ int run(const RunState& state, const Common& common) {
   const std::vector<std::string> files =
       output_files(state.folder, state.inputs.files(), state.path, executor->outputs());
   const Tensors expected = read_expected(state, executor->outputs());
-  const OutputValues values = with_labels(state, executor->outputs());
+  const OutputValues values = state.values.read();
+  check_labels(values.labels, executor->outputs());
   Times times;
   const std::vector<NDArray> outputs =
       run_repeatedly(*executor, state.inputs.read(executor->inputs()), state.repeat, times);
@@ -180,15 +171,7 @@ Verb add_run(CLI::App& app, const Common& common) {
   takes_path(
       verb->add_option("--output-dir", state->folder, "Folder that gets each output as NAME.npy; made when missing"),
       "FOLDER");
-  takes(verb->add_option("--values", state->values.first, "Show the first N elements of each output"),
-        {0, 1'000'000, 8})
-      ->capture_default_str();
-  takes(verb->add_option("--top", state->values.top,
-                         "Show the N largest elements of each row of the last axis, with their places"),
-        {0, 1'000'000, 5});
-  takes_path(verb->add_option("--labels", state->labels,
-                              "A text file with the name of each place of a row, one per line, for --top"),
-             "FILE");
+  state->values.add_to(*verb);
   takes(verb->add_option("--repeat", state->repeat,
                          "Run N times, and show the best and the median time, the first run included"),
         {1, 1'000'000, 10})

@@ -12,6 +12,7 @@
 #include "tools/headrace/output.h"
 #include "tools/headrace/shown_text.h"
 #include "tools/headrace/tensors.h"
+#include "tools/headrace/usage.h"
 
 namespace headrace::tools {
 
@@ -163,6 +164,25 @@ void check_labels(const std::vector<std::string>& labels, const std::vector<arti
     types.push_back(fmt::format("{} ({})", shown(output.name), describe(output)));
   throw_user_error("--labels: the file has {} lines, one for each label, but no output has rows of so many: {}",
                    labels.size(), fmt::join(types, ", "));
+}
+
+void OutputValueOptions::add_to(CLI::App& verb) {
+  takes(verb.add_option("--values", values_.first, "Show the first N elements of each output"), {0, 1'000'000, 8})
+      ->capture_default_str();
+  takes(verb.add_option("--top", values_.top,
+                        "Show the N largest elements of each row of the last axis, with their places"),
+        {0, 1'000'000, 5});
+  takes_path(
+      verb.add_option("--labels", labels_, "A text file with the name of each place of a row, one per line, for --top"),
+      "FILE");
+}
+
+OutputValues OutputValueOptions::read() const {
+  OutputValues values = values_;
+  if (labels_.empty()) return values;
+  if (values.top == 0) throw UsageError("--labels: is for the elements that --top shows; add --top 5");
+  values.labels = read_labels(labels_);
+  return values;
 }
 
 DescribedOutputs describe_outputs(const std::vector<artifact::TensorSpec>& specs, const std::vector<NDArray>& outputs,

@@ -1,6 +1,8 @@
 // The outputs of a run: their files, and what is said of them.
 #pragma once
 
+#include <CLI/App.hpp>
+
 #include <string>
 #include <vector>
 
@@ -26,6 +28,20 @@ struct OutputValues {
 std::vector<std::string> read_labels(const std::string& file);
 // Throws UserError if there are labels, but not as many as any output has elements in a row.
 void check_labels(const std::vector<std::string>& labels, const std::vector<artifact::TensorSpec>& outputs);
+
+// The options of a verb that say which elements of the outputs it shows.
+class OutputValueOptions {
+ public:
+  // Adds --values, --top and --labels.
+  void add_to(CLI::App& verb);
+  // Returns what the options say, with the labels. Call before the run, so that a mistake in them is reported at once.
+  // Throws UsageError for labels without --top, UserError as read_labels().
+  OutputValues read() const;
+
+ private:
+  OutputValues values_;
+  std::string labels_;  // a file
+};
 
 struct DescribedOutputs {
   Array<Value> report = {};                         // an object for each output
