@@ -98,6 +98,7 @@ def test_a_backend_that_does_not_return_is_replaced_after_its_time(program, tmp_
             hr.load(path, region_timeout=wrong)
 
 
+@pytest.mark.backends("ccompiler")
 def test_the_c_compiler_is_a_backend(program):
     model = hr.compile(program, backends=["ccompiler"], backend_options={"ccompiler": {"cc": "cc"}})
     np.testing.assert_allclose(model(np.zeros(4, "float32")).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
@@ -129,6 +130,7 @@ def test_costs_choose_the_backend(tmp_path):
         hr.compile(path, backends=["test_python_cost"], placement="luck")
 
 
+@pytest.mark.backends("ccompiler")
 def test_costs_come_from_a_file(program, tmp_path):
     costs = tmp_path / "costs.json"
     costs.write_text('{"headrace_costs": 1, "cpu": "none", "threads": 1, "costs": []}')
@@ -142,6 +144,7 @@ def test_costs_come_from_a_file(program, tmp_path):
         hr.compile(program, backends=["ccompiler"], placement="cost", plan=tmp_path / "plan.json")
 
 
+@pytest.mark.backends("ccompiler")
 def test_a_plan_says_where_ops_go(program, tmp_path):
     headrace = Path(hr.__file__).parents[2] / "bin/headrace"
     if not headrace.exists():
@@ -160,6 +163,7 @@ def test_a_plan_says_where_ops_go(program, tmp_path):
     assert [row["backend"] for row in rows] == ["native", "ccompiler", "native"]
 
 
+@pytest.mark.backends("ccompiler")
 def test_a_wrong_plan_is_an_error(program, tmp_path):
     path = tmp_path / "plan.json"
     plan = {
@@ -179,6 +183,7 @@ def test_a_wrong_plan_is_an_error(program, tmp_path):
         hr.compile(program, plan=3)
 
 
+@pytest.mark.backends("ccompiler")
 def test_an_unknown_backend_is_an_error(program):
     with pytest.raises(hr.UserError, match="there is no backend 'nobody'; there are ccompiler"):
         hr.compile(program, backends=["nobody"])

@@ -34,6 +34,7 @@ def run(lib, data):
     return executor.get_output(0).numpy()
 
 
+@pytest.mark.backends("ccompiler")
 def test_the_guides_program_by_the_c_compiler(tmp_path):
     lib = relay.build(program("ccompiler"), "llvm")
     data, expected = inputs()
@@ -52,6 +53,7 @@ def test_the_guides_program_by_the_c_compiler(tmp_path):
 
 @pytest.mark.parametrize("compiler", ["gcc", "gcc-12", "clang", "clang-19"])
 @pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.backends("ccompiler")
 def test_any_c_compiler_takes_the_text(compiler, count, tmp_path):
     if shutil.which(compiler) is None:
         pytest.skip(f"there is no {compiler} here")
@@ -173,6 +175,7 @@ def test_names_of_the_guide():
     assert hr.runtime.load_binary("test_old_name", b"x").type_key == "examplejson"
 
 
+@pytest.mark.backends("ccompiler")
 def test_tuples_in_a_region():
     a, b = relay.var("a", shape=SHAPE), relay.var("b", shape=SHAPE)
     pair = relay.Tuple([relay.add(a, b), relay.subtract(a, b)])

@@ -65,6 +65,7 @@ def test_nodes_without_an_op_run_by_onnxruntime_and_the_rest_natively(model, tmp
         assert one.fallbacks == []
 
 
+@pytest.mark.backends("ccompiler")
 def test_without_the_backend_the_error_names_the_nodes(model):
     with pytest.raises(hr.UserError, match=r"\(Det\): the operator is not supported"):
         hr.compile(model)
@@ -246,6 +247,7 @@ def test_an_output_of_unknown_rank_is_no_scalar(tmp_path):
     np.testing.assert_allclose(got.numpy(), expected(path, x)[0], rtol=1e-5)
 
 
+@pytest.mark.backends("ccompiler")
 def test_a_call_that_no_backend_takes_names_the_node(tmp_path):
     text = tmp_path / "m.relay"
     text.write_text(

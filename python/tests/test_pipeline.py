@@ -831,6 +831,7 @@ def test_a_split_model_gives_the_results_of_the_whole(artifact, images, tmp_path
     assert not estimated["measured"]
 
 
+@pytest.mark.backends("ccompiler")
 def test_stages_of_a_split_model_have_backends_memory_and_replicas(images, tmp_path, monkeypatch):
     monkeypatch.delenv("LD_PRELOAD", raising=False)  # a sanitizer's, which the program of the stages has by itself
     report = pipeline.split(
@@ -873,7 +874,11 @@ def test_a_relay_program_is_split(tmp_path):
         ({"threads": 0}, "0 threads for a stage"),
         ({"cpus": [[0]]}, "processors are given for 1 stages, and there are 2"),
         ({"replans": -1}, "replans is -1"),
-        ({"target": ["llvm", "ccompiler"]}, "target: stages are compiled natively"),
+        pytest.param(
+            {"target": ["llvm", "ccompiler"]},
+            "target: stages are compiled natively",
+            marks=pytest.mark.backends("ccompiler"),
+        ),
         ({"shapes": {"y": (1,)}}, "'y'"),
         ({"cpus": [[0], [-1]]}, r"processor -1 was asked for; this process may use .*\n  in: cpus\[1\]"),
         ({"cpus": [[0], [99999]]}, r"processor 99999 was asked for; .*\n  in: cpus\[1\]"),

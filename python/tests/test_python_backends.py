@@ -426,6 +426,7 @@ def test_wrong_answers_at_load_and_run(program, tmp_path):
             hr.load(path, fallback="none")(zeros())
 
 
+@pytest.mark.backends("ccompiler")
 def test_what_cannot_be_registered():
     for given, message in (
         (Exp, "expected a headrace.backend.Backend, got .*; give an object of the class"),
@@ -450,6 +451,7 @@ def test_what_cannot_be_registered():
         hr.backend.find("ccompiler")
 
 
+@pytest.mark.backends("ccompiler")
 def test_a_backend_is_replaced(program):
     first = made("test_replaced")
     model = hr.compile(program, backends=["test_replaced"])

@@ -164,6 +164,7 @@ def test_tuples_into_and_out_of_regions(tmp_path):
     assert_same_results(before, after, tmp_path, x=DATA, y=tensor(1, 8, 6, 6, seed=3))
 
 
+@pytest.mark.backends("ccompiler")
 def test_two_backends_share_a_network(tmp_path):
     body = relay.multiply(relay.nn.relu(conv(IMAGE, 1)), relay.subtract(IMAGE, relay.const(np.float32(2))))
     before = module_of(body, IMAGE)

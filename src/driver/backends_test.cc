@@ -8,6 +8,7 @@
 #include "driver/placing.h"
 #include "driver/register_all.h"
 #include "interp/interp.h"
+#include "kit/backends.h"
 #include "kit/errors.h"
 #include "kit/files.h"
 #include "load/run.h"
@@ -56,6 +57,7 @@ void expect_right(const std::string& text, const CompileOptions& options) {
 }
 
 TEST(Backends, EachOpGoesToTheFirstThatTakesIt) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   const CompileOptions options{.backends = {"ccompiler"}};
   const artifact::Manifest manifest = compile_to_memory(make_model(module_of(kThreeParts)), options).report.manifest;
   EXPECT_THAT(rows_of(manifest),
@@ -117,6 +119,7 @@ std::vector<std::string> explained(const std::string& text, const std::vector<st
 }
 
 TEST(Backends, PatternsTakeWhatNoEarlierBackendTakes) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   partition::register_backend(std::make_shared<Patterned>("patterned_test"));
   const std::string program =
       "def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) { multiply(add(exp(%x), %y), %x) }\n";
@@ -153,6 +156,7 @@ class Claiming : public partition::Backend {
 };
 
 TEST(Backends, CostsDecideAndResultsStay) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   module_of(kThreeParts);
   partition::register_backend(std::make_shared<Claiming>("slow_test", 1));
   partition::register_backend(std::make_shared<Claiming>("instant_test", 0));
@@ -188,6 +192,7 @@ TEST(Backends, APlacementIsOrderOrCost) {
 
 // The file changes after it was read: what follows sees the text that was there, under the file's name.
 TEST(Backends, AFileOfAPlanIsReadOnce) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   const Model model = make_model(module_of(kThreeParts));
   const partition::Plan plan = *explain(model, {.backends = {"ccompiler"}}, true).plan;
   const std::string path = testing::TempDir() + "headrace_once.json";
@@ -206,6 +211,7 @@ TEST(Backends, AFileOfAPlanIsReadOnce) {
 }
 
 TEST(Backends, ARegionThatIsRefusedIsNative) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   module_of(kThreeParts);
   partition::register_backend(std::make_shared<Picky>());
   const CompileOptions options{.backends = {"picky_test", "ccompiler"}};
@@ -249,6 +255,7 @@ TEST(Backends, ASourceRegistersABackendWhenItIsNamed) {
 }
 
 TEST(Backends, NamesAreChecked) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   const auto error = [](const std::string& name) {
     return kit::user_error_of(
         [&] { compile_to_memory(make_model(module_of(kThreeParts)), {.backends = {"ccompiler", name}}); });
@@ -276,6 +283,7 @@ TEST(Backends, NamesAreChecked) {
 }
 
 TEST(Backends, OptionsReachTheirBackend) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   CompileOptions options{.backends = {"ccompiler"}};
   options.backend_options["ccompiler"].set("cc", Value(std::string("/nowhere/cc")));
   EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(make_model(module_of(kThreeParts)), options); }),
@@ -293,6 +301,7 @@ TEST(Backends, OptionsReachTheirBackend) {
 
 // Equal programs give equal bytes, with backends as without.
 TEST(Backends, SameProgramSameBytes) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   const auto bytes = [] {
     const CompiledModel made = compile_to_memory(make_model(module_of(kThreeParts)), {.backends = {"ccompiler"}});
     std::string text(static_cast<size_t>(made.report.artifact_bytes), '\0');

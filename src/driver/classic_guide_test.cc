@@ -10,6 +10,7 @@
 #include "driver/plugins.h"
 #include "driver/register_all.h"
 #include "functions/register_functions.h"
+#include "kit/backends.h"
 #include "kit/errors.h"
 #include "load/run.h"
 #include "relay/text/parse.h"
@@ -77,6 +78,7 @@ TEST_F(ClassicGuide, ALibraryOfAUserCompilesRegionsToC) {
 }
 
 TEST_F(ClassicGuide, ThreadsRunOneFileAtOnce) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   for (const char* compiler : {"ported_c", "ccompiler"}) {
     const auto artifact = open_compiled(compile_to_memory(make_model(program(compiler))), "the artifact");
     std::atomic<int> right = 0;

@@ -9,6 +9,7 @@
 #include "base/architecture.h"
 #include "driver/explain.h"
 #include "driver/register_all.h"
+#include "kit/backends.h"
 #include "kit/errors.h"
 #include "plan/static_main_tables.h"
 #include "relay/infer/infer_type.h"
@@ -51,6 +52,7 @@ std::string costs_file(const std::string& text) {
 }
 
 TEST(Profile, EachDifferentCallIsTimedOnce) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   size_t calls = 0;
   const partition::CostTable table =
       profile(profiled_model(), {.jobs = 1, .backends = {"ccompiler"}},
@@ -114,6 +116,7 @@ TEST(Profile, TargetsOfOtherMachinesAreRefused) {
 }
 
 TEST(Profile, PlacementReadsTheFile) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   CompileOptions options{.jobs = 1, .backends = {"ccompiler"}, .placement = Placement::cost};
   partition::CostTable table = profile(profiled_model(), options, {.rounds = 1});
   for (auto& [key, cost] : table.costs) cost.seconds = key.second == "native" ? 1e-3 : 1e-6;

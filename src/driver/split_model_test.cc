@@ -14,6 +14,7 @@
 #include "driver/cut_stages.h"
 #include "driver/register_all.h"
 #include "interp/interp.h"
+#include "kit/backends.h"
 #include "kit/errors.h"
 #include "kit/options.h"
 #include "kit/random_array.h"
@@ -252,6 +253,7 @@ class Quick : public partition::Backend {
 
 // Each place has a product; the sums go to the place that is fast at them, wherever it stands in the list.
 TEST_F(SplitModelTest, PlacesHaveBackendsOfTheirOwn) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   register_all();
   partition::register_backend(std::make_shared<Quick>());
   const Model model = parsed(
@@ -379,13 +381,20 @@ TEST_F(SplitModelTest, ProgramsThatCannotBeSplitAreNamed) {
   EXPECT_THAT(error(good, {.backends = {{}, {"nobody"}}}), HasSubstr("there is no backend 'nobody'"));
   EXPECT_THAT(error(good, {.stages = 3, .memory_bytes = {1, 2}}), HasSubstr("memory is given for 2 stages"));
   EXPECT_THAT(error(good, {.memory_bytes = {0}}), HasSubstr("the memory of a stage is 0 bytes; it is at least 1"));
-  CompileOptions with_cc;
-  with_cc.backend_options["ccompiler"].set("cc", Value(std::string("cc")));
-  EXPECT_THAT(kit::user_error_of([&] { split_model(parsed(good), with_cc, {.replans = -1}); }),
-              HasSubstr("the options of the backend 'ccompiler' have no effect, because no stage has it"));
-  split_model(parsed(good), with_cc, {.backends = {{"ccompiler"}, {}}, .replans = -1});  // one place has it
   EXPECT_THAT(error(good, {.replicas = 3}),
               HasSubstr("3 replicas were asked for; each takes a place, so ask for 1 to 2"));
+}
+
+TEST_F(SplitModelTest, OptionsOfABackendAreForAStageThatHasIt) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
+  const char* two_products =
+      "def @main(%x: Tensor[(8, 8), float32], %w: Tensor[(8, 8), float32]) {\n"
+      "  nn.dense(nn.dense(%x, %w, units=8), %w, units=8)\n}\n";
+  CompileOptions with_cc;
+  with_cc.backend_options["ccompiler"].set("cc", Value(std::string("cc")));
+  EXPECT_THAT(kit::user_error_of([&] { split_model(parsed(two_products), with_cc, {.replans = -1}); }),
+              HasSubstr("the options of the backend 'ccompiler' have no effect, because no stage has it"));
+  split_model(parsed(two_products), with_cc, {.backends = {{"ccompiler"}, {}}, .replans = -1});  // one place has it
 }
 
 // ---- Simulated devices.

@@ -370,8 +370,8 @@ def @main(%x: Tensor[(100), float32]) { @loop(3, %x) }
         result = self.ok("-", "-p", "PartialEvaluate", text=text)
         self.assertRegex(
             result.stderr,
-            r"\Anote: PartialEvaluate at <stdin>:5:36: a call of einsum of constants is left to be computed at each run: "
-            r"evaluating it takes more steps than a compile spends on constants \(reason 50\)\n\Z",
+            r"\Anote: PartialEvaluate at <stdin>:5:36: a call of einsum of constants is left to be computed at each "
+            r"run: evaluating it takes more steps than a compile spends on constants \(reason 50\)\n\Z",
         )
         self.assertIn("einsum", result.stdout)
         self.assertEqual(self.ok("-", "-p", "FoldConstant").stderr, "")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Images as inputs of `run`, `verify`, `bench`, `profile` and pipelines. Expected elements are computed here from the pixels that
-each test draws into PNG files by zlib alone. Standard library only; without Pillow only its absence is tested.
+"""Images as inputs of `run`, `verify`, `bench`, `profile` and pipelines. Expected elements are computed here from the
+pixels that each test draws into PNG files by zlib alone. Standard library only; without Pillow only its absence is
+tested.
 
 tests/cli/test_cli_images.py --program headrace [--junit FILE] [TEST ...]
 """
@@ -370,8 +371,8 @@ class VerbsTest(PillowTest):
         self.call("pipeline", "split", "twice.relay", "-o", "pipe.so", "--estimate", check=True)
         (self.folder / "names.txt").write_text("".join(f"pixel {i}\n" for i in range(72)))
         image = ("--input", "x=photo.png", "--scale", "1", "--mean", "1,2,3")
-        words = ("pipeline", "run", "pipe.so", *image, "--values", "72", "--top", "3", "--labels", "names.txt", "--json")
-        done = self.call(*words)
+        shown = ("--values", "72", "--top", "3", "--labels", "names.txt", "--json")
+        done = self.call("pipeline", "run", "pipe.so", *image, *shown)
         self.assertEqual((done.returncode, done.stderr), (OK, ""))
         (output,) = json.loads(done.stdout)["outputs"]
         expected = [-2 * (p[c] - (1, 2, 3)[c]) for c in range(3) for row in COLOURS for p in row]

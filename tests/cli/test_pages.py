@@ -87,6 +87,7 @@ class PageTest(CliTest):
 
 class FileTest(PageTest):
     def test_the_data_is_the_json(self) -> None:
+        self.needs_backends("ccompiler")
         self.call("compile", "parts.relay", "-o", "parts.so", "--backends", "ccompiler", check=True)
         for verb, *arguments in (
             ("explain", "parts.relay", "--backends", "ccompiler"),
@@ -97,6 +98,7 @@ class FileTest(PageTest):
             self.assertEqual(self.data_of(page), json.loads(self.call(verb, *arguments, "--json").stdout))
 
     def test_the_graph_of_a_placement(self) -> None:
+        self.needs_backends("ccompiler")
         graph = self.data_of(self.page("graph.html", "explain", "parts.relay", "--backends", "ccompiler"))["graph"]
         self.assertEqual(
             [(node["kind"], node["op"], node["backend"], node["block"]) for node in graph["nodes"]],
@@ -120,6 +122,7 @@ class FileTest(PageTest):
         self.assertEqual((other["backend"], other["reason"]), ("ccompiler", 20))
 
     def test_the_graph_of_steps(self) -> None:
+        self.needs_backends("ccompiler")
         self.call("compile", "parts.relay", "-o", "steps.so", "--backends", "ccompiler", check=True)
         program = self.data_of(self.page("steps.html", "inspect", "steps.so"))["programs"][0]
         nodes, edges = program["graph"]["nodes"], program["graph"]["edges"]
@@ -250,6 +253,7 @@ class FileTest(PageTest):
         self.assertIn("<title>pipe.so</title>", page.read_text())
 
     def test_graphs_in_dot(self) -> None:
+        self.needs_backends("ccompiler")
         (self.folder / "hostile.onnx").write_bytes(onnx_model(b'a"; b -> c; "', source=b"x\\n"))
         self.call("explain", "hostile.onnx", "--dot", "hostile.dot", check=True)
         text = (self.folder / "hostile.dot").read_text()
@@ -290,6 +294,7 @@ class BrowserTest(PageTest):
         subprocess.run([os.environ["HEADRACE_WRITE_ZOO"], cls.folder, "resnet50"], check=True, stdout=subprocess.PIPE)
 
     def test_every_op_of_resnet_is_drawn_and_nothing_is_fetched(self) -> None:
+        self.needs_backends("ccompiler")
         page = self.page("resnet50.html", "explain", "resnet50.onnx", "--backends", "ccompiler")
         dom = browser.chromium(page, "--dump-dom")
         nodes = self.data_of(page)["graph"]["nodes"]
@@ -315,6 +320,7 @@ class BrowserTest(PageTest):
         self.assertEqual(self.requested(page), set())
 
     def test_clicks(self) -> None:
+        self.needs_backends("ccompiler")
         page = self.page("resnet50.html", "explain", "resnet50.onnx", "--backends", "ccompiler")
         data = self.data_of(page)
         convolution = next(i for i, node in enumerate(data["graph"]["nodes"]) if node["op"] == "nn.conv2d")
@@ -340,6 +346,7 @@ class BrowserTest(PageTest):
             self.assertEqual(chromium.errors(), [])
 
     def test_thousands_of_ops_are_folded(self) -> None:
+        self.needs_backends("ccompiler")
         (self.folder / "long.relay").write_text(chain(5000))
         page = self.page("long.html", "explain", "long.relay", "--backends", "ccompiler")
         nodes = self.data_of(page)["graph"]["nodes"]

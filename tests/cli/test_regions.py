@@ -36,6 +36,7 @@ class CompilerFunctionsTest(CliTest):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
+        cls.needs_backends("ccompiler", "examplejson")
         (cls.folder / "x3.npy").write_bytes(npy("<f4", (3,), struct.pack("<3f", *X)))
         for name, text in (("grown", ONE), ("both", TWO)):
             (cls.folder / f"{name}.relay").write_text(text)

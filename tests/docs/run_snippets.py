@@ -7,7 +7,8 @@ Of each page the fenced blocks that begin with ```sh or ```python run in order, 
 models/, the sources, the release build, examples/ and a `dev` that knows `./dev headrace` and `./dev python`. A block
 that begins with ```text right after such a block is what its stdout must be; `...` stands for any text in a line, and
 alone for any lines. A block that says needs=A,B (as in ```python needs=headrace) is left out where the Python of
-HEADRACE_PYTHON (default: .venv) cannot import A or B. A block that says from=FILE (as in ```cpp from=examples/x.cc)
+HEADRACE_PYTHON (default: .venv) cannot import A or B; so is one that says backends=A,B where the build leaves out the
+backend A or B. A block that says from=FILE (as in ```cpp from=examples/x.cc)
 quotes that file: its lines must be there, in their order and together, but for `...` alone in a line, which stands for
 lines that are left out; in a list such a block is indented. Other indented blocks do not run, nor do other languages.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import json
 import os
 import re
 import stat
@@ -42,6 +44,7 @@ class Snippet:
     line: int
     language: str
     needs: list[str] = field(default_factory=list)
+    backends: list[str] = field(default_factory=list)
     text: str = ""
     expected: str | None = None
     source: str | None = None
@@ -70,6 +73,11 @@ def read_fences(page: Path) -> Iterator[tuple[int, str, str]]:
         sys.exit(f"{page}:{start}: the block has no end")
 
 
+def names_of(options: list[str], key: str) -> list[str]:
+    """The names behind a key, as in needs=A,B."""
+    return [name for option in options if option.startswith(key) for name in option.removeprefix(key).split(",")]
+
+
 def read_snippets(page: Path) -> list[Snippet]:
     """The snippets of a page."""
     snippets: list[Snippet] = []
@@ -80,8 +88,8 @@ def read_snippets(page: Path) -> list[Snippet]:
         if sources:
             snippets.append(Snippet(page, line, language, text=text, source=sources[0]))
         elif language in ("sh", "python"):
-            needs = [name for option in options if option.startswith("needs=") for name in option[6:].split(",")]
-            snippets.append(Snippet(page, line, language, needs, text))
+            needs, backends = (names_of(options, key) for key in ("needs=", "backends="))
+            snippets.append(Snippet(page, line, language, needs, backends, text))
         elif language == "text" and is_after_snippet:
             snippets[-1].expected = text
         is_after_snippet = language in ("sh", "python") and not sources
@@ -133,6 +141,14 @@ def can_import(module: str) -> bool:
     return subprocess.run([python(), "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
 
+@functools.cache
+def left_out(program: Path) -> dict[str, str]:
+    """The backends that the build leaves out, and why each cannot be used."""
+    done = subprocess.run([program, "backend", "list", "--json"], capture_output=True, text=True, check=True)
+    rows = json.loads(done.stdout)["backends"]
+    return {row["name"]: row["missing"] for row in rows if row["missing"].startswith("left out of this build")}
+
+
 def make_folder(folder: Path, program: Path) -> None:
     """Fills a folder as a reader's: a clone with a release build, as far as the pages use it."""
     for name in ("models", "include", "src", "third_party", "examples"):
@@ -155,6 +171,9 @@ def run_snippet(snippet: Snippet, folder: Path, program: Path) -> junit.Case:
     missing = [name for name in snippet.needs if not can_import(name)]
     if missing:
         return junit.Case(snippet.name, "skipped", f"{python()} has no {', '.join(missing)}")
+    absent = [name for name in snippet.backends if name in left_out(program)]
+    if absent:
+        return junit.Case(snippet.name, "skipped", f"the backend {absent[0]} was {left_out(program)[absent[0]]}")
     shell = snippet.language == "sh"
     command = ["bash", "-euo", "pipefail", "-c", snippet.text] if shell else [python(), "-c", snippet.text]
     environment = os.environ | {

@@ -1,5 +1,6 @@
 """run_snippets.py on pages made here. Standard library only."""
 
+import json
 import sys
 import tempfile
 import unittest
@@ -60,6 +61,18 @@ class RunSnippetsTest(unittest.TestCase):
     def test_a_command_that_fails_ends_its_page(self):
         self.assertEqual(self.run_page("```sh\nfalse; true\n```\n```sh\ntrue\n```\n"), [("page.md:1", "failed")])
         self.assertEqual(self.run_page("```python\n1 / 0\n```\n"), [("page.md:1", "failed")])
+
+    def test_a_block_whose_backend_the_build_leaves_out_is_skipped(self):
+        program = self.page.parent / "program"
+        why = "left out of this build; configure it with -DUSE_A=ON"
+        rows = [{"name": "a", "missing": why}, {"name": "b", "missing": ""}, {"name": "c", "missing": "no library"}]
+        listed = json.dumps({"backends": rows})
+        program.write_text(f"#!/bin/sh\n[ \"$*\" = 'backend list --json' ] && echo '{listed}'\n")
+        program.chmod(0o755)
+        self.page.write_text("".join(f"```sh backends={names}\nfalse\n```\n" for names in ("a", "b,a", "c")))
+        cases = run_snippets.run_page(self.page, program)
+        self.assertEqual([case.outcome for case in cases], ["skipped", "skipped", "failed"])
+        self.assertEqual(cases[0].message, f"the backend a was {why}")
 
     def test_pages_cannot_run_whole_checks(self):
         self.assertEqual(self.run_page("```sh\n./dev check\n```\n"), [("page.md:1", "failed")])

@@ -8,6 +8,7 @@
 
 #include "driver/compile.h"
 #include "interp/interp.h"
+#include "kit/backends.h"
 #include "kit/files.h"
 #include "kit/model_zoo.h"
 #include "kit/random.h"
@@ -99,6 +100,7 @@ TEST(CompileThreads, OneModelFileOfAll) {
 }
 
 TEST(CompileThreads, BackendsOfAll) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
   const std::vector<std::string> backends = {"ccompiler", "examplejson"};
   const auto job = [&](int thread) {
     const Model model =
