@@ -254,8 +254,8 @@ pass::PassContext make_context(const Request& r, const Language& language, const
   for (const std::string& name : r.required) require(name, language, list, context);
   context.config = tools::parse_config(r.config);
   context.infer_type = language.infer_type;
-  context.note =
-      pass::each_once([](const pass::PassNote& note) { fmt::print(stderr, "{}\n", tools::shown(tools::to_text(note))); });
+  context.note = pass::each_once(
+      [](const pass::PassNote& note) { fmt::print(stderr, "{}\n", tools::shown(tools::to_text(note))); });
   if (r.verify_each) context.instruments.push_back(pass::make_verify_instrument(language.verify));
   if (r.max_depth > 0) context.config.set("relay.FuseOps.max_depth", Value(r.max_depth));
   const auto sink = [](std::string_view text) { fmt::print(stderr, "{}", text); };

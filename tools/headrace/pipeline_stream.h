@@ -23,9 +23,9 @@ struct StreamOptions {
 void refuse_model_for_stream(const std::string& path);
 // Starts the pipeline of the file.
 std::unique_ptr<executors::pipeline::Pipeline> open_stream(const StreamOptions& options);
-// Returns the given inputs in the order of the pipeline's, and random ones for the others. Throws UserError for an input
-// that the pipeline does not have, for one of another type, and for one that takes any value and has no file that says
-// its shape.
+// Returns the given inputs in the order of the pipeline's, and random ones for the others. Throws UserError for an
+// input that the pipeline does not have, for one of another type, and for one that takes any value and has no file that
+// says its shape.
 std::vector<Value> stream_inputs(const executors::pipeline::Pipeline& pipeline, const StreamOptions& options);
 
 struct WrittenTrace {
