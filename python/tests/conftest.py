@@ -1,12 +1,12 @@
 """Fixtures and options that several suites of the package share."""
 
-import functools
-import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests/kit"))
+import build_backends
 
 np = pytest.importorskip("numpy")
 
@@ -17,15 +17,6 @@ def images() -> np.ndarray:
     return np.load(Path(__file__).parents[2] / "models" / "digits_images.npy")
 
 
-@functools.cache
-def left_out_backends() -> dict[str, str]:
-    """The backends that this build leaves out, and why each cannot be used."""
-    command = [sys.executable, "-m", "headrace", "backend", "list", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    rows = json.loads(done.stdout)["backends"]
-    return {row["name"]: row["missing"] for row in rows if row["missing"].startswith("left out of this build")}
-
-
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "stand_in: looks into the runtime of pipelines that stands in for Headrace's")
     config.addinivalue_line("markers", "backends(*names): skipped where the build leaves out one of these backends")
@@ -33,8 +24,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for name in (name for marker in item.iter_markers("backends") for name in marker.args):
-        if name in left_out_backends():
-            pytest.skip(f"the backend {name} was {left_out_backends()[name]}")
+        if why := build_backends.left_out(sys.executable, "-m", "headrace").get(name):
+            pytest.skip(why)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

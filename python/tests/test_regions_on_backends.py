@@ -10,7 +10,7 @@ from headrace import relay
 from headrace.relay import transform
 from headrace.relay.dataflow_pattern import is_constant, is_op, wildcard
 
-pytestmark = pytest.mark.skipif(not hr._core.has_backend("onednn"), reason="built without the backend onednn")
+pytestmark = pytest.mark.backends("onednn")
 ONEDNN = "onednn"
 
 

@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/kit"))
+import build_backends  # noqa: E402
 import junit  # noqa: E402
 
 DIGITS = ROOT / "models/digits.onnx"
@@ -113,9 +114,9 @@ class CliTest(unittest.TestCase):
     @classmethod
     def needs_backends(cls, *names: str) -> None:
         """Skips the test, or in setUpClass its class, where the build leaves out one of these backends."""
-        for row in json.loads(cls.call("backend", "list", "--json", check=True).stdout)["backends"]:
-            if row["name"] in names and row["missing"].startswith("left out of this build"):
-                raise unittest.SkipTest(f"the backend {row['name']} was {row['missing']}")
+        for name, why in build_backends.left_out(str(cls.program)).items():
+            if name in names:
+                raise unittest.SkipTest(why)
 
     def fails(self, code: int, pattern: str, *arguments: object, **environment: str) -> None:
         """The call ends with that exit code, an empty stdout and a message that matches."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import os
 import re
 import stat
@@ -30,6 +29,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/kit"))
+import build_backends  # noqa: E402
 import junit  # noqa: E402
 
 SECONDS = 300
@@ -141,14 +141,6 @@ def can_import(module: str) -> bool:
     return subprocess.run([python(), "-c", f"import {module}"], capture_output=True, check=False).returncode == 0
 
 
-@functools.cache
-def left_out(program: Path) -> dict[str, str]:
-    """The backends that the build leaves out, and why each cannot be used."""
-    done = subprocess.run([program, "backend", "list", "--json"], capture_output=True, text=True, check=True)
-    rows = json.loads(done.stdout)["backends"]
-    return {row["name"]: row["missing"] for row in rows if row["missing"].startswith("left out of this build")}
-
-
 def make_folder(folder: Path, program: Path) -> None:
     """Fills a folder as a reader's: a clone with a release build, as far as the pages use it."""
     for name in ("models", "include", "src", "third_party", "examples"):
@@ -171,9 +163,10 @@ def run_snippet(snippet: Snippet, folder: Path, program: Path) -> junit.Case:
     missing = [name for name in snippet.needs if not can_import(name)]
     if missing:
         return junit.Case(snippet.name, "skipped", f"{python()} has no {', '.join(missing)}")
-    absent = [name for name in snippet.backends if name in left_out(program)]
+    left_out = build_backends.left_out(str(program)) if snippet.backends else {}
+    absent = [left_out[name] for name in snippet.backends if name in left_out]
     if absent:
-        return junit.Case(snippet.name, "skipped", f"the backend {absent[0]} was {left_out(program)[absent[0]]}")
+        return junit.Case(snippet.name, "skipped", absent[0])
     shell = snippet.language == "sh"
     command = ["bash", "-euo", "pipefail", "-c", snippet.text] if shell else [python(), "-c", snippet.text]
     environment = os.environ | {
