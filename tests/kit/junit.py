@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unittest
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
@@ -67,8 +68,11 @@ class _Recorder(unittest.TextTestResult):
 
 
 def run_unittests(suite_name: str, suite: unittest.TestSuite, path: Path | None) -> int:
-    """Runs a suite, writes its results to `path` when given; the exit code."""
+    """Runs a suite, prints why tests were skipped, writes the results to `path` when given; the exit code."""
     result = unittest.TextTestRunner(resultclass=_Recorder).run(suite)
+    for case in result.cases.values():
+        if case.outcome == "skipped":
+            print(f"skipped {case.name}: {case.message}", file=sys.stderr)
     if path is not None:
         write_junit(path, suite_name, list(result.cases.values()))
     return 0 if result.wasSuccessful() else 1
