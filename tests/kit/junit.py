@@ -41,7 +41,7 @@ class _Recorder(unittest.TextTestResult):
 
     def _keep(self, test: unittest.TestCase, outcome: str, message: str = "") -> None:
         # A test with sub-tests fails when one of them does.
-        name = test.id().split(".", 1)[-1]
+        name = test.id().split(".", 1)[-1].removesuffix(")")  # a class is "setUpClass (module.Class)"
         if self.cases.get(name, Case(name, "passed")).outcome != "failed":
             self.cases[name] = Case(name, outcome, message)
 
