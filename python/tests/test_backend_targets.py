@@ -72,7 +72,7 @@ def test_a_build_with_backends(target, tmp_path):
         (["llvm -extern=ccompiler", "examplejson"], "examplejson"),
     ],
 )
-@CCOMPILER
+@pytest.mark.backends("ccompiler", "examplejson")
 def test_the_order_is_the_priority(target, first, tmp_path):
     assert kinds_of(relay.build(program(), target), tmp_path) == [first]
 
@@ -120,7 +120,7 @@ def test_errors(target, says):
 # --- options
 
 
-@CCOMPILER
+@pytest.mark.backends("ccompiler", "examplejson")
 def test_options_of_a_backend_in_the_context():
     with (
         hr.transform.PassContext(config={"relay.ext.ccompiler.options": {"cc": "/nowhere/cc"}}),

@@ -113,6 +113,7 @@ subgraph_1
 """
 
 
+@pytest.mark.backends("examplejson")
 @pytest.mark.parametrize("compiler", ["examplejson", "examplejsoncompiler"])
 def test_the_guides_program_as_a_graph(compiler, tmp_path):
     path = str(tmp_path / "lib.so")
@@ -131,6 +132,7 @@ def graphs(tmp_path):
     return hr.runtime.load_module(str(path), "examplejson")
 
 
+@pytest.mark.backends("examplejson")
 def test_a_text_graph_of_a_file(graphs):
     assert graphs.type_key == "examplejson"
     data, expected = inputs(2)
@@ -144,6 +146,7 @@ def test_a_text_graph_of_a_file(graphs):
     np.testing.assert_array_equal(small.numpy(), [2, 4])
 
 
+@pytest.mark.backends("examplejson")
 def test_two_threads_at_once(graphs):
     wrong = []
 
@@ -164,6 +167,7 @@ def test_two_threads_at_once(graphs):
     assert wrong == []
 
 
+@pytest.mark.backends("examplejson")
 def test_names_of_the_guide():
     for name in ("module.examplejson_module_create", "runtime.module.examplejson_module_create"):
         module = hr.get_global_func(name)(GRAPHS)

@@ -228,6 +228,7 @@ TEST(Backends, AliasesStandForTheirBackend) {
   // Both null in a build without it.
   for (const std::string alias : {"dnnl", "mkldnn"})
     EXPECT_EQ(partition::find_backend(alias), partition::find_backend("onednn"));
+  if (const std::string why = kit::why_without("examplejson"); !why.empty()) GTEST_SKIP() << why;
   EXPECT_EQ(require_backend("examplejsoncompiler")->name(), "examplejson");
 }
 
@@ -288,6 +289,7 @@ TEST(Backends, OptionsReachTheirBackend) {
   options.backend_options["ccompiler"].set("cc", Value(std::string("/nowhere/cc")));
   EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(make_model(module_of(kThreeParts)), options); }),
               HasSubstr("the C compiler '/nowhere/cc' cannot be started"));
+  if (const std::string why = kit::why_without("examplejson"); !why.empty()) GTEST_SKIP() << why;
   options.backends = {"examplejson"};
   EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(make_model(module_of(kThreeParts)), options); }),
               HasSubstr("the options of the backend 'ccompiler' have no effect, because this compile does not use it"));

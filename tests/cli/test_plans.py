@@ -32,7 +32,7 @@ class PlanTest(CliTest):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        cls.needs_backends("ccompiler")
+        cls.needs_backends("ccompiler", "examplejson")
         (cls.folder / "parts.relay").write_text(PARTS)
         cls.call("explain", "parts.relay", "--backends", "ccompiler", "--save-plan", "plan.json", check=True)
 
