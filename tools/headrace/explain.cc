@@ -22,7 +22,7 @@ struct ExplainState {
   std::string page;                         // a file for the page; empty: none
   std::string dot;                          // a file for the graph in DOT; empty: none
   std::string saved_plan;                   // a file for the plan; empty: none
-  std::vector<std::string> fail_if_native;  // patterns of names of ops: "nn.conv2d*"
+  std::vector<std::string> fail_if_native;  // patterns of kinds of ops: "nn.conv2d*"
 };
 
 Map<std::string, double> seconds_by_label(const std::vector<partition::LabelSeconds>& costs) {
@@ -189,7 +189,7 @@ Verb add_explain(CLI::App& app, const Common& common) {
                               "A file for the plan, which says where each op goes; edit it and give it to --plan"),
              "FILE");
   verb->add_option("--fail-if-native", state->fail_if_native,
-                   "Fail if an op whose name matches runs natively, as 'nn.conv2d*'; for continuous integration")
+                   "Fail if an op whose kind matches runs natively, as 'nn.conv2d*'; for continuous integration")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PATTERNS");
