@@ -191,7 +191,7 @@ def summary(rows: list[list[str]], at: str) -> list[str]:
     older = [name for name in told if name != newest and name not in changed]
     failed = sum(cells[RESULT] == "FAILED" for cells in rows)
     parts = [
-        f"{told.count(newest)} of {newest}, the newest commit when this was written",
+        f"{told.count(newest)} of {newest}, the newest commit when this page was written",
         f"{len(older)} of older commits{age_of(set(older))}",
         *([f"{len(changed)} of trees with uncommitted changes"] if changed else []),
         f"{len(rows) - len(told)} not run",
@@ -205,9 +205,9 @@ def write_page(ledger: Ledger, proofs: list[Proof], at: str) -> None:
     rows = [row_of(proof, ledger, before) for proof in sorted(proofs, key=lambda p: (p.program, p.test))]
     lines = [
         "# Proofs",
-        "Each property states something about random cases: programs, models, texts, numbers. `./dev check` runs a few",
-        "cases of each; `./dev prove` runs all and writes this page. A row holds at its commit only.",
-        "`./dev prove --seed N` tries other cases.",
+        "Each property is a test that must hold for all random cases of a kind: programs, models, texts, numbers.",
+        "`./dev check` runs a few cases of each property. `./dev prove` runs all cases and writes this page; with",
+        "`--seed N` it runs other cases. A row is valid for its commit only.",
         "",
         *summary(rows, at),
         "",

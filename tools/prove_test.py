@@ -113,7 +113,7 @@ class Page(Tree):
         ledger.add(proofs[1], {**ROW, "commit": new, "passed": False})
         ledger.add(proofs[2], {**ROW, "commit": "gone"})
         prove.write_page(ledger, proofs, new)
-        newest = f"5 rows: 1 of {new}, the newest commit when this was written, "
+        newest = f"5 rows: 1 of {new}, the newest commit when this page was written, "
         older = "2 of older commits (the oldest is 3 commits behind), 2 not run. Failed: 1."
         self.assertIn(newest + older, self.head())
         ledger.add(proofs[0], {**ROW, "commit": f"{new} with changes"})

@@ -1,4 +1,4 @@
-// docs/ops.md: every op with its arguments, attributes, fusion kind and rule, and the ops of Relay that are left.
+// Writes and checks docs/ops.md: all ops with arguments, attributes, fusion kinds and rules, and ops that are left out.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -104,7 +104,7 @@ std::string row_of(const std::string& name, Proofs& proofs) {
 }
 
 std::string family_part(const std::string& title, const std::vector<std::string>& ops, Proofs& proofs) {
-  if (ops.empty()) return fmt::format("\n## {}\n\nThe table at the end says what to use instead.\n", title);
+  if (ops.empty()) return fmt::format("\n## {}\n\nThe last table names the replacements.\n", title);
   std::string text =
       fmt::format("\n## {}\n\n| op | arguments | attributes | fusion | rule | gradient | proved by |\n", title);
   text += "| --- | --- | --- | --- | --- | --- | --- |\n";
@@ -114,24 +114,28 @@ std::string family_part(const std::string& title, const std::vector<std::string>
 
 constexpr std::string_view kIntroduction = R"(# Ops
 
-Written by `lower_test --bless`; the test OpsPage fails when it is out of date. {} of the {} ops of Relay v0.18
-are here. Each has a type relation and an evaluation that defines it. A rule says how it is compiled: by a compute rule,
-element by element, which fuses, by a kernel rule, which writes its loops by hand, or as plain ops, which QnnCanonicalize
-puts in its place. The op's doc says what it computes.
-An argument's shape and dtype stand before its meaning: `T` is any dtype, the same one throughout a row, `f` a float,
-`int` an integer; `[...]` is any shape. Ops that take "any" number may do without those that are optional, whose
-attributes then say the same.
-Through ops with a gradient FirstOrderGradient differentiates; to others a user gives one
-(`relay.op.register_gradient`).
+`lower_test --bless` writes this page, and the test OpsPage fails if it is out of date. Headrace has {} of the {} ops of
+Relay v0.18. Each op has a type relation and an evaluation that defines it. The column `rule` says how it is compiled:
 
-The last column counts the op's cases in `src/ops/tests/op_cases.txt`: calls with results from outside (numpy, scipy,
-onnxruntime), which are evaluated and, where the op has a rule, compiled; and calls that are refused. A test fails for
-an op that has none of either.
+- `compute`: a formula for one element of the result. Such ops fuse.
+- `kernel`: loops that are written by hand.
+- `plain ops`: the pass QnnCanonicalize replaces the op by others.
 
-Results as many as the data says come in a buffer of the most there can be, with how much of it counts (`unique`,
-`argwhere_bounded`, `vision.all_class_non_max_suppression`), which every executor runs. `argwhere` gives just its rows, of a
-size `?`: the interpreter runs it and what reads it; compiled programs have it, and slices to a computed end, as results
-of the program (`passes/forms/bound_outputs.h` says through which ops).
+The column `arguments` gives shape and dtype, then the meaning. `T` is any dtype, the same one throughout a row; `f` is a
+float dtype and `int` an integer dtype; `[...]` is any shape. `any` before the arguments: optional arguments may be
+omitted; the attribute of the same name, if there is one, then gives the value.
+
+FirstOrderGradient differentiates ops with a gradient. `relay.op.register_gradient` gives a gradient to another op.
+
+The last column counts the op's cases in `src/ops/tests/op_cases.txt`. A *result* comes from numpy, scipy or onnxruntime;
+the test compares it with the evaluation and, if the op has a rule, with compiled code. An *error* is a call that must be
+refused. A test fails if an op that can be evaluated has no result, or any op has no error.
+
+Where the data decide the size, the op returns a buffer of the largest size and the count of valid elements (`unique`,
+`argwhere_bounded`, `vision.all_class_non_max_suppression`). Every executor runs such ops. `argwhere` returns only its
+rows, so its size is `?`: the interpreter runs it and the ops that read it. In a compiled program such a tensor, or a
+slice to a computed end, can only become a result of the program; `passes/forms/bound_outputs.h` lists the ops that may
+stand between.
 )";
 
 std::string page() {
@@ -151,8 +155,8 @@ std::string page() {
     here += ops.size();
     parts += family_part(fmt::format("{} ({} of {})", family.name, ops.size(), family.ops.size()), ops, proofs);
   }
-  parts += family_part("of Headrace alone", {own.begin(), own.end()}, proofs);
-  parts += "\n## Left\n\n| ops of Relay | reason |\n| --- | --- |\n";
+  parts += family_part("ops that Relay does not have", {own.begin(), own.end()}, proofs);
+  parts += "\n## Ops of Relay that Headrace does not have\n\n| ops of Relay | reason, and what to use instead |\n| --- | --- |\n";
   for (const auto& [ops, reason] : relay.left)
     parts += fmt::format("| {} | {} |\n", fmt::format("`{}`", fmt::join(ops, "` `")), reason);
   return fmt::format(kIntroduction, here, total) + parts;

@@ -98,50 +98,52 @@ std::string refusals_within(const std::vector<CaseResult>& results) {
   return text;
 }
 
-// Choices that the list of cases does not show.
+// Behaviour that the list of cases does not show.
 constexpr std::string_view kChoices =
-    R"(- **Indices out of range** are errors: a constant one of Gather when the model is imported, any other of Gather,
-  GatherElements and GatherND when it runs, also where the result has no elements (as numpy; onnxruntime looks at no index
-  there). Negative ones count from the end. Along an axis of symbolic length the indices of Gather wrap around instead.
-  OneHot gives a row of off-values, as the standard has it.
-- **Quantized operators** sum in int32 and multiply the sum once by (scale of a * scale of b / scale of y) in float32;
-  halves are rounded to even, as in onnxruntime. QuantizeLinear of 16 bits divides in float32, since opset 23 in the
-  scale's dtype. DynamicQuantizeLinear of zeros has the scale 1 (as onnxruntime).
-- **Integers**: a division by zero gives 0, as does its remainder (onnxruntime stops with an error); sums, products and the
-  negative of the least integer wrap around.
-- **Resize** with align_corners and scales that do not give whole sizes: input coordinates come from the size before it is
-  rounded down, as in the standard's data; onnxruntime takes the rounded one.
-- **NaN**: the first one is the greatest and the least element for ArgMax, ArgMin and Hardmax, as in numpy (onnxruntime
-  passes it over, or gives a row of zeros); ReduceMax, ReduceMin, Max and Min give NaN.
-- **Pads** below 0 take elements off before the others are added, in every mode (as onnxruntime).
+    R"(- **Indices out of range** are errors. A constant index of Gather is checked when the model is imported; any other
+  index of Gather, GatherElements and GatherND when the model runs, also if the result has no elements (as in numpy;
+  onnxruntime then checks no index). Negative indices count from the end. Along an axis of symbolic length the indices of
+  Gather wrap around instead. OneHot gives a row of off-values for such an index, as the standard defines.
+- **Quantized operators** sum in int32 and multiply the sum once by (scale of a * scale of b / scale of y) in float32.
+  They round halves to even, as onnxruntime does. QuantizeLinear to 16 bits divides in float32, and since opset 23 in the
+  dtype of the scale. DynamicQuantizeLinear of a tensor of zeros has the scale 1 (as in onnxruntime).
+- **Integers**: a division by zero gives 0, and so does its remainder (onnxruntime stops with an error). Sums, products
+  and the negative of the least integer wrap around.
+- **Resize** with align_corners, if the scales do not give whole sizes: the input coordinates come from the size before it
+  is rounded down, as in the standard's data; onnxruntime uses the rounded size.
+- **NaN**: for ArgMax, ArgMin and Hardmax the first NaN is the greatest and the least element, as in numpy (onnxruntime
+  ignores NaN, or gives a row of zeros). ReduceMax, ReduceMin, Max and Min give NaN.
+- **Pads** below 0 remove elements before the other pads add some, in every mode (as in onnxruntime).
 - **MaxUnpool** with an output shape: an index counts in the map that the pads and strides alone give, as in the standard's
-  data; onnxruntime takes it in the map of that shape. **LpPool** with ceil_mode takes the mean of a window that sticks out
-  over what of it lies within the pads, times the whole window's size, as the standard's reference.
-- **LSTM, GRU and RNN**: a sequence whose length is 0 keeps its initial state as the last one (onnxruntime gives zeros). The
-  activations Affine and ScaledTanh need their alpha and beta, since the standard has no defaults for them.
-- **Random numbers** of RandomNormal, RandomUniform and their Like forms, Bernoulli, Multinomial and Dropout in training
-  are the same at each run: they are Threefry's, by the node's `seed`, or without one by the name of its first output.
-  Cases that draw are held to dtype, shape, and the same numbers interpreted and compiled.
-- **If** is the branch that its condition selects, where that is known when the model is imported (a constant, or a bound
-  input). Else it is an `if` of Relay, which the interpreter runs and artifacts do not have yet; both branches must give the
-  same types.
-- **Declared outputs**: an element type, a rank or a number in the shape of a graph output that is not what the nodes
-  compute is an error, as is data outside of the model file that is missing, too short, or not below the model's folder.
+  data; onnxruntime counts it in the map of that shape.
+- **LpPool** with ceil_mode: for a window that extends past the pads, the mean of its elements within the pads is
+  multiplied by the size of the whole window, as in the standard's reference.
+- **LSTM, GRU and RNN**: a sequence of length 0 keeps its initial state as the last state (onnxruntime gives zeros). The
+  activations Affine and ScaledTanh need alpha and beta, because the standard has no defaults for them.
+- **Random numbers** (RandomNormal, RandomUniform and their Like forms, Bernoulli, Multinomial, Dropout in training) are
+  the same in each run. The generator is Threefry; the seed is the node's `seed` or comes from the name of its first
+  output. The tests check the dtype and the shape, and that interpreted and compiled programs draw the same numbers.
+- **If** is replaced by the selected branch if its condition is known when the model is imported (a constant, or a bound
+  input). Otherwise it becomes an `if` of Relay, which the interpreter runs and artifacts cannot run yet; both branches
+  must then give the same types.
+- **Declared outputs**: it is an error if the nodes compute another element type, rank or dimension than a graph output
+  declares.
+- **Data outside of the model file** must lie below the model's folder. It is an error if it is missing or too short.
 )";
 
 // The operators of onnxruntime's domain: no case of the data shows them.
 constexpr std::string_view kMicrosoft =
-    R"(onnxruntime's optimiser replaces standard operators with those of its domain `com.microsoft`. The importer makes
-compositions of them; `python/tests/test_optimised_models.py` compares each with onnxruntime, and models that it optimised.
-A model saved with a level above ORT_ENABLE_EXTENDED may have nodes of `com.microsoft.nchwc`, which are refused.
+    R"(onnxruntime's optimiser replaces standard operators with operators of its domain `com.microsoft`. The importer replaces
+each by several Relay ops. `python/tests/test_optimised_models.py` compares each operator, and some optimised models, with
+onnxruntime. A model saved with a level above ORT_ENABLE_EXTENDED may contain nodes of `com.microsoft.nchwc`, which are refused.
 
 | operator | forms that are refused |
 | --- | --- |
 | Attention | do_rotary, past_present_share_buffer, past_sequence_length, masks of 3 * batch + 2 numbers |
 | BiasGelu, FastGelu, Gelu, QuickGelu | |
 | EmbedLayerNormalization | |
-| FusedConv | activations that its list in `convert_activation.cc` does not have |
-| FusedGemm | as FusedConv |
+| FusedConv | activations that are not in the list in `convert_activation.cc` |
+| FusedGemm | activations, as for FusedConv |
 | FusedMatMul, TransposeMatMul | |
 | MultiHeadAttention | past_sequence_length, cache_indirection, masks of 3 * batch + 2 numbers; unidirectional where the queries are not the last positions of the keys |
 | NhwcConv, NhwcFusedConv | auto_pad SAME_UPPER and SAME_LOWER |
@@ -149,27 +151,30 @@ A model saved with a level above ORT_ENABLE_EXTENDED may have nodes of `com.micr
 | SkipLayerNormalization | |
 | SkipSimplifiedLayerNormalization | its output `mean` |
 
-SimplifiedLayerNormalization, which the optimiser writes in the default domain, is RMSNormalization of any opset.
+SimplifiedLayerNormalization, which the optimiser writes in the default domain, is imported as RMSNormalization, in any
+opset.
 )";
 
 // Functions of models, which no case has either.
 constexpr std::string_view kFunctions =
     R"(A call of a function (`ModelProto.functions`) is replaced with the function's nodes, each of which uses the operator
 versions that its function imports. The nodes are named after the call: `layer1/Gelu_2`. An operator of the table takes
-precedence over a function of its name, as in onnxruntime, unless the node names an overload. Refused are functions that
-call themselves, calls more than 64 deep, more than 2^18 nodes or 256 MB of nodes by calls (each function counts once for
-free), and attributes that are graphs.
+precedence over a function of its name, as in onnxruntime, unless the node names an overload. Headrace refuses functions
+that call themselves, calls nested more than 64 deep, attributes that are graphs, and models whose calls add more than
+2^18 nodes or 256 MB of nodes (the first call of each function is not counted).
 )";
 
-std::string cases_of(const std::vector<CaseResult>& results, Outcome outcome) {
-  std::string text;
+// Returns a section that lists the cases with an outcome; empty if there are none.
+std::string section_of(const std::vector<CaseResult>& results, Outcome outcome, std::string_view title,
+                       std::string_view meaning) {
+  std::vector<std::string> names;
   for (const CaseResult& result : results) {
-    if (result.outcome == outcome) text += fmt::format("{}{}", text.empty() ? "" : ", ", result.one->name);
+    if (result.outcome == outcome) names.push_back(result.one->name);
   }
-  return text + "\n";
+  return names.empty() ? "" : fmt::format("## {}\n\n{}\n\n{}\n\n", title, meaning, fmt::join(names, ", "));
 }
 
-// Lists for each operator the Relay ops of the case that has the fewest, and what other cases have beside them.
+// Lists for each operator the Relay ops of the case with the fewest ops, and the further ops of other cases.
 std::string ops_of_operators(const std::vector<CaseResult>& results) {
   struct Row {
     std::optional<std::vector<std::string>> fewest;
@@ -182,7 +187,7 @@ std::string ops_of_operators(const std::vector<CaseResult>& results) {
     if (!row.fewest || result.relay_ops.size() < row.fewest->size()) row.fewest = result.relay_ops;
     row.all.insert(result.relay_ops.begin(), result.relay_ops.end());
   }
-  std::string text = "| operator | Relay ops | in other cases also |\n| --- | --- | --- |\n";
+  std::string text = "| operator | Relay ops | only in other tests |\n| --- | --- | --- |\n";
   for (auto& [op, row] : rows) {
     for (const std::string& known : *row.fewest) row.all.erase(known);
     const std::string ops =
@@ -223,35 +228,33 @@ static std::string case_parts(const std::vector<CaseResult>& results, const std:
   std::vector<CaseResult> shown = results;
   shown.insert(shown.end(), others.begin(), others.end());
   return fmt::format(
-      "## Refused within a supported operator\n\n{}\n"
-      "## Passed with an input compiled in as a constant\n\n"
-      "These models have an input, such as a shape or an axis, that must be known when the model is imported.\n\n{}\n"
-      "## Interpreted only\n\n"
-      "A tensor inside these models has a data-dependent size. The interpreter runs the models; they cannot be "
-      "compiled.\n\n{}\n"
+      "## Refused forms of supported operators\n\n{}\n{}{}"
       "## Relay ops of each operator\n\n"
-      "The table shows which Relay ops the importer makes from an operator. It is made from the cases of "
-      "one node, or from a\n"
-      "model of the test if an operator has no such case. The second column has the ops of the case with "
-      "the fewest ops. The\n"
-      "third column has the further ops of other cases, which differ in attributes, inputs, dtypes or ranks.\n\n{}\n"
+      "The table shows which Relay ops the importer makes from an operator. It is made from tests of one node; for an\n"
+      "operator without such a test, from a model in tests/onnx/other_operators.cc. Column 2: ops of the simplest test.\n"
+      "Column 3: ops seen only in other tests, which differ in attributes, inputs, dtypes or ranks.\n\n{}\n"
       "## Operators that are not supported\n\n{}",
-      refusals_within(results), cases_of(results, Outcome::passed_bound), cases_of(results, Outcome::interpreted),
+      refusals_within(results),
+      section_of(results, Outcome::passed_bound, "Passed with an input compiled in as a constant",
+                 "These models have an input, such as a shape or an axis, that must be known when the model is imported."),
+      section_of(results, Outcome::interpreted, "Interpreted only",
+                 "A tensor inside these models has a data-dependent size. The interpreter runs the models; they cannot "
+                 "be compiled."),
       ops_of_operators(shown), refused_ops(results));
 }
 
 std::string support_page(const std::vector<CaseResult>& results) {
   return fmt::format(
-      "# What of ONNX is supported\n\n"
-      "Written by `onnx_data_runner --bless` from the {} cases of Debian's libonnx-testdata; the test `onnx_data` "
-      "fails when it is out of date.\nOperators of the default domain, opsets {} to {}; what came after opset 17 is "
-      "shown by [onnx-new-opsets.md](onnx-new-opsets.md).\nWhatever is refused of a model comes as one error that "
-      "lists every node.\n\n"
+      "# Supported parts of ONNX\n\n"
+      "`onnx_data_runner --bless` writes this page from the {} cases of Debian's libonnx-testdata, and the test "
+      "`onnx_data`\nfails if the page is out of date. Headrace imports operators of the default domain, opsets {} to "
+      "{}.\n[onnx-new-opsets.md](onnx-new-opsets.md) has the cases of later opsets than 17. If Headrace refuses a "
+      "model, one error\nlists every node that it cannot import.\n\n"
       "```\n{}```\n\n"
       "## Supported operators\n\n{}, If\n\n"
       "## Operators of onnxruntime\n\n{}\n"
       "## Functions of the model\n\n{}\n"
-      "## What Headrace chose\n\n{}\n{}",
+      "## Behaviour where other tools differ\n\n{}\n{}",
       results.size(), onnx::kOldestOpset, onnx::kNewestOpset, table(results), fmt::join(onnx::supported_ops(), ", "),
       kMicrosoft, kFunctions, kChoices, case_parts(results, other_operators()));
 }
