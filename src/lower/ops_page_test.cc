@@ -121,15 +121,15 @@ Relay v0.18. Each op has a type relation and an evaluation that defines it. The 
 - `kernel`: loops that are written by hand.
 - `plain ops`: the pass QnnCanonicalize replaces the op by others.
 
-The column `arguments` gives shape and dtype, then the meaning. `T` is any dtype, the same one throughout a row; `f` is a
-float dtype and `int` an integer dtype; `[...]` is any shape. `any` before the arguments: optional arguments may be
+The column `arguments` gives shape and dtype, then the meaning. `T` is any dtype, the same one throughout a row; `f` is
+a float dtype and `int` an integer dtype; `[...]` is any shape. `any` before the arguments: optional arguments may be
 omitted; the attribute of the same name, if there is one, then gives the value.
 
 FirstOrderGradient differentiates ops with a gradient. `relay.op.register_gradient` gives a gradient to another op.
 
-The last column counts the op's cases in `src/ops/tests/op_cases.txt`. A *result* comes from numpy, scipy or onnxruntime;
-the test compares it with the evaluation and, if the op has a rule, with compiled code. An *error* is a call that must be
-refused. A test fails if an op that can be evaluated has no result, or any op has no error.
+The last column counts the op's cases in `src/ops/tests/op_cases.txt`. A *result* comes from numpy, scipy or
+onnxruntime; the test compares it with the evaluation and, if the op has a rule, with compiled code. An *error* is a
+call that must be refused. A test fails if an op that can be evaluated has no result, or any op has no error.
 
 Where the data decide the size, the op returns a buffer of the largest size and the count of valid elements (`unique`,
 `argwhere_bounded`, `vision.all_class_non_max_suppression`). Every executor runs such ops. `argwhere` returns only its
@@ -156,7 +156,8 @@ std::string page() {
     parts += family_part(fmt::format("{} ({} of {})", family.name, ops.size(), family.ops.size()), ops, proofs);
   }
   parts += family_part("ops that Relay does not have", {own.begin(), own.end()}, proofs);
-  parts += "\n## Ops of Relay that Headrace does not have\n\n| ops of Relay | reason, and what to use instead |\n| --- | --- |\n";
+  parts += "\n## Ops of Relay that Headrace does not have\n\n";
+  parts += "| ops of Relay | reason, and what to use instead |\n| --- | --- |\n";
   for (const auto& [ops, reason] : relay.left)
     parts += fmt::format("| {} | {} |\n", fmt::format("`{}`", fmt::join(ops, "` `")), reason);
   return fmt::format(kIntroduction, here, total) + parts;

@@ -100,22 +100,23 @@ std::string refusals_within(const std::vector<CaseResult>& results) {
 
 // Behaviour that the list of cases does not show.
 constexpr std::string_view kChoices =
-    R"(- **Indices out of range** are errors. A constant index of Gather is checked when the model is imported; any other
-  index of Gather, GatherElements and GatherND when the model runs, also if the result has no elements (as in numpy;
-  onnxruntime then checks no index). Negative indices count from the end. Along an axis of symbolic length the indices of
-  Gather wrap around instead. OneHot gives a row of off-values for such an index, as the standard defines.
+    R"(
+- **Indices out of range** are errors. A constant index of Gather is checked when the model is imported. Any other
+  index of Gather, GatherElements and GatherND is checked when the model runs, also if the result has no elements (as in
+  numpy; onnxruntime then checks no index). Negative indices count from the end. Along an axis of symbolic length the
+  indices of Gather wrap around instead. OneHot gives a row of off-values for such an index, as the standard defines.
 - **Quantized operators** sum in int32 and multiply the sum once by (scale of a * scale of b / scale of y) in float32.
-  They round halves to even, as onnxruntime does. QuantizeLinear to 16 bits divides in float32, and since opset 23 in the
-  dtype of the scale. DynamicQuantizeLinear of a tensor of zeros has the scale 1 (as in onnxruntime).
+  They round halves to even, as onnxruntime does. QuantizeLinear to 16 bits divides in float32, and since opset 23 in
+  the dtype of the scale. DynamicQuantizeLinear of a tensor of zeros has the scale 1 (as in onnxruntime).
 - **Integers**: a division by zero gives 0, and so does its remainder (onnxruntime stops with an error). Sums, products
   and the negative of the least integer wrap around.
-- **Resize** with align_corners, if the scales do not give whole sizes: the input coordinates come from the size before it
-  is rounded down, as in the standard's data; onnxruntime uses the rounded size.
+- **Resize** with align_corners, if the scales do not give whole sizes: the input coordinates come from the size before
+  it is rounded down, as in the standard's data; onnxruntime uses the rounded size.
 - **NaN**: for ArgMax, ArgMin and Hardmax the first NaN is the greatest and the least element, as in numpy (onnxruntime
   ignores NaN, or gives a row of zeros). ReduceMax, ReduceMin, Max and Min give NaN.
 - **Pads** below 0 remove elements before the other pads add some, in every mode (as in onnxruntime).
-- **MaxUnpool** with an output shape: an index counts in the map that the pads and strides alone give, as in the standard's
-  data; onnxruntime counts it in the map of that shape.
+- **MaxUnpool** with an output shape: an index counts in the map that the pads and strides alone give, as in the
+  standard's data; onnxruntime counts it in the map of that shape.
 - **LpPool** with ceil_mode: for a window that extends past the pads, the mean of its elements within the pads is
   multiplied by the size of the whole window, as in the standard's reference.
 - **LSTM, GRU and RNN**: a sequence of length 0 keeps its initial state as the last state (onnxruntime gives zeros). The
@@ -133,9 +134,11 @@ constexpr std::string_view kChoices =
 
 // The operators of onnxruntime's domain: no case of the data shows them.
 constexpr std::string_view kMicrosoft =
-    R"(onnxruntime's optimiser replaces standard operators with operators of its domain `com.microsoft`. The importer replaces
-each by several Relay ops. `python/tests/test_optimised_models.py` compares each operator, and some optimised models, with
-onnxruntime. A model saved with a level above ORT_ENABLE_EXTENDED may contain nodes of `com.microsoft.nchwc`, which are refused.
+    R"(
+onnxruntime's optimiser replaces standard operators with operators of its domain `com.microsoft`. The importer replaces
+each by several Relay ops. `python/tests/test_optimised_models.py` compares each operator, and some optimised models,
+with onnxruntime. A model saved with a level above ORT_ENABLE_EXTENDED may contain nodes of `com.microsoft.nchwc`,
+which are refused.
 
 | operator | forms that are refused |
 | --- | --- |
@@ -157,7 +160,8 @@ opset.
 
 // Functions of models, which no case has either.
 constexpr std::string_view kFunctions =
-    R"(A call of a function (`ModelProto.functions`) is replaced with the function's nodes, each of which uses the operator
+    R"(
+A call of a function (`ModelProto.functions`) is replaced with the function's nodes, each of which uses the operator
 versions that its function imports. The nodes are named after the call: `layer1/Gelu_2`. An operator of the table takes
 precedence over a function of its name, as in onnxruntime, unless the node names an overload. Headrace refuses functions
 that call themselves, calls nested more than 64 deep, attributes that are graphs, and models whose calls add more than
@@ -231,12 +235,13 @@ static std::string case_parts(const std::vector<CaseResult>& results, const std:
       "## Refused forms of supported operators\n\n{}\n{}{}"
       "## Relay ops of each operator\n\n"
       "The table shows which Relay ops the importer makes from an operator. It is made from tests of one node; for an\n"
-      "operator without such a test, from a model in tests/onnx/other_operators.cc. Column 2: ops of the simplest test.\n"
-      "Column 3: ops seen only in other tests, which differ in attributes, inputs, dtypes or ranks.\n\n{}\n"
+      "operator without such a test, from a model in tests/onnx/other_operators.cc. Column 2: ops of the simplest "
+      "test.\nColumn 3: ops seen only in other tests, which differ in attributes, inputs, dtypes or ranks.\n\n{}\n"
       "## Operators that are not supported\n\n{}",
       refusals_within(results),
       section_of(results, Outcome::passed_bound, "Passed with an input compiled in as a constant",
-                 "These models have an input, such as a shape or an axis, that must be known when the model is imported."),
+                 "These models have an input, such as a shape or an axis, that must be known when the model is "
+                 "imported."),
       section_of(results, Outcome::interpreted, "Interpreted only",
                  "A tensor inside these models has a data-dependent size. The interpreter runs the models; they cannot "
                  "be compiled."),
@@ -252,9 +257,9 @@ std::string support_page(const std::vector<CaseResult>& results) {
       "model, one error\nlists every node that it cannot import.\n\n"
       "```\n{}```\n\n"
       "## Supported operators\n\n{}, If\n\n"
-      "## Operators of onnxruntime\n\n{}\n"
-      "## Functions of the model\n\n{}\n"
-      "## Behaviour where other tools differ\n\n{}\n{}",
+      "## Operators of onnxruntime\n{}\n"
+      "## Functions of the model\n{}\n"
+      "## Behaviour where other tools differ\n{}\n{}",
       results.size(), onnx::kOldestOpset, onnx::kNewestOpset, table(results), fmt::join(onnx::supported_ops(), ", "),
       kMicrosoft, kFunctions, kChoices, case_parts(results, other_operators()));
 }
