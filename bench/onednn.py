@@ -184,7 +184,7 @@ HEADING += ["by hand: best ratio", "median", "peer: best ratio", "median", "othe
 
 def bench(models: list[Path], args: argparse.Namespace, run: Run, print_table: Callable) -> None:
     """Measures models and prints tables, or one JSON object."""
-    os.environ["OMP_NUM_THREADS"] = "1"  # of the program by hand
+    os.environ["OMP_NUM_THREADS"] = "1"  # for the program by hand
     reports = []
     for model in models:
         print(f"measuring {model.stem}", file=sys.stderr)

@@ -27,8 +27,8 @@ def lines_of(text: str | None) -> list[str]:
 
 
 def explain(case: ElementTree.Element) -> str:
-    """What a case says about its failure or skip: of a skip or a ctest's output the last line, of others all that fits
-    into a line; nothing when it says nothing."""
+    """Returns the message of a failed or skipped case in one line: for a skip or an output of ctest the last line,
+    otherwise as much as fits; empty if there is none."""
     skipped = case.find("skipped")
     output = lines_of(case.findtext("system-out"))
     if skipped is not None:

@@ -31,7 +31,7 @@ PAGE = ROOT / "docs/proofs.md"
 RESULT, COMMIT = 5, 6  # cells of a row
 CHANGED = " with changes"  # ends the name of a commit where the tree differed from it
 
-# What the next call does after one that was stopped.
+# The next call's work after a call that was stopped.
 GOES_ON = "the same command goes on where it was"
 BEGINS_ANEW = "the tree has changes, so the same command begins anew; commit them, and it will go on"
 

@@ -66,7 +66,7 @@ class Tree(unittest.TestCase):
         return prove.commit()
 
     def call(self, *arguments: str, status: int = 0) -> str:
-        """What a call prints; the names of the properties that it ran are in `self.ran`."""
+        """Returns the output of a call, and puts the names of the properties that it ran into `self.ran`."""
         before, output = len(self.runs()), io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()):
             self.assertEqual(prove.main(["--build", str(self.bin.parent), "--jobs", "1", *arguments]), status)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headrace import _core, _native
 
-_MISSING = 4  # of headrace/status.h
+_MISSING = 4  # HR_MISSING_DEPENDENCY of headrace/status.h
 
 
 def _words(words: Sequence[str]) -> ctypes.Array[ctypes.c_char_p]:

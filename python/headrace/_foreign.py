@@ -18,7 +18,7 @@ def is_in(form: str, data: Any) -> bool:
 
 
 def read(form: str, data: Any, *more: Any) -> Any:
-    """What the reader of the format makes of a text or bytes.
+    """Reads a text or bytes with the reader of the format.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def test_a_trace_has_every_call_and_wait(tmp_path):
         pipeline.Stage(slow, name="slow"),
         pipeline.Stage(lambda x: x, name="last", group="host"),
     ]
-    texts = [str(i) for i in range(60)]  # of a size that no queue knows: the first stage waits for places
+    texts = [str(i) for i in range(60)]  # texts have no fixed size, so the first stage waits for places
     with pipeline.chain(stages, max_inflight=8) as pipe:
         with pipe.trace() as trace:
             assert list(pipe.map(texts)) == texts

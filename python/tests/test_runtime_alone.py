@@ -1,4 +1,4 @@
-"""What the package says where the compiler is not installed, and where C projects find it; tests/wheel tests wheels."""
+"""Errors of the package without the compiler, and the folders for C projects; tests/wheel tests wheels."""
 
 import headrace as hr
 import pytest

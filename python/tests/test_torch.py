@@ -58,7 +58,7 @@ def close(result, expected, **tolerance):
 
 
 def falls_back(function, *args, match):
-    """What a compiled function gives, which PyTorch computes after one warning with that text."""
+    """Returns the result of a compiled function that PyTorch computes after one warning with that text."""
     with pytest.warns(FallbackWarning, match=match) as told:
         result = compiled(function)(*args)
     assert len([one for one in told if one.category is FallbackWarning]) == 1
@@ -269,7 +269,7 @@ def test_gradients_fall_back():
 def test_training_mode_falls_back():
     x = torch.randn(4, 3, 6, 6)
     module = nn.BatchNorm2d(3).train()
-    expected = x.mean((0, 2, 3)) * 0.1  # of the momentum
+    expected = x.mean((0, 2, 3)) * 0.1  # times the momentum
     falls_back(module, x, match=r"a graph of . ops? itself: it writes to its inputs or buffers.*model\.eval\(\) first")
     close(module.running_mean, expected)
     zeros = falls_back(nn.Dropout(0.5).train(), x, match=r"it draws random numbers \(aten\..*model\.eval\(\)") == 0

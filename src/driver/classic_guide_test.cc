@@ -73,7 +73,7 @@ TEST_F(ClassicGuide, ALibraryOfAUserCompilesRegionsToC) {
                            "int32_t f__wrapper_(DLTensor* a, DLTensor* b, DLTensor* c, DLTensor* d, DLTensor* out0)",
                            "TVM_DLL_EXPORT_TYPED_FUNC(f, f__wrapper_)"})
     EXPECT_THAT(source, HasSubstr(line));
-  // What a function allocates for its body, results and others, it frees when the results are copied.
+  // A function frees all buffers that it allocates, those of its results too, after it has copied the results.
   EXPECT_THAT(source, HasSubstr("memcpy(out0, buf_2, 400);\n  free(buf_0);\n  free(buf_1);\n  free(buf_2);\n}"));
 }
 

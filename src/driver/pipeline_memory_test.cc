@@ -138,7 +138,7 @@ int64_t bytes_in_use(const PipelinePlan& plan, const std::shared_ptr<const load:
   return placed.devices.at(0)->bytes_in_use();
 }
 
-constexpr int64_t kTwoSlots = 2 * ((kRowBytes + 63) / 64 * 64);  // of the tensor between two stages on a device
+constexpr int64_t kTwoSlots = 2 * ((kRowBytes + 63) / 64 * 64);  // for the tensor between two stages on a device
 
 TEST(PipelineMemory, StagesOfOneModelShareItsWeightsOnADevice) {
   const auto one = model_of_batch(1);

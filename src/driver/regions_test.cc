@@ -315,7 +315,7 @@ TEST(Fallback, TheNativeFormIsNoProgramOfTheModule) {
   EXPECT_TRUE(module.GetFunction("region", true));
 }
 
-// What a backend made is in the file that the module is saved to.
+// A saved module contains the modules that backends compiled.
 TEST(Regions, ABuiltModuleSavesWhatBackendsMade) {
   register_global("relay.ext.regions_test_saved", PackedFunc([](Args args) -> Value {
                     return triple(args.at<relay::Function>(0)->attrs.at("global_symbol").as<std::string>());

@@ -66,7 +66,7 @@ struct Wrong {
 
 // Files with one mistake each.
 constexpr Wrong kWrong[] = {
-    // what is not JSON
+    // texts that are not JSON
     {"\"headrace\"", "headrace", "2:3", "a key in quotes should be here"},
     {"\"headrace\":", "\"headrace\"", "2:14", "':' should be here, after a key"},
     {"\"plan\",", "\"plan\"", "3:3", "'}' should be here, or ',' after a value of an object"},
@@ -89,7 +89,7 @@ constexpr Wrong kWrong[] = {
     {"\"version\": 1,", "\"version\": 1, \"version\": 1,", "3:17", "the key \"version\" is there twice"},
     {"\"kind\": \"exp\", \"backend\": \"one\"", "\"kind\": \"exp\", \"kind\": \"exp\", \"backend\": \"one\"", "13:34",
      "the key \"kind\" is there twice"},
-    // what is not a plan
+    // JSON that is not a plan
     {"\"plan\"", "\"object graph\"", "2:15", "this is a 'object graph' of Headrace, no 'plan'"},
     {"\"headrace\": \"plan\",\n", "", "1:1", "the key \"headrace\" is missing"},
     {"\"version\": 1", "\"version\": 2", "3:14", "this is a plan of version 2, and this Headrace reads version 1"},

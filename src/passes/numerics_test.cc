@@ -311,7 +311,7 @@ TEST(Numerics, ScalesDoNotMovePastARoundingByALargeConstant) {
 constexpr int64_t kTerms = 4, kOutputs = 3;
 constexpr double kSlope = 0.25;
 
-// What stands between a product and its scale, beside a bias.
+// The op between a product and its scale, beside a bias.
 enum class Rectifier : uint8_t { none, relu, leaky, prelu };
 
 // A dense product, or a convolution with windows of one element, with a scale before or after it, and perhaps a bias
@@ -438,7 +438,7 @@ std::optional<std::string> check_scaled(const ScaledProduct& p, int& moved) {
     const bool slopes = p.is_forward && (p.rectifier == Rectifier::leaky || p.rectifier == Rectifier::prelu);
     const long double allowed = 16 * p.range->rounding * exact.magnitude + 16 * p.range->smallest() +
                                 0x1p-48L * weight * data +
-                                (slopes ? kTerms * p.range->smallest() * weight : 0);  // of small data times a slope
+                                (slopes ? kTerms * p.range->smallest() * weight : 0);  // small data times a slope
     if (std::abs(is - exact.value) <= allowed || std::abs(was - is) <= static_cast<double>(allowed)) continue;
     return fmt::format("result {}: {} became {}, exactly {} of {}\n{}", i, was, is, static_cast<double>(exact.value),
                        static_cast<double>(exact.magnitude), relay::print_module(after));

@@ -1,4 +1,4 @@
-// What structural equality and hash say of programs, as in Relay.
+// Structural equality and hash of programs, as in Relay.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `headrace inspect` shows of programs whose text marks functions `Compiler`. Standard library only.
+"""Checks `headrace inspect` for programs whose text marks functions `Compiler`. Standard library only.
 
 tests/cli/test_regions.py --program headrace [--junit FILE] [TEST ...]
 """

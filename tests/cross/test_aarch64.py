@@ -37,7 +37,7 @@ USER, MISSING = 3, 4
 # A processor with nothing beyond the base of the architecture, and one of a server.
 PROCESSORS = {"generic": "cortex-a57", "neoverse-n1": "neoverse-n1"}
 
-# Of float32[3, 37], with results of that dtype, which is the one that c-host prints.
+# Programs over float32[3, 37], with float32 results, the only dtype whose values c-host prints.
 OPS = (
     *(f"{name}(%x)" for name in ("exp", "sigmoid", "tanh", "erf", "sin", "floor", "ceil", "round", "trunc", "sign")),
     *(f"{name}(add(abs(%x), 0.1f))" for name in ("log", "sqrt", "rsqrt")),

@@ -22,7 +22,7 @@ def rows_of(page: str) -> list[list[str]]:
 
 
 def faults(page: str, root: Path) -> list[str]:
-    """What is wrong with the table. A row that says "no row" is of a file that must not mention the op."""
+    """Returns the faults of the table. A row that says "no row" is for a file that must not mention the op."""
     found = []
     for _, file, has, _ in rows_of(page):
         path = root / file.strip("`")

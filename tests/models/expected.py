@@ -52,7 +52,7 @@ def read_npy(path: Path) -> Array:
 
 
 def write_npy(path: Path, array: Array) -> None:
-    """The same, written."""
+    """Writes an array as a .npy file."""
     header = repr({"descr": array.dtype, "fortran_order": False, "shape": array.shape}).encode()
     header += b" " * (-(len(header) + 11) % 64) + b"\n"
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + array.data)
@@ -83,7 +83,7 @@ def sha256_of(paths: Sequence[Path]) -> str:
 
 
 def encode(array: Array) -> dict:
-    """What is kept of an output."""
+    """Returns the record of an output: some of its elements, and a summary of all."""
     values = array.values()
     kept = [values[i] for i in positions(len(values))]
     text = base64.b64encode(struct.pack(f"<{len(kept)}{FORMATS[array.dtype]}", *kept)).decode()

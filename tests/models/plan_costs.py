@@ -35,7 +35,7 @@ def @main(%x: Tensor[(1, 2048), float32], %w: Tensor[(1024, 2048), float32],
   (nn.dense(%x, %w), nn.batch_matmul(%a, %b, transpose_b=False))
 }
 """
-MEMORY_RATE = 33e9  # of one thread, by the host's table
+MEMORY_RATE = 33e9  # one thread's, from the host's table
 
 
 class PlanCosts(unittest.TestCase):

@@ -70,7 +70,7 @@ hr_backend table() {
   return backend;
 }
 
-// What the host keeps for the region.
+// A constant of the region, which the host keeps.
 struct HostConstant {
   std::array<float, 3> values{10, 20, 30};
   int64_t size = 3;

@@ -76,7 +76,7 @@ hr_graph_api make_api() {
 
 }  // namespace
 
-// What a backend gives while it compiles. The interface names the type and leaves it to the host.
+// Takes the results of a backend's compile. The interface names the type, and the host defines it.
 struct hr_compile_sink {
   std::string blob, refusal;
   std::vector<std::string> constants;

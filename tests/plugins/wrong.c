@@ -70,8 +70,8 @@ static int32_t run(void* self, void* region, const hr_kernel_env* env, DLTensor*
   return 5;
 }
 
-/* Of the regions 1x2 -> 1x2: 23 declares another size, 24 another number of inputs, 25 a type without a shape; 26 says
- * why it cannot tell. */
+/* Declares wrong types for a region 1x2 -> 1x2: another size (23), another number of inputs (24), a type without a
+ * shape (25), or none with a reason (26). */
 static int32_t entry_types(void* self, void* region, hr_entry_types* types, const hr_message* message) {
   static const int64_t right[] = {1, 2}, wrong[] = {-1, 3};
   static const hr_tensor_type input = {{kDLFloat, 32, 1}, 2, right}, output = {{kDLFloat, 32, 1}, 2, wrong};

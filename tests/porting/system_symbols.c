@@ -38,7 +38,7 @@ __attribute__((constructor)) static void init(void) {
   hr_register_system_symbol("test_silent", silent);
 }
 
-/* What registering says of each mistake. */
+/* Returns whether each mistake in registering has its error code. */
 __attribute__((visibility("default"))) int test_mistakes(void);
 __attribute__((visibility("default"))) int test_mistakes(void) {
   return hr_register_system_symbol(NULL, twice) == HR_USAGE && hr_register_system_symbol("", twice) == HR_USAGE &&

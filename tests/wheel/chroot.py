@@ -8,7 +8,7 @@ from pathlib import Path
 
 PYTHON = Path("/usr/bin/python3").resolve()
 LIBRARY = Path("/usr/lib") / PYTHON.name  # /usr/lib/python3.11
-WHEELS = Path("/usr/share/python-wheels")  # what `python3 -m venv` installs pip from
+WHEELS = Path("/usr/share/python-wheels")  # `python3 -m venv` installs pip from here
 NOT_NEEDED = shutil.ignore_patterns("__pycache__", "test", "idlelib", "tkinter", "config-*", "pydoc_data")
 
 

@@ -1,4 +1,4 @@
-"""What `headrace.relay.op` has beside the table in `places`: functions of ops, and other places of op modules."""
+"""Names in `headrace.relay.op` beside the table in `places`: functions of ops, and other places of op modules."""
 
 from __future__ import annotations
 

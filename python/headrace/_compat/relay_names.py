@@ -1,4 +1,4 @@
-"""What `headrace.relay` has beside the table in `places`: functions of ops, and families of ops of users."""
+"""Names in `headrace.relay` beside the table in `places`: functions of ops, and families of ops of users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs in place of a graph of torch.compile: compiled models, or the graph itself."""
+"""Callables that replace a graph of torch.compile: they run compiled models, or the graph itself."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Region:
         return entry.run(args)
 
     def _sizes_of(self, args: Sequence[Any]) -> tuple[Any, ...]:
-        """What decides the shapes in a call: nothing for a graph without symbolic sizes."""
+        """The key of the shapes in a call; empty for a graph without symbolic sizes."""
         if not self._numbers:
             return ()
         constant = {*self._numbers, *self._weights}

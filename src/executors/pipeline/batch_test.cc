@@ -28,7 +28,7 @@ Array<Value> values_of(const Numbers& numbers) {
   return values;
 }
 
-// What a stage was called with.
+// Records the arguments of a stage's calls.
 class Calls {
  public:
   void add(Numbers numbers) {

@@ -134,7 +134,7 @@ TEST(PipelineEnds, DrainFromAStageIsRefused) {
               ::testing::HasSubstr("cannot be drained by one of its own threads"));
 }
 
-// What stays between the stages does not keep a drain waiting.
+// A drain does not wait for values that stay between the stages.
 TEST(PipelineEnds, StopThenDrain) {
   Gate gate;
   Pipeline pipeline(chain_of({adder(0), gated(gate), adder(0)}));
@@ -283,12 +283,12 @@ TEST(PipelineEnds, AStormOfFaults) {
   EXPECT_EQ(metrics.succeeded, right);
   EXPECT_EQ(metrics.failed, failed);
   EXPECT_EQ(metrics.cancelled + metrics.expired, ended);
-  EXPECT_GE(failed, static_cast<uint64_t>(requests) / 10);  // of four stages that fail one request of a hundred each
+  EXPECT_GE(failed, static_cast<uint64_t>(requests) / 10);  // each of four stages fails one request of a hundred
   EXPECT_EQ(metrics.in_flight, 0U);
   EXPECT_EQ(num_threads(), threads_before);
 }
 
-// The same for a reader of outcomes: they come in order, each once, and are right.
+// A reader of outcomes gets them in order, each once, with the right values.
 TEST(PipelineEnds, AStormKeepsTheOrderOfOutcomes) {
   const int64_t requests = kit::case_count(20'000, 1'000'000);
   const auto shaky = [](uint32_t seed) {

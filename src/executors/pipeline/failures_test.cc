@@ -1,4 +1,4 @@
-// What happens to requests that fail, expire, are cancelled, or meet a stage that hangs.
+// Requests that fail, expire, are cancelled, or reach a stage that hangs.
 #include <gmock/gmock.h>
 
 #include <atomic>

@@ -135,7 +135,7 @@ TEST(PipelineFlow, DropOldestOfPushedRequests) {
   }
 }
 
-// Who has seen an outcome finds its place free.
+// The place of a request is free before its outcome is visible.
 TEST(PipelineFlow, APlaceIsFreeBeforeTheOutcomeIsKnown) {
   Pipeline pipeline(chain_of({adder(1), adder(1)}), {.max_inflight = 1, .when_full = WhenFull::reject});
   for (int64_t i = 0; i < 2000; ++i) ASSERT_EQ(number_of(pipeline.submit({Value(i)})), i + 2);

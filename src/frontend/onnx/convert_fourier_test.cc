@@ -16,7 +16,7 @@ std::vector<double> spectrum(const NDArray& array) {
   return result;
 }
 
-// Of 1, 2, 3, 4 it is 10, -2 + 2i, -2, -2 - 2i.
+// The transform of 1, 2, 3, 4 is 10, -2 + 2i, -2, -2 - 2i.
 TEST(ConvertFourier, Dft) {
   const NDArray x = f32({1, 4, 1}, {1, 2, 3, 4});
   EXPECT_THAT(spectrum(run_node("DFT", 17, {x})[0]), ElementsAre(10, 0, -2, 2, -2, 0, -2, -2));

@@ -150,7 +150,7 @@ TEST(ConvertQuantize, Convolutions) {
   const Attributes pads = {AttributeSpec("pads", Ints{0, 1, 0, 0})};
   EXPECT_THAT(values_of(run_node("ConvInteger", 10, {x, w, u8({}, {10}), u8({2}, {0, 4})}, pads)[0]),
               ElementsAre(2, 5, 8, 1, 3, 5));
-  // The same sums with biases 1 and 0, times 1 * (0.5, 2) / 2.
+  // These are the sums above plus the biases 1 and 0, times 1 * (0.5, 2) / 2.
   const std::vector<Operand> scaled = {x,
                                        f32({}, {1}),
                                        u8({}, {10}),

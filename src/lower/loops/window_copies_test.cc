@@ -72,7 +72,7 @@ TEST(WindowCopies, PhasesAreForVectorsAlongWindows) {
   EXPECT_EQ(direct.stages.size(), 1u);
 }
 
-// Of windows of one tap that lie apart, a copy has what is read and nothing else; few results are not worth one.
+// If windows of one tap lie apart, the copy holds only the elements that are read. With few results there is no copy.
 TEST(WindowCopies, WindowsOfOneTapAreGathered) {
   const auto blocked = [](int64_t blocks) {
     return copy_windows(pure({1, 2, 56, 56, 8}, {blocks, 2, 1, 1, 8, 8},

@@ -137,7 +137,7 @@ using SecondsByPlace = std::map<std::string, double>;
 // Adds the changes of layout at the borders of regions: each value that leaves one, once for native code and once for
 // each region that takes it, and each value that enters one.
 inline void add_borders(SecondsByPlace& parts, const IRModule& module, const Backends& backends) {
-  const auto add_border_of = [&](const Expr& value) {  // of the region that makes it
+  const auto add_border_of = [&](const Expr& value) {  // the border of the region that makes it
     const auto* item = value.as<relay::TupleGetItemNode>();
     const auto* call = (item == nullptr ? value : item->tuple).as<relay::CallNode>();
     const auto* name = call == nullptr ? nullptr : call->op.as<GlobalVarNode>();

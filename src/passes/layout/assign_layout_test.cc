@@ -68,7 +68,7 @@ TEST(AssignLayout, DepthwiseConvolutionsFollow) {
   EXPECT_THAT(text_of(after), HasSubstr("kernel_layout=\"OIHW1i8o\""));
 }
 
-// What an op that needs the layout as written reads changes once, however many such readers there are.
+// A value is transformed back once, however many of its readers need the layout as written.
 TEST(AssignLayout, ChangesAreShared) {
   const IRModule after = assigned("%0 = " + conv("%x", {16, 16, 3, 3}) +
                                   ";\n  (nn.softmax(%0, axis=1), nn.log_softmax(%0, axis=1), nn.relu(%0))");

@@ -39,7 +39,7 @@ bool matches(const std::string& pattern, const std::string& expr) {
   return result;
 }
 
-// What the pattern makes of the expression, as text without the variables.
+// Returns the expression after partitioning by the pattern, as text without the variables.
 std::string split_by(const std::string& pattern, const std::string& expr) {
   const std::string text = print_expr(partition_pattern(pattern_of(pattern), expr_of(kVars + expr)));
   const size_t last = text.rfind("free_var");

@@ -29,7 +29,7 @@ bool reads_as(const std::string& text, const Expr& expected) {
          structural_equal(Value(again), Value(read), options);
 }
 
-// What Relay's parser takes, and what it makes of it.
+// Forms that Relay's parser accepts, and the programs that they mean.
 TEST(FormsOfRelay, AnExpressionBeforeASemicolonIsALetOfNoUse) {
   const Expr unit = make_tuple({}), one = relay_int(1, DataType::int_(32));
   const auto sequence = [](Expr first, Expr rest) { return Expr(make_let(make_var("_"), first, rest)); };

@@ -45,7 +45,7 @@ TEST(ExampleJson, AProgramOfTwoRegions) {
   EXPECT_THAT((std::vector<float>{z.data<float>(), z.data<float>() + 2}), ElementsAre(20, -4));
 }
 
-// What the format cannot hold stays native, with the reason.
+// Ops that the format cannot express stay native, with the reason.
 TEST(ExampleJson, WhatItDoesNotTakeIsNative) {
   const std::vector<std::pair<std::string, hr_reason>> cases = {
       {"add(%x, 1f)", HR_REASON_OP_UNSUPPORTED},

@@ -53,7 +53,7 @@ class OwnFolder {
   std::filesystem::path path_;
 };
 
-// What a process has outside of its memory: it is the same again when all stages have ended.
+// Counts the resources of a process beside its memory. After all stages have ended, the counts are as before.
 struct Belongings {
   size_t descriptors = 0, threads = 0, mappings = 0;
   bool has_children = false;
