@@ -189,7 +189,7 @@ class Node {
     const hr_tensor_type type = api_->result_type(graph_, number_, result);
     return {type.dtype, {type.shape, static_cast<size_t>(type.ndim)}};
   }
-  uint32_t item_index() const { return api_->index(graph_, number_); }  // of a node of kind HR_NODE_ITEM
+  uint32_t item_index() const { return api_->index(graph_, number_); }  // for a node of kind HR_NODE_ITEM
 
   // Returns the attribute of a call. Throws std::runtime_error when the op has none of that name.
   Attr attr(const char* name) const {
@@ -294,11 +294,11 @@ inline Graph Node::body() const {
   return {api_, body};
 }
 
-// What a compile is for.
+// The target and the options of a compile.
 class Request {
  public:
   explicit Request(const hr_compile_request& request) : request_(request) {}
-  std::string triple() const { return request_.triple; }  // of the machine: "x86_64-unknown-linux-gnu"
+  std::string triple() const { return request_.triple; }  // the machine's: "x86_64-unknown-linux-gnu"
   std::string cpu() const { return request_.cpu; }        // "znver4"
   bool has_option(std::string_view name) const { return find(name) != nullptr; }
   // Returns an option that the user gave. Throws std::runtime_error when there is none of that name.
@@ -427,7 +427,7 @@ class Reader {
   Span<const DLTensor*> constants_;
 };
 
-// What a kernel is called with: the tensors of its inputs, then of its outputs, and the threads to work on.
+// The arguments of a kernel call: the tensors of its inputs, then of its outputs, and the threads to work on.
 class Call {
  public:
   Call(const hr_kernel_env* env, DLTensor* const* args, int32_t num_args)
@@ -586,7 +586,7 @@ inline const Adapter& adapter_of(void* self) { return *static_cast<const Adapter
 
 template <typename Judge>
 void judge(hr_verdict* verdict, Judge&& judge_it) {
-  verdict->reason = HR_REASON_OP_UNSUPPORTED;  // of an exception
+  verdict->reason = HR_REASON_OP_UNSUPPORTED;  // the reason if `judge_it` throws
   guard(&verdict->message, [&] {
     const Verdict found = judge_it();
     if (found.reason != HR_REASON_NONE) hr_write_message(&verdict->message, found.message.c_str());

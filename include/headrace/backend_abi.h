@@ -189,13 +189,13 @@ typedef struct hr_entry_types {
  * those of one thread, in bytes a second that it reads. Since minor version 3. */
 typedef struct hr_machine {
   hr_abi abi;
-  double operations_per_second; /* of float32 at the peak; a multiply-add is two operations */
-  int64_t l2_bytes;             /* of one core */
+  double operations_per_second; /* float32 at the peak; a multiply-add is two operations */
+  int64_t l2_bytes;             /* one core's */
   int64_t l3_bytes;             /* shared by cores */
   double l2_rate;
   double l3_rate;
   double memory_rate;
-  double all_memory_rate; /* of all threads together */
+  double all_memory_rate; /* all threads together */
   double fork_seconds;    /* starting a loop on other threads, and waiting for them */
 } hr_machine;
 
@@ -276,10 +276,10 @@ typedef struct hr_backend {
   double (*border)(void* self, const hr_border_query* query);
 } hr_backend;
 
-/* What a library exports. `backend` comes with its abi filled in as the host knows it, and zeroes. The function calls
- * HR_FILL_ABI, which writes the version that it was built with, and then fills in the rest; a field of a later minor
- * version only where HR_HAS_FIELD says that the host has room for it. It keeps `host`, which is never freed. Returns 0,
- * or another number after writing into `message` why the backend cannot work in this process. */
+/* The function that a library exports. `backend` comes with its abi filled in as the host knows it, and zeroes. The
+ * function calls HR_FILL_ABI, which writes the version that it was built with, and then fills in the rest; a field of a
+ * later minor version only where HR_HAS_FIELD says that the host has room for it. It keeps `host`, which is never
+ * freed. Returns 0, or another number after writing into `message` why the backend cannot work in this process. */
 typedef int32_t (*hr_backend_entry)(const hr_host* host, hr_backend* backend, const hr_message* message);
 #define HR_BACKEND_ENTRY "headrace_backend_entry"
 

@@ -39,7 +39,7 @@ struct StepValue {
   DLDataType dtype{};
   std::vector<int64_t> shape;
   Source source = Source::arena;
-  const void* data = nullptr;  // of a constant, which the host keeps
+  const void* data = nullptr;  // a constant's, which the host keeps
 
   uint64_t size_bytes = 0;  // follows from the dtype and the shape
   uint64_t offset = 0;      // in the arena

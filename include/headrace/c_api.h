@@ -12,7 +12,8 @@
  *
  * The end of this file is another way in, without this library: headrace_run, for plain dlopen clients.
  *
- * Version 3 (HR_C_API_VERSION). Functions and fields are only ever added; structs that a caller fills in start with their size. */
+ * Version 3 (HR_C_API_VERSION). Functions and fields are only ever added; structs that a caller fills in start with
+ * their size. */
 #ifndef HEADRACE_C_API_H_
 #define HEADRACE_C_API_H_
 

@@ -7,9 +7,24 @@ namespace headrace::arith {
 
 namespace {
 
+// Two recursions over expressions depend on each other. to_polynomial() turns the operands of an operation into
+// polynomials first. Sums, differences and products combine these. Any other operation becomes an atom: a node whose
+// operands are written back by to_expr(), which puts factors and terms into a fixed order. So the operands of an atom
+// are canonical, and two atoms are the same when their nodes have the same structure. same_expr() decides that, and
+// needs no laws of its own, such as a + b == b + a. Polynomials compare terms by their factors in any order.
+//
+// Conditions are of dtype bool and have no polynomial. rebuild_condition() keeps the comparisons and logical operations
+// of a condition and makes the integers in it canonical, by to_polynomial().
+//
+// Two expressions are equal if their difference has no terms, and unequal if its bounds exclude 0. is_equal() tries
+// what costs less first: one node, then numbers and variables, then the same structure, then the difference.
+//
+// Both recursions treat an expression as a tree. is_small() bounds it before they start. Products of sums grow all the
+// same, so more terms or factors than the limits below throw NoForm.
 constexpr size_t kMaxTerms = 64;
 constexpr size_t kMaxFactors = 16;
 
+// Returns whether two expressions have the same structure. Variables are the same if they are one node.
 bool same_expr(const PrimExpr& a, const PrimExpr& b) {
   if (a == b) return true;
   if (a->type_index() != b->type_index() || a->dtype != b->dtype) return false;

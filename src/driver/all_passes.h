@@ -9,9 +9,10 @@ namespace headrace::driver {
 enum class Ir : uint8_t { relay, tir };
 
 // Returns all passes over an IR, in the order of their lists. For relay: InferType, the canonical list, the native list
-// and the passes that run by name only (passes/pipeline.h). For tir: the kernel list. A pass that does more when it is
-// named than in a build is here in the form that runs by name. Passes that see a machine are here for the one that
-// cost::Machine describes by default, of vectors of 256 bits.
+// and the passes that run by name only (passes/pipeline.h). For tir: the kernel list. If a pass does more by name than
+// in a build, the list has the form by name. For example, SimplifyInference by name also replaces norms that a build
+// leaves to their kernels, such as nn.layer_norm. Passes that see a machine are here for the one that cost::Machine
+// describes by default, of vectors of 256 bits.
 const std::vector<pass::Pass>& all_passes(Ir ir = Ir::relay);
 
 // Returns the pass with that name or alias. Throws UserError that lists the names if there is none.

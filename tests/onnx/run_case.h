@@ -29,7 +29,7 @@ struct CaseResult {
   Outcome outcome = Outcome::failed;
   std::string message;                      // details of a failure: the executor, the data set, what differs
   std::vector<onnx::NodeRefusal> refusals;  // nodes that were refused
-  // Of a model of one node that was imported: the operator, and the ops of the Relay program, in order, each once.
+  // The operator, and the ops of the Relay program in order, each once; set for an imported model of one node.
   std::string op = {};
   std::vector<std::string> relay_ops = {};
 };

@@ -26,6 +26,22 @@ std::optional<int64_t> block_steps(const Reduction& reduction) {
   return std::nullopt;
 }
 
+// The sizes of a tile are numbers, so its rows, planes and vectors of columns are written out, and only the reduced
+// axes are loops:
+//
+//   acc[rows, planes * columns] = init                      in registers
+//   for k in the reduced axes:                              the last `unrolled` of them are unrolled
+//     acc[r, p * columns + c] += term(row + r, plane + p, column + c, k)     for each r, p and vector of columns c
+//   store acc, after the epilogue
+//
+// One step of k loads each operand once for the whole tile: what depends on the row alone serves all columns, and what
+// depends on the column alone serves all rows. choose_tiling() picks a tile whose accumulators and operands fit the
+// registers; columns that no whole vector covers are a narrower vector.
+//
+// The rounding error of one float sum grows with its length. A long sum is therefore cut along the first reduced axis
+// into equal blocks. Each block is summed in acc from zero and then added to `total`, which starts with `init`. `total`
+// is in memory, because acc needs the registers; it is touched once a block. Blocks are equal, so one loop makes them
+// and there is no code for a rest.
 class AcrossTile {
  public:
   AcrossTile(const Reduction& reduction, const Tiling& tiling, const TilePlace& place)

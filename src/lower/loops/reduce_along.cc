@@ -1,4 +1,17 @@
-// A dot product: x[k] * y[k] of a line of terms that lie one after the other.
+// Dot products: sums of x[k] * y[k] where both operands have their elements k one after the other.
+//
+// Each result of a tile has one accumulator vector. Lane l of it adds up the terms k = l, l + lanes, l + 2 * lanes ...:
+//
+//   acc[i, lane] = init                                                   i: results of the tile; in registers
+//   for the outer reduced axes:
+//     for block:   acc[i, lane] += x_i[block * lanes + lane] * y_i[block * lanes + lane]
+//     for rest:    acc[i, 0] += x_i[rest] * y_i[rest]                     terms past the last whole vector
+//   acc[i, 0..half) += acc[i, half..2 * half), until one lane is left     once a result
+//
+// A tile is rows of the last axis by rows of an axis that shares reads with it. In a tile of a x b results, a + b loads
+// of vectors serve a * b multiply-adds, which also are independent of each other, so that none waits for the result of
+// the one before. Joining lanes needs log2(lanes) steps, but only once for each result. An axis shorter than a vector
+// has fewer lanes. The order of the terms depends on the lanes, and so on the processor (docs/numerics.md).
 #include "lower/loops/reduction.h"
 
 namespace headrace::lower {

@@ -1,4 +1,4 @@
-// Normalisations.
+// nn.batch_norm, nn.layer_norm, nn.softmax, nn.fast_softmax, nn.log_softmax and nn.lrn.
 #pragma once
 
 #include "ops/register.h"

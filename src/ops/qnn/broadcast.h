@@ -1,11 +1,11 @@
-// Sums, differences and products of quantized tensors.
+// The attributes of qnn.add, qnn.subtract and qnn.mul: sums, differences and products of quantized tensors.
 #pragma once
 
 #include "ops/register.h"
 
 namespace headrace::ops {
 
-// The axes of lhs and rhs that their scales and zero points of one dimension have.
+// The axes of lhs and rhs along which they have a scale and a zero point for each index.
 struct BroadcastAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.BroadcastAttrs";

@@ -1,4 +1,5 @@
-// Floats with the values that quantized tensors would have, so that a program can choose the dtype as it runs.
+// qnn.simulated_quantize and qnn.simulated_dequantize: they compute floats with the values that quantized tensors would
+// have, so that a program can choose the dtype in a run.
 #pragma once
 
 #include "ops/register.h"

@@ -164,6 +164,18 @@ class CallGraphBuilder {
 };
 
 // Joins calls by union-find; the representative of a set is its last call.
+//
+// A result can stay inside a kernel only if all calls that read it are in the kernel, too. Post-dominators give the
+// least set of calls for which this holds. The immediate post-dominator of a call, its *sink*, is the first call that
+// is on every path from the call to an end; a call that is used by anything but op calls is an end. So of a call, its
+// sink and all calls on paths between them, only the sink is used elsewhere. fuse() considers exactly this set for each
+// call, operands first. A call that was joined inside another set has its sink in that set, so it needs no set of its
+// own. Therefore a call that fuse() still considers is the last one of its group, and a join leaves one last call, that
+// of the sink's group.
+//
+// The tree of post-dominators also has, for each call, the most restrictive way in which a call on the paths reads its
+// operand (dominators_.weight). try_fuse() refuses most sets by this number alone. Only then join() walks the paths; it
+// checks the kinds of the groups that it meets, and stops after max_depth calls.
 class Fuser {
  public:
   Fuser(const CallGraph& calls, const FuseOptions& options)
