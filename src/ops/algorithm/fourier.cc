@@ -153,7 +153,7 @@ void register_fourier_ops() {
             "f[batch, frequencies, (length - n_fft) / hop_length + 1, 2], real and imaginary parts. A window of less "
             "than n_fft elements lies in the middle, between zeros.")
       .arg("data", "Tensor", "f[batch, length]: the signals")
-      .arg("window", "Tensor", "T[w], w at most n_fft: what the elements of each transform are multiplied by")
+      .arg("window", "Tensor", "T[w], w at most n_fft: the factors of the elements of each transform")
       .attrs<StftAttrs>()
       .relation(relate_stft)
       .fusion(FusionKind::anchor)

@@ -251,7 +251,8 @@ void register_random_ops() {
             "of low + (high - low) * u, u in [0, 1), may give high where few numbers lie between. One word each.")
       .arg("key", "Tensor", "uint64[10]: the key")
       .arg("low", "Tensor", "out_dtype[]: the least number")
-      .arg("high", "Tensor", "out_dtype[]: what the numbers stay below but for rounding; high - low is finite")
+      .arg("high", "Tensor",
+           "out_dtype[]: the bound that the numbers stay below, except for rounding; high - low is finite")
       .attrs<UniformAttrs>()
       .relation(relate_numbers)
       .fusion(FusionKind::opaque)

@@ -69,7 +69,7 @@ void scan_op(const char* name, const char* what, EvalFn eval) {
   OpBuilder(name, fmt::format("{} of the elements up to each: data T[...] -> dtype[...], or dtype[n] flattened; "
                               "float16 and bfloat16 run in float32, integers wrap.",
                               what))
-      .arg("data", "Tensor", "T[...]: what is summed or multiplied, in dtype")
+      .arg("data", "Tensor", "T[...]: the elements to sum or multiply, in dtype")
       .attrs<ScanopAttrs>()
       .relation(relate_scan)
       .fusion(FusionKind::opaque)

@@ -204,9 +204,9 @@ void register_scatter_ops() {
             "data with out[i][indices[i][j][k]][k] joined by updates[i][j][k], for axis 1, in row-major order of the "
             "updates: data T[...], indices int[...], updates T[as indices] -> data's type. A negative index counts "
             "from the end. A mean is of the element and all its updates.")
-      .arg("data", "Tensor", "T[...], numbers, or bool for update: what is written into")
+      .arg("data", "Tensor", "T[...], numbers, or bool for update: the tensor to write into")
       .arg("indices", "Tensor", "int[...]: where each update goes along the axis")
-      .arg("updates", "Tensor", "T[as indices]: what is written")
+      .arg("updates", "Tensor", "T[as indices]: the values to write")
       .attrs<ScatterElementsAttrs>()
       .relation(relate_scatter_elements)
       .fusion(FusionKind::opaque)
@@ -215,9 +215,9 @@ void register_scatter_ops() {
   OpBuilder("scatter_nd",
             "data with the slice at indices[:, y] joined by updates[y], in row-major order of y: data T[...], indices "
             "int[M, Y...], updates T[Y..., data's axes after M] -> data's type. A negative index counts from the end.")
-      .arg("data", "Tensor", "T[...], numbers, or bool for update: what is written into")
+      .arg("data", "Tensor", "T[...], numbers, or bool for update: the tensor to write into")
       .arg("indices", "Tensor", "int[M, Y...]: where each update goes, by M axes")
-      .arg("updates", "Tensor", "T[Y..., data's axes after M]: what is written")
+      .arg("updates", "Tensor", "T[Y..., data's axes after M]: the values to write")
       .attrs<ScatterNDAttrs>()
       .relation(relate_scatter_nd)
       .fusion(FusionKind::opaque)

@@ -215,7 +215,7 @@ std::vector<NDArray> eval_searchsorted(const EvalInput& input) {
 void register_sort_ops() {
   const auto sorting = [](const char* name, const char* doc, TypeRelationFn relation, EvalFn eval) {
     OpBuilder(name, doc)
-        .arg("data", "Tensor", "T[...]: what is sorted")
+        .arg("data", "Tensor", "T[...]: the tensor to sort")
         .attrs<ArgsortAttrs>()
         .relation(std::move(relation))
         .fusion(FusionKind::opaque)
@@ -232,7 +232,7 @@ void register_sort_ops() {
   OpBuilder("topk",
             "The k greatest elements along `axis`, the greatest first, and their indices: data T[.., n, ..] -> (T[.., "
             "k, ..], dtype[.., k, ..]). Of equal elements the first; NaN is the greatest.")
-      .arg("data", "Tensor", "T[...]: what is searched")
+      .arg("data", "Tensor", "T[...]: the tensor to search")
       .attrs<TopKAttrs>()
       .relation(relate_topk)
       .fusion(FusionKind::opaque)
@@ -242,8 +242,8 @@ void register_sort_ops() {
   OpBuilder("searchsorted",
             "Where values would stand in a sorted sequence: sorted_sequence T[n] or T[..., n], values T[..., m] -> "
             "dtype[..., m]. NaN is the greatest.")
-      .arg("sorted_sequence", "Tensor", "T[n] or T[..., n]: what is in order along its last axis")
-      .arg("values", "Tensor", "T[..., m]: what would be put in")
+      .arg("sorted_sequence", "Tensor", "T[n] or T[..., n]: a tensor that is sorted along its last axis")
+      .arg("values", "Tensor", "T[..., m]: the values to insert")
       .attrs<SearchSortedAttrs>()
       .relation(relate_searchsorted)
       .fusion(FusionKind::opaque)

@@ -329,7 +329,7 @@ void register_detection_ops() {
                "Blocks of a plane to channels, as Darknet's reorg layer does it: x[N,C,H,W] -> [N, C * s * s, H / s, W "
                "/ s]. It takes the C channels for C / (s * s) of planes s times as high and wide, whose blocks become "
                "the channels.");
-  op.arg("data", "Tensor", "T[N, C, H, W]: what is rearranged").attrs<YoloReorgAttrs>();
+  op.arg("data", "Tensor", "T[N, C, H, W]: the tensor to rearrange").attrs<YoloReorgAttrs>();
   op.level(5);
   moving(op, relate_yolo_reorg, eval_yolo_reorg);
 }

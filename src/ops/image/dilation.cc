@@ -111,7 +111,7 @@ void register_dilation_ops() {
             "Grayscale dilation: the greatest of data + weight over each window, of each channel by itself: data "
             "T[N,C,H,W], weight T[C,R,S] -> out_dtype[N,C,P,Q], P and Q as of nn.conv2d. Padding is zeros.")
       .arg("data", "Tensor", "T[N, C, H, W], numbers, or in data_layout: the image")
-      .arg("weight", "Tensor", "T[C, R, S], or in kernel_layout: what is added to each element of a window")
+      .arg("weight", "Tensor", "T[C, R, S], or in kernel_layout: the values that are added to the elements of a window")
       .attrs<Dilation2DAttrs>()
       .relation(relate_dilation)
       .fusion(FusionKind::anchor)

@@ -92,7 +92,8 @@ void register_rank() {
                           takes_max ? "Greatest element" : "Mean", fmt::join(letters_of(spatial), ","),
                           takes_max ? "" : " Integers truncate."))
         .arg("data", "Tensor",
-             fmt::format("T[{}], numbers, or in another layout: what is pooled", fmt::join(letters_of(spatial), ", ")))
+             fmt::format("T[{}], numbers, or in another layout: the tensor to pool",
+                         fmt::join(letters_of(spatial), ", ")))
         .attrs<AdaptivePoolAttrsOf<spatial>>()
         .relation(relate_adaptive_pool)
         .fusion(FusionKind::anchor)

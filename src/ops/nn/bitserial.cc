@@ -318,7 +318,7 @@ void register_bitserial_ops() {
       "The low bits of data by the transpose of weight, whose bits 0 count as -1 with unipolar: data int[m, k], weight "
       "int[n, k] -> out_dtype[m, n]; sums wrap.")
       .arg("data", "Tensor", "int[m, k]: the rows")
-      .arg("weight", "Tensor", "int[n, k], not packed: the matrix, a row a result's column")
+      .arg("weight", "Tensor", "int[n, k], not packed: the matrix; its row n makes column n of the result")
       .attrs<BinaryDenseAttrs>()
       .relation(relate_bitserial_dense)
       .fusion(FusionKind::anchor)

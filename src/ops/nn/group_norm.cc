@@ -174,22 +174,22 @@ void register_group_norm_ops() {
   norm(OpBuilder("nn.group_norm",
                  "(data - mean) / sqrt(variance + epsilon) * gamma + beta over each group of channels of each batch: "
                  "data f[N, C, ...], gamma f[C], beta f[C] -> data's type. Wu and He 2018.")
-           .arg("data", "Tensor", "f[N, C, ...]: what is normalized")
+           .arg("data", "Tensor", "f[N, C, ...]: the tensor to normalize")
            .arg("gamma", "Tensor", "f[C]: the factor of each channel")
-           .arg("beta", "Tensor", "f[C]: what each channel is moved by")
+           .arg("beta", "Tensor", "f[C]: the offset of each channel")
            .attrs<GroupNormAttrs>(),
        relate_group_norm, eval_norm<GroupNormAttrs>, keep_norm_layout<GroupNormAttrs>);
   norm(
       OpBuilder("nn.instance_norm",
                 "(data - mean) / sqrt(variance + epsilon) * gamma + beta over each channel of each batch: data f[N, C, "
                 "...], gamma f[C], beta f[C] -> data's type. Ulyanov et al. 2016.")
-          .arg("data", "Tensor", "f[N, C, ...]: what is normalized")
+          .arg("data", "Tensor", "f[N, C, ...]: the tensor to normalize")
           .arg("gamma", "Tensor", "f[C]: the factor of each channel")
-          .arg("beta", "Tensor", "f[C]: what each channel is moved by")
+          .arg("beta", "Tensor", "f[C]: the offset of each channel")
           .attrs<InstanceNormAttrs>(),
       relate_instance_norm, eval_norm<InstanceNormAttrs>, keep_norm_layout<InstanceNormAttrs>);
   OpBuilder("nn.l2_normalize", "x / sqrt(max(sum of squares over `axis`, eps)): data f[...] -> the same type.")
-      .arg("data", "Tensor", "f[...]: what is normalized")
+      .arg("data", "Tensor", "f[...]: the tensor to normalize")
       .attrs<L2NormalizeAttrs>()
       .relation(relate_l2_normalize)
       .fusion(FusionKind::opaque)

@@ -104,7 +104,7 @@ std::vector<NDArray> eval_nll_loss(const EvalInput& input) {
 void register_loss_ops() {
   const auto entropy = [](const char* name, const char* doc, EvalFn eval) {
     OpBuilder(name, doc)
-        .arg("predictions", "Tensor", "f[N, C]: what was predicted of each class, or its logarithm")
+        .arg("predictions", "Tensor", "f[N, C]: the prediction for each class, or its logarithm")
         .arg("targets", "Tensor", "f[N, C]: how likely each class is, of the same dtype")
         .relation(relate_cross_entropy)
         .fusion(FusionKind::opaque)

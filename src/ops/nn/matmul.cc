@@ -157,7 +157,7 @@ void register_matmul_ops() {
   OpBuilder("nn.dense",
             fmt::format("data T[..., K], weight T[N, K] -> out_dtype[..., N]: data by weight transposed. {}", kHow))
       .arg("data", "Tensor", "T[..., K], numbers: the rows")
-      .arg("weight", "Tensor", "T[N, K]: the matrix, a row a result's column")
+      .arg("weight", "Tensor", "T[N, K]: the matrix; its row n makes column n of the result")
       .attrs<DenseAttrs>()
       .relation(relate_matrix<DenseAttrs>)
       .fusion(FusionKind::anchor)

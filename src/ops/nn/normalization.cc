@@ -242,9 +242,9 @@ void register_normalization_ops() {
       "nn.batch_norm",
       "(data - moving_mean) / sqrt(moving_var + epsilon) * gamma + beta: data f[..., C, ...], four vectors f[C] -> "
       "(data's type, f[C], f[C]). Defined at inference: the last two results are moving_mean and moving_var.")
-      .arg("data", "Tensor", "f[..., C, ...]: what is normalized")
+      .arg("data", "Tensor", "f[..., C, ...]: the tensor to normalize")
       .arg("gamma", "Tensor", "f[C]: the factor of each channel")
-      .arg("beta", "Tensor", "f[C]: what each channel is moved by")
+      .arg("beta", "Tensor", "f[C]: the offset of each channel")
       .arg("moving_mean", "Tensor", "f[C]: the mean of each channel")
       .arg("moving_var", "Tensor", "f[C]: the variance of each channel")
       .attrs<BatchNormAttrs>()
@@ -256,9 +256,9 @@ void register_normalization_ops() {
       "nn.layer_norm",
       "(data - mean) / sqrt(variance + epsilon) * gamma + beta over one axis: data f[..., C], gamma f[C], beta f[C] "
       "-> data's type; the variance divides by C.")
-      .arg("data", "Tensor", "f[..., C, ...]: what is normalized, along the axis of C")
+      .arg("data", "Tensor", "f[..., C, ...]: the tensor to normalize, along the axis of C")
       .arg("gamma", "Tensor", "f[C]: the factor of each element along it")
-      .arg("beta", "Tensor", "f[C]: what is added to each element along it")
+      .arg("beta", "Tensor", "f[C]: the value that is added to each element along it")
       .attrs<LayerNormAttrs>()
       .relation(relate_layer_norm)
       .fusion(FusionKind::opaque)
@@ -268,7 +268,7 @@ void register_normalization_ops() {
       "nn.lrn",
       "x / (bias + alpha / size * s)^beta, s the sum of squares over `size` channels around x: data f[..., C, ...] -> "
       "the same type. Krizhevsky et al. 2012, section 3.3, with ONNX's alpha / size.")
-      .arg("data", "Tensor", "f[..., C, ...]: what is normalized across the channels")
+      .arg("data", "Tensor", "f[..., C, ...]: the tensor to normalize across the channels")
       .attrs<LRNAttrs>()
       .relation(relate_lrn)
       .fusion(FusionKind::opaque)

@@ -193,9 +193,9 @@ void register_pad_ops() {
   OpBuilder("nn.pad",
             "Puts elements around a tensor: constants, the edge's, or the mirror image: data T[n...] -> T[before + n + "
             "after...]. A negative width crops.")
-      .arg("data", "Tensor", "T[...]: what is padded")
+      .arg("data", "Tensor", "T[...]: the tensor to pad")
       .arg("pad_width", "Tensor", "int[rank, 2], optional: pad_width as a tensor, before and after each axis")
-      .arg("pad_value", "Tensor", "[] of any dtype, cast to data's: what is put around it in mode constant")
+      .arg("pad_value", "Tensor", "[] of any dtype, cast to data's: the value of the padding in mode constant")
       .any_args()
       .attrs<PadAttrs>()
       .relation(relate_pad)
@@ -203,7 +203,7 @@ void register_pad_ops() {
       .eval(eval_pad)
       .fact(kCommutingFactors, factors_beside_zeros);
   OpBuilder("nn.mirror_pad", "Puts the mirror image of a tensor around it: data T[n...] -> T[before + n + after...].")
-      .arg("data", "Tensor", "T[...]: what is padded")
+      .arg("data", "Tensor", "T[...]: the tensor to pad")
       .attrs<MirrorPadAttrs>()
       .relation(relate_mirror_pad)
       .fusion(FusionKind::injective)

@@ -299,8 +299,9 @@ void register_windows() {
       fmt::format("Greatest element of each window: {}. Padding never wins; in ceil mode a window may reach past the "
                   "end, but starts before it.",
                   shape))
-      .arg("data", "Tensor",
-           fmt::format("T[{}], numbers, or in another layout: what is pooled", fmt::join(letters_of(spatial), ", ")))
+      .arg(
+          "data", "Tensor",
+          fmt::format("T[{}], numbers, or in another layout: the tensor to pool", fmt::join(letters_of(spatial), ", ")))
       .attrs<PoolAttrsOf<spatial, true>>()
       .relation(relate_pool)
       .fusion(FusionKind::anchor)
@@ -315,8 +316,9 @@ void register_windows() {
       fmt::format("Mean of each window: {}. Divides by the taps in the data, with count_include_pad by those in data "
                   "or padding; 0 where a window has none. Integers truncate.",
                   shape))
-      .arg("data", "Tensor",
-           fmt::format("T[{}], numbers, or in another layout: what is pooled", fmt::join(letters_of(spatial), ", ")))
+      .arg(
+          "data", "Tensor",
+          fmt::format("T[{}], numbers, or in another layout: the tensor to pool", fmt::join(letters_of(spatial), ", ")))
       .attrs<PoolAttrsOf<spatial, false>>()
       .relation(relate_pool)
       .fusion(FusionKind::anchor)
@@ -334,7 +336,7 @@ void register_grad(const char* name, std::string doc) {
   const bool is_max = std::is_same_v<A, MaxPool2DAttrs>;
   OpBuilder(name, std::move(doc))
       .arg("out_grad", "Tensor", "f[N, C, P, Q], or in another layout: the gradient by the pool's result")
-      .arg("data", "Tensor", "f[N, C, H, W], of the same dtype: what was pooled")
+      .arg("data", "Tensor", "f[N, C, H, W], of the same dtype: the input of the pool")
       .attrs<A>()
       .relation(relate_pool_grad)
       .fusion(FusionKind::anchor)
@@ -344,7 +346,7 @@ void register_grad(const char* name, std::string doc) {
 
 OpBuilder register_global(const char* name, const char* what, EvalFn eval) {
   OpBuilder op(name, fmt::format("{} of each plane: data T[N,C,H,W] -> T[N,C,1,1].", what));
-  op.arg("data", "Tensor", "T[N, C, H, W], numbers, or in another layout: what is pooled")
+  op.arg("data", "Tensor", "T[N, C, H, W], numbers, or in another layout: the tensor to pool")
       .attrs<GlobalPool2DAttrs>()
       .relation(relate_global)
       .fusion(FusionKind::anchor)

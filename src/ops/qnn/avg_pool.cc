@@ -38,11 +38,11 @@ void register_quantized_pool_op() {
             "nn.avg_pool2d of data that is brought to the result's scale and zero point in int32 first: data int8 or "
             "uint8[N,C,H,W] -> its dtype[N,C,P,Q], cut to the range. Means truncate. As in Relay, padding that counts "
             "(count_include_pad) is the integer 0, and not the zero point.")
-      .arg("data", "Tensor", "int8 or uint8[N,C,H,W], or in another layout: what is pooled")
-      .arg("input_scale", "Tensor", "float32[]: what one step of data is worth")
-      .arg("input_zero_point", "Tensor", "int32[]: data's integer for 0")
-      .arg("output_scale", "Tensor", "float32[]: what one step of the result is worth")
-      .arg("output_zero_point", "Tensor", "int32[]: the result's integer for 0")
+      .arg("data", "Tensor", "int8 or uint8[N,C,H,W], or in another layout: the tensor to pool")
+      .arg("input_scale", "Tensor", "float32[]: the scale of data")
+      .arg("input_zero_point", "Tensor", "int32[]: the zero point of data")
+      .arg("output_scale", "Tensor", "float32[]: the scale of the result")
+      .arg("output_zero_point", "Tensor", "int32[]: the zero point of the result")
       .attrs<AvgPool2DAttrs>()
       .relation(relate_quantized_pool)
       .fusion(FusionKind::opaque)

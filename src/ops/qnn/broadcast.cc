@@ -199,12 +199,12 @@ OpBuilder broadcast_op(const char* name, const char* what) {
       .arg("rhs", "Tensor", "int8 or uint8[...], as lhs: the right integers");
   for (const char* side : {"lhs", "rhs"}) {
     op.arg(fmt::format("{}_scale", side), "Tensor",
-           fmt::format("float32[] or float32[{0}'s dimension along {0}_axis]: what one step of {0} is worth", side))
+           fmt::format("float32[] or float32[{0}'s dimension along {0}_axis]: the scale of {0}", side))
         .arg(fmt::format("{}_zero_point", side), "Tensor",
-             fmt::format("int32[] or int32[{0}'s dimension along {0}_axis]: {0}'s integer for 0", side));
+             fmt::format("int32[] or int32[{0}'s dimension along {0}_axis]: the zero point of {0}", side));
   }
-  op.arg("output_scale", "Tensor", "float32[]: what one step of the result is worth")
-      .arg("output_zero_point", "Tensor", "int32[]: the result's integer for 0")
+  op.arg("output_scale", "Tensor", "float32[]: the scale of the result")
+      .arg("output_zero_point", "Tensor", "int32[]: the zero point of the result")
       .attrs<BroadcastAttrs>()
       .fusion(FusionKind::opaque)
       .level(11);

@@ -28,10 +28,10 @@ Type relate_function(const RelationInput& input) {
 // Names the arguments as Relay's functions in Python do; `side` stands before the scale and zero point of x.
 OpBuilder with_arguments(OpBuilder op, std::string_view side) {
   op.arg("x", "Tensor", "int8 or uint8[...]: the integers")
-      .arg(fmt::format("{}scale", side), "Tensor", "float32[]: what one step of x is worth")
-      .arg(fmt::format("{}zero_point", side), "Tensor", "int32[]: x's integer for 0")
-      .arg("output_scale", "Tensor", "float32[]: what one step of the result is worth")
-      .arg("output_zero_point", "Tensor", "int32[]: the result's integer for 0")
+      .arg(fmt::format("{}scale", side), "Tensor", "float32[]: the scale of x")
+      .arg(fmt::format("{}zero_point", side), "Tensor", "int32[]: the zero point of x")
+      .arg("output_scale", "Tensor", "float32[]: the scale of the result")
+      .arg("output_zero_point", "Tensor", "int32[]: the zero point of the result")
       .fusion(FusionKind::opaque)
       .level(11);
   return op;

@@ -91,12 +91,11 @@ OpBuilder convolution(const char* name, const char* plain, const char* kernel, c
                                  plain, kernel, kernel, shape));
   op.arg("data", "Tensor", "int8 or uint8[N,C,H,W], or in data_layout: the quantized image")
       .arg(kernel, "Tensor", fmt::format("int8 or uint8{}, or in kernel_layout: the quantized kernel", shape))
-      .arg("input_zero_point", "Tensor", "int32[]: the integer of data that stands for 0")
+      .arg("input_zero_point", "Tensor", "int32[]: the zero point of data")
       .arg("kernel_zero_point", "Tensor",
-           fmt::format("int32[] or int32[{0}'s dimension O]: the integer of {0} that stands for 0", kernel))
-      .arg("input_scale", "Tensor", "float32[]: what one step of data is worth")
-      .arg("kernel_scale", "Tensor",
-           fmt::format("float32[] or float32[{0}'s dimension O]: what one step of {0} is worth", kernel));
+           fmt::format("int32[] or int32[{0}'s dimension O]: the zero point of {0}", kernel))
+      .arg("input_scale", "Tensor", "float32[]: the scale of data")
+      .arg("kernel_scale", "Tensor", fmt::format("float32[] or float32[{0}'s dimension O]: the scale of {0}", kernel));
   return op;
 }
 
@@ -114,10 +113,10 @@ void register_quantized_product_ops() {
                     "zero point 0.");
   batched.arg("x", "Tensor", "int8 or uint8[B,M,K], or [B,K,M] with transpose_a: the left matrices")
       .arg("y", "Tensor", "int8 or uint8[B,N,K], or [B,K,N] without transpose_b: the right matrices")
-      .arg("x_zero_point", "Tensor", "int32[]: the integer of x that stands for 0")
-      .arg("y_zero_point", "Tensor", "int32[]: the integer of y that stands for 0")
-      .arg("x_scale", "Tensor", "float32[]: what one step of x is worth")
-      .arg("y_scale", "Tensor", "float32[]: what one step of y is worth");
+      .arg("x_zero_point", "Tensor", "int32[]: the zero point of x")
+      .arg("y_zero_point", "Tensor", "int32[]: the zero point of y")
+      .arg("x_scale", "Tensor", "float32[]: the scale of x")
+      .arg("y_scale", "Tensor", "float32[]: the scale of y");
   product_op<BatchMatmulAttrs>(batched, {op::kBatchMatmul, no_axis});
 }
 

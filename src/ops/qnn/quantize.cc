@@ -10,7 +10,7 @@
 namespace headrace::ops {
 
 namespace {
-constexpr const char* kZeroPointDoc = "int32[] or int32[data's dimension along axis]: the integer that stands for 0";
+constexpr const char* kZeroPointDoc = "int32[] or int32[data's dimension along axis]: the zero point";
 constexpr const char* kAxisDoc = "the axis of data that a scale or zero point of one dimension has";
 }  // namespace
 
@@ -142,8 +142,7 @@ void register_quantize_ops() {
             "float32 and its halves are rounded to even. NaN gives the least integer. Zero points are numbers of "
             "out_dtype.")
       .arg("data", "Tensor", "float32[...]: x")
-      .arg("output_scale", "Tensor",
-           "float32[] or float32[data's dimension along axis]: what one step of the result is worth")
+      .arg("output_scale", "Tensor", "float32[] or float32[data's dimension along axis]: the scale of the result")
       .arg("output_zero_point", "Tensor", kZeroPointDoc)
       .attrs<QuantizeAttrs>()
       .relation(relate_quantize)
@@ -155,7 +154,7 @@ void register_quantize_ops() {
             "zero point int32, each [] or [data's dimension along axis] -> out_dtype[...]. The difference is of int32, "
             "the product of float32.")
       .arg("data", "Tensor", "int8, uint8, int16, uint16 or int32[...]: the quantized numbers")
-      .arg("input_scale", "Tensor", "float32[] or float32[data's dimension along axis]: what one step of data is worth")
+      .arg("input_scale", "Tensor", "float32[] or float32[data's dimension along axis]: the scale of data")
       .arg("input_zero_point", "Tensor", kZeroPointDoc)
       .attrs<DequantizeAttrs>()
       .relation(relate_dequantize)

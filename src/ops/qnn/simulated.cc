@@ -89,9 +89,9 @@ OpBuilder simulated_op(const char* name, const std::string& doc, std::string_vie
   op.arg("data", "Tensor", "float32[...]: x")
       .arg(fmt::format("{}_dtype", dtype), "Tensor", "int32[]: the code of the dtype")
       .arg(fmt::format("{}_scale", side), "Tensor",
-           fmt::format("float32[], [1] or [data's dimension along axis]: what one step of {} is worth", of))
+           fmt::format("float32[], [1] or [data's dimension along axis]: the scale of {}", of))
       .arg(fmt::format("{}_zero_point", side), "Tensor",
-           "int32 or float32[], [1] or [data's dimension along axis]: the integer that stands for 0")
+           "int32 or float32[], [1] or [data's dimension along axis]: the zero point")
       .attrs<SimulatedQuantizeAttrs>()
       .relation(relate_simulated)
       .fusion(FusionKind::broadcast)

@@ -226,7 +226,7 @@ std::vector<NDArray> eval_dilate(const EvalInput& input) {
 void register_sub_pixel(const char* name, const char* doc, bool to_space) {
   moving(
       OpBuilder(name, doc)
-          .arg("data", "Tensor", "T[N, C, H, W], or in another layout: what is rearranged")
+          .arg("data", "Tensor", "T[N, C, H, W], or in another layout: the tensor to rearrange")
           .attrs<SubPixelAttrs>()
           .level(5),
       [to_space](const RelationInput& input) { return relate_sub_pixel(input, to_space); },
@@ -244,7 +244,7 @@ void register_block_ops() {
   OpBuilder("nn.space_to_batch_nd",
             "Pads a tensor, then moves the elements of each block to the batch: T[N, n..., ...] -> T[N * block, (n + "
             "pads) / b..., ...].")
-      .arg("data", "Tensor", "T[N, n..., ...]: what is cut into blocks")
+      .arg("data", "Tensor", "T[N, n..., ...]: the tensor to cut into blocks")
       .attrs<SpaceToBatchNDAttrs>()
       .relation(relate_space_to_batch)
       .fusion(FusionKind::injective)
@@ -258,7 +258,7 @@ void register_block_ops() {
           .level(5),
       relate_batch_to_space, eval_batch_to_space);
   OpBuilder("nn.dilate", "data spread out with dilation_value between: T[n...] -> T[(n - 1) * stride + 1...].")
-      .arg("data", "Tensor", "T[...], numbers: what is spread out")
+      .arg("data", "Tensor", "T[...], numbers: the tensor to spread out")
       .attrs<DilateAttrs>()
       .relation(relate_dilate)
       .fusion(FusionKind::injective)

@@ -583,8 +583,8 @@ void register_broadcast_ops() {
             "x where condition is not 0, else y: condition bool[...] or numbers, x T[...], y T[...] -> T[...], all "
             "three broadcast.")
       .arg("condition", "Tensor", "bool[...], or numbers, of which all but 0 are true: which of the two")
-      .arg("x", "Tensor", "T[...]: what stands where it is true")
-      .arg("y", "Tensor", "T[...]: what stands elsewhere")
+      .arg("x", "Tensor", "T[...]: the values where it is true")
+      .arg("y", "Tensor", "T[...]: the values where it is false")
       .relation(relate_where)
       .fusion(FusionKind::broadcast)
       .level(4)
@@ -592,7 +592,7 @@ void register_broadcast_ops() {
       .value(infer_where);
   OpBuilder("nn.bias_add", "data + bias along `axis`: data T[..., C, ...], bias T[C] -> data's type.")
       .arg("data", "Tensor", "T[..., C, ...], numbers: the tensor")
-      .arg("bias", "Tensor", "T[C]: what is added to each channel")
+      .arg("bias", "Tensor", "T[C]: the value that is added to each channel")
       .attrs<BiasAddAttrs>()
       .relation(relate_bias_add)
       .fusion(FusionKind::broadcast)

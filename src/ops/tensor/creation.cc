@@ -324,7 +324,7 @@ void register_creation_ops() {
   register_constants();
   OpBuilder("arange", "start, start + step, ... before stop: ceil((stop - start) / step) elements.")
       .arg("start", "Tensor", "dtype[]: the first value")
-      .arg("stop", "Tensor", "dtype[]: what the values stay before")
+      .arg("stop", "Tensor", "dtype[]: the end, which is left out")
       .arg("step", "Tensor", "dtype[], not 0: from one value to the next")
       .attrs<ArangeAttrs>()
       .relation(relate_arange)

@@ -59,7 +59,7 @@ void register_device_ops() {
       .fusion(FusionKind::opaque)
       .eval(eval_same);
   OpBuilder("device_copy", "x on another device: x[...] -> the same type.")
-      .arg("data", "Tensor", "T[...]: what is copied")
+      .arg("data", "Tensor", "T[...]: the tensor to copy")
       .attrs<DeviceCopyAttrs>()
       .relation(relate_device_copy)
       .value(same_value)

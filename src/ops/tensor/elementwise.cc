@@ -460,7 +460,7 @@ void register_copies() {
   OpBuilder("cast",
             "x in another dtype: x[...] -> dtype[...]. Float to integer truncates toward zero and saturates, NaN "
             "gives 0; integer to integer wraps; to bool: is not zero.")
-      .arg("data", "Tensor", "T[...], numbers or bool: what is cast")
+      .arg("data", "Tensor", "T[...], numbers or bool: the tensor to cast")
       .attrs<CastAttrs>()
       .relation(relate_cast)
       .fusion(FusionKind::elementwise)
@@ -468,7 +468,7 @@ void register_copies() {
       .eval(eval_cast)
       .value(infer_cast);
   OpBuilder("cast_like", "x in the dtype of dtype_like: x[...], dtype_like T[...] -> T[x's shape]; see cast.")
-      .arg("data", "Tensor", "T[...], numbers or bool: what is cast")
+      .arg("data", "Tensor", "T[...], numbers or bool: the tensor to cast")
       .arg("dtype_like", "Tensor", "[...]: only its dtype counts")
       .relation(relate_cast_like)
       .fusion(FusionKind::elementwise)

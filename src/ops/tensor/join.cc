@@ -242,7 +242,7 @@ void register_join_ops() {
          relate_stack, eval_stack);
   moving(
       OpBuilder("split", "Cuts a tensor along an axis: data T[.., n, ..] -> a tuple of its parts, T[.., m, ..] each.")
-          .arg("data", "Tensor", "T[...]: what is cut")
+          .arg("data", "Tensor", "T[...]: the tensor to cut")
           .attrs<SplitAttrs>(),
       relate_split, eval_split)
       .fact(kKeepLayout, keep_layout_of_split);

@@ -229,8 +229,8 @@ void register_masks() {
             "on_value where the new axis' index is the one in indices, else off_value: indices int[...] -> dtype[.., "
             "depth, ..]. An index outside [0, depth) gives off_value everywhere.")
       .arg("indices", "Tensor", "int[...]: where on_value stands along the new axis")
-      .arg("on_value", "Tensor", "dtype[]: what stands there")
-      .arg("off_value", "Tensor", "dtype[]: what stands elsewhere")
+      .arg("on_value", "Tensor", "dtype[]: the value there")
+      .arg("off_value", "Tensor", "dtype[]: the value elsewhere")
       .attrs<OneHotAttrs>()
       .relation(relate_one_hot)
       .fusion(FusionKind::injective)
@@ -273,8 +273,8 @@ void register_setters() {
   OpBuilder("strided_set",
             "data with the slice begin:end:strides, one an axis, as Python's, replaced by v: data T[...], v T[the "
             "slice's shape], begin, end, strides int[rank] -> data's type.")
-      .arg("data", "Tensor", "T[...]: what is written into")
-      .arg("v", "Tensor", "T[the slice's shape]: what is written")
+      .arg("data", "Tensor", "T[...]: the tensor to write into")
+      .arg("v", "Tensor", "T[the slice's shape]: the values to write")
       .arg("begin", "Tensor", "int[rank]: where the slice begins on each axis")
       .arg("end", "Tensor", "int[rank]: where it ends")
       .arg("strides", "Tensor", "int[rank]: its steps")

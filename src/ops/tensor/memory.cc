@@ -153,13 +153,13 @@ void register_memory_ops() {
       .relation(relate_kill)
       .eval(eval_nothing);
   effect("memory.copy", "Writes the elements of one tensor into another of the same type. Gives ().")
-      .arg("source", "Tensor", "T[...]: what is read")
-      .arg("destination", "Tensor", "T[...], of source's type: what is written")
+      .arg("source", "Tensor", "T[...]: the tensor to read")
+      .arg("destination", "Tensor", "T[...], of source's type: the tensor to write into")
       .relation(relate_copy)
       .eval(eval_copy_into);
   effect("call_dps", "Calls a function and writes its results into `outputs`. Gives ().")
       .arg("function", "Function", "a function of the inputs, or an op")
-      .arg("inputs", "Tuple of tensors", "what the function is given")
+      .arg("inputs", "Tuple of tensors", "the arguments of the function")
       .arg("outputs", "Tuple of tensors", "where its results go, of their types")
       .relation(relate_call_dps);
 }

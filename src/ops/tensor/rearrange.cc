@@ -391,8 +391,9 @@ void register_indexing() {
   OpBuilder("adv_index",
             "data at index tensors of its first axes, which broadcast: a tuple (data T[n0, n1, ...], int[Y...], ...) "
             "-> T[Y..., rest of data]. A negative index counts from the end. NumPy's advanced indexing.")
-      .arg("inputs", "Tuple of tensors",
-           "T[n0, n1, ...], then int[Y...], ..., which broadcast: what is read, and the indices of its first axes")
+      .arg(
+          "inputs", "Tuple of tensors",
+          "T[n0, n1, ...], then int[Y...], ..., which broadcast: the tensor to read, and the indices of its first axes")
       .relation(relate_adv_index)
       .fusion(FusionKind::injective)
       .level(3)
@@ -420,13 +421,13 @@ void register_indexing() {
 void register_rearrange_ops() {
   register_indexing();
   moving(OpBuilder("layout_transform", "data in another layout: T[N,C,H,W] -> T[N,C/16,H,W,16] for NCHW16c.")
-             .arg("data", "Tensor", "T[in src_layout]: what is rearranged")
+             .arg("data", "Tensor", "T[in src_layout]: the tensor to rearrange")
              .attrs<LayoutTransformAttrs>()
              .level(5),
          relate_layout_transform, eval_layout_transform);
   moving(OpBuilder("sliding_window",
                    "The windows of the last axes: data T[batch.., n..] -> T[batch.., windows.., window_shape..].")
-             .arg("data", "Tensor", "T[...]: what windows are cut from")
+             .arg("data", "Tensor", "T[...]: the tensor that windows are cut from")
              .attrs<SlidingWindowAttrs>(),
          relate_sliding_window, eval_sliding_window);
   moving(OpBuilder("reverse_sequence",
@@ -439,13 +440,13 @@ void register_rearrange_ops() {
          relate_reverse_sequence, eval_reverse_sequence);
   moving(OpBuilder("slice_like",
                    "The first elements along axes, as many as shape_like has: data T[...], shape_like [...] -> T[...].")
-             .arg("data", "Tensor", "T[...]: what is cut")
+             .arg("data", "Tensor", "T[...]: the tensor to cut")
              .arg("shape_like", "Tensor", "[...]: only its shape counts")
              .attrs<SliceLikeAttrs>()
              .level(2),
          relate_slice_like, eval_slice_like);
   OpBuilder("reinterpret", "The same bits read as another dtype of the same size: x[...] -> dtype[...].")
-      .arg("data", "Tensor", "T[...], numbers: what is read as another dtype")
+      .arg("data", "Tensor", "T[...], numbers: the tensor to read as another dtype")
       .attrs<CastAttrs>()
       .relation(relate_reinterpret)
       .fusion(FusionKind::elementwise)

@@ -423,7 +423,7 @@ void reduce_op(const char* name, const char* what, TypeRelationFn relation, Eval
   OpBuilder op(name, fmt::format("{}: data T[...] -> T[the axes that stay], accumulated in T in row-major order "
                                  "(float16 and bfloat16 in float32); integers wrap.",
                                  what));
-  op.arg("data", "Tensor", "T[...], numbers, or bool for all and any: what is reduced")
+  op.arg("data", "Tensor", "T[...], numbers, or bool for all and any: the tensor to reduce")
       .attrs<ReduceAttrs>()
       .relation(std::move(relation))
       .fusion(FusionKind::reduction)
@@ -438,7 +438,7 @@ void arg_op(const char* name, const char* what, bool greatest) {
   OpBuilder(name, fmt::format("Index of the {} element: data T[...] -> dtype[the axes that stay], counted in row-major "
                               "order over the reduced axes. The first NaN counts as the {}.",
                               what, what))
-      .arg("data", "Tensor", "T[...], numbers: what is searched")
+      .arg("data", "Tensor", "T[...], numbers: the tensor to search")
       .attrs<ArgReduceAttrs>()
       .relation(relate_arg)
       .fusion(FusionKind::reduction)
@@ -451,7 +451,7 @@ void arg_op(const char* name, const char* what, bool greatest) {
 void register_collapses() {
   OpBuilder("collapse_sum_to",
             "data summed up along the axes that broadcasting `shape` to data repeats: T[...] -> T[shape].")
-      .arg("data", "Tensor", "T[...], numbers: what is summed up")
+      .arg("data", "Tensor", "T[...], numbers: the tensor to sum")
       .arg("shape", "Tensor", "int[rank of the result], optional: shape as a tensor")
       .any_args()
       .attrs<CollapseSumAttrs>()
@@ -460,7 +460,7 @@ void register_collapses() {
       .level(4)
       .eval(eval_collapse_sum);
   OpBuilder("collapse_sum_like", "The same to the shape of collapse_type: T[...], [...] -> T[collapse_type's shape].")
-      .arg("data", "Tensor", "T[...], numbers: what is summed up")
+      .arg("data", "Tensor", "T[...], numbers: the tensor to sum")
       .arg("collapse_type", "Tensor", "[...]: only its shape counts")
       .relation(relate_collapse_sum_like)
       .fusion(FusionKind::reduction)

@@ -139,31 +139,31 @@ std::vector<NDArray> eval_reverse(const EvalInput& input) {
 
 void register_repeat_ops() {
   moving(OpBuilder("broadcast_to", "Repeated along axes of size 1 and new leading axes, to a given shape.")
-             .arg("data", "Tensor", "T[...]: what is repeated")
+             .arg("data", "Tensor", "T[...]: the tensor to repeat")
              .arg("shape", "Tensor", "int[rank of the result], optional: shape as a tensor")
              .any_args()
              .attrs<BroadcastToAttrs>(),
          relate_broadcast_to, eval_broadcast, FusionKind::broadcast)
       .fact(kRepeats, {});
   moving(OpBuilder("broadcast_to_like", "Broadcast to the shape of broadcast_type.")
-             .arg("data", "Tensor", "T[...]: what is repeated")
+             .arg("data", "Tensor", "T[...]: the tensor to repeat")
              .arg("broadcast_type", "Tensor", "[...]: only its shape counts"),
          relate_broadcast_to_like, eval_broadcast, FusionKind::broadcast)
       .fact(kRepeats, {.type_operand = 1});
   moving(OpBuilder("tile", "The whole tensor repeated reps times along each axis.")
-             .arg("data", "Tensor", "T[...]: what is repeated")
+             .arg("data", "Tensor", "T[...]: the tensor to repeat")
              .arg("reps", "Tensor", "int[axes], optional: reps as a tensor")
              .any_args()
              .attrs<TileAttrs>(),
          relate_tile, eval_tile)
       .fact(kRepeats, {});
   moving(OpBuilder("repeat", "Each element repeated along an axis.")
-             .arg("data", "Tensor", "T[...]: what is repeated")
+             .arg("data", "Tensor", "T[...]: the tensor to repeat")
              .attrs<RepeatAttrs>(),
          relate_repeat, eval_repeat)
       .fact(kRepeats, {});
   moving(OpBuilder("reverse", "In the opposite order along an axis.")
-             .arg("data", "Tensor", "T[...]: what is reversed")
+             .arg("data", "Tensor", "T[...]: the tensor to reverse")
              .attrs<ReverseAttrs>(),
          relate_reverse, eval_reverse)
       .keeps_layout_but_axis<ReverseAttrs>();

@@ -344,7 +344,7 @@ void register_shape_ops() {
   reshaping(OpBuilder("reshape",
                       "The same elements in row-major order in another shape: x[...] -> [newshape]. With the special "
                       "values of newshape; symbolic sizes divide exactly or stay an expression.")
-                .arg("data", "Tensor", "T[...]: what gets another shape")
+                .arg("data", "Tensor", "T[...]: the tensor to reshape")
                 .arg("newshape", "Tensor", "int[rank of the result], optional: newshape as a tensor")
                 .any_args()
                 .attrs<ReshapeAttrs>(),
@@ -353,7 +353,7 @@ void register_shape_ops() {
   reshaping(OpBuilder("contrib_reverse_reshape",
                       "reshape, with the special values of newshape matched from the last dimension to the first: "
                       "x[10,5,4] by (-1, 0) -> [50,4].")
-                .arg("data", "Tensor", "T[...]: what gets another shape")
+                .arg("data", "Tensor", "T[...]: the tensor to reshape")
                 .attrs<ReshapeAttrs>(),
             relate_reverse_reshape);
   reshaping(
@@ -365,22 +365,22 @@ void register_shape_ops() {
           .attrs<ReshapeLikeAttrs>(),
       relate_reshape_like);
   reshaping(OpBuilder("nn.batch_flatten", "All but the first axis as one: x[N, ...] -> [N, rest].")
-                .arg("data", "Tensor", "T[N, ...]: what is made a matrix"),
+                .arg("data", "Tensor", "T[N, ...]: the tensor to flatten to a matrix"),
             relate_batch_flatten);
   moving(OpBuilder("transpose", "The axes in another order; without axes, reversed.")
-             .arg("data", "Tensor", "T[...]: what is transposed")
+             .arg("data", "Tensor", "T[...]: the tensor to transpose")
              .attrs<TransposeAttrs>(),
          relate_transpose, eval_transpose)
       .fact(kTreatsApart, always_apart);
   reshaping(OpBuilder("squeeze", "Without its axes of size 1, or those named.")
-                .arg("data", "Tensor", "T[...]: what loses axes")
+                .arg("data", "Tensor", "T[...]: the tensor that loses axes")
                 .attrs<SqueezeAttrs>(),
             relate_squeeze, KeepsElements::broadcast)
       .fact(kTreatsApart, always_apart)
       .fact(kKeepLayout, keep_layout_of_squeeze)
       .fact(kDroppedAxes, axes_of_squeeze);
   reshaping(OpBuilder("expand_dims", "With num_newaxis axes of size 1 put in at axis.")
-                .arg("data", "Tensor", "T[...]: what gets axes")
+                .arg("data", "Tensor", "T[...]: the tensor that gets new axes")
                 .attrs<ExpandDimsAttrs>(),
             relate_expand_dims, KeepsElements::broadcast, FusionKind::broadcast)
       .fact(kTreatsApart, always_apart);

@@ -439,7 +439,7 @@ void register_slice_ops() {
       OpBuilder("strided_slice",
                 "Every stride-th element from begin to end on some axes, as Python's slices (numpy indexing). begin, "
                 "end and strides are attributes or int tensors.")
-          .arg("data", "Tensor", "T[...]: what is cut")
+          .arg("data", "Tensor", "T[...]: the tensor to cut")
           .arg("begin", "Tensor", "int[axes], optional: begin as a tensor")
           .arg("end", "Tensor", "int[axes], optional, after begin: end as a tensor")
           .arg("strides", "Tensor", "int[axes], optional, after end: strides as a tensor")
@@ -450,19 +450,19 @@ void register_slice_ops() {
       .fact(kBoundedForm, bound_slice_end)
       .fact(kKeepLayout, keep_layout_of_slice);
   moving(OpBuilder("take", "Slices of data along an axis at indices: [.., n, ..] and indices[Y] -> [.., Y, ..].")
-             .arg("data", "Tensor", "T[.., n, ..]: what is read")
+             .arg("data", "Tensor", "T[.., n, ..]: the tensor to read")
              .arg("indices", "Tensor", "int[Y...]: which slices along the axis")
              .attrs<TakeAttrs>(),
          relate_take, eval_take)
       .fact(kTreatsApart, looks_up_apart);
   moving(OpBuilder("gather",
                    "out[i][j][k] = data[i][indices[i][j][k]][k] for axis 1; a negative index counts from the end.")
-             .arg("data", "Tensor", "T[...]: what is read")
+             .arg("data", "Tensor", "T[...]: the tensor to read")
              .arg("indices", "Tensor", "int[...], of data's rank: which element along the axis")
              .attrs<GatherAttrs>(),
          relate_gather, eval_gather);
   moving(OpBuilder("gather_nd", "Slices of data at index tuples indices[:, y]: indices[M, Y] -> [Y, rest of data].")
-             .arg("data", "Tensor", "T[...]: what is read")
+             .arg("data", "Tensor", "T[...]: the tensor to read")
              .arg("indices", "Tensor", "int[M, Y...]: M indices for each slice, of the axes after batch_dims")
              .attrs<GatherNDAttrs>(),
          relate_gather_nd, eval_gather_nd);
