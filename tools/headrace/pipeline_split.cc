@@ -191,8 +191,10 @@ int split(SplitState state, const Common& common) {
 void add_places_to(CLI::App& verb, SplitState& state) {
   verb.add_option("--cpus", state.cpus, "The processors of each stage, as in 0,1/2,3; otherwise any")
       ->type_name("LIST/LIST...");
-  verb.add_option("--on", state.on,
-                  "The backends of each stage, by priority, as in onednn/native; otherwise those of --backends")
+  verb.add_option(
+          "--on", state.on,
+          "The backends of each place for a stage, by priority, as in onednn/native; the split chooses which place "
+          "comes first; otherwise those of --backends")
       ->type_name("LIST/LIST...");
   verb.add_option("--devices", state.devices,
                   "The device of each stage: cpu, or one that is simulated, as in 'cpu/sim(speed=0.5, memory=64MiB, "
