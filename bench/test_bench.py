@@ -98,6 +98,8 @@ class BenchTest(unittest.TestCase):
         self.assertNotIn("--input", of_mlp)
 
     def test_onednn(self) -> None:
+        if why := build_backends.left_out(str(self.bin / "headrace")).get("onednn"):
+            self.skipTest(why)
         if not (self.bin / "onednn-by-hand").is_file():
             self.skipTest("this build has no oneDNN")
         with tempfile.TemporaryDirectory() as folder:
