@@ -16,7 +16,7 @@ namespace {
 using ops::FusionKind;
 using Kind = ProgramTensor::Kind;
 
-// What is known of a call before its stage is compiled.
+// Facts about a call that are known before its stage is compiled.
 struct CallFacts {
   enum class Role : uint8_t {
     kernel,      // a kernel computes it, alone or with other calls
@@ -102,18 +102,10 @@ class BufferFinder {
     if (readers.empty() || readers.back() != reader) readers.push_back(reader);
   }
 
-  // Returns how a call reads the result of another one: as its kind, but that a broadcast reads an operand of its own
-  // shape elementwise.
+  // Returns how a call reads the result of another one.
   FusionKind kind_of_reading(size_t producer, size_t reader) const {
     if (calls_[reader].role == CallFacts::Role::view) return FusionKind::opaque;
-    const FusionKind kind = calls_[reader].kind;
-    const auto shape = [&](size_t call) {
-      const auto* type = line_.calls[call]->checked_type().as<TensorTypeNode>();
-      return type == nullptr ? std::nullopt : as_shape(type->shape);
-    };
-    const bool is_same =
-        kind == FusionKind::broadcast && shape(producer).has_value() && shape(producer) == shape(reader);
-    return is_same ? FusionKind::elementwise : kind;
+    return ops::read_kind(*line_.calls[reader], calls_[reader].kind, line_.calls[producer]->checked_type());
   }
 
   // Returns whether no kernel computes the call together with all its readers, by the rules of fusion: of these only
@@ -124,10 +116,7 @@ class BufferFinder {
     if (kind == FusionKind::tuple) return false;
     return std::any_of(calls_[call].readers.begin(), calls_[call].readers.end(), [&](size_t reader) {
       if (calls_[reader].role == CallFacts::Role::unknown) return false;
-      const FusionKind reading = kind_of_reading(call, reader);
-      if (kind == FusionKind::anchor) return reading > FusionKind::elementwise;
-      if (kind == FusionKind::injective) return reading > FusionKind::injective;
-      return reading > FusionKind::reduction;
+      return !ops::may_share_kernel(kind, kind_of_reading(call, reader));
     });
   }
 
