@@ -24,6 +24,7 @@
 #include "tir/parse.h"
 #include "tir/print.h"
 #include "tir/verify.h"
+#include "tools/headrace/file_uses.h"
 #include "tools/headrace/option_text.h"
 #include "tools/headrace/pass_note.h"
 #include "tools/headrace/report_failure.h"
@@ -171,24 +172,15 @@ Program read_input(const Request& r) {
   return {relay_language(), driver::load_model(r.input, options).module};
 }
 
-// Returns whether two names are of one file, which need not exist.
-bool name_one_file(const std::string& a, const std::string& b) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const auto whole = [&](const std::string& path) { return fs::weakly_canonical(fs::absolute(path, error), error); };
-  return a != "-" && b != "-" && (fs::equivalent(a, b, error) || whole(a) == whole(b));
-}
-
 // Before the work: no output may replace an input, or another output.
 void check_outputs(const Request& r) {
   if (r.weights == "-") throw UsageError("--weights: weights are not text for the standard output; name a file");
-  if (!r.weights.empty() && name_one_file(r.weights, r.output))
-    throw UsageError(fmt::format("--output and --weights name one file, '{}'", r.output));
-  for (const std::string& output : {r.output, r.weights}) {
-    if (output.empty() || output == "-") continue;
-    driver::check_no_input(output, {r.input}, "the program");
-    driver::check_no_input(output, {r.input_weights}, "the data of constants");
-  }
+  tools::FileUses uses;
+  if (r.input != "-") uses.add_inputs("the program", {r.input});
+  uses.add_inputs("the data of constants", {r.input_weights});
+  if (r.output != "-") uses.add_output("--output", r.output);
+  uses.add_output("--weights", r.weights);
+  uses.check();
 }
 
 void write_output(const Request& r, const Program& program) {

@@ -147,6 +147,17 @@ void check_no_input(const std::string& path, const std::vector<std::string>& inp
   }
 }
 
+bool name_one_file(const std::string& a, const std::string& b) {
+  if (a.find('\0') != std::string::npos || b.find('\0') != std::string::npos) return false;
+  if (is_stream(a) || is_stream(b)) return false;
+  const auto whole = [](const std::string& path) {
+    std::error_code ignored;
+    return fs::weakly_canonical(fs::absolute(follow_links(path), ignored), ignored);
+  };
+  std::error_code ignored;
+  return fs::equivalent(a, b, ignored) || whole(a) == whole(b);
+}
+
 void write_text(const std::string& path, std::string_view text) {
   if (is_stream(path)) {
     const Descriptor stream(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));

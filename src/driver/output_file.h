@@ -54,6 +54,10 @@ void commit_both(OutputFile& first, OutputFile& last);
 // overwrite the input. `what` names the reader of the inputs in messages: "the model".
 void check_no_input(const std::string& path, const std::vector<std::string>& inputs, std::string_view what);
 
+// Returns whether two paths name one file, which need not exist. Pipes and devices count as different files, because
+// several texts can be written to them.
+bool name_one_file(const std::string& a, const std::string& b);
+
 // Writes `text` to an OutputFile and commits it. Writes directly to pipes and character devices, such as /dev/null.
 void write_text(const std::string& path, std::string_view text);
 

@@ -41,6 +41,81 @@ class FilesTest(CliTest):
         self.call(*again, "dump2", check=True)
         self.fails(USAGE, "an artifact is not text for the standard output", "compile", DIGITS, "-o", "-", *ONE)
 
+    def test_no_verb_overwrites_what_it_reads(self) -> None:
+        (self.folder / "one.npy").write_bytes((self.folder / "x.npy").read_bytes())
+        self.call("explain", DIGITS, *ONE, "--save-plan", "plan.json", check=True)
+        self.call("profile", DIGITS, *ONE, "-o", "costs.json", "--rounds", "1", check=True)
+        (self.folder / "labels.txt").write_text("\n".join("0123456789"))
+        self.call("pipeline", "split", DIGITS, *ONE, "-o", "pipe.so", "--estimate", check=True)
+        self.call("run", "one.so", "--input", "x=x.npy", "--output-dir", "expected", check=True)
+        (self.folder / "labelled").mkdir()
+        os.link(self.folder / "labels.txt", self.folder / "labelled/probabilities.npy")
+        model, costs, plan = "the model", "the table of costs", "the plan"
+        by_cost = ("--placement", "cost", "--backends", "ccompiler", "--costs")
+        given = ("--input", "x=one.npy")
+        pipelines = (("pipeline", verb, "pipe.so", *given, "--trace") for verb in ("run", "bench"))
+        for what, output, *words in (
+            (costs, "costs.json", "compile", DIGITS, *ONE, *by_cost, "costs.json", "-o"),
+            (plan, "plan.json", "compile", DIGITS, *ONE, "--plan", "plan.json", "-o"),
+            (model, "x.npy", "explain", DIGITS, "--bind", "x=x.npy", "--html"),
+            (costs, "costs.json", "explain", DIGITS, *ONE, *by_cost, "costs.json", "--save-plan"),
+            (plan, "plan.json", "explain", DIGITS, *ONE, "--plan", "plan.json", "--html"),
+            (plan, "plan.json", "explain", DIGITS, *ONE, "--plan", "plan.json", "--dot"),
+            (costs, "costs.json", "profile", DIGITS, *ONE, *by_cost, "costs.json", "-o"),
+            (model, "x.npy", "profile", DIGITS, "--bind", "x=x.npy", "-o"),
+            ("an input", "one.npy", "profile", "one.so", *given, "--trace"),
+            ("the model", "one.so", "profile", "one.so", "--trace"),
+            ("an input", "one.npy", "bench", "one.so", *given, "--html"),
+            ("the artifact", "one.so", "inspect", "one.so", "--html"),
+            ("an expected output", "expected/probabilities.npy", "run", "one.so", *given, "--expected",
+             "probabilities=expected/probabilities.npy", "--output-dir"),
+            ("the list of labels", "labelled/probabilities.npy", "run", "one.so", *given, "--top", "1", "--labels",
+             "labels.txt", "--output-dir"),
+            (costs, "costs.json", "pipeline", "split", DIGITS, *ONE, *by_cost, "costs.json", "-o"),
+            *(("the pipeline", "pipe.so", *words) for words in pipelines),
+        ):  # fmt: skip
+            before = (self.folder / output).read_bytes()
+            last = str(Path(output).parent) if words[-1] == "--output-dir" else output
+            self.fails(USER, f"cannot write '{output}': {what} is read from it; name another file", *words, last)
+            self.assertEqual((self.folder / output).read_bytes(), before)
+        for verb in ("run", "bench"):
+            trace = ("pipeline", verb, "pipe.so", *given, "--trace", "one.npy")
+            self.fails(USER, "cannot write 'one.npy': an input is read from it", *trace)
+        trace = ("pipeline", "run", "pipe.so", *given, "--trace", "t.json", "--output-dir", "expected")
+        self.call(*trace, check=True)
+
+    def test_no_output_overwrites_another(self) -> None:
+        def fail(pattern: str, *words: object) -> None:
+            self.fails(USAGE, pattern, *words)
+            self.assertFalse((self.folder / "both").exists())
+
+        os.symlink("both", self.folder / "alias")
+        explain = ("explain", DIGITS, *ONE)
+        fail("--html and --dot name one file, './both'", *explain, "--html", "both", "--dot", "./both")
+        fail("--html and --save-plan name one file, 'alias'", *explain, "--html", "both", "--save-plan", "alias")
+        fail("--dot and --save-plan name one file, 'both'", *explain, "--dot", "both", "--save-plan", "both")
+        fail("--html and --dot name one file, 'both'", "inspect", "one.so", "--html", "both", "--dot", "both")
+        self.call(*explain, "--html", "/dev/null", "--dot", "/dev/null", check=True)
+        (self.folder / "linked").mkdir()
+        os.symlink("b.npy", self.folder / "linked/a.npy")
+        (self.folder / "two.onnx").write_bytes(onnx_model(b"a", b"b"))
+        self.call("compile", "two.onnx", "-o", "two.so", check=True)
+        run = ("run", "two.so", "--input", "x=pair.npy", "--output-dir", "linked")
+        self.fails(USAGE, "--output-dir: 'linked/b.npy' would be written twice", *run)
+        self.call("pipeline", "split", "two.onnx", "-o", "two_pipe.so", "--estimate", check=True)
+        trace = ("pipeline", "run", "two_pipe.so", "--output-dir", "traced", "--trace", "traced/a.npy")
+        self.fails(USAGE, "--trace and --output-dir name one file, 'traced/a.npy'", *trace)
+
+    def test_the_files_beside_a_model_are_not_overwritten(self) -> None:
+        entry = field(1, b"location") + field(2, b"beside.bin")
+        operand = field(1, 2) + field(2, 1) + field(8, b"w") + field(14, 1) + field(13, entry)
+        (self.folder / "beside.onnx").write_bytes(onnx_model(b"y", operand=operand))
+        (self.folder / "beside.bin").write_bytes(struct.pack("<2f", 3, 5))
+        for words in (("bench", "--html"), ("profile", "--trace"), ("explain", "--html"), ("profile", "-o")):
+            verb, option = words
+            self.fails(USER, "the model is read from it", verb, "beside.onnx", option, "beside.bin")
+        self.assertEqual((self.folder / "beside.bin").read_bytes(), struct.pack("<2f", 3, 5))
+
     def test_the_client_in_c_says_what_the_model_takes(self) -> None:
         client = os.environ.get("HEADRACE_C_CLIENT")
         if not client:
@@ -345,6 +420,17 @@ class SideFileTest(CliTest):
             self.call("run", f"{name}.so", "--input", "x=x.npy", "--output-dir", name, check=True)
         one, split = ((self.folder / name / "probabilities.npy").read_bytes() for name in ("one", "split"))
         self.assertEqual(one, split)
+
+    def test_it_is_not_overwritten(self) -> None:
+        side = self.folder / "split.so.safetensors"
+        before = side.read_bytes()
+        for words in (
+            ("inspect", "split.so", "--dot"),
+            ("bench", "split.so", "--html"),
+            ("profile", "split.so", "--trace"),
+        ):
+            self.fails(USER, "the artifact is read from it; name another file", *words, side.name)
+        self.assertEqual(side.read_bytes(), before)
 
     def test_it_must_be_there_and_whole(self) -> None:
         side = self.folder / "split.so.safetensors"

@@ -207,7 +207,18 @@ Report add_result(const BenchState& state, const Subject& subject, size_t i, int
   return one;
 }
 
+// Returns the files that the options name, before what they name is opened.
+FileUses files_used(const BenchState& state, const Common& common) {
+  FileUses uses = state.model.files(common);
+  uses.add_inputs("a model", state.beside);
+  uses.add_inputs("a model", {state.peer.model});
+  uses.add_inputs("an input", files_of("--input", state.inputs.files()));
+  uses.add_output("--html", state.page);
+  return uses;
+}
+
 std::vector<Subject> open_subjects(const BenchState& state, const Common& common) {
+  FileUses uses = files_used(state, common);
   const std::vector<std::string> paths = state.paths();
   // Options of a compile are for those that are models.
   const bool has_models = !std::all_of(paths.begin(), paths.end(), is_artifact);
@@ -215,14 +226,18 @@ std::vector<Subject> open_subjects(const BenchState& state, const Common& common
   for (const std::string& path : paths) {
     ModelOptions model = state.model;
     model.path = path;
-    const bool is_compiled = has_models && is_artifact(path);
-    subjects.push_back({path, is_compiled ? TimedModel{.artifact = open_artifact(path), .limits = {}}
-                                          : open_timed_model(model, common)});
+    if (!has_models || !is_artifact(path)) {
+      subjects.push_back({path, open_timed_model(model, common, uses)});
+      continue;
+    }
+    subjects.push_back({path, {.artifact = open_artifact(path), .limits = {}}});
+    add_artifact(uses, path, subjects.back().model.artifact->manifest());
+    uses.check();
   }
   return subjects;
 }
 
-void check(const BenchState& state) {
+void check(const BenchState& state, const Common& common) {
   if (state.clients > 1 && state.peer.is_given())
     throw UsageError("--clients: other runtimes are timed one run at a time; leave --against out");
   const std::vector<int> cpus = state.cpus.empty() ? std::vector<int>() : parse_processors("--cpus", state.cpus);
@@ -237,7 +252,8 @@ void check(const BenchState& state) {
     throw UsageError("--clients: steps are timed one run at a time; leave --steps out");
   state.peer.require(state.model.path);
   state.inputs.require();
-  if (!state.page.empty()) check_bench_page(state.page, state.paths());
+  files_used(state, common).check();
+  if (!state.page.empty()) check_bench_page(state.page);
 }
 
 std::vector<std::string> heading_of(const BenchState& state) {
@@ -293,7 +309,7 @@ Reported measure_all(const BenchState& state, const std::vector<Subject>& subjec
 
 int bench(const BenchState& state, const Common& common) {
   const std::vector<int> counts = parse_counts("--threads", state.threads);
-  check(state);
+  check(state, common);
   watch_for_interruptions();  // before a compile starts threads
   const std::vector<Subject> subjects = open_subjects(state, common);
   // Another runtime may hang, so then a Ctrl-C ends the program.

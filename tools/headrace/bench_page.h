@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "object/array.h"
 #include "tools/headrace/interleaved_timing.h"
@@ -10,8 +9,8 @@
 
 namespace headrace::tools {
 
-// Throws UserError if `path` is one of `models`, or cannot be written. Call before models are timed.
-void check_bench_page(const std::string& path, const std::vector<std::string>& models);
+// Throws UserError if `path` cannot be written. Call before models are timed.
+void check_bench_page(const std::string& path);
 
 // The runs of one model, or of the other runtime, with one number of threads.
 struct BenchLane {

@@ -50,14 +50,18 @@ Map<std::string, double> pass_seconds(const pass::TimingInstrument& timing) {
   return seconds;
 }
 
-// The model, and files that nothing may be written over.
-driver::Model read_model(const CompileState& state, const driver::CompileOptions& options) {
+// Reads the model. Its files are then all that the compile reads, because a side file of weights must replace none of
+// them.
+driver::Model read_model(const CompileState& state, const driver::CompileOptions& options, const Common& common) {
   if (state.output == "-")
     throw UsageError("--output: an artifact is not text for the standard output; name a file, such as model.so");
   driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
-  for (std::string& file : files_of("--bind", state.model.bound)) model.files.push_back(std::move(file));
-  if (!state.dump_folder.empty())
-    driver::check_no_input(state.dump_folder + "/" + pass::kDumpedProgram, model.files, "the model");
+  FileUses uses = state.model.files(common);
+  uses.add_inputs("the model", model.files);
+  uses.add_output("--output", state.output);
+  if (!state.dump_folder.empty()) uses.add_output("--dump-ir", state.dump_folder + "/" + pass::kDumpedProgram);
+  uses.check();
+  model.files = uses.inputs();
   return model;
 }
 
@@ -102,7 +106,8 @@ int compile(const CompileState& state, const Common& common) {
   const auto timing = std::make_shared<pass::TimingInstrument>();
   if (state.time_passes) options.passes.instruments.push_back(timing);
   options.dump_tir = state.dump_tir;
-  const driver::CompileReport compiled = driver::compile_to_file(read_model(state, options), state.output, options);
+  const driver::CompileReport compiled =
+      driver::compile_to_file(read_model(state, options, common), state.output, options);
   Report report = report_of(compiled, state.output);
   if (!compiled.notes.empty()) report.set("notes", Value(list_of(compiled.notes)));
   if (state.time_passes) report.set("pass_seconds", Value(pass_seconds(*timing)));

@@ -157,9 +157,12 @@ void write_dot(const ExplainState& state, const driver::Explanation& explained) 
 int explain(const ExplainState& state, const Common& common) {
   const driver::CompileOptions options = state.model.compile_options(common);
   const driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
-  if (!state.page.empty()) driver::check_no_input(state.page, model.files, "the model");
-  if (!state.saved_plan.empty()) driver::check_no_input(state.saved_plan, model.files, "the model");
-  if (!state.dot.empty()) driver::check_no_input(state.dot, model.files, "the model");
+  FileUses uses = state.model.files(common);
+  uses.add_inputs("the model", model.files);
+  uses.add_output("--html", state.page);
+  uses.add_output("--dot", state.dot);
+  uses.add_output("--save-plan", state.saved_plan);
+  uses.check();
   const driver::Explanation explained = driver::explain(model, options, !state.saved_plan.empty());
   if (explained.plan) driver::write_text(state.saved_plan, partition::print_plan(*explained.plan));
   if (!state.page.empty()) write_page(state, explained);

@@ -232,10 +232,19 @@ Report report_of(const InspectState& state, const artifact::ArtifactFile& opened
 }
 
 void write_dot(const InspectState& state, const artifact::Manifest& manifest) {
-  driver::check_no_input(state.dot, {state.path}, "the artifact");
   const Program* program = artifact::find_program(manifest, artifact::kDefaultProgram);
   if (program == nullptr) throw_user_error("'{}' has no program that could be drawn", state.path);
   driver::write_text(state.dot, to_dot(graph_report(*program, manifest, {}), state.path));
+}
+
+void check_files(const InspectState& state, const artifact::Manifest& manifest, const Common& common) {
+  FileUses uses;
+  add_artifact(uses, state.path, manifest);
+  uses.add_inputs("the list of times", {state.times});
+  uses.add_inputs("a backend", common.plugins);
+  uses.add_output("--html", state.page);
+  uses.add_output("--dot", state.dot);
+  uses.check();
 }
 
 int inspect(const InspectState& state, const Common& common) {
@@ -245,11 +254,10 @@ int inspect(const InspectState& state, const Common& common) {
   const Descriptor file = Descriptor::open(state.path).value_or_throw();
   const artifact::ArtifactFile opened = artifact::read_artifact_file(file.number(), state.path).value_or_throw();
   const artifact::Manifest& manifest = opened.manifest;
+  check_files(state, manifest, common);
   int64_t weight_bytes = 0;
   for (const artifact::Weight& weight : manifest.weights) weight_bytes += weight.nbytes;
   if (!state.page.empty()) {
-    driver::check_no_input(state.page, {state.path}, "the artifact");
-    driver::check_no_input(state.page, {state.times}, "the list of times");
     driver::write_text(state.page, html::make_page(html::inspect_page(), shown(state.path),
                                                    to_compact_json(report_of(state, opened, weight_bytes))));
   }

@@ -89,6 +89,16 @@ std::vector<std::string> ModelOptions::given() const {
   return names;
 }
 
+FileUses ModelOptions::files(const Common& common) const {
+  FileUses uses;
+  uses.add_inputs("the model", {path, weights});
+  uses.add_inputs("the model", files_of("--bind", bound));
+  uses.add_inputs("the table of costs", {costs});
+  uses.add_inputs("the plan", {plan});
+  uses.add_inputs("a backend", common.plugins);
+  return uses;
+}
+
 driver::LoadOptions ModelOptions::load_options(const driver::CompileOptions& compile) const {
   driver::LoadOptions options{
       .shapes = parse_shapes(shapes), .dims = parse_dims(dims), .backends = driver::possible_backends(compile)};

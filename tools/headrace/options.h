@@ -2,6 +2,7 @@
 #pragma once
 
 #include "driver/compile.h"
+#include "tools/headrace/file_uses.h"
 #include "tools/headrace/option_text.h"
 #include "tools/headrace/verbs.h"
 
@@ -30,6 +31,9 @@ struct ModelOptions {
   void add_to(CLI::App& verb, const std::string& what_models);
   // Returns the names of the options given on the command line, such as "--shape".
   std::vector<std::string> given() const;
+  // Returns the files that these options and --plugin name, all of which are read. Throws UsageError for a --bind
+  // without a file.
+  FileUses files(const Common& common) const;
   // `options`: of the compile, whose backends may claim nodes of the model.
   driver::LoadOptions load_options(const driver::CompileOptions& options) const;
   // Returns the options of the compile. Shows progress on stderr if it is a terminal and --quiet is not given.

@@ -7,6 +7,7 @@
 #include "tools/headrace/output.h"
 #include "tools/headrace/pipeline_stream.h"
 #include "tools/headrace/pipeline_verbs.h"
+#include "tools/headrace/stream_files.h"
 #include "tools/headrace/usage.h"
 
 namespace headrace::tools {
@@ -36,6 +37,7 @@ double time_requests(Pipeline& pipeline, const std::vector<Value>& inputs, int r
 }
 
 int bench_stream(const StreamBenchState& state, const Common& common) {
+  stream_files(state.stream, common).check();
   // A pipeline for each, so that the stages' times are those of the stream alone.
   const std::unique_ptr<Pipeline> pipeline = open_stream(state.stream), alone = open_stream(state.stream);
   const std::vector<Value> inputs = stream_inputs(*pipeline, state.stream);

@@ -7,6 +7,7 @@
 #include "tools/headrace/pipeline_stream.h"
 #include "tools/headrace/pipeline_verbs.h"
 #include "tools/headrace/run_outputs.h"
+#include "tools/headrace/stream_files.h"
 #include "tools/headrace/shown_text.h"
 #include "tools/headrace/tensors.h"
 #include "tools/headrace/usage.h"
@@ -82,8 +83,10 @@ int run_pipeline(const PipelineRunState& state, const Common& common) {
   const DeclaredOutputs declared = declared_outputs(*pipeline);
   const OutputValues values = state.values.read();
   if (declared.are_tensors) check_labels(values.labels, declared.specs);
-  const std::vector<std::string> files =
-      output_files(state.folder, state.stream.inputs.files(), state.stream.path, declared.specs);
+  FileUses uses = stream_files(state.stream, common);
+  uses.add_inputs("the list of labels", {state.values.labels_file()});
+  const std::vector<std::string> files = output_files(state.folder, declared.specs, uses);
+  uses.check();
   const std::vector<Value> inputs = stream_inputs(*pipeline, state.stream);
   start_trace(*pipeline, state.stream);
   const auto begin = std::chrono::steady_clock::now();

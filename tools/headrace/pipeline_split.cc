@@ -165,8 +165,11 @@ int split(SplitState state, const Common& common) {
   const driver::CompileOptions options = state.model.compile_options(common);
   if (!common.quiet && isatty(STDERR_FILENO) != 0)
     state.split.progress = [](const std::string& what) { fmt::print(stderr, "{}\n", what); };
-  driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
-  for (std::string& file : files_of("--bind", state.model.bound)) model.files.push_back(std::move(file));
+  const driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
+  FileUses uses = state.model.files(common);
+  uses.add_inputs("the model", model.files);
+  uses.add_output("--output", state.output);
+  uses.check();
   const driver::SplitFile file = driver::split_to_file(model, state.output, options, state.split);
   const driver::SplitModel& split = file.split;
   if (common.json) {

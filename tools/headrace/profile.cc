@@ -28,9 +28,11 @@ struct ProfileState {
 int measure_costs(const ProfileState& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.steps.threads;
-  driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
-  for (std::string& file : files_of("--bind", state.model.bound)) model.files.push_back(std::move(file));
-  driver::check_no_input(state.output, model.files, "the model");
+  const driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
+  FileUses uses = state.model.files(common);
+  uses.add_inputs("the model", model.files);
+  uses.add_output("--output", state.output);
+  uses.check();
   driver::ProfileOptions profiling{.rounds = state.steps.rounds};
   if (options.progress) {
     profiling.progress = [](std::string_view what, size_t index, size_t count) {

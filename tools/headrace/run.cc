@@ -105,17 +105,31 @@ void print(const std::vector<OutputComparison>& compared) {
               one.is_near_float64() ? "ok" : "MISMATCH", one.error, one.limit);
 }
 
+// Returns the files of the outputs. UserError where one would replace a file that the run reads.
+std::vector<std::string> find_outputs(const RunState& state, const artifact::Manifest& manifest,
+                                      const std::vector<artifact::TensorSpec>& outputs, const Common& common) {
+  FileUses uses;
+  add_artifact(uses, state.path, manifest);
+  uses.add_inputs("an input", files_of("--input", state.inputs.files()));
+  uses.add_inputs("an expected output", files_of("--expected", state.expected));
+  uses.add_inputs("the list of labels", {state.values.labels_file()});
+  uses.add_inputs("a backend", common.plugins);
+  std::vector<std::string> files = output_files(state.folder, outputs, uses);
+  uses.check();
+  return files;
+}
+
 int run(const RunState& state, const Common& common) {
   const auto fallback = state.fallback == "none" ? executors::Fallback::none : executors::Fallback::native;
   if (state.inputs.has_images()) watch_for_interruptions();
   // Before threads are started, because they inherit it.
   std::optional<ProcessorScope> processors;
   if (!state.cpus.empty()) processors.emplace(parse_processors("--cpus", state.cpus));
+  const auto artifact = open_artifact(state.path);
   const auto executor = load::make_executor(
-      open_artifact(state.path), state.program,
+      artifact, state.program,
       {.threads = state.threads, .fallback = fallback, .region_timeout_seconds = state.region_timeout});
-  const std::vector<std::string> files =
-      output_files(state.folder, state.inputs.files(), state.path, executor->outputs());
+  const std::vector<std::string> files = find_outputs(state, artifact->manifest(), executor->outputs(), common);
   const Tensors expected = read_expected(state, executor->outputs());
   const OutputValues values = state.values.read();
   check_labels(values.labels, executor->outputs());

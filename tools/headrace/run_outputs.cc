@@ -121,8 +121,8 @@ void check_length(const std::string& file_name, const artifact::TensorSpec& outp
 
 }  // namespace
 
-std::vector<std::string> output_files(const std::string& folder, const std::vector<std::string>& inputs,
-                                      const std::string& program, const std::vector<artifact::TensorSpec>& outputs) {
+std::vector<std::string> output_files(const std::string& folder, const std::vector<artifact::TensorSpec>& outputs,
+                                      FileUses& uses) {
   std::vector<std::string> files(outputs.size());
   if (folder.empty()) return files;
   const std::filesystem::path made = make_folder(folder);
@@ -134,8 +134,7 @@ std::vector<std::string> output_files(const std::string& folder, const std::vect
         files.begin() + static_cast<std::ptrdiff_t>(i))
       files[i] = (made / fmt::format("{}.{}.npy", name, i)).string();
     check_length(std::filesystem::path(files[i]).filename().string(), outputs[i]);
-    driver::check_no_input(files[i], files_of("--input", inputs), "an input");
-    driver::check_no_input(files[i], {program}, "the program");
+    uses.add_output("--output-dir", files[i]);
   }
   return files;
 }

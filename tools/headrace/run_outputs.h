@@ -9,14 +9,15 @@
 #include "artifact/tensor_spec.h"
 #include "object/array.h"
 #include "tensor/ndarray.h"
+#include "tools/headrace/file_uses.h"
 #include "tools/headrace/verbs.h"
 
 namespace headrace::tools {
 
-// Finds the file of each output before the run, in a folder that is made; empty names without a folder. No file is that
-// of two outputs, of an input (the options --input) or of the program. UserError for a folder or name that cannot be.
-std::vector<std::string> output_files(const std::string& folder, const std::vector<std::string>& inputs,
-                                      const std::string& program, const std::vector<artifact::TensorSpec>& outputs);
+// Finds the file of each output before the run, in a folder that is made; empty names without a folder. Adds them to
+// `uses`, which the caller checks. UserError for a folder or name that cannot be.
+std::vector<std::string> output_files(const std::string& folder, const std::vector<artifact::TensorSpec>& outputs,
+                                      FileUses& uses);
 
 // How many elements of an output are shown.
 struct OutputValues {
@@ -37,6 +38,7 @@ class OutputValueOptions {
   // Returns what the options say, with the labels. Call before the run, so that a mistake in them is reported at once.
   // Throws UsageError for labels without --top, UserError as read_labels().
   OutputValues read() const;
+  const std::string& labels_file() const { return labels_; }
 
  private:
   OutputValues values_;

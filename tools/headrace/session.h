@@ -15,8 +15,12 @@ std::shared_ptr<const load::Artifact> open_artifact(const std::string& path);
 // Returns whether a path names an artifact (model.so, model.so.1), not a model.
 bool is_artifact(const std::string& path);
 
+// Adds the files of an opened artifact: `path` and its side file of weights, if it has one.
+void add_artifact(FileUses& uses, const std::string& path, const artifact::Manifest& manifest);
+
 // Opens an artifact (.so), or compiles a model into memory. `limits` receives the index_limits of a compiled model.
+// `uses` receives the files that the artifact or the model consists of, and is checked before the compile.
 std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model, const Common& common,
-                                                      std::vector<int64_t>& limits);
+                                                      std::vector<int64_t>& limits, FileUses& uses);
 
 }  // namespace headrace::tools

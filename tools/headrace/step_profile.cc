@@ -172,12 +172,12 @@ Report report_of(const artifact::GraphProgram& graph, const StepProfile& profile
 }  // namespace
 
 int profile_steps(const ModelOptions& model, const StepProfileOptions& options, const Common& common) {
-  if (!options.trace.empty()) {
-    driver::check_no_input(options.trace, {model.path}, "the model");
-    driver::check_no_input(options.trace, files_of("--input", options.inputs.files()), "an input");
-  }
+  FileUses uses = model.files(common);
+  uses.add_inputs("an input", files_of("--input", options.inputs.files()));
+  uses.add_output("--trace", options.trace);
+  uses.check();
   options.inputs.require();
-  const TimedModel timed = open_timed_model(model, common);
+  const TimedModel timed = open_timed_model(model, common, uses);
   const artifact::GraphProgram& graph = default_graph(*timed.artifact);
   const StepProfile profile = measure(timed, options);
   if (!options.trace.empty()) driver::write_text(options.trace, trace_of(graph, profile));

@@ -124,6 +124,13 @@ NDArray read_raw(const std::string& file, const artifact::TensorSpec& spec) {
   return tensor;
 }
 
+// Parses "x=image.npy".
+std::pair<std::string, std::string> split_named(const std::string& option, const std::string& text) {
+  if (text.find('=') == std::string::npos && text.find('.') != std::string::npos)
+    throw UsageError(fmt::format("{}: say whose values '{}' holds: {} NAME={}", option, text, option, text));
+  return split_assignment(option, text);
+}
+
 // Returns whether the value of --input is an archive, whose arrays have names.
 bool is_archive(const std::string& text) { return text.ends_with(".npz") && text.find('=') == std::string::npos; }
 
@@ -213,9 +220,7 @@ std::map<std::string, NDArray> read_named(const std::vector<std::string>& assign
       }
       continue;
     }
-    if (text.find('=') == std::string::npos && text.find('.') != std::string::npos)
-      throw UsageError(fmt::format("{}: say whose values '{}' holds: {} NAME={}", option, text, option, text));
-    const auto [name, file] = split_assignment(option, text);
+    const auto [name, file] = split_named(option, text);
     add(name, read_input(name, file, files));
   }
   return given;
@@ -224,7 +229,7 @@ std::map<std::string, NDArray> read_named(const std::vector<std::string>& assign
 std::vector<std::string> files_of(const std::string& option, const std::vector<std::string>& assignments) {
   std::vector<std::string> files;
   for (const std::string& text : assignments)
-    files.push_back(is_archive(text) ? text : split_assignment(option, text).second);
+    files.push_back(is_archive(text) ? text : split_named(option, text).second);
   return files;
 }
 

@@ -9,9 +9,9 @@
 
 namespace headrace::tools {
 
-TimedModel open_timed_model(const ModelOptions& model, const Common& common) {
+TimedModel open_timed_model(const ModelOptions& model, const Common& common, FileUses& uses) {
   TimedModel timed;
-  timed.artifact = open_or_compile(model, common, timed.limits);
+  timed.artifact = open_or_compile(model, common, timed.limits, uses);
   return timed;
 }
 
