@@ -36,9 +36,17 @@ void check_placement(const CompileOptions& options) {
     throw_user_error("the plan '{}' says where ops go, and so does placement by cost; leave one out", options.plan);
 }
 
+static bool names_backends(const CompileOptions& options) {
+  return !options.backends.empty() || !options.target->list("extern").empty();
+}
+
 void check_options(const CompileOptions& options) {
   register_all();
   check_target(options.target);
+  if (options.placement == Placement::cost && !names_backends(options))
+    throw_user_error(
+        "placement by cost chooses between native code and backends, and no backend is named; name backends (on the "
+        "command line by --backends, in Python by backends=), or leave the placement out");
   pass::check_opt_level(options.passes.opt_level);
   check_range("the number of threads", options.threads, kMaxThreads, "one a processor");
   check_range("the number of jobs", options.jobs, kMaxThreads, "one a processor");

@@ -57,6 +57,7 @@ class Compilation {
     stage("placement", [&] {
       const Placing placing = make_placing(canonical, options_);
       canonical = {};
+      if (placing.cost) report_.cost_source = placing.cost->source;
       placed_ = partition::place(placing.module, *placing.decider);
       check_backend_options(options_, placing.backends, placed_.regions);
     });

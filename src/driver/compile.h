@@ -18,7 +18,7 @@ namespace headrace::driver {
 // How backends are chosen.
 enum class Placement : uint8_t {
   order,  // each op goes to the first backend of the list that takes it
-  cost,   // the plan of least cost (partition/by_cost.h)
+  cost,   // the plan of least cost (partition/by_cost.h); needs backends
 };
 // Returns the placement of that name; UserError, which calls the option `option`, for any other name.
 Placement read_placement(const std::string& option, const std::string& name);
@@ -68,6 +68,8 @@ struct CompileReport {
   std::vector<StageTime> stages;
   std::vector<pass::PassNote> notes;  // rewrites that passes skipped, such as constants too expensive to evaluate
   int64_t artifact_bytes = 0;         // the size of the artifact's file, without a side file
+  // Where the costs of a placement by cost are from, as a phrase (partition::PlanCost); empty for another placement.
+  std::string cost_source = {};
 };
 
 // Compiles `model` to the file `path`, in the format that its extension names (module_format.h). The file and its side

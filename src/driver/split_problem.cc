@@ -24,6 +24,10 @@ PlaceKind make_kind(CompileOptions compile, double speed) {
   for (const auto& backend : backends) names.emplace_back(backend->name());
   names.emplace_back(partition::kNative);
   partition::OpCosts costs = op_costs(backends, compile);
+  if (backends.empty()) {  // a compile refuses placement by cost without backends
+    compile.placement = Placement::order;
+    compile.costs.clear();
+  }
   return {.name = fmt::format("{}{}", fmt::join(names, ", "), speed == 1 ? "" : fmt::format(" at speed {}", speed)),
           .compile = std::move(compile),
           .costs = std::move(costs),

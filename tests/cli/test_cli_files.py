@@ -89,7 +89,7 @@ class FilesTest(CliTest):
             self.fails(USAGE, pattern, *words)
             self.assertFalse((self.folder / "both").exists())
 
-        os.symlink("both", self.folder / "alias")
+        (self.folder / "alias").symlink_to("both")
         explain = ("explain", DIGITS, *ONE)
         fail("--html and --dot name one file, './both'", *explain, "--html", "both", "--dot", "./both")
         fail("--html and --save-plan name one file, 'alias'", *explain, "--html", "both", "--save-plan", "alias")
@@ -97,7 +97,7 @@ class FilesTest(CliTest):
         fail("--html and --dot name one file, 'both'", "inspect", "one.so", "--html", "both", "--dot", "both")
         self.call(*explain, "--html", "/dev/null", "--dot", "/dev/null", check=True)
         (self.folder / "linked").mkdir()
-        os.symlink("b.npy", self.folder / "linked/a.npy")
+        (self.folder / "linked/a.npy").symlink_to("b.npy")
         (self.folder / "two.onnx").write_bytes(onnx_model(b"a", b"b"))
         self.call("compile", "two.onnx", "-o", "two.so", check=True)
         run = ("run", "two.so", "--input", "x=pair.npy", "--output-dir", "linked")

@@ -161,6 +161,37 @@ class PlanTest(CliTest):
         self.assertEqual([op["kind"] for op in explained["placement"] if op["backend"] == "ccompiler"], ["nn.relu"])
         self.assertNotIn("not taken", self.call(*words, check=True).stdout)
 
+    def test_compile_says_where_ops_went(self) -> None:
+        (self.folder / "paths.relay").write_text(PATHS)
+        compiled = ("compile", "paths.relay", "-o", "paths.so")
+        kinds = [op["kind"] for op in json.loads(self.call("explain", "paths.relay", "--json").stdout)["placement"]]
+        ops = f"\n{len(kinds)} ops by native, 0 by null\n"
+        self.assertIn(ops, self.call(*compiled, "--backends", "null", check=True).stdout)
+        self.assertNotIn(" by native", self.call(*compiled, check=True).stdout)
+        report = json.loads(self.call(*compiled, "--backends", "null", "--json", check=True).stdout)
+        self.assertEqual(report["ops"], {"native": len(kinds), "null": 0})
+        self.assertIsNone(report["cost_source"])
+        self.write_costs(0.1e-3)
+        table = json.loads(self.text("costs.json"))
+        table["costs"] = [row for row in table["costs"] if "nn.softmax" not in row["call"]]
+        (self.folder / "some.json").write_text(json.dumps(table))
+        by_cost = ("--backends", "ccompiler", "--placement", "cost", "--costs")
+        told = self.call(*compiled, *by_cost, "some.json", check=True).stdout
+        self.assertRegex(told, r"\ncosts are for \d of \d measured \(some.json\), else estimated by the backends")
+        told = json.loads(self.call(*compiled, *by_cost, "costs.json", "--json", check=True).stdout)
+        self.assertEqual(told["cost_source"], "measured (costs.json)")
+        self.assertEqual(told["ops"]["ccompiler"], kinds.count("nn.relu"))
+
+    def test_placement_by_cost_needs_backends(self) -> None:
+        (self.folder / "paths.relay").write_text(PATHS)
+        for words in (("compile", "paths.relay", "-o", "paths.so"), ("explain", "paths.relay")):
+            for costs in ((), ("--costs", "nofile.json")):
+                self.fails(USER, "no backend is named; name backends .on the command line by --backends", *words,
+                           "--placement", "cost", *costs)  # fmt: skip
+        split = ("pipeline", "split", "paths.relay", "-o", "split.so", "--estimate", "--placement", "cost")
+        self.fails(USER, "no backend is named", *split)
+        self.call(*split, "--stages", "2", "--on", "ccompiler/native", check=True)
+
     def test_plans_that_do_not_fit(self) -> None:
         explain = ("explain", "parts.relay", "--plan")
         softmax = '"kind": "nn.softmax", "backend": "native"'

@@ -3,9 +3,12 @@
 
 #include <iostream>
 
+#include "base/count_of.h"
 #include "driver/module_format.h"
 #include "driver/output_file.h"
+#include "driver/placing.h"
 #include "tools/headrace/cpu_needs.h"
+#include "tools/headrace/op_counts.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/pass_note.h"
@@ -28,15 +31,26 @@ struct CompileState {
   bool time_passes = false, verify_each = false;
 };
 
-Report report_of(const driver::CompileReport& compiled, const std::string& path) {
+// Returns the ops of each backend that the compile may use, the native one first.
+OpCounts ops_of(const driver::CompileReport& compiled, const driver::CompileOptions& options) {
+  std::vector<std::string> named{partition::kNative};
+  for (const auto& backend : driver::possible_backends(options)) named.emplace_back(backend->name());
+  return count_ops(compiled.manifest.programs.front().placement, named);
+}
+
+Report report_of(const driver::CompileReport& compiled, const std::string& path, const OpCounts& counts) {
   const artifact::Program& program = compiled.manifest.programs.front();
   int64_t weight_bytes = 0;
   for (const artifact::Weight& weight : compiled.manifest.weights) weight_bytes += weight.nbytes;
   Map<std::string, double> seconds;
   for (const driver::StageTime& stage : compiled.stages) seconds.set(stage.stage, stage.seconds);
+  Map<std::string, int64_t> ops;
+  for (const auto& [backend, count] : counts) ops.set(backend, int64_t{count});
   return {{"output", Value(path)},
           {"bytes", Value(compiled.artifact_bytes)},
           {"steps", Value(static_cast<int64_t>(program.graph.steps.size()))},
+          {"ops", Value(ops)},
+          {"cost_source", compiled.cost_source.empty() ? Value() : Value(compiled.cost_source)},
           {"weight_bytes", Value(weight_bytes)},
           {"side_file", compiled.manifest.side_file ? Value(compiled.manifest.side_file->name) : Value()},
           {"arena_bytes", Value(artifact::arena_bytes(program.memory))},
@@ -108,7 +122,8 @@ int compile(const CompileState& state, const Common& common) {
   options.dump_tir = state.dump_tir;
   const driver::CompileReport compiled =
       driver::compile_to_file(read_model(state, options, common), state.output, options);
-  Report report = report_of(compiled, state.output);
+  const OpCounts counts = ops_of(compiled, options);
+  Report report = report_of(compiled, state.output, counts);
   if (!compiled.notes.empty()) report.set("notes", Value(list_of(compiled.notes)));
   if (state.time_passes) report.set("pass_seconds", Value(pass_seconds(*timing)));
   if (common.json) {
@@ -118,10 +133,12 @@ int compile(const CompileState& state, const Common& common) {
   for (const pass::PassNote& note : compiled.notes) fmt::print(stderr, "{}\n", shown(to_text(note)));
   double total = 0;
   for (const driver::StageTime& stage : compiled.stages) total += stage.seconds;
-  print_out("{}: {}, {} steps for {}, weights {}, arena {}, compiled in {}\n", shown(state.output),
-            show_bytes(compiled.artifact_bytes), report.at("steps").as<int64_t>(), report.at("cpu").as<std::string>(),
-            show_bytes(report.at("weight_bytes").as<int64_t>()), show_bytes(report.at("arena_bytes").as<int64_t>()),
-            show_seconds(total));
+  print_out("{}: {}, {} for {}, weights {}, arena {}, compiled in {}\n", shown(state.output),
+            show_bytes(compiled.artifact_bytes), count_of(report.at("steps").as<int64_t>(), "step"),
+            report.at("cpu").as<std::string>(), show_bytes(report.at("weight_bytes").as<int64_t>()),
+            show_bytes(report.at("arena_bytes").as<int64_t>()), show_seconds(total));
+  if (counts.size() > 1) print_out("{}\n", shown(tools::to_text(counts)));
+  if (!compiled.cost_source.empty()) print_out("costs are {}\n", shown(compiled.cost_source));
   print_use(compiled, state.output);
   if (compiled.manifest.side_file)
     print_out("its weights are in {}, which must stay beside it\n", shown(compiled.manifest.side_file->name));

@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "base/count_of.h"
 #include "driver/explain.h"
 #include "driver/output_file.h"
 #include "tools/headrace/graph_dot.h"
@@ -116,10 +117,9 @@ void print(const driver::Explanation& explained) {
     ++counts[one.backend];
   }
   std::cout << to_table(rows);
-  for (const auto& [backend, count] : counts)
-    print_out("{} by {}\n", count == 1 ? "1 op" : fmt::format("{} ops", count), shown(backend));
+  for (const auto& [backend, count] : counts) print_out("{} by {}\n", count_of(count, "op"), shown(backend));
   if (explained.plan_cost) print_cost(*explained.plan_cost);
-  print_out("{}\n", explained.regions.size() == 1 ? "1 region" : fmt::format("{} regions", explained.regions.size()));
+  print_out("{}\n", count_of(std::ssize(explained.regions), "region"));
 }
 
 // Throws for the first op that should not be native, and is.

@@ -1,14 +1,15 @@
 // headrace inspect: what is in an artifact, without running or mapping anything of it.
-#include <algorithm>
 #include <iostream>
 #include <optional>
 #include <set>
 
+#include "base/count_of.h"
 #include "artifact/artifact_file.h"
 #include "driver/output_file.h"
 #include "tools/headrace/cpu_needs.h"
 #include "tools/headrace/graph_dot.h"
 #include "tools/headrace/graph_report.h"
+#include "tools/headrace/op_counts.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/session.h"
 #include "tools/headrace/shown_text.h"
@@ -67,18 +68,6 @@ std::set<std::string> imports_of(const Program& program) {
     if (const auto* call = std::get_if<artifact::ExternalCall>(&step.action)) names.insert(call->function);
   }
   return names;
-}
-
-// How many ops each backend has, in the order of their first.
-std::vector<std::pair<std::string, int>> backends_of(const Program& program) {
-  std::vector<std::pair<std::string, int>> counts;
-  for (const artifact::Placement& placement : program.placement) {
-    auto at =
-        std::find_if(counts.begin(), counts.end(), [&](const auto& one) { return one.first == placement.backend; });
-    if (at == counts.end()) at = counts.insert(at, {placement.backend, 0});
-    ++at->second;
-  }
-  return counts;
 }
 
 Array<Value> placement_of(const Program& program) {
@@ -170,8 +159,8 @@ void print_parts(const artifact::Manifest& manifest) {
 
 // Prints how many ops each backend computes, and what the compiler left undone.
 void print_decisions(const Program& program) {
-  for (const auto& [backend, count] : backends_of(program)) {
-    print_out("  {} {}\n", count == 1 ? "1 op" : fmt::format("{} ops", count),
+  for (const auto& [backend, count] : count_ops(program.placement)) {
+    print_out("  {} {}\n", count_of(count, "op"),
               backend == "external" ? "by functions of the process or of modules" : "by " + shown(backend));
   }
   for (const artifact::CompileNote& note : program.notes)
@@ -181,8 +170,9 @@ void print_decisions(const Program& program) {
 
 void print_program(const Program& program, bool with_steps) {
   if (!program.region.empty() && !with_steps) return;  // its region's line names it
-  print_out("program {}: {} steps, arena {}, workspace {} a thread\n", shown(program.name), program.graph.steps.size(),
-            show_bytes(artifact::arena_bytes(program.memory)), show_bytes(program.memory.workspace_bytes));
+  print_out("program {}: {}, arena {}, workspace {} a thread\n", shown(program.name),
+            count_of(std::ssize(program.graph.steps), "step"), show_bytes(artifact::arena_bytes(program.memory)),
+            show_bytes(program.memory.workspace_bytes));
   print_out("  made by Headrace {} for {} ({})\n", shown(program.compiler), shown(program.target.cpu),
             shown(program.target.triple));
   print_out("  needs {}\n", shown(cpu_needs(program.target, program.target.features.size())));
@@ -266,11 +256,13 @@ int inspect(const InspectState& state, const Common& common) {
     std::cout << to_json(report_of(state, opened, weight_bytes));
     return HR_OK;
   }
-  print_out("{}: {}, {} weights of {}, {} external modules\n", shown(state.path), show_bytes(opened.nbytes),
-            manifest.weights.size(), show_bytes(weight_bytes), manifest.modules.size());
+  print_out("{}: {}, {} of {}, {}\n", shown(state.path), show_bytes(opened.nbytes),
+            count_of(std::ssize(manifest.weights), "weight"), show_bytes(weight_bytes),
+            count_of(std::ssize(manifest.modules), "external module"));
   print_parts(manifest);
   if (manifest.pipeline)
-    print_out("a pipeline of {} stages, which headrace pipeline inspect shows\n", manifest.pipeline->stages.size());
+    print_out("a pipeline of {}, which headrace pipeline inspect shows\n",
+              count_of(std::ssize(manifest.pipeline->stages), "stage"));
   for (const Program& program : manifest.programs) print_program(program, state.steps);
   return HR_OK;
 }

@@ -1,4 +1,5 @@
 // headrace pipeline inspect: what the file of a pipeline holds, without running it.
+#include "base/count_of.h"
 #include "artifact/artifact_file.h"
 #include "base/descriptor.h"
 #include "devices/simulated_device.h"
@@ -202,8 +203,8 @@ std::vector<std::vector<std::string>> device_rows(const Inspected& inspected) {
 void print_report(const std::string& path, const Inspected& inspected) {
   const artifact::ArtifactFile& file = inspected.file;
   const PipelinePlan& plan = inspected.plan();
-  print_out("{}: {}, {} stages, at most {} requests at once\n\n", shown(path), show_bytes(file.nbytes),
-            plan.stages.size(), plan.max_inflight);
+  print_out("{}: {}, {}, at most {} at once\n\n", shown(path), show_bytes(file.nbytes),
+            count_of(std::ssize(plan.stages), "stage"), count_of(plan.max_inflight, "request"));
   std::cout << to_table(stage_rows(inspected)) << "\n";
   if (!inspected.devices.empty()) std::cout << to_table(device_rows(inspected)) << "\n";
   for (const PipelinePort& port : plan.inputs)

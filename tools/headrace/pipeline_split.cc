@@ -118,6 +118,9 @@ std::vector<std::optional<devices::SimulatedDevice>> read_devices(const std::str
     CLI::detail::trim(stage);
     stages.emplace_back();
     if (stage == "cpu") continue;
+    if (!stage.starts_with("sim"))
+      throw UsageError(
+          fmt::format("--devices: '{}' is no device; a device is cpu or sim(...), as in sim(speed=0.5)", stage));
     try {
       stages.back() = devices::parse_simulated_device(stage, static_cast<int32_t>(stages.size() - 1));
     } catch (const UserError& error) {
@@ -165,7 +168,12 @@ int split(SplitState state, const Common& common) {
   const driver::CompileOptions options = state.model.compile_options(common);
   if (!common.quiet && isatty(STDERR_FILENO) != 0)
     state.split.progress = [](const std::string& what) { fmt::print(stderr, "{}\n", what); };
-  const driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
+  driver::CompileOptions loading = options;
+  if (!state.split.backends.empty()) {  // --on names the backends between which costs choose
+    loading.placement = driver::Placement::order;
+    loading.costs.clear();
+  }
+  const driver::Model model = driver::load_model(state.model.path, state.model.load_options(loading));
   FileUses uses = state.model.files(common);
   uses.add_inputs("the model", model.files);
   uses.add_output("--output", state.output);

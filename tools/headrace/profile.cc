@@ -6,6 +6,7 @@
 
 #include <cstdio>
 
+#include "base/count_of.h"
 #include "driver/output_file.h"
 #include "runtime/thread_pool.h"
 #include "tools/headrace/options.h"
@@ -49,8 +50,9 @@ int measure_costs(const ProfileState& state, const Common& common) {
                           {"costs", Value(static_cast<int64_t>(table.costs.size()))},
                           {"plans", Value(static_cast<int64_t>(table.plans.size()))}});
   } else {
-    print_out("{}: {} costs of calls and {} of whole plans on {}, {} thread(s)\n", shown(state.output),
-              table.costs.size(), table.plans.size(), table.cpu, table.threads);
+    print_out("{}: {} of calls and {} of whole plans on {}, {}\n", shown(state.output),
+              count_of(std::ssize(table.costs), "cost"), table.plans.size(), table.cpu,
+              count_of(table.threads, "thread"));
   }
   return HR_OK;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/count_of.h"
 #include "cost/limits.h"
 #include "cost/probes.h"
 #include "driver/output_file.h"
@@ -119,8 +120,9 @@ void print_profile(const artifact::GraphProgram& graph, const StepProfile& profi
       {"step", "median", "share", "GFLOP/s", "GB/s", "of limit", "op", "writes <- reads"}};
   for (const StepTime& time : shown) rows.push_back(row_of(graph, profile, time));
   std::cout << to_table(rows);
-  print_out("{} steps take {}, a run {} on {} thread(s)\n", profile.steps.size(), show_seconds(profile.sum_seconds()),
-            show_seconds(profile.run_seconds), options.threads);
+  print_out("{} take {}, a run {} on {}\n", count_of(std::ssize(profile.steps), "step"),
+            show_seconds(profile.sum_seconds()), show_seconds(profile.run_seconds),
+            count_of(options.threads, "thread"));
   print_out("limits: {:.1f} GFLOP/s", profile.limits.gflops);
   for (const cost::MemoryLimit& memory : profile.limits.memory)
     print_out(", {} {:.1f} GB/s", memory.name, memory.gigabytes);
