@@ -1,5 +1,6 @@
 #include "driver/all_passes.h"
 
+#include "ir/near_names.h"
 #include "ir/op_attrs.h"
 #include "partition/compose.h"
 #include "pass/known_passes.h"
@@ -71,7 +72,8 @@ const Pass* find_pass(std::string_view name, const std::vector<Pass>& list) {
   if (const Pass* other = find_pass(name, all_passes(is_tir ? Ir::relay : Ir::tir)))
     throw_user_error("{} is a pass of {} programs, and this is a {} program; for it there are {}", other->info.name,
                      is_tir ? "Relay" : "loop", is_tir ? "loop" : "Relay", known);
-  throw_user_error("there is no pass '{}'{}; there are {}", name, is_tir ? " of loop programs" : "", known);
+  throw_user_error("there is no pass '{}'{}; {}", name, is_tir ? " of loop programs" : "",
+                   near_or_all(name, {lists.begin(), lists.end()}, "there are"));
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -99,8 +99,7 @@ TEST(AllPasses, AnUnknownNameListsTheKnown) {
     parse_pass_list("FuseOps,FuseOop");
     FAIL() << "no error";
   } catch (const UserError& e) {
-    EXPECT_TRUE(e.message().starts_with("there is no pass 'FuseOop'; there are canonical, native, InferType, "))
-        << e.what();
+    EXPECT_EQ(e.message(), "there is no pass 'FuseOop'; did you mean FuseOps?");
   }
 }
 

@@ -1,5 +1,8 @@
 #include "ir/near_names.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace headrace {
@@ -31,6 +34,12 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
     if (one.ends_with(tail) || edit_distance(one, name) <= 2) near.push_back(one);
   }
   return near;
+}
+
+std::string near_or_all(std::string_view name, const std::vector<std::string>& known, std::string_view what) {
+  const std::vector<std::string> near = near_names(name, known, '.');
+  return near.empty() ? fmt::format("{} {}", what, fmt::join(known, ", "))
+                      : fmt::format("did you mean {}?", fmt::join(near, " or "));
 }
 
 }  // namespace headrace

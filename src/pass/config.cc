@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "ir/near_names.h"
 #include "ir/target_kind.h"
 #include "object/function.h"
 
@@ -97,7 +98,7 @@ const ConfigKey& get_config_key(std::string_view name) {
   if (key != nullptr) return *key;
   std::vector<std::string> names;
   for (const ConfigKey& known : config_keys()) names.push_back(known.name);
-  throw_user_error("there is no configuration '{}'; there are: {}", name, fmt::join(names, ", "));
+  throw_user_error("there is no configuration '{}'; {}", name, near_or_all(name, names, "there are:"));
 }
 
 template <typename T>

@@ -3,6 +3,8 @@
 #include <map>
 #include <mutex>
 
+#include "ir/near_names.h"
+
 namespace headrace::pass {
 
 namespace {
@@ -70,8 +72,8 @@ void check_pass_names(const std::vector<std::string>& names, NamedTo purpose) {
     }
     std::vector<std::string> known;
     for (const auto& [key, info] : pass_table().passes) known.push_back(key);
-    throw_user_error("there is no pass '{}' to {}; the passes are {}", name,
-                     purpose == NamedTo::disable ? "leave out" : "require", fmt::join(known, ", "));
+    throw_user_error("there is no pass '{}' to {}; {}", name, purpose == NamedTo::disable ? "leave out" : "require",
+                     near_or_all(name, known, "the passes are"));
   }
 }
 
