@@ -362,7 +362,7 @@ def test_a_text_without_its_weights():
 def test_calls_that_are_not_whole():
     x = relay.var("x", shape=(2, 3))
     for call, message in [
-        (relay.Call(relay.op.get("add"), [x]), r"it takes 2 arguments \(lhs, rhs\), got 1"),
+        (relay.Call(relay.op.get("add"), [x]), r"add takes 2 arguments \(lhs, rhs\), got 1"),
         (relay.Call(relay.op.get("nn.softmax"), [x]), r"no attributes.* relay\.nn\.softmax\(\.\.\.\) makes them"),
     ]:
         with pytest.raises(hr.UserError, match=message):

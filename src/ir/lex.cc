@@ -177,7 +177,9 @@ class Lexer {
     // The bytes of one character of UTF-8 are one error.
     do ++at_;
     while ((static_cast<unsigned char>(peek()) & 0xc0) == 0x80);
-    errors_.report(begin, at_ - begin, "unexpected character");
+    const bool is_mark = text_.substr(begin).starts_with("\xef\xbb\xbf");
+    errors_.report(begin, at_ - begin,
+                   is_mark ? "a byte order mark; save the text as UTF-8 without it" : "unexpected character");
   }
 
   std::string_view text_;

@@ -108,7 +108,7 @@ static void check_op_call(const Call& call, const OpNode& op) {
     std::vector<std::string> names;
     for (const OpArgument& argument : op.arguments) names.push_back(argument.name);
     throw_at(call->span, op.name,
-             fmt::format("it takes {}{}, got {}", count_of(op.num_inputs, "argument"),
+             fmt::format("{} takes {}{}, got {}", op.name, count_of(op.num_inputs, "argument"),
                          names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", ")), call->args.size()));
   }
   // The relation of an op with a schema says which attributes there are.

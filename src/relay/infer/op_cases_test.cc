@@ -169,7 +169,7 @@ constexpr InferCase kTypedOp[] = {
 constexpr InferCase kRefusedOp[] = {
     {"def @main(%x: Tensor[(2), float32], %y: Tensor[(3), float32]) { add(%x, %y) }", "cannot be broadcast"},
     {"def @main(%x: Tensor[(2), float32], %y: Tensor[(2), int32]) { add(%x, %y) }", "cast one of them"},
-    {"def @main(%x: Tensor[(2), float32]) { add(%x) }", "it takes 2 arguments (lhs, rhs), got 1"},
+    {"def @main(%x: Tensor[(2), float32]) { add(%x) }", "add takes 2 arguments (lhs, rhs), got 1"},
     {"def @main(%x: (float32, float32)) { exp(%x) }", "must be a tensor"},
     {"def @main(%x: Tensor[(2), int32]) { exp(%x) }", "data must be floating point, got Tensor[(2), int32]"},
     {"def @main(%x: Tensor[(2), float32]) { logical_not(%x) }", "data must be bool"},

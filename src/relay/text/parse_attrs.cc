@@ -1,4 +1,5 @@
 // Attributes and their values.
+#include "ir/near_names.h"
 #include "ir/virtual_device.h"
 #include "object/string.h"
 #include "relay/device_attrs.h"
@@ -38,11 +39,24 @@ Value Parser::value(size_t depth) {
   if (accept("{")) return map_of(inside);
   if (first.is("meta") && peek(1).is("[")) return meta_value();
   if (at_tuple()) return tuple_of(inside);
-  if (ends && first.kind == TokenKind::word && !symbols_.contains(std::string(first.text)))
-    fail(first, fmt::format("'{0}' names no dimension of a type before it; a text is written \"{0}\", a dimension of "
-                            "its own {0}:int64",
-                            first.text));
+  if (ends && first.kind == TokenKind::word && !symbols_.contains(std::string(first.text))) fail_word(first);
   return value_dim();
+}
+
+// Throws for a word that is no value of an attribute.
+void Parser::fail_word(const Token& word) {
+  if (word.is("true") || word.is("false"))
+    fail(word, fmt::format("'{}' is no value; a bool is {}", word.text, word.is("true") ? "True" : "False"));
+  bool is_dtype = true;
+  try {
+    static_cast<void>(DataType::parse(word.text));
+  } catch (const UserError&) {
+    is_dtype = false;
+  }
+  if (is_dtype) fail(word, fmt::format("'{0}' is no value; a dtype is written as a text, \"{0}\"", word.text));
+  fail(word, fmt::format("'{0}' names no dimension of a type before it; a text is written \"{0}\", a dimension of "
+                         "its own {0}:int64",
+                         word.text));
 }
 
 Value Parser::value_dim() { return Value(dim(0).run()); }
@@ -234,6 +248,17 @@ Attrs Parser::attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, con
     }
   }
   std::erase_if(fields, [&](const NamedValue& given) { return is_left_out(type, given); });
+  for (const auto& [name, given] : fields) {
+    const FieldInfo* field = find_field(type, name);
+    if (field != nullptr && !field->options.transient) continue;
+    std::vector<std::string> known;
+    for (const FieldInfo& one : type.fields) {
+      if (!one.options.transient) known.push_back(one.name);
+    }
+    report(first, fmt::format("'{}' has no attribute '{}'; {}", first.text, name,
+                              known.empty() ? "it has none" : near_or_all(name, known, "it has")));
+    return {};
+  }
   try {
     return make_node(type.key, fields).cast<AttrsNode>();
   } catch (const UserError& error) {

@@ -341,9 +341,17 @@ Expr Parser::known_op(const std::string& name, const Token& token) {
   try {
     return get_op(name);
   } catch (const UserError& error) {
-    report(token, error.message());
+    report(token, why_no_op(token).value_or(error.message()));
   }
   return Expr();
+}
+
+std::optional<std::string> Parser::why_no_op(const Token& word) {
+  if (vars_.find(std::string(word.text)))
+    return fmt::format("there is no op '{0}'; the variable is written %{0}", word.text);
+  if (word.is("true")) return "there is no op 'true'; write True";
+  if (word.is("false")) return "there is no op 'false'; write False";
+  return std::nullopt;
 }
 
 Expr Parser::global(const Token& token) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "ir/text_literal.h"
@@ -89,6 +90,8 @@ class Parser : private TokenReader {
   Constructor need_constructor(const Token& first);
   // Returns the op; reports an error and returns null when there is none.
   Expr known_op(const std::string& name, const Token& token);
+  // Returns an error for a word that is no op but the name of a variable here, or a bool as other languages write it.
+  std::optional<std::string> why_no_op(const Token& word);
   Expr global(const Token& token);
   Expr infix(const Token& sign, std::string_view op, Expr a, Expr b);
   // Returns a stand-in for text that could not be read, so that reading goes on.
@@ -107,6 +110,7 @@ class Parser : private TokenReader {
   void set_function_attr(DictAttrs& attrs, const Token& name, const NamedValue& field);
   Value integer_arguments(const Token& name, size_t depth);
   Value value_dim();
+  [[noreturn]] void fail_word(const Token& word);
   void take_dyn_attrs(const Token& first, Array<Expr>& args, CallAttrs& attrs);
   void take_old_attrs_of(const OpNode& op, const Token& first, Array<Expr>& args, CallAttrs& attrs);
   Attrs call_attrs(const Expr& callee, CallAttrs attrs, const Token& first);

@@ -162,7 +162,7 @@ TEST_F(TypeText, MalformedConstraintsSayWhatIsWrong) {
       {"fn (A) -> A where [add(A, A)]", "expected '->' before what the op of a constraint gives, found ']'"},
       {"fn (A) -> A where [add(A, A) -> A", "expected ']' after constraints"},
       {"fn (A) -> A where [nn.softmax(axis=0, A) -> A]", "types come before attributes"},
-      {"fn (A) -> A where [nn.softmax(A, axes=0) -> A]", "has no field 'axes'"},
+      {"fn (A) -> A where [nn.softmax(A, axes=0) -> A]", "'nn.softmax' has no attribute 'axes'; did you mean axis?"},
   };
   for (const auto& [text, error] : cases) EXPECT_THAT(kit::user_error_of([&] { read_type(text); }), HasSubstr(error));
 }
