@@ -5,6 +5,7 @@
 
 #include "driver/plugins.h"
 #include "ir/near_names.h"
+#include "partition/place.h"
 
 #if HEADRACE_USE_CODEGENC
 #include "backends/ccompiler/compile/ccompiler.h"
@@ -89,6 +90,8 @@ std::optional<BackendSource>& backend_source() {
 }
 
 [[noreturn]] void throw_unknown(const std::string& name) {
+  if (name == partition::kNative)
+    throw_user_error("'native' is no backend: native code computes what no backend takes; leave the name out");
   const std::vector<std::string> known = known_backends();
   const std::vector<std::string> near = near_names(name, known, '-');
   std::string hint = backend_source() ? "" : "; `python -m headrace` also has those of Python's packages";

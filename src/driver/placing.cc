@@ -5,11 +5,13 @@
 #include <algorithm>
 
 #include "artifact/trailer.h"
+#include "base/count_of.h"
 #include "base/read_text.h"
 #include "driver/all_backends.h"
 #include "driver/check_options.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
+#include "partition/json_text.h"
 #include "pass/config.h"
 #include "relay/text/print.h"
 
@@ -65,12 +67,15 @@ IRModule split_for(const partition::Plan& plan, const IRModule& canonical, const
 
 std::shared_ptr<const partition::CostTable> read_costs(const std::string& path, const codegen::NativeTarget& target,
                                                        int threads) {
-  partition::CostTable table = partition::parse_cost_table(read_text(path, "table of costs"), path);
+  const partition::NamedText text{.text = read_text(path, "table of costs"), .name = path};
+  static_cast<void>(partition::parse_json_text(text));  // shows the place of wrong syntax
+  partition::CostTable table = partition::parse_cost_table(text.text, path);
   if (table.cpu != target.cpu || table.threads != threads)
     throw_user_error(
-        "{}: the costs are of {} thread(s) on {}, and the model is compiled for {} thread(s) on {}; measure "
-        "again with headrace profile, or give --threads",
-        path, table.threads, table.cpu, threads, target.cpu);
+        "{}: the costs are of {} on {}, and the model is compiled for {} on {}; measure again with headrace profile, "
+        "or "
+        "give --threads",
+        path, count_of(table.threads, "thread"), table.cpu, count_of(threads, "thread"), target.cpu);
   return std::make_shared<const partition::CostTable>(std::move(table));
 }
 

@@ -130,7 +130,7 @@ TEST(Profile, PlacementReadsTheFile) {
   EXPECT_NEAR(explained.plan_cost->seconds, 1e-3 + 2e-6 + 2 * partition::kBorderSeconds, 1e-10);
   options.threads = 2;
   EXPECT_THAT(kit::user_error_of([&] { explain(profiled_model(), options); }),
-              HasSubstr("the costs are of 1 thread(s) on "));
+              HasSubstr("the costs are of 1 thread on "));
   options.costs = costs_file("{\n  oops\n}");
   EXPECT_THAT(kit::user_error_of([&] { explain(profiled_model(), options); }), HasSubstr("parse error at line 2"));
 }

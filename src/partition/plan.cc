@@ -86,6 +86,8 @@ class PlanReader {
 
   void check_header(const JsonText& root) const {
     expect(root, JsonKind::kObject, "a plan");
+    if (find(root, "headrace") == nullptr)
+      source_->fail(root.begin, root.begin + 1, "this is not a plan; headrace explain --save-plan writes one");
     const JsonText& format = member(root, "headrace", JsonKind::kString);
     if (format.text != kPlanFormat)
       fail(format, fmt::format("this is a '{}' of Headrace, no '{}'", format.text, kPlanFormat));
@@ -148,8 +150,9 @@ class PlanReader {
       std::vector<std::string> names;
       for (const PlannedBackend& one : plan.backends) names.push_back(one.name);
       names.emplace_back(kNative);
-      fail(backend,
-           fmt::format("there is no backend '{}' in this plan; there are {}", backend.text, fmt::join(names, ", ")));
+      fail(backend, fmt::format("there is no backend '{0}' in this plan; there are {1}; to use another, list it under "
+                                "\"backends\" as {{\"name\": \"{0}\", \"version\": ...}}",
+                                backend.text, fmt::join(names, ", ")));
     }
     PlannedOp op{.name = member(row, "name", JsonKind::kString).text,
                  .kind = member(row, "kind", JsonKind::kString).text,

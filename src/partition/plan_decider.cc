@@ -158,9 +158,14 @@ void PlanDecider::check_names(const std::vector<NamedCall>& calls) const {
     in_plan.emplace(row.name, row.kind);
     if (in_model.contains({row.name, row.kind})) continue;
     const std::vector<std::string> near = near_names(row.name, names, '/');
+    std::string there;
+    for (const NamedCall& one : calls) {
+      if (near.empty() || one.name != near.front()) continue;
+      there = fmt::format("; there is '{}' of kind {}", one.name, one.kind);
+      break;
+    }
     plan_.source->fail(row.at.begin, row.at.end,
-                       fmt::format("the model has no op '{}' of kind {}{}", row.name, row.kind,
-                                   near.empty() ? "" : fmt::format("; there is '{}'", near.front())));
+                       fmt::format("the model has no op '{}' of kind {}{}", row.name, row.kind, there));
   }
   for (const NamedCall& one : calls) {
     if (!in_plan.contains({one.name, one.kind}))

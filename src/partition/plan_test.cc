@@ -91,7 +91,7 @@ constexpr Wrong kWrong[] = {
      "the key \"kind\" is there twice"},
     // JSON that is not a plan
     {"\"plan\"", "\"object graph\"", "2:15", "this is a 'object graph' of Headrace, no 'plan'"},
-    {"\"headrace\": \"plan\",\n", "", "1:1", "the key \"headrace\" is missing"},
+    {"\"headrace\": \"plan\",\n", "", "1:1", "this is not a plan; headrace explain --save-plan writes one"},
     {"\"version\": 1", "\"version\": 2", "3:14", "this is a plan of version 2, and this Headrace reads version 1"},
     {"\"version\": 1", "\"version\": \"1\"", "3:14", "\"version\" must be an integer"},
     {"\"version\": 1", "\"version\": 1.0", "3:14", "\"version\" must be an integer"},
