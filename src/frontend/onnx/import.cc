@@ -58,6 +58,7 @@ class Importer {
         opset_(default_opset(model)),
         tensors_(model),
         inputs_(resolve_inputs(model, options, refusals_)),
+        has_asked_backends_(static_cast<bool>(options.claim)),
         foreign_(model, options.claim, inputs_),
         functions_(model) {}
 
@@ -68,7 +69,7 @@ class Importer {
     import_graph(model_.graph);
     ImportedModel result;
     const Expr body = make_body(result);
-    if (!refusals_.empty()) throw ImportError(std::move(refusals_), model_.source);
+    if (!refusals_.empty()) throw ImportError(std::move(refusals_), model_.source, has_asked_backends_);
     Array<relay::Var> params;
     for (const GraphInput& input : inputs_) {
       if (!input.var) continue;
@@ -472,6 +473,7 @@ class Importer {
   TensorSource tensors_;
   Facts facts_;
   std::vector<GraphInput> inputs_;
+  bool has_asked_backends_ = false;  // backends have been asked about nodes that the importer has no form for
   ForeignNodes foreign_;
   ModelFunctions functions_;
   Scope scope_;

@@ -15,30 +15,35 @@ std::string describe(const NodeRefusal& refusal) {
   return fmt::format("node {} ({}): {}", printable(refusal.node), escaped(refusal.op), refusal.message);
 }
 
-// Advice about operators that no converter knows; the text gives it once for all of them.
-constexpr std::string_view kRemedy =
-    "docs/onnx-support.md lists the supported operators, and in Python a backend may run others: "
+// Advice about operators that no converter knows; the text gives it once for all of them. The second sentence is for
+// imports in which no backend was asked.
+constexpr std::string_view kRemedy = "docs/onnx-support.md lists the supported operators";
+constexpr std::string_view kBackendRemedy =
+    ", and a backend may run others: python -m headrace compile ... --backends onnxruntime, or in Python "
     "hr.compile(..., backends=[\"onnxruntime\"])";
 
 bool lacks_operator(const NodeRefusal& refusal) { return refusal.reason == HR_REASON_OP_UNSUPPORTED; }
 
-std::string describe_all(const std::vector<NodeRefusal>& refusals) {
-  const bool needs_remedy = std::any_of(refusals.begin(), refusals.end(), lacks_operator);
+std::string describe_all(const std::vector<NodeRefusal>& refusals, bool has_asked_backends) {
+  std::string remedy;
+  if (std::any_of(refusals.begin(), refusals.end(), lacks_operator))
+    remedy = fmt::format("{}{}", kRemedy, has_asked_backends ? "" : kBackendRemedy);
   if (refusals.size() == 1) {
-    return fmt::format("the model cannot be imported: {}{}{}", describe(refusals[0]), needs_remedy ? "; " : "",
-                       needs_remedy ? kRemedy : "");
+    return fmt::format("the model cannot be imported: {}{}{}", describe(refusals[0]), remedy.empty() ? "" : "; ",
+                       remedy);
   }
   std::string text = fmt::format("the model cannot be imported, for {} reasons:", refusals.size());
   for (size_t i = 0; i < refusals.size() && i < kMostShown; ++i) text += "\n  " + describe(refusals[i]);
   if (refusals.size() > kMostShown) text += fmt::format("\n  ... and {} more", refusals.size() - kMostShown);
-  if (needs_remedy) text += fmt::format("\n{}", kRemedy);
+  if (!remedy.empty()) text += "\n" + remedy;
   return text;
 }
 
 }  // namespace
 
-ImportError::ImportError(std::vector<NodeRefusal> refusals, const std::string& source)
-    : UserError(describe_all(refusals), {.op = refusals.empty() ? "" : refusals[0].node, .place = source}),
+ImportError::ImportError(std::vector<NodeRefusal> refusals, const std::string& source, bool has_asked_backends)
+    : UserError(describe_all(refusals, has_asked_backends),
+                {.op = refusals.empty() ? "" : refusals[0].node, .place = source}),
       refusals_(std::move(refusals)) {}
 
 }  // namespace headrace::onnx

@@ -22,7 +22,8 @@ struct NodeRefusal {
 // All refusals of one model. Nodes that cannot be imported only because they depend on refused ones are not listed.
 class ImportError : public UserError {
  public:
-  ImportError(std::vector<NodeRefusal> refusals, const std::string& source);
+  // `has_asked_backends`: backends have refused the operators that are not supported, so the text suggests none.
+  ImportError(std::vector<NodeRefusal> refusals, const std::string& source, bool has_asked_backends);
   const std::vector<NodeRefusal>& refusals() const { return refusals_; }
 
  private:

@@ -57,9 +57,23 @@ TEST(ImportErrors, TheTextNamesEveryNodeAndTheModel) {
   EXPECT_THAT(text, HasSubstr("for 2 reasons"));
   EXPECT_THAT(text, HasSubstr("(Det): the operator is not supported"));
   EXPECT_THAT(text, HasSubstr("(Cast): a cast to string is not supported"));
-  EXPECT_THAT(text, HasSubstr("\ndocs/onnx-support.md lists the supported operators, and in Python a backend may run "
-                              "others: hr.compile(..., backends=[\"onnxruntime\"])"));
+  EXPECT_THAT(text, HasSubstr("\ndocs/onnx-support.md lists the supported operators, and a backend may run others: "
+                              "python -m headrace compile ... --backends onnxruntime, or in Python "
+                              "hr.compile(..., backends=[\"onnxruntime\"])"));
   EXPECT_THAT(text, HasSubstr("in: m.onnx"));
+}
+
+TEST(ImportErrors, BackendsAreNotSuggestedAfterSomeHaveRefused) {
+  GraphWriter graph = one_input();
+  graph.node("Det", {"x"}, {}, "a");
+  graph.output("a", ElementType::kFloat, {});
+  ImportOptions options{.shapes = {{"x", {2, 3}}}, .bound = {}};
+  options.claim = [](const ops::OnnxNode&) -> Expected<std::vector<TensorType>> {
+    return Refusal{HR_REASON_OP_UNSUPPORTED, "it knows no Det"};
+  };
+  const std::string text = import_error(std::move(graph), 13, options);
+  EXPECT_THAT(text, HasSubstr("docs/onnx-support.md lists the supported operators"));
+  EXPECT_THAT(text, Not(HasSubstr("onnxruntime")));
 }
 
 TEST(ImportErrors, ALongListIsCut) {
