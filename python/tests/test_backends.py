@@ -201,7 +201,7 @@ def test_an_interrupt_of_a_backend_is_no_reason_to_go_on(program):
 
 
 def test_a_shared_library_is_a_backend(program, tmp_path):
-    with pytest.raises(hr.MissingError, match=r"there is no backend '.*none\.so'"):
+    with pytest.raises(hr.MissingError, match=r"there is no file '.*none\.so'"):
         hr.load_backend(tmp_path / "none.so")
     with pytest.raises(hr.UserError, match="library: expected a path"):
         hr.load_backend(3)

@@ -137,7 +137,9 @@ std::optional<Refusal> check_fields(const Trailer& trailer, int64_t length, cons
 
 Refusal too_short(int64_t length, const std::string& name) {
   return {HR_REASON_TRUNCATED,
-          fmt::format("'{}' has {} bytes, fewer than an artifact's trailer; copy the whole file", name, length)};
+          length == 0
+              ? fmt::format("'{}' is empty; copy the whole file", name)
+              : fmt::format("'{}' has {} bytes, fewer than an artifact's trailer; copy the whole file", name, length)};
 }
 
 std::optional<Refusal> check_hash(const Trailer& trailer, XXH128_hash_t hash, const std::string& name) {

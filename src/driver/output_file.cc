@@ -47,10 +47,10 @@ void check_name(const std::string& path) {
   if (path.find('\0') != std::string::npos) fail(path, "the name has a NUL character, which no file's name has");
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
-  if (path.empty()) fail(path, "the name is empty; name a file, such as model.so");
-  if (fs::is_directory(status)) fail(path, "it is a folder; name a file, such as model.so");
+  if (path.empty()) fail(path, "the name is empty; name a file");
+  if (fs::is_directory(status)) fail(path, "it is a folder; name a file in it");
   if (fs::exists(status) && !fs::is_regular_file(status))
-    fail(path, "it is a device, pipe or socket, which would be lost; name a file, such as model.so");
+    fail(path, "it is a device, pipe or socket, which would be lost; name another file");
 }
 
 void write_chars(int descriptor, const std::string& path, std::string_view text) {

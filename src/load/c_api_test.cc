@@ -95,7 +95,7 @@ TEST_F(CApi, BackendsAreLoadedByTheirPath) {
   EXPECT_EQ(hr_load_backend(nullptr), HR_USAGE);
   EXPECT_EQ(hr_load_backend("/no/such/backend.so"), HR_MISSING_DEPENDENCY);
   EXPECT_STREQ(hr_last_error()->message,
-               "there is no backend '/no/such/backend.so'; give the path of its shared library");
+               "there is no file '/no/such/backend.so'; give the path of a backend's shared library");
   EXPECT_EQ(hr_load_backend("/"), HR_USER);
 }
 

@@ -161,8 +161,8 @@ void check_base(const llvm::Triple& triple, const std::string& cpu, const llvm::
     const bool is_other = std::find(std::begin(kOther), std::end(kOther), name) != std::end(kOther);
     const bool is_retpoline = name.starts_with("retpoline") || name.starts_with("lvi-");
     if ((is_needed && !on) || ((is_other || is_retpoline) && on))
-      throw_user_error("cannot make 64-bit code for processor '{}' {} feature '{}'", cpu, on ? "with" : "without",
-                       name);
+      throw_user_error("cannot make 64-bit code for processor '{}' {} feature '{}'{}", cpu, on ? "with" : "without",
+                       name, is_needed ? "; x86-64 is the least processor" : "");
   }
 }
 

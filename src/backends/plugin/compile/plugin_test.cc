@@ -330,14 +330,14 @@ TEST(Plugin, WrongOnesAreRefusedWithAReason) {
       {"wrong18", "has no version"},
       {"wrong19", "has a function compile and no supports"},
       {"other_chip", "are both named 'chip'; load one of them"},
-      {"nothing", "there is no backend"},
+      {"nothing", "there is no file"},
   };
   load("chip");
   for (const auto& [plugin, message] : cases)
     EXPECT_THAT(kit::user_error_of([&] { load(plugin); }), HasSubstr(message)) << plugin;
   const std::string text = ::testing::TempDir() + "no_plugin.so";
   kit::write_file(text, "no library");
-  EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(text); }), HasSubstr("cannot be loaded: "));
+  EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin(text); }), HasSubstr("' is not a shared library; give"));
   EXPECT_THAT(kit::user_error_of([&] { driver::load_plugin("/"); }), HasSubstr("is not a file"));
 }
 

@@ -91,13 +91,15 @@ void* open_library(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);  // never searched for by its name
   if (!std::filesystem::exists(absolute, error))
-    throw MissingError(fmt::format("there is no backend '{}'; give the path of its shared library", path));
+    throw MissingError(fmt::format("there is no file '{}'; give the path of a backend's shared library", path));
   if (!std::filesystem::is_regular_file(absolute, error))
     throw_user_error("'{}' is not a file; give the path of a backend's shared library", path);
   void* handle = ::dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle != nullptr) return handle;
   const char* reason = ::dlerror();
   const std::string why = reason == nullptr ? "the system does not say why" : reason;
+  if (why.ends_with("invalid ELF header") || why.ends_with("file too short"))
+    throw_user_error("'{}' is not a shared library; give the path of a backend's", path);
   const std::string text = fmt::format("the backend '{}' cannot be loaded: {}", path, why);
   if (why.find("cannot open shared object file") != std::string::npos)
     throw MissingError(text + "; install the library that it needs");
