@@ -158,7 +158,7 @@ class HelpTest(CliTest):
         for verb in VERBS:
             self.fails(USAGE, rf"no option '--frob'[^$]*headrace {verb} --help", verb, "--frob")
             if verb != "targets":  # it takes nothing
-                self.fails(USAGE, "is required", verb)
+                self.fails(USAGE, "name an action: diff\n" if verb == "plan" else "is required", verb)
         self.fails(USAGE, "'more' is one argument too many\n", "run", "one.so", "more")
         self.fails(USAGE, "'m.so' is one argument too many; the output is named by -o", "compile", DIGITS, "m.so")
         self.fails(USAGE, "--output is required: The artifact to write", "compile", DIGITS)
@@ -763,7 +763,7 @@ class RunErrorTest(CliTest):
             self.fails(USER, "there is no file 'no.so'", verb, "no.so")
             self.fails(USER, "end is missing", verb, "half.so")
             self.fails(USER, "checksum does not match", verb, "flipped.so")
-            self.fails(USER, "0 bytes", verb, "empty.so")
+            self.fails(USER, "'empty.so' is empty; copy the whole file", verb, "empty.so")
         for verb in ("run", "inspect"):
             self.fails(USER, "is a model; compile it first", verb, DIGITS)
             self.fails(USER, "not a regular file", verb, ".")

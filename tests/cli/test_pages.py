@@ -153,7 +153,7 @@ class FileTest(PageTest):
         self.write_changed(measured, "best_seconds", "soon")
         self.fails(USER, "'best_seconds' where one should be.*headrace bench MODEL --steps --json", *parts)
         for text, pattern in (
-            ("{", "'bad.json' is not valid JSON: .*line 1, column 2"),
+            ("{", "bad.json:1:2: the text ends where a key should be"),
             ("[" * 100 + "]" * 100, "its JSON is nested deeper than 64 levels"),
             ("{}", "it has no 'results' where one should be"),
             ('{"results": []}', "it has no results"),

@@ -192,10 +192,14 @@ int check(const CheckState& state, const Common& common) {
 Verb add_backend(CLI::App& app, const Common& common) {
   CLI::App* verb = app.add_subcommand("backend", "List backends and what they compute, and check one");
   verb->require_subcommand(1);
+  verb->footer(
+      "Example: headrace backend list --ops\n"
+      "         headrace backend check ccompiler");
   auto list_state = std::make_shared<ListState>();
   CLI::App* list_verb = verb->add_subcommand("list", "List the backends of this build, and those of --plugin");
   list_verb->add_flag("--ops", list_state->ops,
                       "Also list the ops that each takes among the cases of the conformance kit");
+  list_verb->footer("Example: headrace backend list --ops");
   auto check_state = std::make_shared<CheckState>();
   CLI::App* check_verb = verb->add_subcommand(
       "check", "Check a backend: results, threads, memory, saved bytes, for each op and pattern that it claims");

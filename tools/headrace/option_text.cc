@@ -47,12 +47,14 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 std::pair<std::string, std::string> split_assignment(const std::string& option, const std::string& text) {
   // The last `=` that leaves a value: names of ONNX tensors may hold one.
   const size_t at = text.rfind('=');
-  if (at == std::string::npos || at == 0 || at + 1 == text.size())
-    throw UsageError(fmt::format("{}: '{}' must have the form NAME=VALUE; an example: {} {}", option, text, option,
-                                 option == "--shape" ? kShapeExample
-                                 : option == "--dim" ? kDimExample
-                                                     : "x=image.npy"));
-  return {text.substr(0, at), text.substr(at + 1)};
+  if (at != std::string::npos && at != 0 && at + 1 != text.size()) return {text.substr(0, at), text.substr(at + 1)};
+  const bool is_of_backend = option == "--backend-option";
+  throw UsageError(fmt::format("{}: '{}' must have the form {}=VALUE; an example: {} {}", option, text,
+                               is_of_backend ? "NAME.KEY" : "NAME", option,
+                               option == "--shape" ? kShapeExample
+                               : option == "--dim" ? kDimExample
+                               : is_of_backend     ? "ccompiler.cc=clang"
+                                                   : "x=image.npy"));
 }
 
 std::vector<int64_t> parse_shape(const std::string& option, const std::string& text) {

@@ -5,6 +5,7 @@
 #include "base/json_fault.h"
 #include "object/array.h"
 #include "object/shape_tuple.h"
+#include "partition/json_text.h"
 #include "tools/headrace/shown_text.h"
 
 namespace headrace::tools {
@@ -73,6 +74,7 @@ Value from_json(std::string_view text, const std::string& name) {
   try {
     return value_of(Json::parse(text), name, 0);
   } catch (const Json::exception& fault) {
+    static_cast<void>(partition::parse_json_text({.text = std::string(text), .name = name}));  // throws with the place
     throw_user_error("'{}' is not valid JSON: {}", name, json_fault(fault));
   }
 }

@@ -1,6 +1,7 @@
 #include "tools/headrace/peer_options.h"
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "tools/headrace/interruption.h"
 #include "tools/headrace/session.h"
 #include "tools/headrace/usage.h"
@@ -24,6 +25,7 @@ void PeerOptions::require(const std::string& our_model) const {
         "'{}' is an artifact, which {} cannot read: give the model, with the same --shape and --bind, or the peer's "
         "model with --against-model",
         our_model, name);
+  if (!model.empty()) static_cast<void>(MappedFile::open(model, "model of --against-model"));  // throws without one
   watch_for_interruptions();
   Peer::require(name, model.empty() ? our_model : model);
 }

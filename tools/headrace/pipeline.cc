@@ -6,6 +6,9 @@ namespace headrace::tools {
 Verb add_pipeline(CLI::App& app, const Common& common) {
   CLI::App* verb = app.add_subcommand("pipeline", "Split models into stages, and run streams through them");
   verb->require_subcommand(1);
+  verb->footer(
+      "Example: headrace pipeline split model.onnx --stages 2 -o pipe.so --shape x=1,3,224,224\n"
+      "         headrace pipeline run pipe.so --requests 100");
   std::vector<std::pair<CLI::App*, Verb>> actions;
   for (auto* add : {add_pipeline_split, add_pipeline_run, add_pipeline_bench, add_pipeline_inspect}) {
     Verb action = add(*verb, common);

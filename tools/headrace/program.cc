@@ -17,8 +17,10 @@ namespace headrace::tools {
 namespace {
 
 constexpr const char* kProgramFooter =
-    "Exit codes: 0 fine, 1 a defect of Headrace, 2 wrong usage, 3 a bad model, file or shape,\n"
-    "            4 something needed is missing, 5 results differ.\n"
+    "Exit codes: 0 fine, 1 a defect of Headrace, 2 wrong usage,\n"
+    "            3 a bad model, file, shape or input, or an unknown name (of a pass, a processor),\n"
+    "            4 a requirement is missing: a peer, a CPU feature, a backend, the code generator,\n"
+    "            5 results or plans differ.\n"
     "Start with:  headrace compile model.onnx -o model.so --shape x=1,3,224,224\n"
     "             headrace run model.so --input x=image.npy --output-dir out/";
 

@@ -70,9 +70,9 @@ Tensors read_expected(const RunState& state, const std::vector<artifact::TensorS
   return given;
 }
 
-// Compares the outputs that have a file with what it holds.
-std::vector<OutputComparison> compare_with(const Tensors& given, const std::vector<artifact::TensorSpec>& specs,
-                                           const std::vector<NDArray>& outputs, std::optional<double> limit) {
+// Returns the outputs that have a file, and what it holds.
+OutputSets sets_of(const Tensors& given, const std::vector<artifact::TensorSpec>& specs,
+                   const std::vector<NDArray>& outputs) {
   OutputSets sets;
   for (size_t i = 0; i < specs.size(); ++i) {
     const auto file = given.find(specs[i].name);
@@ -81,7 +81,7 @@ std::vector<OutputComparison> compare_with(const Tensors& given, const std::vect
     sets.ours.push_back(outputs[i]);
     sets.reference.push_back(file->second);
   }
-  return sets.names.empty() ? std::vector<OutputComparison>{} : compare_outputs(sets, limit);
+  return sets;
 }
 
 bool all_near(const std::vector<OutputComparison>& compared) {
@@ -99,10 +99,17 @@ Array<Value> report_of(const std::vector<OutputComparison>& compared) {
   return list;
 }
 
-void print(const std::vector<OutputComparison>& compared) {
-  for (const OutputComparison& one : compared)
+void print(const std::vector<OutputComparison>& compared, const OutputSets& sets) {
+  for (size_t i = 0; i < compared.size(); ++i) {
+    const OutputComparison& one = compared[i];
+    if (sets.ours[i].shape() != sets.reference[i].shape()) {
+      print_out("{}: MISMATCH, the output is {} and its file has {}\n", shown(one.name), describe(sets.ours[i]),
+                describe(sets.reference[i]));
+      continue;
+    }
     print_out("{}: {}, {:.3g} from its file relative to its largest element, the limit is {:.3g}\n", shown(one.name),
               one.is_near_float64() ? "ok" : "MISMATCH", one.error, one.limit);
+  }
 }
 
 // Returns the files of the outputs. UserError where one would replace a file that the run reads.
@@ -137,7 +144,8 @@ int run(const RunState& state, const Common& common) {
   const std::vector<NDArray> outputs =
       run_repeatedly(*executor, state.inputs.read(executor->inputs()), state.repeat, times);
   if (!state.folder.empty()) write_tensors(files, outputs);
-  const std::vector<OutputComparison> compared = compare_with(expected, executor->outputs(), outputs, state.limit);
+  const OutputSets sets = sets_of(expected, executor->outputs(), outputs);
+  const auto compared = sets.names.empty() ? std::vector<OutputComparison>() : compare_outputs(sets, state.limit);
   const DescribedOutputs described = describe_outputs(executor->outputs(), outputs, files, values);
   if (common.json) {
     std::cout << to_json({{"program", Value(state.program)},
@@ -153,7 +161,7 @@ int run(const RunState& state, const Common& common) {
     if (state.repeat > 1)
       print_out("{} runs: best {}, median {}\n", state.repeat, show_seconds(times.best()),
                 show_seconds(times.median()));
-    print(compared);
+    print(compared, sets);
     for (const executors::FallbackEvent& event : executor->fallbacks())
       print_out("region {} ran natively, not by {}: {}\n", shown(event.region), shown(event.backend),
                 shown(event.message));

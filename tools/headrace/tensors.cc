@@ -1,6 +1,7 @@
 #include "tools/headrace/tensors.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -156,9 +157,17 @@ void check_is_input(const std::string& name, const std::string& file, const std:
                    names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
 }
 
+// Returns whether a file is an image of a kind that is not read.
+bool is_other_image(const std::string& file) {
+  constexpr std::array<std::string_view, 5> kEndings{".gif", ".bmp", ".webp", ".tif", ".tiff"};
+  return std::any_of(kEndings.begin(), kEndings.end(), [&](std::string_view ending) { return file.ends_with(ending); });
+}
+
 NDArray read_input(const std::string& name, const std::string& file, const NamedFiles& files) {
   if (file.ends_with(".npz")) return read_from_archive(name, file);
   const bool is_picture = is_image(file) && (files.images != nullptr || files.specs == nullptr);
+  if (is_other_image(file))
+    throw_user_error("'{}': of images, only PNG and JPEG are read (.png, .jpg, .jpeg); convert it", file);
   if (!is_raw(file) && !is_picture) return read_tensor(file);
   if (files.specs == nullptr)
     throw_user_error("'{}' does not hold a tensor with its shape, which {} needs; give '{}' as a .npy file", file,
@@ -249,14 +258,12 @@ std::vector<NDArray> in_order(const std::vector<artifact::TensorSpec>& specs,
     if (it == given.end())
       throw_user_error("input '{}' ({}) is missing: give it as --input {}=FILE.npy", shown(spec.name), describe(spec),
                        shown(spec.name));
-    artifact::TensorSpec found = spec;
-    found.dtype = it->second.dtype();
-    found.shape.assign(it->second.shape().begin(), it->second.shape().end());
-    if (found.dtype != spec.dtype || found.shape != spec.shape) {
+    const NDArray& found = it->second;
+    const bool has_shape = std::ranges::equal(found.shape(), spec.shape);
+    if (found.dtype() != spec.dtype || !has_shape) {
       throw_user_error("input '{}' must be {}, the file has {}: {}", shown(spec.name), describe(spec), describe(found),
-                       found.shape != spec.shape
-                           ? "give another, or compile the model for this shape"
-                           : fmt::format("convert it, in numpy by x.astype('{}')", spec.dtype.to_string()));
+                       !has_shape ? "give another, or compile the model for this shape"
+                                  : fmt::format("convert it, in numpy by x.astype('{}')", spec.dtype.to_string()));
     }
     inputs.push_back(it->second);
   }
@@ -275,6 +282,11 @@ std::string file_name_of(const std::string& tensor_name) {
 std::string describe(const artifact::TensorSpec& spec) {
   if (spec.shape.empty()) return spec.dtype.to_string() + " scalar";
   return fmt::format("{} {}", spec.dtype.to_string(), fmt::join(spec.shape, "x"));
+}
+
+std::string describe(const NDArray& tensor) {
+  return describe(artifact::TensorSpec{
+      .name = "", .dtype = tensor.dtype(), .shape = {tensor.shape().begin(), tensor.shape().end()}});
 }
 
 }  // namespace headrace::tools

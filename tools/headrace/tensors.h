@@ -49,5 +49,6 @@ std::string file_name_of(const std::string& tensor_name);
 
 // "float32 1x3x224x224"
 std::string describe(const artifact::TensorSpec& spec);
+std::string describe(const NDArray& tensor);
 
 }  // namespace headrace::tools

@@ -39,8 +39,20 @@ std::string option_of(const CLI::ParseError& error) {
   return text.substr(0, text.find_first_of(": "));
 }
 
+// "bash, zsh or fish"
+std::string one_of(std::vector<std::string> words) {
+  if (words.size() < 2) return words.empty() ? "" : words.front();
+  const std::string last = std::move(words.back());
+  words.pop_back();
+  return fmt::format("{} or {}", fmt::join(words, ", "), last);
+}
+
 std::string missing_message(const CLI::App& app, const std::string& name) {
   const CLI::Option* option = app.get_option_no_throw(name);
+  if (option != nullptr && option->get_positional() && !words_of(*option).empty()) {
+    const bool has_vowel = std::string_view("aeio").find(name.front()) != std::string_view::npos;
+    return fmt::format("name {} {}: {}", has_vowel ? "an" : "a", name, one_of(words_of(*option)));
+  }
   return option == nullptr ? fmt::format("{} is required", name)
                            : fmt::format("{} is required: {}", name, option->get_description());
 }

@@ -1,6 +1,7 @@
 // The text form of a plan.
 #include <algorithm>
 
+#include "base/count_of.h"
 #include "base/error.h"
 #include "plan/pipeline/split.h"
 #include "plan/pipeline/table.h"
@@ -23,6 +24,7 @@ std::string stage_table(const SplitProblem& problem, const SplitPlan& plan) {
   return format_table(rows, 2);
 }
 
+// Leaves out devices without a stage and without a limit, of which a host may offer many.
 std::string device_table(const SplitProblem& problem, const SplitPlan& plan) {
   std::vector<std::vector<std::string>> rows{{"device", "kind", "stage", "memory", "of"}};
   for (size_t device = 0; device < problem.devices.size(); ++device) {
@@ -31,6 +33,7 @@ std::string device_table(const SplitProblem& problem, const SplitPlan& plan) {
       return std::count(candidate.devices.begin(), candidate.devices.end(), static_cast<int32_t>(device)) > 0;
     });
     const bool is_used = stage != plan.stages.end();
+    if (!is_used && one.memory_bytes == kNoMemoryLimit) continue;
     rows.push_back({one.name, problem.kinds[static_cast<size_t>(one.kind)],
                     is_used ? std::to_string(stage - plan.stages.begin()) : "-",
                     is_used ? format_bytes(stage->memory_bytes) : "-",
@@ -47,11 +50,11 @@ std::string format_plan(const SplitProblem& problem, const SplitPlan& plan) {
   const std::string searched =
       plan.num_downsets > 0 ? fmt::format("{} downsets", plan.num_downsets) : "too many downsets to list";
   const std::string proof = plan.is_optimal() ? "optimal" : fmt::format("gap at most {:.2f} %", plan.gap() * 100);
-  return fmt::format(
-      "{} stages of {} nodes ({} units, {}), by {}\n\n{}\n{}\nperiod       {} (stage {})\nlower bound  {} ({})\n",
-      plan.stages.size(), problem.nodes.size(), plan.num_units, searched, to_string(plan.method),
-      stage_table(problem, plan), device_table(problem, plan), format_time(plan.period_ns),
-      slowest - plan.stages.begin(), format_time(plan.lower_bound_ns), proof);
+  return fmt::format("{} of {} ({}, {}), by {}\n\n{}\n{}\nperiod       {} (stage {})\nlower bound  {} ({})\n",
+                     count_of(plan.stages.size(), "stage"), count_of(problem.nodes.size(), "node"),
+                     count_of(plan.num_units, "unit"), searched, to_string(plan.method), stage_table(problem, plan),
+                     device_table(problem, plan), format_time(plan.period_ns), slowest - plan.stages.begin(),
+                     format_time(plan.lower_bound_ns), proof);
 }
 
 }  // namespace headrace::plan
