@@ -40,7 +40,7 @@ void check_shape(const onnx::ValueInfo& info, const TensorData& data) {
     throw ImportError(
         {{"", "", HR_REASON_BAD_TENSOR,
           fmt::format("the data of input '{}' has another shape than its model declares", info.name), ""}},
-        "");
+        "", true);
   }
 }
 
