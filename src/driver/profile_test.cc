@@ -132,7 +132,8 @@ TEST(Profile, PlacementReadsTheFile) {
   EXPECT_THAT(kit::user_error_of([&] { explain(profiled_model(), options); }),
               HasSubstr("the costs are of 1 thread on "));
   options.costs = costs_file("{\n  oops\n}");
-  EXPECT_THAT(kit::user_error_of([&] { explain(profiled_model(), options); }), HasSubstr("parse error at line 2"));
+  EXPECT_THAT(kit::user_error_of([&] { explain(profiled_model(), options); }),
+              HasSubstr("costs.json:2:3: a key in quotes should be here"));
 }
 
 // The plans of the table are for one model, with any weights of the same shapes.

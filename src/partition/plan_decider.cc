@@ -158,9 +158,10 @@ void PlanDecider::check_names(const std::vector<NamedCall>& calls) const {
     in_plan.emplace(row.name, row.kind);
     if (in_model.contains({row.name, row.kind})) continue;
     const std::vector<std::string> near = near_names(row.name, names, '/');
+    const bool is_kind_wrong = std::find(names.begin(), names.end(), row.name) != names.end();
     std::string there;
     for (const NamedCall& one : calls) {
-      if (near.empty() || one.name != near.front()) continue;
+      if (near.empty() || one.name != (is_kind_wrong ? row.name : near.front())) continue;
       there = fmt::format("; there is '{}' of kind {}", one.name, one.kind);
       break;
     }

@@ -200,6 +200,12 @@ class PlanTest(CliTest):
                    r"backend has no C text for this op \(reason 20\)", *explain, wrong)  # fmt: skip
         wrong = self.edit("wrong.json", ("parts.relay:4:12", "parts.relay:4:2"))
         self.fails(USER, "wrong.json:14:5: the model has no op 'parts.relay:4:2'", *explain, wrong)
+        wrong = self.edit("wrong.json", ('"kind": "nn.relu"', '"kind": "nn.rlu"'))
+        pattern = "the model has no op '(.*)' of kind nn.rlu; there is '\\1' of kind nn.relu\n"
+        self.fails(USER, pattern, *explain, wrong)
+        wrong = self.edit("wrong.json", (softmax, softmax.replace("native", "onednn")))
+        pattern = "no backend 'onednn' in this plan; there are ccompiler, native; to use another, list it under"
+        self.fails(USER, pattern, *explain, wrong)
         version = '"version": "1"'
         wrong = self.edit("wrong.json", (version, '"version": "0"'))
         self.fails(USER, "wrong.json:9:5: the plan is for version '0' of ccompiler, and here is version '1'", *explain,
