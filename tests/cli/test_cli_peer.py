@@ -113,6 +113,7 @@ class PeerTest(CliTest):
 
     def test_the_peers_model_is_named(self) -> None:
         environment = self.python("echo error model $4")
+        (self.folder / "other.onnx").write_bytes(DIGITS.read_bytes())
         other = ("--against-model", "other.onnx")
         for verb in ("bench", "verify"):
             self.fails(USER, "model other.onnx$", verb, DIGITS, *ONE, *AGAINST, *other, **environment)
