@@ -112,6 +112,11 @@ void print(const std::vector<OutputComparison>& compared, const OutputSets& sets
   }
 }
 
+void print(const Times& times) {
+  if (times.count() > 1)
+    print_out("{} runs: best {}, median {}\n", times.count(), show_seconds(times.best()), show_seconds(times.median()));
+}
+
 // Returns the files of the outputs. UserError where one would replace a file that the run reads.
 std::vector<std::string> find_outputs(const RunState& state, const artifact::Manifest& manifest,
                                       const std::vector<artifact::TensorSpec>& outputs, const Common& common) {
@@ -158,9 +163,7 @@ int run(const RunState& state, const Common& common) {
   } else {
     std::cout << to_table(described.rows);
     for (const std::string& line : described.values) print_out("{}\n", shown(line));
-    if (state.repeat > 1)
-      print_out("{} runs: best {}, median {}\n", state.repeat, show_seconds(times.best()),
-                show_seconds(times.median()));
+    print(times);
     print(compared, sets);
     for (const executors::FallbackEvent& event : executor->fallbacks())
       print_out("region {} ran natively, not by {}: {}\n", shown(event.region), shown(event.backend),
