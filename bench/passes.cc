@@ -35,7 +35,7 @@ IRModule run_lists(const IRModule& module) {
   context.opt_level = 3;
   context.infer_type = [](const IRModule& m) { return relay::infer_type(m); };
   std::vector<pass::Pass> list = passes::canonical();
-  for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
+  for (pass::Pass& pass : passes::native({})) list.push_back(std::move(pass));
   return pass::run_passes(list, module, context);
 }
 

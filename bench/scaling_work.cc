@@ -165,7 +165,7 @@ std::vector<ScalingWork> make_works() {
   works.push_back({"regions by passes", true, partition_by_passes});
   works.push_back({"regions by labels", true, partition_by_label});
   std::vector<pass::Pass> all = passes::canonical();
-  for (pass::Pass& pass : passes::native()) all.push_back(std::move(pass));
+  for (pass::Pass& pass : passes::native({})) all.push_back(std::move(pass));
   works.push_back(work_of("canonical, native", std::move(all)));
   for (pass::Pass pass : driver::all_passes(driver::Ir::relay)) {
     pass.info.required.clear();
