@@ -244,9 +244,9 @@ def test_an_exception_without_text_is_named():
     def stops(x):
         raise StopIteration
 
-    with pipeline.chain([pipeline.Stage(stops, name="s")]) as pipe:
-        with pytest.raises(pipeline.StageFailed, match=r"request 0 failed in stage 's'.*: StopIteration$"):
-            pipe.submit(1).wait()
+    wanted = pytest.raises(pipeline.StageFailed, match=r"request 0 failed in stage 's'.*: StopIteration$")
+    with pipeline.chain([pipeline.Stage(stops, name="s")]) as pipe, wanted:
+        pipe.submit(1).wait()
 
 
 def test_a_failed_request_has_its_stage_and_cause():
