@@ -117,6 +117,8 @@ constexpr std::string_view kChoices =
 - **Pads** below 0 remove elements before the other pads add some, in every mode (as in onnxruntime).
 - **MaxUnpool** with an output shape: an index counts in the map that the pads and strides alone give, as in the
   standard's data; onnxruntime counts it in the map of that shape.
+- **AffineGrid** with align_corners: along an extent of 1 the coordinate is 0 (onnxruntime gives 1, the standard's
+  reference -1).
 - **LpPool** with ceil_mode: for a window that extends past the pads, the mean of its elements within the pads is
   multiplied by the size of the whole window, as in the standard's reference.
 - **LSTM, GRU and RNN**: a sequence of length 0 keeps its initial state as the last state (onnxruntime gives zeros). The
