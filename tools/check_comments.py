@@ -4,8 +4,7 @@
     tools/check_comments.py [ROOT]
 
 A comment that begins with "What", "Of", "Who", "The same" or "As above", in either case, names its subject by another
-sentence or by the code below. Counts the comments of each KIND that begin so and fails where they are LIMIT of the
-kind's comments or more:
+sentence or by the code below. Fails where one begins so, and counts the comments of each KIND:
 
   C++ comments          lines of // that follow each other, and /* */, where no code stands before them
   C++ trailing comments behind code in the same line
@@ -14,7 +13,7 @@ kind's comments or more:
 
 Files are those with the endings .h, .hpp, .cc, .c and .py, tests too, outside of SKIPPED folders and of hidden ones.
 
-Prints the comments of each kind that is over its limit and exits 1, or a summary and 0.
+Prints those comments and exits 1, or a summary and 0.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KINDS = ("C++ comments", "C++ trailing comments", "Python docstrings", "Python comments")
-LIMIT = 0.02
 CPP = (".h", ".hpp", ".cc", ".c")
 # Builds, others' work, and headers of earlier versions, which stay as they were published.
 SKIPPED = ("build", "third_party", "tools/html/vendor", "tests/plugins/headers")
@@ -124,22 +122,21 @@ def comments(root: Path) -> list[Comment]:
 
 
 def main() -> int:
-    """Prints what is over its limit, or the counts."""
+    """Prints the comments that begin so, or the counts."""
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent).resolve()
     every = comments(root)
     status, counts = 0, []
     for kind in KINDS:
         total = sum(comment.kind == kind for comment in every)
         unclear = [comment for comment in every if comment.kind == kind and OPENING.match(comment.text)]
-        count = f"{len(unclear)} of {total} {kind}"
-        counts.append(count)
-        if unclear and len(unclear) >= LIMIT * total:
+        counts.append(f"{total} {kind}")
+        if unclear:
             status = 1
             for comment in unclear:
                 print(f"{comment.file}:{comment.line}: {comment.text.splitlines()[0]}")
-            print(f'{count} begin with "What", "Of", "Who", "The same" or "As above"; fewer than {LIMIT:.0%} may')
+            print(f'{len(unclear)} of {total} {kind} begin with "What", "Of", "Who", "The same" or "As above"')
     if status == 0:
-        print(f"plain statements but for {', '.join(counts)}")
+        print(f"plain statements: {', '.join(counts)}")
     return status
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants comments of each kind and sees check_comments.py count them, and fail from the limit on."""
+"""Plants comments of each kind and sees check_comments.py count them, and fail."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 TOOL = Path(__file__).resolve().parent / "check_comments.py"
-SAID = 'begin with "What", "Of", "Who", "The same" or "As above"; fewer than 2% may'
+SAID = 'begin with "What", "Of", "Who", "The same" or "As above"'
 
 SOUND_HOUSE = {
     "src/a.cc": '// Returns x.\nint f(int x) { return x; }  // plainly\n\n/* A block. */\nconst char* s = "// What";\n',
@@ -35,8 +35,8 @@ class CheckCommentsTest(unittest.TestCase):
         self.assertEqual(self.check({file: text}), (1, list(lines)))
 
     def test_sound_house_passes(self) -> None:
-        counts = "0 of 2 C++ comments, 0 of 1 C++ trailing comments, 0 of 2 Python docstrings, 0 of 1 Python comments"
-        self.assertEqual(self.check({}), (0, [f"plain statements but for {counts}"]))
+        counts = "2 C++ comments, 1 C++ trailing comments, 2 Python docstrings, 1 Python comments"
+        self.assertEqual(self.check({}), (0, [f"plain statements: {counts}"]))
 
     def test_each_opening(self) -> None:
         for words in ("What x is.", "what x is", "Of x.", "of x", "Who reads x.", "The same.", "the same", "As above."):
@@ -71,11 +71,6 @@ class CheckCommentsTest(unittest.TestCase):
         self.expect("a.py", '#!/usr/bin/env python3\n"""What is here."""\n', "a.py:2: What is here.", said)
         self.expect("a.py", 'class A:\n    """\n    Of a.\n\n    More.\n    """\n', "a.py:2: Of a.", said)
         self.expect("a.py", 'async def f():\n    """As above."""\n', "a.py:2: As above.", said)
-
-    def test_limit(self) -> None:
-        for total, status in ((49, 1), (50, 1), (51, 0)):
-            plain = "int x;\n// Plain.\n" * (total - 3)
-            self.assertEqual(self.check({"a.h": f"// What x is.\n{plain}"})[0], status, total)
 
     def test_folders_that_are_not_ours_or_made(self) -> None:
         for folder in ("build/x", "third_party/x", ".cache", "tools/html/vendor", "tests/plugins/headers/1.0"):

@@ -43,7 +43,7 @@ struct OpenDevice::State {
   std::mutex compute;
   std::mutex link_in, link_out;
   std::atomic<uint64_t> transfers_in = 0, transfers_out = 0;
-  std::mutex wait;  // of waits, which end early when the number of interrupts changes
+  std::mutex wait;  // for waits, which end early when the number of interrupts changes
   std::condition_variable interrupted;
   std::atomic<uint64_t> interrupts = 0;
 

@@ -18,8 +18,8 @@ struct SimulatedDevice {
   int32_t number = 0;            // tells the devices of one pipeline apart
   double speed = 1;              // a stage takes 1 / speed of its time on the cores of this machine
   int64_t memory_bytes = 0;      // 0: no limit
-  int64_t bytes_per_second = 0;  // of the link, in each direction; 0: no limit
-  int64_t latency_ns = 0;        // of each transfer
+  int64_t bytes_per_second = 0;  // speed of the link, in each direction; 0: no limit
+  int64_t latency_ns = 0;        // latency of each transfer
   bool operator==(const SimulatedDevice&) const = default;
 };
 

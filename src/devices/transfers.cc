@@ -179,7 +179,7 @@ class TransferAdder {
   std::vector<Transfer> transfers_;
   std::map<std::tuple<Source::Kind, size_t, size_t, std::string>, size_t> copies_;  // stages by source and memory
   std::map<std::pair<std::string, bool>, size_t> groups_;
-  std::map<size_t, std::string> texts_;  // what the stages copy
+  std::map<size_t, std::string> texts_;  // the copies of the stages
 };
 
 }  // namespace

@@ -91,7 +91,7 @@ class ProgramMemory {
  private:
   const PipelinePlan& plan_;
   std::span<const Manifest* const> manifests_;
-  std::map<int32_t, std::map<int64_t, int64_t>> weights_ = {};  // of each model: the bytes of each weight
+  std::map<int32_t, std::map<int64_t, int64_t>> weights_ = {};  // for each model: the bytes of each weight
   int64_t working_bytes_ = 0;
 };
 

@@ -137,7 +137,7 @@ std::string backends_of(const artifact::Manifest& manifest) {
 struct Attempt {
   plan::SplitProblem problem;
   plan::SplitPlan plan;             // its memory is that of the compiled stages
-  artifact::PipelinePlan pipeline;  // of the cut program; its stages have their ports
+  artifact::PipelinePlan pipeline;  // that of the cut program; its stages have their ports
   std::vector<std::string> models;  // the bytes of each stage's artifact
   std::vector<double> seconds;      // measured time per stage
   std::string refusal;              // why it does not fit the memory of its places; empty: it fits

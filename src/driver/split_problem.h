@@ -12,7 +12,7 @@ struct PlaceKind {
   std::string name;
   CompileOptions compile;
   partition::OpCosts costs;
-  double speed = 1;  // of a simulated device, beside the processors of this machine
+  double speed = 1;  // speed of a simulated device, beside the processors of this machine
 
   // Returns the seconds of a call in such a place: on the first backend that takes it, or where it takes least, as the
   // compile places calls; natively if no backend takes it.

@@ -26,7 +26,7 @@ struct CallFacts {
   };
   Role role = Role::kernel;
   FusionKind kind = FusionKind::opaque;
-  int64_t nbytes = 0;              // of its result
+  int64_t nbytes = 0;              // bytes of its result
   std::vector<size_t> readers{};   // calls, ascending, each once
   bool is_shared_outside = false;  // the program gives its result away, or it has several
   bool may_be_elsewhere = false;
@@ -196,7 +196,7 @@ class BufferFinder {
 
   const StraightLine& line_;
   std::vector<CallFacts> calls_;
-  std::vector<uint8_t> marks_;  // of holders_of
+  std::vector<uint8_t> marks_;  // used by holders_of
   std::vector<size_t> ends_;    // by call: end_of
   std::vector<size_t> writes_;  // by call: written_by
 };

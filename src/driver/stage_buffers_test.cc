@@ -26,14 +26,14 @@ namespace {
 struct CutCase {
   std::string text;
   bool has_constants = false;  // its weights are constants
-  uint64_t seed = 0;           // of the stages
+  uint64_t seed = 0;           // seed of the stages
   int64_t most_stages = 3;
 };
 
 struct BufferShape {
   std::string_view type;
   std::vector<std::string_view> parameters;
-  std::vector<std::string_view> calls;  // of one or two values, $a and $b
+  std::vector<std::string_view> calls;  // calls of one or two values, $a and $b
 };
 
 const std::vector<BufferShape>& buffer_shapes() {

@@ -231,7 +231,7 @@ TEST(PlanScales, PlansOfOtherVersionsAreRefused) {
 
 struct ScaledPlan {
   RandomPlan plan;
-  std::map<std::string, double> factors;  // of each place
+  std::map<std::string, double> factors;  // factor of each place
 };
 
 std::optional<std::string> fault_of_scaled(const ScaledPlan& scaled, int& exact) {

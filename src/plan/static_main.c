@@ -93,7 +93,7 @@ static int is_past_end(const DLTensor* tensor, int64_t nbytes) {
   return tensor->byte_offset > UINTPTR_MAX - data || (uintptr_t)nbytes > UINTPTR_MAX - data - tensor->byte_offset;
 }
 
-/* What keeps a tensor from being an input or output; the order is that in which they are looked at. */
+/* Faults of a tensor that cannot be an input or output; the order is that in which they are looked at. */
 typedef enum hr_main_fault {
   HR_MAIN_FITS,
   HR_MAIN_NULL,
@@ -110,7 +110,8 @@ typedef enum hr_main_fault {
 
 static int64_t alignment_of(const hr_main_entry* entry) { return entry->bits < 8 ? 1 : entry->bits / 8; }
 
-/* Of a tensor that should be contiguous, of the entry's dtype and shape, with memory aligned to its element. */
+/* Returns the fault of a tensor that should be contiguous, of the entry's dtype and shape, with memory aligned to its
+ * element. */
 static hr_main_fault fault_of(const DLTensor* tensor, const hr_main_entry* entry) {
   if (tensor == NULL) return HR_MAIN_NULL;
   if (tensor->device.device_type != kDLCPU || tensor->device.device_id != 0) return HR_MAIN_DEVICE;

@@ -266,9 +266,9 @@ std::vector<std::string> heading_of(const BenchState& state) {
 
 // The times measured with all numbers of threads, as they are reported.
 struct Reported {
-  std::vector<std::vector<std::string>> rows = {};  // of the table
+  std::vector<std::vector<std::string>> rows = {};  // rows of the table
   Array<Value> results = {};
-  Array<Value> lanes = {};  // of the page
+  Array<Value> lanes = {};  // lanes of the page
   std::vector<StepTimes> steps = {};
   std::string peer = {};  // name and version
 };

@@ -23,7 +23,7 @@ class FileUses {
 
  private:
   struct Use {
-    std::string by;  // what is read from the file, or the option that writes it
+    std::string by;  // the name of the data that is read from the file, or the option that writes it
     std::string path;
   };
   std::vector<Use> inputs_, outputs_;

@@ -41,7 +41,7 @@ class InputOptions {
   std::string random_;  // the seed as text; "true": the default seed; empty: no random inputs
   std::string range_;
   ImageOptions images_;
-  std::string mean_, std_;  // of images, as text
+  std::string mean_, std_;  // texts of the options for images
   std::vector<const CLI::Option*> for_images_;
   std::vector<CLI::Option*> options_;
 };

@@ -23,7 +23,7 @@ std::vector<std::string> output_files(const std::string& folder, const std::vect
 struct OutputValues {
   int first = 8;                         // number of the first values that are shown
   int top = 0;                           // number of the largest values that are shown, in each row of the last axis
-  std::vector<std::string> labels = {};  // what the places of a row stand for, in outputs with rows of so many elements
+  std::vector<std::string> labels = {};  // names for the places of a row, in outputs with rows of so many elements
 };
 // Reads labels, one a line. Throws UserError for a file without any or with text that is not UTF-8.
 std::vector<std::string> read_labels(const std::string& file);

@@ -37,8 +37,8 @@ constexpr double kElementBytes = sizeof(float);
 // The parts that the time of one primitive is made of.
 struct Work {
   double operations = 0;
-  double share = kProductShare;  // of the peak
-  double bytes = 0;              // of tensors that are read or written
+  double share = kProductShare;  // share of the peak
+  double bytes = 0;              // bytes of tensors that are read or written
   double weights_bytes = 0;
 };
 

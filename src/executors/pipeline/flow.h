@@ -46,10 +46,10 @@ struct Channel {
   std::unique_ptr<Slot[]> slots;
   size_t num_slots = 0;
   bool is_queue = false;           // read by another thread: may have more slots than it needs
-  std::unique_ptr<Queue> queue;    // of values of any type; null: all slots may be taken
+  std::unique_ptr<Queue> queue;    // queue of values of any type; null: all slots may be taken
   uint32_t num_readers = 0;        // inputs of stages
   std::vector<size_t> results;     // outputs of the pipeline
-  std::optional<TensorPool> pool;  // of its tensors; empty for values of any type
+  std::optional<TensorPool> pool;  // pool of its tensors; empty for values of any type
 
   Slot& slot_of(uint64_t token) const { return slots[token % num_slots]; }
   // Returns whether its tensors stay in its slots: stages read them, and they do not leave the pipeline.
@@ -108,7 +108,7 @@ struct Stage {
   size_t batch = 0;                 // requests of one call; 0: the code takes one at a time
   size_t max_rows = 0;              // no request joins a call that has as many rows
   std::optional<size_t> row_input;  // whose tensors have any number of rows; none: each request has one row
-  size_t most_tokens = 0;           // of one call: those requests, and others that have failed before
+  size_t most_tokens = 0;           // in one call: those requests, and others that have failed before
   std::chrono::nanoseconds max_delay{};
   std::mutex claims;  // guards `next` where there are replicas
   uint64_t next = 0;  // the token to take
@@ -172,9 +172,9 @@ class Flow {
   struct Range {
     uint64_t first = 0;
     size_t count = 0;                 // tokens whose inputs are there
-    size_t live = 0;                  // of these, requests that have not failed
+    size_t live = 0;                  // requests of these that have not failed
     size_t queued = 0;                // further requests, which are not admitted yet
-    size_t rows = 0;                  // of all these requests
+    size_t rows = 0;                  // rows of all these requests
     bool is_closed = false;           // no other request can join
     const Request* oldest = nullptr;  // the first that has not failed; valid while the range is looked for
     Clock::time_point since{};        // the arrival of the first request

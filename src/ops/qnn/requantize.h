@@ -25,7 +25,7 @@ struct Requantizing {
   Rounding rounding = Rounding::upward;
   RescaleIn arithmetic = RescaleIn::int64;
   DataType out_dtype = DataType::int_(32);
-  int64_t axis = -1;  // of the data; scales and zero points of one dimension have a number for each of its indices
+  int64_t axis = -1;  // axis of the data; scales and zero points of one dimension have a number for each of its indices
 };
 
 // A factor as multiplier * 2^(shift - 31), rounded to 31 bits: 2^30 <= multiplier < 2^31 and -31 <= shift <= 31.

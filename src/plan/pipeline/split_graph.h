@@ -13,7 +13,7 @@ struct SplitGraph {
   int32_t max_replicas = 1;
   std::vector<int64_t> compute_ns{};  // [unit * number of classes + class]; kNever where the unit cannot run
   std::vector<int64_t> constant_bytes{};
-  std::vector<int64_t> working_bytes{};  // of a unit of several nodes: with the buffers that lie in it
+  std::vector<int64_t> working_bytes{};  // for a unit of several nodes: with the buffers that lie in it
 
   std::vector<int32_t> tensor_producer{};
   std::vector<int64_t> tensor_bytes{};

@@ -121,7 +121,7 @@ void TypeSolver::remember_closed(const Type& type) {
   constexpr size_t kWide = 8;  // fewer items are gone through as fast
   const auto* tuple = type.as<TupleTypeNode>();
   if (tuple == nullptr || tuple->items.size() < kWide || is_remembered(type)) return;
-  bool is_closed = unknowns_of(type).empty();  // of those that are settled by now, too
+  bool is_closed = unknowns_of(type).empty();  // counts unknowns that are settled by now, too
   visit_symbols(type, [&](const PrimVarNode* symbol) { is_closed = is_closed && !dims_.contains(symbol); });
   if (is_closed) closed_.emplace(type.object(), type);
 }
