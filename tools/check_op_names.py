@@ -24,7 +24,7 @@ import re
 import sys
 from pathlib import Path
 
-ROOMS = ("passes", "partition", "plan", "lower", "driver", "functions", "interp")
+ROOMS = ("passes", "partition", "cost", "plan", "lower", "driver", "functions", "interp")
 # Tables of op names, and of what each stands for.
 TABLES = {
     "src/passes/nn/precision_lists.cc": "the categories of ToMixedPrecision",

@@ -8,6 +8,7 @@
 #include "ir/text_names.h"
 #include "partition/extract.h"
 #include "relay/infer/infer_type.h"
+#include "relay/leaves.h"
 
 namespace headrace::driver {
 
@@ -19,15 +20,6 @@ using SourceKind = artifact::PipelineSource::Kind;
 // A parameter or a tensor of a call, by its kind, owner and index.
 using TensorKey = std::tuple<Kind, size_t, size_t>;
 TensorKey key_of(const ProgramTensor& tensor) { return {tensor.kind, tensor.owner, tensor.index}; }
-
-// Puts a value of `type` together from its tensors, taken from `next` on.
-Expr assembled(const Type& type, const std::vector<Expr>& leaves, size_t& next) {
-  const auto* tuple = type.as<TupleTypeNode>();
-  if (tuple == nullptr) return leaves.at(next++);
-  Array<Expr> items;
-  for (const Type& item : tuple->items) items.push_back(assembled(item, leaves, next));
-  return relay::make_tuple(items);
-}
 
 // The program of one stage in the making.
 class StageBuilder {
@@ -41,7 +33,7 @@ class StageBuilder {
       std::vector<Expr> leaves;
       for (const ProgramTensor& tensor : line_.args[number][i]) leaves.push_back(value_of(tensor));
       size_t next = 0;
-      args.push_back(assembled(call->args[i]->checked_type(), leaves, next));
+      args.push_back(relay::assembled(call->args[i]->checked_type(), leaves, next));
     }
     made_.emplace(number, relay::make_call(call->op, args, call->attrs, call->type_args, call->span));
   }

@@ -11,6 +11,7 @@
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/infer/type_match.h"
+#include "relay/leaves.h"
 
 namespace headrace::partition {
 
@@ -42,15 +43,6 @@ Expr typed(Expr expr, const Type& type) {
 
 Expr item_of(const Expr& tuple, size_t index, const Type& type) {
   return typed(relay::make_tuple_get_item(tuple, static_cast<int64_t>(index)), type);
-}
-
-// Puts a value of `type` together from its tensors, taken from `next`.
-Expr assembled(const Type& type, const std::vector<Expr>& leaves, size_t& next) {
-  const auto* tuple = type.as<TupleTypeNode>();
-  if (tuple == nullptr) return leaves.at(next++);
-  Array<Expr> items;
-  for (const Type& item : tuple->items) items.push_back(assembled(item, leaves, next));
-  return typed(relay::make_tuple(items), type);
 }
 
 // Appends the tensors of `value`, which has that type.
@@ -255,7 +247,7 @@ Expr RegionBuilder::outside(const Expr& node) const {
   std::vector<Expr> parts;
   for (const Leaf& leaf : all) parts.push_back(leaf_outside(leaf));
   size_t next = 0;
-  return assembled(type, parts, next);
+  return relay::assembled(type, parts, next);
 }
 
 }  // namespace headrace::partition

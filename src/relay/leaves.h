@@ -40,4 +40,15 @@ inline std::vector<Expr> items_of_args(const CallNode& call) {
   return items;
 }
 
+// Puts a value of `type` together from its tensors, taken from `next` on. Its tuples have their types.
+inline Expr assembled(const Type& type, const std::vector<Expr>& leaves, size_t& next) {
+  const auto* tuple = type.as<TupleTypeNode>();
+  if (tuple == nullptr) return leaves.at(next++);
+  Array<Expr> items;
+  for (const Type& item : tuple->items) items.push_back(assembled(item, leaves, next));
+  const Expr value = make_tuple(items);
+  value->set_checked_type(type);
+  return value;
+}
+
 }  // namespace headrace::relay

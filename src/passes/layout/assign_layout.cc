@@ -15,6 +15,7 @@
 #include "passes/layout/varying.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
+#include "relay/leaves.h"
 #include "relay/match.h"
 #include "relay/visit.h"
 
@@ -28,20 +29,6 @@ namespace {
 constexpr int32_t kBlocked = 1, kNumLabels = 2;  // label 0: as written
 
 LabelCost picoseconds(double seconds) { return static_cast<LabelCost>(std::llround(seconds * 1e12)); }
-
-// Returns the tensors that a call reads: its arguments, those of a tuple one by one.
-std::vector<Expr> operands_of(const CallNode& call) {
-  std::vector<Expr> operands;
-  for (const Expr& arg : call.args) {
-    const auto* tuple = arg.as<relay::TupleNode>();
-    if (tuple == nullptr) {
-      operands.push_back(arg);
-    } else {
-      operands.insert(operands.end(), tuple->items.begin(), tuple->items.end());
-    }
-  }
-  return operands;
-}
 
 // Returns the time to store a tensor in another layout.
 double change_seconds(const TensorTypeNode& type, const cost::Machine& machine) {
@@ -198,7 +185,7 @@ class LayoutAssigner {
     const Conv* conv = find(*call);
     const auto written = writes_.find(call);
     const int32_t reader = conv != nullptr ? conv->reads : written != writes_.end() ? written->second : outside_;
-    for (const Expr& operand : operands_of(*call)) readers[operand.object()].push_back(reader);
+    for (const Expr& operand : relay::items_of_args(*call)) readers[operand.object()].push_back(reader);
   }
 
   bool is_blocked(const CallNode& call) const {

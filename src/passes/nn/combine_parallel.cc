@@ -30,11 +30,6 @@ using relay::ConstantNode;
 
 namespace {
 
-std::optional<Shape> shape_of(const Expr& expr) {
-  const auto* tensor = relay::tensor_type_of(expr);
-  return tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
-}
-
 // Where the outputs lie, and the attributes without their number.
 struct Product {
   size_t weight_axis = 0;
@@ -62,7 +57,7 @@ std::optional<Product> read_conv2d(const CallNode& call) {
 }
 
 std::optional<Product> read_dense(const CallNode& call) {
-  const auto shape = shape_of(ref(&call));
+  const auto shape = relay::known_shape_of(ref(&call));
   if (!shape) return std::nullopt;
   const Attrs attrs = copy_with(call.attrs_as<ops::DenseAttrs>(), [](ops::DenseAttrs& a) { a.units.reset(); });
   return Product{.out_axis = shape->size() - 1, .attrs = attrs, .rank = shape->size()};
@@ -146,8 +141,9 @@ class Combiner {
 
   void add(const CallNode& call) {
     const auto how = kind_.read(call);
-    auto weights = shape_of(call.args[1]);
-    if (!how || !weights || !shape_of(ref(&call)) || !can_move(call.args[1]) || effects_.of(ref(&call))) return;
+    auto weights = relay::known_shape_of(call.args[1]);
+    if (!how || !weights || !relay::known_shape_of(ref(&call)) || !can_move(call.args[1]) || effects_.of(ref(&call)))
+      return;
     const int64_t outputs = weights->at(how->weight_axis);
     if (!how->is_batched) weights->erase(weights->begin() + static_cast<std::ptrdiff_t>(how->weight_axis));
     const auto dtype = relay::dtype_of(call.args[1]);
@@ -244,9 +240,9 @@ class Combiner {
     const bool is_wide_dense = group.how.rank != 0;
     if (is_wide_dense && relay::is_call(*call, op::kExpandDims)) return call;
     if (!kind || *kind > (is_unary ? ops::FusionKind::elementwise : ops::FusionKind::broadcast)) return nullptr;
-    if (call->args.size() > 2 || !shape_of(user->second)) return nullptr;
+    if (call->args.size() > 2 || !relay::known_shape_of(user->second)) return nullptr;
     const bool may_grow = is_wide_dense && !is_unary && !call->attrs.defined();
-    return may_grow || shape_of(user->second) == shape_of(branch.end) ? call : nullptr;
+    return may_grow || relay::known_shape_of(user->second) == relay::known_shape_of(branch.end) ? call : nullptr;
   }
 
   // Adds the ops behind all branches, if they are the same.
@@ -277,7 +273,7 @@ class Combiner {
 
   // Sets where the outputs lie behind an op that may have added axes.
   static void move_outputs(Product& how, const CallNode& call) {
-    const size_t rank = shape_of(ref(&call))->size();
+    const size_t rank = relay::known_shape_of(ref(&call))->size();
     int64_t at = 0;
     if (const auto* expand = call.attrs.as<ops::ExpandDimsAttrs>()) at = expand->axis;
     if (at < 0) at += static_cast<int64_t>(how.rank) + 1;
@@ -302,12 +298,12 @@ class Combiner {
   // Joins the other operands of a binary op into one; returns null when that is not possible.
   Expr common_operand(const Group& group, const CallNode& call, const std::vector<Expr>& others) const {
     if (std::all_of(others.begin(), others.end(), [&](const Expr& e) { return is_same_value(e, others[0]); }) &&
-        shape_of(others[0]) == Shape{})
+        relay::known_shape_of(others[0]) == Shape{})
       return others[0];
-    const auto first = shape_of(others[0]);
+    const auto first = relay::known_shape_of(others[0]);
     const bool can_join = ops::promised_kind_of(call) == ops::FusionKind::broadcast &&
                           std::all_of(others.begin(), others.end(), [&](const Expr& e) {
-                            const auto shape = shape_of(e);
+                            const auto shape = relay::known_shape_of(e);
                             return shape && shape->size() == first->size() && can_move(e);
                           });
     if (!can_join) return {};
@@ -317,13 +313,13 @@ class Combiner {
   // Joins operands that lie along the outputs. One for all outputs of a dense product is repeated for each of them.
   Expr joined_operands(const Group& group, const CallNode& call, std::vector<Expr> others) const {
     const bool is_dense = group.how.rank != 0, is_bias = call.attrs.is<ops::BiasAddAttrs>();
-    const bool is_scalar = is_dense && !is_bias && shape_of(others[0])->empty();
+    const bool is_scalar = is_dense && !is_bias && relay::known_shape_of(others[0])->empty();
     const auto axis = is_scalar ? std::optional<size_t>(0) : varying_axis(group, call, others[0]);
     if (!axis) return {};
-    const Shape first = is_scalar ? Shape{1} : *shape_of(others[0]);
+    const Shape first = is_scalar ? Shape{1} : *relay::known_shape_of(others[0]);
     for (size_t i = 0; i < others.size(); ++i) {
       Expr& other = others[i];
-      const Shape shape = is_scalar ? Shape{1} : *shape_of(other);
+      const Shape shape = is_scalar ? Shape{1} : *relay::known_shape_of(other);
       const int64_t outputs = group.branches[i].outputs;
       if (shape[*axis] != outputs && (shape[*axis] != 1 || !is_dense || is_bias)) return {};
       for (size_t d = 0; d < shape.size(); ++d) {
@@ -339,9 +335,9 @@ class Combiner {
 
   // Joins operands that each belong to a batch.
   static Expr stacked_operands(const Group& group, const CallNode& call, const std::vector<Expr>& others) {
-    const Shape shape = *shape_of(others[0]);
+    const Shape shape = *relay::known_shape_of(others[0]);
     const bool is_alike =
-        std::all_of(others.begin(), others.end(), [&](const Expr& e) { return shape_of(e) == shape; });
+        std::all_of(others.begin(), others.end(), [&](const Expr& e) { return relay::known_shape_of(e) == shape; });
     const auto* bias = call.attrs.as<ops::BiasAddAttrs>();
     const size_t rank = group.how.out_axis + 1;
     if (!is_alike || (call.attrs.defined() && bias == nullptr) || shape.size() > rank) return {};
@@ -361,7 +357,7 @@ class Combiner {
 
   // Returns the axis of the operand that lies along the outputs.
   static std::optional<size_t> varying_axis(const Group& group, const CallNode& call, const Expr& operand) {
-    const auto shape = shape_of(operand), out = shape_of(ref(&call));
+    const auto shape = relay::known_shape_of(operand), out = relay::known_shape_of(ref(&call));
     if (!shape || shape->empty()) return std::nullopt;
     if (const auto* bias = call.attrs.as<ops::BiasAddAttrs>()) {
       const bool is_along = ops::normal_axis(bias->axis, out->size()) == group.how.out_axis;
@@ -369,7 +365,7 @@ class Combiner {
     }
     if (call.attrs.defined() || shape->size() > out->size()) return std::nullopt;
     const size_t added = out->size() - shape->size();
-    const size_t axis = group.how.out_axis + out->size() - shape_of(group.branches[0].end)->size();
+    const size_t axis = group.how.out_axis + out->size() - relay::known_shape_of(group.branches[0].end)->size();
     return axis < added ? std::nullopt : std::optional(axis - added);
   }
 
