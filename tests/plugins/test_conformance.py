@@ -89,7 +89,7 @@ class ConformanceKit(unittest.TestCase):
         wrong = check("chip", "--case", "no/such")
         self.assertEqual(wrong.returncode, 3)
         self.assertIn("no case has a name like 'no/such'", wrong.stderr)
-        self.assertIn("there is no backend", check("nothing").stderr)
+        self.assertIn("there is no file", check("nothing").stderr)
         nothing = check("chip", "--case", "tanh/*")
         self.assertIn("claims none of the cases", nothing.stderr)
         self.assertEqual(nothing.returncode, 3)
