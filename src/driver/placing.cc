@@ -72,9 +72,8 @@ std::shared_ptr<const partition::CostTable> read_costs(const std::string& path, 
   partition::CostTable table = partition::parse_cost_table(text.text, path);
   if (table.cpu != target.cpu || table.threads != threads)
     throw_user_error(
-        "{}: the costs are of {} on {}, and the model is compiled for {} on {}; measure again with headrace profile, "
-        "or "
-        "give --threads",
+        "{}: the costs are of {} on {}, and the model is compiled for {} on {}; measure again with headrace "
+        "profile, or give --threads",
         path, count_of(table.threads, "thread"), table.cpu, count_of(threads, "thread"), target.cpu);
   return std::make_shared<const partition::CostTable>(std::move(table));
 }

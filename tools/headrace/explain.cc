@@ -75,7 +75,7 @@ Report report_of(const driver::Explanation& explained) {
           {"graph", Value(graph_report(explained.graph, explained.placement))}};
 }
 
-// Prints "whole plans were measured; costs are scaled by 0.95 natively, by 0.86 by onednn", and which factor is
+// Prints "whole plans were measured, so costs are multiplied by 0.95 natively, 0.86 on onednn", and which factor is
 // limited.
 void print_scales(const std::vector<partition::PlanScale>& scales) {
   std::string text;
