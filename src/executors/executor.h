@@ -115,6 +115,8 @@ class Executor {
   // aligned to its element. The memory is the caller's; an output's must not overlap an input's or another output's,
   // which the next run checks once.
   virtual Status bind_input(size_t index, const DLTensor& tensor) noexcept = 0;
+  // Binds `tensor` if it is contiguous and aligned, else copies it: for callers that take tensors as they come.
+  virtual Status give_input(size_t index, const DLTensor& tensor) noexcept = 0;
   virtual Status bind_output(size_t index, const DLTensor& tensor) noexcept = 0;
 
   // Runs the program. Fails with INPUT_MISSING when an input was never set, BAD_TENSOR when an output shares memory

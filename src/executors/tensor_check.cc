@@ -43,6 +43,14 @@ bool is_in_address_space(const DLTensor& tensor, DataType dtype) {
   return begin >= -kMostMemory && end <= kMostMemory && data + begin >= 0 && data + end <= kEnd;
 }
 
+bool is_contiguous(const TensorSpec& spec, const DLTensor& tensor) {
+  return tensor.strides == nullptr || is_dense(spec.shape, strides_of(tensor));
+}
+
+bool is_aligned(const TensorSpec& spec, const DLTensor& tensor) {
+  return (reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset) % spec.dtype.element().bytes() == 0;
+}
+
 // Checks one tensor; each check writes its sentence and returns false when it fails.
 class TensorCheck {
  public:
@@ -79,18 +87,16 @@ class TensorCheck {
   }
 
   bool is_direct() noexcept {
-    if (tensor_.strides != nullptr && !is_dense(spec_.shape, strides_of(tensor_)))
-      return refuse("is not contiguous; pass a contiguous copy");
-    const size_t alignment = spec_.dtype.element().bytes();
-    const auto first = reinterpret_cast<uintptr_t>(tensor_.data) + tensor_.byte_offset;
-    if (first % alignment != 0)
-      return refuse("is not aligned to its element of {} bytes; pass an aligned copy", alignment);
+    if (!is_contiguous(spec_, tensor_)) return refuse("is not contiguous; pass a contiguous copy");
+    if (!is_aligned(spec_, tensor_)) {
+      return refuse("is not aligned to its element of {} bytes; pass an aligned copy", spec_.dtype.element().bytes());
+    }
     return true;
   }
 
   bool is_copyable() noexcept {
     const bool is_bytes = spec_.dtype.bits() * spec_.dtype.lanes() % 8 == 0;
-    if (is_bytes || tensor_.strides == nullptr || is_dense(spec_.shape, strides_of(tensor_))) return true;
+    if (is_bytes || is_contiguous(spec_, tensor_)) return true;
     return refuse("has elements of {}, smaller than a byte, and is not contiguous; pass a contiguous copy",
                   spec_.dtype);
   }
@@ -119,6 +125,10 @@ bool check_tensor(std::string_view what, const TensorSpec& spec, const DLTensor&
   TensorCheck check(what, spec, tensor, message);
   if (!check.is_on_cpu() || !check.has_type() || !check.has_memory()) return false;
   return access == Access::direct ? check.is_direct() : check.is_copyable();
+}
+
+bool is_direct(const TensorSpec& spec, const DLTensor& tensor) noexcept {
+  return is_contiguous(spec, tensor) && is_aligned(spec, tensor);
 }
 
 void require_tensor(std::string_view what, const TensorSpec& spec, const DLTensor& tensor, Access access) {

@@ -17,6 +17,8 @@ enum class Access : uint8_t {
 // and what to do, which begins with `what`: "input 'x' has dtype ...".
 bool check_tensor(std::string_view what, const artifact::TensorSpec& spec, const DLTensor& tensor, Access access,
                   Message& message) noexcept;
+// Returns whether a program can read or write a tensor that it may copy in place: Access::direct.
+bool is_direct(const artifact::TensorSpec& spec, const DLTensor& tensor) noexcept;
 // Throws a UserError with that sentence for a tensor that is not what `spec` describes.
 void require_tensor(std::string_view what, const artifact::TensorSpec& spec, const DLTensor& tensor, Access access);
 

@@ -4,14 +4,11 @@
 #include <cstring>
 #include <mutex>
 
+#include "executors/tensor_check.h"
+
 namespace headrace::load {
 
 namespace {
-
-// Whether the executor can use the tensor's own memory.
-bool is_direct(const NDArray& tensor) {
-  return tensor.is_dense() && reinterpret_cast<uintptr_t>(tensor.data<std::byte>()) % tensor.dtype().bytes() == 0;
-}
 
 // Both are dense.
 bool overlap(const NDArray& a, const NDArray& b) {
@@ -22,13 +19,14 @@ bool overlap(const NDArray& a, const NDArray& b) {
 }
 
 bool can_hold(const std::optional<NDArray>& place, const artifact::TensorSpec& spec) {
-  return place && !place->object()->read_only && place->dtype() == spec.dtype && is_direct(*place) &&
-         std::equal(place->shape().begin(), place->shape().end(), spec.shape.begin(), spec.shape.end());
+  return place && !place->object()->read_only && place->dtype() == spec.dtype &&
+         std::equal(place->shape().begin(), place->shape().end(), spec.shape.begin(), spec.shape.end()) &&
+         executors::is_direct(spec, place->tensor());
 }
 
 // Two places that overlap are both left alone, so that the caller who copies into them decides which one wins.
 bool is_apart(std::span<const std::optional<NDArray>> places, size_t i, std::span<const NDArray> inputs) {
-  const auto meets = [&](const NDArray& other) { return is_direct(other) && overlap(*places[i], other); };
+  const auto meets = [&](const NDArray& other) { return other.is_dense() && overlap(*places[i], other); };
   for (size_t k = 0; k < places.size(); ++k) {
     if (k != i && places[k] && (!places[k]->is_dense() || meets(*places[k]))) return false;
   }
@@ -50,9 +48,7 @@ std::vector<NDArray> run_into(executors::Executor& executor, std::span<const NDA
   }
   const std::lock_guard turn(executor.turn());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const NDArray& input = inputs[i];
-    executors::throw_if_failed(is_direct(input) ? executor.bind_input(i, input.tensor())
-                                                : executor.set_input(i, input.tensor()));
+    executors::throw_if_failed(executor.give_input(i, inputs[i].tensor()));
   }
   std::vector<NDArray> outputs;
   for (const artifact::TensorSpec& spec : executor.outputs()) {

@@ -215,6 +215,12 @@ void GraphExecutor::point(Port& port, void* data) {
 
 Status GraphExecutor::set_input(size_t index, const DLTensor& tensor) noexcept {
   if (Status status = check_port("input", program_.inputs, index, tensor, false); !status.ok()) return status;
+  copy_in(index, tensor);
+  return {};
+}
+
+// Copies a tensor that was checked to the port's own memory.
+void GraphExecutor::copy_in(size_t index, const DLTensor& tensor) noexcept {
   Port& port = inputs_[index];
   if (tensor.strides == nullptr || is_dense(port.shape, {tensor.strides, static_cast<size_t>(tensor.ndim)})) {
     if (port.nbytes > 0) std::memcpy(port.own_memory, first_element(tensor), port.nbytes);
@@ -223,13 +229,23 @@ Status GraphExecutor::set_input(size_t index, const DLTensor& tensor) noexcept {
   }
   point(port, port.own_memory);
   port.is_set = true;
-  return {};
 }
 
 Status GraphExecutor::bind_input(size_t index, const DLTensor& tensor) noexcept {
   if (Status status = check_port("input", program_.inputs, index, tensor, true); !status.ok()) return status;
   point(inputs_[index], first_element(tensor));
   inputs_[index].is_set = true;
+  return {};
+}
+
+Status GraphExecutor::give_input(size_t index, const DLTensor& tensor) noexcept {
+  if (Status status = check_port("input", program_.inputs, index, tensor, false); !status.ok()) return status;
+  if (is_direct(program_.inputs[index], tensor)) {
+    point(inputs_[index], first_element(tensor));
+    inputs_[index].is_set = true;
+  } else {
+    copy_in(index, tensor);
+  }
   return {};
 }
 

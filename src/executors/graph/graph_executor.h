@@ -67,6 +67,7 @@ class GraphExecutor final : public Executor {
 
   Status set_input(size_t index, const DLTensor& tensor) noexcept override;
   Status bind_input(size_t index, const DLTensor& tensor) noexcept override;
+  Status give_input(size_t index, const DLTensor& tensor) noexcept override;
   Status bind_output(size_t index, const DLTensor& tensor) noexcept override;
   Status run(std::span<uint64_t> step_nanoseconds = {}) noexcept override;
 
@@ -102,6 +103,7 @@ class GraphExecutor final : public Executor {
   void watch_regions(const GraphParts& parts);
   void make_env();
   void point(Port& port, void* data);
+  void copy_in(size_t index, const DLTensor& tensor) noexcept;
   const Port* find_overlap() const noexcept;
   Status check_ready() noexcept;
   Status run_calls(std::span<uint64_t> step_nanoseconds) noexcept;

@@ -101,6 +101,10 @@ class CountedBinds final : public Executor {
     ++binds_;
     return executor_.bind_input(index, tensor);
   }
+  Status give_input(size_t index, const DLTensor& tensor) noexcept override {
+    ++binds_;
+    return executor_.give_input(index, tensor);
+  }
   Status bind_output(size_t index, const DLTensor& tensor) noexcept override {
     ++binds_;
     return executor_.bind_output(index, tensor);
@@ -409,6 +413,34 @@ TEST(GraphExecutor, StridedInputsAreCopied) {
   throw_if_failed(toy.executor->set_input(0, backwards.tensor));
   ASSERT_EQ(toy.executor->run().code, 0);
   EXPECT_EQ(floats(toy.executor->output(0), 30), toy_expected(x));
+}
+
+// A tensor that is given is read where it lies if it is contiguous and aligned, and copied otherwise.
+TEST(GraphExecutor, AGivenInputIsReadInPlaceOrCopied) {
+  Toy toy(1);
+  std::vector<float> x = toy_input(), transposed(48);
+  TensorView own(x.data(), {6, 8});
+  throw_if_failed(toy.executor->give_input(0, own.tensor));
+  EXPECT_EQ(toy.executor->input(0).data, x.data());
+  for (size_t i = 0; i < 6; ++i) {
+    for (size_t k = 0; k < 8; ++k) transposed[k * 6 + i] = x[i * 8 + k];
+  }
+  TensorView view(transposed.data(), {6, 8});
+  std::vector<int64_t> strides = {1, 6};
+  view.tensor.strides = strides.data();
+  std::vector<std::byte> bytes(48 * sizeof(float) + 2);
+  std::memcpy(bytes.data() + 2, x.data(), 48 * sizeof(float));
+  TensorView unaligned(reinterpret_cast<float*>(bytes.data()), {6, 8});
+  unaligned.tensor.byte_offset = 2;
+  for (const DLTensor& tensor : {view.tensor, unaligned.tensor}) {
+    std::fill(x.begin(), x.end(), 0.0F);  // what was given before is not read again
+    throw_if_failed(toy.executor->give_input(0, tensor));
+    EXPECT_NE(toy.executor->input(0).data, tensor.data);
+    ASSERT_EQ(toy.executor->run().code, 0);
+    EXPECT_EQ(floats(toy.executor->output(0), 30), toy_expected(toy_input()));
+  }
+  EXPECT_THAT(kit::user_error_of([&] { throw_if_failed(toy.executor->give_input(0, TensorView(x.data(), {48}).tensor)); }),
+              HasSubstr("input 'x' has 1 dimensions"));
 }
 
 TEST(GraphExecutor, WrongTensorsAreNamed) {

@@ -190,7 +190,7 @@ class BatchExecutorStage final : public BatchStageCode {
       if (!ports_.has_rows[i] && !matches_item<NDArray>(shared.raw()))
         throw_user_error("input '{}' is a {}; it takes a tensor", ports_.inputs[i].name(), kind_name(shared.raw()));
       Status status = ports_.has_rows[i] ? program.executor->bind_input(i, program.inputs[i].tensor())
-                                         : program.executor->set_input(i, shared.as<NDArray>().tensor());
+                                         : program.executor->give_input(i, shared.as<NDArray>().tensor());
       if (!status.ok()) return status;
     }
     for (size_t i = 0; i < program.outputs.size(); ++i) {

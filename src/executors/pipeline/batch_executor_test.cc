@@ -35,6 +35,7 @@ class ShowingExecutor final : public Executor {
   Metrics metrics() const override { return {}; }
   std::vector<FallbackEvent> fallbacks() const override { return {}; }
   Status set_input(size_t index, const DLTensor& tensor) noexcept override { return bind_input(index, tensor); }
+  Status give_input(size_t index, const DLTensor& tensor) noexcept override { return bind_input(index, tensor); }
   Status bind_input(size_t index, const DLTensor& tensor) noexcept override {
     bound_[index] = tensor;
     return {};

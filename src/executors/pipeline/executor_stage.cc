@@ -48,10 +48,7 @@ class ExecutorStage final : public StageCode {
   Status give_input(size_t index, const Value& value) {
     if (!matches_item<NDArray>(value.raw()))
       throw_user_error("input '{}' is a {}; it takes a tensor", inputs_[index].name(), kind_name(value.raw()));
-    const NDArray array = value.as<NDArray>();
-    const auto address = reinterpret_cast<uintptr_t>(array.data<std::byte>());
-    const bool is_direct = array.is_dense() && address % array.dtype().bytes() == 0;
-    return is_direct ? executor_->bind_input(index, array.tensor()) : executor_->set_input(index, array.tensor());
+    return executor_->give_input(index, value.as<NDArray>().tensor());
   }
 
   // Cuts bounded outputs to the shapes that this run computed.
