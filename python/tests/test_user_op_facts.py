@@ -1,4 +1,4 @@
-"""Tests facts of ops that Python registers: views, factors that commute, layouts, results of unknown size."""
+"""Tests facts of ops that Python registers: views, factors that commute, layouts, sizes, work, types of results."""
 
 import numpy as np
 import pytest
@@ -170,3 +170,63 @@ def test_layouts_are_kept_with_axes_renumbered():
 def test_ops_of_headrace_keep_their_facts():
     with pytest.raises(hr.UserError, match=r"'nn\.relu' is an op of Headrace, which is not changed"):
         relay.op.register_keeps_elements("nn.relu")
+
+
+def taken_by(name, cost, mod):
+    """The names of the ops that a backend, which needs `cost` seconds for every call, takes by cost."""
+    taken = []
+
+    class Taking(hr.backend.Backend):
+        version = "1"
+
+        def supports(self, call):
+            return True
+
+        def compile(self, regions, options):
+            for region in regions:
+                taken.extend(freqs(hr.IRModule.from_expr(region.function)))
+            return [b"" for _ in regions]
+
+        def load(self, data):
+            raise AssertionError("nothing runs")
+
+    Taking.name = name
+    Taking.cost = lambda self, call: cost
+    Taking.border = lambda self, type: 0.0
+    hr.backend.register(Taking())
+    hr.compile(mod, backends=[name], placement="cost")
+    return taken
+
+
+def test_work_decides_where_an_op_runs():
+    op = scale()
+    mod = program(lambda x: op(x), (2, 3))
+    assert taken_by("test_work_unknown", 1e-3, mod) == []
+    seen = []
+
+    @relay.op.register_work(op.name)
+    def work(attrs, arg_types, out_type):
+        seen.append((attrs.factor, [str(one) for one in arg_types], str(out_type)))
+        return 1e12
+
+    assert taken_by("test_work_known", 1e-3, mod) == [op.name]
+    assert set(map(repr, seen)) == {repr((2.0, ["Tensor[(2, 3), float32]"], "Tensor[(2, 3), float32]"))}
+
+
+@pytest.mark.parametrize(("given", "shown"), [("much", '"much"'), (-1, "-1"), (float("nan"), "nan"), (None, "None")])
+def test_work_that_is_no_number_is_an_error(given, shown):
+    op = scale()
+    relay.op.register_work(op.name, lambda attrs, arg_types, out_type: given)
+    message = f"{op.name}: its work is {shown}; expected a number of operations, 0 or more"
+    with pytest.raises(hr.UserError, match=message):
+        taken_by(f"test_work_{shown}".replace('"', "").replace("-", "minus_"), 1e-3, program(lambda x: op(x), (2, 3)))
+
+
+def test_mixed_precision_sets_the_out_dtype_of_an_op():
+    op = new_op(relation=lambda arg_types, attrs: ir.TensorType(arg_types[0].shape, attrs.out_dtype))
+    op.add_attr("out_dtype", "dtype", "float32").add_attr("factor", "float", 3.0)
+    relay.op.register_mixed_precision_conversion(op.name, lambda call, small: [0, "float32", small])
+    small = relay.transform.ToMixedPrecision()(program(lambda x: op(x, factor=4.0), (2, 3)))
+    assert small["main"].ret_type == ir.TensorType((2, 3), "float16")
+    assert small["main"].body.attrs.out_dtype == "float16"
+    assert small["main"].body.attrs.factor == 4.0

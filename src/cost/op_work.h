@@ -9,9 +9,7 @@
 namespace headrace::cost {
 
 // Returns the work of a typed call of an op, or of a composite function as one step that keeps what lies between its
-// ops in registers. Products, convolutions and recurrent layers count their multiply-adds, reductions the elements that
-// they read, all others the elements that they read or write, whichever are more; views of their operand
-// (ops/op_facts.h) count nothing. A size without a number counts as 1.
+// ops in registers. Operations are those of ops/work.h; views of their operand (ops/op_facts.h) count nothing.
 StepWork work_of(const relay::CallNode& call);
 
 // Returns the operations of the ops that a function calls in its body.

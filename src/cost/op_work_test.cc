@@ -29,6 +29,10 @@ TEST(OpWork, CountsMultiplyAdds) {
                  "  nn.conv2d(%x, %w, kernel_size=[1, 1], channels=0) }")
                 .operations,
             0);
+  EXPECT_EQ(work("def @main(%g: Tensor[(1, 32, 8, 8), float32], %x: Tensor[(1, 16, 8, 8), float32]) {\n"
+                 "  nn.conv2d_backward_weight(%g, %x, kernel_size=[3, 3], padding=[1, 1], groups=4) }")
+                .operations,
+            2.0 * 32 * 8 * 8 * 4 * 3 * 3);
   const StepWork dense =
       work("def @main(%x: Tensor[(5, 7), float32], %w: Tensor[(11, 7), float32]) { nn.dense(%x, %w) }");
   EXPECT_EQ(dense.operations, 2.0 * 5 * 7 * 11);

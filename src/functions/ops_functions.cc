@@ -1,4 +1,6 @@
 // Lets other languages register ops (lower/user_ops) and read and write the attributes of ops.
+#include <cmath>
+
 #include "functions/register_functions.h"
 #include "lower/rule_input.h"
 #include "lower/user_ops/open_attrs.h"
@@ -174,6 +176,20 @@ ops::BoundedFormFn bounded_form_by(const PackedFunc& function) {
   };
 }
 
+// Wraps a user's function of (attrs, types of the inputs, type of the result), which gives a number of operations.
+ops::WorkFn work_by(const PackedFunc& function) {
+  return [function](const CallNode& call) -> ops::Work {
+    Array<Type> inputs;
+    for (const Expr& arg : call.args) inputs.push_back(arg->checked_type());
+    const Value given = function(attrs_of(call), inputs, call.checked_type());
+    const bool is_number = given.is<double>() || given.is<int64_t>();
+    const double operations = is_number ? given.as<double>() : -1;
+    if (!std::isfinite(operations) || operations < 0)
+      lower::fail_call(call, fmt::format("its work is {}; expected a number of operations, 0 or more", repr(given)));
+    return {.operations = operations};
+  };
+}
+
 // Wraps a user's function of (attrs, argument, axis, result_axis), which gives a bool.
 ops::TreatsApartFn treats_apart_by(const PackedFunc& function) {
   return [function](const CallNode& call, const ops::UnknownAxis& where) {
@@ -201,6 +217,9 @@ void register_facts() {
                   }));
   register_global("relay.op.SetBoundedForm", make_packed([](const Op& op, const PackedFunc& form) {
                     lower::set_user_facts(op, {.bounded_form = bounded_form_by(form)});
+                  }));
+  register_global("relay.op.SetWork", make_packed([](const Op& op, const PackedFunc& function) {
+                    lower::set_user_facts(op, {.work = work_by(function)});
                   }));
   register_global("relay.op.SetTreatsApart", make_packed([](const Op& op, const PackedFunc& function) {
                     lower::set_user_facts(op, {.treats_apart = treats_apart_by(function)});

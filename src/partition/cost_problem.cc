@@ -5,7 +5,7 @@
 #include <set>
 
 #include "ops/call_fusion.h"
-#include "ops/nn/conv.h"
+#include "ops/work.h"
 #include "partition/by_cost.h"
 #include "partition/decider.h"
 #include "partition/place.h"
@@ -30,7 +30,7 @@ std::string kind_and_place(const CallNode& call) {
 
 bool is_conv(const Expr& expr) {
   const auto* call = expr.as<CallNode>();
-  return call != nullptr && call->attrs.is<ops::ConvAttrs>();
+  return call != nullptr && call->as_op() != nullptr && ops::work_of(*call).kernel != ops::KernelKind::plain;
 }
 
 }  // namespace

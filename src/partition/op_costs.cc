@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "cost/op_work.h"
-#include "ops/nn/conv.h"
+#include "ops/work.h"
 #include "partition/decider.h"
 #include "partition/place.h"
 
@@ -119,8 +119,7 @@ double OpCosts::native(const relay::CallNode& call) const {
   const auto seconds = measured(call, kNative);
   if (!seconds) return std::min(cost::native_seconds(call, model_.machine, model_.threads), kMaxSeconds);
   // By itself a convolution reads the caller's layout, in a network mostly blocks of channels.
-  const auto* conv = call.attrs.as<ops::ConvAttrs>();
-  const bool is_slower_alone = conv != nullptr && conv->groups == 1;
+  const bool is_slower_alone = ops::work_of(call).kernel == ops::KernelKind::conv;
   return is_slower_alone ? *seconds * model_.machine.packing_conv_share / model_.machine.network_conv_share : *seconds;
 }
 

@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "cost/op_work.h"
 #include "kit/errors.h"
 #include "kit/relay_programs.h"
 #include "lower/user_ops/tests/unary_op.h"
@@ -183,6 +184,23 @@ TEST(UserOpFacts, ScalesGoBackwardThroughOpsThatCommute) {
                                                                {"facts.plain", FACTS_POSITIVE, false},
                                                                {"facts.effect", FACTS_POSITIVE, false}})
     expect_folds("BackwardFoldScaleAxis", fmt::format("multiply({}(nn.conv2d(%x, %w)), {})", op, factors), folds);
+}
+
+TEST(UserOpFacts, CostsAskForTheWork) {
+  UserOp op = fact_op("facts.work");
+  op.facts.work = [](const CallNode& call) {
+    return ops::Work{.operations = 100 * ops::elements_of(call.checked_type()),
+                     .kernel = ops::KernelKind::depthwise_conv};
+  };
+  register_user_op(op);
+  const std::string image = "%x: Tensor[(2, 3), float32]";
+  const IRModule plain = read_facts(image, "facts.plain(%x)"), work = read_facts(image, "facts.work(%x)");
+  const auto call_of = [](const IRModule& module) -> const CallNode& { return *main_of(module).body.as<CallNode>(); };
+  EXPECT_EQ(cost::work_of(call_of(plain)).operations, 6);
+  EXPECT_EQ(cost::work_of(call_of(work)).operations, 600);
+  const cost::Machine machine{.l2_gigabytes = 1e9, .l3_gigabytes = 1e9, .depthwise_share = 0.5};
+  const double peak = cost::peak_gigaops(machine, DataType::float_(32)) * 1e9;
+  EXPECT_DOUBLE_EQ(cost::native_seconds(call_of(work), machine, 1), 600 / peak / 0.5);
 }
 
 TEST(UserOpFacts, ABoundedFormAndWhatFollowsIt) {

@@ -116,7 +116,8 @@ _NAMES = {
             "register_alter_op_layout register_bounded_form register_commuting_factors register_compute "
             "register_convert_op_layout register_gradient register_keep_layout register_keeps_elements "
             "register_legalize register_mixed_precision_conversion register_op_attr register_packed_func "
-            "register_pattern register_prim_func register_stateful register_treats_apart reset_legalize why_opaque"
+            "register_pattern register_prim_func register_stateful register_treats_apart register_work "
+            "reset_legalize why_opaque"
         ),
     },
     "headrace.relay.param_dict": {"headrace._params": "load_param_dict save_param_dict"},

@@ -34,6 +34,7 @@ __all__ = [
     "register_prim_func",
     "register_stateful",
     "register_treats_apart",
+    "register_work",
     "reset_legalize",
     "why_opaque",
 ]
@@ -367,6 +368,31 @@ def register_treats_apart(op_name: str, treats: Any = None) -> Any:
         return given
 
     return decorate if treats is None else decorate(treats)
+
+
+def register_work(op_name: str, work: Any = None) -> Any:
+    """Sets how much calls of an op compute, from which placement by cost and layouts estimate their time.
+
+    Without it a call counts as what its pattern says: a matrix product, or one operation an element.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    work : function, optional
+        Called with (attrs, arg_types, out_type): attributes, the types of the arguments, and that of the result. It
+        gives the number of additions and multiplications, 0 or more. Without it, a decorator is returned.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+
+    def decorate(given: Any) -> Any:
+        api("relay.op.SetWork")(get(op_name), given)
+        return given
+
+    return decorate if work is None else decorate(work)
 
 
 def register_legalize(op_name: str, legalize_op: Any = None, level: int = 10) -> Any:

@@ -1,8 +1,10 @@
-// Facts (ops/op_facts.h) of an op that a user registered, which passes ask for beyond types, computation and fusion.
+// Facts (ops/op_facts.h, ops/work.h) of an op that a user registered, which passes ask for beyond types, computation
+// and fusion.
 #pragma once
 
 #include "lower/rule_input.h"
 #include "ops/op_facts.h"
+#include "ops/work.h"
 
 namespace headrace::lower {
 
@@ -14,6 +16,7 @@ struct UserFacts {
   ops::KeepLayoutFn keep_layout = {};  // keep_layout_with makes one
   ops::BoundedFormFn bounded_form = {};
   ops::TreatsApartFn treats_apart = {};
+  ops::WorkFn work = {};
 };
 
 // Returns a function that renumbers the named attributes of a call, each the number of an axis of the first argument;

@@ -311,6 +311,7 @@ void set_user_facts(const Op& op, UserFacts facts) {
   if (facts.keep_layout) node.set(ops::kKeepLayout, std::move(facts.keep_layout));
   if (facts.bounded_form) node.set(ops::kBoundedForm, checked_bounded_form(std::move(facts.bounded_form)));
   if (facts.treats_apart) node.set(ops::kTreatsApart, std::move(facts.treats_apart));
+  if (facts.work) node.set(ops::kWork, std::move(facts.work));
 }
 
 relay::Call make_user_call(std::string_view op, Array<Expr> args,

@@ -8,6 +8,7 @@
 #include "ops/loops/letter_view.h"
 #include "ops/loops/move.h"
 #include "ops/loops/window.h"
+#include "ops/work.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
@@ -525,6 +526,43 @@ std::vector<NDArray> eval_backward_weight(const EvalInput& input) {
   return {out};
 }
 
+// Returns the size of the axis of a kernel that has this letter of its layout, with all its parts.
+double axis_size(const TensorTypeNode& kernel, const Layout& layout, char letter) {
+  double size = 1;
+  for (const size_t axis : layout.positions(letter)) size *= size_of(kernel.shape[axis]);
+  return size;
+}
+
+KernelKind kernel_kind(const ConvAttrs& attrs, double channels_a_group) {
+  if (attrs.transposed) return KernelKind::transposed_conv;
+  if (attrs.groups == 1) return KernelKind::conv;
+  if (channels_a_group != 1) return KernelKind::grouped_conv;
+  const bool has_steps =
+      std::any_of(attrs.strides.begin(), attrs.strides.end(), [](int64_t stride) { return stride > 1; });
+  return has_steps ? KernelKind::strided_depthwise_conv : KernelKind::depthwise_conv;
+}
+
+// Each element of a convolution's result takes the elements of the kernel for one output channel, each element of a
+// transposed one's data those for one input channel.
+Work conv_work(const relay::CallNode& call) {
+  const auto& attrs = call.attrs_as<ConvAttrs>();
+  const auto& kernel = *call.args[1]->checked_type().as<TensorTypeNode>();
+  const Layout layout = Layout::parse(conv_form(attrs).kernel_layout);
+  const double channels = axis_size(kernel, layout, attrs.transposed ? 'I' : 'O');
+  const double each = channels > 0 ? elements_of(kernel) / channels : 0;
+  const Type& whole = attrs.transposed ? call.args[0]->checked_type() : call.checked_type();
+  return {.operations = 2 * each * elements_of(whole), .kernel = kernel_kind(attrs, axis_size(kernel, layout, 'I'))};
+}
+
+// Each element of the incoming gradient takes the elements of the kernel for one output channel.
+Work backward_weight_work(const relay::CallNode& call) {
+  const auto& kernel = *call.checked_type().as<TensorTypeNode>();
+  const Layout layout = Layout::parse(conv_form(call.attrs_as<ConvAttrs>()).kernel_layout);
+  const double channels = axis_size(kernel, layout, 'O');
+  const double each = channels > 0 ? elements_of(kernel) / channels : 0;
+  return {.operations = 2 * each * elements_of(call.args[0]->checked_type())};
+}
+
 template <typename A>
 void conv_op(OpBuilder op) {
   const char* weight = A().transposed ? "T[C, K / groups, ...], or in kernel_layout: the kernel"
@@ -535,6 +573,7 @@ void conv_op(OpBuilder op) {
       .relation(A().transposed ? relate_conv_transpose : relate_conv)
       .fusion(FusionKind::anchor)
       .level(2)
+      .fact(kWork, conv_work)
       .eval(eval_conv);
 }
 
@@ -573,6 +612,7 @@ void register_conv_ops() {
       .relation(relate_backward_weight)
       .fusion(FusionKind::anchor)
       .level(2)
+      .fact(kWork, backward_weight_work)
       .eval(eval_backward_weight);
   conv_ops_like_2d<1>();
   conv_ops_like_2d<3>();

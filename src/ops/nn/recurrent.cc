@@ -8,6 +8,7 @@
 #include "ops/loops/dims.h"
 #include "ops/nn/normalization.h"
 #include "ops/nn/recurrent_eval.h"
+#include "ops/work.h"
 
 namespace headrace::ops {
 
@@ -309,6 +310,19 @@ Type relate_steps(const RelationInput& input) {
   return all_known ? layer_results(cell, dtype, projected->shape[0], directions, batch, hidden) : Type();
 }
 
+// Returns the work of a recurrent layer: each step of each sequence multiplies all weights.
+Work recurrent_work(const relay::CallNode& call, double weights) {
+  const auto* data = call.args[0]->checked_type().as<TensorTypeNode>();
+  const double width = std::max(size_of(data->shape[2]), 1.0);
+  return {.operations = 2 * elements_of(*data) / width * weights};
+}
+
+Work layer_work(const relay::CallNode& call) {
+  return recurrent_work(call, elements_of(call.args[1]->checked_type()) + elements_of(call.args[2]->checked_type()));
+}
+
+Work steps_work(const relay::CallNode& call) { return recurrent_work(call, elements_of(call.args[1]->checked_type())); }
+
 // ---- registration
 
 void layer_op(const char* name, RecurrentCell cell, const char* formulas, const char* gates) {
@@ -336,6 +350,7 @@ void layer_op(const char* name, RecurrentCell cell, const char* formulas, const 
       .relation(relate_layer(cell))
       .fusion(FusionKind::opaque)
       .level(10)
+      .fact(kWork, layer_work)
       .eval([cell](const EvalInput& input) { return eval_recurrent_layer(cell, input); });
 }
 
@@ -357,6 +372,7 @@ void steps_op() {
       .relation(relate_steps)
       .fusion(FusionKind::opaque)
       .level(10)
+      .fact(kWork, steps_work)
       .eval(eval_recurrent_steps);
 }
 

@@ -4,14 +4,12 @@
 #include <unordered_set>
 
 #include "ir/type_parts.h"
-#include "ops/attrs_copy.h"
-#include "ops/nn/conv.h"
-#include "ops/nn/matmul.h"
 #include "ops/tensor/elementwise.h"
 #include "passes/nn/precision_lists.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/form_rewriter.h"
 #include "passes/rewrite/references.h"
+#include "relay/call_attr.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
 #include "tensor/convert_number.h"
@@ -177,21 +175,15 @@ class Shrinker final : FormRewriter<Precision> {
     }
     return copy_with(call, [&](CallNode& copy) {
       copy.args = args;
-      copy.attrs = with_small_result(call.attrs);
+      copy.attrs = with_small_result(call);
     });
   }
 
-  // Says by out_dtype that the result has the operands' type.
-  Attrs with_small_result(const Attrs& attrs) const {
-    const auto changed = [this](const auto* typed) {
-      using T = std::remove_cvref_t<decltype(*typed)>;
-      return Attrs(ops::copy_of_own_type(*typed, [this](T& copy) { copy.out_dtype = options_.type; }));
-    };
-    if (const auto* conv = attrs.as<ops::ConvAttrs>()) return changed(conv);
-    if (const auto* dense = attrs.as<ops::DenseAttrs>()) return changed(dense);
-    if (const auto* matmul = attrs.as<ops::MatmulAttrs>()) return changed(matmul);
-    if (const auto* matmul = attrs.as<ops::BatchMatmulAttrs>()) return changed(matmul);
-    return attrs;
+  // Says by the attribute out_dtype, where the op has one, that the result has the operands' type.
+  Attrs with_small_result(const CallNode& call) const {
+    constexpr const char* kOutDtype = "out_dtype";
+    const bool has_it = relay::find_call_attr(call, kOutDtype).has_value();
+    return has_it ? relay::with_call_attr(call, kOutDtype, Value(options_.type)) : call.attrs;
   }
 
   MixedPrecisionOptions options_;

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "object/structural_equal.h"
-#include "relay/user_attrs.h"
+#include "relay/call_attr.h"
 #include "tensor/data_type.h"
 
 namespace headrace::relay {
@@ -61,18 +61,8 @@ std::optional<Value> attr_of_op(const Op& op, const std::string& key) {
   return value;
 }
 
-std::optional<Value> attr_of_call(const CallNode& call, const std::string& key) {
-  if (!call.attrs) return std::nullopt;
-  if (call.attrs.is<UserAttrsNode>()) {
-    const Attrs whole = call.as_op() == nullptr ? call.attrs : whole_user_attrs(*call.as_op(), call.attrs);
-    return whole.as<UserAttrsNode>()->values.get(key);
-  }
-  const FieldInfo* field = find_field(call.attrs->type_info(), key);
-  return field == nullptr ? std::nullopt : std::optional<Value>(field->get(call.attrs.object()));
-}
-
 std::optional<Value> attr_of(const Expr& expr, const std::string& key) {
-  if (const auto* call = expr.as<CallNode>()) return attr_of_call(*call, key);
+  if (const auto* call = expr.as<CallNode>()) return find_call_attr(*call, key);
   if (const auto* function = expr.as<FunctionNode>()) return function->attrs.get(key);
   return attr_of_op(expr.cast<OpNode>(), key);
 }
