@@ -1,6 +1,7 @@
 #include "base/error.h"
 
 #include <algorithm>
+#include <typeinfo>
 #include <vector>
 
 #include "base/frames.h"
@@ -94,6 +95,8 @@ Error::Error(std::string kind, std::string message, ErrorPlace where)
       kind_(std::move(kind)),
       message_(fit_to_show(std::move(message))),
       where_(std::move(where)) {}
+
+bool is_plain(const UserError& error) { return typeid(error) == typeid(UserError); }
 
 UserError::UserError(std::string message, ErrorPlace where)
     : Error("UserError", std::move(message), std::move(where)) {}

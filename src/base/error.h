@@ -48,6 +48,10 @@ class UsageError : public UserError {
   using UserError::UserError;
 };
 
+// Returns whether the error says that its input is bad and no more: not that something is missing, which whoever looks
+// for bad input, such as for operands that an op refuses, leaves to its caller.
+bool is_plain(const UserError& error);
+
 // Reports a broken invariant of this code; never thrown for bad input. what() ends in the C++ functions it was thrown
 // in (base/frames.h).
 class InternalError : public Error {

@@ -1,7 +1,6 @@
 #include "interp/evaluate.h"
 
 #include <algorithm>
-#include <typeinfo>
 
 namespace headrace::interp {
 
@@ -41,9 +40,7 @@ Evaluation evaluate(const Expr& closed, ConstantBudget& budget) {
   } catch (const ops::WorkLimitReached& reached) {
     result = {Evaluation::Outcome::over_budget, {}, reached.message()};
   } catch (const UserError& error) {
-    // Rejected operands are plain UserErrors that name the op. Any other error, such as a missing library or a wrong
-    // option, goes to the caller.
-    if (typeid(error) != typeid(UserError) || error.where().op.empty()) throw;
+    if (!is_plain(error) || error.where().op.empty()) throw;
     result = {Evaluation::Outcome::refused, {}, error.what()};
   }
   budget.charge(work);

@@ -3,6 +3,7 @@
 
 #include "kit/errors.h"
 #include "kit/options.h"
+#include "lower/user_ops/tests/unary_op.h"
 #include "passes/tests/pass_testing.h"
 
 namespace headrace::passes {
@@ -144,6 +145,27 @@ TEST(PartialEvaluate, ALoopNotesACallOnce) {
   partial_evaluate(before, context);
   ASSERT_EQ(notes.size(), 2u);
   EXPECT_NE(to_string(notes[0].span), to_string(notes[1].span));
+}
+
+// An op that refuses its operands stays a call; what it needs and does not find is not its operands' fault.
+TEST(PartialEvaluate, OnlyRefusedOperandsLeaveACall) {
+  static bool fails_as_missing = false;
+  static int asked = 0;
+  lower::UserOp op = lower::unary("test.refusing");
+  op.relation = [](const relay::RelationInput& input) -> Type {
+    if (asked++ != 2) return input.tensor(0);  // the pass asks once, after the program was typed
+    if (fails_as_missing) throw MissingError("the table of types is not here");
+    throw UserError("the operand is odd");
+  };
+  op.eval = [](const ops::EvalInput& input) { return std::vector{input.args[0]}; };
+  register_user_op(op);
+  const auto evaluated = [&](bool missing) {
+    asked = 0;
+    fails_as_missing = missing;
+    return partial_evaluate(relay::infer_type(read("def @main() { test.refusing(ones(shape=[2])) }")), {});
+  };
+  EXPECT_EQ(count_calls(evaluated(false), "test.refusing"), 1);
+  EXPECT_THROW(evaluated(true), MissingError);
 }
 
 // As Python and JSON can make them.

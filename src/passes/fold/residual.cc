@@ -100,7 +100,8 @@ Expr evaluate_call(const relay::CallNode& call, size_t most_bytes, interp::Const
   Expr typed;
   try {
     typed = relay::infer_type(ref(&call));
-  } catch (const UserError&) {
+  } catch (const UserError& error) {
+    if (!is_plain(error)) throw;
     return {};
   }
   return fits(typed->checked_type(), most_bytes) ? evaluate_closed(typed, budget, context, "PartialEvaluate") : Expr();

@@ -96,6 +96,7 @@ void Inferencer::visit_call(const Call& node, int stage) {
   try {
     op != nullptr ? visit_op_call(node, arg_types) : visit_function_call(node, arg_types);
   } catch (const UserError& error) {
+    if (!is_plain(error)) throw;
     errors_.add(error);
     memo_[node.get()] = {node, {}};
     waiting_nodes_.erase(node.get());

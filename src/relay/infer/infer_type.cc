@@ -173,6 +173,7 @@ void Inferencer::step(const Frame& frame) {
   try {
     visit(frame);
   } catch (const UserError& error) {  // a type that became too deep
+    if (!is_plain(error)) throw;
     fail(frame.expr, frame.expr->span, "", error.message());
   }
   ask_constraints();
