@@ -404,10 +404,20 @@ static void bind_device(nb::module_& m) {
       nb::arg("id") = 0, "The CPU.");
 }
 
+// Returns the name of a dtype. Each is made once, since programs ask for it at every run.
+static nb::handle name_of(DataType dtype) {
+  static auto& names = *new std::unordered_map<uint32_t, nb::object>;  // outlives the interpreter
+  const auto key = static_cast<uint32_t>(dtype.code()) << 24 | static_cast<uint32_t>(dtype.bits()) << 16 |
+                   static_cast<uint32_t>(dtype.lanes());
+  nb::object& name = names[key];
+  if (!name.is_valid()) name = nb::cast(dtype.to_string());
+  return name;
+}
+
 // Binds the properties of a tensor and its conversion to numpy.
 static void bind_reading(nb::class_<NDArray>& tensor) {
   tensor.def_prop_ro("shape", [](const NDArray& array) { return nb::tuple(nb::cast(array.shape())); })
-      .def_prop_ro("dtype", [](const NDArray& array) { return array.dtype().to_string(); })
+      .def_prop_ro("dtype", [](const NDArray& array) { return nb::borrow(name_of(array.dtype())); })
       .def_prop_ro("device", &NDArray::device)
       .def_prop_ro("ndim", [](const NDArray& array) { return array.shape().size(); })
       .def("numpy", &to_numpy,
