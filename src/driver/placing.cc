@@ -68,8 +68,7 @@ IRModule split_for(const partition::Plan& plan, const IRModule& canonical, const
 std::shared_ptr<const partition::CostTable> read_costs(const std::string& path, const codegen::NativeTarget& target,
                                                        int threads) {
   const partition::NamedText text{.text = read_text(path, "table of costs"), .name = path};
-  static_cast<void>(partition::parse_json_text(text));  // shows the place of wrong syntax
-  partition::CostTable table = partition::parse_cost_table(text.text, path);
+  partition::CostTable table = partition::parse_cost_table(text);
   if (table.cpu != target.cpu || table.threads != threads)
     throw_user_error(
         "{}: the costs are of {} on {}, and the model is compiled for {} on {}; measure again with headrace "

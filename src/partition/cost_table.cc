@@ -171,14 +171,13 @@ std::string to_json(const CostTable& table) {
   return json.dump(1) + "\n";
 }
 
-CostTable parse_cost_table(std::string_view text, const std::string& source) {
-  Json json;
+CostTable parse_cost_table(const NamedText& text) {
+  static_cast<void>(parse_json_text(text));  // shows the place of wrong syntax, and refuses a key that is there twice
   try {
-    json = Json::parse(text);
+    return TableReader(text.name).read(Json::parse(text.text));
   } catch (const Json::exception& error) {
-    throw_user_error("{}: {}", source, json_fault(error));
+    throw_user_error("{}: {}", text.name, json_fault(error));
   }
-  return TableReader(source).read(json);
 }
 
 }  // namespace headrace::partition

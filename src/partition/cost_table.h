@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "partition/json_text.h"
 #include "relay/expr.h"
 
 namespace headrace::partition {
@@ -49,8 +50,7 @@ struct CostTable {
 // Returns the text of a file.
 std::string to_json(const CostTable& table);
 
-// Reads the text of a file, which messages call `source`. UserError that says where, for a text that is not such a
-// table or of another version.
-CostTable parse_cost_table(std::string_view text, const std::string& source);
+// Reads the text of a file. UserError that says where, for a text that is not such a table or of another version.
+CostTable parse_cost_table(const NamedText& text);
 
 }  // namespace headrace::partition

@@ -53,7 +53,7 @@ CostTable small_table() {
 }
 
 TEST(CostTable, TheFileReadsBack) {
-  const CostTable read = parse_cost_table(to_json(small_table()), "t.json");
+  const CostTable read = parse_cost_table({to_json(small_table()), "t.json"});
   EXPECT_EQ(read.cpu, "znver4");
   EXPECT_EQ(read.threads, 2);
   EXPECT_EQ(read.costs.size(), 2u);
@@ -81,9 +81,9 @@ TEST(CostTable, TheFileHasAListOfPlans) {
 
 // Tables that were made before there were plans.
 TEST(CostTable, VersionOneIsRead) {
-  const CostTable read = parse_cost_table(R"({"headrace_costs": 1, "cpu": "x", "threads": 3, "costs": [
+  const CostTable read = parse_cost_table({R"({"headrace_costs": 1, "cpu": "x", "threads": 3, "costs": [
       {"call": "c", "backend": "b", "version": "4", "seconds": 0.5}]})",
-                                          "t.json");
+                                           "t.json"});
   EXPECT_EQ(read.threads, 3);
   EXPECT_EQ(read.find("c", "b"), 0.5);
   EXPECT_TRUE(read.plans.empty());
@@ -91,7 +91,7 @@ TEST(CostTable, VersionOneIsRead) {
 
 TEST(CostTable, FaultsHaveAPlace) {
   const auto error = [](const std::string& text) {
-    return kit::user_error_of([&] { parse_cost_table(text, "t.json"); });
+    return kit::user_error_of([&] { parse_cost_table({text, "t.json"}); });
   };
   EXPECT_THAT(error("{\n\"headrace_costs\": 1,,"), HasSubstr("t.json: parse error at line 2, column 21"));
   EXPECT_THAT(error("[]"), HasSubstr("t.json: it is not a table of costs"));
@@ -115,7 +115,7 @@ TEST(CostTable, FaultsHaveAPlace) {
 TEST(CostTable, FaultsOfPlansHaveAPlace) {
   const auto error = [](const std::string& rest) {
     const std::string head = R"({"headrace_costs": 2, "cpu": "x", "threads": 1, "costs": [])";
-    return kit::user_error_of([&] { parse_cost_table(head + rest + "}", "t.json"); });
+    return kit::user_error_of([&] { parse_cost_table({head + rest + "}", "t.json"}); });
   };
   EXPECT_THAT(error(""), HasSubstr("t.json: there is no \"plans\""));
   EXPECT_THAT(error(R"(, "plans": {})"), HasSubstr("t.json: \"plans\" is not a list"));

@@ -12,8 +12,8 @@ using namespace headrace;
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     const std::string text =
-        to_json(partition::parse_cost_table({reinterpret_cast<const char*>(data), size}, "costs.json"));
-    if (to_json(partition::parse_cost_table(text, "again.json")) != text) std::abort();
+        to_json(partition::parse_cost_table({{reinterpret_cast<const char*>(data), size}, "costs.json"}));
+    if (to_json(partition::parse_cost_table({text, "again.json"})) != text) std::abort();
   } catch (const UserError&) {
     // Bad input must give a UserError.
   }
