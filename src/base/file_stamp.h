@@ -7,8 +7,8 @@
 
 namespace headrace {
 
-// A file and its last change. Two equal stamps mean the same file, not written in between (within the resolution of the
-// file system's clock).
+// A file and its last change. Equal stamps, one taken after the other, mean that the file was neither replaced nor
+// written in between, as far as the file system's clock tells. A renamed file has another stamp, too.
 struct FileStamp {
   uint64_t device = 0;
   uint64_t inode = 0;

@@ -439,8 +439,9 @@ TEST(GraphExecutor, AGivenInputIsReadInPlaceOrCopied) {
     ASSERT_EQ(toy.executor->run().code, 0);
     EXPECT_EQ(floats(toy.executor->output(0), 30), toy_expected(toy_input()));
   }
-  EXPECT_THAT(kit::user_error_of([&] { throw_if_failed(toy.executor->give_input(0, TensorView(x.data(), {48}).tensor)); }),
-              HasSubstr("input 'x' has 1 dimensions"));
+  EXPECT_THAT(
+      kit::user_error_of([&] { throw_if_failed(toy.executor->give_input(0, TensorView(x.data(), {48}).tensor)); }),
+      HasSubstr("input 'x' has 1 dimensions"));
 }
 
 TEST(GraphExecutor, WrongTensorsAreNamed) {

@@ -1,4 +1,5 @@
-// Normalisations over groups of axes: group_norm, instance_norm, l2_normalize.
+// Normalisations by the statistics of groups of channels, of single channels, and of chosen axes: nn.group_norm,
+// nn.instance_norm, nn.l2_normalize.
 #pragma once
 
 #include "ops/register.h"
@@ -37,13 +38,14 @@ struct L2NormalizeAttrs : AttrsNode {
   Shape axis;
 };
 
-// How both norms see their data of `channels` channels: an instance is a group of one channel.
+// What nn.group_norm and nn.instance_norm compute alike: an instance norm has groups of one channel.
 struct GroupNormView {
   size_t axis = 1;
   int64_t per_group = 1;  // channels of a group
   double epsilon = 0;
   bool center = true, scale = true;
 };
+// Return it for data of this rank with `channels` along the norm's axis, which the type relation has checked.
 GroupNormView view_of(const GroupNormAttrs& attrs, size_t rank, int64_t channels);
 GroupNormView view_of(const InstanceNormAttrs& attrs, size_t rank, int64_t channels);
 

@@ -1,5 +1,5 @@
-// Plugins: backends from shared libraries that answer headrace/backend_abi.h. They are opened when a user names their
-// path, and never closed.
+// Plugins: backends from shared libraries that implement headrace/backend_abi.h. They are opened when a user names
+// their path, and stay open until the process ends.
 #pragma once
 
 #include <headrace/backend_abi.h>
@@ -12,22 +12,24 @@ namespace headrace::backends::plugin {
 struct Plugin {
   std::string name, version;
   std::string path;
-  hr_backend table{};  // fields that the library did not fill in are null
+  hr_backend table{};  // fields that an older library does not know are null
 };
 using PluginPtr = std::shared_ptr<const Plugin>;
 
-// Opens a library, which registers what it registers as it is loaded, and never closes it. MissingError: the library,
-// or one that it needs, is not there. UserError: the system cannot load it.
+// Opens a library of any kind, such as one that registers a backend in its static initialisers, and never closes it;
+// returns dlopen's handle. MissingError: the library, or one that it needs, is not there. UserError: the system cannot
+// load it.
 void* open_library(const std::string& path);
 
-// Opens a library and calls its entry; a file that is open already gives the same plugin. Afterwards artifacts find the
-// modules of its regions. MissingError: the library, or one that it needs, is not there, or its entry says that it
-// cannot work here. UserError: it is not a backend, of another version of the interface, without a name, a version or
-// one of the functions that it must have, or there is another plugin of its name.
+// Opens a library and calls its entry; a file that is open already gives the same plugin. From then on artifacts with
+// regions for this backend can be loaded: its loader is registered under module_kind. MissingError: the library, or one
+// that it needs, is not there, or its entry says that it cannot work here. UserError: it is not a backend, is of a
+// version of the interface that is not read, lacks its name, its version or a function that it must have, or there is
+// another plugin of its name.
 PluginPtr open_plugin(const std::string& path);
 
-// Gives plugins the means to read graphs, which programs that only run models do not have. Those that were opened
-// before have it, too.
+// Gives plugins the functions by which they read graphs, which the compiler has and programs that only run models do
+// not. Plugins that are open already get them, too.
 void set_graph_api(const hr_graph_api* api);
 
 // Returns the kind of the modules of a plugin's regions: "backend.NAME".
