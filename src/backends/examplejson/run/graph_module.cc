@@ -1,7 +1,14 @@
 #include "backends/examplejson/run/graph_module.h"
 
+#include <fcntl.h>
+
+#include <cerrno>
+#include <system_error>
+
 #include "backends/examplejson/run/graph_text.h"
+#include "base/descriptor.h"
 #include "base/read_text.h"
+#include "base/write_all.h"
 #include "tensor/ndarray.h"
 #include "tensor/strides.h"
 
@@ -79,6 +86,14 @@ class GraphBody : public runtime::ModuleBody {
   // A text that is cut off after a line is a text: the size says whether it is whole.
   std::string save_to_binary(const runtime::Module&) const override {
     return fmt::format("{}\n{}", text_.size(), text_);
+  }
+  // Writes the text, which load_module reads.
+  void save_to_file(const std::string& path, const std::string& format, const runtime::Module&) const override {
+    if (!format.empty() && format != kModuleKind)
+      throw_user_error("graphs of examplejson have no file format '{}'; leave it out", format);
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (file.number() < 0 || !write_all(file.number(), std::as_bytes(std::span(text_))))
+      throw_user_error("cannot write '{}': {}", path, std::generic_category().message(errno));
   }
   std::string get_source(const std::string&) const override { return text_; }
 

@@ -7,6 +7,7 @@
 #include "backends/examplejson/run/graph_module.h"
 #include "backends/examplejson/run/graph_text.h"
 #include "kit/errors.h"
+#include "kit/files.h"
 #include "tensor/ndarray.h"
 
 namespace headrace::backends::examplejson {
@@ -52,6 +53,23 @@ TEST(ExampleJsonGraphs, BytesAndSourceAreTheText) {
   EXPECT_EQ(module.SaveToBinary(), fmt::format("{}\n{}", std::string(kTwoGraphs).size(), kTwoGraphs));
   EXPECT_EQ(module.GetSource(), kTwoGraphs);
   EXPECT_EQ(module.type_key(), "examplejson");
+}
+
+TEST(ExampleJsonGraphs, AFileHoldsTheText) {
+  register_loaders();
+  const runtime::Module module = make_graph_module(kTwoGraphs);
+  const std::string path = testing::TempDir() + "graph_test.examplejson";
+  kit::write_file(path, "a longer text that was here before, of which nothing must stay" + std::string(kTwoGraphs));
+  for (const char* format : {"", "examplejson"}) {
+    module.SaveToFile(path, format);
+    EXPECT_EQ(kit::read_file(path), kTwoGraphs) << format;
+  }
+  const Value loaded = find_global("runtime.module.loadfile_examplejson")(path, std::string("examplejson"));
+  EXPECT_EQ(loaded.as<runtime::Module>().GetSource(), kTwoGraphs);
+  EXPECT_THAT(kit::user_error_of([&] { module.SaveToFile(path, "json"); }),
+              HasSubstr("graphs of examplejson have no file format 'json'; leave it out"));
+  EXPECT_THAT(kit::user_error_of([&] { module.SaveToFile("/dev/full", ""); }), HasSubstr("cannot write '/dev/full'"));
+  EXPECT_THAT(kit::user_error_of([&] { module.SaveToFile("/no/such/folder/f", ""); }), HasSubstr("No such file"));
 }
 
 TEST(ExampleJsonGraphs, ThreadsCallOneFunctionAtOnce) {
