@@ -128,6 +128,21 @@ TEST(OldText, OldNamesAreReadAsTheNamesThatThereAre) {
                                read("def @main(%x: int32, %y: Tensor[(2), float32], %z: uint32) { (%x, %y, %z) }")));
 }
 
+TEST(OldText, SubgraphsAreThePartsOfACompiler) {
+  const auto text = [](const char* begin, const char* end) {
+    return fmt::format(
+        "def @main(%x: Tensor[(2), float32]) {{ annotation.{}(exp(annotation.{}(%x, compiler=\"a\")), "
+        "compiler=\"a\") }}",
+        end, begin);
+  };
+  const IRModule now = read(text("compiler_begin", "compiler_end"));
+  for (const char* begin : {"subgraph_begin", "subgraph_start"}) {
+    const IRModule old = read(text(begin, "subgraph_end"));
+    EXPECT_TRUE(structural_equal(old, now)) << begin;
+    EXPECT_THAT(print_module(old), HasSubstr("annotation.compiler_begin")) << begin;
+  }
+}
+
 TEST(OldText, APadValueIsOfAnyDtype) {
   const IRModule module = read("def @main(%x: Tensor[(2, 3), float32]) { nn.pad(%x, 0, pad_width=[[1, 2], [0, 0]]) }");
   EXPECT_EQ(to_string(module->lookup("main")->checked_type()),

@@ -14,6 +14,8 @@ bool reads_as_number(std::string_view text) {
 std::string_view current_op_name(std::string_view op) {
   // nn.conv2d takes packed layouts itself.
   if (op == "nn.contrib_conv2d_NCHWc" || op == "nn.contrib_depthwise_conv2d_NCHWc") return "nn.conv2d";
+  if (op == "annotation.subgraph_begin" || op == "annotation.subgraph_start") return "annotation.compiler_begin";
+  if (op == "annotation.subgraph_end") return "annotation.compiler_end";
   constexpr std::string_view kPrefix = "dyn.";
   constexpr std::string_view kAliases[] = {"broadcast_to",  "expand_dims",     "full",    "image.resize2d", "nn.pad",
                                            "nn.upsampling", "nn.upsampling3d", "one_hot", "ones",           "reshape",
