@@ -40,7 +40,9 @@ struct CompileOptions {
   // after them.
   std::vector<std::string> backends = {};
   Placement placement = Placement::order;
-  std::string costs = {};  // a file of measured costs (partition/cost_table.h) for placement by cost; empty: none
+  // A file of measured costs (partition/cost_table.h) for placement by cost, or that `plan` must have been made by;
+  // empty: none.
+  std::string costs = {};
   // Options of backends, by name: "cc" of "ccompiler". They replace those of the pass configuration.
   std::map<std::string, Map<std::string, Value>> backend_options = {};
   // A file that says where each op goes (partition/plan.h), in place of the order of `backends`; empty: none.

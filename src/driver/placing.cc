@@ -77,6 +77,13 @@ std::shared_ptr<const partition::CostTable> read_costs(const std::string& path, 
   return std::make_shared<const partition::CostTable>(std::move(table));
 }
 
+// Returns the hash of a file of costs; empty for no file.
+std::string costs_hash(const std::string& path) {
+  if (path.empty()) return {};
+  const std::string text = read_text(path, "table of costs");
+  return artifact::content_hash({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+}
+
 void place_by_order(Placing& placing, const IRModule& canonical) {
   placing.module = partition::compose(canonical, placing.backends);
   placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
@@ -94,7 +101,9 @@ void place_by_plan(Placing& placing, const IRModule& canonical, const CompileOpt
   placing.backends = backends_of(plan, options);
   placing.module = split_for(plan, canonical, placing.backends);
   placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
+  placing.costs_hash = costs_hash(options.costs);
   partition::check_is_current(plan, make_model_plan(canonical, placing));
+  placing.costs_hash = plan.costs_hash;
   placing.decider = std::make_unique<partition::PlanDecider>(std::move(plan), placing.backends);
 }
 
@@ -175,6 +184,7 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
     const std::string model = options.costs.empty() ? "" : model_hash(canonical);
     auto decider = std::make_unique<partition::CostDecider>(canonical, op_costs(placing.backends, options, model));
     by_cost = decider.get();
+    placing.costs_hash = costs_hash(options.costs);
     placing.module = decider->module();
     placing.decider = std::move(decider);
   }
@@ -215,6 +225,7 @@ partition::Plan make_model_plan(const IRModule& canonical, const Placing& placin
   partition::Plan plan = partition::make_plan(placing.module, placing.backends, *placing.decider);
   plan.model_hash = hash_of(canonical);
   plan.inputs = inputs_of(canonical);
+  plan.costs_hash = placing.costs_hash;
   return plan;
 }
 

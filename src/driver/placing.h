@@ -43,12 +43,13 @@ struct Placing {
   IRModule module;                               // with functions of what the backends' patterns match
   std::unique_ptr<partition::Decider> decider;   // made for `module`
   std::optional<partition::PlanCost> cost = {};  // set for a placement by cost; counts the overrides too
+  std::string costs_hash = {};                   // hash of the measured costs that it was made by; empty: none
 };
 
 // Returns what decides about a module after the canonical passes. UserError for a backend that there is not, and for a
-// plan that cannot be read (partition/plan.h), is of another model or of another version of a backend, or is for other
-// backends than the options name; for costs that cannot be read (partition/cost_table.h), or are of another processor,
-// number of threads or version of a backend.
+// plan that cannot be read (partition/plan.h), is of another model or of another version of a backend, was made by
+// other costs than the options name, or is for other backends than they name; for costs that cannot be read
+// (partition/cost_table.h), or are of another processor, number of threads or version of a backend.
 Placing make_placing(const IRModule& canonical, const CompileOptions& options);
 
 // Throws UserError for options of a backend that this compile does not use: it is not among those of `backends`, and

@@ -39,10 +39,15 @@ class PlanReader {
   Plan read() {
     const JsonText root = parse_json_text(*source_);
     check_header(root);
-    check_keys(root, {"headrace", "version", "model", "backends", "ops"}, {});
+    check_keys(root, {"headrace", "version", "model", "backends", "ops"}, {"costs"});
     Plan plan;
     plan.source = source_;
     read_model(member(root, "model", JsonKind::kObject), plan);
+    if (find(root, "costs") != nullptr) {
+      const JsonText& costs = member(root, "costs", JsonKind::kString);
+      plan.costs_hash = read_hash(costs, "the costs'");
+      plan.costs_at = {costs.begin, costs.end};
+    }
     for (const JsonText& row : member(root, "backends", JsonKind::kArray).items) read_backend(row, plan);
     const JsonText& ops = member(root, "ops", JsonKind::kArray);
     plan.ops_at = {ops.begin, ops.end};
@@ -113,12 +118,16 @@ class PlanReader {
     }
   }
 
+  std::string read_hash(const JsonText& hash, const char* whose) const {
+    const bool is_hash = hash.text.size() == 32 && hash.text.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!is_hash) fail(hash, fmt::format("{} hash has 32 hexadecimal digits", whose));
+    return hash.text;
+  }
+
   void read_model(const JsonText& model, Plan& plan) const {
     check_keys(model, {"hash", "inputs"}, {});
     const JsonText& hash = member(model, "hash", JsonKind::kString);
-    const bool is_hash = hash.text.size() == 32 && hash.text.find_first_not_of("0123456789abcdef") == std::string::npos;
-    if (!is_hash) fail(hash, "a model's hash has 32 hexadecimal digits");
-    plan.model_hash = hash.text;
+    plan.model_hash = read_hash(hash, "a model's");
     plan.hash_at = {hash.begin, hash.end};
     for (const JsonText& input : member(model, "inputs", JsonKind::kArray).items) {
       expect(input, JsonKind::kString, "an input");
@@ -200,8 +209,9 @@ std::string print_plan(const Plan& plan) {
   return fmt::format(
       "{{\n  \"headrace\": \"{}\",\n  \"version\": {},\n  \"model\": {{\n    \"hash\": {},\n    \"inputs\": [{}]\n  "
       "}},\n"
-      "  \"backends\": {},\n  \"ops\": {}\n}}\n",
-      kPlanFormat, kPlanVersion, json_string(plan.model_hash), fmt::join(inputs, ", "), list_of(backends),
+      "{}  \"backends\": {},\n  \"ops\": {}\n}}\n",
+      kPlanFormat, kPlanVersion, json_string(plan.model_hash), fmt::join(inputs, ", "),
+      plan.costs_hash.empty() ? "" : fmt::format("  \"costs\": {},\n", json_string(plan.costs_hash)), list_of(backends),
       list_of(ops));
 }
 

@@ -7,6 +7,7 @@
 //       "hash": "1d1a03f4cb2d3a4ec2f8a1a4a3d6a7d8",
 //       "inputs": ["x: Tensor[(1, 1, 8, 8), float32]"]
 //     },
+//     "costs": "8f1d0c3a5e7b9d2c4a6f8e0b1c3d5f7a",
 //     "backends": [
 //       {"name": "ccompiler", "version": "1"}
 //     ],
@@ -16,8 +17,9 @@
 //     ]
 //   }
 //
-// Ops are in the order of evaluation; two of one name and kind are told apart by "#2" behind the name. `reason` and
-// `message` say why the op is there; they are for readers, may be left out, and decide nothing.
+// Ops are in the order of evaluation; two of one name and kind are told apart by "#2" behind the name. `costs` is the
+// hash of the file of measured costs that the plan was made by; a plan that was made without has no such key. `reason`
+// and `message` say why the op is there; they are for readers, may be left out, and decide nothing.
 #pragma once
 
 #include <headrace/reason.h>
@@ -60,8 +62,9 @@ struct Plan {
   std::vector<std::string> inputs;  // inputs of the model, with their types
   std::vector<PlannedBackend> backends;
   std::vector<PlannedOp> ops;
+  std::string costs_hash = {};                   // hash of the measured costs that it was made by; empty: none
   std::shared_ptr<const NamedText> source = {};  // where it was read from; null for one that was not read
-  TextRange hash_at = {}, ops_at = {};
+  TextRange hash_at = {}, ops_at = {}, costs_at = {0, 1};
 };
 
 // Reads a plan; `name` is that of the file in messages. UserError with line and column for what is not a plan of

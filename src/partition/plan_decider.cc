@@ -145,6 +145,11 @@ void check_is_current(const Plan& plan, const Plan& now) {
         fmt::format("the plan is for another model, or for other options of its compile: {}; make the plan "
                     "again",
                     model_change(plan, now)));
+  if (now.costs_hash.empty() || now.costs_hash == plan.costs_hash) return;
+  plan.source->fail(plan.costs_at.begin, plan.costs_at.end,
+                    plan.costs_hash.empty()
+                        ? "the plan was made without measured costs; leave the costs out, or make the plan by them"
+                        : "the plan was made by other measured costs; make the plan again, or leave the costs out");
 }
 
 void PlanDecider::check_names(const std::vector<NamedCall>& calls) const {

@@ -24,8 +24,9 @@ Plan make_plan(const IRModule& module, const Backends& backends, Decider& decide
 // Returns whether the plan has a row for each call of the module, and no other rows.
 bool has_rows_of(const Plan& plan, const IRModule& module);
 
-// Throws UserError at the place in `plan` that is out of date: another version of a backend, or another model, with
-// what changed. `now` is any plan of the model and of backends of these names as they are.
+// Throws UserError at the place in `plan` that is out of date: another version of a backend, another model, with what
+// changed, or other measured costs. `now` is any plan of the model and of backends of these names as they are; its
+// costs are compared if it has any.
 void check_is_current(const Plan& plan, const Plan& now);
 
 // Each call goes where a plan says. decide() throws UserError at the row for an op that the module does not have, or

@@ -157,6 +157,21 @@ TEST(PlanDecider, SaysWhatIsOutOfDate) {
   EXPECT_THAT(error(now), HasSubstr("its inputs were  and are x: int32"));
 }
 
+TEST(PlanDecider, SaysThatItsCostsAreOthers) {
+  const IRModule module = read_program(kProgram);
+  Plan now = plan_of(module, one_and_two());
+  const Plan without = edited(now, "reason", "reason");
+  now.costs_hash = std::string(32, 'c');
+  const Plan with = edited(now, "reason", "reason");
+  const auto error = [&](const Plan& plan) { return kit::user_error_of([&] { check_is_current(plan, now); }); };
+  EXPECT_EQ(error(with), "");
+  EXPECT_THAT(error(without), HasSubstr("plan.json:1:1: the plan was made without measured costs"));
+  now.costs_hash = std::string(32, 'd');
+  EXPECT_THAT(error(with), HasSubstr("plan.json:8:12: the plan was made by other measured costs; make the plan again"));
+  now.costs_hash = {};
+  EXPECT_EQ(error(with), "");
+}
+
 std::unique_ptr<OverrideDecider> overriding(std::vector<PlaceOverride> overrides) {
   return std::make_unique<OverrideDecider>(std::make_unique<OrderDecider>(one_and_two()), std::move(overrides),
                                            one_and_two());

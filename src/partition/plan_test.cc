@@ -46,6 +46,23 @@ TEST(Plan, ReadsWhatItPrints) {
   EXPECT_EQ(print_plan(parse_plan(print_plan(empty), "empty")), print_plan(empty));
 }
 
+std::string with_costs(const std::string& value) {
+  std::string text = kGood;
+  return text.insert(text.find("  \"backends\""), "  \"costs\": " + value + ",\n");
+}
+
+TEST(Plan, TheHashOfItsCostsIsKept) {
+  const std::string hash(32, 'c'), text = with_costs("\"" + hash + "\"");
+  const Plan plan = parse_plan(text, "costs.json");
+  EXPECT_EQ(plan.costs_hash, hash);
+  EXPECT_EQ(print_plan(plan), text);
+  EXPECT_EQ(parse_plan(kGood, "good.json").costs_hash, "");
+  EXPECT_THAT(kit::user_error_of([] { parse_plan(with_costs("\"c.json\""), "costs.json"); }),
+              HasSubstr("costs.json:8:12: the costs' hash has 32 hexadecimal digits"));
+  EXPECT_THAT(kit::user_error_of([] { parse_plan(with_costs("1"), "costs.json"); }),
+              HasSubstr("costs.json:8:12: \"costs\" must be a string"));
+}
+
 TEST(Plan, ReasonsMayBeLeftOut) {
   const Plan plan = parse_plan(
       R"({"ops": [{"backend": "native", "kind": "k", "name": "\u00e9\ud83d\ude00"}], "backends": [],

@@ -161,6 +161,32 @@ class PlanTest(CliTest):
         self.assertEqual([op["kind"] for op in explained["placement"] if op["backend"] == "ccompiler"], ["nn.relu"])
         self.assertNotIn("not taken", self.call(*words, check=True).stdout)
 
+    def test_a_plan_knows_the_costs_that_it_was_made_by(self) -> None:
+        (self.folder / "paths.relay").write_text(PATHS)
+        self.write_costs(0.1e-3)
+        explain = ("explain", "paths.relay")
+        by_cost = ("--backends", "ccompiler", "--placement", "cost", "--save-plan")
+        self.call(*explain, *by_cost, "estimated.json", check=True)
+        self.call(*explain, *by_cost, "measured.json", "--costs", "costs.json", check=True)
+        self.assertNotIn("costs", json.loads(self.text("estimated.json")))
+        given = json.loads(self.text("measured.json"))["costs"]
+        self.assertRegex(given, "^[0-9a-f]{32}$")
+        for costs in ((), ("--costs", "costs.json")):
+            self.call(*explain, "--plan", "measured.json", *costs, "--save-plan", "again.json", check=True)
+            self.assertEqual(self.text("again.json"), self.text("measured.json"))
+        self.fails(USER, "estimated.json:1:1: the plan was made without measured costs; leave the costs out", *explain,
+                   "--plan", "estimated.json", "--costs", "costs.json")  # fmt: skip
+        self.fails(USER, "none.json", *explain, "--plan", "measured.json", "--costs", "none.json")
+        self.write_costs(0.2e-3)
+        compiled = ("compile", "paths.relay", "-o", "p.so", "--plan", "measured.json", "--costs", "costs.json")
+        self.fails(
+            USER, "measured.json:8:12: the plan was made by other measured costs; make the plan again", *compiled
+        )
+        told = json.loads(self.call("plan", "diff", "estimated.json", "measured.json", "--json").stdout)
+        self.assertIn({"what": "costs", "before": "none", "after": given}, told["plans"])
+        self.fails(USER, "the costs in 'costs.json' have no effect without placement by cost", *explain, "--costs",
+                   "costs.json")  # fmt: skip
+
     def test_compile_says_where_ops_went(self) -> None:
         (self.folder / "paths.relay").write_text(PATHS)
         compiled = ("compile", "paths.relay", "-o", "paths.so")

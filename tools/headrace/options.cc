@@ -68,7 +68,7 @@ void ModelOptions::add_backends_to(CLI::App& verb) {
                  ->capture_default_str()
                  ->type_name("HOW"),
              "placement", {"order", "cost"});
-  takes_path(add("--costs", costs, "Measured costs for --placement cost (headrace profile)"), "FILE");
+  takes_path(add("--costs", costs, "Measured costs for --placement cost, or of --plan (headrace profile)"), "FILE");
   add("--backend-option", backend_options, "An option of a backend, as ccompiler.cc=clang; may be repeated")
       ->allow_extra_args(false)
       ->type_name("NAME.KEY=VALUE");

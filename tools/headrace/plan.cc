@@ -23,12 +23,14 @@ std::string backends_of(const partition::Plan& plan) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-// The differences beside those of ops: "model", "backends", in words of the two plans.
+// The differences beside those of ops: "model", "backends", "costs", in words of the two plans.
 std::vector<std::array<std::string, 3>> header_changes(const partition::Plan& before, const partition::Plan& after) {
   std::vector<std::array<std::string, 3>> changes;
   if (before.model_hash != after.model_hash) changes.push_back({"model", before.model_hash, after.model_hash});
   if (backends_of(before) != backends_of(after))
     changes.push_back({"backends", backends_of(before), backends_of(after)});
+  const auto costs = [](const partition::Plan& plan) { return plan.costs_hash.empty() ? "none" : plan.costs_hash; };
+  if (before.costs_hash != after.costs_hash) changes.push_back({"costs", costs(before), costs(after)});
   return changes;
 }
 
