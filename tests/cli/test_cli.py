@@ -437,6 +437,22 @@ class JsonTest(JsonPageTest):
             self.assertEqual(len(result["processors"]), processors)
             self.assertLessEqual(set(result["processors"]), os.sched_getaffinity(0))
 
+    def test_profile_of_the_machine(self) -> None:
+        report = json.loads(self.call("profile", "--machine", "--threads", "2", "--json", check=True).stdout)
+        self.assertEqual(report["threads"], 2)
+        self.assertRegex(self.call("--version").stdout, rf"this machine: {report['cpu']}\b")
+        numbers = {row["what"]: row for row in report["numbers"]}
+        for what in ("multiply-adds of float32, 1 thread", "reads from L2, 1 thread", "reads from DRAM, 2 threads"):
+            self.assertGreater(numbers[what]["probed"], 0, what)
+            self.assertGreater(numbers[what]["table"], 0, what)
+        shown = self.call("profile", "--machine", check=True).stdout
+        self.assertIn("estimates count with the row", shown)
+        self.assertRegex(shown, r"(?m)^reads from DRAM, 1 thread +[\d.]+ +[\d.]+ +GB/s$")
+        alone = "--machine: it probes this machine alone; leave a model, --shape out"
+        self.fails(USAGE, alone, "profile", DIGITS, *ONE, "--machine")
+        self.fails(USAGE, "give --top or --machine, not both", "profile", "--machine", "--top", "2")
+        self.fails(USAGE, "model is required: A model", "profile", "--top", "2")
+
     def test_profile_of_steps(self) -> None:
         """Where the time of a run goes: the steps add up to the run, and a trace holds them one after another."""
         words = ("profile", "one.so", "--rounds", "50")

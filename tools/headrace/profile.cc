@@ -1,5 +1,5 @@
-// headrace profile: shows where the time of a run goes, or measures the ops of a model natively and by backends, and
-// whole plans, for placement by cost.
+// headrace profile: shows where the time of a run goes, measures the ops of a model natively and by backends, and whole
+// plans, for placement by cost, or probes the machine.
 #include "driver/profile.h"
 
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include "base/count_of.h"
 #include "driver/output_file.h"
 #include "runtime/thread_pool.h"
+#include "tools/headrace/machine_report.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/shown_text.h"
@@ -20,10 +21,13 @@ namespace headrace::tools {
 
 namespace {
 
+constexpr const char* kModelHelp = "A model (.onnx, .relay), or without -o an artifact (.so)";
+
 struct ProfileState {
   ModelOptions model;
   std::string output;
   StepProfileOptions steps;
+  bool only_machine = false;
 };
 
 int measure_costs(const ProfileState& state, const Common& common) {
@@ -58,6 +62,14 @@ int measure_costs(const ProfileState& state, const Common& common) {
 }
 
 int profile(const ProfileState& state, const Common& common) {
+  if (state.only_machine) {
+    std::vector<std::string> given = state.model.given();
+    if (!state.model.path.empty()) given.insert(given.begin(), "a model");
+    if (!given.empty())
+      throw UsageError(fmt::format("--machine: it probes this machine alone; leave {} out", fmt::join(given, ", ")));
+    return profile_machine(state.steps.threads, common);
+  }
+  if (state.model.path.empty()) throw UsageError(fmt::format("model is required: {}", kModelHelp));
   return state.output.empty() ? profile_steps(state.model, state.steps, common) : measure_costs(state, common);
 }
 
@@ -71,16 +83,19 @@ constexpr const char* kFooter =
     "With -o each op is compiled as a program of its own, natively and for each backend that takes it, and measured\n"
     "for placement by cost (--placement cost --costs FILE). The whole model is timed, too: natively, on each backend\n"
     "alone, and by the order of the list; placement scales the costs of ops to these times.\n"
+    "With --machine, and no model, it probes this machine, and shows what estimates take for it.\n"
     "Example: headrace profile model.so --top 10\n"
     "         headrace profile model.onnx --threads 2 --trace run.json\n"
-    "         headrace profile resnet50.onnx --backends ccompiler -o costs.json";
+    "         headrace profile resnet50.onnx --backends ccompiler -o costs.json\n"
+    "         headrace profile --machine --threads 2";
 
 }  // namespace
 
 Verb add_profile(CLI::App& app, const Common& common) {
   auto state = std::make_shared<ProfileState>();
   CLI::App* verb = app.add_subcommand("profile", "Show where the time of a run goes, or measure ops for --costs");
-  state->model.add_to(*verb, "A model (.onnx, .relay), or without -o an artifact (.so)");
+  state->model.add_to(*verb, kModelHelp);
+  verb->get_option("model")->required(false);  // --machine takes none
   CLI::Option* costs = takes_path(
       verb->add_option("-o,--output", state->output, "Measure costs for placement, and write them to this file"),
       "FILE");
@@ -95,8 +110,11 @@ Verb add_profile(CLI::App& app, const Common& common) {
       ->excludes(costs);
   takes_path(verb->add_option("--trace", steps.trace, "Write a run as a trace that Chrome and Perfetto show"), "FILE")
       ->excludes(costs);
+  CLI::Option* machine = verb->add_flag("--machine", state->only_machine,
+                                        "Probe this machine: multiply-adds, caches, memory, the hop between cores");
+  for (const char* other : {"--output", "--rounds", "--top", "--trace"}) machine->excludes(verb->get_option(other));
   steps.inputs.add_random_to(*verb);
-  for (CLI::Option* option : steps.inputs.options()) option->excludes(costs);
+  for (CLI::Option* option : steps.inputs.options()) option->excludes(costs)->excludes(machine);
   verb->footer(kFooter);
   return [state, &common] { return profile(*state, common); };
 }
