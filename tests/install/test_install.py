@@ -24,6 +24,15 @@ target_compile_definitions(host PRIVATE _DEFAULT_SOURCE)
 target_link_libraries(host PRIVATE headrace::runtime)
 """
 
+OPTIONS_PROJECT = """
+cmake_minimum_required(VERSION 3.24)
+project(options LANGUAGES NONE)
+include(${ROOT}/cmake/UserConfig.cmake)
+option(USE_CODEGENC "" ON)
+option(USE_ONEDNN "" ON)
+message(STATUS "codegenc ${USE_CODEGENC}, onednn ${USE_ONEDNN}")
+"""
+
 
 def run(*command, code=0, cwd=None):
     """Returns what the command prints; fails if its exit code is another."""
@@ -191,6 +200,18 @@ class InstallTest(unittest.TestCase):
         folder.mkdir()
         unplugged = user_session.without_library(self.prefix)
         user_session.session(self.program, unplugged, self.build / "bin" / "write_zoo", folder)
+
+    def test_a_file_of_the_build_sets_options(self):
+        self.assertIn("include(UserConfig)\noption(", (ROOT / "CMakeLists.txt").read_text())
+        folder = self.folder / "options"
+        folder.mkdir()
+        (folder / "CMakeLists.txt").write_text(OPTIONS_PROJECT)
+        configure = ("cmake", "-B", "build", f"-DROOT={ROOT}")
+        self.assertIn("-- codegenc ON, onednn ON", run(*configure, cwd=folder))
+        (folder / "build" / "config.cmake").write_text("set(USE_CODEGENC OFF)\n")
+        said = run(*configure, "-DUSE_ONEDNN=OFF", cwd=folder)
+        self.assertIn("-- codegenc OFF, onednn OFF", said)
+        self.assertIn("/build/config.cmake", said)
 
     def test_a_later_version_is_not_there(self):
         folder = self.folder / "later"
