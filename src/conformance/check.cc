@@ -1,9 +1,11 @@
 #include "conformance/check.h"
 
 #include <malloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <random>
 #include <set>
 #include <thread>
@@ -13,6 +15,7 @@
 #include "driver/explain.h"
 #include "interp/interp.h"
 #include "load/entry_check.h"
+#include "load/load_module.h"
 #include "load/run.h"
 #include "relay/bind.h"
 #include "relay/infer/infer_type.h"
@@ -74,6 +77,16 @@ bool is_same(const NDArray& a, const NDArray& b) {
 }
 
 using Tensors = std::vector<NDArray>;
+
+// A name for a file of this process, which is removed at the end.
+struct TemporaryFile {
+  TemporaryFile() = default;
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() { ::unlink(path.c_str()); }
+
+  const std::string path = std::filesystem::temp_directory_path() / fmt::format("headrace-check-{}", ::getpid());
+};
 
 class CaseCheck {
  public:
@@ -160,6 +173,7 @@ class CaseCheck {
     check("alignment", [&] { return unaligned(); });
     check("threads", [&] { return threads(); });
     check("save", [&] { return saved(); });
+    check("file", [&] { return written_to_a_file(); });
     check("cut", [&] { return cut(); });
     check("unknown", [&] { return unknown(); });
     check("memory", [&] { return memory(); });
@@ -327,6 +341,22 @@ class CaseCheck {
   }
 
   // Loads bytes that are not what was saved. Whether changed ones are refused is the backend's; a part never is enough.
+  // A module may have no form as a file; then it refuses to be written.
+  std::string written_to_a_file() const {
+    const TemporaryFile file;
+    for (const auto& module : artifact_->modules) {
+      const std::string kind(module.value().type_key());
+      try {
+        module.value().SaveToFile(file.path, kind);
+      } catch (const UserError&) {
+        continue;
+      }
+      if (load::load_module(file.path, kind).SaveToBinary() != module.value().SaveToBinary())
+        return fmt::format("a module of the kind '{}' that is written to a file and loaded has other bytes", kind);
+    }
+    return "";
+  }
+
   std::string cut() const {
     for (const auto& module : artifact_->modules) {
       const std::string kind(module.value().type_key());

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that `headrace backend check` passes a right backend and finds each mistake that was planted in one.
 
-test_conformance.py --program build/release/bin/headrace --plugins build/release/plugins
+test_conformance.py --program build/release/bin/headrace --plugins build/release/plugins --codegen LIBRARY
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ import sys
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "kit"))
+import build_backends
 
 OPTIONS = argparse.Namespace()
 MISMATCH = 5
@@ -85,6 +88,21 @@ class ConformanceKit(unittest.TestCase):
                     self.assertEqual(code, MISMATCH, errors)
                     self.assertTrue(found & expected, f"found {found}, expected one of {expected}")
 
+    def test_a_file_that_is_not_what_the_module_holds(self) -> None:
+        if why := build_backends.left_out(OPTIONS.program).get("examplejson"):
+            self.skipTest(why)
+
+        def findings_of(backend: str, *arguments: str) -> set[str]:
+            command = [OPTIONS.program, "backend", "check", backend, "--case", "add/float32", "--json", *arguments]
+            run = subprocess.run(command, capture_output=True, text=True, timeout=100)
+            self.assertIn(run.returncode, (0, MISMATCH), run.stderr)
+            (case,) = json.loads(run.stdout)["cases"]
+            self.assertTrue(case["claimed"])
+            return {f["check"] for f in case["findings"]}
+
+        self.assertEqual(findings_of("ported_wrong_file", "--plugin", OPTIONS.codegen), {"file"})
+        self.assertEqual(findings_of("examplejson"), set())
+
     def test_what_cannot_be_checked(self) -> None:
         wrong = check("chip", "--case", "no/such")
         self.assertEqual(wrong.returncode, 3)
@@ -99,5 +117,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", required=True)
     parser.add_argument("--plugins", required=True)
+    parser.add_argument("--codegen", required=True, help="the library headrace_ported_codegen")
     OPTIONS, rest = parser.parse_known_args()
     unittest.main(argv=[sys.argv[0], *rest])

@@ -5,8 +5,9 @@
 
 #include "codegen/c_module.h"
 #include "codegen/codegen_c.h"
-#include "object/porting.h"
+#include "lower/user_ops/porting.h"
 #include "relay/visit.h"
+#include "runtime/module.h"
 
 namespace mine {
 
@@ -76,6 +77,39 @@ runtime::Module WriteGraph(const relay::Function& function) {
                                        function->attrs.get("global_symbol")->as<std::string>(), dims, dims, dims);
   return get_global("module.examplejson_module_create")(text).as<runtime::Module>();
 }
+
+// A graph whose file is not what it holds, for the conformance kit to find.
+class WrongFile : public runtime::ModuleBody {
+ public:
+  explicit WrongFile(runtime::Module graph) : graph_(std::move(graph)) {}
+  std::string_view type_key() const override { return "ported_wrong_file"; }
+  PackedFunc get_function(const std::string& name, const runtime::Module&) override { return graph_.GetFunction(name); }
+  std::string save_to_binary(const runtime::Module&) const override { return graph_.SaveToBinary(); }
+  void save_to_file(const std::string& path, const std::string&, const runtime::Module&) const override {
+    const PackedFunc create = get_global("module.examplejson_module_create");
+    create(graph_.GetSource() + "\n").as<runtime::Module>().SaveToFile(path, "");
+  }
+
+ private:
+  runtime::Module graph_;
+};
+
+runtime::Module MakeWrongFile(const Value& graph) {
+  return runtime::Module(std::make_unique<WrongFile>(graph.as<runtime::Module>()));
+}
+
+TVM_REGISTER_GLOBAL("relay.ext.ported_wrong_file").set_body_typed([](const relay::Function& function) {
+  return MakeWrongFile(Value(WriteGraph(function)));
+});
+TVM_REGISTER_GLOBAL("runtime.module.loadbinary_ported_wrong_file").set_body_typed([](const Bytes& bytes) {
+  return MakeWrongFile(get_global("runtime.module.loadbinary_examplejson")(bytes));
+});
+TVM_REGISTER_GLOBAL("runtime.module.loadfile_ported_wrong_file")
+    .set_body_typed([](const std::string& path, const std::string&) {
+      return MakeWrongFile(get_global("runtime.module.loadfile_examplejson")(path, std::string("examplejson")));
+    });
+RELAY_REGISTER_OP("add").set_attr<PackedFunc>("target.ported_wrong_file",
+                                              make_packed([](const Expr&) { return true; }));
 
 TVM_REGISTER_GLOBAL("relay.ext.ported_c").set_body_typed([](const relay::Function& function) {
   return CSourceCodegen().CreateCSourceModule(function);
