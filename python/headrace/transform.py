@@ -94,6 +94,9 @@ class _PassContext:
     trace : function, optional
         Called with (module, info, is_before) around each pass that runs and whose info says `traceable`: before it with
         True and after it with False.
+    extern_target : str or list of str, optional
+        Backends in the order of their priority, for `relay.build` and for AnnotateTarget without targets of its own:
+        another way to write "relay.AnnotateTarget.targets" in `config`.
 
     Raises
     ------
@@ -111,13 +114,14 @@ class _PassContext:
         instruments: Iterable[Any] | None = None,
         config: Mapping[str, Any] | None = None,
         trace: Callable[[Any, Any, bool], Any] | None = None,
+        extern_target: str | Iterable[str] | None = None,
     ) -> None:
         fields = {
             "opt_level": _arguments.integer(opt_level, "opt_level"),
             "required_pass": _names(required_pass, "required_pass"),
             "disabled_pass": _names(disabled_pass, "disabled_pass"),
             "instruments": _instruments(instruments),
-            "config": _arguments.entries(config, "config"),
+            "config": _with_extern_target(_arguments.entries(config, "config"), extern_target),
             "trace": trace,
         }
         _core.Object.__init__(self, _node.make("transform.PassContext", fields))
@@ -227,6 +231,16 @@ def _check_pass(value: Any, what: str) -> None:
 
 def _names(value: Iterable[str] | None, what: str) -> list[str]:
     return [] if value is None else _arguments.names(value, what)
+
+
+def _with_extern_target(config: dict[str, Any], value: Any) -> dict[str, Any]:
+    """The configuration with the backends of a context's `extern_target`."""
+    key = "relay.AnnotateTarget.targets"
+    if value is None:
+        return config
+    if key in config:
+        raise _core.UserError(f"extern_target: config has '{key}', too; give one of them")
+    return {**config, key: _arguments.names([value] if isinstance(value, str) else value, "extern_target")}
 
 
 Pass = _node.class_of("transform.Pass")

@@ -63,7 +63,8 @@ def partition(module, targets, **options):
 
 def test_signatures_are_relays():
     assert list(inspect.signature(transform.AnnotateTarget).parameters) == ["targets", "include_non_call_ops"]
-    assert list(inspect.signature(transform.PartitionGraph).parameters) == ["mod_name", "bind_constants"]
+    partition_graph = ["mod_name", "bind_constants", "extern_target"]
+    assert list(inspect.signature(transform.PartitionGraph).parameters) == partition_graph
     assert list(inspect.signature(transform.MergeCompilerRegions).parameters) == []
     for name in ("OutlineCompilerFunctionsWithExistingGlobalSymbols", "MarkCompilerFunctionsAsExtern"):
         assert list(inspect.signature(getattr(transform, name)).parameters) == ["compiler_filter"]

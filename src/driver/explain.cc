@@ -42,4 +42,13 @@ Explanation explain(const Model& model, const CompileOptions& options, bool with
   return explanation;
 }
 
+IRModule partition_module(const Model& model, const CompileOptions& options) {
+  check_options(options);
+  register_all();
+  const Placing placing = make_placing(run_canonical_passes(model.module, make_relay_context(options, {})), options);
+  partition::PlacedModule placed = partition::place(placing.module, *placing.decider);
+  check_backend_options(options, placing.backends, placed.regions);
+  return placed.module;
+}
+
 }  // namespace headrace::driver

@@ -26,4 +26,9 @@ struct Explanation {
 // `with_plan`: also makes the plan of it, which a program without a text form has not.
 Explanation explain(const Model& model, const CompileOptions& options, bool with_plan = false);
 
+// Returns the model's program as a compile with these options places it, after the canonical passes: each region is a
+// global function that is marked Compiler. A compile of it without backends in its options has the same regions; one
+// that a backend refuses is an error then, because the program asks for it. Throws as explain.
+IRModule partition_module(const Model& model, const CompileOptions& options);
+
 }  // namespace headrace::driver

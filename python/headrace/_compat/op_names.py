@@ -6,6 +6,7 @@ import sys
 import types
 from typing import Any
 
+from headrace._compat import partition_for
 from headrace._op import Op
 from headrace.relay import (
     _extern_ops,
@@ -76,4 +77,6 @@ def prepare(place: types.ModuleType) -> None:
 
 
 contrib = _extern_ops.contrib
+vars(contrib).update(partition_for.FUNCTIONS)
+contrib.__all__ = sorted({*contrib.__all__, *partition_for.FUNCTIONS})
 algorithm, reduce, tensor, transform = map(_functions_module, ("algorithm", "reduce", "tensor", "transform"))

@@ -144,6 +144,7 @@ def build(
     constant_memory_pools: None = None,
     params: Mapping[str, Any] | None = None,
     mod_name: str = "default",
+    extern_target: Any = None,
 ) -> GraphExecutorFactoryModule:
     """Compiles a module.
 
@@ -168,6 +169,8 @@ def build(
         again, as it does in Relay, and changes nothing; other elements for these names are an error there.
     mod_name : str
         "default".
+    extern_target : str, dict, Target, or a list of these, optional
+        More backends, after those of `target`, in the order of their priority; without it those of the PassContext.
 
     Returns
     -------
@@ -181,9 +184,10 @@ def build(
     if mod_name != "default":
         raise _core.UserError(f"build: mod_name is {mod_name!r}; there is only 'default'")
     chosen, backends = _targets(target)
+    backends += _extern_targets(extern_target)
     if target_host is not None:
         chosen = chosen.with_host(target_host)
-    module, tensors = _with_params(ir_mod, params)
+    module, tensors = with_params(ir_mod, params)
     level = PassContext.current().opt_level if PassContext.is_active() else 3
     with chosen:  # functions that compile regions may ask for the current target
         code = api("relay.build_module.Build")(module, chosen, backends, level, 0, tensors)
@@ -220,13 +224,13 @@ def optimize(mod: Any, target: Any = None, params: Mapping[str, Any] | None = No
     Within a PassContext its level, passes, config and instruments hold; without one, the level is 3.
     """
     chosen, _ = _targets(target)
-    module, tensors = _with_params(mod, params)
+    module, tensors = with_params(mod, params)
     passes = Sequential([getattr(relay_passes, name)() for name in _OPTIMIZING.split()])
     with chosen, contextlib.nullcontext() if PassContext.is_active() else PassContext(opt_level=3):
         return passes(relay_passes.InferType()(module)), tensors
 
 
-def _with_params(mod: Any, params: Mapping[str, Any] | None) -> tuple[IRModule, dict[str, Any]]:
+def with_params(mod: Any, params: Mapping[str, Any] | None) -> tuple[IRModule, dict[str, Any]]:
     """The module with parameters of `main` as constants, and these."""
     module = _as_module(mod)
     tensors = _tensors(params, "params")
@@ -277,6 +281,17 @@ def _targets(target: Any) -> tuple[Target, list[Target]]:
     """The target to compile for and backends: the argument, else the innermost `with`'s target, else this machine."""
     chosen, backends = chosen_targets(target)
     return chosen or Target("llvm"), backends
+
+
+def _extern_targets(value: Any) -> list[Target]:
+    """The backends that `build` is given by `extern_target`, else those of the PassContext around it."""
+    if value is None:
+        value = PassContext.current().config.get("relay.AnnotateTarget.targets", [])
+        value = [name for text in ([value] if isinstance(value, str) else value) for name in str(text).split(",")]
+    given = [value] if isinstance(value, (str, Mapping, Target)) else value
+    if not isinstance(given, Sequence):
+        raise _core.UserError(f"extern_target: expected the name of a backend or a list, got {_arguments.kind(value)}")
+    return [Target(one) for one in given]
 
 
 def _as_module(program: Any) -> Any:

@@ -186,6 +186,41 @@ for _info in pass_registry().values():
     globals().update(dict.fromkeys(_names, _factory(_info)))
     __all__ += _names
 
+_partition_graph = globals()["PartitionGraph"]
+
+
+def PartitionGraph(*args: Any, extern_target: Any = None, **options: Any) -> Pass:
+    """Makes functions for other compilers of the parts that compiler_begin and compiler_end enclose (level 0).
+
+    Parameters
+    ----------
+    mod_name : str
+        Part of the names of the functions.
+    bind_constants : bool
+        Whether constants are inside of the functions.
+    extern_target : str or list of str, optional
+        By name only. Compilers in the order of their priority: AnnotateTarget and MergeCompilerRegions run for them
+        before.
+
+    Returns
+    -------
+    Pass
+    """
+    partition = _partition_graph(*args, **options)
+    if extern_target is None:
+        return partition
+    passes = sys.modules[__name__]
+    steps = [passes.InferType(), passes.AnnotateTarget(extern_target), passes.MergeCompilerRegions(), partition]
+    return Sequential(steps, name="PartitionGraph")
+
+
+PartitionGraph.makes_pass = True  # type: ignore[attr-defined]
+_signature = inspect.signature(_partition_graph)
+_extern_target = inspect.Parameter("extern_target", inspect.Parameter.KEYWORD_ONLY, default=None)
+PartitionGraph.__signature__ = _signature.replace(  # type: ignore[attr-defined]
+    parameters=[*_signature.parameters.values(), _extern_target]
+)
+
 
 def InferTypeLocal(expr: Any) -> Any:
     """The type of an expression whose variables are typed.
