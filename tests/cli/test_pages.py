@@ -345,6 +345,23 @@ class BrowserTest(PageTest):
             chromium.screenshot(self.pages / "explain_whole.png")
             self.assertEqual(chromium.errors(), [])
 
+    def test_costs(self) -> None:
+        self.needs_backends("ccompiler")
+        by_cost = ("explain", "parts.relay", "--backends", "ccompiler", "--placement", "cost")
+        page = self.page("costs.html", *by_cost)
+        add = next(i for i, node in enumerate(self.data_of(page)["graph"]["nodes"]) if node["op"] == "add")
+        with browser.Browser() as chromium:
+            chromium.open(page)
+            said = chromium.text("#details")
+            self.assertRegex(said, r"The plan costs [\d.]+ \S+, no plan less than [\d.]+ \S+; costs are estimated by")
+            chromium.click(f'[data-node="{add}"]')
+            said = " ".join(chromium.text("#details").split())
+            self.assertRegex(said, r"Costs backend cost native [\d.]+ [un]?s ccompiler [\d.]+ [un]?s")
+            chromium.open(self.page("ordered.html", *by_cost[:4]))
+            chromium.click(f'[data-node="{add}"]')
+            self.assertNotIn("Costs", chromium.text("#details"))
+            self.assertEqual(chromium.errors(), [])
+
     def test_thousands_of_ops_are_folded(self) -> None:
         self.needs_backends("ccompiler")
         (self.folder / "long.relay").write_text(chain(5000))

@@ -47,7 +47,9 @@ Object.assign(headrace.GraphPage.prototype, {
   why(row, node) {
     return [headrace.element('h3', {}, 'Why here'), this.paragraph(this.reason(row)),
       ...this.section('Why not elsewhere',
-        this.table(['backend', 'why not'], node.alternatives.map((one) => [one.backend, this.reason(one)])))];
+        this.table(['backend', 'why not'], node.alternatives.map((one) => [one.backend, this.reason(one)]))),
+      ...this.section('Costs', this.table(['backend', 'cost'],
+        Object.entries(row.costs ?? {}).map(([backend, seconds]) => [backend, headrace.cost(seconds)])))];
   },
 
   reason({message, reason}) { return `${message} (reason ${reason})`; },

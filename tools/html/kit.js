@@ -43,6 +43,9 @@ headrace.seconds = (time) => {
   return `${time.toFixed(2)} s`;
 };
 
+// A cost, in the units of `headrace explain`: that of one op may be a few nanoseconds.
+headrace.cost = (seconds) => seconds < 1e-3 ? `${Number((seconds * 1e6).toPrecision(3))} us` : headrace.seconds(seconds);
+
 headrace.count = (number, noun) => `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
 
 headrace.shorten = (text, length) => {
