@@ -194,3 +194,15 @@ def test_keys_of_ones_own():
     ]:
         with pytest.raises(hr.UserError, match=says):
             call()
+
+
+@pytest.mark.backends("ccompiler", "examplejson", "onednn")
+def test_a_file_of_several_backends_loads_and_saves_to_the_same_bytes(tmp_path):
+    x, w = relay.var("x", shape=(1, 2, 4, 4)), relay.const(np.ones((2, 2, 1, 1), "float32"))
+    conv = relay.nn.conv2d(relay.exp(relay.round(relay.add(x, x))), w, channels=2, kernel_size=(1, 1))
+    lib = relay.build(relay.Function([x], relay.erf(conv)), ["llvm", "examplejson", "ccompiler", "onednn"])
+    assert kinds_of(lib, tmp_path) == ["ccompiler", "examplejson", "onednn"]
+    data = (tmp_path / "lib.so").read_bytes()
+    loaded = hr.runtime.load_module(str(tmp_path / "lib.so"))
+    assert loaded.save_to_binary() == data
+    assert hr.runtime.load_binary(loaded.type_key, data).save_to_binary() == data

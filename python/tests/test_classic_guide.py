@@ -82,12 +82,14 @@ TVM_DLL_EXPORT_TYPED_FUNC({name}, {name}_wrapper)
 
 
 @pytest.mark.parametrize("fmt", ["c", "cc"])
-@pytest.mark.parametrize("prefix", ["", "runtime."])
-def test_a_function_of_python_that_writes_c(fmt, prefix):
+@pytest.mark.parametrize(
+    "creator",
+    ["module.csource_module_create", "runtime.module.csource_module_create", "runtime.CSourceModuleCreate"],
+)
+def test_a_function_of_python_that_writes_c(fmt, creator):
     def codegen(function):
         name = str(function.attrs["global_symbol"])
-        create = hr.get_global_func(f"{prefix}module.csource_module_create")
-        module = create(C_SOURCE.format(name=name), fmt, [name], [])
+        module = hr.get_global_func(creator)(C_SOURCE.format(name=name), fmt, [name], [])
         assert module["get_symbol"]() == name
         assert list(module["get_func_names"]()) == [name]
         return module
