@@ -184,6 +184,37 @@ TEST(Backends, CostsDecideAndResultsStay) {
                options);
 }
 
+// Takes exp and tanh; the first dimension of a tensor is the seconds of its change of layout.
+class LaidOut : public Claiming {
+ public:
+  LaidOut() : Claiming("laid_out_test", 0) {}
+  partition::Verdict supports(const relay::CallNode& call) const override {
+    const std::string& name = call.as_op()->name;
+    if (name == "exp" || name == "tanh") return {};
+    return {.reason = HR_REASON_OP_UNSUPPORTED, .message = "is another op"};
+  }
+  double border(const Type& type, const cost::Machine&, int) const override {
+    return static_cast<double>(as_shape(type.as<TensorTypeNode>()->shape)->at(0));
+  }
+};
+
+TEST(Backends, EdgesHaveTheTimeOfChangesOfLayout) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
+  module_of(kThreeParts);
+  partition::register_backend(std::make_shared<LaidOut>());
+  const std::string text = "def @main(%x: Tensor[(2, 3), float32]) { tanh(transpose(exp(tanh(%x)), axes=[1, 0])) }\n";
+  const auto seconds = [&](std::vector<std::string> backends) {
+    std::vector<double> all;
+    for (const partition::GraphEdge& edge :
+         explain(make_model(module_of(text)), {.backends = std::move(backends)}).graph.edges)
+      all.push_back(edge.border_seconds);
+    return all;
+  };
+  // x enters, nothing between tanh and exp, the region's result leaves; the transposed one enters and leaves.
+  EXPECT_THAT(seconds({"laid_out_test"}), ElementsAre(2, 0, 2, 3, 3));
+  EXPECT_THAT(seconds({"ccompiler"}), ElementsAre(0, 0, 0, 0, 0));
+}
+
 TEST(Backends, APlacementIsOrderOrCost) {
   EXPECT_EQ(read_placement("placement", "cost"), Placement::cost);
   EXPECT_EQ(kit::user_error_of([] { read_placement("placement", "luck"); }),

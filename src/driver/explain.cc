@@ -4,6 +4,7 @@
 #include "driver/check_options.h"
 #include "driver/placing.h"
 #include "driver/register_all.h"
+#include "relay/infer/result_types.h"
 
 namespace headrace::driver {
 
@@ -22,6 +23,26 @@ void name_ports(partition::ProgramGraph& graph, const Model& model) {
   }
 }
 
+// Sets the time of changes of layout on the edges between regions, by the estimates of their backends.
+void add_borders(partition::ProgramGraph& graph, const Placing& placing, CompileOptions options) {
+  if (graph.blocks.empty()) return;
+  options.costs.clear();  // they hold the times of calls
+  const partition::OpCosts costs = op_costs(placing.backends, options);
+  const auto seconds = [&](int32_t block, const Type& type) {
+    if (block == partition::kNone) return 0.0;
+    const auto backend = partition::find_backend(graph.blocks[static_cast<size_t>(block)].backend);
+    return backend ? costs.border(*backend, type) : 0.0;
+  };
+  for (partition::GraphEdge& edge : graph.edges) {
+    const partition::GraphNode& from = graph.nodes[static_cast<size_t>(edge.from)];
+    const partition::GraphNode& to = graph.nodes[static_cast<size_t>(edge.to)];
+    const partition::GraphTensor& tensor = from.outputs[static_cast<size_t>(edge.output)];
+    if (from.block == to.block || !tensor.shape) continue;
+    const Type type = make_tensor_type(*tensor.shape, DataType::parse(tensor.dtype));
+    edge.border_seconds = seconds(from.block, type) + seconds(to.block, type);
+  }
+}
+
 }  // namespace
 
 Explanation explain(const Model& model, const CompileOptions& options, bool with_plan) {
@@ -32,7 +53,9 @@ Explanation explain(const Model& model, const CompileOptions& options, bool with
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(options, note));
   const Placing placing = make_placing(canonical, options);
   partition::PlacedModule placed = partition::place(placing.module, *placing.decider);
+  check_backend_options(options, placing.backends, placed.regions);
   explanation.graph = partition::read_graph(placed, placing.backends);
+  add_borders(explanation.graph, placing, options);
   if (with_plan) explanation.plan = make_model_plan(canonical, placing);
   name_ports(explanation.graph, model);
   explanation.placement = std::move(placed.placement);
@@ -48,7 +71,7 @@ IRModule partition_module(const Model& model, const CompileOptions& options) {
   const Placing placing = make_placing(run_canonical_passes(model.module, make_relay_context(options, {})), options);
   partition::PlacedModule placed = partition::place(placing.module, *placing.decider);
   check_backend_options(options, placing.backends, placed.regions);
-  return placed.module;
+  return relay::with_result_types(placed.module);
 }
 
 }  // namespace headrace::driver

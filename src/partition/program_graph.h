@@ -47,6 +47,7 @@ struct GraphNode {
 // A tensor on its way: output `output` of node `from` is input `input` of node `to`.
 struct GraphEdge {
   int32_t from, output, to, input;
+  double border_seconds = 0;  // time of changes of layout where it leaves and enters regions; the driver sets it
 };
 
 // One call of a region. A region that is called twice is two blocks, whose ops have the same rows.

@@ -37,6 +37,14 @@ def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {
   subtract(nn.relu(%b), %y)
 }
 """
+# Two convolutions, which oneDNN computes in blocks of channels, around an op that it does not compute.
+CONVS = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 32, 28, 28), float32]) {
+  %0 = nn.conv2d(%x, ones(shape=[32, 32, 3, 3], dtype="float32"), padding=[1, 1, 1, 1]);
+  %1 = nn.conv2d(round(%0), ones(shape=[32, 32, 3, 3], dtype="float32"), padding=[1, 1, 1, 1]);
+  round(%1)
+}
+"""
 HOSTILE = b"</script><img src=x onerror=alert(1)><!--&amp;'\"\x01"
 WITHOUT_BROWSER = browser.missing("chromium", "chromedriver")
 
@@ -360,6 +368,18 @@ class BrowserTest(PageTest):
             chromium.open(self.page("ordered.html", *by_cost[:4]))
             chromium.click(f'[data-node="{add}"]')
             self.assertNotIn("Costs", chromium.text("#details"))
+            self.assertEqual(chromium.errors(), [])
+
+    def test_changes_of_layout_are_on_the_edges(self) -> None:
+        self.needs_backends("onednn")
+        (self.folder / "convs.relay").write_text(CONVS)
+        page = self.page("convs.html", "explain", "convs.relay", "--backends", "onednn")
+        edges = {(edge["from"], edge["to"]): edge["border_seconds"] for edge in self.data_of(page)["graph"]["edges"]}
+        self.assertEqual([seconds > 0 for _, seconds in sorted(edges.items())], [True, True, True, True, False])
+        with browser.Browser() as chromium:
+            chromium.open(page)
+            labels = chromium.run("return [...document.querySelectorAll('text')].map((text) => text.textContent)")
+            self.assertEqual(sum(", layout " in label for label in labels), 4)
             self.assertEqual(chromium.errors(), [])
 
     def test_thousands_of_ops_are_folded(self) -> None:

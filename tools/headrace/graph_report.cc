@@ -38,11 +38,11 @@ Array<Value> alternatives_of(const partition::GraphNode& node) {
   return list;
 }
 
-Value edge_value(const partition::GraphEdge& edge) {
-  return Value(Report{{"from", Value(int64_t{edge.from})},
-                      {"output", Value(int64_t{edge.output})},
-                      {"to", Value(int64_t{edge.to})},
-                      {"input", Value(int64_t{edge.input})}});
+Report edge_report(const partition::GraphEdge& edge) {
+  return {{"from", Value(int64_t{edge.from})},
+          {"output", Value(int64_t{edge.output})},
+          {"to", Value(int64_t{edge.to})},
+          {"input", Value(int64_t{edge.input})}};
 }
 
 Value block_value(const std::string& region, const std::string& backend) {
@@ -178,7 +178,7 @@ class StepGraph {
     const ByteRange span = span_of(entry);
     for (const Write& write : writes_[{entry.place, entry.index}]) {
       if (write.span.begin < span.end && span.begin < write.span.end)
-        edges_.push_back(edge_value({.from = write.node, .output = write.output, .to = node, .input = input}));
+        edges_.push_back(Value(edge_report({.from = write.node, .output = write.output, .to = node, .input = input})));
     }
   }
 
@@ -229,7 +229,11 @@ Report graph_report(const partition::ProgramGraph& graph, const std::vector<arti
                      {"outputs", Value(tensor_values(node.outputs))},
                      {"alternatives", Value(alternatives_of(node))}}));
   }
-  for (const partition::GraphEdge& edge : graph.edges) edges.push_back(edge_value(edge));
+  for (const partition::GraphEdge& edge : graph.edges) {
+    Report report = edge_report(edge);
+    report.set("border_seconds", Value(edge.border_seconds));
+    edges.push_back(Value(report));
+  }
   for (const partition::GraphBlock& block : graph.blocks) blocks.push_back(block_value(block.region, block.backend));
   return {{"nodes", Value(nodes)}, {"edges", Value(edges)}, {"blocks", Value(blocks)}};
 }

@@ -112,12 +112,13 @@ headrace.GraphPage = class {
   // Returns the edges between blocks: for each pair the tensors that pass, each once.
   edgesBetween(holder) {
     const between = new Map();
-    for (const {from, output, to} of this.graph.edges) {
+    for (const {from, output, to, border_seconds = 0} of this.graph.edges) {
       const a = holder[from], b = holder[to];
       if (a === b) continue;
       const key = `${a} ${b}`;
-      if (!between.has(key)) between.set(key, {a, b, tensors: new Map(), isBorder: false});
+      if (!between.has(key)) between.set(key, {a, b, tensors: new Map(), isBorder: false, seconds: 0});
       const edge = between.get(key);
+      if (!edge.tensors.has(`${from}.${output}`)) edge.seconds += border_seconds;  // converted once for a region
       edge.tensors.set(`${from}.${output}`, this.graph.nodes[from].outputs[output]);
       const [one, other] = [this.graph.nodes[from], this.graph.nodes[to]];
       if (one.block !== other.block) edge.isBorder = true;
@@ -125,14 +126,14 @@ headrace.GraphPage = class {
     return [...between.values()].map((edge) => ({...edge, label: this.edgeLabel(edge)}));
   }
 
-  edgeLabel({tensors, isBorder}) {
+  edgeLabel({tensors, isBorder, seconds}) {
     if (!isBorder) return null;
     let sum = 0;
     for (const {bytes} of tensors.values()) {
       if (bytes === null) return '? B';
       sum += bytes;
     }
-    return headrace.bytes(sum);
+    return headrace.bytes(sum) + (seconds > 0 ? `, layout ${headrace.cost(seconds)}` : '');
   }
 
   // Returns the innermost open region around a part, or null.
