@@ -208,6 +208,12 @@ class PlanTest(CliTest):
         self.assertEqual(told["cost_source"], "measured (costs.json)")
         self.assertEqual(told["ops"]["ccompiler"], kinds.count("nn.relu"))
 
+    def test_options_of_other_backends_are_refused(self) -> None:
+        for verb, *more in (("explain",), ("compile", "-o", "other.so")):
+            self.fails(USER, "the options of the backend 'ccompiler' have no effect, because this compile does not use",
+                       verb, "parts.relay", *more, "--backends", "examplejson", "--backend-option",
+                       "ccompiler.cc=clang")  # fmt: skip
+
     def test_placement_by_cost_needs_backends(self) -> None:
         (self.folder / "paths.relay").write_text(PATHS)
         for words in (("compile", "paths.relay", "-o", "paths.so"), ("explain", "paths.relay")):

@@ -25,11 +25,38 @@ def @squared(%a: Tensor[(3), float32], Compiler="examplejson", Primitive=1) { mu
 def @main(%x: Tensor[(3), float32]) { negative(@squared(@grown(multiply(%x, 2f)))) }
 """
 X = (0.0, 0.25, -0.5)
+# Two convolutions, and between them an op that no backend computes.
+CONVS = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 1, 4, 4), float32]) {
+  %0 = nn.conv2d(%x, ones(shape=[2, 1, 3, 3], dtype="float32"), padding=[1, 1, 1, 1]);
+  nn.conv2d(round(%0), ones(shape=[1, 2, 1, 1], dtype="float32"))
+}
+"""
 
 
 def ops_by_backend(lines: list[str]) -> list[str]:
     """The lines that say how many ops a backend computes."""
     return [line for line in lines if re.match(r"  \d+ ops? by ", line)]
+
+
+class ListOfBackendsTest(CliTest):
+    def test_two_regions_around_an_op_that_stays(self) -> None:
+        self.needs_backends("onednn")
+        (self.folder / "convs.relay").write_text(CONVS)
+        (self.folder / "x16.npy").write_bytes(npy("<f4", (1, 1, 4, 4), struct.pack("<16f", *[1.25] * 16)))
+        self.call("compile", "convs.relay", "-o", "convs.so", "--backends", "onednn", check=True)
+        lines = self.call("inspect", "convs.so", check=True).stdout.splitlines()
+        regions = [f"tvmgen_default_onednn_main_{i}" for i in (0, 1)]
+        for name in regions:
+            self.assertIn(f"region {name} by onednn, natively as the program {name}", lines)
+        self.assertEqual(ops_by_backend(lines), ["  2 ops by onednn", "  1 op by native"])
+        run = ("run", "convs.so", "--input", "x=x16.npy", "--output-dir", "out-convs", "--fallback", "none", "--json")
+        (output,) = json.loads(self.call(*run, check=True).stdout)["outputs"]
+        found = struct.unpack("<16f", (self.folder / output["file"]).read_bytes()[-64:])
+        # Sums of 4, 6 or 9 elements of 1.25, rounded to even (7.5 is 8), of two channels.
+        corner, side, middle = 2 * 5, 2 * 8, 2 * 11
+        edge, inner = (corner, side, side, corner), (side, middle, middle, side)
+        self.assertEqual(found, (*edge, *inner, *inner, *edge))
 
 
 class CompilerFunctionsTest(CliTest):
