@@ -1,6 +1,7 @@
 // A graph format and a runtime for it, as a shared library: float32 additions, subtractions and multiplications.
 // docs/bring-your-own-codegen.md builds and explains it. These headers are installed, for one version.
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <sstream>
@@ -66,7 +67,9 @@ Graph ReadGraph(const std::string& text) {
       fail("a name and a number of elements are expected");
     }
   }
-  if (line != "end" || graph.outputs.empty()) throw_user_error("the graph is cut off: it has no output, or no end");
+  // Without its last newline, too, a file is not whole.
+  if (!text.ends_with("end\n") || line != "end" || graph.outputs.empty())
+    throw_user_error("the graph is cut off: it has no output, or no end");
   return graph;
 }
 
@@ -112,6 +115,9 @@ class GraphModule : public runtime::ModuleBody {
     return PackedFunc([graph = graph_](Args args) { return Run(*graph, args), Value(); });
   }
   std::string save_to_binary(const runtime::Module&) const override { return text_; }
+  void save_to_file(const std::string& path, const std::string&, const runtime::Module&) const override {
+    if (!(std::ofstream(path) << text_).flush()) throw_user_error("cannot write '{}'", path);
+  }
   std::string get_source(const std::string&) const override { return text_; }
 
  private:

@@ -157,6 +157,7 @@ class InstallTest(unittest.TestCase):
         run(self.program, "run", artifact, "--plugin", library, *arguments)
         self.assertIn("modules of the kind 'mygraph'", run(self.program, "run", artifact, *arguments, code=4))
         self.assertIn("ok:", run(self.program, "verify", model, *chosen))
+        self.assertIn("all passed", run(self.program, "backend", "check", "mygraph", "--plugin", library, "--quiet"))
 
     def test_a_code_generator_of_another_version_is_refused(self):
         other = "built_with_headers_of_headrace_0_0_9"
