@@ -18,6 +18,7 @@ struct Case {
   std::string text;                         // a Relay program
   std::vector<std::string> constants = {};  // the parameters of main that become constants
   std::string free_op = {};                 // an op that any backend may compute; empty: all are the backend's
+  std::string reference = {};               // an equal program of ops that the interpreter computes; empty: `text`
 };
 
 // Returns the cases of single ops: those without attributes in several dtypes and shapes, and those with attributes in

@@ -208,12 +208,49 @@ std::vector<std::string> plain_ops(int num_inputs) {
   return names;
 }
 
+namespace {
+
+// Nodes of ONNX models of opset 13, in base64, beside ops that compute the same.
+struct NodeCase {
+  const char* op;
+  const char* node;
+  const char* inputs;
+  const char* results;
+  const char* reference;
+};
+constexpr NodeCase kNodeCases[] = {
+    {"Exp", "CgF4EgF5IgNFeHA=", "%x,", "\"float32[3,4]\"", "exp(%x)"},
+    {"Add", "CgF4CgF5EgF6IgNBZGQ=", "%x, %y", "\"float32[3,4]\"", "add(%x, %y)"},
+    {"Softmax", "CgF4EgF5IgdTb2Z0bWF4KgsKBGF4aXMYAKABAg==", "%x,", "\"float32[3,4]\"", "nn.softmax(%x, axis=0)"},
+    {"Split", "CgF4EgF5EgF6IgVTcGxpdCoLCgRheGlzGAGgAQI=", "%x,", "\"float32[3,2]\", \"float32[3,2]\"",
+     "%0 = split(%x, indices_or_sections=2, axis=1); (%0.0, %0.1)"},
+};
+
+std::vector<Case> node_cases() {
+  std::vector<Case> cases;
+  for (const NodeCase& one : kNodeCases) {
+    const bool has_two = std::string_view(one.inputs).find('y') != std::string_view::npos;
+    const auto program = [&](const std::string& body) {
+      return fmt::format("def @main(%x: Tensor[(3, 4), float32]{}) {{ {} }}\n",
+                         has_two ? ", %y: Tensor[(3, 4), float32]" : "", body);
+    };
+    const std::string call = fmt::format("extern.onnx(({}), node=\"{}\", op=\"{}\", opset=13, results=[{}])",
+                                         one.inputs, one.node, one.op, one.results);
+    cases.push_back(
+        {.name = fmt::format("extern.onnx/{}", one.op), .text = program(call), .reference = program(one.reference)});
+  }
+  return cases;
+}
+
+}  // namespace
+
 std::vector<Case> op_cases() {
   std::vector<Case> cases;
   for (const std::string& op : plain_ops(1)) add_unary_cases(op, cases);
   for (const std::string& op : plain_ops(2)) add_binary_cases(op, cases);
   std::erase_if(cases, [](const Case& one) { return !is_valid(one); });
   for (const Variant& variant : kVariants) cases.push_back(case_of(variant));
+  for (Case& one : node_cases()) cases.push_back(std::move(one));
   return cases;
 }
 
