@@ -112,12 +112,36 @@ class InputsTest(CliTest):
     def test_random_inputs(self) -> None:
         first = self.outputs("one.so", "--random")
         self.assertEqual(self.outputs("one.so", "--random=1"), first)
-        self.assertNotEqual(self.outputs("one.so", "--random=2"), first)
+        second = self.outputs("one.so", "--seed", "2")
+        self.assertNotEqual(second, first)
+        self.assertEqual(self.outputs("one.so", "--seed", "1"), first)
+        for words in (("--random=2",), ("--random", "--seed=2")):
+            self.assertEqual(self.outputs("one.so", *words), second)
         self.assertEqual(self.outputs("one.so", "--input", "x=image.npy", "--random"),
                          self.outputs("one.so", "--input", "x=image.npy"))  # fmt: skip
         self.fails(USER, r"input 'x' \(float32 1x1x8x8\) is missing", "run", "one.so")
         for seed in ("x", "-1", "1.5"):
             self.fails(USAGE, "--random: ", "run", "one.so", f"--random={seed}")
+            self.fails(USAGE, "--seed: ", "run", "one.so", f"--seed={seed}")
+        self.fails(USAGE, "--random: it has a seed and --seed has another; leave one out", "run", "one.so",
+                   "--random=2", "--seed=3")  # fmt: skip
+
+    def test_one_spelling_of_the_seed_for_all_verbs(self) -> None:
+        """Errors of two seeds differ, and those of one seed do not, whichever option has it."""
+
+        def errors(*words: str) -> list[float]:
+            report = json.loads(self.call("verify", DIGITS, *ONE, *words, "--json", check=True).stdout)
+            return [one["error"] for one in report["outputs"]]
+
+        self.assertEqual(errors("--random"), errors())
+        self.assertEqual(errors("--random=2"), errors("--seed", "2"))
+        self.assertNotEqual(errors("--random=2"), errors())
+        for verb in ("bench", "profile"):
+            self.call(verb, "one.so", "--rounds", "1", "--random=2", check=True)
+        for verb, shown in (("run", True), ("bench", False), ("verify", False), ("profile", False)):
+            text = self.call("help", verb, check=True).stdout
+            self.assertIn("--seed", text)
+            self.assertEqual("--random" in text, shown)
 
     def test_ranges_of_random_inputs(self) -> None:
         i, u, b, h = (one["values"] for one in self.outputs("integers.so", "--random", "--range=3,5"))

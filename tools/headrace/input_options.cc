@@ -72,29 +72,40 @@ ImageOptions InputOptions::image_options() const {
   return images;
 }
 
+CLI::Option* InputOptions::add_seed_to(CLI::App& verb, const char* what) {
+  CLI::Option* option = takes(verb.add_option("--seed", seed_, what), {0, INT64_MAX, 1});
+  seed_option_ = option;
+  options_.push_back(option);
+  return option;
+}
+
 void InputOptions::add_to(CLI::App& verb) {
   add_files_and_range_to(
       verb,
       "An input from a .npy file, from a .raw or .bin file with the elements alone, or from an image "
       "(.png, .jpg, .jpeg; needs Pillow); FILE.npz alone gives all that it names");
   options_.push_back(verb.add_flag("--random", random_,
-                                   "Give random numbers to inputs that have no file; --random=SEED chooses which"));
+                                   "Give random numbers to inputs that have no file; --random=SEED is --seed SEED"));
+  add_seed_to(verb, "As --random, with this seed of the random inputs (default: 1)");
 }
 
 void InputOptions::add_random_to(CLI::App& verb) {
-  random_ = "1";
+  seed_ = "1";
   add_files_and_range_to(
       verb,
       "An input from a .npy, .raw or .bin file or from an image (.png, .jpg, .jpeg; needs Pillow), or all "
       "that FILE.npz names; others are random");
-  options_.push_back(
-      takes(verb.add_option("--seed", random_, "Seed of the random inputs"), {0, INT64_MAX, 1})->capture_default_str());
+  verb.add_flag("--random", random_)->group("");
+  add_seed_to(verb, "Seed of the random inputs")->capture_default_str();
 }
 
 std::optional<uint64_t> InputOptions::seed() const {
-  if (random_.empty()) return std::nullopt;
-  if (random_ == "true") return 1;
-  return parse_seed("--random", random_);
+  if (!random_.empty() && random_ != "true") {
+    if (seed_option_->count() > 0) throw UsageError("--random: it has a seed and --seed has another; leave one out");
+    return parse_seed("--random", random_);
+  }
+  if (!seed_.empty()) return parse_seed("--seed", seed_);
+  return random_.empty() ? std::nullopt : std::optional<uint64_t>(1);
 }
 
 std::vector<NDArray> InputOptions::read(const std::vector<artifact::TensorSpec>& specs,

@@ -10,11 +10,11 @@ namespace headrace::tools {
 
 class InputOptions {
  public:
-  // Adds --input, --random, --range and the options of images to a verb whose inputs are files unless the user asks for
-  // random ones.
+  // Adds --input, --random, --seed, --range and the options of images to a verb whose inputs are files unless the user
+  // asks for random ones, which --seed does, too.
   void add_to(CLI::App& verb);
   // Adds --input, --seed, --range and the options of images to a verb that gives random numbers to inputs that have no
-  // file.
+  // file. --random is accepted but not shown, so that one spelling works for all verbs.
   void add_random_to(CLI::App& verb);
 
   const std::vector<std::string>& files() const { return files_; }
@@ -28,17 +28,21 @@ class InputOptions {
   // cannot be read; UsageError for a malformed option.
   std::vector<NDArray> read(const std::vector<artifact::TensorSpec>& specs,
                             const std::vector<int64_t>& limits = {}) const;
-  // Returns the options that were added.
+  // Returns the options that were added and are shown.
   const std::vector<CLI::Option*>& options() const { return options_; }
 
  private:
   void add_files_and_range_to(CLI::App& verb, const char* what_files);
   void add_images_to(CLI::App& verb);
+  CLI::Option* add_seed_to(CLI::App& verb, const char* what);
   ImageOptions image_options() const;
+  // Returns the seed; nothing if inputs without a file are errors. Throws UsageError for two seeds and for a wrong one.
   std::optional<uint64_t> seed() const;
 
   std::vector<std::string> files_;
-  std::string random_;  // the seed as text; "true": the default seed; empty: no random inputs
+  std::string random_;  // the value of --random; "true": it has none; empty: the option is not given
+  std::string seed_;    // the value of --seed; empty: the option is not given and has no default
+  const CLI::Option* seed_option_ = nullptr;
   std::string range_;
   ImageOptions images_;
   std::string mean_, std_;  // texts of the options for images

@@ -220,7 +220,7 @@ Verb add_run(CLI::App& app, const Common& common) {
       "Example: headrace run model.so --input x=image.npy --top 5\n"
       "         headrace run model.so --input x=photo.jpg --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 --top 5 \\\n"
       "           --labels names.txt\n"
-      "         headrace run model.so --random --range=-1,1 --repeat 10 --output-dir out/\n"
+      "         headrace run model.so --seed 7 --range=-1,1 --repeat 10 --output-dir out/\n"
       "         headrace run model.so --input x=x.npy --expected y=y.npy");
   return [state, &common] { return run(*state, common); };
 }
