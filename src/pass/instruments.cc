@@ -25,13 +25,24 @@ IRModule only(const IRModule& module) {
   return shown;
 }
 
-// Returns the text of a module; functions of tir follow those of relay, in their own text form.
-std::string text_of(const IRModule& module) {
+// Returns the text of a module; functions of tir follow those of relay, in their own text form. `constants`: as
+// relay::PrintOptions::weights.
+std::string text_of(const IRModule& module, std::vector<NDArray>* constants = nullptr) {
   const IRModule loops = only<tir::PrimFuncNode>(module);
   const bool all_loops = !loops->functions().empty() && loops->functions().size() == module->functions().size();
-  std::string text = all_loops ? "" : relay::print_module(only<relay::FunctionNode>(module), {.show_meta_data = false});
+  std::string text;
+  if (!all_loops)
+    text = relay::print_module(only<relay::FunctionNode>(module), {.show_meta_data = false, .weights = constants});
   if (!loops->functions().empty()) text += tir::print_module(loops);
   return text;
+}
+
+// Returns what a pass changed; empty for nothing. A constant has one number on both sides.
+std::string changes_between(const IRModule& before, const IRModule& after) {
+  if (before == after) return "";
+  std::vector<NDArray> constants;
+  const std::string text = text_of(before, &constants);
+  return diff_texts(text, text_of(after, &constants));
 }
 
 class DumpInstrument : public PassInstrument {
@@ -45,7 +56,7 @@ class DumpInstrument : public PassInstrument {
   void run_after_pass(const IRModule& module, const PassInfo& info) override {
     const IRModule before = before_.pop();
     if (dump_ == Dump::all) return sink_(fmt::format("// ---- after {}\n{}", info.name, text_of(module)));
-    const std::string diff = module == before ? "" : diff_texts(text_of(before), text_of(module));
+    const std::string diff = changes_between(before, module);
     sink_(fmt::format("// ---- {}: {}\n{}", info.name, diff.empty() ? "no change" : "changed", diff));
   }
 
@@ -95,7 +106,7 @@ class DumpFolderInstrument : public PassInstrument {
     // The last pass of a sequence has written the sequence's changes already.
     const bool is_written = count_ > run.number && module == last_;
     last_ = module;
-    const std::string diff = is_written || module == run.before ? "" : diff_texts(text_of(run.before), text_of(module));
+    const std::string diff = is_written ? "" : changes_between(run.before, module);
     if (!diff.empty()) write(fmt::format("{:02}_{}.diff", run.number, info.name), diff);
   }
 

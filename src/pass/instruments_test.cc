@@ -24,10 +24,20 @@ TEST(DiffTexts, ShowsWhatChangedWithContext) {
   EXPECT_EQ(diff_texts("old\n", ""), "-old\n");
 }
 
+TEST(DiffTexts, BothSidesHaveOneNumbering) {
+  // g reads %x in place of f's result; h reads g's result, as before.
+  EXPECT_EQ(diff_texts("%0 = f(%x);\n%1 = g(%0);\n%2 = h(%1);\n", "%0 = g(%x);\n%1 = h(%0);\n", 1),
+            "-%0 = f(%x);\n-%1 = g(%0);\n+%3 = g(%x);\n-%2 = h(%1);\n+%2 = h(%3);\n");
+  EXPECT_EQ(diff_texts("%0 = f(%x);\n%1 = g(%x);\nh(%1)\n", "%0 = g(%x);\nh(%0)\n", 1),
+            "-%0 = f(%x);\n %1 = g(%x);\n");
+  EXPECT_EQ(diff_texts("%0 = f(%x);\n%1 = g(%0);\nh(%1)\n", "%0 = f(%x);\n%1 = k(%0);\n%2 = g(%1);\nh(%2)\n", 0),
+            "+%2 = k(%0);\n-%1 = g(%0);\n+%1 = g(%2);\n");
+}
+
 TEST(DiffTexts, RenumberedValuesAreEqual) {
-  EXPECT_EQ(diff_texts("%0 = f(%x);\n%1 = g(%0);\n%2 = h(%1);\n", "%0 = g(%x);\n%1 = h(%0);\n", 0),
-            "-%0 = f(%x);\n-%1 = g(%0);\n+%0 = g(%x);\n");
-  EXPECT_EQ(diff_texts("%10 = f(%7, %p0);\n", "%9 = f(%6, %p0);\n"), "");
+  EXPECT_EQ(diff_texts("%7 = f();\n%10 = f(%7, %p0);\n", "%6 = f();\n%9 = f(%6, %p0);\n"), "");
+  // Functions number their values anew.
+  EXPECT_EQ(diff_texts("%1 = f();\ng(%1)\n\n%1 = k();\ng(%1)\n", "%0 = f();\ng(%0)\n\n%2 = k();\ng(%2)\n"), "");
 }
 
 TEST(DiffTexts, FarApartTextsAreReplaced) {
@@ -109,6 +119,21 @@ TEST(DumpInstrument, ShowsTheDiffOfEachPass) {
             "// ---- Idle: no change\n"
             "// ---- Set: changed\n"
             " #[version = \"0.0.5\"]\n def @main() {\n-  1f\n+  2f\n }\n");
+}
+
+// The first of two constants goes; the other is number 1 on both sides.
+TEST(DumpInstrument, ConstantsHaveOneNumbering) {
+  const Expr a = relay::make_constant(NDArray::zeros({30}, DataType::float_(32)));
+  const Expr b = relay::make_constant(NDArray::zeros({40}, DataType::float_(32)));
+  const Pass drop{{"Drop", 0, {}}, [b](const IRModule&, const PassContext&) {
+                    return make_module(relay::make_function({}, relay::make_tuple({b})));
+                  }};
+  std::string text;
+  PassContext context;
+  context.instruments = {make_dump_instrument(Dump::diff, [&](std::string_view piece) { text += piece; })};
+  run_passes({drop}, make_module(relay::make_function({}, relay::make_tuple({a, b}))), context);
+  EXPECT_THAT(text, ::testing::HasSubstr("-  (meta[relay.Constant][0], meta[relay.Constant][1])\n"
+                                         "+  (meta[relay.Constant][1],)\n"));
 }
 
 TEST(DumpInstrument, ShowsTheModuleAfterEachPass) {

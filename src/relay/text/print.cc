@@ -409,6 +409,13 @@ class ExprPrinter {
   std::unordered_set<std::string> shared_;
 };
 
+MetaTable table_of(const PrintOptions& options) {
+  MetaTable table;
+  if (options.weights == nullptr) return table;
+  for (const NDArray& data : *options.weights) table.index_of(data);
+  return table;
+}
+
 void finish(std::string& out, const MetaTable& constants, const PrintOptions& options) {
   if (options.weights != nullptr) *options.weights = constants.items();
   const bool has_data = !constants.nodes().empty() || (options.weights == nullptr && !constants.items().empty());
@@ -443,7 +450,7 @@ void print_module_attrs(std::string& out, const IRModule& module, MetaTable& con
 
 std::string print_module(const IRModule& module, const PrintOptions& options) {
   std::string out(kVersionLine);
-  MetaTable constants;
+  MetaTable constants = table_of(options);
   print_module_attrs(out, module, constants);
   for (const auto& [var, data] : module->type_definitions()) {
     ExprPrinter(out, constants).print_type_def(data);
@@ -466,7 +473,7 @@ std::string print_module(const IRModule& module, const PrintOptions& options) {
 std::string print_expr(const Expr& expr, const PrintOptions& options) {
   HEADRACE_CHECK(expr.defined(), "a null expression");
   std::string out;
-  MetaTable constants;
+  MetaTable constants = table_of(options);
   ExprPrinter(out, constants, options).print_root(expr);
   finish(out, constants, options);
   return std::string(kVersionLine) + out;

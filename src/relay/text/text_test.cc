@@ -180,6 +180,19 @@ TEST_F(Text, WeightsGoBesideTheText) {
               HasSubstr("the text holds the data of its constants itself"));
 }
 
+TEST_F(Text, WeightsOfAnEarlierTextKeepTheirNumbers) {
+  const Expr a = make_constant(NDArray::zeros({30}, DataType::float_(32)));
+  const Expr b = make_constant(NDArray::zeros({40}, DataType::float_(32)));
+  const Expr c = make_constant(NDArray::zeros({50}, DataType::float_(32)));
+  std::vector<NDArray> weights;
+  print_expr(make_tuple({a, b}), {.weights = &weights});
+  EXPECT_THAT(print_expr(make_tuple({c, b}), {.weights = &weights}),
+              HasSubstr("(meta[relay.Constant][2], meta[relay.Constant][1])"));
+  EXPECT_EQ(weights.size(), 3u);
+  IRModule module = make_module(make_function({}, b));
+  EXPECT_THAT(print_module(module, {.weights = &weights}), HasSubstr("  meta[relay.Constant][1]\n"));
+}
+
 TEST_F(Text, SymbolsKeepTheirIdentity) {
   const IRModule module = parse_module(
       "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(n, 3), float32], %y: Tensor[((n + 1) * 2), float32]) { %x }\n");
