@@ -173,7 +173,7 @@ def @main(%x: Tensor[(1, 64, 14, 14), float32]) {
     def test_dumps_go_to_the_standard_error(self) -> None:
         result = self.ok("-", "-p", "fold_constant,fuse_ops", "--dump-diff", "--time-passes")
         self.assertIn("// ---- FoldConstant: changed", result.stderr)
-        self.assertIn("+  %0 = add(%x, 3f);", result.stderr)
+        self.assertIn("-  %1 = add(%x, %0);\n+  %2 = add(%x, 3f);\n-  nn.relu(%1)\n+  nn.relu(%2)\n", result.stderr)
         self.assertIn("FuseOps", result.stderr)
         self.assertNotIn("----", result.stdout)
         self.assertIn("// ---- after FoldConstant", self.ok("-", "-p", "fold_constant", "--print-after-all").stderr)

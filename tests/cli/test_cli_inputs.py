@@ -339,6 +339,48 @@ class ExpectedTest(CliTest):
         self.fails(USAGE, "--expected: say whose values 'right.npy' holds", *words, "--expected", "right.npy")
         self.fails(USER, "there is no file|No such file", *words, "--expected", "probabilities=no.npy")
 
+    def test_tolerances_of_elements(self) -> None:
+        """1.01 for 1 is within 2 %, but not near the default, and rtol is of the element, not of the largest one."""
+        for name, values in (("near", (100, 1.01)), ("right", (100, 1))):
+            (self.folder / f"{name}.npy").write_bytes(npy("<f4", (2,), struct.pack("<2f", *values)))
+        (self.folder / "same.relay").write_text(
+            '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%x) }\n', encoding="utf-8"
+        )
+        self.call("compile", "same.relay", "-o", "same.so", check=True)
+        words = ("run", "same.so", "--input", "x=near.npy", "--expected", "output0=right.npy")
+        self.assertEqual(self.call(*words, "--limit", "1e-3").returncode, OK)
+        self.assertEqual(self.call(*words, "--rtol", "1e-3").returncode, MISMATCH)
+        done = self.call(*words, "--rtol", "2e-2", check=True)
+        self.assertIn("ok, 0.5 from its file relative to the tolerance of each element, the limit is 1", done.stdout)
+        self.assertEqual(self.call(*words, "--atol", "0.02").returncode, OK)
+        self.assertEqual(self.call(*words, "--rtol", "0", "--atol", "1e-3").returncode, MISMATCH)
+        self.fails(USAGE, "--limit or --rtol, not both", *words, "--rtol", "1e-3", "--limit", "1")
+        self.fails(USAGE, "--atol: is for --expected", "run", "same.so", "--input", "x=near.npy", "--atol", "1")
+        self.fails(USAGE, "--rtol: '-1' is not a number of 0 or more; an example: --rtol 1e-3", *words, "--rtol=-1")
+        report = json.loads(self.call("verify", "same.relay", "--rtol", "0", "--atol", "1", "--json").stdout)
+        self.assertEqual((report["ok"], report["limit"]), (True, 1))
+        self.assertIn("error against float64, in tolerances", self.call("verify", "same.relay", "--rtol", "1").stdout)
+
+    def test_verify_takes_an_artifact(self) -> None:
+        report = json.loads(self.call("verify", DIGITS, "--artifact", "one.so", "--json", check=True).stdout)
+        self.assertEqual([one["name"] for one in report["outputs"]], ["probabilities"])
+        model = '#[version = "0.0.5"]\ndef @main(%x: Tensor[({0}), float32]) {{ {1} }}\n'
+        for name, values in (("a", ("4", "nn.relu(%x)")), ("b", ("4", "negative(%x)")), ("c", ("5", "nn.relu(%x)"))):
+            (self.folder / f"{name}.relay").write_text(model.format(*values), encoding="utf-8")
+        (self.folder / "two.relay").write_text(model.format("4", "(%x, nn.relu(%x))"), encoding="utf-8")
+        self.call("compile", "b.relay", "-o", "b.so", check=True)
+        self.call("verify", "b.relay", "--artifact", "b.so", check=True)
+        done = self.call("verify", "a.relay", "--artifact", "b.so")
+        self.assertEqual(done.returncode, MISMATCH, done.stdout)
+        self.fails(USER, r"'b.so' is not made from this model: it has the inputs x \(float32 4\), and the model has x "
+                   r"\(float32 5\)", "verify", "c.relay", "--artifact", "b.so")  # fmt: skip
+        self.fails(USER, "it has the outputs output0, and the model has output0, output1", "verify", "two.relay",
+                   "--artifact", "b.so")  # fmt: skip
+        self.fails(USAGE, "--opt-level: is for a compile", "verify", "b.relay", "--artifact", "b.so", "-O", "0")
+        self.fails(USAGE, "--layers: needs a compile", "verify", "b.relay", "--artifact", "b.so", "--layers")
+        self.fails(USER, "there is no file 'none.so'", "verify", "b.relay", "--artifact", "none.so")
+        self.fails(USER, "give the model that it was made from, and the artifact by --artifact", "verify", "b.so")
+
     def test_verify_takes_a_range(self) -> None:
         self.call("verify", DIGITS, *ONE, "--range=0,1", "--seed", "3", check=True)
         self.fails(USAGE, "--range: '1,0' must have the form LOW,HIGH", "verify", DIGITS, *ONE, "--range=1,0")

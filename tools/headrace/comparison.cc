@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "tools/headrace/error_measure.h"
 
 namespace headrace::tools {
 
@@ -38,21 +37,40 @@ double share(double error, double limit) {
   return error > 0 ? INFINITY : 0;
 }
 
-OutputComparison compare_one(const OutputSets& sets, size_t i, std::optional<double> given, int64_t& compared) {
+// Measures errors of one output, whose reference this is.
+class Measure {
+ public:
+  Measure(const NDArray& reference, const Tolerance& tolerance)
+      : magnitude_(magnitude_of(reference)), elementwise_(tolerance.elementwise) {
+    if (is_exact(reference.dtype())) elementwise_.reset();
+  }
+
+  ErrorMeasure measure(const NDArray& want, const NDArray& got) const {
+    return elementwise_ ? error_in_tolerances(want, got, *elementwise_) : relative_error(want, got, magnitude_);
+  }
+  double magnitude() const { return magnitude_; }
+
+ private:
+  double magnitude_;
+  std::optional<ElementTolerance> elementwise_;
+};
+
+OutputComparison compare_one(const OutputSets& sets, size_t i, const Tolerance& tolerance, int64_t& compared) {
   const NDArray &ours = sets.ours[i], &reference = sets.reference[i];
-  const double magnitude = magnitude_of(reference);
+  const Measure measure(reference, tolerance);
   OutputComparison output;
   output.name = sets.names[i];
   output.dtype = ours.dtype();
+  const std::optional<double> given = tolerance.elementwise ? 1 : tolerance.limit;
   const auto limit_or = [&](double own) { return given && !is_exact(output.dtype) ? *given : own; };
-  const ErrorMeasure error = relative_error(reference, ours, magnitude);
+  const ErrorMeasure error = measure.measure(reference, ours);
   compared += error.compared;
   output.error = error.error;
   if (sets.peer) {
     const NDArray& peer = (*sets.peer)[i];
-    output.peer_error = relative_error(reference, peer, magnitude).error;
-    output.difference = peer.dtype() == ours.dtype() ? relative_error(peer, ours, magnitude).error : INFINITY;
-    output.difference_limit = limit_or(difference_limit(output.dtype, output.error, magnitude));
+    output.peer_error = measure.measure(reference, peer).error;
+    output.difference = peer.dtype() == ours.dtype() ? measure.measure(peer, ours).error : INFINITY;
+    output.difference_limit = limit_or(difference_limit(output.dtype, output.error, measure.magnitude()));
   }
   output.limit = limit_or(error_limit(output.dtype, output.peer_error));
   return output;
@@ -87,7 +105,7 @@ double OutputComparison::share_of_limit() const {
   return std::max(share(error, limit), peer_error ? share(difference, difference_limit) : 0);
 }
 
-std::vector<OutputComparison> compare_outputs(const OutputSets& sets, std::optional<double> limit) {
+std::vector<OutputComparison> compare_outputs(const OutputSets& sets, const Tolerance& tolerance) {
   const size_t count = sets.reference.size();
   if (sets.ours.size() != count || sets.names.size() != count)
     throw_user_error("{} outputs are compared with {}", sets.ours.size(), count);
@@ -95,7 +113,7 @@ std::vector<OutputComparison> compare_outputs(const OutputSets& sets, std::optio
     throw_user_error("the peer's model has {} outputs, ours {}: it is another network", sets.peer->size(), count);
   std::vector<OutputComparison> outputs;
   int64_t compared = 0;
-  for (size_t i = 0; i < count; ++i) outputs.push_back(compare_one(sets, i, limit, compared));
+  for (size_t i = 0; i < count; ++i) outputs.push_back(compare_one(sets, i, tolerance, compared));
   const bool ok = std::all_of(outputs.begin(), outputs.end(), [](const OutputComparison& one) { return one.ok(); });
   if (ok && compared == 0) throw_user_error("no output has a finite element, so nothing is compared");
   return outputs;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tensor/ndarray.h"
+#include "tools/headrace/error_measure.h"
 
 namespace headrace::tools {
 
@@ -48,17 +49,23 @@ struct OutputComparison {
   double share_of_limit() const;
 };
 
+// What the user allows outputs of floats to differ by; integers and bools must be equal.
+struct Tolerance {
+  std::optional<double> limit = {};  // replaces both limits above
+  // If given, errors and differences are in tolerances of their elements, and their limits are 1.
+  std::optional<ElementTolerance> elementwise = {};
+};
+
 struct OutputSets {
   std::vector<std::string> names;
   std::vector<NDArray> ours, reference;
   std::optional<std::vector<NDArray>> peer;
 };
 
-// Returns one comparison for each output. A given `limit` replaces both limits above for outputs of floats; integers
-// and bools must be equal. Throws UserError if the sets have different numbers of outputs, or if no element is finite
-// in both, because nothing would be compared. The error is infinite if the shapes differ, or if the peer's dtype
-// differs.
-std::vector<OutputComparison> compare_outputs(const OutputSets& sets, std::optional<double> limit);
+// Returns one comparison for each output. Throws UserError if the sets have different numbers of outputs, or if no
+// element is finite in both, because nothing would be compared. The error is infinite if the shapes differ, or if the
+// peer's dtype differs.
+std::vector<OutputComparison> compare_outputs(const OutputSets& sets, const Tolerance& tolerance = {});
 
 // Returns the largest difference over all outputs, relative to the largest element of the peer's output. Infinite if
 // the numbers of outputs, the shapes or the dtypes differ; NaN if no element is finite, since nothing is compared then.

@@ -24,7 +24,7 @@ NDArray tensor_of(const std::vector<double>& values, DataType dtype = DataType::
 OutputComparison compare(double ours, double peer = kNotANumber, std::optional<double> limit = std::nullopt) {
   OutputSets sets{.names = {"y"}, .ours = {tensor_of({ours})}, .reference = {tensor_of({1})}, .peer = std::nullopt};
   if (!std::isnan(peer)) sets.peer = {tensor_of({peer})};
-  return compare_outputs(sets, limit).front();
+  return compare_outputs(sets, {.limit = limit}).front();
 }
 
 TEST(Comparison, TheLimitIsTwiceThePeersErrorWithinBounds) {
@@ -100,11 +100,11 @@ TEST(Comparison, EveryOutputHasItsLimit) {
                   .ours = {tensor_of({1 + 1e-6}, kF32), tensor_of({7, 8}, i32)},
                   .reference = {tensor_of({1}), tensor_of({7, 8}, i32)},
                   .peer = std::nullopt};
-  std::vector<OutputComparison> outputs = compare_outputs(sets, std::nullopt);
+  std::vector<OutputComparison> outputs = compare_outputs(sets);
   EXPECT_TRUE(outputs[0].ok() && outputs[1].ok());
   EXPECT_EQ(worst_of(outputs).name, "a");
   sets.ours[1] = tensor_of({7, 9}, i32);
-  outputs = compare_outputs(sets, std::nullopt);
+  outputs = compare_outputs(sets);
   EXPECT_TRUE(outputs[0].ok());
   EXPECT_FALSE(outputs[1].ok());
   EXPECT_EQ(worst_of(outputs).name, "b");
@@ -115,21 +115,41 @@ TEST(Comparison, AGivenLimitDoesNotLoosenIntegers) {
   for (const DataType dtype : {DataType::int_(64), DataType::uint(8), DataType::bool_()}) {
     OutputSets sets{.names = {"a"}, .ours = {}, .reference = {tensor_of({1, 0}, dtype)}, .peer = std::nullopt};
     sets.ours = {tensor_of({1, 1}, dtype)};
-    const OutputComparison wrong = compare_outputs(sets, 10)[0];
+    const OutputComparison wrong = compare_outputs(sets, {.limit = 10})[0];
     EXPECT_FALSE(wrong.ok()) << dtype.to_string();
     EXPECT_EQ(wrong.limit, 0);
     sets.ours = sets.reference;
     sets.peer = {tensor_of({1, 1}, dtype)};
-    EXPECT_FALSE(compare_outputs(sets, 10)[0].ok()) << dtype.to_string();
+    EXPECT_FALSE(compare_outputs(sets, {.limit = 10})[0].ok()) << dtype.to_string();
     sets.peer = sets.reference;
-    EXPECT_TRUE(compare_outputs(sets, 10)[0].ok()) << dtype.to_string();
+    EXPECT_TRUE(compare_outputs(sets, {.limit = 10})[0].ok()) << dtype.to_string();
   }
+}
+
+TEST(Comparison, ElementsHaveTolerancesOfTheirOwn) {
+  const DataType i32 = DataType::int_(32);
+  OutputSets sets{.names = {"a", "b"},
+                  .ours = {tensor_of({1000, 1.5}), tensor_of({7, 8}, i32)},
+                  .reference = {tensor_of({1000, 1}), tensor_of({7, 8}, i32)},
+                  .peer = {{tensor_of({1000, 2}), tensor_of({7, 8}, i32)}}};
+  // 0.5 is little beside 1000 and much beside 1.
+  EXPECT_TRUE(compare_outputs(sets, {.limit = 1e-3})[0].ok());
+  const Tolerance tolerance{.elementwise = ElementTolerance{.relative = 0.125, .absolute = 0.125}};
+  const OutputComparison floats = compare_outputs(sets, tolerance)[0];
+  EXPECT_DOUBLE_EQ(floats.error, 2);
+  EXPECT_EQ(floats.limit, 1);
+  EXPECT_DOUBLE_EQ(*floats.peer_error, 4);
+  EXPECT_DOUBLE_EQ(floats.difference, 0.5 / 0.375);
+  EXPECT_EQ(floats.difference_limit, 1);
+  EXPECT_TRUE(compare_outputs(sets, tolerance)[1].ok());
+  sets.ours[1] = tensor_of({7, 9}, i32);
+  EXPECT_FALSE(compare_outputs(sets, {.elementwise = ElementTolerance{.relative = 9, .absolute = 9}})[1].ok());
 }
 
 TEST(Comparison, AnotherDtypeOfThePeerIsAMismatch) {
   OutputSets sets{.names = {"a"}, .ours = {tensor_of({2})}, .reference = {tensor_of({2})}, .peer = std::nullopt};
   sets.peer = {tensor_of({2}, kF32)};
-  EXPECT_EQ(compare_outputs(sets, std::nullopt)[0].difference, kInfinite);
+  EXPECT_EQ(compare_outputs(sets)[0].difference, kInfinite);
 }
 
 TEST(Comparison, TheLargestDifferenceIsOfAllOutputs) {
@@ -145,11 +165,11 @@ TEST(Comparison, TheLargestDifferenceIsOfAllOutputs) {
 
 TEST(Comparison, RefusesWhatComparesNothing) {
   OutputSets sets{.names = {"a"}, .ours = {tensor_of({})}, .reference = {tensor_of({})}, .peer = std::nullopt};
-  EXPECT_THROW(compare_outputs(sets, std::nullopt), UserError);
+  EXPECT_THROW(compare_outputs(sets), UserError);
   sets.ours = sets.reference = {tensor_of({kNotANumber})};
-  EXPECT_THROW(compare_outputs(sets, std::nullopt), UserError);
+  EXPECT_THROW(compare_outputs(sets), UserError);
   sets.ours.clear();
-  EXPECT_THROW(compare_outputs(sets, std::nullopt), UserError);
+  EXPECT_THROW(compare_outputs(sets), UserError);
 }
 
 }  // namespace

@@ -20,4 +20,12 @@ struct ErrorMeasure {
 // differ.
 ErrorMeasure relative_error(const NDArray& want, const NDArray& got, double magnitude);
 
+// How much an element may differ: by `absolute` + `relative` x its magnitude in the reference.
+struct ElementTolerance {
+  double relative, absolute;
+};
+
+// As relative_error, but each difference is relative to the tolerance of its own element: above 1 it exceeds it.
+ErrorMeasure error_in_tolerances(const NDArray& want, const NDArray& got, ElementTolerance tolerance);
+
 }  // namespace headrace::tools

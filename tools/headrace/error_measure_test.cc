@@ -47,6 +47,19 @@ TEST(RelativeError, WhatIsNotFiniteMustBeTheSame) {
   EXPECT_DOUBLE_EQ(error({kInf, 4}, {kInf, 5}), 0.25);
 }
 
+TEST(ErrorInTolerances, IsOfEachElement) {
+  const auto in_tolerances = [](double want, double got, ElementTolerance tolerance) {
+    return error_in_tolerances(vector_of({want, 1000}), vector_of({got, 1000}), tolerance).error;
+  };
+  EXPECT_DOUBLE_EQ(in_tolerances(8, 8.5, {.relative = 0.0625, .absolute = 0}), 1);
+  EXPECT_DOUBLE_EQ(in_tolerances(-8, -9, {.relative = 0.0625, .absolute = 0}), 2);
+  EXPECT_DOUBLE_EQ(in_tolerances(8, 8.5, {.relative = 0.0625, .absolute = 0.5}), 0.5);
+  EXPECT_DOUBLE_EQ(in_tolerances(0, 0.5, {.relative = 0.0625, .absolute = 0.25}), 2);
+  EXPECT_EQ(in_tolerances(0, 0.5, {.relative = 0.0625, .absolute = 0}), kInf);
+  EXPECT_EQ(in_tolerances(0, 0, {.relative = 0, .absolute = 0}), 0);
+  EXPECT_EQ(in_tolerances(1, kNaN, {.relative = 1, .absolute = 1}), kInf);
+}
+
 TEST(RelativeError, CountsWhatIsCompared) {
   const auto compared = [](const std::vector<double>& values) {
     return relative_error(vector_of(values), vector_of(values), 1).compared;

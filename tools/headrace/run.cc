@@ -12,6 +12,7 @@
 #include "tools/headrace/run_outputs.h"
 #include "tools/headrace/session.h"
 #include "tools/headrace/shown_text.h"
+#include "tools/headrace/tolerance_options.h"
 #include "tools/headrace/usage.h"
 #include "tools/headrace/tensors.h"
 #include "runtime/thread_pool.h"
@@ -28,7 +29,7 @@ struct RunState {
   std::string cpus;
   int repeat = 1;
   std::vector<std::string> expected;  // "y=y.npy"
-  std::optional<double> limit;
+  ToleranceOptions tolerance;
   std::string fallback = "native";
   double region_timeout = 0;
 };
@@ -59,7 +60,8 @@ using Tensors = std::map<std::string, NDArray>;
 
 // Reads what outputs should be. UserError for a name that no output has.
 Tensors read_expected(const RunState& state, const std::vector<artifact::TensorSpec>& specs) {
-  if (state.limit && state.expected.empty()) throw UsageError("--limit: is for --expected; add it, or leave both out");
+  if (const std::string option = state.tolerance.given(); !option.empty() && state.expected.empty())
+    throw UsageError(fmt::format("{}: is for --expected; add it, or leave both out", option));
   Tensors given = read_named(state.expected, {.option = "--expected"});
   std::vector<std::string> names;
   for (const artifact::TensorSpec& spec : specs) names.push_back(spec.name);
@@ -99,7 +101,8 @@ Array<Value> report_of(const std::vector<OutputComparison>& compared) {
   return list;
 }
 
-void print(const std::vector<OutputComparison>& compared, const OutputSets& sets) {
+void print(const RunState& state, const std::vector<OutputComparison>& compared, const OutputSets& sets) {
+  const bool by_element = state.tolerance.read().elementwise.has_value();
   for (size_t i = 0; i < compared.size(); ++i) {
     const OutputComparison& one = compared[i];
     if (sets.ours[i].shape() != sets.reference[i].shape()) {
@@ -107,8 +110,9 @@ void print(const std::vector<OutputComparison>& compared, const OutputSets& sets
                 describe(sets.reference[i]));
       continue;
     }
-    print_out("{}: {}, {:.3g} from its file relative to its largest element, the limit is {:.3g}\n", shown(one.name),
-              one.is_near_float64() ? "ok" : "MISMATCH", one.error, one.limit);
+    print_out("{}: {}, {:.3g} from its file relative to {}, the limit is {:.3g}\n", shown(one.name),
+              one.is_near_float64() ? "ok" : "MISMATCH", one.error,
+              by_element ? "the tolerance of each element" : "its largest element", one.limit);
   }
 }
 
@@ -150,7 +154,8 @@ int run(const RunState& state, const Common& common) {
       run_repeatedly(*executor, state.inputs.read(executor->inputs()), state.repeat, times);
   if (!state.folder.empty()) write_tensors(files, outputs);
   const OutputSets sets = sets_of(expected, executor->outputs(), outputs);
-  const auto compared = sets.names.empty() ? std::vector<OutputComparison>() : compare_outputs(sets, state.limit);
+  const auto compared =
+      sets.names.empty() ? std::vector<OutputComparison>() : compare_outputs(sets, state.tolerance.read());
   const DescribedOutputs described = describe_outputs(executor->outputs(), outputs, files, values);
   if (common.json) {
     std::cout << to_json({{"program", Value(state.program)},
@@ -164,7 +169,7 @@ int run(const RunState& state, const Common& common) {
     std::cout << to_table(described.rows);
     for (const std::string& line : described.values) print_out("{}\n", shown(line));
     print(times);
-    print(compared, sets);
+    print(state, compared, sets);
     for (const executors::FallbackEvent& event : executor->fallbacks())
       print_out("region {} ran natively, not by {}: {}\n", shown(event.region), shown(event.backend),
                 shown(event.message));
@@ -177,11 +182,9 @@ void add_expected_to(CLI::App& verb, RunState& state) {
                   "Compare an output with a .npy file, or all that FILE.npz names; exit code 5 where one differs")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
-  takes_size(
-      verb.add_option("--limit", state.limit,
-                      "Largest error that --expected allows, relative to the largest element of the file (default: "
-                      "depends on the dtype, as in headrace verify without --against)"),
-      "1e-4");
+  state.tolerance.add_to(verb,
+                         "Largest error that --expected allows, relative to the largest element of the file (default: "
+                         "depends on the dtype, as in headrace verify without --against)");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "tools/headrace/peer_options.h"
 #include "tools/headrace/session.h"
 #include "tools/headrace/shown_text.h"
+#include "tools/headrace/tolerance_options.h"
 #include "tools/headrace/usage.h"
 #include "tools/headrace/tensors.h"
 #include "interp/interp.h"
@@ -25,8 +26,9 @@ struct VerifyState {
   ModelOptions model;
   PeerOptions peer;
   InputOptions inputs;
+  std::string artifact;  // empty: the model is compiled
   int threads = 1;
-  std::optional<double> limit;
+  ToleranceOptions tolerance;
   bool no_bisection = false;
   bool layers = false;
 };
@@ -62,6 +64,57 @@ struct Verdict {
   }
 };
 
+// Fixes the shapes that an ONNX model leaves open to those of the artifact's inputs.
+void add_shapes(const VerifyState& state, const std::vector<artifact::TensorSpec>& inputs, driver::LoadOptions& load) {
+  if (!state.model.path.ends_with(".onnx") || !load.dims.empty()) return;
+  for (const driver::ModelPort& port : driver::read_ports(state.model.path).inputs) {
+    const auto input =
+        std::find_if(inputs.begin(), inputs.end(), [&](const auto& one) { return one.name == port.name; });
+    if (input == inputs.end() || load.bound.contains(port.name) || port.is_fixed()) continue;
+    load.shapes.emplace(port.name, Shape(input->shape.begin(), input->shape.end()));
+  }
+}
+
+// "x (float32 1x8x8), y (int64 3)": inputs with these names, dtypes and shapes.
+std::string inputs_text(const std::vector<artifact::TensorSpec>& inputs) {
+  std::vector<std::string> texts;
+  for (const artifact::TensorSpec& input : inputs) texts.push_back(fmt::format("{} ({})", input.name, describe(input)));
+  return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
+}
+
+// Throws UserError unless the artifact's inputs and outputs are those of the model, whose shapes are fixed.
+void check_made_from(const VerifyState& state, const executors::Executor& executor, const driver::Model& model) {
+  const auto main = model.module->lookup("main").cast<relay::FunctionNode>();
+  std::vector<artifact::TensorSpec> inputs;
+  for (size_t i = 0; i < model.inputs.size(); ++i) {
+    const auto* type = main->params[i]->checked_type().as<TensorTypeNode>();
+    const std::optional<Shape> shape = type == nullptr ? std::nullopt : as_shape(type->shape);
+    if (!shape)
+      throw_user_error("--artifact: input '{}' of the model must be a tensor of a fixed shape", model.inputs[i]);
+    inputs.push_back({.name = model.inputs[i], .dtype = type->dtype, .shape = {shape->begin(), shape->end()}});
+  }
+  if (const std::string made = inputs_text(executor.inputs()), wanted = inputs_text(inputs); made != wanted)
+    throw_user_error("'{}' is not made from this model: it has the inputs {}, and the model has {}", state.artifact,
+                     made, wanted);
+  std::vector<std::string> outputs;
+  for (const artifact::TensorSpec& output : executor.outputs()) outputs.push_back(output.name);
+  if (outputs != model.outputs)
+    throw_user_error("'{}' is not made from this model: it has the outputs {}, and the model has {}", state.artifact,
+                     fmt::join(outputs, ", "), fmt::join(model.outputs, ", "));
+}
+
+// Throws UsageError for options of a compile, because there is none.
+void check_artifact_options(const VerifyState& state) {
+  if (state.artifact.empty()) return;
+  if (state.layers) throw UsageError("--layers: needs a compile of its own; leave --artifact out");
+  std::vector<std::string> names = state.model.given();
+  std::erase_if(names, [](const std::string& name) {
+    return name == "--shape" || name == "--dim" || name == "--bind" || name == "--input-weights" ||
+           name == "--backends";
+  });
+  if (!names.empty()) throw UsageError(fmt::format("{}: is for a compile; --artifact is compiled already", names[0]));
+}
+
 std::shared_ptr<executors::Executor> compile(const VerifyState& state, const driver::Model& model,
                                              const driver::CompileOptions& options) {
   const auto artifact = driver::open_compiled(driver::compile_to_memory(model, options), state.model.path);
@@ -89,7 +142,7 @@ Bisection find_guilty_op(const VerifyState& state, const Common& common, const d
     if (has_progress) fmt::print(stderr, "\r\033[Klooking for the guilty op: compile {}", ++number);
     options.plan_text = partition::print_plan(tried);
     sets.ours = load::run(*compile(state, model, options), inputs);
-    return all_near_float64(compare_outputs(sets, state.limit));
+    return all_near_float64(compare_outputs(sets, state.tolerance.read()));
   };
   const Bisection found = bisect(*plan, is_right);
   if (has_progress) fmt::print(stderr, "\r\033[K");
@@ -104,9 +157,19 @@ Verdict compare(const VerifyState& state, const Common& common) {
   const driver::CompileOptions options = state.model.compile_options(common);
   driver::LoadOptions load = state.model.load_options(options);
   add_shapes(state, load);
+  std::shared_ptr<executors::Executor> executor;
+  if (!state.artifact.empty()) {
+    executor =
+        load::make_executor(open_artifact(state.artifact), artifact::kDefaultProgram, {.threads = state.threads});
+    add_shapes(state, executor->inputs(), load);
+  }
   driver::Model model = driver::load_model(state.model.path, load);
   if (state.layers) model = with_all_values(model);
-  const auto executor = compile(state, model, options);
+  if (executor == nullptr) {
+    executor = compile(state, model, options);
+  } else {
+    check_made_from(state, *executor, model);
+  }
   const std::vector<NDArray> inputs = state.inputs.read(executor->inputs(), index_limits(model.module));
   OutputSets sets;
   for (const artifact::TensorSpec& output : executor->outputs()) sets.names.push_back(output.name);
@@ -120,8 +183,9 @@ Verdict compare(const VerifyState& state, const Common& common) {
     sets.peer = peer->run();
     verdict.peer = fmt::format("{} {}", state.peer.name, peer->version());
   }
-  verdict.outputs = compare_outputs(sets, state.limit);
-  if (all_near_float64(verdict.outputs) || state.no_bisection || !has_backends(options)) return verdict;
+  verdict.outputs = compare_outputs(sets, state.tolerance.read());
+  const bool may_search = !state.no_bisection && state.artifact.empty() && has_backends(options);
+  if (all_near_float64(verdict.outputs) || !may_search) return verdict;
   try {
     verdict.bisection = find_guilty_op(state, common, model, inputs, sets);
   } catch (const UserError& error) {
@@ -168,7 +232,8 @@ Report report_of(const VerifyState& state, const Verdict& verdict) {
 
 void print_verdict(const VerifyState& state, const Verdict& verdict) {
   const bool has_peer = !verdict.peer.empty();
-  std::vector<std::vector<std::string>> rows{{"output", "dtype", "error against float64", "limit"}};
+  const std::string unit = state.tolerance.read().elementwise ? ", in tolerances" : "";
+  std::vector<std::vector<std::string>> rows{{"output", "dtype", "error against float64" + unit, "limit"}};
   if (has_peer)
     rows[0].insert(rows[0].end(), {"error of " + verdict.peer, "difference from " + state.peer.name, "limit"});
   const auto number = [](double value) { return fmt::format("{:.3g}", value); };
@@ -193,6 +258,11 @@ void print_verdict(const VerifyState& state, const Verdict& verdict) {
 }
 
 int verify(const VerifyState& state, const Common& common) {
+  if (is_artifact(state.model.path))
+    throw_user_error(
+        "'{}' is a compiled artifact; give the model that it was made from, and the artifact by --artifact",
+        state.model.path);
+  check_artifact_options(state);
   if (state.layers && state.peer.is_given())
     throw UsageError("--layers: other runtimes do not show their values; leave --against out");
   state.peer.require(state.model.path);  // before the work
@@ -210,7 +280,8 @@ constexpr const char* kVerifyFooter =
     "The float64 interpreter runs the imported program, so it finds what is compiled wrongly; onnxruntime reads the\n"
     "model itself, so it also finds what is imported wrongly. The error of an output is its largest difference, "
     "relative\n"
-    "to the largest element of the output in float64. Limits without --limit:\n"
+    "to the largest element of the output in float64; with --rtol or --atol, each difference relative to the\n"
+    "tolerance of its element, so that the limit is 1. Limits without these options:\n"
     "  ours to float64       2 x the error of onnxruntime, at least 1e-5 and at most 1e-3 for float32 outputs\n"
     "                        (1e-12 and 1e-3 for float64, 0.002 and 0.02 for float16, 0.016 and 0.1 for bfloat16);\n"
     "                        without --against the lower of the two; integers and bools must be equal\n"
@@ -221,7 +292,8 @@ constexpr const char* kVerifyFooter =
     "Shapes that an ONNX model leaves open are taken from the files of inputs, but not from images.\n"
     "The exit code is 5 if an error is above its limit. If our error is too large and ops run on backends, the model\n"
     "is compiled again with some of them native, until the op that causes the error is found.\n"
-    "Example: headrace verify model.onnx --shape x=1,3,224,224 --against onnxruntime";
+    "Example: headrace verify model.onnx --shape x=1,3,224,224 --against onnxruntime\n"
+    "         headrace verify model.onnx --artifact model.so --rtol 1e-3 --atol 1e-5";
 
 }  // namespace
 
@@ -234,11 +306,12 @@ Verb add_verify(CLI::App& app, const Common& common) {
   takes(verb->add_option("--threads", state->threads, "Threads of our model and of the other runtime"),
         {1, runtime::kMaxWorkers, 2})
       ->capture_default_str();
-  takes_size(verb->add_option(
-                 "--limit", state->limit,
-                 "Largest error allowed in both comparisons of all outputs of floats (default: depends on the dtype, "
-                 "see below)"),
-             "1e-4");
+  takes_path(verb->add_option("--artifact", state->artifact,
+                              "Check this artifact, which was compiled from the model, in place of a new compile"),
+             "FILE");
+  state->tolerance.add_to(*verb,
+                          "Largest error allowed in both comparisons of all outputs of floats (default: depends on the "
+                          "dtype, see below)");
   verb->add_flag(
       "--no-bisection", state->no_bisection,
       "Do not look for the op that a backend computes wrongly: the search compiles the model about ten times");
