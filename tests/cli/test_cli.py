@@ -470,7 +470,8 @@ class JsonTest(JsonPageTest):
         for step in steps:
             self.assertIn(step["bound"], ("FMA", "L2", "L3", "DRAM"))
             self.assertGreater(step["share_of_limit"], 0)
-        trace = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))["traceEvents"]
+        lane, *trace = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))["traceEvents"]
+        self.assertEqual((lane["ph"], lane["args"]), ("M", {"name": "1 thread"}))
         self.assertEqual([event["name"] for event in trace], [step["op"] for step in steps])
         for before, after in itertools.pairwise(trace):
             self.assertAlmostEqual(before["ts"] + before["dur"], after["ts"])
@@ -503,12 +504,35 @@ class JsonTest(JsonPageTest):
     def test_bench_of_steps(self) -> None:
         done = self.call("bench", "one.so", "--rounds", "3", "--threads", "1", "--steps", "--json", check=True)
         (result,) = json.loads(done.stdout)["results"]
-        self.assertEqual(list(result["steps"][0]), ["op", "callee", "shapes", "best_seconds"])
+        self.assertEqual(list(result["steps"][0]), ["op", "callee", "shapes", "best_seconds", "operations", "bytes",
+                                                    "bound", "share_of_limit"])  # fmt: skip
+        # A 3x3 convolution from one channel to 16 over 8 x 8, a bias and a ReLU, as in the test of profile.
+        self.assertEqual(result["steps"][0]["operations"], 1024 * 2 * 9 + (1024 + 16) + 1024)
+        for step in result["steps"]:
+            self.assertIn(step["bound"], ("FMA", "L2", "L3", "DRAM"))
+            self.assertGreater(step["share_of_limit"], 0)
         self.assertEqual(result["steps"][-1]["op"], "softmax")
         self.assertRegex(result["steps"][0]["shapes"], r"^1x\d+x\d+x\d+ <- 1x1x8x8, ")
         self.assertTrue(all(step["best_seconds"] > 0 for step in result["steps"]))
         text = self.call("bench", "one.so", "--rounds", "2", "--threads", "1,2", "--steps").stdout
-        self.assertRegex(text, r"(?m)^0 +\S+ us +\S+ us +")
+        self.assertRegex(text, r"(?m)^step +1 thread +share +of limit +2 threads +share +of limit +op +writes <- reads$")
+        self.assertRegex(text, r"(?m)^0 +(\S+ us +\d+\.\d % +\d+ % of (FMA|L2|L3|DRAM) +){2}conv_0 ")
+
+    def test_bench_writes_a_trace(self) -> None:
+        words = ("bench", "one.so", "--rounds", "2", "--threads", "1,2", "--trace", "bench.json")
+        text = self.call(*words, check=True).stdout
+        self.assertNotIn("of limit", text)  # --steps is not given
+        events = json.loads((self.folder / "bench.json").read_text(encoding="utf-8"))["traceEvents"]
+        lanes = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
+        self.assertEqual(lanes, {1: "1 thread", 2: "2 threads"})
+        for lane in lanes:
+            steps = [event for event in events if event["ph"] == "X" and event["tid"] == lane]
+            self.assertEqual((steps[0]["name"], steps[-1]["name"]), ("conv_0", "softmax"))
+            for before, after in itertools.pairwise(steps):
+                self.assertAlmostEqual(before["ts"] + before["dur"], after["ts"])
+        self.fails(USAGE, "--clients: steps are timed one run at a time; leave --trace out", *words, "--clients", "2")
+        self.fails(USER, "missing/b.json", "bench", "one.so", "--rounds", "1", "--trace", "missing/b.json")
+        self.fails(USER, "one.so", "bench", "one.so", "--trace", "one.so")
 
     def test_verify(self) -> None:
         report = self.report("verify", DIGITS, "--shape", "x=4,1,8,8")

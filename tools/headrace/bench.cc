@@ -3,8 +3,11 @@
 #include <chrono>
 #include <csignal>
 #include <iostream>
+#include <numeric>
 #include <optional>
 
+#include "base/count_of.h"
+#include "driver/output_file.h"
 #include "tools/headrace/bench_page.h"
 #include "tools/headrace/comparison.h"
 #include "tools/headrace/interleaved_timing.h"
@@ -12,6 +15,7 @@
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer_options.h"
 #include "tools/headrace/processors.h"
+#include "tools/headrace/step_figures.h"
 #include "tools/headrace/timed_model.h"
 #include "tools/headrace/usage.h"
 #include "runtime/thread_pool.h"
@@ -30,13 +34,14 @@ struct BenchState {
   const CLI::Option* seconds_option = nullptr;
   int clients = 1;
   bool steps = false;
-  std::string page;  // empty: none
+  std::string page, trace;  // empty: none
 
   std::vector<std::string> paths() const {
     std::vector<std::string> all{model.path};
     all.insert(all.end(), beside.begin(), beside.end());
     return all;
   }
+  bool times_steps() const { return steps || !trace.empty(); }
 };
 
 // A model that is timed, and its file.
@@ -45,8 +50,11 @@ struct Subject {
   TimedModel model;
 };
 
-// The shortest time of each step of a program, in nanoseconds.
-using StepTimes = std::vector<uint64_t>;
+// The shortest time of each step of a program with one number of threads, and what this machine allows them.
+struct StepTimes {
+  std::vector<double> seconds = {};
+  cost::Limits limits = {};
+};
 
 // With fewer runs the 99th percentile is just the longest of them.
 constexpr size_t kLeastForP99 = 100;
@@ -64,13 +72,17 @@ struct Measured {
   double difference = 0;  // between our outputs and the peer's
 };
 
-StepTimes time_steps(executors::Executor& executor, int rounds) {
-  StepTimes best(executor.num_steps(), UINT64_MAX), once(best.size());
+StepTimes time_steps(executors::Executor& executor, int rounds, int threads) {
+  std::vector<uint64_t> best(executor.num_steps(), UINT64_MAX), once(best.size());
   for (int round = 0; round < rounds && (round == 0 || !StopRequest::is_made()); ++round) {
     time_run(executor, once);
     for (size_t i = 0; i < best.size(); ++i) best[i] = std::min(best[i], once[i]);
   }
-  return best;
+  StepTimes times{.limits = cost::probe_limits(threads, kProbeSeconds)};
+  // A step that is shorter than the clock's resolution has a time of 0.
+  for (const uint64_t nanoseconds : best)
+    times.seconds.push_back(1e-9 * static_cast<double>(std::max<uint64_t>(nanoseconds, 1)));
+  return times;
 }
 
 // Returns views of the last run's outputs in the executor's memory.
@@ -125,7 +137,7 @@ Measured measure_in_turns(const BenchState& state, const std::vector<Subject>& s
   }
   for (const Times& times : measured.ours)
     measured.per_second.push_back(static_cast<double>(times.count()) / times.sum());
-  if (state.steps) measured.steps = time_steps(*executors.front(), state.turns.rounds);
+  if (state.times_steps()) measured.steps = time_steps(*executors.front(), state.turns.rounds, threads);
   return measured;
 }
 
@@ -147,30 +159,53 @@ Measured measure_at_once(const BenchState& state, const std::vector<Subject>& su
   return measured;
 }
 
+Report report_step(const artifact::GraphProgram& graph, const StepTimes& best, size_t i) {
+  const artifact::Step& step = graph.steps[i];
+  Report report{{"op", Value(step.op)},
+                {"callee", Value(artifact::callee_of(step.action))},
+                {"shapes", Value(shapes_of(graph, step))},
+                {"best_seconds", Value(best.seconds[i])}};
+  add_figures(report, figures_of(graph, best.limits, i, best.seconds[i]));
+  return report;
+}
+
 Array<Value> report_steps(const artifact::GraphProgram& graph, const StepTimes& best) {
   Array<Value> list;
-  for (size_t i = 0; i < best.size(); ++i) {
-    const artifact::Step& step = graph.steps[i];
-    list.push_back(Value(Report{{"op", Value(step.op)},
-                                {"callee", Value(artifact::callee_of(step.action))},
-                                {"shapes", Value(shapes_of(graph, step))},
-                                {"best_seconds", Value(static_cast<double>(best[i]) * 1e-9)}}));
-  }
+  for (size_t i = 0; i < best.seconds.size(); ++i) list.push_back(Value(report_step(graph, best, i)));
   return list;
 }
 
-// The steps, one column of times a number of threads.
+// Prints the steps. Each number of threads has three columns: the times, their shares of the sum, and how near they are
+// to the limit of the machine.
 void print_steps(const artifact::GraphProgram& graph, const std::vector<int>& threads,
                  const std::vector<StepTimes>& best) {
   std::vector<std::vector<std::string>> rows{{"step"}};
-  for (const int count : threads) rows[0].push_back(fmt::format("{} thread{}", count, count == 1 ? "" : "s"));
+  for (size_t k = 0; k < best.size(); ++k)
+    rows[0].insert(rows[0].end(), {count_of(threads[k], "thread"), "share", "of limit"});
   rows[0].insert(rows[0].end(), {"op", "writes <- reads"});
   for (size_t i = 0; i < graph.steps.size(); ++i) {
-    rows.push_back({std::to_string(i)});
-    for (const StepTimes& times : best) rows.back().push_back(show_seconds(static_cast<double>(times[i]) * 1e-9));
-    rows.back().insert(rows.back().end(), {graph.steps[i].op, shapes_of(graph, graph.steps[i])});
+    std::vector<std::string>& row = rows.emplace_back();
+    row.push_back(std::to_string(i));
+    for (const StepTimes& times : best) {
+      const double sum = std::accumulate(times.seconds.begin(), times.seconds.end(), 0.0);
+      row.push_back(show_seconds(times.seconds[i]));
+      row.push_back(fmt::format("{:.1f} %", 100 * times.seconds[i] / sum));
+      row.push_back(limit_text(figures_of(graph, times.limits, i, times.seconds[i])));
+    }
+    row.insert(row.end(), {graph.steps[i].op, shapes_of(graph, graph.steps[i])});
   }
   std::cout << to_table(rows);
+}
+
+void write_trace(const BenchState& state, const artifact::GraphProgram& graph, const std::vector<int>& threads,
+                 const std::vector<StepTimes>& best) {
+  std::vector<TraceLane> lanes;
+  for (size_t k = 0; k < best.size(); ++k) {
+    TraceLane& lane = lanes.emplace_back(TraceLane{.name = count_of(threads[k], "thread")});
+    lane.seconds = best[k].seconds;
+    for (size_t i = 0; i < lane.seconds.size(); ++i) lane.args.push_back(report_step(graph, best[k], i));
+  }
+  driver::write_text(state.trace, trace_of(graph, lanes));
 }
 
 // Adds the times of subject `i` to the table and, as an object, to the report.
@@ -214,6 +249,7 @@ FileUses files_used(const BenchState& state, const Common& common) {
   uses.add_inputs("a model", {state.peer.model});
   uses.add_inputs("an input", files_of("--input", state.inputs.files()));
   uses.add_output("--html", state.page);
+  uses.add_output("--trace", state.trace);
   return uses;
 }
 
@@ -248,8 +284,9 @@ void check(const BenchState& state, const Common& common) {
   }
   if (state.seconds_option->count() > 0 && state.turns.seconds <= 0)
     throw UsageError("--seconds: the time must be above 0; an example: --seconds 10");
-  if (state.clients > 1 && state.steps)
-    throw UsageError("--clients: steps are timed one run at a time; leave --steps out");
+  if (state.clients > 1 && state.times_steps())
+    throw UsageError(
+        fmt::format("--clients: steps are timed one run at a time; leave {} out", state.steps ? "--steps" : "--trace"));
   state.peer.require(state.model.path);
   state.inputs.require();
   files_used(state, common).check();
@@ -322,12 +359,14 @@ int bench(const BenchState& state, const Common& common) {
                 {"peer", reported.peer.empty() ? Value() : Value(reported.peer)},
                 {"interrupted", Value(StopRequest::is_made())}};
   if (!state.page.empty()) write_bench_page(state.page, state.model.path, report, reported.lanes);
+  const artifact::GraphProgram& graph = default_graph(*subjects.front().model.artifact);
+  if (!state.trace.empty()) write_trace(state, graph, counts, reported.steps);
   if (common.json) {
     report.set("results", Value(reported.results));
     std::cout << to_json(report);
   } else {
     std::cout << to_table(reported.rows);
-    if (state.steps) print_steps(default_graph(*subjects.front().model.artifact), counts, reported.steps);
+    if (state.steps) print_steps(graph, counts, reported.steps);
   }
   if (!StopRequest::is_made()) return HR_OK;
   fmt::print(stderr, "headrace: interrupted (Ctrl-C); these are the times so far\n");
@@ -387,7 +426,13 @@ Verb add_bench(CLI::App& app, const Common& common) {
   add_turns_to(*verb, *state);
   verb->add_flag(
       "--steps", state->steps,
-      "Also show the best time of each step of the model, but not of those beside it, from rounds of its own");
+      "Also show for each step of the model, but not of those beside it, the best time in rounds of its own, its share "
+      "of all, and the share of the limit: the least time that this machine allows by the time taken (headrace "
+      "profile)");
+  takes_path(verb->add_option("--trace", state->trace,
+                              "A file for the best times of the steps, as a trace that Chrome and Perfetto show; each "
+                              "number of threads has a lane"),
+             "FILE");
   takes_path(verb->add_option("--html", state->page,
                               "A file for a page that plots the times of all rounds and names the machine; it needs no "
                               "other file and no network"),

@@ -4,19 +4,18 @@
 #include <numeric>
 
 #include "base/count_of.h"
-#include "cost/limits.h"
 #include "cost/probes.h"
 #include "driver/output_file.h"
 #include "tools/headrace/interleaved_timing.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/processors.h"
+#include "tools/headrace/step_figures.h"
 #include "tools/headrace/timed_model.h"
 
 namespace headrace::tools {
 
 namespace {
 
-constexpr double kProbeSeconds = 0.1;
 constexpr double kLeastSeconds = 1e-9;  // resolution of the clock
 
 struct StepTime {
@@ -64,46 +63,29 @@ StepProfile measure(const TimedModel& model, const StepProfileOptions& options) 
   return profile;
 }
 
-// A step's numbers beside its time; those of operations only where they are known.
-struct StepFigures {
-  const artifact::Step& step;
-  double bytes = 0;
-  std::optional<double> gflops;
-  double gigabytes = 0;
-  cost::LeastTime least;
-};
-
-StepFigures figures_of(const artifact::GraphProgram& graph, const StepProfile& profile, const StepTime& time) {
-  const artifact::Step& step = graph.steps[time.index];
-  StepFigures figures{.step = step, .bytes = static_cast<double>(bytes_of(graph, step)), .gflops = {}, .least = {}};
-  const auto operations = static_cast<double>(step.operations);
-  figures.gigabytes = figures.bytes / time.seconds * 1e-9;
-  if (operations > 0) figures.gflops = operations / time.seconds * 1e-9;
-  figures.least = cost::least_time(profile.limits, operations, figures.bytes);
-  return figures;
+StepFigures figures_at(const artifact::GraphProgram& graph, const StepProfile& profile, const StepTime& time) {
+  return figures_of(graph, profile.limits, time.index, time.seconds);
 }
 
 Report report_of(const artifact::GraphProgram& graph, const StepProfile& profile, const StepTime& time) {
-  const StepFigures figures = figures_of(graph, profile, time);
-  return {{"step", Value(static_cast<int64_t>(time.index))},
-          {"op", Value(figures.step.op)},
-          {"callee", Value(artifact::callee_of(figures.step.action))},
-          {"shapes", Value(shapes_of(graph, figures.step))},
-          {"median_seconds", Value(time.seconds)},
-          {"operations", Value(figures.step.operations)},
-          {"bytes", Value(static_cast<int64_t>(figures.bytes))},
-          {"bound", Value(std::string(figures.least.bound))},
-          {"share_of_limit", Value(figures.least.seconds / time.seconds)}};
+  const StepFigures figures = figures_at(graph, profile, time);
+  Report report{{"step", Value(static_cast<int64_t>(time.index))},
+                {"op", Value(figures.step.op)},
+                {"callee", Value(artifact::callee_of(figures.step.action))},
+                {"shapes", Value(shapes_of(graph, figures.step))},
+                {"median_seconds", Value(time.seconds)}};
+  add_figures(report, figures);
+  return report;
 }
 
 std::vector<std::string> row_of(const artifact::GraphProgram& graph, const StepProfile& profile, const StepTime& time) {
-  const StepFigures figures = figures_of(graph, profile, time);
+  const StepFigures figures = figures_at(graph, profile, time);
   return {std::to_string(time.index),
           show_seconds(time.seconds),
           fmt::format("{:.1f} %", 100 * time.seconds / profile.sum_seconds()),
           figures.gflops ? fmt::format("{:.1f}", *figures.gflops) : "-",
           fmt::format("{:.1f}", figures.gigabytes),
-          fmt::format("{:.0f} % of {}", 100 * figures.least.seconds / time.seconds, figures.least.bound),
+          limit_text(figures),
           figures.step.op,
           shapes_of(graph, figures.step)};
 }
@@ -131,24 +113,13 @@ void print_profile(const artifact::GraphProgram& graph, const StepProfile& profi
   print_out("\n");
 }
 
-// The events of a run, one after another, as a trace that Chrome and Perfetto show (Trace Event Format, events "X").
-std::string trace_of(const artifact::GraphProgram& graph, const StepProfile& profile) {
-  Array<Value> events;
-  double begin = 0;
+TraceLane lane_of(const artifact::GraphProgram& graph, const StepProfile& profile, int threads) {
+  TraceLane lane{.name = count_of(threads, "thread")};
   for (const StepTime& time : profile.steps) {
-    const StepFigures figures = figures_of(graph, profile, time);
-    const std::string callee = artifact::callee_of(figures.step.action);
-    events.push_back(Value(Report{{"name", Value(figures.step.op.empty() ? callee : figures.step.op)},
-                                  {"cat", Value(std::string(artifact::name_of(figures.step.action)))},
-                                  {"ph", Value(std::string("X"))},
-                                  {"ts", Value(begin * 1e6)},
-                                  {"dur", Value(time.seconds * 1e6)},
-                                  {"pid", Value(int64_t{1})},
-                                  {"tid", Value(int64_t{1})},
-                                  {"args", Value(report_of(graph, profile, time))}}));
-    begin += time.seconds;
+    lane.seconds.push_back(time.seconds);
+    lane.args.push_back(report_of(graph, profile, time));
   }
-  return to_json({{"traceEvents", Value(events)}, {"displayTimeUnit", Value(std::string("ns"))}});
+  return lane;
 }
 
 Report report_of(const artifact::GraphProgram& graph, const StepProfile& profile, const StepProfileOptions& options,
@@ -182,7 +153,10 @@ int profile_steps(const ModelOptions& model, const StepProfileOptions& options, 
   const TimedModel timed = open_timed_model(model, common, uses);
   const artifact::GraphProgram& graph = default_graph(*timed.artifact);
   const StepProfile profile = measure(timed, options);
-  if (!options.trace.empty()) driver::write_text(options.trace, trace_of(graph, profile));
+  if (!options.trace.empty()) {
+    const std::vector<TraceLane> lanes{lane_of(graph, profile, options.threads)};
+    driver::write_text(options.trace, trace_of(graph, lanes));
+  }
   if (common.json) {
     std::cout << to_json(report_of(graph, profile, options, model.path));
   } else {
