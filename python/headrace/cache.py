@@ -1,14 +1,16 @@
-"""`python -m headrace.cache list|clear|path`: the models that `compile(cache=True)` keeps."""
+"""`python -m headrace.cache list|clear|path`, as `headrace cache`: the models that `compile(cache=True)` keeps."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from headrace import _arguments, _public
 from headrace._compile_cache import CompileCache, default_folder
@@ -94,28 +96,46 @@ def _parser() -> argparse.ArgumentParser:
         ("clear", "remove all entries"),
         ("path", "print the folder"),
     ):
-        verbs.add_parser(verb, help=what).add_argument("--folder", help="default: that of HEADRACE_CACHE or the user's")
+        options = verbs.add_parser(verb, help=what)
+        options.add_argument("--folder", help="default: that of HEADRACE_CACHE or the user's")
+        options.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     return parser
+
+
+def _report(given: argparse.Namespace, place: Path) -> dict[str, object]:
+    """Does what the verb says; the object that --json prints."""
+    report: dict[str, object] = {"folder": str(place)}
+    if given.verb == "clear":
+        report["removed"] = clear(place)
+    elif given.verb == "list":
+        found = _entries(place)
+        report["entries"] = [
+            {"file": file.name, "bytes": status.st_size, "used_seconds": status.st_mtime} for file, status in found
+        ]
+        report["bytes"] = sum(status.st_size for _, status in found)
+    return report
+
+
+def _text(verb: str, report: dict[str, Any]) -> str:
+    if verb == "path":
+        return report["folder"]
+    if verb == "clear":
+        return f"{_counted(report['removed'])} removed"
+    lines = []
+    for entry in report["entries"]:
+        used = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry["used_seconds"]))
+        lines.append(f"{entry['bytes']:>12} {used} {entry['file']}")
+    return "\n".join([*lines, f"{_counted(len(report['entries']))}, {report['bytes']} bytes"])
 
 
 def _main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
-    place = path(given.folder or None)
-    if given.verb == "path":
-        print(place)
-        return 0
     try:
-        if given.verb == "clear":
-            print(f"{_counted(clear(place))} removed")
-            return 0
-        found = _entries(place)
+        report = _report(given, path(given.folder or None))
     except (UserError, OSError) as error:
-        print(f"headrace.cache: {error}", file=sys.stderr)
+        print(f"headrace: {error}", file=sys.stderr)
         return _BAD_INPUT
-    for file, status in found:
-        used = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(status.st_mtime))
-        print(f"{status.st_size:>12} {used} {file.name}")
-    print(f"{_counted(len(found))}, {sum(status.st_size for _, status in found)} bytes")
+    print(json.dumps(report, indent=2) if given.json else _text(given.verb, report))
     return 0
 
 

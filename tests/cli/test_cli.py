@@ -515,7 +515,9 @@ class JsonTest(JsonPageTest):
         self.assertRegex(result["steps"][0]["shapes"], r"^1x\d+x\d+x\d+ <- 1x1x8x8, ")
         self.assertTrue(all(step["best_seconds"] > 0 for step in result["steps"]))
         text = self.call("bench", "one.so", "--rounds", "2", "--threads", "1,2", "--steps").stdout
-        self.assertRegex(text, r"(?m)^step +1 thread +share +of limit +2 threads +share +of limit +op +writes <- reads$")
+        self.assertRegex(
+            text, r"(?m)^step +1 thread +share +of limit +2 threads +share +of limit +op +writes <- reads$"
+        )
         self.assertRegex(text, r"(?m)^0 +(\S+ us +\d+\.\d % +\d+ % of (FMA|L2|L3|DRAM) +){2}conv_0 ")
 
     def test_bench_writes_a_trace(self) -> None:

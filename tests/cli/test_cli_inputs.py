@@ -393,7 +393,7 @@ class ExpectedTest(CliTest):
 
 class TypingTest(CliTest):
     def test_help_of_a_verb(self) -> None:
-        for verb in (*VERBS, "pipeline", "backend"):
+        for verb in (*VERBS, "pipeline", "backend", "cache"):
             self.assertEqual(self.call("help", verb, check=True).stdout, self.call(verb, "--help").stdout)
         self.assertEqual(self.call("help", check=True).stdout, self.call("--help").stdout)
         self.assertEqual(self.call("help", "pipeline", "split", check=True).stdout,

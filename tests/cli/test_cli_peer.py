@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from test_cli import DIGITS, MISMATCH, MISSING, OK, ONE, ROOT, USAGE, USER, CliTest, main, npy, onnx_model
+from test_cli import DIGITS, MISMATCH, MISSING, OK, ONE, ROOT, USAGE, USER, CliTest, JsonPageTest, main, npy, onnx_model
 
 AGAINST = ("--against", "onnxruntime")
 # Speaks the protocol of headrace.peer; `save` copies the file that STAND_IN_OUTPUT names.
@@ -400,6 +400,46 @@ class OnnxruntimeTest(CliTest):
         self.fails(
             MISSING, "needs the Python package headrace", "verify", DIGITS, *ONE, *AGAINST, HEADRACE_PYTHON="false"
         )
+
+
+class CacheTest(JsonPageTest):
+    """The cache of compiled models, which the Python package keeps."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.python = python_with("onnxruntime")
+        if cls.python is None:
+            raise unittest.SkipTest("no Python here has onnxruntime and the package headrace")
+        super().setUpClass()
+        code = f"import headrace as hr; hr.compile({str(DIGITS)!r}, shapes={{'x': (1, 1, 8, 8)}}, cache='kept')"
+        subprocess.run([cls.python, "-c", code], cwd=cls.folder, check=True, timeout=120)
+
+    def cache(self, *arguments: str) -> subprocess.CompletedProcess:
+        return self.call("cache", *arguments, HEADRACE_PYTHON=self.python)
+
+    def test_it_is_listed_and_cleared(self) -> None:
+        os.environ["HEADRACE_PYTHON"] = self.python
+        self.addCleanup(os.environ.pop, "HEADRACE_PYTHON")
+        (file,) = (self.folder / "kept").glob("*.so")
+        report = self.report("cache list", "--folder", "kept")
+        self.assertEqual(report["entries"][0]["file"], file.name)
+        self.assertEqual((report["folder"], report["bytes"]), ("kept", file.stat().st_size))
+        self.assertRegex(
+            self.cache("list", "--folder", "kept").stdout, rf"{file.name}\n1 entry, {report['bytes']} bytes"
+        )
+        self.assertEqual(self.report("cache path", "--folder", "kept"), {"folder": "kept"})
+        self.assertEqual(self.report("cache clear", "--folder", "kept"), {"folder": "kept", "removed": 1})
+        self.assertEqual(self.cache("list", "--folder", "kept").stdout, "0 entries, 0 bytes\n")
+        self.assertEqual(self.cache("path", "--folder", "elsewhere").stdout, "elsewhere\n")
+
+    def test_what_is_refused(self) -> None:
+        (self.folder / "open").mkdir()
+        (self.folder / "open").chmod(0o777)
+        self.is_failure(self.cache("list", "--folder", "open"), USER, "others may write to the folder")
+        self.fails(MISSING, "install the Python package headrace", "cache", "list", HEADRACE_PYTHON="false")
+        self.fails(MISSING, "cache is kept by 'no-python", "cache", "list", HEADRACE_PYTHON="no-python")
+        self.fails(USAGE, "name an action: list, clear, path", "cache")
+        self.fails(USAGE, "there is no action 'lst'; there is list, clear, path", "cache", "lst")
 
 
 if __name__ == "__main__":

@@ -137,13 +137,18 @@ TemporaryFolder::~TemporaryFolder() {
 }
 
 ChildProcess::~ChildProcess() {
-  if (id_ <= 0) return;
+  if (id_ > 0) wait();
+}
+
+int ChildProcess::wait() {
   // Its number must stay taken until it is removed from the list, or another process might get the signal.
   siginfo_t info{};
   while (waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) continue;
   const std::lock_guard lock(leftovers().mutex);
   waitpid(id_, nullptr, 0);
   leftovers().processes.erase(id_);
+  id_ = -1;
+  return info.si_code == CLD_EXITED ? info.si_status : -1;
 }
 
 bool ChildProcess::start(const std::vector<std::string>& command, int input, int output,

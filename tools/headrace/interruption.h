@@ -53,6 +53,8 @@ class ChildProcess {
   // Starts `command`, looked up in PATH, with these files as its standard input and output, and with `folder` for what
   // it writes to TMPDIR. False, with errno set, when it cannot be started.
   bool start(const std::vector<std::string>& command, int input, int output, const TemporaryFolder& folder);
+  // Waits for the end of a process that was started, once. Returns its exit code; -1 if a signal ended it.
+  int wait();
 
  private:
   int id_ = -1;

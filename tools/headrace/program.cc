@@ -81,7 +81,7 @@ int run_program(int argc, char** argv, std::vector<std::string> words) {
       ->type_name("FILE");
   std::vector<std::pair<CLI::App*, Verb>> verbs;
   for (auto* add : {add_compile, add_explain, add_plan, add_profile, add_run, add_inspect, add_bench, add_verify,
-                    add_pipeline, add_backend, add_targets, add_help, add_completion}) {
+                    add_pipeline, add_backend, add_cache, add_targets, add_help, add_completion}) {
     Verb verb = add(app, common);
     CLI::App* sub = app.get_subcommands({}).back();
     sub->footer(sub->get_footer() +

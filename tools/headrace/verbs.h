@@ -35,6 +35,7 @@ Verb add_bench(CLI::App& app, const Common& common);
 Verb add_verify(CLI::App& app, const Common& common);
 Verb add_pipeline(CLI::App& app, const Common& common);
 Verb add_backend(CLI::App& app, const Common& common);
+Verb add_cache(CLI::App& app, const Common& common);
 Verb add_targets(CLI::App& app, const Common& common);
 Verb add_help(CLI::App& app, const Common& common);
 Verb add_completion(CLI::App& app, const Common& common);
