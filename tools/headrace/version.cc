@@ -32,11 +32,12 @@ std::string describe_version() {
   }
   return fmt::format(
       "headrace {}\n"
+      "commit: {}\n"
       "native code: {}\n"
       "targets: {}\n"
       "backends: {}\n"
       "artifacts: version {}, reads {} to {}",
-      HEADRACE_VERSION, describe_native(), fmt::join(kinds, ", "), fmt::join(partition::backend_names(), ", "),
+      HEADRACE_VERSION, HEADRACE_COMMIT, describe_native(), fmt::join(kinds, ", "), fmt::join(partition::backend_names(), ", "),
       artifact::kManifestVersion, artifact::kManifestOldest, artifact::kManifestVersion);
 }
 
