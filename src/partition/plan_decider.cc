@@ -53,7 +53,7 @@ bool is_external(const CallNode& call) { return call.as_op() != nullptr && ops::
 std::string refusal_of(const Backend& backend, const CallNode& call) {
   if (const std::string fault = why_in_no_region(call); !fault.empty()) return fault;
   const Verdict verdict = verdict_of(backend, call);
-  return verdict.ok() ? "" : fmt::format("{} (reason {})", verdict.message, static_cast<int>(verdict.reason));
+  return verdict.ok() ? "" : verdict.message;
 }
 
 }  // namespace

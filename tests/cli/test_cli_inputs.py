@@ -412,16 +412,18 @@ class TypingTest(CliTest):
     def test_version(self) -> None:
         lines = self.call("--version", check=True).stdout.splitlines()
         self.assertRegex(lines[0], r"\Aheadrace \d+\.\d+\.\d+\Z")
-        self.assertRegex(lines[1], r"\Acommit: ([0-9a-f]{12}|unknown)\Z")
-        self.assertRegex(lines[2], r"\Anative code: LLVM 19\.1\.\d+, this machine: \S+\Z")
-        self.assertRegex(lines[3], r"\Atargets: .*\bllvm\b")
-        self.assertRegex(lines[4], r"\Abackends: .*\bnull\b")
-        self.assertRegex(lines[5], r"\Aartifacts: version \d+, reads 2 to \d+\Z")
+        self.assertRegex(lines[1], r"\Anative code: LLVM 19\.1\.\d+, this machine: \S+\Z")
+        self.assertRegex(lines[2], r"\Atargets: .*\bllvm\b")
+        self.assertRegex(lines[3], r"\Abackends: .*\bnull\b")
+        self.assertRegex(lines[4], r"\Aartifacts: version \d+, reads 2 to \d+\Z")
+        self.assertRegex(lines[5], r"\Acommit: ([0-9a-f]{12}|unknown)\Z")
         # Where Git says what this tree is, the program says a commit of it.
         head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
         if head.returncode == 0:
-            commit = lines[1].removeprefix("commit: ")
-            done = subprocess.run(["git", "cat-file", "-t", commit], cwd=ROOT, capture_output=True, text=True, check=False)
+            commit = lines[5].removeprefix("commit: ")
+            done = subprocess.run(
+                ["git", "cat-file", "-t", commit], cwd=ROOT, capture_output=True, text=True, check=False
+            )
             self.assertEqual((commit == "unknown", done.stdout), (False, "commit\n"))
 
     def complete(self, *words: str) -> list[str]:

@@ -112,8 +112,7 @@ void print(const driver::Explanation& explained) {
   std::vector<std::vector<std::string>> rows{{"op", "kind", "backend", "region", "why"}};
   std::map<std::string, int> counts;
   for (const artifact::Placement& one : explained.placement) {
-    rows.push_back({one.op, one.kind, one.backend, one.region.empty() ? "-" : one.region,
-                    fmt::format("{} (reason {})", one.message, static_cast<int>(one.reason))});
+    rows.push_back({one.op, one.kind, one.backend, one.region.empty() ? "-" : one.region, one.message});
     ++counts[one.backend];
   }
   std::cout << to_table(rows);

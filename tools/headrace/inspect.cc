@@ -1,10 +1,12 @@
 // headrace inspect: what is in an artifact, without running or mapping anything of it.
 #include <iostream>
+#include <map>
 #include <optional>
 #include <set>
 
 #include "base/count_of.h"
 #include "artifact/artifact_file.h"
+#include "driver/model.h"
 #include "driver/output_file.h"
 #include "tools/headrace/cpu_needs.h"
 #include "tools/headrace/graph_dot.h"
@@ -14,6 +16,7 @@
 #include "tools/headrace/session.h"
 #include "tools/headrace/shown_text.h"
 #include "tools/headrace/tensors.h"
+#include "tools/headrace/timed_model.h"
 #include "tools/headrace/usage.h"
 #include "tools/html/page.h"
 #include "runtime/cpu_features.h"
@@ -94,12 +97,35 @@ Array<Value> notes_of(const Program& program) {
   return notes;
 }
 
+// Returns for each step the bytes of the arenas that hold values: written by this step or before, and read by this step
+// or after. The others of the arenas are free.
+std::vector<int64_t> alive_bytes(const Program& program) {
+  const artifact::GraphProgram& graph = program.graph;
+  std::map<int64_t, std::pair<size_t, size_t>> uses;  // the first and the last step, by storage
+  for (size_t i = 0; i < graph.steps.size(); ++i) {
+    for (const auto arg : graph.steps[i].args) {
+      const artifact::Entry& entry = graph.entries[static_cast<size_t>(arg)];
+      if (entry.place == artifact::Place::kStorage) uses.emplace(entry.index, std::pair(i, i)).first->second.second = i;
+    }
+  }
+  std::vector<int64_t> alive(graph.steps.size(), 0);
+  for (const auto& [storage, range] : uses) {
+    for (size_t i = range.first; i <= range.second; ++i)
+      alive[i] += program.memory.storages[static_cast<size_t>(storage)].nbytes;
+  }
+  return alive;
+}
+
 Array<Value> steps_of(const Program& program) {
   Array<Value> steps;
+  const std::vector<int64_t> alive = alive_bytes(program);
   for (const artifact::Step& step : program.graph.steps) {
     steps.push_back(Value(Report{{"kind", Value(std::string(artifact::name_of(step.action)))},
                                  {"callee", Value(artifact::callee_of(step.action))},
-                                 {"op", Value(step.op)}}));
+                                 {"op", Value(step.op)},
+                                 {"operations", Value(step.operations)},
+                                 {"bytes", Value(bytes_of(program.graph, step))},
+                                 {"arena_bytes", Value(alive[static_cast<size_t>(steps.size())])}}));
   }
   return steps;
 }
@@ -164,8 +190,20 @@ void print_decisions(const Program& program) {
               backend == "external" ? "by functions of the process or of modules" : "by " + shown(backend));
   }
   for (const artifact::CompileNote& note : program.notes)
-    print_out("  note: {}{}: {} (reason {})\n", shown(note.pass), note.op.empty() ? "" : " at " + shown(note.op),
-              shown(note.message), static_cast<int>(note.reason));
+    print_out("  note: {}{}: {}\n", shown(note.pass), note.op.empty() ? "" : " at " + shown(note.op),
+              shown(note.message));
+}
+
+void print_steps(const Program& program) {
+  std::vector<std::vector<std::string>> rows{{"step", "kind", "calls", "op", "operations", "bytes", "arena in use"}};
+  const std::vector<int64_t> alive = alive_bytes(program);
+  for (size_t i = 0; i < program.graph.steps.size(); ++i) {
+    const artifact::Step& step = program.graph.steps[i];
+    rows.push_back({std::to_string(i), std::string(artifact::name_of(step.action)), artifact::callee_of(step.action),
+                    step.op, step.operations > 0 ? std::to_string(step.operations) : "-",
+                    show_bytes(bytes_of(program.graph, step)), show_bytes(alive[i])});
+  }
+  std::cout << to_table(rows);
 }
 
 void print_program(const Program& program, bool with_steps) {
@@ -188,13 +226,7 @@ void print_program(const Program& program, bool with_steps) {
               axis ? fmt::format(", the size of axis {} depends on the data", *axis) : "");
   }
   if (!with_steps) return;
-  std::vector<std::vector<std::string>> rows{{"step", "kind", "calls", "op"}};
-  for (size_t i = 0; i < program.graph.steps.size(); ++i) {
-    const artifact::Step& step = program.graph.steps[i];
-    rows.push_back(
-        {std::to_string(i), std::string(artifact::name_of(step.action)), artifact::callee_of(step.action), step.op});
-  }
-  std::cout << to_table(rows);
+  print_steps(program);
 }
 
 Report report_of(const InspectState& state, const artifact::ArtifactFile& opened, int64_t weight_bytes) {
@@ -237,7 +269,57 @@ void check_files(const InspectState& state, const artifact::Manifest& manifest, 
   uses.check();
 }
 
+Value dim_value(const driver::ModelDim& dim) {
+  if (dim.value >= 0) return Value(dim.value);
+  return dim.symbol.empty() ? Value() : Value(dim.symbol);
+}
+
+Array<Value> ports_of(const std::vector<driver::ModelPort>& ports) {
+  Array<Value> list;
+  for (const driver::ModelPort& port : ports) {
+    Array<Value> shape;
+    for (const driver::ModelDim& dim : port.shape) shape.push_back(dim_value(dim));
+    list.push_back(Value(Report{
+        {"name", Value(port.name)}, {"dtype", Value(port.dtype)}, {"shape", port.has_shape ? Value(shape) : Value()}}));
+  }
+  return list;
+}
+
+// "float32 batch x 1 x ? x 8": an open dimension is its name, or a question mark.
+std::string port_text(const driver::ModelPort& port) {
+  if (!port.has_shape) return port.dtype + " of any shape";
+  if (port.shape.empty()) return port.dtype + " scalar";
+  std::vector<std::string> dims;
+  for (const driver::ModelDim& dim : port.shape)
+    dims.push_back(dim.value >= 0 ? std::to_string(dim.value) : dim.symbol.empty() ? "?" : dim.symbol);
+  return fmt::format("{} {}", port.dtype, fmt::join(dims, " x "));
+}
+
+// Shows the inputs and outputs that an ONNX model declares.
+int inspect_model(const InspectState& state, const Common& common) {
+  if (state.steps || !state.page.empty() || !state.dot.empty() || !state.times.empty())
+    throw_user_error(
+        "'{}' is a model, and has no steps before it is compiled: headrace compile {} -o model.so; headrace explain "
+        "draws its graph",
+        state.path, state.path);
+  const driver::ModelPorts ports = driver::read_ports(state.path);
+  if (common.json) {
+    std::cout << to_json({{"file", Value(state.path)},
+                          {"inputs", Value(ports_of(ports.inputs))},
+                          {"outputs", Value(ports_of(ports.outputs))}});
+    return HR_OK;
+  }
+  print_out("{}: a model; compile it first to see what is in an artifact: headrace compile {} -o model.so\n",
+            shown(state.path), shown(state.path));
+  for (const driver::ModelPort& port : ports.inputs)
+    print_out("  input  {}: {}\n", shown(port.name), shown(port_text(port)));
+  for (const driver::ModelPort& port : ports.outputs)
+    print_out("  output {}: {}\n", shown(port.name), shown(port_text(port)));
+  return HR_OK;
+}
+
 int inspect(const InspectState& state, const Common& common) {
+  if (state.path.ends_with(".onnx")) return inspect_model(state, common);
   refuse_model(state.path);
   if (!state.times.empty() && state.page.empty() && !common.json)
     throw UsageError("--times: only --html and --json show times; add one of them");
@@ -271,11 +353,14 @@ int inspect(const InspectState& state, const Common& common) {
 
 Verb add_inspect(CLI::App& app, const Common& common) {
   auto state = std::make_shared<InspectState>();
-  CLI::App* verb = app.add_subcommand("inspect", "Show what is in an artifact, without running it");
-  verb->add_option("artifact", state->path, "The artifact, as headrace compile writes it")
+  CLI::App* verb = app.add_subcommand("inspect", "Show what is in an artifact, or the inputs and outputs of a model");
+  verb->add_option("artifact", state->path, "The artifact, as headrace compile writes it, or an ONNX model")
       ->required()
       ->type_name("FILE");
-  verb->add_flag("--steps", state->steps, "List the steps: which kernel computes which op of the model");
+  verb->add_flag(
+      "--steps", state->steps,
+      "List the steps: which kernel computes which op of the model, an estimate of its operations, the bytes of the "
+      "tensors that it reads and writes, and the part of the arena that holds values during it");
   takes_path(
       verb->add_option("--html", state->page,
                        "A file for a page that shows the steps as a graph; it needs no other file and no network"),
@@ -286,7 +371,9 @@ Verb add_inspect(CLI::App& app, const Common& common) {
       verb->add_option("--times", state->times,
                        "The times of the steps, as headrace bench --steps --json prints them, for --html and --json"),
       "FILE");
-  verb->footer("Example: headrace inspect model.so --steps");
+  verb->footer(
+      "Example: headrace inspect model.so --steps\n"
+      "         headrace inspect model.onnx");
   return [state, &common] { return inspect(*state, common); };
 }
 

@@ -4,7 +4,7 @@ namespace headrace::tools {
 
 std::string to_text(const pass::PassNote& note) {
   const std::string place = note.span ? fmt::format(" at {}", to_string(note.span)) : "";
-  return fmt::format("note: {}{}: {} (reason {})", note.pass, place, note.message, static_cast<int>(note.reason));
+  return fmt::format("note: {}{}: {}", note.pass, place, note.message);
 }
 
 }  // namespace headrace::tools

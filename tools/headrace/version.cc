@@ -32,13 +32,13 @@ std::string describe_version() {
   }
   return fmt::format(
       "headrace {}\n"
-      "commit: {}\n"
       "native code: {}\n"
       "targets: {}\n"
       "backends: {}\n"
-      "artifacts: version {}, reads {} to {}",
-      HEADRACE_VERSION, HEADRACE_COMMIT, describe_native(), fmt::join(kinds, ", "), fmt::join(partition::backend_names(), ", "),
-      artifact::kManifestVersion, artifact::kManifestOldest, artifact::kManifestVersion);
+      "artifacts: version {}, reads {} to {}\n"
+      "commit: {}",
+      HEADRACE_VERSION, describe_native(), fmt::join(kinds, ", "), fmt::join(partition::backend_names(), ", "),
+      artifact::kManifestVersion, artifact::kManifestOldest, artifact::kManifestVersion, HEADRACE_COMMIT);
 }
 
 }  // namespace headrace::tools

@@ -52,7 +52,7 @@ Object.assign(headrace.GraphPage.prototype, {
         Object.entries(row.costs ?? {}).map(([backend, seconds]) => [backend, headrace.cost(seconds)])))];
   },
 
-  reason({message, reason}) { return `${message} (reason ${reason})`; },
+  reason({message}) { return message; },
 
   inputsOf(i) {
     const writers = new Map(this.writers[i].map((edge) => [edge.input, edge.from]));
