@@ -25,6 +25,8 @@ onednn   networks on the backend onednn, on one thread, beside the same primitiv
 pipeline streams through stages that do nothing, or sleep: the cost of one more stage and of one more group, the round
          trip of one request, large tensors by small ones, and the throughput of sleeping stages by its bound; beside
          oneTBB and GStreamer where they were there when this was built (./dev setup --peers).
+cache    seconds of a compile in Python, and of the same compile in further processes, which find its result in a cache
+         on disk (`hr.compile(cache=)`). `ratio` is the median of these by the compile.
 scaling  programs of some forty shapes, each at two sizes, one twice the other: seconds and allocated bytes of parsing,
          printing, comparing, inferring, each pass and so on, and their ratios: 2 is linear, 4 quadratic; over 2.6 is
          marked with `!`. --size 25 makes chains of 100,000 ops.
@@ -50,6 +52,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/models"))
 import expected  # noqa: E402
+import kept  # noqa: E402
 import onednn  # noqa: E402
 import placement  # noqa: E402
 import text_inputs  # noqa: E402
@@ -208,6 +211,11 @@ def bench_onednn(args: argparse.Namespace) -> None:
     onednn.bench([make_model(name, args) for name in args.models.split(",")], args, run, print_table)
 
 
+def bench_cache(args: argparse.Namespace) -> None:
+    """Times compiles whose results are kept."""
+    kept.bench([make_model(name, args) for name in args.models.split(",")], args, run, print_table)
+
+
 def bench_scaling(args: argparse.Namespace) -> None:
     """Passes on to headrace-bench."""
     options = ["--shape", args.only, "--work", args.work, "--size", str(args.size)]
@@ -230,6 +238,7 @@ SUITES = {
     "placement": bench_placement,
     "onednn": bench_onednn,
     "pipeline": bench_pipeline,
+    "cache": bench_cache,
     "scaling": bench_scaling,
 }
 
@@ -251,8 +260,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("suite", choices=list(SUITES))
     parser.add_argument(
         "--models",
-        help=f"models, passes, placement, onednn: of {','.join(MODELS)} (default: {','.join(SHORT)}; of placement "
-        f"{','.join(PLACED)})",
+        help=f"models, passes, placement, onednn, cache: of {','.join(MODELS)} (default: {','.join(SHORT)}; of "
+        f"placement {','.join(PLACED)})",
     )
     parser.add_argument("--only", default="", help="kernels, scaling: kernels, shapes whose name contains this")
     parser.add_argument("--work", default="", help="scaling: kinds of work whose name contains this")

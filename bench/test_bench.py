@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -75,6 +76,20 @@ class BenchTest(unittest.TestCase):
                 self.assertIn(source, plan["cost"]["source"])
             text = self.bench("placement", "--models", "mlp", "--rounds", "2", "--folder", folder).stdout
             self.assertRegex(text, r"(?m)^ *mlp +native +\d+\.\d+ +\d+\.\d+ +- +- +- +0 +9 native$")
+
+    def test_cache(self) -> None:
+        python = os.environ.get("HEADRACE_PYTHON", sys.executable)
+        if self.call(python, "-c", "import headrace").returncode != 0:
+            self.skipTest(f"{python} has no package headrace")
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.bench("cache", "--models", "mlp", "--rounds", "2", "--json", "--folder", folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (report,) = json.loads(done.stdout)["models"]
+            self.assertEqual(report["model"], "mlp")
+            self.assertGreaterEqual(report["kept_median_seconds"], report["kept_best_seconds"])
+            self.assertAlmostEqual(report["ratio"], report["kept_median_seconds"] / report["compile_seconds"])
+            text = self.bench("cache", "--models", "mlp", "--rounds", "1", "--folder", folder).stdout
+            self.assertRegex(text, r"(?m)^ *mlp( +\d+\.\d{3}){4}$")
 
     def test_placement_of_texts(self) -> None:
         """The plans are timed on the ids and masks of the model; random ids are outside of its tables."""

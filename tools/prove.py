@@ -223,7 +223,7 @@ def pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise argparse.ArgumentTypeError(f"'{text}' is no regular expression: {error}") from None
+        raise argparse.ArgumentTypeError(f"'{text}' is not a regular expression: {error}") from None
 
 
 def positive(text: str) -> float:

@@ -220,7 +220,7 @@ class Usage(Tree):
         return errors.getvalue() + str(stopped.exception)
 
     def test_wrong_options(self) -> None:
-        self.assertIn("'(' is no regular expression", self.refused("--only", "("))
+        self.assertIn("'(' is not a regular expression", self.refused("--only", "("))
         for wrong in ("0", "-1", "nan", "inf", "soon"):
             told = f"expected a number of minutes above 0, got '{wrong}'"
             self.assertIn(told, self.refused(f"--minutes={wrong}"))

@@ -122,7 +122,7 @@ Array<std::string> split_list(std::string_view text) {
 
 void check_word(const TargetOption& option, const std::string& word) {
   if (word.empty() || word.find_first_of(" \t\n,'\"") != std::string::npos)
-    throw_user_error("the target's option {} has '{}', which is no single word", option.name, word);
+    throw_user_error("the target's option {} has '{}', which must be a single word", option.name, word);
 }
 
 Value check_text(const TargetOption& option, const Value& value) {

@@ -210,8 +210,8 @@ TEST(Target, ErrorsSayWhatThereIs) {
       {"llvm -num-cores=two", "-num-cores=two is not a whole number"},
       {"llvm -num-cores=0", "num-cores is 0; it goes from 1 to 512"},
       {"llvm -num-cores=513", "num-cores is 513; it goes from 1 to 512"},
-      {"llvm -mattr=+a,,+b", "mattr has '', which is no single word"},
-      {"llvm -keys=a,", "keys has '', which is no single word"},
+      {"llvm -mattr=+a,,+b", "mattr has '', which must be a single word"},
+      {"llvm -keys=a,", "keys has '', which must be a single word"},
       {"llvm -host=lvm", "no kind of target 'lvm'"},
       {"llvm -host='llvm -host=llvm'", "a target's host has no host of its own"},
       {"{", "begins with '{' and is not JSON"},
@@ -243,7 +243,7 @@ TEST(Target, ErrorsSayWhatThereIs) {
   const std::string error = kit::user_error_of([] { make_target("llvm", {{"mcpu", Value(int64_t{3})}}); });
   EXPECT_EQ(error, "the target's option mcpu is of type str, got 3");
   const std::string spaced = kit::user_error_of([] { make_target("llvm", {{"mattr", Value("+avx2, -fma")}}); });
-  EXPECT_NE(spaced.find("mattr has ' -fma', which is no single word"), std::string::npos) << spaced;
+  EXPECT_NE(spaced.find("mattr has ' -fma', which must be a single word"), std::string::npos) << spaced;
   EXPECT_NE(kit::user_error_of([] { to_target(Value(Map<int64_t, Value>{{1, Value(2)}})); }).find("not all str"),
             std::string::npos);
   EXPECT_EQ(kit::user_error_of([] { to_target(Value()); }), "target: expected a str, a dict or a Target, got None");

@@ -196,9 +196,8 @@ TEST(OverrideDecider, RefusesWhatHasNoEffect) {
   EXPECT_THAT(error({{"layer4.*", "native"}}), HasSubstr("--place 'layer4.*=native': it decides on no op"));
   EXPECT_THAT(error({{"*", "native"}, {"*:3:*", "two"}}), HasSubstr("--place '*:3:*=two': it decides on no op"));
   EXPECT_THAT(error({{"*", "three"}}), HasSubstr("the backend 'three' is not among those of this compile"));
-  EXPECT_THAT(
-      error({{"*:4:*", "one"}}),
-      HasSubstr("--place '*:4:*=one': one does not take the tan at test.relay:4:12: is not in its list"));
+  EXPECT_THAT(error({{"*:4:*", "one"}}),
+              HasSubstr("--place '*:4:*=one': one does not take the tan at test.relay:4:12: is not in its list"));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 
 // A number of a value in a line: %7.
 struct Number {
-  size_t begin, end;  // of its digits
+  size_t begin, end;  // the place of its digits in the line
   int value;
   int definition;  // the line that defines the value; -1 if none above does
 };

@@ -49,7 +49,7 @@ struct OutputComparison {
   double share_of_limit() const;
 };
 
-// What the user allows outputs of floats to differ by; integers and bools must be equal.
+// Differences that the user allows in outputs of floats; integers and bools must be equal.
 struct Tolerance {
   std::optional<double> limit = {};  // replaces both limits above
   // If given, errors and differences are in tolerances of their elements, and their limits are 1.

@@ -37,7 +37,7 @@ std::string limit_text(const StepFigures& figures);
 struct TraceLane {
   std::string name;                  // "2 threads"
   std::vector<double> seconds = {};  // by step
-  std::vector<Report> args = {};     // what a viewer shows for each step
+  std::vector<Report> args = {};     // shown by a viewer for each step
 };
 
 // Returns the steps of each run, one after another from 0 on, as a trace that Chrome and Perfetto show, with a lane for

@@ -38,8 +38,8 @@ CLI::Option* takes_path(CLI::Option* option, const char* type);
 
 // Options of both programs.
 inline constexpr const char* kOptLevelHelp =
-    "Optimization level. 0: no fusion; 3: everything that helps this compiler; 4: also passes that only Relay "
-    "runs by default";
+    "Optimization level. 0: no fusion; 3 (default): everything that helps this compiler; 4: also Relay's riskier "
+    "passes";
 CLI::Option* takes_opt_level(CLI::Option* option);
 inline constexpr const char* kDisablePassHelp = "Passes to leave out, by name, with commas between; may be repeated";
 CLI::Option* takes_passes(CLI::Option* option);

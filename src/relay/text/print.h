@@ -40,8 +40,8 @@ namespace headrace::relay {
 struct PrintOptions {
   // Without it, constants that are not inline have no data, and the text cannot be read back.
   bool show_meta_data = true;
-  // Takes the data of meta[relay.Constant][i] as item i, each content once, instead of the metadata block. Contents that
-  // it has from an earlier print keep their indices, so that texts of two programs have one numbering.
+  // Takes the data of meta[relay.Constant][i] as item i, each content once, instead of the metadata block. Contents
+  // that it has from an earlier print keep their indices, so that texts of two programs have one numbering.
   std::vector<NDArray>* weights = nullptr;
   // Writes inferred types as comments behind calls, constants and other expressions that compute a value:
   // `%0 = nn.relu(%x) /* ty=Tensor[(2), float32] */;`. The text reads back as the same program.
