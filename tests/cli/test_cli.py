@@ -829,8 +829,8 @@ class RunErrorTest(CliTest):
             self.fails(USER, "end is missing", verb, "half.so")
             self.fails(USER, "checksum does not match", verb, "flipped.so")
             self.fails(USER, "'empty.so' is empty; copy the whole file", verb, "empty.so")
+        self.fails(USER, "is a model; compile it first", "run", DIGITS)
         for verb in ("run", "inspect"):
-            self.fails(USER, "is a model; compile it first", verb, DIGITS)
             self.fails(USER, "not a regular file", verb, ".")
         self.fails(USER, "is compiled already: --shape is for models", "bench", "one.so", *ONE)
         options = ("--target-cpu", "nonsense", "--opt-level", "0", "--disable-pass", "nope", "--jobs", "1")

@@ -86,6 +86,10 @@ OutputSets sets_of(const Tensors& given, const std::vector<artifact::TensorSpec>
   return sets;
 }
 
+std::vector<OutputComparison> compare_with_files(const RunState& state, const OutputSets& sets) {
+  return sets.names.empty() ? std::vector<OutputComparison>() : compare_outputs(sets, state.tolerance.read());
+}
+
 bool all_near(const std::vector<OutputComparison>& compared) {
   return std::all_of(compared.begin(), compared.end(),
                      [](const OutputComparison& one) { return one.is_near_float64(); });
@@ -154,8 +158,7 @@ int run(const RunState& state, const Common& common) {
       run_repeatedly(*executor, state.inputs.read(executor->inputs()), state.repeat, times);
   if (!state.folder.empty()) write_tensors(files, outputs);
   const OutputSets sets = sets_of(expected, executor->outputs(), outputs);
-  const auto compared =
-      sets.names.empty() ? std::vector<OutputComparison>() : compare_outputs(sets, state.tolerance.read());
+  const std::vector<OutputComparison> compared = compare_with_files(state, sets);
   const DescribedOutputs described = describe_outputs(executor->outputs(), outputs, files, values);
   if (common.json) {
     std::cout << to_json({{"program", Value(state.program)},
