@@ -32,7 +32,7 @@ def test_it_passes_the_kit():
     claimed = {case.partition("/")[0] for case, one in by_case.items() if one["claimed"]}
     assert set(OPS) <= claimed
     assert {"numpy.dense_bias", "numpy.dense_bias_relu", "structure"} <= claimed
-    assert by_case["nn.dense/plain"] == {"case": "nn.dense/plain", "claimed": True, "checks": 14, "findings": []}
+    assert by_case["nn.dense/plain"] == {"case": "nn.dense/plain", "claimed": True, "checks": 15, "findings": []}
     assert not by_case["nn.conv2d/plain"]["claimed"]
 
 
@@ -189,13 +189,13 @@ def test_the_command_line():
     assert checked.returncode == 0, checked.stderr
     assert checked.stdout.splitlines() == [
         "op or pattern  claimed  checks  result",
-        "nn.softmax     3 of 3   42      pass",
-        "numpy: 3 of 4 cases claimed, 42 checks, all passed",
+        "nn.softmax     3 of 3   45      pass",
+        "numpy: 3 of 4 cases claimed, 45 checks, all passed",
     ]
     as_json = run_python("-m", "headrace.backend", "check", "numpy", "--case", "nn.softmax/last", "--json")
     assert json.loads(as_json.stdout) == {
         "backend": "numpy",
-        "cases": [{"case": "nn.softmax/last", "claimed": True, "checks": 14, "findings": []}],
+        "cases": [{"case": "nn.softmax/last", "claimed": True, "checks": 15, "findings": []}],
         "failed": 0,
     }
     nothing = run_python("-m", "headrace.backend", "check", "numpy", "--case", "nn.conv2d/plain")
