@@ -4,8 +4,8 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/mapped_file.h"
-#include "frontend/onnx/read_model.h"
-#include "frontend/onnx/with_initializers.h"
+#include "frontend/onnx/file/read_model.h"
+#include "frontend/onnx/file/with_initializers.h"
 #include "gil.h"
 #include "objects.h"
 #include "values.h"

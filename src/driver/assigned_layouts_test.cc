@@ -5,7 +5,7 @@
 #include "cost/op_work.h"
 #include "driver/register_all.h"
 #include "frontend/onnx/import.h"
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/file/read_model.h"
 #include "kit/model_zoo.h"
 #include "ops/nn/conv.h"
 #include "ops/op_handles.h"

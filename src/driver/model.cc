@@ -6,7 +6,7 @@
 #include "driver/register_all.h"
 #include "frontend/onnx/graph_inputs.h"
 #include "frontend/onnx/import.h"
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/file/read_model.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "relay/text/weights_file.h"

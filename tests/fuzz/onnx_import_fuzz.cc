@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "frontend/onnx/import.h"
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/file/read_model.h"
 #include "relay/infer/infer_type.h"
 
 using namespace headrace;

@@ -4,9 +4,9 @@
 #include <span>
 
 #include "base/error.h"
-#include "frontend/onnx/read_model.h"
-#include "frontend/onnx/tensor.h"
-#include "frontend/onnx/with_initializers.h"
+#include "frontend/onnx/file/read_model.h"
+#include "frontend/onnx/file/tensor.h"
+#include "frontend/onnx/file/with_initializers.h"
 
 using namespace headrace;
 

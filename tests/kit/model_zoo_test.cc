@@ -5,8 +5,8 @@
 #include <map>
 #include <stdexcept>
 
-#include "frontend/onnx/read_model.h"
-#include "frontend/onnx/tensor.h"
+#include "frontend/onnx/file/read_model.h"
+#include "frontend/onnx/file/tensor.h"
 #include "kit/errors.h"
 #include "kit/options.h"
 

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "base/error.h"
-#include "frontend/onnx/field_reader.h"
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/file/field_reader.h"
+#include "frontend/onnx/file/read_model.h"
 
 namespace headrace::kit {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/onnx/tensor.h"
+#include "frontend/onnx/file/tensor.h"
 
 namespace headrace::kit {
 

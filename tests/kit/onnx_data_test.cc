@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/file/read_model.h"
 #include "kit/errors.h"
 
 namespace headrace::kit {

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "frontend/onnx/model.h"
+#include "frontend/onnx/file/model.h"
 
 namespace headrace::kit {
 

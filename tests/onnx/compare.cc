@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "frontend/onnx/node_context.h"
+#include "frontend/onnx/node/node_context.h"
 
 namespace headrace::onnx_test {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "frontend/onnx/tensor.h"
+#include "frontend/onnx/file/tensor.h"
 #include "tensor/ndarray.h"
 
 namespace headrace::onnx_test {

@@ -1,7 +1,7 @@
 #include "other_operators.h"
 
 #include "frontend/onnx/import.h"
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/file/read_model.h"
 #include "kit/onnx_writer.h"
 
 namespace headrace::onnx_test {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "frontend/onnx/op_table.h"
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/file/read_model.h"
 #include "other_operators.h"
 
 namespace headrace::onnx_test {

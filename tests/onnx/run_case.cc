@@ -4,8 +4,8 @@
 
 #include "compare.h"
 #include "frontend/onnx/import.h"
-#include "frontend/onnx/node_context.h"
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/node/node_context.h"
+#include "frontend/onnx/file/read_model.h"
 #include "object/structural_equal.h"
 #include "ops/loops/dims.h"
 #include "relay/visit.h"

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "frontend/onnx/import_error.h"
+#include "frontend/onnx/node/import_error.h"
 #include "ir/module.h"
 #include "kit/onnx_data.h"
 #include "tensor/ndarray.h"

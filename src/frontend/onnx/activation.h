@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "frontend/onnx/node_context.h"
+#include "frontend/onnx/node/node_context.h"
 
 namespace headrace::onnx {
 

@@ -1,7 +1,7 @@
 // Parts of attention, for the operators of the standard and those of onnxruntime.
 #pragma once
 
-#include "frontend/onnx/node_context.h"
+#include "frontend/onnx/node/node_context.h"
 
 namespace headrace::onnx {
 

@@ -1,7 +1,7 @@
 // Builds the convolution of ONNX Conv, for Conv and the operators that contain it.
 #pragma once
 
-#include "frontend/onnx/node_context.h"
+#include "frontend/onnx/node/node_context.h"
 
 namespace headrace::onnx {
 

@@ -8,7 +8,7 @@
 #include <numbers>
 
 #include "arith/canonical.h"
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"

@@ -1,5 +1,5 @@
 #include "arith/canonical.h"
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/loops/dims.h"
 #include "ops/tensor/broadcast.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "arith/canonical.h"
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/image/image.h"
 #include "ops/tensor/broadcast.h"

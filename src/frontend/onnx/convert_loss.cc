@@ -1,5 +1,5 @@
 // Losses: nn.nll_loss, of what nn.log_softmax gives for SoftmaxCrossEntropyLoss.
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/nn/loss.h"
 #include "ops/nn/normalization.h"

@@ -1,7 +1,7 @@
 // LSTM, GRU and RNN.
 #include <algorithm>
 
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/nn/recurrent.h"
 #include "ops/tensor/shape.h"

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "arith/canonical.h"
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/image/class_suppression.h"
 #include "ops/image/detection.h"

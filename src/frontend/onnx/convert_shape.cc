@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "arith/canonical.h"
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/loops/dims.h"
 #include "ops/nn/pad.h"

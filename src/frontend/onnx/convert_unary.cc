@@ -1,4 +1,4 @@
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"

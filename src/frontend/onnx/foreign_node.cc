@@ -1,6 +1,6 @@
 #include "frontend/onnx/foreign_node.h"
 
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 
 namespace headrace::onnx {
 

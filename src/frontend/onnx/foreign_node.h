@@ -4,10 +4,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "frontend/onnx/facts.h"
+#include "frontend/onnx/node/facts.h"
 #include "frontend/onnx/graph_inputs.h"
 #include "frontend/onnx/import.h"
-#include "frontend/onnx/node_context.h"
+#include "frontend/onnx/node/node_context.h"
 
 namespace headrace::onnx {
 

@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "frontend/onnx/field_reader.h"
-#include "frontend/onnx/node_context.h"
+#include "frontend/onnx/file/field_reader.h"
+#include "frontend/onnx/node/node_context.h"
 #include "ir/max_dim.h"
 #include "ops/loops/dims.h"
 

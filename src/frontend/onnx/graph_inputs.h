@@ -2,7 +2,7 @@
 #pragma once
 
 #include "frontend/onnx/import.h"
-#include "frontend/onnx/import_error.h"
+#include "frontend/onnx/node/import_error.h"
 #include "relay/expr.h"
 
 namespace headrace::onnx {

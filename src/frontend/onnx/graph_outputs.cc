@@ -1,6 +1,6 @@
 #include "frontend/onnx/graph_outputs.h"
 
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 #include "frontend/onnx/graph_inputs.h"
 #include "ops/loops/dims.h"
 

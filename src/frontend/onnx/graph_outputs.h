@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "frontend/onnx/model.h"
+#include "frontend/onnx/file/model.h"
 #include "ir/type.h"
 
 namespace headrace::onnx {

@@ -12,8 +12,8 @@
 #include <map>
 
 #include "base/expected.h"
-#include "frontend/onnx/import_error.h"
-#include "frontend/onnx/model.h"
+#include "frontend/onnx/node/import_error.h"
+#include "frontend/onnx/file/model.h"
 #include "ir/module.h"
 #include "ops/tensor/extern_onnx.h"
 #include "tensor/ndarray.h"

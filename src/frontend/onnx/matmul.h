@@ -1,7 +1,7 @@
 // Builds the products of ONNX MatMul and Gemm, for these and the operators that contain them.
 #pragma once
 
-#include "frontend/onnx/node_context.h"
+#include "frontend/onnx/node/node_context.h"
 
 namespace headrace::onnx {
 

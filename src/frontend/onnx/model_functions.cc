@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
 
 namespace headrace::onnx {
@@ -28,20 +27,6 @@ int64_t payload_bytes(const Attribute& attribute) {
 // Attributes below this size are not counted: the limit on nodes bounds them.
 constexpr int64_t kSmallAttribute = 1024;
 
-// Returns the attribute that a node of a function has; null if it refers to one that the call does not give.
-const Attribute* resolve(const Attribute& attribute, const FunctionCall* call) {
-  if (attribute.ref_name.empty()) return &attribute;
-  if (call == nullptr) return nullptr;
-  const auto it = call->attributes.find(attribute.ref_name);
-  return it == call->attributes.end() ? nullptr : it->second;
-}
-
-bool declares(const ModelFunction& function, std::string_view attribute) {
-  const auto has_name = [&](const Attribute& one) { return one.name == attribute; };
-  return std::find(function.attributes.begin(), function.attributes.end(), attribute) != function.attributes.end() ||
-         std::any_of(function.default_attributes.begin(), function.default_attributes.end(), has_name);
-}
-
 }  // namespace
 
 std::string function_label(const ModelFunction& function) {
@@ -49,13 +34,6 @@ std::string function_label(const ModelFunction& function) {
                                                          : fmt::format("{}.{}", function.domain, function.name);
   if (!function.overload.empty()) label += fmt::format(":{}", function.overload);
   return label;
-}
-
-std::optional<int64_t> default_opset(const ModelFunction& function) {
-  for (const OpsetImport& import : function.opset_imports) {
-    if (is_default_domain(import.domain)) return import.version;
-  }
-  return std::nullopt;
 }
 
 ModelFunctions::Identity ModelFunctions::identity(std::string_view domain, std::string_view name,
@@ -152,24 +130,6 @@ std::string ModelFunctions::admit(const FunctionCall& call) {
       "{} "
       "bytes are supported; call functions fewer times, or split the model",
       nodes_, bytes_, most_nodes_, most_bytes_);
-}
-
-std::string bind_attributes(FunctionCall& call) {
-  for (const Attribute& attribute : call.node->attributes) {
-    if (!declares(*call.function, attribute.name))
-      return fmt::format("attribute {} is not an attribute of the function", printable(attribute.name));
-    const Attribute* value = resolve(attribute, call.caller);
-    if (value == nullptr) continue;
-    if (value->kind == AttributeKind::kGraph || value->kind == AttributeKind::kGraphs || !value->graphs.empty())
-      return fmt::format("attribute {} is a graph, which functions of the model cannot take",
-                         printable(attribute.name));
-    if (!call.attributes.emplace(attribute.name, value).second)
-      return fmt::format("attribute {} is given twice", printable(attribute.name));
-  }
-  for (const Attribute& attribute : call.function->default_attributes) {
-    if (attribute.ref_name.empty() && attribute.graphs.empty()) call.attributes.emplace(attribute.name, &attribute);
-  }
-  return "";
 }
 
 }  // namespace headrace::onnx

@@ -1,5 +1,4 @@
-// The functions of a model (ModelProto.functions): which one a node calls, how much a call inlines, and what a call
-// gives to the function's attributes.
+// The functions of a model (ModelProto.functions): which one a node calls, and how much a call inlines.
 //
 // The importer inlines each call: it imports the function's nodes with the call's values under the names of the
 // function's inputs. The limits below keep that in proportion to the model, because functions that call functions twice
@@ -7,11 +6,10 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <tuple>
 #include <unordered_map>
 
-#include "frontend/onnx/model.h"
+#include "frontend/onnx/node/function_call.h"
 
 namespace headrace::onnx {
 
@@ -21,19 +19,6 @@ inline constexpr int64_t kMostInlinedNodes = int64_t{1} << 18;
 inline constexpr int64_t kMostInlinedBytes = int64_t{1} << 28;
 // The most calls within each other. It bounds the importer's use of the stack.
 inline constexpr int kMostNestedCalls = 64;
-
-// The attributes of a function that a call or a default gives, by name. None of them refers to another attribute.
-using AttributeBindings = std::map<std::string_view, const Attribute*>;
-
-// A call whose function's nodes are imported.
-struct FunctionCall {
-  const ModelFunction* function = nullptr;
-  const Node* node = nullptr;            // the node that calls
-  const FunctionCall* caller = nullptr;  // the call that `node` belongs to; null: it is a node of the graph
-  std::string label;                     // label of `node`, after those of all calls around it
-  AttributeBindings attributes;
-  int64_t opset = 0;  // the version of the default operator set in the function
-};
 
 // The nodes and bytes that calling a function adds to a program, with all that the function calls in turn.
 struct InlinedSize {
@@ -79,12 +64,5 @@ class ModelFunctions {
 
 // "local.Gelu", or "local.Gelu:half" for the overload `half`.
 std::string function_label(const ModelFunction& function);
-
-// Returns the version of the default operator set that the function imports; nullopt if it imports none.
-std::optional<int64_t> default_opset(const ModelFunction& function);
-
-// Sets the call's attributes: those of its node, resolved by the attributes of the caller, and defaults for the others.
-// Returns why that is not possible, in a sentence; empty if it is.
-std::string bind_attributes(FunctionCall& call);
 
 }  // namespace headrace::onnx

@@ -3,20 +3,9 @@
 
 #include <span>
 
-#include "frontend/onnx/node_context.h"
+#include "frontend/onnx/node/op_row.h"
 
 namespace headrace::onnx {
-
-// Builds the node's outputs, in order. Trailing optional outputs may be missing.
-using Converter = Exprs (*)(NodeContext&);
-
-struct OpRow {
-  std::string_view name;
-  Converter convert;
-  int least_inputs;
-  int most_inputs;  // kAny: any number
-};
-inline constexpr int kAny = -1;
 
 // The domain of onnxruntime's own operators, which its optimiser puts into models.
 inline constexpr std::string_view kMicrosoftDomain = "com.microsoft";
@@ -27,12 +16,6 @@ const OpRow* find_op_row(std::string_view domain, std::string_view name);
 bool is_operator(std::string_view domain, std::string_view name);
 // Returns the names of all supported operators of the default domain, or of kMicrosoftDomain, sorted.
 std::vector<std::string_view> supported_ops(std::string_view domain = {});
-
-// The groups of dtypes that operators accept, for NodeContext::check_dtype.
-inline bool is_bool(DataType dtype) { return dtype.is_bool(); }
-inline bool is_number(DataType dtype) { return !dtype.is_bool(); }
-inline bool is_float(DataType dtype) { return dtype.is_float(); }
-inline bool is_index(DataType dtype) { return dtype.is_int(); }
 
 // The rows of each family, in the file convert_<family>.cc.
 std::span<const OpRow> activation_rows();     // Relu, Elu, HardSwish, Clip, PRelu, ...

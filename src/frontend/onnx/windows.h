@@ -2,7 +2,7 @@
 // dilations, pads, auto_pad.
 #pragma once
 
-#include "frontend/onnx/node_context.h"
+#include "frontend/onnx/node/node_context.h"
 
 namespace headrace::onnx {
 

@@ -8,7 +8,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "frontend/onnx/import.h"
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/file/read_model.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
 #include "kit/onnx_writer.h"

@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "base/mapped_file.h"
-#include "frontend/onnx/read_model.h"
-#include "frontend/onnx/tensor.h"
+#include "frontend/onnx/file/read_model.h"
+#include "frontend/onnx/file/tensor.h"
 #include "kit/errors.h"
 #include "kit/model_zoo.h"
 #include "kit/mutate.h"

@@ -1,4 +1,4 @@
-#include "frontend/onnx/facts.h"
+#include "frontend/onnx/node/facts.h"
 
 #include <algorithm>
 

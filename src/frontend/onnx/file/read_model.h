@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "frontend/onnx/model.h"
+#include "frontend/onnx/file/model.h"
 
 namespace headrace::onnx {
 

@@ -4,11 +4,11 @@
 
 #include <set>
 
-#include "frontend/onnx/facts.h"
-#include "frontend/onnx/import_error.h"
-#include "frontend/onnx/model.h"
-#include "frontend/onnx/model_functions.h"
-#include "frontend/onnx/tensor.h"
+#include "frontend/onnx/node/facts.h"
+#include "frontend/onnx/node/import_error.h"
+#include "frontend/onnx/file/model.h"
+#include "frontend/onnx/file/tensor.h"
+#include "frontend/onnx/node/function_call.h"
 
 namespace headrace::onnx {
 

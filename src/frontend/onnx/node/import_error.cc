@@ -1,8 +1,8 @@
-#include "frontend/onnx/import_error.h"
+#include "frontend/onnx/node/import_error.h"
 
 #include <algorithm>
 
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 
 namespace headrace::onnx {
 

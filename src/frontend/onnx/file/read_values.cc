@@ -1,8 +1,8 @@
-#include "frontend/onnx/read_values.h"
+#include "frontend/onnx/file/read_values.h"
 
 #include <fmt/format.h>
 
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/file/read_model.h"
 
 namespace headrace::onnx {
 

@@ -1,4 +1,4 @@
-#include "frontend/onnx/model.h"
+#include "frontend/onnx/file/model.h"
 
 #include <fmt/format.h>
 

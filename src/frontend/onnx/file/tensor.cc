@@ -1,4 +1,4 @@
-#include "frontend/onnx/tensor.h"
+#include "frontend/onnx/file/tensor.h"
 
 #include <algorithm>
 #include <charconv>
@@ -9,8 +9,8 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "frontend/onnx/field_reader.h"
-#include "frontend/onnx/model_file.h"
+#include "frontend/onnx/file/field_reader.h"
+#include "frontend/onnx/file/model_file.h"
 #include "tensor/ndarray.h"
 
 namespace headrace::onnx {

@@ -1,4 +1,4 @@
-#include "frontend/onnx/tensor.h"
+#include "frontend/onnx/file/tensor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <limits>
 #include <protozero/pbf_writer.hpp>
 
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/file/read_model.h"
 #include "kit/errors.h"
 #include "kit/onnx_writer.h"
 

@@ -11,7 +11,7 @@
 #include "base/file_stamp.h"
 #include "base/mapped_file.h"
 #include "base/readable_file.h"
-#include "frontend/onnx/model.h"
+#include "frontend/onnx/file/model.h"
 
 namespace headrace::onnx {
 

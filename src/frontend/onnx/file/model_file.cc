@@ -1,4 +1,4 @@
-#include "frontend/onnx/model_file.h"
+#include "frontend/onnx/file/model_file.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <protozero/pbf_reader.hpp>
 
 #include "base/error.h"
-#include "frontend/onnx/read_values.h"
+#include "frontend/onnx/file/read_values.h"
 
 namespace headrace::onnx {
 

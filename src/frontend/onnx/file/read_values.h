@@ -1,8 +1,8 @@
 // Decoders of the messages that describe values: tensors and types. Used by read_model.cc.
 #pragma once
 
-#include "frontend/onnx/field_reader.h"
-#include "frontend/onnx/model.h"
+#include "frontend/onnx/file/field_reader.h"
+#include "frontend/onnx/file/model.h"
 
 namespace headrace::onnx {
 

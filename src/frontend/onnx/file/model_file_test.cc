@@ -1,5 +1,5 @@
 // ModelFile: large data of initialisers stays on disk until a tensor is loaded.
-#include "frontend/onnx/model_file.h"
+#include "frontend/onnx/file/model_file.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -11,8 +11,8 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "frontend/onnx/import.h"
-#include "frontend/onnx/read_model.h"
-#include "frontend/onnx/tensor.h"
+#include "frontend/onnx/file/read_model.h"
+#include "frontend/onnx/file/tensor.h"
 #include "kit/errors.h"
 #include "kit/files.h"
 #include "kit/onnx_writer.h"

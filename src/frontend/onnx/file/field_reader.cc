@@ -1,4 +1,4 @@
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 
 #include "base/error.h"
 #include "base/utf8.h"

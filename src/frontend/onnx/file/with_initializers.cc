@@ -1,10 +1,10 @@
-#include "frontend/onnx/with_initializers.h"
+#include "frontend/onnx/file/with_initializers.h"
 
 #include <protozero/pbf_writer.hpp>
 
 #include "base/error.h"
-#include "frontend/onnx/field_reader.h"
-#include "frontend/onnx/read_values.h"
+#include "frontend/onnx/file/field_reader.h"
+#include "frontend/onnx/file/read_values.h"
 
 namespace headrace::onnx {
 

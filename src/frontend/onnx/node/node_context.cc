@@ -1,9 +1,9 @@
-#include "frontend/onnx/node_context.h"
+#include "frontend/onnx/node/node_context.h"
 
 #include <algorithm>
 
 #include "arith/canonical.h"
-#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/file/field_reader.h"
 #include "ops/loops/dims.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/shape.h"

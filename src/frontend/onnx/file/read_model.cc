@@ -1,12 +1,12 @@
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/file/read_model.h"
 
 #include <algorithm>
 #include <filesystem>
 
 #include "base/error.h"
-#include "frontend/onnx/field_reader.h"
-#include "frontend/onnx/model_file.h"
-#include "frontend/onnx/read_values.h"
+#include "frontend/onnx/file/field_reader.h"
+#include "frontend/onnx/file/model_file.h"
+#include "frontend/onnx/file/read_values.h"
 
 namespace headrace::onnx {
 

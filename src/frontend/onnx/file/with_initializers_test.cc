@@ -1,12 +1,12 @@
-#include "frontend/onnx/with_initializers.h"
+#include "frontend/onnx/file/with_initializers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <protozero/pbf_writer.hpp>
 
-#include "frontend/onnx/read_model.h"
-#include "frontend/onnx/tensor.h"
+#include "frontend/onnx/file/read_model.h"
+#include "frontend/onnx/file/tensor.h"
 #include "kit/errors.h"
 #include "kit/onnx_writer.h"
 

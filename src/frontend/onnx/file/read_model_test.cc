@@ -1,4 +1,4 @@
-#include "frontend/onnx/read_model.h"
+#include "frontend/onnx/file/read_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
