@@ -54,13 +54,15 @@ endif()
 # their batches, and the tests spend little time in them. All others are optimised there, because long chains and random
 # programs spend their time in them.
 set(HEADRACE_COLD_ROOMS backends/ccompiler/compile backends/plugin/compile codegen conformance driver frontend/onnx
-  frontend/onnx/file frontend/onnx/node functions graph lower/rules lower/user_ops ops/algorithm ops/image ops/nn ops/qnn ops/tensor partition passes/devices
+  frontend/onnx/compositions frontend/onnx/file frontend/onnx/node frontend/onnx/parts frontend/onnx/single functions
+  graph lower/rules lower/user_ops ops/algorithm ops/image ops/nn ops/qnn ops/tensor partition passes/devices
   passes/functions passes/gradient passes/layout passes/nn passes/scale plan)
 
 # The rooms that a release build optimises less: g++ takes a third less time for them, and they take next to none. Compiling
 # SqueezeNet or ResNet-50 takes 0.7 % longer for it (processor time, best of 15 in turns).
-set(HEADRACE_BRIEF_ROOMS backends/ccompiler/compile conformance driver frontend/onnx frontend/onnx/file
-  frontend/onnx/node functions ops/algorithm ops/image ops/nn ops/qnn ops/tensor passes/devices passes/functions passes/gradient passes/nn)
+set(HEADRACE_BRIEF_ROOMS backends/ccompiler/compile conformance driver frontend/onnx frontend/onnx/compositions
+  frontend/onnx/file frontend/onnx/node frontend/onnx/parts frontend/onnx/single functions ops/algorithm ops/image
+  ops/nn ops/qnn ops/tensor passes/devices passes/functions passes/gradient passes/nn)
 
 # headrace_optimise_less(TARGET): for what runs briefly, in a release build.
 function(headrace_optimise_less target)

@@ -147,7 +147,7 @@ which are refused.
 | Attention | do_rotary, past_present_share_buffer, past_sequence_length, masks of 3 * batch + 2 numbers |
 | BiasGelu, FastGelu, Gelu, QuickGelu | |
 | EmbedLayerNormalization | |
-| FusedConv | activations that are not in the list in `convert_activation.cc` |
+| FusedConv | activations that are not in the list in `compositions/activation.cc` |
 | FusedGemm | activations, as for FusedConv |
 | FusedMatMul, TransposeMatMul | |
 | MultiHeadAttention | past_sequence_length, cache_indirection, masks of 3 * batch + 2 numbers; unidirectional where the queries are not the last positions of the keys |

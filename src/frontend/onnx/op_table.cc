@@ -2,31 +2,50 @@
 
 #include <map>
 
+#include "frontend/onnx/compositions/rows.h"
+#include "frontend/onnx/single/rows.h"
+
 namespace headrace::onnx {
 
 namespace {
 
 using OpIndex = std::map<std::string_view, const OpRow*>;
+using Families = std::vector<std::span<const OpRow>>;
 
-OpIndex make_index(std::initializer_list<std::span<const OpRow>> families) {
-  OpIndex index;
+// Operators that one Relay op computes.
+Families single_families() {
+  return {activation_rows(), binary_rows(), conv_rows(),      creation_rows(),      fourier_rows(),
+          index_rows(),      loss_rows(),   matmul_rows(),    normalization_rows(), pool_rows(),
+          quantize_rows(),   random_rows(), recurrent_rows(), reduce_rows(),        region_rows(),
+          resize_rows(),     shape_rows(),  sort_rows(),      unary_rows()};
+}
+
+// Operators that become several Relay ops.
+Families composed_families() {
+  return {composed_activation_rows(),    composed_attention_rows(), composed_binary_rows(), composed_loss_rows(),
+          composed_normalization_rows(), composed_place_rows(),     composed_pool_rows(),   composed_quantize_rows(),
+          composed_random_rows(),        composed_reduce_rows()};
+}
+
+void add_rows(OpIndex& index, const Families& families) {
   for (const std::span<const OpRow> family : families) {
     for (const OpRow& row : family) {
       const bool is_new = index.emplace(row.name, &row).second;
       HEADRACE_CHECK(is_new, "the ONNX operator {} has two rows", row.name);
     }
   }
+}
+
+OpIndex make_index(std::initializer_list<Families> lists) {
+  OpIndex index;
+  for (const Families& families : lists) add_rows(index, families);
   return index;
 }
 
 // Returns the operators of a domain; null if no operator of the domain is supported.
 const OpIndex* find_index(std::string_view domain) {
-  static const OpIndex standard = make_index(
-      {activation_rows(), attention_rows(), binary_rows(), conv_rows(),      creation_rows(),      fourier_rows(),
-       image_rows(),      index_rows(),     loss_rows(),   matmul_rows(),    normalization_rows(), place_rows(),
-       pool_rows(),       quantize_rows(),  random_rows(), recurrent_rows(), reduce_rows(),        region_rows(),
-       shape_rows(),      sort_rows(),      unary_rows()});
-  static const OpIndex microsoft = make_index({microsoft_rows(), microsoft_attention_rows()});
+  static const OpIndex standard = make_index({single_families(), composed_families()});
+  static const OpIndex microsoft = make_index({{microsoft_rows(), microsoft_attention_rows()}});
   if (is_default_domain(domain)) return &standard;
   return domain == kMicrosoftDomain ? &microsoft : nullptr;
 }

@@ -31,8 +31,27 @@ inline NDArray zeros(const Shape& shape) {
 inline NDArray i64(const Shape& shape, const std::vector<double>& data) {
   return make_array(shape, data, DataType::int_(64));
 }
+inline NDArray u8(const Shape& shape, const std::vector<double>& data) {
+  return make_array(shape, data, DataType::uint(8));
+}
+inline NDArray i8(const Shape& shape, const std::vector<double>& data) {
+  return make_array(shape, data, DataType::int_(8));
+}
+inline NDArray i32(const Shape& shape, const std::vector<double>& data) {
+  return make_array(shape, data, DataType::int_(32));
+}
+inline NDArray f16(const Shape& shape, const std::vector<double>& data) {
+  return make_array(shape, data, DataType::float_(16));
+}
 inline NDArray boolean(const Shape& shape, const std::vector<double>& data) {
   return make_array(shape, data, DataType::bool_());
+}
+
+// Returns the elements of a tensor as doubles.
+inline std::vector<double> doubles_of(const NDArray& array) {
+  std::vector<double> result;
+  for (int64_t i = 0; i < array.num_elements(); ++i) result.push_back(element_as_double(array.tensor(), i));
+  return result;
 }
 
 inline ElementType element_type(DataType dtype) {
