@@ -76,6 +76,7 @@ std::vector<Case> norm_cases() {
     const double length = std::sqrt(sum_of(x, square));
     cases.push_back({"LpNormalization", 22, {half(x)}, {}, {4}, mapped(x, [&](double v) { return v / length; })});
   }
+  cases.push_back({"LpNormalization", 22, {half(Numbers(4, 0))}, {}, {4}, Numbers(4, 0)});
   const double total = 480000;
   const Numbers eighth = mapped(kMany, [&](double v) { return v / total; });
   cases.push_back({"LpNormalization", 22, {half(kMany)}, {AttributeSpec("p", 1)}, {8}, eighth});

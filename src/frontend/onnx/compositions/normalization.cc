@@ -51,21 +51,17 @@ Shape axes_from(size_t first, size_t rank) {
 
 Exprs composed_layer_norm(NodeContext& context, size_t axis, double epsilon, DataType stash) {
   const Expr x = context.input(0);
-  check_broadcasts_to(context, 1, "scale", x);
-  if (context.has(2)) check_broadcasts_to(context, 2, "bias", x);
   const Normalized normal = normalize(context, context.widened(x), axes_from(axis, context.rank(x)), epsilon);
   Expr result = ops::multiply(context.cast(normal.result, context.dtype(x)), context.input(1), context.span());
   if (context.has(2)) result = ops::add(result, context.input(2), context.span());
   return {result, context.cast(normal.mean, stash), context.cast(normal.inverse_deviation, stash)};
 }
 
-Expr over_norm(NodeContext& context, const Expr& x, int64_t axis, int64_t p) {
+Expr over_sum_of_magnitudes(NodeContext& context, const Expr& x, int64_t axis) {
   const Span& span = context.span();
   const Expr wide = context.widened(x), zero = context.scalar(0, context.dtype(wide));
-  const Expr powers = p == 1 ? ops::unary("abs", wide, span) : ops::multiply(wide, wide, span);
-  const Expr sum = ops::reduce("sum", powers, Shape{axis}, true, false, span);
-  const Expr norm = p == 1 ? sum : ops::unary("sqrt", sum, span);
-  const Expr result = ops::where(ops::binary("equal", norm, zero, span), zero, ops::divide(wide, norm, span), span);
+  const Expr sum = ops::reduce("sum", ops::unary("abs", wide, span), Shape{axis}, true, false, span);
+  const Expr result = ops::where(ops::binary("equal", sum, zero, span), zero, ops::divide(wide, sum, span), span);
   return context.cast(result, context.dtype(x));
 }
 

@@ -17,11 +17,12 @@ Normalized normalize_by_root(NodeContext& context, const Expr& x, const Shape& a
 // Throws Refused if input `i` does not broadcast to x. `name` is the input's name in the ONNX specification.
 void check_broadcasts_to(NodeContext& context, size_t i, std::string_view name, const Expr& x);
 
-// Returns the outputs of LayerNormalization in the forms that nn.layer_norm does not have: with the mean and the
-// inverse deviation, or with a scale or bias that differs along other axes than the normalized ones.
+// Returns the outputs of LayerNormalization over the axes from `axis` on in the forms that nn.layer_norm does not have:
+// with the mean and the inverse deviation, which have the dtype `stash`, or with a scale or bias that differs along
+// other axes. Both broadcast to the data.
 Exprs composed_layer_norm(NodeContext& context, size_t axis, double epsilon, DataType stash);
 
-// Returns x over its norm, of order p (1 or 2), along an axis; 0 where the norm is 0.
-Expr over_norm(NodeContext& context, const Expr& x, int64_t axis, int64_t p);
+// Returns x over the sum of its magnitudes along an axis; 0 where the sum is 0.
+Expr over_sum_of_magnitudes(NodeContext& context, const Expr& x, int64_t axis);
 
 }  // namespace headrace::onnx

@@ -125,16 +125,6 @@ Exprs convert_slice(NodeContext& context) {
       ops::strided_slice(context.input(0), slice.begins, slice.ends, slice.steps, slice.axes, "end", context.span())};
 }
 
-// 0, 1, ... size - 1 along one axis of `rank`, the others being 1.
-Expr counter(NodeContext& context, int64_t size, size_t axis, size_t rank) {
-  context.check_table_size(size);
-  std::vector<int64_t> positions(static_cast<size_t>(size));
-  std::iota(positions.begin(), positions.end(), 0);
-  Shape shape(rank, 1);
-  shape[axis] = size;
-  return context.int_constant(shape, positions);
-}
-
 // ONNX OneHot (9, 11): `on` where the index is the position along a new axis, else `off`; a negative index counts from
 // the depth.
 Exprs convert_one_hot(NodeContext& context) {
@@ -146,12 +136,11 @@ Exprs convert_one_hot(NodeContext& context) {
   const size_t axis = context.axis_of(context.int_attr("axis", -1), rank);
   const Expr index = ops::cast(context.input(0), DataType::int_(64), span);
   const Expr counted = counted_from_begin(context, index, depth);
-  const Expr hit = ops::binary("equal", ops::expand_dims(counted, static_cast<int64_t>(axis), 1, span),
-                               counter(context, depth, axis, rank), span);
   const auto value = [&](int64_t i) {
     return ops::take(context.input(2), context.int_constant({}, {i}), 0, "clip", 0, span);
   };
-  return {ops::where(hit, value(1), value(0), span)};
+  return {ops::one_hot(counted, value(1), value(0), depth, static_cast<int64_t>(axis), context.dtype(context.input(2)),
+                       span)};
 }
 
 // ONNX Trilu (14): the triangle of each matrix above (or below) the k-th diagonal, zero elsewhere.

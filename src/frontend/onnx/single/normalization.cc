@@ -7,6 +7,7 @@
 #include "ops/nn/normalization.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/repeat.h"
+#include "ops/tensor/shape.h"
 
 namespace headrace::onnx {
 
@@ -54,26 +55,57 @@ Exprs convert_instance_norm(NodeContext& context) {
       [&](ops::InstanceNormAttrs& attrs) { attrs.epsilon = context.float_attr("epsilon", 1e-5); })};
 }
 
-// ONNX LayerNormalization (17) over the axes from `axis` on. Where stash_type says so, the mean and the inverse
-// deviation are float32; they are computed in it in any case.
-Exprs convert_layer_norm(NodeContext& context) {
+// Returns input `i`, which broadcasts to axes of these sizes, as one vector.
+Expr flat_parameter(NodeContext& context, size_t i, const Shape& sizes) {
+  const Expr own = context.input(i);
+  const bool is_whole = as_shape(context.type(own)->shape) == std::optional(sizes);
+  const Expr whole = is_whole ? own : ops::broadcast_to(own, sizes, context.span());
+  return sizes.size() == 1 ? whole : ops::reshape(whole, Shape{num_elements(sizes)}, false, context.span());
+}
+
+// Calls nn.layer_norm over the axes from `axis` on, as one axis. Returns null where it cannot: if the scale or the bias
+// differs along other axes, or if several axes or a scale or bias of another shape meet a symbolic size.
+Expr layer_norm(NodeContext& context, size_t axis, double epsilon) {
   const Span& span = context.span();
-  const Expr x = context.input(0), scale = context.input(1);
-  context.check_dtype(x, "data", is_float, "floating point");
-  const size_t rank = context.rank(x), axis = context.axis_of(context.int_attr("axis", -1), rank);
-  const double epsilon = context.float_attr("epsilon", 1e-5);
-  const DataType dtype = context.dtype(x);
-  const bool stashes_float32 = context.float_type_attr("stash_type", ElementType::kFloat) == DataType::float_(32);
-  if (axis + 1 == rank && context.rank(scale) == 1 && context.output_count() == 1 && dtype.bits() != 16) {
-    const Expr bias = context.has(2) ? context.input(2) : ops::unary("zeros_like", scale, span);
-    ops::LayerNormAttrs attrs;
-    attrs.epsilon = epsilon;
-    return {ops::layer_norm(x, scale, bias, attrs, span)};
+  const Expr x = context.input(0);
+  const std::vector<PrimExpr> dims = context.dims(x);
+  const auto first = dims.begin() + static_cast<std::ptrdiff_t>(axis);
+  const auto sizes = as_shape(Array<PrimExpr>(first, dims.end()));
+  const bool is_last = axis + 1 == dims.size();
+  Exprs vectors;
+  for (size_t i = 1; i < 3; ++i) {
+    if (!context.has(i)) continue;
+    const size_t rank = context.rank(context.input(i));
+    if (rank > dims.size() - axis || (!sizes && !(is_last && rank == 1))) return {};
+    vectors.push_back(sizes ? flat_parameter(context, i, *sizes) : context.input(i));
   }
-  return composed_layer_norm(context, axis, epsilon, stashes_float32 ? DataType::float_(32) : dtype);
+  if (vectors.size() == 1) vectors.push_back(ops::unary("zeros_like", vectors[0], span));
+  ops::LayerNormAttrs attrs;
+  attrs.epsilon = epsilon;
+  if (is_last) return ops::layer_norm(x, vectors[0], vectors[1], attrs, span);
+  if (num_elements(*sizes) == 0) return {};
+  const Expr rows = ops::reshape(x, Shape{-1, num_elements(*sizes)}, false, span);
+  return ops::reshape_like(ops::layer_norm(rows, vectors[0], vectors[1], attrs, span), x, span);
+}
+
+// ONNX LayerNormalization (17) over the axes from `axis` on. The mean and the inverse deviation are given in float32
+// where stash_type says so. 16-bit numbers are computed in float32 in any case, as nn.layer_norm does.
+Exprs convert_layer_norm(NodeContext& context) {
+  const Expr x = context.input(0);
+  context.check_dtype(x, "data", is_float, "floating point");
+  const size_t axis = context.axis_of(context.int_attr("axis", -1), context.rank(x));
+  const double epsilon = context.float_attr("epsilon", 1e-5);
+  const bool stashes_float32 = context.float_type_attr("stash_type", ElementType::kFloat) == DataType::float_(32);
+  check_broadcasts_to(context, 1, "scale", x);
+  if (context.has(2)) check_broadcasts_to(context, 2, "bias", x);
+  if (!context.wants(1) && !context.wants(2)) {
+    if (const Expr result = layer_norm(context, axis, epsilon)) return {result};
+  }
+  return composed_layer_norm(context, axis, epsilon, stashes_float32 ? DataType::float_(32) : context.dtype(x));
 }
 
 // ONNX GroupNormalization (18, 21): up to opset 20 scale and bias have an element a group, later one a channel.
+// Whatever stash_type says, nn.group_norm computes 16-bit numbers in float32.
 Exprs convert_group_norm(NodeContext& context) {
   const Span& span = context.span();
   const Expr x = context.input(0);
@@ -81,26 +113,22 @@ Exprs convert_group_norm(NodeContext& context) {
   if (context.rank(x) < 3) context.invalid("its input has {} dimensions; it needs 3 or more", context.rank(x));
   const int64_t groups = context.int_attr("num_groups"), channels = context.known_dim(x, 1);
   if (groups < 1 || channels % groups != 0) context.invalid("{} channels do not make {} groups", channels, groups);
-  const bool stashes_float32 =
-      context.opset() >= 21 && context.float_type_attr("stash_type", ElementType::kFloat) == DataType::float_(32);
-  const bool widens = stashes_float32 && context.dtype(x).bits() == 16;
+  const bool is_by_channel = context.opset() >= 21;
+  if (is_by_channel) context.float_type_attr("stash_type", ElementType::kFloat);
   const double epsilon = context.float_attr("epsilon", 1e-5);
   const auto vector = [&](size_t i) {
     const Expr own = context.input(i);
-    const int64_t size = context.known_dim(own, 0), wanted = context.opset() < 21 ? groups : channels;
+    const int64_t size = context.known_dim(own, 0), wanted = is_by_channel ? channels : groups;
     if (size != wanted)
       context.invalid("its {} has {} elements, expected {}: one a {} {} opset 21", i == 1 ? "scale" : "bias", size,
-                      wanted, context.opset() < 21 ? "group" : "channel", context.opset() < 21 ? "before" : "from");
-    const Expr each = context.opset() < 21 ? ops::repeat(own, channels / groups, 0, span) : own;
-    return widens ? ops::cast(each, DataType::float_(32), span) : each;
+                      wanted, is_by_channel ? "channel" : "group", is_by_channel ? "from" : "before");
+    return is_by_channel ? own : ops::repeat(own, channels / groups, 0, span);
   };
-  const Expr wide = widens ? ops::cast(x, DataType::float_(32), span) : x;
-  const Expr result = ops::call_with<ops::GroupNormAttrs>("nn.group_norm", {wide, vector(1), vector(2)}, span,
-                                                          [&](ops::GroupNormAttrs& attrs) {
-                                                            attrs.num_groups = groups;
-                                                            attrs.epsilon = epsilon;
-                                                          });
-  return {widens ? ops::cast(result, context.dtype(x), span) : result};
+  return {ops::call_with<ops::GroupNormAttrs>("nn.group_norm", {x, vector(1), vector(2)}, span,
+                                              [&](ops::GroupNormAttrs& attrs) {
+                                                attrs.num_groups = groups;
+                                                attrs.epsilon = epsilon;
+                                              })};
 }
 
 // ONNX LRN (1, 13).
@@ -120,7 +148,15 @@ Exprs convert_lp_normalization(NodeContext& context) {
   context.check_dtype(x, "data", is_float, "floating point");
   const int64_t axis = context.int_attr("axis", -1), p = context.int_attr("p", 2);
   if (p != 1 && p != 2) context.invalid("attribute 'p' is {}, expected 1 or 2", p);
-  return {over_norm(context, x, axis, p)};
+  if (p == 1) return {over_sum_of_magnitudes(context, x, axis)};
+  // The least sum that is divided by: of a vector of zeros it makes zeros, and any other sum is at least as great.
+  const double least = context.dtype(x) == DataType::float_(64) ? std::numeric_limits<double>::denorm_min()
+                                                                : std::numeric_limits<float>::denorm_min();
+  return {
+      ops::call_with<ops::L2NormalizeAttrs>("nn.l2_normalize", {x}, context.span(), [&](ops::L2NormalizeAttrs& attrs) {
+        attrs.eps = least;
+        attrs.axis = {axis};
+      })};
 }
 
 }  // namespace

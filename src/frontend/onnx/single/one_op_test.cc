@@ -1,11 +1,15 @@
 // Operators for which Relay has one op become a call of it, so that a backend can claim it.
 #include "frontend/onnx/tests/import_testing.h"
 #include "relay/expr.h"
+#include "relay/visit.h"
 
 namespace headrace::onnx {
 namespace {
 
 using namespace testing;
+using ::testing::Contains;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 // Returns the op that the model's result is a call of; "none" unless all its operands are inputs and constants.
 std::string only_op(const ImportedModel& imported) {
@@ -16,6 +20,15 @@ std::string only_op(const ImportedModel& imported) {
     if (!arg.is<relay::VarNode>() && !arg.is<relay::ConstantNode>()) return "none";
   }
   return call->as_op()->name;
+}
+
+// Returns the names of the ops that the model calls.
+std::set<std::string> called_ops(const ImportedModel& imported) {
+  std::set<std::string> names;
+  relay::post_order(imported.module->lookup("main").cast<relay::FunctionNode>()->body, [&](const Expr& expr) {
+    if (const auto* op = expr.as<OpNode>()) names.insert(op->name);
+  });
+  return names;
 }
 
 std::string resize_op(const Shape& shape, const std::vector<double>& scales, const char* mode, int64_t opset = 13) {
@@ -63,6 +76,75 @@ TEST(OneOp, TrianglesAndLosses) {
   EXPECT_EQ(only_op(import_node("NegativeLogLikelihoodLoss", 13, {zeros({3, 5}), target, zeros({5})},
                                 {AttributeSpec("ignore_index", 1), AttributeSpec("reduction", "none")})),
             "nn.nll_loss");
+}
+
+TEST(OneOp, LayerNormalizations) {
+  const Attributes exact{AttributeSpec("epsilon", 0.0F)};
+  for (const DataType dtype : {DataType::float_(16), DataType::bfloat16(), DataType::float_(32)}) {
+    const NDArray x = make_array({1, 2}, {1, 5}, dtype), vector = make_array({2}, {3, 4}, dtype);
+    EXPECT_EQ(only_op(import_node("LayerNormalization", 17, {x, vector, vector}, exact)), "nn.layer_norm");
+    const NDArray y = run_node("LayerNormalization", 17, {x, vector, vector}, exact).at(0);
+    EXPECT_EQ(y.dtype(), dtype);
+    expect_near(y, {1, 2}, {0, 8}, 0);
+  }
+  // The last two axes count as one: their mean is 4, their variance 5.
+  const NDArray x = f32({1, 2, 2}, {1, 3, 5, 7}), scale = f32({2, 2}, {1, 2, 1, 1}), bias = f32({2}, {0, 1});
+  const Attributes two_axes{AttributeSpec("axis", 1), exact[0]};
+  EXPECT_THAT(called_ops(import_node("LayerNormalization", 17, {x, scale, scale}, two_axes)),
+              UnorderedElementsAre("reshape", "nn.layer_norm", "reshape_like"));
+  const double root = std::sqrt(5.0);
+  expect_near(run_node("LayerNormalization", 17, {x, scale, bias}, two_axes).at(0), {1, 2, 2},
+              {-3 / root, -2 / root + 1, 1 / root, 3 / root + 1}, 1e-6);
+  // One factor for all elements, and one for each row, which nn.layer_norm does not have.
+  const NDArray rows = f32({2, 2}, {1, 5, 1, 5});
+  EXPECT_THAT(called_ops(import_node("LayerNormalization", 17, {rows, f32({1}, {3})}, exact)),
+              UnorderedElementsAre("broadcast_to", "zeros_like", "nn.layer_norm"));
+  expect_near(run_node("LayerNormalization", 17, {rows, f32({1}, {3})}, exact).at(0), {2, 2}, {-3, 3, -3, 3}, 1e-6);
+  const std::vector<Operand> by_row{rows, f32({2, 1}, {1, 2})};
+  EXPECT_THAT(called_ops(import_node("LayerNormalization", 17, by_row, exact)), Not(Contains("nn.layer_norm")));
+  expect_near(run_node("LayerNormalization", 17, by_row, exact).at(0), {2, 2}, {-1, 1, -2, 2}, 1e-6);
+}
+
+TEST(OneOp, LayerNormalizationOfSymbolicSizes) {
+  GraphWriter graph;
+  const std::string x = graph.input("x", ElementType::kFloat, {"n", "m"});
+  const std::string scale = graph.input("scale", ElementType::kFloat, {"m"});
+  graph.output(graph.node("LayerNormalization", {x, scale, scale}, {}, "y"), ElementType::kUndefined);
+  EXPECT_EQ(only_op(import_graph(std::move(graph), 17)), "nn.layer_norm");
+  GraphWriter flat;
+  const std::string data = flat.input("x", ElementType::kFloat, {"n", "m"});
+  const std::string whole = flat.input("scale", ElementType::kFloat, {"n", "m"});
+  flat.output(flat.node("LayerNormalization", {data, whole}, {AttributeSpec("axis", 0)}, "y"), ElementType::kUndefined);
+  EXPECT_THAT(called_ops(import_graph(std::move(flat), 17)), Not(Contains("nn.layer_norm")));
+}
+
+TEST(OneOp, OtherNormalizations) {
+  const NDArray half_image = make_array({1, 2, 1}, {1, 5}, DataType::float_(16));
+  const NDArray half_vector = make_array({2}, {1, 1}, DataType::float_(16));
+  EXPECT_EQ(only_op(import_node("GroupNormalization", 21, {half_image, half_vector, half_vector},
+                                {AttributeSpec("num_groups", 1)})),
+            "nn.group_norm");
+  EXPECT_EQ(only_op(import_node("LpNormalization", 22, {zeros({2, 2})})), "nn.l2_normalize");
+  EXPECT_THAT(called_ops(import_node("LpNormalization", 22, {zeros({2, 2})}, {AttributeSpec("p", 1)})),
+              Not(Contains("nn.l2_normalize")));
+  // Squares of 1e-20 are subnormal numbers of float32.
+  expect_near(run_node("LpNormalization", 22, {f32({2, 2}, {1e-20, 0, 0, 0})}).at(0), {2, 2}, {1, 0, 0, 0}, 1e-3);
+  const NDArray wide = make_array({2}, {0, 0}, DataType::float_(64));
+  expect_near(run_node("LpNormalization", 22, {wide}).at(0), {2}, {0, 0}, 0);
+}
+
+TEST(OneOp, GridsAndIndices) {
+  const Operand theta = f32({1, 2, 3}, {1, 0, 0, 0, 1, 0}), size = fixed(i64({4}, {1, 1, 2, 3}));
+  const Attributes corners{AttributeSpec("align_corners", 1)};
+  EXPECT_THAT(called_ops(import_node("AffineGrid", 20, {theta, size}, corners)),
+              UnorderedElementsAre("image.affine_grid", "transpose"));
+  expect_near(run_node("AffineGrid", 20, {theta, size}, corners).at(0), {1, 2, 3, 2},
+              {-1, -1, 0, -1, 1, -1, -1, 1, 0, 1, 1, 1}, 0);
+  EXPECT_THAT(called_ops(import_node("AffineGrid", 20, {theta, size})), Not(Contains("image.affine_grid")));
+  const Operand depth = fixed(i64({}, {3})), values = f32({2}, {-1, 5});
+  const auto one_hot = called_ops(import_node("OneHot", 11, {i64({2}, {1, -1}), depth, values}));
+  EXPECT_THAT(one_hot, Contains("one_hot"));
+  EXPECT_THAT(one_hot, Not(Contains("equal")));
 }
 
 }  // namespace

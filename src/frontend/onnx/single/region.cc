@@ -73,7 +73,10 @@ Exprs convert_affine_grid(NodeContext& context) {
   if (given != Shape{size[0], spatial, spatial + 1})
     context.invalid("its theta has the shape ({}) for a size of ({})", fmt::join(given, ", "), fmt::join(size, ", "));
   const bool align_corners = context.flag_attr("align_corners", false);
-  return {affine_grid(context, theta, sizes, align_corners)};
+  if (spatial == 3 || !align_corners) return {affine_grid(context, theta, sizes, align_corners)};
+  const Expr grid = ops::call_with<ops::AffineGridAttrs>(
+      "image.affine_grid", {theta}, context.span(), [&](ops::AffineGridAttrs& attrs) { attrs.target_shape = sizes; });
+  return {ops::transpose(grid, {0, 2, 3, 1}, context.span())};
 }
 
 int64_t positive_attr(NodeContext& context, std::string_view name, int64_t otherwise) {
