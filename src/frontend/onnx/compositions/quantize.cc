@@ -1,6 +1,9 @@
-// Operators of quantized models that compute on integers. Integers are summed in int32, after their zero points are
-// taken off; one multiplication in float32 gives the scale of the result.
+// Operators of quantized models that compute on integers: sums of products in int32, and one multiplication in float32
+// that gives the scale of the result. The product of scales is rounded before it multiplies, and halves are rounded to
+// even, which qnn.requantize does not do.
 #include "frontend/onnx/compositions/quantize.h"
+
+#include "arith/canonical.h"
 
 #include "frontend/onnx/compositions/rows.h"
 #include "frontend/onnx/parts/conv.h"
@@ -36,6 +39,52 @@ Expr less_zero_point(NodeContext& context, size_t i, size_t zero_at, std::string
   return ops::subtract(wide, along_data(context, zero, data, axis, name), context.span());
 }
 
+// Returns whether a zero point is one number, or with `size` one for each of as many.
+bool is_one_or_each(NodeContext& context, const Expr& zero_point, const PrimExpr& size) {
+  const std::vector<PrimExpr> dims = context.dims(zero_point);
+  return dims.empty() || (dims.size() == 1 && size.defined() && arith::is_equal(dims[0], size));
+}
+
+// Two inputs of integers, with their zero points.
+struct IntegerOperands {
+  Expr data, weight, data_zero = {}, weight_zero = {};
+};
+
+IntegerOperands read_operands(NodeContext& context, size_t weight, size_t data_zero, size_t weight_zero,
+                              std::string_view data_name, std::string_view weight_name) {
+  IntegerOperands operands{.data = context.input(0), .weight = context.input(weight)};
+  for (const Expr& x : {operands.data, operands.weight}) context.check_dtype(x, "data", is_byte, "int8 or uint8");
+  operands.data_zero = read_zero_point(context, data_zero, data_name, context.dtype(operands.data));
+  operands.weight_zero = read_zero_point(context, weight_zero, weight_name, context.dtype(operands.weight));
+  return operands;
+}
+
+}  // namespace
+
+Expr integer_convolution(NodeContext& context, size_t weight, size_t x_zero, size_t w_zero) {
+  const IntegerOperands x = read_operands(context, weight, x_zero, w_zero, "x_zero_point", "w_zero_point");
+  const bool is_image = context.rank(x.data) == 4 && context.rank(x.weight) == 4;
+  const bool is_one = is_image && context.rank(x.data_zero) == 0;
+  if (is_one && is_one_or_each(context, x.weight_zero, context.dims(x.weight)[0])) {
+    const Expr one = context.scalar(1, kScale);
+    return quantized_convolution(context, {x.data, x.weight, x.data_zero, x.weight_zero, one, one});
+  }
+  return convolution(context, less_zero_point(context, 0, x_zero, "x_zero_point", kNoAxis),
+                     less_zero_point(context, weight, w_zero, "w_zero_point", 0));
+}
+
+Expr integer_product(NodeContext& context, size_t b, size_t a_zero, size_t b_zero) {
+  const IntegerOperands x = read_operands(context, b, a_zero, b_zero, "a_zero_point", "b_zero_point");
+  const bool are_matrices = context.rank(x.data) == 2 && context.rank(x.weight) == 2;
+  const bool is_one = are_matrices && context.rank(x.data_zero) == 0;
+  if (is_one && is_one_or_each(context, x.weight_zero, context.dims(x.weight)[1]))
+    return quantized_product(context, x.data, x.weight, x.data_zero, x.weight_zero);
+  return multiply(context, less_zero_point(context, 0, a_zero, "a_zero_point", row_axis(context, x.data)),
+                  less_zero_point(context, b, b_zero, "b_zero_point", column_axis(context, x.weight)));
+}
+
+namespace {
+
 // ONNX DynamicQuantizeLinear (11): to uint8, with the scale at which 0 and all of x are in range. Where x is 0
 // throughout, the scale is 1, as onnxruntime has it: the standard's would be 0.
 Exprs convert_dynamic_quantize(NodeContext& context) {
@@ -53,21 +102,6 @@ Exprs convert_dynamic_quantize(NodeContext& context) {
   const Expr zero_point = ops::quantize(offset, scale, none, out, 0, span);
   return {ops::quantize(x, scale, ops::cast(zero_point, kSum, span), out, 0, span), scale, zero_point};
 }
-
-// ONNX MatMulInteger (10): int8 or uint8 matrices, multiplied in int32.
-Exprs convert_matmul_integer(NodeContext& context) {
-  return {multiply(context, less_zero_point(context, 0, 2, "a_zero_point", row_axis(context, context.input(0))),
-                   less_zero_point(context, 1, 3, "b_zero_point", column_axis(context, context.input(1))))};
-}
-
-// Convolves the integers of inputs 0 and `weight`; each is followed by its zero point at the given place.
-Expr integer_convolution(NodeContext& context, size_t weight, size_t x_zero, size_t w_zero) {
-  return convolution(context, less_zero_point(context, 0, x_zero, "x_zero_point", kNoAxis),
-                     less_zero_point(context, weight, w_zero, "w_zero_point", 0));
-}
-
-// ONNX ConvInteger (10): int8 or uint8 data and weights, convolved in int32. What is padded is the zero point.
-Exprs convert_conv_integer(NodeContext& context) { return {integer_convolution(context, 1, 2, 3)}; }
 
 // Rounds sums * (scale_a * scale_b / scale_y) to the dtype of the zero point at input `zero_at`.
 Exprs requantized(NodeContext& context, const Expr& sums, const Expr& scale_a, const Expr& scale_b, size_t scale_at) {
@@ -99,8 +133,7 @@ Exprs convert_qlinear_matmul(NodeContext& context) {
   const Expr a = context.input(0), b = context.input(3);
   const Expr a_scale = outer_scale(context, 1, a, row_axis(context, a), 1, "a_scale");
   const Expr b_scale = outer_scale(context, 4, b, column_axis(context, b), 2, "b_scale");
-  const Expr sums = multiply(context, less_zero_point(context, 0, 2, "a_zero_point", row_axis(context, a)),
-                             less_zero_point(context, 3, 5, "b_zero_point", column_axis(context, b)));
+  const Expr sums = integer_product(context, 3, 2, 5);
   return requantized(context, sums, a_scale, b_scale, 6);
 }
 
@@ -127,8 +160,6 @@ Exprs convert_qlinear_conv(NodeContext& context) {
 std::span<const OpRow> composed_quantize_rows() {
   static constexpr OpRow kRows[] = {
       {"DynamicQuantizeLinear", convert_dynamic_quantize, 1, 1},
-      {"MatMulInteger", convert_matmul_integer, 2, 4},
-      {"ConvInteger", convert_conv_integer, 2, 4},
       {"QLinearMatMul", convert_qlinear_matmul, 8, 8},
       {"QLinearConv", convert_qlinear_conv, 8, 9},
   };

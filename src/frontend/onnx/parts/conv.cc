@@ -32,11 +32,10 @@ constexpr std::array<std::string_view, 3> kTransposeOps = {"nn.conv1d_transpose"
 
 // Makes the call of a convolution's op, whose attributes `fill` sets, for the type of that op.
 template <bool is_transpose, typename Fill>
-Expr convolve(NodeContext& context, const Expr& data, const Expr& weight, size_t spatial, Fill&& fill) {
+Expr convolve(std::string_view op, const Array<Expr>& args, size_t spatial, const Span& span, Fill&& fill) {
   const auto call = [&]<size_t rank>(std::integral_constant<size_t, rank>) {
     using Attrs = ops::ConvAttrsOf<rank, is_transpose>;
-    const auto& names = is_transpose ? kTransposeOps : kConvOps;
-    return ops::call_with<Attrs>(names[rank - 1], {data, weight}, context.span(), [&](Attrs& attrs) { fill(attrs); });
+    return ops::call_with<Attrs>(op, args, span, [&](Attrs& attrs) { fill(attrs); });
   };
   if (spatial == 1) return call(std::integral_constant<size_t, 1>());
   if (spatial == 2) return call(std::integral_constant<size_t, 2>());
@@ -72,14 +71,28 @@ Shape same_sizes(NodeContext& context, const Windows& windows) {
 
 }  // namespace
 
-Expr convolution(NodeContext& context, const Expr& data, const Expr& weight) {
+namespace {
+
+// Makes the call of an op of ONNX Conv, whose attributes it reads; argument 1 is the weight.
+Expr call_conv(NodeContext& context, std::string_view op, const Array<Expr>& args, std::optional<DataType> out_dtype) {
   const size_t spatial = spatial_rank(context, 3);
-  const Windows windows = read_windows(context, kernel_of(context, weight, spatial));
-  return convolve<false>(context, data, weight, spatial, [&](ops::ConvAttrs& attrs) {
+  const Windows windows = read_windows(context, kernel_of(context, args[1], spatial));
+  return convolve<false>(op, args, spatial, context.span(), [&](ops::ConvAttrs& attrs) {
     set_windows(attrs, windows);
     attrs.groups = context.int_attr("group", 1);
-    attrs.channels = as_int(context.dims(weight)[0]);
+    attrs.channels = as_int(context.dims(args[1])[0]);
+    attrs.out_dtype = out_dtype;
   });
+}
+
+}  // namespace
+
+Expr convolution(NodeContext& context, const Expr& data, const Expr& weight) {
+  return call_conv(context, kConvOps[spatial_rank(context, 3) - 1], {data, weight}, {});
+}
+
+Expr quantized_convolution(NodeContext& context, const Array<Expr>& args) {
+  return call_conv(context, "qnn.conv2d", args, DataType::int_(32));
 }
 
 Expr transposed_convolution(NodeContext& context) {
@@ -95,7 +108,8 @@ Expr transposed_convolution(NodeContext& context) {
   }
   if (!wanted && auto_pad.starts_with("SAME")) wanted = same_sizes(context, windows);
   if (wanted) fit_output(context, windows, output_padding, *wanted, auto_pad == "SAME_UPPER");
-  return convolve<true>(context, context.input(0), context.input(1), spatial, [&](ops::ConvAttrs& attrs) {
+  const Array<Expr> args{context.input(0), context.input(1)};
+  return convolve<true>(kTransposeOps[spatial - 1], args, spatial, context.span(), [&](ops::ConvAttrs& attrs) {
     set_windows(attrs, windows);
     attrs.output_padding = output_padding;
     attrs.groups = context.int_attr("group", 1);

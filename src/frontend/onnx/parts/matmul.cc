@@ -103,6 +103,13 @@ Expr multiply(NodeContext& context, Expr a, Expr b) {
   return out.size() == 3 ? result : context.reshape(result, out);
 }
 
+Expr quantized_product(NodeContext& context, const Expr& a, const Expr& b, const Expr& a_zero, const Expr& b_zero) {
+  const Expr known = transposed_constant(b), one = context.scalar(1, DataType::float_(32));
+  const Expr weight = known ? known : ops::transpose(b, {1, 0}, context.span());
+  return ops::call_with<ops::DenseAttrs>("qnn.dense", {a, weight, a_zero, b_zero, one, one}, context.span(),
+                                         [](ops::DenseAttrs& attrs) { attrs.out_dtype = DataType::int_(32); });
+}
+
 Expr times_factor(NodeContext& context, const Expr& x, double factor) {
   if (factor == 1) return x;
   if (!context.dtype(x).is_float()) {

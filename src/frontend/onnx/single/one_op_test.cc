@@ -147,5 +147,23 @@ TEST(OneOp, GridsAndIndices) {
   EXPECT_THAT(one_hot, Not(Contains("equal")));
 }
 
+TEST(OneOp, ProductsOfIntegers) {
+  const Operand image = u8({1, 1, 1, 3}, {11, 12, 13}), kernel = fixed(i8({2, 1, 1, 2}, {1, 2, 5, 5}));
+  EXPECT_EQ(only_op(import_node("ConvInteger", 10, {image, kernel})), "qnn.conv2d");
+  EXPECT_THAT(called_ops(import_node("ConvInteger", 10, {image, kernel, u8({}, {10}), i8({2}, {1, 2})})),
+              UnorderedElementsAre("cast", "qnn.conv2d"));
+  const Operand a = u8({2, 2}, {1, 2, 3, 255}), b = i8({2, 2}, {1, -1, 2, 0});
+  EXPECT_THAT(called_ops(import_node("MatMulInteger", 10, {a, b})), UnorderedElementsAre("transpose", "qnn.dense"));
+  EXPECT_THAT(called_ops(import_node("MatMulInteger", 10, {a, b, u8({1}, {1}), i8({2}, {1, -1})})),
+              UnorderedElementsAre("cast", "reshape", "transpose", "qnn.dense"));
+  // These ops have no zero point for each row, and no batches.
+  EXPECT_THAT(called_ops(import_node("MatMulInteger", 10, {a, b, u8({2}, {1, 3})})), Not(Contains("qnn.dense")));
+  const Operand batch = u8({1, 2, 2}, {1, 2, 3, 255});
+  EXPECT_THAT(called_ops(import_node("MatMulInteger", 10, {batch, b})), Not(Contains("qnn.dense")));
+  const Operand line = u8({1, 1, 3}, {11, 12, 13});
+  EXPECT_THAT(called_ops(import_node("ConvInteger", 10, {line, fixed(i8({2, 1, 2}, {1, 2, 5, 5}))})),
+              Not(Contains("qnn.conv2d")));
+}
+
 }  // namespace
 }  // namespace headrace::onnx

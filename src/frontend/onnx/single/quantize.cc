@@ -1,4 +1,4 @@
-// QuantizeLinear and DequantizeLinear.
+// QuantizeLinear, DequantizeLinear, MatMulInteger and ConvInteger.
 #include <algorithm>
 
 #include "frontend/onnx/compositions/quantize.h"
@@ -137,12 +137,20 @@ Exprs convert_dequantize(NodeContext& context) {
                    steps)};
 }
 
+// ONNX MatMulInteger (10): int8 or uint8 matrices, multiplied in int32.
+Exprs convert_matmul_integer(NodeContext& context) { return {integer_product(context, 1, 2, 3)}; }
+
+// ONNX ConvInteger (10): int8 or uint8 data and weights, convolved in int32.
+Exprs convert_conv_integer(NodeContext& context) { return {integer_convolution(context, 1, 2, 3)}; }
+
 }  // namespace
 
 std::span<const OpRow> quantize_rows() {
   static constexpr OpRow kRows[] = {
       {"QuantizeLinear", convert_quantize, 2, 3},
       {"DequantizeLinear", convert_dequantize, 2, 3},
+      {"MatMulInteger", convert_matmul_integer, 2, 4},
+      {"ConvInteger", convert_conv_integer, 2, 4},
   };
   return kRows;
 }

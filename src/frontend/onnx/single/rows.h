@@ -19,7 +19,7 @@ std::span<const OpRow> loss_rows();           // NegativeLogLikelihoodLoss
 std::span<const OpRow> matmul_rows();         // MatMul, Gemm, Einsum
 std::span<const OpRow> normalization_rows();  // BatchNormalization, LayerNormalization, Softmax, LRN, ...
 std::span<const OpRow> pool_rows();           // MaxPool, AveragePool, global pools
-std::span<const OpRow> quantize_rows();       // QuantizeLinear, DequantizeLinear
+std::span<const OpRow> quantize_rows();       // QuantizeLinear, DequantizeLinear, MatMulInteger, ConvInteger
 std::span<const OpRow> random_rows();         // RandomNormal, RandomUniform, Dropout
 std::span<const OpRow> recurrent_rows();      // LSTM, GRU, RNN
 std::span<const OpRow> reduce_rows();         // ReduceSum, ReduceMax, ArgMax, ...
