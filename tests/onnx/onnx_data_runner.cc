@@ -1,7 +1,7 @@
 // Runs the cases of libonnx-testdata, or with --folder those that make_node_cases.py wrote there:
 // onnx_data_runner [--bless] [--folder FOLDER] [NAME...], where NAME picks cases whose name contains it. Prints totals
-// and failures; fails when a case fails, when fewer pass than did, or when docs/onnx-support.md (onnx-new-opsets.md) is
-// out of date.
+// and failures; fails when a case fails, when fewer pass than did, when an operator that is registered as one Relay op
+// becomes several, or when docs/onnx-support.md (onnx-new-opsets.md) is out of date.
 #include <cstdio>
 
 #include "base/error.h"
@@ -97,6 +97,9 @@ int run(const Plan& plan, const std::vector<std::string>& names) {
     std::printf("only %zu cases passed, at least %zu are expected\n", totals.passed(), plan.fewest_passed);
     return 1;
   }
+  const std::vector<std::string> mistakes = onnx_test::form_mistakes(results);
+  for (const std::string& mistake : mistakes) std::printf("%s\n", mistake.c_str());
+  if (!mistakes.empty()) return 1;
   const auto page = kit::matches_golden(plan.page_file, plan.page(results));
   if (!page) std::printf("%s\n", page.message());
   return page ? 0 : 1;

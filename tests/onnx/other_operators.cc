@@ -23,11 +23,12 @@ struct OneNode {
 
 std::vector<OneNode> nodes() {
   const std::vector<int64_t> pair{2, 2};
-  const Operand matrix{ElementType::kFloat, {int64_t{2}, int64_t{3}}};
+  const Operand matrix{ElementType::kFloat, {int64_t{2}, int64_t{3}}}, vector{ElementType::kFloat, {int64_t{3}}};
   const Operand image{ElementType::kFloat, {int64_t{1}, int64_t{2}, int64_t{4}, int64_t{4}}};
   const Operand regions{ElementType::kFloat, {int64_t{3}, int64_t{5}}};
   return {
       {"GlobalLpPool", {image}},
+      {"LayerNormalization", {matrix, vector, vector}},
       {"MaxRoiPool", {image, regions}, {{"pooled_shape", pair}}},
       {"Multinomial", {matrix}},
       {"Not", {{ElementType::kBool, {int64_t{2}}}}},

@@ -170,6 +170,23 @@ that call themselves, calls nested more than 64 deep, attributes that are graphs
 2^18 nodes or 256 MB of nodes (the first call of each function is not counted).
 )";
 
+// Explains the table of operators and ops.
+constexpr std::string_view kOpsTable =
+    R"(The table shows which Relay ops the importer makes from an operator. It is made from tests of one node, and for
+operators that these do not show, or not in their usual form, from models in tests/onnx/other_operators.cc. Column 2
+says where the operator is registered:
+
+- `single` (`src/frontend/onnx/single/`): one Relay op computes the operator, so a backend can claim it. Other ops adapt
+  its operands and results: casts, changes of shape, slices, and indices that count from the end.
+- `composed` (`src/frontend/onnx/compositions/`): Relay has no op for the whole. QLinearConv and QLinearMatMul contain
+  `qnn.conv2d` and `qnn.dense`, but `qnn.requantize` rounds halves up or away from zero, and ONNX rounds them to even.
+  Multinomial takes logarithms, and `random.multinomial` takes probabilities.
+
+A form of a single operator that the op does not have is composed, too: for example LayerNormalization if it also gives
+its mean, and Resize by a scale that is not the ratio of the sizes. Column 3: ops of the simplest test. Column 4: ops
+seen only in other tests, which differ in attributes, inputs, dtypes or ranks.
+)";
+
 // Returns a section that lists the cases with an outcome; empty if there are none.
 std::string section_of(const std::vector<CaseResult>& results, Outcome outcome, std::string_view title,
                        std::string_view meaning) {
@@ -180,27 +197,55 @@ std::string section_of(const std::vector<CaseResult>& results, Outcome outcome, 
   return names.empty() ? "" : fmt::format("## {}\n\n{}\n\n{}\n\n", title, meaning, fmt::join(names, ", "));
 }
 
-// Lists for each operator the Relay ops of the case with the fewest ops, and the further ops of other cases.
-std::string ops_of_operators(const std::vector<CaseResult>& results) {
-  struct Row {
-    std::optional<std::vector<std::string>> fewest;
-    std::set<std::string> all;
-  };
-  std::map<std::string, Row> rows;
+// The Relay ops of an operator in its cases.
+struct OperatorOps {
+  std::optional<std::vector<std::string>> fewest;  // ops of the case with the fewest
+  std::set<std::string> all;
+};
+
+std::map<std::string, OperatorOps> collect_ops(const std::vector<CaseResult>& results) {
+  std::map<std::string, OperatorOps> operators;
   for (const CaseResult& result : results) {
     if (result.op.empty()) continue;
-    Row& row = rows[result.op];
+    OperatorOps& row = operators[result.op];
     if (!row.fewest || result.relay_ops.size() < row.fewest->size()) row.fewest = result.relay_ops;
     row.all.insert(result.relay_ops.begin(), result.relay_ops.end());
   }
-  std::string text = "| operator | Relay ops | only in other tests |\n| --- | --- | --- |\n";
-  for (auto& [op, row] : rows) {
-    for (const std::string& known : *row.fewest) row.all.erase(known);
+  return operators;
+}
+
+std::string_view form_name(std::string_view op) {
+  const auto form = onnx::find_form("", op);
+  if (!form) return "its branch";  // If, which has no row
+  return *form == onnx::OpForm::single ? "single" : "composed";
+}
+
+// Lists for each operator its form, the Relay ops of the case with the fewest ops, and the further ops of other cases.
+std::string ops_of_operators(const std::vector<CaseResult>& results) {
+  std::string text = "| operator | form | Relay ops | only in other tests |\n| --- | --- | --- | --- |\n";
+  for (auto& [op, row] : collect_ops(results)) {
+    std::set<std::string> others = row.all;
+    for (const std::string& known : *row.fewest) others.erase(known);
     const std::string ops =
         row.fewest->empty() ? "a constant, or the input itself" : fmt::format("{}", fmt::join(*row.fewest, ", "));
-    text += fmt::format("| {} | {} | {} |\n", op, ops, fmt::join(row.all, ", "));
+    text += fmt::format("| {} | {} | {} | {} |\n", op, form_name(op), ops, fmt::join(others, ", "));
   }
   return text;
+}
+
+// Returns how many of the ops compute: not those that adapt operands and results. Indices that count from the end are
+// adapted by three ops together.
+size_t count_computing(const std::vector<std::string>& ops) {
+  static const std::set<std::string, std::less<>> kAdapting = {
+      "broadcast_to", "cast",    "concatenate", "expand_dims",   "reshape",   "reshape_like", "reverse",
+      "split",        "squeeze", "stack",       "strided_slice", "transpose", "zeros_like"};
+  static const std::set<std::string, std::less<>> kIndices = {"add", "less", "where"};
+  size_t count = 0, of_indices = 0;
+  for (const std::string& op : ops) {
+    count += kAdapting.contains(op) ? 0 : 1;
+    of_indices += kIndices.contains(op) ? 1 : 0;
+  }
+  return of_indices == kIndices.size() ? count - of_indices : count;
 }
 
 }  // namespace
@@ -229,16 +274,29 @@ std::string summary(const std::vector<CaseResult>& results) {
   return text;
 }
 
-// Returns the parts that every page has. `others` are of operators that the cases do not show.
-static std::string case_parts(const std::vector<CaseResult>& results, const std::vector<CaseResult>& others) {
-  std::vector<CaseResult> shown = results;
-  shown.insert(shown.end(), others.begin(), others.end());
+// Returns the results with those of operators that the cases do not show.
+static std::vector<CaseResult> with_others(std::vector<CaseResult> results) {
+  const std::vector<CaseResult> others = other_operators();
+  results.insert(results.end(), others.begin(), others.end());
+  return results;
+}
+
+std::vector<std::string> form_mistakes(const std::vector<CaseResult>& results) {
+  std::vector<std::string> mistakes;
+  for (const auto& [op, row] : collect_ops(with_others(results))) {
+    if (onnx::find_form("", op) == onnx::OpForm::single && count_computing(*row.fewest) > 1)
+      mistakes.push_back(
+          fmt::format("{} is registered as one Relay op, but becomes {}", op, fmt::join(*row.fewest, ", ")));
+  }
+  return mistakes;
+}
+
+// Returns the parts that every page has. `shown` has the results whose operators the table lists.
+static std::string case_parts(const std::vector<CaseResult>& results, const std::vector<CaseResult>& shown) {
   return fmt::format(
       "## Refused forms of supported operators\n\n{}\n{}{}"
       "## Relay ops of each operator\n\n"
-      "The table shows which Relay ops the importer makes from an operator. It is made from tests of one node; for an\n"
-      "operator without such a test, from a model in tests/onnx/other_operators.cc. Column 2: ops of the simplest "
-      "test.\nColumn 3: ops seen only in other tests, which differ in attributes, inputs, dtypes or ranks.\n\n{}\n"
+      "{}\n{}\n"
       "## Operators that are not supported\n\n{}",
       refusals_within(results),
       section_of(results, Outcome::passed_bound, "Passed with an input compiled in as a constant",
@@ -247,7 +305,7 @@ static std::string case_parts(const std::vector<CaseResult>& results, const std:
       section_of(results, Outcome::interpreted, "Interpreted only",
                  "A tensor inside these models has a data-dependent size. The interpreter runs the models; they cannot "
                  "be compiled."),
-      ops_of_operators(shown), refused_ops(results));
+      kOpsTable, ops_of_operators(shown), refused_ops(results));
 }
 
 std::string support_page(const std::vector<CaseResult>& results) {
@@ -263,7 +321,7 @@ std::string support_page(const std::vector<CaseResult>& results) {
       "## Functions of the model\n{}\n"
       "## Behaviour where other tools differ\n{}\n{}",
       results.size(), onnx::kOldestOpset, onnx::kNewestOpset, table(results), fmt::join(onnx::supported_ops(), ", "),
-      kMicrosoft, kFunctions, kChoices, case_parts(results, other_operators()));
+      kMicrosoft, kFunctions, kChoices, case_parts(results, with_others(results)));
 }
 
 std::string new_opsets_page(const std::vector<CaseResult>& results) {
@@ -275,7 +333,7 @@ std::string new_opsets_page(const std::vector<CaseResult>& results) {
       "tests/onnx/make_node_cases.py names the cases that are left out. [onnx-support.md](onnx-support.md) "
       "lists the operators.\n\n"
       "```\n{}```\n\n{}",
-      onnx::kNewestOpset, results.size(), table(results), case_parts(results, {}));
+      onnx::kNewestOpset, results.size(), table(results), case_parts(results, results));
 }
 
 }  // namespace headrace::onnx_test

@@ -13,6 +13,9 @@ struct Totals {
 Totals count(const std::vector<CaseResult>& results);
 // Returns a line a suite and one for all, the refusals by reason, and the failures.
 std::string summary(const std::vector<CaseResult>& results);
+// Returns a line for each operator whose row says that one Relay op computes it, although it becomes several in its
+// simplest case.
+std::vector<std::string> form_mistakes(const std::vector<CaseResult>& results);
 // Returns the page docs/onnx-support.md.
 std::string support_page(const std::vector<CaseResult>& results);
 // Returns the page docs/onnx-new-opsets.md, of the cases that make_node_cases.py writes.

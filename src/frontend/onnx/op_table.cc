@@ -9,7 +9,11 @@ namespace headrace::onnx {
 
 namespace {
 
-using OpIndex = std::map<std::string_view, const OpRow*>;
+struct IndexedRow {
+  const OpRow* row;
+  OpForm form;
+};
+using OpIndex = std::map<std::string_view, IndexedRow>;
 using Families = std::vector<std::span<const OpRow>>;
 
 // Operators that one Relay op computes.
@@ -27,36 +31,52 @@ Families composed_families() {
           composed_random_rows(),        composed_reduce_rows()};
 }
 
-void add_rows(OpIndex& index, const Families& families) {
+void add_rows(OpIndex& index, OpForm form, const Families& families) {
   for (const std::span<const OpRow> family : families) {
     for (const OpRow& row : family) {
-      const bool is_new = index.emplace(row.name, &row).second;
+      const bool is_new = index.emplace(row.name, IndexedRow{&row, form}).second;
       HEADRACE_CHECK(is_new, "the ONNX operator {} has two rows", row.name);
     }
   }
 }
 
-OpIndex make_index(std::initializer_list<Families> lists) {
+OpIndex standard_index() {
   OpIndex index;
-  for (const Families& families : lists) add_rows(index, families);
+  add_rows(index, OpForm::single, single_families());
+  add_rows(index, OpForm::composed, composed_families());
+  return index;
+}
+
+OpIndex microsoft_index() {
+  OpIndex index;
+  add_rows(index, OpForm::composed, {microsoft_rows(), microsoft_attention_rows()});
   return index;
 }
 
 // Returns the operators of a domain; null if no operator of the domain is supported.
 const OpIndex* find_index(std::string_view domain) {
-  static const OpIndex standard = make_index({single_families(), composed_families()});
-  static const OpIndex microsoft = make_index({{microsoft_rows(), microsoft_attention_rows()}});
+  static const OpIndex standard = standard_index(), microsoft = microsoft_index();
   if (is_default_domain(domain)) return &standard;
   return domain == kMicrosoftDomain ? &microsoft : nullptr;
+}
+
+const IndexedRow* find_indexed(std::string_view domain, std::string_view name) {
+  const OpIndex* index = find_index(domain);
+  if (index == nullptr) return nullptr;
+  const auto it = index->find(name);
+  return it == index->end() ? nullptr : &it->second;
 }
 
 }  // namespace
 
 const OpRow* find_op_row(std::string_view domain, std::string_view name) {
-  const OpIndex* index = find_index(domain);
-  if (index == nullptr) return nullptr;
-  const auto it = index->find(name);
-  return it == index->end() ? nullptr : it->second;
+  const IndexedRow* found = find_indexed(domain, name);
+  return found == nullptr ? nullptr : found->row;
+}
+
+std::optional<OpForm> find_form(std::string_view domain, std::string_view name) {
+  const IndexedRow* found = find_indexed(domain, name);
+  return found == nullptr ? std::nullopt : std::optional(found->form);
 }
 
 bool is_operator(std::string_view domain, std::string_view name) {

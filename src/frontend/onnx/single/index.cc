@@ -137,7 +137,7 @@ Exprs convert_one_hot(NodeContext& context) {
   const Expr index = ops::cast(context.input(0), DataType::int_(64), span);
   const Expr counted = counted_from_begin(context, index, depth);
   const auto value = [&](int64_t i) {
-    return ops::take(context.input(2), context.int_constant({}, {i}), 0, "clip", 0, span);
+    return ops::squeeze(ops::strided_slice(context.input(2), {i}, {i + 1}, {}, {0}, "end", span), Shape{0}, span);
   };
   return {ops::one_hot(counted, value(1), value(0), depth, static_cast<int64_t>(axis), context.dtype(context.input(2)),
                        span)};
