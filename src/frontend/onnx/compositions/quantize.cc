@@ -4,7 +4,6 @@
 #include "frontend/onnx/compositions/quantize.h"
 
 #include "arith/canonical.h"
-
 #include "frontend/onnx/compositions/rows.h"
 #include "frontend/onnx/parts/conv.h"
 #include "frontend/onnx/parts/matmul.h"
@@ -39,10 +38,10 @@ Expr less_zero_point(NodeContext& context, size_t i, size_t zero_at, std::string
   return ops::subtract(wide, along_data(context, zero, data, axis, name), context.span());
 }
 
-// Returns whether a zero point is one number, or with `size` one for each of as many.
+// Returns whether a zero point is one number, or `size` numbers.
 bool is_one_or_each(NodeContext& context, const Expr& zero_point, const PrimExpr& size) {
   const std::vector<PrimExpr> dims = context.dims(zero_point);
-  return dims.empty() || (dims.size() == 1 && size.defined() && arith::is_equal(dims[0], size));
+  return dims.empty() || (dims.size() == 1 && arith::is_equal(dims[0], size));
 }
 
 // Two inputs of integers, with their zero points.

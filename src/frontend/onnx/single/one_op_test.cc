@@ -1,4 +1,5 @@
 // Operators for which Relay has one op become a call of it, so that a backend can claim it.
+#include "frontend/onnx/op_table.h"
 #include "frontend/onnx/tests/import_testing.h"
 #include "relay/expr.h"
 #include "relay/visit.h"
@@ -163,6 +164,14 @@ TEST(OneOp, ProductsOfIntegers) {
   const Operand line = u8({1, 1, 3}, {11, 12, 13});
   EXPECT_THAT(called_ops(import_node("ConvInteger", 10, {line, fixed(i8({2, 1, 2}, {1, 2, 5, 5}))})),
               Not(Contains("qnn.conv2d")));
+}
+
+TEST(OneOp, TheTableTellsTheForm) {
+  EXPECT_EQ(find_form("", "Conv"), OpForm::single);
+  EXPECT_EQ(find_form("ai.onnx", "HardSwish"), OpForm::composed);
+  EXPECT_EQ(find_form(kMicrosoftDomain, "BiasGelu"), OpForm::composed);
+  EXPECT_EQ(find_form("", "If"), std::nullopt);
+  EXPECT_EQ(find_form("com.example", "Conv"), std::nullopt);
 }
 
 }  // namespace
