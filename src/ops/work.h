@@ -8,7 +8,7 @@ namespace headrace::ops {
 // Which kernel computes the products of a call; they reach different shares of a processor's peak.
 enum class KernelKind : uint8_t {
   plain,  // a matrix product, or no product at all
-  conv,   // of one group
+  conv,   // with one group
   grouped_conv,
   depthwise_conv,          // with one input channel a group
   strided_depthwise_conv,  // with steps above 1

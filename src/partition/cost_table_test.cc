@@ -93,7 +93,7 @@ TEST(CostTable, FaultsHaveAPlace) {
   const auto error = [](const std::string& text) {
     return kit::user_error_of([&] { parse_cost_table({text, "t.json"}); });
   };
-  EXPECT_THAT(error("{\n\"headrace_costs\": 1,,"), HasSubstr("t.json: parse error at line 2, column 21"));
+  EXPECT_THAT(error("{\n\"headrace_costs\": 1,,"), HasSubstr("t.json:2:21: a key in quotes should be here"));
   EXPECT_THAT(error("[]"), HasSubstr("t.json: it is not a table of costs"));
   EXPECT_THAT(error("{\"headrace_costs\": 3}"), HasSubstr("\"headrace_costs\" is 3, this program reads 1 and 2"));
   EXPECT_THAT(error("{\"headrace_costs\": 1}"), HasSubstr("t.json: there is no \"cpu\""));

@@ -433,7 +433,7 @@ TEST(GraphExecutor, AGivenInputIsReadInPlaceOrCopied) {
   TensorView unaligned(reinterpret_cast<float*>(bytes.data()), {6, 8});
   unaligned.tensor.byte_offset = 2;
   for (const DLTensor& tensor : {view.tensor, unaligned.tensor}) {
-    std::fill(x.begin(), x.end(), 0.0F);  // what was given before is not read again
+    std::fill(x.begin(), x.end(), 0.0F);  // the tensor given before is not read again
     throw_if_failed(toy.executor->give_input(0, tensor));
     EXPECT_NE(toy.executor->input(0).data, tensor.data);
     ASSERT_EQ(toy.executor->run().code, 0);

@@ -38,7 +38,7 @@ struct L2NormalizeAttrs : AttrsNode {
   Shape axis;
 };
 
-// What nn.group_norm and nn.instance_norm compute alike: an instance norm has groups of one channel.
+// The form that nn.group_norm and nn.instance_norm share: an instance norm has groups of one channel.
 struct GroupNormView {
   size_t axis = 1;
   int64_t per_group = 1;  // channels of a group
