@@ -1,5 +1,5 @@
-# What `cmake --install` puts under a prefix, which may be moved: the programs, the libraries, the headers of include/,
-# those of src/ that code generators in C++ take, and a CMake package for other projects. A wheel has rules of its own
+# The files that `cmake --install` puts under a prefix, which may be moved: the programs, the libraries, the headers of
+# include/, those of src/ that code generators in C++ take, and a CMake package for other projects. A wheel has rules of its own
 # (python/CMakeLists.txt).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

@@ -36,7 +36,7 @@ if(HEADRACE_SANITIZE)
 endif()
 target_link_libraries(headrace_options INTERFACE headrace_sanitizers)
 
-# What the sources of all rooms share; made once for the rooms, and once for their tests.
+# The headers and options that the sources of all rooms share; made once for the rooms, and once for their tests.
 set(HEADRACE_PRECOMPILED
   <algorithm> <array> <atomic> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string>
   <string_view> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/core.h> <fmt/format.h> <fmt/ranges.h>)

@@ -10,8 +10,10 @@ sentence or by the code below. Fails where one begins so, and counts the comment
   C++ trailing comments behind code in the same line
   Python docstrings     of modules, classes and functions
   Python comments       lines of # that follow each other, and those behind code
+  script comments       lines of # that follow each other, of CMake and the shell
 
-Files are those with the endings .h, .hpp, .cc, .c and .py, tests too, outside of SKIPPED folders and of hidden ones.
+Files are those with the endings .h, .hpp, .cc, .c, .js, .py, .cmake and .sh, CMakeLists.txt and dev, tests too, outside
+of SKIPPED folders and of hidden ones. C++ comments are those of JavaScript, too.
 
 Prints those comments and exits 1, or a summary and 0.
 """
@@ -24,12 +26,13 @@ import os
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-KINDS = ("C++ comments", "C++ trailing comments", "Python docstrings", "Python comments")
-CPP = (".h", ".hpp", ".cc", ".c")
+KINDS = ("C++ comments", "C++ trailing comments", "Python docstrings", "Python comments", "script comments")
+CPP = (".h", ".hpp", ".cc", ".c", ".js")
+SCRIPTS = (".cmake", ".sh", "CMakeLists.txt")
 # Builds, others' work, and headers of earlier versions, which stay as they were published.
 SKIPPED = ("build", "third_party", "tools/html/vendor", "tests/plugins/headers")
 
@@ -107,6 +110,22 @@ def python_comments(file: str, text: str) -> list[Comment]:
     return [*found, *joined(file, KINDS[3], lines)]
 
 
+def script_comments(file: str, text: str) -> list[Comment]:
+    """The comments of a file of CMake or the shell that stand in lines of their own."""
+    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1)]
+    marked = [(number, line.lstrip("# ")) for number, line in lines if line.startswith("#") and line[1:2] != "!"]
+    return [*joined(file, KINDS[4], marked)]
+
+
+def reader_of(file: str) -> Callable[[str, str], list[Comment]] | None:
+    """The function that finds the comments of a file of that name; None for other files."""
+    if file.endswith(".py"):
+        return python_comments
+    if file.endswith(SCRIPTS) or file == "dev":
+        return script_comments
+    return cpp_comments if file.endswith(CPP) else None
+
+
 def comments(root: Path) -> list[Comment]:
     """All comments below a folder, in the order of files and lines."""
     found: list[Comment] = []
@@ -115,7 +134,7 @@ def comments(root: Path) -> list[Comment]:
         folders[:] = [one for one in folders if (place / one).as_posix() not in SKIPPED and not one.startswith(".")]
         for name in files:
             file = (place / name).as_posix()
-            read = python_comments if file.endswith(".py") else cpp_comments if file.endswith(CPP) else None
+            read = reader_of(file)
             if read is not None:
                 found += read(file, (root / file).read_text(encoding="utf-8"))
     return sorted(found, key=lambda comment: (comment.file, comment.line))

@@ -35,7 +35,7 @@ class CheckCommentsTest(unittest.TestCase):
         self.assertEqual(self.check({file: text}), (1, list(lines)))
 
     def test_sound_house_passes(self) -> None:
-        counts = "2 C++ comments, 1 C++ trailing comments, 2 Python docstrings, 1 Python comments"
+        counts = "2 C++ comments, 1 C++ trailing comments, 2 Python docstrings, 1 Python comments, 0 script comments"
         self.assertEqual(self.check({}), (0, [f"plain statements: {counts}"]))
 
     def test_each_opening(self) -> None:
@@ -71,6 +71,13 @@ class CheckCommentsTest(unittest.TestCase):
         self.expect("a.py", '#!/usr/bin/env python3\n"""What is here."""\n', "a.py:2: What is here.", said)
         self.expect("a.py", 'class A:\n    """\n    Of a.\n\n    More.\n    """\n', "a.py:2: Of a.", said)
         self.expect("a.py", 'async def f():\n    """As above."""\n', "a.py:2: As above.", said)
+
+    def test_scripts(self) -> None:
+        text = "#!/bin/sh\n# Runs x\n# of y.\nset(x)  # of y\n"
+        for file in ("dev", "a.sh", "a/CMakeLists.txt", "b.cmake"):
+            self.assertEqual(self.check({file: text})[0], 0, file)
+            self.expect(file, f"{text}\n  # Of z.\n", f"{file}:6: Of z.", f"1 of 2 script comments {SAID}")
+        self.expect("a.js", "// Of z.\n", "a.js:1: Of z.", f"1 of 3 C++ comments {SAID}")
 
     def test_folders_that_are_not_ours_or_made(self) -> None:
         for folder in ("build/x", "third_party/x", ".cache", "tools/html/vendor", "tests/plugins/headers/1.0"):

@@ -34,7 +34,7 @@ driver::LoadOptions load_options(const Shapes& shapes, const Dims& dims, const n
       .shapes = shapes, .dims = dims, .weights = weights, .show_sizes = &driver::sizes_as_arguments};
   for (const auto& [key, tensor] : bound) {
     const auto name = nb::cast<std::string>(key);
-    options.bound.emplace(name, to_ndarray(tensor, fmt::format("bound input '{}'", name)));
+    options.bound.emplace(name, to_ndarray(tensor, [&] { return fmt::format("bound input '{}'", name); }));
   }
   return options;
 }

@@ -73,7 +73,7 @@ nb::bytes with_initializers(const std::string& path, const nb::dict& replaced, c
   std::map<std::string, NDArray, std::less<>> tensors;
   for (const auto& [key, tensor] : replaced) {
     const auto name = nb::cast<std::string>(key);
-    tensors.emplace(name, to_ndarray(tensor, fmt::format("initialiser '{}'", name)));
+    tensors.emplace(name, to_ndarray(tensor, [&] { return fmt::format("initialiser '{}'", name); }));
   }
   std::string bytes;
   {

@@ -40,7 +40,7 @@ bool is_own(nb::handle array) {
 // Makes a value of what a stage returned, or a caller gave, for a port. Arrays are copied unless `shares` says that
 // their memory stays as it is; objects that are not tensors, numbers or texts stay Python's.
 Value to_port_value(nb::handle object, const Port& port, bool shares) {
-  if (!port.is_any) return Value(to_ndarray(object, fmt::format("'{}'", port.name()), port.spec.dtype.to_string()));
+  if (!port.is_any) return Value(to_ndarray(object, [&] { return fmt::format("'{}'", port.name()); }, port.spec.dtype));
   if (std::optional<NDArray> tensor = try_to_ndarray(object)) return Value(shares ? *tensor : tensor->copy());
   if (object.is_none() || PyBool_Check(object.ptr()) || PyLong_CheckExact(object.ptr()) ||
       PyFloat_CheckExact(object.ptr()) || PyUnicode_CheckExact(object.ptr()))

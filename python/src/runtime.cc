@@ -39,11 +39,11 @@ PackedFunc get_function(const runtime::Module& module, const std::string& name, 
   return function;
 }
 
-// Converts the input at `i` to a tensor. Formats the input's name and dtype only if they are needed.
+// Converts the input at `i` to a tensor.
 NDArray to_input(nb::handle input, const std::vector<artifact::TensorSpec>& specs, size_t i) {
   if (std::optional<NDArray> tensor = try_to_ndarray(input)) return *std::move(tensor);
-  if (i >= specs.size()) return to_ndarray(input, fmt::format("input {}", i));
-  return to_ndarray(input, fmt::format("input '{}'", specs[i].name), specs[i].dtype.to_string());
+  if (i >= specs.size()) return to_ndarray(input, [&] { return fmt::format("input {}", i); });
+  return to_ndarray(input, [&] { return fmt::format("input '{}'", specs[i].name); }, specs[i].dtype);
 }
 
 template <typename Sequence>

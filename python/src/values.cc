@@ -90,29 +90,29 @@ bool is_refusal(const nb::python_error& error) {
 }
 
 // Exporters refuse what DLPack cannot say: strings, objects, foreign byte orders; numpy's also bfloat16.
-NDArray share(nb::handle object, const std::string& what) {
+NDArray share(nb::handle object, const Label& what) {
   try {
     return from_capsule(ask_for_dlpack(object));
   } catch (nb::python_error& error) {
     if (nb::hasattr(object, "__array_interface__") && text_of(object.attr("dtype")) == "bfloat16")
       return share_bfloat16(object);
     if (!is_refusal(error)) throw;
-    throw_user_error("{}: {} cannot be shared by DLPack: {}", what, kind_of(object), nb::str(error.value()).c_str());
+    throw_user_error("{}: {} cannot be shared by DLPack: {}", what(), kind_of(object), nb::str(error.value()).c_str());
   } catch (const UserError& error) {
-    throw_user_error("{}: {}", what, error.message());
+    throw_user_error("{}: {}", what(), error.message());
   }
 }
 
-nb::object as_numpy(nb::handle object, const std::string& what) {
+nb::object as_numpy(nb::handle object, const Label& what) {
   // numpy would take these for arrays of objects and of characters.
   if (object.is_none() || nb::isinstance<nb::str>(object) || nb::isinstance<nb::dict>(object))
-    throw_user_error("{}: {} is not a tensor; give a numpy array, a DLPack tensor, a list or a number", what,
+    throw_user_error("{}: {} is not a tensor; give a numpy array, a DLPack tensor, a list or a number", what(),
                      kind_of(object));
   try {
     return nb::module_::import_("numpy").attr("asarray")(object);
   } catch (nb::python_error& error) {
     if (!is_refusal(error)) throw;
-    throw_user_error("{}: {} does not become an array: {}", what, kind_of(object), nb::str(error.value()).c_str());
+    throw_user_error("{}: {} does not become an array: {}", what(), kind_of(object), nb::str(error.value()).c_str());
   }
 }
 
@@ -250,7 +250,7 @@ Value to_other_value(nb::handle object) {
   // Numbers of numpy, which are arrays too.
   if (!is_type && nb::hasattr(object, "dtype") && nb::hasattr(object, "item") && !nb::hasattr(object, "__len__"))
     return to_value(object.attr("item")());
-  if (!is_type && nb::hasattr(object, "__dlpack__")) return Value(to_ndarray(object, "the argument"));
+  if (!is_type && nb::hasattr(object, "__dlpack__")) return Value(to_ndarray(object, [] { return std::string("the argument"); }));
   if (!is_type && PyCallable_Check(object.ptr()) != 0) return Value(to_function(nb::borrow(object)));
   const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
   throw nb::type_error(("a " + type + " cannot be passed to Headrace").c_str());
@@ -277,16 +277,26 @@ NDArray borrow(const DLTensor& tensor, std::shared_ptr<const void> lease) {
   return NDArray::from_dlpack(&borrowed->managed);
 }
 
-NDArray to_ndarray(nb::handle object, const std::string& what, const std::string& wanted) {
+// Returns the name of a dtype. Each is made once, since programs ask for it at every run.
+static nb::handle name_of(DataType dtype) {
+  static auto& names = *new std::unordered_map<uint32_t, nb::object>;  // outlives the interpreter
+  const auto key = static_cast<uint32_t>(dtype.code()) << 24 | static_cast<uint32_t>(dtype.bits()) << 16 |
+                   static_cast<uint32_t>(dtype.lanes());
+  nb::object& name = names[key];
+  if (!name.is_valid()) name = nb::cast(dtype.to_string());
+  return name;
+}
+
+NDArray to_ndarray(nb::handle object, const Label& what, std::optional<DataType> wanted) {
   if (nb::isinstance<NDArray>(object)) return nb::cast<NDArray>(object);
   // It would be shared without its mask.
   if (nb::hasattr(object, "mask") && nb::hasattr(object, "filled"))
-    throw_user_error("{}: a masked array has elements without a value; give x.filled(value)", what);
+    throw_user_error("{}: a masked array has elements without a value; give x.filled(value)", what());
   if (nb::hasattr(object, "__dlpack__")) return share(object, what);
   const nb::object array = as_numpy(object, what);
   // A scalar of numpy's has a dtype that somebody chose.
-  const bool is_plain = !wanted.empty() && !nb::hasattr(object, "dtype");
-  return share(is_plain ? with_dtype(array, wanted) : array, what);
+  const bool is_plain = wanted && !nb::hasattr(object, "dtype");
+  return share(is_plain ? with_dtype(array, nb::cast<std::string>(name_of(*wanted))) : array, what);
 }
 
 // The capsule of an array of numpy; invalid where numpy refuses.
@@ -404,16 +414,6 @@ static void bind_device(nb::module_& m) {
       nb::arg("id") = 0, "The CPU.");
 }
 
-// Returns the name of a dtype. Each is made once, since programs ask for it at every run.
-static nb::handle name_of(DataType dtype) {
-  static auto& names = *new std::unordered_map<uint32_t, nb::object>;  // outlives the interpreter
-  const auto key = static_cast<uint32_t>(dtype.code()) << 24 | static_cast<uint32_t>(dtype.bits()) << 16 |
-                   static_cast<uint32_t>(dtype.lanes());
-  nb::object& name = names[key];
-  if (!name.is_valid()) name = nb::cast(dtype.to_string());
-  return name;
-}
-
 // Binds the properties of a tensor and its conversion to numpy.
 static void bind_reading(nb::class_<NDArray>& tensor) {
   tensor.def_prop_ro("shape", [](const NDArray& array) { return nb::tuple(nb::cast(array.shape())); })
@@ -486,7 +486,7 @@ static void bind_copies(nb::class_<NDArray>& tensor) {
       .def(
           "copyfrom",
           [](const NDArray& array, nb::handle source) {
-            array.copy_from(to_ndarray(source, "source"));
+            array.copy_from(to_ndarray(source, [] { return std::string("source"); }));
             return array;
           },
           nb::arg("source").none(), "Takes the elements of another tensor.");
@@ -513,7 +513,8 @@ void bind_values(nb::module_& m) {
   m.def(
       "array",
       [](nb::handle object, const std::string& name, const std::string& dtype) {
-        return to_ndarray(object, name, dtype);
+        const auto wanted = is_number_dtype(dtype) ? std::optional(DataType::parse(dtype)) : std::nullopt;
+        return to_ndarray(object, [&] { return name; }, wanted);
       },
       nb::arg("data").none(), nb::arg("name") = "data", nb::arg("dtype") = "",
       "An NDArray that shares the memory of a DLPack tensor; of lists and numbers, a new one, of `dtype` where that "

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -31,11 +32,12 @@ Value to_value_of(nb::handle object, F&& where) {
 }
 
 // A tensor that shares the object's memory: of an NDArray, of anything with __dlpack__; a copy of what numpy.asarray
-// makes of lists and numbers. They have no dtype of their own: they get `wanted`, numpy's name of one, where it holds
-// their values (of integers exactly; an integer dtype takes no others). `what` names it in UserErrors: "input 'x'".
-NDArray to_ndarray(nb::handle object, const std::string& what, const std::string& wanted = "");
-// As to_ndarray of an NDArray and of an array of numpy that DLPack can share; null for anything else. It needs no name
-// for messages, so callers make one only when this gives null.
+// makes of lists and numbers. They have no dtype of their own: they get `wanted` where numpy has it and it holds their
+// values (of integers exactly; an integer dtype takes no others). `what`, which names it in UserErrors ("input 'x'"), is
+// asked for an error alone.
+using Label = std::function<std::string()>;
+NDArray to_ndarray(nb::handle object, const Label& what, std::optional<DataType> wanted = std::nullopt);
+// As to_ndarray of an NDArray and of an array of numpy that DLPack can share; null for anything else.
 std::optional<NDArray> try_to_ndarray(nb::handle object);
 // A view of memory that is the caller's, as a step of an artifact passes it to a function: valid while the call runs.
 // `lease` is held as long as the view and what was made of it.

@@ -1,4 +1,4 @@
-// What all pages share: elements, numbers for people, colours, zoom and pan. Text only ever becomes text nodes and
+// The parts that all pages share: elements, numbers for people, colours, zoom and pan. Text only ever becomes text nodes and
 // attributes, never markup.
 'use strict';
 

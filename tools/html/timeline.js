@@ -217,7 +217,7 @@ headrace.TimelinePage = class {
     }
   }
 
-  // What the lanes did in the time that is seen.
+  // Shows how long each lane worked in the time that is seen.
   fillTable() {
     const {element} = headrace;
     const percent = (share) => `${(100 * share).toFixed(1)} %`;
