@@ -232,7 +232,7 @@ function(headrace_tests)
     add_test(NAME ${name} COMMAND ${name}_test)
     set_tests_properties(${name} PROPERTIES
       TIMEOUT 600 ENVIRONMENT "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/${name}.xml")
-    if(name MATCHES "^(runtime|executors|devices)")
+    if(name MATCHES "^(runtime|executors|devices|load|ir$|cost)")
       add_dependencies(thread_tests ${name}_test)
       set_property(TEST ${name} APPEND PROPERTY LABELS threads)
     endif()

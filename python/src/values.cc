@@ -250,7 +250,8 @@ Value to_other_value(nb::handle object) {
   // Numbers of numpy, which are arrays too.
   if (!is_type && nb::hasattr(object, "dtype") && nb::hasattr(object, "item") && !nb::hasattr(object, "__len__"))
     return to_value(object.attr("item")());
-  if (!is_type && nb::hasattr(object, "__dlpack__")) return Value(to_ndarray(object, [] { return std::string("the argument"); }));
+  if (!is_type && nb::hasattr(object, "__dlpack__"))
+    return Value(to_ndarray(object, [] { return std::string("the argument"); }));
   if (!is_type && PyCallable_Check(object.ptr()) != 0) return Value(to_function(nb::borrow(object)));
   const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
   throw nb::type_error(("a " + type + " cannot be passed to Headrace").c_str());

@@ -33,8 +33,8 @@ Value to_value_of(nb::handle object, F&& where) {
 
 // A tensor that shares the object's memory: of an NDArray, of anything with __dlpack__; a copy of what numpy.asarray
 // makes of lists and numbers. They have no dtype of their own: they get `wanted` where numpy has it and it holds their
-// values (of integers exactly; an integer dtype takes no others). `what`, which names it in UserErrors ("input 'x'"), is
-// asked for an error alone.
+// values (of integers exactly; an integer dtype takes no others). `what`, which names it in UserErrors ("input 'x'"),
+// is asked for an error alone.
 using Label = std::function<std::string()>;
 NDArray to_ndarray(nb::handle object, const Label& what, std::optional<DataType> wanted = std::nullopt);
 // As to_ndarray of an NDArray and of an array of numpy that DLPack can share; null for anything else.

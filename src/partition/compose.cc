@@ -166,7 +166,7 @@ pass::Pass merging_composites() {
   };
   return {{.name = "MergeComposite",
            .opt_level = 0,
-           .summary = "what the patterns of a backend match becomes functions that are marked Composite",
+           .summary = "calls that the patterns of a backend match become functions that are marked Composite",
            .options = {std::move(option)}},
           [](const IRModule& module, const pass::PassContext& context) {
             const auto table = context.option<Value>("relay.MergeComposite.pattern_table");

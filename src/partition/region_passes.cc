@@ -79,7 +79,7 @@ Pass annotating() {
 
 Pass partitioning() {
   return {{.name = "PartitionGraph",
-           .summary = "what compiler_begin and compiler_end enclose becomes functions for other compilers",
+           .summary = "parts that compiler_begin and compiler_end enclose become functions for other compilers",
            .options = {config_key<std::string>("mod_name", "part of the names of the functions", "default"),
                        config_key<bool>("bind_constants", "whether constants are inside of the functions", "true")},
            .runs_after = {"MergeComposite", "AnnotateTarget", "MergeCompilerRegions"}},

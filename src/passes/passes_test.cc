@@ -30,64 +30,6 @@ TEST(InferType, TextAndResults) {
   EXPECT_EQ(relay::infer_type(after), after) << "it is typed";
 }
 
-TEST(SimplifyExpr, KnowsLargeZerosAndOnes) {
-  const IRModule after = run_pass("SimplifyExpr", read("def @main(%x: Tensor[(5000, 4), float32]) {"
-                                                       " multiply(add(%x, zeros(shape=[5000, 4])),"
-                                                       " full(1f, shape=[5000, 4], dtype=\"float32\")) }"));
-  EXPECT_TRUE(after->lookup("main").cast<relay::FunctionNode>()->body.is<relay::VarNode>());
-  const IRModule other = run_pass("SimplifyExpr", read("def @main(%x: Tensor[(5000, 4), float32]) {"
-                                                       " add(%x, ones(shape=[5000, 4])) }"));
-  EXPECT_TRUE(other->lookup("main").cast<relay::FunctionNode>()->body.is<relay::CallNode>());
-}
-
-TEST(FoldScaleAxis, ADeadChannelMayVanish) {
-  const IRModule folded = run_pass("FoldScaleAxis", read("def @main(%x: Tensor[(1, 2), float32]) {"
-                                                         " multiply(nn.dense(%x, const(Tensor[(2, 2), float32],"
-                                                         " [1, 2, 1e-38, 0])), 0.01f) }"));
-  const Expr body = folded->lookup("main").cast<relay::FunctionNode>()->body;
-  EXPECT_EQ(body.cast<relay::CallNode>()->as_op()->name, "nn.dense");
-}
-
-TEST(EliminateCommonSubexpr, DifferentAttributesStay) {
-  const IRModule before = read("def @main(%x: Tensor[(2, 2), float32]) { (sum(%x, axis=[0]), sum(%x, axis=[1])) }");
-  EXPECT_EQ(run_pass("EliminateCommonSubexpr", before)->lookup("main"), before->lookup("main"));
-}
-
-// Keeps one of the equal calls in a block and in the branches inside it, earlier ones included. Calls in two branches
-// stay two. One run is enough.
-TEST(EliminateCommonSubexpr, CallsInAndAroundBranches) {
-  const auto left = [](const std::string& body) {
-    const IRModule before = read("def @main(%c: bool, %d: bool, %x: Tensor[(3), float32]) {\n" + body + "\n}");
-    const IRModule after = run_pass("EliminateCommonSubexpr", before);
-    for (const bool c : {false, true}) {
-      for (const bool d : {false, true}) {
-        const std::vector<NDArray> args{NDArray::from_vector<uint8_t>({}, DataType::bool_(), {uint8_t{c}}),
-                                        NDArray::from_vector<uint8_t>({}, DataType::bool_(), {uint8_t{d}}),
-                                        ramp({3}, 1)};
-        expect_same_results(before, after, args, 0);
-      }
-    }
-    EXPECT_EQ(run_pass("EliminateCommonSubexpr", after), after) << body;
-    return count_calls(after, "exp");
-  };
-  const std::string four =
-      "if (%c) { if (%d) { exp(%x) } else { abs(exp(%x)) } }"
-      " else { if (%d) { tanh(exp(%x)) } else { negative(exp(%x)) } }";
-  EXPECT_EQ(left(four), 4);
-  EXPECT_EQ(left("(" + four + ", exp(%x))"), 1);
-  EXPECT_EQ(left("(exp(%x), " + four + ")"), 1);
-  EXPECT_EQ(left("if (%c) { (" + four + ", exp(%x)).0 } else { exp(%x) }"), 2);
-  EXPECT_EQ(left("(" + four + ", if (%d) { exp(%x) } else { exp(%x) })"), 6);
-  EXPECT_EQ(left("if (%c) { add(if (%d) { exp(%x) } else { abs(exp(%x)) }, exp(%x)) }"
-                 " else { if (%d) { exp(%x) } else { abs(%x) } }"),
-            2);
-  // Calls of merged values, and items of ops with several results, are found equal in the same run.
-  EXPECT_EQ(left("(if (%c) { exp(abs(exp(%x))) } else { negative(exp(abs(exp(%x)))) }, exp(abs(exp(%x))))"), 2);
-  EXPECT_EQ(left("(if (%c) { exp(split(%x, indices_or_sections=3).0) } else { exp(split(%x, "
-                 "indices_or_sections=3).0) }, exp(split(%x, indices_or_sections=3).0))"),
-            1);
-}
-
 struct Unchanged {
   const char* pass;
   const char* why;

@@ -113,7 +113,7 @@ Pass combining_dense(bool copies_data) {
 }
 
 Pass folding_constants() {
-  return typed_after(with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
+  return typed_after(with_context("FoldConstant", 2, "expressions of constants alone become their values", {},
                                   [](IRModule m, const PassContext& c) { return fold_constant(std::move(m), c); }));
 }
 
@@ -203,7 +203,8 @@ Pass eliminating_dead_code() {
 Pass removing_unused_functions() {
   return with_context(
       "RemoveUnusedFunctions", 1, "functions that no entry reaches are dropped",
-      {config_key<Array<std::string>>("entry_functions", "what stays, with all that it refers to", "main")},
+      {config_key<Array<std::string>>("entry_functions", "the functions that stay, with all that they refer to",
+                                      "main")},
       [](const IRModule& m, const PassContext& c) { return remove_unused_functions(m, entry_functions(c)); });
 }
 
@@ -245,7 +246,7 @@ Pass fusing() {
 
 Pass defusing() {
   Pass pass = typed_around(
-      plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them", {"DeFuseOps"}));
+      plain<defuse_ops>("DefuseOps", 3, "functions that FuseOps made dissolve into their calls", {"DeFuseOps"}));
   pass.info.undoes = {"FuseOps"};
   return pass;
 }
@@ -294,17 +295,18 @@ Pass mixing_precision() {
 }
 
 Pass partially_evaluating() {
-  Pass pass = with_context("PartialEvaluate", 1, "what is known is computed, the rest left in administrative form", {},
-                           [](const IRModule& m, const PassContext& c) { return partial_evaluate(m, c); });
+  Pass pass = with_context("PartialEvaluate", 1, "known values are computed, the rest is left in administrative form",
+                           {}, [](const IRModule& m, const PassContext& c) { return partial_evaluate(m, c); });
   pass.info.aliases = {"PartialEval"};
   return pass;
 }
 
 Pass planning_devices() {
-  return with_context("PlanDevices", 0, "every value gets a device, and what is needed on another is copied",
-                      {config_key<std::string>("default_device", "of what no annotation determines", "cpu:0"),
-                       config_key<std::string>("host_device", "where conditions are decided", "cpu:0")},
-                      [](const IRModule& m, const PassContext& c) { return plan_devices(m, device_options(c)); });
+  return with_context(
+      "PlanDevices", 0, "every value gets a device, and what is needed on another is copied",
+      {config_key<std::string>("default_device", "the device of expressions that no annotation determines", "cpu:0"),
+       config_key<std::string>("host_device", "where conditions are decided", "cpu:0")},
+      [](const IRModule& m, const PassContext& c) { return plan_devices(m, device_options(c)); });
 }
 
 }  // namespace
@@ -387,7 +389,8 @@ std::vector<Pass> by_name() {
       folding_scale_axis({folding_scale_backward(true), folding_scale_forward(true), folding_constants()}),
       plain<to_a_normal_form>("ToANormalForm", 1,
                               "every operation is bound by a let, in the scope that holds its uses"),
-      plain<to_basic_block_normal_form>("ToBasicBlockNormalForm", 1, "what several blocks use is bound by a let"),
+      plain<to_basic_block_normal_form>("ToBasicBlockNormalForm", 1,
+                                        "expressions that several blocks use are bound by lets"),
       removing_unused_functions(),
       typed_around(
           plain<canonicalize_ops>("CanonicalizeOps", 3, "ops that are others in disguise: bias_add becomes add")),

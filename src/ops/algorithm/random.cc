@@ -13,7 +13,7 @@
 namespace headrace::ops {
 
 void ThreefryGenerateAttrs::fields(FieldList<ThreefryGenerateAttrs>& f) {
-  f.field<&ThreefryGenerateAttrs::out_shape>("out_shape", {.doc = "of the random words"});
+  f.field<&ThreefryGenerateAttrs::out_shape>("out_shape", {.doc = "the shape of the random words"});
 }
 
 void UniformAttrs::fields(FieldList<UniformAttrs>& f) {

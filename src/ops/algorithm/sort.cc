@@ -28,14 +28,15 @@ void TopKAttrs::fields(FieldList<TopKAttrs>& f) {
                                    {.default_value = "both", .has_default = true, .doc = "both, values or indices"})
       .field<&TopKAttrs::is_ascend>(
           "is_ascend", {.default_value = false, .has_default = true, .doc = "the least ones, the least first"})
-      .field<&TopKAttrs::dtype>("dtype", {.default_value = "int32", .has_default = true, .doc = "of the indices"});
+      .field<&TopKAttrs::dtype>("dtype",
+                                {.default_value = "int32", .has_default = true, .doc = "the dtype of the indices"});
 }
 
 void SearchSortedAttrs::fields(FieldList<SearchSortedAttrs>& f) {
   f.field<&SearchSortedAttrs::right>(
        "right", {.default_value = false, .has_default = true, .doc = "after equal elements in place of before them"})
-      .field<&SearchSortedAttrs::dtype>("dtype",
-                                        {.default_value = "int32", .has_default = true, .doc = "of the result"});
+      .field<&SearchSortedAttrs::dtype>(
+          "dtype", {.default_value = "int32", .has_default = true, .doc = "the dtype of the result"});
 }
 
 namespace {

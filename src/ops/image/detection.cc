@@ -26,9 +26,9 @@ void MultiBoxPriorAttrs::fields(FieldList<MultiBoxPriorAttrs>& f) {
                                   .has_default = true,
                                   .doc = "between places, down and across, as parts of the image; not above 0: one "
                                          "place an element"})
-      .field<&A::offsets>(
-          "offsets",
-          {.default_value = Array<double>{0.5, 0.5}, .has_default = true, .doc = "of the first place, in steps"})
+      .field<&A::offsets>("offsets", {.default_value = Array<double>{0.5, 0.5},
+                                      .has_default = true,
+                                      .doc = "the offset of the first place, in steps"})
       .field<&A::clip>("clip", {.default_value = false, .has_default = true, .doc = "cut boxes at the image's edges"});
 }
 

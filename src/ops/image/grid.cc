@@ -26,7 +26,7 @@ void GridSampleAttrs::fields(FieldList<GridSampleAttrs>& f) {
       .field<&A::padding_mode>("padding_mode",
                                {.default_value = "zeros",
                                 .has_default = true,
-                                .doc = "what lies outside: zeros, border (the nearest element) or reflection"})
+                                .doc = "the elements outside: zeros, border (the nearest element) or reflection"})
       .field<&A::align_corners>("align_corners", {.default_value = true,
                                                   .has_default = true,
                                                   .doc = "-1 and 1 are the middles of the corner elements, not their "

@@ -24,13 +24,12 @@ void Resize2DAttrs::fields(FieldList<Resize2DAttrs>& f) {
           {.default_value = "half_pixel",
            .has_default = true,
            .doc = "half_pixel, align_corners, asymmetric, pytorch_half_pixel or tf_half_pixel_for_nn"})
-      .field<&Resize2DAttrs::rounding_method>(
-          "rounding_method",
-          {.default_value = "round",
-           .has_default = true,
-           .doc =
-               "of nearest_neighbor: round (ties away from zero), round_prefer_floor, round_prefer_ceil, floor, ceil; "
-               "empty: round for align_corners, else floor"})
+      .field<&Resize2DAttrs::rounding_method>("rounding_method",
+                                              {.default_value = "round",
+                                               .has_default = true,
+                                               .doc = "the rounding of nearest_neighbor: round (ties away from zero), "
+                                                      "round_prefer_floor, round_prefer_ceil, floor, ceil; "
+                                                      "empty: round for align_corners, else floor"})
       .field<&Resize2DAttrs::cubic_alpha>(
           "cubic_alpha", {.default_value = -0.5, .has_default = true, .doc = "the cubic's coefficient"})
       .field<&Resize2DAttrs::cubic_exclude>(

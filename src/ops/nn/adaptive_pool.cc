@@ -17,7 +17,7 @@ void AdaptivePoolAttrsOf<rank>::fields(FieldList<AdaptivePoolAttrsOf>& f) {
   f.template field<&AdaptivePoolAttrs::output_size>(
        "output_size", {.default_value = usual.output_size,
                        .has_default = true,
-                       .doc = "of the spatial axes; one value: of all; empty: as the data"})
+                       .doc = "the spatial sizes of the result; one value: all of them; empty: those of the data"})
       .template field<&AdaptivePoolAttrs::layout>(
           "layout", {.default_value = usual.layout,
                      .has_default = true,

@@ -14,7 +14,8 @@ void BatchNormAttrs::fields(FieldList<BatchNormAttrs>& f) {
       .field<&BatchNormAttrs::epsilon>("epsilon",
                                        {.default_value = 1e-5, .has_default = true, .doc = "added to the variance"})
       .field<&BatchNormAttrs::momentum>(
-          "momentum", {.default_value = 0.1, .has_default = true, .doc = "of the moving statistics, when training"})
+          "momentum",
+          {.default_value = 0.1, .has_default = true, .doc = "how fast the moving statistics follow, when training"})
       .field<&BatchNormAttrs::center>("center", {.default_value = true, .has_default = true, .doc = "add beta"})
       .field<&BatchNormAttrs::scale>("scale", {.default_value = true, .has_default = true, .doc = "multiply by gamma"});
 }

@@ -24,8 +24,9 @@ void layer_fields(FieldList<A>& f) {
           "activations",
           {.default_value = Array<std::string>(),
            .has_default = true,
-           .doc = "of each direction in turn: of an LSTM those of the gates, of n and of c, of a GRU those of the "
-                  "gates and of n, of an RNN that of h; empty: as in the formulas"})
+           .doc =
+               "those of each direction in turn: of an LSTM those of the gates, of n and of c, of a GRU those of the "
+               "gates and of n, of an RNN that of h; empty: as in the formulas"})
       .template field<&A::activation_alpha>(
           "activation_alpha",
           {.default_value = Array<double>(),

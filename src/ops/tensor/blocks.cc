@@ -13,28 +13,29 @@ void SubPixelAttrs::fields(FieldList<SubPixelAttrs>& f) {
   f.field<&SubPixelAttrs::block_size>("block_size", {.doc = "rows and columns of a block"})
       .field<&SubPixelAttrs::layout>("layout", {.default_value = "NCHW", .has_default = true, .doc = "NCHW or NHWC"})
       .field<&SubPixelAttrs::mode>(
-          "mode", {.default_value = "DCR",
-                   .has_default = true,
-                   .doc = "of depth_to_space: DCR, the place in the block is the outer part of the channel; or CRD, "
-                          "which Relay calls CDR"});
+          "mode",
+          {.default_value = "DCR",
+           .has_default = true,
+           .doc = "the order of depth_to_space: DCR, the place in the block is the outer part of the channel; or CRD, "
+                  "which Relay calls CDR"});
 }
 
 void SpaceToBatchNDAttrs::fields(FieldList<SpaceToBatchNDAttrs>& f) {
-  f.field<&SpaceToBatchNDAttrs::block_shape>("block_shape", {.doc = "of the axes after the first"})
+  f.field<&SpaceToBatchNDAttrs::block_shape>("block_shape", {.doc = "the block's sizes along the axes after the first"})
       .field<&SpaceToBatchNDAttrs::paddings>("paddings", {.doc = "(before, after) for each axis of block_shape"})
-      .field<&SpaceToBatchNDAttrs::pad_value>("pad_value",
-                                              {.default_value = 0.0, .has_default = true, .doc = "what is around"});
+      .field<&SpaceToBatchNDAttrs::pad_value>(
+          "pad_value", {.default_value = 0.0, .has_default = true, .doc = "the value of the padding"});
 }
 
 void BatchToSpaceNDAttrs::fields(FieldList<BatchToSpaceNDAttrs>& f) {
-  f.field<&BatchToSpaceNDAttrs::block_shape>("block_shape", {.doc = "of the axes after the first"})
+  f.field<&BatchToSpaceNDAttrs::block_shape>("block_shape", {.doc = "the block's sizes along the axes after the first"})
       .field<&BatchToSpaceNDAttrs::crops>("crops", {.doc = "(before, after) for each axis of block_shape"});
 }
 
 void DilateAttrs::fields(FieldList<DilateAttrs>& f) {
   f.field<&DilateAttrs::strides>("strides", {.doc = "the distance of neighbours along each axis"})
-      .field<&DilateAttrs::dilation_value>("dilation_value",
-                                           {.default_value = 0.0, .has_default = true, .doc = "what lies between"});
+      .field<&DilateAttrs::dilation_value>(
+          "dilation_value", {.default_value = 0.0, .has_default = true, .doc = "the value of elements between"});
 }
 
 namespace {

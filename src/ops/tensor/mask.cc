@@ -22,7 +22,7 @@ void TriluAttrs::fields(FieldList<TriluAttrs>& f) {
 
 void SequenceMaskAttrs::fields(FieldList<SequenceMaskAttrs>& f) {
   f.field<&SequenceMaskAttrs::mask_value>(
-       "mask_value", {.default_value = 0.0, .has_default = true, .doc = "what masked elements get"})
+       "mask_value", {.default_value = 0.0, .has_default = true, .doc = "the value of masked elements"})
       .field<&SequenceMaskAttrs::axis>("axis",
                                        {.default_value = 0, .has_default = true, .doc = "the axis of steps: 0 or 1"});
 }

@@ -19,11 +19,11 @@ void AllocStorageAttrs::fields(FieldList<AllocStorageAttrs>& f) {
 
 void MemoryViewAttrs::fields(FieldList<MemoryViewAttrs>& f) {
   f.field<&MemoryViewAttrs::byte_offset>("byte_offset", {.doc = "from the start of the base"})
-      .field<&MemoryViewAttrs::shape>("shape", {.doc = "of the view"})
-      .field<&MemoryViewAttrs::dtype>("dtype", {.doc = "of the view"})
-      .field<&MemoryViewAttrs::strides>(
-          "strides",
-          {.default_value = Shape(), .has_default = true, .doc = "of the view in elements; empty: it is dense"});
+      .field<&MemoryViewAttrs::shape>("shape", {.doc = "the shape of the view"})
+      .field<&MemoryViewAttrs::dtype>("dtype", {.doc = "the dtype of the view"})
+      .field<&MemoryViewAttrs::strides>("strides", {.default_value = Shape(),
+                                                    .has_default = true,
+                                                    .doc = "the strides of the view in elements; empty: it is dense"});
 }
 
 namespace {

@@ -14,8 +14,8 @@
 namespace headrace::ops {
 
 void LayoutTransformAttrs::fields(FieldList<LayoutTransformAttrs>& f) {
-  f.field<&LayoutTransformAttrs::src_layout>("src_layout", {.doc = "of data: NCHW, NCHW16c, ..."})
-      .field<&LayoutTransformAttrs::dst_layout>("dst_layout", {.doc = "of the result"});
+  f.field<&LayoutTransformAttrs::src_layout>("src_layout", {.doc = "the layout of data: NCHW, NCHW16c, ..."})
+      .field<&LayoutTransformAttrs::dst_layout>("dst_layout", {.doc = "the layout of the result"});
 }
 
 void SlidingWindowAttrs::fields(FieldList<SlidingWindowAttrs>& f) {
@@ -27,9 +27,10 @@ void SlidingWindowAttrs::fields(FieldList<SlidingWindowAttrs>& f) {
 }
 
 void ReverseSequenceAttrs::fields(FieldList<ReverseSequenceAttrs>& f) {
-  f.field<&ReverseSequenceAttrs::seq_axis>("seq_axis", {.default_value = 1, .has_default = true, .doc = "of the steps"})
-      .field<&ReverseSequenceAttrs::batch_axis>("batch_axis",
-                                                {.default_value = 0, .has_default = true, .doc = "of the sequences"});
+  f.field<&ReverseSequenceAttrs::seq_axis>("seq_axis",
+                                           {.default_value = 1, .has_default = true, .doc = "the axis of the steps"})
+      .field<&ReverseSequenceAttrs::batch_axis>(
+          "batch_axis", {.default_value = 0, .has_default = true, .doc = "the axis of the sequences"});
 }
 
 void MeshgridAttrs::fields(FieldList<MeshgridAttrs>& f) {

@@ -29,7 +29,8 @@ void ArgReduceAttrs::fields(FieldList<ArgReduceAttrs>& f) {
       .field<&ArgReduceAttrs::keepdims>(
           "keepdims", {.default_value = false, .has_default = true, .doc = "keep reduced axes with size 1"})
       .field<&ArgReduceAttrs::select_last_index>(
-          "select_last_index", {.default_value = false, .has_default = true, .doc = "of equal elements, name the last"})
+          "select_last_index",
+          {.default_value = false, .has_default = true, .doc = "whether the last of equal elements counts"})
       .field<&ArgReduceAttrs::exclude>(
           "exclude", {.default_value = false, .has_default = true, .doc = "reduce the axes that are not named"})
       .field<&ArgReduceAttrs::dtype>(

@@ -1,4 +1,4 @@
-// Passes over functions: Inline, InlineCalls, LambdaLift, EtaExpand.
+// Passes over functions: Inline, InlineCalls, LambdaLift, EtaExpand, RemoveUnusedFunctions.
 #include "passes/functions/eta_expand.h"
 #include "passes/functions/inline.h"
 #include "passes/functions/lambda_lift.h"
@@ -160,6 +160,27 @@ TEST(EtaExpand, ExpandsWhatIsAskedFor) {
   };
   EXPECT_EQ(count({.expand_constructor = true}), std::make_pair(true, false));
   EXPECT_EQ(count({.expand_global_var = true}), std::make_pair(false, true));
+}
+
+TEST(RemoveUnusedFunctions, KeepsWhatTheEntriesReach) {
+  const IRModule before = read(
+      "def @shared(%x: float32) { exp(%x) }\ndef @other(%x: float32) { @shared(%x) }\n"
+      "def @unused(%x: float32) { %x }\ndef @main(%x: float32) { %x }");
+  const auto names = [](const IRModule& module) {
+    std::vector<std::string> result;
+    for (const auto& [var, function] : module->functions()) result.push_back(var->name_hint);
+    return result;
+  };
+  EXPECT_EQ(names(run_pass("RemoveUnusedFunctions", before)), std::vector<std::string>{"main"});
+  const auto entries = [](Array<std::string> list) {
+    return with_option("relay.RemoveUnusedFunctions.entry_functions", Value(std::move(list)));
+  };
+  EXPECT_EQ(names(run_pass("RemoveUnusedFunctions", before, entries({"other"}))),
+            (std::vector<std::string>{"shared", "other"}));
+  EXPECT_EQ(names(run_pass("RemoveUnusedFunctions", before, entries({"main", "unused"}))),
+            (std::vector<std::string>{"unused", "main"}));
+  EXPECT_EQ(kit::user_error_of([&] { run_pass("RemoveUnusedFunctions", before, entries({"mian"})); }),
+            "RemoveUnusedFunctions: the module has no function @mian to enter");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "passes/fuse/fuse_ops.h"
 
+#include "kit/errors.h"
 #include "kit/options.h"
 #include "object/structural_equal.h"
 #include "ops/tensor/elementwise.h"
@@ -196,6 +197,23 @@ TEST(FuseOps, StopFusionParts) {
   };
   EXPECT_EQ(ops_of_groups("nn.relu(exp(negative(%x)))"), (std::vector<size_t>{3}));
   EXPECT_EQ(ops_of_groups("nn.relu(annotation.stop_fusion(exp(negative(%x))))"), (std::vector<size_t>{1, 1, 2}));
+}
+
+TEST(FuseOps, ItsLevelIsItsOwnOrTheContexts) {
+  const auto depth = [](int32_t context_level, std::optional<int64_t> level) {
+    pass::PassContext context;
+    context.opt_level = context_level;
+    if (level) context.config.set("relay.FuseOps.fuse_opt_level", Value(*level));
+    return fuse_options(context).max_depth;
+  };
+  const int64_t many = FuseOptions().max_depth;
+  EXPECT_EQ(depth(2, {}), many);
+  EXPECT_EQ(depth(0, {}), 1);
+  EXPECT_EQ(depth(2, 0), 1);
+  EXPECT_EQ(depth(0, 2), many);
+  EXPECT_EQ(depth(0, -1), 1);
+  EXPECT_EQ(kit::user_error_of([&] { depth(0, -2); }),
+            "relay.FuseOps.fuse_opt_level must be a level, or -1 for the context's, got -2");
 }
 
 }  // namespace

@@ -1,11 +1,15 @@
 // FirstOrderGradient against differences of the function itself, computed in float64.
 #include "passes/gradient/first_order_gradient.h"
 
-#include "kit/options.h"
-#include "kit/relay_programs.h"
 #include <map>
 #include <set>
 
+#include "kit/errors.h"
+#include "kit/options.h"
+#include "kit/relay_programs.h"
+#include "object/function.h"
+#include "ops/tensor/reduce.h"
+#include "passes/gradient/gradient_rules.h"
 #include "passes/tests/golden_pass.h"
 #include "passes/tests/gradient_testing.h"
 #include "relay/visit.h"
@@ -312,6 +316,49 @@ TEST(FirstOrderGradient, RandomProgramsAgreeWithDifferences) {
     ++differentiated;
   }
   EXPECT_GE(2 * differentiated, tried);
+}
+
+constexpr const char* kRoundProgram = "def @main(%x: Tensor[(2), float32]) { round(%x) }";
+
+// Steps have no slope by the project's rule; a user lets the gradient through them, as training of quantized networks
+// does.
+TEST(FirstOrderGradient, UsersGiveGradientsOfOps) {
+  ops::register_all_ops();
+  const auto gradient = [] {
+    return interp::run_main(run_pass("FirstOrderGradient", read(kRoundProgram)),
+                            {NDArray::from_vector<float>({2}, DataType::float_(32), {0.25f, 2})})
+        .back();
+  };
+  EXPECT_FLOAT_EQ(gradient().data<float>()[0], 0.0f);
+  const auto straight = [](const relay::Call&, const Expr& by_result) { return Array<Expr>{by_result}; };
+  const OpAttr attr("round", kGradientAttr, Value(make_packed(straight)));
+  EXPECT_FLOAT_EQ(gradient().data<float>()[0], 1.0f);
+  EXPECT_FLOAT_EQ(gradient().data<float>()[1], 1.0f);
+}
+
+TEST(FirstOrderGradient, WhatUsersGiveIsChecked) {
+  ops::register_all_ops();
+  const auto error = [](const Value& rule, const std::string& text = kRoundProgram) {
+    const OpAttr attr("round", kGradientAttr, rule);
+    return kit::user_error_of([&] { run_pass("FirstOrderGradient", read(text)); });
+  };
+  const auto two = [](const relay::Call&, const Expr& gradient) { return Array<Expr>{gradient, gradient}; };
+  EXPECT_NE(error(Value(make_packed(two))).find("it gives a list of 1: for each argument an expression"),
+            std::string::npos);
+  const auto summed = [](const relay::Call&, const Expr& gradient) {
+    return Array<Expr>{ops::reduce("sum", gradient, Shape{0}, false)};
+  };
+  const std::string wrong_type =
+      "its gradient by argument 0 is of type float32, and the argument of Tensor[(2), float32]";
+  EXPECT_TRUE(error(Value(make_packed(summed))).starts_with(wrong_type)) << error(Value(make_packed(summed)));
+  // Also where it would broadcast on the way to a parameter.
+  const std::string behind = "def @main(%x: Tensor[(2), float32]) { add(round(nn.relu(%x)), %x) }";
+  EXPECT_TRUE(error(Value(make_packed(summed)), behind).starts_with(wrong_type));
+  const auto typed_wrong = [](const relay::Call&, const Expr& gradient) {
+    return Array<Expr>{relay::make_call("nn.dense", {gradient, gradient})};
+  };
+  EXPECT_TRUE(error(Value(make_packed(typed_wrong))).starts_with("the gradient of round does not fit the program: "));
+  EXPECT_TRUE(error(Value(3)).starts_with("the attribute 'FPrimalGradient' of op 'round' is not a function but 3"));
 }
 
 }  // namespace

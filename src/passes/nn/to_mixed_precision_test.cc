@@ -1,8 +1,12 @@
-// Tests ToMixedPrecision: the category of every op, its option, and what it leaves.
+// Tests ToMixedPrecision: the category of every op, what users say of theirs, its options, and what it leaves.
 #include "passes/nn/to_mixed_precision.h"
 
+#include <mutex>
 #include <set>
 
+#include "kit/errors.h"
+#include "object/function.h"
+#include "ops/register.h"
 #include "passes/nn/precision_lists.h"
 #include "passes/tests/golden_pass.h"
 
@@ -122,6 +126,94 @@ TEST(ToMixedPrecision, ClipsToWideBoundsStay) {
   EXPECT_EQ(small_clips(65504, "float16"), 1);
   EXPECT_EQ(small_clips(128000, "float16"), 0);
   EXPECT_EQ(small_clips(128000, "bfloat16"), 1);
+}
+
+constexpr const char* kDenseProgram =
+    "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) -> (Tensor[(1, 2), float32], "
+    "Tensor[(1, 2), float32]) {\n  let %y = nn.dense(%x, %w);\n  (atan(%y), %y)\n}";
+
+TEST(ToMixedPrecision, UsersSayWhatTheirOpsMay) {
+  ops::register_all_ops();
+  const std::string key = kPrecisionAttr;
+  const auto text = [] { return main_after("ToMixedPrecision", kDenseProgram, typed_context()); };
+  const auto is_cast_before_atan = [&] { return text().find("atan(%y)") == std::string::npos; };
+  EXPECT_TRUE(is_cast_before_atan());
+  std::vector<std::string> types;
+  const auto follow = [&](const relay::Call&, const std::string& type) {
+    types.push_back(type);
+    return Array<Value>{Value(1), Value("float32"), Value(type)};
+  };
+  {
+    const OpAttr attr("atan", key, Value(make_packed(follow)));
+    EXPECT_FALSE(is_cast_before_atan()) << text();
+    EXPECT_EQ(types.at(0), "float16");
+  }
+  const OpAttr never("nn.dense", key, Value(make_packed([](const relay::Call&, const std::string&) { return 2; })));
+  EXPECT_EQ(text().find("float16"), std::string::npos);
+}
+
+TEST(ToMixedPrecision, WhatUsersSayIsChecked) {
+  ops::register_all_ops();
+  const auto error = [](const Value& rule) {
+    const OpAttr attr("nn.dense", kPrecisionAttr, rule);
+    return kit::user_error_of([] { run_pass("ToMixedPrecision", read(kDenseProgram)); });
+  };
+  EXPECT_TRUE(error(Value(make_packed([](const relay::Call&, const std::string&) {
+                return 7;
+              }))).starts_with("its FTVMMixedPrecisionConversionType gives 7; it gives 0 (always), 1 (follow) or 2"));
+  const auto wide = [](const relay::Call&, const std::string&) {
+    return Array<Value>{Value(0), Value("float32"), Value("float32")};
+  };
+  EXPECT_TRUE(error(Value(make_packed(wide)))
+                  .starts_with("its FTVMMixedPrecisionConversionType wants results of \"float32\"; what computes in "
+                               "float16 gives it too\n"));
+  const auto odd_sums = [](const relay::Call&, const std::string&) {
+    return Array<Value>{Value(0), Value("int8"), Value("float16")};
+  };
+  EXPECT_TRUE(error(Value(make_packed(odd_sums)))
+                  .starts_with("its FTVMMixedPrecisionConversionType wants sums in \"int8\"; they are kept in float32, "
+                               "and a rule may say that or float16\n"));
+  EXPECT_TRUE(
+      error(Value(5)).starts_with("the attribute 'FTVMMixedPrecisionConversionType' of op 'nn.dense' is not a "
+                                  "function"));
+}
+
+TEST(ToMixedPrecision, MayRefuseOpsThatNobodySaysAnythingOf) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    ops::OpBuilder("test.unlisted", "A user's op.").arg("x").relation([](const relay::RelationInput& in) -> Type {
+      return in.tensor(0);
+    });
+  });
+  const std::string text = "def @main(%x: Tensor[(4), float32]) { test.unlisted(%x) }";
+  const auto error = [&](int64_t mode) {
+    return kit::user_error_of([&] {
+      run_pass("ToMixedPrecision", read(text), with_option("relay.ToMixedPrecision.missing_op_mode", Value(mode)));
+    });
+  };
+  EXPECT_TRUE(error(0).starts_with("ToMixedPrecision knows nothing of test.unlisted, and missing_op_mode is 0"));
+  EXPECT_EQ(error(3), "relay.ToMixedPrecision.missing_op_mode must be 0, 1 or 2, got 3");
+  const auto context = with_option("relay.ToMixedPrecision.missing_op_mode", Value(1));
+  EXPECT_EQ(main_after("ToMixedPrecision", text, context).find("float16"), std::string::npos);
+}
+
+// The entry returns the small type; a function that others call keeps its type.
+TEST(ToMixedPrecision, ResultsChangeTheirTypeUnlessTheyMustNot) {
+  const IRModule before = read(
+      "def @callee(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) -> Tensor[(1, 2), float32] {"
+      " nn.dense(%x, %w) }\n"
+      "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) -> (Tensor[(1, 2), float32], "
+      "(Tensor[(1, 2), float32], (Tensor[(1, 2), float32],))) {\n"
+      "  let %y = nn.dense(@callee(%x, %w), %w);\n  (nn.relu(%y), (exp(%y), (%y,)))\n}");
+  IRModule after = run_pass("ToMixedPrecision", before);
+  const auto type_of_result = [&](const char* name) {
+    return to_string(after->lookup(name)->checked_type().as<FuncTypeNode>()->ret_type);
+  };
+  EXPECT_EQ(type_of_result("main"), "(Tensor[(1, 2), float16], (Tensor[(1, 2), float32], (Tensor[(1, 2), float16],)))");
+  EXPECT_EQ(type_of_result("callee"), "Tensor[(1, 2), float32]");
+  after =
+      run_pass("ToMixedPrecision", before, with_option("relay.ToMixedPrecision.keep_orig_output_dtype", Value(true)));
+  EXPECT_EQ(type_of_result("main"), "(Tensor[(1, 2), float32], (Tensor[(1, 2), float32], (Tensor[(1, 2), float32],)))");
 }
 
 }  // namespace

@@ -242,5 +242,13 @@ TEST(FoldScaleAxis, LongWays) {
   }
 }
 
+TEST(FoldScaleAxis, ADeadChannelMayVanish) {
+  const IRModule folded = run_pass("FoldScaleAxis", read("def @main(%x: Tensor[(1, 2), float32]) {"
+                                                         " multiply(nn.dense(%x, const(Tensor[(2, 2), float32],"
+                                                         " [1, 2, 1e-38, 0])), 0.01f) }"));
+  const Expr body = folded->lookup("main").cast<relay::FunctionNode>()->body;
+  EXPECT_EQ(body.cast<relay::CallNode>()->as_op()->name, "nn.dense");
+}
+
 }  // namespace
 }  // namespace headrace::passes

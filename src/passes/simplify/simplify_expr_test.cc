@@ -681,5 +681,15 @@ TEST(SimplifyExpr, ABranchMayBeAFunctionThatWasRewritten) {
   EXPECT_EQ(relay::print_module(after).find("if ("), std::string::npos) << relay::print_module(after);
 }
 
+TEST(SimplifyExpr, KnowsLargeZerosAndOnes) {
+  const IRModule after = run_pass("SimplifyExpr", read("def @main(%x: Tensor[(5000, 4), float32]) {"
+                                                       " multiply(add(%x, zeros(shape=[5000, 4])),"
+                                                       " full(1f, shape=[5000, 4], dtype=\"float32\")) }"));
+  EXPECT_TRUE(after->lookup("main").cast<relay::FunctionNode>()->body.is<relay::VarNode>());
+  const IRModule other = run_pass("SimplifyExpr", read("def @main(%x: Tensor[(5000, 4), float32]) {"
+                                                       " add(%x, ones(shape=[5000, 4])) }"));
+  EXPECT_TRUE(other->lookup("main").cast<relay::FunctionNode>()->body.is<relay::CallNode>());
+}
+
 }  // namespace
 }  // namespace headrace::passes

@@ -41,6 +41,29 @@ inline IRModule run_pass(const std::string& name, const IRModule& module,
   throw std::runtime_error("no pass " + name);
 }
 
+inline pass::PassContext with_option(const std::string& key, const Value& value) {
+  pass::PassContext context = typed_context();
+  context.config.set(key, value);
+  return context;
+}
+
+inline std::string main_after(const std::string& pass, const std::string& text, const pass::PassContext& context) {
+  return relay::print_expr(run_pass(pass, read(text), context)->lookup("main").as<relay::FunctionNode>()->body);
+}
+
+// An attribute of an op, for one test.
+class OpAttr {
+ public:
+  OpAttr(const char* op, std::string key, Value value) : op_(get_op(op)), key_(std::move(key)) {
+    op_->set(OpKey<Value>{key_}, std::move(value));
+  }
+  ~OpAttr() { op_->erase(key_); }
+
+ private:
+  Op op_;
+  std::string key_;
+};
+
 // Returns a constant, of 1 MB by default, whose elements are 2. It records when its memory is freed.
 inline Expr logged_constant(std::vector<std::string>& log, const std::string& name, const Shape& shape = {512, 512}) {
   const auto memory = std::make_shared<std::vector<float>>(static_cast<size_t>(num_elements(shape)), 2.0F);
