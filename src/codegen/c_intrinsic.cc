@@ -56,7 +56,7 @@ constexpr CKernel::IntrinsicTable::Row CKernel::IntrinsicTable::kRows[] = {
     {Intrinsic::erf, "erf"},
     {Intrinsic::floor, "floor"},
     {Intrinsic::ceil, "ceil"},
-    {Intrinsic::round, "rint"},
+    {Intrinsic::round, "round"},
     {Intrinsic::trunc, "trunc"},
     {Intrinsic::abs, "fabs", &CKernel::emit_abs},
     {Intrinsic::pow, "pow", &CKernel::emit_power},
@@ -75,6 +75,7 @@ constexpr CKernel::IntrinsicTable::Row CKernel::IntrinsicTable::kRows[] = {
     {Intrinsic::reduce_add, nullptr, &CKernel::emit_reduce_add, false},
     {Intrinsic::prefetch, nullptr, &CKernel::emit_prefetch, false},
     {Intrinsic::hypot, "hypot"},
+    {Intrinsic::nearbyint, "rint"},
 };
 
 std::vector<std::string_view> CKernel::IntrinsicTable::functions() {

@@ -290,8 +290,8 @@ TEST(CSource, IntrinsicsOfEveryType) {
     }
     for (const Intrinsic it : {Intrinsic::isnan, Intrinsic::isinf}) add(it, 1, DataType::bool_());
     // Tests those of the library's functions that are exact on every machine.
-    for (const Intrinsic it :
-         {Intrinsic::sqrt, Intrinsic::rsqrt, Intrinsic::floor, Intrinsic::ceil, Intrinsic::round, Intrinsic::trunc})
+    for (const Intrinsic it : {Intrinsic::sqrt, Intrinsic::rsqrt, Intrinsic::floor, Intrinsic::ceil, Intrinsic::round,
+                               Intrinsic::nearbyint, Intrinsic::trunc})
       add(it, 1, dtype);
     add(Intrinsic::fma, 3, dtype);
   }

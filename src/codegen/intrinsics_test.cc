@@ -119,10 +119,77 @@ TEST(Intrinsics, EachIsKnownToEveryCodeGenerator) {
   }
 }
 
+// Numbers of a dtype whose significands have `bits` bits, and what they are rounded to.
+struct Halves {
+  std::vector<double> x, away, even;
+
+  explicit Halves(int bits) {
+    const double top = std::ldexp(1, bits - 1);  // the least number from which on all are whole
+    const double below = 0.5 - std::ldexp(1, -bits - 1);
+    x = {0.5, 1.5, 2.5, 3.25, below, top - 1.5, top - 0.5, top + 1};
+    away = {1, 2, 3, 3, 0, top - 1, top, top + 1};
+    even = {0, 2, 2, 3, 0, top - 2, top, top + 1};
+    for (std::vector<double>* list : {&x, &away, &even}) {
+      for (size_t i = 0; i < 8; ++i) list->push_back(-(*list)[i]);
+    }
+  }
+};
+
+// y[i] = the intrinsic of x[i], in vectors of some lanes.
+tir::PrimFunc map_lanes(Intrinsic intrinsic, DataType dtype, int64_t count, int lanes, const std::string& symbol) {
+  const Buffer x = make_buffer("x", dtype, {make_int(count)}), y = make_buffer("y", dtype, {make_int(count)});
+  const PrimVar i = make_prim_var("i");
+  const PrimExpr at = lanes == 1 ? PrimExpr(i) : make_ramp(i * lanes, make_int(1), lanes);
+  const PrimExpr value = make_intrinsic(intrinsic, dtype.with_lanes(lanes), {make_load(x, {at})});
+  return tir::make_prim_func(
+      symbol, {x, y}, 1,
+      tir::make_for(i, make_int(0), make_int(count / lanes), tir::ForKind::serial, tir::make_store(y, value, {at})));
+}
+
+void expect_numbers(const NDArray& got, const std::vector<double>& want, const std::string& what) {
+  for (size_t i = 0; i < want.size(); ++i) {
+    const double a = element_as_double(got.tensor(), static_cast<int64_t>(i));
+    EXPECT_EQ(a, want[i]) << what << " of element " << i;
+    EXPECT_EQ(std::signbit(a), std::signbit(want[i])) << what << " of element " << i;
+  }
+}
+
+TEST(Intrinsics, HalvesAreRoundedAwayFromZeroOrToEven) {
+  struct Run {
+    NDArray input;
+    std::vector<double> want;
+    std::string what;
+  };
+  std::vector<tir::PrimFunc> functions;
+  std::vector<Run> runs;
+  const std::pair<DataType, int> dtypes[] = {
+      {DataType::float_(16), 11}, {DataType::bfloat16(), 8}, {DataType::float_(32), 24}, {DataType::float_(64), 53}};
+  for (const auto& [dtype, bits] : dtypes) {
+    const Halves halves(bits);
+    const auto count = static_cast<int64_t>(halves.x.size());
+    const NDArray input = NDArray::empty({count}, dtype);
+    for (int64_t i = 0; i < count; ++i) set_element(input.tensor(), i, halves.x[static_cast<size_t>(i)]);
+    for (const Intrinsic intrinsic : {Intrinsic::round, Intrinsic::nearbyint}) {
+      for (const int lanes : {1, 8}) {
+        functions.push_back(map_lanes(intrinsic, dtype, count, lanes, fmt::format("halves{}", functions.size())));
+        runs.push_back({input, intrinsic == Intrinsic::round ? halves.away : halves.even,
+                        fmt::format("{} of {}x{}", name_of(intrinsic), dtype, lanes)});
+      }
+    }
+  }
+  const kit::NativeKernels native(functions), as_c(functions, "-std=c11 -O1 -Wall -Werror");
+  for (size_t k = 0; k < functions.size(); ++k) {
+    const Run& run = runs[k];
+    expect_numbers(interp::run_prim_func(functions[k], {run.input})[0], run.want, run.what + " interpreted");
+    expect_numbers(native.run(k, {run.input})[0], run.want, run.what + " in native code");
+    expect_numbers(as_c.run(k, {run.input})[0], run.want, run.what + " in C");
+  }
+}
+
 // Linking and the names of variables in C follow from the table: a row's function needs no list of its own.
 TEST(Intrinsics, FunctionsOfTheLibraryFollowFromTheRows) {
   const std::vector<std::string_view>& functions = functions_of_intrinsics();
-  for (const std::string_view name : {"hypot", "erf", "fabs", "rint"}) {
+  for (const std::string_view name : {"hypot", "erf", "fabs", "rint", "round"}) {
     EXPECT_NE(std::find(functions.begin(), functions.end(), name), functions.end()) << name;
     EXPECT_TRUE(is_c_reserved(name)) << name;
     EXPECT_TRUE(is_c_reserved(std::string(name) + "f")) << name;

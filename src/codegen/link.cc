@@ -19,9 +19,9 @@ namespace {
 //
 // Functions of libm for double that no intrinsic calls: LLVM makes calls of them from instructions of its own, and
 // objects of backends may call them.
-constexpr std::string_view kMathFunctions[] = {"atan2",     "cbrt",      "erfc",  "exp10",     "exp2",
-                                               "expm1",     "fmax",      "fmin",  "fmod",      "ldexp",
-                                               "nearbyint", "remainder", "round", "roundeven", "sincos"};
+constexpr std::string_view kMathFunctions[] = {"atan2",     "cbrt",      "erfc",      "exp10", "exp2",
+                                               "expm1",     "fmax",      "fmin",      "fmod",  "ldexp",
+                                               "nearbyint", "remainder", "roundeven", "sincos"};
 constexpr std::string_view kCFunctions[] = {"aligned_alloc", "free",   "malloc",   "memcmp", "memcpy",
                                             "memmove",       "memset", "snprintf", "strlen", "vsnprintf"};
 

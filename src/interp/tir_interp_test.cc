@@ -108,7 +108,8 @@ TEST(TirInterp, NumbersAreThoseOfTheIr) {
   EXPECT_EQ(one("reinterpret[int32](1f)", "int32"), 0x3f800000);
   EXPECT_EQ(one("1f16 + 0.0004f16", "float16"), 1);
   EXPECT_EQ(one("float16(2049i32)", "float16"), 2048);
-  EXPECT_EQ(one("round(2.5f)"), 2);
+  EXPECT_EQ(one("round(2.5f)"), 3);
+  EXPECT_EQ(one("nearbyint(2.5f)"), 2);
   EXPECT_EQ(one("fma(x[1], x[2], 1f)"), 7);
   EXPECT_TRUE(std::isnan(one("min(1f, nanf)")));
   EXPECT_TRUE(std::isnan(one("max(nanf, 1f)")));

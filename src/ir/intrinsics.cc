@@ -101,7 +101,7 @@ constexpr IntrinsicRow kRows[] = {
     real_function<[](auto x) { return std::erf(x); }>(erf, "erf"),
     real_function<[](auto x) { return std::floor(x); }>(floor, "floor"),
     real_function<[](auto x) { return std::ceil(x); }>(ceil, "ceil"),
-    real_function<[](auto x) { return std::nearbyint(x); }>(round, "round"),
+    real_function<[](auto x) { return std::round(x); }>(round, "round"),
     real_function<[](auto x) { return std::trunc(x); }>(trunc, "trunc"),
     {abs, "abs", 1, OperandRule::number, ResultRule::operand, IntrinsicEffect::none, true, kAbs},
     {pow, "pow", 2, OperandRule::number, ResultRule::operand, IntrinsicEffect::none, true, kPower},
@@ -122,6 +122,8 @@ constexpr IntrinsicRow kRows[] = {
     {prefetch, "prefetch", 2, OperandRule::place, ResultRule::none, IntrinsicEffect::hint, false},
     {hypot, "hypot", 2, OperandRule::real, ResultRule::operand, IntrinsicEffect::none, true,
      of_two<[](auto x, auto y) { return std::hypot(x, y); }>()},
+    // The default rounding mode is to nearest, halves to even.
+    real_function<[](auto x) { return std::nearbyint(x); }>(nearbyint, "nearbyint"),
 };
 static_assert(lists_every_intrinsic(kRows));
 

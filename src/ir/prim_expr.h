@@ -188,7 +188,7 @@ enum class Intrinsic : uint8_t {
   erf,
   floor,
   ceil,
-  round,
+  round,  // to the nearest integer, halves away from zero
   trunc,
   abs,
   pow,
@@ -207,8 +207,9 @@ enum class Intrinsic : uint8_t {
   reduce_add,   // (vector): the sum of its lanes, lowest first
   prefetch,     // (pointer, element offset)
   hypot,        // the square root of x * x + y * y, whose squares neither overflow nor vanish
+  nearbyint,    // to the nearest integer, halves to even
 };
-constexpr Intrinsic greatest(Intrinsic) { return Intrinsic::hypot; }
+constexpr Intrinsic greatest(Intrinsic) { return Intrinsic::nearbyint; }
 std::string_view name_of(Intrinsic intrinsic);
 
 struct IntrinsicCallNode : PrimExprNode {

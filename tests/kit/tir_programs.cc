@@ -81,8 +81,9 @@ class TirGenerator {
       case 2:
         return make_cast(kReal, integer(depth - 1));
       case 3: {
-        const Intrinsic kOne[] = {Intrinsic::exp, Intrinsic::tanh, Intrinsic::abs,   Intrinsic::floor, Intrinsic::round,
-                                  Intrinsic::log, Intrinsic::erf,  Intrinsic::rsqrt, Intrinsic::trunc};
+        const Intrinsic kOne[] = {Intrinsic::exp,   Intrinsic::tanh,     Intrinsic::abs, Intrinsic::floor,
+                                  Intrinsic::round, Intrinsic::log,      Intrinsic::erf, Intrinsic::rsqrt,
+                                  Intrinsic::trunc, Intrinsic::nearbyint};
         return make_intrinsic(kOne[random_.index(std::size(kOne))], kReal, {a});
       }
       case 4:

@@ -39,6 +39,7 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
+    "nearbyint",
     "pow",
     "power",
     "reinterpret",
@@ -182,7 +183,8 @@ atanh = _unary("atanh", "The inverse of the hyperbolic tangent.")
 erf = _unary("erf", "The error function of a float.")
 floor = _unary("floor", "The largest whole number that is not larger than a float.")
 ceil = _unary("ceil", "The smallest whole number that is not smaller than a float.")
-round = _unary("round", "The nearest whole number to a float, of two the even one.")
+round = _unary("round", "The nearest whole number to a float, of two the one farther from zero.")
+nearbyint = _unary("nearbyint", "The nearest whole number to a float, of two the even one.")
 trunc = _unary("trunc", "The whole part of a float.")
 abs = _unary("abs", "The absolute value of a number.")
 isnan = _unary("isnan", "Whether a float is not a number; a bool.")

@@ -53,7 +53,7 @@ constexpr KernelBuilder::IntrinsicTable::Row KernelBuilder::IntrinsicTable::kRow
     library(Intrinsic::erf, "erf"),
     instruction(Intrinsic::floor, llvm::Intrinsic::floor),
     instruction(Intrinsic::ceil, llvm::Intrinsic::ceil),
-    instruction(Intrinsic::round, llvm::Intrinsic::roundeven),
+    instruction(Intrinsic::round, llvm::Intrinsic::round),
     instruction(Intrinsic::trunc, llvm::Intrinsic::trunc),
     own(Intrinsic::abs, &B::emit_abs),
     own(Intrinsic::pow, &B::emit_power),
@@ -72,6 +72,7 @@ constexpr KernelBuilder::IntrinsicTable::Row KernelBuilder::IntrinsicTable::kRow
     own(Intrinsic::reduce_add, &B::emit_reduce_add),
     own(Intrinsic::prefetch, &B::emit_prefetch, false),
     library(Intrinsic::hypot, "hypot"),
+    instruction(Intrinsic::nearbyint, llvm::Intrinsic::roundeven),
 };
 
 llvm::Value* KernelBuilder::emit_intrinsic(const IntrinsicCallNode& e) {

@@ -107,8 +107,10 @@ void register_functions_of_one() {
   for (const auto& [op, intrinsic] : kFunctions) {
     unary_rule(op, [intrinsic](const PrimExpr& x) { return call(intrinsic, x); });
   }
-  static constexpr std::pair<std::string_view, Intrinsic> kRoundings[] = {
-      {"floor", Intrinsic::floor}, {"ceil", Intrinsic::ceil}, {"trunc", Intrinsic::trunc}, {"round", Intrinsic::round}};
+  static constexpr std::pair<std::string_view, Intrinsic> kRoundings[] = {{"floor", Intrinsic::floor},
+                                                                          {"ceil", Intrinsic::ceil},
+                                                                          {"trunc", Intrinsic::trunc},
+                                                                          {"round", Intrinsic::nearbyint}};
   for (const auto& [op, intrinsic] : kRoundings) {
     unary_rule(op, [intrinsic](const PrimExpr& x) { return x->dtype.is_float() ? call(intrinsic, x) : x; });
   }

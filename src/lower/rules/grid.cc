@@ -62,7 +62,7 @@ std::vector<GridTap> taps_of(const GridSampleAttrs& attrs, const PrimExpr& x, in
     return GridTap{make_select(is_inside, make_cast(kIndexType, at), make_int(-1)), weight};
   };
   const PrimExpr one = real(1);
-  if (attrs.method == "nearest") return {tap(call(Intrinsic::round, padded(attrs, x, size)), one)};
+  if (attrs.method == "nearest") return {tap(call(Intrinsic::nearbyint, padded(attrs, x, size)), one)};
   if (attrs.method == "bilinear") {
     const PrimExpr inside = padded(attrs, x, size), floor = call(Intrinsic::floor, inside), t = inside - floor;
     return {tap(floor, one - t), tap(floor + one, t)};

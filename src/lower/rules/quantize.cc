@@ -21,7 +21,7 @@ Compute quantize_rule(const RuleInput& input) {
   const DataType out = input.out_types[0]->dtype, sum = ops::quantize_sum_dtype(out);
   return map_rule(input, [&](const Index& i) {
     const PrimExpr quotient = divide(load(input.inputs[0], i), per_axis(input, 1, i, attrs.axis));
-    const PrimExpr rounded = call(Intrinsic::round, quotient);
+    const PrimExpr rounded = call(Intrinsic::nearbyint, quotient);
     const PrimExpr low = number_like(-ops::quantize_bound(out), rounded),
                    high = number_like(ops::quantize_bound(out), rounded);
     const PrimExpr above = make_select(make_binary(BinaryOp::gt, rounded, low), rounded, low);  // NaN becomes low
@@ -70,7 +70,7 @@ Compute simulated_rule(const RuleInput& input,
 
 Compute simulated_quantize_rule(const RuleInput& input) {
   return simulated_rule(input, [](const SimulatedElement& element, const ops::SimulatedDtype& dtype) {
-    return cut_to(call(Intrinsic::round, divide(element.x, element.scale)) + element.zero, dtype);
+    return cut_to(call(Intrinsic::nearbyint, divide(element.x, element.scale)) + element.zero, dtype);
   });
 }
 
