@@ -16,6 +16,17 @@ def evaluated(body, **values):
     return run(*[values[param.name_hint] for param in params]).numpy()
 
 
+@pytest.mark.parametrize("executor", ["debug", "graph"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_halves_go_away_from_zero_or_to_even(dtype, executor):
+    x = relay.var("x", shape=(7,), dtype=dtype)
+    halves = np.array([0.5, 1.5, 2.5, -0.5, -2.5, 0.25, -3], dtype)
+    for function, expected in ((relay.round, [1, 2, 3, -1, -3, 0, -3]), (relay.nearbyint, [0, 2, 2, 0, -2, 0, -3])):
+        program = hr.IRModule.from_expr(relay.Function([x], function(x)))
+        found = relay.create_executor(executor, program).evaluate()(halves)
+        np.testing.assert_array_equal(found.numpy(), expected)
+
+
 def packed_channels(x, *axes):
     """Channels in parts of 4, the parts last."""
     for axis in axes:

@@ -268,14 +268,15 @@ TEST(Compile, OldProcessorsGetNoNewInstructions) {
   EXPECT_EQ(std::count(features.begin(), features.end(), "sse2"), 1);
 }
 
-// Without instructions for it, LLVM calls roundevenf of the C library, and sincosf for a sine and a cosine of one
-// value.
+// Without instructions for them, LLVM calls roundf and roundevenf of the C library, and sincosf for a sine and a cosine
+// of one value.
 TEST(Compile, OldProcessorsCallTheCLibrary) {
   const Model model = read(
       "#[version = \"0.0.5\"]\n"
       "def @main(%x: Tensor[(3, 5, 7), float32]) {\n"
       "  let %y = cast(%x, dtype=\"float64\");\n"
-      "  (multiply(sin(%x), cos(%x)), round(multiply(%x, 7f)), multiply(sin(%y), cos(%y)), round(%y), power(10f, %x))\n"
+      "  (multiply(sin(%x), cos(%x)), round(multiply(%x, 7f)), nearbyint(multiply(%x, 7f)),\n"
+      "   multiply(sin(%y), cos(%y)), round(%y), nearbyint(%y), power(10f, %x))\n"
       "}\n");
   const std::vector<NDArray> inputs = inputs_of(model);
   const std::vector<NDArray> expected = interp::run_main(model.module, inputs);

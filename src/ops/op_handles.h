@@ -88,6 +88,7 @@ inline constexpr OpHandle kMinimum{"minimum"};
 inline constexpr OpHandle kMod{"mod"};
 inline constexpr OpHandle kMultiply{"multiply"};
 inline constexpr OpHandle kNdarraySize{"ndarray_size"};
+inline constexpr OpHandle kNearbyint{"nearbyint"};
 inline constexpr OpHandle kNegative{"negative"};
 inline constexpr OpHandle kAdaptiveAvgPool1D{"nn.adaptive_avg_pool1d"};
 inline constexpr OpHandle kAdaptiveAvgPool2D{"nn.adaptive_avg_pool2d"};

@@ -53,7 +53,7 @@ class ListOfBackendsTest(CliTest):
         run = ("run", "convs.so", "--input", "x=x16.npy", "--output-dir", "out-convs", "--fallback", "none", "--json")
         (output,) = json.loads(self.call(*run, check=True).stdout)["outputs"]
         found = struct.unpack("<16f", (self.folder / output["file"]).read_bytes()[-64:])
-        # Sums of 4, 6 or 9 elements of 1.25, rounded to even (7.5 is 8), of two channels.
+        # Sums of 4, 6 or 9 elements of 1.25, rounded (7.5 is 8), of two channels.
         corner, side, middle = 2 * 5, 2 * 8, 2 * 11
         edge, inner = (corner, side, side, corner), (side, middle, middle, side)
         self.assertEqual(found, (*edge, *inner, *inner, *edge))

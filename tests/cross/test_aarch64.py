@@ -39,7 +39,8 @@ PROCESSORS = {"generic": "cortex-a57", "neoverse-n1": "neoverse-n1"}
 
 # Programs over float32[3, 37], with float32 results, the only dtype whose values c-host prints.
 OPS = (
-    *(f"{name}(%x)" for name in ("exp", "sigmoid", "tanh", "erf", "sin", "floor", "ceil", "round", "trunc", "sign")),
+    *(f"{name}(%x)" for name in ("exp", "sigmoid", "tanh", "erf", "sin", "floor", "ceil", "trunc", "sign")),
+    *(f"{name}(multiply(floor(multiply(%x, 8f)), 0.5f))" for name in ("round", "nearbyint")),
     *(f"{name}(add(abs(%x), 0.1f))" for name in ("log", "sqrt", "rsqrt")),
     "power(abs(%x), 1.7f)",
     "floor_divide(multiply(%x, 8f), 3f)",

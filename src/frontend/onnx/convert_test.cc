@@ -123,6 +123,12 @@ TEST(ConvertUnary, IsInfOfOneSign) {
       {0, 0, 0}, 0);
 }
 
+// Relay's round takes halves away from zero.
+TEST(ConvertUnary, RoundTakesHalvesToEven) {
+  const NDArray x = f32({6}, {0.5, 1.5, 2.5, -0.5, -2.5, 2.75});
+  expect_near(one(run_node("Round", 11, {x})), {6}, {0, 2, 2, 0, -2, 3}, 0);
+}
+
 TEST(ConvertUnary, DropoutIsTheIdentityAtInference) {
   const NDArray x = f32({2}, {1, 2});
   const auto old = run_node("Dropout", 6, {x}, {AttributeSpec("ratio", 0.5F), AttributeSpec("is_test", 1)}, 2);

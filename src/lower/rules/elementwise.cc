@@ -110,7 +110,8 @@ void register_functions_of_one() {
   static constexpr std::pair<std::string_view, Intrinsic> kRoundings[] = {{"floor", Intrinsic::floor},
                                                                           {"ceil", Intrinsic::ceil},
                                                                           {"trunc", Intrinsic::trunc},
-                                                                          {"round", Intrinsic::nearbyint}};
+                                                                          {"round", Intrinsic::round},
+                                                                          {"nearbyint", Intrinsic::nearbyint}};
   for (const auto& [op, intrinsic] : kRoundings) {
     unary_rule(op, [intrinsic](const PrimExpr& x) { return x->dtype.is_float() ? call(intrinsic, x) : x; });
   }

@@ -27,9 +27,10 @@ TEST(ElementwiseRules, Functions) {
   for (const char* op : {"asin", "acos", "atanh", "tan"}) unary(op, -0.9, 0.9, 2e-6, false);
   for (const char* op : {"sinh", "cosh"}) unary(op, -3, 3);
   unary("acosh", 1.01, 9, 2e-6, false);
-  for (const char* op : {"floor", "ceil", "trunc", "round", "abs", "negative", "sign", "nn.relu"}) unary(op, -5, 5, 0);
+  for (const char* op : {"floor", "ceil", "trunc", "round", "nearbyint", "abs", "negative", "sign", "nn.relu"})
+    unary(op, -5, 5, 0);
   for (const char* op : {"isnan", "isinf", "isfinite"}) unary(op, -5, 5, 0);
-  for (const char* op : {"floor", "round", "abs", "negative", "sign", "nn.relu"}) {
+  for (const char* op : {"floor", "round", "nearbyint", "abs", "negative", "sign", "nn.relu"}) {
     for (const DataType dtype : {kI32, kI8, kU8}) {
       cases.add(
           fmt::format("{} {}", op, dtype), {{{3, 37}, dtype, dtype == kU8 ? 0.0 : -128.0, 127}},
@@ -37,9 +38,16 @@ TEST(ElementwiseRules, Functions) {
     }
   }
   cases.add("bfloat16 exp", {{{3, 37}, kBF16}}, [](const Args& a) { return ops::unary("exp", a[0]); }, 8e-3);
-  cases.add("round halves", {{{64}, kI8, -20, 20}}, [](const Args& a) {
-    return ops::unary("round", ops::multiply(ops::cast(a[0], kF32), relay::make_scalar(0.5)));
-  });
+  for (const char* op : {"round", "nearbyint"}) {
+    for (const DataType dtype : {kF16, kBF16, kF32, kF64}) {
+      cases.add(
+          fmt::format("{} halves {}", op, dtype), {{{67}, kI8, -20, 20}},
+          [=](const Args& a) {
+            return ops::unary(op, ops::multiply(ops::cast(a[0], dtype), relay::make_scalar(0.5, dtype)));
+          },
+          0);
+    }
+  }
   cases.add("logical_not", {{{70}, kBool, 0, 1}}, [](const Args& a) { return ops::unary("logical_not", a[0]); });
   for (const DataType dtype : {kBool, kI8, kI64}) {
     cases.add(fmt::format("bitwise_not {}", dtype), {{{70}, dtype, 0, dtype == kBool ? 1.0 : 100.0}},

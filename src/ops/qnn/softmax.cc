@@ -28,8 +28,8 @@ NDArray scalar_array(double value, DataType dtype) {
   return made;
 }
 
-// Returns how many steps of `scale` make 1.
-int32_t steps_of_one(float scale) { return convert_number<int32_t>(std::nearbyint(1.0F / scale)); }
+// Returns how many steps of `scale` make 1; halves go away from zero, as in the op `round`.
+int32_t steps_of_one(float scale) { return convert_number<int32_t>(std::round(1.0F / scale)); }
 
 Type relate_quantized_softmax(const RelationInput& input) {
   const TensorType x = input.tensor(0);
@@ -40,7 +40,7 @@ Type relate_quantized_softmax(const RelationInput& input) {
   const bool to = check_scale(input, 3) && check_zero_point(input, 4);
   if (const NDArray scale = input.arg_constant(1)) {
     const auto value = static_cast<float>(element_as_double(scale.tensor(), 0));
-    if (steps_of_one(value) < 1) input.fail(fmt::format("scale is {}, expected less than 2", value));
+    if (steps_of_one(value) < 1) input.fail(fmt::format("scale is {}, expected at most 2", value));
   }
   check_factor(input, {scalar_array(kShareScale, kFloat)}, input.arg_constant(3));
   return from && to ? Type(x) : Type();
@@ -136,7 +136,7 @@ void register_quantized_softmax_op() {
       ">> 23, of scale 1/128, brought to the result's scale as qnn.requantize does. Quotients truncate and int32 "
       "wraps. The method is Shiftmax of I-ViT (arXiv 2207.01405, algorithm 1).")
       .arg("x", "Tensor", "int8[...]: the scores")
-      .arg("scale", "Tensor", "float32[]: the scale of x, less than 2")
+      .arg("scale", "Tensor", "float32[]: the scale of x, at most 2")
       .arg("zero_point", "Tensor", "int32[]: the zero point of x")
       .arg("output_scale", "Tensor", "float32[]: the scale of the result")
       .arg("output_zero_point", "Tensor", "int32[]: the zero point of the result")

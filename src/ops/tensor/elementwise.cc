@@ -162,7 +162,7 @@ EvalFn eval_number(F f) {
   };
 }
 
-// Makes the evaluation of floor, ceil, round or trunc, which leave integers as they are.
+// Makes the evaluation of floor, ceil, trunc, round or nearbyint, which leave integers as they are.
 template <typename F>
 EvalFn eval_rounding(F f) {
   return eval_number([f](auto x) {
@@ -312,9 +312,9 @@ void name_only(const char* name, const char* same, F f) {
 }
 
 template <typename F>
-void rounding(const char* name, const char* what, F f) {
+void rounding(const char* name, const char* what, F f, const char* argument = "T[...], numbers: x") {
   OpBuilder(name, fmt::format("{}: x[...] -> the same type; integers stay.", what))
-      .arg("data", "Tensor", "T[...], numbers: x")
+      .arg("data", "Tensor", argument)
       .relation(relate_number)
       .fusion(FusionKind::elementwise)
       .level(3)
@@ -357,8 +357,13 @@ void register_rounding() {
   rounding("floor", "Greatest integer not above x", [](auto x) { return std::floor(x); });
   rounding("ceil", "Least integer not below x", [](auto x) { return std::ceil(x); });
   rounding("trunc", "Integer part of x", [](auto x) { return std::trunc(x); });
-  // The default rounding mode is to nearest, ties to even.
-  rounding("round", "Nearest integer, ties to even", [](auto x) { return std::nearbyint(x); });
+  rounding(
+      "round", "Nearest integer, halves away from zero", [](auto x) { return std::round(x); },
+      "T[...], numbers: x (halves go away from zero)");
+  // The default rounding mode is to nearest, halves to even.
+  rounding(
+      "nearbyint", "Nearest integer, halves to even", [](auto x) { return std::nearbyint(x); },
+      "T[...], numbers: x (halves go to even)");
 }
 
 void register_signs() {

@@ -37,8 +37,21 @@ FUNCTIONS: dict[str, tuple[Function, float, float]] = {
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1, -1], "float32")
 TOLERANCES = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-13}
 
+
+def rounded_away(x: np.ndarray) -> np.ndarray:
+    """The nearest integers, halves away from zero; numpy's own function takes halves to even."""
+    whole = np.floor(np.abs(x))
+    return np.copysign(whole + (np.abs(x) - whole >= 0.5), x).astype(x.dtype)
+
+
 # Functions that keep a number's dtype, for floats and integers.
-ROUNDINGS: dict[str, Function] = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.round}
+ROUNDINGS: dict[str, Function] = {
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": rounded_away,
+    "nearbyint": np.round,
+}
 SIGNS: dict[str, Function] = {
     "abs": np.abs,
     "negative": np.negative,
@@ -46,6 +59,23 @@ SIGNS: dict[str, Function] = {
     "nn.relu": lambda x: np.maximum(x, x.dtype.type(0)),
 }
 PREDICATES: dict[str, Function] = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}
+
+
+def halves(bits: int) -> np.ndarray:
+    """Halves and their neighbours among the floats whose significands have that many bits."""
+    top = 2.0 ** (bits - 1)  # the least number from which on all are whole
+    x = np.array([0.5, 1.5, 2.5, 0.5 - 2.0 ** (-bits - 1), top - 1.5, top - 0.5, top + 1])
+    return np.concatenate([x, -x])
+
+
+def add_halves() -> None:
+    for name, function in (("round", rounded_away), ("nearbyint", np.round)):
+        for dtype, bits in (("float16", 11), ("float32", 24), ("float64", 53)):
+            x = halves(bits).astype(dtype)
+            case(f"{name} halves of {dtype}", f"{name}(%0)", [x], [function(x)])
+        x = halves(8).astype("float32")
+        call = f'cast({name}(cast(%0, dtype="bfloat16")), dtype="float32")'
+        case(f"{name} halves of bfloat16", call, [x], [function(x)])
 
 
 def add_functions() -> None:
@@ -190,6 +220,7 @@ def add_elementwise_cases() -> None:
     with np.errstate(all="ignore"):
         add_functions()
         add_numbers()
+        add_halves()
         add_predicates()
         add_activations()
         add_copies()

@@ -500,7 +500,7 @@ def shiftmax(numbers: list[int], one: int) -> list[int]:
 
 def softmax_of(x: np.ndarray, steps: tuple[float, int, float, int], axis: int) -> np.ndarray:
     source, zero, target, target_zero = steps
-    one = round(1 / Fraction(float(np.float32(source))))
+    one = math.floor(float(np.float32(1) / np.float32(source)) + 0.5)
     shares = np.apply_along_axis(lambda line: shiftmax([int(v) for v in line], one), axis, less(x, zero))
     return cut(rescaled(shares, 1 / 128, target) + target_zero, "int8")
 
@@ -513,12 +513,14 @@ def add_softmax_cases(numbers: Numbers) -> None:
         ("middle axis", (0.1, -7, 1 / 128, 0), 1),
         ("small scale", (0.001, 0, 1 / 256, -100), 2),
         ("large scale", (1.7, 0, 0.01, 1), -2),
+        ("halved steps", (0.4, 0, 1 / 256, -128), -1),  # 2.5 steps make 1, which are taken as 3
     ):
         y = softmax_of(x, steps, axis)
         both(f"qnn.softmax {name}", f"qnn.softmax(%0, @, axis={axis})", [x], steps_of(*steps), y)
         real = np.exp((x.astype("float64") - steps[1]) * steps[0])
         real /= real.sum(axis, keepdims=True)
-        if name != "large scale":  # where a step is longer than 1, little is left of the method's precision
+        # Where a step is longer than 1, or no whole number of steps makes 1, little is left of the method's precision.
+        if name not in ("large scale", "halved steps"):
             assert np.abs((y - float(steps[3])) * steps[2] - real).max() < 0.04, name
     y = softmax_of(x[0, 0], (0.05, 3, 1 / 256, -128), 0)
     both("qnn.softmax line", "qnn.softmax(%0, @)", [x[0, 0].copy()], steps_of(0.05, 3, 1 / 256, -128), y)
@@ -529,7 +531,7 @@ def add_softmax_cases(numbers: Numbers) -> None:
     error("qnn.softmax scale", call, [x, np.ones(3, "float32"), zero], "scale must be a scalar, got")
     error("qnn.softmax zero", call, [x, scalar(1), scalar(0, "int8")], "output_zero_point must have dtype int32")
     error("qnn.softmax axis", call[:-1] + ", axis=3)", [x, scalar(1), zero], "axis 3 is out of range")
-    error("qnn.softmax by 2", "qnn.softmax(%0, 2f, 0, 1f, 0)", [x], "scale is 2, expected less than 2")
+    error("qnn.softmax by 2.25", "qnn.softmax(%0, 2.25f, 0, 1f, 0)", [x], "scale is 2.25, expected at most 2")
     error("qnn.softmax by 0", "qnn.softmax(%0, 0f, 0, 1f, 0)", [x], "scale must be positive and finite, got 0")
     far = "qnn.softmax(%0, 1f, 0, 0.000000000001f, 0)"
     error("qnn.softmax factor", far, [x], "expected one below 2^31")

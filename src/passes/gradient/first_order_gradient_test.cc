@@ -70,6 +70,7 @@ INSTANTIATE_TEST_SUITE_P(
         GradientCase{"Checkpoint", "exp(annotation.checkpoint(multiply(%x, %x)))"},
         GradientCase{"CopyAndCast", "cast(copy(multiply(%x, %x)), dtype=\"float64\")"},
         GradientCase{"Steps", "multiply(add(add(floor(%x), ceil(%x)), add(round(%x), add(trunc(%x), sign(%x)))), %x)"},
+        GradientCase{"StepsToEven", "multiply(nearbyint(%x), %x)"},
         GradientCase{"Softmax", "multiply(nn.softmax(%x, axis=0), %y)"},
         GradientCase{"LogSoftmax", "multiply(nn.log_softmax(%x), %y)"},
         GradientCase{"Views",

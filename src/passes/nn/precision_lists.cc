@@ -47,6 +47,7 @@ constexpr std::string_view kFollow[] = {
     "min",
     "minimum",
     "multiply",
+    "nearbyint",
     "negative",
     "nn.adaptive_max_pool1d",
     "nn.adaptive_max_pool2d",

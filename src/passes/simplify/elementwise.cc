@@ -60,9 +60,10 @@ Expr cast_like_as_cast(const Site& s) { return ops::cast(s.arg(0), s.dtype(), s.
 // f(f(x)) == f(x): abs, sign
 Expr drop_repeated_call(const Site& s) { return relay::call_of(s.arg(0), s.op()) != nullptr ? s.arg(0) : Expr(); }
 
-// f(y) == y where y is ceil(x), floor(x), round(x) or trunc(x), and f one of them
+// f(y) == y where y is ceil(x), floor(x), nearbyint(x), round(x) or trunc(x), and f one of them
 Expr drop_rounding(const Site& s) {
-  const bool is_whole = relay::is_call_of_any(s.arg(0), {&op::kCeil, &op::kFloor, &op::kRound, &op::kTrunc});
+  const bool is_whole =
+      relay::is_call_of_any(s.arg(0), {&op::kCeil, &op::kFloor, &op::kNearbyint, &op::kRound, &op::kTrunc});
   return is_whole ? s.arg(0) : Expr();
 }
 
@@ -166,6 +167,7 @@ constexpr Law kElementwiseLaws[] = {
     {op::kSign, drop_repeated_call},
     {op::kCeil, drop_rounding},
     {op::kFloor, drop_rounding},
+    {op::kNearbyint, drop_rounding},
     {op::kRound, drop_rounding},
     {op::kTrunc, drop_rounding},
     {op::kClip, drop_clip, LawDtypes::exact},

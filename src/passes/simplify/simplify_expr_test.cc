@@ -112,6 +112,8 @@ constexpr Row kRows[] = {
     {"CeilOfFloor", kFloat, "ceil(floor(%x))", "floor(%x)"},
     {"FloorOfFloor", kFloat, "floor(floor(%x))", "floor(%x)"},
     {"RoundOfTrunc", kFloat, "round(trunc(%x))", "trunc(%x)"},
+    {"RoundOfNearbyint", kFloat, "round(nearbyint(%x))", "nearbyint(%x)"},
+    {"NearbyintOfRound", kFloat, "nearbyint(round(%x))", "round(%x)"},
     {"TruncOfCeil", kFloat, "trunc(ceil(%x))", "ceil(%x)"},
     {"CastOfClipAndBack", kInt, "cast(cast(clip(%x, a_min=0f, a_max=255f), dtype=\"uint8\"), dtype=\"int32\")",
      "clip(%x, a_min=0f, a_max=255f)"},

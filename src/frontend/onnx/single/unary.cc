@@ -20,7 +20,7 @@ constexpr Names kFloatFunctions[] = {
     {"Tan", "tan"},     {"Tanh", "tanh"},       {"IsNaN", "isnan"},
 };
 constexpr Names kNumberFunctions[] = {
-    {"Abs", "abs"}, {"Ceil", "ceil"}, {"Floor", "floor"}, {"Neg", "negative"}, {"Round", "round"}, {"Sign", "sign"},
+    {"Abs", "abs"}, {"Ceil", "ceil"}, {"Floor", "floor"}, {"Neg", "negative"}, {"Round", "nearbyint"}, {"Sign", "sign"},
 };
 
 std::string_view relay_name(std::span<const Names> table, std::string_view onnx) {
