@@ -1,63 +1,24 @@
 // The numeric policy (docs/numerics.md): how far each level may change floating-point results. Programs with constants
 // and data of any magnitude and sign, in every float dtype, against the exact value.
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
-#include "kit/property.h"
 #include "kit/files.h"
+#include "kit/property.h"
 #include "object/structural_equal.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
+#include "passes/tests/numerics_testing.h"
 #include "passes/tests/random_programs.h"
 
 namespace headrace::passes {
 namespace {
-
-// The numbers of a float dtype: half a unit in the last place of 1, the smallest of full precision, the largest.
-struct FloatRange {
-  DataType dtype;
-  double rounding, smallest_normal, largest;
-  int most_exponent;  // drawn magnitudes go from 2^-n to a little beyond 2^n
-
-  double smallest() const { return smallest_normal * 2 * rounding; }
-};
-
-const FloatRange kRanges[] = {{DataType::float_(16), 0x1p-11, 0x1p-14, 65504, 15},
-                              {DataType::bfloat16(), 0x1p-8, 0x1p-126, 0x1.fep127, 127},
-                              {DataType::float_(32), 0x1p-24, 0x1p-126, 0x1.fffffep127, 127},
-                              {DataType::float_(64), 0x1p-53, 0x1p-1022, 0x1.fffffffffffffp1023, 1023}};
-
-// A number of that dtype, as a double: of a magnitude near 1, anywhere in the range, or past its ends.
-double draw(kit::Random& random, const FloatRange& range, bool with_specials) {
-  static constexpr double kSpecials[] = {0.0, 1.0, NAN, INFINITY};
-  double value = 1 + random.uniform();
-  const float kind = random.uniform();
-  if (kind < 0.15f) {
-    value = with_specials ? kSpecials[random.index(std::size(kSpecials))] : 0.0;
-  } else if (kind < 0.5f) {
-    value = std::ldexp(value, static_cast<int>(random.integer(-4, 4)));
-  } else {
-    value = std::ldexp(value, static_cast<int>(random.integer(-range.most_exponent - 8, range.most_exponent)));
-  }
-  const relay::Constant rounded = relay::make_scalar(random.chance(0.5f) ? value : -value, range.dtype);
-  return element_as_double(rounded->data.tensor(), 0);
-}
-
-NDArray tensor_of(const Shape& shape, const FloatRange& range, kit::Random& random, bool with_specials) {
-  const NDArray data = NDArray::empty(shape, range.dtype);
-  for (int64_t i = 0; i < data.num_elements(); ++i) set_element(data.tensor(), i, draw(random, range, with_specials));
-  return data;
-}
-
-// Constants are seldom far from 1, since most that are would not be folded.
-NDArray constant_of(const Shape& shape, FloatRange range, kit::Random& random) {
-  if (random.chance(0.8f)) range.most_exponent = 3;
-  return tensor_of(shape, range, random, false);
-}
 
 IRModule module_of(const Array<relay::Var>& params, const Expr& body) {
   const IRModule module = make_module();
@@ -71,109 +32,171 @@ pass::PassContext context_of(int32_t level) {
   return context;
 }
 
-bool same_bits(double a, double b) {
-  return (std::isnan(a) && std::isnan(b)) || (a == b && std::signbit(a) == std::signbit(b));
+// ---- constants of one value, and along an axis
+
+constexpr int64_t kSide = 4;  // programs of two constants read kSide x kSide numbers
+
+// Draws the values of one constant. Most vectors are of one sign, since sums with other ones are never joined.
+NDArray drawn_operand(const Shape& shape, const FloatRange& range, kit::Random& random) {
+  if (shape.empty()) return drawn_tensor(shape, range, random, false);
+  const NDArray data = drawn_constant(shape, range, random);
+  if (random.chance(0.3f)) return data;
+  const double sign = random.chance(0.5f) ? 1 : -1;
+  for (int64_t i = 0; i < data.num_elements(); ++i)
+    set_element(data.tensor(), i, std::copysign(element_as_double(data.tensor(), i), sign));
+  return data;
 }
 
-std::vector<double> results_of(const IRModule& module, const std::vector<NDArray>& inputs) {
-  std::vector<double> values;
-  for (const NDArray& result : interp::run_main(module, inputs)) {
-    for (int64_t i = 0; i < result.num_elements(); ++i) values.push_back(element_as_double(result.tensor(), i));
-  }
-  return values;
+// Returns the element that a scalar, a row or a column has for element `i` of a matrix with rows of kSide.
+double element_beside(const NDArray& operand, int64_t i) {
+  const int64_t at = operand.num_elements() == 1 ? 0 : operand.shape().size() == 2 ? i / kSide : i % kSide;
+  return element_as_double(operand.tensor(), at);
+}
+
+bool all_are(const NDArray& data, double value) {
+  const std::vector<double> values = numbers_in(data);
+  return std::all_of(values.begin(), values.end(), [&](double element) { return element == value; });
+}
+
+bool any_has_sign(const NDArray& data, double sign) {
+  const std::vector<double> values = numbers_in(data);
+  return std::any_of(values.begin(), values.end(), [&](double element) { return element * sign > 0; });
+}
+
+// Returns the data with each element replaced.
+template <typename Change>
+NDArray changed(const NDArray& data, Change&& change) {
+  const NDArray result = NDArray::empty(data.shape(), data.dtype());
+  for (int64_t i = 0; i < data.num_elements(); ++i)
+    set_element(result.tensor(), i, change(element_as_double(data.tensor(), i)));
+  return result;
 }
 
 // ---- two constants, one after the other
 
-constexpr std::string_view kAddAdd = "add, add", kSubSub = "subtract, subtract", kSubAdd = "subtract, add",
-                           kAddSub = "add, subtract", kMulMul = "multiply, multiply";
-constexpr std::string_view kForms[] = {kAddAdd, kSubSub, kSubAdd, kAddSub, kMulMul};
+constexpr std::string_view kBias = "nn.bias_add", kBiasAdd = "nn.bias_add, add", kMulMul = "multiply, multiply";
+constexpr std::string_view kForms[] = {"add, add", "subtract, subtract", "subtract, add", "add, subtract", kBiasAdd,
+                                       kMulMul};
 
 struct TwoConstants {
   uint64_t seed = 0;
   const FloatRange* range = nullptr;
   std::string_view form;
-  double c = 0, d = 0;
+  NDArray c{}, d{};          // each a scalar, a row [kSide], or a column [kSide, 1]; a bias is no scalar
+  bool comes_first = false;  // d is the first operand of its op, where that commutes
 
   std::string first() const { return std::string(form.substr(0, form.find(','))); }
   std::string second() const { return std::string(form.substr(form.find(' ') + 1)); }
   // The signs with which the two are added.
-  double signed_c() const { return first() == "subtract" ? -c : c; }
-  double signed_d() const { return second() == "subtract" ? -d : d; }
+  double sign_of_c() const { return first() == "subtract" ? -1 : 1; }
+  double sign_of_d() const { return second() == "subtract" ? -1 : 1; }
+  bool are_opposed() const {
+    return (any_has_sign(c, sign_of_c()) && any_has_sign(d, -sign_of_d())) ||
+           (any_has_sign(c, -sign_of_c()) && any_has_sign(d, sign_of_d()));
+  }
+  // Returns whether a law of one constant removes an op.
+  bool is_trivial() const {
+    const auto one_is = [&](double value) { return all_are(c, value) || all_are(d, value); };
+    return one_is(0) || one_is(1) || one_is(-1);
+  }
+  Expr inner(const Expr& x) const {
+    if (first() != kBias) return ops::binary(first(), x, relay::make_constant(c));
+    return ops::bias_add(x, relay::make_constant(c.reshaped({kSide})), c.shape().size() == 2 ? 0 : 1);
+  }
   IRModule module() const {
     ops::register_all_ops();
-    const relay::Var x = relay::make_var("x", make_tensor_type({16}, range->dtype));
-    const Expr inner = ops::binary(first(), x, relay::make_scalar(c, range->dtype));
-    return module_of({x}, ops::binary(second(), inner, relay::make_scalar(d, range->dtype)));
+    const relay::Var x = relay::make_var("x", make_tensor_type({kSide, kSide}, range->dtype));
+    const Expr last = relay::make_constant(d);
+    const bool swaps = comes_first && second() != "subtract";
+    return module_of({x}, swaps ? ops::binary(second(), last, inner(x)) : ops::binary(second(), inner(x), last));
   }
 };
 
 TwoConstants draw_constants(kit::Random& random) {
-  TwoConstants drawn{random.next(), &kRanges[random.index(std::size(kRanges))],
-                     kForms[random.index(std::size(kForms))]};
-  drawn.c = draw(random, *drawn.range, false);
-  drawn.d = random.chance(0.25f) ? drawn.c : random.chance(0.25f) ? -drawn.c : draw(random, *drawn.range, false);
-  if (random.chance(0.1f) && drawn.c != 0) drawn.d = 1 / drawn.c;
-  const relay::Constant d = relay::make_scalar(drawn.d, drawn.range->dtype);
-  drawn.d = element_as_double(d->data.tensor(), 0);
+  const Shape shapes[] = {{kSide}, {kSide, 1}, {}};
+  TwoConstants drawn{.seed = random.next(),
+                     .range = &kFloatRanges[random.index(std::size(kFloatRanges))],
+                     .form = kForms[random.index(std::size(kForms))]};
+  const size_t kind = random.index(drawn.first() == kBias ? 2 : 3);
+  drawn.c = drawn_operand(shapes[kind], *drawn.range, random);
+  const float relation = random.uniform();
+  if (relation < 0.25f) {
+    drawn.d = drawn.c;
+  } else if (relation < 0.4f) {
+    drawn.d = changed(drawn.c, [](double value) { return -value; });
+  } else if (relation < 0.5f) {
+    drawn.d = changed(drawn.c, [](double value) { return value == 0 ? 0 : 1 / value; });
+  } else {
+    drawn.d = drawn_operand(shapes[random.chance(0.5f) ? kind : random.index(3)], *drawn.range, random);
+  }
+  drawn.comes_first = random.chance(0.5f);
   return drawn;
 }
 
-// A sum differs by a few roundings of its largest term. A product differs by a few roundings, or by what a first
-// product out of the dtype's range lost, where the data is nearer than 2^32 to the end of that range.
-bool is_near(const TwoConstants& p, double x, double want, double got) {
-  if (same_bits(want, got) || want == got) return true;
+// A sum differs by a few roundings of its largest term. A product differs by a few roundings, or by the digits that a
+// first product out of the dtype's range lost, where the data is nearer than 2^32 to the end of that range.
+bool is_near(const TwoConstants& p, int64_t i, double x, double want, double got) {
+  if (are_same_bits(want, got) || want == got) return true;
   const FloatRange& r = *p.range;
+  const double c = element_beside(p.c, i), d = element_beside(p.d, i);
   if (p.form != kMulMul) {
-    const double scale = std::abs(x) + std::abs(p.c) + std::abs(p.d);
+    const double scale = std::abs(x) + std::abs(c) + std::abs(d);
     if (scale >= r.largest / 4) return true;  // at the end of the range either may overflow
     return std::abs(want - got) <= 4 * r.rounding * scale + 2 * r.smallest();
   }
-  const double first = std::abs(x * p.c);
   const bool at_the_end = std::abs(x) >= r.largest * 0x1p-33 || std::abs(x) <= r.smallest_normal * 0x1p33;
-  const double exact = p.d == 0 || p.c == 0 ? 0 : x * p.c * p.d;
-  const bool one_way = (std::abs(p.c) <= 1 && std::abs(p.d) <= 1) || (std::abs(p.c) >= 1 && std::abs(p.d) >= 1);
+  const double exact = d == 0 || c == 0 ? 0 : x * c * d;
+  const bool one_way = (std::abs(c) <= 1 && std::abs(d) <= 1) || (std::abs(c) >= 1 && std::abs(d) >= 1);
   if (!one_way && at_the_end && r.dtype != DataType::float_(16)) return true;
-  if (std::abs(exact) >= r.largest / 2 || first >= r.largest / 2) return true;
+  if (std::abs(exact) >= r.largest / 2) return true;
   // A first product that is subnormal is off by half of the smallest number, which the second factor enlarges.
-  return std::abs(want - got) <= 4 * r.rounding * std::abs(want) + 2 * r.smallest() * std::max(1.0, std::abs(p.d));
+  return std::abs(want - got) <= 4 * r.rounding * std::abs(want) + 2 * r.smallest() * std::max(1.0, std::abs(d));
 }
 
-std::optional<std::string> check_constants(const TwoConstants& p, int& joined) {
+using JoinedForms = std::map<std::pair<std::string_view, bool>, int>;  // by form, and whether one is a vector
+
+std::optional<std::string> check_constants(const TwoConstants& p, JoinedForms& joined) {
+  const auto calls = [&](const IRModule& module) {
+    return count_calls(module, p.second()) + (p.second() == p.first() ? 0 : count_calls(module, p.first()));
+  };
   const IRModule before = p.module(), after = run_pass("SimplifyExpr", before, context_of(3));
-  if (not_equal(before, run_pass("SimplifyExpr", before, context_of(2))) && p.c != 0 && p.d != 0 && p.c != 1 &&
-      p.d != 1)
+  if (not_equal(before, run_pass("SimplifyExpr", before, context_of(2))) && !p.is_trivial())
     return "level 2 rewrites it";
-  const bool joins = count_calls(after, p.second()) + count_calls(after, p.first()) <
-                     count_calls(before, p.second()) + count_calls(before, p.first());
-  const bool trivial = p.c == 0 || p.d == 0 || p.c == 1 || p.d == 1 || p.c == -1 || p.d == -1;
-  if (p.form != kMulMul && joins && p.signed_c() * p.signed_d() < 0 && !trivial)
+  const bool joins = calls(after) < calls(before);
+  if (p.form != kMulMul && joins && p.are_opposed() && !p.is_trivial())
     return fmt::format("constants of opposite signs were added\n{}", relay::print_module(after));
-  joined += joins && !trivial ? 1 : 0;
+  const bool has_vector = p.c.num_elements() + p.d.num_elements() > 2;
+  joined[{p.form, has_vector}] += joins && !p.is_trivial() ? 1 : 0;
   kit::Random random(p.seed);
-  const NDArray x = tensor_of({16}, *p.range, random, true);
-  const std::vector<double> want = results_of(before, {x}), got = results_of(after, {x});
+  const NDArray x = drawn_tensor({kSide, kSide}, *p.range, random, true);
+  const std::vector<double> want = numbers_of_results(before, {x}), got = numbers_of_results(after, {x});
   for (size_t i = 0; i < want.size(); ++i) {
-    const double data = element_as_double(x.tensor(), static_cast<int64_t>(i));
-    if (!is_near(p, data, want[i], got[i]))
+    const auto at = static_cast<int64_t>(i);
+    const double data = element_as_double(x.tensor(), at);
+    if (!is_near(p, at, data, want[i], got[i]))
       return fmt::format("x = {}: {} became {}\n{}", data, want[i], got[i], relay::print_module(after));
   }
   return std::nullopt;
 }
 
 TEST(Numerics, TwoConstantsAreJoinedWithinTheStatedError) {
-  int joined = 0;
+  JoinedForms joined;
   kit::Property<TwoConstants> property;
-  property.runs_ci = 2000;
-  property.runs_full = 200000;
+  property.runs_ci = 3000;
+  property.runs_full = 300000;
   property.generate = draw_constants;
   property.show = [](const TwoConstants& p) {
-    return fmt::format("({}) of {}: c = {}, d = {}", p.form, p.range->dtype, p.c, p.d);
+    return fmt::format("of {}:\n{}", p.range->dtype, relay::print_module(p.module()));
   };
   property.check = [&](const TwoConstants& p) { return check_constants(p, joined); };
   EXPECT_TRUE(kit::holds(property));
-  if (!kit::options().seed) {
-    EXPECT_GT(joined, kit::options().size == kit::TestSize::kFew ? 10 : 100) << "few constants were joined";
+  if (kit::options().seed || kit::options().size == kit::TestSize::kList) return;
+  for (const std::string_view form : kForms) {
+    for (const bool has_vector : {false, true}) {
+      if (form == kBiasAdd && !has_vector) continue;  // a bias is a vector
+      EXPECT_GT((joined[{form, has_vector}]), kit::options().size == kit::TestSize::kFew ? 0 : 10)
+          << form << (has_vector ? " with a vector" : " of scalars") << ": few constants were joined";
+    }
   }
 }
 
@@ -197,43 +220,49 @@ constexpr RoundingLaw kRoundingLaws[] = {{"power(%x, {two})", 2},
 struct DrawnRounding {
   const RoundingLaw* law = nullptr;
   const FloatRange* range = nullptr;
-  double b = 1, c = 1, d = 1;
+  NDArray b{}, c{}, d{};  // each a scalar or a row [kSide]
   uint64_t seed = 0;
 
   bool has_b() const { return law->body.find("{b}") != std::string_view::npos; }
   IRModule module() const {
-    const auto literal = [&](double value) { return fmt::format("const(Tensor[(), {}], [{}])", range->dtype, value); };
+    const auto literal = [&](const NDArray& data) {
+      return fmt::format("const(Tensor[({}), {}], [{}])", fmt::join(data.shape(), ", "), range->dtype,
+                         fmt::join(numbers_in(data), ", "));
+    };
+    const auto number = [&](double value) { return literal(relay::make_scalar(value, range->dtype)->data); };
     return read(
-        fmt::format("def @main(%x: Tensor[(32), {}]) {{{{ {} }}}}", range->dtype,
-                    fmt::format(fmt::runtime(law->body), fmt::arg("two", literal(2)), fmt::arg("three", literal(3)),
-                                fmt::arg("minus", literal(-1)), fmt::arg("one", literal(1)), fmt::arg("b", literal(b)),
+        fmt::format("def @main(%x: Tensor[(8, {}), {}]) {{{{ {} }}}}", kSide, range->dtype,
+                    fmt::format(fmt::runtime(law->body), fmt::arg("two", number(2)), fmt::arg("three", number(3)),
+                                fmt::arg("minus", number(-1)), fmt::arg("one", number(1)), fmt::arg("b", literal(b)),
                                 fmt::arg("c", literal(c)), fmt::arg("d", literal(d)))));
   }
 };
 
 // The most that the page allows for an element; nothing where a number between overflows or loses digits to underflow,
 // or is near that.
-std::optional<double> allowed_rounding(const DrawnRounding& p, double x, double want) {
+std::optional<double> allowed_rounding(const DrawnRounding& p, int64_t i, double x, double want) {
   const double u = p.range->rounding, tiny = 2 * p.range->smallest();
   if (!p.law->of_products) return p.law->units * u * std::abs(want) + tiny;
-  const double data = p.has_b() ? x * p.b : x;
-  for (const double between : {data, data * p.d, p.c * p.d, p.b * p.d, (data + p.c) * p.d}) {
+  const double b = element_beside(p.b, i), c = element_beside(p.c, i), d = element_beside(p.d, i);
+  const double data = p.has_b() ? x * b : x;
+  for (const double between : {data, data * d, c * d, b * d, (data + c) * d}) {
     const double size = std::abs(between);
     if (size >= p.range->largest / 16 || (size != 0 && size <= 16 * p.range->smallest_normal)) return std::nullopt;
   }
-  return p.law->units * u * (std::abs(data * p.d) + std::abs(p.c * p.d)) + tiny;
+  return p.law->units * u * (std::abs(data * d) + std::abs(c * d)) + tiny;
 }
 
 std::optional<std::string> check_rounding(const DrawnRounding& p, int& rewritten) {
   const IRModule before = p.module(), after = run_pass("SimplifyExpr", before);  // by name: all laws
   rewritten += not_equal(before, after) ? 1 : 0;
   kit::Random random(p.seed);
-  const NDArray x = tensor_of({32}, *p.range, random, true);
-  const std::vector<double> want = results_of(before, {x}), got = results_of(after, {x});
+  const NDArray x = drawn_tensor({8, kSide}, *p.range, random, true);
+  const std::vector<double> want = numbers_of_results(before, {x}), got = numbers_of_results(after, {x});
   for (size_t i = 0; i < want.size(); ++i) {
-    const double data = element_as_double(x.tensor(), static_cast<int64_t>(i));
-    if (same_bits(want[i], got[i]) || want[i] == got[i]) continue;
-    const std::optional<double> allowed = allowed_rounding(p, data, want[i]);
+    const auto at = static_cast<int64_t>(i);
+    const double data = element_as_double(x.tensor(), at);
+    if (are_same_bits(want[i], got[i]) || want[i] == got[i]) continue;
+    const std::optional<double> allowed = allowed_rounding(p, at, data, want[i]);
     if (allowed && !(std::abs(want[i] - got[i]) <= *allowed))
       return fmt::format("x = {}: {} became {}\n{}", data, want[i], got[i], relay::print_module(after));
   }
@@ -247,11 +276,9 @@ TEST(Numerics, LawsRoundWithinTheStatedError) {
   property.runs_full = 100000;
   property.generate = [](kit::Random& random) {
     DrawnRounding drawn{.law = &kRoundingLaws[random.index(std::size(kRoundingLaws))],
-                        .range = &kRanges[random.index(std::size(kRanges))]};
-    for (double* constant : {&drawn.b, &drawn.c, &drawn.d}) {
-      const NDArray value = constant_of({1}, *drawn.range, random);
-      *constant = element_as_double(value.tensor(), 0);
-    }
+                        .range = &kFloatRanges[random.index(std::size(kFloatRanges))]};
+    for (NDArray* constant : {&drawn.b, &drawn.c, &drawn.d})
+      *constant = drawn_constant(random.chance(0.5f) ? Shape{} : Shape{kSide}, *drawn.range, random);
     drawn.seed = random.next();
     return drawn;
   };
@@ -281,11 +308,12 @@ TEST(Numerics, RoundingByALargeConstantStaysAtEveryLevel) {
   std::copy(std::begin(values), std::end(values), x.data<float>());
   for (const char* body : kMagic) {
     const IRModule before = read(fmt::format("def @main(%x: Tensor[(1, 4), float32]) {{ {} }}", body));
-    const std::vector<double> want = results_of(before, {x});
+    const std::vector<double> want = numbers_of_results(before, {x});
     EXPECT_NE(want[0], 0.3f) << body;
     for (const int32_t level : {0, 1, 2, 3, 4}) {
       const IRModule after = pass::run_passes(canonical(), before, context_of(level));
-      EXPECT_EQ(results_of(after, {x}), want) << body << " at level " << level << "\n" << relay::print_module(after);
+      EXPECT_EQ(numbers_of_results(after, {x}), want) << body << " at level " << level << "\n"
+                                                      << relay::print_module(after);
     }
   }
 }
@@ -302,7 +330,8 @@ TEST(Numerics, ScalesDoNotMovePastARoundingByALargeConstant) {
         "multiply(subtract(12582912f, subtract(12582912f, nn.dense(%x, " + weights + "))), 0.1f)"}) {
     const IRModule before = read(fmt::format("def @main(%x: Tensor[(1, 4), float32]) {{ {} }}", body));
     const IRModule after = pass::run_passes(canonical(), before, context_of(3));
-    EXPECT_EQ(results_of(after, {x}), results_of(before, {x})) << body << "\n" << relay::print_module(after);
+    EXPECT_EQ(numbers_of_results(after, {x}), numbers_of_results(before, {x})) << body << "\n"
+                                                                               << relay::print_module(after);
   }
 }
 
@@ -329,8 +358,8 @@ struct ScaledProduct {
     kit::Random random(seed);
     const int64_t channels = is_forward ? kTerms : kOutputs;
     const Shape data = is_conv ? Shape{1, kTerms, 1, 2} : Shape{2, kTerms};
-    Drawn drawn{tensor_of(data, *range, random, true), constant_of({kOutputs, kTerms}, *range, random),
-                constant_of({channels}, *range, random), constant_of({channels}, *range, random)};
+    Drawn drawn{drawn_tensor(data, *range, random, true), drawn_constant({kOutputs, kTerms}, *range, random),
+                drawn_constant({channels}, *range, random), drawn_constant({channels}, *range, random)};
     for (int64_t i = 0; rectifier != Rectifier::none && i < channels; ++i)
       set_element(drawn.scale.tensor(), i, std::abs(element_as_double(drawn.scale.tensor(), i)));
     return drawn;
@@ -426,14 +455,14 @@ std::optional<std::string> check_scaled(const ScaledProduct& p, int& moved) {
   const ScaledProduct::Drawn drawn = p.draw_all();
   const IRModule before = p.module(drawn), after = pass::run_passes(canonical(), before, context_of(3));
   moved += count_calls(after, "multiply") < count_calls(before, "multiply") ? 1 : 0;
-  const std::vector<double> want = results_of(before, {drawn.x}), got = results_of(after, {drawn.x});
+  const std::vector<double> want = numbers_of_results(before, {drawn.x}), got = numbers_of_results(after, {drawn.x});
   for (int64_t i = 0; i < 2 * kOutputs; ++i) {
     const auto at = static_cast<size_t>(p.place(i / kOutputs, i % kOutputs, kOutputs));
     const double was = want[at], is = got[at];
     const Exact exact = exact_result(p, drawn, i / kOutputs, i % kOutputs);
     const long double data = data_of_row(p, drawn, i / kOutputs);
     // From infinite data, and near the largest number, a term that disappears or is new may overflow.
-    if (was == is || same_bits(was, is) || !(std::max(exact.magnitude, data) < p.range->largest / 16)) continue;
+    if (was == is || are_same_bits(was, is) || !(std::max(exact.magnitude, data) < p.range->largest / 16)) continue;
     const long double weight = largest_weight(p, drawn);
     const bool slopes = p.is_forward && (p.rectifier == Rectifier::leaky || p.rectifier == Rectifier::prelu);
     const long double allowed = 16 * p.range->rounding * exact.magnitude + 16 * p.range->smallest() +
@@ -453,7 +482,7 @@ TEST(Numerics, ScalesMoveIntoWeightsWithinTheStatedError) {
   property.runs_full = 100000;
   property.generate = [](kit::Random& random) {
     return ScaledProduct{.seed = random.next(),
-                         .range = &kRanges[random.index(std::size(kRanges))],
+                         .range = &kFloatRanges[random.index(std::size(kFloatRanges))],
                          .is_forward = random.chance(0.5f),
                          .is_conv = random.chance(0.5f),
                          .has_bias = random.chance(0.5f),
