@@ -230,3 +230,11 @@ def test_mixed_precision_sets_the_out_dtype_of_an_op():
     assert small["main"].ret_type == ir.TensorType((2, 3), "float16")
     assert small["main"].body.attrs.out_dtype == "float16"
     assert small["main"].body.attrs.factor == 4.0
+
+
+def test_mixed_precision_leaves_an_out_dtype_that_is_no_dtype():
+    op = new_op().add_attr("out_dtype", "str", "same")
+    relay.op.register_mixed_precision_conversion(op.name, lambda call, small: [0, "float32", small])
+    small = relay.transform.ToMixedPrecision()(program(lambda x: op(x), (2, 3)))
+    assert small["main"].ret_type == ir.TensorType((2, 3), "float16")
+    assert small["main"].body.attrs.out_dtype == "same"

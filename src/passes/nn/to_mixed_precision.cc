@@ -179,11 +179,12 @@ class Shrinker final : FormRewriter<Precision> {
     });
   }
 
-  // Says by the attribute out_dtype, where the op has one, that the result has the operands' type.
+  // Says by the attribute out_dtype, where the op has one that is a dtype, that the result has the operands' type.
   Attrs with_small_result(const CallNode& call) const {
     constexpr const char* kOutDtype = "out_dtype";
-    const bool has_it = relay::find_call_attr(call, kOutDtype).has_value();
-    return has_it ? relay::with_call_attr(call, kOutDtype, Value(options_.type)) : call.attrs;
+    const std::optional<Value> old = relay::find_call_attr(call, kOutDtype);
+    const bool is_dtype = old && (old->is_none() || old->type_index() == type_index::kDataType);
+    return is_dtype ? relay::with_call_attr(call, kOutDtype, Value(options_.type)) : call.attrs;
   }
 
   MixedPrecisionOptions options_;
