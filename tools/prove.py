@@ -2,8 +2,9 @@
 
 A property is a test that states something about many random cases. A check runs a few of them (HEADRACE_TEST_SIZE=ci),
 this program all (full). It takes hours, and may be stopped by Ctrl-C or --minutes: what has passed at this commit is
-not run again. A pass in a tree with uncommitted changes counts for no later run, since the changes may differ. Results
-are in proofs.json of the build folder, the log of each property in its folder proofs.
+not run again. A pass in a tree with uncommitted changes counts for no later run, since the changes may differ. --seed
+gives all test programs, or one of them, other cases. Results are in proofs.json of the build folder, the log of each
+property in its folder proofs.
 
 Exit codes: 0 no property failed, 1 one failed or nothing is built, 2 wrong usage, 130 stopped by Ctrl-C.
 """
@@ -105,6 +106,17 @@ def machine() -> str:
     return f"{model.group(1) if model else platform.machine()}, {os.cpu_count()} processors"
 
 
+class Seeds(NamedTuple):
+    """The seed of each suite: one for all, and those of suites that have their own."""
+
+    of_all: int
+    of_suites: dict[str, int]
+
+    def seed_of(self, proof: Proof) -> int:
+        """The seed by which the property's suite chooses its cases."""
+        return self.of_suites.get(proof.program, self.of_all)
+
+
 class Ledger:
     """The results so far, in a file that is rewritten after each."""
 
@@ -128,13 +140,13 @@ class Ledger:
 
 
 def prove(
-    proof: Proof, build: Path, folder: Path, at: str, seed: int, ledger: Ledger, deadline: float = math.inf
+    proof: Proof, build: Path, folder: Path, at: str, seeds: Seeds, ledger: Ledger, deadline: float = math.inf
 ) -> bool | None:
     """Runs one property at full size; None when it is left: the deadline passed before it, or Ctrl-C stopped it."""
     begin = time.monotonic()
     if begin >= deadline:
         return None
-    name = re.sub(r"[^A-Za-z0-9_.]", "_", proof.test)
+    name, seed = re.sub(r"[^A-Za-z0-9_.]", "_", proof.test), seeds.seed_of(proof)
     status = run_test(
         build / "bin" / proof.program, "full", seed, proof.test, folder / f"{name}.xml", folder / f"{name}.log"
     )
@@ -207,7 +219,8 @@ def write_page(ledger: Ledger, proofs: list[Proof], at: str) -> None:
         "# Proofs",
         "Each property is a test that must hold for all random cases of a kind: programs, models, texts, numbers.",
         "`./dev check` runs a few cases of each property. `./dev prove` runs all cases and writes this page; with",
-        "`--seed N` it runs other cases. A row is valid for its commit only.",
+        "`--seed N` it runs other cases, with `--seed PROGRAM=N` other ones of one program. A row is valid for its",
+        "commit only.",
         "",
         *summary(rows, at),
         "",
@@ -235,6 +248,25 @@ def positive(text: str) -> float:
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"expected a number of minutes above 0, got '{text}'")
     return value
+
+
+def seed(text: str) -> tuple[str, int]:
+    """The value of --seed: a suite ("" for all) and its seed."""
+    suite, _, number = text.rpartition("=")
+    if not number.isdigit() or int(number) >= 2**64 or (suite == "" and "=" in text):
+        raise argparse.ArgumentTypeError(f"expected a seed from 0 on or PROGRAM=SEED, got '{text}'")
+    return suite, int(number)
+
+
+def seeds_of(given: list[tuple[str, int]], proofs: list[Proof]) -> Seeds:
+    """The seeds that the options give, each of a suite that exists."""
+    suites = {proof.program for proof in proofs}
+    unknown = sorted({suite for suite, _ in given} - suites - {""})
+    if unknown:
+        print(f"prove: --seed names no test program: {', '.join(unknown)}; --list shows them", file=sys.stderr)
+        raise SystemExit(2)
+    of_suites = dict(given)
+    return Seeds(of_suites.pop("", 0), of_suites)
 
 
 def count_or_none(text: str) -> int:
@@ -277,7 +309,14 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         metavar="N",
         help="start no property after N minutes; the next call goes on",
     )
-    add("--seed", type=int, default=0, help="other cases than those of the check, when not 0")
+    add(
+        "--seed",
+        type=seed,
+        action="append",
+        default=[],
+        metavar="[PROGRAM=]N",
+        help="other cases than those of the check, when not 0; of one test program when it is named; may be repeated",
+    )
     add("--again", action="store_true", help="run what has passed at this commit, too")
     add("--list", action="store_true", help="list the properties that are chosen and run none")
     return parser.parse_args(arguments)
@@ -299,12 +338,12 @@ def choose(proofs: list[Proof], args: argparse.Namespace, ledger: Ledger) -> lis
 
 
 def run_all(
-    wanted: list[Proof], args: argparse.Namespace, at: str, ledger: Ledger, deadline: float
+    wanted: list[Proof], args: argparse.Namespace, at: str, seeds: Seeds, ledger: Ledger, deadline: float
 ) -> list[bool | None]:
     """The verdicts of properties, several at a time; KeyboardInterrupt after Ctrl-C."""
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         folder = args.build / "proofs"
-        jobs = [pool.submit(prove, p, args.build, folder, at, args.seed, ledger, deadline) for p in wanted]
+        jobs = [pool.submit(prove, p, args.build, folder, at, seeds, ledger, deadline) for p in wanted]
         try:
             return [job.result() for job in jobs]
         except KeyboardInterrupt:
@@ -325,11 +364,11 @@ def main(arguments: list[str] | None = None) -> int:
         for proof in chosen:
             print(f"{proof.cases:8} {proof.program}: {proof.test}")
         return 0
-    at = commit()
-    wanted = [p for p in chosen if args.again or not ledger.has_passed(p, at, args.seed)]
+    at, seeds = commit(), seeds_of(args.seed, proofs)
+    wanted = [p for p in chosen if args.again or not ledger.has_passed(p, at, seeds.seed_of(p))]
     print(f"{len(wanted)} properties to prove at {at}, {len(chosen) - len(wanted)} proved before", flush=True)
     try:
-        verdicts = run_all(wanted, args, at, ledger, begin + args.minutes * 60)
+        verdicts = run_all(wanted, args, at, seeds, ledger, begin + args.minutes * 60)
     except KeyboardInterrupt:
         write_page(ledger, proofs, at)
         print(f"stopped: {GOES_ON if not at.endswith(CHANGED) else BEGINS_ANEW}", file=sys.stderr)

@@ -135,6 +135,21 @@ class Passes(Tree):
         self.call()
         self.assertEqual(self.ran, ["A.One", "A.Two"])
 
+    def test_a_suite_has_a_seed_of_its_own(self) -> None:
+        (self.bin / "b_test").write_text(PROGRAM.replace('"A"', '"B"'))
+        (self.bin / "b_test").chmod(0o755)
+        self.call("--seed", "3", "--seed", "b_test=7")
+        seeds = dict(line.split() for line in (self.bin / "runs").read_text().splitlines())
+        self.assertEqual(seeds, {"A.One": "3", "A.Two": "3", "B.One": "7", "B.Two": "7"})
+        self.assertIn("2 properties to prove", self.call("--seed", "3", "--seed", "b_test=8"))
+        self.assertEqual(self.ran, ["B.One", "B.Two"])
+        row = next(line for line in prove.PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| B.One"))
+        self.assertEqual(row.split(" | ")[3], "8")
+        for wrong in ("c_test=1", "x", "=1", "-1", "b_test=", str(2**64)):
+            with self.assertRaises(SystemExit) as end:
+                self.call("--seed", wrong)
+            self.assertEqual(end.exception.code, 2, wrong)
+
     def test_a_pass_in_a_tree_with_changes_counts_for_no_later_run(self) -> None:
         for file, text in (("source", "second\n"), ("source", "third\n"), ("new", "a new file\n")):
             (self.root / file).write_text(text)
