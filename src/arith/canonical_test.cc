@@ -35,7 +35,7 @@ TEST(Canonical, Equality) {
   EXPECT_FALSE(is_unequal(make_any(), make_int(1)));
 }
 
-TEST(Canonical, EqualityOfWhatHasNoForm) {
+TEST(Canonical, EqualityOfExpressionsWithoutAForm) {
   const auto condition = [] { return make_binary(BinaryOp::lt, PrimExpr(n) + 1, m); };
   EXPECT_TRUE(is_equal(condition(), condition()));
   EXPECT_FALSE(is_equal(condition(), make_binary(BinaryOp::lt, n, m)));

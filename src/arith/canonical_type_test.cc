@@ -18,7 +18,7 @@ TEST(CanonicalType, DimensionsOfOneValueAreOne) {
   EXPECT_FALSE(structural_equal(Value(canonical_type(tensor({t + t}))), Value(canonical_type(tensor({t * 3})))));
 }
 
-TEST(CanonicalType, WhatHasNoOtherFormStays) {
+TEST(CanonicalType, TypesInCanonicalFormStay) {
   const PrimVar n = make_prim_var("n");
   for (const Type& type :
        {tensor({make_int(2), make_any(), n}), Type(make_tuple_type({})), make_ref_type(tensor({make_any() * 2}))})

@@ -14,7 +14,7 @@ TEST(Utf8, CharactersOfEachLength) {
   EXPECT_TRUE(is_utf8(""));
 }
 
-TEST(Utf8, WhatIsNone) {
+TEST(Utf8, MalformedSequences) {
   for (const std::string_view text :
        {"\x80", "\xFF", "\xC3", "\xE2\x82", "\xC0\xAF" /* long form */, "\xE0\x80\xAF" /* long form */,
         "\xED\xA0\x80" /* surrogate */, "\xF4\x90\x80\x80" /* past the last */, "\xF5\x80\x80\x80"}) {

@@ -321,7 +321,7 @@ TEST(CSource, Literals) {
   kernels.check();
 }
 
-TEST(CSource, WhatCHasNoWordsFor) {
+TEST(CSource, UnsupportedPrograms) {
   const auto error = [](const std::string& name, const std::string& dtype) {
     return kit::user_error_of([&] {
       c_source(

@@ -59,7 +59,7 @@ double saved(const std::string& text, const Machine& machine) {
 }
 
 // Memory of 1 GB/s decides, but for the convolution.
-TEST(OpWork, WhatAKernelOfTwoOpsSaves) {
+TEST(OpWork, SavingsOfAKernelOfTwoOps) {
   const Machine slow{.l2_gigabytes = 1, .l3_gigabytes = 1};
   const std::string main = "def @main(%x: Tensor[(10, 100), float32], %y: Tensor[(10, 100), float32]) ";
   EXPECT_DOUBLE_EQ(saved(main + "{ exp(exp(%x)) }", slow), 8e-6) << "4,000 bytes written and read";

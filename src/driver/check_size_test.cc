@@ -21,7 +21,7 @@ TEST(CheckSize, AWorkspaceIsRefusedAtItsOp) {
   EXPECT_THAT(error, HasSubstr("m.relay"));
 }
 
-TEST(CheckSize, WhatPaddingMakesIsToldAtItsOp) {
+TEST(CheckSize, LargePaddingIsReportedAtItsOp) {
   ops::register_all_ops();
   const std::string error = kit::user_error_of([] {
     compile_to_memory(make_model(relay::parse_module(

@@ -455,7 +455,7 @@ TEST(Compile, PassesToLeaveOutAreChecked) {
 }
 
 // FoldConstant runs twice in a build.
-TEST(Compile, WhatPassesLeaveIsNotedOnce) {
+TEST(Compile, NotesOfPassesAreGivenOnce) {
   const Model model = read(
       "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(1), float32]) {\n"
       "  %0 = arange(0f, 4096f, 1f, dtype=\"float32\");\n"
@@ -637,7 +637,7 @@ TEST(Compile, AModelThatIsMovedInGivesUpItsConstants) {
   EXPECT_THAT(at_begin["plan"], testing::IsEmpty());
 }
 
-TEST(Compile, WhatOnlyRepeatsIsNoData) {
+TEST(Compile, RepeatedBytesTakeNoData) {
   const Model model = read(
       "#[version = \"0.0.5\"]\n"
       "def @main(%x: Tensor[(300, 1000), float32]) {\n"

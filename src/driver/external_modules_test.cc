@@ -319,7 +319,7 @@ TEST(ExternalModules, ALoaderThatRefusesIsHeard) {
 }
 
 // Nothing is compiled, nothing is written.
-TEST(ExternalModules, WhatCannotBeSavedStopsTheCompile) {
+TEST(ExternalModules, AModuleThatCannotBeSavedStopsTheCompile) {
   const std::string path = ::testing::TempDir() + "headrace_unsaved.so";
   const runtime::Module outer = toy("double", 2);
   outer.Import(bytes_module("toy_unsaved", ""));

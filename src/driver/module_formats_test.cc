@@ -96,7 +96,7 @@ TEST_F(ModuleFormats, TheEndingChoosesTheFormat) {
     EXPECT_NE(load::format_of(name, ""), "so") << name;
 }
 
-TEST_F(ModuleFormats, WhatWasBuiltIsSavedAsItWouldBeCompiled) {
+TEST_F(ModuleFormats, ABuiltModuleIsSavedAsACompileWouldWriteIt) {
   const Module built = build_module(small_model());
   expect_runs(built);
   built.SaveToFile(path("a.so"), "");
@@ -345,7 +345,7 @@ Module constant_module(const std::string& bytes) {
   return runtime::make_function_module("test_constant", {{"value", make_packed([bytes] { return bytes; })}}, bytes);
 }
 
-TEST_F(ModuleFormats, WhatIsImportedLaterIsSavedToo) {
+TEST_F(ModuleFormats, ModulesImportedLaterAreSavedToo) {
   runtime::register_module_loader("test_constant", [](const std::string& bytes) { return constant_module(bytes); });
   const Module built = build_module(small_model()), outer = constant_module("outer"), inner = constant_module("inner");
   outer.Import(inner);
@@ -471,7 +471,7 @@ TEST_F(TvmFfiMain, MistakesAreTold) {
   EXPECT_EQ(error(NDArray::zeros({2}, DataType::float_(32)), y), in + "it has 1 dimensions, not 2");
 }
 
-TEST_F(TvmFfiMain, WhatIsWrongWithATensorIsTold) {
+TEST_F(TvmFfiMain, MalformedTensorsAreReported) {
   compile_to_file(small_model(), path("model.so"));
   const PackedFunc f = entry(path("model.so"));
   const NDArray x = input(), y = NDArray::zeros({1, 3}, DataType::float_(32));

@@ -353,7 +353,7 @@ TEST(Regions, OurOwnWordsAreNoCompilers) {
   }
 }
 
-TEST(Regions, WhatNoBackendCanBeGivenIsRefused) {
+TEST(Regions, MalformedRegionsAreRefused) {
   EXPECT_THAT(compile_error_of("def @main(%x: Tensor[(4), float32], %z: Tensor[(4), float32]) {\n"
                                "  fn (%a: Tensor[(4), float32], Compiler=\"test\", global_symbol=\"q\") {\n"
                                "    add(%z, exp(%a)) }(%x)\n}\n",

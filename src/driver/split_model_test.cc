@@ -317,7 +317,7 @@ TEST_F(SplitModelTest, StagesFitTheMemoryOfTheirPlaces) {
 
 // The second product makes 256 KiB. A split behind it has them in two slots, and the first product's 64 KiB alone in
 // working memory beside 1,280 KiB of weights: 1,856 KiB. Any other split has a stage with two products of 1,024 KiB.
-TEST_F(SplitModelTest, WhatLiesInSlotsIsNotWorkingMemory) {
+TEST_F(SplitModelTest, TensorsInSlotsAreNotWorkingMemory) {
   const Model open = parsed(
       "def @main(%x: Tensor[(64, 256), float32], %a: Tensor[(256, 256), float32], %b: Tensor[(1024, 256), float32],\n"
       "          %c: Tensor[(256, 1024), float32], %d: Tensor[(256, 256), float32]) {\n"

@@ -206,7 +206,7 @@ TEST(StageBuffers, AreWhatAChainOfKernelsTakes) {
 }
 
 // Alone at the end of a stage, an op that mostly serves a broadcast makes a view: what it reads is the stage's output.
-TEST(StageBuffers, WhatAnOutputIsAViewOfLiesInItsSlot) {
+TEST(StageBuffers, TheBaseOfAnOutputViewLiesInItsSlot) {
   register_all();
   const StageArenas arenas = arenas_of({.text = "def @main(%x: Tensor[(16, 64), float32]) {\n"
                                                 "  %0 = reshape(tanh(%x), newshape=[32, 32]);\n"

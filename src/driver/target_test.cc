@@ -40,7 +40,7 @@ TEST(Target, TheHostIsTheTargetItself) {
       "leave it out");
 }
 
-TEST(Target, WhatIsNoTargetIsRefusedBeforeTheWork) {
+TEST(Target, MalformedTargetsAreRefusedBeforeTheWork) {
   const Target target = parse_target("llvm");
   const auto with = [&](const char* option, Value value) {
     return copy_with(*target, [&](TargetNode& copy) { copy.attrs.set(option, std::move(value)); });

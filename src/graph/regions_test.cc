@@ -28,7 +28,7 @@ TEST(Quotient, AnOrderProvesIt) {
   EXPECT_THROW(order_quotient(graph, Groups{0, 1}, 3), InternalError);
 }
 
-TEST(Contraction, RefusesWhatAPathGoesAround) {
+TEST(Contraction, RefusesNodesThatAPathGoesAround) {
   const IndexGraph graph(4, std::vector<Edge>{{0, 1}, {0, 2}, {1, 3}, {2, 3}});
   Contraction contraction(graph, Groups{0, 1, 2, 3}, 4);
   EXPECT_TRUE(contraction.try_join(0, 2));

@@ -53,7 +53,7 @@ TEST(Interp, TuplesAndItems) {
   EXPECT_EQ(floats(out[1]), (std::vector<float>{1, 2}));
 }
 
-TEST(Interp, WhatNoMemoryHoldsIsToldAtTheOp) {
+TEST(Interp, SizesPastMemoryAreReportedAtTheOp) {
   const std::string error = error_of(
       "def @main(%x: Tensor[(1, 1, 2, 2), float32]) {\n"
       "  nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [0, 2000000000], [0, 2000000000]])\n}",

@@ -150,7 +150,7 @@ std::string error_of(const std::string& body) {
   return kit::user_error_of([&] { four(body); });
 }
 
-TEST(TirInterp, WhatIsWrongIsToldWithItsPlace) {
+TEST(TirInterp, ErrorsHaveAPlace) {
   EXPECT_EQ(error_of("for i in serial(5) { y[i] = 1f; }"),
             "t.tir:3:22: f: index 4 is out of bounds for dimension 0 of 'y', which is 4, in `y[i] = 1f`");
   EXPECT_THAT(error_of("for i in serial(4) { y[i] = x[i - 1]; }"),
@@ -169,7 +169,7 @@ TEST(TirInterp, WhatIsWrongIsToldWithItsPlace) {
               HasSubstr("the input 'x' is float32 of 1 dimensions, got int64 of 1"));
 }
 
-TEST(TirInterp, WhatWasNeverWrittenMayBeReadButNotMatter) {
+TEST(TirInterp, UnwrittenElementsMayBeReadButNotUsed) {
   const std::string head = "allocate a: Buffer[(4), float32] in registers;\na[0] = 5f;\n";
   EXPECT_THAT(four(head + "for i in serial(4) { y[i] = select(i < 4, a[0], a[1]); }"), ElementsAre(5, 5, 5, 5));
   EXPECT_THAT(four(head + "a[2] = a[1] + 1f; a[2] = 3f; for i in serial(4) { y[i] = a[2]; }"), ElementsAre(3, 3, 3, 3));

@@ -125,7 +125,7 @@ TEST(Module, SourcesAreSavedAndCompareEqual) {
   EXPECT_EQ(loaded->source_map().at("mine")->source, "the text of mine");
 }
 
-TEST(Module, WhoTookTheFunctionsKeepsThem) {
+TEST(Module, CopiesOfTheFunctionsStay) {
   const IRModule module = make_module(some_function());
   const BaseFunc first = module->lookup("main");
   const Map<GlobalVar, BaseFunc> taken = module->functions();

@@ -109,7 +109,7 @@ TEST(Target, IsSavedByNameOfItsKind) {
   EXPECT_NE(kit::user_error_of([&] { load_json(foreign); }).find("no kind of target 'nosu'"), std::string::npos);
 }
 
-TEST(Target, WhatWasPutTogetherByHandIsChecked) {
+TEST(Target, TargetsMadeByHandAreChecked) {
   const Target target = parse_target("llvm -mcpu=znver2");
   EXPECT_TRUE(equal(checked_target(target), target));
   const Target foreign = copy_with(*target, [](TargetNode& copy) { copy.attrs.set("frob", Value(1)); });

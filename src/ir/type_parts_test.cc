@@ -65,7 +65,7 @@ TEST(TypeParts, AFunctionKeepsItsTypeParameters) {
   EXPECT_EQ(changed.as<FuncTypeNode>()->ret_type, kOne);
 }
 
-TEST(TypeParts, WhatStaysIsTheVeryType) {
+TEST(TypeParts, UnchangedTypesAreTheSameObject) {
   for (const auto& [type, parts] : types_with_parts())
     EXPECT_EQ(map_type_children(type, [](const Type& part) { return part; }), type);
 }

@@ -126,7 +126,7 @@ TEST(Json, BracketsInTextsNestNothing) {
   EXPECT_EQ(round_trip(Value(text)).as<std::string>(), text);
 }
 
-TEST(Json, WhatHasNoFormIsNamed) {
+TEST(Json, ObjectsWithoutJsonAreNamed) {
   int x = 0;
   for (const auto& [value, kind] :
        {std::pair{Value(static_cast<void*>(&x)), "pointer"}, std::pair{Value(make_object<testing::OpNode>()), ""}}) {

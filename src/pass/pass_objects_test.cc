@@ -96,7 +96,7 @@ TEST(PassScope, InstrumentsAreReplacedAndErrorsLeaveNone) {
 }
 
 // One instrument has the scope leave the other, amid a pass.
-TEST(PassScope, WhatHasLeftHearsNoMore) {
+TEST(PassScope, InstrumentsThatLeftAreNotCalled) {
   Log log;
   const auto heard = logging_instrument(log, "heard");
   PassInstrumentRef changer = make_object<PassInstrumentObj>();
@@ -167,7 +167,7 @@ TEST(PassObjects, APassThatIsCalledRunsAtEveryLevelAndASequenceAsksTheContext) {
 }
 
 // A pass between may have undone it.
-TEST(PassObjects, WhatIsRequiredRunsBeforeEachWhateverTheLevelIs) {
+TEST(PassObjects, RequiredPassesRunBeforeEachAtAnyLevel) {
   Log log;
   register_global("relay._transform.TestNeeded",
                   PackedFunc([&log](Args) -> Value { return Value(logging_object(log, "TestNeeded", 4)); }), true);
@@ -206,7 +206,7 @@ TEST(PassObjects, ATraceIsToldOfPassesThatAreTraceable) {
   EXPECT_EQ(log, (Log{"before list", "before A", "A", "after A", "after list"}));
 }
 
-TEST(PassObjects, WhatAPassIsOverIsItsType) {
+TEST(PassObjects, TheKeyIsTheKindOfPass) {
   const auto body = make_packed([](const Value& first, const Value&) { return first; });
   EXPECT_EQ(make_module_pass(body, make_pass_info({"M"}))->key(), "transform.ModulePass");
   EXPECT_EQ(make_function_pass(body, make_pass_info({"F"}))->key(), "transform.FunctionPass");

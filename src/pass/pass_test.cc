@@ -102,7 +102,7 @@ TEST(RunPasses, InstrumentThatThrowsLeavesTheContext) {
   EXPECT_TRUE(ran.empty());
 }
 
-TEST(RunPasses, WhatAnInstrumentFindsAtTheEndIsAnErrorOfTheRun) {
+TEST(RunPasses, AnErrorOfAnInstrumentAtTheEndIsOneOfTheRun) {
   std::vector<std::string> log, ran;
   auto first = std::make_shared<Recorder>(log), second = std::make_shared<Recorder>(log);
   second->fail_in_exit = true;

@@ -106,7 +106,7 @@ TEST(DestinationPassing, EqualGroupsAreOneFunction) {
   EXPECT_EQ(module->functions().size(), 3u);
 }
 
-TEST(DestinationPassing, RefusesWhatIsNoFixedListOfSteps) {
+TEST(DestinationPassing, RefusesProgramsWithoutAFixedListOfSteps) {
   const auto error = [](const std::string& text) {
     return kit::user_error_of([&] { to_destination_passing(read_fused(text)); });
   };

@@ -28,7 +28,7 @@ TEST_F(Bind, FreeVariablesAndParametersAreReplaced) {
   EXPECT_EQ(bind(expr, to(x, y)), expr) << "nothing to replace";
 }
 
-TEST_F(Bind, WhatIsPutInIsShared) {
+TEST_F(Bind, BoundValuesAreShared) {
   const Expr pair = tuple({y, y});
   const Expr bound = bind(tuple({x, tuple({x})}), to(x, pair));
   const auto* outer = bound.as<TupleNode>();

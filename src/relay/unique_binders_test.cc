@@ -80,7 +80,7 @@ TEST_F(UniqueBinders, ClausesBindForThemselves) {
   EXPECT_EQ(clauses[1]->rhs.as<CallNode>()->args[0], Expr(second));
 }
 
-TEST_F(UniqueBinders, WhatStandsInTwoScopesIsOneNodeForEachMeaning) {
+TEST_F(UniqueBinders, ANodeInTwoScopesBecomesOneForEachMeaning) {
   const Expr own = make_ref_create(y), shared = make_tuple({x, own, make_let(g, x, g)});
   const Expr body =
       unique_body(make_tuple({make_function({x}, shared), make_function({x}, make_tuple({shared, shared}))}));
@@ -116,7 +116,7 @@ TEST_F(UniqueBinders, FreeVariablesOfAnExpressionStay) {
   EXPECT_EQ(free_vars(after).size(), 2u);
 }
 
-TEST_F(UniqueBinders, WhatHasNoMeaningIsTold) {
+TEST_F(UniqueBinders, UnboundVariablesAreReported) {
   const std::string outside = ", which is not a parameter of it and bound by no let or pattern around it";
   EXPECT_EQ(error_of(make_function({y}, x)), "@main uses %x" + outside);
   EXPECT_EQ(error_of(make_function({y}, make_tuple({make_let(x, y, x), x}))), "@main uses %x" + outside);

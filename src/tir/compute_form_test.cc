@@ -198,7 +198,7 @@ TEST(ComputeForm, KeepsItsRules) {
   for (const auto& [change, rule] : cases) EXPECT_THAT(breach_of(change), HasSubstr(rule));
 }
 
-TEST(ComputeForm, WhatIsNotOneIsAnError) {
+TEST(ComputeForm, MalformedFormsAreErrors) {
   const Example e;
   const ComputeForm form = from_compute(e.compute);
   auto broken = make_object<ComputeNode>(*form);

@@ -214,7 +214,7 @@ TEST(Raise, RefusalsSayWhy) {
             "'t' is read before its reduction ends");
 }
 
-TEST(Raise, WhatIsNotWellFormedIsAnError) {
+TEST(Raise, MalformedFunctionsAreErrors) {
   const Buffer y = make_buffer("y", kF32, {make_int(2)});
   const PrimFunc broken = make_prim_func("f", {y}, 1, make_store(y, make_float(0), {make_prim_var("i")}));
   EXPECT_THAT(kit::user_error_of([&] { (void)raise(broken); }), HasSubstr("the variable 'i' is not in scope"));

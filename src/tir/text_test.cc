@@ -270,7 +270,7 @@ TEST(TirText, TooDeepIsAnError) {
               HasSubstr("attributes nest at most 100 levels deep"));
 }
 
-TEST(TirText, WhatHasNoText) {
+TEST(TirText, ProgramsWithoutTextAreErrors) {
   const Array<Buffer> params{make_buffer("y", kF32, {})};
   const PrimFunc odd = around(make_evaluate(make_int(1, DataType::int_(24))), params);
   EXPECT_THROW(print_function(odd), UserError);

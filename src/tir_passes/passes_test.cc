@@ -151,7 +151,7 @@ TEST(TirPasses, GoldenTextAndSameResults) {
   }
 }
 
-TEST(TirPasses, WhatDoesNotChangeStaysTheSameObject) {
+TEST(TirPasses, UnchangedFunctionsAreTheSameObject) {
   const IRModule plain = tir::parse_module(
       "#[tir_version = \"1\"]\nprim_func @f() -> (y: Buffer[(8), float32]) { for i in serial(8) { y[i] = 1f; } }");
   for (const pass::Pass& pass : pipeline()) EXPECT_EQ(pass.run(plain, {}), plain) << pass.info.name;

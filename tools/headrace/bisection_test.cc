@@ -60,7 +60,7 @@ TEST(Bisection, NoBackendIsToBlameWhereNativeIsWrong) {
   EXPECT_EQ(explain(found), "the error is above the limit with all ops native, too, so no backend causes it");
 }
 
-TEST(Bisection, WhatCannotBeNativeStays) {
+TEST(Bisection, OpsWithoutANativeFormStay) {
   partition::Plan plan = plan_of(2);
   plan.ops[0].backend = "external";
   const Bisection found = bisect(plan, [](const partition::Plan& tried) {

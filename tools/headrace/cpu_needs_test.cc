@@ -51,7 +51,7 @@ TEST(CpuNeeds, LongListsAreCut) {
   EXPECT_EQ(cpu_needs(arm({"aes", "crc"}), 2), "an aarch64 processor with aes, crc");
 }
 
-TEST(CpuNeeds, WhatKeepsCodeFromRunningHere) {
+TEST(CpuNeeds, MissingFeaturesOfTheProcessor) {
   const bool is_x86 = kHostArchitecture == "x86_64";
   EXPECT_EQ(why_not_here(is_x86 ? x86({kBase}) : arm({"fp-armv8", "neon"})), "");
   EXPECT_THAT(why_not_here(is_x86 ? arm({"neon"}) : x86({kBase})),

@@ -36,7 +36,7 @@ TEST(RelativeError, IsOfTheLargestElementOfTheOutput) {
   EXPECT_DOUBLE_EQ(error({0, 0}, {0, 0.5}), 0.5);
 }
 
-TEST(RelativeError, WhatIsNotFiniteMustBeTheSame) {
+TEST(RelativeError, ValuesThatAreNotFiniteMustBeEqual) {
   EXPECT_EQ(error({kNaN, kInf, -kInf, 1}, {kNaN, kInf, -kInf, 1}), 0);
   EXPECT_EQ(error({kInf, 1}, {1, 1}), kInf);
   EXPECT_EQ(error({1, 1}, {kInf, 1}), kInf);

@@ -288,7 +288,7 @@ TEST(PipelineBatchPrograms, PortsThatAreRefused) {
               HasSubstr("one program of the stage has 1 inputs, and another 0"));
 }
 
-TEST(PipelineBatchPrograms, WhatRequestsShareIsAParameter) {
+TEST(PipelineBatchPrograms, SharedTensorsAreParameters) {
   PipelineSpec spec{.inputs = {float_port("x", {1, 2}), float_port("w", {2})}, .groups = {{}}};
   spec.stages = {stage_of("many", make_batch_executor_stage({std::make_shared<ShowingExecutor>(4)}),
                           {from_input(0), from_input(1)}, 0)};

@@ -23,7 +23,7 @@ TEST(ConvertOpsets, AxesOfReductionsAreAnInputFrom18On) {
               HasSubstr("attribute 'axes' is not supported"));
 }
 
-TEST(ConvertOpsets, SplitsOfWhatIsNoMultiple) {
+TEST(ConvertOpsets, SplitsOfExtentsThatAreNoMultiple) {
   const NDArray x = f32({5}, {1, 2, 3, 4, 5});
   const auto parts = run_node("Split", 18, {x}, {AttributeSpec("num_outputs", 2)}, 2);
   expect_near(parts.at(0), {3}, {1, 2, 3}, 0);

@@ -27,7 +27,7 @@ TensorType tensor(const Shape& shape, DataType dtype = DataType::float_(32)) {
   return make_tensor_type(to_dims(shape), dtype);
 }
 
-TEST(ForeignNodes, WhatABackendIsAsked) {
+TEST(ForeignNodes, TheQuestionToABackend) {
   std::vector<std::string> asked;
   ImportOptions options{.shapes = {{"x", {2, 3, 3}}}, .bound = {}};
   options.claim = [&](const ops::OnnxNode& node) -> Expected<std::vector<TensorType>> {
@@ -97,7 +97,7 @@ TEST(ForeignNodes, AFormThatIsMissingIsAskedFor) {
   EXPECT_THAT(relay::print_module(imported.module), HasSubstr("extern.onnx"));
 }
 
-TEST(ForeignNodes, WhatIsNotClaimed) {
+TEST(ForeignNodes, NodesThatNobodyClaims) {
   ImportOptions options{.shapes = {{"x", {2, 3, 3}}}, .bound = {}};
   options.claim = [](const ops::OnnxNode&) -> Expected<std::vector<TensorType>> {
     return Refusal{HR_REASON_OP_UNSUPPORTED, "mine: it has no time"};

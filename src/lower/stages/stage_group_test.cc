@@ -81,7 +81,7 @@ TEST(StageGroup, ThresholdsAreTheMachines) {
   EXPECT_EQ(group_at(compute, 0, {.min_inside_elements = 257}).depth, 0u);
 }
 
-TEST(StageGroup, WhatIsReadElsewhereIsKeptWhole) {
+TEST(StageGroup, ValuesReadElsewhereAreStoredWhole) {
   Compute compute = convolution(32, 14, true);
   const Buffer windows = compute.stages[0].output, last = kit::float_buffer("last", {1, 16, 16});
   compute.stages.push_back(

@@ -60,7 +60,7 @@ TEST_F(PortedOps, RelationsInRelaysFormInfer) {
               HasSubstr("its type relation assigns to a type that it was not given"));
 }
 
-TEST_F(PortedOps, WhatCannotBeRegisteredIsTold) {
+TEST_F(PortedOps, RefusedRegistrationsAreReported) {
   EXPECT_THAT(told(), HasSubstr("headrace: not registered: 'nn.relu' is an op of Headrace, which is not changed"));
   EXPECT_THAT(told(), HasSubstr("headrace: not registered: 'not a name' cannot name an op"));
   EXPECT_EQ(get_op("nn.relu")->num_inputs, 1);

@@ -220,7 +220,7 @@ TEST(UserOpIndices, LoopsThatAreAFormAreChecked) {
 }
 
 // An index that cannot be proved to be out of bounds is accepted and runs.
-TEST(UserOpIndices, WhatMayBeInsideIsTaken) {
+TEST(UserOpIndices, IndicesThatMayBeInsideAreTaken) {
   const auto fine = [](const Element& element) {
     EXPECT_EQ(errors_of(form_of(element)), std::pair(std::string(), std::string()));
   };

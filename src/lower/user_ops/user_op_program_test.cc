@@ -160,7 +160,7 @@ TEST(UserAttrs, DefaultsMayBeLeftOutOfANode) {
 }
 
 // Nodes that were put together by hand, or saved when the op had other attributes.
-TEST(UserAttrs, WhatTheSchemaDoesNotSayIsRefusedAndPrinted) {
+TEST(UserAttrs, UnknownAttributesAreRefusedAndPrinted) {
   register_prog_ops();
   const relay::Var x = var_x();
   auto attrs = make_object<relay::UserAttrsNode>();

@@ -54,7 +54,7 @@ TEST(OffsetWalk, VisitsEveryIndexInOrder) {
   }
 }
 
-TEST(OffsetWalk, JoinsWhatAllWalkThroughAsOne) {
+TEST(OffsetWalk, JoinsAxesThatAreContiguousInAllTensors) {
   Shape shape{4, 2, 1, 3};
   std::array<Shape, 2> strides{Shape{6, 3, 3, 1}, Shape{1, 0, 0, 0}};
   join_axes(shape, strides);

@@ -106,7 +106,7 @@ std::string device_error(const std::string& text, const pass::PassContext& conte
   return "no error";
 }
 
-TEST(PlanDevices, WhatCannotBeIsTold) {
+TEST(PlanDevices, ContradictionsAreReported) {
   const auto main = [](const std::string& body) { return "def @main(%x: Tensor[(2), float32]) { " + body + " }"; };
   EXPECT_EQ(device_error(main("let %a = exp(%x); (" ON("%a", "cuda:0") ", " ON("%a", "cuda:1") ")")),
             "the value is asked to be on cuda:0 and on cuda:1; copy it by device_copy for one of them");

@@ -110,7 +110,7 @@ TEST(FoldConstant, BranchesOfConstantsAndSizes) {
 }
 
 // Whether one is met inside an expression makes no difference.
-TEST(FoldConstant, WhatIsComputedFromThemIsFolded) {
+TEST(FoldConstant, ExpressionsOfConstantsAreFolded) {
   const Left left = fold(
       "def @main() { negative(broadcast_to(const(Tensor[(4), float32], [1, 2, 3, 4]),"
       " shape=[5000, 4])) }");
@@ -151,7 +151,7 @@ TEST(FoldConstant, ReadsStayBeforeWrites) {
 }
 
 // A sequence of 9 steps does not fit 2.
-TEST(FoldConstant, WhatCannotBeComputedStays) {
+TEST(FoldConstant, FailedEvaluationsStay) {
   const IRModule before = read(
       "def @main(%c: bool) { if (%c) { unravel_index(const(Tensor[(1), int32], [9]), const(Tensor[(2), int32], [2, 2]))"
       " } else { ones(shape=[2, 1], dtype=\"int32\") } }");
@@ -202,7 +202,7 @@ TEST(FoldConstant, WorkAndGrowthAreLimited) {
 }
 
 // A product of 64 MB of two rows of 16 kB would be part of the artifact; a repetition costs its reader nothing.
-TEST(FoldConstant, WhatStaysForItsSizeIsNoted) {
+TEST(FoldConstant, LargeConstantsStayWithANote) {
   const std::string row = "arange(0f, 4096f, 1f, dtype=\"float32\")";
   const Folded folded = fold_noting(fmt::format("multiply({0}, reshape({0}, newshape=[4096, 1]))", row));
   EXPECT_TRUE(folded.body.is<relay::CallNode>());

@@ -117,7 +117,7 @@ TEST(PartialEvaluate, NestsAsDeepAsTheProgram) {
 }
 
 // A sum over six axes of 100 takes more steps than the budget has, though its operands and its result are small.
-TEST(PartialEvaluate, WhatTheBudgetLeavesIsNoted) {
+TEST(PartialEvaluate, ExpressionsPastTheBudgetAreNoted) {
   std::vector<pass::PassNote> notes;
   pass::PassContext context;
   context.note = [&](const pass::PassNote& note) { notes.push_back(note); };

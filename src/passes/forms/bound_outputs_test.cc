@@ -108,7 +108,7 @@ TEST(BoundOutputs, FollowsCallsOfUsersOpsThatHaveNoEffects) {
   }
 }
 
-TEST(BoundOutputs, WhatItCannotBoundStaysAsItIs) {
+TEST(BoundOutputs, UnboundedOutputsStay) {
   const std::string x = "%x: Tensor[(6), float32], %n: Tensor[(1), int64]";
   for (const std::string& text : {
            main_with(x, "exp(%x)"),

@@ -20,7 +20,7 @@ TEST(Inline, EffectsKeepOrderAndNumber) {
 
 // A value that a function shares with its surroundings is evaluated where the function is made: at the let, before the
 // write.
-TEST(InlineCalls, WhatAFunctionSharesIsReadWhereTheFunctionIsMade) {
+TEST(InlineCalls, SharedValuesAreReadWhereTheFunctionIsMade) {
   const IRModule before = read(
       "def @main(%x: float32) {\n"
       "  let %r = ref(%x);\n"

@@ -41,7 +41,7 @@ std::string message(const std::string& text) {
   return "no error";
 }
 
-TEST(Defunctionalization, WhatHasNoFirstOrderFormIsTold) {
+TEST(Defunctionalization, ProgramsWithoutAFirstOrderFormAreReported) {
   EXPECT_EQ(message("def @main(%f: fn (float32) -> float32) -> float32 { %f(1f) }"),
             "its type is fn (fn (float32) -> float32) -> float32; what is called from outside cannot take or give "
             "functions");

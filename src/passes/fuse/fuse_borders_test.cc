@@ -93,7 +93,7 @@ TEST(FuseBorders, KindsOfGroups) {
 }
 
 // An op whose calls have no kind of their own.
-TEST(FuseBorders, WhatIsRegisteredAsATuple) {
+TEST(FuseBorders, OpsRegisteredAsTuples) {
   ops::register_all_ops();
   const Op op = make_op("test.borders_pair");
   op->set(relay::kTypeRelation,

@@ -166,7 +166,7 @@ TEST(FuseOps, AGroupHasSoManyTensorsAround) {
   for (const FunctionNode* group : groups) EXPECT_LE(group->params.size() + 1, 6u);
 }
 
-TEST(FuseOps, WhatIsWideByItselfStaysAlone) {
+TEST(FuseOps, WideOpsStayAlone) {
   ops::register_all_ops();
   constexpr int64_t kParts = 1000;
   const auto x = relay::make_var("x", make_tensor_type({kParts, 2}, DataType::float_(32)));

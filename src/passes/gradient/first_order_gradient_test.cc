@@ -130,7 +130,7 @@ std::string gradient_error(const std::string& text) {
   return "no error";
 }
 
-TEST(FirstOrderGradient, WhatItDoesNotKnow) {
+TEST(FirstOrderGradient, OpsWithoutAGradient) {
   EXPECT_EQ(gradient_error("def @main(%x: Tensor[(1, 1, 4, 4, 4), float32]) { nn.max_pool3d(%x) }"),
             "nn.max_pool3d: the op has no gradient; give it one as its FPrimalGradient: in Python "
             "relay.op.register_gradient(\"nn.max_pool3d\", function)");
@@ -337,7 +337,7 @@ TEST(FirstOrderGradient, UsersGiveGradientsOfOps) {
   EXPECT_FLOAT_EQ(gradient().data<float>()[1], 1.0f);
 }
 
-TEST(FirstOrderGradient, WhatUsersGiveIsChecked) {
+TEST(FirstOrderGradient, RegisteredGradientsAreChecked) {
   ops::register_all_ops();
   const auto error = [](const Value& rule, const std::string& text = kRoundProgram) {
     const OpAttr attr("round", kGradientAttr, rule);

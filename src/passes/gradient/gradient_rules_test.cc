@@ -267,7 +267,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "nn.nll_loss(%b, const(Tensor[(2, 4), int32], [2, 0, 1, 1, 0, 0, 2, 1]), %y, reduction=\"none\")"}),
     [](const auto& info) { return std::string(info.param.name); });
 
-TEST(GradientRules, WhatTheyRefuse) {
+TEST(GradientRules, RefusedCalls) {
   const auto error = [](const std::string& params, const char* body) {
     const IRModule module = read(fmt::format("def @main({}) {{ {} }}", params, body));
     try {

@@ -261,7 +261,7 @@ TEST(ConvertLayout, BackToNchw) {
   expect_same_results(before, after, {ramp({1, 4, 4, 2}, 0), ramp({1, 1, 2, 3}, 1)});
 }
 
-TEST(ConvertLayout, WhatIsAskedForIsChecked) {
+TEST(ConvertLayout, DesiredLayoutsAreChecked) {
   const auto message = [](const Value& desired) {
     pass::PassContext context;
     context.config.set("relay.ConvertLayout.desired_layouts", desired);
@@ -312,7 +312,7 @@ TEST(ConvertLayout, WhatIsAskedForIsChecked) {
 }
 
 // Where an option is given, before a pass runs.
-TEST(ConvertLayout, WhatIsAskedForIsCheckedWithTheConfiguration) {
+TEST(ConvertLayout, DesiredLayoutsAreCheckedWithTheConfiguration) {
   for (const pass::Pass& pass : by_name()) {
     if (pass.info.name != "ConvertLayout") continue;
     pass::ConfigKey key = pass.info.options.at(0);
@@ -512,7 +512,7 @@ TEST(ConvertLayout, AFunctionStandsForOurs) {
   EXPECT_EQ(run_pass("ConvertLayout", before, with_layouts(of_one("nn.conv2d", {"NHWC"}))), before);
 }
 
-TEST(ConvertLayout, WhatAFunctionGivesIsChecked) {
+TEST(ConvertLayout, ResultsOfRegisteredFunctionsAreChecked) {
   const auto error_of = [](const Value& function, const Layouts& layouts, const char* text = kPooledLine) {
     const Conversion conversion("nn.max_pool1d", function);
     return kit::user_error_of(

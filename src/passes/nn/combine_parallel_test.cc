@@ -67,7 +67,7 @@ TEST(CombineParallel, TheFormIsAnOption) {
 }
 
 // A wider product takes operands with more axes than it has, one number for a branch, and expand_dims.
-TEST(CombineParallel, WhatFollowsAWideDenseMayAddAxes) {
+TEST(CombineParallel, OpsAfterAWideDenseMayAddAxes) {
   for (const char* follower : {"add(%{}, const(Tensor[(2, 3, 1), float32], [1, 2, 3, 4, 5, 6]))",
                                "subtract(const(Tensor[(2, 1, 4), float32], [1, 2, 3, 4, 5, 6, 7, 8]), %{})",
                                "multiply(const(Tensor[(1), float32], [3]), expand_dims(%{}, axis=0, num_newaxis=2))",

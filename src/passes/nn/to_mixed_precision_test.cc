@@ -152,7 +152,7 @@ TEST(ToMixedPrecision, UsersSayWhatTheirOpsMay) {
   EXPECT_EQ(text().find("float16"), std::string::npos);
 }
 
-TEST(ToMixedPrecision, WhatUsersSayIsChecked) {
+TEST(ToMixedPrecision, RegisteredCategoriesAreChecked) {
   ops::register_all_ops();
   const auto error = [](const Value& rule) {
     const OpAttr attr("nn.dense", kPrecisionAttr, rule);

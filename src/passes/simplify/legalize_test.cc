@@ -122,7 +122,7 @@ TEST(Legalize, SharedEffectsKeepTheirOrder) {
 }
 
 // A function may keep its result, as a cache does: its nodes are not written to, and their sharing stays.
-TEST(Legalize, WhatTheFunctionKeepsIsNotWritten) {
+TEST(Legalize, ResultsOfTheFunctionAreNotWrittenTo) {
   const Expr two = relay::make_scalar(2);
   const relay::Var v = relay::make_var("v");
   const Expr sum = ops::add(v, two);
@@ -177,7 +177,7 @@ std::string legalize_error(const std::function<void()>& run) {
   return "no error";
 }
 
-TEST(Legalize, WhatDoesNotFitIsTold) {
+TEST(Legalize, ResultsOfOtherTypesAreReported) {
   const IRModule before = read("def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }");
   {
     const Legalisation relu("nn.relu", [](const relay::CallNode& call, const Array<Type>&) {

@@ -150,7 +150,7 @@ Type relation(std::string name, Array<Type> args, int64_t num_inputs, ObjectRef 
   return node;
 }
 
-TEST(ConstraintCases, WhatNoTextSaysIsRefused) {
+TEST(ConstraintCases, ConstraintsWithoutTextAreRefused) {
   register_constraint_ops();
   const TypeVar a = make_type_var("A"), c = make_type_var("C", TypeKind::constraint);
   const std::pair<Type, std::string> cases[] = {

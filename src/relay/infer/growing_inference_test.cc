@@ -66,7 +66,7 @@ TEST_F(GrowingInferenceTest, FollowsShapesAsValues) {
   EXPECT_EQ(as_int((*value)[1]), 3);
 }
 
-TEST_F(GrowingInferenceTest, WhatHasNoTypeGivesItsUsersNone) {
+TEST_F(GrowingInferenceTest, AnUntypedValueLeavesItsUsersUntyped) {
   const Expr x = input("x", {make_int(2)}), y = input("y", {make_int(3)});
   const Expr wrong = plus(x, y);
   EXPECT_THAT(kit::user_error_of([&] { inference_.infer(wrong); }), testing::HasSubstr("types differ"));

@@ -49,7 +49,7 @@ TEST(ResultTypes, FunctionsInsideOfFunctionsGetThem) {
 }
 
 // A module whose functions have their annotations stays the same object.
-TEST(ResultTypes, WhatIsWrittenStays) {
+TEST(ResultTypes, WrittenTypesStay) {
   const IRModule module = annotated("def @main(%x: float32) -> float32 { %x }");
   EXPECT_EQ(with_result_types(module), module);
 }

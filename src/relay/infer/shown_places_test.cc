@@ -122,7 +122,7 @@ TEST(ShownPlaces, AnExpressionOfAModuleShowsTheModulesLine) {
   EXPECT_THAT(error({}), Not(HasSubstr("def @main")));
 }
 
-TEST(ShownPlaces, WhatNoTextHasIsToldAsItWas) {
+TEST(ShownPlaces, ErrorsWithoutATextStayAsTheyAre) {
   const Var x = make_var("x", make_tensor_type(Shape{2}, DataType::float_(32)));
   const Expr wrong = ops::add(x, make_scalar(1, DataType::int_(32)));
   wrong->span = make_span("net.relay", 2, 1);

@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
         MatchCase{"rec %0 = exp(%0) or var; exp(%0)", "exp(exp(tanh(%x)))", false}));
 
 // A repetition binds its own parts anew each time, and what is used outside of it once.
-TEST(PatternMatcher, WhatARepetitionSharesWithTheRestIsOneExpression) {
+TEST(PatternMatcher, SharedPartsOfARepetitionAreOneExpression) {
   const std::string own = "rec %0 = add(%0, const) or var; %0";
   EXPECT_TRUE(matches(own, "add(add(%x, 1f), 2f)"));
   const std::string shared = "%1 = const; rec %0 = add(%0, %1) or var; tuple(%1, %0)";
@@ -212,7 +212,7 @@ INSTANTIATE_TEST_SUITE_P(
                     StaysCase{"a function that is not called", "fn(*) { _ }", "fn (%a) { exp(%a) }"}));
 
 // Branches are computed when they are taken: what stands in one is not input, but a part.
-TEST(PatternGroups, WhatStandsInABranchStaysInIt) {
+TEST(PatternGroups, ExpressionsOfABranchStayInIt) {
   EXPECT_EQ(split_by("if(const, _, _)", "if (True) { exp(%x) } else { %y }"),
             "%0 = fn (%FunctionVar_0_0: Tensor[(2, 3), float32], %FunctionVar_0_1: Tensor[(2, 3), float32],"
             " PartitionedFromPattern=\"exp_If_\") {\n"

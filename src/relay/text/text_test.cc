@@ -305,7 +305,7 @@ TEST_F(Text, ADefinitionMayReadTheOneItReplaces) {
             "                           ^^");
 }
 
-TEST_F(Text, WhatHasNoTextFormSaysSo) {
+TEST_F(Text, NodesWithoutTextAreErrors) {
   EXPECT_THROW(print_expr(make_function({}, make_tuple({}), {}, {}, {{"f", Value(make_packed([] {}))}})), UserError);
   const Type relation = make_object<TypeRelationNode>();
   EXPECT_THROW(print_expr(make_var("x", relation)), UserError);

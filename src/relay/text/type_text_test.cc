@@ -126,7 +126,7 @@ TEST_F(TypeText, DeepTypesReadBack) {
   EXPECT_EQ(type_text(read_type(text)), text);
 }
 
-TEST_F(TypeText, WhatHasNoTextSaysSo) {
+TEST_F(TypeText, TypesWithoutTextAreErrors) {
   Type wide = kA;
   for (int i = 0; i < 100; ++i) wide = make_tuple_type({wide, wide});
   const auto two_results = make_object<TypeRelationNode>(*relation("add", {kA, kA, kA}).as<TypeRelationNode>());

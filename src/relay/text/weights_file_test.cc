@@ -176,7 +176,7 @@ TEST_F(WeightsFile, MutatedIsAnErrorOrTensors) {
   EXPECT_LT(errors, runs);
 }
 
-TEST_F(WeightsFile, WhatCannotBeWrittenIsSaid) {
+TEST_F(WeightsFile, UnsupportedTensorsAndFailedWritesAreErrors) {
   EXPECT_THAT(kit::user_error_of([&] { write({numbers({20}, DataType::int_(4), 0)}); }), HasSubstr("cannot hold int4"));
   EXPECT_THAT(kit::user_error_of([&] { write_weights(-1, "w", {}); }), HasSubstr("cannot write 'w'"));
 }

@@ -46,7 +46,7 @@ TEST(ExampleJson, AProgramOfTwoRegions) {
 }
 
 // Ops that the format cannot express stay native, with the reason.
-TEST(ExampleJson, WhatItDoesNotTakeIsNative) {
+TEST(ExampleJson, UnsupportedOpsAreNative) {
   const std::vector<std::pair<std::string, hr_reason>> cases = {
       {"add(%x, 1f)", HR_REASON_OP_UNSUPPORTED},
       {"add(%x, sum(%x, axis=[0], keepdims=True))", HR_REASON_SHAPE_UNSUPPORTED},

@@ -442,7 +442,7 @@ TEST(GraphView, Attributes) {
   EXPECT_EQ(api.find_attr(g, 1, nullptr).name, nullptr);
 }
 
-TEST(GraphView, WhatIsNotThereIsEmpty) {
+TEST(GraphView, MissingPartsAreEmpty) {
   const hr_graph_api& api = *graph_api();
   const Graph graph = view("def @main(%x: Tensor[(2), float32]) { tanh(%x) }\n");
   const hr_graph* g = graph.get();
@@ -460,7 +460,7 @@ TEST(GraphView, WhatIsNotThereIsEmpty) {
   EXPECT_EQ(api.num_nodes(nullptr), 0U);
 }
 
-TEST(GraphView, WhatItCannotShowIsRefused) {
+TEST(GraphView, RegionsThatItCannotShowAreRefused) {
   const IRModule module =
       typed("def @main(%x: Tensor[(2), float32], %c: Tensor[(), bool]) { if (%c) { tanh(%x) } else { %x } }\n");
   const Expected<Graph> graph = make_graph(*module->lookup("main").as<relay::FunctionNode>(), "g");

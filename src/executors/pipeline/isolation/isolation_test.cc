@@ -131,7 +131,7 @@ TEST(PipelineIsolation, ValuesPassAsTheyAre) {
   EXPECT_TRUE(passed(Value(none)).as<NDArray>().content_equal(none));
 }
 
-TEST(PipelineIsolation, WhatCannotPassIsAnErrorOfItsRequest) {
+TEST(PipelineIsolation, ValuesThatCannotPassAreErrorsOfTheirRequest) {
   Pipeline pipeline = pipeline_of({"echo"}, {.most_bytes = 4096});
   const int64_t pid = pid_of(pipeline);
   const Ticket function = pipeline.submit({Value(make_packed([](int64_t x) { return x; }))});

@@ -29,7 +29,7 @@ NDArray int_zeros(const Shape& shape) {
   return make_array(shape, std::vector<double>(static_cast<size_t>(num_elements(shape))), DataType::int_(32));
 }
 
-TEST(ConvertMicrosoft, WhatFollowsAProduct) {
+TEST(ConvertMicrosoft, OperandsAfterAProduct) {
   const NDArray x = f32({1, 1, 1, 2}, {1, -3}), w = f32({1, 1, 1, 1}, {2}), z = f32({1, 1, 1, 2}, {1, 1});
   expect_near(run_microsoft("FusedConv", {x, w, NDArray(), z}, {AttributeSpec("activation", "Relu")}), {1, 1, 1, 2},
               {3, 0}, 0);

@@ -107,7 +107,7 @@ TEST(ReadModel, EveryKindOfAttributeArrives) {
   EXPECT_EQ(node.find_attribute("g")->graphs.at(0).nodes.at(0).op_type, "Identity");
 }
 
-TEST(ReadModel, WhatTheModelSaysAboutItselfArrives) {
+TEST(ReadModel, TheModelsMetadataIsKept) {
   std::string dim;
   pbf_writer(dim).add_string(2, "N");
   pbf_writer(dim).add_string(3, "DATA_\xff");  // no UTF-8, as the domain and what is said about the model

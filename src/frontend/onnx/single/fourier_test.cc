@@ -38,7 +38,7 @@ TEST(ConvertFourier, Stft) {
   EXPECT_THAT(node_error("STFT", 17, {f32({1, 2, 2}, {1, 2, 3, 4}), step, window}), HasSubstr("complex numbers"));
 }
 
-TEST(ConvertFourier, WhatIsRefused) {
+TEST(ConvertFourier, RefusedAttributesAndShapes) {
   const NDArray x = f32({1, 4, 1}, {1, 2, 3, 4});
   EXPECT_THAT(node_error("DFT", 17, {x}, {AttributeSpec("axis", 2)}), HasSubstr("real and imaginary parts"));
   EXPECT_THAT(node_error("DFT", 17, {f32({1, 3}, {1, 2, 3})}), HasSubstr("must have 1 or 2 elements"));

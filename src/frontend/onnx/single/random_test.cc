@@ -145,7 +145,7 @@ TEST(ConvertRandom, DropoutInTrainingDropsAndScales) {
   EXPECT_THAT(node_error("Dropout", 13, {few, fixed(f32({}, {0.5})), boolean({}, {1})}), HasSubstr("training_mode"));
 }
 
-TEST(ConvertRandom, WhatIsNoRandomNodeIsTold) {
+TEST(ConvertRandom, MalformedNodesAreReported) {
   const NDArray x = f32({1, 2}, {0, 1}), whole = i64({2}, {0, 1});
   const auto error = [](std::string_view op, const Attributes& attributes, const std::vector<Operand>& operands = {}) {
     return node_error(op, 15, operands, attributes);
