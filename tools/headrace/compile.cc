@@ -1,9 +1,11 @@
 // headrace compile: a model file to an artifact.
 #include <malloc.h>
 
+#include <filesystem>
 #include <iostream>
 
 #include "base/count_of.h"
+#include "codegen/native.h"
 #include "driver/module_format.h"
 #include "driver/output_file.h"
 #include "driver/placing.h"
@@ -12,6 +14,7 @@
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/pass_note.h"
+#include "tools/headrace/program_pages.h"
 #include "tools/headrace/shown_text.h"
 #include "tools/headrace/tensors.h"
 #include "tools/headrace/usage.h"
@@ -110,6 +113,21 @@ void return_freed_weights() {
   mallopt(M_MMAP_THRESHOLD, kLeastReturnedBytes);
 }
 
+// Returns program pages before each stage of a large model's compile: LLVM's before the model is read, and those of the
+// passes before LLVM compiles kernels beside the weights. Small models are left out, because it takes 15 ms.
+void return_pages_between_stages(const std::string& path, driver::CompileOptions& options) {
+  constexpr uintmax_t kLargeModelBytes = 32 << 20;
+  std::error_code error;
+  const uintmax_t nbytes = std::filesystem::file_size(path, error);
+  if (error || nbytes < kLargeModelBytes) return;
+  codegen::NativeCompiler::load();
+  return_program_pages();
+  options.progress = [shown = options.progress](std::string_view stage, int index, int count) {
+    return_program_pages();
+    if (shown) shown(stage, index, count);
+  };
+}
+
 int compile(const CompileState& state, const Common& common) {
   return_freed_weights();
   driver::CompileOptions options = state.model.compile_options(common);
@@ -120,6 +138,7 @@ int compile(const CompileState& state, const Common& common) {
   const auto timing = std::make_shared<pass::TimingInstrument>();
   if (state.time_passes) options.passes.instruments.push_back(timing);
   options.dump_tir = state.dump_tir;
+  return_pages_between_stages(state.model.path, options);
   const driver::CompileReport compiled =
       driver::compile_to_file(read_model(state, options, common), state.output, options);
   const OpCounts counts = ops_of(compiled, options);
