@@ -1,5 +1,6 @@
-"""Files that TVM wrote: parameters are read, other things recognised."""
+"""Files that TVM wrote: parameters, texts and graphs of nodes."""
 
+import base64
 import json
 import random
 import struct
@@ -120,20 +121,16 @@ def test_parameters_of_tvm_with_other_bytes():
 
 
 JSON = json.dumps({"root": 1, "nodes": [{"type_key": ""}], "b64ndarrays": [], "attrs": {"tvm_version": "0.8.0"}})
-TEXT = """#[version = "0.0.5"]
-def @main(%x: Tensor[(2), float32]) {
-  add(%x, meta[relay.Constant][0])
-}
-"""
 
 
-def tvm_json(*nodes, root=1):
-    """A graph as TVM writes it: rows of a kind and attributes, or of a list of places."""
+def tvm_json(*nodes, root=1, tensors=()):
+    """A graph as TVM writes it: rows of a kind and attributes, or of a list of places; and the bytes of tensors."""
     rows = [
         {"type_key": kind, ("data" if isinstance(rest, list) else "attrs"): rest} if rest is not None else kind
         for kind, rest in nodes
     ]
-    return json.dumps({"root": root, "nodes": [{"type_key": ""}, *rows], "b64ndarrays": [], "attrs": {}})
+    in_text = [base64.b64encode(tensor).decode() for tensor in tensors]
+    return json.dumps({"root": root, "nodes": [{"type_key": ""}, *rows], "b64ndarrays": in_text, "attrs": {}})
 
 
 def test_json_of_tvm_is_read():
@@ -171,19 +168,20 @@ def test_json_of_tvm_is_read():
 @pytest.mark.parametrize(
     "text, told",
     [
-        (JSON, "there is no node 1"),
-        (tvm_json(("relay.Call", {"op": "2"})), "node 1 is a relay.Call, and only types, variables, ops"),
-        (tvm_json(("Array", [1])), "node 1 is part of itself"),
-        (tvm_json(("TypeVar", "12")), "node 1 has no attributes by name: '12'"),
-        (tvm_json(("Array", ["1"])), "not a list of places"),
-        (tvm_json(("relay.Var", {"vid": "0"})), "a relay.Var without a relay.Id"),
-        (tvm_json(("relay.Var", {"vid": "x"})), "vid is not an integer: 'x'"),
-        (tvm_json(("IntImm", {"dtype": "int32"})), "value"),
-        (tvm_json(("TypeVar", {"var": "2"}), ("Array", [])), "node 1, a TypeVar"),
-        (tvm_json(("GlobalVar", {})), "name_hint"),
+        (JSON, "load_json: JSON of TVM's save_json: it is damaged: there is no node 1"),
+        (tvm_json(("relay.Call", {"op": "2"})), "node 1, a relay.Call: nodes of this kind are not read; those of types"),
+        (tvm_json(("Array", [1])), "node 1, a Array: it is part of itself"),
+        (tvm_json(("TypeVar", "12")), "node 1, a TypeVar: it has no attributes by name"),
+        (tvm_json(("Array", ["1"])), "it is not a list of places"),
+        (tvm_json(("relay.Var", {"vid": "0"})), "it has no 'vid'"),
+        (tvm_json(("relay.Var", {"vid": "x"})), "'vid' is not an integer: 'x'"),
+        (tvm_json(("IntImm", {"dtype": "int32"})), "it has no 'value'"),
+        (tvm_json(("TypeVar", {"var": "2"}), ("Array", [])), "'var' is not of kind tir.Var"),
+        (tvm_json(("GlobalVar", {})), "it has no 'name_hint'"),
         (tvm_json(("relay.Op", None)).replace('"relay.Op"', '{"type_key": "Op", "global_key": "no"}'), "no"),
+        (tvm_json(("relay.Constant", {"data": "0"}), tensors=[FLOATS[:-1]]), "a tensor is cut off"),
         ('{"tvm_version"', "it is damaged"),
-        ('{"tvm_version": "0.6.0", "nodes": {}, "root": 0}', "it has no list of nodes and no root"),
+        ('{"tvm_version": "0.6.0", "nodes": {}, "root": 0}', "it has no list of nodes"),
     ],
 )
 def test_json_of_tvm_that_is_not_read(text, told):
@@ -196,9 +194,36 @@ def test_other_json_is_told():
         hr.ir.load_json("{}")
 
 
+def test_constants_and_devices_of_tvm():
+    device = {"device_type_int": "2", "virtual_device_id": "1", "target": "0", "memory_scope": "3"}
+    listed = tvm_json(
+        ("Array", [2, 4]), ("VirtualDevice", device), ("runtime.String", {}), ("relay.Constant", {"data": "0"}),
+        tensors=[FLOATS],
+    )
+    read = hr.ir.load_json(listed)
+    assert str(read[0]) == "cuda:1"
+    assert (read[1].data.numpy() == W).all() and read[1].data.dtype == "float32"
+
+
+TEXT = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 2), float32]) {
+  add(%x, meta[relay.Constant][0])
+}
+"""
+
+
 @pytest.mark.parametrize("read", [relay.parse, relay.fromtext])
-def test_metadata_of_tvm_is_told(read):
-    with pytest.raises(hr.UserError, match=r"its #\[metadata\] is JSON of TVM, which is not read"):
-        read(f"{TEXT}\n#[metadata]\n{JSON}\n")
+def test_metadata_of_tvm(read):
+    graph = tvm_json(
+        ({"type_key": "Map", "keys": ["relay.Constant"], "data": [2]}, None),
+        ("Array", [3]),
+        ("relay.Constant", {"data": "0", "span": "0", "_checked_type_": "0", "virtual_device_": "0"}),
+        tensors=[FLOATS],
+    )
+    mod = read(f"{TEXT}\n#[metadata]\n{graph}\n")
+    x = np.ones((2, 2), "float32")
+    assert (relay.create_executor("debug", mod=mod).evaluate()(x).numpy() == x + W).all()
+    with pytest.raises(hr.UserError, match=":7:.*: the metadata of TVM: node 3, a relay.Constant: a tensor is cut off"):
+        read(f"{TEXT}\n#[metadata]\n{graph.replace(base64.b64encode(FLOATS).decode(), '')}\n")
     with pytest.raises(hr.UserError, match="there is no data for constant 0"):
         read(TEXT)

@@ -5,6 +5,7 @@
 #include "object/json.h"
 #include "object/repr.h"
 #include "object/structural_equal.h"
+#include "relay/text/tvm_json.h"
 
 namespace headrace::functions {
 
@@ -35,9 +36,23 @@ Value describe_mismatch(const Value& a, const Value& b, bool map_free_vars) {
       {"path", found->path}, {"reason", found->reason}, {"left", found->left}, {"right", found->right}};
 }
 
+// Reads Headrace's JSON, or TVM's.
+Value load_any_json(const std::string& text) {
+  try {
+    return load_json(text);
+  } catch (const UserError&) {
+    if (!relay::is_tvm_json(text)) throw;
+  }
+  try {
+    return relay::read_tvm_json(text);
+  } catch (const UserError& error) {
+    throw_user_error("load_json: JSON of TVM's save_json: {}", error.message());
+  }
+}
+
 void register_object_functions() {
   register_global("ir.SaveJSON", make_packed([](const Value& root) { return save_json(root); }));
-  register_global("ir.LoadJSON", make_packed([](const std::string& text) { return load_json(text); }));
+  register_global("ir.LoadJSON", make_packed(&load_any_json));
   register_global("ir.StructuralEqual", make_packed([](const Value& a, const Value& b, bool map_free_vars) {
                     return structural_equal(a, b, {.map_free_vars = map_free_vars});
                   }));

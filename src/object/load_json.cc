@@ -3,6 +3,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/json_depth.h"
 #include "base/json_fault.h"
 #include "object/array.h"
 #include "object/base64.h"
@@ -19,26 +20,6 @@ using Json = nlohmann::ordered_json;
 
 // root > nodes > node > parts > pair > value > list
 constexpr int kMaxDepth = 8;
-
-// Checks the depth before parsing, because the parser takes memory for every level of a text that nests deeper than any
-// graph. A callback of the parser would take quadratic time on lists: after each object in a list the parser searches
-// the whole list for dropped items.
-void check_depth(std::string_view text) {
-  int depth = 0;
-  bool is_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (is_string && c == '\\') {
-      ++i;  // an escaped character does not end a string
-    } else if (c == '"') {
-      is_string = !is_string;
-    } else if (!is_string && (c == '[' || c == '{')) {
-      if (++depth > kMaxDepth) throw_user_error("it nests deeper than {} levels", kMaxDepth);
-    } else if (!is_string && (c == ']' || c == '}')) {
-      --depth;
-    }
-  }
-}
 
 std::string shown(const Json& json) {
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -224,7 +205,7 @@ void set_json_upgrade(std::string key, void (*upgrade)(NamedValues& fields)) {
 
 Value load_json(std::string_view text, const std::string& source_name) {
   try {
-    check_depth(text);
+    check_json_depth(text, kMaxDepth);
     return Loader().load(Json::parse(text));
   } catch (const Json::exception& error) {
     throw_user_error("{}: {}", source_name, json_fault(error));

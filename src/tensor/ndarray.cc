@@ -62,10 +62,10 @@ NDArray NDArray::zeros(Shape shape, DataType dtype) {
 }
 
 NDArray NDArray::from_bytes(Shape shape, DataType dtype, std::span<const std::byte> bytes) {
+  // Before anything is allocated: a few characters of text must not ask for terabytes.
+  if (const size_t wanted = dense_bytes(shape, dtype); bytes.size() != wanted)
+    throw_user_error("a tensor {}({}) takes {} bytes, got {}", dtype, fmt::join(shape, ", "), wanted, bytes.size());
   NDArray array = empty(std::move(shape), dtype);
-  if (bytes.size() != array.size_bytes())
-    throw_user_error("a tensor {}({}) takes {} bytes, got {}", dtype, fmt::join(array.shape(), ", "),
-                     array.size_bytes(), bytes.size());
   if (!bytes.empty()) std::memcpy(array.data<void>(), bytes.data(), bytes.size());
   return array;
 }
@@ -338,10 +338,6 @@ Ref<NDArrayObj> NDArrayObj::load_content(const NamedValues& saved) {
   if (dtype.bits() == 0 || dtype.lanes() == 0) throw_user_error("the dtype of an NDArray has 0 bits or 0 lanes");
   auto shape = saved[1].second.as<Shape>();
   const auto data = saved[2].second.as<Bytes>().data;
-  // Before anything is allocated: a few characters of text must not ask for terabytes.
-  if (dense_bytes(shape, dtype) != data.size())
-    throw_user_error("an NDArray {}({}) has {} bytes of data; it needs {}", dtype, fmt::join(shape, ", "), data.size(),
-                     dense_bytes(shape, dtype));
   return NDArray::from_bytes(std::move(shape), dtype, std::as_bytes(std::span<const char>(data))).object();
 }
 

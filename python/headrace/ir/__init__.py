@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from headrace import _arguments, _core, _foreign, _node, _op, _prim_expr, _public, _text_form  # noqa: F401
+from headrace import _arguments, _core, _node, _op, _prim_expr, _public, _text_form  # noqa: F401
 from headrace._container import Array, Map
 from headrace._ffi import api, get_global_func
 from headrace._op import AttrFieldInfo, Op, register_op_attr
@@ -96,7 +96,7 @@ def save_json(node: Any) -> str:
 
 
 def load_json(json_str: str) -> Any:
-    """The object graph that `save_json` wrote; of TVM's, types, variables, ops, scalars and lists of them.
+    """The object graph that `save_json` wrote; of TVM's, all but functions, calls and their attributes.
 
     Parameters
     ----------
@@ -113,12 +113,7 @@ def load_json(json_str: str) -> Any:
         That says where the text is wrong, or which kind of TVM's nodes in it is not read.
     """
     _arguments.text(json_str, "load_json: json_str")
-    try:
-        return api("ir.LoadJSON")(json_str)
-    except _core.UserError:
-        if not _foreign.is_in("tvm.json", json_str):
-            raise
-    return _foreign.read("tvm.json", json_str, Op.get)
+    return api("ir.LoadJSON")(json_str)
 
 
 _STRUCTURAL_EQUAL = api("ir.StructuralEqual")

@@ -7,7 +7,7 @@ from functools import partial
 from os import PathLike
 from typing import Any
 
-from headrace import _arguments, _core, _foreign, _node, _public, nd
+from headrace import _arguments, _core, _node, _public, nd
 from headrace._ffi import api
 
 __all__ = ["astext", "fromtext", "parse", "parse_expr"]
@@ -20,19 +20,8 @@ def _check(text: Any, what: str) -> str:
 
 
 def _read(reader: str, name: Any, text: Any, what: str, weights: str | PathLike[str] | None, *more: Any) -> Any:
-    """Reads a text. The error for a text whose constants are in TVM's own metadata says so."""
     _check(text, what)
-    try:
-        return api(reader)(_check(name, "source_name"), text, _path(weights), *more)
-    except _core.UserError:
-        _, block, metadata = text.partition("#[metadata]")
-        if not (block and _foreign.is_in("tvm.json", metadata)):
-            raise
-    raise _core.UserError(
-        f"{what}: its #[metadata] is JSON of TVM, which is not read; in TVM make the constants parameters of the "
-        "functions, write the text without metadata, and the parameters by relay.save_param_dict, which "
-        "relay.load_param_dict reads"
-    )
+    return api(reader)(_check(name, "source_name"), text, _path(weights), *more)
 
 
 def _constant(item: Any) -> Any:

@@ -101,13 +101,13 @@ std::string Parser::device_text(const Token& first, const Value& value) {
 }
 
 // Parses %x {virtual_device=meta[VirtualDevice][0]}: T
-std::string Parser::param_device() {
+std::string Parser::declared_device() {
   take();
   take();
   expect("=", "after virtual_device");
   const Token first = peek();
   const std::string device = device_text(first, value(0));
-  expect("}", "after a parameter's device");
+  expect("}", "after a variable's device");
   return device;
 }
 

@@ -81,14 +81,30 @@ Nested<bool> Parser::let_statement(std::vector<Let>& lets) {
   if (peek().kind != TokenKind::local) fail_expected("a variable after let");
   const std::string name = local_name(peek());
   const Expr outer = vars_.find(name);
-  Var var = co_await declared_var();
+  std::string device;
+  Var var = co_await declared_var(&device);
   expect("=", "after a let variable");
   if (outer && !at("fn")) vars_.bind(name, outer);
   Expr value = co_await expr(0);
+  if (!device.empty()) value = on_device(value, device, first);
   vars_.bind(name, var);
   lets.push_back(make_let(var, value, {}, span_from(first)));
   expect(";", "after a let");
   co_return true;
+}
+
+// Returns the value of a let variable that is on a device: an on_device, unless the value is one of that device or a
+// function, whose own attributes say where its parameters and its result are.
+Expr Parser::on_device(const Expr& value, const std::string& device, const Token& first) {
+  const Op op = find_op("on_device");
+  if (!op) fail(first, "the device of a let variable needs the op on_device, which is not registered");
+  const auto* call = value.as<CallNode>();
+  const bool is_there = call != nullptr && call->op.get() == op.get() && call->attrs &&
+                        get_field(*call->attrs, "constrain_result").as<bool>() &&
+                        get_field(*call->attrs, "virtual_device").as<std::string>() == device;
+  if (is_there || value.is<FunctionNode>()) return value;
+  const CallAttrs attrs{.fields = {{"virtual_device", Value(device)}, {"constrain_result", Value(true)}}};
+  return relay::make_call(Expr(op), {value}, call_attrs(op, attrs, first), {}, span_from(first));
 }
 
 // Parses `%x: T` and binds the variable from here on.
@@ -96,7 +112,7 @@ Nested<Var> Parser::declared_var(std::string* device) {
   const Token token = peek();
   if (token.kind != TokenKind::local) fail_expected("a variable such as %x");
   take();
-  if (device != nullptr && at("{") && peek(1).is("virtual_device")) *device = param_device();
+  if (device != nullptr && at("{") && peek(1).is("virtual_device")) *device = declared_device();
   Type annotation;
   if (accept(":")) annotation = co_await type();
   Var var = make_var(local_name(token), annotation, span_from(token));

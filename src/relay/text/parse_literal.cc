@@ -2,9 +2,11 @@
 #include <cmath>
 
 #include "ir/text_names.h"
+#include "ir/virtual_device.h"
 #include "object/base64.h"
 #include "object/json.h"
 #include "relay/text/parser.h"
+#include "relay/text/tvm_json.h"
 
 namespace headrace::relay {
 
@@ -149,9 +151,10 @@ Expr Parser::meta_expression(const Token& first) {
   return node.cast<ExprNode>();
 }
 
-// Reports missing data once for all constants, because a forgotten file holds the data of all of them.
+// Reports missing data once for all constants, because a forgotten file holds the data of all of them. They are no
+// errors of their own where the metadata could not be read.
 void Parser::report_constants_without_data() {
-  if (without_data_.empty()) return;
+  if (without_data_.empty() || is_metadata_damaged_) return;
   const auto& [token, index] = without_data_.front();
   const size_t more = without_data_.size() - 1;
   report(
@@ -195,12 +198,49 @@ void Parser::metadata_nodes(const Token& first, const std::string& kind, const V
   }
 }
 
-// Reads the block whose `#[` is token `at`, then goes back.
-void Parser::metadata(size_t at) {
-  const size_t back = std::exchange(at_, at);
-  const Token first = take();
-  take();
-  expect("]", "after metadata");
+// Returns whether the block here is a graph as TVM writes it; Headrace's own begins with a version.
+bool Parser::at_tvm_metadata() const {
+  const Token& key = peek(1);
+  return at("{") && peek(2).is(":") && key.kind == TokenKind::string &&
+         (unquote(key.text) == "root" || unquote(key.text) == "nodes");
+}
+
+// Reads the block from here to the end of the text: a map of lists of nodes, by kind.
+void Parser::tvm_metadata(const Token& first) {
+  using Lists = Map<std::string, Array<ObjectRef>>;
+  const size_t begin = peek().offset;
+  Value root;
+  try {
+    root = read_tvm_json(text_.substr(begin));
+  } catch (const TvmJsonError& error) {
+    errors_.report(begin + error.offset(), 1, "the metadata of TVM: " + error.message());
+    throw SyntaxError();
+  }
+  if (!root.is<Lists>()) fail(first, "the metadata of TVM is no map of lists of nodes");
+  for (const auto& [kind, nodes] : root.as<Lists>()) {
+    for (const ObjectRef& node : nodes) {
+      const auto constant = node.cast<ConstantNode>();
+      const auto device = node.cast<VirtualDeviceNode>();
+      if (kind == "relay.Constant" ? !constant : kind == "VirtualDevice" ? !device : !node)
+        fail(first, fmt::format("the metadata of TVM has another node among those of the kind {}", in_quotes(kind)));
+      if (constant) constants_.push_back(constant->data);
+      if (device) devices_.push_back(to_string(device));
+      if (!constant && !device) nodes_[kind].push_back(node);
+    }
+  }
+  has_metadata_ = !constants_.empty();
+  if (has_metadata_) refuse_weights(first);
+}
+
+// Refuses other data for constants that have theirs in the text.
+void Parser::refuse_weights(const Token& first) {
+  if (options_.weights == nullptr) return;
+  fail(first,
+       "the text holds the data of its constants itself: read it without a weights file or a table of constants");
+}
+
+// Reads the block from here to the end of the text, which begins with a version.
+void Parser::own_metadata(const Token& first) {
   const Value root = value(0);
   if (!root.is<Map<std::string, Value>>()) fail(first, "the metadata is a map");
   const auto map = root.as<Map<std::string, Value>>();
@@ -215,14 +255,27 @@ void Parser::metadata(size_t at) {
   const bool may_lack_constants = !list && (!devices_.empty() || !nodes_.empty());
   if (!may_lack_constants && (!list || !list->is<Array<Value>>()))
     fail(first, "the metadata has no list \"relay.Constant\"");
-  if (list && options_.weights != nullptr)
-    fail(first,
-         "the text holds the data of its constants itself: read it without a weights file or a table of constants");
+  if (list) refuse_weights(first);
   has_metadata_ = list.has_value();
   if (list) {
     for (const Value& item : list->as<Array<Value>>()) metadata_item(first, item);
   }
   if (peek().kind != TokenKind::end) fail_expected("the end of the text after the metadata");
+}
+
+// Reads the block whose `#[` is token `at`, then goes back.
+void Parser::metadata(size_t at) {
+  const size_t back = std::exchange(at_, at);
+  const Token first = take();
+  take();
+  expect("]", "after metadata");
+  is_metadata_damaged_ = true;  // until it is read
+  if (at_tvm_metadata()) {
+    tvm_metadata(first);
+  } else {
+    own_metadata(first);
+  }
+  is_metadata_damaged_ = false;
   at_ = back;
 }
 

@@ -78,9 +78,10 @@ class Parser : private TokenReader {
   Nested<Expr> negated(Token first);
   Nested<Function> function(Token first);
   Nested<bool> params(Array<Var>& out, DictAttrs& attrs);
-  // Parses a parameter. `device` receives the virtual device that TVM writes behind its name, as text.
+  // Parses a variable. `device` receives the virtual device that TVM writes behind its name, as text.
   Nested<Var> declared_var(std::string* device = nullptr);
-  std::string param_device();
+  std::string declared_device();
+  Expr on_device(const Expr& value, const std::string& device, const Token& first);
   Pattern pattern(size_t depth);
   void check_names(const Token& begin, const Pattern& pattern);
   Array<Pattern> patterns(size_t depth);
@@ -138,9 +139,13 @@ class Parser : private TokenReader {
   void set_integer(const NDArray& data, int64_t index, const Token& number, bool negative);
   int64_t small_integer(const Token& number, std::string_view what);
   void metadata(size_t at);
+  void own_metadata(const Token& first);
   void metadata_item(const Token& first, const Value& item);
   void metadata_devices(const Token& first, const Value& list);
   void metadata_nodes(const Token& first, const std::string& kind, const Value& list);
+  bool at_tvm_metadata() const;
+  void tvm_metadata(const Token& first);
+  void refuse_weights(const Token& first);
 
   // Modules.
   void version(bool required);
@@ -179,6 +184,7 @@ class Parser : private TokenReader {
   std::vector<std::string> devices_;                     // texts of the metadata
   std::map<std::string, std::vector<ObjectRef>> nodes_;  // nodes of the metadata, by kind
   bool has_metadata_ = false;
+  bool is_metadata_damaged_ = false;
   std::vector<std::pair<Token, int64_t>> without_data_;  // the constants, by number, that there is no data for
 };
 
