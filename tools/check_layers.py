@@ -12,7 +12,7 @@ that is a library of its own). Rules:
   cycle     no cycle between rooms, none between files
   plugin    src/codegen/llvm is included by no other room; LLVM and lld headers are included only there. A backend's
             plugin (headrace_backend_plugin) sees the headers of include/ alone and is included by no room
-  json      <nlohmann/...> in at most six .cc files, in no header
+  json      <nlohmann/...> in at most seven .cc files, in no header
   top       tests/, bench/ and examples/ are included by nothing shipped
   path      includes name a room (`"room/file.h"`), never a relative path; what they name exists
   folder    a folder with sources under src/ is a declared room
@@ -46,7 +46,7 @@ TOP_FOLDERS = ("tests/", "bench/", "examples/")
 LLVM_PREFIXES = ("llvm/", "llvm-c/", "lld/", "clang/", "clang-c/")
 LLVM_ROOM = "codegen/llvm"
 SEES = {"S": "S", "R": "SR", "C": "SRC"}
-MAX_JSON_FILES = 6
+MAX_JSON_FILES = 7
 MAX_LINES = 1000
 LONG_FILE_WORDS = "1,000 lines"
 

@@ -169,7 +169,10 @@ def test_json_of_tvm_is_read():
     "text, told",
     [
         (JSON, "load_json: JSON of TVM's save_json: it is damaged: there is no node 1"),
-        (tvm_json(("relay.Call", {"op": "2"})), "node 1, a relay.Call: nodes of this kind are not read; those of types"),
+        (
+            tvm_json(("relay.Call", {"op": "2"})),
+            "node 1, a relay.Call: nodes of this kind are not read; those of types",
+        ),
         (tvm_json(("Array", [1])), "node 1, a Array: it is part of itself"),
         (tvm_json(("TypeVar", "12")), "node 1, a TypeVar: it has no attributes by name"),
         (tvm_json(("Array", ["1"])), "it is not a list of places"),
@@ -197,7 +200,10 @@ def test_other_json_is_told():
 def test_constants_and_devices_of_tvm():
     device = {"device_type_int": "2", "virtual_device_id": "1", "target": "0", "memory_scope": "3"}
     listed = tvm_json(
-        ("Array", [2, 4]), ("VirtualDevice", device), ("runtime.String", {}), ("relay.Constant", {"data": "0"}),
+        ("Array", [2, 4]),
+        ("VirtualDevice", device),
+        ("runtime.String", {}),
+        ("relay.Constant", {"data": "0"}),
         tensors=[FLOATS],
     )
     read = hr.ir.load_json(listed)
@@ -223,7 +229,9 @@ def test_metadata_of_tvm(read):
     mod = read(f"{TEXT}\n#[metadata]\n{graph}\n")
     x = np.ones((2, 2), "float32")
     assert (relay.create_executor("debug", mod=mod).evaluate()(x).numpy() == x + W).all()
-    with pytest.raises(hr.UserError, match=":7:.*: the metadata of TVM: node 3, a relay.Constant: a tensor is cut off"):
+    with pytest.raises(
+        hr.UserError, match=r":7:.*: the metadata of TVM: node 3, a relay.Constant: a tensor is cut off"
+    ):
         read(f"{TEXT}\n#[metadata]\n{graph.replace(base64.b64encode(FLOATS).decode(), '')}\n")
     with pytest.raises(hr.UserError, match="there is no data for constant 0"):
         read(TEXT)

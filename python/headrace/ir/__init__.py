@@ -11,7 +11,7 @@ from typing import Any
 from headrace import _arguments, _core, _node, _op, _prim_expr, _public, _text_form  # noqa: F401
 from headrace._container import Array, Map
 from headrace._ffi import api, get_global_func
-from headrace._op import AttrFieldInfo, Op, register_op_attr
+from headrace._op import AttrFieldInfo, register_op_attr
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:

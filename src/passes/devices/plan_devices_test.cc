@@ -39,6 +39,10 @@ const std::vector<DeviceCase> kDeviceCases = {
      "[cuda:0, cpu:0] cuda:0", "  exp(%x)\n"},
     {"constants_are_everywhere", "(" ON("add(%x, 1f)", "cuda:0") ", " ON("add(%y, 1f)", "cuda:1") ", 1f)",
      "[cuda:0, cuda:1] (cuda:0; cuda:1; cpu:0)", "  %0 = add(%x, 1f);\n  %1 = add(%y, 1f);\n  (%0, %1, 1f)\n"},
+    {"a_let_variable",
+     "let %v {virtual_device=\"cuda:0\"}: Tensor[(2), float32] = exp(%x);\n  " ON("tanh(%v)", "cpu:0"),
+     "[cuda:0, cpu:0] cpu:0",
+     "  let %v: Tensor[(2), float32] = exp(%x);\n  %0 = " COPY("%v", "cuda:0", "cpu:0") ";\n  tanh(%0)\n"},
     {"a_field_of_a_tuple", "let %t = (" ON("exp(%x)", "cuda:0") ", tanh(%y));\n  " ON("negative(%t.0)", "cuda:1"),
      "[cuda:0, cpu:0] cuda:1",
      "  %0 = exp(%x);\n  %1 = " COPY("%0", "cuda:0", "cuda:1") ";\n  %2 = tanh(%y);\n  let %t = (%1, %2);\n"

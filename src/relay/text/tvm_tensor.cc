@@ -39,7 +39,7 @@ bool has_tvm_dtype(DLDataType dtype) {
   switch (dtype.code) {
     case kDLInt:
       return is_bits({8, 16, 32, 64});
-    case kDLUInt:  // of one bit: a bool, before it had a code of its own
+    case kDLUInt:  // one bit is a bool, before it had a code of its own
       return is_bits({1, 8, 16, 32, 64});
     case kDLFloat:
       return is_bits({16, 32, 64});
