@@ -146,7 +146,7 @@ class TvmGraph {
       const std::string key = node.is_object() && node.contains("type_key") && node["type_key"].is_string()
                                   ? node["type_key"].template get<std::string>()
                                   : "";
-      const std::string named = key.empty() ? "" : fmt::format(", a {}", key);
+      const std::string named = key.empty() ? "" : fmt::format(" ({})", key);
       throw TvmJsonError(fmt::format("node {}{}: {}", place, named, error.message()), offset_of_tvm_node(text_, place));
     }
   }

@@ -5,11 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/virtual_device.h"
 #include "kit/errors.h"
 #include "kit/mutate.h"
-#include "ir/virtual_device.h"
 #include "kit/options.h"
 #include "ops/all_ops.h"
+#include "relay/expr.h"
 #include "relay/text/tests/tvm_graphs.h"
 
 namespace headrace::relay {
@@ -237,7 +238,7 @@ TEST(TvmJson, DamagedTensorsAreErrors) {
             "4 bytes are left over behind a tensor"},
        })
     EXPECT_THAT(tvm_error_of({kConstantOfTensor0}, {tensor}),
-                AllOf(HasSubstr("node 1, a relay.Constant: "), HasSubstr(message)));
+                AllOf(HasSubstr("node 1 (relay.Constant): "), HasSubstr(message)));
   const std::string deep = "P6G0lvBAXt0AAAAAAAAAAAEAAAAAAAAAQQAAAAIgAQAA";
   EXPECT_THAT(tvm_error_of({kConstantOfTensor0}, {deep}), HasSubstr("0 to 64 dimensions, got 65"));
 }
@@ -248,19 +249,19 @@ TEST(TvmJson, DamagedNodesAreErrors) {
   };
   const auto binary = [&](const std::string& key) { return node(key, R"("a": "2", "b": "3")"); };
   for (const auto& [nodes, message] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{node("relay.Call", R"("op": "2")")}, "node 1, a relay.Call: nodes of this kind are not read"},
+           {{node("relay.Call", R"("op": "2")")}, "node 1 (relay.Call): nodes of this kind are not read"},
            {{"7"}, "node 1: it is not an object"},
            {{R"({"type_key": 7})"}, R"(node 1: its "type_key" is not a string)"},
-           {{array_node("1")}, "node 1, a Array: it is part of itself"},
-           {{array_node("2"), array_node("3, 0"), array_node("1")}, "node 1, a Array: it is part of itself"},
-           {{array_node("9")}, "node 1, a Array: there is no node 9"},
+           {{array_node("1")}, "node 1 (Array): it is part of itself"},
+           {{array_node("2"), array_node("3, 0"), array_node("1")}, "node 1 (Array): it is part of itself"},
+           {{array_node("9")}, "node 1 (Array): there is no node 9"},
            {{array_node("-1")}, "it is not a list of places"},
            {{array_node("\"1\"")}, "it is not a list of places"},
            {{array_node("18446744073709551615")}, "there is no node 18446744073709551615"},
            {{R"({"type_key": "TypeVar", "attrs": "12"})"}, "it has no attributes by name"},
            {{R"({"type_key": "TypeVar", "attrs": {"kind": 0}})"}, "'kind' is not a string"},
            {{node("TypeVar", R"("kind": "0x0", "name_hint": "A")")}, "'kind' is not an integer: '0x0'"},
-           {{node("TypeVar", R"("kind": "9", "name_hint": "A")")}, "node 1, a TypeVar: "},
+           {{node("TypeVar", R"("kind": "9", "name_hint": "A")")}, "node 1 (TypeVar): "},
            {{node("relay.Var", R"("vid": "x")")}, "'vid' is not an integer: 'x'"},
            {{node("relay.Var", R"("vid": "0")")}, "it has no 'vid'"},
            {{node("relay.Var", R"("vid": "2")"), array_node("0")}, "'vid' is not of kind str"},
@@ -347,7 +348,7 @@ TEST(TvmJson, LargeGraphsAreErrors) {
   std::vector<std::string> deep, wide;
   for (int i = 2; i < 1004; ++i) deep.push_back(array_node(fmt::format("{}", i)));
   deep.push_back(string_node(""));
-  EXPECT_THAT(tvm_error_of(deep), HasSubstr("node 2, a Array: it nests deeper than 1000 levels"));
+  EXPECT_THAT(tvm_error_of(deep), HasSubstr("node 2 (Array): it nests deeper than 1000 levels"));
   for (int i = 2; i < 64; ++i) wide.push_back(array_node(fmt::format("{0}, {0}", i)));
   wide.push_back(string_node(""));
   EXPECT_THAT(tvm_error_of(wide), HasSubstr("it has more than 1000000 parts"));

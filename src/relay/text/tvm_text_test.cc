@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/target.h"
 #include "kit/errors.h"
 #include "kit/mutate.h"
 #include "kit/options.h"
@@ -142,7 +143,7 @@ TEST(TvmText, ErrorsAreInTheText) {
   const auto error_of = [&](const std::string& graph) { return tvm_text_error(program, graph); };
   const std::string constant = R"({"type_key": "relay.Constant", "attrs": {"data": "0"}})";
   EXPECT_THAT(error_of(lists_of_kind("relay.Constant", {R"({"type_key": "Array", "data": [3]})", constant}, {"P6G0"})),
-              HasSubstr("old.relay:12:5: the metadata of TVM: node 3, a relay.Constant: a tensor is cut off"));
+              HasSubstr("old.relay:12:5: the metadata of TVM: node 3 (relay.Constant): a tensor is cut off"));
   EXPECT_THAT(error_of("{\"root\": 0"), Not(HasSubstr("there is no data for constant")));
   EXPECT_THAT(error_of("{\n  \"root\": 0,\n  \"nodes\": [{}\n}"),
               HasSubstr("old.relay:7:1: the metadata of TVM: it is damaged: syntax error"));
@@ -150,7 +151,7 @@ TEST(TvmText, ErrorsAreInTheText) {
   EXPECT_THAT(error_of(tvm_graph({constant}, {kTwoFloats})),
               HasSubstr("old.relay:3:1: the metadata of TVM is no map of lists of nodes"));
   EXPECT_THAT(error_of(lists_of_kind("relay.Constant", {R"({"type_key": "Array", "data": [1]})"})),
-              HasSubstr("node 1, a Map: it is part of itself"));
+              HasSubstr("node 1 (Map): it is part of itself"));
   const std::string name = R"({"type_key": "GlobalVar", "attrs": {"name_hint": "g"}})";
   for (const char* kind : {"relay.Constant", "VirtualDevice"})
     EXPECT_THAT(error_of(lists_of_kind(kind, {R"({"type_key": "Array", "data": [3]})", name})),
