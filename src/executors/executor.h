@@ -87,6 +87,8 @@ struct MemoryUse {
   int64_t total_bytes() const;
 };
 
+class PartTimes;
+
 // One run at a time; executors of one program run side by side. Tensors lie on the CPU.
 class Executor {
  public:
@@ -123,6 +125,10 @@ class Executor {
   // with an input or another output, KERNEL_FAILED when a step says so or gives a bounded output an extent past its
   // bound. Given a number for each step, it writes how long the step took there.
   virtual Status run(std::span<uint64_t> step_nanoseconds = {}) noexcept = 0;
+  // Records the parts of parallel loops of runs whose steps are timed, from now on or, with null, no longer
+  // (executors/part_times.h). The recorder must live until then, and know of num_threads() threads. Regions that run in
+  // their native form or on a thread of their own record nothing.
+  virtual void record_parts(PartTimes*) {}
 
   // Return the tensor that the program reads or writes now; it is contiguous, and valid until set again or until the
   // executor ends. A bounded output has the shape of the last run, and its largest shape before the first.

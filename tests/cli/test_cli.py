@@ -492,11 +492,12 @@ class JsonTest(JsonPageTest):
         for step in steps:
             self.assertIn(step["bound"], ("FMA", "L2", "L3", "DRAM"))
             self.assertGreater(step["share_of_limit"], 0)
-        lane, *trace = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))["traceEvents"]
-        self.assertEqual((lane["ph"], lane["args"]), ("M", {"name": "1 thread"}))
+        process, lane, *trace = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))["traceEvents"]
+        self.assertEqual((process["name"], process["args"]), ("process_name", {"name": "1 thread"}))
+        self.assertEqual((lane["name"], lane["args"]), ("thread_name", {"name": "thread 0"}))
         self.assertEqual([event["name"] for event in trace], [step["op"] for step in steps])
-        for before, after in itertools.pairwise(trace):
-            self.assertAlmostEqual(before["ts"] + before["dur"], after["ts"])
+        self.assertEqual([event["args"] for event in trace], steps)
+        self.check_steps_of_trace(trace)
         text = self.call(*words, "--top", "2", check=True).stdout
         self.assertRegex(text, r"^step +median +share +GFLOP/s +GB/s +of limit +op +writes <- reads\n")
         self.assertEqual(len(text.splitlines()), 1 + 2 + 2)
@@ -542,18 +543,42 @@ class JsonTest(JsonPageTest):
         )
         self.assertRegex(text, r"(?m)^0 +(\S+ us +\d+\.\d % +\d+ % of (FMA|L2|L3|DRAM) +){2}conv_0 ")
 
+    def check_steps_of_trace(self, steps: list[dict]) -> None:
+        """One begins where the one before it ends."""
+        self.assertEqual(steps[0]["ts"], 0)
+        for before, after in itertools.pairwise(steps):
+            self.assertAlmostEqual(before["ts"] + before["dur"], after["ts"])
+
+    def check_parts_of_trace(self, steps: list[dict], parts: list[dict]) -> None:
+        """Parts lie within their step, and those of one thread follow one another."""
+        for part in parts:
+            step = steps[part["args"]["step"]]
+            self.assertEqual(part["name"], step["name"])
+            self.assertGreaterEqual(part["ts"], step["ts"] - 1e-3)
+            self.assertLessEqual(part["ts"] + part["dur"], step["ts"] + step["dur"] + 1e-3)
+        for thread in (0, 1):
+            for before, after in itertools.pairwise(part for part in parts if part["tid"] == thread):
+                self.assertLessEqual(before["ts"] + before["dur"], after["ts"] + 1e-3)
+
     def test_bench_writes_a_trace(self) -> None:
         words = ("bench", "one.so", "--rounds", "2", "--threads", "1,2", "--trace", "bench.json")
         text = self.call(*words, check=True).stdout
         self.assertNotIn("of limit", text)  # --steps is not given
-        events = json.loads((self.folder / "bench.json").read_text(encoding="utf-8"))["traceEvents"]
-        lanes = {event["tid"]: event["args"]["name"] for event in events if event["ph"] == "M"}
-        self.assertEqual(lanes, {1: "1 thread", 2: "2 threads"})
-        for lane in lanes:
-            steps = [event for event in events if event["ph"] == "X" and event["tid"] == lane]
+        trace = json.loads((self.folder / "bench.json").read_text(encoding="utf-8"))
+        self.assertEqual(trace["otherData"], {"lost_parts": 0})
+        events = trace["traceEvents"]
+        names = [(event["pid"], event["tid"], event["args"]["name"]) for event in events if event["ph"] == "M"]
+        self.assertEqual(names, [(1, 0, "1 thread"), (1, 0, "thread 0"),
+                                 (2, 0, "2 threads"), (2, 0, "thread 0"), (2, 1, "thread 1")])  # fmt: skip
+        for process in (1, 2):
+            timed = [event for event in events if event["ph"] == "X" and event["pid"] == process]
+            steps = [event for event in timed if event["cat"] != "part"]
+            self.assertEqual({step["tid"] for step in steps}, {0})
             self.assertEqual((steps[0]["name"], steps[-1]["name"]), ("conv_0", "softmax"))
-            for before, after in itertools.pairwise(steps):
-                self.assertAlmostEqual(before["ts"] + before["dur"], after["ts"])
+            self.check_steps_of_trace(steps)
+            parts = [event for event in timed if event["cat"] == "part"]
+            self.assertEqual(bool(parts), process == 2)  # one thread has only its steps
+            self.check_parts_of_trace(steps, parts)
         self.fails(USAGE, "--clients: steps are timed one run at a time; leave --trace out", *words, "--clients", "2")
         self.fails(USER, "missing/b.json", "bench", "one.so", "--rounds", "1", "--trace", "missing/b.json")
         self.fails(USER, "one.so", "bench", "one.so", "--trace", "one.so")

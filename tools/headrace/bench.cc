@@ -15,6 +15,7 @@
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer_options.h"
 #include "tools/headrace/processors.h"
+#include "tools/headrace/run_trace.h"
 #include "tools/headrace/step_figures.h"
 #include "tools/headrace/timed_model.h"
 #include "tools/headrace/usage.h"
@@ -54,6 +55,7 @@ struct Subject {
 struct StepTimes {
   std::vector<double> seconds = {};
   cost::Limits limits = {};
+  TracedRun traced = {};  // if a trace is asked for
 };
 
 // With fewer runs the 99th percentile is just the longest of them.
@@ -138,6 +140,7 @@ Measured measure_in_turns(const BenchState& state, const std::vector<Subject>& s
   for (const Times& times : measured.ours)
     measured.per_second.push_back(static_cast<double>(times.count()) / times.sum());
   if (state.times_steps()) measured.steps = time_steps(*executors.front(), state.turns.rounds, threads);
+  if (!state.trace.empty()) measured.steps.traced = trace_run(*executors.front());
   return measured;
 }
 
@@ -197,15 +200,13 @@ void print_steps(const artifact::GraphProgram& graph, const std::vector<int>& th
   std::cout << to_table(rows);
 }
 
-void write_trace(const BenchState& state, const artifact::GraphProgram& graph, const std::vector<int>& threads,
-                 const std::vector<StepTimes>& best) {
-  std::vector<TraceLane> lanes;
-  for (size_t k = 0; k < best.size(); ++k) {
-    TraceLane& lane = lanes.emplace_back(TraceLane{.name = count_of(threads[k], "thread")});
-    lane.seconds = best[k].seconds;
-    for (size_t i = 0; i < lane.seconds.size(); ++i) lane.args.push_back(report_step(graph, best[k], i));
+void write_trace(const BenchState& state, const artifact::GraphProgram& graph, const std::vector<StepTimes>& best) {
+  std::vector<TracedRun> runs;
+  for (const StepTimes& times : best) {
+    TracedRun& run = runs.emplace_back(times.traced);
+    for (size_t i = 0; i < times.seconds.size(); ++i) run.args.push_back(report_step(graph, times, i));
   }
-  driver::write_text(state.trace, trace_of(graph, lanes));
+  driver::write_text(state.trace, trace_of(graph, runs));
 }
 
 // Adds the times of subject `i` to the table and, as an object, to the report.
@@ -360,7 +361,7 @@ int bench(const BenchState& state, const Common& common) {
                 {"interrupted", Value(StopRequest::is_made())}};
   if (!state.page.empty()) write_bench_page(state.page, state.model.path, report, reported.lanes);
   const artifact::GraphProgram& graph = default_graph(*subjects.front().model.artifact);
-  if (!state.trace.empty()) write_trace(state, graph, counts, reported.steps);
+  if (!state.trace.empty()) write_trace(state, graph, reported.steps);
   if (common.json) {
     report.set("results", Value(reported.results));
     std::cout << to_json(report);
@@ -430,8 +431,8 @@ Verb add_bench(CLI::App& app, const Common& common) {
       "of all, and the share of the limit: the least time that this machine allows by the time taken (headrace "
       "profile)");
   takes_path(verb->add_option("--trace", state->trace,
-                              "A file for the best times of the steps, as a trace that Chrome and Perfetto show; each "
-                              "number of threads has a lane"),
+                              "A file for a run with each number of threads, as a trace that Chrome and Perfetto show: "
+                              "a lane for each thread, with the steps and the parts of them that it ran"),
              "FILE");
   takes_path(verb->add_option("--html", state->page,
                               "A file for a page that plots the times of all rounds and names the machine; it needs no "

@@ -108,7 +108,9 @@ Verb add_profile(CLI::App& app, const Common& common) {
         {1, runtime::kMaxWorkers, 2});
   takes(verb->add_option("--top", steps.most, "Show only the N steps that take longest"), {1, 100'000, 10})
       ->excludes(costs);
-  takes_path(verb->add_option("--trace", steps.trace, "Write a run as a trace that Chrome and Perfetto show"), "FILE")
+  takes_path(verb->add_option("--trace", steps.trace,
+                              "Write a run as a trace that Chrome and Perfetto show, with a lane for each thread"),
+             "FILE")
       ->excludes(costs);
   CLI::Option* machine = verb->add_flag("--machine", state->only_machine,
                                         "Probe this machine: multiply-adds, caches, memory, the hop between cores");

@@ -1,8 +1,7 @@
-// The numbers of a timed step beside its time, and traces of runs whose steps were timed.
+// The numbers of a timed step beside its time.
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -32,16 +31,5 @@ void add_figures(Report& report, const StepFigures& figures);
 
 // "64 % of FMA"
 std::string limit_text(const StepFigures& figures);
-
-// A run with one number of threads.
-struct TraceLane {
-  std::string name;                  // "2 threads"
-  std::vector<double> seconds = {};  // by step
-  std::vector<Report> args = {};     // shown by a viewer for each step
-};
-
-// Returns the steps of each run, one after another from 0 on, as a trace that Chrome and Perfetto show, with a lane for
-// each run.
-std::string trace_of(const artifact::GraphProgram& graph, std::span<const TraceLane> lanes);
 
 }  // namespace headrace::tools

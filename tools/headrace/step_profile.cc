@@ -9,6 +9,7 @@
 #include "tools/headrace/interleaved_timing.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/processors.h"
+#include "tools/headrace/run_trace.h"
 #include "tools/headrace/step_figures.h"
 #include "tools/headrace/timed_model.h"
 
@@ -28,6 +29,7 @@ struct StepProfile {
   std::vector<double> hops;  // before and after the rounds, in nanoseconds; empty for one processor
   double run_seconds = 0;    // median of runs whose steps are not timed
   std::vector<StepTime> steps;
+  TracedRun traced;  // if a trace is asked for
   double sum_seconds() const {
     return std::accumulate(steps.begin(), steps.end(), 0.0,
                            [](double sum, const StepTime& it) { return sum + it.seconds; });
@@ -50,6 +52,7 @@ StepProfile time_steps(const TimedModel& model, const StepProfileOptions& option
     time_run(*executor, once);
     for (size_t i = 0; i < steps.size(); ++i) steps[i].add(static_cast<double>(once[i]) * 1e-9);
   }
+  if (!options.trace.empty()) profile.traced = trace_run(*executor);
   profile.run_seconds = runs.median();
   for (size_t i = 0; i < steps.size(); ++i) profile.steps.push_back({i, std::max(steps[i].median(), kLeastSeconds)});
   return profile;
@@ -113,13 +116,10 @@ void print_profile(const artifact::GraphProgram& graph, const StepProfile& profi
   print_out("\n");
 }
 
-TraceLane lane_of(const artifact::GraphProgram& graph, const StepProfile& profile, int threads) {
-  TraceLane lane{.name = count_of(threads, "thread")};
-  for (const StepTime& time : profile.steps) {
-    lane.seconds.push_back(time.seconds);
-    lane.args.push_back(report_of(graph, profile, time));
-  }
-  return lane;
+std::string text_of_trace(const artifact::GraphProgram& graph, const StepProfile& profile) {
+  TracedRun run = profile.traced;
+  for (const StepTime& time : profile.steps) run.args.push_back(report_of(graph, profile, time));
+  return trace_of(graph, {&run, 1});
 }
 
 Report report_of(const artifact::GraphProgram& graph, const StepProfile& profile, const StepProfileOptions& options,
@@ -153,10 +153,7 @@ int profile_steps(const ModelOptions& model, const StepProfileOptions& options, 
   const TimedModel timed = open_timed_model(model, common, uses);
   const artifact::GraphProgram& graph = default_graph(*timed.artifact);
   const StepProfile profile = measure(timed, options);
-  if (!options.trace.empty()) {
-    const std::vector<TraceLane> lanes{lane_of(graph, profile, options.threads)};
-    driver::write_text(options.trace, trace_of(graph, lanes));
-  }
+  if (!options.trace.empty()) driver::write_text(options.trace, text_of_trace(graph, profile));
   if (common.json) {
     std::cout << to_json(report_of(graph, profile, options, model.path));
   } else {

@@ -6,6 +6,7 @@
 
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
+#include "executors/part_times.h"
 #include "executors/tensor_check.h"
 #include "tensor/strided_copy.h"
 #include "tensor/strides.h"
@@ -55,11 +56,6 @@ int32_t call_code(const Callee& callee, const hr_kernel_env& env, DLTensor* cons
   if (callee.module_kernel) return callee.module_kernel.run(callee.module_kernel.self, &env, args, num_args);
   error = callee.external.function(callee.external.self, values, num_args);
   return error ? -1 : 0;
-}
-
-uint64_t now_nanoseconds() {
-  const auto time = std::chrono::steady_clock::now().time_since_epoch();
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
 }  // namespace
@@ -185,6 +181,13 @@ void GraphExecutor::make_env() {
           .message = message_.data(),
           .message_size = message_.size(),
           .host = pool_.get()};
+}
+
+void GraphExecutor::record_parts(PartTimes* parts) {
+  parts_ = nullptr;
+  make_env();
+  if (parts != nullptr) parts->attach(*pool_, env_);
+  parts_ = parts;
 }
 
 Status GraphExecutor::check_port(std::string_view what, const std::vector<TensorSpec>& specs, size_t index,
@@ -445,18 +448,27 @@ Status GraphExecutor::check_ready() noexcept {
   return {};
 }
 
-Status GraphExecutor::run_calls(std::span<uint64_t> step_nanoseconds) noexcept {
-  const bool is_timed = step_nanoseconds.size() == calls_.size();
-  uint64_t begin = is_timed ? now_nanoseconds() : 0;
+Status GraphExecutor::run_calls() noexcept {
   for (size_t i = 0; i < calls_.size(); ++i) {
     if (const int32_t code = run_call(calls_[i]); code != 0) [[unlikely]]
       return failure(i, code);
-    if (!is_timed) continue;
+  }
+  return {};
+}
+
+Status GraphExecutor::run_timed(std::span<uint64_t> step_nanoseconds) noexcept {
+  Status status;
+  uint64_t begin = now_nanoseconds();
+  if (parts_ != nullptr) parts_->begin_run(begin);
+  for (size_t i = 0; i < calls_.size() && status.ok(); ++i) {
+    if (parts_ != nullptr) parts_->begin_step(i);
+    if (const int32_t code = run_call(calls_[i]); code != 0) status = failure(i, code);
     const uint64_t end = now_nanoseconds();
     step_nanoseconds[i] = end - begin;
     begin = end;
   }
-  return {};
+  if (parts_ != nullptr) parts_->end_run();
+  return status;
 }
 
 Status GraphExecutor::fit_outputs() noexcept {
@@ -477,7 +489,7 @@ Status GraphExecutor::run(std::span<uint64_t> step_nanoseconds) noexcept {
   for (Port& output : outputs_) output.is_set = false;
   Status status;
   if (!is_ready_) status = check_ready();
-  if (status.ok()) status = run_calls(step_nanoseconds);
+  if (status.ok()) status = step_nanoseconds.size() == calls_.size() ? run_timed(step_nanoseconds) : run_calls();
   if (status.ok()) status = fit_outputs();
   if (!status.ok()) {
     failures_.fetch_add(1, std::memory_order_relaxed);

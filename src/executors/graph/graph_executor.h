@@ -70,6 +70,7 @@ class GraphExecutor final : public Executor {
   Status give_input(size_t index, const DLTensor& tensor) noexcept override;
   Status bind_output(size_t index, const DLTensor& tensor) noexcept override;
   Status run(std::span<uint64_t> step_nanoseconds = {}) noexcept override;
+  void record_parts(PartTimes* parts) override;
 
   const DLTensor& input(size_t index) const override { return inputs_[index].tensor; }
   const DLTensor& output(size_t index) const override { return outputs_[index].tensor; }
@@ -106,7 +107,8 @@ class GraphExecutor final : public Executor {
   void copy_in(size_t index, const DLTensor& tensor) noexcept;
   const Port* find_overlap() const noexcept;
   Status check_ready() noexcept;
-  Status run_calls(std::span<uint64_t> step_nanoseconds) noexcept;
+  Status run_calls() noexcept;
+  Status run_timed(std::span<uint64_t> step_nanoseconds) noexcept;
   Status fit_outputs() noexcept;
   int32_t run_call(Call& call) noexcept;
   int32_t run_external(const Call& call) noexcept;
@@ -139,6 +141,7 @@ class GraphExecutor final : public Executor {
   Message message_;
   Ref<ErrorObj> error_;  // error of the external call that ended the run
   hr_kernel_env env_{};
+  PartTimes* parts_ = nullptr;
   double region_timeout_seconds_;
   std::atomic<uint64_t> runs_ = 0;
   std::atomic<uint64_t> failures_ = 0;
