@@ -8,6 +8,8 @@ models   networks of the test kit's generator (seeded random weights) at full re
          turns; seconds to compile. `ratio` is ours by theirs, of medians, `best ratio` of the best rounds: below 1 is
          faster. The hop from core to core is probed before and after each: where the two differ much, runs of several
          threads cannot be compared.
+lstm     an LSTM layer of 128 units over one sequence of 100 steps, as `models` times networks. Give --rounds 200 or
+         more, since a run takes less than a millisecond.
 passes   a chain of 10,000 ops and the models: seconds to infer all types and for the optimising passes, without
          lowering and code generation.
 labels   least-cost labels of 100,000 nodes in stacked residual blocks and attention layers, with 8 labels: seconds of
@@ -53,6 +55,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/models"))
 import expected  # noqa: E402
 import kept  # noqa: E402
+import lstm  # noqa: E402
 import onednn  # noqa: E402
 import placement  # noqa: E402
 import text_inputs  # noqa: E402
@@ -141,11 +144,21 @@ def probe_hop(args: argparse.Namespace) -> float | None:
 
 
 def bench_models(args: argparse.Namespace) -> None:
+    """Measures the models."""
+    measure_all([make_model(name, args) for name in args.models.split(",")], args)
+
+
+def bench_lstm(args: argparse.Namespace) -> None:
+    """Measures one layer."""
+    measure_all([lstm.write_model(args.folder)], args)
+
+
+def measure_all(models: list[Path], args: argparse.Namespace) -> None:
     """Measures the models and prints a table, or one JSON object."""
     reports = []
-    for name in args.models.split(","):
-        print(f"measuring {name}", file=sys.stderr)
-        reports += measure(make_model(name, args), args)
+    for model in models:
+        print(f"measuring {model.stem}", file=sys.stderr)
+        reports += measure(model, args)
     if args.json:
         print(json.dumps({"models": reports}, indent=2))
         return
@@ -231,6 +244,7 @@ SUITES = {
     "probes": bench_probes,
     "kernels": bench_kernels,
     "models": bench_models,
+    "lstm": bench_lstm,
     "passes": bench_passes,
     "labels": bench_labels,
     "regions": bench_regions,
@@ -272,7 +286,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--against",
         default="onnxruntime",
         type=read_peers,
-        help=f"models, onednn: the peers, of {','.join(PEERS)}, or none (default: %(default)s)",
+        help=f"models, lstm, onednn: the peers, of {','.join(PEERS)}, or none (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin", help=argparse.SUPPRESS)

@@ -254,6 +254,34 @@ class BenchTest(unittest.TestCase):
             self.assertEqual([result["threads"] for result in model["results"]], [1, 2])
             self.assertRegex(self.bench(*options).stdout, r"(?m)^ *mlp +- +1 +\d")
 
+    def test_lstm(self) -> None:
+        """The layer has one kernel, of 4 gates of 128 units over 128 inputs and as many units, for 100 steps."""
+        with tempfile.TemporaryDirectory() as folder:
+            options = ("lstm", "--rounds", "2", "--against", "none", "--folder", folder)
+            done = self.bench(*options, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (report,) = json.loads(done.stdout)["models"]
+            self.assertEqual(report["model"], "lstm_128x100")
+            (result,) = report["results"]
+            self.assertGreaterEqual(result["median_seconds"], result["best_seconds"])
+            inspected = self.report(self.bin / "headrace", "inspect", f"{folder}/lstm_128x100.onnx", "--json")
+            self.assertEqual(inspected["inputs"][0]["shape"], [100, 1, 128])
+            self.assertEqual(inspected["outputs"][0]["shape"], [100, 1, 1, 128])
+            self.assertRegex(self.bench(*options).stdout, r"(?m)^ *lstm_128x100 +- +1 +\d")
+
+    def test_lstm_beside_onnxruntime(self) -> None:
+        python = os.environ.get("HEADRACE_PYTHON", sys.executable)
+        if self.call(python, "-c", "import headrace, onnxruntime").returncode != 0:
+            self.skipTest(f"{python} has no package headrace or no onnxruntime")
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.bench("lstm", "--rounds", "2", "--json", "--folder", folder)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (report,) = json.loads(done.stdout)["models"]
+            self.assertIn("onnxruntime", report["peer"])
+            (result,) = report["results"]
+            self.assertAlmostEqual(result["ratio"], result["median_seconds"] / result["peer_median_seconds"])
+            self.assertLess(result["difference"], 1e-5)
+
     def test_inputs_of_texts(self) -> None:
         """The files have the ids and masks that the models take; other models get random numbers."""
         with tempfile.TemporaryDirectory() as folder:
