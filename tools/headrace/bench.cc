@@ -386,7 +386,8 @@ constexpr const char* kBenchFooter =
     "Example: headrace bench model.onnx --shape x=1,3,224,224 --threads 1,2 --against onnxruntime\n"
     "         headrace bench new.so --beside old.so --rounds 50\n"
     "         headrace bench model.so --clients 2 --seconds 10\n"
-    "         headrace bench model.so --threads 1,2 --html times.html";
+    "         headrace bench model.so --threads 1,2 --html times.html\n"
+    "         headrace bench model.so --threads 2 --steps --trace run.json";
 
 // The options that say how long and with how many at once.
 void add_turns_to(CLI::App& verb, BenchState& state) {

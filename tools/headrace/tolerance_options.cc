@@ -14,7 +14,7 @@ constexpr double kOtherTolerance = 1e-5;
 void ToleranceOptions::add_to(CLI::App& verb, const std::string& limit_help) {
   CLI::Option* limit = takes_size(verb.add_option("--limit", limit_, limit_help), "1e-4");
   takes_size(verb.add_option("--rtol", relative_,
-                             "Compare each element by itself: a difference of at most atol + rtol x its reference is "
+                             "Compare each element by itself: a difference of at most atol + rtol x |reference| is "
                              "allowed, and integers must be equal (default with --atol: 1e-5)"),
              "1e-3")
       ->excludes(limit);
