@@ -46,6 +46,8 @@ void check_tensor_specs(const std::string& path, const std::vector<TensorSpec>& 
     if (specs[i].name.empty()) broken(at, "has no name");
     if (!names.insert(specs[i].name).second) broken(at, "has the name '{}' of an earlier one", specs[i].name);
     checked_nbytes(at, specs[i].dtype, specs[i].shape);
+    if (!specs[i].dims.empty() && specs[i].dims.size() != specs[i].shape.size())
+      broken(at + ".dims", "has {} names, the shape has {} dimensions", specs[i].dims.size(), specs[i].shape.size());
   }
 }
 

@@ -8,7 +8,8 @@ namespace headrace::artifact {
 // Throws UserError that names the field (for rule 2 the program) when a rule is broken. The main rules:
 //   1. Program names are not empty and differ; so do input names and output names within a program.
 //   2. The kernel ABI of a program is within HR_KERNEL_ABI_OLDEST .. HR_KERNEL_ABI_VERSION.
-//   3. Shapes have no negative extents, ranks up to kMaxRank, and sizes up to kMaxTensorBytes.
+//   3. Shapes have no negative extents, ranks up to kMaxRank, and sizes up to kMaxTensorBytes. If dimensions have
+//      names, there is one for each dimension.
 //   4. Arenas are of different locations; storages lie within theirs; their offsets and the workspace are multiples of
 //      HR_ALIGNMENT.
 //   5. Weights: `nbytes` equals the size of dtype and shape, `offset` is a multiple of HR_ALIGNMENT, the hash has 32

@@ -20,7 +20,7 @@
 namespace headrace::artifact {
 
 // Version of the manifest that this build writes, and the oldest that it reads.
-inline constexpr int64_t kManifestVersion = 10;
+inline constexpr int64_t kManifestVersion = 11;
 inline constexpr int64_t kManifestOldest = 2;
 
 // Names of the ELF sections.

@@ -56,7 +56,8 @@ Json write_tensor_spec(const TensorSpec& spec) {
   return {{"name", spec.name},
           {"dtype", spec.dtype.to_string()},
           {"shape", spec.shape},
-          {"location", to_string(spec.location)}};
+          {"location", to_string(spec.location)},
+          {"dims", spec.dims}};
 }
 
 Json write_target(const Target& target) {
@@ -338,11 +339,12 @@ Location read_location(const Cursor& cursor) {
 hr_reason read_reason(const Cursor& cursor) { return static_cast<hr_reason>(cursor.integer<int32_t>(0)); }
 
 TensorSpec read_tensor_spec(const Cursor& cursor) {
-  const auto [name, dtype, shape, location] = fields(cursor, "name", "dtype", "shape", "location");
+  const auto [name, dtype, shape, location, dims] = fields(cursor, "name", "dtype", "shape", "location", "dims");
   return {.name = name.string(),
           .dtype = dtype.dtype(),
           .shape = shape.list(read_int64),
-          .location = read_location(location)};
+          .location = read_location(location),
+          .dims = dims.list(read_string)};
 }
 
 Target read_target(const Cursor& cursor) {
@@ -630,9 +632,14 @@ void upgrade_to_5(Json& program) {
 
 // Adds the fields that old versions lack: version 2 had no bounded outputs, versions 2 and 3 no bound parameters,
 // versions 2 to 4 one device and one backend, versions 2 to 5 no constants of modules, versions 2 to 7 no operations,
-// versions 5 to 8 no batches of stages, versions 5 to 9 no processes of stages.
+// versions 5 to 8 no batches of stages, versions 5 to 9 no processes of stages, versions 2 to 10 no names of
+// dimensions.
 void upgrade(Json& json, int64_t version) {
   for_each_object(json, "programs", [&](Json& program) {
+    const auto add_dims = [](Json& spec) { spec.emplace("dims", Json::array()); };
+    for (const char* field : {"inputs", "outputs"}) {
+      if (version < 11) for_each_object(program, field, add_dims);
+    }
     if (version < 3) program.emplace("bounded_outputs", Json::array());
     if (version < 4) program.emplace("bound_params", Json::array());
     if (version < 5) upgrade_to_5(program);

@@ -22,6 +22,7 @@ Manifest full_manifest() {
   manifest.programs.push_back(headrace::testing::toy_program("small"));
   manifest.programs[1].target.features = {"avx2", "fma"};
   manifest.programs[0].graph.steps[0].operations = 80;
+  manifest.programs[0].inputs[0].dims = {"rows", ""};
   manifest.programs[1].graph.entries[3].strides = {5, 1};
   manifest.programs[0].graph.entries.push_back(
       {.place = Place::kStorage, .dtype = DataType::int_(64), .shape = {1}, .strides = {}});
@@ -91,6 +92,8 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(write_manifest(read), text);
   EXPECT_EQ(read.programs[1].name, "small");
   EXPECT_EQ(read.programs[0].graph.steps[0].operations, 80);
+  EXPECT_EQ(read.programs[0].inputs[0].dims, (std::vector<std::string>{"rows", ""}));
+  EXPECT_TRUE(read.programs[0].outputs[0].dims.empty());
   EXPECT_EQ(read.programs[1].graph.entries[3].strides, (std::vector<int64_t>{5, 1}));
   EXPECT_TRUE(std::holds_alternative<CopyStep>(read.programs[1].graph.steps[2].action));
   EXPECT_EQ(read.programs[0].bounded_outputs.at(0).output, 1);
@@ -143,11 +146,20 @@ void erase_operations(nlohmann::ordered_json& json) {
   }
 }
 
+void erase_dims(nlohmann::ordered_json& json) {
+  for (nlohmann::ordered_json& program : json["programs"]) {
+    for (const char* field : {"inputs", "outputs"}) {
+      for (nlohmann::ordered_json& spec : program[field]) spec.erase("dims");
+    }
+  }
+}
+
 // Makes the text of version 4 of a manifest on the CPU, without regions and pipeline.
 nlohmann::ordered_json as_version_4(const std::string& text) {
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(text);
   json["version"] = 4;
   erase_operations(json);
+  erase_dims(json);
   for (nlohmann::ordered_json& module : json["modules"]) module.erase("constants");
   for (const char* field : {"backends", "regions", "pipeline"}) json.erase(field);
   for (nlohmann::ordered_json& program : json["programs"]) {
@@ -169,8 +181,21 @@ nlohmann::ordered_json as_version_4(const std::string& text) {
   return json;
 }
 
+TEST(Manifest, VersionsBefore11HadNoNamesOfDimensions) {
+  Manifest manifest = full_manifest();
+  manifest.programs[0].inputs[0].dims.clear();
+  const std::string now = write_manifest(manifest);
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(now);
+  erase_dims(json);
+  EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(json.dump()); }),
+              HasSubstr("programs[0].inputs[0] has no field 'dims'"));
+  json["version"] = 10;
+  EXPECT_EQ(write_manifest(read_manifest(json.dump())), now);
+}
+
 TEST(Manifest, VersionsBefore10HadNoProcessesOfStages) {
   Manifest manifest = full_manifest();
+  manifest.programs[0].inputs[0].dims.clear();
   manifest.pipeline->stages[1].isolation = PipelineIsolation::thread;
   manifest.pipeline->stages[1].is_pure = false;
   const std::string now = write_manifest(manifest);
@@ -181,12 +206,14 @@ TEST(Manifest, VersionsBefore10HadNoProcessesOfStages) {
   }
   EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(json.dump()); }),
               HasSubstr("pipeline.stages[0] has no field 'isolation'"));
+  erase_dims(json);
   json["version"] = 9;
   EXPECT_EQ(write_manifest(read_manifest(json.dump())), now);
 }
 
 TEST(Manifest, VersionsBefore9HadNoBatchesOfStages) {
   Manifest manifest = full_manifest();
+  manifest.programs[0].inputs[0].dims.clear();
   manifest.pipeline->stages[1].isolation = PipelineIsolation::thread;
   manifest.pipeline->stages[1].is_pure = false;
   manifest.pipeline->stages[0].batch.reset();
@@ -197,12 +224,13 @@ TEST(Manifest, VersionsBefore9HadNoBatchesOfStages) {
   }
   EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(json.dump()); }),
               HasSubstr("pipeline.stages[0] has no field 'batch'"));
+  erase_dims(json);
   json["version"] = 8;
   EXPECT_EQ(write_manifest(read_manifest(json.dump())), now);
 }
 
 // Version 2 had no bounded outputs, versions 2 and 3 no bound parameters, versions 2 to 4 one device and one backend,
-// versions 2 to 5 no constants of modules, versions 2 to 7 no operations.
+// versions 2 to 5 no constants of modules, versions 2 to 7 no operations, versions 2 to 10 no names of dimensions.
 TEST(Manifest, ReadsTheVersionsBefore) {
   Manifest manifest = headrace::testing::toy_manifest();
   manifest.programs.push_back(headrace::testing::toy_program("small"));
@@ -211,6 +239,7 @@ TEST(Manifest, ReadsTheVersionsBefore) {
   nlohmann::ordered_json version_7 = nlohmann::ordered_json::parse(now);
   version_7["version"] = 7;
   erase_operations(version_7);
+  erase_dims(version_7);
   EXPECT_EQ(write_manifest(read_manifest(version_7.dump())), now);
   version_7["version"] = 8;
   EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(version_7.dump()); }),
@@ -266,10 +295,10 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"", "{", "[", "the manifest is not JSON text"},
       {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is not JSON text"},
       {"", "headrace-manifest", "elf", "field 'format'"},
-      {"", "\"version\": 10", "\"version\": 11", "has version 11, this runtime reads 2 to 10"},
-      {"", "\"version\": 10", "\"version\": 1", "has version 1, this runtime reads 2 to 10; use the runtime"},
-      {"", "\"version\": 10", "\"version\": \"7\"", "version is not an integer"},
-      {"", "\"version\": 10", "\"other\": 7", "no field 'version'"},
+      {"", "\"version\": 11", "\"version\": 12", "has version 12, this runtime reads 2 to 11"},
+      {"", "\"version\": 11", "\"version\": 1", "has version 1, this runtime reads 2 to 11; use the runtime"},
+      {"", "\"version\": 11", "\"version\": \"7\"", "version is not an integer"},
+      {"", "\"version\": 11", "\"other\": 7", "no field 'version'"},
       {"", "\"modules\"", "\"more\": 1, \"modules\"", "the top has an unknown field 'more'"},
       {"", "\"modules\"", "\"mod\"", "the top has an unknown field 'mod'"},
       {"", "\"default_threads\": 2", "\"default_threads\": 2, \"default_threads\": 3",
@@ -284,6 +313,8 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"inputs", "\"shape\": [", "\"shape\": [-1,", "programs[0].inputs[0] has an impossible shape"},
       {"inputs", "\"shape\": [", "\"shape\": [9000000000000,9000000000000,", "impossible shape"},
       {"inputs", "\"name\": \"x\"", "\"name\": \"\"", "programs[0].inputs[0] has no name"},
+      {"inputs", "\"rows\",", "", "programs[0].inputs[0].dims has 1 names, the shape has 2 dimensions"},
+      {"inputs", "\"rows\"", "7", "programs[0].inputs[0].dims[0] is not a string"},
       {"outputs", "\"name\": \"same\"", "\"name\": \"y\"", "programs[0].outputs[1] has the name 'y' of an earlier one"},
       {"bounded_outputs", "\"output\": 1", "\"output\": 2", "bounded_outputs[0].output is 2, there are 2 outputs"},
       {"bounded_outputs", "\"output\": 1", "\"output\": -1", "programs[0].bounded_outputs[0].output is -1"},

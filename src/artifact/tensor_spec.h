@@ -14,7 +14,8 @@ struct TensorSpec {
   std::string name;
   DataType dtype;
   std::vector<int64_t> shape;
-  Location location = {};  // where callers hand it over
+  Location location = {};              // where callers hand it over
+  std::vector<std::string> dims = {};  // the model's names of its dimensions, "" for one without; empty: none has one
 };
 
 }  // namespace headrace::artifact

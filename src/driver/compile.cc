@@ -188,9 +188,18 @@ class Compilation {
     for (const CompiledRegion& region : compiled_.regions)
       row.memory.workspace_bytes = std::max(row.memory.workspace_bytes, region.workspace_bytes);
     for (const auto& [name, data] : model_.bound) row.bound_params.push_back(bound_param(name, data));
+    for (std::vector<artifact::TensorSpec>* specs : {&row.inputs, &row.outputs}) {
+      for (artifact::TensorSpec& spec : *specs) name_dimensions(spec);
+    }
     row.placement = placed_.placement;
     for (const pass::PassNote& note : report_.notes) row.notes.push_back(to_note(note));
     note_unfused(plan, row.notes);
+  }
+
+  // An output may have another rank than the one that the model declares.
+  void name_dimensions(artifact::TensorSpec& spec) const {
+    const auto names = model_.dims.find(spec.name);
+    if (names != model_.dims.end() && names->second.size() == spec.shape.size()) spec.dims = names->second;
   }
 
   void generate_code() {

@@ -696,6 +696,22 @@ TEST(LoadModel, DigitsAgreeWithTheInterpreter) {
   expect_close(expected, load::run(*open(compile_to_memory(model), 1), std::vector{x}));
 }
 
+// The ONNX file calls the first dimension n, and the others have sizes.
+TEST(LoadModel, ArtifactsKeepTheNamesOfDimensions) {
+  const Model model = load_model(kModels + "digits.onnx", {.shapes = {{"x", {3, 1, 8, 8}}}, .bound = {}});
+  const CompiledModel compiled = compile_to_memory(model, {.passes = {.opt_level = 0}});
+  const artifact::Program& program = compiled.report.manifest.programs.at(0);
+  EXPECT_EQ(program.inputs.at(0).dims, (std::vector<std::string>{"n", "", "", ""}));
+  EXPECT_EQ(program.outputs.at(0).dims, (std::vector<std::string>{"n", ""}));
+}
+
+TEST(LoadModel, DimensionsOfAnotherRankHaveNoNames) {
+  Model model = read(kProgram);
+  model.dims[model.inputs.at(0)] = std::vector<std::string>(7, "n");
+  const CompiledModel compiled = compile_to_memory(model, {.passes = {.opt_level = 0}});
+  EXPECT_TRUE(compiled.report.manifest.programs.at(0).inputs.at(0).dims.empty());
+}
+
 // All of its convolutions but the first, whose picture has one channel.
 TEST(LoadModel, DigitsInPackedLayoutsAgreeWithTheInterpreter) {
   Model model = load_model(kModels + "digits.onnx", {.shapes = {{"x", {3, 1, 8, 8}}}, .bound = {}});

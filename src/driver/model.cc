@@ -71,6 +71,20 @@ ModelPorts ports_of(const onnx::Graph& graph) {
   return ports;
 }
 
+std::map<std::string, std::vector<std::string>> dim_names_of(const onnx::Graph& graph) {
+  std::map<std::string, std::vector<std::string>> names;
+  const auto add = [&](const onnx::ValueInfo& info) {
+    if (!info.type.shape) return;
+    std::vector<std::string> own;
+    for (const onnx::Dim& dim : *info.type.shape) own.emplace_back(onnx::symbol_of(dim));
+    if (std::any_of(own.begin(), own.end(), [](const std::string& name) { return !name.empty(); }))
+      names.emplace(info.name, std::move(own));
+  };
+  for (const onnx::ValueInfo* input : onnx::true_inputs(graph)) add(*input);
+  for (const onnx::ValueInfo& output : graph.outputs) add(output);
+  return names;
+}
+
 // Formats example sizes for the inputs of `graph` that have open dimensions and that `options` do not set. Fixed
 // dimensions stay, and open ones get typical sizes: batch 1, pictures of 224 by 224, otherwise 16.
 std::string size_example(const onnx::Graph& graph, const LoadOptions& options) {
@@ -141,8 +155,10 @@ Model load_onnx(const std::string& path, const LoadOptions& options) {
                      size_example(source.graph, options));
   }
   onnx::ImportedModel imported = onnx::import_model(source, import);
-  return {std::move(imported.module), std::move(imported.inputs), std::move(imported.outputs),
-          std::move(imported.files), options.bound};
+  Model model{std::move(imported.module), std::move(imported.inputs), std::move(imported.outputs),
+              std::move(imported.files), options.bound};
+  model.dims = dim_names_of(source.graph);
+  return model;
 }
 
 // Checks the names of main's parameters, which become the names of the program's inputs.

@@ -18,6 +18,8 @@ struct Model {
   // External modules that are saved in the artifact (driver/save_modules.h), in the order in which functions are looked
   // up in them.
   std::vector<runtime::Module> modules = {};
+  // The names of dimensions of inputs and outputs, "" for one without; tensors without any are left out.
+  std::map<std::string, std::vector<std::string>> dims = {};
 };
 
 // Makes a model whose inputs have the names of main's parameters, and whose outputs are output0, output1, ... Infers

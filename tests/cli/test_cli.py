@@ -288,9 +288,12 @@ class JsonTest(JsonPageTest):
         report = self.report("inspect", "one.so")
         (program,) = report["programs"]
         self.assertEqual(report["bytes"], (self.folder / "one.so").stat().st_size)
-        self.assertEqual(
-            program["inputs"], [{"name": "x", "dtype": "float32", "shape": [1, 1, 8, 8], "location": "cpu:0"}]
-        )
+        (only,) = program["inputs"]
+        self.assertEqual(only, {"name": "x", "dtype": "float32", "shape": [1, 1, 8, 8], "location": "cpu:0",
+                                "dims": ["n", "", "", ""]})  # fmt: skip
+        text = self.call("inspect", "one.so", check=True).stdout
+        self.assertIn("\n  input  x: float32 n=1 x 1 x 8 x 8\n", text)
+        self.assertIn("\n  output probabilities: float32 n=1 x 10\n", text)
         self.assertEqual({row["backend"] for row in program["placement"]}, {"native"})
         self.assertEqual(report["regions"], [])
         self.assertEqual(program["features_missing_here"], [])

@@ -36,13 +36,23 @@ struct InspectState {
   bool steps = false;
 };
 
+// "float32 batch=1 x 3 x 224 x 224", or "float32 1x3x224x224" if no dimension has a name.
+std::string describe_named(const artifact::TensorSpec& spec) {
+  if (spec.dims.empty()) return describe(spec);
+  std::vector<std::string> sizes;
+  for (size_t i = 0; i < spec.shape.size(); ++i)
+    sizes.push_back(fmt::format("{}{}{}", spec.dims[i], spec.dims[i].empty() ? "" : "=", spec.shape[i]));
+  return fmt::format("{} {}", spec.dtype.to_string(), fmt::join(sizes, " x "));
+}
+
 Array<Value> specs_of(const std::vector<artifact::TensorSpec>& specs) {
   Array<Value> list;
   for (const artifact::TensorSpec& spec : specs) {
     list.push_back(Value(Report{{"name", Value(spec.name)},
                                 {"dtype", Value(spec.dtype.to_string())},
                                 {"shape", Value(Shape(spec.shape.begin(), spec.shape.end()))},
-                                {"location", Value(artifact::to_string(spec.location))}}));
+                                {"location", Value(artifact::to_string(spec.location))},
+                                {"dims", Value(Array<std::string>(spec.dims.begin(), spec.dims.end()))}}));
   }
   return list;
 }
@@ -219,10 +229,10 @@ void print_program(const Program& program, bool with_steps) {
     print_out("  needs the function {} of an external module or of the process that runs it\n", shown(name));
   if (const std::string why_not = why_not_here(program.target); !why_not.empty())
     print_out("  cannot run here: {}\n", shown(why_not));
-  for (const auto& spec : program.inputs) print_out("  input  {}: {}\n", shown(spec.name), describe(spec));
+  for (const auto& spec : program.inputs) print_out("  input  {}: {}\n", shown(spec.name), shown(describe_named(spec)));
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const auto axis = bounded_axis(program, i);
-    print_out("  output {}: {}{}\n", shown(program.outputs[i].name), describe(program.outputs[i]),
+    print_out("  output {}: {}{}\n", shown(program.outputs[i].name), shown(describe_named(program.outputs[i])),
               axis ? fmt::format(", the size of axis {} depends on the data", *axis) : "");
   }
   if (!with_steps) return;
