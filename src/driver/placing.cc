@@ -65,23 +65,39 @@ IRModule split_for(const partition::Plan& plan, const IRModule& canonical, const
   return whole;
 }
 
-std::shared_ptr<const partition::CostTable> read_costs(const std::string& path, const codegen::NativeTarget& target,
-                                                       int threads) {
-  const partition::NamedText text{.text = read_text(path, "table of costs"), .name = path};
+// Returns the text of the file of costs that the options name; without a name for no file.
+partition::NamedText costs_text(const CompileOptions& options) {
+  if (options.costs.empty()) return {};
+  return {.text = read_text(options.costs, "table of costs"), .name = options.costs};
+}
+
+std::shared_ptr<const partition::CostTable> parse_costs(const partition::NamedText& text,
+                                                        const codegen::NativeTarget& target, int threads) {
   partition::CostTable table = partition::parse_cost_table(text);
   if (table.cpu != target.cpu || table.threads != threads)
     throw_user_error(
         "{}: the costs are of {} on {}, and the model is compiled for {} on {}; measure again with headrace "
         "profile, or give --threads",
-        path, count_of(table.threads, "thread"), table.cpu, count_of(threads, "thread"), target.cpu);
+        text.name, count_of(table.threads, "thread"), table.cpu, count_of(threads, "thread"), target.cpu);
   return std::make_shared<const partition::CostTable>(std::move(table));
 }
 
 // Returns the hash of a file of costs; empty for no file.
-std::string costs_hash(const std::string& path) {
-  if (path.empty()) return {};
-  const std::string text = read_text(path, "table of costs");
-  return artifact::content_hash({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+std::string hash_of(const partition::NamedText& costs) {
+  if (costs.name.empty()) return {};
+  return artifact::content_hash({reinterpret_cast<const uint8_t*>(costs.text.data()), costs.text.size()});
+}
+
+// Returns op_costs() for options whose file of costs has this text.
+partition::OpCosts costs_of(const partition::Backends& backends, const CompileOptions& options,
+                            const std::string& model, const partition::NamedText& measured) {
+  const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), options.target);
+  // The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
+  const auto cores = static_cast<int>(options.target->count("num-cores"));
+  const int threads = options.threads > 0 ? options.threads : std::max(cores, 1);
+  partition::CostModel costs{.machine = machine_of(target), .threads = threads, .model = model};
+  if (!measured.name.empty()) costs.measured = parse_costs(measured, target, threads);
+  return {backends, std::move(costs)};
 }
 
 void place_by_order(Placing& placing, const IRModule& canonical) {
@@ -101,7 +117,7 @@ void place_by_plan(Placing& placing, const IRModule& canonical, const CompileOpt
   placing.backends = backends_of(plan, options);
   placing.module = split_for(plan, canonical, placing.backends);
   placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
-  placing.costs_hash = costs_hash(options.costs);
+  placing.costs_hash = hash_of(costs_text(options));
   partition::check_is_current(plan, make_model_plan(canonical, placing));
   placing.costs_hash = plan.costs_hash;
   placing.decider = std::make_unique<partition::PlanDecider>(std::move(plan), placing.backends);
@@ -148,13 +164,7 @@ std::string model_hash(const IRModule& canonical) {
 
 partition::OpCosts op_costs(const partition::Backends& backends, const CompileOptions& options,
                             const std::string& model) {
-  const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), options.target);
-  // The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
-  const auto cores = static_cast<int>(options.target->count("num-cores"));
-  const int threads = options.threads > 0 ? options.threads : std::max(cores, 1);
-  partition::CostModel costs{.machine = machine_of(target), .threads = threads, .model = model};
-  if (!options.costs.empty()) costs.measured = read_costs(options.costs, target, threads);
-  return {backends, std::move(costs)};
+  return costs_of(backends, options, model, costs_text(options));
 }
 
 BackendOptions backend_options(const CompileOptions& options) {
@@ -181,10 +191,12 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
              options.placement == Placement::order || placing.backends.empty()) {
     place_by_order(placing, canonical);
   } else {
-    const std::string model = options.costs.empty() ? "" : model_hash(canonical);
-    auto decider = std::make_unique<partition::CostDecider>(canonical, op_costs(placing.backends, options, model));
+    const partition::NamedText measured = costs_text(options);
+    const std::string model = measured.name.empty() ? "" : model_hash(canonical);
+    auto decider =
+        std::make_unique<partition::CostDecider>(canonical, costs_of(placing.backends, options, model, measured));
     by_cost = decider.get();
-    placing.costs_hash = costs_hash(options.costs);
+    placing.costs_hash = hash_of(measured);
     placing.module = decider->module();
     placing.decider = std::move(decider);
   }

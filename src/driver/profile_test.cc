@@ -3,6 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include <sys/inotify.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
 
@@ -134,6 +137,48 @@ TEST(Profile, PlacementReadsTheFile) {
   options.costs = costs_file("{\n  oops\n}");
   EXPECT_THAT(kit::user_error_of([&] { explain(profiled_model(), options); }),
               HasSubstr("costs.json:2:3: a key in quotes should be here"));
+}
+
+// Counts how often a file is opened, by the kernel's events.
+class OpenCounter {
+ public:
+  explicit OpenCounter(const std::string& path) : events_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    EXPECT_GE(inotify_add_watch(events_, path.c_str(), IN_OPEN | IN_CLOSE), 0);
+  }
+  ~OpenCounter() { ::close(events_); }
+  OpenCounter(const OpenCounter&) = delete;
+  OpenCounter& operator=(const OpenCounter&) = delete;
+
+  // The kernel joins equal events that follow each other unread; the close between two opens is watched, too.
+  int count() const {
+    alignas(inotify_event) char buffer[4096];
+    int opened = 0;
+    for (ssize_t size; (size = ::read(events_, buffer, sizeof buffer)) > 0;) {
+      for (ssize_t at = 0; at < size; at += static_cast<ssize_t>(sizeof(inotify_event))) {
+        const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+        opened += (event->mask & IN_OPEN) != 0 ? 1 : 0;
+      }
+    }
+    return opened;
+  }
+
+ private:
+  int events_;
+};
+
+// The file may be replaced during a compile: its costs and the hash that the plan names must be those of one text.
+TEST(Profile, PlacementReadsTheFileOnce) {
+  if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
+  CompileOptions options{.jobs = 1, .backends = {"ccompiler"}, .placement = Placement::cost};
+  options.costs = costs_file(partition::to_json(profile(profiled_model(), options, {.rounds = 1})));
+  const OpenCounter opened(options.costs);
+  const Explanation explained = explain(profiled_model(), options, true);
+  EXPECT_FALSE(explained.plan->costs_hash.empty());
+  EXPECT_EQ(opened.count(), 1);
+  std::ifstream again(options.costs);
+  again.close();
+  std::ifstream(options.costs).close();
+  EXPECT_EQ(opened.count(), 2) << "the counter counts";
 }
 
 // The plans of the table are for one model, with any weights of the same shapes.
