@@ -286,6 +286,35 @@ def test_users_modules_in_an_import_tree(tmp_path):
         loaded.save_to_binary()
 
 
+def test_a_loaded_module_is_saved_again(lib, tmp_path):
+    first = tmp_path / "first.so"
+    lib.export_library(first)
+    data = first.read_bytes()
+    loaded = hr.runtime.load_module(first)
+    in_memory = hr.runtime.load_binary("graph_executor_factory", data)
+    loaded.save(str(tmp_path / "a.so"))
+    loaded.save(str(tmp_path / "b.bin"), "so")
+    loaded.save(str(tmp_path / "c.so.1"))
+    loaded.export_library(tmp_path / "d")
+    in_memory.export_library(tmp_path / "e.so")
+    loaded.save(str(first))  # the file that this process has mapped
+    names = ["a.so", "b.bin", "c.so.1", "d", "e.so", "first.so"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    for name in names:
+        assert (tmp_path / name).read_bytes() == data
+        assert os.access(tmp_path / name, os.X_OK)
+        check(hr.runtime.load_module(tmp_path / name, "so"))
+    check(loaded)
+    for name, fmt in (("x.o", ""), ("x.c", ""), ("x.so", "ll")):
+        with pytest.raises(hr.UserError, match=r"first\.so' was loaded, and is saved as \.so only; build the model"):
+            loaded.save(str(tmp_path / name), fmt)
+    for name in ("nowhere/x.so", "folder.so"):
+        (tmp_path / "folder.so").mkdir(exist_ok=True)
+        with pytest.raises(hr.UserError, match=rf"cannot write '.*{name}'"):
+            loaded.save(str(tmp_path / name))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*names, "folder.so"])
+
+
 def test_what_cannot_be_saved_or_loaded(tmp_path):
     lib = build()
     lib.module.import_module(hr.runtime.create_module("test_unsaved", {}))

@@ -1,6 +1,12 @@
 #include "load/artifact_module.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+
 #include "base/memory_file.h"
+#include "base/write_all.h"
 #include "executors/graph/graph_module.h"
 #include "load/graph_nodes.h"
 #include "tensor/device.h"
@@ -55,6 +61,22 @@ class ArtifactBody : public runtime::ModuleBody {
       throw_user_error("'{}' is not one piece: its weights lie in '{}'; copy the two files", library.name(),
                        library.manifest().side_file->name);
     return library.bytes().value_or_throw();
+  }
+  // The file may be the one that is mapped here, so it is replaced and never written to.
+  void save_to_file(const std::string& path, const std::string& format, const runtime::Module& self) const override {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const bool is_so = name.find('.') == name.npos || name.find(".so") != name.npos;
+    if (format.empty() ? !is_so : format != "so")
+      throw_user_error("'{}' was loaded, and is saved as .so only; build the model again to save '{}'",
+                       artifact_->library->name(), path);
+    const std::string bytes = save_to_binary(self), temporary = fmt::format("{}.{}", path, ::getpid());
+    const Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0777));
+    if (file.number() >= 0 && write_all(file.number(), std::as_bytes(std::span(bytes))) &&
+        ::rename(temporary.c_str(), path.c_str()) == 0)
+      return;
+    const int fault = errno;
+    if (file.number() >= 0) ::unlink(temporary.c_str());
+    throw_user_error("cannot write '{}': {}", path, std::generic_category().message(fault));
   }
 
  private:

@@ -15,8 +15,8 @@ inline constexpr std::string_view kGraphFunction = "get_graph_nodes";
 
 // Makes a module whose functions are the artifact's programs: f(device) or f(device, threads) -> graph executor module.
 // They throw UserError if the device is not a CPU or if the program cannot run on this machine. The external modules
-// are its imports. SaveToBinary returns the bytes of the file; it throws UserError if the weights are in a side file,
-// and if other modules were imported since.
+// are its imports. SaveToBinary returns the bytes of the file, and SaveToFile writes them as .so; they throw UserError
+// if the weights are in a side file, if other modules were imported since, and for other formats.
 runtime::Module make_artifact_module(std::shared_ptr<const Artifact> artifact);
 
 // Opens the artifact in a file. Throws refusals as UserError.
