@@ -11,6 +11,7 @@ import pytest
 onnx = pytest.importorskip("onnx")
 ort = pytest.importorskip("onnxruntime")
 from onnx import TensorProto, helper  # noqa: E402
+from support_table import check_table  # noqa: E402
 
 F32 = TensorProto.FLOAT
 
@@ -267,6 +268,10 @@ def test_the_conformance_kit_passes():
     # onnxruntime's allocator keeps a few kB in some runs, which the check of memory then finds.
     findings = [(report.case, one) for report in reports for one in report.findings if one.check != "memory"]
     assert findings == []
+
+
+def test_the_support_table_of_the_readme(request):
+    check_table("onnxruntime", bless=request.config.getoption("--bless"))
 
 
 class Zeros(hr.backend.Backend):
