@@ -1,5 +1,10 @@
 """RelayToTIR, TIRToRuntime and constant_updater: backends that compile whole modules and replace constants."""
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import headrace as hr
 import numpy as np
 import pytest
@@ -248,6 +253,35 @@ def test_an_updater_replaces_constants_and_the_native_form_keeps_its_own(tmp_pat
     model = hr.load(path)
     np.testing.assert_array_equal(model(THREES).numpy(), 3 * VALUES)
     assert [event["backend"] for event in model.fallbacks] == ["const-updated"]
+
+
+PROGRAM_WITH_SCALER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import headrace as hr
+from headrace.__main__ import _main
+from test_target_hooks import VALUES, register_scaler
+register_scaler("const-grown")
+if sys.argv[2] == "replaced":
+    new = {"new": hr.nd.array(10 * VALUES)}
+    hr.register_func("relay.ext.const-grown.constant_updater", lambda function, name: new)
+sys.exit(_main(sys.argv[3:]))
+"""
+
+
+def test_what_replaced_constants_add_to_the_file_is_stated(tmp_path):
+    (tmp_path / "parts.relay").write_text(scaled("const-grown", VALUES).astext())
+
+    def run(constants, *words):
+        command = [sys.executable, "-c", PROGRAM_WITH_SCALER, Path(__file__).parent, constants, *words]
+        return subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True, cwd=tmp_path).stdout
+
+    compiling, inspecting = ("compile", "parts.relay", "-o", "lib.so"), ("inspect", "lib.so")
+    for constants, added in (("own", {"count": 0, "bytes": 0}), ("replaced", {"count": 1, "bytes": 16})):
+        for verb in (compiling, inspecting):
+            assert json.loads(run(constants, *verb, "--json"))["backend_constants"] == added
+            said = "backends add 1 constant of 16 bytes, which the native code does not read\n" in run(constants, *verb)
+            assert said == (constants == "replaced")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@
 #include "driver/module_format.h"
 #include "driver/output_file.h"
 #include "driver/placing.h"
+#include "tools/headrace/backend_constants.h"
 #include "tools/headrace/cpu_needs.h"
 #include "tools/headrace/op_counts.h"
 #include "tools/headrace/options.h"
@@ -55,6 +56,7 @@ Report report_of(const driver::CompileReport& compiled, const std::string& path,
           {"ops", Value(ops)},
           {"cost_source", compiled.cost_source.empty() ? Value() : Value(compiled.cost_source)},
           {"weight_bytes", Value(weight_bytes)},
+          {"backend_constants", to_value(backend_constants(compiled.manifest))},
           {"side_file", compiled.manifest.side_file ? Value(compiled.manifest.side_file->name) : Value()},
           {"arena_bytes", Value(artifact::arena_bytes(program.memory))},
           {"cpu", Value(program.target.cpu)},
@@ -157,6 +159,7 @@ int compile(const CompileState& state, const Common& common) {
             report.at("cpu").as<std::string>(), show_bytes(report.at("weight_bytes").as<int64_t>()),
             show_bytes(report.at("arena_bytes").as<int64_t>()), show_seconds(total));
   if (counts.size() > 1) print_out("{}\n", shown(tools::to_text(counts)));
+  if (const std::string added = to_text(backend_constants(compiled.manifest)); !added.empty()) print_out("{}\n", added);
   if (!compiled.cost_source.empty()) print_out("costs are {}\n", shown(compiled.cost_source));
   print_use(compiled, state.output);
   if (compiled.manifest.side_file)

@@ -8,6 +8,7 @@
 #include "artifact/artifact_file.h"
 #include "driver/model.h"
 #include "driver/output_file.h"
+#include "tools/headrace/backend_constants.h"
 #include "tools/headrace/cpu_needs.h"
 #include "tools/headrace/graph_dot.h"
 #include "tools/headrace/graph_report.h"
@@ -182,6 +183,7 @@ Array<Value> regions_of(const artifact::Manifest& manifest) {
 }
 
 void print_parts(const artifact::Manifest& manifest) {
+  if (const std::string added = to_text(backend_constants(manifest)); !added.empty()) print_out("{}\n", added);
   if (manifest.side_file)
     print_out("weights in {}, {}, which must lie beside this file; it needs the runtime\n",
               shown(manifest.side_file->name), show_bytes(manifest.side_file->nbytes));
@@ -255,6 +257,7 @@ Report report_of(const InspectState& state, const artifact::ArtifactFile& opened
           {"bytes", Value(opened.nbytes)},
           {"weights", Value(static_cast<int64_t>(manifest.weights.size()))},
           {"weight_bytes", Value(weight_bytes)},
+          {"backend_constants", to_value(backend_constants(manifest))},
           {"side_file", side_file_of(manifest)},
           {"external_modules", Value(modules)},
           {"regions", Value(regions_of(manifest))},
