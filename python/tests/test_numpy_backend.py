@@ -208,3 +208,33 @@ def test_the_table_of_patterns_is_one_of_merge_composite():
     dense = is_op("nn.bias_add")(is_op("nn.dense")(wildcard(), wildcard()), wildcard())
     assert [name for name, *_ in table] == ["numpy.dense_bias_relu", "numpy.dense_bias"]
     assert str(table[1][1]) == str(dense)
+
+
+class Keeping(hr.backend.Backend):
+    """Takes exp, and keeps memory for each of its first loads."""
+
+    def __init__(self, name, num_kept):
+        self.name, self.num_kept, self.kept = name, num_kept, []
+
+    def supports(self, call):
+        return call.op.name == "exp" or "is not exp"
+
+    def compile(self, regions, options):
+        return [b"exp" for _ in regions]
+
+    def load(self, data):
+        if len(self.kept) < self.num_kept:
+            self.kept.append(bytes(range(200)) * 20)
+
+        def run(name, inputs, outputs):
+            outputs[0][...] = np.exp(inputs[0])
+
+        return run
+
+
+@pytest.mark.parametrize(("num_kept", "found"), [(200, []), (10**6, ["memory"])])
+def test_a_cache_that_fills_is_no_leak(num_kept, found):
+    name = f"test_keeping_{num_kept}"
+    hr.backend.register(Keeping(name, num_kept))
+    (report,) = hr.backend.check(name, ["exp/float32"])
+    assert [finding.check for finding in report.findings] == found
