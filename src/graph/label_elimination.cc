@@ -21,8 +21,8 @@ class EliminationOrder {
     for (const LabelFactors::Factor& factor : factors.factors) link(factor.scope);
   }
 
-  // Returns all variables in their order; nothing when a limit is passed.
-  std::optional<std::vector<int32_t>> find() {
+  // Returns all variables in their order and the operations of removing them; nothing when a limit is passed.
+  std::optional<std::pair<std::vector<int32_t>, int64_t>> find() {
     for (int32_t variable = 0; variable < factors_.num_variables(); ++variable) push(variable);
     std::vector<bool> is_done(weight_.size(), false);
     std::vector<int32_t> order, around;
@@ -40,7 +40,7 @@ class EliminationOrder {
       order.push_back(variable);
       remove(variable, around);
     }
-    return order;
+    return std::pair(std::move(order), operations);
   }
 
  private:
@@ -287,9 +287,10 @@ std::vector<int32_t> values_from(const std::vector<Removed>& removed, const std:
 
 }  // namespace
 
-std::optional<std::vector<int32_t>> eliminate(LabelFactors factors, const LabelOptions& options) {
-  const auto order = EliminationOrder(factors, options).find();
-  if (!order) return {};
+std::optional<Elimination> eliminate(LabelFactors factors, const LabelOptions& options) {
+  const auto found = EliminationOrder(factors, options).find();
+  if (!found) return {};
+  const auto& [order, operations] = *found;
   std::vector<std::vector<size_t>> holders(factors.size.size());
   const auto register_factor = [&](size_t index) {
     for (const int32_t variable : factors.factors[index].scope) holders[static_cast<size_t>(variable)].push_back(index);
@@ -297,9 +298,9 @@ std::optional<std::vector<int32_t>> eliminate(LabelFactors factors, const LabelO
   for (size_t i = 0; i < factors.factors.size(); ++i) register_factor(i);
   std::vector<bool> is_live(factors.factors.size(), true);
   std::vector<Removed> removed;
-  removed.reserve(order->size());
+  removed.reserve(order.size());
   VariableTable sum(factors.size);
-  for (const int32_t variable : *order) {
+  for (const int32_t variable : order) {
     std::vector<size_t> own = std::move(holders[static_cast<size_t>(variable)]);
     std::erase_if(own, [&](size_t index) { return !is_live[index]; });
     std::vector<const LabelFactors::Factor*> sources;
@@ -315,7 +316,7 @@ std::optional<std::vector<int32_t>> eliminate(LabelFactors factors, const LabelO
     is_live.push_back(true);
     register_factor(factors.factors.size() - 1);
   }
-  return values_from(removed, factors.size);
+  return Elimination{values_from(removed, factors.size), operations};
 }
 
 }  // namespace headrace::graph

@@ -9,9 +9,14 @@
 
 namespace headrace::graph {
 
+struct Elimination {
+  std::vector<int32_t> values;  // by variable
+  int64_t operations;           // entries that it added up
+};
+
 // Returns values of all variables with the least sum; of several, those that the order meets first, so that the result
 // depends only on the factors. Nothing when a table or the number of operations would pass the limits, which is found
 // out before any table is made.
-std::optional<std::vector<int32_t>> eliminate(LabelFactors factors, const LabelOptions& options);
+std::optional<Elimination> eliminate(LabelFactors factors, const LabelOptions& options);
 
 }  // namespace headrace::graph

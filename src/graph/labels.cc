@@ -92,9 +92,10 @@ std::optional<Labelling> solve_exactly(const LabelProblem& problem, const LabelO
   Labelling result{.labels = {}, .method = method};
   if (method == LabelMethod::elimination) {
     LabelFactors factors = make_factors(problem, kMaxSharedEntries);
-    const auto values = eliminate(factors, options);
-    if (!values) return {};
-    result.labels = factors.labels_of(*values);
+    const auto found = eliminate(factors, options);
+    if (!found) return {};
+    result.labels = factors.labels_of(found->values);
+    result.operations = found->operations;
   } else {
     auto labels = cut_labels(problem);
     if (!labels) return {};

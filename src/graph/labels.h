@@ -73,6 +73,7 @@ struct Labelling {
   LabelCost cost = 0;
   LabelCost lower_bound = 0;  // no labels cost less; equal to `cost` for exact methods
   LabelMethod method = LabelMethod::elimination;
+  int64_t operations = 0;  // entries that the elimination added up
 
   LabelCost gap() const { return cost - lower_bound; }
 };

@@ -5,12 +5,11 @@
 #include <numeric>
 
 #include "partition/place.h"
+#include "partition/plan_search.h"
 
 namespace headrace::partition {
 
 namespace {
-
-constexpr int kRounds = 3;
 
 // The best plan of one split.
 struct Found {
@@ -98,12 +97,9 @@ class Search {
   }
 
   void solve(const std::shared_ptr<CostProblem>& problem) {
-    for (int round = 1; round <= kRounds; ++round) {
-      const graph::Labelling found = problem->solve();
-      if (round == 1) bound_ = std::min(bound_, found.lower_bound);
-      keep(problem, found.labels);
-      if (!problem->add_borders(found.labels)) return;
-    }
+    FoundPlan found = find_plan(*problem, best_.cost);
+    bound_ = std::min(bound_, found.lower_bound);
+    keep(problem, std::move(found.labels));
   }
 
   void pass_over_small_savings(const Found& without_costs) {

@@ -11,9 +11,9 @@
 // Several consumers in one region share a border, and so do those in native code. Copies between devices would be paid
 // in the same way; there is one device today, so they are free. The choice is a label problem (graph/labels.h), solved
 // exactly unless the program is very entangled. It does not see that some calls with one label cannot be one region,
-// since a path leaves and enters again, or nothing connects them; so the borders that the regions of its answer have
-// are added as costs, and the problem is solved again, in three rounds at most. The lower bound is that of the first
-// round and holds for all plans.
+// since a path leaves and enters again, or nothing connects them. partition/plan_search.h says how a plan is found that
+// counts the borders of such regions: the best one for up to 65,536 plans, and for many programs above that. The lower
+// bound holds for all plans.
 //
 // The pieces that the backends' patterns match are calls of their own. Each of these splits is tried: the pieces of the
 // whole list by priority, those of each backend alone, and no pieces. So a plan never costs more than the plan of the

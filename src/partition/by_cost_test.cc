@@ -202,6 +202,22 @@ TEST(PlaceByCost, NativeConvolutionsHaveALayoutOfTheirOwn) {
   EXPECT_NEAR(behind - keeping, kBorderSeconds + changed, kTolerance) << "an activation keeps the layout";
 }
 
+// The items of a tuple are in the region that makes it, so that they pay its borders.
+TEST(PlaceByCost, ItemsOfATupleLeaveTheirRegion) {
+  constexpr double kSplit = 1e-6, kBorder = 3e-7;
+  const Backends backends{std::make_shared<Priced>("chip", std::map<std::string, double>{{"split", kSplit}},
+                                                   Sharing{.border_seconds = kBorder})};
+  const IRModule program = program_of("%0 = split(%x, indices_or_sections=2); exp(%0.0)");
+  CostDecider decider(program, OpCosts(backends, {kMachine}));
+  Labels labels;
+  double exp_seconds = 0;
+  for_each_placeable(decider.module(), [&](const relay::CallNode& call) {
+    if (call.as_op()->name == "split") labels.emplace(&call, "chip");
+    if (call.as_op()->name == "exp") exp_seconds = cost::native_seconds(call, kMachine, 1);
+  });
+  EXPECT_NEAR(decider.plan_of(labels).seconds, kSplit + exp_seconds + kBorderSeconds + 2 * kBorder, kTolerance);
+}
+
 TEST(PlaceByCost, APatternIsOneCall) {
   const std::string table = "{ other.sum: add(exp(_), _) }";
   const Backends backends{priced("other", {{"multiply", 0}}, table, 0)};
@@ -282,33 +298,34 @@ TEST(PlaceByCost, ACostMustBeSeconds) {
   }
 }
 
-TEST(PlaceByCost, RandomPlansAreBoundedByTheLeastCost) {
+// A plan of up to ten calls and three labels (seven calls in ci) costs as little as the best of all plans, which are
+// enumerated.
+TEST(PlaceByCost, RandomPlansAreTheLeast) {
   register_test_compilers();
   kit::Property<RandomPlan> property;
   property.runs_ci = 60;
-  property.runs_full = 1000;
-  property.generate = random_plan;
+  property.runs_full = 2000;
+  property.generate = [](kit::Random& random) { return random_plan(random, kit::by_size(7, 10)); };
   property.show = show_plan;
-  int exact = 0, runs = 0;
   property.check = [&](const RandomPlan& plan) -> std::optional<std::string> {
     const IRModule program = program_of(plan.body);
     const Backends backends = backends_of_plan(plan);
     const PlacedByCost costed = placed_by_cost(program, OpCosts(backends, {kMachine}));
     const double counted = counted_seconds(costed.module, backends);
     const double least = least_seconds(program, backends);
-    ++runs;
-    exact += costed.plan.seconds < least + 1e-9 ? 1 : 0;
     if (std::abs(counted - costed.plan.seconds) > kTolerance)
       return fmt::format("the plan says {}, its module costs {}", costed.plan.seconds, counted);
+    if (costed.plan.seconds > least + kTolerance)
+      return fmt::format("the plan costs {}, the least one {}", costed.plan.seconds, least);
     if (costed.plan.lower_bound > least + kTolerance)
       return fmt::format("bound {}, least {}", costed.plan.lower_bound, least);
+    if (costed.plan.gap() > kTolerance) return fmt::format("the gap of the best plan is {}", costed.plan.gap());
     for (const LabelSeconds& other : costed.plan.others) {
       if (other.seconds < costed.plan.seconds) return fmt::format("'{}' costs less: {}", other.label, other.seconds);
     }
     return std::nullopt;
   };
   EXPECT_TRUE(kit::holds(property));
-  EXPECT_GE(exact * 20, runs * 19) << exact << " of " << runs << " plans are the best ones";
 }
 
 }  // namespace

@@ -17,7 +17,6 @@ using relay::CallNode;
 namespace {
 
 constexpr double kNotAllowed = -1;
-constexpr int32_t kNativeLabel = 0;
 
 // A region is taken to compute so many calls before one, when backends are asked what that saves.
 constexpr size_t kMaxProducers = 8;
@@ -250,7 +249,6 @@ void CostProblem::read_borders(const OpCosts& costs) {
   }
 }
 
-// Returns the price of handing a value over from a region or native code to a region or native code.
 int64_t CostProblem::border_units(size_t producer, int32_t from, int32_t to) const {
   const size_t first = producer * names_.size();
   const double layouts = leaving_[first + static_cast<size_t>(from)] + entering_[first + static_cast<size_t>(to)];
@@ -272,7 +270,7 @@ double CostProblem::most_seconds() const {
     double layouts = 0;
     for (size_t i = producer * names_.size(); i < (producer + 1) * names_.size(); ++i)
       layouts += leaving_[i] + entering_[i];
-    sum += (region_call + layouts) * static_cast<double>(names_.size() + 8) *
+    sum += (region_call + layouts) * static_cast<double>(names_.size() + 9) *
            static_cast<double>(consumers_[producer].size() + 1);
   }
   return sum;
@@ -334,8 +332,42 @@ void CostProblem::add_borders_of_values() {
       if (own != graph::kForbidden) own += prices[from * labels];
       prices[from * labels] = 0;
     }
+    add_borders_of_lone_calls(producer, prices);
     if (!consumers_[producer].empty())
       problem_.shared.push_back({static_cast<int32_t>(producer), consumers_[producer], table_of(std::move(prices))});
+  }
+}
+
+bool CostProblem::is_call(int32_t node) const { return node >= flow_.num_nodes() || flow_.node(node).is<CallNode>(); }
+
+// Returns whether each call with the label `to` pays for this value by itself, because its backend's regions have one
+// call each. A tuple may be in the region of the call that takes it, and a value and its tuple then enter once.
+bool CostProblem::is_lone(size_t producer, int32_t from, int32_t to) const {
+  if (to == kNativeLabel || !one_call_.contains(names_[static_cast<size_t>(to)])) return false;
+  if (from == to) return is_call(static_cast<int32_t>(producer));
+  return std::all_of(consumers_[producer].begin(), consumers_[producer].end(),
+                     [&](int32_t consumer) { return is_call(consumer); });
+}
+
+// Takes the prices that each such call pays out of the shared ones.
+void CostProblem::add_borders_of_lone_calls(size_t producer, std::vector<graph::LabelCost>& prices) {
+  const auto labels = static_cast<size_t>(num_labels());
+  std::vector<graph::LabelCost> lone(labels * labels, 0);
+  bool any = false;
+  for (int32_t from = 0; from < num_labels(); ++from) {
+    for (int32_t to = 0; to < num_labels(); ++to) {
+      if (!is_lone(producer, from, to)) continue;
+      const size_t at = static_cast<size_t>(from) * labels + static_cast<size_t>(to);
+      lone[at] = border_units(producer, from, to);
+      prices[at] = 0;
+      any = true;
+    }
+  }
+  if (!any) return;
+  const int32_t table = table_of(std::move(lone));
+  const std::set<int32_t> consumers(consumers_[producer].begin(), consumers_[producer].end());
+  for (const int32_t consumer : consumers) {
+    if (is_call(consumer)) problem_.pairs.push_back({static_cast<int32_t>(producer), consumer, table});
   }
 }
 
@@ -372,14 +404,39 @@ void CostProblem::add_condition(int32_t node, int32_t label, const Join& join, i
     problem_.pairs.push_back({flow_.find(ref(producer)), payer, others_table});
 }
 
+int64_t CostProblem::units(int32_t node, int32_t label) const {
+  return std::llround(seconds(node, label) * per_second_);
+}
+
 int64_t CostProblem::units_saved(int32_t node, int32_t label, const Join& join) const {
-  return std::min(std::llround(join.seconds_saved * per_second_), std::llround(seconds(node, label) * per_second_));
+  return std::min<int64_t>(std::llround(join.seconds_saved * per_second_), units(node, label));
 }
 
 graph::Labelling CostProblem::solve() const {
   graph::Labelling found = graph::find_labels(problem_);
   found.labels.resize(flow_.nodes.size());
   return found;
+}
+
+std::vector<int32_t> CostProblem::undecided_calls() const {
+  std::vector<int32_t> calls;
+  for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
+    int32_t allowed = 0;
+    for (int32_t label = 0; label < num_labels(); ++label) allowed += may_have(node, label) ? 1 : 0;
+    if (flow_.node(node).is<CallNode>() && allowed > 1) calls.push_back(node);
+  }
+  return calls;
+}
+
+int64_t CostProblem::num_plans(int64_t most) const {
+  int64_t plans = 1;
+  for (const int32_t node : undecided_calls()) {
+    int64_t allowed = 0;
+    for (int32_t label = 0; label < num_labels(); ++label) allowed += may_have(node, label) ? 1 : 0;
+    if (plans > most / allowed) return most;
+    plans *= allowed;
+  }
+  return std::min(plans, most);
 }
 
 std::vector<std::string> CostProblem::names_of(const std::vector<int32_t>& labels) const {
@@ -401,7 +458,6 @@ template <typename OnCall, typename OnJoin, typename OnBorder>
 void CostProblem::for_each_part(const std::vector<int32_t>& labels, OnCall&& on_call, OnJoin&& on_join,
                                 OnBorder&& on_border) const {
   const Regions regions = regions_of(labels);
-  const auto region = [&](size_t node) { return node < flow_.nodes.size() ? regions.region[node] : kNone; };
   for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
     const int32_t label = labels[static_cast<size_t>(node)];
     HEADRACE_CHECK(seconds(node, label) >= 0, "node {} has a label that it must not have", node);
@@ -416,18 +472,28 @@ void CostProblem::for_each_part(const std::vector<int32_t>& labels, OnCall&& on_
     });
     if (labels[own] == label && are_joined) on_join(node, label, join);
   }
+  for (const Border& border : borders_of(regions)) on_border(border.producer, border.from, border.to);
+}
+
+int32_t CostProblem::label_of(const Regions& regions, int32_t region) const {
+  const std::string& backend = regions.backend[static_cast<size_t>(region)];
+  return static_cast<int32_t>(std::find(names_.begin(), names_.end(), backend) - names_.begin());
+}
+
+// Outside of regions all is native, also a tuple with another label.
+std::vector<CostProblem::Border> CostProblem::borders_of(const Regions& regions) const {
+  const auto region = [&](size_t node) { return node < flow_.nodes.size() ? regions.region[node] : kNone; };
+  const auto label = [&](int32_t at) { return at == kNone ? kNativeLabel : label_of(regions, at); };
+  std::vector<Border> borders;
   for (size_t producer = 0; producer < consumers_.size(); ++producer) {
-    // Outside of regions all is native, also a tuple with another label.
-    const auto label = [&](size_t node) { return region(node) == kNone ? kNativeLabel : labels[node]; };
-    std::map<int32_t, int32_t> entered;  // labels by region
-    if (producer < flow_.nodes.size() && is_result_[producer]) entered[kNone] = kNativeLabel;
-    for (const int32_t consumer : consumers_[producer]) {
-      const auto node = static_cast<size_t>(consumer);
-      entered[region(node)] = label(node);
-    }
-    entered.erase(region(producer));
-    for (const auto& [at, to] : entered) on_border(producer, label(producer), to);
+    std::set<int32_t> taking;
+    if (producer < flow_.nodes.size() && is_result_[producer]) taking.insert(kNone);
+    for (const int32_t consumer : consumers_[producer]) taking.insert(region(static_cast<size_t>(consumer)));
+    const int32_t own = region(producer);
+    taking.erase(own);
+    for (const int32_t one : taking) borders.push_back({producer, own, one, label(own), label(one)});
   }
+  return borders;
 }
 
 std::vector<double> CostProblem::seconds_by_label(const std::vector<int32_t>& labels) const {
@@ -449,7 +515,7 @@ int64_t CostProblem::cost_of(const std::vector<int32_t>& labels) const {
     return std::llround(whole->second * per_second_);
   int64_t cost = 0;
   for_each_part(
-      labels, [&](int32_t node, int32_t label) { cost += std::llround(seconds(node, label) * per_second_); },
+      labels, [&](int32_t node, int32_t label) { cost += units(node, label); },
       [&](int32_t node, int32_t label, const Join& join) { cost -= units_saved(node, label, join); },
       [&](size_t producer, int32_t from, int32_t to) { cost += border_units(producer, from, to); });
   return cost;
@@ -471,6 +537,7 @@ bool CostProblem::add_borders(const std::vector<int32_t>& labels) {
       const int32_t at = region(consumer);
       if (at == kNone || at == region(producer) || !split.insert(at).second) continue;
       const int32_t own = label(consumer);
+      if (is_lone(i, label(producer), own) && is_call(consumer)) continue;  // the problem has it
       const int64_t border = border_units(i, label(producer), own);
       if (own == label(producer)) {
         std::vector<graph::LabelCost> table(names_.size() * names_.size(), 0);

@@ -10,13 +10,17 @@
 
 namespace headrace::partition {
 
+inline constexpr int32_t kNativeLabel = 0;
+
 class CostProblem {
  public:
-  // Label 0 is native code, label i + 1 the backend i of the list. `module` has types and stays alive as long as the
-  // problem.
+  // Label kNativeLabel is native code, label i + 1 the backend i of the list. `module` has types and stays alive as
+  // long as the problem.
   CostProblem(IRModule module, const OpCosts& costs);
 
   const IRModule& module() const { return module_; }
+  const Flow& flow() const { return flow_; }
+  int32_t num_labels() const { return static_cast<int32_t>(names_.size()); }
   // Returns the seconds of a plan by label: of calls, less what joins save, of the borders of regions, and of changes
   // of layout, each by the label of the code that takes them.
   std::vector<double> seconds_by_label(const std::vector<int32_t>& labels) const;
@@ -33,8 +37,30 @@ class CostProblem {
 
   // Returns labels of the nodes of the body that cost least in the label problem.
   graph::Labelling solve() const;
+  // The nodes of the body come first in it.
+  const graph::LabelProblem& label_problem() const { return problem_; }
+  // Returns the calls that may have several labels, in the order of the body.
+  std::vector<int32_t> undecided_calls() const;
+  // Returns the number of plans, at most `most`.
+  int64_t num_plans(int64_t most) const;
+  bool may_have(int32_t node, int32_t label) const { return seconds(node, label) >= 0; }
   // Returns the cost of a plan: that of its calls, and of the borders of the regions that its labels make.
   int64_t cost_of(const std::vector<int32_t>& labels) const;
+  // Returns the cost of one node, without its borders.
+  int64_t units(int32_t node, int32_t label) const;
+  // Returns the price of handing a value over from a region or native code to another region or native code.
+  int64_t border_units(size_t producer, int32_t from, int32_t to) const;
+
+  // A value that a region or native code hands over to another.
+  struct Border {
+    size_t producer;         // a node of the body, or a number above for a variable
+    int32_t region, taking;  // the regions; kNone for native code
+    int32_t from, to;        // their labels
+  };
+  Regions regions_of(const std::vector<int32_t>& labels) const;
+  int32_t label_of(const Regions& regions, int32_t region) const;
+  // Returns the borders of regions, each once.
+  std::vector<Border> borders_of(const Regions& regions) const;
   // Returns the same in seconds.
   double seconds_of(const std::vector<int32_t>& labels) const {
     return static_cast<double>(cost_of(labels)) / per_second_;
@@ -61,7 +87,6 @@ class CostProblem {
   const Join* join_of(const relay::CallNode& call, const std::string& label, const Labels& backends) const;
 
  private:
-  int32_t num_labels() const { return static_cast<int32_t>(names_.size()); }
   double seconds(int32_t node, int32_t label) const {
     return seconds_[static_cast<size_t>(node) * names_.size() + static_cast<size_t>(label)];
   }
@@ -76,15 +101,16 @@ class CostProblem {
   std::vector<const relay::CallNode*> producers_of(const relay::CallNode& producer, int32_t label) const;
   Join join_with(const OpCosts& costs, const relay::CallNode& producer, int32_t node, int32_t label) const;
   const Expr& value_of(size_t producer) const;
-  int64_t border_units(size_t producer, int32_t from, int32_t to) const;
   template <typename OnCall, typename OnJoin, typename OnBorder>
   void for_each_part(const std::vector<int32_t>& labels, OnCall&& on_call, OnJoin&& on_join,
                      OnBorder&& on_border) const;
   int32_t table_of(std::vector<graph::LabelCost> table);
   bool is_free(int32_t node) const;
   std::vector<std::string> names_of(const std::vector<int32_t>& labels) const;
-  Regions regions_of(const std::vector<int32_t>& labels) const;
   void add_borders_of_values();
+  bool is_call(int32_t node) const;
+  bool is_lone(size_t producer, int32_t from, int32_t to) const;
+  void add_borders_of_lone_calls(size_t producer, std::vector<graph::LabelCost>& prices);
   void add_joins();
   void add_condition(int32_t node, int32_t label, const Join& join, int64_t saved);
   int64_t units_saved(int32_t node, int32_t label, const Join& join) const;

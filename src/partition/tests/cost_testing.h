@@ -11,6 +11,7 @@
 #include "kit/property.h"
 #include "partition/by_cost.h"
 #include "partition/extract.h"
+#include "partition/place.h"
 #include "partition/tests/region_testing.h"
 #include "relay/children.h"
 
@@ -229,11 +230,11 @@ struct RandomPlan {
   std::vector<Sharing> sharing = {};
 };
 
-inline RandomPlan random_plan(kit::Random& random) {
+inline RandomPlan random_plan(kit::Random& random, int64_t most_calls = 6) {
   static constexpr const char* kUnary[] = {"exp", "tanh", "sqrt"};
   static constexpr const char* kBinary[] = {"add", "multiply"};
   RandomPlan plan;
-  const int64_t count = random.integer(1, 6);
+  const int64_t count = random.integer(1, most_calls);
   std::vector<std::string> values{"%x", "%y"};
   for (int64_t i = 0; i < count; ++i) {
     const auto value = [&] {
@@ -263,22 +264,24 @@ inline RandomPlan random_plan(kit::Random& random) {
 // it.
 template <typename Visit>
 inline void for_each_placing(const IRModule& program, const Backends& backends, Visit&& visit) {
-  std::vector<const relay::CallNode*> calls;
-  for_each_placeable(program, [&](const relay::CallNode& call) { calls.push_back(&call); });
+  std::vector<std::pair<const relay::CallNode*, std::vector<std::string>>> calls;  // with the names of their backends
+  for_each_placeable(program, [&](const relay::CallNode& call) {
+    calls.push_back({&call, {""}});
+    for (const auto& backend : backends) {
+      if (backend->supports(call).ok()) calls.back().second.emplace_back(backend->name());
+    }
+  });
   std::vector<size_t> chosen(calls.size(), 0);
   const PartitionOptions options{.one_call = one_call_backends(backends)};
   for (bool more = true; more;) {
     Labels labels;
-    bool allowed = true;
     for (size_t i = 0; i < calls.size(); ++i) {
-      if (chosen[i] == 0) continue;
-      allowed &= backends[chosen[i] - 1]->supports(*calls[i]).ok();
-      labels.emplace(calls[i], std::string(backends[chosen[i] - 1]->name()));
+      if (chosen[i] != 0) labels.emplace(calls[i].first, calls[i].second[chosen[i]]);
     }
-    if (allowed) visit(partition_by_labels(program, labels, options).module);
+    visit(partition_by_labels(program, labels, options).module);
     more = false;
     for (size_t i = 0; i < chosen.size() && !more; ++i) {
-      more = ++chosen[i] <= backends.size();
+      more = ++chosen[i] < calls[i].second.size();
       if (!more) chosen[i] = 0;
     }
   }
