@@ -70,6 +70,12 @@ def @main(%x: Tensor[(3, 8), float32], %w: Tensor[(5, 8), float32], %b: Tensor[(
     assert model.fallbacks == []
 
 
+def test_it_has_no_options():
+    program = relay.fromtext('#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { exp(%x) }')
+    with pytest.raises(hr.UserError, match="the backend 'numpy' has no option 'speed', and no other"):
+        hr.compile(program, backends=["numpy"], backend_options={"numpy": {"speed": 3}})
+
+
 def program_bytes() -> bytes:
     x, w = (np.arange(6, dtype="float32").reshape(2, 3) for _ in range(2))
     program = Program(1, [x, w], [], [])

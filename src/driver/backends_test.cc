@@ -332,6 +332,31 @@ TEST(Backends, OptionsReachTheirBackend) {
               HasSubstr("the C compiler '/nowhere/cc' cannot be started"));
 }
 
+// Explain compiles nothing, and refuses the options that a compile refuses, also where the backend takes no op.
+TEST(Backends, ExplainChecksOptionsAsCompileDoes) {
+  struct Wrong {
+    std::string backend, option;
+    Value value;
+    std::string message;
+  };
+  for (const Wrong& wrong : std::vector<Wrong>{
+           {"ccompiler", "speed", Value(int64_t{3}), "the backend 'ccompiler' has no option 'speed'; it has cc"},
+           {"ccompiler", "cc", Value(int64_t{3}),
+            "the option cc of the backend 'ccompiler' is not a name of a program"},
+           {"examplejson", "speed", Value(int64_t{3}), "the backend 'examplejson' has no option 'speed', and no other"},
+           {"null", "speed", Value(int64_t{3}), "the backend 'null' has no option 'speed', and no other"}}) {
+    if (!kit::why_without(wrong.backend).empty()) continue;
+    CompileOptions options{.backends = {wrong.backend}};
+    options.backend_options[wrong.backend].set(wrong.option, wrong.value);
+    for (const char* program : {kThreeParts, "def @main(%x: Tensor[(2), float32]) { erf(%x) }\n"}) {
+      const Model model = make_model(module_of(program));
+      EXPECT_THAT(kit::user_error_of([&] { explain(model, options); }), HasSubstr(wrong.message));
+      EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(model, options); }), HasSubstr(wrong.message));
+      EXPECT_THAT(kit::user_error_of([&] { partition_module(model, options); }), HasSubstr(wrong.message));
+    }
+  }
+}
+
 // Equal programs give equal bytes, with backends as without.
 TEST(Backends, SameProgramSameBytes) {
   if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;

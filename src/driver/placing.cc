@@ -214,6 +214,24 @@ void drop_unused_options(CompileOptions& options, const partition::Backends& bac
   });
 }
 
+namespace {
+
+// Backends check their options where they compile. Here they compile nothing.
+void check_options_of_backends(const CompileOptions& options, const partition::Backends& backends,
+                               const std::vector<partition::Region>& regions) {
+  std::map<std::string, std::shared_ptr<const partition::Backend>> used;
+  for (const partition::Region& region : regions) used[region.backend] = partition::find_backend(region.backend);
+  for (const auto& backend : backends) used[std::string(backend->name())] = backend;
+  for (const auto& [name, given] : backend_options(options)) {
+    const auto backend = used.find(name);
+    if (backend == used.end() || backend->second == nullptr || given.empty()) continue;
+    const codegen::NativeTarget machine = choose_target(codegen::NativeCompiler::load(), options.target);
+    backend->second->compile({.regions = {}, .target = options.target, .machine = machine, .options = given});
+  }
+}
+
+}  // namespace
+
 void check_backend_options(const CompileOptions& options, const partition::Backends& backends,
                            const std::vector<partition::Region>& regions) {
   for (const auto& [name, given] : options.backend_options) {
@@ -231,6 +249,7 @@ void check_backend_options(const CompileOptions& options, const partition::Backe
           "add it to the backends, or leave its options out",
           name);
   }
+  check_options_of_backends(options, backends, regions);
 }
 
 partition::Plan make_model_plan(const IRModule& canonical, const Placing& placing) {

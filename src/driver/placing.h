@@ -53,7 +53,8 @@ struct Placing {
 Placing make_placing(const IRModule& canonical, const CompileOptions& options);
 
 // Throws UserError for options of a backend that this compile does not use: it is not among those of `backends`, and
-// computes none of the regions that the program marks by hand.
+// computes none of the regions that the program marks by hand. Asks the others about their options: UserError as
+// Backend::compile.
 void check_backend_options(const CompileOptions& options, const partition::Backends& backends,
                            const std::vector<partition::Region>& regions);
 

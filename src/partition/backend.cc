@@ -97,6 +97,11 @@ bool is_word(std::string_view name) {
 
 }  // namespace
 
+void refuse_options(const Backend& backend, const Map<std::string, Value>& options) {
+  for (const auto& [option, value] : options)
+    throw_user_error("the backend '{}' has no option '{}', and no other", backend.name(), option);
+}
+
 double Backend::cost(const relay::CallNode& call, const cost::Machine& machine, int threads) const {
   return cost::native_seconds(call, machine, threads);
 }

@@ -92,9 +92,12 @@ class Backend {
   virtual Expected<std::vector<TensorType>> claim(const ops::OnnxNode& node) const;
   // Returns the code of each region, in order, or why the backend does not compile it: then the region is compiled
   // natively, unless the program itself marks it. Throws a UserError for what the user must mend, such as a wrong
-  // option.
+  // option. A request without regions asks only for that: `headrace explain` checks options so.
   virtual std::vector<Expected<RegionCode>> compile(const RegionRequest& request) const = 0;
 };
+
+// Throws UserError for options of a backend that has none.
+void refuse_options(const Backend& backend, const Map<std::string, Value>& options);
 
 // Makes a backend known to this process, under its name and its aliases; targets may be of these
 // kinds then, and pass configurations have the key of its options. UserError for a name that is not a word, is one of

@@ -213,6 +213,8 @@ class PlanTest(CliTest):
             self.fails(USER, "the options of the backend 'ccompiler' have no effect, because this compile does not use",
                        verb, "parts.relay", *more, "--backends", "examplejson", "--backend-option",
                        "ccompiler.cc=clang")  # fmt: skip
+            self.fails(USER, "the backend 'examplejson' has no option 'speed', and no other", verb, "parts.relay",
+                       *more, "--backends", "examplejson", "--backend-option", "examplejson.speed=3")  # fmt: skip
 
     def test_placement_by_cost_needs_backends(self) -> None:
         (self.folder / "paths.relay").write_text(PATHS)

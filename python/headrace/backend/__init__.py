@@ -130,7 +130,7 @@ class Backend:
         Parameters
         ----------
         regions : list of Region
-            The regions.
+            The regions. None: the options are checked, and nothing else.
         options : dict
             The options that the user gave for this backend.
 
@@ -272,6 +272,8 @@ class _Checked:
     def compile(self, rows: Iterable[Any], options: Any) -> list[bytes | str]:
         """For each (name, function, module) its bytes, or why not."""
         regions = [Region(str(name), function, module) for name, function, module in rows]
+        if not regions:
+            return self._check_options(dict(options.items()))
         answers = self._ask("compile", self.backend.compile, regions, dict(options.items()))
         expected = "for each region bytes, or a sentence that says why not"
         if not isinstance(answers, (list, tuple)):
@@ -285,6 +287,16 @@ class _Checked:
             if not isinstance(answer, (bytes, bytearray, str)):
                 raise self._wrong(f"compile of the region '{region.name}'", answer, expected)
         return [(answer or "it does not say why") if isinstance(answer, str) else bytes(answer) for answer in answers]
+
+    def _check_options(self, options: dict[str, Any]) -> list[bytes | str]:
+        """Asks about options alone. A backend that fails otherwise expects regions, and tells when it gets some."""
+        try:
+            self.backend.compile([], options)
+        except UserError:
+            raise
+        except Exception:
+            pass
+        return []
 
     def load(self, data: bytes) -> list[Callable[..., Any] | None]:
         """A function that gives the function of a region's tensors; one that gives its types, or None."""

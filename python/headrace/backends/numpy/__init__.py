@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from headrace import _public
+from headrace._core import UserError
 from headrace.backend import Backend, Region
 from headrace.backends.numpy import _ops, _patterns
 from headrace.backends.numpy._program import Program
@@ -32,6 +33,8 @@ class NumpyBackend(Backend):
 
     def compile(self, regions: list[Region], options: dict[str, Any]) -> list[bytes | str]:
         """Writes each region as steps; there are no options."""
+        if options:
+            raise UserError(f"the backend 'numpy' has no option '{next(iter(options))}', and no other")
         return [write_region(region.function) for region in regions]
 
     def load(self, data: bytes) -> Program:

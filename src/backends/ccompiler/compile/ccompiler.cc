@@ -17,6 +17,7 @@ class CCompiler : public partition::Backend {
   partition::Verdict supports(const relay::CallNode& call) const override { return ccompiler::supports(call); }
 
   std::vector<Expected<RegionCode>> compile(const partition::RegionRequest& request) const override {
+    const std::string compiler = compiler_option(request.options);
     std::vector<Expected<RegionCode>> codes;
     std::string source;
     Array<std::string> names;
@@ -30,7 +31,7 @@ class CCompiler : public partition::Backend {
       names.push_back(region.name);
       codes.emplace_back(RegionCode{.symbol = region.name, .workspace_bytes = text.value().workspace_bytes});
     }
-    if (!names.empty()) add_code(codes, codegen::make_c_module(source, "c", names), compiler_option(request.options));
+    if (!names.empty()) add_code(codes, codegen::make_c_module(source, "c", names), compiler);
     return codes;
   }
 

@@ -87,6 +87,7 @@ class ExampleJson : public partition::Backend {
 
   // All regions are subgraphs of one module.
   std::vector<Expected<RegionCode>> compile(const partition::RegionRequest& request) const override {
+    partition::refuse_options(*this, request.options);
     std::vector<Expected<std::string>> texts;
     std::string all;
     for (const partition::RegionSource& region : request.regions) {

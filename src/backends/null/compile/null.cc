@@ -13,6 +13,7 @@ class Null : public partition::Backend {
   partition::Verdict supports(const relay::CallNode&) const override { return {HR_REASON_OP_UNSUPPORTED, kWhyNot}; }
 
   std::vector<Expected<partition::RegionCode>> compile(const partition::RegionRequest& request) const override {
+    partition::refuse_options(*this, request.options);
     std::vector<Expected<partition::RegionCode>> codes;
     for (size_t i = 0; i < request.regions.size(); ++i) codes.emplace_back(Refusal{HR_REASON_OP_UNSUPPORTED, kWhyNot});
     return codes;

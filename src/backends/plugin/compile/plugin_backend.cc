@@ -30,6 +30,7 @@ using partition::Verdict;
 
 int32_t emit_blob_with_constants(hr_compile_sink* sink, const void* blob, uint64_t size, const uint64_t* graphs,
                                  uint64_t num_graphs, const char* const* constants, uint64_t num_constants) {
+  if (sink != nullptr && sink->graphs.empty()) return 0;  // only the options are checked
   if (sink == nullptr || (blob == nullptr && size != 0) || graphs == nullptr || num_graphs == 0) return -1;
   if (num_constants != 0 && (constants == nullptr || !sink->takes_constants)) return -1;
   const std::span<const uint64_t> indices(graphs, static_cast<size_t>(num_graphs));
@@ -223,7 +224,7 @@ std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::Region
     views.push_back(graphs.back().get());
     places.push_back(i);
   }
-  if (views.empty()) return codes;
+  if (views.empty() && !request.regions.empty()) return codes;
   const AttrList options(request.options);
   hr_compile_sink sink{.graphs = views, .takes_constants = table().load_with_constants != nullptr};
   const hr_compile_request asked{.abi = abi_of<hr_compile_request>(),

@@ -276,6 +276,8 @@ TEST(Plugin, OptionsReachIt) {
   options.backend_options["chip"].set("volume", Value(int64_t{3}));
   EXPECT_THAT(kit::user_error_of([&] { driver::compile_to_memory(model, options); }),
               HasSubstr("the backend 'chip' cannot compile: its only option is speed"));
+  EXPECT_THAT(kit::user_error_of([&] { driver::explain(model, options); }),
+              HasSubstr("the backend 'chip' cannot compile: its only option is speed"));
 }
 
 TEST(Plugin, ReasonsAreThePlugins) {
