@@ -245,7 +245,7 @@ std::vector<CaseReport> check_backend(const std::string& backend, const std::vec
        .progress = [](size_t) { check_signals(); }});
 }
 
-// Returns (op, the cases that the backend takes, all cases) for each op of which it takes one.
+// Returns (op, the cases that the backend takes, all cases) for each op with a case that it takes.
 nb::list claims_of(const std::string& backend) {
   std::map<std::string, std::vector<conformance::Claims>> claims;
   {
@@ -274,7 +274,7 @@ void bind_kit(nb::module_& m) {
   m.def("unchecked_patterns", &conformance::unchecked_patterns, nb::arg("backend"), nb::arg("reports"),
         "The patterns that no case matched.");
   m.def("backend_claims", &claims_of, nb::arg("backend"),
-        "(op, cases that the backend takes, all cases) for each op of which it takes one.");
+        "(op, cases that the backend takes, all cases) for each op with a case that it takes.");
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ void write_at(int fd, const std::string& name, const void* data, uint64_t size_b
   }
 }
 
-// Gives section `it`, of which the linker wrote no bytes, those at `offset` of the file.
+// Gives section `it`, for which the linker wrote no bytes, those at `offset` of the file.
 void give_bytes(ElfHeaders& headers, const DataSection& it, uint64_t offset) {
   const int index = headers.find_section(it.name);
   Elf64_Shdr section = headers.section(index);

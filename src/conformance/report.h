@@ -13,8 +13,8 @@ namespace headrace::conformance {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// Returns the pass matrix: a heading, then a row for each op or pattern of which the backend claims a case or fails
-// one, with the cases that it claims, the checks that were made, and the result.
+// Returns the pass matrix: a heading, then a row for each op or pattern with a case that the backend claims or
+// fails, with the cases that it claims, the checks that were made, and the result.
 Rows matrix_of(const std::vector<CaseReport>& reports);
 
 // Returns a line for each finding: "FAIL CASE [CHECK]: MESSAGE".
@@ -23,7 +23,7 @@ std::vector<std::string> failures_of(const std::vector<CaseReport>& reports);
 // Returns the line that ends a report: "convs: 12 of 400 cases claimed, 150 checks, all passed".
 std::string summary_of(const std::string& backend, const std::vector<CaseReport>& reports);
 
-// Returns the names of the backend's patterns of which no case was claimed: the kit says nothing about them.
+// Returns the names of the backend's patterns without a claimed case: the kit says nothing about them.
 std::vector<std::string> unchecked_patterns(const std::string& backend, const std::vector<CaseReport>& reports);
 
 // Counts the cases of one op that a backend takes, among all of that op.

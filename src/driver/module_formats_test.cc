@@ -494,7 +494,7 @@ TEST_F(TvmFfiMain, MalformedTensorsAreReported) {
   EXPECT_EQ(error([](DLTensor& it) { it.byte_offset = 2; }), in + "it is not aligned to its element of 4 bytes");
 }
 
-// Two inputs and two outputs, of which the second has no elements.
+// Two inputs and two outputs; the second output has no elements.
 TEST_F(TvmFfiMain, TensorsAreApart) {
   functions::register_functions();
   const std::string text =

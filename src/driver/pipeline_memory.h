@@ -11,7 +11,7 @@ namespace headrace::driver {
 
 struct StageMemory {
   // Weights, each once even if programs for several batches read it; the working memory of each program; and the
-  // tensors in which a stage gathers batches. 0 for a function, of whose memory nothing is known.
+  // tensors in which a stage gathers batches. 0 for a function, whose memory is unknown.
   int64_t program_bytes = 0;
   // The slots of the tensors that pass between it and other stages, or the link of its device; an end of a connection
   // on the CPU counts the slots that both ends share.

@@ -144,7 +144,7 @@ TEST_F(StaticMain, ArgumentsOfTvmFfi) {
     the_args = given;
     return kit::user_error_of([&] { call(); });
   };
-  EXPECT_EQ(said(args.data()), "");  // without a place for the result, of which there is none
+  EXPECT_EQ(said(args.data()), "");  // without a place for the result, because there is no result
   EXPECT_EQ(memory_[2][5], 36);
   EXPECT_EQ(said(nullptr), "the list of arguments is NULL");
   for (const int32_t type : {HR_TYPE_TENSOR, HR_TYPE_DLTENSOR}) {

@@ -21,7 +21,7 @@ struct HookedRegion {
 bool has_hooks(const std::string& backend);
 
 // Runs the hooks of the kind `backend` over its regions; `program` holds the functions that they call. `options` are
-// the backend's, of which its Target gets those that the kind has. UserError for a hook that returns something else, or
+// the backend's; its Target gets those that the kind has. UserError for a hook that returns something else, or
 // a module without one of the regions; for a PrimFunc whose buffers are not those of the region's parameters and
 // results, or that breaks a rule of tir/verify.h.
 std::vector<HookedRegion> run_hooks(const std::string& backend, std::span<const partition::RegionSource> regions,

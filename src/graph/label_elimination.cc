@@ -13,7 +13,8 @@ namespace headrace::graph {
 
 namespace {
 
-// Chooses the order on the graph of which variables share a factor. Variables that are removed link their neighbours.
+// Chooses the order on the graph whose edges join variables that share a factor. Variables that are removed link their
+// neighbours.
 class EliminationOrder {
  public:
   EliminationOrder(const LabelFactors& factors, const LabelOptions& options)

@@ -19,7 +19,7 @@ struct RegionSearch {
 
 // Returns for each node its group, numbered by the first node of each: every group is one node without a colour, or
 // nodes of one colour that are connected by edges among them; the quotient is acyclic. Looks for few coloured groups:
-// the least number for up to RegionSearch::kExactNodes nodes, above that the best of some heuristics, of which one
+// the least number for up to RegionSearch::kExactNodes nodes, above that the best of some heuristics: one
 // joins along every edge that can be joined (contraction.h) and the others begin with groups of one depth. The graph
 // must be topological (InternalError). Near-linear.
 std::vector<int32_t> merge_regions(const IndexGraph& graph, std::span<const int32_t> colour);

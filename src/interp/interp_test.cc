@@ -152,7 +152,7 @@ int32_t run_int(const std::string& body) {
 
 struct RunCalledOff {};
 
-// A second of calls, of which each is short.
+// A second of short calls.
 TEST(Interp, ARunMayBeCalledOff) {
   const InterruptScope scope([] { throw RunCalledOff(); });
   EXPECT_THROW(run_int("def @fib(%n: int32) -> int32 { if (less(%n, 2)) { %n } else { "

@@ -22,7 +22,7 @@ std::vector<std::string> registered(std::string_view prefix) {
 // One text for all spellings of a path; the path itself when it has none.
 std::string resolved(const std::string& path) {
   std::error_code error;
-  // A path of which nothing exists would stay relative otherwise.
+  // Otherwise a path with no part that exists would stay relative.
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
   if (error) return path;
   const std::filesystem::path canonical = std::filesystem::weakly_canonical(absolute, error);

@@ -21,7 +21,7 @@ bool only_reshapes(const OpNode& op);
 
 // The op fills its result from a rule or by repeating elements, so the result may be far larger than what describes it.
 struct Repeats {
-  std::optional<size_t> type_operand = {};  // the operand of which only the type counts
+  std::optional<size_t> type_operand = {};  // an operand whose elements do not count, only its type
 };
 inline constexpr OpKey<Repeats> kRepeats{"Repeats"};
 
@@ -60,7 +60,7 @@ struct UnknownAxis {
   size_t arg = 0, axis = 0, result_axis = 0;
 };
 // Returns whether a typed call treats each index of that axis apart: index i of the result's axis depends on no other
-// index of the argument's, and whatever stands at an index makes no call fail. It may then read a buffer of which only
+// index of the argument's, and whatever stands at an index makes no call fail. It may then read a buffer in which only
 // the first indices count.
 using TreatsApartFn = std::function<bool(const relay::CallNode& call, const UnknownAxis& where)>;
 inline constexpr OpKey<TreatsApartFn> kTreatsApart{"TreatsApart"};

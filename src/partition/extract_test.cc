@@ -133,7 +133,7 @@ TEST(PartitionGraph, PiecesOfASplitCanLeave) {
   EXPECT_EQ(num_results(got.regions[0]), 2u);
 }
 
-// A tuple of which only what came in is used needs no region.
+// A tuple needs no region if only those of its fields are used that came in.
 TEST(PartitionGraph, ARegionWithoutResultsIsDropped) {
   const IRModule module = read_program(std::string(kMain) +
                                        "%0 = annotation.compiler_begin(%x, compiler=\"red\");\n"
@@ -315,7 +315,7 @@ TEST(PartitionByLabels, RefusesCallsThatNoRegionCanHold) {
             std::string::npos);
 }
 
-// A chain of ops, of which every tenth stays.
+// A chain of ops; every tenth stays.
 IRModule chain_of(int length) {
   register_test_compilers();
   const relay::Var param = relay::make_var("x", make_tensor_type(Shape{2}));

@@ -32,7 +32,7 @@ std::string callee_name(const relay::CallNode& call) {
 // costs (SqueezeNet, DenseNet, Inception v3). The estimates were fitted to whole networks; their plans took at most 3 %
 // longer.
 constexpr double kLeastSavingOfMeasured = 0.1;
-// Twice that where costs are scaled to whole plans, of which the fastest is known. A plan that mixes places is made of
+// Twice that where costs are scaled to whole plans, the fastest of them known. A plan that mixes places is made of
 // the calls that were measured too fast: of SqueezeNet, Inception v3, DenseNet-121 and MobileNetV2 on Zen 4, plans of
 // least cost promised to save 6 to 14 % of the fastest whole plan, and took 4 to 9 % longer.
 constexpr double kLeastSavingOfScaled = 0.2;

@@ -275,7 +275,7 @@ int64_t fewest_regions_of(const Flow& flow, std::vector<std::string> backend, co
 
 namespace {
 
-// Takes tuples out of the groups of which nothing uses them inside: who uses a tuple outside puts it together.
+// Takes tuples out of the groups that do not use them inside: readers outside of a group make the tuple themselves.
 void trim_tuples(const Flow& flow, std::vector<int32_t>& group) {
   std::vector<bool> is_used(group.size(), false);
   for (size_t i = group.size(); i-- > 0;) {  // users first

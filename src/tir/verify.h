@@ -8,7 +8,7 @@
 //      and not of a buffer that is there already;
 //   5. operands have the dtypes that ir/prim_expr.h says, nodes the dtype that follows from them; intrinsics have their
 //      number of arguments; conditions of statements are scalar bools;
-//   6. a load or store has one integer index a dimension, of which only the last may be a vector; what is stored has
+//   6. a load or store has one integer index a dimension, and only the last may be a vector; what is stored has
 //      the buffer's dtype with the lanes of that index; vector_load and prefetch name a place in a buffer;
 //   7. a loop's variable, begin and extent are integers of one dtype; vectorized and unrolled loops have constant
 //      extents; a parallel loop is inside no other parallel loop and no vectorized one;

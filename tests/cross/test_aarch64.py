@@ -161,7 +161,7 @@ class ModelsTest(CrossTest):
         self.agree(self.values("arm.so", "image.npy", cpu="neoverse-n1"), wanted)
 
     def test_ops(self) -> None:
-        """Functions of numbers, conversions, reductions and integers, of which code generation differs by machine."""
+        """Functions of numbers, conversions, reductions and integers, whose code differs by machine."""
         text = ",\n  ".join(OPS)
         program = self.folder / "ops.relay"
         program.write_text(f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(3, 37), float32]) {{\n  ({text})\n}}\n')

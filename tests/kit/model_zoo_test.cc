@@ -24,7 +24,7 @@ int64_t count_parameters(const onnx::Model& model) {
   return count;
 }
 
-// Counts all but the running statistics, of which batch norm has two a channel.
+// Counts all but the running statistics; batch norm has two a channel.
 int64_t count_trainable_parameters(const onnx::Model& model) {
   int64_t count = count_parameters(model);
   for (const onnx::Node& node : model.graph.nodes) {

@@ -109,7 +109,7 @@ NDArray load_npy(const std::string& name, DataType dtype) {
   return NDArray::from_bytes(array.shape, dtype, array.bytes);
 }
 
-// 40 of the 360 held-out images, of which 357 are read right by onnxruntime too (models/README.md).
+// 40 of the 360 held-out images; onnxruntime, too, reads 357 of the 360 right (models/README.md).
 TEST(ImportModels, DigitsReadsItsHeldOutImages) {
   const int64_t count = kit::by_size(40, 360);
   const NDArray images = load_npy("digits_images.npy", DataType::float_(32));

@@ -20,7 +20,7 @@ import build_backends
 OPTIONS = argparse.Namespace()
 MISMATCH = 5
 
-# FAULT of chip.c: what is wrong, the checks of which at least one must find it, and the cases that are enough.
+# FAULT of chip.c: what is wrong, checks (at least one must find it), and the cases that are enough.
 FAULTS = {
     1: ("subtract takes its operands the other way", {"result"}, "subtract/float32"),
     2: ("an attribute of clip is ignored", {"result"}, "clip/*"),

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A plan of ops 0, 1, ... of which every third is native.
+// A plan of ops 0, 1, ...; every third is native.
 partition::Plan plan_of(int num_ops) {
   partition::Plan plan;
   for (int i = 0; i < num_ops; ++i)

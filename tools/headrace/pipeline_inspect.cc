@@ -85,7 +85,7 @@ struct Inspected {
   std::vector<driver::DeviceMemory> devices = {};
 
   const PipelinePlan& plan() const { return *file.manifest.pipeline; }
-  // Returns the bytes of a stage; nothing for a function, of whose memory nothing is known.
+  // Returns the bytes of a stage; nothing for a function, whose memory is unknown.
   std::optional<int64_t> memory_of(size_t stage) const {
     if (memory.empty() || plan().stages[stage].model < 0) return {};
     return memory[stage].total();

@@ -150,7 +150,7 @@ def parametrize_targets(*args: Any) -> Any:
     Parameters
     ----------
     *args : function or str
-        The test; or targets, of which TVM's other kinds are skipped. Without any, those of `enabled_targets`.
+        The test; or targets, and TVM's other kinds are skipped. Without any, those of `enabled_targets`.
 
     Returns
     -------

@@ -42,7 +42,7 @@ struct Work {
   double weights_bytes = 0;
 };
 
-// Returns the elements of a tensor, of which there may be more than an int64_t counts.
+// Returns the number of elements of a tensor, which may exceed an int64_t.
 double elements_of(const Dims& dims) {
   double elements = 1;
   for (const int64_t dim : dims) elements *= static_cast<double>(dim);

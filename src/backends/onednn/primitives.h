@@ -13,7 +13,7 @@
 
 namespace headrace_onednn {
 
-// Memory for runs of several networks, of which each run takes one piece for itself. The piece that was given back last
+// Memory for runs of several networks; each run takes one piece for itself. The piece that was given back last
 // is taken first: a run after another one finds it in the caches, whichever network that was. Threads may share it.
 class Arenas {
  public:

@@ -21,7 +21,7 @@ class Counter {
   std::atomic<uint64_t> value_ = 0;
 };
 
-// Durations in nanoseconds, in classes of which each is at most a quarter wider than its least member. Any thread may
+// Durations in nanoseconds, in classes, each at most a quarter wider than its least member. Any thread may
 // add.
 class Histogram {
  public:

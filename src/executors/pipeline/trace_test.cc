@@ -30,7 +30,7 @@ int64_t sum_of(const std::vector<TraceEvent>& events, Kind kind) {
 
 // All times of the stages are in the trace, and add up to what the metrics say.
 TEST(PipelineTrace, EventsAddUpToTheMetrics) {
-  // Numbers as text, of which no queue knows the size: the first stage waits for places.
+  // Numbers as text, whose size no queue knows: the first stage waits for places.
   const auto same = [] { return number_code(1, [](Value x) { return x; }); };
   auto slow = number_code(1, [](std::string text) {
     const int64_t x = std::stoll(text) + 1;
@@ -157,7 +157,7 @@ TEST(PipelineTrace, ARingKeepsTheLastEventsAndCountsTheOthers) {
   EXPECT_EQ(events.back().request, TraceRing::kEvents + 2);
 }
 
-// A reader never sees an event of which a part was overwritten meanwhile.
+// A reader never sees an event that was partly overwritten meanwhile.
 TEST(PipelineTrace, ReadingWhileEventsAreAdded) {
   TraceRing ring;
   std::atomic<bool> is_over = false;

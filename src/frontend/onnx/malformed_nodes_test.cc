@@ -210,7 +210,7 @@ TEST(MalformedNodes, ANeededOperandIsNamed) {
   EXPECT_THAT(node_error("Where", 13, {none, x, x}), HasSubstr("input 0 is left out"));
 }
 
-// Those of the ONNX specification, opsets 6 to 23, but is_test, of which the specification allows any number, and those
+// Those of the ONNX specification, opsets 6 to 23, but is_test, where the specification allows any number, and those
 // of onnxruntime's operators.
 constexpr std::string_view kBooleans[] = {"align_corners",
                                           "allowzero",

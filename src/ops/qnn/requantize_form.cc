@@ -59,7 +59,7 @@ class RescaleForm {
   }
 
  private:
-  // The parts of a factor, int32: the multiplier and both shifts, of which one is 0.
+  // The parts of a factor, int32: the multiplier and the two shifts, one of them 0.
   struct Fixed {
     Expr multiplier, left, right;
   };

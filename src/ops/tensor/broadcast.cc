@@ -582,7 +582,7 @@ void register_broadcast_ops() {
   OpBuilder("where",
             "x where condition is not 0, else y: condition bool[...] or numbers, x T[...], y T[...] -> T[...], all "
             "three broadcast.")
-      .arg("condition", "Tensor", "bool[...], or numbers, of which all but 0 are true: which of the two")
+      .arg("condition", "Tensor", "bool[...], or numbers, where 0 is false and any other is true: which of the two")
       .arg("x", "Tensor", "T[...]: the values where it is true")
       .arg("y", "Tensor", "T[...]: the values where it is false")
       .relation(relate_where)

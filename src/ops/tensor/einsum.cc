@@ -27,7 +27,7 @@ std::string without_spaces(std::string_view text) {
   return result;
 }
 
-// Returns a term with its "..." as the character '.', of which it has at most one.
+// Returns a term with its "...", at most one, as the character '.'.
 std::string read_term(std::string_view term, std::string_view equation) {
   std::string letters;
   for (size_t i = 0; i < term.size(); ++i) {

@@ -402,7 +402,7 @@ std::vector<size_t> axes_dropped(const relay::CallNode& call) {
   return call.attrs_as<A>().keepdims ? std::vector<size_t>() : axes_reduced<A>(call);
 }
 
-// Keeps a layout unless a reduced axis lies in parts, of which keepdims would leave other parts.
+// Keeps a layout unless a reduced axis lies in parts that keepdims would change.
 template <typename A>
 std::optional<Attrs> keep_layout_of_reduction(const relay::CallNode& call, const LayoutForm& form) {
   const A& attrs = call.attrs_as<A>();

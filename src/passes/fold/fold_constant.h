@@ -14,8 +14,8 @@
 // if all of these hold:
 //   - The result is large: more than 64 kB for ops that only repeat elements (zeros, ones, full, broadcast_to, their
 //     `_like` forms, tile, repeat, arange), more than 16 MB for other ops.
-//   - The result has more than 8 times the bytes of the constants that it is computed from. An operand of which only
-//     the shape is read, such as that of zeros_like, does not count.
+//   - The result has more than 8 times the bytes of the constants that it is computed from. An operand whose
+//     shape alone is read, such as that of zeros_like, does not count.
 //   - Every reader is an elementwise or injective op, which computes the call inside its own kernel, or the call is
 //     the function's result. As data, the result would enlarge the artifact and be read from memory; as part of a
 //     kernel it does neither.

@@ -192,7 +192,7 @@ class Occurring {
   std::unordered_set<const Object*> seen_;
 };
 
-// Returns the lets around `body`, without those of values of which only the bounded forms are used.
+// Returns the lets around `body`, without those of values whose bounded forms alone are used.
 Expr with_lets(const std::vector<const LetNode*>& lets, Expr body, const Bounds& bounds) {
   Occurring occurring;
   occurring.add(body);

@@ -18,7 +18,7 @@ namespace headrace::passes::gradient_rules {
 
 namespace {
 
-// Returns gradients of which only the first argument's is not null.
+// Returns gradients that are null, except the first argument's.
 Gradients only_first(const GradientSite& s, const Expr& gradient) {
   Gradients gradients(s.call.args.size());
   gradients[0] = gradient;

@@ -23,7 +23,7 @@ bool is_large(const Expr& expr) {
   return constant != nullptr && constant->data.size_bytes() >= kLeastTakenBytes;
 }
 
-// Returns the large constants that have one reader in the module, a call of which they may be replaced.
+// Returns the large constants that have one reader in the module, a call in which they may be replaced.
 std::unordered_set<const Object*> find_replaced(const IRModule& module, const TakenConstants::MayReplace& may_replace) {
   std::unordered_map<const Object*, int> num_readers;
   std::unordered_set<const Object*> operands;

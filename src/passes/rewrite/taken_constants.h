@@ -18,7 +18,7 @@ class TakenConstants {
   // Returns whether the pass may replace an argument of a call, given by its number.
   using MayReplace = std::function<bool(const relay::CallNode& call, size_t arg)>;
 
-  // Returns the module with stand-ins for the large constants that have one reader, a call of which the pass may
+  // Returns the module with stand-ins for the large constants that have one reader, a call in which the pass may
   // replace them. The result is typed. Returns the module itself if there is none, if the context has no `infer_type`,
   // and if something else holds the module, so that no memory would be freed.
   IRModule take_from(IRModule module, const MayReplace& may_replace, const pass::PassContext& context);

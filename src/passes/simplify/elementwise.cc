@@ -83,7 +83,7 @@ Expr drop_negative_in_abs(const Site& s) {
   return inner == nullptr ? Expr() : ops::unary(op::kAbs, inner->args[0], s.span());
 }
 
-// clip(x, a, b) == x, of integers of which none is beyond a or b
+// clip(x, a, b) == x, for integers that are never beyond a or b
 Expr drop_clip(const Site& s) {
   const auto* bounds = as_clip(ref(&s.call));
   const auto [least, most] = range_of(s.dtype());

@@ -24,7 +24,7 @@ std::string stage_table(const SplitProblem& problem, const SplitPlan& plan) {
   return format_table(rows, 2);
 }
 
-// Leaves out devices without a stage and without a limit, of which a host may offer many.
+// Leaves out devices without a stage and without a limit, because a host may offer many.
 std::string device_table(const SplitProblem& problem, const SplitPlan& plan) {
   std::vector<std::vector<std::string>> rows{{"device", "kind", "stage", "memory", "of"}};
   for (size_t device = 0; device < problem.devices.size(); ++device) {

@@ -25,8 +25,8 @@ class SegmentWalk {
   const Lattice& lattice() const { return lattice_; }
 
   // Calls visit(below, segment) for downsets below `end`, each at most once: those whose segment, and that of some
-  // downset on each step of a way down to it, has compute times of which one is at most `max_compute_ns`, and constants
-  // that fit into some device.
+  // downset on each step of a way down to it, has a compute time of at most `max_compute_ns` on some device, and
+  // constants that fit into some device.
   template <typename Visit>
   void walk(int32_t end, int64_t max_compute_ns, const Visit& visit) {
     begin_walk(end);

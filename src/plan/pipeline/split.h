@@ -46,7 +46,7 @@ struct SplitNode {
   int64_t constant_bytes = 0;
   int64_t working_bytes = 0;
   bool is_constant = false;  // each stage that reads it holds its constant_bytes; has no inputs, takes no time
-  // The buffer that is written while the node runs, of which it is no consumer; -1 for none. It may be that of a later
+  // The buffer that is written while the node runs and that it does not consume; -1 for none. It may be that of a later
   // node with which it is computed in one go.
   int32_t buffer = -1;
 };

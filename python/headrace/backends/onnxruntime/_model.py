@@ -58,7 +58,7 @@ def result_types(session: Any, model: bytes, declared: list[Any]) -> list[Any]:
     found = [_type_of(port) for port in session.get_outputs()]
     types = [one if one is not None else other for one, other in zip(found, declared, strict=True)]
     if None in types:
-        # A session shows a scalar and a tensor of which it knows nothing alike.
+        # A session shows a scalar and an unknown tensor alike.
         inferred = _onnx().shape_inference.infer_shapes(_onnx().load_from_string(model)).graph.output
         scalars = [port.type.tensor_type.HasField("shape") and not port.type.tensor_type.shape.dim for port in inferred]
         for i, port in enumerate(session.get_outputs()):
@@ -110,7 +110,7 @@ class _Graph:
         del node.input[:], node.output[:]
         node.input.extend(named)
         node.output.extend(outputs)
-        # Several calls of a function have nodes of the same name, of which onnxruntime takes one.
+        # Several calls of a function have nodes of the same name, and onnxruntime takes only one.
         if node.name in self._names:
             node.name = f"{node.name}_{outputs[0] if outputs else self.new_name()}"
         self._names.update([node.name] if node.name else [])

@@ -134,7 +134,7 @@ TEST(CCompiler, TheTextHasTheClassicNamesAndPlansItsMemory) {
                            "int32_t f(const hr_kernel_env* env, DLTensor* const* args)"})
     EXPECT_THAT(text.text, HasSubstr(name));
   EXPECT_THAT(text.text, Not(HasSubstr("malloc")));
-  EXPECT_EQ(text.workspace_bytes, 2 * 8 * 16 * 4);  // three values, of which two live at once
+  EXPECT_EQ(text.workspace_bytes, 2 * 8 * 16 * 4);  // three values, two of them alive at once
 }
 
 // A node that is used twice is computed once, and an input that is used twice is one parameter.

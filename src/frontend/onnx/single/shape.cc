@@ -114,7 +114,7 @@ Exprs items_of(NodeContext& context, const Expr& tuple, size_t count) {
   return items;
 }
 
-// Split-18: num_outputs parts of one size, of which the last may be smaller; nothing where the axis is a multiple.
+// Split-18: num_outputs parts of one size, but the last may be smaller; nothing where the axis is a multiple.
 std::optional<Shape> equal_sizes(NodeContext& context, size_t axis, size_t count) {
   const auto parts = static_cast<int64_t>(count);
   const int64_t wanted = context.int_attr("num_outputs", parts);
