@@ -19,6 +19,7 @@ namespace headrace::passes {
 using relay::CallNode;
 using relay::ConstantNode;
 using relay::TupleGetItemNode;
+using relay::TupleNode;
 
 namespace {
 
@@ -44,7 +45,7 @@ class Candidates {
 uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15u + (hash >> 29); }
 
 // Numbers the values of nodes: nodes with equal numbers have equal values, wherever they are computed. A node that is
-// neither a pure call, an item of a tuple nor a constant has a number of its own.
+// neither a pure call, a tuple, an item of a tuple nor a constant has a number of its own.
 class Numbers {
  public:
   explicit Numbers(const Candidates& candidates) : candidates_(candidates) {}
@@ -69,6 +70,10 @@ class Numbers {
       return lookup(calls_[hash_of(call)], expr,
                     [&](const Expr& other) { return same_call(call, *other.as<CallNode>()); });
     }
+    if (const auto* tuple = expr.as<TupleNode>()) {
+      return lookup(tuples_[hash_of(1, tuple->items)], expr,
+                    [&](const Expr& other) { return same_values(tuple->items, other.as<TupleNode>()->items); });
+    }
     if (const auto* item = expr.as<TupleGetItemNode>()) {
       const uint64_t hash = mix(static_cast<uint64_t>(of(item->tuple)), static_cast<uint64_t>(item->index));
       return lookup(items_[hash], expr, [&](const Expr& other) {
@@ -91,24 +96,31 @@ class Numbers {
     return count_++;
   }
 
+  uint64_t hash_of(uint64_t hash, const Array<Expr>& values) const {
+    for (const Expr& value : values) hash = mix(hash, static_cast<uint64_t>(of(value)));
+    return hash;
+  }
   uint64_t hash_of(const CallNode& call) const {
-    uint64_t hash = mix(1, std::hash<Expr>()(call.op));
-    for (const Expr& arg : call.args) hash = mix(hash, static_cast<uint64_t>(of(arg)));
+    const uint64_t hash = hash_of(mix(1, std::hash<Expr>()(call.op)), call.args);
     return call.attrs ? mix(hash, structural_hash(Value(call.attrs))) : hash;
   }
 
-  bool same_call(const CallNode& a, const CallNode& b) const {
-    if (a.op != b.op || a.args.size() != b.args.size()) return false;
-    for (size_t i = 0; i < a.args.size(); ++i) {
-      if (of(a.args[i]) != of(b.args[i])) return false;
+  bool same_values(const Array<Expr>& a, const Array<Expr>& b) const {
+    if (a.size() != b.size()) return false;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (of(a[i]) != of(b[i])) return false;
     }
+    return true;
+  }
+  bool same_call(const CallNode& a, const CallNode& b) const {
+    if (a.op != b.op || !same_values(a.args, b.args)) return false;
     if (a.attrs == b.attrs) return true;
     return a.attrs && b.attrs && structural_equal(Value(a.attrs), Value(b.attrs));
   }
 
   const Candidates& candidates_;
   std::unordered_map<const Object*, int> numbers_;
-  std::unordered_map<uint64_t, std::vector<Known>> calls_, items_, constants_;
+  std::unordered_map<uint64_t, std::vector<Known>> calls_, tuples_, items_, constants_;
   int count_ = 0;
 };
 

@@ -3,10 +3,10 @@
 //   (exp(x), exp(x))   ->   %0 = exp(x); (%0, %0)
 //
 // Calls are equal if they have the same op, equal attributes and the same operands; constants, if they have the same
-// shape, dtype and bits. Ops with effects stay. Two calls in different branches, clauses or functions stay, because a
-// merged call would be evaluated before both, even if neither is entered; if an equal call is in a scope around both,
-// all three are merged. A second run changes nothing. Runs after passes that duplicate calls, before FuseOps. Preserves
-// results to the last bit.
+// shape, dtype and bits. Operands that are tuples are the same if their fields are, as those of `concatenate`. Ops with
+// effects stay. Two calls in different branches, clauses or functions stay, because a merged call would be evaluated
+// before both, even if neither is entered; if an equal call is in a scope around both, all three are merged. A second
+// run changes nothing. Runs after passes that duplicate calls, before FuseOps. Preserves results to the last bit.
 //
 // Calls for which the option `fskip` returns true stay, as if they had an effect.
 #pragma once

@@ -46,6 +46,20 @@ TEST(EliminateCommonSubexpr, CallsInAndAroundBranches) {
             1);
 }
 
+// Operands that are tuples are equal by their fields; a field more or another order makes another call.
+TEST(EliminateCommonSubexpr, CallsOfEqualTuples) {
+  const auto left = [](const std::string& results) {
+    const IRModule before = read("def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) { (" + results + ") }");
+    const IRModule after = run_pass("EliminateCommonSubexpr", before);
+    expect_same_results(before, after, {ramp({2}, 1), ramp({2}, 2)}, 0);
+    return count_calls(after, "concatenate");
+  };
+  EXPECT_EQ(left("concatenate((exp(%x), %y)), concatenate((exp(%x), %y))"), 1);
+  EXPECT_EQ(left("concatenate((%x, %y)), concatenate((%y, %x))"), 2);
+  EXPECT_EQ(left("concatenate((%x, %y)), concatenate((%x, %y, %y))"), 2);
+  EXPECT_EQ(left("concatenate((%x, %y)), concatenate((%x, %y), axis=-1)"), 2);
+}
+
 TEST(EliminateCommonSubexpr, LeavesWhatItsOptionSkips) {
   const std::string text = "def @main(%x: float32) { (exp(%x), exp(%x), abs(%x), abs(%x)) }";
   const auto count = [&](const Value& skip) {
