@@ -17,6 +17,7 @@ inline constexpr OpHandle kCheckpoint{"annotation.checkpoint"};
 inline constexpr OpHandle kCompilerBegin{"annotation.compiler_begin"};
 inline constexpr OpHandle kCompilerEnd{"annotation.compiler_end"};
 inline constexpr OpHandle kStopFusion{"annotation.stop_fusion"};
+inline constexpr OpHandle kArange{"arange"};
 inline constexpr OpHandle kAsin{"asin"};
 inline constexpr OpHandle kAsinh{"asinh"};
 inline constexpr OpHandle kAtan{"atan"};

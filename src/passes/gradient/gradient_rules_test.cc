@@ -145,6 +145,7 @@ INSTANTIATE_TEST_SUITE_P(
         RuleCase{"ScatterNdAdd", kMatrix + ", %u: Tensor[(3), float64]",
                  "scatter_nd(%x, const(Tensor[(2, 3), int64], [1, 0, 1, 2, 2, 2]), %u, mode=\"add\")"},
         RuleCase{"SlidingWindow", kMatrix, "sliding_window(%x, axis=0, window_shape=[2, 2], strides=[1, 1])"},
+        RuleCase{"Arange", "%a: float64, %s: float64", "arange(%a, add(%a, 5.3f64), add(%s, 1f64), dtype=\"float64\")"},
         RuleCase{"YoloReorg", kFourChannels, "vision.yolo_reorg(%i, stride=2)"}),
     [](const auto& info) { return std::string(info.param.name); });
 

@@ -147,7 +147,21 @@ Gradients grad_scatter_nd(const GradientSite& s) {
                        Shape(indices.begin() + 1, indices.end()), put, pick);
 }
 
+// Each element is start + i * step. Its number depends on the stop, its value does not.
+Gradients grad_arange(const GradientSite& s) {
+  const DataType dtype = tensor_of(s.result).dtype;
+  if (!dtype.is_float()) return Gradients(3);
+  const auto length = known_shape_of(s.result);
+  const Expr size = length ? relay::make_scalar(static_cast<double>((*length)[0]), DataType::int_(64))
+                           : ops::ndarray_size(s.result, DataType::int_(64));
+  const auto number = [](double value) { return relay::make_scalar(value, DataType::int_(64)); };
+  const Expr positions = ops::cast(ops::arange(number(0), size, number(1), DataType::int_(64)), dtype);
+  return {ops::reduce(op::kSum, s.gradient), zeros_as(s.arg(1)),
+          ops::reduce(op::kSum, ops::multiply(s.gradient, positions))};
+}
+
 constexpr GradientRow kIndexRows[] = {
+    {op::kArange, grad_arange},
     {op::kGather, grad_gather},
     {op::kGatherNd, grad_gather_nd},
     {op::kDepthToSpace, grad_depth_to_space},
