@@ -255,16 +255,12 @@ Type relate_yolo_reorg(const RelationInput& input) {
   const TensorType data = input.tensor(0);
   if (!data) return {};
   if (data->shape.size() != 4) input.fail(fmt::format("data must be [N, C, H, W], got {}", show(data)));
-  const int64_t units[] = {1, stride * stride, stride, stride};
-  for (size_t i = 1; i < 4; ++i) {
-    const auto size = as_int(data->shape[i]);
-    if (!size) input.fail(fmt::format("axis {} of {} must be known", i, show(data)));
-    if (*size % units[i] != 0)
-      input.fail(fmt::format("axis {} of {} must be a multiple of {}", i, show(data), units[i]));
-  }
-  const auto size = [&](size_t i) { return *as_int(data->shape[i]); };
-  return make_tensor_type(Array<PrimExpr>{data->shape[0], make_int(size(1) * stride * stride),
-                                          make_int(size(2) / stride), make_int(size(3) / stride)},
+  if (const auto channels = as_int(data->shape[1]); channels && *channels % (stride * stride) != 0)
+    input.fail(fmt::format("axis 1 of {} must be a multiple of {}", show(data), stride * stride));
+  const auto axis = [&](size_t i) { return fmt::format("axis {} of {}", i, show(data)); };
+  return make_tensor_type(Array<PrimExpr>{data->shape[0], result_dim(input, data->shape[1] * (stride * stride)),
+                                          divided_dim(input, data->shape[2], stride, axis(2)),
+                                          divided_dim(input, data->shape[3], stride, axis(3))},
                           data->dtype);
 }
 

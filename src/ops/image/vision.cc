@@ -153,8 +153,10 @@ Type relate_non_max_suppression(const RelationInput& input) {
   const DataType index = DataType::int_(32);
   if (counts->dtype != index || counts->shape.size() != 1 || arith::is_unequal(counts->shape[0], data->shape[0]))
     input.fail(fmt::format("valid_count must be int32, one a batch of {}, got {}", show(data), show(counts)));
-  if (indices->dtype != index || indices->shape.size() != 2 || arith::is_unequal(indices->shape[0], data->shape[0]) ||
-      arith::is_unequal(indices->shape[1], data->shape[1]))
+  // Without return_indices nothing reads the indices, and Relay's programs give any tensor.
+  if (attrs.return_indices &&
+      (indices->dtype != index || indices->shape.size() != 2 || arith::is_unequal(indices->shape[0], data->shape[0]) ||
+       arith::is_unequal(indices->shape[1], data->shape[1])))
     input.fail(fmt::format("indices must be int32, one a box of {}, got {}", show(data), show(indices)));
   if (!is_scalar_of(most, false))
     input.fail(fmt::format("max_output_size must be an integer scalar, got {}", show(most)));

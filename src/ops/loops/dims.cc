@@ -43,6 +43,12 @@ Array<PrimExpr> broadcast_shapes(const RelationInput& input, const TensorType& a
   return result;
 }
 
+PrimExpr divided_dim(const RelationInput& input, const PrimExpr& dim, int64_t by, std::string_view what) {
+  const auto exact = arith::divide_exactly(dim, make_int(by));
+  if (!exact && as_int(dim)) input.fail(fmt::format("{} ({}) must be a multiple of {}", what, to_string(dim), by));
+  return exact ? *exact : is_any(dim) ? make_any() : floor_div(dim, make_int(by));
+}
+
 PrimExpr result_dim(const RelationInput& input, const PrimExpr& dim) {
   const PrimExpr result = arith::simplify_dim(dim);
   if (!is_any(result)) return result;

@@ -20,6 +20,9 @@ PrimExpr add_const(const PrimExpr& e, int64_t c);
 // Returns `dim`, a dimension of the result, in canonical form; fails with an error of the op where its numbers
 // overflow.
 PrimExpr result_dim(const RelationInput& input, const PrimExpr& dim);
+// Returns dim / by in canonical form; fails with an error of the op where a known dimension, `what` in words, is not a
+// multiple of `by`. A symbol is divided as an integer.
+PrimExpr divided_dim(const RelationInput& input, const PrimExpr& dim, int64_t by, std::string_view what);
 // The dimensions that an op gets as its shape, from an attribute or from argument 1, an integer tensor of one
 // dimension; `?` where a value is not known. Nothing while the argument's type is not known.
 using Dims = std::vector<PrimExpr>;

@@ -55,23 +55,17 @@ Array<PrimExpr> image_dims(const RelationInput& input, const TensorType& data, c
   return Array<PrimExpr>(from_layout(data->shape, axes_of(attrs.layout, "NCHW")));
 }
 
-PrimExpr divided(const RelationInput& input, const PrimExpr& dim, int64_t by, std::string_view what) {
-  const auto exact = arith::divide_exactly(dim, make_int(by));
-  if (!exact && as_int(dim)) input.fail(fmt::format("{} ({}) must be a multiple of {}", what, to_string(dim), by));
-  return exact ? *exact : is_any(dim) ? make_any() : floor_div(dim, make_int(by));
-}
-
 Type relate_sub_pixel(const RelationInput& input, bool to_space) {
   const TensorType data = input.tensor(0);
   if (!data) return {};
   const auto& attrs = input.call.attrs_as<SubPixelAttrs>();
   std::vector<PrimExpr> dims = image_dims(input, data, attrs).to_vector();
   const int64_t block = attrs.block_size;
-  dims[1] = to_space ? divided(input, dims[1], block * block, "the number of channels")
+  dims[1] = to_space ? divided_dim(input, dims[1], block * block, "the number of channels")
                      : result_dim(input, dims[1] * block * block);
   for (size_t i = 2; i < 4; ++i)
     dims[i] = to_space ? result_dim(input, dims[i] * block)
-                       : divided(input, dims[i], block, i == 2 ? "the height" : "the width");
+                       : divided_dim(input, dims[i], block, i == 2 ? "the height" : "the width");
   return make_tensor_type(Array<PrimExpr>(to_layout(dims, axes_of(attrs.layout, "NCHW"))), data->dtype);
 }
 
@@ -125,8 +119,8 @@ Type relate_space_to_batch(const RelationInput& input) {
   dims.set(0, result_dim(input, dims[0] * block_elements(attrs.block_shape)));
   for (size_t i = 0; i < attrs.block_shape.size(); ++i) {
     const Shape& pair = attrs.paddings[i];
-    dims.set(i + 1, divided(input, add_const(dims[i + 1], pair[0] + pair[1]), attrs.block_shape[i],
-                            fmt::format("axis {} with its padding", i + 1)));
+    dims.set(i + 1, divided_dim(input, add_const(dims[i + 1], pair[0] + pair[1]), attrs.block_shape[i],
+                                fmt::format("axis {} with its padding", i + 1)));
   }
   return make_tensor_type(dims, data->dtype);
 }
@@ -137,7 +131,7 @@ Type relate_batch_to_space(const RelationInput& input) {
   const auto& attrs = input.call.attrs_as<BatchToSpaceNDAttrs>();
   check_blocks(input, data, attrs.block_shape, attrs.crops, "crops");
   Array<PrimExpr> dims = data->shape;
-  dims.set(0, divided(input, dims[0], block_elements(attrs.block_shape), "the batch"));
+  dims.set(0, divided_dim(input, dims[0], block_elements(attrs.block_shape), "the batch"));
   for (size_t i = 0; i < attrs.block_shape.size(); ++i) {
     const Shape& pair = attrs.crops[i];
     const PrimExpr whole = arith::simplify_dim(dims[i + 1] * attrs.block_shape[i]);
