@@ -194,7 +194,7 @@ void register_analyses() {
   register_relation(kIdentity);
   register_global("relay.analysis.breaches", make_packed(&breaches));
   register_global("relay.analysis.check_kind", make_packed([](const Type& type, const IRModule& module) {
-                    return relay::check_kind(type, module);
+                    return relay::declared_kind(type, module);
                   }));
   register_global("relay.analysis.unmatched_cases",
                   make_packed([](const Ref<relay::MatchNode>& match, const IRModule& module) {

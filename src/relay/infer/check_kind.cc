@@ -79,6 +79,11 @@ static void check_size(const Type& type) {
     throw_user_error("the type nests deeper than {} or has more than {} parts", kMaxTypeDepth, kMaxTypeSize);
 }
 
+TypeKind declared_kind(const Type& type, const IRModule& module) {
+  const auto* name = type.as<GlobalTypeVarNode>();
+  return name != nullptr && !find_type_data(module, ref(name)) ? name->kind : check_kind(type, module);
+}
+
 TypeKind check_kind(const Type& type, const IRModule& module) {
   check_size(type);
   return Kinds(module).kind_of(type);

@@ -11,6 +11,9 @@ namespace headrace::relay {
 // one. UserError past kMaxTypeDepth.
 TypeKind check_kind(const Type& type, const IRModule& module);
 
+// Returns the same; for the name of a data type that `module` does not define, the kind that the name was made with.
+TypeKind declared_kind(const Type& type, const IRModule& module);
+
 // Checks the kinds of the fields of each constructor of every data type of the module.
 void check_kinds(const IRModule& module);
 
