@@ -60,6 +60,6 @@ __all__ = _public.facade(
         "backend cc contrib error graph_executor instrument ir nd parser pipeline pipeline_executor relay runtime "
         "support target te testing tir transform"
     ),
-    unlisted="backends cache compiler ray session torch",
+    unlisted="backends cache compiler container ray session torch",
 )
 _public.settle(__name__)

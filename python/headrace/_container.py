@@ -229,8 +229,15 @@ def _pieces_of(node: Any) -> list[Any]:
     return pieces
 
 
-class String(str):
-    """A text. Fields of nodes give Python's str, and so is this.
+class _AsBuiltin(type):
+    """The class of a class whose instances are, for `isinstance`, all values of the builtin type that it extends."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return type.__instancecheck__(cls.__base__, value)
+
+
+class String(str, metaclass=_AsBuiltin):
+    """A text. Fields of nodes give Python's str, and so is this: every str is an instance.
 
     Parameters
     ----------
@@ -241,8 +248,8 @@ class String(str):
     __slots__ = ()
 
 
-class ShapeTuple(tuple):
-    """The sizes of a tensor. Fields of nodes give Python's tuple, and so is this.
+class ShapeTuple(tuple, metaclass=_AsBuiltin):
+    """The sizes of a tensor. Fields of nodes give Python's tuple, and so is this: every tuple is an instance.
 
     Parameters
     ----------

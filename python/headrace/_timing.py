@@ -186,3 +186,4 @@ def _seconds(milliseconds: float, what: str) -> float:
 
 
 _core.Module.time_evaluator = time_evaluator
+BenchmarkResult.__module__ = "headrace.runtime.module"

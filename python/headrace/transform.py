@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
 from typing import Any
@@ -446,12 +447,12 @@ def pass_registry() -> dict[str, Any]:
 
 
 def PrintIR(header: str = "", show_meta_data: bool = False) -> Any:
-    """A pass that prints the module and gives it back.
+    """A pass that prints the module to the standard error, as Relay's, and gives it back.
 
     Parameters
     ----------
     header : str
-        A line above it.
+        A word for the line above it, `PrintIR(header):`.
     show_meta_data : bool
         Whether the data of large constants is printed too.
 
@@ -461,7 +462,7 @@ def PrintIR(header: str = "", show_meta_data: bool = False) -> Any:
     """
 
     def show(mod: Any, context: Any) -> Any:
-        print(f"{header}\n{mod.astext(show_meta_data)}" if header else mod.astext(show_meta_data))
+        print(f"PrintIR({header}):\n{mod.astext(show_meta_data)}", file=sys.stderr)
         return mod
 
     return module_pass(show, opt_level=0, name="PrintIR")

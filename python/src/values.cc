@@ -493,8 +493,22 @@ static void bind_copies(nb::class_<NDArray>& tensor) {
           nb::arg("source").none(), "Takes the elements of another tensor.");
 }
 
+// Returns whether two tensors have the same elements of one memory, as a constant's data and the array it was made of.
+static bool is_one_memory(const NDArray& a, const NDArray& b) {
+  if (a.object() == b.object()) return true;
+  return a.num_elements() != 0 && a.data<void>() == b.data<void>() && a.dtype() == b.dtype() &&
+         a.shape() == b.shape() && a.is_dense() && b.is_dense();
+}
+
 static void bind_object_protocol(nb::class_<NDArray>& tensor) {
   tensor.def("same_as", [](const NDArray& a, const NDArray& b) { return a.object() == b.object(); })
+      .def(
+          "__eq__",
+          [](const NDArray& a, nb::handle b) {
+            return nb::isinstance<NDArray>(b) && is_one_memory(a, nb::cast<NDArray>(b));
+          },
+          nb::arg("other").none())
+      .def("__hash__", [](const NDArray& array) { return std::hash<const void*>()(array.data<void>()); })
       .def("_save", [](const NDArray& array) { return save_json(Value(array)); })
       .def("__str__", [](nb::handle self) { return nb::str(to_numpy(self)); })
       .def("__repr__", [](const NDArray& array) {

@@ -244,3 +244,59 @@ def test_the_context_of_a_thread_takes_instruments_again():
         context.override_instruments([Leaves(name)])
     context.override_instruments(None)
     assert left == ["a", "b"] and not hr.transform.PassContext.current().instruments
+
+
+def test_tensors_are_equal_if_they_are_one_memory():
+    a = hr.nd.array(np.arange(3, dtype="float32"))
+    constant = relay.Constant(a)
+    assert constant.data == a and hash(constant.data) == hash(a)
+    assert a != hr.nd.array(np.arange(3, dtype="float32")) and a != 3
+    assert a != hr.nd.from_dlpack(a.numpy().view("int32")) and a != hr.nd.from_dlpack(a.numpy()[:2])
+    assert len({a, constant.data}) == 1
+
+
+def test_the_kind_of_a_name_that_no_module_defines():
+    kinds = relay.TypeKind
+    for kind in (kinds.AdtHandle, kinds.Type):
+        assert relay.analysis.check_kind(relay.GlobalTypeVar("pair", kind)) == kind
+    pair = relay.GlobalTypeVar("pair")
+    mod = hr.IRModule()
+    mod[pair] = relay.TypeData(pair, [], [])
+    assert relay.analysis.check_kind(pair, mod) == kinds.Type
+    with pytest.raises(hr.UserError, match="the type 'pair' is not defined in the module"):
+        relay.analysis.check_kind(relay.TupleType([relay.TypeCall(pair, [])]))
+
+
+def test_yolo_reorg_of_symbolic_sizes():
+    n, c, h, w = (tir.Var(name, "int64") for name in "nchw")
+    reorg = relay.vision.yolo_reorg(relay.var("x", shape=(n, c, 12, w)), stride=3)
+    assert result_type(reorg) == relay.TensorType((n, c * 9, 4, w // 3))
+    x = relay.var("x", shape=(1, c, h, 4))
+    f = relay.Function([x], relay.vision.yolo_reorg(x, stride=2))
+    data = np.arange(32, dtype="float32").reshape(1, 4, 2, 4)
+    fixed = relay.Function([y := relay.var("y", shape=(1, 4, 2, 4))], relay.vision.yolo_reorg(y, stride=2))
+    got, same = (relay.create_executor().evaluate(each)(data).numpy() for each in (f, fixed))
+    np.testing.assert_array_equal(got, same)
+    with pytest.raises(hr.UserError, match="must be a multiple of 4"):
+        relay.create_executor().evaluate(f)(data[:, :3])
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+def test_suppression_without_indices_reads_none(kind):
+    boxes = np.array([[[0, 0.5, 0, 0, 2, 2], [1, 0.9, 0, 0, 2, 2], [0, 0.7, 0, 0, 2, 1.9]]], "float32")
+    x, count = relay.var("x", shape=(1, 3, 6)), relay.var("count", shape=(1,), dtype="int32")
+    f = relay.Function([x, count], relay.vision.non_max_suppression(x, count, x, return_indices=False))
+    got = relay.create_executor(kind).evaluate(f)(boxes, np.array([3], "int32")).numpy()
+    np.testing.assert_array_equal(got[0], [boxes[0, 1], boxes[0, 2], [-1] * 6])
+    with pytest.raises(hr.UserError, match="indices must be int32"):
+        result_type(relay.vision.non_max_suppression(x, count, x).astuple())
+
+
+def test_full_like_casts_its_value():
+    x, value = relay.var("x", shape=(2,), dtype="int32"), relay.var("v", shape=())
+    f = relay.Function([x, value], relay.full_like(x, value))
+    got = relay.create_executor().evaluate(f)(np.zeros(2, "int32"), np.float32(2.75)).numpy()
+    assert (got.dtype, got.tolist()) == (np.int32, [2, 2])
+    same = relay.full_like(x, relay.var("w", shape=(), dtype="int32"))
+    assert [arg.type_key for arg in same.args] == ["relay.Var"] * 2
+    assert relay.full_like(x, 7).args[1].data.dtype == "int32"

@@ -429,6 +429,7 @@ def test_an_executor_loads_parameters():
     assert plain(module.get_output(0)) == [1, 0]
     shapes, dtypes = module.get_input_info()
     assert (shapes, dtypes) == ({"x": (2,)}, {"x": "float32"})
+    assert isinstance(shapes, hr.container.Map) and isinstance(shapes["x"], hr.runtime.container.ShapeTuple)
 
 
 def test_times_of_a_function():
@@ -535,6 +536,14 @@ def test_times_of_an_executor():
         module.module.time_evaluator("run", repeat=1.5)
     with pytest.raises(hr.UserError, match="dev: expected a Device"):
         module.benchmark("cpu")
+
+
+def test_a_benchmark_times_by_the_modules_own_time_evaluator(monkeypatch):
+    module = hr.runtime.module.Module
+    result = hr.runtime.module.BenchmarkResult((1.0, 3.0))
+    monkeypatch.setattr(module, "time_evaluator", lambda self, *args: lambda: (result, args))
+    got, args = executor().benchmark(hr.cpu(), repeat=7, number=2, x=X)
+    assert got.mean == 2 and args[:4] == ("run", hr.cpu(), 2, 7)
 
 
 # --- inputs that are called as the arguments of what sets them

@@ -213,6 +213,9 @@ def test_scalars_that_are_none():
 def test_containers():
     from headrace.runtime import container
 
+    assert isinstance("ab", container.String) and isinstance((1, 2), container.ShapeTuple)
+    assert not isinstance(b"ab", container.String) and not isinstance([1, 2], container.ShapeTuple)
+    assert hr.container.Map is hr.ir.container.Map and isinstance(relay.Tuple([]).fields, hr.container.Array)
     assert container.String("ab") == "ab"
     assert isinstance(hr.runtime.String("ab"), str)
     shape = container.ShapeTuple([1, np.int64(2), tir.IntImm("int64", 3)])

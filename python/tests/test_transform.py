@@ -797,7 +797,7 @@ def test_native_instruments(tmp_path, capsys):
         relay.transform.FoldConstant()(sample())
     assert "multiply" in capsys.readouterr().out
     transform.PrintIR("here")(sample())
-    assert capsys.readouterr().out.startswith("here\n#[version")
+    assert capsys.readouterr().err.startswith("PrintIR(here):\n#[version")
 
 
 def test_a_broken_pass_is_named_by_verify_each():

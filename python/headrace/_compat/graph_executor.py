@@ -181,15 +181,15 @@ class GraphModule:
         self.module["get_output"](index, out)
         return out
 
-    def get_input_info(self) -> tuple[dict[str, tuple], dict[str, str]]:
+    def get_input_info(self) -> tuple[Mapping[str, tuple], Mapping[str, str]]:
         """Shapes and dtypes of the inputs by name."""
         info = self.module["get_input_info"]()
-        return dict(info["shape"].items()), dict(info["dtype"].items())
+        return info["shape"], info["dtype"]
 
-    def get_output_info(self) -> tuple[dict[str, tuple], dict[str, str]]:
+    def get_output_info(self) -> tuple[Mapping[str, tuple], Mapping[str, str]]:
         """Shapes and dtypes of the outputs by name."""
         info = self.module["get_output_info"]()
-        return dict(info["shape"].items()), dict(info["dtype"].items())
+        return info["shape"], info["dtype"]
 
     def load_params(self, params_bytes: bytes | bytearray) -> None:
         """Sets the inputs that `relay.save_param_dict` saved, as `set_input` does; other names are skipped."""
@@ -246,13 +246,22 @@ class GraphModule:
         UserError
             For a count below 1, a time below 0; for end_to_end of another function than "run".
         """
+        if not end_to_end:
+            self._set_inputs(inputs)
+            return self.module.time_evaluator(
+                func_name,
+                device,
+                number,
+                repeat,
+                min_repeat_ms,
+                limit_zero_time_iterations,
+                cooldown_interval_ms,
+                repeats_to_cooldown,
+            )()
         plan = TimingPlan(
             number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown
         )
         check_device(device)
-        if not end_to_end:
-            self._set_inputs(inputs)
-            return plan.time(self.module[text(func_name, "func_name")])
         if func_name != "run":
             raise UserError(f"benchmark: end_to_end is of a run, got func_name={func_name!r}; leave one of them out")
 

@@ -41,6 +41,7 @@ _PIPELINE_EXECUTOR = {
 
 # By module: the modules that have the names, and the names; "*" for the whole `__all__`.
 _NAMES = {
+    "headrace.container": {"headrace._container": "Array Map"},
     "headrace.contrib": {},
     "headrace.contrib.cc": {"headrace.cc": "*"},
     "headrace.contrib.graph_executor": {"headrace._compat.graph_executor": "*"},
@@ -69,8 +70,8 @@ _NAMES = {
             + " ".join(key.removeprefix("relay.") for key in _node.all_keys("relay") if key != "relay.Expr")
         ),
         "headrace.relay._op_adapters": (
-            "arange full gather_nd logsumexp matrix_set_diag mean_variance reverse_reshape std strided_set unique "
-            "variance"
+            "arange full full_like gather_nd logsumexp matrix_set_diag mean_variance reverse_reshape std strided_set "
+            "unique variance"
         ),
         _RUN: "GraphExecutorFactoryModule bind_params_by_name build create_executor optimize",
         "headrace.relay._text": "astext fromtext parse parse_expr",
@@ -137,6 +138,11 @@ _NAMES = {
         )
     },
     "headrace.runtime.container": {"headrace._container": "ADT Array Map ShapeTuple String tuple_object"},
+    "headrace.runtime.module": {
+        "headrace._core": "Module",
+        "headrace._timing": "BenchmarkResult",
+        "headrace.runtime": "load_module system_lib",
+    },
     "headrace.te": {"headrace.tir": "*"},
     "headrace.testing": {"headrace._compat.testing": "*"},
 }

@@ -12,6 +12,7 @@ from headrace.relay._op_functions import deferred
 __all__ = [
     "arange",
     "full",
+    "full_like",
     "gather_nd",
     "logsumexp",
     "matrix_set_diag",
@@ -30,7 +31,7 @@ _arange = deferred("arange")
 _mean = deferred("mean")
 _variance = deferred("variance")
 _sqrt = deferred("sqrt")
-_full = deferred("full")
+_full, _full_like = map(deferred, ("full", "full_like"))
 _cast = deferred("cast")
 _stft = deferred("stft")
 _add, _cast_like, _concatenate, _expand_dims, _reshape = map(
@@ -206,6 +207,30 @@ def full(fill_value: Any, shape: Any = (), dtype: str = "", *, span: Any = None)
     if known is not None and known != chosen:
         value = _cast(value, chosen)
     return _full(value, shape, chosen, span=span)
+
+
+def full_like(data: Any, fill_value: Any, *, span: Any = None) -> Any:
+    """A tensor of one value, with the type of another.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The other tensor.
+    fill_value : RelayExpr or number
+        The value, a scalar. Of another dtype than that of `data`, if both are known, it is cast, as `full` does.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    RelayExpr
+    """
+    like = operand(data, "full_like: data")
+    dtype = dtype_of(like)
+    value = operand(fill_value, "full_like: fill_value", beside=dtype)
+    if None not in (dtype, dtype_of(value)) and dtype_of(value) != dtype:
+        value = _cast(value, dtype)
+    return _full_like(like, value, span=span)
 
 
 def unique(data: Any, is_sorted: bool = True, return_counts: bool = False, *, span: Any = None) -> TupleWrapper:

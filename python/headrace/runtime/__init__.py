@@ -194,5 +194,5 @@ def seal_library(library: str | PathLike[str], output: str | PathLike[str] | Non
     api("runtime.SealLibrary")(name, name if output is None else _arguments.path(output, "output"))
 
 
-_public.facade(__name__, {}, unlisted="container")
+_public.facade(__name__, {}, unlisted="container module")
 _public.settle(__name__)
