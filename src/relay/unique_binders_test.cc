@@ -51,9 +51,9 @@ TEST_F(UniqueBinders, AnInnerBinderHidesTheOuterOne) {
   // The first is over where the second begins, and the parameter is seen again behind both.
   EXPECT_EQ(
       text_of(make_tuple({make_let(x, y, x), make_let(x, call("exp", {y}), x), make_let(y, call("exp", {y}), y), y})),
-      "#[version = \"0.0.5\"]\nfn (%y: float32) {\n  %0 = {\n    let %x: float32 = %y;\n    %x\n  };\n"
-      "  %1 = {\n    let %x_1: float32 = exp(%y);\n    %x_1\n  };\n"
-      "  %2 = {\n    let %y_1: float32 = exp(%y);\n    %y_1\n  };\n  (%0, %1, %2, %y)\n}\n");
+      "#[version = \"0.0.5\"]\nfn (%y: float32) {\n  %0 = (\n    let %x: float32 = %y;\n    %x\n  );\n"
+      "  %1 = (\n    let %x_1: float32 = exp(%y);\n    %x_1\n  );\n"
+      "  %2 = (\n    let %y_1: float32 = exp(%y);\n    %y_1\n  );\n  (%0, %1, %2, %y)\n}\n");
 }
 
 TEST_F(UniqueBinders, AFunctionCallsItselfByTheVariableThatItIsBoundTo) {

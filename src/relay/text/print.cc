@@ -283,16 +283,16 @@ class ExprPrinter {
     return plain ? operand(tuple) : "(" + operand(tuple) + ")";
   }
 
-  // Writes a let that is not a tail in braces of its own, in which it is the tail.
+  // Writes a let that is not a tail in parentheses, in which it is the tail, as Relay's parser wants it.
   void write_let_block(const Expr& expr) {
     const int inner = scopes_.at(expr).inner;
-    text("{");
+    text("(");
     tasks_.push_back({Task::indent, {}, {}});
     define_numbered(inner);
     write_let(*expr.as<LetNode>(), inner + 1);
     tasks_.push_back({Task::dedent, {}, {}});
     line();
-    text("}");
+    text(")");
   }
 
   void push_function(const FunctionNode& function, int body_scope) {
