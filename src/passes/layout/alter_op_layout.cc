@@ -1,11 +1,14 @@
 #include "passes/layout/alter_op_layout.h"
 
+#include <algorithm>
+
 #include "object/function.h"
 #include "ops/attrs_copy.h"
 #include "ops/image/image.h"
 #include "ops/nn/adaptive_pool.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/pool.h"
+#include "ops/tensor/rearrange.h"
 #include "passes/layout/convert_layout.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/rewrite_calls.h"
@@ -44,6 +47,36 @@ Array<std::string> layouts_of(const CallNode& call) {
     } else {
       result.push_back(attrs.layout);
     }
+  });
+  return result;
+}
+
+bool is_packed(const CallNode& call) {
+  const Array<std::string> layouts = layouts_of(call);
+  return std::any_of(layouts.begin(), layouts.end(),
+                     [](const std::string& layout) { return !layout.empty() && Layout::parse(layout).is_packed(); });
+}
+
+// Returns `given`, whose operands and result are as `written` stores them, computed in other layouts: with changes of
+// layout around it. ConvertLayout's rules start from layouts that are not packed, so calls after it stay as written.
+Expr in_other_layouts(const CallNode& written, const CallNode& given, const Array<std::string>& layouts) {
+  const Array<std::string> old = layouts_of(written);
+  const auto change = [&](const Expr& expr, const std::string& from, const std::string& to) {
+    return from == to ? expr : ops::layout_transform(expr, from, to, given.span);
+  };
+  Array<Expr> args = given.args;
+  for (size_t i = 0; i < layouts.size(); ++i) args.set(i, change(args[i], old[i], layouts[i]));
+  Expr result;
+  with_layout_attrs(given, [&]<typename T>(const T& attrs) {
+    std::string out = old[0];
+    const Attrs changed = ops::copy_of_own_type(attrs, [&](T& a) {
+      if constexpr (requires { a.out_layout; }) {
+        out = written.attrs_as<T>().out_layout.empty() ? out : written.attrs_as<T>().out_layout;
+        a.out_layout = "";
+      }
+    });
+    const Expr call = copy_with(given, [&](CallNode& copy) { copy.args = args, copy.attrs = changed; });
+    result = change(call, layouts[0], out);
   });
   return result;
 }
@@ -113,6 +146,7 @@ class LayoutAlteration {
     const Array<std::string> layouts = layouts_of(*given);
     if (layouts.empty() || layouts.to_vector() == layouts_of(call).to_vector()) return expr;
     check_layouts(fmt::format("the {} of {}", kAlteration, call.as_op()->name), call.as_op()->name, layouts);
+    if (is_packed(call)) return in_other_layouts(call, *given, layouts);
     const Span written = given->span ? given->span : call.span;
     const Span mark = written ? copy_with(*written, [](SpanNode&) {}) : make_span("");
     marked_.emplace(mark, Marked{written, layouts});

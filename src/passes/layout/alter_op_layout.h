@@ -8,9 +8,10 @@
 // The function is the op's attribute "FTVMAlterOpLayout": (attributes, arguments, types of the arguments, type of the
 // result) -> expression over the arguments, or None to leave the call. A call of the same op in other layouts keeps its
 // arguments in the layouts as written: the pass converts them and the result, and ConvertLayout's rules say how far the
-// new layout reaches (convert_layout.h). Any other expression has the type of the call. The rules of
-// passes/rewrite/rewrite_calls.h hold. Needs types. UserError when the function returns no expression, one of another
-// type, or layouts that the op does not have or its operands cannot be stored in.
+// new layout reaches (convert_layout.h); it reaches no further than a call whose layout as written is packed. Any other
+// expression has the type of the call. The rules of passes/rewrite/rewrite_calls.h hold. Needs types. UserError when
+// the function returns no expression, one of another type, or layouts that the op does not have or its operands cannot
+// be stored in.
 #pragma once
 
 #include "relay/expr.h"

@@ -72,6 +72,42 @@ TEST(AlterOpLayout, WithoutFunctionsNothingChanges) {
   EXPECT_EQ(run_pass("AlterOpLayout", before), before);
 }
 
+// A sum over packed channels sums all their parts, and leaves parts of one element; without keepdims it is as written.
+TEST(AlterOpLayout, SumsOverPackedChannels) {
+  const auto sum = [](const std::string& attrs) {
+    return "def @main(%x: Tensor[(1, 8, 3, 3), float32], %w: Tensor[(8, 8, 1, 1), float32]) {\n"
+           "  %0 = nn.conv2d(%x, %w, kernel_size=[1, 1]);\n  nn.relu(sum(%0, axis=[-3]" +
+           attrs + "))\n}\n";
+  };
+  const Alteration conv = alter_conv(conv_in("NCHW4c", "OIHW4i4o"));
+  for (const bool keeps : {true, false}) {
+    const IRModule before = read(sum(keeps ? ", keepdims=True" : ""));
+    const IRModule after = run_pass("AlterOpLayout", before);
+    const std::string text = relay::print_module(after);
+    EXPECT_THAT(text, HasSubstr(keeps ? "axis=[1, 4], keepdims=True" : "sum(%3, axis=[-3])"));
+    EXPECT_THAT(text, HasSubstr(keeps ? "src_layout=\"NCHW1c\", dst_layout=\"NCHW\"" : "src_layout=\"NCHW4c\""));
+    expect_same_results(before, after, {ramp({1, 8, 3, 3}, 1), ramp({8, 8, 1, 1}, 2)}, 1e-5);
+  }
+}
+
+// A call whose layout is packed already takes another one alone: what follows stays in the layout as written.
+TEST(AlterOpLayout, CallsThatArePacked) {
+  const IRModule before = read(
+      "def @main(%x: Tensor[(1, 2, 5, 5, 4), float32], %w: Tensor[(3, 2, 1, 1, 4, 4), float32]) {\n"
+      "  nn.relu(nn.conv2d(%x, %w, kernel_size=[1, 1], data_layout=\"NCHW4c\", kernel_layout=\"OIHW4i4o\"))\n"
+      "}\n");
+  for (const auto& [data, kernel] :
+       {std::pair("NCHW", "OIHW"), std::pair("NHWC", "HWIO"), std::pair("NCHW2c", "OIHW2i2o")}) {
+    const Alteration conv = alter_conv(conv_in(data, kernel));
+    const IRModule after = run_pass("AlterOpLayout", before);
+    EXPECT_EQ(count_calls(after, "layout_transform"), 3) << relay::print_module(after);
+    EXPECT_THAT(relay::print_module(after), HasSubstr(fmt::format("src_layout=\"NCHW4c\", dst_layout=\"{}\"", data)));
+    expect_same_results(before, after, {ramp({1, 2, 5, 5, 4}, 1), ramp({3, 2, 1, 1, 4, 4}, 2)}, 1e-5);
+  }
+  const Alteration odd = alter_conv(conv_in("NCHW3c", "OIHW3i3o"));
+  EXPECT_THAT(kit::user_error_of([&] { run_pass("AlterOpLayout", before); }), HasSubstr("layout_transform"));
+}
+
 // The function's other arguments and attributes count, too; those arguments are in the layout as written.
 TEST(AlterOpLayout, ArgumentsMayBeOthers) {
   const IRModule before = read(kOneConvolution);

@@ -23,6 +23,7 @@
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
 #include "ops/tensor/rearrange.h"
+#include "ops/tensor/reduce.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
 #include "passes/rewrite/for_each_function.h"
@@ -299,6 +300,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     if (request_.as_in_relay && relay::is_call(call, op::kBiasAdd)) return bias_as_sum(call, first);
     if (const ops::KeepLayoutFn* keep = call.as_op()->find(ops::kKeepLayout)) {
       auto stored = follow_by_key(call, first, *keep);
+      if (!stored && request_.reduces_parts) stored = reduce_parts(call, first);
       return stored || !relay::is_call(call, op::kBiasAdd) ? stored : bias_as_sum(call, first);
     }
     if (kind == ops::FusionKind::elementwise && call.args.size() == 1 && relay::rank_of(ref(&call)) == first.rank())
@@ -318,6 +320,25 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     const auto result = result_form(call.checked_type(), dropped == nullptr ? form : form.without((*dropped)(call)));
     if (!result) return std::nullopt;
     return Stored{with_data(call, at(call.args[0]).expr, *attrs), *result};
+  }
+
+  // Reduces an axis over all its parts, each of which then has one element: a sum over the channels of data in NCHW16c
+  // is in NCHW1c.
+  std::optional<Stored> reduce_parts(const CallNode& call, const LayoutForm& form) {
+    const auto* result = relay::tensor_type_of(ref(&call));
+    if (!call.attrs.is<ops::ReduceAttrs>() || result == nullptr || result->shape.size() != form.rank())
+      return std::nullopt;
+    const auto& attrs = call.attrs_as<ops::ReduceAttrs>();
+    const auto own = ops::broadcast_form(result->shape, form);
+    if (!own || !attrs.keepdims || !attrs.axis || attrs.exclude) return std::nullopt;
+    Shape axes;
+    for (size_t i = 0; i < form.stored.items().size(); ++i) {
+      const size_t axis = *form.written.find(form.stored.items()[i].letter);
+      const auto is_axis = [&](int64_t reduced) { return ops::normal_axis(reduced, form.rank()) == axis; };
+      if (std::any_of(attrs.axis->begin(), attrs.axis->end(), is_axis)) axes.push_back(static_cast<int64_t>(i));
+    }
+    const Attrs changed = copy_with(attrs, [&](ops::ReduceAttrs& a) { a.axis = axes; });
+    return Stored{with(call, {at(call.args[0]).expr}, changed), *own};
   }
 
   // A transpose of a stored value gives the result as written, and so takes the place of a change of layout.
@@ -498,7 +519,8 @@ static IRModule convert_by_functions(const IRModule& module, const DesiredLayout
 Expr convert_layout(const Expr& body, const LayoutRequest& request) { return LayoutConverter(request).run(body); }
 
 IRModule convert_layout(const IRModule& module, const LayoutChoice& choose) {
-  return rewrite_bodies(module, [&](const Expr& body) { return convert_layout(body, {.choose = choose}); });
+  return rewrite_bodies(
+      module, [&](const Expr& body) { return convert_layout(body, {.choose = choose, .reduces_parts = true}); });
 }
 
 IRModule convert_layout(const IRModule& module, const DesiredLayouts& desired) {
@@ -507,7 +529,8 @@ IRModule convert_layout(const IRModule& module, const DesiredLayouts& desired) {
   const IRModule converted = users.empty() ? module : convert_by_functions(module, users);
   if (ours.empty()) return converted;
   const LayoutRequest request{.choose = [&](const CallNode& call) { return ours.get(call.as_op()->name); },
-                              .as_in_relay = true};
+                              .as_in_relay = true,
+                              .reduces_parts = true};
   return rewrite_bodies(converted, [&](const Expr& body) { return convert_layout(body, request); });
 }
 

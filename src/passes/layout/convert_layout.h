@@ -66,6 +66,9 @@ struct LayoutRequest {
   // As in Relay: bias_add in another layout becomes an addition, and a pool whose layout `choose` gives says the layout
   // of its result.
   bool as_in_relay = false;
+  // Whether a reduction that keeps its axes follows data whose reduced axis lies in parts: then the parts have one
+  // element. A layout that is chosen for speed stops there.
+  bool reduces_parts = false;
 };
 
 // Throws a UserError, which begins with `what`, when the list is not one for the op or the op has no layout.
