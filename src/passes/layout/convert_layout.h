@@ -23,8 +23,8 @@
 // A conv2d whose channels the block does not divide (the 3 of an image) does not change, and the ops behind it begin in
 // the new layout. An axis of one element has parts of one, so that the kernel of a depthwise convolution is OIHW1i16o.
 // bias_add along channels in parts becomes add, and where the pass is named any bias_add in a new layout, as in Relay.
-// Ops along channels in parts get the original layout: prelu, softmax,
-// reductions and padding over them, image.resize2d and the transposes, and a concatenation with a tensor that cannot be
+// Ops along channels in parts get the original layout: prelu, softmax, padding and reductions over them (where the pass
+// is named, without `keepdims`), image.resize2d and the transposes, and a concatenation with a tensor that cannot be
 // stored so. Layouts that are packed in the program stay.
 //
 // An op with the attribute "FTVMConvertOpLayout", built-in or of a user, is converted by that function instead:
