@@ -51,6 +51,26 @@ def test_elementwise_forms_follow_sizes_that_the_data_tells():
         built(mod)
 
 
+def test_forms_that_want_sizes_may_fail_for_sizes_of_data_and_an_interrupt_ends_the_build():
+    raised = []
+
+    def form(attrs, inputs, out_type):
+        if raised and not isinstance(out_type.shape[0], int):
+            raise raised[0]
+        return tir.compute(out_type.shape, lambda i, j: -inputs[0][i, j])
+
+    op = new_op()
+    relay.op.register_compute(op.name, form)
+    mod = program(lambda x: op(relay.cast(relay.argwhere(x), "float32")), (2, 3))
+    built(mod)
+    raised.append(ValueError("a size must be a number"))
+    with pytest.raises(hr.UserError, match="has a data-dependent size"):
+        built(mod)
+    raised[0] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        built(mod)
+
+
 def test_a_relation_that_cannot_tell_yet():
     seen = []
 

@@ -23,6 +23,20 @@ const std::string& callee_of(const StepAction& action) {
   return none;
 }
 
+namespace {
+
+// A new kind of action does not compile before it has its line.
+struct NeedsRuntime {
+  bool operator()(const KernelCall&) const { return false; }
+  bool operator()(const ExternalCall&) const { return true; }
+  bool operator()(const RegionCall&) const { return true; }
+  bool operator()(const CopyStep&) const { return false; }
+};
+
+}  // namespace
+
+bool needs_runtime(const StepAction& action) { return std::visit(NeedsRuntime(), action); }
+
 std::optional<StepAction> make_step_action(std::string_view name, std::string callee) {
   if (name == kActionNames[0]) return KernelCall{std::move(callee)};
   if (name == kActionNames[1]) return ExternalCall{std::move(callee)};

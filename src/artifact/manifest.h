@@ -94,6 +94,8 @@ using StepAction = std::variant<KernelCall, ExternalCall, RegionCall, CopyStep>;
 std::string_view name_of(const StepAction& action);
 // Returns the name of the function or region that is called; empty for a copy.
 const std::string& callee_of(const StepAction& action);
+// Returns whether only the runtime library runs the action. The static main of a file runs the others by itself.
+bool needs_runtime(const StepAction& action);
 // Returns an action by its name, calling `callee`; nothing when there is no action of that name.
 std::optional<StepAction> make_step_action(std::string_view name, std::string callee);
 

@@ -145,6 +145,8 @@ class Compilation {
     programs_.push_back({.names = {.inputs = model_.inputs, .outputs = model_.outputs}, .module = placed_.module});
     for (const partition::Region& region : placed_.regions) programs_.push_back(fallback_of(region, placed_.module));
     placed_.module = {};  // values that the passes replace need no memory any more
+    // The native passes fold constants once more, and note what is left then.
+    std::erase_if(report_.notes, [](const pass::PassNote& note) { return note.reason == HR_REASON_FOLD_LIMIT; });
     for_each_program([&](NativeProgram& program) {
       if (program.is_fallback) program.module = run_canonical_passes(std::move(program.module), context_);
       program.module = pass::run_passes(passes::native(machine_of(code_.target)), std::move(program.module), context_);

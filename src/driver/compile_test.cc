@@ -466,6 +466,19 @@ TEST(Compile, NotesOfPassesAreGivenOnce) {
   EXPECT_EQ(report.manifest.programs[0].notes.size(), 1u);
 }
 
+// Its form needs the scales when the program is built, and its axis is no place to join storages at.
+TEST(Compile, AConcatenationOfQuantizedTensorsWithUnknownScalesIsRefused) {
+  CompileOptions options;
+  options.passes.disabled_pass = {"QnnCanonicalize"};
+  const std::string text =
+      "#[version = \"0.0.5\"]\n"
+      "def @main(%a: Tensor[(1, 4), uint8], %b: Tensor[(1, 4), uint8], %s: float32, %z: int32) {\n"
+      "  qnn.concatenate((bitwise_not(%a), bitwise_not(%b)), (add(%s, 1f), add(%s, 2f)), (add(%z, 1), add(%z, 2)), "
+      "add(%s, 3f), add(%z, 3), axis=1)\n}\n";
+  EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(read(text), options); }),
+              testing::HasSubstr("no compute rule"));
+}
+
 TEST(Compile, ConfigurationOfPassesHolds) {
   const Model model = read("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(4), float32]) { sqrt(exp(abs(%x))) }");
   const auto num_kernels = [&](const CompileOptions& options) {

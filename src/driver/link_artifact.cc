@@ -66,9 +66,7 @@ std::string why_runtime(const artifact::Program& program, const plan::SideWeight
   std::vector<std::string> reasons;
   if (side != nullptr) reasons.push_back(fmt::format("its weights lie beside it, in '{}'", side->file.name));
   for (const artifact::Step& step : program.graph.steps) {
-    const bool is_elsewhere = std::holds_alternative<artifact::ExternalCall>(step.action) ||
-                              std::holds_alternative<artifact::RegionCall>(step.action);
-    if (!is_elsewhere) continue;
+    if (!artifact::needs_runtime(step.action)) continue;
     reasons.push_back(fmt::format("it calls the function '{}' of an external module or of the process",
                                   artifact::callee_of(step.action)));
     break;  // one will do

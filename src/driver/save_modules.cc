@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/utf8.h"
+#include "object/foreign_error.h"
 
 namespace headrace::driver {
 
@@ -91,6 +92,8 @@ runtime::SavedModule save(const Module& module) {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const Error& error) {
+    const auto* foreign = dynamic_cast<const ForeignError*>(&error);
+    if (foreign != nullptr && foreign->is_interrupt()) throw;
     throw UserError(fmt::format("the external module of kind '{}' is not saved: {}", kind, error.message()),
                     error.where());
   } catch (const std::exception& error) {

@@ -6,8 +6,8 @@
 
 namespace headrace::interp {
 
-// Limits how much work and memory a compile spends on evaluating the constants of one program, so that a short text
-// cannot make a compile run for minutes or write a huge file. The budget is 4e8 steps (a few seconds) and 64 MB of
+// Limits how much work and memory one run of a pass spends on evaluating the constants of a program, so that a short
+// text cannot make a compile run for minutes or write a huge file. The budget is 4e8 steps (a few seconds) and 64 MB of
 // results, plus 50 steps and 4 bytes for each byte of the program's own constants. A step is defined in EvalWork.
 class ConstantBudget {
  public:

@@ -12,6 +12,9 @@ class ForeignError : public Error {
   ForeignError(std::string kind, std::string message, ObjectRef payload)
       : Error(std::move(kind), std::move(message), {}), payload_(std::move(payload)) {}
   const ObjectRef& payload() const { return payload_; }
+  // Returns whether it asks the program to stop, and so must reach its caller. Any other may be an answer to a question
+  // that an op or module of a user was asked.
+  bool is_interrupt() const { return kind() == "KeyboardInterrupt" || kind() == "SystemExit"; }
 
  private:
   ObjectRef payload_;

@@ -13,6 +13,7 @@ inline constexpr OpHandle kAbs{"abs"};
 inline constexpr OpHandle kAcos{"acos"};
 inline constexpr OpHandle kAcosh{"acosh"};
 inline constexpr OpHandle kAdd{"add"};
+inline constexpr OpHandle kAdvIndex{"adv_index"};
 inline constexpr OpHandle kCheckpoint{"annotation.checkpoint"};
 inline constexpr OpHandle kCompilerBegin{"annotation.compiler_begin"};
 inline constexpr OpHandle kCompilerEnd{"annotation.compiler_end"};

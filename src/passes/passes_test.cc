@@ -1,4 +1,10 @@
 // Each pass: a golden text in tests/, and the interpreter before and after.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <set>
+
+#include "kit/errors.h"
 #include "kit/options.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
@@ -110,6 +116,30 @@ INSTANTIATE_TEST_SUITE_P(
                   "def @main(%x: float32) { @step(@step(%x)) }"},
         Unchanged{"DeadCodeElimination", "UsedLet", "def @main(%x: float32) { let %a = exp(%x); add(%a, %a) }"}),
     [](const auto& info) { return fmt::format("{}_{}", info.param.pass, info.param.why); });
+
+TEST(AllPasses, DeclaredOrdersNamePasses) {
+  std::set<std::string> names;
+  std::vector<pass::Pass> passes;
+  for (const auto& list : {canonical(), native({}), by_name()}) passes.insert(passes.end(), list.begin(), list.end());
+  for (const pass::Pass& pass : passes) names.insert(pass.info.name);
+  for (const pass::Pass& pass : passes) {
+    for (const std::string& other : pass.info.runs_after)
+      EXPECT_TRUE(names.contains(other)) << pass.info.name << " is after " << other;
+  }
+}
+
+// Inside of the groups that FuseOps makes these passes find nothing.
+TEST(AllPasses, PassesThatLookForOpsAreRefusedAfterFuseOps) {
+  std::map<std::string, pass::Pass> passes;
+  for (const auto& list : {by_name(), canonical(), native({})}) {
+    for (const pass::Pass& pass : list) passes[pass.info.name] = pass;
+  }
+  const IRModule program = read("def @main(%x: Tensor[(3), float32]) { nn.relu(%x) }");
+  for (const char* name : {"LazyGradientInit", "SimplifyExpr", "AlterOpLayout"}) {
+    const auto run = [&] { pass::run_passes({passes.at("FuseOps"), passes.at(name)}, program, {}); };
+    EXPECT_THAT(kit::user_error_of(run), testing::HasSubstr(name));
+  }
+}
 
 // Reads, writes and calls that may do either happen as often as before and in the same order.
 TEST(AllPasses, KeepEffects) {

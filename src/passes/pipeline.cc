@@ -236,6 +236,7 @@ Pass fusing() {
        "AlterOpLayout",
        "ToMixedPrecision",
        "FirstOrderGradient",
+       "LazyGradientInit",
        "BoundOutputs"},
       typed_around(with_context(
           "FuseOps", 0, "groups of op calls become functions that are compiled as one kernel",

@@ -122,9 +122,7 @@ class Tables {
   }
 
   std::string step_text(const Step& step) {
-    const bool is_elsewhere = std::holds_alternative<artifact::ExternalCall>(step.action) ||
-                              std::holds_alternative<artifact::RegionCall>(step.action);
-    HEADRACE_CHECK(!is_elsewhere, "an external step in a static main");
+    HEADRACE_CHECK(!artifact::needs_runtime(step.action), "the static main cannot run the step");
     std::string kernel = "null";
     int64_t nbytes = 0;
     if (const auto* call = std::get_if<artifact::KernelCall>(&step.action)) {

@@ -595,6 +595,21 @@ class JsonTest(JsonPageTest):
         (output,) = worst["outputs"]
         self.assertEqual([output[key] for key in ("error", "limit", "ok")], [worst["error"], 0, False])
 
+    def test_random_indices_are_inside(self) -> None:
+        matrix, places = "Tensor[(2, 3), float32]", "Tensor[(2, 3), int64]"
+        programs = {
+            "gather": (f"%d: {matrix}, %i: {places}", "gather(%d, %i, axis=1)"),
+            "scatter": (f"%d: {matrix}, %i: {places}, %u: {matrix}", "scatter_elements(%d, %i, %u, axis=1)"),
+            "scatter_nd": (
+                f"%d: {matrix}, %i: Tensor[(2, 1), int64], %u: Tensor[(1), float32]",
+                "scatter_nd(%d, %i, %u)",
+            ),
+            "advanced": (f"%d: {matrix}, %i: Tensor[(4), int64], %j: Tensor[(4), int32]", "adv_index((%d, %i, %j))"),
+        }
+        for name, (inputs, body) in programs.items():
+            Path(f"{name}.relay").write_text(f'#[version = "0.0.5"]\ndef @main({inputs}) {{ {body} }}\n')
+            self.assertTrue(self.report("verify", f"{name}.relay")["ok"], name)
+
     def test_verify_of_every_value(self) -> None:
         report = self.report("verify", DIGITS, "--shape", "x=4,1,8,8", "--layers")
         self.assertTrue(report["ok"])

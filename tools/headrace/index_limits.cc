@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ops/algorithm/scatter.h"
+#include "ops/op_handles.h"
 #include "ops/tensor/slice.h"
+#include "relay/match.h"
 #include "relay/visit.h"
 #include "tools/headrace/tensors.h"
 
@@ -43,24 +46,40 @@ int64_t number_of_elements(const TensorTypeNode& data) {
   return count;
 }
 
-// The shortest axis that a call picks from by its argument 1; kNoLimit where it does not pick.
-int64_t limit_of(const CallNode& call) {
-  const OpNode* op = call.as_op();
-  const auto* data =
-      op == nullptr || call.args.size() < 2 ? nullptr : call.args[0]->checked_type().as<TensorTypeNode>();
-  if (data == nullptr) return kNoLimit;
-  if (op->name == "gather") return length_of(*data, call.attrs_as<ops::GatherAttrs>().axis);
-  if (op->name == "take") {
-    const auto& axis = call.attrs_as<ops::TakeAttrs>().axis;
-    return axis ? length_of(*data, *axis) : number_of_elements(*data);
-  }
-  if (op->name != "gather_nd") return kNoLimit;
-  const auto* indices = call.args[1]->checked_type().as<TensorTypeNode>();
-  const int64_t depth = indices == nullptr ? 0 : as_int(indices->shape[0]).value_or(0);
+// The shortest of the first axes from `first` on that a column of `indices`, (depth, ...), picks from.
+int64_t shortest_of_columns(const TensorTypeNode& data, const Expr& indices, int64_t first) {
+  const auto* type = indices->checked_type().as<TensorTypeNode>();
+  const int64_t depth = type == nullptr ? 0 : as_int(type->shape[0]).value_or(0);
   int64_t limit = kNoLimit;
-  for (int64_t m = 0; m < depth; ++m)
-    limit = std::min(limit, length_of(*data, call.attrs_as<ops::GatherNDAttrs>().batch_dims + m));
+  for (int64_t m = 0; m < depth; ++m) limit = std::min(limit, length_of(data, first + m));
   return limit;
+}
+
+// Calls `on_index(operand, limit)` with each operand by which a call picks from an axis, and the axis's length.
+template <typename OnIndex>
+void for_each_index(const CallNode& call, OnIndex&& on_index) {
+  if (relay::is_call(call, op::kAdvIndex)) {
+    const auto* items = call.args[0].as<relay::TupleNode>();
+    const auto* data = items == nullptr ? nullptr : items->items[0]->checked_type().as<TensorTypeNode>();
+    for (size_t i = 1; data != nullptr && i < items->items.size(); ++i)
+      on_index(items->items[i], length_of(*data, static_cast<int64_t>(i) - 1));
+    return;
+  }
+  const auto* data = call.args.size() < 2 ? nullptr : call.args[0]->checked_type().as<TensorTypeNode>();
+  if (data == nullptr) return;
+  const Expr& indices = call.args[1];
+  if (relay::is_call(call, op::kGather)) {
+    on_index(indices, length_of(*data, call.attrs_as<ops::GatherAttrs>().axis));
+  } else if (relay::is_call(call, op::kScatterElements)) {
+    on_index(indices, length_of(*data, call.attrs_as<ops::ScatterElementsAttrs>().axis));
+  } else if (relay::is_call(call, op::kTake)) {
+    const auto& axis = call.attrs_as<ops::TakeAttrs>().axis;
+    on_index(indices, axis ? length_of(*data, *axis) : number_of_elements(*data));
+  } else if (relay::is_call(call, op::kGatherNd)) {
+    on_index(indices, shortest_of_columns(*data, indices, call.attrs_as<ops::GatherNDAttrs>().batch_dims));
+  } else if (relay::is_call(call, op::kScatterNd)) {
+    on_index(indices, shortest_of_columns(*data, indices, 0));
+  }
 }
 
 int64_t most_of(DataType dtype) {
@@ -78,8 +97,10 @@ std::vector<int64_t> index_limits(const IRModule& module) {
   for (size_t i = 0; i < main->params.size(); ++i) sources[main->params[i].get()] = {i};
   relay::post_order(main->body, [&](const Expr& expr) {
     const auto* call = expr.as<CallNode>();
-    if (const int64_t limit = call == nullptr ? kNoLimit : limit_of(*call); limit != kNoLimit) {
-      for (const size_t source : sources[call->args[1].get()]) limits[source] = std::min(limits[source], limit);
+    if (call != nullptr) {
+      for_each_index(*call, [&](const Expr& index, int64_t limit) {
+        for (const size_t source : sources[index.get()]) limits[source] = std::min(limits[source], limit);
+      });
     }
     if (expr.is<relay::VarNode>() || expr.is<OpNode>() || !is_integer(expr->checked_type())) return;
     std::vector<size_t> mine;

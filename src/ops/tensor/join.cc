@@ -6,6 +6,7 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/move.h"
+#include "ops/op_handles.h"
 #include "relay/match.h"
 
 namespace headrace {
@@ -249,11 +250,10 @@ void register_join_ops() {
 }
 
 std::optional<size_t> concatenated_axis(const relay::CallNode& call) {
-  const auto* attrs = call.attrs.as<ConcatenateAttrs>();
   const auto* result = call.checked_type().as<TensorTypeNode>();
-  if (call.as_op() == nullptr || attrs == nullptr || result == nullptr) return std::nullopt;
-  const auto rank = static_cast<int64_t>(result->shape.size());
-  return static_cast<size_t>(attrs->axis < 0 ? attrs->axis + rank : attrs->axis);
+  if (!relay::is_call(call, op::kConcatenate) || result == nullptr) return std::nullopt;
+  const int64_t axis = call.attrs_as<ConcatenateAttrs>().axis, rank = std::ssize(result->shape);
+  return static_cast<size_t>(axis < 0 ? axis + rank : axis);
 }
 
 Expr concatenate(Array<Expr> items, int64_t axis, Span span) {

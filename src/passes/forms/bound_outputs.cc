@@ -73,7 +73,8 @@ bool is_users_elementwise(const CallNode& of, const UnknownAxis& where) {
            arith::is_equal(type->shape[where.result_axis], size) &&
            ops::fusion_kind_of(*call) <= ops::FusionKind::broadcast;
   } catch (const UserError&) {  // raised by an op that wants numbers
-  } catch (const ForeignError&) {
+  } catch (const ForeignError& error) {
+    if (error.is_interrupt()) throw;
   }
   return false;
 }
