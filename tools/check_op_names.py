@@ -9,7 +9,8 @@ a fact of an op (src/ops/op_facts.h). Rules:
   literal   no string literal in these rooms is the name of a registered op, except in the files of TABLES, which map op
             names to rows, in the functions that set rules on ops by name (REGISTRATIONS), and where WORDS says that the
             literal is another word of the same letters
-  compare   no comparison of an op's name (`as_op()->name ==`), also of one that a variable holds
+  compare   no comparison of an op's name or of a part of it (`as_op()->name ==`, `->name.starts_with`), also of one that
+            a variable holds
   handle    each handle in src/ops/op_handles.h names a registered op, and something uses it
 
 The names of ops come from src/ops: `OpBuilder("name"`, a pattern as `OpBuilder(fmt::format("nn.conv{}d"`, and calls of
@@ -24,7 +25,10 @@ import re
 import sys
 from pathlib import Path
 
-ROOMS = ("passes", "partition", "cost", "plan", "lower", "driver", "functions", "interp")
+ROOMS = (
+    *(f"src/{room}" for room in ("passes", "partition", "cost", "plan", "lower", "driver", "functions", "interp")),
+    "tools/headrace",
+)
 # Tables of op names, and of what each stands for.
 TABLES = {
     "src/passes/nn/precision_lists.cc": "the categories of ToMixedPrecision",
@@ -33,7 +37,7 @@ TABLES = {
 REGISTRATIONS = ("src/lower/rules/",)
 REGISTRATION = re.compile(r"(?:static )?void register_\w+\(")
 # Literals that are other words: how scatter joins elements, how a loss is reduced, which factors commute, the label of
-# a step or a stage, how a mode rounds or pads.
+# a step or a stage, how a mode rounds or pads, a verb or a key of a report.
 WORDS = {
     "src/lower/rules/grid.cc": {"zeros"},
     "src/lower/rules/group_norm.cc": {"mean"},
@@ -47,13 +51,18 @@ WORDS = {
     "src/passes/gradient/reduce_rules.cc": {"add"},
     "src/functions/ops_functions.cc": {"any"},
     "src/plan/graph_program.cc": {"copy"},
+    "tools/headrace/pipeline_inspect.cc": {"any"},
+    "tools/headrace/pipeline_split.cc": {"split"},
+    "tools/headrace/plan.cc": {"equal"},
+    "tools/headrace/run_outputs.cc": {"max", "mean", "min"},
 }
 HANDLES = "src/ops/op_handles.h"
 
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 NAME = re.compile(r"[a-z][\w]*(?:\.[a-z]\w*)*\Z")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-COMPARE = re.compile(r"(?:\bop|as_op\(\))(?:->|\.)name\s*[!=]=|[!=]=\s*[\w>().-]*as_op\(\)->name\b")
+PARTS = r"(?:starts_with|ends_with|substr|find|rfind|compare|contains)\("
+COMPARE = re.compile(rf"(?:\bop|as_op\(\))(?:->|\.)name(?:\s*[!=]=|\.{PARTS})|[!=]=\s*[\w>().-]*as_op\(\)->name\b")
 HELD = re.compile(r"\b(\w+) = [^;]*(?:\bop|as_op\(\))(?:->|\.)name;")
 HANDLE = re.compile(r'\bOpHandle\s+(k\w+)\{"([^"]+)"\}')
 # A function or a lambda of src/ops that registers the op of its first parameter.
@@ -134,7 +143,7 @@ def check_handles(root: Path, ops: re.Pattern[str]) -> tuple[list[str], int]:
     path = root / HANDLES
     handles = HANDLE.findall(path.read_text(encoding="utf-8")) if path.exists() else []
     used: set[str] = set()
-    for source in sources(root / "src"):
+    for source in [source for top in ("src", "tools") for source in sources(root / top)]:
         if source != path:
             used.update(re.findall(r"\bop::(k\w+)", source.read_text(encoding="utf-8")))
     faults = []
@@ -150,7 +159,7 @@ def main() -> int:
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent).resolve()
     ops = registered_ops(root)
     faults, count = check_handles(root, ops)
-    files = [path for room in ROOMS for path in sources(root / "src" / room)]
+    files = [path for room in ROOMS for path in sources(root / room)]
     for path in files:
         faults.extend(check_file(root, path, ops))
     for fault in faults:

@@ -71,6 +71,15 @@ class CheckOpNamesTest(unittest.TestCase):
             planted = {"src/plan/bad.cc": f'\nauto call = make_call("{name}", {{}});\n'}
             self.expect(planted, f'src/plan/bad.cc:2: literal: "{name}" names an op')
 
+    def test_part_of_a_name(self) -> None:
+        for part in ('starts_with("nn.")', 'ends_with("conv")', 'substr(3) == "relu"', 'find("softmax") != 0'):
+            planted = {"src/plan/bad.cc": f"if (call.as_op()->name.{part}) return;\n"}
+            self.expect(planted, "src/plan/bad.cc:1: compare: ")
+
+    def test_tools(self) -> None:
+        planted = {"tools/headrace/bad.cc": 'if (op->name == "nn.relu") return;\n'}
+        self.expect(planted, "tools/headrace/bad.cc:1: compare: ", "tools/headrace/bad.cc:1: literal: ")
+
     def test_literal_in_a_header(self) -> None:
         self.expect({"src/driver/bad.h": 'inline const char* kOp = "mod";\n'}, "src/driver/bad.h:1: literal: ")
 

@@ -15,8 +15,7 @@ namespace headrace::driver {
 //     `may_be_elsewhere`, because a backend may take it.
 //   - A buffer is also held while calls run that lie between the call that makes it and one that reads it.
 //   - A call that only reshapes shares the buffer of its operand, and has none of its own. The operands of a
-//   concatenation have none, since they may be written
-//     into its result.
+//     concatenation have none, since they may be written into its result.
 //   - A call whose result a later kernel may compute writes that kernel's buffer, if it is no larger than any result on
 //     the way there: some tensor of that size is written while the call runs.
 // Not counted: what kernels need besides, calls with several results, and operands of calls that the native passes

@@ -548,6 +548,17 @@ class Interpreter {
     }
   }
 
+  static bool are_empty(const std::vector<TensorType>& types) {
+    return !types.empty() && std::all_of(types.begin(), types.end(), [](const TensorType& type) {
+      return std::any_of(type->shape.begin(), type->shape.end(), [](const PrimExpr& dim) { return is_int(dim, 0); });
+    });
+  }
+  static std::vector<NDArray> empty_results(const ops::EvalInput& input) {
+    std::vector<NDArray> results;
+    for (size_t i = 0; i < input.out_types.size(); ++i) results.push_back(input.make_output(i));
+    return results;
+  }
+
   Typed run_eval(const ops::EvalFn& eval, const CallNode& call, std::vector<NDArray> data,
                  std::vector<TensorType> data_types, const Type& declared) {
     const auto* tuple = declared.as<TupleTypeNode>();
@@ -559,8 +570,11 @@ class Interpreter {
     }
     ops::EvalWork& work = options_.work != nullptr ? *options_.work : unlimited_;
     for (const NDArray& operand : data) work.spend(operand.num_elements());
-    std::vector<NDArray> results =
-        evaluated(eval, {call, std::move(data), std::move(data_types), std::move(out_types), &work});
+    const bool has_elements = !are_empty(data_types) || !are_empty(out_types);
+    const ops::EvalInput input{call, std::move(data), std::move(data_types), std::move(out_types), &work};
+    // Without an element there is nothing to compute or to refuse; what an op makes along its other axes may be huge.
+    const bool is_trivial = !has_elements && !relay::is_stateful(*call.as_op());
+    std::vector<NDArray> results = is_trivial ? empty_results(input) : evaluated(eval, input);
     if (tuple == nullptr) return {Value(results.at(0)), actual_type(declared, results[0])};
     HEADRACE_CHECK(results.size() == tuple->items.size(), "'{}' gave {} results for {}", call.as_op()->name,
                    results.size(), to_string(declared));

@@ -247,6 +247,16 @@ TEST(Interp, DeepRecursionNeedsNoStack) {
   EXPECT_EQ(run_text(std::string(kLists) + "def @main() { @upto(10000) }", {}).size(), 10000u);
 }
 
+// What these ops make along the other axes would not fit any memory.
+TEST(Interp, OpsWithoutElementsTakeNoTime) {
+  const auto shape_of = [](const std::string& call) {
+    return run_text("def @main() { " + call + " }", {}).at(0).shape();
+  };
+  EXPECT_EQ(shape_of("image.resize1d(zeros(shape=[0, 1, 8], dtype=\"float32\"), size=[1099511627776])"),
+            (Shape{0, 1, int64_t{1} << 40}));
+  EXPECT_EQ(shape_of("sort(zeros(shape=[0, 1000000000000], dtype=\"float32\"))"), (Shape{0, 1000000000000}));
+}
+
 TEST(Interp, LongChainNeedsNoStack) {
   ops::register_all_ops();
   const auto x = relay::make_var("x", make_tensor_type(Shape{1}));

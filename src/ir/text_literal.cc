@@ -85,7 +85,7 @@ static uint64_t infinity_bits(DataType dtype) {
 // Returns the magnitude of the last integer, or of the first one.
 static uint64_t integer_limit(bool negative, DataType dtype) {
   if (dtype.is_bool()) return negative ? 0 : 1;
-  const int bits = std::clamp(dtype.bits(), 8, 64);
+  const int bits = std::clamp(dtype.bits(), 1, 64);
   if (dtype.is_uint()) return negative ? 0 : bits == 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1;
   return (uint64_t{1} << (bits - 1)) - (negative ? 0 : 1);
 }

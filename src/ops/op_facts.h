@@ -1,6 +1,6 @@
-// Facts about ops that passes ask in place of names: an op has a fact when the key is set. Ops of users have them like
-// built-in ones (lower/user_ops/user_op.h, docs/user-ops.md). A fact is a promise about every call; no pass checks it,
-// except where a comment here says so. An op with an effect (kStateful) needs none: passes leave its calls alone.
+// Facts about ops that passes ask in place of names: an op has a fact when the key is set. Ops of users may have those
+// of lower/user_ops/user_facts.h (docs/user-ops.md). A fact is a promise about every call; no pass checks it, except
+// where a comment here says so. An op with an effect (kStateful) needs none: passes leave its calls alone.
 #pragma once
 
 #include "ops/layout_form.h"

@@ -354,7 +354,7 @@ std::vector<Pass> native(const cost::Machine& machine) {
       plain<qnn_canonicalize>("QnnCanonicalize", 0, "quantized ops become the plain ops that compute them"),
       // Early: it makes products of the same data that are joined, and constants that are folded, below.
       splitting_recurrent(machine),
-      // The three are not canonical: another backend looks for the ops as the program has them.
+      // These three passes are not canonical: another backend looks for the ops as the program has them.
       // Before AssignLayout, which decides on the layout of the wider convolution.
       combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
       // Before CombineParallelBatchMatmul, because it makes batched products, which that pass may join with others.

@@ -236,7 +236,9 @@ class Reader {
     };
     const auto* tensor = type.as<TensorTypeNode>();
     if (tensor == nullptr)
-      fail("a compiled program takes tensors; give the fields of a tuple as parameters of their own");
+      fail(
+          "a compiled program takes tensors; give the fields of a tuple as parameters of their own, and call a "
+          "function by its name in the module");
     if (!as_shape(tensor->shape))
       fail(
           "it has no static shape, which compiled code needs; write numbers for its dimensions, in all types that "

@@ -70,9 +70,7 @@ Expected<Exprs> ForeignNodes::import(const Node& node, const Exprs& inputs, Fact
     if (!inputs[i] && !node.inputs[i].empty())
       return Refusal{HR_REASON_OP_UNSUPPORTED, "no backend is asked about nodes whose inputs a call leaves out"};
   }
-  const auto has_graph = [](const Attribute& one) { return !one.graphs.empty(); };
-  if (std::any_of(node.attributes.begin(), node.attributes.end(), has_graph))
-    return Refusal{HR_REASON_OP_UNSUPPORTED, "no backend is asked about nodes with subgraphs"};
+  if (node.has_graphs()) return Refusal{HR_REASON_OP_UNSUPPORTED, "no backend is asked about nodes with subgraphs"};
   ops::OnnxNode shown{.bytes = std::string(node.message),
                       .op = op_label(node),
                       .opset = opset_of(node, call),

@@ -88,10 +88,15 @@ class Importer {
       if (!told_.insert(fmt::format("{} {}", static_cast<const void*>(&node), message)).second) return;
       message += fmt::format(" (in the function {})", function_label(*scope_.call->function));
     }
-    refusals_.push_back({node_label(node, scope_.call), op_label(node), reason, std::move(message), outer_name(value)});
+    refusals_.push_back({.node = node_label(node, scope_.call),
+                         .op = op_label(node),
+                         .reason = reason,
+                         .message = std::move(message),
+                         .value = outer_name(value),
+                         .may_be_claimed = !node.has_graphs()});
   }
   void refuse_value(hr_reason reason, std::string message) {
-    refusals_.push_back({"", "", reason, std::move(message), ""});
+    refusals_.push_back({.node = "", .op = "", .reason = reason, .message = std::move(message), .value = ""});
   }
 
   // Returns the name in the graph of a value that a node refers to; empty if it has none there.

@@ -7,6 +7,7 @@ namespace headrace::onnx {
 namespace {
 
 using namespace testing;
+using ::testing::AllOf;
 using ::testing::Not;
 
 GraphWriter one_input() {
@@ -161,6 +162,20 @@ TEST(ImportErrors, DtypesAndShapes) {
   EXPECT_THAT(node_error("Add", 13, {x, f32({3}, {1, 2, 3})}), HasSubstr("add"));
   EXPECT_THAT(node_error("Softmax", 13, {x}, {AttributeSpec("axis", 2)}),
               HasSubstr("axis is 2, but the tensor has 1 dimensions"));
+}
+
+TEST(ImportErrors, BackendsAreNotNamedForNodesWithGraphs) {
+  const NDArray x = f32({2}, {1, 2});
+  const std::string others = "a backend may run others";
+  EXPECT_THAT(node_error("Foo", 13, {x}), HasSubstr(others));
+  const ImportError loop({{.node = "l",
+                           .op = "Loop",
+                           .reason = HR_REASON_OP_UNSUPPORTED,
+                           .message = "the operator is not supported",
+                           .value = "",
+                           .may_be_claimed = false}},
+                         "a.onnx", false);
+  EXPECT_THAT(loop.message(), AllOf(HasSubstr("lists the supported operators"), Not(HasSubstr(others))));
 }
 
 TEST(ImportErrors, AValueThatMustBeKnown) {

@@ -149,7 +149,9 @@ Type Inferencer::relate(const Call& call, const std::vector<Type>& arg_types) {
   const OpNode& op = *call->as_op();
   check_op_call(call, op);
   const TypeRelationFn* relation = op.find(kTypeRelation);
-  if (relation == nullptr) throw_at(call->span, op.name, "the op has no type relation and cannot be inferred");
+  if (relation == nullptr)
+    throw_at(call->span, op.name,
+             "the op has no type relation and cannot be inferred; in Python op.add_type_rel gives it one");
   for (const Type& type : arg_types) {
     for (const Object* unknown : solver_.unknowns(type)) {
       if (unknown->is_instance<PrimVarNode>()) return {};

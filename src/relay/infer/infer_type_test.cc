@@ -170,7 +170,8 @@ TEST_F(InferType, AllErrorsAtOnceWithPlaces) {
   EXPECT_EQ(text,
             "2 type errors:\n"
             "  test.same: argument 0 must be a tensor, got ()\n  at: test.same\n  in: m.relay:3:5\n"
-            "  the op has no type relation and cannot be inferred\n  at: test.bare\n  in: m.relay:4:1");
+            "  the op has no type relation and cannot be inferred; in Python op.add_type_rel gives it one\n  at: "
+            "test.bare\n  in: m.relay:4:1");
 }
 
 TEST_F(InferType, LetAndIf) {

@@ -279,11 +279,14 @@ Nested<Expr> Parser::negated(Token first) {
     for (size_t i = 0; i <= signs; ++i) take();
     co_return Expr(make_constant(scalar(number, signs % 2 == 1), span_from(first)));
   }
-  take();
+  // All signs at once: each of them counting the rest would take quadratic time.
+  std::vector<Token> minus;
+  for (size_t i = 0; i < signs; ++i) minus.push_back(take());
   Expr value = co_await postfix();
   const Op op = find_op("negative");
   if (!op) fail(first, "'-' needs the op negative, which is not registered");
-  co_return Expr(relay::make_call(Expr(op), {value}, {}, {}, span_from(first)));
+  for (; !minus.empty(); minus.pop_back()) value = relay::make_call(Expr(op), {value}, {}, {}, span_from(minus.back()));
+  co_return value;
 }
 
 Nested<Expr> Parser::keyword(Token first) {

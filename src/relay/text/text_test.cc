@@ -289,6 +289,9 @@ TEST_F(Text, LongAndDeepProgramsNeedNoStack) {
     const std::string text = print_expr(e);
     EXPECT_EQ(print_expr(parse_expr(text)), text);
   }
+  std::string minus;
+  for (int i = 0; i < kit::by_depth(100000); ++i) minus += "- ";
+  EXPECT_TRUE(parse_expr("fn (%x: float32) { " + minus + "%x }").is<FunctionNode>());
   std::string parens = "1f";
   for (int i = 0; i < kit::by_depth(20000); ++i) parens = "(" + parens + ",)";
   EXPECT_TRUE(parse_expr(parens).is<TupleNode>());
@@ -380,6 +383,9 @@ TEST_F(Text, MalformedTextsSayWhatIsWrong) {
       {"nn.relu(%x, attrs_type_key=\"no.such\")", "there are no attributes of kind 'no.such'"},
       {"1f7", "'f7' is not a suffix of a number"},
       {"300u8", "300 does not fit uint8"},
+      {"9i4", "9 does not fit int4 (-8 to 7)"},
+      {"16u4", "16 does not fit uint4 (0 to 15)"},
+      {"const(Tensor[(1), int4], [-9])", "-9 does not fit int4"},
       {"-1u8", "-1 does not fit uint8"},
       {"1e40f", "1e40 does not fit float32"},
       {"70000f16", "70000 does not fit float16"},

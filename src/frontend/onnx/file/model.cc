@@ -85,6 +85,10 @@ std::vector<std::string> external_locations(const Model& model) {
   return {locations.begin(), locations.end()};
 }
 
+bool Node::has_graphs() const {
+  return std::any_of(attributes.begin(), attributes.end(), [](const Attribute& one) { return !one.graphs.empty(); });
+}
+
 const Attribute* Node::find_attribute(std::string_view attribute_name) const {
   for (const Attribute& attribute : attributes) {
     if (attribute.name == attribute_name) return &attribute;

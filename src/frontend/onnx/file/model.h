@@ -141,6 +141,8 @@ struct Node {
 
   // The attribute of that name, or null.
   const Attribute* find_attribute(std::string_view attribute_name) const;
+  // Whether an attribute is a graph, as those of Loop are.
+  bool has_graphs() const;
 };
 
 struct Graph {

@@ -24,10 +24,12 @@ constexpr std::string_view kBackendRemedy =
 
 bool lacks_operator(const NodeRefusal& refusal) { return refusal.reason == HR_REASON_OP_UNSUPPORTED; }
 
+bool may_be_claimed(const NodeRefusal& refusal) { return lacks_operator(refusal) && refusal.may_be_claimed; }
+
 std::string describe_all(const std::vector<NodeRefusal>& refusals, bool has_asked_backends) {
   std::string remedy;
-  if (std::any_of(refusals.begin(), refusals.end(), lacks_operator))
-    remedy = fmt::format("{}{}", kRemedy, has_asked_backends ? "" : kBackendRemedy);
+  if (std::any_of(refusals.begin(), refusals.end(), lacks_operator)) remedy = kRemedy;
+  if (!has_asked_backends && std::any_of(refusals.begin(), refusals.end(), may_be_claimed)) remedy += kBackendRemedy;
   if (refusals.size() == 1) {
     return fmt::format("the model cannot be imported: {}{}{}", describe(refusals[0]), remedy.empty() ? "" : "; ",
                        remedy);

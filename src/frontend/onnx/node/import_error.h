@@ -15,8 +15,9 @@ struct NodeRefusal {
   std::string node;  // the node's name, or its first output's where it has none; empty: the graph itself
   std::string op;    // "Conv", "com.example.Foo"; empty: the graph itself
   hr_reason reason = HR_REASON_NONE;
-  std::string message;  // the mistake and what to do about it
-  std::string value;    // for HR_REASON_DATA_DEPENDENT: the name of the value that must be known when importing
+  std::string message;         // the mistake and what to do about it
+  std::string value;           // for HR_REASON_DATA_DEPENDENT: the name of the value that must be known when importing
+  bool may_be_claimed = true;  // backends are asked about the node, where some are chosen
 };
 
 // All refusals of one model. Nodes that cannot be imported only because they depend on refused ones are not listed.

@@ -43,7 +43,8 @@ NDArray NodeContext::constant(size_t i, std::string_view name) {
   if (!data) {
     throw Refused{HR_REASON_DATA_DEPENDENT,
                   fmt::format("its input {} '{}' ({}) must be known when the model is imported; bind the graph input "
-                              "that it is computed from to a constant, or fix the input shapes",
+                              "that it is computed from to a constant (--bind NAME=FILE.npy, in Python "
+                              "bound={{NAME: array}}), or fix the input shapes",
                               i, name, printable(node_.inputs[i])),
                   std::string(node_.inputs[i])};
   }
