@@ -136,7 +136,7 @@ TEST(AllPasses, PassesThatLookForOpsAreRefusedAfterFuseOps) {
   }
   const IRModule program = read("def @main(%x: Tensor[(3), float32]) { nn.relu(%x) }");
   for (const char* name : {"LazyGradientInit", "SimplifyExpr", "AlterOpLayout"}) {
-    const auto run = [&] { pass::run_passes({passes.at("FuseOps"), passes.at(name)}, program, {}); };
+    const auto run = [&] { pass::run_passes({passes.at("FuseOps"), passes.at(name)}, program, typed_context()); };
     EXPECT_THAT(kit::user_error_of(run), testing::HasSubstr(name));
   }
 }
