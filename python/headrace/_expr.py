@@ -267,10 +267,13 @@ class _Function:
 
 
 def _to_tensor(value: Any) -> Any:
-    """A copy of an array that is not an NDArray; anything else as it is."""
-    if isinstance(value, (_core.NDArray, type)) or not hasattr(value, "__dlpack__"):
+    """A copy of an array that is not an NDArray; anything else as it is. UserError for a dtype that no program has."""
+    if isinstance(value, type) or not hasattr(value, "__dlpack__"):
         return value
-    return _core.array(value).copyto(_core.cpu())
+    tensor = value if isinstance(value, _core.NDArray) else _core.array(value).copyto(_core.cpu())
+    if tensor.dtype.startswith("complex"):
+        _node.class_of("relay.TensorType")((), tensor.dtype)  # the error lists the dtypes
+    return tensor
 
 
 _node.converter("NDArray", _to_tensor)

@@ -43,6 +43,23 @@ def test_no_expression(name, value):
         OF_EXPRESSIONS[name](value)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: relay.const(np.zeros(2, "complex64")),
+        lambda: relay.const(1.0, "complex64"),
+        lambda: relay.const(hr.nd.array(np.zeros(2, "complex64"))),
+        lambda: relay.Constant(np.zeros(2, "complex64")),
+        lambda: relay.Constant(hr.nd.array(np.zeros(2, "complex64"))),
+        lambda: relay.cast(X, "complex64"),
+        lambda: relay.var("y", shape=(2,), dtype="complex64"),
+    ],
+)
+def test_no_program_has_complex_numbers(make):
+    with pytest.raises(hr.UserError, match="'complex64' is not a dtype; dtypes are float32, float64, "):
+        make()
+
+
 def test_a_module_where_an_expression_is_wanted():
     with pytest.raises(hr.UserError, match=r"got IRModule; give one of its functions, as mod\['main'\]"):
         analysis.free_vars(MOD)
