@@ -337,6 +337,37 @@ def test_plan_devices_of_annotations():
     assert again.virtual_device_ == cpu
 
 
+@pytest.mark.parametrize("given", [hr.cpu(), "cpu:0", "cpu", "cpu(0)", target.VirtualDevice(hr.cpu())], ids=repr)
+def test_a_device_in_a_program_is_the_same_however_it_is_given(given):
+    x = relay.var("x", shape=(2,))
+    for make in (
+        lambda device: relay.annotation.on_device(x, device),
+        lambda device: relay.device_copy(x, device, "cuda:1"),
+        lambda device: relay.device_copy(x, "cuda:1", device),
+    ):
+        assert ir.structural_equal(make(given), make("cpu:0"), map_free_vars=True)
+        assert '"cpu:0"' in str(make(given))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("cudaa:0", "'cudaa' in 'cudaa:0' is not a kind of device; there are: cpu, cuda"),
+        ("(cpu:0; cuda:0)", r"virtual_device: '\(cpu:0; cuda:0\)' names 2 devices; give one, as 'cuda:0'"),
+        (3, "expected str, got int 3"),
+    ],
+)
+def test_a_program_names_no_device_that_is_none(given, told):
+    x = relay.var("x", shape=(2,))
+    for make in (
+        lambda: relay.annotation.on_device(x, given),
+        lambda: relay.device_copy(x, given, "cuda:1"),
+        lambda: relay.device_copy(x, "cuda:1", given),
+    ):
+        with pytest.raises(hr.UserError, match=told):
+            make()
+
+
 def test_a_tuple_may_be_on_several_devices():
     f = relay.Function([], relay.Tuple([])).with_attr("result_virtual_device", "(cpu:0; cuda:1)")
     assert [str(device) for device in f.virtual_device_] == ["cpu:0", "cuda:1"]

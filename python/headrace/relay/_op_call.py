@@ -187,8 +187,20 @@ def _converter_of(schema: OpSchema, name: str, kind: str) -> Callable[[Any], Any
     if "dtype" in kind:
         return lambda value: (value or None) if isinstance(value, str) else _node.convert(value, kind)
     if kind in ("str", "None or str"):
+        if name.endswith("virtual_device") and not schema.is_users:
+            return lambda value: _device_text(schema.name, name, value)
         return lambda value: str(value) if isinstance(value, _DEVICES) else value
     return (lambda value: _node.convert(value, kind)) if _node.needs_conversion(kind) else None
+
+
+def _device_text(op: str, name: str, value: Any) -> Any:
+    """The text that stands for a device in programs ("cpu:0"), however it is given; what is no device as it is."""
+    if not isinstance(value, (str, *_DEVICES)):
+        return value
+    devices = list(api("target.ParseVirtualDevices")(str(value)))
+    if len(devices) != 1:
+        raise _core.UserError(f"{op}: {name}: '{value}' names {len(devices)} devices; give one, as 'cuda:0'")
+    return str(devices[0])
 
 
 def _size_or_sizes(op: str, name: str, value: Any) -> Any:
