@@ -99,6 +99,23 @@ def test_sparse_tensors_and_transforms_as_relay_takes_them():
     np.testing.assert_allclose(evaluated(re) + 1j * evaluated(im), np.fft.fft([1, 2, 3, 4]), atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("lengths", "told"),
+    [
+        ((0,), "n_fft: expected 1 or more, got 0"),
+        ((2.5,), "n_fft: expected an int, got 2.5"),
+        (("8",), "n_fft: expected an int, got '8'"),
+        ((None,), "n_fft: expected an int, got None"),
+        ((True,), "n_fft: expected an int, got True"),
+        ((4, 1, -1), "win_length: expected 1 or more, got -1"),
+        ((4, 1, "4"), "win_length: expected an int, got '4'"),
+    ],
+)
+def test_lengths_of_transforms(lengths, told):
+    with pytest.raises(hr.UserError, match=f"stft: {told}"):
+        relay.stft(relay.var("x", shape=(1, 9)), *lengths)
+
+
 def test_windows_that_give_their_greatest_sum():
     x, w = relay.var("x", shape=(1, 2, 5, 5)), relay.var("w", shape=(2, 3, 3))
     call = run_infer_type(relay.image.dilation2d(x, w, strides=2, padding=1, dilations=[1, 1]))

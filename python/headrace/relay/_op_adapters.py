@@ -352,6 +352,13 @@ def gather_nd(data: Any, indices: Any, batch_dims: int = 0, index_rank: int | No
     return _gather_nd(data, indices, batch_dims, span=span)
 
 
+def _length(value: Any, what: str) -> int:
+    length = _arguments.integer(value, what)
+    if length < 1:
+        raise _core.UserError(f"{what}: expected 1 or more, got {length}")
+    return length
+
+
 def stft(
     data: Any,
     n_fft: int,
@@ -387,8 +394,9 @@ def stft(
     RelayExpr
         f[batch, frequencies, transforms, 2]: real and imaginary parts.
     """
+    n_fft = _length(n_fft, "stft: n_fft")
     hop = max(n_fft // 4, 1) if hop_length is None else hop_length
-    width = n_fft if win_length is None else win_length
+    width = n_fft if win_length is None else _length(win_length, "stft: win_length")
     return _stft(
         data,
         const(np.ones(width, "int32")) if window is None else window,
