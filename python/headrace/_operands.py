@@ -183,7 +183,9 @@ def number_as(value: Any, dtype: Any, what: str, is_beside: bool = False) -> Any
         return const(number, dtype)
     if not is_beside:
         raise _core.UserError(f"{what}: {number} is not of {target.name}; give a number that {target.name} holds")
-    wider = ["int32", "int64", "float32", "float64"][0 if isinstance(number, int) else 2 :]
+    # A float is not cast to an integer, which would cut the other operand's fractions.
+    is_integral = isinstance(number, int) and target.kind in "biu"
+    wider = ["int32", "int64", "float32", "float64"][0 if is_integral else 2 :]
     fitting = next((name for name in wider if _holds(np.dtype(name), number)), None)
     advice = f", as in x.astype('{fitting}')" if fitting else " to a dtype that holds it"
     raise _core.UserError(f"{what}: {number} beside {target.name}: cast the other operand{advice}")

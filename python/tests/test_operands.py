@@ -50,6 +50,8 @@ def constant(call):
         (lambda: var("uint8") * -1, r"multiply: rhs: -1 beside uint8"),
         (lambda: var("bool") + 2, r"add: rhs: 2 beside bool"),
         (lambda: var("float16") + 1e9, r"add: rhs: 1000000000\.0 beside float16: cast .* x\.astype\('float32'\)"),
+        (lambda: var("float16") + 70000, r"add: rhs: 70000 beside float16: cast .* x\.astype\('float32'\)"),
+        (lambda: var("bfloat16") + 10**39, r"add: rhs: 10+ beside bfloat16: cast .* x\.astype\('float64'\)"),
         (lambda: var("bfloat16") + 1e39, r"add: rhs: 1e\+39 beside bfloat16: cast .* x\.astype\('float64'\)"),
         (lambda: relay.power(var("int32"), 0.5), r"power: rhs: 0\.5 beside int32: cast the other operand"),
         (lambda: relay.maximum(0.5, var("int32")), r"maximum: lhs: 0\.5 beside int32: cast the other operand"),
