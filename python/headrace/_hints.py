@@ -35,14 +35,16 @@ _INSTEAD = {
     "lower": "te.create_prim_func makes the plainest loops, and relay.build the fast ones",
     "micro": "there is no runtime for bare microcontrollers; static main programs are the nearest",
     "rpc": "there is no remote device; load the artifact where it runs",
+    "script": "tir.parse reads a loop function, and func.script() prints one",
     "topi": "te.compute says what an op computes, and the compiler makes the loops; "
     "topi.utils.get_const_tuple(shape) is tuple(int(dim) for dim in shape)",
-    "contrib.debugger": "`headrace bench --steps` times each step",
+    **_all("contrib.", "debug_executor debugger", "`headrace bench --steps` times each step"),
     "contrib.download": "files are got without the package, as by urllib.request.urlretrieve",
     "contrib.graph_runtime": "hr.contrib.graph_executor is its name now",
     "contrib.relay_viz": "mod.show() prints a program; `headrace inspect --steps` shows what it is compiled to",
     "ir.DictAttrs": 'attributes of functions and modules are given as a dict, attrs={"Primitive": 1}, and read as one',
     "ir.Range": "the pair (begin, end) says it, as in te.reduce_axis((0, n))",
+    "relay.analysis.AnnotatedRegionSet": "relay.transform.PartitionGraph() shows the regions, each as a function",
     "relay.analysis.get_calibration_data": "let the program return the values that you want to see; "
     'relay.create_executor("debug") runs any program',
     "relay.analysis.list_fake_quantized_op_freqs": _QUANTIZED,
@@ -99,6 +101,8 @@ _INSTEAD = {
     "expression",
     "relay.transform.build_config": _CONTEXT,
     **_all("relay.transform.", "to_cps un_cps", _CPS),
+    "relay.vision.proposal": "compute the boxes of the anchors and sort them with other ops, then use "
+    "vision.all_class_non_max_suppression",
     "relay.vm": _INTERPRETED,
     "runtime.vm": _INTERPRETED,
     "target.arm_cpu": 'hr.Target("llvm -mcpu=...") names the processor; code is made for this machine\'s kind',
