@@ -68,6 +68,13 @@ def test_an_import_replaces_nothing_of_the_users():
         mod.import_from_std("none.rly")
 
 
+def test_a_constructor_is_known_by_its_name():
+    mod = relay.prelude.Prelude().mod
+    for given in (3, "List"):
+        with pytest.raises(hr.UserError, match=r"as mod\.get_constructor\('List', 'Cons'\); .*\[1 \+ tag\]"):
+            mod.get_constructor(given)
+
+
 def test_what_is_imported_again_stays():
     mod = relay.prelude.Prelude().mod
     cons = mod.get_constructor("List", "Cons")

@@ -354,8 +354,13 @@ class _IRModule(_text_form.Printed):
         var = self.get_global_type_var(name)
         return [var, *self.type_definitions[var].constructors]
 
-    def get_constructor(self, type_name: str, name: str) -> Any:
-        """The constructor of that name of a data type; UserError when there is none."""
+    def get_constructor(self, type_name: str, name: str | None = None) -> Any:
+        """The constructor of that name of a data type; UserError when there is none, and for a tag alone."""
+        if name is None:
+            raise _core.UserError(
+                "get_constructor: a name is needed beside the type's, as mod.get_constructor('List', 'Cons'); "
+                "mod.get_type('List')[1 + tag] is the one of a tag"
+            )
         for constructor in self.get_type(type_name)[1:]:
             if constructor.name_hint == name:
                 return constructor
