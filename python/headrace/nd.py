@@ -34,7 +34,15 @@ def array(data: Any, device: Device | None = None) -> NDArray:
     Returns
     -------
     NDArray
+
+    Raises
+    ------
+    UserError
+        For what is no tensor, and for elements in the other byte order.
     """
+    dtype = getattr(data, "dtype", None)
+    if getattr(dtype, "byteorder", None) in ("<", ">") and not dtype.isnative:
+        raise UserError(f"data: {dtype} is in the other byte order; cast it, as data.astype('{dtype.name}')")
     return _share(data, "data").copyto(_checked(device))
 
 

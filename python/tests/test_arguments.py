@@ -136,6 +136,13 @@ def test_an_executor_is_none_but_of_the_cpu(tmp_path):
         hr.graph_executor.GraphModule(lib)
 
 
+def test_data_of_the_other_byte_order_names_the_cast():
+    data = X.astype(X.dtype.newbyteorder())
+    with pytest.raises(hr.UserError, match=r"data: [<>]f4 is in the other byte order; .* data\.astype\('float32'\)"):
+        hr.nd.array(data)
+    assert (hr.nd.array(data.astype("float32")).numpy() == X).all()
+
+
 def test_dtypes_have_their_names(model):
     with pytest.raises(hr.UserError, match="complex64"):
         model(X.astype(np.complex64))
