@@ -54,6 +54,7 @@ def test_a_proto_is_read_too(image):
         (lambda: from_onnx(DIGITS, [1]), "shape: expected a dict"),
         (lambda: from_onnx(DIGITS, dtype="int8"), "from_onnx: dtype is 'int8'; leave it out"),
         (lambda: from_onnx(DIGITS, dtype={"x": "float32"}), "from_onnx: dtype is {'x': 'float32'}; leave it out"),
+        (lambda: from_onnx(DIGITS, opset=13), "from_onnx: opset is 13; leave it out: the model says its own$"),
         (lambda: from_onnx(DIGITS, freeze_params=False), "weights are constants"),
         (
             lambda: hr.compile(relay.Function([], relay.const(1.0))),
@@ -73,6 +74,13 @@ def test_a_proto_is_read_too(image):
 def test_mistakes(call, says):
     with pytest.raises(hr.UserError, match=says):
         call()
+
+
+@pytest.mark.parametrize("opset", [11, True, "13", 13.5])
+def test_another_opset_than_the_models_is_refused(opset):
+    onnx = pytest.importorskip("onnx")
+    with pytest.raises(hr.UserError, match=f"opset is {opset!r}; leave it out: the model says its own, which is 13"):
+        from_onnx(onnx.load(str(DIGITS)), {"x": (1, 1, 8, 8)}, opset=opset)
 
 
 def test_a_proto_is_called_by_its_name():

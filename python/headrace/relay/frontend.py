@@ -33,7 +33,7 @@ def from_onnx(
     dtype : str
         "float32", for the sake of old programs: the model says the dtypes of its inputs.
     opset : int, optional
-        Accepted for the sake of old programs: the model says its own.
+        The opset of the ModelProto, for the sake of old programs: the model says its own. With a path, leave it out.
     freeze_params : bool
         The weights are constants of the program: there is no other way.
 
@@ -46,12 +46,13 @@ def from_onnx(
     ------
     UserError
         For what is not a model or cannot be read, with the reason; a size of `shape` that is not a number; another
-        dtype than the default.
+        dtype than the default; another opset than the model's.
     """
     if not freeze_params:
         raise UserError("from_onnx: weights are constants of the program; freeze_params=False is not supported")
     if dtype not in (None, "float32"):
         raise UserError(f"from_onnx: dtype is {dtype!r}; leave it out: the model says the dtypes of its inputs")
+    _check_opset(opset, model)
     example = 'shape={"x": (1, 3, 224, 224)}'
     shapes = {name: _sizes(name, dims) for name, dims in _arguments.mapping(shape, "shape", example).items()}
     if isinstance(model, (str, PathLike)):
@@ -66,6 +67,17 @@ def from_onnx(
         name = f"the model '{model.graph.name}'" if hasattr(model, "graph") else "the model"
         told = str(error).replace(f"'{file}'", name).replace(file, name)
         raise _arguments.retold(error, told, place=error.place.replace(file, name)) from None
+
+
+def _check_opset(opset: Any, model: Any) -> None:
+    """UserError for an opset that is not the one of the standard's operators in a ModelProto."""
+    if opset is None:
+        return
+    rows = getattr(model, "opset_import", ())
+    own = [row.version for row in rows if row.domain in ("", "ai.onnx")]
+    if isinstance(opset, bool) or opset not in own:
+        found = f", which is {', '.join(map(str, own))}" if own else ""
+        raise UserError(f"from_onnx: opset is {opset!r}; leave it out: the model says its own{found}")
 
 
 def _sizes(name: str, dims: Any) -> tuple[int, ...]:
