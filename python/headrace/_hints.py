@@ -87,7 +87,8 @@ _INSTEAD = {
     "relay.qnn.transform": _PLAIN,
     **_all("relay.qnn.", "requantize_config op.requantize_config", _REQUANTIZE),
     "relay.quantize": "quantization of floats is not supported; programs with qnn ops are",
-    "relay.setrecursionlimit": "programs may nest as deep as they like; Python's own limit is sys.setrecursionlimit",
+    "relay.setrecursionlimit": "programs may nest as deep as they like, and run in the interpreter with calls and "
+    "branches nested 50,000 deep; Python's own limit is sys.setrecursionlimit",
     **_all(
         "relay.testing.",
         "darknet lenet tf tflite tlstm yolo_detection",
