@@ -110,6 +110,8 @@ constexpr std::string_view kChoices =
   the dtype of the scale. DynamicQuantizeLinear of a tensor of zeros has the scale 1 (as in onnxruntime).
 - **Integers**: a division by zero gives 0, and so does its remainder (onnxruntime stops with an error). Sums, products
   and the negative of the least integer wrap around.
+- **Cast** of floats to integers saturates: a number out of range becomes the nearest integer of the dtype, and NaN
+  becomes 0. onnxruntime gives other integers, such as the number wrapped around or the least integer of the dtype.
 - **Resize** with align_corners, if the scales do not give whole sizes: the input coordinates come from the size before
   it is rounded down, as in the standard's data; onnxruntime uses the rounded size.
 - **NaN**: for ArgMax, ArgMin and Hardmax the first NaN is the greatest and the least element, as in numpy (onnxruntime
