@@ -1,5 +1,7 @@
 """Arguments of another kind than the one that is wanted: the message names the function, argument and both kinds."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -202,3 +204,18 @@ def test_a_number_is_no_bool(value):
 def test_0_and_1_are_bools():
     x = relay.var("x", shape=(2, 3))
     assert [relay.sum(x, keepdims=v).attrs.keepdims for v in (0, 1, False, True)] == [False, True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "text"),
+    [
+        (200, "int8", "200 does not fit int8 (-128 to 127)"),
+        (-1, "uint8", "-1 does not fit uint8 (0 to 255)"),
+        (np.array([1.0, 300.7]), "int8", "300.7 does not fit int8"),
+        (float("nan"), "int32", "nan does not fit int32"),
+    ],
+)
+def test_constants_fit_their_dtype(value, dtype, text):
+    with pytest.raises(hr.UserError, match=re.escape(text)):
+        relay.const(value, dtype)
+    assert relay.const(127, "int8").data.numpy() == 127

@@ -43,7 +43,7 @@ class Compilation {
         compiler_(codegen::NativeCompiler::load()) {
     register_all();
     code_.target = choose_target(compiler_, options.target);
-    context_ = make_relay_context(options, [this](const pass::PassNote& note) { report_.notes.push_back(note); });
+    context_ = make_relay_context(options, keep_note());
     context_.config.set(passes::kProgramBytes, Value(passes::program_bytes(model_.module)));
   }
 
@@ -141,12 +141,17 @@ class Compilation {
     }
   }
 
+  pass::NoteSink keep_note() {
+    return [this](const pass::PassNote& note) { report_.notes.push_back(note); };
+  }
+
   void run_native_passes() {
     programs_.push_back({.names = {.inputs = model_.inputs, .outputs = model_.outputs}, .module = placed_.module});
     for (const partition::Region& region : placed_.regions) programs_.push_back(fallback_of(region, placed_.module));
     placed_.module = {};  // values that the passes replace need no memory any more
     // The native passes fold constants once more, and note what is left then.
     std::erase_if(report_.notes, [](const pass::PassNote& note) { return note.reason == HR_REASON_FOLD_LIMIT; });
+    context_.note = pass::each_once(keep_note());
     for_each_program([&](NativeProgram& program) {
       if (program.is_fallback) program.module = run_canonical_passes(std::move(program.module), context_);
       program.module = pass::run_passes(passes::native(machine_of(code_.target)), std::move(program.module), context_);

@@ -121,6 +121,8 @@ constexpr std::string_view kChoices =
   standard's data; onnxruntime counts it in the map of that shape.
 - **AffineGrid** with align_corners: along an extent of 1 the coordinate is 0 (onnxruntime gives 1, the standard's
   reference -1).
+- **ConvTranspose** with auto_pad SAME_UPPER or SAME_LOWER and a kernel below the stride: an extent is n * stride, as in
+  the standard's reference; onnxruntime and ONNX's shape inference give (n - 1) * stride + kernel.
 - **LpPool** with ceil_mode: for a window that extends past the pads, the mean of its elements within the pads is
   multiplied by the size of the whole window, as in the standard's reference.
 - **LSTM, GRU and RNN**: a sequence of length 0 keeps its initial state as the last state (onnxruntime gives zeros). The
