@@ -9,8 +9,8 @@ a fact of an op (src/ops/op_facts.h). Rules:
   literal   no string literal in these rooms is the name of a registered op, except in the files of TABLES, which map op
             names to rows, in the functions that set rules on ops by name (REGISTRATIONS), and where WORDS says that the
             literal is another word of the same letters
-  compare   no comparison of an op's name or of a part of it (`as_op()->name ==`, `->name.starts_with`), also of one that
-            a variable holds
+  compare   no comparison of an op's name or of a part of it (`as_op()->name ==`, `->name.starts_with`), also of one
+            that a variable holds
   handle    each handle in src/ops/op_handles.h names a registered op, and something uses it
 
 The names of ops come from src/ops: `OpBuilder("name"`, a pattern as `OpBuilder(fmt::format("nn.conv{}d"`, and calls of

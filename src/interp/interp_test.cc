@@ -247,7 +247,7 @@ TEST(Interp, DeepRecursionNeedsNoStack) {
   EXPECT_EQ(run_text(std::string(kLists) + "def @main() { @upto(10000) }", {}).size(), 10000u);
 }
 
-// What these ops make along the other axes would not fit any memory.
+// Tables for the other axes of these results would not fit any memory.
 TEST(Interp, OpsWithoutElementsTakeNoTime) {
   const auto shape_of = [](const std::string& call) {
     return run_text("def @main() { " + call + " }", {}).at(0).shape();
