@@ -133,6 +133,8 @@ constexpr std::string_view kChoices =
 - **If** is replaced by the selected branch if its condition is known when the model is imported (a constant, or a bound
   input). Otherwise it becomes an `if` of Relay, which the interpreter runs and artifacts cannot run yet; both branches
   must then give the same types.
+- **Refused, though onnxruntime computes them**: an Einsum label of extent 1 against a larger one; ReduceMean over an empty
+  axis; TopK with k = 0; linear Resize of uint8; RoiAlign with mode max.
 - **Declared outputs**: it is an error if the nodes compute another element type, rank or dimension than a graph output
   declares.
 - **Data outside of the model file** must lie below the model's folder. It is an error if it is missing or too short.
