@@ -233,7 +233,7 @@ typedef struct hr_backend {
   /* Says whether the backend takes what a pattern matched. NULL: it takes all matches. */
   void (*accepts)(void* self, const char* pattern, const hr_graph* match, hr_verdict* verdict);
   /* Compiles regions: each graph of the request is emitted or refused. A failure is for what the user must mend, such
-   * as a wrong option: it ends the compile. A request without graphs asks for that alone: a host checks options so. */
+   * as a wrong option: it ends the compile. Since minor version 3, a request without graphs asks for that alone. */
   int32_t (*compile)(void* self, const hr_compile_request* request, const hr_message* message);
 
   /* Makes a blob ready to run. The bytes live as long as the loaded thing. */

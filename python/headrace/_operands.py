@@ -144,7 +144,7 @@ def _with_dtype(array: np.ndarray, dtype: str | None) -> np.ndarray:
     if target is not None and target.kind in "iu" and array.dtype.kind in "iuf" and array.size:
         limits = np.iinfo(target)
         for number in (array.min(), array.max()):
-            if not limits.min <= number <= limits.max:
+            if not limits.min <= np.trunc(number) <= limits.max:
                 raise _core.UserError(f"const: {number} does not fit {target.name} ({limits.min} to {limits.max})")
     try:
         return np.array(array, dtype=target, copy=True)

@@ -22,8 +22,10 @@ TEST(TextLiteral, IntegersMustFitTheirDtype) {
   EXPECT_EQ(integer_bits("1", false, DataType::bool_()), 1U);
   EXPECT_EQ(integer_bits("2", false, DataType::bool_()), std::nullopt);
   EXPECT_EQ(integer_misfit("2", false, DataType::bool_()), "2 does not fit bool (0 to 1)");
-  // Elements smaller than a byte take one byte each.
-  EXPECT_EQ(integer_bits("100", false, DataType::int_(4)), 100U);
+  EXPECT_EQ(integer_bits("7", false, DataType::int_(4)), 7U);
+  EXPECT_EQ(integer_bits("8", false, DataType::int_(4)), std::nullopt);
+  EXPECT_EQ(integer_bits("8", true, DataType::int_(4)), ~uint64_t{8} + 1);
+  EXPECT_EQ(integer_misfit("16", false, DataType::uint(4)), "16 does not fit uint4 (0 to 15)");
   for (const char* bad : {"", "1x", "99999999999999999999"})
     EXPECT_EQ(integer_bits(bad, false, DataType::int_(64)), std::nullopt) << bad;
 }

@@ -607,7 +607,7 @@ class JsonTest(JsonPageTest):
             "advanced": (f"%d: {matrix}, %i: Tensor[(4), int64], %j: Tensor[(4), int32]", "adv_index((%d, %i, %j))"),
         }
         for name, (inputs, body) in programs.items():
-            Path(f"{name}.relay").write_text(f'#[version = "0.0.5"]\ndef @main({inputs}) {{ {body} }}\n')
+            (self.folder / f"{name}.relay").write_text(f'#[version = "0.0.5"]\ndef @main({inputs}) {{ {body} }}\n')
             self.assertTrue(self.report("verify", f"{name}.relay")["ok"], name)
 
     def test_verify_of_every_value(self) -> None:

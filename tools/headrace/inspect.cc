@@ -49,11 +49,13 @@ std::string describe_named(const artifact::TensorSpec& spec) {
 Array<Value> specs_of(const std::vector<artifact::TensorSpec>& specs) {
   Array<Value> list;
   for (const artifact::TensorSpec& spec : specs) {
+    Array<std::string> dims(spec.dims.begin(), spec.dims.end());
+    while (dims.size() < spec.shape.size()) dims.push_back("");
     list.push_back(Value(Report{{"name", Value(spec.name)},
                                 {"dtype", Value(spec.dtype.to_string())},
                                 {"shape", Value(Shape(spec.shape.begin(), spec.shape.end()))},
                                 {"location", Value(artifact::to_string(spec.location))},
-                                {"dims", Value(Array<std::string>(spec.dims.begin(), spec.dims.end()))}}));
+                                {"dims", Value(dims)}}));
   }
   return list;
 }

@@ -224,7 +224,8 @@ std::vector<Expected<RegionCode>> PluginBackend::compile(const partition::Region
     views.push_back(graphs.back().get());
     places.push_back(i);
   }
-  if (views.empty() && !request.regions.empty()) return codes;
+  // Libraries of earlier versions were not told of requests without graphs.
+  if (views.empty() && (!request.regions.empty() || table().abi.minor < 3)) return codes;
   const AttrList options(request.options);
   hr_compile_sink sink{.graphs = views, .takes_constants = table().load_with_constants != nullptr};
   const hr_compile_request asked{.abi = abi_of<hr_compile_request>(),
