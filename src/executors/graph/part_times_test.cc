@@ -20,11 +20,11 @@ using ::testing::SizeIs;
 struct ToyProgram {
   explicit ToyProgram(hr_kernel first) {
     for (const artifact::Step& step : program().graph.steps)
-      callees.push_back(
-          {.kernel = reinterpret_cast<hr_kernel>(library->symbol(artifact::callee_of(step.action))), .external = {}});
+      callees.push_back({.kernel = kernel(artifact::callee_of(step.action)), .external = {}});
     for (size_t i = 0; i < 2; ++i) weights.push_back(library->weight(i));
     callees[0].kernel = first;
   }
+  hr_kernel kernel(const std::string& name) const { return reinterpret_cast<hr_kernel>(library->symbol(name)); }
   const artifact::Program& program() const { return library->manifest().programs[0]; }
   std::shared_ptr<GraphExecutor> executor(int32_t threads) const {
     auto made = std::make_shared<GraphExecutor>(GraphParts{program(), callees, weights},
@@ -118,7 +118,7 @@ TEST(PartTimes, PartsWithoutRoomAreCounted) {
 
 TEST(PartTimes, FailuresKeepTheirCodeAndMessage) {
   ToyProgram toy(nullptr);
-  toy.callees[0].kernel = reinterpret_cast<hr_kernel>(toy.library->symbol("toy_fail"));
+  toy.callees[0].kernel = toy.kernel("toy_fail");
   const auto executor = toy.executor(2);
   PartTimes recorder(executor->num_threads());
   executor->record_parts(&recorder);
