@@ -12,8 +12,8 @@
 // in the same way; there is one device today, so they are free. The choice is a label problem (graph/labels.h), solved
 // exactly unless the program is very entangled. It does not see that some calls with one label cannot be one region,
 // since a path leaves and enters again, or nothing connects them. partition/plan_search.h says how a plan is found that
-// counts the borders of such regions: the best one for up to 65,536 plans, and for many programs above that. The lower
-// bound holds for all plans.
+// counts the borders of such regions: the best one where its bounded work suffices, as for nearly all programs of up
+// to 65,536 plans. The lower bound holds for all plans.
 //
 // The pieces that the backends' patterns match are calls of their own. Each of these splits is tried: the pieces of the
 // whole list by priority, those of each backend alone, and no pieces. So a plan never costs more than the plan of the

@@ -119,7 +119,7 @@ FoundPlan search_sets(const CostProblem& problem, const FoundPlan& first, const 
                       const SearchLimits& limits) {
   const bool is_small = problem.num_plans(limits.small_plans + 1) <= limits.small_plans;
   if (!is_small && labels.method != graph::LabelMethod::elimination) return first;
-  const int64_t most = is_small ? INT64_MAX : limits.operations;
+  const int64_t most = is_small ? limits.small_operations : limits.operations;
   return LabelSets(problem, first, known).search(most, operations_of(problem.label_problem(), labels));
 }
 

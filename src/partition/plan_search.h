@@ -18,11 +18,12 @@
 namespace headrace::partition {
 
 struct SearchLimits {
-  // Step 2 solves any number of label problems where there are at most so many plans,
+  // Step 2 solves so many label problems as take together this number of operations: those of the eliminations
+  // (graph/labels.h), and kNodeOperations for each node of each problem. There are more of them where at most
+  // `small_plans` plans exist.
   int64_t small_plans = int64_t{1} << 16;
-  // and otherwise so many as take together this number of operations: those of the eliminations (graph/labels.h), and
-  // kNodeOperations for each node of each problem.
   int64_t operations = int64_t{1} << 26;
+  int64_t small_operations = int64_t{1} << 30;
   // Step 3 prices as many plans for its moves as have this number of nodes together, and at least so many.
   int64_t moved_nodes = int64_t{1} << 17;
   int64_t least_moves = 4;
