@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from headrace import _arguments, _core, _ffi, _public, compiler
 from headrace._core import UserError
-from headrace._memory_file import MemoryFile
 from headrace.pipeline import _devices, _processes
 from headrace.pipeline._errors import PipelineError
 from headrace.pipeline._running import Pipeline
+from headrace.pipeline._stage_code import (
+    ArtifactFiles,
+    BatchOptions,
+    SavedCode,
+    batch_options,
+    check_once,
+    codes_of,
+    name_of,
+    process_codes,
+    saved_code,
+)
 
 __all__ = ["Graph", "PortError", "Stage", "StageHandle", "chain", "load"]
 
@@ -88,36 +96,11 @@ class _Param:
 
 
 @dataclass
-class _Saved:
-    """A stage's code as the file of a pipeline keeps it: the bytes of an artifact, or the name of a function."""
-
-    program: str = ""  # empty: the first of the artifact
-    function: str = ""
-    code: Any = None  # the function
-    model: Callable[[], bytes] | None = None
-    others: list[_Saved] = field(default_factory=list)  # programs for other batches
-
-
-@dataclass(frozen=True)
-class _BatchOptions:
-    """How a stage takes several requests in one call."""
-
-    max_batch: int
-    max_delay: float
-    retry_alone: bool
-    any_rows: bool
-
-    def native(self, others: Sequence[tuple[int, str]] = ()) -> Any:
-        """These options for the runtime; `others` are models and programs for other batches."""
-        return _core.PipelineBatch(self.max_batch, self.max_delay, self.retry_alone, self.any_rows, list(others))
-
-
-@dataclass
 class _StageEntry:
     name: str
     backend: str
     codes: list[Any]
-    saved: _Saved
+    saved: SavedCode
     threads: int
     inputs: list[_PortType]
     outputs: list[_PortType]
@@ -125,7 +108,7 @@ class _StageEntry:
     device: str  # the text of a simulated one; "" for the CPU
     cpus: list[int]
     time_limit: float
-    batch: _BatchOptions | None
+    batch: BatchOptions | None
     isolation: str  # "thread" or "process"
     pure: bool
     sources: dict[int, _End] = field(default_factory=dict)
@@ -190,7 +173,7 @@ class Graph:
         self._outputs: list[_PipelinePort] = []
         self._output_sources: dict[int, _End] = {}
         self._params: list[_Param] = []
-        self._files = _ArtifactFiles()
+        self._files = ArtifactFiles()
 
     def stage(
         self,
@@ -284,24 +267,24 @@ class Graph:
             raise UserError(f"isolation is {isolation!r}; it is 'thread' or 'process'")
         if pure and isolation != "process":
             raise UserError("pure is of stages with isolation='process', which run a request again after a crash")
-        batch = _batch_options(code, max_batch, max_delay, retry_alone, rows)
-        chosen = self._free_name(name if name is not None else _name_of(code))
+        batch = batch_options(code, max_batch, max_delay, retry_alone, rows)
+        chosen = self._free_name(name if name is not None else name_of(code))
         inputs = None if inputs is None else _arguments.names(inputs, "inputs")
         outputs = outputs if isinstance(outputs, int) else _arguments.names(outputs, "outputs")
-        _check_once(chosen, "input", inputs or ())
-        _check_once(chosen, "output", () if isinstance(outputs, int) else outputs)
+        check_once(chosen, "input", inputs or ())
+        check_once(chosen, "output", () if isinstance(outputs, int) else outputs)
         _core.check_named_once(given["cpus"], f"stage '{chosen}'")
         limit = 0.0 if time_limit is None else _arguments.seconds(time_limit, "time_limit")
         if isolation == "process":
             run = {"is_pure": bool(pure), "time_limit": limit}
-            codes = _process_codes(code, inputs, outputs, given, batch, run)
+            codes = process_codes(code, inputs, outputs, given, batch, run)
         else:
-            codes = _codes_of(code, inputs, outputs, given, batch, self._files)
+            codes = codes_of(code, inputs, outputs, given, batch, self._files)
         entry = _StageEntry(
             name=chosen,
             backend=backend,
             codes=codes,
-            saved=self._saved_of(code, chosen, isolation == "process"),
+            saved=saved_code(code, chosen, isolation == "process", [stage.saved for stage in self._stages]),
             threads=code.threads if isinstance(code, compiler.CompiledModel) else threads,
             inputs=codes[0].inputs,
             outputs=codes[0].outputs,
@@ -315,26 +298,6 @@ class Graph:
         )
         self._stages.append(entry)
         return StageHandle(self, len(self._stages) - 1)
-
-    def _saved_of(self, code: Any, stage: str, in_process: bool) -> _Saved:
-        """A stage's code as a file keeps it."""
-        if isinstance(code, Mapping):
-            first, *others = (self._saved_of(code[key], stage, in_process) for key in sorted(code))
-            return replace(first, others=others)
-        if in_process and _function_name(code):
-            return _Saved(function=_function_name(code), code=_function_name(code))
-        if isinstance(code, (str, PathLike)):
-            return _Saved(model=_file_reader(code, stage))
-        module = getattr(code, "module", code)
-        if isinstance(module, _core.Module):
-            return _Saved(model=module.save_to_binary)
-        if isinstance(code, compiler.CompiledModel):
-            return _Saved(program=code.program, model=None if code.path is None else _file_reader(code.path, stage))
-        name = _name_of(code) or stage
-        others = [entry.saved for entry in self._stages if entry.saved.function == name]
-        if any(other.code != code for other in others):
-            name = stage  # another function has that name
-        return _Saved(function=name, code=code)
 
     def _copy(self) -> Graph:
         """The graph as it is now, to be saved later; its ends are those of this one."""
@@ -485,7 +448,7 @@ class Graph:
                     "functions only; give one of the stages another name"
                 )
 
-        def model_of(saved: _Saved, stage: str) -> int:
+        def model_of(saved: SavedCode, stage: str) -> int:
             if saved.function:
                 return -1
             if saved.model is None:
@@ -500,7 +463,7 @@ class Graph:
         values = [param.value for param in self._params]
         _core.save_pipeline(plan=plan, models=models, first_values=values, path=_arguments.path(path, "path"))
 
-    def _plan(self, max_inflight: int, model_of: Callable[[_Saved, str], int]) -> Any:
+    def _plan(self, max_inflight: int, model_of: Callable[[SavedCode, str], int]) -> Any:
         """The plan of the pipeline; `model_of` gives the number of a model of a stage, -1 for a function."""
         if _arguments.integer(max_inflight, "max_inflight") < 1:
             raise UserError(f"max_inflight is {max_inflight}; at least one request is in a pipeline")
@@ -547,7 +510,7 @@ class Graph:
         )
 
     @staticmethod
-    def _others_of(entry: _StageEntry, model_of: Callable[[_Saved, str], int]) -> list[tuple[int, str]]:
+    def _others_of(entry: _StageEntry, model_of: Callable[[SavedCode, str], int]) -> list[tuple[int, str]]:
         """The models and programs of a stage for other batches, where they are saved."""
         found = [(model_of(saved, entry.name), saved.program) for saved in entry.saved.others]
         return [(model, program) for model, program in found if model >= 0]
@@ -683,204 +646,10 @@ def _group_of(number: int, name: str, group: str | None, device: str) -> tuple[i
     return (-2, device) if device else (number, name)
 
 
-def _no_models(saved: _Saved, stage: str) -> int:
+def _no_models(saved: SavedCode, stage: str) -> int:
     """The model of a stage in a plan that is run and not saved: none, for its code is there."""
     del saved, stage
     return -1
-
-
-def _batch_options(
-    code: Any, max_batch: int | None, max_delay: float, retry_alone: bool, rows: str | None
-) -> _BatchOptions | None:
-    """How a stage takes several requests in one call; None for one that takes one at a time."""
-    if isinstance(code, Mapping):
-        if not code:
-            raise UserError("the dict of programs is empty; it has a program for each batch: {1: 'm1.so', 8: 'm8.so'}")
-        for batch in code:
-            if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-                raise UserError(f"the dict of programs has the batch {batch!r}; a batch is an integer from 1 on")
-        max_batch = max(code) if max_batch is None else max_batch
-    if max_batch is None:
-        if max_delay or retry_alone or rows is not None:
-            raise UserError("max_delay, retry_alone and rows are of stages that take batches; give a max_batch")
-        return None
-    if not 1 <= _arguments.integer(max_batch, "max_batch") <= _core.MOST_IN_BATCH:
-        raise UserError(f"max_batch is {max_batch}; it lies from 1 to {_core.MOST_IN_BATCH}")
-    if rows not in (None, "any"):
-        raise UserError(f"rows is {rows!r}; it is 'any', or None for one row a request")
-    return _BatchOptions(max_batch, _arguments.seconds(max_delay, "max_delay"), bool(retry_alone), rows == "any")
-
-
-def _file_reader(path: str | PathLike[str], stage: str) -> Callable[[], bytes]:
-    """Returns a reader of a stage's model file; it raises UserError if the file has changed since this call."""
-    file = Path(path).absolute()
-
-    def stamp() -> tuple[int, ...] | None:
-        try:
-            found = file.stat()
-        except OSError:
-            return None
-        return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-
-    loaded = stamp()
-
-    def read() -> bytes:
-        if loaded is None or stamp() != loaded:
-            raise UserError(f"stage '{stage}': the file '{file}' is gone or has changed since the stage was made")
-        return file.read_bytes()
-
-    return read
-
-
-def _name_of(code: Any) -> str:
-    if isinstance(code, Mapping):
-        return _name_of(code[min(code)])
-    if _processes.is_import_name(code):
-        return code.rsplit(":", 1)[1].rsplit(".", 1)[-1]
-    if isinstance(code, (str, PathLike)):
-        return str(code).rsplit("/", 1)[-1].removesuffix(".so")
-    name = getattr(code, "__name__", "")
-    return name if isinstance(name, str) and name.isidentifier() else ""
-
-
-def _codes_of(
-    code: Any,
-    inputs: Sequence[str] | None,
-    outputs: int | Sequence[str],
-    given: Mapping[str, Any],
-    batch: _BatchOptions | None,
-    files: _ArtifactFiles,
-) -> list[Any]:
-    """The code of each replica."""
-    programs = code if isinstance(code, Mapping) else {0: code}
-    executors = {key: _executors_of(program, given, files) for key, program in programs.items()}
-    if None not in executors.values():
-        if isinstance(code, Mapping):
-            _check_batches(executors)
-        of_replicas = zip(*(executors[key] for key in sorted(executors)), strict=True)
-        if batch is None:
-            return [_core.executor_stage(one) for (one,) in of_replicas]
-        return [_core.batch_executor_stage(list(ones), batch.any_rows) for ones in of_replicas]
-    if not isinstance(code, Mapping) and callable(code):
-        ports = [(name, None, []) for name in inputs_of(code, inputs)]
-        made = [(name, None, []) for name in _output_names(outputs)]
-        native = None if batch is None else batch.native()
-        return [_core.function_stage(code, ports, made, native) for _ in range(given["replicas"])]
-    wrong = next(program for key, program in programs.items() if executors[key] is None)
-    kind = _arguments.kind(wrong)
-    if isinstance(code, Mapping):
-        raise UserError(f"a dict of programs has compiled models, paths of artifacts or modules, got {kind}")
-    raise UserError(f"a stage's code is a compiled model, the path of an artifact, a module or a function, got {kind}")
-
-
-def _check_once(stage: str, what: str, given: Sequence[str]) -> None:
-    """Refuses a list of a stage that names a port twice."""
-    for i, one in enumerate(given):
-        if one in given[:i]:
-            raise UserError(f"stage '{stage}' has the {what} {one!r} twice; give each its own name")
-
-
-def _output_names(outputs: int | Sequence[str]) -> list[str]:
-    return [f"output{i}" for i in range(outputs)] if isinstance(outputs, int) else list(outputs)
-
-
-def _function_name(code: Any) -> str:
-    """The name by which a process imports the function of a stage; empty for a program."""
-    if _processes.is_import_name(code):
-        return code
-    is_program = isinstance(code, (str, PathLike, Mapping, compiler.CompiledModel))
-    is_module = isinstance(getattr(code, "module", code), _core.Module)
-    return _processes.import_name(code) if callable(code) and not is_program and not is_module else ""
-
-
-def _process_codes(
-    code: Any,
-    inputs: Sequence[str] | None,
-    outputs: int | Sequence[str],
-    given: Mapping[str, Any],
-    batch: _BatchOptions | None,
-    run: Mapping[str, Any],
-) -> list[Any]:
-    """The code of each replica, in a process of its own."""
-    if name := _function_name(code):
-        fields = None if batch is None else [batch.max_batch, batch.max_delay, batch.retry_alone, batch.any_rows]
-        words = _processes.function_command(name, inputs, _output_names(outputs), fields)
-        return [_core.process_function_stage(words, **run) for _ in range(given["replicas"])]
-    kinds = (batch is not None, batch is not None and batch.any_rows)
-    made = [_processes.program_stage(code, given, kinds, run) for _ in range(given["replicas"])]
-    if None in made:
-        raise UserError(
-            "the code of a stage with isolation='process' is an artifact's path, a model compiled to a file, a module, "
-            f"or a function by its name 'module:function', got {_arguments.kind(code)}"
-        )
-    return made
-
-
-def _check_batches(executors: Mapping[int, Any]) -> None:
-    """Refuses a program that has another batch than its key."""
-    for batch, of_replicas in executors.items():
-        found = _core.batch_executor_stage(of_replicas[:1], False).most_in_batch
-        if found != batch:
-            raise UserError(
-                f"the program for the batch {batch} has the batch {found}, the first dimension of its outputs"
-            )
-
-
-class _ArtifactFiles:
-    """Opens the artifacts of a graph, each once as long as its path names the same file.
-
-    An opening verifies the whole file, and maps weights that lie in a file beside it.
-    """
-
-    def __init__(self) -> None:
-        self._opened: dict[tuple[int, ...], Any] = {}
-
-    def open(self, path: str | PathLike[str]) -> Any:
-        name = compiler.artifact_path(path)
-        try:
-            found = Path(name).stat()
-        except (OSError, ValueError):
-            return _core.open_artifact(name)  # says what is wrong
-        key = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
-        if key not in self._opened:
-            self._opened[key] = _core.open_artifact(name)
-        return self._opened[key]
-
-
-def _executors_of(code: Any, given: Mapping[str, Any], files: _ArtifactFiles) -> list[Any] | None:
-    """The executors of a program for each replica; None for what is not a program."""
-    if isinstance(code, (str, PathLike)):
-        opened = files.open(code)
-        return [
-            _core.make_executor(opened, "default", given["threads"], given["cpus"]) for _ in range(given["replicas"])
-        ]
-    module = getattr(code, "module", code)
-    if isinstance(module, _core.Module):
-        file = MemoryFile(module.save_to_binary())
-        return _executors_of(file.path, given, _ArtifactFiles())
-    if not isinstance(code, compiler.CompiledModel):
-        return None
-    if not isinstance(code._executor, _core.Executor):
-        raise UserError("the model was compiled for another processor, and does not run here")
-    if given["replicas"] > 1:
-        raise UserError("a compiled model runs one request at a time; for replicas give the path of its artifact")
-    return [code._executor]
-
-
-def inputs_of(code: Callable[..., Any], inputs: Sequence[str] | None) -> list[str]:
-    """The names of a function's inputs: those given, or its parameters."""
-    if inputs is not None:
-        return _arguments.names(inputs, "inputs")
-    try:
-        parameters = inspect.signature(code).parameters.values()
-    except (TypeError, ValueError):
-        return ["input0"]
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
-        raise UserError("the function takes any number of arguments; name its inputs: inputs=['x']")
-    return [
-        parameter.name for parameter in parameters if parameter.kind in kinds and parameter.default is parameter.empty
-    ]
 
 
 _public.publish(__name__, "headrace.pipeline")

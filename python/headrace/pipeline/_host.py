@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace import _core
 from headrace._core import UserError
-from headrace.pipeline import _graph
+from headrace.pipeline import _stage_code
 
 
 def serve(asked: Mapping[str, Any]) -> None:
@@ -19,7 +19,7 @@ def serve(asked: Mapping[str, Any]) -> None:
 
 def _code_of(asked: Mapping[str, Any]) -> Any:
     function = _function_of(asked["function"])
-    inputs = [(name, None, []) for name in _graph.inputs_of(function, asked["inputs"])]
+    inputs = [(name, None, []) for name in _stage_code.inputs_of(function, asked["inputs"])]
     outputs = [(name, None, []) for name in asked["outputs"]]
     batch = None if asked["batch"] is None else _core.PipelineBatch(*asked["batch"], [])
     return _core.function_stage(function, inputs, outputs, batch)

@@ -15,7 +15,7 @@ from typing import Any
 from headrace import _arguments, compiler, pipeline
 from headrace._core import NDArray, UserError
 from headrace._numpy import np
-from headrace.pipeline import _graph, _host, _processes
+from headrace.pipeline import _host, _processes, _stage_code
 from headrace.pipeline._errors import PipelineError
 from headrace.ray._artifacts import ArtifactRef, artifact_ref
 from headrace.ray._package import RAY_IS_GONE, is_connected, ray_package
@@ -120,7 +120,7 @@ def _read_stage(stage: pipeline.Stage, taken: set[str]) -> StageSpec:
 
 def _name_of(code: Any, given: Any) -> str:
     first = code[min(code)] if isinstance(code, Mapping) else code
-    return first.name.removesuffix(".so") if isinstance(first, ArtifactRef) else _graph._name_of(given)
+    return first.name.removesuffix(".so") if isinstance(first, ArtifactRef) else _stage_code.name_of(given)
 
 
 def _free_name(base: str, taken: set[str]) -> str:
