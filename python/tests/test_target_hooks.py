@@ -117,6 +117,26 @@ def test_loops_become_a_module_of_the_backend():
     assert seen == [(["f", "g"], 42), (["f", "g"], 0)]
 
 
+def test_a_hook_compiles_regions_itself():
+    """`f` is a function of a module that the hook returns, and `g` a loop program."""
+    kind = hr.target.register_kind("hook-itself")
+
+    def module_of(names):
+        def compute(x, y, out):
+            out[:] = x.numpy() * 10 + y.numpy()
+
+        return hr.runtime.create_module("hook-itself", dict.fromkeys(names, compute), binary=" ".join(names).encode())
+
+    def hook(mod):
+        made = hr.IRModule({name: f for name, f in mod.functions.items() if name.name_hint == "g"})
+        return replace_add_by_subtract(made).with_attr("external_mods", [module_of(["f"])])
+
+    hr.register_func("runtime.module.loadbinary_hook-itself", lambda data: module_of(data.decode().split()))
+    kind.set_attr("RelayToTIR", hook)
+    lib = relay.build(calling(region("hook-itself", "f"), region("hook-itself", "g")), "llvm")
+    np.testing.assert_array_equal(run(lib), np.full(4, 31 + 2))
+
+
 def test_what_stays_relay_is_for_the_function_of_the_backend():
     kind = hr.target.register_kind("hook-partly")
 
@@ -150,6 +170,11 @@ def test_what_stays_relay_is_for_the_function_of_the_backend():
             "RelayToTIR of the target kind 'hook-wrong' returned None; it must return an IRModule",
         ),
         (lambda mod: hr.IRModule(), "returned a module without the function 'f'"),
+        (
+            lambda mod: mod.with_attr("external_mods", 3),
+            "'hook-wrong' returned a module whose attribute 'external_mods' has 3; it is a list of runtime::Modules",
+        ),
+        (lambda mod: mod.with_attr("external_mods", ["f"]), "whose attribute 'external_mods' has \"f\""),
         (
             lambda mod: hr.IRModule({relay.GlobalVar("f"): tir.parse(SUBTRACT.format(name="f").replace("(4)", "(5)"))}),
             "made of 'f' has a buffer a of another shape or dtype than its tensor 0",

@@ -13,6 +13,8 @@ namespace {
 
 using partition::RegionSource;
 
+constexpr const char* kExternalMods = "external_mods";  // the attribute of Relay's name
+
 class HookRunner {
  public:
   HookRunner(const std::string& backend, std::span<const RegionSource> regions, const Map<std::string, Value>& options)
@@ -20,6 +22,7 @@ class HookRunner {
 
   std::vector<HookedRegion> run(const IRModule& program) {
     made_ = call_relay_to_tir(all_regions(program));
+    modules_ = external_modules();
     std::vector<HookedRegion> hooked;
     for (const RegionSource& region : regions_) hooked.push_back(hooked_region(region));
     if (const PackedFunc hook = find_kind_hook(backend_, kTirToRuntime)) call_tir_to_runtime(hook, hooked);
@@ -45,7 +48,29 @@ class HookRunner {
     return relay::infer_type(made.as<IRModule>());
   }
 
+  // The modules that the hook returned beside functions.
+  std::vector<runtime::Module> external_modules() const {
+    const auto given = made_->attrs.get(kExternalMods);
+    if (!given) return {};
+    const auto wrong = [&](const Value& value) {
+      throw_user_error("the hook {} of the target kind '{}' returned a module whose attribute '{}' has {}; it is a "
+                       "list of runtime::Modules",
+                       kRelayToTir, backend_, kExternalMods, repr(value));
+    };
+    if (given->as_node<ArrayObj>() == nullptr) wrong(*given);
+    std::vector<runtime::Module> modules;
+    for (const Value& value : given->as<Array<Value>>()) {
+      if (!value.is<runtime::Module>()) wrong(value);
+      modules.push_back(value.as<runtime::Module>());
+    }
+    return modules;
+  }
+
   HookedRegion hooked_region(const RegionSource& region) const {
+    for (const runtime::Module& module : modules_) {
+      if (module.ImplementsFunction(region.name, true))
+        return {.source = {}, .kernel = {}, .module = module};
+    }
     if (!made_->find_global_var(region.name))
       throw_at(region.function->span, "compile",
                fmt::format("the hook {} of the target kind '{}' returned a module without the function '{}'",
@@ -131,7 +156,8 @@ class HookRunner {
   const std::string& backend_;
   std::span<const RegionSource> regions_;
   const Map<std::string, Value>& options_;
-  IRModule made_;  // the module that RelayToTIR returned
+  IRModule made_;                         // the module that RelayToTIR returned
+  std::vector<runtime::Module> modules_;  // those beside its functions
 };
 
 }  // namespace
