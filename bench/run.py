@@ -6,8 +6,9 @@ kernels  listed shapes of convolutions and dense layers, each as a share of what
 models   networks of the test kit's generator (seeded random weights) at full resolution, and of texts at 128 tokens
          (bert_base) or 64 (gpt2): seconds a run of the compiled model and of each peer in the same rounds, taking
          turns; seconds to compile. `ratio` is ours by theirs, of medians, `best ratio` of the best rounds: below 1 is
-         faster. The hop from core to core is probed before and after each: where the two differ much, runs of several
-         threads cannot be compared.
+         faster. The hop from core to core is probed before and after each, and runs of several threads are split into
+         parts with a probe between them: the last two columns have the best ratios of the parts with hops below 120 ns
+         and from 150 ns on, because a loop of several threads waits for several hops.
 lstm     an LSTM layer of 128 units over one sequence of 100 steps, as `models` times networks. Give --rounds 200 or
          more, since a run takes less than a millisecond.
 passes   a chain of 10,000 ops and the models: seconds to infer all types and for the optimising passes, without
@@ -27,6 +28,8 @@ onednn   networks on the backend onednn, on one thread, beside the same primitiv
 pipeline streams through stages that do nothing, or sleep: the cost of one more stage and of one more group, the round
          trip of one request, large tensors by small ones, and the throughput of sleeping stages by its bound; beside
          oneTBB and GStreamer where they were there when this was built (./dev setup --peers).
+compile  wall seconds and peak memory of `headrace compile`, the peak by the size of the model's file, the time of a
+         load and the peak memory of a run; --beside FOLDER, the folder `bin` of another build, takes turns with it.
 cache    seconds of a compile in Python, and of the same compile in further processes, which find its result in a cache
          on disk (`hr.compile(cache=)`). `ratio` is the median of these by the compile.
 scaling  programs of some forty shapes, each at two sizes, one twice the other: seconds and allocated bytes of parsing,
@@ -38,6 +41,7 @@ Examples: ./dev bench probes
           ./dev bench kernels --only depthwise --rounds 100
           ./dev bench models --models resnet50,squeezenet1_1 --threads 1,2 --json
           ./dev bench placement --rounds 60
+          ./dev bench compile --models resnet50 --rounds 5 --beside ../before/build/release/bin
           ./dev bench scaling --only globals --work parse --size 5
 """
 
@@ -53,7 +57,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests/models"))
+import compiles  # noqa: E402
 import expected  # noqa: E402
+import hops  # noqa: E402
 import kept  # noqa: E402
 import lstm  # noqa: E402
 import onednn  # noqa: E402
@@ -103,15 +109,22 @@ def measure(model: Path, args: argparse.Namespace) -> list[dict]:
     begin = time.perf_counter()
     run(args.bin / "headrace", "compile", model, "-o", artifact, "--jobs", "2", "--quiet")
     seconds = time.perf_counter() - begin
-    options = ["--threads", args.threads, "--rounds", str(args.rounds), "--json", "--quiet"]
-    options += input_options(model.stem, args.folder)
+    options = ["--json", "--quiet", *input_options(model.stem, args.folder)]
     reports = []
     for peer in args.against.split(","):
         against = [] if peer == "none" else ["--against", peer, "--against-model", model]
-        before = probe_hop(args)
-        report = json.loads(run(args.bin / "headrace", "bench", artifact, *options, *against))
-        hops = [before, probe_hop(args)]
-        reports.append(report | {"model": model.stem, "compile_seconds": seconds, "hop_nanoseconds": hops})
+        report = {"results": [], "hop_nanoseconds": [probe_hop(args)]}
+        for threads in args.threads.split(","):
+            found = hops.measure(
+                threads,
+                args.rounds,
+                lambda *words: json.loads(run(args.bin / "headrace", "bench", artifact, *words, *options, *against)),  # noqa: B023
+                lambda: probe_hop(args),
+            )
+            report |= {key: value for key, value in found.items() if key != "results"}
+            report["results"] += found["results"]
+        report["hop_nanoseconds"].append(probe_hop(args))
+        reports.append(report | {"model": model.stem, "compile_seconds": seconds})
     return reports
 
 
@@ -126,6 +139,7 @@ def rows_of(report: dict) -> list[list[str]]:
         row.append(f"{result['best_seconds'] / result['peer_best_seconds']:.2f}" if is_peer else "-")
         row.append(f"{report['compile_seconds']:.1f}")
         row.append(" ".join("-" if hop is None else f"{hop:.0f}" for hop in report["hop_nanoseconds"]))
+        row += hops.cells_of(result)
         rows.append(row)
     return rows
 
@@ -163,7 +177,7 @@ def measure_all(models: list[Path], args: argparse.Namespace) -> None:
         print(json.dumps({"models": reports}, indent=2))
         return
     times = ["best ms", "median ms", "peer best", "peer median"]
-    heading = ["model", "peer", "threads", *times, "ratio", "best ratio", "compile s", "hop ns"]
+    heading = ["model", "peer", "threads", *times, "ratio", "best ratio", "compile s", "hop ns", *hops.CLASSES]
     print_table([heading] + [row for report in reports for row in rows_of(report)])
 
 
@@ -224,6 +238,11 @@ def bench_onednn(args: argparse.Namespace) -> None:
     onednn.bench([make_model(name, args) for name in args.models.split(",")], args, run, print_table)
 
 
+def bench_compile(args: argparse.Namespace) -> None:
+    """Times compiles and loads, and their memory."""
+    compiles.bench([make_model(name, args) for name in args.models.split(",")], args, input_options, print_table)
+
+
 def bench_cache(args: argparse.Namespace) -> None:
     """Times compiles whose results are kept."""
     kept.bench([make_model(name, args) for name in args.models.split(",")], args, run, print_table)
@@ -252,6 +271,7 @@ SUITES = {
     "placement": bench_placement,
     "onednn": bench_onednn,
     "pipeline": bench_pipeline,
+    "compile": bench_compile,
     "cache": bench_cache,
     "scaling": bench_scaling,
 }
@@ -274,8 +294,8 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("suite", choices=list(SUITES))
     parser.add_argument(
         "--models",
-        help=f"models, passes, placement, onednn, cache: of {','.join(MODELS)} (default: {','.join(SHORT)}; of "
-        f"placement {','.join(PLACED)})",
+        help=f"models, passes, placement, onednn, compile, cache: of {','.join(MODELS)} (default: {','.join(SHORT)}; "
+        f"of placement {','.join(PLACED)})",
     )
     parser.add_argument("--only", default="", help="kernels, scaling: kernels, shapes whose name contains this")
     parser.add_argument("--work", default="", help="scaling: kinds of work whose name contains this")
@@ -288,6 +308,7 @@ def make_parser() -> argparse.ArgumentParser:
         type=read_peers,
         help=f"models, lstm, onednn: the peers, of {','.join(PEERS)}, or none (default: %(default)s)",
     )
+    parser.add_argument("--beside", type=Path, help="compile: the folder `bin` of another build")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, default=ROOT / "build/bench", help=argparse.SUPPRESS)

@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "tests/kit"), str(ROOT / "tests/models")]
 import build_backends  # noqa: E402
 import expected  # noqa: E402
+import hops  # noqa: E402
 import placement  # noqa: E402
 import run as bench_run  # noqa: E402
 
@@ -76,6 +77,22 @@ class BenchTest(unittest.TestCase):
                 self.assertIn(source, plan["cost"]["source"])
             text = self.bench("placement", "--models", "mlp", "--rounds", "2", "--folder", folder).stdout
             self.assertRegex(text, r"(?m)^ *mlp +native +\d+\.\d+ +\d+\.\d+ +- +- +- +0 +9 native$")
+
+    def test_compile(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            options = ("compile", "--models", "mlp", "--folder", folder, "--beside", self.bin)
+            done = self.bench(*options, "--rounds", "2", "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            (report,) = json.loads(done.stdout)["models"]
+            for one in report["builds"]:
+                self.assertGreater(one["run_peak_bytes"], 1e6)
+                self.assertLess(one["load_seconds"], one["compile_seconds"])
+                self.assertAlmostEqual(one["peak_by_model"], one["compile_peak_bytes"] / report["model_bytes"])
+            ours, other = (one["compile_seconds"] for one in report["builds"])
+            self.assertAlmostEqual(report["ratios"]["compile_seconds"], ours / other)
+            text = self.bench(*options, "--rounds", "1").stdout
+            self.assertRegex(text, r"(?m)^ *mlp +this( +\d+\.\d\d){2} +\d+ +\d+\.\d\d +\d+\.\d +\d+$")
+            self.assertRegex(text, r"(?m)^ *mlp +ratio( +\d+\.\d\d){4}$")
 
     def test_cache(self) -> None:
         python = os.environ.get("HEADRACE_PYTHON", sys.executable)
@@ -252,7 +269,29 @@ class BenchTest(unittest.TestCase):
             self.assertEqual(len(report["models"][0]["hop_nanoseconds"]), 2)
             (model,) = report["models"]
             self.assertEqual([result["threads"] for result in model["results"]], [1, 2])
+            (part,) = model["results"][1]["parts"]
+            self.assertEqual(part["best_seconds"], model["results"][1]["best_seconds"])
             self.assertRegex(self.bench(*options).stdout, r"(?m)^ *mlp +- +1 +\d")
+
+    def test_ratios_by_hop(self) -> None:
+        """Parts whose hops before and after are of one class give its ratio; a mixed part counts for neither."""
+        hop = iter([60, 70, 200, 210, 220, 130])
+        times = iter([(2.0, 4.0), (9.0, 1.0), (3.0, 2.0), (4.0, 2.5), (8.0, 1.0)])
+
+        def part(*words: str) -> dict:
+            self.assertEqual(words, ("--threads", "2", "--rounds", "2"))
+            ours, theirs = next(times)
+            one = {"best_seconds": ours, "median_seconds": ours, "peer_best_seconds": theirs, "runs": 2}
+            return {"peer": "other", "results": [one | {"peer_median_seconds": theirs, "runs_per_second": 1 / ours}]}
+
+        report = hops.measure("2", 9, part, lambda: next(hop))
+        (result,) = report["results"]
+        self.assertEqual(result["best_ratio_by_hop"], {"short": 0.5, "long": 1.5})
+        self.assertEqual([one["class"] for one in result["parts"]], ["short", "mixed", "long", "long", "mixed"])
+        self.assertEqual((result["best_seconds"], result["median_seconds"], result["runs"]), (2.0, 4.0, 10))
+        self.assertEqual(result["ratio"], 4.0 / 2.0)
+        self.assertEqual(hops.cells_of(result), ["0.50", "1.50"])
+        self.assertEqual(hops.cells_of({}), ["-", "-"])
 
     def test_lstm(self) -> None:
         """The layer has one kernel, of 4 gates of 128 units over 128 inputs and as many units, for 100 steps."""
