@@ -1,12 +1,14 @@
 #include "runtime/shared_code.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -54,6 +56,9 @@ std::byte* load_address_of(void* handle) {
   return reinterpret_cast<std::byte*>(map->l_addr);
 }
 
+// Returns whether profilers must find the symbols of the code: they look for them in the file that is mapped.
+bool maps_the_file(const artifact::FilePart& source) { return source.begin == 0 && std::getenv("HEADRACE_PERF"); }
+
 // Makes a file in memory: a copy of the other one without its `left_out` bytes.
 Expected<Descriptor> copy_file(const artifact::FilePart& source, const ConstantBytes& left_out,
                                const std::string& name) {
@@ -100,8 +105,10 @@ SharedCode& SharedCode::operator=(SharedCode&& other) noexcept {
 
 Expected<SharedCode::Mapping> SharedCode::load(const artifact::FilePart& source, const ConstantBytes& constants,
                                                const std::string& name) {
-  const ConstantBytes pages = mapped_pages(constants, source.begin);
-  Expected<Descriptor> copy = copy_file(source, pages, name);
+  const bool is_file = maps_the_file(source);
+  const ConstantBytes pages = is_file ? ConstantBytes{} : mapped_pages(constants, source.begin);
+  Expected<Descriptor> copy =
+      is_file ? Descriptor(::fcntl(source.descriptor, F_DUPFD_CLOEXEC, 0)) : copy_file(source, pages, name);
   if (!copy) return copy.refusal();
   std::string path = fmt::format("/proc/self/fd/{}", copy.value().number());
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);

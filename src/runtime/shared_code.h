@@ -23,7 +23,8 @@ struct ConstantBytes {
 // Everything but the constant bytes is a copy in memory, of a few hundred kilobytes: the dynamic linker keeps pointers
 // in the pages of a library, and overwriting the file in place would destroy them. Constant bytes past kCopiedBytes are
 // mapped from the file itself and shared by all processes. Overwriting the file changes them, and shortening it ends
-// the processes that read them. Replacing the file by a rename is safe.
+// the processes that read them. Replacing the file by a rename is safe. With HEADRACE_PERF in the environment a whole
+// file is mapped itself, so that perf and debuggers find its symbols; nothing may write to it then.
 class SharedCode {
  public:
   static constexpr int64_t kCopiedBytes = int64_t{1} << 20;
