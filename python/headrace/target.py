@@ -86,8 +86,8 @@ class _TargetKind:
             "RelayToTIR": a pass, or a function from IRModule to IRModule, that takes all functions marked with this
             kind as their Compiler; it may replace any by a PrimFunc of the same name, over the tensors of its
             parameters, then of its results, or by a runtime.Module that has a function of the name, in the list
-            `external_mods` of the attributes of the module that it returns. "TIRToRuntime": a function of an IRModule of these PrimFuncs and a Target,
-            which gives a runtime.Module; without it they are compiled natively.
+            `external_mods` of the attributes of the module that it returns. "TIRToRuntime": a function of an IRModule
+            of these PrimFuncs and a Target, which gives a runtime.Module; without it they are compiled natively.
         value : Pass or function
             None takes the hook away.
 
