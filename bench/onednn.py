@@ -37,7 +37,7 @@ def image_numbers(problem: str) -> dict[str, int]:
     """The sizes of a convolution or a pool."""
     found = IMAGE.match(problem)
     if found is None:
-        sys.exit(f"bench: '{problem}' is no problem of images")
+        sys.exit(f"bench: '{problem}' does not describe a problem of images")
     names = ["g", "n", "ic", "oc", "ih", "oh", "kh", "sh", "dh", "ph", "iw", "ow", "kw", "sw", "dw", "pw"]
     return {name: int(text or 1) for name, text in zip(names, found.groups(), strict=True)}
 
@@ -54,7 +54,7 @@ def post_ops_of(kind: str, attributes: str) -> list[str]:
     known = ("sum", "eltwise_relu", "eltwise_clip:0:6") if kind == "convolution" else ()
     for name in names:
         if name not in known:
-            sys.exit(f"bench: {name} on a {kind} is no post-op that onednn-by-hand knows; give other --models")
+            sys.exit(f"bench: {name} on a {kind} is not a post-op that onednn-by-hand knows; give other --models")
     return names
 
 

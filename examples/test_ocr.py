@@ -213,7 +213,7 @@ def test_a_file_that_is_no_picture(command, tmp_path, data):
     (tmp_path / "letter.txt").write_bytes(data)
     code, out, err = command(tmp_path / "letter.txt")
     assert (code, out) == (3, "")
-    assert "letter.txt' is no picture that OpenCV reads; give it a PNG" in err
+    assert "letter.txt' is not a picture that OpenCV reads; give it a PNG" in err
 
 
 def test_a_folder_that_cannot_be_written(command, page, tmp_path):

@@ -100,14 +100,14 @@ static const char* put_region(buffer* out, const hr_graph* graph) {
     if (api->kind(graph, node) != HR_NODE_COMPOSITE) continue;
     const uint32_t from = api->operand(graph, node, 0);
     const int is_input = api->kind(graph, from) == HR_NODE_INPUT;
-    if (!is_input && from + 1 != node) return "its layers are no chain";
+    if (!is_input && from + 1 != node) return "its layers do not form a chain";
     put_layer(out, api->body(graph, node), is_input ? -1 : num_layers - 1,
               strcmp(api->op(graph, node), "convs.conv_relu") == 0);
     ++num_layers;
   }
   memcpy(out->bytes + count_at, &num_layers, sizeof num_layers);
   const int is_chain = num_inputs == 1 && api->num_outputs(graph) == 1;
-  return is_chain && api->output(graph, 0, NULL) + 1 == api->num_nodes(graph) ? NULL : "its layers are no chain";
+  return is_chain && api->output(graph, 0, NULL) + 1 == api->num_nodes(graph) ? NULL : "its layers do not form a chain";
 }
 
 static int32_t compile(void* self, const hr_compile_request* request, const hr_message* message) {
@@ -145,7 +145,7 @@ static int32_t load(void* self, const void* blob, uint64_t size, void** loaded, 
     at += (int64_t)sizeof one + bytes;
   }
   if (zero == NULL || num_layers < 1 || at != end) {
-    hr_write_message(message, "its bytes are no layers of this version; compile the model again");
+    hr_write_message(message, "its bytes are not layers of this version; compile the model again");
     return -1;
   }
   *loaded = (void*)(uintptr_t)blob;

@@ -16,7 +16,7 @@ class Elementwise(Backend):
 
     def supports(self, call: Any) -> bool | str:
         if call.op.name not in OPS:
-            return f"is none of {', '.join(OPS)}"
+            return f"is not one of {', '.join(OPS)}"
         if any(arg.checked_type.dtype != "float32" for arg in call.args):
             return "is computed in float32 alone"
         return True
@@ -29,7 +29,7 @@ class Elementwise(Backend):
         constants = [np.array(values, "float32").reshape(shape) for shape, values in program["constants"]]
         steps, results = program["steps"], program["results"]
         if not all(op in OPS for op, _ in steps):
-            raise ValueError("a step is none of the ops")
+            raise ValueError("a step is not one of the ops")
 
         def run(name: str, inputs: list[np.ndarray], outputs: list[np.ndarray]) -> None:
             values = [*inputs, *constants]

@@ -41,7 +41,13 @@ static size_t size_bytes(const hr_tensor_info* info) {
 }
 
 static void print_info(const char* what, const hr_tensor_info* info) {
-  printf("%s %s: code %d, %d bits, shape", what, info->name, info->dtype.code, info->dtype.bits);
+  const char* kinds[] = {[kDLInt] = "int", [kDLUInt] = "uint", [kDLFloat] = "float", [kDLBfloat] = "bfloat"};
+  const char* kind = info->dtype.code < sizeof kinds / sizeof *kinds ? kinds[info->dtype.code] : NULL;
+  if (info->dtype.code == kDLBool) {
+    printf("%s %s: bool, shape", what, info->name);
+  } else {
+    printf("%s %s: %s%d, shape", what, info->name, kind != NULL ? kind : "other", info->dtype.bits);
+  }
   for (int32_t i = 0; i < info->ndim; ++i) printf(" %lld", (long long)info->shape[i]);
   printf("\n");
 }
@@ -82,7 +88,7 @@ static const char* read_npy(const char* path, void* data, const hr_tensor_info* 
       } else if (strstr(text, "'fortran_order': False") == NULL) {
         fault = "is in Fortran order; save it with numpy.ascontiguousarray";
       } else if (fread(data, 1, size_bytes(info), file) != size_bytes(info) || fgetc(file) != EOF) {
-        fault = "has not as much data as its header says";
+        fault = "has less data than its header says";
       }
     }
   }

@@ -31,7 +31,7 @@ LINE_LEVELS = _levels((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
 
 
 def read_picture(path: Path) -> np.ndarray:
-    """Reads a picture from a file; PictureError for one that is not there or is no picture."""
+    """Reads a picture from a file; PictureError for one that is not there or is not a picture."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -41,7 +41,7 @@ def read_picture(path: Path) -> np.ndarray:
     except cv2.error as error:
         raise PictureError(f"cannot read the picture '{path}': {error.err}") from error
     if picture is None:
-        raise PictureError(f"'{path}' is no picture that OpenCV reads; give it a PNG, JPEG, TIFF, WebP or BMP file")
+        raise PictureError(f"'{path}' is not a picture that OpenCV reads; give it a PNG, JPEG, TIFF, WebP or BMP file")
     return picture
 
 

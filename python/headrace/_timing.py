@@ -173,7 +173,7 @@ class TimingPlan:
 def _count(value: int, what: str) -> int:
     count = _arguments.integer(value, what)
     if count < 1:
-        raise _core.UserError(f"{what}: {count} is none; it is 1 or more")
+        raise _core.UserError(f"{what}: {count} is not a count; it is 1 or more")
     return count
 
 

@@ -132,7 +132,7 @@ def test_an_executor_is_none_but_of_the_cpu(tmp_path):
     lib = hr.runtime.load_module(path)
     with pytest.raises(hr.UserError, match="there is one CPU"):
         lib["default"](hr.cpu(5))
-    with pytest.raises(hr.UserError, match="got a module that is none"):
+    with pytest.raises(hr.UserError, match="got an empty module"):
         hr.graph_executor.GraphModule(lib)
 
 

@@ -54,7 +54,7 @@ def test_text_of_a_device() -> None:
     with pytest.raises(hr.UserError, match="its speed is '0'"):
         pipeline.SimulatedDevice(speed=0)
     with pytest.raises(
-        hr.UserError, match="'sim\\(pace=1\\)' is not a simulated device: 'pace' is none of its numbers"
+        hr.UserError, match="'sim\\(pace=1\\)' is not a simulated device: 'pace' is not one of its numbers"
     ):
         pipeline.Graph().stage(abs, device="sim(pace=1)")
     with pytest.raises(hr.UserError, match="device: cuda is not a CPU; stages run on CPUs, and on simulated devices"):

@@ -331,7 +331,7 @@ def test_mistakes_in_tensors_say_what_to_write():
         (lambda: tir.exp(tir.sum(x[0, k], k)), "a Reduction is not a scalar expression: .* compute it first"),
         (lambda: tir.sum(x[0, k], 1), "axis: expected what reduce_axis gives, or a list of it, got 1"),
         (lambda: tir.max(x[0, k], axis=[]), "axis: there is no axis to reduce over"),
-        (lambda: tir.create_prim_func([total]), "the placeholder 'x' is none of the inputs"),
+        (lambda: tir.create_prim_func([total]), "the placeholder 'x' is not one of the inputs"),
         (lambda: tir.create_prim_func([x, total, z]), "args: placeholders stand before the tensors that are computed"),
         (lambda: tir.compute_form([x], [x]), "no stage computes the output 'x'"),
         (lambda: tir.compute_form([x], [total, total]), "the buffer 't' is two outputs"),

@@ -121,7 +121,7 @@ class Branch(nn.Module):
         (nn.Dropout(0.5), r"Dropout cannot be compiled: it draws random numbers \(aten\..*model\.eval\(\) first"),
         (nn.BatchNorm1d(4), r"it writes to its inputs or buffers \(running_mean, .*model\.eval\(\) first"),
         (Counter().eval(), r"it writes to its inputs or buffers \(calls\)"),
-        (Mixed().eval(), r"its output 1 is no tensor \(5\); return tensors only"),
+        (Mixed().eval(), r"its output 1 is not a tensor \(5\); return tensors only"),
         (Bessel().eval(), r"torch's ONNX exporter refuses it: .*bessel_j0"),
         (Branch().eval(), r"torch\.export refuses it: "),
         (lambda x: x, r"module: expected a torch\.nn\.Module, got function"),

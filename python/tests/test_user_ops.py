@@ -494,7 +494,7 @@ def test_errors_of_computes():
         kept.append(inputs[0])
         return tir.compute(out_type.shape, lambda i, j: kept[0][i, j])
 
-    check(keeps, f"{op.name}: its compute: the placeholder 'data' is none of the inputs")
+    check(keeps, f"{op.name}: its compute: the placeholder 'data' is not one of the inputs")
     with pytest.raises(hr.UserError, match="expected a function or a PrimFunc, got int"):
         relay.op.register_compute(op.name, 3)
 

@@ -291,7 +291,7 @@ void check_module(const std::string& path, const Manifest& manifest, size_t inde
   for (size_t i = 0; i < module.imports.size(); ++i) {
     if (module.imports[i] <= static_cast<int64_t>(index) ||
         module.imports[i] >= static_cast<int64_t>(manifest.modules.size()))
-      broken(fmt::format("{}.imports[{}]", path, i), "is {}, which is no later module", module.imports[i]);
+      broken(fmt::format("{}.imports[{}]", path, i), "is {}, which is not a later module", module.imports[i]);
   }
   check_weights(path + ".constants", manifest, module.constants);
 }
@@ -317,7 +317,7 @@ void check_region(const std::string& path, const Manifest& manifest, const Regio
   if (region.name.empty()) broken(path + ".name", "is empty");
   const auto is_its_backend = [&](const Backend& backend) { return backend.name == region.backend; };
   if (std::none_of(manifest.backends.begin(), manifest.backends.end(), is_its_backend))
-    broken(path + ".backend", "is '{}', which is none of the backends", region.backend);
+    broken(path + ".backend", "is '{}', which is not one of the backends", region.backend);
   if (region.module < -1 || region.module >= static_cast<int64_t>(manifest.modules.size()))
     broken(path + ".module", "is {}, there are {} modules", region.module, manifest.modules.size());
   if (region.module >= 0 && !region.symbol.empty()) broken(path + ".module", "is set, and so is the symbol");

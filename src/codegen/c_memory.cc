@@ -70,7 +70,7 @@ std::string CKernel::element_of(const Buffer& buffer, const Array<PrimExpr>& ind
 std::string CKernel::element_of(const PrimExpr& place, const PrimExpr& offset) {
   const auto* load = place.as<BufferLoadNode>();
   if (load == nullptr) c_type(place->dtype);
-  HEADRACE_CHECK(load != nullptr, "'{}' is no place", to_string(place));
+  HEADRACE_CHECK(load != nullptr, "'{}' is not a place", to_string(place));
   return element_of(load->buffer, load->indices, offset);
 }
 

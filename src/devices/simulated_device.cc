@@ -99,7 +99,7 @@ class Reader {
     } else if (key == "latency") {
       device_.latency_ns = read_units(key, value, kTimeUnits, {}, 0);
     } else {
-      refuse(text_, "'{}' is none of its numbers, which are speed, memory, link and latency", key);
+      refuse(text_, "'{}' is not one of its numbers, which are speed, memory, link and latency", key);
     }
   }
 

@@ -46,7 +46,7 @@ TEST(SimulatedDevices, WrongTextsAreRefused) {
   EXPECT_THAT(refused("simple"), HasSubstr("'ple' is not a number of a device"));
   EXPECT_THAT(refused("sim(speed=1"), HasSubstr("there is no ')' at its end"));
   EXPECT_THAT(refused("sim(colour=1)"),
-              HasSubstr("'colour' is none of its numbers, which are speed, memory, link and latency"));
+              HasSubstr("'colour' is not one of its numbers, which are speed, memory, link and latency"));
   EXPECT_THAT(refused("sim(speed=0)"), HasSubstr("its speed is '0'; it must lie between 1e-06 and 1000000"));
   EXPECT_THAT(refused("sim(speed=fast)"), HasSubstr("its speed is 'fast', which is not a number"));
   EXPECT_THAT(refused("sim(speed=nan)"), HasSubstr("which is not a number"));

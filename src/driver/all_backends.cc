@@ -91,7 +91,7 @@ std::optional<BackendSource>& backend_source() {
 
 [[noreturn]] void throw_unknown(const std::string& name) {
   if (name == partition::kNative)
-    throw_user_error("'native' is no backend: native code computes what no backend takes; leave the name out");
+    throw_user_error("'native' is not a backend: native code computes what no backend takes; leave the name out");
   const std::vector<std::string> known = known_backends();
   const std::vector<std::string> near = near_names(name, known, '-');
   std::string hint = backend_source() ? "" : "; `python -m headrace` also has those of Python's packages";

@@ -93,7 +93,7 @@ TEST(BoundedOutputs, BareClientsNeedTheRuntime) {
   char message[200] = "";
   const HeadraceHost host = kit::host_with_message(message);
   EXPECT_EQ(run(nullptr, 0, nullptr, 0, &host), HR_REASON_NEEDS_RUNTIME);
-  EXPECT_STREQ(message, "this file needs libheadrace_rt: only a run tells the size of its output 'output0'");
+  EXPECT_STREQ(message, "this file needs libheadrace_rt: the size of its output 'output0' is data-dependent");
   dlclose(library);
   hr_artifact* artifact = nullptr;
   hr_executor* executor = nullptr;

@@ -162,7 +162,7 @@ class Compilation {
     for_each_program([&](NativeProgram& program) {
       program.plan = plan::read_program(program.module, groups_);
       if (program.is_fallback && !program.plan.bounded_outputs.empty())
-        throw_user_error("only a run tells the size of one of its results");
+        throw_user_error("the size of one of its results is data-dependent");
       if (options_.passes.opt_level > 0) plan::join_views(program.plan, groups_);
       plan::plan_memory(program.plan);
       const std::vector<std::string> breaches = plan::find_breaches(program.plan);

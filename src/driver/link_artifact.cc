@@ -72,7 +72,7 @@ std::string why_runtime(const artifact::Program& program, const plan::SideWeight
     break;  // one will do
   }
   if (!program.bounded_outputs.empty())
-    reasons.push_back(fmt::format("only a run tells the size of its output '{}'",
+    reasons.push_back(fmt::format("the size of its output '{}' is data-dependent",
                                   program.outputs[static_cast<size_t>(program.bounded_outputs[0].output)].name));
   return reasons.empty() ? "" : fmt::format("this file needs libheadrace_rt: {}", fmt::join(reasons, ", and "));
 }

@@ -552,14 +552,15 @@ TEST_F(TvmFfiMain, EachReasonToNeedTheRuntimeIsTold) {
     return kit::user_error_of([&] { f(); });
   };
   EXPECT_EQ(error("a.so", "argwhere(%x)", 1000),
-            "this file needs libheadrace_rt: only a run tells the size of its output 'output0'");
+            "this file needs libheadrace_rt: the size of its output 'output0' is data-dependent");
   EXPECT_EQ(error("b.so", "test.elsewhere(%x)", 1000),
             "this file needs libheadrace_rt: it calls the function 'a \"named\" é\\' of an external module or of the "
             "process");
-  EXPECT_EQ(error("c.so", "argwhere(test.elsewhere(add(%x, const(Tensor[(2), float32], [1, 2]))))", 0),
-            "this file needs libheadrace_rt: its weights lie beside it, in 'c.so.safetensors', and it calls the "
-            "function 'a \"named\" é\\' of an external module or of the process, and only a run tells the size of its "
-            "output 'output0'");
+  EXPECT_EQ(
+      error("c.so", "argwhere(test.elsewhere(add(%x, const(Tensor[(2), float32], [1, 2]))))", 0),
+      "this file needs libheadrace_rt: its weights lie beside it, in 'c.so.safetensors', and it calls the "
+      "function 'a \"named\" é\\' of an external module or of the process, and the size of its output 'output0' is "
+      "data-dependent");
 }
 
 }  // namespace

@@ -53,9 +53,10 @@ class HookRunner {
     const auto given = made_->attrs.get(kExternalMods);
     if (!given) return {};
     const auto wrong = [&](const Value& value) {
-      throw_user_error("the hook {} of the target kind '{}' returned a module whose attribute '{}' has {}; it is a "
-                       "list of runtime::Modules",
-                       kRelayToTir, backend_, kExternalMods, repr(value));
+      throw_user_error(
+          "the hook {} of the target kind '{}' returned a module whose attribute '{}' has {}; it is a "
+          "list of runtime::Modules",
+          kRelayToTir, backend_, kExternalMods, repr(value));
     };
     if (given->as_node<ArrayObj>() == nullptr) wrong(*given);
     std::vector<runtime::Module> modules;
@@ -68,8 +69,7 @@ class HookRunner {
 
   HookedRegion hooked_region(const RegionSource& region) const {
     for (const runtime::Module& module : modules_) {
-      if (module.ImplementsFunction(region.name, true))
-        return {.source = {}, .kernel = {}, .module = module};
+      if (module.ImplementsFunction(region.name, true)) return {.source = {}, .kernel = {}, .module = module};
     }
     if (!made_->find_global_var(region.name))
       throw_at(region.function->span, "compile",

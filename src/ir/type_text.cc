@@ -133,8 +133,7 @@ class TypePrinter {
   void write_relation(const TypeRelationNode& relation) {
     const std::string& name = relation.name;
     if (relation.num_inputs < 0 || relation.args.size() != static_cast<size_t>(relation.num_inputs) + 1)
-      return no_text(name + "(...)", fmt::format("a constraint has one result; {} relates {} types, of which {} are "
-                                                 "inputs",
+      return no_text(name + "(...)", fmt::format("a constraint has one result; {} relates {} types and has {} inputs",
                                                  name, relation.args.size(), relation.num_inputs));
     const auto inputs = relation.args.begin() + static_cast<std::ptrdiff_t>(relation.num_inputs);
     // Quotes names that begin like the numbers nan and inf.

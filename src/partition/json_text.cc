@@ -151,7 +151,7 @@ class JsonReader {
       at_ += 2;
       return {kValues[known]};
     }
-    if (c != 'u') source_.fail(at_, at_ + 2, "this escape is none of JSON's");
+    if (c != 'u') source_.fail(at_, at_ + 2, "JSON has no such escape");
     uint32_t code = read_code_unit();
     if (code >= 0xdc00 && code < 0xe000) source_.fail(at_ - 6, at_, "this is the second half of a character alone");
     if (code >= 0xd800 && code < 0xdc00) {

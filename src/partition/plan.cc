@@ -110,7 +110,7 @@ class PlanReader {
     for (const JsonKey& key : object.keys) {
       if (!has(required, key.text) && !has(optional, key.text))
         source_->fail(key.begin, key.end,
-                      fmt::format("the key \"{}\" is none of a plan; those here are {}{}{}", key.text,
+                      fmt::format("the key \"{}\" is not a key of a plan; the keys here are {}{}{}", key.text,
                                   fmt::join(required, ", "), optional.empty() ? "" : ", ", fmt::join(optional, ", ")));
     }
     for (const std::string& key : required) {

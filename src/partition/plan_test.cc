@@ -94,7 +94,7 @@ constexpr Wrong kWrong[] = {
     {"\"version\": \"1\"", "\"version\": \"1", "9:32", "this string has no closing quote"},
     {"it is the first\"}", "it is the first}", "13:77", "this string has no closing quote"},
     {"it is the first", "it\tis", "13:80", "a control character in a string"},
-    {"it is the first", "it \\q", "13:81", "this escape is none of JSON's"},
+    {"it is the first", "it \\q", "13:81", "JSON has no such escape"},
     {"it is the first", "it \\u12g4", "13:81", "four hexadecimal digits should follow"},
     {"it is the first", "\\ud800 ", "13:78", "this is the first half of a character alone"},
     {"it is the first", "\\udc00", "13:78", "this is the second half of a character alone"},
@@ -114,7 +114,8 @@ constexpr Wrong kWrong[] = {
     {"\"version\": 1", "\"version\": 1.0", "3:14", "\"version\" must be an integer"},
     {"\"version\": 1", "\"version\": null", "3:14", "\"version\" must be an integer"},
     {"\"version\": 1,\n", "", "1:1", "the key \"version\" is missing"},
-    {"\"model\": {", "\"models\": {", "4:3", "the key \"models\" is none of a plan; those here are headrace, version"},
+    {"\"model\": {", "\"models\": {", "4:3",
+     "the key \"models\" is not a key of a plan; the keys here are headrace, version"},
     {"\"hash\": \"0123", "\"hash\": \"", "5:13", "a model's hash has 32 hexadecimal digits"},
     {"\"hash\": \"0123", "\"hash\": \"XYZW", "5:13", "a model's hash has 32 hexadecimal digits"},
     {"[\"x: Tensor[(4), float32]\"]", "{}", "6:15", "\"inputs\" must be a list"},
@@ -133,7 +134,8 @@ constexpr Wrong kWrong[] = {
     {"\"backend\": \"native\"", "\"backend\": \"\"", "14:45", "there is no backend '' in this plan"},
     {"\"kind\": \"cos\"", "\"kind\": \"exp\"", "14:14", "the op 'a' of kind exp is there twice"},
     {"\"reason\": 20", "\"reason\": -1", "14:65", "a reason is a number from 0 to 999"},
-    {"\"reason\": 20", "\"because\": 20", "14:55", "the key \"because\" is none of a plan; those here are name, kind"},
+    {"\"reason\": 20", "\"because\": 20", "14:55",
+     "the key \"because\" is not a key of a plan; the keys here are name, kind"},
 };
 
 TEST(Plan, EachWrongFileSaysWhere) {

@@ -169,7 +169,7 @@ class Reader {
       const OpNode* op = call.as_op();
       HEADRACE_CHECK(op == nullptr, "'{}' is in no group: FuseOps has not run", op->name);
       throw_at(call.span, "call",
-               fmt::format("a call of a function that only the run tells, or that calls itself, {}", kNotYet));
+               fmt::format("a call of a function that is a value of the run, or that calls itself, {}", kNotYet));
     }
     Tensors& own = tensors_[expr.get()];
     const auto source = region ? std::nullopt : reshaped_parameter(*group.get());

@@ -49,7 +49,7 @@ class MessagesTest(CliTest):
         self.fails(USER, "digits.onnx' is not a shared library; give", "targets", "--plugin", DIGITS)
         self.fails(USER, "empty.so' is not a shared library; give", "targets", "--plugin", "empty.so")
         self.fails(
-            USER, "'native' is no backend: .*; leave the name out", "explain", DIGITS, *ONE, "--backends", "native"
+            USER, "'native' is not a backend: .*; leave the name out", "explain", DIGITS, *ONE, "--backends", "native"
         )
 
     def test_relay_text(self) -> None:

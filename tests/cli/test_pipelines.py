@@ -180,7 +180,7 @@ class PipelineTest(JsonPageTest):
             ("--memory", "12X", "'12X' gives no bytes"),
             ("--memory", "0", "'0' gives no bytes"),
             ("--memory", "9999999T", "'9999999T' gives no bytes"),
-            ("--devices", "cpu/gpu", "--devices: 'gpu' is no device; a device is cpu or sim\\(...\\), as in"),
+            ("--devices", "cpu/gpu", "--devices: 'gpu' is not a device; a device is cpu or sim\\(...\\), as in"),
             ("--devices", "cpu / sim(memory=6XB)", "'6XB', which has the unknown unit 'XB'"),
             ("--devices", "sim(link=2)", "its link is '2', which has no unit"),
             ("--isolation", "jail", "there is no isolation 'jail'; there is thread, process"),

@@ -151,7 +151,7 @@ def problem_of_test(test: str) -> str | None:
     if not path.is_file():
         return f"there is no file {found[1]}"
     pattern = rf"^ *(async )?def {python[2]}\(" if python else rf"^TEST\w*\(\s*{cpp[2]},\s*{cpp[3]}\s*\)"
-    return None if re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE) else f"'{test}' is no test"
+    return None if re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE) else f"'{test}' is not a test"
 
 
 def options_not_in_tests(row: Row) -> list[str]:
@@ -244,8 +244,8 @@ class MistakesAreFound(unittest.TestCase):
     def test_tests(self) -> None:
         self.assertIn("it names no test", self.problems("`bench --rounds`", "-"))
         self.assertIn("there is no file tests/no.py", self.problems("`bench`", "`tests/no.py::test_x`"))
-        self.assertIn("is no test", self.problems("`bench`", "`tests/cli/test_cli.py::test_benc`"))
-        self.assertIn("is no test", self.problems("`bench`", "`src/driver/compile_test.cc: Compile.Threads`"))
+        self.assertIn("is not a test", self.problems("`bench`", "`tests/cli/test_cli.py::test_benc`"))
+        self.assertIn("is not a test", self.problems("`bench`", "`src/driver/compile_test.cc: Compile.Threads`"))
         self.assertIn("is neither FILE.py::test nor", self.problems("`bench`", "`tests/cli/test_cli.py`"))
         self.assertIn("its test files do not have --range", self.problems("`bench --range`"))
         self.assertIn("its test files do not have NO_SUCH_VARIABLE", self.problems("`NO_SUCH_VARIABLE`"))

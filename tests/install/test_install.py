@@ -194,7 +194,7 @@ class InstallTest(unittest.TestCase):
         host = self.project("host", CMakeLists_txt=HOST_PROJECT, main_c=source) / "host"
         artifact = self.folder / "plain.so"
         run(self.program, "compile", ROOT / "models" / "digits.onnx", "-o", artifact, "--shape", "x=1,1,8,8")
-        self.assertIn("output probabilities: code 2, 32 bits, shape 1 10", run(host, artifact))
+        self.assertIn("output probabilities: float32, shape 1 10", run(host, artifact))
 
     def test_a_users_session(self):
         folder = self.folder / "session"

@@ -49,7 +49,7 @@ TEST(OnnxData, ValuesOfAKnownCase) {
     for (int i = 0; i < 60; ++i) EXPECT_EQ(ys[i], std::abs(xs[i]));
     return;
   }
-  FAIL() << "there is no test_abs";
+  FAIL() << "there is not a test_abs";
 }
 
 TEST(OnnxData, SequencesAndOptionalsAreRecognised) {

@@ -344,7 +344,7 @@ static int32_t load_with_constants(void* self, const void* blob, uint64_t size, 
   const int64_t *at = blob, *end = at + size / 8;
   (void)self;
   if (size < 16 || size % 8 != 0 || (at[0] & 0xFFFFFFFF) != 0x43484950 || at[1] < 0 || at[1] > (int64_t)size) {
-    hr_write_message(message, "its bytes are no program of the chip; compile the model again");
+    hr_write_message(message, "its bytes are not a program of the chip; compile the model again");
     return -1;
   }
   loaded_blob* made = calloc(1, sizeof *made);

@@ -206,7 +206,7 @@ class WheelsTest(unittest.TestCase):
         self.chroot.run(f"{FULL}/bin/headrace", "compile", "models/digits.onnx", "-o", "one.so", *one)
         libraries = self.chroot.run(f"{ALONE}/bin/headrace-config", "--libdir").strip()
         said = self.chroot.run("./host", "one.so", LD_LIBRARY_PATH=libraries)
-        self.assertIn("output probabilities: code 2, 32 bits, shape 1 10", said)
+        self.assertIn("output probabilities: float32, shape 1 10", said)
 
     def test_the_commands_of_the_dockerfile_run(self):
         lines = (ROOT / "examples/docker/Dockerfile").read_text().splitlines()

@@ -120,7 +120,7 @@ std::vector<std::optional<devices::SimulatedDevice>> read_devices(const std::str
     if (stage == "cpu") continue;
     if (!stage.starts_with("sim"))
       throw UsageError(
-          fmt::format("--devices: '{}' is no device; a device is cpu or sim(...), as in sim(speed=0.5)", stage));
+          fmt::format("--devices: '{}' is not a device; a device is cpu or sim(...), as in sim(speed=0.5)", stage));
     try {
       stages.back() = devices::parse_simulated_device(stage, static_cast<int32_t>(stages.size() - 1));
     } catch (const UserError& error) {

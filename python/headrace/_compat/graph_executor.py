@@ -28,7 +28,7 @@ def _plain(value: Any) -> Any:
 def graph_json_of(module: Module) -> str:
     """The JSON of the steps of a compiled module, as `GraphExecutorFactoryModule.get_graph_json` gives it."""
     if not isinstance(module, Module) or not module.implements_function("get_graph_nodes"):
-        got = "a module that is none" if isinstance(module, Module) else kind(module)
+        got = "an empty module" if isinstance(module, Module) else kind(module)
         raise UserError(f"expected a compiled module that this machine can run, got {got}")
     return json.dumps(_plain(module["get_graph_nodes"]()))
 
@@ -74,7 +74,7 @@ class GraphModule:
 
     def __init__(self, module: Module) -> None:
         if not isinstance(module, Module) or not module.implements_function("set_input"):
-            got = "a module that is none" if isinstance(module, Module) else kind(module)
+            got = "an empty module" if isinstance(module, Module) else kind(module)
             raise UserError(f'module: expected a graph executor, lib["default"](headrace.cpu()), got {got}')
         self.module = module
 

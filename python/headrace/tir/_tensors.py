@@ -409,7 +409,7 @@ def _in_order(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[Tenso
         elif tensor not in seen:
             seen.add(tensor)
             if tensor.stage is None:
-                raise _core.UserError(f"the placeholder '{tensor.name}' is none of the inputs")
+                raise _core.UserError(f"the placeholder '{tensor.name}' is not one of the inputs")
             stack.append((tensor, True))
             stack.extend((read, False) for read in reversed(tensor.reads))
     return order

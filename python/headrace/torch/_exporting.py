@@ -118,7 +118,7 @@ def _refuse_ports(program: Any) -> None:
     for i, spec in enumerate(program.graph_signature.output_specs):
         if type(spec.arg).__name__ != "TensorArgument":
             value = f" ({spec.arg.value!r})" if hasattr(spec.arg, "value") else ""
-            raise Refused(f"its output {i} is no tensor{value}; return tensors only")
+            raise Refused(f"its output {i} is not a tensor{value}; return tensors only")
 
 
 def _output_dtypes(program: Any) -> list[str]:

@@ -53,7 +53,7 @@ void check_node(const RelationInput& input, const ExternOnnxAttrs& attrs) {
   } catch (const UserError& error) {
     input.fail(fmt::format("its attribute node is not the base64 of a NodeProto: {}", error.message()));
   }
-  if (!node) input.fail("its attribute node is not the base64 of a NodeProto: the bytes are no such message");
+  if (!node) input.fail("its attribute node is not the base64 of a NodeProto: the bytes are not such a message");
   if (node->op != attrs.op)
     input.fail(fmt::format("its attribute op is '{}', and its node is of the operator '{}'", attrs.op, node->op));
   if (attrs.opset < 1) input.fail(fmt::format("its attribute opset is {}; versions begin at 1", attrs.opset));

@@ -197,7 +197,7 @@ def add_storages() -> None:
     lie = 'extern.onnx(({},), node="{}", op="{}", opset={}, results=["float32[1]"])'.format
     for name, program, message in (
         ("no base64", lie("%0", "!", "Foo", 1), "its attribute node is not the base64 of a NodeProto: "),
-        ("no message", lie("%0", "/w==", "Foo", 1), "a NodeProto: the bytes are no such message"),
+        ("no message", lie("%0", "/w==", "Foo", 1), "a NodeProto: the bytes are not such a message"),
         (
             "another operator",
             lie("%0", FOO_NODE, "Bar", 1),

@@ -64,7 +64,7 @@ std::string message_of(const FuseStop& stop, const FuseOptions& options) {
     case HR_REASON_FUSE_SCOPE:
       return fmt::format("the value of '{}' is {}", op_of(stop.producer), use_by(stop.other));
     default:
-      throw InternalError(fmt::format("{} is no reason of fusion", static_cast<int>(stop.code)));
+      throw InternalError(fmt::format("{} is not a reason of fusion", static_cast<int>(stop.code)));
   }
 }
 
@@ -86,7 +86,7 @@ std::string_view name_of_fuse_reason(hr_reason code) {
   for (const auto& [known, name] : kNames) {
     if (known == code) return name;
   }
-  throw InternalError(fmt::format("{} is no reason of fusion", static_cast<int>(code)));
+  throw InternalError(fmt::format("{} is not a reason of fusion", static_cast<int>(code)));
 }
 
 std::vector<FuseBorder> find_fuse_borders(const IRModule& module, const FuseOptions& options) {

@@ -17,7 +17,7 @@ std::string relation_fault(const TypeRelationNode& relation) {
   if (op->find(kTypeRelation) == nullptr)
     return fmt::format("the constraint {} cannot be asked: the op has no type relation", text);
   if (relation.num_inputs < 0 || relation.args.size() != static_cast<size_t>(relation.num_inputs) + 1)
-    return fmt::format("the constraint {} must have one result; it relates {} types, of which {} are inputs", text,
+    return fmt::format("the constraint {} must have one result; it relates {} types and has {} inputs", text,
                        relation.args.size(), relation.num_inputs);
   if (any_type(ref(&relation), [](const Type& part) { return !part; }))
     return fmt::format("the constraint {} has a part that is missing", text);

@@ -241,7 +241,7 @@ TEST(OldAttrText, AWordIsNoValueOfAnAttribute) {
       "  def @main(%x: Tensor[(n), float32], Primitive=def1) { %x }\n"
       "                                                ^^^^");
   EXPECT_THAT(old_error("def @main(%x: Tensor[(n), float32]) { sum(%x, keepdims=true) }"),
-              HasSubstr("'true' is no value; a bool is True"));
+              HasSubstr("'true' is not a value; a bool is True"));
   EXPECT_THAT(old_error("def @main(%x: Tensor[(n), float32], k=[n, m]) { %x }"), HasSubstr("'m' names no dimension"));
 }
 

@@ -46,14 +46,14 @@ Value Parser::value(size_t depth) {
 // Throws for a word that is no value of an attribute.
 void Parser::fail_word(const Token& word) {
   if (word.is("true") || word.is("false"))
-    fail(word, fmt::format("'{}' is no value; a bool is {}", word.text, word.is("true") ? "True" : "False"));
+    fail(word, fmt::format("'{}' is not a value; a bool is {}", word.text, word.is("true") ? "True" : "False"));
   bool is_dtype = true;
   try {
     static_cast<void>(DataType::parse(word.text));
   } catch (const UserError&) {
     is_dtype = false;
   }
-  if (is_dtype) fail(word, fmt::format("'{0}' is no value; a dtype is written as a text, \"{0}\"", word.text));
+  if (is_dtype) fail(word, fmt::format("'{0}' is not a value; a dtype is written as a text, \"{0}\"", word.text));
   fail(word, fmt::format("'{0}' names no dimension of a type before it; a text is written \"{0}\", a dimension of "
                          "its own {0}:int64",
                          word.text));

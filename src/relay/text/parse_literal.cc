@@ -216,7 +216,7 @@ void Parser::tvm_metadata(const Token& first) {
     errors_.report(begin + error.offset(), 1, "the metadata of TVM: " + error.message());
     throw SyntaxError();
   }
-  if (!root.is<Lists>()) fail(first, "the metadata of TVM is no map of lists of nodes");
+  if (!root.is<Lists>()) fail(first, "the metadata of TVM is not a map of lists of nodes");
   for (const auto& [kind, nodes] : root.as<Lists>()) {
     for (const ObjectRef& node : nodes) {
       const auto constant = node.cast<ConstantNode>();

@@ -419,7 +419,7 @@ TEST_F(Text, MalformedTextsSayWhatIsWrong) {
       {"nn.relu(x)", "there is no op 'x'; the variable is written %x"},
       {"if (true) { %x } else { %x }", "there is no op 'true'; write True"},
       {"if (false) { %x } else { %x }", "there is no op 'false'; write False"},
-      {"test.conv(%x, out_dtype=int32)", "'int32' is no value; a dtype is written as a text, \"int32\""},
+      {"test.conv(%x, out_dtype=int32)", "'int32' is not a value; a dtype is written as a text, \"int32\""},
       {"/* open", "this comment does not end"},
       {"fn (k=\"open) { %x }", "this string does not end on its line"},
   };

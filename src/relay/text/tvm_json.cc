@@ -262,7 +262,7 @@ class TvmGraph {
   Value make_map(const TvmDocument& node, const std::vector<size_t>& parts) const {
     const bool has_keys = node.contains("keys") && node["keys"].is_array() && !node["keys"].empty();
     if (has_keys ? node["keys"].size() != parts.size() : parts.size() % 2 != 0)
-      throw_user_error("it has not as many keys as values");
+      throw_user_error("its numbers of keys and values differ");
     const auto map = make_object<MapObj>();
     for (size_t i = 0; i < parts.size(); i += has_keys ? 1 : 2) {
       if (has_keys && !node["keys"][i].is_string()) throw_user_error("a key is not a string");

@@ -149,7 +149,7 @@ TEST(TvmText, ErrorsAreInTheText) {
               HasSubstr("old.relay:7:1: the metadata of TVM: it is damaged: syntax error"));
   EXPECT_THAT(error_of("{\"root\": 0"), HasSubstr("the metadata of TVM: it is damaged: syntax error"));
   EXPECT_THAT(error_of(tvm_graph({constant}, {kTwoFloats})),
-              HasSubstr("old.relay:3:1: the metadata of TVM is no map of lists of nodes"));
+              HasSubstr("old.relay:3:1: the metadata of TVM is not a map of lists of nodes"));
   EXPECT_THAT(error_of(lists_of_kind("relay.Constant", {R"({"type_key": "Array", "data": [1]})"})),
               HasSubstr("node 1 (Map): it is part of itself"));
   const std::string name = R"({"type_key": "GlobalVar", "attrs": {"name_hint": "g"}})";
@@ -157,7 +157,7 @@ TEST(TvmText, ErrorsAreInTheText) {
     EXPECT_THAT(error_of(lists_of_kind(kind, {R"({"type_key": "Array", "data": [3]})", name})),
                 HasSubstr(fmt::format("another node among those of the kind \"{}\"", kind)));
   EXPECT_THAT(error_of(lists_of_kind("Array", {R"({"type_key": "Array", "data": [0]})"})),
-              HasSubstr("the metadata of TVM is no map of lists of nodes"));
+              HasSubstr("the metadata of TVM is not a map of lists of nodes"));
   EXPECT_THAT(error_of(two_constants() + "\ndef @f() { 1 }"), HasSubstr("it is damaged: syntax error"));
   const std::vector<NDArray> weights;
   EXPECT_THAT(tvm_text_error(program, two_constants(), {.weights = &weights}),

@@ -139,7 +139,7 @@ TEST_F(TypeText, TypesWithoutTextAreErrors) {
       {make_type_var("fn"), "the name \"fn\" of a type or constructor cannot be written as text; rename it", "fn"},
       {make_tensor_type(Array<PrimExpr>{make_load(make_buffer("b", kIndexType, {make_int(1)}), {make_int(0)})}),
        "a dimension cannot hold a tir.BufferLoad in the text form", "Tensor[(b[0]), float32]"},
-      {two_results, "a constraint has one result; add relates 3 types, of which 1 are inputs", "add(...)"},
+      {two_results, "a constraint has one result; add relates 3 types and has 1 inputs", "add(...)"},
       {wide, "a type of more than 2^22 parts has no text form", "(((("},
   };
   for (const auto& [type, error, message] : cases) {

@@ -62,7 +62,7 @@ class OnnxRuntimeBackend(Backend):
             return str(error)
         types = _model.result_types(session, model, node.results)
         if None in types:
-            return "neither onnxruntime nor the model tells the sizes of its results"
+            return "neither onnxruntime nor the model gives the sizes of its results"
         return types
 
     def compile(self, regions: list[Region], options: dict[str, Any]) -> list[bytes | str]:

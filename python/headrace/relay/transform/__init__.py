@@ -175,7 +175,7 @@ def _defunctionalized(function: Any, mod: Any = None) -> Any:
     module = mod.copy()
     name = next((name for name, known in mod.functions.items() if known.same_as(function)), None)
     if name is None:
-        raise UserError("Defunctionalization: func is none of the module's functions; give mod['main']")
+        raise UserError("Defunctionalization: func is not a function of the module; give mod['main']")
     made = api("relay._transform.GetPass")("Defunctionalization", {})(module)
     mod.update(made)
     return made[name]

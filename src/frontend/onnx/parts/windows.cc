@@ -83,7 +83,7 @@ Windows read_windows(NodeContext& context, Shape kernel) {
     windows.pad_begin.assign(pads.begin(), middle);
     windows.pad_end.assign(middle, pads.end());
   } else {
-    context.invalid("attribute 'auto_pad' is {}, which is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID",
+    context.invalid("attribute 'auto_pad' is {}, which is not one of NOTSET, SAME_UPPER, SAME_LOWER, VALID",
                     printable(auto_pad));
   }
   return windows;
