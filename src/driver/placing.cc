@@ -55,14 +55,13 @@ partition::Backends backends_of(const partition::Plan& plan, const CompileOption
   return backends;
 }
 
-// The split of the model that the plan was made of: by the patterns of the whole list, unless costs chose another one.
+// The split of the model that the plan was made of: by the patterns of the whole list, unless costs chose
+// among what they match.
 IRModule split_for(const partition::Plan& plan, const IRModule& canonical, const partition::Backends& backends) {
   const IRModule whole = partition::compose(canonical, backends);
   if (partition::has_rows_of(plan, whole)) return whole;
-  for (const IRModule& split : partition::splits_of(canonical, backends)) {
-    if (partition::has_rows_of(plan, split)) return split;
-  }
-  return whole;
+  const IRModule split = partition::split_with_rows(plan, canonical, backends);
+  return partition::has_rows_of(plan, split) ? split : whole;
 }
 
 // Returns the text of the file of costs that the options name; without a name for no file.

@@ -11,46 +11,44 @@ namespace headrace::partition {
 
 namespace {
 
-// The best plan of one split.
-struct Found {
-  std::shared_ptr<const CostProblem> problem;
-  std::vector<int32_t> labels;
-  int64_t cost = 0;
-};
-
 class Search {
  public:
   Search(const IRModule& module, const OpCosts& costs)
-      : backends_(costs.backends()), least_saving_(costs.least_saving()) {
-    std::map<const Object*, std::shared_ptr<CostProblem>> known;
-    std::vector<std::shared_ptr<CostProblem>> problems;
-    for (const IRModule& split : splits_of(module, backends_)) {
-      const auto [it, is_new] = known.try_emplace(split.object(), nullptr);
-      if (is_new) it->second = problems_.emplace_back(std::make_shared<CostProblem>(split, costs));
-      problems.push_back(it->second);
+      : backends_(costs.backends()),
+        least_saving_(costs.least_saving()),
+        problem_(std::make_shared<CostProblem>(find_instances(module, costs.backends()), costs)) {
+    native_ = problem_->first_of({kNativeLabel});
+    list_ = problem_->first_of(list_order(), problem_->instances().of_list);
+    for (size_t i = 0; i < backends_.size(); ++i) {
+      const auto& of_backend = problem_->instances().of_backend;
+      alone_.push_back(
+          problem_->first_of({label_of(i)}, i < of_backend.size() ? of_backend[i] : std::vector<int32_t>()));
     }
-    plain_ = problems[0];
-    whole_ = problems[1];
-    alone_.assign(problems.begin() + 2, problems.end());
     plan_.source = costs.source(module);
     use_whole_plans(costs);
     choose_unit();
   }
 
   CostChoice best() {
-    try_plan(plain_, plain_->first_of({0}), kNative);
-    try_plan(whole_, whole_->first_of(list_order()), kListOrder);
-    for (size_t i = 0; i < backends_.size(); ++i)
-      try_plan(alone_[i], alone_[i]->first_of({label_of(i)}), std::string(backends_[i]->name()));
+    try_plan(native_, kNative);
+    try_plan(list_, kListOrder);
+    for (size_t i = 0; i < backends_.size(); ++i) try_plan(alone_[i], std::string(backends_[i]->name()));
     const Found without_costs = best_;
-    for (const auto& problem : problems_) solve(problem);
+    FoundPlan found = find_plan(*problem_, best_.cost);
+    bound_ = std::min(bound_, found.lower_bound);
+    keep(std::move(found.labels));
     pass_over_small_savings(without_costs);
     plan_.seconds = static_cast<double>(best_.cost) / per_second_;
     plan_.lower_bound = static_cast<double>(bound_) / per_second_;
-    return {.problem = best_.problem, .labels = best_.problem->backends_of(best_.labels), .plan = plan_};
+    return {.problem = problem_, .labels = best_.labels, .split = problem_->split_of(best_.labels), .plan = plan_};
   }
 
  private:
+  struct Found {
+    std::vector<int32_t> labels;
+    int64_t cost = INT64_MAX;
+  };
+
   static int32_t label_of(size_t backend) { return static_cast<int32_t>(backend) + 1; }
   std::vector<int32_t> list_order() const {
     std::vector<int32_t> order(backends_.size());
@@ -61,45 +59,33 @@ class Search {
   // Scales all costs to the whole plans that were measured. These plans cost what they took, also where a factor is
   // limited; the order of the list has no factor of its own.
   void use_whole_plans(const OpCosts& costs) {
-    plan_.scales = fit_scales(*plain_, alone_, costs);
+    plan_.scales = fit_scales(*problem_, alone_, costs);
     if (plan_.scales.empty()) return;
     std::vector<double> factors;
     for (const PlanScale& scale : plan_.scales) factors.push_back(scale.factor);
-    for (const auto& problem : problems_) {
-      problem->scale(factors);
-      problem->set_measured(problem->first_of({0}), *costs.whole({}));
-    }
-    if (const auto seconds = costs.whole(backends_)) whole_->set_measured(whole_->first_of(list_order()), *seconds);
-    for (size_t i = 0; i < backends_.size(); ++i)
-      alone_[i]->set_measured(alone_[i]->first_of({label_of(i)}), *costs.whole({backends_[i]}));
+    problem_->scale(factors);
+    if (const auto seconds = costs.whole(backends_)) problem_->set_measured(list_, *seconds);
+    for (size_t i = 0; i < backends_.size(); ++i) problem_->set_measured(alone_[i], *costs.whole({backends_[i]}));
+    problem_->set_measured(native_, *costs.whole({}));
   }
 
   // Takes picoseconds, or larger units where their sums could pass the range of label costs.
   void choose_unit() {
     constexpr double kMaxSum = 0x1p58;
-    double most = 0;
-    for (const auto& problem : problems_) most = std::max(most, problem->most_seconds());
-    per_second_ = std::min(1e12, kMaxSum / std::max(most, 1e-12));
-    for (const auto& problem : problems_) problem->set_unit(per_second_);
+    per_second_ = std::min(1e12, kMaxSum / std::max(problem_->most_seconds(), 1e-12));
+    problem_->set_unit(per_second_);
   }
 
-  int64_t keep(const std::shared_ptr<const CostProblem>& problem, std::vector<int32_t> labels) {
-    const int64_t cost = problem->cost_of(labels);
-    if (best_.problem == nullptr || cost < best_.cost) best_ = {problem, std::move(labels), cost};
+  int64_t keep(std::vector<int32_t> labels) {
+    const int64_t cost = problem_->cost_of(labels);
+    if (cost < best_.cost) best_ = {std::move(labels), cost};
     return cost;
   }
 
-  void try_plan(const std::shared_ptr<const CostProblem>& problem, std::vector<int32_t> labels,
-                const std::string& name) {
-    const int64_t cost = keep(problem, std::move(labels));
+  void try_plan(std::vector<int32_t> labels, const std::string& name) {
+    const int64_t cost = keep(std::move(labels));
     bound_ = std::min(bound_, cost);  // one that was measured may cost less than the label problem has it
     plan_.others.push_back({name, static_cast<double>(cost) / per_second_});
-  }
-
-  void solve(const std::shared_ptr<CostProblem>& problem) {
-    FoundPlan found = find_plan(*problem, best_.cost);
-    bound_ = std::min(bound_, found.lower_bound);
-    keep(problem, std::move(found.labels));
   }
 
   void pass_over_small_savings(const Found& without_costs) {
@@ -111,9 +97,9 @@ class Search {
 
   const Backends& backends_;
   double least_saving_;
-  std::vector<std::shared_ptr<CostProblem>> problems_;
-  std::shared_ptr<CostProblem> plain_, whole_;       // without pieces; with those of the whole list
-  std::vector<std::shared_ptr<CostProblem>> alone_;  // by backend, with its pieces
+  std::shared_ptr<CostProblem> problem_;
+  std::vector<int32_t> native_, list_;       // labels of plans made without costs
+  std::vector<std::vector<int32_t>> alone_;  // by backend
   double per_second_ = 0;
   int64_t bound_ = INT64_MAX;
   Found best_;
@@ -131,32 +117,54 @@ std::string where_of(const std::string& label, const CostProblem::Join* join) {
 }  // namespace
 
 std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends) {
-  const IRModule whole = compose(module, backends);
-  std::vector<IRModule> splits{module, whole};
-  for (const auto& backend : backends) {
-    if (whole == module || backend->patterns().empty()) {
-      splits.push_back(module);
-    } else {
-      splits.push_back(backends.size() == 1 ? whole : compose(module, {backend}));
-    }
+  const InstanceSet set = find_instances(module, backends);
+  std::vector<IRModule> splits{set.module};
+  std::vector<bool> is_known(set.all.size(), false);
+  const auto number = [&](const Instance& one) { return static_cast<size_t>(&one - set.all.data()); };
+  const auto add = [&](const std::vector<int32_t>& some) {
+    if (some.empty()) return;
+    for (const int32_t i : some) is_known[static_cast<size_t>(i)] = true;
+    splits.push_back(with_instances_where(set, [&](const Instance& one) {
+      return std::binary_search(some.begin(), some.end(), static_cast<int32_t>(number(one)));
+    }));
+  };
+  add(set.of_list);
+  for (const auto& alone : set.of_backend) add(alone);
+  while (std::find(is_known.begin(), is_known.end(), false) != is_known.end()) {
+    splits.push_back(with_instances_where(set, [&](const Instance& one) {
+      const bool is_new = !is_known[number(one)];
+      is_known[number(one)] = true;
+      return is_new;
+    }));
   }
   return splits;
+}
+
+// The rows of instances have the names of patterns, and stand at the places of their results.
+IRModule split_with_rows(const Plan& plan, const IRModule& module, const Backends& backends) {
+  std::map<std::string, std::vector<std::string>> places;  // by kind
+  for (const PlannedOp& row : plan.ops) places[row.kind].push_back(row.name.substr(0, row.name.rfind('#')));
+  return with_instances_where(find_instances(module, backends), [&](const Instance& one) {
+    const std::string place = "/" + place_of(*one.call.as<relay::CallNode>());
+    const std::vector<std::string>& rows = places[one.name()];
+    return std::any_of(rows.begin(), rows.end(), [&](const std::string& row) { return place.ends_with("/" + row); });
+  });
 }
 
 CostDecider::CostDecider(const IRModule& module, OpCosts costs)
     : costs_(std::move(costs)), choice_(Search(module, costs_).best()) {}
 
-const IRModule& CostDecider::module() const { return choice_.problem->module(); }
+const IRModule& CostDecider::module() const { return choice_.split.module; }
 
 PlanCost CostDecider::plan_of(const Labels& labels) const {
   PlanCost plan = choice_.plan;
-  plan.seconds = choice_.problem->seconds_of(choice_.problem->labels_of(labels));
+  plan.seconds = choice_.problem->seconds_of(choice_.problem->labels_of(choice_.split, labels));
   return plan;
 }
 
 Labels CostDecider::decide(const IRModule& module) {
-  HEADRACE_CHECK(module == choice_.problem->module(), "the plan is for the split that it was made for");
-  return choice_.labels;
+  HEADRACE_CHECK(module == choice_.split.module, "the plan is for the split that it was made for");
+  return choice_.problem->backends_of(choice_.split, choice_.labels);
 }
 
 std::vector<LabelSeconds> CostDecider::costs_of(const relay::CallNode& call) const {

@@ -15,15 +15,20 @@
 // counts the borders of such regions: the best one where its bounded work suffices, as for nearly all programs of up
 // to 65,536 plans. The lower bound holds for all plans.
 //
-// The pieces that the backends' patterns match are calls of their own. Each of these splits is tried: the pieces of the
-// whole list by priority, those of each backend alone, and no pieces. So a plan never costs more than the plan of the
-// order of the list, of any single backend, or of native code alone; these are computed, too. Where costs are measured,
-// the cheapest of those is taken unless the plan of least cost saves enough (OpCosts::least_saving): what single calls
-// take does not add up to what a network takes. Where those plans were measured as wholes, they cost what they took,
-// and all costs are scaled to that (partition/plan_scales.h).
+// The space of plans: each call is native, or on a backend that takes it, or one of those that an instance of a
+// backend's pattern computes (partition/instances.h). Each instance is taken by itself, whole or not at all: every
+// match of each pattern, also one inside of a larger one, and what the whole list and each backend alone match one
+// after another; of matches that share a call at most eight of each backend beside these. Layouts are no part of a
+// plan: native code chooses its own later, and its border costs assume them. The lower bound holds for all plans of
+// this space, which has the plans of the order of the list, of any single backend, and of native code alone; these are
+// computed, too, and no plan that is taken costs more than one of them. Where costs are measured, the cheapest of those
+// is taken unless the plan of least cost saves enough (OpCosts::least_saving): what single calls take does not add up
+// to what a network takes. Where those plans were measured as wholes, they cost what they took, and all costs are
+// scaled to that (partition/plan_scales.h).
 #pragma once
 
 #include "partition/decider.h"
+#include "partition/plan.h"
 #include "partition/plan_scales.h"
 
 namespace headrace::partition {
@@ -48,14 +53,18 @@ struct PlanCost {
   double gap() const { return seconds - lower_bound; }
 };
 
-// Returns the ways to split the main of a typed module into calls that placement by cost tries: without pieces, by the
-// patterns of the whole list, and by those of each backend alone. The same module may be there more than once.
+// Returns splits of the main of a typed module into calls, in which each call that a plan can have stands: without
+// instances, by the patterns of the whole list, by those of each backend alone, and with all other instances.
 std::vector<IRModule> splits_of(const IRModule& module, const Backends& backends);
+
+// Returns the typed module with the instances as calls that the plan has rows for.
+IRModule split_with_rows(const Plan& plan, const IRModule& module, const Backends& backends);
 
 // The best plan of a module.
 struct CostChoice {
-  std::shared_ptr<const CostProblem> problem;  // the problem of the split that it is for
-  Labels labels;                               // labels of that split's calls
+  std::shared_ptr<const CostProblem> problem;
+  std::vector<int32_t> labels;  // by node of the problem
+  CostProblem::Split split;     // the program with the instances that the plan takes
   PlanCost plan;
 };
 
@@ -66,7 +75,7 @@ class CostDecider : public Decider {
   CostDecider(const IRModule& module, OpCosts costs);
   const Backends& backends() const override { return costs_.backends(); }
 
-  // Returns the best split of the module, which is the one to place.
+  // Returns the module with the instances that the plan takes as calls, which is the one to place.
   const IRModule& module() const;
   const PlanCost& plan() const { return choice_.plan; }
   // Returns the plan in which the calls of module() are on these backends, which take them.

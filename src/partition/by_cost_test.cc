@@ -16,6 +16,25 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+// A backend that computes a call in 1 us if its result has so many rows, and else in 0.9 s.
+class ByRows : public Priced {
+ public:
+  ByRows(std::string name, const std::string& patterns, int64_t rows, const std::set<std::string>& ops)
+      : Priced(std::move(name), prices_of(ops), patterns), rows_(rows) {}
+  double cost(const relay::CallNode& call, const cost::Machine&, int) const override {
+    return call.checked_type().as<TensorTypeNode>()->concrete_shape()[0] == rows_ ? 1e-6 : 0.9;
+  }
+
+ private:
+  static std::map<std::string, double> prices_of(const std::set<std::string>& ops) {
+    std::map<std::string, double> prices;
+    for (const std::string& op : ops) prices[op] = 0;
+    return prices;
+  }
+
+  int64_t rows_;
+};
+
 TEST(PlaceByCost, AnOpMovesWhenItPaysForItsBorder) {
   const IRModule one = program_of("exp(%x)"), four = program_of("exp(exp(exp(exp(%x))))");
   const double native = cost::native_seconds(*passes::main_of(one).body.as<relay::CallNode>(), kMachine, 1);
@@ -298,8 +317,27 @@ TEST(PlaceByCost, ACostMustBeSeconds) {
   }
 }
 
-// A plan of up to ten calls and three labels (seven calls in ci) costs as little as the best of all plans, which are
-// enumerated.
+// Returns how the plan that placement by cost finds differs from the best of all plans, which are enumerated.
+std::optional<std::string> fault_of_plan(const RandomPlan& plan) {
+  const IRModule program = program_of(plan.body);
+  const Backends backends = backends_of_plan(plan);
+  const PlacedByCost costed = placed_by_cost(program, OpCosts(backends, {kMachine}));
+  const double counted = counted_seconds(costed.module, backends);
+  const double least = least_seconds(program, backends);
+  if (std::abs(counted - costed.plan.seconds) > kTolerance)
+    return fmt::format("the plan says {}, its module costs {}", costed.plan.seconds, counted);
+  if (costed.plan.seconds > least + kTolerance)
+    return fmt::format("the plan costs {}, the least one {}", costed.plan.seconds, least);
+  if (costed.plan.lower_bound > least + kTolerance)
+    return fmt::format("bound {}, least {}", costed.plan.lower_bound, least);
+  if (costed.plan.gap() > kTolerance) return fmt::format("the gap of the best plan is {}", costed.plan.gap());
+  for (const LabelSeconds& other : costed.plan.others) {
+    if (other.seconds < costed.plan.seconds) return fmt::format("'{}' costs less: {}", other.label, other.seconds);
+  }
+  return std::nullopt;
+}
+
+// Plans of up to ten calls and three labels (seven calls in ci).
 TEST(PlaceByCost, RandomPlansAreTheLeast) {
   register_test_compilers();
   kit::Property<RandomPlan> property;
@@ -307,25 +345,73 @@ TEST(PlaceByCost, RandomPlansAreTheLeast) {
   property.runs_full = 2000;
   property.generate = [](kit::Random& random) { return random_plan(random, kit::by_size(7, 10)); };
   property.show = show_plan;
-  property.check = [&](const RandomPlan& plan) -> std::optional<std::string> {
-    const IRModule program = program_of(plan.body);
-    const Backends backends = backends_of_plan(plan);
-    const PlacedByCost costed = placed_by_cost(program, OpCosts(backends, {kMachine}));
-    const double counted = counted_seconds(costed.module, backends);
-    const double least = least_seconds(program, backends);
-    if (std::abs(counted - costed.plan.seconds) > kTolerance)
-      return fmt::format("the plan says {}, its module costs {}", costed.plan.seconds, counted);
-    if (costed.plan.seconds > least + kTolerance)
-      return fmt::format("the plan costs {}, the least one {}", costed.plan.seconds, least);
-    if (costed.plan.lower_bound > least + kTolerance)
-      return fmt::format("bound {}, least {}", costed.plan.lower_bound, least);
-    if (costed.plan.gap() > kTolerance) return fmt::format("the gap of the best plan is {}", costed.plan.gap());
-    for (const LabelSeconds& other : costed.plan.others) {
-      if (other.seconds < costed.plan.seconds) return fmt::format("'{}' costs less: {}", other.label, other.seconds);
-    }
-    return std::nullopt;
-  };
+  property.check = &fault_of_plan;
   EXPECT_TRUE(kit::holds(property));
+}
+
+// Both backends have patterns, whose matches share calls. Each set of matches that can be chosen is tried with each way
+// to place the other calls.
+TEST(PlaceByCost, RandomPlansWithPatternsAreTheLeast) {
+  register_test_compilers();
+  kit::Property<RandomPlan> property;
+  property.runs_ci = 80;
+  property.runs_full = 1000;
+  property.generate = [](kit::Random& random) {
+    return with_random_patterns(random_plan(random, kit::by_size(5, 7)), random);
+  };
+  property.show = show_plan;
+  property.check = &fault_of_plan;
+  EXPECT_TRUE(kit::holds(property));
+}
+
+// A pattern is cheap for one of two chains, single ops for the other.
+TEST(PlaceByCost, EachMatchOfAPatternIsChosenByItself) {
+  const IRModule program = read_program(
+      "def @main(%x: Tensor[(512, 4096), float32], %y: Tensor[(4096, 4096), float32]) {\n"
+      "  (sin(cos(%x)), sin(cos(%y)))\n}");
+  const Backends backends{std::make_shared<ByRows>("aa", "{ aa.p: sin(cos(_)) }", 512, std::set<std::string>{}),
+                          std::make_shared<ByRows>("bb", "", 4096, std::set<std::string>{"sin", "cos"})};
+  const PlacedByCost placed = placed_by_cost(program, OpCosts(backends, {kMachine}));
+  EXPECT_THAT(backends_of(placed), ElementsAre("cos aa", "sin aa", "cos bb", "sin bb"));
+  EXPECT_NEAR(placed.plan.seconds, 3e-6 + 2 * kBorderSeconds, kTolerance);
+  EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
+}
+
+// The smaller match leaves the other op to the backend for which it is cheap.
+TEST(PlaceByCost, ASmallerMatchInsideALargerOneIsChosen) {
+  const IRModule program = read_program("def @main(%x: Tensor[(512, 512), float32]) { tanh(add(exp(%x), %x)) }");
+  const Backends backends{priced("own", {{"own.both", 1e-3}, {"own.sum", 0}},
+                                 "{ own.both: tanh(add(exp(_), _)), own.sum: add(exp(_), _) }"),
+                          priced("other", {{"tanh", 0}})};
+  const PlacedByCost placed = placed_by_cost(program, OpCosts(backends, {kMachine}));
+  EXPECT_THAT(backends_of(placed), ElementsAre("exp own", "add own", "tanh other"));
+  EXPECT_NEAR(placed.plan.seconds, 2 * kBorderSeconds, kTolerance);
+  EXPECT_NEAR(placed.plan.gap(), 0, kTolerance);
+}
+
+// The first backend takes all ops, so that the list has no pieces, and the plan of the second one has.
+TEST(PlaceByCost, ABackendAloneHasItsPatternsBehindOneThatTakesTheirOps) {
+  const IRModule program = read_program("def @main(%x: Tensor[(512, 512), float32]) { exp(exp(%x)) }");
+  const Backends backends{priced("first", {{"exp", 1}}), priced("second", {}, "{ second.two: exp(exp(_)) }", 1e-6)};
+  const PlacedByCost placed = placed_by_cost(program, OpCosts(backends, {kMachine}));
+  EXPECT_THAT(backends_of(placed), ElementsAre("exp second", "exp second"));
+  ASSERT_EQ(placed.plan.others.back().label, "second");
+  EXPECT_NEAR(placed.plan.others.back().seconds, 1e-6 + kBorderSeconds, kTolerance);
+}
+
+// A saved plan has rows of the matches that were chosen.
+TEST(PlaceByCost, TheRowsOfAPlanSayWhichMatchesItHas) {
+  const IRModule program = read_program(
+      "def @main(%x: Tensor[(8, 8), float32], %y: Tensor[(4, 4), float32]) {\n"
+      "  %0 = exp(exp(%x));\n  (%0, exp(exp(%y)))\n}");
+  const Backends backends{std::make_shared<ByRows>("rows", "{ rows.two: exp(exp(_)) }", 4, std::set<std::string>{})};
+  CostDecider decider(program, OpCosts(backends, {cost::Machine{.l2_gigabytes = 1e-4}}));
+  const Plan plan = make_plan(decider.module(), backends, decider);
+  ASSERT_EQ(plan.ops.size(), 3u);
+  EXPECT_EQ(plan.ops[2].kind, "rows.two");
+  const IRModule split = split_with_rows(plan, program, backends);
+  EXPECT_TRUE(structural_equal(split, decider.module())) << relay::print_module(split);
+  EXPECT_TRUE(has_rows_of(plan, split));
 }
 
 }  // namespace

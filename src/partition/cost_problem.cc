@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "ops/call_fusion.h"
@@ -18,14 +19,17 @@ namespace {
 
 constexpr double kNotAllowed = -1;
 
-// A region is taken to compute so many calls before one, when backends are asked what that saves.
-constexpr size_t kMaxProducers = 8;
 // So many calls that keep a layout are looked through for a convolution: a bias, a sum, an activation.
 constexpr int kMaxKeepingLayout = 4;
 
-std::string kind_and_place(const CallNode& call) {
-  return fmt::format("{} {}", call.as_op() == nullptr ? "" : call.as_op()->name, to_string(call.span));
+std::vector<std::string> names_of(const Backends& backends) {
+  std::vector<std::string> names{""};
+  for (const auto& backend : backends) names.emplace_back(backend->name());
+  return names;
 }
+
+// So many bodies with instances as calls are kept.
+constexpr size_t kKeptViews = 256;
 
 bool is_conv(const Expr& expr) {
   const auto* call = expr.as<CallNode>();
@@ -34,20 +38,33 @@ bool is_conv(const Expr& expr) {
 
 }  // namespace
 
-CostProblem::CostProblem(IRModule module, const OpCosts& costs)
-    : module_(std::move(module)),
-      flow_(make_flow(module_->lookup("main").cast<relay::FunctionNode>()->body)),
-      backends_(costs.backends()) {
-  names_.emplace_back();
-  for (const auto& backend : costs.backends()) names_.emplace_back(backend->name());
-  region_call_.assign(names_.size(), kBorderSeconds);
+CostProblem::CostProblem(InstanceSet instances, const OpCosts& costs)
+    : instances_(std::move(instances)),
+      flow_(make_flow(module()->lookup("main").cast<relay::FunctionNode>()->body)),
+      backends_(costs.backends()),
+      num_backends_(backends_.size() + 1),
+      names_(names_of(backends_)),
+      pieces_(instances_, flow_, costs, names_) {
+  for (size_t label = names_.size(); label < pieces_.backends().size(); ++label)
+    names_.push_back(names_[static_cast<size_t>(pieces_.backends()[label])]);
+  region_call_.assign(num_backends_, kBorderSeconds);
   region_call_[kNativeLabel] = 0;
-  one_call_ = one_call_backends(costs.backends());
+  one_call_ = one_call_backends(backends_);
   read_costs(costs);
-  read_uses();
+  read_variables();
+  BodyView plain;
+  plain.base.resize(flow_.nodes.size());
+  std::iota(plain.base.begin(), plain.base.end(), 0);
+  plain.flow = flow_;
+  read_uses(plain);
+  plain_ = std::make_shared<const BodyView>(std::move(plain));
+  read_names();
   read_joins(costs);
   read_borders(costs);
 }
+
+CostProblem::CostProblem(const IRModule& module, const OpCosts& costs)
+    : CostProblem(InstanceSet{.module = module, .all = {}, .of_list = {}, .of_backend = {}}, costs) {}
 
 // Returns whether a node costs nothing wherever it is: tuples and their items.
 bool CostProblem::is_free(int32_t node) const {
@@ -62,9 +79,9 @@ void CostProblem::read_costs(const OpCosts& costs) {
   };
   for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
     at(node, kNativeLabel) = 0;
-    for (size_t label = 1; label < names_.size() && is_free(node); ++label) at(node, label) = 0;
+    for (size_t label = 1; label < num_backends_ && is_free(node); ++label) at(node, label) = 0;
   }
-  for_each_placeable(module_, [&](const CallNode& call) {
+  for_each_placeable(module(), [&](const CallNode& call) {
     const int32_t node = flow_.find(ref(&call));
     if (node == kNone) return;
     for (const LabelSeconds& one : costs.of(call)) {
@@ -72,123 +89,67 @@ void CostProblem::read_costs(const OpCosts& costs) {
       at(node, static_cast<size_t>(label - names_.begin())) = one.seconds;
     }
   });
+  for (const Piece& piece : pieces_.all()) {
+    if (piece.label == kNone) continue;
+    for (const int32_t node : piece.nodes) at(node, static_cast<size_t>(piece.label)) = 0;
+    at(piece.lead, static_cast<size_t>(piece.label)) = piece.seconds;
+  }
 }
 
 // A variable is a producer of its own; constants are part of the region that uses them.
-void CostProblem::read_uses() {
-  consumers_.resize(flow_.nodes.size());
-  is_result_.resize(flow_.nodes.size());
-  std::unordered_map<const Object*, size_t> variables;
+void CostProblem::read_variables() {
   for (const Flow::Use& use : flow_.uses) {
-    if (use.to == kNone) {
-      if (use.from != kNone) is_result_[static_cast<size_t>(use.from)] = true;
-      continue;
-    }
+    if (use.to == kNone || use.from != kNone || !use.value.is<relay::VarNode>()) continue;
     const auto* call = flow_.node(use.to).as<CallNode>();
     if (call != nullptr && call->op == use.value) continue;
-    auto producer = static_cast<size_t>(use.from);
-    if (use.from == kNone) {
-      if (!use.value.is<relay::VarNode>()) continue;
-      const auto [it, is_new] = variables.try_emplace(use.value.object(), consumers_.size());
-      if (is_new) {
-        consumers_.emplace_back();
-        variables_.push_back(use.value);
-      }
-      producer = it->second;
+    const size_t number = flow_.nodes.size() + variables_.size();
+    if (variable_at_.try_emplace(use.value.object(), number).second) variables_.push_back(use.value);
+  }
+}
+
+void CostProblem::read_uses(BodyView& view) const {
+  view.consumers.resize(flow_.nodes.size() + variables_.size());
+  view.is_result.resize(flow_.nodes.size());
+  view.is_there.resize(flow_.nodes.size());
+  const auto base = [&](int32_t node) { return node == kNone ? kNone : view.base[static_cast<size_t>(node)]; };
+  for (const int32_t node : view.base) {
+    if (node != kNone) view.is_there[static_cast<size_t>(node)] = true;
+  }
+  for (const Flow::Use& use : view.flow.uses) {
+    if (use.to == kNone) {
+      if (base(use.from) != kNone) view.is_result[static_cast<size_t>(base(use.from))] = true;
+      continue;
     }
-    consumers_[producer].push_back(use.to);
-  }
-}
-
-bool CostProblem::is_used_once(const CallNode& producer, int32_t user) const {
-  const int32_t from = flow_.find(ref(&producer));
-  if (from == kNone || is_result_[static_cast<size_t>(from)]) return false;
-  const std::vector<int32_t>& users = consumers_[static_cast<size_t>(from)];
-  return std::all_of(users.begin(), users.end(), [&](int32_t one) { return one == user; });
-}
-
-// Returns an operand of a node and the calls before it that a region with this label may compute with the node. What
-// lies before a convolution or a product has no part in it.
-std::vector<const CallNode*> CostProblem::producers_of(const CallNode& producer, int32_t label) const {
-  std::vector<const CallNode*> calls{&producer};
-  for (size_t i = 0; i < calls.size(); ++i) {
-    const CallNode& call = *calls[i];
-    if (call.as_op() != nullptr && ops::fusion_kind_of(call) == ops::FusionKind::anchor) continue;
-    for (const Expr& arg : call.args) {
-      const auto* before = arg.as<CallNode>();
-      if (before == nullptr || calls.size() == kMaxProducers || !is_used_once(*before, flow_.find(ref(&call))))
-        continue;
-      const bool is_there = std::find(calls.begin(), calls.end(), before) != calls.end();
-      if (!is_there && seconds(flow_.find(arg), label) >= 0) calls.push_back(before);
-    }
-  }
-  return calls;
-}
-
-// A region may save by a call only where it computes several others: these are the first of the calls before it with
-// which it saves as much as with all.
-CostProblem::Join CostProblem::join_with(const OpCosts& costs, const CallNode& producer, int32_t node,
-                                         int32_t label) const {
-  const auto& call = *flow_.node(node).as<CallNode>();
-  const double all = seconds(node, label);
-  if (label == kNativeLabel) {
-    if (call.as_op() == nullptr || producer.as_op() == nullptr) return {};
-    return {.producers = {&producer}, .seconds_saved = std::min(costs.saved(producer, call), all)};
-  }
-  const size_t index = static_cast<size_t>(label);
-  if (all <= 0 || seconds(flow_.find(ref(&producer)), label) < 0 || one_call_.contains(names_[index])) return {};
-  const std::vector<const CallNode*> before = producers_of(producer, label);
-  const partition::Backend& backend = *backends_[index - 1];
-  Join join{.producers = before, .seconds_saved = costs.saved(backend, call, before)};
-  for (size_t count = 1; count < before.size() && join.seconds_saved > 0; ++count) {
-    const std::vector<const CallNode*> first(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(count));
-    if (costs.saved(backend, call, first) < join.seconds_saved) continue;
-    join.producers = first;
-    break;
-  }
-  join.seconds_saved = std::min(join.seconds_saved, all);
-  return join;
-}
-
-void CostProblem::read_joins(const OpCosts& costs) {
-  for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
-    const auto* call = flow_.node(node).as<CallNode>();
-    if (call == nullptr) continue;
-    const auto [named, is_new] = nodes_by_name_.try_emplace(kind_and_place(*call), node);
-    if (!is_new) named->second = kNone;
-    for (int32_t label = 0; label < num_labels(); ++label) {
-      for (const Expr& arg : call->args) {
-        const auto* producer = arg.as<CallNode>();
-        if (producer == nullptr || !is_used_once(*producer, node)) continue;
-        Join join = join_with(costs, *producer, node, label);
-        if (join.seconds_saved <= 0) continue;
-        joins_[{node, label}] = std::move(join);
-        break;
-      }
+    const auto* call = view.flow.node(use.to).as<CallNode>();
+    if ((call != nullptr && call->op == use.value) || base(use.to) == kNone) continue;
+    const size_t* variable = variable_at_.find(use.value.object());
+    if (base(use.from) != kNone) {
+      view.consumers[static_cast<size_t>(base(use.from))].push_back(base(use.to));
+    } else if (use.from == kNone && variable != nullptr) {
+      view.consumers[*variable].push_back(base(use.to));
     }
   }
 }
 
-const CostProblem::Join* CostProblem::find_join(const CallNode& call, int32_t label) const {
-  int32_t node = flow_.find(ref(&call));
-  if (node == kNone) {
-    const auto named = nodes_by_name_.find(kind_and_place(call));
-    if (named != nodes_by_name_.end()) node = named->second;
+std::shared_ptr<const BodyView> CostProblem::make_view(const std::vector<int32_t>& taken) const {
+  const Composed composed = compose_instances(module(), pieces_.instances(taken));
+  BodyView view;
+  view.flow = make_flow(composed.body);
+  for (const Expr& node : view.flow.nodes) {
+    const Expr* before = composed.before.find(node.object());
+    view.base.push_back(flow_.find(before == nullptr ? node : *before));
   }
-  const auto join = joins_.find({node, label});
-  return join == joins_.end() ? nullptr : &join->second;
+  read_uses(view);
+  return std::make_shared<const BodyView>(std::move(view));
 }
 
-const CostProblem::Join* CostProblem::join_of(const CallNode& call, const std::string& label,
-                                              const Labels& backends) const {
-  const auto at = label == kNative ? names_.begin() : std::find(names_.begin() + 1, names_.end(), label);
-  const Join* join = find_join(call, static_cast<int32_t>(at - names_.begin()));
-  if (join == nullptr) return nullptr;
-  const bool are_there = std::all_of(join->producers.begin(), join->producers.end(), [&](const CallNode* producer) {
-    const auto backend = backends.find(producer);
-    return backend == backends.end() ? label == kNative : backend->second == label;
-  });
-  return are_there ? join : nullptr;
+std::shared_ptr<const BodyView> CostProblem::view_of(const std::vector<int32_t>& labels) const {
+  if (pieces_.all().empty()) return plain_;
+  std::vector<int32_t> taken = pieces_.taken(labels);
+  if (taken.empty()) return plain_;
+  if (const auto known = views_.find(taken); known != views_.end()) return known->second;
+  if (views_.size() >= kKeptViews) views_.clear();
+  return views_[taken] = make_view(taken);
 }
 
 // Returns whether a native convolution makes the value, perhaps with what its kernel computes as well: then it is made
@@ -199,13 +160,13 @@ bool CostProblem::is_of_native_conv(size_t producer) const {
     if (is_conv(flow_.node(node))) return true;
     const auto join = joins_.find({node, kNativeLabel});
     if (join == joins_.end()) return false;
-    node = flow_.find(ref(join->second.producers.front()));
+    node = join->second.front().operand;
   }
 }
 
 // Returns whether a convolution reads the value, perhaps behind a few calls that keep its layout.
 bool CostProblem::is_read_by_conv(size_t producer) const {
-  std::vector<int32_t> users = consumers_[producer];
+  std::vector<int32_t> users = plain_->consumers[producer];
   for (int distance = 0; distance < kMaxKeepingLayout && !users.empty(); ++distance) {
     std::vector<int32_t> next;
     for (const int32_t user : users) {
@@ -213,7 +174,7 @@ bool CostProblem::is_read_by_conv(size_t producer) const {
       const auto* call = flow_.node(user).as<CallNode>();
       if (call == nullptr || call->as_op() == nullptr) continue;
       if (ops::fusion_kind_of(*call) > ops::FusionKind::broadcast) continue;
-      const std::vector<int32_t>& more = consumers_[static_cast<size_t>(user)];
+      const std::vector<int32_t>& more = plain_->consumers[static_cast<size_t>(user)];
       next.insert(next.end(), more.begin(), more.end());
     }
     users = std::move(next);
@@ -225,53 +186,81 @@ const Expr& CostProblem::value_of(size_t producer) const {
   return producer < flow_.nodes.size() ? flow_.nodes[producer] : variables_[producer - flow_.nodes.size()];
 }
 
+size_t CostProblem::producer_of(const Expr& value) const {
+  const size_t* variable = variable_at_.find(value.object());
+  return variable != nullptr ? *variable : static_cast<size_t>(flow_.find(value));
+}
+
 // Variables and results are in the caller's layout, which native code reads and writes.
 void CostProblem::read_borders(const OpCosts& costs) {
-  leaving_.assign(consumers_.size() * names_.size(), 0);
+  leaving_.assign(plain_->consumers.size() * num_backends_, 0);
   entering_ = leaving_;
-  for (size_t producer = 0; producer < consumers_.size(); ++producer) {
-    const bool is_result = producer < flow_.nodes.size() && is_result_[producer];
-    if (consumers_[producer].empty() && !is_result) continue;
+  for (size_t producer = 0; producer < plain_->consumers.size(); ++producer) {
+    const bool is_result = producer < flow_.nodes.size() && plain_->is_result[producer];
+    if (plain_->consumers[producer].empty() && !is_result) continue;
     const Type& type = value_of(producer)->checked_type();
-    const size_t first = producer * names_.size();
+    const size_t first = producer * num_backends_;
     if (is_of_native_conv(producer)) leaving_[first] = costs.native_border(type);
     if (is_read_by_conv(producer)) entering_[first] = costs.native_border(type);
-    // A backend is asked about values that one of its regions may have at its border.
-    const auto may_have = [&](int32_t node, size_t label) { return seconds(node, static_cast<int32_t>(label)) >= 0; };
-    for (size_t label = 1; label < names_.size(); ++label) {
-      const bool may_leave = producer < flow_.nodes.size() && may_have(static_cast<int32_t>(producer), label);
-      const bool may_enter = std::any_of(consumers_[producer].begin(), consumers_[producer].end(),
-                                         [&](int32_t consumer) { return may_have(consumer, label); });
-      const double border = may_leave || may_enter ? costs.border(*backends_[label - 1], type) : 0;
-      if (may_leave) leaving_[first + label] = border;
-      if (may_enter) entering_[first + label] = border;
+  }
+  for (size_t backend = 1; backend < num_backends_; ++backend) read_borders_of_backend(costs, backend);
+}
+
+// A backend is asked about values that one of its regions may have at its border.
+void CostProblem::read_borders_of_backend(const OpCosts& costs, size_t backend) {
+  const auto label = static_cast<int32_t>(backend);
+  std::vector<bool> may_leave(plain_->consumers.size(), false), may_enter = may_leave;
+  for (size_t producer = 0; producer < may_leave.size(); ++producer) {
+    const std::vector<int32_t>& consumers = plain_->consumers[producer];
+    may_leave[producer] = producer < flow_.nodes.size() && is_allowed(static_cast<int32_t>(producer), label);
+    may_enter[producer] =
+        std::any_of(consumers.begin(), consumers.end(), [&](int32_t consumer) { return is_allowed(consumer, label); });
+  }
+  for (size_t i = 0; i < pieces_.all().size(); ++i) {
+    const Piece& piece = pieces_.all()[i];
+    if (piece.label == kNone || piece.backend != label) continue;
+    may_leave[static_cast<size_t>(piece.root)] = true;
+    for (const Expr& input : pieces_.instance(i).inputs) {
+      if (variable_at_.contains(input.object()) || flow_.find(input) != kNone) may_enter[producer_of(input)] = true;
     }
+  }
+  for (size_t producer = 0; producer < may_leave.size(); ++producer) {
+    const bool is_result = producer < flow_.nodes.size() && plain_->is_result[producer];
+    if (plain_->consumers[producer].empty() && !is_result) continue;
+    if (!may_leave[producer] && !may_enter[producer]) continue;
+    const double border = costs.border(*backends_[backend - 1], value_of(producer)->checked_type());
+    if (may_leave[producer]) leaving_[producer * num_backends_ + backend] = border;
+    if (may_enter[producer]) entering_[producer * num_backends_ + backend] = border;
   }
 }
 
 int64_t CostProblem::border_units(size_t producer, int32_t from, int32_t to) const {
-  const size_t first = producer * names_.size();
-  const double layouts = leaving_[first + static_cast<size_t>(from)] + entering_[first + static_cast<size_t>(to)];
-  return std::llround((region_call_[static_cast<size_t>(to)] + layouts) * per_second_);
+  const double layouts = leaving_[border_at(producer, from)] + entering_[border_at(producer, to)];
+  return std::llround((region_call_[backend_index(to)] + layouts) * per_second_);
 }
 
 double CostProblem::most_seconds() const {
   const double region_call = *std::max_element(region_call_.begin(), region_call_.end());
-  double sum = 0;
+  double sum = 0, native = 0;
   for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
     double most = 0;
     for (int32_t label = 0; label < num_labels(); ++label) most = std::max(most, seconds(node, label));
     sum += most + region_call;
+    native += seconds(node, kNativeLabel);
   }
-  for (const auto& [key, join] : joins_) sum += join.seconds_saved * static_cast<double>(join.producers.size() + 1);
+  for (const auto& [labels, seconds] : measured_) native = std::max(native, seconds);
+  for (const Piece& piece : pieces_.all()) sum += native * static_cast<double>(piece.nodes.size());
+  for (const auto& [key, joins] : joins_) {
+    for (const Join& join : joins) sum += join.seconds_saved * static_cast<double>(join.producers.size() + 1);
+  }
   // The label problem counts a border for each class and each consumer when it checks that sums stay in range, and
   // rounds may add some more.
-  for (size_t producer = 0; producer < consumers_.size(); ++producer) {
+  for (size_t producer = 0; producer < plain_->consumers.size(); ++producer) {
     double layouts = 0;
-    for (size_t i = producer * names_.size(); i < (producer + 1) * names_.size(); ++i)
+    for (size_t i = producer * num_backends_; i < (producer + 1) * num_backends_; ++i)
       layouts += leaving_[i] + entering_[i];
     sum += (region_call + layouts) * static_cast<double>(names_.size() + 9) *
-           static_cast<double>(consumers_[producer].size() + 1);
+           static_cast<double>(plain_->consumers[producer].size() + 1);
   }
   return sum;
 }
@@ -279,129 +268,20 @@ double CostProblem::most_seconds() const {
 void CostProblem::scale(const std::vector<double>& factors) {
   const size_t labels = names_.size();
   for (size_t i = 0; i < seconds_.size(); ++i) {
-    if (seconds_[i] != kNotAllowed) seconds_[i] *= factors[i % labels];
+    if (seconds_[i] != kNotAllowed) seconds_[i] *= factors[backend_index(static_cast<int32_t>(i % labels))];
   }
-  for (auto& [key, join] : joins_) join.seconds_saved *= factors[static_cast<size_t>(key.second)];
+  for (auto& [key, joins] : joins_) {
+    for (Join& join : joins) join.seconds_saved *= factors[backend_index(key.second)];
+  }
   for (size_t i = 0; i < leaving_.size(); ++i) {
-    leaving_[i] *= factors[i % labels];
-    entering_[i] *= factors[i % labels];
+    leaving_[i] *= factors[i % num_backends_];
+    entering_[i] *= factors[i % num_backends_];
   }
-  for (size_t label = 0; label < labels; ++label) region_call_[label] *= factors[label];
+  for (size_t backend = 0; backend < num_backends_; ++backend) region_call_[backend] *= factors[backend];
 }
 
 void CostProblem::set_measured(const std::vector<int32_t>& labels, double seconds) {
-  measured_[names_of(labels)] = seconds;
-}
-
-void CostProblem::set_unit(double per_second) {
-  per_second_ = per_second;
-  const auto labels = static_cast<size_t>(num_labels());
-  problem_ = {.num_nodes = static_cast<int32_t>(consumers_.size()), .num_labels = num_labels()};
-  for (const double one : seconds_)
-    problem_.costs.push_back(one < 0 ? graph::kForbidden : std::llround(one * per_second));
-  for (size_t i = flow_.nodes.size(); i < consumers_.size(); ++i) {  // variables are native
-    problem_.costs.push_back(0);
-    problem_.costs.insert(problem_.costs.end(), labels - 1, graph::kForbidden);
-  }
-  tables_.clear();
-  add_borders_of_values();
-  add_joins();
-}
-
-int32_t CostProblem::table_of(std::vector<graph::LabelCost> table) {
-  const auto [known, is_new] = tables_.try_emplace(std::move(table), static_cast<int32_t>(problem_.tables.size()));
-  if (is_new) problem_.tables.push_back(known->first);
-  return known->second;
-}
-
-// One device: a border costs the call of the region that is entered and changes of layout, and no copy. A result is a
-// use by native code.
-void CostProblem::add_borders_of_values() {
-  const auto labels = static_cast<size_t>(num_labels());
-  for (size_t producer = 0; producer < consumers_.size(); ++producer) {
-    const bool is_result = producer < flow_.nodes.size() && is_result_[producer];
-    if (consumers_[producer].empty() && !is_result) continue;
-    std::vector<graph::LabelCost> prices(labels * labels, 0);
-    for (size_t from = 0; from < labels; ++from) {
-      for (size_t to = 0; to < labels; ++to) {
-        if (from != to)
-          prices[from * labels + to] = border_units(producer, static_cast<int32_t>(from), static_cast<int32_t>(to));
-      }
-      if (!is_result || from == 0) continue;
-      graph::LabelCost& own = problem_.costs[producer * labels + from];
-      if (own != graph::kForbidden) own += prices[from * labels];
-      prices[from * labels] = 0;
-    }
-    add_borders_of_lone_calls(producer, prices);
-    if (!consumers_[producer].empty())
-      problem_.shared.push_back({static_cast<int32_t>(producer), consumers_[producer], table_of(std::move(prices))});
-  }
-}
-
-bool CostProblem::is_call(int32_t node) const { return node >= flow_.num_nodes() || flow_.node(node).is<CallNode>(); }
-
-// Returns whether each call with the label `to` pays for this value by itself, because its backend's regions have one
-// call each. A tuple may be in the region of the call that takes it, and a value and its tuple then enter once.
-bool CostProblem::is_lone(size_t producer, int32_t from, int32_t to) const {
-  if (to == kNativeLabel || !one_call_.contains(names_[static_cast<size_t>(to)])) return false;
-  if (from == to) return is_call(static_cast<int32_t>(producer));
-  return std::all_of(consumers_[producer].begin(), consumers_[producer].end(),
-                     [&](int32_t consumer) { return is_call(consumer); });
-}
-
-// Takes the prices that each such call pays out of the shared ones.
-void CostProblem::add_borders_of_lone_calls(size_t producer, std::vector<graph::LabelCost>& prices) {
-  const auto labels = static_cast<size_t>(num_labels());
-  std::vector<graph::LabelCost> lone(labels * labels, 0);
-  bool any = false;
-  for (int32_t from = 0; from < num_labels(); ++from) {
-    for (int32_t to = 0; to < num_labels(); ++to) {
-      if (!is_lone(producer, from, to)) continue;
-      const size_t at = static_cast<size_t>(from) * labels + static_cast<size_t>(to);
-      lone[at] = border_units(producer, from, to);
-      prices[at] = 0;
-      any = true;
-    }
-  }
-  if (!any) return;
-  const int32_t table = table_of(std::move(lone));
-  const std::set<int32_t> consumers(consumers_[producer].begin(), consumers_[producer].end());
-  for (const int32_t consumer : consumers) {
-    if (is_call(consumer)) problem_.pairs.push_back({static_cast<int32_t>(producer), consumer, table});
-  }
-}
-
-// A call costs less where its producers have its label. Costs are not negative, so it costs that little, and the rest
-// where one of them has another label.
-void CostProblem::add_joins() {
-  const auto labels = static_cast<size_t>(num_labels());
-  for (const auto& [key, join] : joins_) {
-    const auto& [node, label] = key;
-    const int64_t saved = units_saved(node, label, join);
-    problem_.costs[static_cast<size_t>(node) * labels + static_cast<size_t>(label)] -= saved;
-    add_condition(node, label, join, saved);
-  }
-}
-
-// With one producer a pair of both calls has the cost. With several, a node of the problem's own pays with those that
-// have another label, or, by a label that is not the join's, once with the call itself: the cheaper of the two.
-void CostProblem::add_condition(int32_t node, int32_t label, const Join& join, int64_t saved) {
-  const auto labels = static_cast<size_t>(num_labels()), own = static_cast<size_t>(label);
-  std::vector<graph::LabelCost> others(labels * labels, 0);  // the producer has another label, the payer this one
-  for (size_t from = 0; from < labels; ++from) {
-    if (from != own) others[from * labels + own] = saved;
-  }
-  const int32_t others_table = table_of(std::move(others));
-  int32_t payer = node;
-  if (join.producers.size() > 1) {
-    payer = problem_.num_nodes++;
-    problem_.costs.insert(problem_.costs.end(), labels, graph::kForbidden);
-    graph::LabelCost* costs = &problem_.costs[static_cast<size_t>(payer) * labels];
-    costs[own] = costs[kNativeLabel] = 0;
-    problem_.pairs.push_back({payer, node, others_table});
-  }
-  for (const CallNode* producer : join.producers)
-    problem_.pairs.push_back({flow_.find(ref(producer)), payer, others_table});
+  measured_[labels_of_calls(labels)] = seconds;
 }
 
 int64_t CostProblem::units(int32_t node, int32_t label) const {
@@ -410,12 +290,6 @@ int64_t CostProblem::units(int32_t node, int32_t label) const {
 
 int64_t CostProblem::units_saved(int32_t node, int32_t label, const Join& join) const {
   return std::min<int64_t>(std::llround(join.seconds_saved * per_second_), units(node, label));
-}
-
-graph::Labelling CostProblem::solve() const {
-  graph::Labelling found = graph::find_labels(problem_);
-  found.labels.resize(flow_.nodes.size());
-  return found;
 }
 
 std::vector<int32_t> CostProblem::undecided_calls() const {
@@ -428,28 +302,51 @@ std::vector<int32_t> CostProblem::undecided_calls() const {
   return calls;
 }
 
+// An instance counts at one of its calls, at which the plan chooses it.
 int64_t CostProblem::num_plans(int64_t most) const {
   int64_t plans = 1;
   for (const int32_t node : undecided_calls()) {
     int64_t allowed = 0;
-    for (int32_t label = 0; label < num_labels(); ++label) allowed += may_have(node, label) ? 1 : 0;
+    for (int32_t label = 0; label < num_labels(); ++label) {
+      const int32_t piece = pieces_.at(node, label);
+      const bool is_elsewhere = piece != kNone && pieces_.all()[static_cast<size_t>(piece)].lead != node;
+      allowed += may_have(node, label) && !is_elsewhere ? 1 : 0;
+    }
     if (plans > most / allowed) return most;
     plans *= allowed;
   }
   return std::min(plans, most);
 }
 
-std::vector<std::string> CostProblem::names_of(const std::vector<int32_t>& labels) const {
-  std::vector<std::string> names(flow_.nodes.size());
+std::vector<int32_t> CostProblem::labels_of_calls(const std::vector<int32_t>& labels) const {
+  std::vector<int32_t> of_calls(flow_.nodes.size(), kNativeLabel);
   for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
-    if (flow_.node(node).is<CallNode>())
-      names[static_cast<size_t>(node)] = names_[static_cast<size_t>(labels[static_cast<size_t>(node)])];
+    if (flow_.node(node).is<CallNode>()) of_calls[static_cast<size_t>(node)] = labels[static_cast<size_t>(node)];
   }
-  return names;
+  return of_calls;
 }
 
+// Nodes of an instance are in the region of its call.
 Regions CostProblem::regions_of(const std::vector<int32_t>& labels) const {
-  return choose_regions(flow_, names_of(labels), one_call_);
+  const std::shared_ptr<const BodyView> view = view_of(labels);
+  std::vector<std::string> names(view->flow.nodes.size());
+  for (size_t node = 0; node < names.size(); ++node) {
+    const int32_t base = view->base[node];
+    if (base != kNone && view->flow.nodes[node].is<CallNode>())
+      names[node] = names_[static_cast<size_t>(labels[static_cast<size_t>(base)])];
+  }
+  Regions regions = choose_regions(view->flow, std::move(names), one_call_);
+  if (view == plain_) return regions;
+  std::vector<int32_t> region(flow_.nodes.size(), kNone);
+  for (size_t node = 0; node < view->base.size(); ++node) {
+    if (view->base[node] != kNone) region[static_cast<size_t>(view->base[node])] = regions.region[node];
+  }
+  for (const int32_t taken : pieces_.taken(labels)) {
+    const Piece& piece = pieces_.all()[static_cast<size_t>(taken)];
+    for (const int32_t node : piece.nodes) region[static_cast<size_t>(node)] = region[static_cast<size_t>(piece.root)];
+  }
+  regions.region = std::move(region);
+  return regions;
 }
 
 // Calls `on_call` with each call and its label, `on_join` with each call, its label and its join, if the plan joins it,
@@ -457,22 +354,19 @@ Regions CostProblem::regions_of(const std::vector<int32_t>& labels) const {
 template <typename OnCall, typename OnJoin, typename OnBorder>
 void CostProblem::for_each_part(const std::vector<int32_t>& labels, OnCall&& on_call, OnJoin&& on_join,
                                 OnBorder&& on_border) const {
+  HEADRACE_CHECK(is_plan(labels), "the labels of an instance differ");
   const Regions regions = regions_of(labels);
+  const std::shared_ptr<const BodyView> view = view_of(labels);
   for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
     const int32_t label = labels[static_cast<size_t>(node)];
     HEADRACE_CHECK(seconds(node, label) >= 0, "node {} has a label that it must not have", node);
-    if (flow_.node(node).is<CallNode>()) on_call(node, label);
+    const bool is_computed = label >= static_cast<int32_t>(num_backends_) || view->is_there[static_cast<size_t>(node)];
+    if (flow_.node(node).is<CallNode>() && is_computed) on_call(node, label);
   }
-  for (const auto& [key, join] : joins_) {
-    const auto& [node, label] = key;
-    const auto own = static_cast<size_t>(node);
-    const bool are_joined = std::all_of(join.producers.begin(), join.producers.end(), [&](const CallNode* producer) {
-      const auto other = static_cast<size_t>(flow_.find(ref(producer)));
-      return labels[other] == label && regions.region[own] == regions.region[other];
-    });
-    if (labels[own] == label && are_joined) on_join(node, label, join);
+  for (const auto& [key, joins] : joins_) {
+    if (const Join* join = join_in(*view, regions, key, joins, labels)) on_join(key.first, key.second, *join);
   }
-  for (const Border& border : borders_of(regions)) on_border(border.producer, border.from, border.to);
+  for (const Border& border : borders_of(labels, regions)) on_border(border.producer, border.from, border.to);
 }
 
 int32_t CostProblem::label_of(const Regions& regions, int32_t region) const {
@@ -481,14 +375,16 @@ int32_t CostProblem::label_of(const Regions& regions, int32_t region) const {
 }
 
 // Outside of regions all is native, also a tuple with another label.
-std::vector<CostProblem::Border> CostProblem::borders_of(const Regions& regions) const {
+std::vector<CostProblem::Border> CostProblem::borders_of(const std::vector<int32_t>& labels,
+                                                         const Regions& regions) const {
+  const std::shared_ptr<const BodyView> view = view_of(labels);
   const auto region = [&](size_t node) { return node < flow_.nodes.size() ? regions.region[node] : kNone; };
   const auto label = [&](int32_t at) { return at == kNone ? kNativeLabel : label_of(regions, at); };
   std::vector<Border> borders;
-  for (size_t producer = 0; producer < consumers_.size(); ++producer) {
+  for (size_t producer = 0; producer < view->consumers.size(); ++producer) {
     std::set<int32_t> taking;
-    if (producer < flow_.nodes.size() && is_result_[producer]) taking.insert(kNone);
-    for (const int32_t consumer : consumers_[producer]) taking.insert(region(static_cast<size_t>(consumer)));
+    if (producer < flow_.nodes.size() && view->is_result[producer]) taking.insert(kNone);
+    for (const int32_t consumer : view->consumers[producer]) taking.insert(region(static_cast<size_t>(consumer)));
     const int32_t own = region(producer);
     taking.erase(own);
     for (const int32_t one : taking) borders.push_back({producer, own, one, label(own), label(one)});
@@ -496,23 +392,24 @@ std::vector<CostProblem::Border> CostProblem::borders_of(const Regions& regions)
   return borders;
 }
 
-std::vector<double> CostProblem::seconds_by_label(const std::vector<int32_t>& labels) const {
-  std::vector<double> sums(names_.size(), 0);
-  const auto of = [&](int32_t label) -> double& { return sums[static_cast<size_t>(label)]; };
+std::vector<double> CostProblem::seconds_by_backend(const std::vector<int32_t>& labels) const {
+  std::vector<double> sums(num_backends_, 0);
+  const auto of = [&](int32_t label) -> double& { return sums[backend_index(label)]; };
   for_each_part(
       labels, [&](int32_t node, int32_t label) { of(label) += seconds(node, label); },
       [&](int32_t, int32_t label, const Join& join) { of(label) -= join.seconds_saved; },
       [&](size_t producer, int32_t from, int32_t to) {
-        const size_t first = producer * names_.size();
-        of(from) += leaving_[first + static_cast<size_t>(from)];
-        of(to) += entering_[first + static_cast<size_t>(to)] + region_call_[static_cast<size_t>(to)];
+        of(from) += leaving_[border_at(producer, from)];
+        of(to) += entering_[border_at(producer, to)] + region_call_[backend_index(to)];
       });
   return sums;
 }
 
 int64_t CostProblem::cost_of(const std::vector<int32_t>& labels) const {
-  if (const auto whole = measured_.find(names_of(labels)); whole != measured_.end())
-    return std::llround(whole->second * per_second_);
+  if (!measured_.empty()) {
+    const auto whole = measured_.find(labels_of_calls(labels));
+    if (whole != measured_.end()) return std::llround(whole->second * per_second_);
+  }
   int64_t cost = 0;
   for_each_part(
       labels, [&](int32_t node, int32_t label) { cost += units(node, label); },
@@ -521,42 +418,20 @@ int64_t CostProblem::cost_of(const std::vector<int32_t>& labels) const {
   return cost;
 }
 
-bool CostProblem::add_borders(const std::vector<int32_t>& labels) {
-  const Regions regions = regions_of(labels);
-  const auto region = [&](int32_t node) {
-    return node < flow_.num_nodes() ? regions.region[static_cast<size_t>(node)] : kNone;
-  };
-  const auto label = [&](int32_t node) {
-    return node < flow_.num_nodes() ? labels[static_cast<size_t>(node)] : kNativeLabel;
-  };
-  bool any = false;
-  for (size_t i = 0; i < consumers_.size(); ++i) {
-    const auto producer = static_cast<int32_t>(i);
-    std::set<int32_t> split, first;  // regions with a border to the producer; labels whose border is in the problem
-    for (const int32_t consumer : consumers_[i]) {
-      const int32_t at = region(consumer);
-      if (at == kNone || at == region(producer) || !split.insert(at).second) continue;
-      const int32_t own = label(consumer);
-      if (is_lone(i, label(producer), own) && is_call(consumer)) continue;  // the problem has it
-      const int64_t border = border_units(i, label(producer), own);
-      if (own == label(producer)) {
-        std::vector<graph::LabelCost> table(names_.size() * names_.size(), 0);
-        table[static_cast<size_t>(own) * names_.size() + static_cast<size_t>(own)] = border;
-        problem_.pairs.push_back({producer, consumer, table_of(std::move(table))});
-        any = true;
-      } else if (!first.insert(own).second) {
-        problem_.costs[static_cast<size_t>(consumer) * names_.size() + static_cast<size_t>(own)] += border;
-        any = true;
-      }
+std::vector<int32_t> CostProblem::first_of(const std::vector<int32_t>& wanted,
+                                           const std::vector<int32_t>& instances) const {
+  std::vector<int32_t> labels(flow_.nodes.size(), kNativeLabel);
+  std::vector<bool> is_decided(flow_.nodes.size(), false);
+  for (const int32_t i : instances) {
+    const Piece& piece = pieces_.all()[static_cast<size_t>(i)];
+    const bool is_wanted = std::find(wanted.begin(), wanted.end(), piece.backend) != wanted.end();
+    for (const int32_t node : piece.nodes) {
+      is_decided[static_cast<size_t>(node)] = true;
+      if (is_wanted && piece.label != kNone) labels[static_cast<size_t>(node)] = piece.label;
     }
   }
-  return any;
-}
-
-std::vector<int32_t> CostProblem::first_of(const std::vector<int32_t>& wanted) const {
-  std::vector<int32_t> labels(flow_.nodes.size(), kNativeLabel);
   for (int32_t node = 0; node < flow_.num_nodes(); ++node) {
-    if (!flow_.node(node).is<CallNode>()) continue;
+    if (!flow_.node(node).is<CallNode>() || is_decided[static_cast<size_t>(node)]) continue;
     for (const int32_t label : wanted) {
       if (seconds(node, label) < 0) continue;
       labels[static_cast<size_t>(node)] = label;
@@ -566,23 +441,44 @@ std::vector<int32_t> CostProblem::first_of(const std::vector<int32_t>& wanted) c
   return labels;
 }
 
-Labels CostProblem::backends_of(const std::vector<int32_t>& labels) const {
+void CostProblem::repair(std::vector<int32_t>& labels) const {
+  pieces_.repair(labels, [&](int32_t node, int32_t label) { return is_allowed(node, label); });
+}
+
+// Inference keeps the order of nodes.
+CostProblem::Split CostProblem::split_of(const std::vector<int32_t>& labels) const {
+  const std::shared_ptr<const BodyView> view = view_of(labels);
+  if (view == plain_) return {module(), flow_, view->base, {}};
+  Split split{.module = {}, .flow = {}, .base = view->base, .taken = pieces_.taken(labels)};
+  split.module = with_instances(module(), pieces_.instances(split.taken));
+  split.flow = make_flow(split.module->lookup("main").cast<relay::FunctionNode>()->body);
+  HEADRACE_CHECK(split.base.size() == split.flow.nodes.size(), "inference changed the number of nodes");
+  return split;
+}
+
+Labels CostProblem::backends_of(const Split& split, const std::vector<int32_t>& labels) const {
   Labels backends;
-  const std::vector<std::string> names = names_of(labels);
-  for (size_t node = 0; node < names.size(); ++node) {
-    if (!names[node].empty()) backends.emplace(flow_.nodes[node].object(), names[node]);
+  for (size_t node = 0; node < split.base.size(); ++node) {
+    if (split.base[node] == kNone || !split.flow.nodes[node].is<CallNode>()) continue;
+    const std::string& name = names_[static_cast<size_t>(labels[static_cast<size_t>(split.base[node])])];
+    if (!name.empty()) backends.emplace(split.flow.nodes[node].object(), name);
   }
   return backends;
 }
 
-std::vector<int32_t> CostProblem::labels_of(const Labels& backends) const {
+std::vector<int32_t> CostProblem::labels_of(const Split& split, const Labels& backends) const {
   std::vector<int32_t> labels(flow_.nodes.size(), kNativeLabel);
-  for (size_t node = 0; node < labels.size(); ++node) {
-    const auto backend = backends.find(flow_.nodes[node].object());
-    if (backend == backends.end()) continue;
-    const auto label = std::find(names_.begin(), names_.end(), backend->second);
-    HEADRACE_CHECK(label != names_.end(), "there is no backend '{}'", backend->second);
-    labels[node] = static_cast<int32_t>(label - names_.begin());
+  for (size_t node = 0; node < split.base.size(); ++node) {
+    const auto backend = backends.find(split.flow.nodes[node].object());
+    if (split.base[node] == kNone || backend == backends.end()) continue;
+    const auto name = std::find(names_.begin(), names_.end(), backend->second);
+    HEADRACE_CHECK(name != names_.end(), "there is no backend '{}'", backend->second);
+    labels[static_cast<size_t>(split.base[node])] = static_cast<int32_t>(name - names_.begin());
+  }
+  for (const int32_t taken : split.taken) {
+    const Piece& piece = pieces_.all()[static_cast<size_t>(taken)];
+    const bool is_there = labels[static_cast<size_t>(piece.root)] == piece.backend;
+    for (const int32_t node : piece.nodes) labels[static_cast<size_t>(node)] = is_there ? piece.label : kNativeLabel;
   }
   return labels;
 }

@@ -17,14 +17,14 @@ PlanScale scale_of(const std::string& label, double measured, double sum) {
 
 }  // namespace
 
-std::vector<PlanScale> fit_scales(const CostProblem& plain, const std::vector<std::shared_ptr<CostProblem>>& alone,
+std::vector<PlanScale> fit_scales(const CostProblem& problem, const std::vector<std::vector<int32_t>>& alone,
                                   const OpCosts& costs) {
   if (!costs.has_whole_plans()) return {};
   std::vector<PlanScale> scales{
-      scale_of(kNative, *costs.whole({}), plain.seconds_by_label(plain.first_of({0})).front())};
+      scale_of(kNative, *costs.whole({}), problem.seconds_by_backend(problem.first_of({0})).front())};
   for (size_t i = 0; i < alone.size(); ++i) {
     const auto& backend = costs.backends()[i];
-    const std::vector<double> sums = alone[i]->seconds_by_label(alone[i]->first_of({static_cast<int32_t>(i + 1)}));
+    const std::vector<double> sums = problem.seconds_by_backend(alone[i]);
     const double native = sums.front() * scales.front().factor;
     scales.push_back(scale_of(std::string(backend->name()), *costs.whole({backend}) - native, sums[i + 1]));
   }

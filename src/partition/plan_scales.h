@@ -9,8 +9,6 @@
 // compared with them by costs that err less.
 #pragma once
 
-#include <memory>
-
 #include "partition/cost_problem.h"
 
 namespace headrace::partition {
@@ -27,10 +25,10 @@ struct PlanScale {
   bool is_limited() const { return factor != fitted; }
 };
 
-// Returns the factors of native code and of each backend, by label: `plain` is the problem of the program without
-// pieces, and `alone` has for each backend that of its own pieces. Nothing where the costs do not have the whole plans
-// (OpCosts::has_whole_plans). A label whose calls cost nothing keeps its costs.
-std::vector<PlanScale> fit_scales(const CostProblem& plain, const std::vector<std::shared_ptr<CostProblem>>& alone,
+// Returns the factors of native code and of each backend, by label: `alone` has for each backend the labels of the plan
+// in which it takes all that it can. Nothing where the costs do not have the whole plans (OpCosts::has_whole_plans). A
+// label whose calls cost nothing keeps its costs.
+std::vector<PlanScale> fit_scales(const CostProblem& problem, const std::vector<std::vector<int32_t>>& alone,
                                   const OpCosts& costs);
 
 }  // namespace headrace::partition

@@ -35,8 +35,7 @@ class LabelSets {
       if (most - operations_ < each * static_cast<int64_t>(calls_.size())) break;
       const LabelSet set = open_.top();
       open_.pop();
-      const int64_t cost = problem_.cost_of(set.labels);
-      if (cost < best_.cost) best_ = {set.labels, cost, 0};
+      take(set.labels);
       divide(set);
     }
     best_.lower_bound = std::min(limit(), open_.empty() ? INT64_MAX : open_.top().bound);
@@ -57,6 +56,13 @@ class LabelSets {
       return std::pair(a.bound, a.number) > std::pair(b.bound, b.number);
     }
   };
+
+  // Where calls may not be native, labels of least cost may take instances in part; these are no plan.
+  void take(const std::vector<int32_t>& labels) {
+    if (!problem_.is_plan(labels)) return;
+    const int64_t cost = problem_.cost_of(labels);
+    if (cost < best_.cost) best_ = {labels, cost, 0};
+  }
 
   int64_t limit() const { return std::min(best_.cost, known_); }
   void push(LabelSet set) {

@@ -22,10 +22,11 @@ struct Move {
 class Moves {
  public:
   Moves(const CostProblem& problem, const std::vector<int32_t>& labels)
-      : problem_(problem), regions_(problem.regions_of(labels)), borders_(problem.borders_of(regions_)) {
+      : problem_(problem), regions_(problem.regions_of(labels)), borders_(problem.borders_of(labels, regions_)) {
     unit_.assign(labels.size(), kNone);
     units_.resize(regions_.backend.size());
     add_calls(labels);
+    add_pieces(labels);
     add_borders();
     mark_near();
   }
@@ -40,6 +41,7 @@ class Moves {
       move.change = *least;
       if (move.change != INT64_MAX) moves.push_back(std::move(move));
     }
+    moves.insert(moves.end(), pieces_.begin(), pieces_.end());
     std::stable_sort(moves.begin(), moves.end(), [](const Move& a, const Move& b) { return a.change < b.change; });
     return moves;
   }
@@ -62,13 +64,27 @@ class Moves {
     }
   }
 
+  // Instances, each by itself: those of the plan are left, and all others taken.
+  void add_pieces(const std::vector<int32_t>& labels) {
+    const std::vector<int32_t> taken = problem_.pieces().taken(labels);
+    for (size_t i = 0; i < problem_.pieces().all().size(); ++i) {
+      const Piece& piece = problem_.pieces().all()[i];
+      if (piece.label == kNone) continue;
+      const bool is_taken = std::binary_search(taken.begin(), taken.end(), static_cast<int32_t>(i));
+      Move move{.nodes = piece.nodes, .own = piece.label, .to = is_taken ? kNativeLabel : piece.label};
+      for (const int32_t node : piece.nodes)
+        move.change += problem_.units(node, move.to) - problem_.units(node, labels[static_cast<size_t>(node)]);
+      pieces_.push_back(std::move(move));
+    }
+  }
+
   // Returns the region of a node or the unit of a native call; kNone for all else.
   int32_t unit_of(size_t producer, int32_t region) const {
     return region != kNone || producer >= unit_.size() ? region : unit_[producer];
   }
 
   int64_t price(size_t producer, int32_t from, int32_t to) const {
-    return from == to ? 0 : problem_.border_units(producer, from, to);
+    return problem_.backend_of(from) == problem_.backend_of(to) ? 0 : problem_.border_units(producer, from, to);
   }
 
   void add_borders() {
@@ -133,6 +149,7 @@ class Moves {
   std::vector<CostProblem::Border> borders_;
   std::vector<int32_t> unit_;  // by node: its region, or the number of a native call behind the regions
   std::vector<Move> units_;
+  std::vector<Move> pieces_;
 };
 
 // Tries moves together, and apart where they do not pay together.
@@ -174,6 +191,7 @@ class RegionMover {
       for (const int32_t node : move.nodes)
         labels[static_cast<size_t>(node)] = problem_.may_have(node, move.to) ? move.to : kNativeLabel;
     }
+    problem_.repair(labels);
     --plans_;
     const int64_t cost = problem_.cost_of(labels);
     if (cost >= cost_) return false;

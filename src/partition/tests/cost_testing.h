@@ -28,7 +28,8 @@ struct Sharing {
   double border_seconds = 0;          // a tensor that enters or leaves a region
 };
 
-// A backend that takes the ops that it has a cost for, and what its patterns match.
+// A backend that takes the ops that it has a cost for, and what its patterns match. Patterns, too, may have costs of
+// their own.
 class Priced : public Backend {
  public:
   Priced(std::string name, std::map<std::string, double> seconds, Sharing sharing, bool one_call = false)
@@ -36,8 +37,12 @@ class Priced : public Backend {
     sharing_ = std::move(sharing);
   }
   Priced(std::string name, std::map<std::string, double> seconds, const std::string& patterns = "",
-         double pattern_seconds = 0, bool one_call = false)
-      : name_(std::move(name)), seconds_(std::move(seconds)), pattern_seconds_(pattern_seconds), one_call_(one_call) {
+         double pattern_seconds = 0, bool one_call = false, Sharing sharing = {})
+      : name_(std::move(name)),
+        seconds_(std::move(seconds)),
+        pattern_seconds_(pattern_seconds),
+        one_call_(one_call),
+        sharing_(std::move(sharing)) {
     if (!patterns.empty()) table_ = read_table(Value(patterns));
   }
   std::string_view name() const override { return name_; }
@@ -47,7 +52,8 @@ class Priced : public Backend {
     return {.reason = HR_REASON_OP_UNSUPPORTED, .message = "it has no price"};
   }
   double cost(const relay::CallNode& call, const cost::Machine&, int) const override {
-    return call.as_op() == nullptr ? pattern_seconds_ : seconds_.at(call.as_op()->name);
+    const auto own = seconds_.find(kind_of(call));
+    return own == seconds_.end() ? pattern_seconds_ : own->second;
   }
   double saved(const relay::CallNode& call, const std::vector<const relay::CallNode*>& producers, const cost::Machine&,
                int) const override {
@@ -228,6 +234,7 @@ struct RandomPlan {
   std::vector<std::map<std::string, double>> prices;
   uint64_t one_call = 0;  // a bit for each backend whose regions have one call each
   std::vector<Sharing> sharing = {};
+  std::vector<std::string> patterns = {};  // the table of each backend; none: no backend has patterns
 };
 
 inline RandomPlan random_plan(kit::Random& random, int64_t most_calls = 6) {
@@ -260,15 +267,96 @@ inline RandomPlan random_plan(kit::Random& random, int64_t most_calls = 6) {
   return plan;
 }
 
+// Gives each backend of a plan a few patterns, the larger ones first, which have costs.
+inline RandomPlan with_random_patterns(RandomPlan plan, kit::Random& random) {
+  static constexpr std::pair<const char*, const char*> kPatterns[] = {{"three", "exp(add(exp(_), _))"},
+                                                                      {"sum", "add(exp(_), _)"},
+                                                                      {"late", "add(_, exp(_))"},
+                                                                      {"two", "exp(exp(_))"},
+                                                                      {"root", "sqrt(add(_, _))"},
+                                                                      {"product", "multiply(tanh(_), _)"},
+                                                                      {"one", "add(_, _)"}};
+  for (size_t i = 0; i < plan.prices.size(); ++i) {
+    std::string table;
+    for (const auto& [name, pattern] : kPatterns) {
+      if (!random.chance(0.5F)) continue;
+      const std::string full = fmt::format("{}.{}", i == 0 ? "first" : "second", name);
+      table += fmt::format("{} {}: {}", table.empty() ? "" : ",", full, pattern);
+      plan.prices[i][full] = random.uniform(0, 4e-6F);
+    }
+    plan.patterns.push_back(table.empty() ? "" : "{" + table + " }");
+  }
+  return plan;
+}
+
+// A match of a pattern: the name of the pattern, and the line of the match's result.
+using MatchAt = std::pair<std::string, int64_t>;
+
+// Returns the program with these matches as composite functions, as far as one of them does not take another's nodes.
+inline IRModule with_matches(const IRModule& program, const Backends& backends, const std::set<MatchAt>& chosen) {
+  std::vector<CompositePattern> table;
+  for (const auto& backend : backends) {
+    for (CompositePattern entry : backend->patterns()) {
+      entry.check = [&chosen, name = entry.name](const Expr& root) {
+        return chosen.contains({name, root->span->line});
+      };
+      table.push_back(std::move(entry));
+    }
+  }
+  return merge_composite(program, table);
+}
+
+inline size_t count_composites(const IRModule& module) {
+  size_t count = 0;
+  for_each_placeable(module, [&](const relay::CallNode& call) { count += call.as_op() == nullptr ? 1 : 0; });
+  return count;
+}
+
+// Returns all matches of the backends' patterns in a program that has a call on each line. Those that share nodes are
+// among them.
+inline std::vector<MatchAt> matches_in(const IRModule& program, const Backends& backends) {
+  std::vector<MatchAt> matches;
+  for (const auto& backend : backends) {
+    for (CompositePattern entry : backend->patterns()) {
+      entry.check = [&matches, name = entry.name](const Expr& root) {
+        matches.emplace_back(name, root->span->line);
+        return false;
+      };
+      merge_composite(program, std::span(&entry, 1));
+    }
+  }
+  return matches;
+}
+
+// Calls `visit` with the program without matches and with each set of matches that can be chosen together.
+template <typename Visit>
+inline void for_each_split(const IRModule& program, const Backends& backends, Visit&& visit) {
+  const std::vector<MatchAt> matches = matches_in(program, backends);
+  std::vector<std::pair<std::set<MatchAt>, size_t>> open{{{}, 0}};  // with the first match that may be added
+  while (!open.empty()) {
+    const auto [chosen, next] = open.back();
+    open.pop_back();
+    const IRModule split = with_matches(program, backends, chosen);
+    if (count_composites(split) != chosen.size()) continue;
+    visit(split);
+    for (size_t i = next; i < matches.size(); ++i) {
+      std::set<MatchAt> more = chosen;
+      if (more.insert(matches[i]).second) open.emplace_back(std::move(more), i + 1);
+    }
+  }
+}
+
 // Calls `visit` with the module of each way to place the calls of a program, each natively or on a backend that takes
-// it.
+// it, and composite functions on the backends whose patterns matched.
 template <typename Visit>
 inline void for_each_placing(const IRModule& program, const Backends& backends, Visit&& visit) {
   std::vector<std::pair<const relay::CallNode*, std::vector<std::string>>> calls;  // with the names of their backends
   for_each_placeable(program, [&](const relay::CallNode& call) {
-    calls.push_back({&call, {""}});
+    const bool is_op = call.as_op() != nullptr;
+    calls.push_back({&call, is_op ? std::vector<std::string>{""} : std::vector<std::string>{}});
     for (const auto& backend : backends) {
-      if (backend->supports(call).ok()) calls.back().second.emplace_back(backend->name());
+      if (is_op ? backend->supports(call).ok() : kind_of(call).starts_with(fmt::format("{}.", backend->name())))
+        calls.back().second.emplace_back(backend->name());
     }
   });
   std::vector<size_t> chosen(calls.size(), 0);
@@ -276,7 +364,8 @@ inline void for_each_placing(const IRModule& program, const Backends& backends, 
   for (bool more = true; more;) {
     Labels labels;
     for (size_t i = 0; i < calls.size(); ++i) {
-      if (chosen[i] != 0) labels.emplace(calls[i].first, calls[i].second[chosen[i]]);
+      const std::string& backend = calls[i].second[chosen[i]];
+      if (!backend.empty()) labels.emplace(calls[i].first, backend);
     }
     visit(partition_by_labels(program, labels, options).module);
     more = false;
@@ -287,12 +376,14 @@ inline void for_each_placing(const IRModule& program, const Backends& backends, 
   }
 }
 
-// Returns the least cost over all ways to place the calls of a program.
+// Returns the least cost over all ways to choose matches of patterns in a program and to place its calls.
 inline double least_seconds(const IRModule& program, const Backends& backends,
                             const std::map<std::string, double>& factors = {}) {
   double least = std::numeric_limits<double>::infinity();
-  for_each_placing(program, backends, [&](const IRModule& module) {
-    least = std::min(least, scaled_sum(counted_parts(module, backends), factors));
+  for_each_split(program, backends, [&](const IRModule& split) {
+    for_each_placing(split, backends, [&](const IRModule& module) {
+      least = std::min(least, scaled_sum(counted_parts(module, backends), factors));
+    });
   });
   return least;
 }
@@ -300,7 +391,8 @@ inline double least_seconds(const IRModule& program, const Backends& backends,
 // Returns the backends of a random plan: "first" and "second".
 inline Backends backends_of_plan(const RandomPlan& plan) {
   const auto backend = [&](const char* name, size_t i) {
-    return std::make_shared<Priced>(name, plan.prices[i], plan.sharing[i], (plan.one_call >> i & 1) != 0);
+    return std::make_shared<Priced>(name, plan.prices[i], plan.patterns.empty() ? "" : plan.patterns[i], 0,
+                                    (plan.one_call >> i & 1) != 0, plan.sharing[i]);
   };
   return {backend("first", 0), backend("second", 1)};
 }
@@ -313,6 +405,7 @@ inline std::string show_plan(const RandomPlan& plan) {
   }
   for (const Sharing& one : plan.sharing)
     text += fmt::format("\nborder: {:.9f}, halved: {}", one.border_seconds, fmt::join(one.halved, " "));
+  for (const std::string& table : plan.patterns) text += "\npatterns: " + table;
   return fmt::format("{}\none call: {}", text, plan.one_call);
 }
 

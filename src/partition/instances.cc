@@ -1,0 +1,295 @@
+#include "partition/instances.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "partition/decider.h"
+#include "partition/regions.h"
+#include "passes/rewrite/effects.h"
+#include "relay/children.h"
+#include "relay/function_attrs.h"
+#include "relay/infer/infer_type.h"
+#include "relay/scopes.h"
+#include "relay/unique_binders.h"
+#include "relay/visit.h"
+
+namespace headrace::partition {
+
+using relay::CallNode;
+using relay::FunctionNode;
+
+namespace {
+
+const FunctionNode& main_of(const IRModule& module) { return *module->lookup("main").cast<FunctionNode>().get(); }
+
+const FunctionNode* composite_at(const Expr& expr) {
+  const auto* call = expr.as<CallNode>();
+  const auto* function = call == nullptr ? nullptr : call->op.as<FunctionNode>();
+  return function != nullptr && function->attrs.contains(relay::kComposite) ? function : nullptr;
+}
+
+// Walks through a program and through the same one with composite functions, side by side. A parameter of a composite
+// function stands for what its argument stands for.
+class Reader {
+ public:
+  Reader(const Expr& plain, const Expr& composed) { walk(plain, composed); }
+  std::vector<Instance> take() {
+    std::vector<Instance> read;
+    for (size_t i = 0; i < instances_.size(); ++i) {
+      if (is_whole_[i]) read.push_back(std::move(instances_[i]));
+    }
+    return read;
+  }
+
+ private:
+  struct Pair {
+    const ExprNode* plain;
+    const ExprNode* composed;
+    int32_t instance;  // the one that they are a part of; kNone outside
+  };
+  struct Param {
+    const ExprNode* argument;
+    int32_t instance;  // the one whose input it is; kNone in a function inside of another
+    size_t index;
+  };
+
+  void walk(const Expr& plain, const Expr& composed) {
+    open_.push_back({plain.get(), composed.get(), kNone});
+    while (!open_.empty()) {
+      const Pair pair = open_.back();
+      open_.pop_back();
+      visit(pair);
+    }
+    for (size_t i = 0; i < instances_.size(); ++i) {
+      for (const Expr& input : instances_[i].inputs) is_whole_[i] = is_whole_[i] && input;
+    }
+  }
+
+  void visit(const Pair& pair) {
+    if (const Param* param = params_.find(pair.composed)) return visit_param(pair, *param);
+    if (relay::is_atomic(*pair.composed)) return;
+    if (pair.instance == kNone && pair.plain == pair.composed) return;
+    if (!seen_.try_emplace(pair.composed, true).second) return;
+    const FunctionNode* function = composite_at(ref(pair.composed));
+    if (function != nullptr && composite_at(ref(pair.plain)) == nullptr) return enter(pair, *function);
+    if (pair.instance != kNone) instances_[static_cast<size_t>(pair.instance)].parts.push_back(ref(pair.plain));
+    const std::vector<const ExprNode*> before = children_of(*pair.plain), after = children_of(*pair.composed);
+    if (before.size() != after.size()) {
+      if (pair.instance != kNone) is_whole_[static_cast<size_t>(pair.instance)] = false;
+      return;
+    }
+    for (size_t i = 0; i < before.size(); ++i) {
+      if (before[i] != nullptr && after[i] != nullptr) open_.push_back({before[i], after[i], pair.instance});
+    }
+  }
+
+  void visit_param(const Pair& pair, const Param& param) {
+    if (param.instance == kNone) return open_.push_back({pair.plain, param.argument, pair.instance});
+    instances_[static_cast<size_t>(param.instance)].inputs[param.index] = ref(pair.plain);
+    open_.push_back({pair.plain, param.argument, kNone});
+  }
+
+  void enter(const Pair& pair, const FunctionNode& function) {
+    const auto& call = static_cast<const CallNode&>(*pair.composed);
+    int32_t instance = pair.instance;
+    if (instance == kNone) {
+      instance = static_cast<int32_t>(instances_.size());
+      instances_.push_back({.call = ref(pair.composed),
+                            .inputs = std::vector<Expr>(call.args.size()),
+                            .root = ref(pair.plain),
+                            .parts = {}});
+      is_whole_.push_back(true);
+    }
+    for (size_t i = 0; i < function.params.size(); ++i)
+      params_.try_emplace(function.params[i].object(),
+                          {call.args[i].get(), pair.instance == kNone ? instance : kNone, i});
+    open_.push_back({pair.plain, function.body.get(), instance});
+  }
+
+  static std::vector<const ExprNode*> children_of(const ExprNode& node) {
+    std::vector<const ExprNode*> children;
+    relay::for_each_child(node, [&](const ExprNode* child) { children.push_back(child); });
+    return children;
+  }
+
+  std::vector<Pair> open_;
+  std::vector<Instance> instances_;
+  std::vector<bool> is_whole_;  // by instance: all was found
+  ObjectMap<Param> params_;     // by parameter of a composite function
+  ObjectMap<bool> seen_;
+};
+
+class Finder {
+ public:
+  Finder(const IRModule& module, const Backends& backends) { find(module, backends); }
+  InstanceSet take() { return std::move(set_); }
+
+ private:
+  void find(const IRModule& module, const Backends& backends) {
+    set_.module = module;
+    set_.of_backend.resize(backends.size());
+    const IRModule whole = compose(module, backends);
+    std::vector<IRModule> alone;
+    for (const auto& backend : backends)
+      alone.push_back(backend->patterns().empty() ? module : backends.size() == 1 ? whole : compose(module, {backend}));
+    const auto is_plain = [&](const IRModule& one) { return one == module; };
+    if (is_plain(whole) && std::all_of(alone.begin(), alone.end(), is_plain)) return;
+    set_.module = passes::in_order(module).module;
+    read_users();
+    set_.of_list = add_all(whole, module);
+    for (size_t i = 0; i < alone.size(); ++i) set_.of_backend[i] = add_all(alone[i], module);
+    for (size_t i = 0; i < alone.size(); ++i) {
+      if (!is_plain(alone[i])) add_matches(*backends[i]);
+    }
+  }
+
+  std::vector<int32_t> add_all(const IRModule& composed, const IRModule& plain) {
+    std::vector<int32_t> added;
+    if (composed == plain) return added;
+    for (Instance& one : Reader(main_of(set_.module).body, main_of(composed).body).take())
+      added.push_back(add(std::move(one)));
+    std::sort(added.begin(), added.end());
+    return added;
+  }
+
+  int32_t add(Instance instance) {
+    std::set<const Object*> parts;
+    for (const Expr& part : instance.parts) parts.insert(part.object());
+    const auto number = static_cast<int32_t>(set_.all.size());
+    const auto [known, is_new] = known_.try_emplace({instance.name(), instance.root.object(), parts}, number);
+    if (!is_new) return known->second;
+    find_inside(instance, parts);
+    set_.all.push_back(std::move(instance));
+    return number;
+  }
+
+  // Users of a program, and its result, which null uses.
+  void read_users() {
+    const Expr& body = main_of(set_.module).body;
+    users_[body.object()].push_back(nullptr);
+    relay::post_order(body, [&](const Expr& expr) {
+      relay::for_each_child(*expr.get(), [&](const ExprNode* child) {
+        if (child != nullptr && !relay::is_atomic(*child)) users_[child].push_back(expr.object());
+      });
+    });
+  }
+
+  // A part that something outside uses, too, is computed twice, and so is what only such parts use.
+  void find_inside(Instance& instance, const std::set<const Object*>& parts) {
+    std::set<const Object*> inside{instance.root.object()};
+    for (bool more = true; more;) {
+      more = false;
+      for (const Object* part : parts) {
+        const std::vector<const Object*>& users = users_[part];
+        const auto is_inside = [&](const Object* user) { return inside.contains(user); };
+        if (!inside.contains(part) && std::all_of(users.begin(), users.end(), is_inside))
+          more = inside.insert(part).second;
+      }
+    }
+    for (const Expr& part : instance.parts) {
+      if (inside.contains(part.object())) instance.inside.push_back(part);
+    }
+  }
+
+  // The pattern takes no match, so that no match hides another.
+  void add_matches(const Backend& backend) {
+    for (CompositePattern entry : backend.patterns()) {
+      std::vector<relay::PatternGroup> groups;
+      const auto taken = [&groups, accepts = entry.accepts, check = entry.check](const relay::PatternGroup& group) {
+        if ((!accepts || accepts(group)) && (!check || check(group.root))) groups.push_back(group);
+        return false;
+      };
+      const std::string name = entry.name;
+      entry.accepts = taken;
+      entry.check = {};
+      merge_composite(set_.module, std::span(&entry, 1));
+      for (const relay::PatternGroup& group : groups) add_group(group, name);
+    }
+  }
+
+  // Groups in other functions of the module are not of the program.
+  void add_group(const relay::PatternGroup& group, const std::string& name) {
+    if (!users_.contains(group.root.object())) return;
+    const relay::Function made = relay::function_of(group, 0);
+    DictAttrs attrs = made->attrs;
+    attrs.set(relay::kComposite, Value(name));
+    const auto function = copy_with(*made, [&](FunctionNode& copy) { copy.attrs = attrs; });
+    Array<Expr> args;  // costs need their types, and of constants more
+    for (const Expr& input : group.inputs)
+      args.push_back(input.is<relay::ConstantNode>() ? input : Expr(relay::make_var("input", input->checked_type())));
+    const relay::Call call = relay::make_call(Expr(function), args, {}, {}, group.root->span);
+    std::vector<Expr> parts = group.parts;
+    std::erase_if(parts, [](const Expr& part) { return relay::is_atomic(part); });
+    std::reverse(parts.begin(), parts.end());
+    add({.call = relay::infer_type(Expr(call), set_.module),
+         .inputs = group.inputs,
+         .root = group.root,
+         .parts = parts});
+  }
+
+  InstanceSet set_;
+  std::map<std::tuple<std::string, const Object*, std::set<const Object*>>, int32_t> known_;
+  std::unordered_map<const Object*, std::vector<const Object*>> users_;
+};
+
+// A literal in an instance may stand elsewhere, too, so that its variables would be bound twice.
+bool may_repeat_binders(std::span<const Instance* const> chosen) {
+  return std::any_of(chosen.begin(), chosen.end(), [](const Instance* one) {
+    return std::any_of(one->parts.begin(), one->parts.end(), [](const Expr& part) {
+      return part.is<FunctionNode>() || part.is<relay::LetNode>() || part.is<relay::MatchNode>();
+    });
+  });
+}
+
+}  // namespace
+
+std::string Instance::name() const { return kind_of(*call.as<CallNode>()); }
+
+InstanceSet find_instances(const IRModule& module, const Backends& backends) { return Finder(module, backends).take(); }
+
+Composed compose_instances(const IRModule& module, std::span<const Instance* const> chosen) {
+  std::unordered_map<const Object*, const Instance*> by_root;
+  for (const Instance* one : chosen) by_root.emplace(one->root.object(), one);
+  std::unordered_map<const Object*, Expr> done;
+  Composed composed;
+  composed.body = relay::rewrite_post_order(main_of(module).body, [&](const Expr& before, const Expr& after) {
+    Expr now = after;
+    if (const auto found = by_root.find(before.object()); found != by_root.end()) {
+      Array<Expr> args;
+      for (const Expr& input : found->second->inputs) args.push_back(done.at(input.object()));
+      now = relay::make_call(found->second->call.as<CallNode>()->op, args, {}, {}, before->span);
+    }
+    if (now != before) composed.before.try_emplace(now.object(), before);
+    done.emplace(before.object(), now);
+    return now;
+  });
+  return composed;
+}
+
+IRModule with_instances(const IRModule& module, std::span<const Instance* const> chosen) {
+  if (chosen.empty()) return module;
+  Expr body = compose_instances(module, chosen).body;
+  if (may_repeat_binders(chosen)) body = relay::unique_binders(body);
+  IRModule result = snapshot(module);
+  for (const auto& [var, function] : module->functions()) {
+    if (var->name_hint != "main") continue;
+    const auto changed = copy_with(main_of(module), [&](FunctionNode& copy) { copy.body = body; });
+    result->add_function(var, changed, true);
+  }
+  return relay::infer_type(result);
+}
+
+IRModule with_instances_where(const InstanceSet& set, const std::function<bool(const Instance&)>& is_wanted) {
+  std::vector<const Instance*> chosen;
+  std::set<const Object*> taken;
+  for (const Instance& one : set.all) {
+    const auto is_taken = [&](const Expr& part) { return taken.contains(part.object()); };
+    if (std::any_of(one.inside.begin(), one.inside.end(), is_taken) || !is_wanted(one)) continue;
+    chosen.push_back(&one);
+    for (const Expr& part : one.inside) taken.insert(part.object());
+  }
+  return with_instances(set.module, chosen);
+}
+
+}  // namespace headrace::partition
