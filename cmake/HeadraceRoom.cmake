@@ -4,7 +4,8 @@
 # A room with LIBRARY is a static library of that name, for the programs that link it, and part of no image: what the
 # runtime alone does without. It brings its own fmt, which the runtime alone does not show.
 # headrace_images() joins the rooms into the two core images: libheadrace_rt (S and R), libheadrace (C).
-# headrace_tests() makes the rooms' tests; those of the rooms with threads also make up the target thread_tests.
+# headrace_tests() makes the rooms' tests; those of the rooms with threads also make up the target thread_tests, and
+# `ctest -L pipeline` runs those of pipelines.
 # A ctest named x may leave its cases as JUnit XML in results/x.xml of the build folder: `./dev check` counts those, and a
 # ctest without such a file as one.
 
@@ -235,6 +236,9 @@ function(headrace_tests)
     if(name MATCHES "^(runtime|executors|devices|load|ir$|cost)")
       add_dependencies(thread_tests ${name}_test)
       set_property(TEST ${name} APPEND PROPERTY LABELS threads)
+    endif()
+    if(name MATCHES "^(executors_pipeline|plan_pipeline|devices)$")
+      set_property(TEST ${name} APPEND PROPERTY LABELS pipeline)
     endif()
   endforeach()
 endfunction()

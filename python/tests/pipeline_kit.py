@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,11 @@ hr = pytest.importorskip("headrace", reason="the package is not built (nanobind 
 from headrace import graph_executor, relay  # noqa: E402
 
 SHAPE = (3, 3)
+
+
+def resident_bytes() -> int:
+    """The memory of this process that is in RAM."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def module(inputs: str, body: Any, shape: tuple[int, ...] = SHAPE, dtype: str = "float32") -> Any:
