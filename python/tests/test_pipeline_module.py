@@ -11,7 +11,19 @@ import pytest
 
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
 from headrace import pipeline_executor, relay  # noqa: E402
-from pipeline_kit import SHAPE, Graph, connect_three, const, data, module, stand_in, three_modules, three_results  # noqa: E402
+from headrace._compat.pipeline import running  # noqa: E402
+from pipeline_kit import (  # noqa: E402
+    SHAPE,
+    Graph,
+    connect_three,
+    const,
+    data,
+    module,
+    resident_bytes,
+    stand_in,
+    three_modules,
+    three_results,
+)
 
 
 @pytest.fixture(autouse=True, params=["headrace", "stand-in"])
@@ -311,15 +323,85 @@ def test_parameters_without_a_group_are_constants(cfg):
 # --- the order of runs, waiting, errors
 
 
-@pytest.mark.stand_in
-def test_more_runs_than_the_pipeline_holds_may_wait_for_their_outputs(three):
-    for i in range(40):
-        set_both(three, data(i), data())
+def fill(pipeline, runs=16):
+    for i in range(runs):
+        set_both(pipeline, data(i), data())
+        pipeline.run()
+
+
+def test_a_run_without_a_place_names_the_remedy(three, monkeypatch):
+    monkeypatch.setattr(running, "_FIRST_READER", 0.05)
+    fill(three)
+    set_both(three, data(16), data())
+    remedy = "16 runs have outputs that were not taken, which is the most; call get_output"
+    with pytest.raises(pipeline_executor.PipelineExecutorError, match=remedy):
         three.run()
-    assert Graph.made[0].max_inflight == Graph.made[0].open_tickets == 16
-    for i in range(40):
+    assert three.num_executing_pipeline == 16
+    for i in range(17):  # its inputs are set still
         assert_outputs(three.get_output(timeout=5), three_results(data(i), data()))
-    assert Graph.made[0].open_tickets == 0
+        if i == 0:
+            three.run()
+    fill(three)
+    set_both(three, data(16), data())
+    begin = time.monotonic()
+    monkeypatch.setattr(running, "_FIRST_READER", 60)
+    with pytest.raises(pipeline_executor.PipelineExecutorError, match=remedy):
+        three.run()  # at once: this thread is the only one that takes outputs
+    assert time.monotonic() - begin < 30
+
+
+def test_a_run_waits_for_a_thread_that_takes_outputs(three):
+    taken, begun = [], threading.Event()
+
+    def take():
+        for _ in range(40):
+            taken.append(three.get_output(timeout=60))
+            begun.set()
+            time.sleep(0.002)
+
+    reader = threading.Thread(target=take)
+    reader.start()
+    fill(three, 1)
+    assert begun.wait(10)
+    fill(three, 39)  # more than there are places
+    reader.join()
+    for i, outputs in enumerate(taken[1:]):
+        assert_outputs(outputs, three_results(data(i), data()))
+    fill(three, 1)
+    assert_outputs(three.get_output(timeout=5), three_results(data(), data()))
+
+
+def test_a_run_waits_no_longer_than_its_timeout(three):
+    fill(three)
+    set_both(three, data(16), data())
+    with pytest.raises(TimeoutError, match="16 runs have outputs that were not taken"):
+        three.run(timeout=0.02)
+    with pytest.raises(pipeline_executor.PipelineExecutorError, match="run: timeout"):
+        three.run(timeout="long")
+    assert_outputs(three.get_output(timeout=5), three_results(data(), data()))
+    three.run(timeout=0.02)
+    assert three.num_executing_pipeline == 17
+
+
+def test_runs_whose_outputs_nobody_takes_do_not_use_memory(cfg, runtime, monkeypatch):
+    if runtime == "stand-in":
+        pytest.skip("the runtime that stands in has no memory of its own")
+    monkeypatch.setattr(running, "_FIRST_READER", 0.0)
+    large = module("x", lambda x: x + const(1), shape=(256, 1024))  # 1 MiB
+    cfg["input"]["d"].connect(cfg[large]["input"]["x"])
+    cfg[large]["output"][0].connect(cfg["output"][0])
+    pipeline = started(cfg)
+    value, refused, before = np.zeros((256, 1024), "float32"), 0, 0
+    for i in range(200):
+        pipeline.set_input("d", value)
+        try:
+            pipeline.run()
+        except pipeline_executor.PipelineExecutorError:
+            refused += 1
+        if i == 40:
+            before = resident_bytes()
+    assert refused == 200 - 16
+    assert resident_bytes() - before < 8 << 20
 
 
 @pytest.mark.stand_in
@@ -378,10 +460,10 @@ def test_a_run_that_fails_keeps_its_place(cfg):
 
     cfg[double].build_func = lambda *args, **kwargs: run
     pipeline = started(cfg)
-    for i in range(30):
+    for i in range(15):
         pipeline.set_input("d", data(i))
         pipeline.run()
-    for i in range(30):
+    for i in range(15):
         if i % 3 == 1:
             with pytest.raises(ValueError, match=f"bad {i}"):
                 pipeline.get_output()

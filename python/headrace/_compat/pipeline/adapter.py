@@ -14,7 +14,7 @@ from headrace._core import NDArray, try_array
 from headrace._core import array as share
 
 OPTION = "USE_PIPELINE_EXECUTOR"  # CMake's name for pipelines
-# How many requests may be in the pipeline at once; a run that finds it full takes out the oldest result.
+# How many runs may have a place in the pipeline: each until its outputs are taken.
 MAX_IN_FLIGHT = 16
 
 

@@ -56,11 +56,16 @@ class PipelineModule:
             )
         self.module = module
 
-    def run(self) -> Any:
+    def run(self, timeout: float | None = None) -> Any:
         """Starts a run with the inputs that were set, and gives its ticket at once.
 
-        A run takes the inputs: each run needs all of them set. It waits only while the pipeline is full, and then takes
-        out the oldest result, which `get_output` gives.
+        A run takes the inputs: each run needs all of them set. It has its place until `get_output` has given its
+        outputs, and waits for a place while 16 runs have one, so that memory is bounded.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            The most seconds to wait for a place; any without it, as long as another thread takes outputs.
 
         Returns
         -------
@@ -69,9 +74,15 @@ class PipelineModule:
         Raises
         ------
         PipelineExecutorError
-            For an input without a value, with its name. Nothing enters the pipeline then.
+            For an input without a value, with its name; and when there is no place and no other thread takes outputs.
+            Nothing enters the pipeline then, and the inputs stay set.
+        TimeoutError
+            When there is no place in time; so do they then.
         """
-        return self.module.run()
+        if timeout is not None:
+            with told_of("run"):
+                timeout = _arguments.seconds(timeout, "timeout")
+        return self.module.run(timeout)
 
     def set_input(self, key: str, value: Any) -> None:
         """Copies a tensor in for the next run.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Mapping
-from threading import Condition, Lock
+from threading import Condition, Lock, Thread, current_thread
 from typing import Any
 
 from headrace import _arguments
@@ -13,6 +14,10 @@ from headrace._compat.pipeline import adapter
 from headrace._compat.pipeline.errors import PipelineExecutorError, told_of
 from headrace._core import NDArray, array, try_array
 from headrace._numpy import cast_array
+
+# Seconds that a run waits for a place before any thread has asked for outputs: another one may be about to.
+_FIRST_READER = 5.0
+_SLICE = 0.1  # seconds after which a run that waits looks whether the threads that take outputs are alive
 
 
 class _Run:
@@ -24,28 +29,20 @@ class _Run:
         self._error: Exception | None = None
         self._lock = Lock()
 
-    def settle(self) -> None:
-        """Waits for the result and copies it, so that the pipeline can use its memory again."""
-        with self._lock:
-            if self._take_result(None):
-                self._outputs = [output.copyto(output.device) for output in self._outputs]
-
     def outputs(self, timeout: float | None) -> list[NDArray]:
         """The outputs; raises the error of the run, or TimeoutError when it has no result in time."""
         if not self._lock.acquire(timeout=-1 if timeout is None else timeout):
             raise TimeoutError("the run has no result yet")
         try:
-            self._take_result(timeout)
+            if self.ticket is not None:
+                self._take_result(timeout)
             if self._error is not None:
                 raise self._error
             return self._outputs
         finally:
             self._lock.release()
 
-    def _take_result(self, timeout: float | None) -> bool:
-        """Takes the result from the pipeline; False when it was taken before."""
-        if self.ticket is None:
-            return False
+    def _take_result(self, timeout: float | None) -> None:
         try:
             self._outputs = adapter.wait(self.ticket, timeout)
         except TimeoutError:
@@ -53,11 +50,12 @@ class _Run:
         except Exception as error:
             self._error = error
         self.ticket = None
-        return True
 
 
 class RunningPipeline:
     """A pipeline that was started. Threads may share it: runs are in one order, and so are results.
+
+    A run has its place until its outputs are taken, so that memory is bounded.
 
     Parameters
     ----------
@@ -88,11 +86,12 @@ class RunningPipeline:
         self._pipeline, self._runtime_groups = pipeline, runtime_groups or {}
         # Those that have a value.
         self._params = {(number, name) for number, parts in pipeline_mods.items() for name in parts.get("params", {})}
-        self._submitting = Lock()  # guards _in_flight
-        self._in_flight: deque[_Run] = deque()  # runs whose results may be in the pipeline still, the oldest first
+        self._submitting = Lock()
         self._taking = Lock()
         self._changed = Condition()  # guards what follows, and what is staged
         self._runs: deque[_Run] = deque()  # those whose outputs were not given out
+        self._readers: set[Thread] = set()  # threads that have asked for outputs
+        self._is_stopped = False
         self.num_runs = 0
 
     @property
@@ -152,33 +151,52 @@ class RunningPipeline:
             adapter.set_params(self._pipeline, own, {name: value for (_, name), value in checked.items()})
             self._params |= checked.keys()
 
-    def run(self) -> Any:
+    def run(self, timeout: float | None) -> Any:
         """Starts a run with the staged inputs, and gives its ticket. Waits only while the pipeline is full."""
         with self._submitting:
             with self._changed:
+                self._request()
+                self._wait_for_place(timeout)
                 request = self._request()
                 staged, self._staged = self._staged, {}
             try:
-                while self._in_flight and self._in_flight[0].ticket is None:
-                    self._in_flight.popleft()
-                if len(self._in_flight) >= adapter.MAX_IN_FLIGHT:
-                    self._in_flight[0].settle()
                 ticket = adapter.submit(self._pipeline, request)
             except BaseException:  # nothing entered the pipeline, so the inputs are the next run's
                 with self._changed:
                     self._staged = {**staged, **self._staged}
                 raise
-            run = _Run(ticket)
-            self._in_flight.append(run)
             with self._changed:
-                self._runs.append(run)
+                self._runs.append(_Run(ticket))
                 self.num_runs += 1
                 self._changed.notify_all()
         return ticket
 
+    def _wait_for_place(self, timeout: float | None) -> None:
+        """Waits until a run may enter; raises PipelineExecutorError when no thread would make a place for it."""
+        begin = time.monotonic()
+        while len(self._runs) >= adapter.MAX_IN_FLIGHT and not self._is_stopped:
+            waited = time.monotonic() - begin
+            if waited >= self._patience():
+                raise PipelineExecutorError(
+                    f"run: {len(self._runs)} runs have outputs that were not taken, which is the most; call "
+                    "get_output() in between, or in another thread"
+                )
+            if timeout is not None and waited >= timeout:
+                raise TimeoutError(f"run: {len(self._runs)} runs have outputs that were not taken, which is the most")
+            self._changed.wait(_SLICE if timeout is None else min(_SLICE, timeout - waited))
+
+    def _patience(self) -> float:
+        """The seconds in which another thread may be expected to take outputs."""
+        self._readers = {thread for thread in self._readers if thread.is_alive()}
+        if self._readers - {current_thread()}:
+            return math.inf
+        return 0.0 if self._readers else _FIRST_READER
+
     def take_outputs(self, waits: bool, timeout: float | None) -> list[NDArray]:
         """The outputs of the oldest run whose outputs were not taken; [] when they are not there and `waits` is not."""
         end = None if timeout is None or not waits else time.monotonic() + timeout
+        with self._changed:
+            self._readers.add(current_thread())
         if not self._taking.acquire(blocking=waits, timeout=-1 if end is None else timeout or 0):
             return self._nothing(waits)
         try:
@@ -201,11 +219,15 @@ class RunningPipeline:
 
     def stop(self) -> None:
         """Ends the pipeline."""
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
         adapter.stop(self._pipeline)
 
     def _forget_oldest(self) -> None:
         with self._changed:
             self._runs.popleft()
+            self._changed.notify_all()
 
     def _request(self) -> dict[str, NDArray]:
         missing = [name for name in self._inputs if name not in self._staged]
