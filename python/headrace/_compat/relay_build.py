@@ -347,11 +347,13 @@ class Executor:
             function = expr
         else:
             return self._runner(self._with_main(nodes.Function([], expr)))([])
-        runner = self._runner(self._with_main(_with_distinct_names(function)))
+        module = self._with_main(_with_distinct_names(function))
+        runner = self._runner(module)
 
         def run(*args: Any, **kwargs: Any) -> Any:
             return runner(_in_order(function.params, args, kwargs))
 
+        run.evaluated = module  # its ports, for a stage of a pipeline
         return run
 
     def _with_main(self, function: Any) -> Any:

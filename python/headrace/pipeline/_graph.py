@@ -16,10 +16,12 @@ from headrace.pipeline._running import Pipeline
 from headrace.pipeline._stage_code import (
     ArtifactFiles,
     BatchOptions,
+    ModuleOptions,
     SavedCode,
     batch_options,
     check_once,
     codes_of,
+    compiled_code,
     name_of,
     process_codes,
     saved_code,
@@ -195,16 +197,21 @@ class Graph:
         rows: str | None = None,
         isolation: str = "thread",
         pure: bool = False,
+        target: Any = None,
+        backends: Iterable[str] = (),
+        params: Mapping[str, Any] | None = None,
+        build: Callable[..., Any] | None = None,
     ) -> StageHandle:
         """Adds a stage.
 
         Parameters
         ----------
-        code : CompiledModel, path, Module, or function
+        code : CompiledModel, path, Module, IRModule, or function
             A program of Headrace's: a compiled model, an artifact's path, or what `relay.build` returns. Stages that
-            name one file open it once, and so do replicas. A function of
-            Python gets arrays of numpy (for reading only) and other objects as they are, and returns its output, or a
-            tuple of its outputs: arrays or any objects. A dict of programs by their batch, `{1: "m1.so", 8: "m8.so"}`,
+            name one file open it once, and so do replicas. A Relay module is compiled here. What `Executor.evaluate` of
+            `relay.create_executor` returns runs in this process only, so a pipeline that has it is not saved; its
+            inputs are the parameters of the program. A function of Python gets arrays of numpy (for reading only) and
+            other objects as they are, and returns its output, or a tuple of its outputs: arrays or any objects. A dict of programs by their batch, `{1: "m1.so", 8: "m8.so"}`,
             makes a stage that takes batches.
         name : str, optional
             For messages and metrics; without it the function's or file's, or "stage0".
@@ -253,6 +260,13 @@ class Graph:
         pure : bool
             With isolation="process": a request may be run again, so that a crash does not lose it, unless it crashes
             three times.
+        target, backends
+            For a Relay module, what `headrace.compile` compiles it for.
+        params : dict of str to tensor, optional
+            Parameters of a Relay module that become constants.
+        build : function, optional
+            Compiles a Relay module instead, and is called as `relay.build` is: build(mod, target, params=params,
+            target_host=None, mod_name=name). It returns code as a stage takes it.
         """
         given = {"cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus], "threads": threads, "replicas": replicas}
         if not 1 <= _arguments.integer(replicas, "replicas") <= _core.MOST_REPLICAS:
@@ -269,6 +283,8 @@ class Graph:
             raise UserError("pure is of stages with isolation='process', which run a request again after a crash")
         batch = batch_options(code, max_batch, max_delay, retry_alone, rows)
         chosen = self._free_name(name if name is not None else name_of(code))
+        options = ModuleOptions(target, _arguments.names(backends, "backends"), params, build)
+        code = compiled_code(code, chosen, options, threads)
         inputs = None if inputs is None else _arguments.names(inputs, "inputs")
         outputs = outputs if isinstance(outputs, int) else _arguments.names(outputs, "outputs")
         check_once(chosen, "input", inputs or ())
@@ -451,6 +467,11 @@ class Graph:
         def model_of(saved: SavedCode, stage: str) -> int:
             if saved.function:
                 return -1
+            if saved.model is None and saved.code is not None:
+                raise UserError(
+                    f"stage '{stage}' runs a program that an executor of relay.create_executor evaluates, which no "
+                    "file holds; for a pipeline that is saved, give the stage the module, which is compiled then"
+                )
             if saved.model is None:
                 raise UserError(
                     f"stage '{stage}' runs a model that was compiled in memory, which has no file to save; "

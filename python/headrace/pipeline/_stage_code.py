@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -38,6 +40,50 @@ class BatchOptions:
     def native(self, others: Sequence[tuple[int, str]] = ()) -> Any:
         """These options for the runtime; `others` are models and programs for other batches."""
         return _core.PipelineBatch(self.max_batch, self.max_delay, self.retry_alone, self.any_rows, list(others))
+
+
+@dataclass(frozen=True)
+class ModuleOptions:
+    """How the Relay module of a stage is compiled."""
+
+    target: Any = None
+    backends: Sequence[str] = ()
+    params: Mapping[str, Any] | None = None
+    build: Callable[..., Any] | None = None
+
+    def are_given(self) -> bool:
+        """Whether the stage has any of them."""
+        return self.target is not None or bool(self.backends) or self.params is not None or self.build is not None
+
+
+def _is_relay(code: Any) -> bool:
+    """Whether this is a Relay module. Nothing is one before Relay was imported; the runtime alone does not have it."""
+    ir = sys.modules.get("headrace.ir")
+    return ir is not None and isinstance(code, ir.IRModule)
+
+
+def _relay_stages() -> Any:
+    return importlib.import_module("headrace.pipeline._relay_stages")
+
+
+def compiled_code(code: Any, stage: str, options: ModuleOptions, threads: int) -> Any:
+    """The code of a stage, in which Relay modules are compiled; other code as it is."""
+    if isinstance(code, Mapping) and any(_is_relay(program) for program in code.values()):
+        return {batch: compiled_code(program, stage, options, threads) for batch, program in code.items()}
+    if _is_relay(code):
+        return _relay_stages().compile_stage(code, stage, options, threads)
+    if options.are_given():
+        raise UserError(
+            f"stage '{stage}': target, backends, params and build are of a stage whose code is a Relay module; its "
+            f"code is {_arguments.kind(code)}"
+        )
+    return code
+
+
+def _evaluated(code: Any) -> Any:
+    """The Relay module that a function runs which `Executor.evaluate` returned; None for other code."""
+    module = getattr(code, "evaluated", None)
+    return module if _is_relay(module) else None
 
 
 def batch_options(
@@ -76,6 +122,8 @@ def saved_code(code: Any, stage: str, in_process: bool, earlier: Sequence[SavedC
         return SavedCode(model=module.save_to_binary)
     if isinstance(code, compiler.CompiledModel):
         return SavedCode(program=code.program, model=None if code.path is None else _file_reader(code.path, stage))
+    if _evaluated(code) is not None:
+        return SavedCode(code=code)
     name = name_of(code) or stage
     if any(other.function == name and other.code != code for other in earlier):
         name = stage  # another function has that name
@@ -110,7 +158,7 @@ def name_of(code: Any) -> str:
         return code.rsplit(":", 1)[1].rsplit(".", 1)[-1]
     if isinstance(code, (str, PathLike)):
         return str(code).rsplit("/", 1)[-1].removesuffix(".so")
-    name = getattr(code, "__name__", "")
+    name = "" if _evaluated(code) is not None else getattr(code, "__name__", "")
     return name if isinstance(name, str) and name.isidentifier() else ""
 
 
@@ -132,6 +180,10 @@ def codes_of(
         if batch is None:
             return [_core.executor_stage(one) for (one,) in of_replicas]
         return [_core.batch_executor_stage(list(ones), batch.any_rows) for ones in of_replicas]
+    if (module := _evaluated(code)) is not None and batch is None:
+        names, count = _relay_stages().evaluated_ports(module)
+        code, inputs = _relay_stages().in_order(code, count), names if inputs is None else inputs
+        outputs = count if outputs == 1 else outputs
     if not isinstance(code, Mapping) and callable(code):
         ports = [(name, None, []) for name in inputs_of(code, inputs)]
         made = [(name, None, []) for name in _output_names(outputs)]
