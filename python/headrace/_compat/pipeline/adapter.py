@@ -6,11 +6,14 @@ The other modules know a pipeline as the parts that a PipelineExecutorFactoryMod
 from __future__ import annotations
 
 import importlib
+import tempfile
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+from headrace._arguments import kind
 from headrace._compat.pipeline.errors import PipelineExecutorMissingError
-from headrace._core import NDArray, try_array
+from headrace._core import Module, NDArray, UserError, try_array
 from headrace._core import array as share
 
 OPTION = "USE_PIPELINE_EXECUTOR"  # CMake's name for pipelines
@@ -62,8 +65,28 @@ def start(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[s
 
 
 def save(pipeline_mods: Mapping[int, Mapping[str, Any]], mods_config: Mapping[str, Any], path: str) -> None:
-    """Writes a pipeline of compiled modules, with the first values of parameters, to one file."""
-    _make_graph(pipeline_mods, mods_config).save(path, max_inflight=MAX_IN_FLIGHT)
+    """Writes a pipeline of compiled modules, with the first values of parameters, to one file.
+
+    Modules that have a `fcompile` or `export_cc` are linked by that.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        linked = {number: _linked(number, parts, folder) for number, parts in pipeline_mods.items()}
+        _make_graph(linked, mods_config).save(path, max_inflight=MAX_IN_FLIGHT)
+
+
+def _linked(number: int, parts: Mapping[str, Any], folder: str) -> Mapping[str, Any]:
+    """The parts of a stage whose module was linked by its own compiler; others as they are."""
+    if not parts.get("fcompile") and not parts.get("export_cc"):
+        return parts
+    module, path = _code_of(parts["lib"]), str(Path(folder) / f"mod{number}.so")
+    if not isinstance(module, Module):
+        raise UserError(f"mod{number}: fcompile and export_cc link what relay.build gives, got {kind(module)}")
+    options = {"cc": parts["export_cc"]} if parts.get("export_cc") else {}
+    try:
+        module.export_library(path, parts.get("fcompile"), **options)
+    except UserError as error:
+        raise UserError(f"mod{number}: {error}") from error
+    return {**parts, "lib": path}
 
 
 def load(path: str) -> Any:

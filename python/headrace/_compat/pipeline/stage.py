@@ -30,7 +30,7 @@ class ModuleWrapper(PortOwner):
 
     `target`, `target_host` and `params` are for the build as for `relay.build`, and `build_func` does it instead;
     `dev` is the device, also a `headrace.pipeline.SimulatedDevice`, `cpu_affinity` the numbers of processors ("0,1");
-    `fcompile` and `export_cc` link files.
+    `fcompile` and `export_cc` link the module when the pipeline is exported, as those of `export_library` of a build.
     `idx` and `name` (1 and "mod1") follow the order of the stages in the pipeline. Two are equal when they are the
     same stage.
 
