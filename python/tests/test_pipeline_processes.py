@@ -244,7 +244,7 @@ def test_what_cannot_be_pickled_is_an_error_of_its_request():
         ("stage_functions:nothing", {}, "'stage_functions:nothing' cannot be imported: AttributeError"),
         ("stage_functions:number", {}, "is a int, and a stage calls a function"),
         ("missing.so", {}, "there is no file 'missing.so'"),
-        (DIGITS, {}, "cannot start"),
+        (Path(__file__), {}, "cannot start"),
         (3, {}, "a function by its name 'module:function', got int"),
         ("math:sqrt", {"time_limit": -1}, "time_limit: expected seconds, 0 to 1000000, got -1"),
     ],
@@ -294,7 +294,9 @@ def test_saved_pipelines_keep_the_isolation(artifacts, images, tmp_path):
     before = children()
     with pipeline.load(path, functions={"stage0": stages[0]}) as pipe:
         assert len(children() - before) == 2
-        assert [scores.tolist() for scores in pipe.map(images[:10])] == expected
+        again = [scores.tolist() for scores in pipe.map(images[:10])]
+        # The time of arrival decides the batch of a request, and programs of other batches round otherwise.
+        np.testing.assert_allclose(again, expected, rtol=1e-4)
         assert pipe.submit(images[0]).wait().shape == (1, 10)
     assert children() == before
     with pytest.raises(hr.UserError, match="calls no function 'stage_functions:end'; it calls stage0"):

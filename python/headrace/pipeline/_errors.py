@@ -32,7 +32,7 @@ class PipelineError(UserError, RuntimeError):
     backend : str
         The backend of that stage, where it has one.
     cause : Exception or None
-        What the stage raised.
+        What the stage raised; for StageTimeout a TimeoutError.
     """
 
     seq: int | None = None
@@ -91,6 +91,8 @@ def refusal(kind: str, message: str) -> PipelineError:
 
 def failure(kind: str, message: str, seq: int, stage: str, backend: str, cause: BaseException | None) -> PipelineError:
     """The error of a request that failed."""
+    if cause is None and kind == "StageTimeout":
+        cause = TimeoutError(f"a call of stage '{stage}' did not return within its time limit")
     error = _KINDS[kind](message)
     error.seq, error.stage, error.backend, error.cause = seq, stage, backend, cause
     error.__cause__ = cause

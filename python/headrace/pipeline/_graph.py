@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from os import PathLike
@@ -211,7 +212,8 @@ class Graph:
             name one file open it once, and so do replicas. A Relay module is compiled here. What `Executor.evaluate` of
             `relay.create_executor` returns runs in this process only, so a pipeline that has it is not saved; its
             inputs are the parameters of the program. A function of Python gets arrays of numpy (for reading only) and
-            other objects as they are, and returns its output, or a tuple of its outputs: arrays or any objects. A dict of programs by their batch, `{1: "m1.so", 8: "m8.so"}`,
+            other objects as they are, and returns its output, or a tuple of its outputs: arrays or any objects. A dict
+            of programs by their batch, `{1: "m1.so", 8: "m8.so"}`,
             makes a stage that takes batches.
         name : str, optional
             For messages and metrics; without it the function's or file's, or "stage0".
@@ -268,7 +270,11 @@ class Graph:
             Compiles a Relay module instead, and is called as `relay.build` is: build(mod, target, params=params,
             target_host=None, mod_name=name). It returns code as a stage takes it.
         """
-        given = {"cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus], "threads": threads, "replicas": replicas}
+        given = {
+            "cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus],
+            "threads": threads,
+            "replicas": replicas,
+        }
         if not 1 <= _arguments.integer(replicas, "replicas") <= _core.MOST_REPLICAS:
             raise UserError(f"replicas is {replicas}; a stage has from 1 to {_core.MOST_REPLICAS}")
         if name is not None:
@@ -284,18 +290,20 @@ class Graph:
         batch = batch_options(code, max_batch, max_delay, retry_alone, rows)
         chosen = self._free_name(name if name is not None else name_of(code))
         options = ModuleOptions(target, _arguments.names(backends, "backends"), params, build)
-        code = compiled_code(code, chosen, options, threads)
+        with _stage_named(chosen):
+            code = compiled_code(code, chosen, options, threads)
         inputs = None if inputs is None else _arguments.names(inputs, "inputs")
         outputs = outputs if isinstance(outputs, int) else _arguments.names(outputs, "outputs")
         check_once(chosen, "input", inputs or ())
         check_once(chosen, "output", () if isinstance(outputs, int) else outputs)
         _core.check_named_once(given["cpus"], f"stage '{chosen}'")
         limit = 0.0 if time_limit is None else _arguments.seconds(time_limit, "time_limit")
-        if isolation == "process":
-            run = {"is_pure": bool(pure), "time_limit": limit}
-            codes = process_codes(code, inputs, outputs, given, batch, run)
-        else:
-            codes = codes_of(code, inputs, outputs, given, batch, self._files)
+        with _stage_named(chosen):
+            if isolation == "process":
+                run = {"is_pure": bool(pure), "time_limit": limit}
+                codes = process_codes(code, inputs, outputs, given, batch, run)
+            else:
+                codes = codes_of(code, inputs, outputs, given, batch, self._files)
         entry = _StageEntry(
             name=chosen,
             backend=backend,
@@ -377,7 +385,7 @@ class Graph:
             self._output_sources.get(to.index) if to.kind == "output" else self._stages[to.owner].sources.get(to.index)
         )
         if known is not None:
-            raise PortError(f"{to} has a source: {known}")
+            raise PortError(f"{to} has a source: {known}; it takes one, so connect {source} to another port")
         if to.kind == "output":
             self._output_sources[to.index] = source
             return
@@ -385,7 +393,7 @@ class Graph:
         assert there is not None
         if here is not None and None not in (here[1], there[1]) and here[1:] != there[1:]:
             types = f"{source} is {_type_text(here)}, and {to} is {_type_text(there)}"
-            raise PortError(f"{types}: they must have the same type")
+            raise PortError(f"{types}: they must have the same type; put a stage between them that converts the values")
         if source.owner < 0 and (here is None or here[1] is None):
             port = self._inputs[source.index] if source.kind == "input" else self._params[source.index]
             port.type = (port.name, there[1], there[2])
@@ -520,6 +528,7 @@ class Graph:
         for index, port in enumerate(self._outputs):
             if index not in self._output_sources:
                 raise PortError(f"output '{port.name}' of the pipeline has no source; connect a stage's output to it")
+        self._check_read()
         return _core.PipelinePlan(
             inputs=[self._type_of(port) for port in self._inputs],
             stages=stages,
@@ -529,6 +538,17 @@ class Graph:
             devices=[devices[group] for group in groups],
             max_inflight=max_inflight,
         )
+
+    def _check_read(self) -> None:
+        """Refuses a stage that has outputs and computes them for nothing."""
+        ends = [*self._output_sources.values(), *(end for stage in self._stages for end in stage.sources.values())]
+        read = {end.owner for end in ends}
+        for number, stage in enumerate(self._stages):
+            if stage.outputs and number not in read and self._outputs:
+                raise PortError(
+                    f"output '{stage.outputs[0][0]}' of stage '{stage.name}' is not connected; connect it to a stage "
+                    "or to an output of the pipeline; a function that gives nothing has outputs=0"
+                )
 
     @staticmethod
     def _others_of(entry: _StageEntry, model_of: Callable[[SavedCode, str], int]) -> list[tuple[int, str]]:
@@ -580,7 +600,10 @@ def chain(stages: Iterable[Any], **options: Any) -> Pipeline:
     for before, after in pairwise(handles):
         made, taken = len(before._entry.outputs), len(after._entry.inputs)
         if made != taken:
-            raise PortError(f"stage '{before.name}' has {made} outputs, and stage '{after.name}' takes {taken} inputs")
+            raise PortError(
+                f"stage '{before.name}' has {made} outputs, and stage '{after.name}' takes {taken} inputs; a function "
+                f"that returns {taken} values has Stage(..., outputs={taken}), and Graph joins stages in another way"
+            )
         for number in range(made):
             before.output(number).connect(after.input(number))
     for number, port in enumerate(handles[-1]._entry.outputs):
@@ -658,6 +681,17 @@ def run_options(when_full: str, failures_in_row: int, probe_seconds: float, stop
         "probe_seconds": _arguments.seconds(probe_seconds, "probe_seconds"),
         "stop_seconds": _arguments.seconds(stop_seconds, "stop_seconds"),
     }
+
+
+@contextmanager
+def _stage_named(stage: str) -> Iterator[None]:
+    """Names the stage in an error of its code."""
+    try:
+        yield
+    except UserError as error:
+        if type(error) not in (UserError, _core.MissingError) or f"stage '{stage}'" in str(error):
+            raise
+        raise type(error)(f"stage '{stage}': {error}") from error
 
 
 def _group_of(number: int, name: str, group: str | None, device: str) -> tuple[int, str]:

@@ -98,7 +98,12 @@ def program_stage(code: Any, given: Mapping[str, Any], batch: tuple[bool, bool],
     programs = [(path, program) for path, program, _ in files]
     threads = max((one.threads for one in codes if isinstance(one, compiler.CompiledModel)), default=given["threads"])
     return _core.process_program_stage(
-        programs=programs, has_batch=batch[0], any_rows=batch[1], threads=threads, cpus=given["cpus"], **run
+        programs=programs,
+        has_batch=batch[0],
+        any_rows=batch[1],
+        threads=threads,
+        cpus=given["cpus"],
+        **run,
     )
 
 

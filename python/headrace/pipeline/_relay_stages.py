@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headrace import _arguments, _core, compiler, runtime
+from headrace import _arguments, compiler, runtime
 from headrace._container import ADT
 from headrace._core import UserError
 from headrace._ffi import api
@@ -18,15 +18,6 @@ from headrace.relay.transform import InferType
 
 def compile_stage(module: IRModule, stage: str, options: Any, threads: int) -> Any:
     """Compiles the module of a stage, by the function `options.build` or by `headrace.compile`."""
-    try:
-        return _compile(module, stage, options, threads)
-    except UserError as error:
-        if type(error) not in (UserError, _core.MissingError):
-            raise
-        raise type(error)(f"stage '{stage}': {error}") from error
-
-
-def _compile(module: IRModule, stage: str, options: Any, threads: int) -> Any:
     if options.build is not None:
         if options.backends:
             raise UserError("backends are of modules that hr.compile compiles, and build compiles this one")

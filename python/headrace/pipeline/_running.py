@@ -14,8 +14,11 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from headrace import _arguments, _core, _public
 from headrace._core import UserError
+from headrace.pipeline import _prometheus
 from headrace.pipeline._errors import PipelineError, failure, refusal
 from headrace.pipeline._futures import future_of
 
@@ -130,7 +133,12 @@ class Pipeline:
         return self._native.state
 
     def submit(
-        self, *inputs: Any, timeout: float | None = None, deadline: float | None = None, copy: bool = True
+        self,
+        *inputs: Any,
+        timeout: float | None = None,
+        deadline: float | None = None,
+        copy: bool = True,
+        **unknown: Any,
     ) -> Ticket:
         """Submits a request, and returns its ticket at once, unless the pipeline is full.
 
@@ -152,31 +160,75 @@ class Pipeline:
         UserError
             An input does not fit; the message names it.
         """
+        self._check_keywords("submit", unknown)
         return Ticket(self._submit(inputs, timeout, deadline, copy, False), self._any_outputs)
 
-    def push(self, *inputs: Any, timeout: float | None = None, deadline: float | None = None, copy: bool = True) -> int:
+    def push(
+        self,
+        *inputs: Any,
+        timeout: float | None = None,
+        deadline: float | None = None,
+        copy: bool = True,
+        **unknown: Any,
+    ) -> int:
         """Submits a request whose outcome `next` gives; returns its number. It has its place until then."""
+        self._check_keywords("push", unknown)
         return self._submit(inputs, timeout, deadline, copy, True)
 
     def _submit(
         self, inputs: tuple[Any, ...], timeout: float | None, deadline: float | None, copy: bool, pushed: bool
     ) -> Any:
-        made = self._native.submit(
-            inputs=self._in_order(inputs),
-            timeout=_seconds(timeout, "timeout"),
-            deadline=_seconds(deadline, "deadline"),
-            keeps_inputs=not copy,
-            is_pushed=pushed,
-        )
+        in_order = self._in_order(inputs)
+        try:
+            made = self._native.submit(
+                inputs=in_order,
+                timeout=_seconds(timeout, "timeout"),
+                deadline=_seconds(deadline, "deadline"),
+                keeps_inputs=not copy,
+                is_pushed=pushed,
+            )
+        except UserError as error:
+            if type(error) is not UserError or not (remedy := self._remedy(in_order)):
+                raise
+            raise UserError(f"{str(error).partition(chr(10))[0]}; {remedy}") from None
         if isinstance(made, tuple):
-            raise refusal(*made)
+            kind, message = made
+            raise refusal(kind, f"{message}; make a new one to go on" if kind == "PipelineStopped" else message)
         return made
+
+    def _remedy(self, inputs: Sequence[Any]) -> str:
+        """How the first input that does not fit can be made to; empty where nothing is known."""
+        ports = self._native.inputs
+        if len(inputs) > len(ports) or any(isinstance(value, Mapping) for value in inputs):
+            return ""
+        for (name, dtype, shape), value in zip(ports, inputs, strict=False):
+            if dtype is None:
+                continue
+            given = value if hasattr(value, "shape") and hasattr(value, "dtype") else np.asarray(value)
+            if str(given.dtype) != dtype and given is value:
+                return f"give {name}.astype('{dtype}')"
+            if list(shape[:1]) == [1] and tuple(given.shape) == tuple(shape[1:]):
+                return f"the first dimension is the batch: give {name}[None]"
+            if given is not value and tuple(given.shape) != tuple(shape):
+                return f"each input is an argument of its own, as an array of shape {tuple(shape)}, not in a list"
+        return ""
+
+    def _check_keywords(self, name: str, unknown: Mapping[str, Any]) -> None:
+        if not unknown:
+            return
+        first = next(iter(unknown))
+        options = "timeout, deadline and copy are its options"
+        if first in self._inputs:
+            raise UserError(
+                f"{name}() takes inputs in order, or by name in a dict: {name}({{'{first}': ...}}); {options}"
+            )
+        raise UserError(f"{name}() has no option '{first}'; {options}, and the inputs are {', '.join(self._inputs)}")
 
     def _in_order(self, inputs: tuple[Any, ...]) -> list[Any]:
         if len(inputs) != 1 or not isinstance(inputs[0], Mapping):
             return list(inputs)
         named = inputs[0]
-        if len(self._inputs) == 1 and set(named) != set(self._inputs):
+        if len(self._inputs) == 1 and set(named) != set(self._inputs) and self._native.inputs[0][1] is None:
             return list(inputs)  # a dict is the value itself
         missing = [name for name in self._inputs if name not in named]
         unknown = [str(name) for name in named if name not in self._inputs]
@@ -263,9 +315,20 @@ class Pipeline:
         A stage was busy, starved (waited for inputs) or blocked (waited for a place for its outputs); `bottleneck` is
         the stage that was busy most. A stage that takes several requests in one call has made so many `batches`, for
         which its requests `waited` so many seconds, all together. A stage in processes of its own has the `pids` of its
-        replicas (0 for one that does not run now) and has had so many `restarts`. `format_metrics` makes a table of it.
+        replicas (0 for one that does not run now) and has had so many `restarts`. The `occupancy` of a stage is the
+        share of the time in which its replicas were busy, from 0 to 1. `format_metrics` makes a table of it.
         """
-        return self._native.metrics()
+        metrics = self._native.metrics()
+        for stage in metrics["stages"]:
+            stage["occupancy"] = min(1.0, stage["busy"] / max(metrics["seconds"], 1e-9) / stage["replicas"])
+        return metrics
+
+    def metrics_text(self) -> str:
+        """The metrics in the text format of Prometheus; their names begin with headrace_pipeline_.
+
+        Times are in seconds. Those of a stage have its name as label `stage`, and its backend as label `backend`.
+        """
+        return _prometheus.text_of(self.metrics())
 
     def trace(self, path: str | PathLike[str] | None = None) -> Trace:
         """Records from now on when each stage works and waits, until `stop` of what it returns.

@@ -72,9 +72,16 @@ def compiled_code(code: Any, stage: str, options: ModuleOptions, threads: int) -
         return {batch: compiled_code(program, stage, options, threads) for batch, program in code.items()}
     if _is_relay(code):
         return _relay_stages().compile_stage(code, stage, options, threads)
+    for program in code.values() if isinstance(code, Mapping) else [code]:
+        if isinstance(program, (str, PathLike)) and str(program).endswith((".onnx", ".relay")):
+            file = Path(program).stem
+            raise UserError(
+                f"'{program}' is a model, and a stage takes what was compiled of it: "
+                f"hr.compile('{program}', output='{file}.so'), and '{file}.so' as the stage"
+            )
     if options.are_given():
         raise UserError(
-            f"stage '{stage}': target, backends, params and build are of a stage whose code is a Relay module; its "
+            "target, backends, params and build are of a stage whose code is a Relay module; its "
             f"code is {_arguments.kind(code)}"
         )
     return code
