@@ -106,7 +106,8 @@ struct CostProblem::JoinReader {
     if (from == kNone || problem.plain_->is_result[static_cast<size_t>(from)]) return false;
     const std::vector<int32_t>& all = problem.plain_->consumers[static_cast<size_t>(from)];
     return std::all_of(all.begin(), all.end(), [&](int32_t one) {
-      return std::find(users.begin(), users.end(), one) != users.end() || (in_some_plan && is_repeated(from, one));
+      return std::find(users.begin(), users.end(), one) != users.end() ||
+             (in_some_plan && problem.pieces_.is_repeated(from) && is_repeated(from, one));
     });
   }
   bool is_repeated(int32_t from, int32_t user) const {

@@ -50,6 +50,7 @@ Pieces::Pieces(const InstanceSet& set, const Flow& flow, const OpCosts& costs, c
     Piece piece = read_nodes(one, flow);
     if (piece.lead != kNone) read_cost(piece, one, costs, names);
     if (piece.backend != 0) choose_label(piece, needed.contains(static_cast<int32_t>(all_.size())));
+    if (piece.label != kNone) repeated_.insert(piece.twice.begin(), piece.twice.end());
     for (const int32_t node : piece.nodes) {
       if (piece.label != kNone) at_[{node, piece.label}] = static_cast<int32_t>(all_.size());
     }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "partition/instances.h"
 #include "partition/op_costs.h"
@@ -44,6 +45,8 @@ class Pieces {
   const std::vector<int32_t>& backends() const { return backends_; }
   // Returns the piece that a node is in by a label; kNone where there is none.
   int32_t at(int32_t node, int32_t label) const;
+  // Returns whether some piece computes a node once more for itself.
+  bool is_repeated(int32_t node) const { return repeated_.contains(node); }
   // Returns the numbers of the pieces that the labels take.
   std::vector<int32_t> taken(const std::vector<int32_t>& labels) const;
   bool are_whole(const std::vector<int32_t>& labels) const;
@@ -59,6 +62,7 @@ class Pieces {
   const Flow& flow_;
   std::vector<Piece> all_;
   std::vector<int32_t> backends_;
+  std::set<int32_t> repeated_;
   std::map<std::pair<int32_t, int32_t>, int32_t> at_;  // by node and label
 };
 

@@ -1,6 +1,7 @@
-// The search for the plan of least cost of one split (partition/by_cost.h).
+// The search for the plan of least cost (partition/by_cost.h). Instances of patterns are labels of the problem, so that
+// all steps choose them like backends.
 //
-// The label problem of a split counts the borders between labels. The regions of labels may have more: where a path
+// The label problem counts the borders between labels. The regions of labels may have more: where a path
 // leaves some calls of one label and comes back, they are several regions, and each of them takes its values itself.
 // So the label problem gives a lower bound of each plan, and its best labels need not be the best plan.
 //
@@ -10,7 +11,8 @@
 //      "A procedure for computing the K best solutions to discrete optimization problems"). A set whose bound is not
 //      below the cost of a known plan is dropped; when none is left, the known plan is the best one.
 //   3. Where that takes too much work, rounds that add the borders of the regions to the label problem, and then moves
-//      of whole regions to other labels. A move is taken only if the plan costs less, with its regions.
+//      of whole regions to other labels, and of single instances. A move is taken only if the plan costs less, with its
+//      regions.
 #pragma once
 
 #include "partition/cost_problem.h"

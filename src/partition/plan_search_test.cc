@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "partition/region_moves.h"
 #include "partition/tests/cost_testing.h"
 
 namespace headrace::partition {
@@ -86,6 +87,27 @@ TEST(PlanSearch, MovesCostLessThanRoundsInSomePrograms) {
     is_cheaper = moves.cost < rounds.cost;
   }
   EXPECT_TRUE(is_cheaper);
+}
+
+// Each instance is tried by itself. Natively nothing has a border, so that no region is near one.
+TEST(PlanSearch, MovesTakeAndLeaveInstances) {
+  const IRModule program = read_program(
+      "def @main(%x: Tensor[(512, 512), float32], %y: Tensor[(512, 512), float32]) {\n"
+      "  (tanh(exp(%x)), exp(%y), sqrt(%y))\n}");
+  const Backends backends{priced("own", {{"own.both", 1e-6}, {"own.exp", 9e-6}, {"own.root", 1}},
+                                 "{ own.both: tanh(exp(_)), own.exp: exp(_), own.root: sqrt(_) }")};
+  CostProblem problem(find_instances(program, backends), OpCosts(backends, {kMachine}));
+  problem.set_unit(1e12);
+  std::vector<int32_t> labels = problem.first_of({kNativeLabel});
+  const int64_t native = problem.cost_of(labels);
+  const int64_t moved = move_regions(problem, labels, 100);
+  EXPECT_EQ(moved, problem.cost_of(labels));
+  EXPECT_LT(moved, native);
+  EXPECT_EQ(moved, find_plan(problem, INT64_MAX).cost);
+  ASSERT_EQ(problem.pieces().taken(labels).size(), 2u);
+  std::vector<int32_t> all = problem.first_of({1}, problem.instances().of_backend[0]);
+  ASSERT_EQ(problem.pieces().taken(all).size(), 3u);
+  EXPECT_EQ(move_regions(problem, all, 100), moved) << "the costly one is left";
 }
 
 // Many programs of 60 calls have more than 2^16 plans.
