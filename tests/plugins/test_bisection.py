@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that `headrace verify` finds the op that a backend computes wrongly.
+"""Checks that `headrace verify` finds the region and the op that a backend computes wrongly.
 
 test_bisection.py --program build/release/bin/headrace --plugins build/release/plugins
 """
@@ -24,15 +24,40 @@ def @main(%a: Tensor[(4, 6), float32], %b: Tensor[(4, 6), float32]) {
   nn.relu(add(%2, %b))
 }
 """
+# Native ops after the subtraction hide its sign.
+HIDDEN = """#[version = "0.0.5"]
+def @main(%a: Tensor[(4, 6), float32], %b: Tensor[(4, 6), float32]) {
+  %0 = add(%a, %b);
+  %1 = abs(subtract(%0, %a));
+  add(round(%1), %b)
+}
+"""
+# One function for two places.
+CALLED_TWICE = """#[version = "0.0.5"]
+def @r(%p: Tensor[(4), float32], %q: Tensor[(4), float32], Compiler="chip", Primitive=1, global_symbol="r") {
+  subtract(add(%p, %q), %p)
+}
+def @main(%a: Tensor[(4), float32], %b: Tensor[(4), float32]) {
+  %0 = abs(@r(%a, %b));
+  abs(@r(%0, ones(shape=[4], dtype="float32")))
+}
+"""
+TUPLE = """#[version = "0.0.5"]
+def @r(%p: (Tensor[(4), float32], Tensor[(4), float32]), Compiler="ccompiler", Primitive=1, global_symbol="r") {
+  add(%p.0, %p.1)
+}
+def @main(%a: Tensor[(4), float32], %b: Tensor[(4), float32]) { @r((%a, exp(%b))) }
+"""
 WRONG = "fault1"  # chip.c that subtracts the other way
 
 
-def verify(plugin: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+def verify(plugin: str, *arguments: str, text: str = TEXT) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model.relay"
-        model.write_text(TEXT)
+        model.write_text(text)
         path = Path(OPTIONS.plugins) / f"{plugin}.so"
-        command = [OPTIONS.program, "verify", model, "--plugin", path, "--backends", "chip", *arguments]
+        chosen = () if "--backends" in arguments else ("--backends", "chip")
+        command = [OPTIONS.program, "verify", model, "--plugin", path, *chosen, *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=100)
 
 
@@ -40,7 +65,15 @@ class Bisection(unittest.TestCase):
     def test_a_right_backend_is_not_looked_into(self) -> None:
         run = verify("chip", "--json")
         self.assertEqual(run.returncode, OK, run.stdout + run.stderr)
-        self.assertIsNone(json.loads(run.stdout)["bisection"])
+        report = json.loads(run.stdout)
+        self.assertIsNone(report["bisection"])
+        (region,) = report["regions"]
+        self.assertEqual(
+            (region["name"], region["backend"], region["ok"], region["note"]),
+            ("tvmgen_default_chip_main_0", "chip", True, None),
+        )
+        self.assertLess(region["error"], 1e-6)  # the outputs of both are float32
+        self.assertEqual(region["limit"], 1e-5)
 
     def test_the_guilty_op_is_named(self) -> None:
         run = verify(WRONG, "--json")
@@ -60,6 +93,43 @@ class Bisection(unittest.TestCase):
         )
         self.assertEqual(run.stderr, "")
 
+    def test_a_fault_that_later_ops_hide(self) -> None:
+        run = verify(WRONG, "--json", text=HIDDEN)
+        self.assertEqual(run.returncode, MISMATCH, run.stdout + run.stderr)
+        report = json.loads(run.stdout)
+        self.assertFalse(report["ok"])
+        self.assertEqual([output["ok"] for output in report["outputs"]], [True])
+        # The second addition has a region of its own, and is right.
+        self.assertEqual([region["ok"] for region in report["regions"]], [False, True])
+        self.assertEqual(report["bisection"]["region"], "tvmgen_default_chip_main_0")
+        self.assertEqual(report["bisection"]["guilty"]["kind"], "subtract")
+        self.assertIn("model.relay:4", report["bisection"]["guilty"]["op"])
+        words = verify(WRONG, text=HIDDEN)
+        self.assertRegex(words.stdout, r"tvmgen_default_chip_main_0 +chip +\S+ +1e-05 +MISMATCH\n")
+        self.assertRegex(words.stdout, r"tvmgen_default_chip_main_1 +chip +\S+ +1e-05 +ok\n")
+        self.assertIn("MISMATCH: the first region that is wrong is tvmgen_default_chip_main_0", words.stdout)
+        self.assertEqual(verify("chip", text=HIDDEN).returncode, OK)
+        alone = verify(WRONG, "--no-bisection", "--json", text=HIDDEN)
+        self.assertEqual(alone.returncode, MISMATCH)
+        self.assertIsNone(json.loads(alone.stdout)["bisection"])
+
+    def test_a_function_that_is_called_twice(self) -> None:
+        run = verify("chip", "--json", text=CALLED_TWICE)
+        self.assertEqual(run.returncode, OK, run.stdout + run.stderr)
+        (region,) = json.loads(run.stdout)["regions"]
+        self.assertEqual((region["name"], region["ok"], region["note"]), ("r", True, None))
+        run = verify(WRONG, "--json", text=CALLED_TWICE)
+        self.assertEqual(run.returncode, MISMATCH, run.stdout + run.stderr)
+        self.assertEqual(json.loads(run.stdout)["bisection"]["guilty"]["kind"], "subtract")
+
+    def test_a_region_that_takes_a_tuple(self) -> None:
+        run = verify("chip", "--backends", "ccompiler", "--json", text=TUPLE)
+        if "was left out of this build" in run.stderr:
+            self.skipTest("there is no ccompiler")
+        self.assertEqual(run.returncode, OK, run.stdout + run.stderr)
+        (region,) = (one for one in json.loads(run.stdout)["regions"] if one["name"] == "r")
+        self.assertEqual((region["ok"], region["note"]), (True, None))
+
     def test_what_options_say_holds(self) -> None:
         run = verify(WRONG, "--place", "*:4*=native")
         self.assertEqual(run.returncode, OK, run.stdout + run.stderr)
@@ -70,7 +140,7 @@ class Bisection(unittest.TestCase):
         run = verify("chip", "--limit", "1e-30", "--json")
         self.assertEqual(run.returncode, MISMATCH)
         found = json.loads(run.stdout)["bisection"]
-        self.assertEqual(found, {"guilty": None, "compiles": 1, "failure": None})
+        self.assertEqual(found, {"region": None, "guilty": None, "compiles": 1, "failure": None})
 
     def test_it_can_be_left_out(self) -> None:
         run = verify(WRONG, "--no-bisection", "--json")

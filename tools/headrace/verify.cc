@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <iostream>
 
-#include "driver/explain.h"
-#include "tools/headrace/bisection.h"
 #include "tools/headrace/comparison.h"
 #include "tools/headrace/index_limits.h"
 #include "tools/headrace/input_options.h"
 #include "tools/headrace/layers.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer_options.h"
+#include "tools/headrace/region_check.h"
 #include "tools/headrace/session.h"
 #include "tools/headrace/shown_text.h"
 #include "tools/headrace/tolerance_options.h"
@@ -52,16 +51,18 @@ void add_shapes(const VerifyState& state, driver::LoadOptions& load) {
   }
 }
 
-// The result of comparing all outputs, the peer that was compared with ("onnxruntime 1.31.1"; empty if none), and which
-// op of a backend is to blame, where that was looked for.
+// The result of comparing all outputs and all regions, the peer that was compared with ("onnxruntime 1.31.1"; empty if
+// none), and which op of a backend is to blame, where that was looked for.
 struct Verdict {
   std::vector<OutputComparison> outputs;
   std::string peer;
   std::optional<Bisection> bisection = {};
+  RegionCheck regions = {};
 
-  bool ok() const {
+  bool outputs_are_ok() const {
     return std::all_of(outputs.begin(), outputs.end(), [](const auto& one) { return one.ok(); });
   }
+  bool ok() const { return outputs_are_ok() && regions.ok(); }
 };
 
 // Fixes the shapes that an ONNX model leaves open to those of the artifact's inputs.
@@ -115,42 +116,30 @@ void check_artifact_options(const VerifyState& state) {
   if (!names.empty()) throw UsageError(fmt::format("{}: is for a compile; --artifact is compiled already", names[0]));
 }
 
-std::shared_ptr<executors::Executor> compile(const VerifyState& state, const driver::Model& model,
-                                             const driver::CompileOptions& options) {
-  const auto artifact = driver::open_compiled(driver::compile_to_memory(model, options), state.model.path);
-  return load::make_executor(artifact, artifact::kDefaultProgram, {.threads = state.threads});
-}
-
 bool all_near_float64(const std::vector<OutputComparison>& outputs) {
   return std::all_of(outputs.begin(), outputs.end(), [](const auto& one) { return one.is_near_float64(); });
 }
 
-// Looks for the op that a backend computes wrongly. UserError for a program without a text form, which has no plan.
-Bisection find_guilty_op(const VerifyState& state, const Common& common, const driver::Model& model,
-                         const std::vector<NDArray>& inputs, OutputSets sets) {
-  driver::CompileOptions options = state.model.compile_options(common);
-  const std::optional<partition::Plan> plan = driver::explain(model, options, true).plan;
-  // A plan says all that these say.
-  options.plan.clear();
-  options.costs.clear();
-  options.overrides.clear();
-  options.placement = driver::Placement::order;
-  const bool has_progress = options.progress != nullptr;
-  options.progress = {};
-  int number = 0;
-  const auto is_right = [&](const partition::Plan& tried) {
-    if (has_progress) fmt::print(stderr, "\r\033[Klooking for the guilty op: compile {}", ++number);
-    options.plan_text = partition::print_plan(tried);
-    sets.ours = load::run(*compile(state, model, options), inputs);
-    return all_near_float64(compare_outputs(sets, state.tolerance.read()));
-  };
-  const Bisection found = bisect(*plan, is_right);
-  if (has_progress) fmt::print(stderr, "\r\033[K");
-  return found;
-}
-
-bool has_backends(const driver::CompileOptions& options) {
-  return !options.backends.empty() || !options.plan.empty() || !options.target->list("extern").empty();
+// Compares the regions of a model that was compiled with these options. An error of the outputs that no region explains
+// is looked for by compiles of the whole model.
+void look_into_regions(const VerifyState& state, const driver::CompileOptions& options, const driver::Model& model,
+                       const std::vector<NDArray>& inputs, const load::Artifact& artifact, const OutputSets& sets,
+                       Verdict& verdict) {
+  verdict.regions = check_regions(model, inputs,
+                                  {.compile = options,
+                                   .regions = artifact.manifest().regions,
+                                   .tolerance = state.tolerance.read(),
+                                   .threads = state.threads,
+                                   .bisects = !state.no_bisection});
+  verdict.bisection = verdict.regions.bisection;
+  if (all_near_float64(verdict.outputs) || !verdict.regions.ok() || state.no_bisection) return;
+  verdict.bisection = find_guilty_op({.model = model,
+                                      .options = options,
+                                      .inputs = inputs,
+                                      .sets = sets,
+                                      .tolerance = state.tolerance.read(),
+                                      .threads = state.threads,
+                                      .is_right = &all_near_float64});
 }
 
 Verdict compare(const VerifyState& state, const Common& common) {
@@ -165,8 +154,10 @@ Verdict compare(const VerifyState& state, const Common& common) {
   }
   driver::Model model = driver::load_model(state.model.path, load);
   if (state.layers) model = with_all_values(model);
+  std::shared_ptr<const load::Artifact> compiled;
   if (executor == nullptr) {
-    executor = compile(state, model, options);
+    compiled = driver::open_compiled(driver::compile_to_memory(model, options), state.model.path);
+    executor = load::make_executor(compiled, artifact::kDefaultProgram, {.threads = state.threads});
   } else {
     check_made_from(state, *executor, model);
   }
@@ -184,13 +175,7 @@ Verdict compare(const VerifyState& state, const Common& common) {
     verdict.peer = fmt::format("{} {}", state.peer.name, peer->version());
   }
   verdict.outputs = compare_outputs(sets, state.tolerance.read());
-  const bool may_search = !state.no_bisection && state.artifact.empty() && has_backends(options);
-  if (all_near_float64(verdict.outputs) || !may_search) return verdict;
-  try {
-    verdict.bisection = find_guilty_op(state, common, model, inputs, sets);
-  } catch (const UserError& error) {
-    verdict.bisection = Bisection{.failure = error.message()};
-  }
+  if (compiled != nullptr) look_into_regions(state, options, model, inputs, *compiled, sets, verdict);
   return verdict;
 }
 
@@ -211,6 +196,13 @@ void add_errors(Report& report, const OutputComparison& output) {
   }
 }
 
+Report bisection_report(const Verdict& verdict) {
+  const std::string& region = verdict.regions.guilty_region;
+  Report report{{"region", region.empty() ? Value() : Value(region)}};
+  for (const auto& [key, value] : report_of(*verdict.bisection)) report.set(key, value);
+  return report;
+}
+
 Report report_of(const VerifyState& state, const Verdict& verdict) {
   Report report{{"model", Value(state.model.path)}};
   if (!verdict.peer.empty()) report.set("peer", Value(verdict.peer));
@@ -226,8 +218,23 @@ Report report_of(const VerifyState& state, const Verdict& verdict) {
   report.set("outputs", Value(outputs));
   const OutputComparison* first = first_wrong(state, verdict);
   report.set("first_wrong", first == nullptr ? Value() : Value(first->name));
-  report.set("bisection", verdict.bisection ? Value(report_of(*verdict.bisection)) : Value());
+  report.set("regions", Value(regions_report(verdict.regions)));
+  report.set("bisection", verdict.bisection ? Value(bisection_report(verdict)) : Value());
   return report;
+}
+
+void print_regions(const RegionCheck& check) {
+  if (check.regions.empty()) return;
+  std::vector<std::vector<std::string>> rows{{"region", "backend", "error on its inputs", "limit", "result"}};
+  const auto number = [](double value) { return fmt::format("{:.3g}", value); };
+  for (const ComparedRegion& one : check.regions)
+    rows.push_back({one.name, one.backend, one.worst ? number(one.worst->error) : "-",
+                    one.worst ? number(one.worst->limit) : "-",
+                    !one.note.empty() ? "not compared: " + one.note
+                    : one.is_right    ? "ok"
+                                      : "MISMATCH"});
+  std::cout << to_table(rows);
+  if (!check.ok()) print_out("MISMATCH: {}\n", explain(check));
 }
 
 void print_verdict(const VerifyState& state, const Verdict& verdict) {
@@ -245,15 +252,16 @@ void print_verdict(const VerifyState& state, const Verdict& verdict) {
   }
   std::cout << to_table(rows);
   const OutputComparison& worst = worst_of(verdict.outputs);
-  print_out("{}: the error is {} the limit {:.3g}", verdict.ok() ? "ok" : "MISMATCH",
+  print_out("{}: the error is {} the limit {:.3g}", verdict.outputs_are_ok() ? "ok" : "MISMATCH",
             worst.is_near_float64() ? "within" : "above", worst.limit);
   if (has_peer)
     print_out(", the difference from {} is {} the limit {:.3g}", state.peer.name,
               worst.is_near_peer() ? "within" : "above", worst.difference_limit);
   print_out("{}\n", verdict.outputs.size() > 1 ? fmt::format(" (output {})", shown(worst.name)) : "");
-  if (!verdict.ok()) print_out("{}\n", explain_mismatch(worst, state.peer.name));
+  if (!verdict.outputs_are_ok()) print_out("{}\n", explain_mismatch(worst, state.peer.name));
   if (const OutputComparison* first = first_wrong(state, verdict))
     print_out("The first value that is too far from float64: {}\n", shown(first->name));
+  print_regions(verdict.regions);
   if (verdict.bisection) print_out("{}\n", explain(*verdict.bisection));
 }
 
@@ -290,8 +298,11 @@ constexpr const char* kVerifyFooter =
     "                        place of 1, relative to the largest element, up to 10 x the lower number. At most the\n"
     "                        higher number above\n"
     "Shapes that an ONNX model leaves open are taken from the files of inputs, but not from images.\n"
-    "The exit code is 5 if an error is above its limit. If our error is too large and ops run on backends, the model\n"
-    "is compiled again with some of them native, until the op that causes the error is found.\n"
+    "Each region that a backend computes is also compared with the interpreter, on the inputs that it has in the\n"
+    "interpreter's run: ops after a region can hide its fault from the outputs. Its limits are those of outputs, or\n"
+    "twice the error of native code on these inputs.\n"
+    "The exit code is 5 if an error is above its limit. If a region is wrong, or the outputs are and ops run on\n"
+    "backends, some ops are compiled natively in turn, until the op that causes the error is found.\n"
     "Example: headrace verify model.onnx --shape x=1,3,224,224 --against onnxruntime\n"
     "         headrace verify model.onnx --artifact model.so --rtol 1e-3 --atol 1e-5";
 
