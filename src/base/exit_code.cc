@@ -24,10 +24,14 @@ bool is_out_of_resources(const std::exception& error) {
 }
 
 hr_status exit_code_of(const std::exception& error) {
+  // An error that came in over a language border has the kind of its own language.
+  const auto* own = dynamic_cast<const Error*>(&error);
+  const std::string kind = own == nullptr ? "" : own->kind();
   if (is_a<UsageError>(error)) return HR_USAGE;
-  if (is_a<MissingError>(error)) return HR_MISSING_DEPENDENCY;
+  if (is_a<MissingError>(error) || kind == "MissingError") return HR_MISSING_DEPENDENCY;
+  if (is_a<UserError>(error) || kind == "UserError" || kind == "DiagnosticError") return HR_USER;
   // Lack of memory or threads counts as the user's: a smaller model or a larger machine solves it.
-  if (is_a<UserError>(error) || is_out_of_resources(error)) return HR_USER;
+  if (is_out_of_resources(error)) return HR_USER;
   return HR_INTERNAL;
 }
 

@@ -19,6 +19,11 @@ TEST(ExitCode, SaysWhoseFaultItIs) {
   EXPECT_EQ(exit_code_of(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again))), HR_USER);
   EXPECT_EQ(exit_code_of(std::system_error(std::make_error_code(std::errc::io_error))), HR_INTERNAL);
   EXPECT_EQ(exit_code_of(std::runtime_error("not ours")), HR_INTERNAL);
+  // As they come from Python.
+  EXPECT_EQ(exit_code_of(Error("UserError", "no", {})), HR_USER);
+  EXPECT_EQ(exit_code_of(Error("DiagnosticError", "no", {})), HR_USER);
+  EXPECT_EQ(exit_code_of(Error("MissingError", "no", {})), HR_MISSING_DEPENDENCY);
+  EXPECT_EQ(exit_code_of(Error("TypeError", "no", {})), HR_INTERNAL);
 }
 
 TEST(ExitCode, RefusalsAreErrorsOfTheSameCode) {
