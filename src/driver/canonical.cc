@@ -4,6 +4,7 @@
 
 #include "driver/check_devices.h"
 #include "driver/check_size.h"
+#include "partition/extract.h"
 #include "pass/instruments.h"
 #include "passes/forms/bound_outputs.h"
 #include "passes/pipeline.h"
@@ -79,6 +80,7 @@ IRModule run_canonical_passes(IRModule module, const pass::PassContext& context)
   check_devices(typed);
   check_tensor_sizes(typed);
   check_kernels(typed);
+  typed = partition::partition_graph(typed).module;
   return pass::run_passes(passes::canonical(), std::move(typed), context);
 }
 
