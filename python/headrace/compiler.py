@@ -35,6 +35,8 @@ class CompiledModel(_core.Model):
         super().__init__(executor.call)
         self._executor, self._path, self._program = executor, path, program
         self._names = [spec.name for spec in executor.inputs]
+        if isinstance(executor, _core.Executor):
+            executor.warn_fallbacks()  # a backend may be missing from the start
 
     @property
     def path(self) -> str | None:
@@ -65,8 +67,9 @@ class CompiledModel(_core.Model):
     def fallbacks(self) -> list[dict[str, Any]]:
         """Regions of other backends that run natively, because the backend is missing or failed.
 
-        Each is a dict of `region`, `backend`, `reason` (a number of headrace/reason.h), `message` (what the backend
-        said) and `run` (the call in which it failed, counted from 1; 0 where the backend was missing from the start).
+        A RuntimeWarning tells of each once, when the model is made or in the call in which the backend fails. Each is a
+        dict of `region`, `backend`, `reason` (a number of headrace/reason.h), `message` (what the backend said) and
+        `run` (the call in which it failed, counted from 1; 0 where the backend was missing from the start).
         """
         return self._executor.fallbacks
 

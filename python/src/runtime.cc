@@ -12,6 +12,7 @@
 #include "runtime/module.h"
 #include "runtime/system_lib.h"
 #include "gil.h"
+#include "objects.h"
 #include "values.h"
 #include "vectorcall.h"
 
@@ -46,15 +47,36 @@ NDArray to_input(nb::handle input, const std::vector<artifact::TensorSpec>& spec
   return to_ndarray(input, [&] { return fmt::format("input '{}'", specs[i].name); }, specs[i].dtype);
 }
 
+// Warns of each region that has fallen back to native code and was not warned of before, once for each executor.
+void warn_fallbacks(executors::Executor& executor) {
+  constexpr const char* kNumWarned = "_num_warned";
+  if (executor.metrics().fallbacks == 0) return;
+  const nb::object self = nb::find(executor);
+  const std::vector<executors::FallbackEvent> events = executor.fallbacks();
+  const size_t num_warned = nb::hasattr(self, kNumWarned) ? nb::cast<size_t>(self.attr(kNumWarned)) : 0;
+  self.attr(kNumWarned) = events.size();
+  for (size_t i = num_warned; i < events.size(); ++i) {
+    const std::string text = fmt::format("the region {} runs natively, not by {}: {}", events[i].region,
+                                         events[i].backend, events[i].message);
+    if (PyErr_WarnEx(PyExc_RuntimeWarning, to_shown(text).c_str(), 1) != 0) throw nb::python_error();
+  }
+}
+
+std::vector<NDArray> run_tensors(executors::Executor& executor, const std::vector<NDArray>& tensors) {
+  GilReleased released;
+  const InterruptScope interruptible(&check_signals);
+  return load::run(executor, tensors);
+}
+
 template <typename Sequence>
 std::vector<NDArray> outputs_of(executors::Executor& executor, const Sequence& inputs) {
   const std::vector<artifact::TensorSpec>& specs = executor.inputs();
   std::vector<NDArray> tensors;
   tensors.reserve(specs.size());
   for (const nb::handle input : inputs) tensors.push_back(to_input(input, specs, tensors.size()));
-  GilReleased released;
-  const InterruptScope interruptible(&check_signals);
-  return load::run(executor, tensors);
+  std::vector<NDArray> outputs = run_tensors(executor, tensors);
+  warn_fallbacks(executor);
+  return outputs;
 }
 
 nb::list run(executors::Executor& executor, const nb::sequence& inputs) {
@@ -76,6 +98,7 @@ nb::list run_into(executors::Executor& executor, const nb::sequence& inputs, con
     const InterruptScope interruptible(&check_signals);
     outputs = load::run_into(executor, tensors, targets);
   }
+  warn_fallbacks(executor);
   nb::list result;
   for (const NDArray& output : outputs) result.append(output);
   return result;
@@ -132,8 +155,8 @@ void bind_executors(nb::module_& m) {
       .def("__repr__", [](const Spec& spec) {
         return fmt::format("{}: {} ({})", spec.name, spec.dtype, fmt::join(spec.shape, ", "));
       });
-  nb::class_<executors::Executor>(m, "Executor",
-                                  "One program of an artifact, ready to run; threads that call it take turns.")
+  nb::class_<executors::Executor>(
+      m, "Executor", "One program of an artifact, ready to run; threads that call it take turns.", nb::dynamic_attr())
       .def_prop_ro("inputs", [](const executors::Executor& self) { return specs_of(self.inputs()); })
       .def_prop_ro("outputs", [](const executors::Executor& self) { return specs_of(self.outputs()); })
       .def_prop_ro("threads", [](const executors::Executor& self) { return self.num_threads(); })
@@ -149,6 +172,7 @@ void bind_executors(nb::module_& m) {
           "How many runs were started since the executor was made, how many of them failed, and how many regions run "
           "natively because their backend is missing or failed.")
       .def_prop_ro("fallbacks", &fallbacks_of, "The regions that run natively instead, as dicts.")
+      .def("warn_fallbacks", &warn_fallbacks, "Warns of those that were not warned of before.")
       .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.")
       .def("run_into", &run_into, nb::arg("inputs"), nb::arg("places"),
            "As run; outputs whose place fits are written to its memory.")
