@@ -160,7 +160,7 @@ def test_checks_of_patterns_that_fail(program):
         (
             "test_check_gives",
             lambda root: 1,
-            r"the check of the pattern 'test_check_gives\.p' gave int, expected a bool",
+            r"the check of the pattern 'test_check_gives\.p' gave int, expected a bool, or why not as a str",
         ),
     ):
         made(name, patterns=lambda self, name=name, check=check: [(f"{name}.p", pattern, check)])

@@ -54,7 +54,7 @@ Explanation explain(const Model& model, const CompileOptions& options, bool with
   const Placing placing = make_placing(canonical, options);
   partition::PlacedModule placed = partition::place(placing.module, *placing.decider);
   check_backend_options(options, placing.backends, placed.regions);
-  explanation.graph = partition::read_graph(placed, placing.backends);
+  explanation.graph = partition::read_graph(placed, placing.backends, placing.refusals);
   add_borders(explanation.graph, placing, options);
   if (with_plan) explanation.plan = make_model_plan(canonical, placing);
   name_ports(explanation.graph, model);

@@ -9,9 +9,11 @@
 #include "base/read_text.h"
 #include "driver/all_backends.h"
 #include "driver/check_options.h"
+#include "driver/plan_cost.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "partition/json_text.h"
+#include "partition/override_decider.h"
 #include "pass/config.h"
 #include "relay/text/print.h"
 
@@ -56,12 +58,15 @@ partition::Backends backends_of(const partition::Plan& plan, const CompileOption
 }
 
 // The split of the model that the plan was made of: by the patterns of the whole list, unless costs chose
-// among what they match.
-IRModule split_for(const partition::Plan& plan, const IRModule& canonical, const partition::Backends& backends) {
-  const IRModule whole = partition::compose(canonical, backends);
+// among what they match, or a placement by hand broke some pieces up.
+IRModule split_for(const partition::Plan& plan, const IRModule& canonical, const partition::Backends& backends,
+                   partition::PatternRefusals& refusals) {
+  const IRModule whole = partition::compose(canonical, backends, &refusals);
   if (partition::has_rows_of(plan, whole)) return whole;
   const IRModule split = partition::split_with_rows(plan, canonical, backends);
-  return partition::has_rows_of(plan, split) ? split : whole;
+  if (partition::has_rows_of(plan, split)) return split;
+  const IRModule broken = partition::without_pieces_beside(plan, whole);
+  return partition::has_rows_of(plan, broken) ? broken : whole;
 }
 
 // Returns the text of the file of costs that the options name; without a name for no file.
@@ -100,11 +105,21 @@ partition::OpCosts costs_of(const partition::Backends& backends, const CompileOp
 }
 
 void place_by_order(Placing& placing, const IRModule& canonical) {
-  placing.module = partition::compose(canonical, placing.backends);
+  placing.module = partition::compose(canonical, placing.backends, &placing.refusals);
   placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
 }
 
 bool has_plan(const CompileOptions& options) { return !options.plan.empty() || options.plan_text; }
+
+// Returns the cost of a placement by cost, after overrides. These may break up pieces, and then the decider knows no
+// such plan.
+partition::PlanCost cost_by(const partition::CostDecider& decider, const Placing& placing) {
+  if (placing.module == decider.module()) return decider.plan_of(placing.decider->decide(placing.module));
+  partition::PlanCost plan = decider.plan();
+  plan.seconds = seconds_of(placing, decider.costs(), plan);
+  plan.lower_bound = std::min(plan.lower_bound, plan.seconds);
+  return plan;
+}
 
 partition::Plan plan_of(const CompileOptions& options) {
   const std::string text = options.plan_text ? *options.plan_text : read_text(options.plan, "plan");
@@ -114,7 +129,7 @@ partition::Plan plan_of(const CompileOptions& options) {
 void place_by_plan(Placing& placing, const IRModule& canonical, const CompileOptions& options) {
   partition::Plan plan = plan_of(options);
   placing.backends = backends_of(plan, options);
-  placing.module = split_for(plan, canonical, placing.backends);
+  placing.module = split_for(plan, canonical, placing.backends, placing.refusals);
   placing.decider = std::make_unique<partition::OrderDecider>(placing.backends);
   placing.costs_hash = hash_of(costs_text(options));
   partition::check_is_current(plan, make_model_plan(canonical, placing));
@@ -195,14 +210,19 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
     auto decider =
         std::make_unique<partition::CostDecider>(canonical, costs_of(placing.backends, options, model, measured));
     by_cost = decider.get();
+    partition::compose(canonical, placing.backends, &placing.refusals);
     placing.costs_hash = hash_of(measured);
     placing.module = decider->module();
     placing.decider = std::move(decider);
   }
-  if (!options.overrides.empty())
-    placing.decider =
-        std::make_unique<partition::OverrideDecider>(std::move(placing.decider), options.overrides, placing.backends);
-  if (by_cost != nullptr) placing.cost = by_cost->plan_of(placing.decider->decide(placing.module));
+  placing.decider->refusals = placing.refusals;
+  if (!options.overrides.empty()) {
+    auto overrides = std::make_unique<partition::OverrideDecider>(std::move(placing.decider), options.overrides,
+                                                                  placing.backends, placing.module);
+    placing.module = overrides->module();
+    placing.decider = std::move(overrides);
+  }
+  if (by_cost != nullptr) placing.cost = cost_by(*by_cost, placing);
   return placing;
 }
 

@@ -26,21 +26,25 @@ struct CheckedCompiler {
   const std::shared_ptr<const Backend> backend;
 };
 
-bool op_supported(const OpNode& op, const CallNode& call, const CheckedCompiler& target) {
+Verdict op_support(const OpNode& op, const CallNode& call, const CheckedCompiler& target) {
+  const Verdict no{.reason = HR_REASON_OP_UNSUPPORTED};
   const std::string& attr = target.attr;
   const Value* value = op.find(target.key);
-  if (relay::is_stateful(op)) return false;
-  if (value == nullptr) return target.backend != nullptr && target.backend->supports(call).ok();
-  if (value->is_none()) return false;
+  if (relay::is_stateful(op)) return no;
+  if (value == nullptr) return target.backend != nullptr ? target.backend->supports(call) : no;
+  if (value->is_none()) return no;
   if (!value->is<PackedFunc>())
     throw_user_error("the attribute '{}' of op '{}' is {}; it is a function that says whether a call is supported",
                      attr, op.name, repr(*value));
   const Value answer = value->as<PackedFunc>()(ref(&call));
-  if (answer.is_none()) return false;
-  if (answer.is<bool>()) return answer.as<bool>();
-  if (answer.is<int64_t>()) return answer.as<int64_t>() != 0;
-  throw_user_error("the attribute '{}' of op '{}' gave {} for a call; it gives True or False", attr, op.name,
-                   repr(answer));
+  if (answer.is_none()) return no;
+  if (answer.is<bool>()) return CheckAnswer(answer.as<bool>());
+  if (answer.is<int64_t>()) return CheckAnswer(answer.as<int64_t>() != 0);
+  if (answer.is<std::string>()) return {.reason = HR_REASON_OP_UNSUPPORTED, .message = answer.as<std::string>()};
+  throw_user_error(
+      "the attribute '{}' of op '{}' gave {} for a call; it gives True or False, or a string that says "
+      "why not",
+      attr, op.name, repr(answer));
 }
 
 std::string composite_prefix(const Expr& callee) {
@@ -52,9 +56,9 @@ std::string composite_prefix(const Expr& callee) {
   return dot == std::string::npos ? "" : text.substr(0, dot);
 }
 
-bool supports(const CheckedCompiler& target, const CallNode& call) {
-  if (const OpNode* op = call.as_op()) return op_supported(*op, call, target);
-  return composite_prefix(call.op) == target.compiler && region_fault(ref(&call)).empty();
+Verdict support_by(const CheckedCompiler& target, const CallNode& call) {
+  if (const OpNode* op = call.as_op()) return op_support(*op, call, target);
+  return CheckAnswer(composite_prefix(call.op) == target.compiler && region_fault(ref(&call)).empty());
 }
 
 // Decides for each node of one body.
@@ -93,7 +97,7 @@ class Annotator {
     if (call == nullptr) return options_.include_non_call_ops ? common_compiler(node) : "";
     if (call->op.is<relay::VarNode>() && !options_.include_non_call_ops) return "";
     for (const CheckedCompiler& target : targets_) {
-      if (supports(target, *call)) return target.compiler;
+      if (support_by(target, *call).ok()) return target.compiler;
     }
     return kDefaultCompiler;
   }
@@ -127,12 +131,14 @@ std::string target_attr(const std::string& compiler) {
 }
 
 void set_target_check(const Op& op, const std::string& compiler, const TargetCheckFn& check) {
-  op->set(OpKey<Value>{target_attr(compiler)},
-          Value(make_packed([check](const Expr& call) { return check(*call.as<CallNode>()); })));
+  op->set(OpKey<Value>{target_attr(compiler)}, Value(make_packed([check](const Expr& call) {
+            const Verdict verdict = check(*call.as<CallNode>());
+            return verdict.ok() || verdict.message.empty() ? Value(verdict.ok()) : Value(verdict.message);
+          })));
 }
 
-bool is_supported(const CallNode& call, const std::string& compiler) {
-  return supports(CheckedCompiler(compiler), call);
+Verdict support_of(const CallNode& call, const std::string& compiler) {
+  return support_by(CheckedCompiler(compiler), call);
 }
 
 IRModule annotate_target(const IRModule& module, const AnnotateOptions& options) {

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "object/function.h"
+#include "partition/verdict.h"
 #include "relay/expr.h"
 
 namespace headrace::partition {
@@ -34,12 +35,13 @@ IRModule annotate_target(const IRModule& module, const AnnotateOptions& options)
 // TargetCheckFn of C++. UserError for a compiler without a name and for "default".
 std::string target_attr(const std::string& compiler);
 
-// A check written in C++.
-using TargetCheckFn = std::function<bool(const relay::CallNode& call)>;
+// A check written in C++, which may return a bool or a Verdict.
+using TargetCheckFn = std::function<CheckAnswer(const relay::CallNode& call)>;
 void set_target_check(const Op& op, const std::string& compiler, const TargetCheckFn& check);
 
-// Returns whether `compiler` supports a typed call of an op or of a composite function. Effects are supported by none.
-// UserError that names the op when the value of the attribute is not a function, or gives no bool.
-bool is_supported(const relay::CallNode& call, const std::string& compiler);
+// Returns whether `compiler` supports a typed call of an op or of a composite function, and why not where something
+// says so. Effects are supported by none. UserError that names the op when the value of the attribute is not a
+// function, or gives neither a bool nor a string, which says why not.
+Verdict support_of(const relay::CallNode& call, const std::string& compiler);
 
 }  // namespace headrace::partition

@@ -159,10 +159,27 @@ TEST(AnnotateTarget, ReportsWrongOptionsAndChecks) {
   op->set(OpKey<Value>{"target.wrong"}, Value(int64_t{3}));
   EXPECT_EQ(kit::user_error_of([&] { run_list("AnnotateTarget", module, targets("wrong")); }),
             "the attribute 'target.wrong' of op 'sinh' is 3; it is a function that says whether a call is supported");
-  op->set(OpKey<Value>{"target.wrong"}, Value(make_packed([](const Expr&) { return std::string("yes"); })));
-  EXPECT_EQ(kit::user_error_of([&] { run_list("AnnotateTarget", module, targets("wrong")); }),
-            "the attribute 'target.wrong' of op 'sinh' gave \"yes\" for a call; it gives True or False");
+  op->set(OpKey<Value>{"target.wrong"}, Value(make_packed([](const Expr&) { return 0.5; })));
+  EXPECT_EQ(
+      kit::user_error_of([&] { run_list("AnnotateTarget", module, targets("wrong")); }),
+      "the attribute 'target.wrong' of op 'sinh' gave 0.5 for a call; it gives True or False, or a string that says "
+      "why not");
   op->erase("target.wrong");
+}
+
+TEST(AnnotateTarget, ChecksGiveReasons) {
+  const Op op = get_op("sinh");
+  const IRModule module = relay::infer_type(read_program(std::string(kXY) + "sinh(%x) }"));
+  const Expr call = module->lookup("main").cast<relay::FunctionNode>()->body;
+  set_target_check(op, "choosy", [](const relay::CallNode&) {
+    return Verdict{.reason = HR_REASON_SHAPE_UNSUPPORTED, .message = "the tensor is too small"};
+  });
+  EXPECT_EQ(support_of(*call.as<relay::CallNode>(), "choosy").message, "the tensor is too small");
+  set_target_check(op, "choosy", [](const relay::CallNode&) { return Verdict(); });
+  EXPECT_TRUE(support_of(*call.as<relay::CallNode>(), "choosy").ok());
+  op->set(OpKey<Value>{"target.choosy"}, Value(make_packed([](const Expr&) { return std::string("it is odd"); })));
+  EXPECT_EQ(support_of(*call.as<relay::CallNode>(), "choosy").message, "it is odd");
+  op->erase("target.choosy");
 }
 
 // Annotations by hand: what they enclose, by the ops of each part.

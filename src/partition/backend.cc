@@ -154,6 +154,11 @@ std::shared_ptr<const Backend> find_backend(const std::string& name) {
   return is_there ? std::make_shared<FunctionBackend>(name, compiler) : nullptr;
 }
 
+std::string own_name(const std::string& name) {
+  const auto backend = find_backend(name);
+  return backend == nullptr ? name : std::string(backend->name());
+}
+
 std::vector<std::string> backend_names() {
   Registry& all = registry();
   const std::scoped_lock lock(all.mutex);

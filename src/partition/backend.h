@@ -19,6 +19,7 @@
 #include "ir/target.h"
 #include "ops/tensor/extern_onnx.h"
 #include "partition/compose.h"
+#include "partition/verdict.h"
 #include "relay/expr.h"
 #include "runtime/module.h"
 
@@ -43,14 +44,6 @@ struct RegionCode {
   std::string symbol = {};
   int64_t workspace_bytes = 0;  // size that the kernel needs in its env; a multiple of HR_ALIGNMENT
   runtime::Module source = {};  // for readers of a build: a module whose GetSource is what the kernel was made of
-};
-
-// Whether a backend takes a call, and why not.
-struct Verdict {
-  hr_reason reason = HR_REASON_NONE;
-  std::string message = {};  // the rest of a sentence that begins with the name of the op
-
-  bool ok() const { return reason == HR_REASON_NONE; }
 };
 
 struct RegionRequest {
@@ -107,6 +100,9 @@ void register_backend(std::shared_ptr<const Backend> backend, const std::vector<
 // Returns the backend of that name: one that was registered, else one whose regions the global function relay.ext.NAME
 // or the hooks of the target kind of that name compile; null when there is neither.
 std::shared_ptr<const Backend> find_backend(const std::string& name);
+
+// Returns the own name of the backend that has this name or alias; the name itself where none has.
+std::string own_name(const std::string& name);
 
 // Returns the names of the backends that were registered, sorted.
 std::vector<std::string> backend_names();

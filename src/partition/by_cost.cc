@@ -197,7 +197,7 @@ std::string CostDecider::least_cost(const relay::CallNode& call, const std::stri
 Verdict CostDecider::why(const relay::CallNode& call, const std::string& backend) const {
   std::vector<LabelSeconds> costs = costs_of(call);
   if (backend == kNative && (costs.size() == 1 || !why_in_no_region(call).empty()))
-    return why_native(costs_.backends(), call);
+    return why_native(costs_.backends(), call, refusals);
   std::string message = least_cost(call, backend, std::move(costs));
   if (call.as_op() == nullptr) message += fmt::format(", for all that its pattern {} matches", kind_of(call));
   return {.reason = HR_REASON_PLACE_BY_COST, .message = std::move(message)};

@@ -78,6 +78,7 @@ class CostDecider : public Decider {
   // Returns the module with the instances that the plan takes as calls, which is the one to place.
   const IRModule& module() const;
   const PlanCost& plan() const { return choice_.plan; }
+  const OpCosts& costs() const { return costs_; }
   // Returns the plan in which the calls of module() are on these backends, which take them.
   PlanCost plan_of(const Labels& labels) const;
 

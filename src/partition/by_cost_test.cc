@@ -7,6 +7,7 @@
 
 #include "object/structural_equal.h"
 #include "partition/place.h"
+#include "partition/override_decider.h"
 #include "partition/plan_decider.h"
 #include "partition/tests/cost_testing.h"
 
@@ -271,7 +272,7 @@ TEST(PlaceByCost, OverridesChangeTheCostOfThePlan) {
   const IRModule program = program_of("sqrt(abs(exp(%x)))");
   CostDecider alone(program, OpCosts(backends, {kMachine}));
   OverrideDecider decider(std::make_unique<CostDecider>(program, OpCosts(backends, {kMachine})),
-                          {{.pattern = "*", .backend = kNative}}, backends);
+                          {{.pattern = "*", .backend = kNative}}, backends, program);
   const PlanCost plan = alone.plan_of(decider.decide(program));
   const PlacedModule placed = place(program, decider);
   EXPECT_THAT(backends_of(placed), ElementsAre("exp native", "abs native", "sqrt native"));

@@ -51,10 +51,11 @@ bool merge_pattern(relay::TypedModule& typed, const CompositePattern& entry, Bod
   const relay::PatternIndex pattern(entry.pattern);
   const relay::GroupOptions options{
       .enter = [](const Expr& function) { return relay::is_entered(function); },
-      .check = entry.check,
+      .check =
+          entry.check ? [&](const Expr& root) { return entry.check(root).ok(); } : std::function<bool(const Expr&)>(),
       .accepts =
           [&](const relay::PatternGroup& group) {
-            return keeps_types(group, typed) && (!entry.accepts || entry.accepts(group));
+            return keeps_types(group, typed) && (!entry.accepts || entry.accepts(group).ok());
           },
   };
   const DictAttrs attrs{{relay::kComposite, Value(entry.name)}};
@@ -79,13 +80,15 @@ bool merge_pattern(relay::TypedModule& typed, const CompositePattern& entry, Bod
                    index, what);
 }
 
-std::function<bool(const Expr&)> read_check(const Value& value, const std::string& name) {
+std::function<CheckAnswer(const Expr&)> read_check(const Value& value, const std::string& name) {
   if (value.is_none()) return {};
-  return [check = value.as<PackedFunc>(), name](const Expr& root) {
+  return [check = value.as<PackedFunc>(), name](const Expr& root) -> CheckAnswer {
     const Value answer = check(root);
-    if (!answer.is<bool>())
-      throw_user_error("the check of the pattern '{}' gave {}, expected a bool", name, kind_name(answer.raw()));
-    return answer.as<bool>();
+    if (answer.is<bool>()) return answer.as<bool>();
+    if (answer.is<std::string>())
+      return Verdict{.reason = HR_REASON_OP_UNSUPPORTED, .message = answer.as<std::string>()};
+    throw_user_error("the check of the pattern '{}' gave {}, expected a bool, or a string that says why not", name,
+                     kind_name(answer.raw()));
   };
 }
 

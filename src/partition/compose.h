@@ -26,6 +26,7 @@
 
 #include <span>
 
+#include "partition/verdict.h"
 #include "pass/pass.h"
 #include "relay/patterns/groups.h"
 #include "relay/patterns/pattern_text.h"
@@ -36,9 +37,9 @@ struct CompositePattern {
   std::string name;  // name of the function: "onednn.conv_relu"
   relay::DFPattern pattern;
   // Asked for each match, a typed expression that is the root of the piece; null: all are taken.
-  std::function<bool(const Expr& root)> check = {};
+  std::function<CheckAnswer(const Expr& root)> check = {};
   // Asked before `check`, with all parts of the match, which have types; null: all are taken.
-  std::function<bool(const relay::PatternGroup& group)> accepts = {};
+  std::function<CheckAnswer(const relay::PatternGroup& group)> accepts = {};
   bool is_read = false;  // read from text: its reader frees it (relay::release_recursions)
 };
 
@@ -48,7 +49,7 @@ IRModule merge_composite(const IRModule& module, std::span<const CompositePatter
 
 // Reads a table from the value of the pass's option: the text form of a table, or a list of [name, pattern] and
 // [name, pattern, check], where a pattern is a node or a text and a check is a function of an expression that gives a
-// bool. UserError that names the entry that is none of these.
+// bool, or a string: why the match is not taken. UserError that names the entry that is none of these.
 std::vector<CompositePattern> read_table(const Value& value);
 
 // Makes the pass, whose option "pattern_table" is the table; without it the pass changes nothing.

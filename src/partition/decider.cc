@@ -55,6 +55,27 @@ std::string why_in_no_region(const CallNode& call) {
   return call.args.empty() ? "a call without operands computes in no region" : region_fault(ref(&call));
 }
 
+std::string short_place_of(const CallNode& call) {
+  if (!call.span || call.span->line == 0) return place_of(call);
+  const size_t slash = call.span->source.rfind('/');
+  const size_t folder = slash == std::string::npos ? 0 : slash + 1;
+  return place_of(call).substr(folder);
+}
+
+std::string refusal_of(const Backend& backend, const CallNode& call) {
+  if (const std::string fault = why_in_no_region(call); !fault.empty()) return fault;
+  const Verdict verdict = verdict_of(backend, call);
+  return verdict.ok() ? "" : verdict.message;
+}
+
+const Backend* find_in(const Backends& backends, const std::string& name) {
+  const std::string own = own_name(name);
+  for (const auto& backend : backends) {
+    if (backend->name() == name || backend->name() == own) return backend.get();
+  }
+  return nullptr;
+}
+
 Labels OrderDecider::decide(const IRModule& module) {
   Labels labels;
   if (backends_.empty()) return labels;
@@ -76,7 +97,7 @@ Verdict OrderDecider::why(const CallNode& call, const std::string& backend) cons
                            : fmt::format("it is the first backend of the list that takes what its pattern {} matches",
                                          kind_of(call))};
   if (backends_.empty()) return {.reason = HR_REASON_PLACE_ONLY_NATIVE, .message = "no other backend was asked for"};
-  return why_native(backends_, call);
+  return why_native(backends_, call, refusals);
 }
 
 }  // namespace headrace::partition

@@ -31,6 +31,9 @@ class Decider {
     (void)call;
     return {};
   }
+
+  // Matches that backends refused, where they are known: why() says so.
+  PatternRefusals refusals = {};
 };
 
 // Each call goes to the first backend of a list that takes it.
@@ -54,10 +57,18 @@ void for_each_placeable(const IRModule& module, const std::function<void(const r
 
 // Returns where a call stands in the model, or the name of its op or composite function where that is not known.
 std::string place_of(const relay::CallNode& call);
+// Returns place_of() without the folder of a file: a plan is the same wherever the file lies.
+std::string short_place_of(const relay::CallNode& call);
 // Returns the name of the op, or of the composite function, that is called.
 std::string kind_of(const relay::CallNode& call);
 
 // Returns why no region can hold the call; empty when one can.
 std::string why_in_no_region(const relay::CallNode& call);
+
+// Returns why the backend cannot have the call; empty when it can.
+std::string refusal_of(const Backend& backend, const relay::CallNode& call);
+
+// Returns the backend of the list that has this name or alias; null where none has.
+const Backend* find_in(const Backends& backends, const std::string& name);
 
 }  // namespace headrace::partition

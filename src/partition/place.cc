@@ -105,7 +105,8 @@ class Placer {
       return;
     }
     check_region(*function, name);
-    if (const std::string backend = *relay::compiler_of(*function); backend == kNative || backend == kExternal)
+    const std::string backend = own_name(*relay::compiler_of(*function));
+    if (backend == kNative || backend == kExternal)
       throw_at(function->span, "compile",
                fmt::format("'{}' cannot be a function's Compiler: it is the compiler's own word; remove the attribute, "
                            "and the function is compiled natively",
@@ -115,10 +116,8 @@ class Placer {
           function->span, "compile",
           fmt::format("'{}' is the name of the program itself; give the function for another compiler another name",
                       name));
-    placed_.regions.push_back({.name = name,
-                               .backend = *relay::compiler_of(*function),
-                               .function = function,
-                               .is_by_hand = !decided_.contains(name)});
+    placed_.regions.push_back(
+        {.name = name, .backend = backend, .function = function, .is_by_hand = !decided_.contains(name)});
     place_ops(placed_.regions.back(), function->body, nullptr);
   }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/json_string.h"
+#include "partition/backend.h"
 #include "partition/place.h"
 
 namespace headrace::partition {
@@ -141,9 +142,10 @@ class PlanReader {
     const JsonText& name = member(row, "name", JsonKind::kString);
     if (name.text == kNative || name.text == kExternal)
       fail(name, fmt::format("'{}' is there without being listed; remove it from the backends", name.text));
-    if (is_listed(plan, name.text)) fail(name, fmt::format("the backend '{}' is there twice; remove one", name.text));
+    const std::string own = own_name(name.text);
+    if (is_listed(plan, own)) fail(name, fmt::format("the backend '{}' is there twice; remove one", name.text));
     plan.backends.push_back(
-        {.name = name.text, .version = member(row, "version", JsonKind::kString).text, .at = {row.begin, row.end}});
+        {.name = own, .version = member(row, "version", JsonKind::kString).text, .at = {row.begin, row.end}});
   }
 
   static bool is_listed(const Plan& plan, const std::string& name) {
@@ -155,7 +157,8 @@ class PlanReader {
     expect(row, JsonKind::kObject, "an op");
     check_keys(row, {"name", "kind", "backend"}, {"reason", "message"});
     const JsonText& backend = member(row, "backend", JsonKind::kString);
-    if (backend.text != kNative && backend.text != kExternal && !is_listed(plan, backend.text)) {
+    const std::string own = own_name(backend.text);
+    if (own != kNative && own != kExternal && !is_listed(plan, own)) {
       std::vector<std::string> names;
       for (const PlannedBackend& one : plan.backends) names.push_back(one.name);
       names.emplace_back(kNative);
@@ -165,7 +168,7 @@ class PlanReader {
     }
     PlannedOp op{.name = member(row, "name", JsonKind::kString).text,
                  .kind = member(row, "kind", JsonKind::kString).text,
-                 .backend = backend.text,
+                 .backend = own,
                  .reason = HR_REASON_PLACE_BY_PLAN,
                  .message = kByPlan,
                  .at = {row.begin, row.end},

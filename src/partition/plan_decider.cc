@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "ir/near_names.h"
 #include "ops/call_fusion.h"
+#include "partition/break_up.h"
 #include "partition/place.h"
 
 namespace headrace::partition {
@@ -19,14 +20,6 @@ using relay::CallNode;
 namespace {
 
 using NameAndKind = std::pair<std::string, std::string>;
-
-// A place in a file without the file's folder: a plan is the same wherever the file lies.
-std::string short_place_of(const CallNode& call) {
-  if (!call.span || call.span->line == 0) return place_of(call);
-  const size_t slash = call.span->source.rfind('/');
-  const size_t folder = slash == std::string::npos ? 0 : slash + 1;
-  return place_of(call).substr(folder);
-}
 
 // The name as a text file can hold it.
 std::string as_utf8(const std::string& name) {
@@ -41,20 +34,7 @@ std::string as_utf8(const std::string& name) {
 
 std::string show(const PlannedOp& op) { return fmt::format("the op '{}' of kind {}", op.name, op.kind); }
 
-const Backend* find_in(const Backends& backends, const std::string& name) {
-  const auto found =
-      std::find_if(backends.begin(), backends.end(), [&](const auto& backend) { return backend->name() == name; });
-  return found == backends.end() ? nullptr : found->get();
-}
-
 bool is_external(const CallNode& call) { return call.as_op() != nullptr && ops::external_of(ref(&call)) != nullptr; }
-
-// Returns why the backend cannot have the call; empty when it can.
-std::string refusal_of(const Backend& backend, const CallNode& call) {
-  if (const std::string fault = why_in_no_region(call); !fault.empty()) return fault;
-  const Verdict verdict = verdict_of(backend, call);
-  return verdict.ok() ? "" : verdict.message;
-}
 
 }  // namespace
 
@@ -111,6 +91,16 @@ bool has_rows_of(const Plan& plan, const IRModule& module) {
   for (const PlannedOp& row : plan.ops) in_plan.emplace(row.name, row.kind);
   for (const NamedCall& one : named_calls(module)) in_model.emplace(one.name, one.kind);
   return in_plan == in_model;
+}
+
+IRModule without_pieces_beside(const Plan& plan, const IRModule& module) {
+  std::set<NameAndKind> in_plan;
+  for (const PlannedOp& row : plan.ops) in_plan.emplace(row.name, row.kind);
+  std::set<const Object*> pieces;
+  for (const NamedCall& one : named_calls(module)) {
+    if (one.call->as_op() == nullptr && !in_plan.contains({one.name, one.kind})) pieces.insert(one.call);
+  }
+  return break_up(module, pieces).module;
 }
 
 namespace {
@@ -222,63 +212,6 @@ Verdict PlanDecider::why_in_plan(const CallNode& call, const std::string& backen
   const auto row = rows_.find(&call);
   if (row == rows_.end()) return why(call, backend);
   return {.reason = plan_.ops[row->second].reason, .message = plan_.ops[row->second].message};
-}
-
-const PlaceOverride* OverrideDecider::find(const CallNode& call) const {
-  const std::string place = place_of(call), name = short_place_of(call);
-  for (const PlaceOverride& one : overrides_) {
-    if (fnmatch(one.pattern.c_str(), place.c_str(), 0) == 0 || fnmatch(one.pattern.c_str(), name.c_str(), 0) == 0)
-      return &one;
-  }
-  return nullptr;
-}
-
-void OverrideDecider::check(const PlaceOverride& override, const CallNode& call) const {
-  if (override.backend == kNative) return;
-  const Backend* backend = find_in(backends_, override.backend);
-  if (const std::string refusal = refusal_of(*backend, call); !refusal.empty())
-    throw_user_error("--place '{}={}': {} does not take the {} at {}: {}", override.pattern, override.backend,
-                     override.backend, kind_of(call), place_of(call), refusal);
-}
-
-Labels OverrideDecider::decide(const IRModule& module) {
-  for (const PlaceOverride& one : overrides_) {
-    if (one.backend != kNative && find_in(backends_, one.backend) == nullptr)
-      throw_user_error("--place '{}={}': the backend '{}' is not among those of this compile; add it by --backends",
-                       one.pattern, one.backend, one.backend);
-  }
-  Labels labels = base_->decide(module);
-  std::set<const PlaceOverride*> used;
-  for_each_decided_call(module, [&](const CallNode& call) {
-    const PlaceOverride* override = find(call);
-    if (override == nullptr) return;
-    used.insert(override);
-    check(*override, call);
-    if (override->backend == kNative)
-      labels.erase(&call);
-    else
-      labels[&call] = override->backend;
-  });
-  for (const PlaceOverride& one : overrides_) {
-    if (!used.contains(&one))
-      throw_user_error(
-          "--place '{}={}': it decides on no op; no name matches, or an earlier --place matches the same ops (headrace "
-          "explain lists the names)",
-          one.pattern, one.backend);
-  }
-  return labels;
-}
-
-Verdict OverrideDecider::why(const CallNode& call, const std::string& backend) const {
-  const PlaceOverride* override = find(call);
-  if (override == nullptr || override->backend != backend) return base_->why(call, backend);
-  return {.reason = HR_REASON_PLACE_BY_OVERRIDE,
-          .message = fmt::format("--place '{}={}' says so", override->pattern, override->backend)};
-}
-
-Verdict OverrideDecider::why_in_plan(const CallNode& call, const std::string& backend) const {
-  const PlaceOverride* override = find(call);
-  return override == nullptr || override->backend != backend ? base_->why_in_plan(call, backend) : why(call, backend);
 }
 
 }  // namespace headrace::partition

@@ -1,10 +1,7 @@
-// Deciders that people write: a plan (plan.h), and overrides of what another decider says.
+// PlanDecider: what a plan says, which people write (plan.h).
 #pragma once
 
-#include <memory>
-
 #include "partition/decider.h"
-#include "partition/place_override.h"
 #include "partition/plan.h"
 
 namespace headrace::partition {
@@ -23,6 +20,9 @@ Plan make_plan(const IRModule& module, const Backends& backends, Decider& decide
 
 // Returns whether the plan has a row for each call of the module, and no other rows.
 bool has_rows_of(const Plan& plan, const IRModule& module);
+
+// Returns the module with the pieces broken up that the plan has no row for (break_up.h).
+IRModule without_pieces_beside(const Plan& plan, const IRModule& module);
 
 // Throws UserError at the place in `plan` that is out of date: another version of a backend, another model, with what
 // changed, or other measured costs. `now` is any plan of the model and of backends of these names as they are; its
@@ -46,28 +46,6 @@ class PlanDecider : public Decider {
   Plan plan_;
   Backends backends_;
   std::unordered_map<const Object*, size_t> rows_;  // by the call that decide() met
-};
-
-// Each call goes where the first override says whose pattern matches it; all others as `base` says. decide() throws
-// UserError for an override that decides on no op, one of a backend that is not in the list, and one of an op that its
-// backend does not take.
-class OverrideDecider : public Decider {
- public:
-  OverrideDecider(std::unique_ptr<Decider> base, std::vector<PlaceOverride> overrides, Backends backends)
-      : base_(std::move(base)), overrides_(std::move(overrides)), backends_(std::move(backends)) {}
-  const Backends& backends() const override { return backends_; }
-  Labels decide(const IRModule& module) override;
-  Verdict why(const relay::CallNode& call, const std::string& backend) const override;
-  Verdict why_in_plan(const relay::CallNode& call, const std::string& backend) const override;
-  std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const override { return base_->costs_of(call); }
-
- private:
-  const PlaceOverride* find(const relay::CallNode& call) const;
-  void check(const PlaceOverride& override, const relay::CallNode& call) const;
-
-  std::unique_ptr<Decider> base_;
-  std::vector<PlaceOverride> overrides_;
-  Backends backends_;
 };
 
 }  // namespace headrace::partition

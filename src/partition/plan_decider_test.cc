@@ -1,4 +1,5 @@
 // Placement by plans and by overrides.
+#include "partition/override_decider.h"
 #include "partition/plan_decider.h"
 
 #include <gmock/gmock.h>
@@ -172,14 +173,14 @@ TEST(PlanDecider, SaysThatItsCostsAreOthers) {
   EXPECT_EQ(error(with), "");
 }
 
-std::unique_ptr<OverrideDecider> overriding(std::vector<PlaceOverride> overrides) {
+std::unique_ptr<OverrideDecider> overriding(const IRModule& module, std::vector<PlaceOverride> overrides) {
   return std::make_unique<OverrideDecider>(std::make_unique<OrderDecider>(one_and_two()), std::move(overrides),
-                                           one_and_two());
+                                           one_and_two(), module);
 }
 
 TEST(OverrideDecider, TheFirstThatMatchesDecides) {
   const IRModule module = read_program(kProgram);
-  const auto decider = overriding({{"*:3:*", "two"}, {"*relay:[35]*", "native"}});
+  const auto decider = overriding(module, {{"*:3:*", "two"}, {"*relay:[35]*", "native"}});
   EXPECT_THAT(rows_of(place(module, *decider)),
               ElementsAre("exp two 67", "tan native 20", "sin native 67", "cos native 67"));
   const Plan plan = make_plan(module, one_and_two(), *decider);
@@ -191,7 +192,7 @@ TEST(OverrideDecider, TheFirstThatMatchesDecides) {
 TEST(OverrideDecider, RefusesWhatHasNoEffect) {
   const IRModule module = read_program(kProgram);
   const auto error = [&](std::vector<PlaceOverride> overrides) {
-    return kit::user_error_of([&] { overriding(std::move(overrides))->decide(module); });
+    return kit::user_error_of([&] { overriding(module, std::move(overrides))->decide(module); });
   };
   EXPECT_THAT(error({{"layer4.*", "native"}}), HasSubstr("--place 'layer4.*=native': it decides on no op"));
   EXPECT_THAT(error({{"*", "native"}, {"*:3:*", "two"}}), HasSubstr("--place '*:3:*=two': it decides on no op"));

@@ -65,7 +65,8 @@ struct Scope {
 
 class GraphReader {
  public:
-  GraphReader(const PlacedModule& placed, const Backends& backends) : placed_(placed), backends_(backends) {}
+  GraphReader(const PlacedModule& placed, const Backends& backends, const PatternRefusals& refusals)
+      : placed_(placed), backends_(backends), refusals_(refusals) {}
 
   ProgramGraph read() {
     const auto main = placed_.module->lookup("main").cast<FunctionNode>();
@@ -222,7 +223,7 @@ class GraphReader {
     const std::string name = relay::region_name(call, *region);
     Scope inner;
     inner.block = static_cast<int32_t>(graph_.blocks.size());
-    graph_.blocks.push_back({.region = name, .backend = *relay::compiler_of(*region)});
+    graph_.blocks.push_back({.region = name, .backend = own_name(*relay::compiler_of(*region))});
     for (size_t i = 0; i < call.args.size(); ++i) {
       Sources args;
       for (const Source& source : sources_of(call.args[i], outer)) args.push_back(source);
@@ -310,7 +311,7 @@ class GraphReader {
       const std::string name(backend->name());
       if (name == placement.backend) continue;
       if (const Verdict verdict = verdict_of(*backend, call); !verdict.ok()) {
-        rows.push_back({name, verdict.reason, verdict.message});
+        rows.push_back({name, verdict.reason, with_patterns(verdict, refusals_, call, name).message});
       } else if (!is_outside) {
         rows.push_back(passed_over(name, placement));
       } else if (const std::string fault = region_fault(ref(&call)); !fault.empty() || call.args.empty()) {
@@ -331,6 +332,7 @@ class GraphReader {
 
   const PlacedModule& placed_;
   const Backends& backends_;
+  const PatternRefusals& refusals_;
   ProgramGraph graph_;
   std::vector<Pending> pending_;
   std::map<std::string, size_t> first_row_;  // first row of each region
@@ -353,8 +355,8 @@ std::string_view name_of(GraphNodeKind kind) {
   return "";
 }
 
-ProgramGraph read_graph(const PlacedModule& placed, const Backends& backends) {
-  return GraphReader(placed, backends).read();
+ProgramGraph read_graph(const PlacedModule& placed, const Backends& backends, const PatternRefusals& refusals) {
+  return GraphReader(placed, backends, refusals).read();
 }
 
 }  // namespace headrace::partition

@@ -1,14 +1,33 @@
 #include "partition/rules.h"
 
 #include "partition/annotate.h"
+#include "partition/decider.h"
 #include "partition/regions.h"
 
 namespace headrace::partition {
 
 using relay::CallNode;
 
-IRModule compose(const IRModule& module, const Backends& backends) {
+namespace {
+
+// Asks an entry about a match, and keeps what it refuses.
+bool is_accepted(const CompositePattern& entry, const relay::PatternGroup& group, const std::string& backend,
+                 PatternRefusals* refusals) {
+  Verdict verdict = entry.accepts ? entry.accepts(group) : Verdict();
+  if (verdict.ok() && entry.check) verdict = entry.check(group.root);
+  if (verdict.ok() || refusals == nullptr) return verdict.ok();
+  for (const Expr& part : group.parts) {
+    const auto* call = part.as<CallNode>();
+    if (call != nullptr && call->as_op() != nullptr) refusals->add(*call, backend, entry.name, verdict);
+  }
+  return false;
+}
+
+}  // namespace
+
+IRModule compose(const IRModule& module, const Backends& backends, PatternRefusals* refusals) {
   std::vector<CompositePattern> table;
+  if (refusals != nullptr) for_each_decided_call(module, [&](const CallNode& call) { refusals->add_call(call); });
   for (size_t i = 0; i < backends.size(); ++i) {
     const std::span<const std::shared_ptr<const Backend>> earlier(backends.data(), i);
     const auto is_free = [earlier](const Expr& part) {
@@ -16,11 +35,14 @@ IRModule compose(const IRModule& module, const Backends& backends) {
       return call == nullptr || std::none_of(earlier.begin(), earlier.end(),
                                              [&](const auto& backend) { return verdict_of(*backend, *call).ok(); });
     };
-    for (CompositePattern entry : backends[i]->patterns()) {
-      entry.accepts = [is_free, accepts = entry.accepts](const relay::PatternGroup& group) {
-        return std::all_of(group.parts.begin(), group.parts.end(), is_free) && (!accepts || accepts(group));
+    for (const CompositePattern& entry : backends[i]->patterns()) {
+      const auto accepts = [is_free, &entry, refusals,
+                            name = std::string(backends[i]->name())](const relay::PatternGroup& group) {
+        return std::all_of(group.parts.begin(), group.parts.end(), is_free) &&
+               is_accepted(entry, group, name, refusals);
       };
-      table.push_back(std::move(entry));
+      table.push_back(
+          {.name = entry.name, .pattern = entry.pattern, .check = {}, .accepts = accepts, .is_read = entry.is_read});
     }
   }
   return table.empty() ? module : merge_composite(module, table);
@@ -38,24 +60,34 @@ Verdict verdict_of(const Backend& backend, const CallNode& call) {
   const std::string name(backend.name());
   const OpNode* op = call.as_op();
   if (op != nullptr && op->find_any(target_attr(name)) == nullptr) return backend.supports(call);
-  if (is_supported(call, name)) return {};
-  if (op == nullptr) return {.reason = HR_REASON_OP_UNSUPPORTED, .message = "it is a composite of another backend"};
-  return {.reason = HR_REASON_OP_UNSUPPORTED,
-          .message = fmt::format("the op's attribute {} says no to this call", target_attr(name))};
+  Verdict verdict = support_of(call, name);
+  if (verdict.ok() || !verdict.message.empty()) return verdict;
+  verdict.message = op == nullptr ? "it is a composite of another backend"
+                                  : fmt::format("the op's attribute {} says no to this call", target_attr(name));
+  return verdict;
 }
 
-Verdict why_native(const Backends& backends, const CallNode& call) {
+Verdict why_native(const Backends& backends, const CallNode& call, const PatternRefusals& refusals) {
   Verdict first;
   for (const auto& backend : backends) {
     Verdict verdict = verdict_of(*backend, call);
-    if (verdict.ok()) verdict = {.reason = HR_REASON_PLACE_NO_REGION, .message = region_fault(ref(&call))};
+    if (!verdict.ok()) verdict = with_patterns(std::move(verdict), refusals, call, std::string(backend->name()));
+    if (verdict.ok()) verdict = {.reason = HR_REASON_PLACE_NO_REGION, .message = why_in_no_region(call)};
     if (first.ok()) first.reason = verdict.reason;
     if (!first.message.empty()) first.message += "; ";
-    first.message +=
-        fmt::format("{}: {}", backend->name(),
-                    verdict.message.empty() ? "a call without operands computes in no region" : verdict.message);
+    first.message += fmt::format("{}: {}", backend->name(),
+                                 verdict.message.empty() ? "it takes the op alone, but the pattern that the op was "
+                                                           "in is placed natively"
+                                                         : verdict.message);
   }
   return first;
+}
+
+Verdict with_patterns(Verdict verdict, const PatternRefusals& refusals, const CallNode& call,
+                      const std::string& backend) {
+  const Verdict patterns = refusals.of(call, backend);
+  if (!patterns.ok()) verdict.message += "; " + patterns.message;
+  return verdict;
 }
 
 }  // namespace headrace::partition

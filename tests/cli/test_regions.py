@@ -58,6 +58,26 @@ class ListOfBackendsTest(CliTest):
         edge, inner = (corner, side, side, corner), (side, middle, middle, side)
         self.assertEqual(found, (*edge, *inner, *inner, *edge))
 
+    def test_an_alias_is_the_backend(self) -> None:
+        self.needs_backends("onednn")
+        text = ONE.replace('"ccompiler"', '"dnnl"').replace("exp(add(%a, %a))", "exp(%a)")
+        (self.folder / "alias.relay").write_text(text)
+        self.call("compile", "alias.relay", "-o", "alias.so", check=True)
+        report = json.loads(self.call("inspect", "alias.so", "--json", check=True).stdout)
+        self.assertEqual([region["backend"] for region in report["regions"]], ["onednn"])
+        rows = [(row["kind"], row["backend"]) for row in report["programs"][0]["placement"]]
+        self.assertEqual(rows, [("multiply", "native"), ("exp", "onednn"), ("negative", "native")])
+        (self.folder / "convs.relay").write_text(CONVS)
+        explain = ("explain", "convs.relay", "--backends", "onednn", "--json")
+        self.call(*explain, "--place", "*:3:*=native", "--save-plan", "own.json", check=True)
+        self.call(*explain, "--place", "*:4:3=dnnl", "--place", "*=native", "--save-plan", "given.json", check=True)
+        plan = (self.folder / "given.json").read_text()
+        self.assertEqual([op["backend"] for op in json.loads(plan)["ops"]], ["native", "native", "onednn"])
+        (self.folder / "alias.json").write_text(plan.replace('"onednn"', '"dnnl"'))
+        self.call("explain", "convs.relay", "--plan", "alias.json", "--save-plan", "again.json", check=True)
+        self.assertEqual((self.folder / "again.json").read_text(), plan)
+        self.call("plan", "diff", "alias.json", "given.json", check=True)
+
 
 class CompilerFunctionsTest(CliTest):
     @classmethod

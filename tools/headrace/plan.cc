@@ -1,5 +1,6 @@
 // headrace plan: what two plans say differently.
 #include "base/read_text.h"
+#include "driver/register_all.h"
 #include "object/array.h"
 #include "partition/plan.h"
 #include "tools/headrace/output.h"
@@ -35,6 +36,7 @@ std::vector<std::array<std::string, 3>> header_changes(const partition::Plan& be
 }
 
 int diff(const PlanState& state, const Common& common) {
+  driver::register_all();  // plans may name backends by their aliases
   const partition::Plan before = read_plan(state.before), after = read_plan(state.after);
   const std::vector<std::array<std::string, 3>> header = header_changes(before, after);
   const std::vector<partition::PlanChange> changes = partition::compare_plans(before, after);

@@ -120,7 +120,7 @@ class Backend:
         list of tuple
             (name, pattern) or (name, pattern, check): the name begins with the backend's and a dot; the pattern is one
             of `relay.dataflow_pattern`, or its text; the check is a function of the matched expression that gives a
-            bool. What is matched comes to `compile` as a call of a function with the attribute Composite, the name.
+            bool, or why not as a str, which `headrace explain` shows. What is matched comes to `compile` as a call of a function with the attribute Composite, the name.
         """
         return []
 
@@ -249,11 +249,13 @@ class _Checked:
                 )
         return [[name, pattern, *(self._check_of(name, one) for one in check)] for name, pattern, *check in table]
 
-    def _check_of(self, pattern: str, check: Any) -> Callable[[Any], bool]:
-        def checked(root: Any) -> bool:
+    def _check_of(self, pattern: str, check: Any) -> Callable[[Any], bool | str]:
+        def checked(root: Any) -> bool | str:
             answer = self._ask(f"the check of the pattern '{pattern}'", check, root, call=root)
+            if isinstance(answer, str):
+                return answer or False
             if not _is_bool(answer):
-                raise self._wrong(f"the check of the pattern '{pattern}'", answer, "a bool")
+                raise self._wrong(f"the check of the pattern '{pattern}'", answer, "a bool, or why not as a str")
             return bool(answer)
 
         if not callable(check):

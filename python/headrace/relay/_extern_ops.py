@@ -35,7 +35,8 @@ def register_pattern_table(compiler: str, table: Any = None) -> Any:
         The compiler.
     table : function or list, optional
         A function without arguments that gives the patterns, or the list itself: (name, pattern) or
-        (name, pattern, check). Without it, a decorator for such a function is returned.
+        (name, pattern, check), whose check gives True or False, or why not as a str. Without it, a decorator for such
+        a function is returned.
 
     Returns
     -------
@@ -80,8 +81,8 @@ def register_extern_op(op_name: str, compiler: str, check: Any = True) -> Any:
     compiler : str
         The compiler.
     check : bool or function
-        True: all calls, False: none. A function of the typed call gives True or False; it may also be one of the
-        attributes and the arguments.
+        True: all calls, False: none. A function of the typed call gives True or False, or why not as a str, which
+        `headrace explain` shows; it may also be one of the attributes and the arguments.
 
     Returns
     -------
@@ -124,8 +125,12 @@ def get_extern_op(compiler: str, op_name: str) -> Callable[[Any, Any], bool]:
     for op in _ops_called(op_name):
         check = op.get_attr(f"target.{compiler}")
         if check is not None:
-            return lambda attrs, args, op=op, check=check: bool(check(_expr.Call(op, args, attrs)))
+            return lambda attrs, args, op=op, check=check: _is_yes(check(_expr.Call(op, args, attrs)))
     return lambda attrs, args: False
+
+
+def _is_yes(answer: Any) -> bool:
+    return not isinstance(answer, str) and bool(answer)
 
 
 def find_checks(compiler: str) -> None:

@@ -53,8 +53,12 @@ FunctionPass = _node.class_of("transform.FunctionPass")
 _hints.add(__name__, {str(name): str(instead) for name, instead in api("transform.PassesNotHere")().items()})
 
 
+def _as_answer(answer: Any) -> bool | str:
+    return answer if isinstance(answer, str) and answer else not isinstance(answer, str) and bool(answer)
+
+
 def _pattern_table(table: Any) -> Any:
-    """A table of patterns as C++ takes it: checks give bools, whatever the user's give."""
+    """A table of patterns as C++ takes it: checks give bools, or reasons as str, whatever the user's give."""
     if isinstance(table, str) or not isinstance(table, Iterable):
         return table
 
@@ -62,7 +66,7 @@ def _pattern_table(table: Any) -> Any:
         if not isinstance(row, (list, tuple)) or len(row) != 3 or not callable(row[2]):
             return row
         check = row[2]
-        return [row[0], row[1], lambda root: bool(check(root))]
+        return [row[0], row[1], lambda root: _as_answer(check(root))]
 
     return [entry(row) for row in table]
 

@@ -194,13 +194,13 @@ class PluginBackend : public partition::Backend {
     }
   }
 
-  bool accepts(const std::string& pattern, const relay::PatternGroup& group) const {
-    if (table().accepts == nullptr) return true;
+  Verdict accepts(const std::string& pattern, const relay::PatternGroup& group) const {
+    if (table().accepts == nullptr) return {};
     const Expr function = relay::infer_type(Expr(relay::function_of(group, 0)));
     const Expected<Graph> graph = make_graph(*function.as<relay::FunctionNode>(), pattern);
-    return graph && ask([&](hr_verdict* verdict) {
-                      table().accepts(table().self, pattern.c_str(), graph.value().get(), verdict);
-                    }).ok();
+    if (!graph) return {.reason = graph.refusal().code, .message = graph.refusal().message};
+    return ask(
+        [&](hr_verdict* verdict) { table().accepts(table().self, pattern.c_str(), graph.value().get(), verdict); });
   }
 
   std::vector<Expected<RegionCode>> codes_of(const hr_compile_sink& sink) const;

@@ -1,0 +1,28 @@
+// Breaks up pieces that patterns matched: their ops are calls of their own again.
+//
+//   fn (%a, Composite="x.exp_tan") { tan(exp(%a)) }(%x)   ->   tan(exp(%x))
+#pragma once
+
+#include <set>
+#include <unordered_map>
+
+#include "partition/decider.h"
+
+namespace headrace::partition {
+
+struct BrokenUp {
+  IRModule module;
+  // Each call that for_each_decided_call() visits, by the call of the given module that became it.
+  std::unordered_map<const Object*, const relay::CallNode*> now;
+  // The ops of each piece that was broken up, in the order of evaluation, by its call in the given module.
+  std::unordered_map<const Object*, std::vector<const relay::CallNode*>> parts;
+};
+
+// Breaks up the pieces that these calls of the main of a typed module compute. Types and places of ops stay. Uses no
+// recursion.
+BrokenUp break_up(const IRModule& module, const std::set<const Object*>& pieces);
+
+// Returns the calls of ops in the piece that a call computes, in the order of evaluation; none for another call.
+std::vector<const relay::CallNode*> parts_of(const relay::CallNode& call);
+
+}  // namespace headrace::partition

@@ -1,0 +1,151 @@
+#include "partition/override_decider.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "partition/place.h"
+
+namespace headrace::partition {
+
+using relay::CallNode;
+
+OverrideDecider::OverrideDecider(std::unique_ptr<Decider> base, std::vector<PlaceOverride> overrides, Backends backends,
+                                 const IRModule& module)
+    : base_(std::move(base)), overrides_(std::move(overrides)), backends_(std::move(backends)), module_(module) {
+  find_broken();
+}
+
+// Returns the override whose pattern matches the name of this call.
+const PlaceOverride* OverrideDecider::match(const CallNode& op) const {
+  const std::string place = place_of(op), name = short_place_of(op);
+  for (const PlaceOverride& one : overrides_) {
+    if (fnmatch(one.pattern.c_str(), place.c_str(), 0) == 0 || fnmatch(one.pattern.c_str(), name.c_str(), 0) == 0)
+      return &one;
+  }
+  return nullptr;
+}
+
+// Returns the override that decides on a call; that of all its ops for a piece.
+const PlaceOverride* OverrideDecider::find(const CallNode& call) const {
+  const std::vector<const CallNode*> parts = parts_of(call);
+  return match(parts.empty() ? call : *parts.front());
+}
+
+bool OverrideDecider::stays_whole(const CallNode& piece, const PlaceOverride& override) const {
+  if (override.backend == kNative) return true;
+  const Backend* backend = find_in(backends_, override.backend);
+  return backend == nullptr || refusal_of(*backend, piece).empty();
+}
+
+void OverrideDecider::find_broken() {
+  std::set<const Object*> pieces;
+  for_each_decided_call(module_, [&](const CallNode& call) {
+    const std::vector<const CallNode*> parts = parts_of(call);
+    if (parts.empty()) return;
+    const PlaceOverride* first = match(*parts.front());
+    const bool is_one =
+        std::all_of(parts.begin(), parts.end(), [&](const CallNode* op) { return match(*op) == first; });
+    if (is_one && (first == nullptr || stays_whole(call, *first))) return;
+    pieces.insert(&call);
+    const auto decides = [&](const CallNode* op) { return match(*op) != nullptr; };
+    const PlaceOverride& breaking = *match(**std::find_if(parts.begin(), parts.end(), decides));
+    for (const CallNode* op : parts) {
+      if (match(*op) == nullptr)
+        freed_.emplace(Key(place_of(*op), kind_of(*op)),
+                       fmt::format("--place '{}={}' breaks up the pattern {} that it was in", breaking.pattern,
+                                   breaking.backend, kind_of(call)));
+    }
+  });
+  broken_ = break_up(module_, pieces);
+  for (const auto& [before, now] : broken_.now) before_.emplace(now, static_cast<const CallNode*>(before));
+}
+
+void OverrideDecider::check(const PlaceOverride& override, const CallNode& call) const {
+  if (override.backend == kNative) return;
+  const Backend* backend = find_in(backends_, override.backend);
+  if (const std::string refusal = refusal_of(*backend, call); !refusal.empty())
+    throw_user_error("--place '{}={}': {} does not take the {} at {}: {}", override.pattern, override.backend,
+                     override.backend, kind_of(call), place_of(call), refusal);
+}
+
+// Returns the first backend that takes an op by itself, tried after `preferred`; empty for none.
+std::string OverrideDecider::backend_alone(const CallNode& op, const std::string& preferred) const {
+  const Backend* first = find_in(backends_, preferred);
+  if (first != nullptr && refusal_of(*first, op).empty()) return preferred;
+  for (const auto& backend : backends_) {
+    if (refusal_of(*backend, op).empty()) return std::string(backend->name());
+  }
+  return "";
+}
+
+// Returns what the base says of the calls of the broken module.
+Labels OverrideDecider::base_labels() {
+  Labels labels;
+  for (const auto& [call, backend] : base_->decide(module_)) {
+    if (const auto now = broken_.now.find(call); now != broken_.now.end()) labels.emplace(now->second, backend);
+    const auto parts = broken_.parts.find(call);
+    if (parts == broken_.parts.end()) continue;
+    for (const CallNode* op : parts->second) {
+      if (std::string alone = backend_alone(*op, backend); !alone.empty()) labels.emplace(op, std::move(alone));
+    }
+  }
+  return labels;
+}
+
+Labels OverrideDecider::decide(const IRModule& module) {
+  HEADRACE_CHECK(module == broken_.module, "the overrides are for the module that they were given");
+  for (const PlaceOverride& one : overrides_) {
+    if (one.backend != kNative && find_in(backends_, one.backend) == nullptr)
+      throw_user_error("--place '{}={}': the backend '{}' is not among those of this compile; add it by --backends",
+                       one.pattern, one.backend, one.backend);
+  }
+  Labels labels = base_labels();
+  std::set<const PlaceOverride*> used;
+  for_each_decided_call(module, [&](const CallNode& call) {
+    const PlaceOverride* override = find(call);
+    if (override == nullptr) return;
+    used.insert(override);
+    check(*override, call);
+    if (override->backend == kNative)
+      labels.erase(&call);
+    else
+      labels[&call] = find_in(backends_, override->backend)->name();
+  });
+  for (const PlaceOverride& one : overrides_) {
+    if (!used.contains(&one))
+      throw_user_error(
+          "--place '{}={}': it decides on no op; no name matches, or an earlier --place matches the same ops (headrace "
+          "explain lists the names)",
+          one.pattern, one.backend);
+  }
+  return labels;
+}
+
+// Returns why an op that a pattern held is alone; no reason for other ops.
+Verdict OverrideDecider::why_alone(const CallNode& call, const std::string& backend) const {
+  const auto freed = freed_.find({place_of(call), kind_of(call)});
+  if (freed == freed_.end()) return {};
+  Verdict why{.reason = HR_REASON_PLACE_BY_OVERRIDE, .message = freed->second};
+  if (backend == kNative) why.message += "; " + why_native(backends_, call, base_->refusals).message;
+  return why;
+}
+
+Verdict OverrideDecider::why(const CallNode& call, const std::string& backend) const {
+  const PlaceOverride* override = find(call);
+  const Backend* wanted = override == nullptr ? nullptr : find_in(backends_, override->backend);
+  const std::string own(wanted == nullptr ? (override == nullptr ? "" : override->backend) : wanted->name());
+  if (override != nullptr && own == backend)
+    return {.reason = HR_REASON_PLACE_BY_OVERRIDE,
+            .message = fmt::format("--place '{}={}' says so", override->pattern, override->backend)};
+  Verdict alone = why_alone(call, backend);
+  return alone.ok() ? base_->why(call, backend) : alone;
+}
+
+Verdict OverrideDecider::why_in_plan(const CallNode& call, const std::string& backend) const {
+  if (find(call) != nullptr || freed_.contains({place_of(call), kind_of(call)})) return why(call, backend);
+  const auto before = before_.find(&call);
+  return before == before_.end() ? why(call, backend) : base_->why_in_plan(*before->second, backend);
+}
+
+}  // namespace headrace::partition

@@ -1,0 +1,52 @@
+// OverrideDecider: what another decider says, but for some ops.
+#pragma once
+
+#include <memory>
+#include <set>
+
+#include "partition/break_up.h"
+#include "partition/decider.h"
+#include "partition/place_override.h"
+
+namespace headrace::partition {
+
+// Each op goes where the first override says whose pattern matches it; all others as `base` says. Where overrides do
+// not have the ops of a piece that a pattern matched go to the pattern's own backend or to native code together, the
+// piece is broken up: its other ops go, each alone, to the backend of the piece, else to the first of the list that
+// takes them. decide() throws UserError for an override that decides on no op, one of a backend that is not in the
+// list, and one of an op that its backend does not take.
+class OverrideDecider : public Decider {
+ public:
+  // `module` is that which `base` decides on.
+  OverrideDecider(std::unique_ptr<Decider> base, std::vector<PlaceOverride> overrides, Backends backends,
+                  const IRModule& module);
+  const Backends& backends() const override { return backends_; }
+  // Returns the module that decide() takes: the given one, with some pieces broken up.
+  const IRModule& module() const { return broken_.module; }
+  Labels decide(const IRModule& module) override;
+  Verdict why(const relay::CallNode& call, const std::string& backend) const override;
+  Verdict why_in_plan(const relay::CallNode& call, const std::string& backend) const override;
+  std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const override { return base_->costs_of(call); }
+
+ private:
+  using Key = std::pair<std::string, std::string>;  // place and kind
+
+  const PlaceOverride* match(const relay::CallNode& op) const;
+  const PlaceOverride* find(const relay::CallNode& call) const;
+  bool stays_whole(const relay::CallNode& piece, const PlaceOverride& override) const;
+  void find_broken();
+  void check(const PlaceOverride& override, const relay::CallNode& call) const;
+  Labels base_labels();
+  std::string backend_alone(const relay::CallNode& op, const std::string& preferred) const;
+  Verdict why_alone(const relay::CallNode& call, const std::string& backend) const;
+
+  std::unique_ptr<Decider> base_;
+  std::vector<PlaceOverride> overrides_;
+  Backends backends_;
+  IRModule module_;  // that `base_` decides on
+  BrokenUp broken_;
+  std::unordered_map<const Object*, const relay::CallNode*> before_;  // calls of `module_` by what became of them
+  std::map<Key, std::string> freed_;  // ops of broken pieces that no override has: why they are alone
+};
+
+}  // namespace headrace::partition
