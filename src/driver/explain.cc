@@ -1,8 +1,10 @@
 #include "driver/explain.h"
 
+#include "base/exit_code.h"
 #include "driver/canonical.h"
 #include "driver/check_options.h"
 #include "driver/placing.h"
+#include "driver/plan_cost.h"
 #include "driver/register_all.h"
 #include "relay/infer/result_types.h"
 
@@ -43,6 +45,20 @@ void add_borders(partition::ProgramGraph& graph, const Placing& placing, Compile
   }
 }
 
+// Sets what the placement costs. A backend that cannot say what its ops cost does not keep the rest from being shown.
+void add_cost(Explanation& explanation, const IRModule& canonical, const Placing& placing,
+              const CompileOptions& options) {
+  explanation.is_by_cost = placing.cost.has_value();
+  explanation.plan_cost = placing.cost;
+  if (placing.cost || placing.backends.empty()) return;
+  try {
+    explanation.plan_cost = cost_of(canonical, placing, options);
+  } catch (const Error& error) {
+    if (exit_code_of(error) == HR_INTERNAL) throw;
+    explanation.cost_failure = error.message();
+  }
+}
+
 }  // namespace
 
 Explanation explain(const Model& model, const CompileOptions& options, bool with_plan) {
@@ -56,11 +72,16 @@ Explanation explain(const Model& model, const CompileOptions& options, bool with
   check_backend_options(options, placing.backends, placed.regions);
   explanation.graph = partition::read_graph(placed, placing.backends, placing.refusals);
   add_borders(explanation.graph, placing, options);
-  if (with_plan) explanation.plan = make_model_plan(canonical, placing);
+  add_cost(explanation, canonical, placing, options);
+  if (with_plan) {
+    explanation.plan = make_model_plan(canonical, placing);
+    if (const auto& cost = explanation.plan_cost)
+      explanation.plan->cost = partition::PlannedCost{cost->seconds, cost->lower_bound, cost->source};
+  }
   name_ports(explanation.graph, model);
   explanation.placement = std::move(placed.placement);
   explanation.regions = std::move(placed.regions);
-  explanation.plan_cost = placing.cost;
+  explanation.fewest_regions = placed.fewest_regions;
   explanation.costs = std::move(placed.costs);
   return explanation;
 }

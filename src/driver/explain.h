@@ -16,9 +16,12 @@ struct Explanation {
   partition::ProgramGraph graph;        // with the model's names of inputs and outputs
   std::vector<pass::PassNote> notes;    // work that passes left undone, with reasons
   std::optional<partition::Plan> plan;  // if it was asked for
-  // Only of a placement by cost: what the plan costs, and the costs of the rows (partition::PlacedModule).
+  // Where there are backends: what the plan costs, also one that costs did not decide. Otherwise why that is not known.
   std::optional<partition::PlanCost> plan_cost;
-  std::vector<std::vector<partition::LabelSeconds>> costs;
+  std::string cost_failure;
+  bool is_by_cost = false;                                  // costs decided
+  std::vector<std::vector<partition::LabelSeconds>> costs;  // each row's, if costs decided (partition::PlacedModule)
+  int64_t fewest_regions = 0;  // no choice of regions for these ops has fewer, beside those that the program marks
 };
 
 // Places the model as a compile with these options does. A backend may still refuse a region when it compiles it.

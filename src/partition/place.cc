@@ -26,6 +26,7 @@ class Placer {
   Placer(const Partitioned& decided, const Decider& decider) : module_(decided.module), decider_(decider) {
     for (const ExtractedRegion& region : decided.regions) decided_.insert(region.name);
     placed_.module = decided.module;
+    placed_.fewest_regions = decided.fewest_regions;
   }
 
   PlacedModule place() {

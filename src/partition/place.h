@@ -30,6 +30,8 @@ struct PlacedModule {
   // The costs of each call in `placement`, which are none where costs did not decide. A pattern's ops have native costs
   // only, and its last op has the cost of the whole pattern on its backend.
   std::vector<std::vector<LabelSeconds>> costs = {};
+  // A lower bound of the number of regions that were chosen here (graph::region_lower_bound).
+  int64_t fewest_regions = 0;
 };
 
 // Places the main of `module`, which has types and has run through the canonical passes, on backends in the order of

@@ -40,7 +40,9 @@ class PlanReader {
   Plan read() {
     const JsonText root = parse_json_text(*source_);
     check_header(root);
-    check_keys(root, {"headrace", "version", "model", "backends", "ops"}, {"costs"});
+    check_keys(root, {"headrace", "version", "model", "backends", "ops"}, {"cost", "costs"});
+    if (find(root, "cost") != nullptr)
+      check_keys(member(root, "cost", JsonKind::kObject), {}, {"seconds", "lower_bound", "gap", "source"});
     Plan plan;
     plan.source = source_;
     read_model(member(root, "model", JsonKind::kObject), plan);
@@ -112,7 +114,8 @@ class PlanReader {
       if (!has(required, key.text) && !has(optional, key.text))
         source_->fail(key.begin, key.end,
                       fmt::format("the key \"{}\" is not a key of a plan; the keys here are {}{}{}", key.text,
-                                  fmt::join(required, ", "), optional.empty() ? "" : ", ", fmt::join(optional, ", ")));
+                                  fmt::join(required, ", "), required.empty() || optional.empty() ? "" : ", ",
+                                  fmt::join(optional, ", ")));
     }
     for (const std::string& key : required) {
       if (find(object, key) == nullptr) fail_missing(object, key);
@@ -209,13 +212,20 @@ std::string print_plan(const Plan& plan) {
     ops.push_back(fmt::format("{{\"name\": {}, \"kind\": {}, \"backend\": {}, \"reason\": {}, \"message\": {}}}",
                               json_string(op.name), json_string(op.kind), json_string(op.backend),
                               static_cast<int>(op.reason), json_string(op.message)));
+  std::string cost;
+  if (plan.cost)
+    cost =
+        fmt::format(",\n  \"cost\": {{\"seconds\": {:.6g}, \"lower_bound\": {:.6g}, \"gap\": {:.6g}, \"source\": {}}}",
+                    plan.cost->seconds, plan.cost->lower_bound, plan.cost->seconds - plan.cost->lower_bound,
+                    json_string(plan.cost->source));
+  const std::string costs =
+      plan.costs_hash.empty() ? "" : fmt::format("  \"costs\": {},\n", json_string(plan.costs_hash));
   return fmt::format(
       "{{\n  \"headrace\": \"{}\",\n  \"version\": {},\n  \"model\": {{\n    \"hash\": {},\n    \"inputs\": [{}]\n  "
       "}},\n"
-      "{}  \"backends\": {},\n  \"ops\": {}\n}}\n",
-      kPlanFormat, kPlanVersion, json_string(plan.model_hash), fmt::join(inputs, ", "),
-      plan.costs_hash.empty() ? "" : fmt::format("  \"costs\": {},\n", json_string(plan.costs_hash)), list_of(backends),
-      list_of(ops));
+      "{}  \"backends\": {},\n  \"ops\": {}{}\n}}\n",
+      kPlanFormat, kPlanVersion, json_string(plan.model_hash), fmt::join(inputs, ", "), costs, list_of(backends),
+      list_of(ops), cost);
 }
 
 std::vector<PlanChange> compare_plans(const Plan& before, const Plan& after) {

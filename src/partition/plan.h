@@ -14,17 +14,20 @@
 //     "ops": [
 //       {"name": "conv1", "kind": "nn.conv2d", "backend": "native", "reason": 20, "message": "ccompiler: ..."},
 //       {"name": "relu1", "kind": "nn.relu", "backend": "ccompiler", "reason": 63, "message": "it is the first ..."}
-//     ]
+//     ],
+//     "cost": {"seconds": 1.2e-05, "lower_bound": 1.1e-05, "gap": 1e-06, "source": "estimated by ..."}
 //   }
 //
 // Ops are in the order of evaluation; two of one name and kind are told apart by "#2" behind the name. `costs` is the
-// hash of the file of measured costs that the plan was made by; a plan that was made without has no such key. `reason`
-// and `message` say why the op is there; they are for readers, may be left out, and decide nothing.
+// hash of the file of measured costs that the plan was made by; a plan that was made without has no such key. `cost`
+// says what the plan costs, in seconds, and `reason` and `message` why the op is there; they are for readers, may be
+// left out, and decide nothing. Names of backends may be aliases.
 #pragma once
 
 #include <headrace/reason.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,11 +60,18 @@ struct PlannedOp {
   TextRange backend_at = {};  // the backend in it
 };
 
+// The cost of a plan, and a cost that no plan is below; for readers of the file.
+struct PlannedCost {
+  double seconds = 0, lower_bound = 0;
+  std::string source;  // where the costs of calls are from
+};
+
 struct Plan {
   std::string model_hash;
   std::vector<std::string> inputs;  // inputs of the model, with their types
   std::vector<PlannedBackend> backends;
   std::vector<PlannedOp> ops;
+  std::optional<PlannedCost> cost = {};          // known where the plan was made here, not where it was read
   std::string costs_hash = {};                   // hash of the measured costs that it was made by; empty: none
   std::shared_ptr<const NamedText> source = {};  // where it was read from; null for one that was not read
   TextRange hash_at = {}, ops_at = {}, costs_at = {0, 1};

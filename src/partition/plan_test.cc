@@ -63,6 +63,25 @@ TEST(Plan, TheHashOfItsCostsIsKept) {
               HasSubstr("costs.json:8:12: \"costs\" must be a string"));
 }
 
+TEST(Plan, SaysItsCost) {
+  Plan plan = parse_plan(kGood, "good.json");
+  plan.cost = PlannedCost{.seconds = 2e-6, .lower_bound = 1.5e-6, .source = "estimated"};
+  const std::string line =
+      ",\n  \"cost\": {\"seconds\": 2e-06, \"lower_bound\": 1.5e-06, \"gap\": 5e-07, \"source\": \"estimated\"}";
+  std::string text = kGood;
+  text.insert(text.rfind("\n}"), line);
+  EXPECT_EQ(print_plan(plan), text);
+  EXPECT_EQ(print_plan(parse_plan(text, "priced.json")), kGood);
+  const auto error = [&](const std::string& cost) {
+    std::string wrong = kGood;
+    wrong.insert(wrong.find("  \"backends\""), "  \"cost\": " + cost + ",\n");
+    return kit::user_error_of([&] { parse_plan(wrong, "cost.json"); });
+  };
+  EXPECT_THAT(error("1"), HasSubstr("cost.json:8:11: \"cost\" must be an object"));
+  EXPECT_THAT(error("{\"price\": 1}"),
+              HasSubstr("the key \"price\" is none of a plan; those here are seconds, lower_bound, gap, source"));
+}
+
 TEST(Plan, ReasonsMayBeLeftOut) {
   const Plan plan = parse_plan(
       R"({"ops": [{"backend": "native", "kind": "k", "name": "\u00e9\ud83d\ude00"}], "backends": [],

@@ -3,9 +3,10 @@
 
 #include <iostream>
 
-#include "base/count_of.h"
 #include "driver/explain.h"
 #include "driver/output_file.h"
+#include "partition/reasons.h"
+#include "tools/headrace/explain_text.h"
 #include "tools/headrace/graph_dot.h"
 #include "tools/headrace/graph_report.h"
 #include "tools/headrace/options.h"
@@ -41,7 +42,7 @@ Value scales_of(const partition::PlanCost& plan) {
   return Value(scales);
 }
 
-// Returns the costs of a placement by cost; null for other placements.
+// Returns the costs of the plan; null without backends, and where they are not known.
 Value cost_of(const driver::Explanation& explained) {
   if (!explained.plan_cost) return {};
   const std::optional<double>& passed_over = explained.plan_cost->passed_over;
@@ -58,12 +59,15 @@ Report report_of(const driver::Explanation& explained) {
   Array<Value> placement, regions;
   for (size_t i = 0; i < explained.placement.size(); ++i) {
     const artifact::Placement& one = explained.placement[i];
-    const Value costs = explained.plan_cost ? Value(seconds_by_label(explained.costs[i])) : Value();
+    const Value costs = explained.is_by_cost ? Value(seconds_by_label(explained.costs[i])) : Value();
+    const std::string remedy(partition::remedy_of(one.reason));
     placement.push_back(Value(Report{{"op", Value(one.op)},
                                      {"kind", Value(one.kind)},
                                      {"backend", Value(one.backend)},
                                      {"reason", Value(static_cast<int64_t>(one.reason))},
+                                     {"reason_name", Value(std::string(partition::name_of(one.reason)))},
                                      {"message", Value(one.message)},
+                                     {"remedy", remedy.empty() ? Value() : Value(remedy)},
                                      {"region", one.region.empty() ? Value() : Value(one.region)},
                                      {"costs", costs}}));
   }
@@ -71,54 +75,10 @@ Report report_of(const driver::Explanation& explained) {
     regions.push_back(Value(Report{{"name", Value(region.name)}, {"backend", Value(region.backend)}}));
   return {{"placement", Value(placement)},
           {"regions", Value(regions)},
+          {"fewest_regions", explained.fewest_regions > 0 ? Value(explained.fewest_regions) : Value()},
           {"cost", cost_of(explained)},
+          {"cost_failure", explained.cost_failure.empty() ? Value() : Value(explained.cost_failure)},
           {"graph", Value(graph_report(explained.graph, explained.placement))}};
-}
-
-// Prints "whole plans were measured, so costs are multiplied by 0.95 natively, 0.86 on onednn", and which factor is
-// limited.
-void print_scales(const std::vector<partition::PlanScale>& scales) {
-  std::string text;
-  for (const partition::PlanScale& one : scales) {
-    const bool is_native = one.label == partition::kNative;
-    text += fmt::format("{} {:.3g} {}", text.empty() ? "" : ",", one.factor,
-                        is_native ? "natively" : "on " + shown(one.label));
-  }
-  if (!scales.empty()) print_out("whole plans were measured, so costs are multiplied by{}\n", text);
-  for (const partition::PlanScale& one : scales) {
-    if (one.is_limited())
-      print_out(
-          "the whole plan of {} asks for a factor of {:.3g}, which is limited to {}; measure again if it is wrong\n",
-          shown(one.label), one.fitted, one.factor);
-  }
-}
-
-void print_cost(const partition::PlanCost& plan) {
-  print_out("the plan costs {}, no plan less than {} (gap {}); costs are {}\n", partition::show_cost(plan.seconds),
-            partition::show_cost(plan.lower_bound), partition::show_cost(plan.gap()), plan.source);
-  print_scales(plan.scales);
-  for (const partition::LabelSeconds& other : plan.others) {
-    std::string name = "as much as possible by " + shown(other.label);
-    if (other.label == partition::kListOrder) name = "by the order of the list";
-    if (other.label == partition::kNative) name = "natively";
-    print_out("{}: {}\n", name, partition::show_cost(other.seconds));
-  }
-  if (plan.passed_over)
-    print_out("at least cost: {}; not taken, since it saves too little to be sure of by measured costs\n",
-              partition::show_cost(*plan.passed_over));
-}
-
-void print(const driver::Explanation& explained) {
-  std::vector<std::vector<std::string>> rows{{"op", "kind", "backend", "region", "why"}};
-  std::map<std::string, int> counts;
-  for (const artifact::Placement& one : explained.placement) {
-    rows.push_back({one.op, one.kind, one.backend, one.region.empty() ? "-" : one.region, one.message});
-    ++counts[one.backend];
-  }
-  std::cout << to_table(rows);
-  for (const auto& [backend, count] : counts) print_out("{} by {}\n", count_of(count, "op"), shown(backend));
-  if (explained.plan_cost) print_cost(*explained.plan_cost);
-  print_out("{}\n", count_of(std::ssize(explained.regions), "region"));
 }
 
 // Throws for the first op that should not be native, and is.
@@ -169,7 +129,7 @@ int explain(const ExplainState& state, const Common& common) {
   if (common.json) {
     std::cout << to_json(report_of(explained));
   } else {
-    print(explained);
+    print_explanation(explained);
   }
   check_native(state, explained);
   return HR_OK;

@@ -6,6 +6,7 @@
 #include "object/array.h"
 #include "object/map.h"
 #include "object/shape_tuple.h"
+#include "partition/reasons.h"
 #include "tools/headrace/output.h"
 
 namespace headrace::tools {
@@ -15,6 +16,8 @@ namespace {
 using artifact::Entry;
 
 Value number_or_none(int32_t number) { return number < 0 ? Value() : Value(int64_t{number}); }
+
+Value text_or_none(std::string_view text) { return text.empty() ? Value() : Value(std::string(text)); }
 
 Value tensor_value(std::string dtype, const std::optional<Shape>& shape, const std::optional<int64_t>& n_bytes) {
   return Value(Report{{"dtype", Value(std::move(dtype))},
@@ -34,7 +37,9 @@ Array<Value> alternatives_of(const partition::GraphNode& node) {
   for (const partition::GraphAlternative& one : node.alternatives)
     list.push_back(Value(Report{{"backend", Value(one.backend)},
                                 {"reason", Value(static_cast<int64_t>(one.reason))},
-                                {"message", Value(one.message)}}));
+                                {"reason_name", Value(std::string(partition::name_of(one.reason)))},
+                                {"message", Value(one.message)},
+                                {"remedy", text_or_none(partition::remedy_of(one.reason))}}));
   return list;
 }
 

@@ -46,8 +46,10 @@ Object.assign(headrace.GraphPage.prototype, {
 
   why(row, node) {
     return [headrace.element('h3', {}, 'Why here'), this.paragraph(this.reason(row)),
+      row.remedy == null ? null : this.paragraph('To change this: ', row.remedy),
       ...this.section('Why not elsewhere',
-        this.table(['backend', 'why not'], node.alternatives.map((one) => [one.backend, this.reason(one)]))),
+        this.table(['backend', 'why not', 'what would change it'],
+          node.alternatives.map((one) => [one.backend, this.reason(one), one.remedy ?? '']))),
       ...this.section('Costs', this.table(['backend', 'cost'],
         Object.entries(row.costs ?? {}).map(([backend, seconds]) => [backend, headrace.cost(seconds)])))];
   },

@@ -1,0 +1,17 @@
+// Reason codes (headrace/reason.h) as people read them.
+#pragma once
+
+#include <headrace/reason.h>
+
+#include <string_view>
+
+namespace headrace::partition {
+
+// Returns the name of a reason without its prefix: "OP_UNSUPPORTED"; "" for a number that is none.
+std::string_view name_of(hr_reason reason);
+
+// Returns what would change that an op is not on a backend, or is where it is, for this reason; empty for reasons that
+// placements do not have.
+std::string_view remedy_of(hr_reason reason);
+
+}  // namespace headrace::partition
