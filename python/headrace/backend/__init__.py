@@ -120,7 +120,8 @@ class Backend:
         list of tuple
             (name, pattern) or (name, pattern, check): the name begins with the backend's and a dot; the pattern is one
             of `relay.dataflow_pattern`, or its text; the check is a function of the matched expression that gives a
-            bool, or why not as a str, which `headrace explain` shows. What is matched comes to `compile` as a call of a function with the attribute Composite, the name.
+            bool, or why not as a str, which `headrace explain` shows. What is matched comes to `compile` as a call of a
+            function with the attribute Composite, the name.
         """
         return []
 
