@@ -290,7 +290,6 @@ class RegionChecker {
 
 RegionCheck check_regions(const driver::Model& model, const std::vector<NDArray>& inputs,
                           const RegionCheckOptions& options) {
-  if (options.regions.empty()) return {};
   return RegionChecker(model, options).check(inputs);
 }
 

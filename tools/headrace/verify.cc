@@ -125,6 +125,7 @@ bool all_near_float64(const std::vector<OutputComparison>& outputs) {
 void look_into_regions(const VerifyState& state, const driver::CompileOptions& options, const driver::Model& model,
                        const std::vector<NDArray>& inputs, const load::Artifact& artifact, const OutputSets& sets,
                        Verdict& verdict) {
+  if (artifact.manifest().regions.empty()) return;
   verdict.regions = check_regions(model, inputs,
                                   {.compile = options,
                                    .regions = artifact.manifest().regions,
