@@ -79,7 +79,7 @@ TEST(Plan, SaysItsCost) {
   };
   EXPECT_THAT(error("1"), HasSubstr("cost.json:8:11: \"cost\" must be an object"));
   EXPECT_THAT(error("{\"price\": 1}"),
-              HasSubstr("the key \"price\" is none of a plan; those here are seconds, lower_bound, gap, source"));
+              HasSubstr("the key \"price\" is not a key of a plan; the keys here are seconds, lower_bound, gap, source"));
 }
 
 TEST(Plan, ReasonsMayBeLeftOut) {
