@@ -14,6 +14,7 @@ void register_functions() {
     register_tir_functions();
     register_target_functions();
     register_relay_functions();
+    register_interpreter_functions();
     register_transform_functions();
     register_build_functions();
     register_op_functions();

@@ -1,7 +1,6 @@
 #include "arith/canonical.h"
 #include "driver/all_passes.h"
 #include "functions/register_functions.h"
-#include "interp/interp.h"
 #include "object/function.h"
 #include "ops/op_handles.h"
 #include "pass/pass_objects.h"
@@ -217,9 +216,6 @@ void register_relay_functions() {
   register_text_functions();
   register_walks();
   register_analyses();
-  interp::register_types();
-  register_global("relay.backend.MakeRef", make_packed(&interp::make_ref));
-  register_global("relay.backend.ReadRef", make_packed(&interp::read_ref));
   register_global("relay.backend.InferTypeIfSettled", make_packed([](const IRModule& module) {
                     return relay::infer_type_if_settled(relay::unique_binders(snapshot(module)));
                   }));
@@ -228,10 +224,6 @@ void register_relay_functions() {
                     const IRModule typed = relay::infer_type_if_settled(relay::unique_binders(snapshot(module)));
                     const IRModule written = relay::with_result_types(typed);
                     return written == typed ? typed : relay::infer_type_if_settled(written);
-                  }));
-  register_global("relay.backend.Interpret",
-                  make_packed([](const IRModule& module, const std::string& name, const Array<Value>& args) {
-                    return interp::run(module, name, args.to_vector());
                   }));
 }
 

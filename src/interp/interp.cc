@@ -9,6 +9,7 @@
 #include "ops/op_keys.h"
 #include "relay/captures.h"
 #include "relay/descent.h"
+#include "relay/function_attrs.h"
 #include "relay/match.h"
 #include "relay/place_lets.h"
 #include "relay/unique_binders.h"
@@ -127,6 +128,7 @@ class Interpreter {
   }
 
   Typed call(const FunctionNode& function, std::vector<Typed> args) {
+    if (const std::optional<Typed> result = call_external(function, args, function.span)) return *result;
     return call_function(prepared(function), std::move(args), {}, function.span).run();
   }
 
@@ -174,17 +176,48 @@ class Interpreter {
     return *known;
   }
 
-  Nested<Typed> call_function(const FunctionNode& function, std::vector<Typed> args, Closure closure, Span span) {
+  static void check_call(const FunctionNode& function, const std::vector<Typed>& args, const Span& span) {
     if (args.size() != function.params.size()) {
       throw_at(span, "call",
                fmt::format("the function takes {}, got {}", count_of(function.params.size(), "argument"), args.size()));
     }
-    Frame frame;
-    if (closure && closure->self) frame.vars[closure->self.get()] = Typed{Value(closure), Type()};
-    frame.closure = std::move(closure);
     std::vector<Type> types;
     for (const Typed& arg : args) types.push_back(arg.declared);
     check_arguments(function, types);
+  }
+
+  static bool has_tensors_only(const Value& root) {
+    std::vector<Value> pending{root};
+    while (!pending.empty()) {
+      const Value value = std::move(pending.back());
+      pending.pop_back();
+      if (const auto* tuple = value.as_node<ADTObj>()) {
+        pending.insert(pending.end(), tuple->items.begin(), tuple->items.end());
+      } else if (!value.is<NDArray>()) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Returns the result of a call that the code of another compiler computes; nothing for all other calls.
+  std::optional<Typed> call_external(const FunctionNode& function, const std::vector<Typed>& args, const Span& span) {
+    if (!options_.call_external || options_.precision != Precision::declared || !relay::compiler_of(function) ||
+        !captures_of(ref(&function)).empty())
+      return std::nullopt;
+    std::vector<Value> values;
+    for (const Typed& arg : args) values.push_back(arg.value);
+    if (!std::all_of(values.begin(), values.end(), has_tensors_only)) return std::nullopt;
+    check_call(function, args, span);
+    const std::optional<Value> result = options_.call_external(ref(&function), values);
+    return result ? std::optional<Typed>(import(*result)) : std::nullopt;
+  }
+
+  Nested<Typed> call_function(const FunctionNode& function, std::vector<Typed> args, Closure closure, Span span) {
+    check_call(function, args, span);
+    Frame frame;
+    if (closure && closure->self) frame.vars[closure->self.get()] = Typed{Value(closure), Type()};
+    frame.closure = std::move(closure);
     for (size_t i = 0; i < args.size(); ++i) {
       frame.vars[function.params[i].get()] = std::move(args[i]);
     }
@@ -438,9 +471,19 @@ class Interpreter {
     return args;
   }
 
+  // Returns the function of a closure, or the function itself; null for a constructor.
+  static const FunctionNode* called_function(const Value& function_value) {
+    const auto* closure = function_value.as_node<ClosureObj>();
+    return closure != nullptr ? closure->function.get() : function_value.as_node<FunctionNode>();
+  }
+
   Nested<Typed> call_value(Value function_value, std::vector<Typed> args, Span span) {
     Typed result;
-    if (const auto* called = function_value.as_node<ClosureObj>()) {
+    const FunctionNode* external = called_function(function_value);
+    const std::optional<Typed> given = external == nullptr ? std::nullopt : call_external(*external, args, span);
+    if (given) {
+      result = *given;
+    } else if (const auto* called = function_value.as_node<ClosureObj>()) {
       const auto closure = function_value.as<Closure>();
       result = co_await call_function(*called->function, std::move(args), closure, span);
     } else if (const auto* function = function_value.as_node<FunctionNode>()) {

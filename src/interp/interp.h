@@ -2,6 +2,10 @@
 // pass and executor is tested against it.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <span>
+
 #include "ops/eval_work.h"
 #include "relay/expr.h"
 
@@ -12,10 +16,17 @@ enum class Precision : uint8_t {
   float64,  // computes float32, float16 and bfloat16 tensors as float64, which shows the result almost without rounding
 };
 
+// Computes a call of a function that another compiler takes (its attribute Compiler). `args` and the result are
+// tensors, or ADT tuples of tensors. Returns nothing if the interpreter is to evaluate the function's body.
+using ExternalCall = std::function<std::optional<Value>(const relay::Function& function, std::span<const Value> args)>;
+
 struct Options {
   Precision precision = Precision::declared;
   int64_t max_depth = 50'000;     // the limit of nested function calls and branches; UserError beyond it
   ops::EvalWork* work = nullptr;  // limits and threads of the ops' evaluations; null: no limits, one thread
+  // Called for each call of such a function that captures no variables and takes tensors. Null: all bodies are
+  // evaluated, as they are with the precision float64.
+  ExternalCall call_external = {};
 };
 
 // A value of a data type: its constructor and the constructor's arguments.

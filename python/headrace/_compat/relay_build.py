@@ -429,11 +429,39 @@ def _tuple_argument(value: Sequence[Any], declared: Any, name: str) -> Any:
 
 
 class DebugExecutor(Executor):
-    """The reference interpreter: the definition of what a program computes. Types are inferred first."""
+    """The reference interpreter: the definition of what a program computes. Types are inferred first.
+
+    Functions that the program marks `Compiler` run on their backends, also in branches and recursive functions.
+    """
+
+    def __init__(self, mod: Any, fallback: str) -> None:
+        super().__init__(mod)
+        self._fallback = fallback
+        self._events: dict[Any, list[dict[str, Any]]] = {}
+
+    @property
+    def fallbacks(self) -> list[dict[str, Any]]:
+        """Regions that their backends did not compute, because a backend is missing or failed.
+
+        Each is a dict as in `CompiledModel.fallbacks`. `run` is 0 for a backend that is missing, else it counts the
+        calls of the region.
+        """
+        return [event for events in self._events.values() for event in events]
 
     def _runner(self, module: Any) -> Callable[[list[Any]], Any]:
         typed = api("relay.backend.InferTypeIfSettled")(module)
-        return lambda args: api("relay.backend.Interpret")(typed, "main", args)
+        interpret, fallbacks = api("relay.backend.MakeInterpreter")(typed, self._fallback)
+        key = object()
+
+        def run(args: list[Any]) -> Any:
+            try:
+                return interpret("main", args)
+            finally:
+                if rows := fallbacks():
+                    keys = ("region", "backend", "reason", "message", "run")
+                    self._events[key] = [dict(zip(keys, row, strict=True)) for row in rows]
+
+        return run
 
 
 class GraphExecutor(Executor):
@@ -475,6 +503,7 @@ def create_executor(
     device: Any = None,
     target: Any = None,
     params: Mapping[str, Any] | None = None,
+    fallback: str = "native",
 ) -> Executor:
     """Makes an executor, which runs programs in the interpreter or as compiled code.
 
@@ -490,6 +519,9 @@ def create_executor(
         What "graph" compiles for, as `build` takes it.
     params : dict of str to tensor, optional
         Values of parameters of `main`.
+    fallback : str
+        For "debug", when the backend of a region is missing or fails in a run: "native" evaluates the region in the
+        interpreter, or natively, and reports it in the executor's `fallbacks`; "none" raises the error.
 
     Returns
     -------
@@ -502,8 +534,10 @@ def create_executor(
         module = module.copy()
         module.update_func("main", bind_params_by_name(module["main"], params))
     if kind == "debug":
-        return DebugExecutor(module)
+        return DebugExecutor(module, fallback)
     if kind == "graph":
+        if fallback != "native":
+            raise _core.UserError('create_executor: fallback is for the kind "debug"; hr.load takes it for a file')
         return GraphExecutor(module, device or _core.cpu(), *_targets(target))
     told = f"create_executor: there is no kind '{kind}'; the kinds are debug and graph"
     instead = _hints.instead("relay.vm") if kind == "vm" else None
