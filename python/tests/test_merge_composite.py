@@ -229,6 +229,32 @@ def test_a_check_that_refuses_leaves_smaller_matches():
     assert result.body.args[0].args[0].op.attrs["Composite"] == "conv"
 
 
+def test_a_check_that_refuses_leaves_the_other_alternative():
+    x, y = tensors("x y")
+    pattern = add_relu() | is_op("nn.relu")(wildcard())
+    asked = []
+
+    def no_add(root):
+        asked.append(root.args[0])
+        return not isinstance(root.args[0], relay.Call)
+
+    result = merged(relay.Function([x, y], relay.nn.relu(relay.add(x, y))), [("relu", pattern, no_add)])
+    assert result.body.op.attrs["PartitionedFromPattern"] == "nn.relu_"
+    assert result.body.args[0].op.name == "add"
+    # The check of the second match sees that match by itself.
+    assert [type(one).__name__ for one in asked] == ["Call", "Var"]
+    assert asked[1].checked_type.shape == asked[0].checked_type.shape
+
+
+def test_a_value_that_is_used_outside_leaves_the_other_alternative():
+    x, y = tensors("x y")
+    pattern = is_op("add")(is_op("exp")(wildcard()) | wildcard(), wildcard())
+    exp = relay.exp(x)
+    result = merged(relay.Function([x, y], relay.Tuple([relay.add(exp, y), exp])), [("sum", pattern)])
+    assert result.body.fields[0].op.attrs["PartitionedFromPattern"] == "add_"
+    assert result.body.fields[1].op.name == "exp"
+
+
 def test_a_diamond_with_another_way_is_not_merged():
     whole = conv_bias_relu()
     pattern = is_op("multiply")(whole, is_op("clip")(whole))

@@ -13,6 +13,9 @@ namespace {
 
 using Objects = std::unordered_set<const Object*>;
 
+// The size of the matches after which further ways are tried, for each node of the graph and beyond that.
+constexpr size_t kPairsForNode = 64, kMorePairs = 1'000'000;
+
 // Ops and names mean the same everywhere: they are parts of any group that uses them.
 bool is_global(const Expr& expr) { return expr.is<OpNode>() || expr.is<GlobalVarNode>() || expr.is<ConstructorNode>(); }
 
@@ -185,12 +188,23 @@ class GroupFinder {
     for (size_t i = nodes.size(); i > 0; --i) {
       const Expr& root = nodes[i - 1];
       if (!is_open[i - 1] || taken_[i - 1]) continue;
-      if (matcher_.match(root)) take(GroupMaker(pattern_, matcher_.pairs(), root).make());
+      if (!matcher_.match(root) || take(group_at(root), true)) continue;
+      while (may_try_again() && matcher_.match_again() && !take(group_at(root), false)) {
+      }
     }
     return std::move(groups_);
   }
 
  private:
+  PatternGroup group_at(const Expr& root) const { return GroupMaker(pattern_, matcher_.pairs(), root).make(); }
+
+  // Keeps the search near-linear where large matches are refused at many places.
+  bool may_try_again() {
+    const size_t most = graph_.nodes().size() * kPairsForNode + kMorePairs;
+    pairs_tried_ += matcher_.pairs().size() + 1;
+    return pairs_tried_ <= most;
+  }
+
   bool is_entered(const Expr& expr) const {
     const auto* function = expr.as<FunctionNode>();
     if (function == nullptr || expr == graph_.nodes().back()) return true;
@@ -218,14 +232,16 @@ class GroupFinder {
     return is_open;
   }
 
-  void take(PatternGroup group) {
+  // Returns whether the match becomes a group.
+  bool take(PatternGroup group, bool is_first) {
     if (!is_valid(group) || (options_.accepts && !options_.accepts(group)) ||
-        (options_.check && !options_.check(group.root)))
-      return;
+        (options_.check && !options_.check(is_first ? group.root : piece_of(group))))
+      return false;
     for (const Expr& part : group.parts) {
       if (counts(part)) taken_[static_cast<size_t>(graph_.id_of(part))] = true;
     }
     groups_.push_back(std::move(group));
+    return true;
   }
 
   // Constants, functions and names may be in several groups, and used outside of them.
@@ -256,6 +272,7 @@ class GroupFinder {
   const GroupOptions& options_;
   Matcher matcher_;
   std::vector<bool> taken_;  // by number of the node
+  size_t pairs_tried_ = 0;   // pairs of the matches that did not become groups
   std::vector<PatternGroup> groups_;
 };
 
@@ -290,6 +307,26 @@ std::vector<PatternGroup> find_groups(const PatternIndex& pattern, const ExprInd
 
 bool has_shape_input(const PatternGroup& group) {
   return std::any_of(group.inputs.begin(), group.inputs.end(), may_be_shape);
+}
+
+Expr piece_of(const PatternGroup& group) {
+  std::unordered_map<const Object*, Expr> made;
+  for (size_t i = 0; i < group.inputs.size(); ++i) {
+    const Expr& input = group.inputs[i];
+    Expr& own = made[input.object()];
+    own = input.is<VarNode>() || input.is<ConstantNode>()
+              ? input
+              : Expr(make_var(fmt::format("input_{}", i), declared_type(input), input->span));
+    if (input->has_checked_type() && !own->has_checked_type()) own->set_checked_type(input->checked_type());
+  }
+  for (const Expr& part : group.parts) {
+    std::vector<Expr> children;
+    for (const Expr& child : children_of(part)) children.push_back(made.at(child.object()));
+    Expr& own = made[part.object()];
+    own = children.empty() ? part : with_children(part, children);
+    if (part->has_checked_type() && !own->has_checked_type()) own->set_checked_type(part->checked_type());
+  }
+  return made.at(group.root.object());
 }
 
 Function function_of(const PatternGroup& group, size_t number) {

@@ -6,6 +6,8 @@
 //   root. (An expression that does only flow into the root may use a part: the part is then computed twice.)
 // - it has an effect inside: a reference, or a stateful op, which would happen at another time,
 // - the caller's check refuses it. Nodes of a refused match are free for smaller matches.
+// Where a match does not become a group, the place is tried with the other alternatives and without the optional parts
+// of the pattern, the latest first, within a bounded number of tries.
 //
 // The inputs of a group are what wildcards, variables and expressions of the pattern stand for, each once, in the order
 // of the pattern's nodes. Constants that is_constant or is_expr matched, ops, functions and global names are parts of
@@ -32,7 +34,8 @@ struct PatternGroup {
 struct GroupOptions {
   // Whether to look for matches inside a function literal; null: in all but those with PartitionedFromPattern.
   std::function<bool(const Expr& function)> enter = {};
-  // Asked for each match that can become a group; null: all may.
+  // Asked for each match that can become a group; null: all may. It gets the root in the program for the first match at
+  // a place. For a further match there it gets the group by itself (piece_of).
   std::function<bool(const Expr& root)> check = {};
   // Asked before `check` for each match that can become a group; null: all may.
   std::function<bool(const PatternGroup& group)> accepts = {};
@@ -52,6 +55,10 @@ std::vector<PatternGroup> find_groups(const PatternIndex& pattern, const ExprInd
 // where these are known, and the attribute PartitionedFromPattern. The function says the type of its result where an
 // input may be a shape that determines that type.
 Function function_of(const PatternGroup& group, size_t number);
+
+// Returns the group's root with variables in place of inputs other than variables and constants. It has the types of
+// the program, as far as these are known.
+Expr piece_of(const PatternGroup& group);
 
 // Returns whether an input of the group may be a shape: a tensor of integers of at most one dimension. Type inference
 // follows the values of such tensors, and does not know those of parameters.

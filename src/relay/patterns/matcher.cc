@@ -18,6 +18,8 @@ constexpr OpHandle kSum{"add"}, kProduct{"multiply"}, kQuotient{"divide"};
 constexpr size_t kStepsForNode = 16, kMoreSteps = 1'000'000;
 // Parts of a pattern that are looked at to find that an expression cannot match.
 constexpr int kMostLooks = 64;
+// Further ways to match one expression that are tried.
+constexpr int kMostTries = 32;
 // A repetition takes about six frames for each node of a chain.
 constexpr size_t kMaxMatchNesting = 800'000;
 
@@ -121,7 +123,30 @@ Matcher::Matcher(const PatternIndex& pattern, const ExprIndex& graph)
     : pattern_(pattern), graph_(graph), bound_(pattern.nodes.size()), failed_(pattern.nodes.size()) {}
 
 bool Matcher::match(const Expr& expr) {
-  undo({0, 0});
+  fixed_.clear();
+  tries_left_ = kMostTries;
+  again_ = expr;
+  return run(expr);
+}
+
+// The ways to match are in the order of a search that goes back to its latest choice. `fixed_` has the choices of the
+// last match up to the one that is turned around; those after it are free.
+bool Matcher::match_again() {
+  std::vector<Choice> made = choices_;
+  while (tries_left_ > 0) {
+    while (!made.empty() && !made.back().is_left) made.pop_back();
+    if (made.empty()) return false;
+    made.back().is_left = false;
+    fixed_.clear();
+    for (const Choice& choice : made) fixed_.emplace(std::pair(choice.node, choice.expr), choice.is_left);
+    --tries_left_;
+    if (run(again_)) return true;
+  }
+  return false;
+}
+
+bool Matcher::run(const Expr& expr) {
+  undo({0, 0, 0});
   if (plainly_differs(pattern_.root, expr)) return false;
   steps_left_ = graph_.nodes().size() * kStepsForNode + kMoreSteps;
   return visit(pattern_.root, expr).run({kMaxMatchNesting, "the pattern repeats too often in a row"});
@@ -130,6 +155,7 @@ bool Matcher::match(const Expr& expr) {
 void Matcher::undo(const Mark& mark) {
   for (; trail_.size() > mark.trail; trail_.pop_back()) bound(trail_.back().node) = trail_.back().before;
   log_.resize(mark.log, Pair{0, {}});
+  choices_.resize(mark.choices, Choice{});
 }
 
 void Matcher::bind(int id, const Object* object) {
@@ -186,7 +212,8 @@ Nested<bool> Matcher::visit(int id, Expr expr) {
     auto& failed = failed_[static_cast<size_t>(id)];
     if (node.is_closed && failed.contains(expr.object())) co_return false;
     matches = co_await visit_parts(id, expr);
-    if (!*matches && node.is_closed) failed.insert(expr.object());
+    // With choices that are fixed, a part may fail that matches otherwise.
+    if (!*matches && node.is_closed && fixed_.empty()) failed.insert(expr.object());
   }
   if (!*matches) {
     undo(before);
@@ -316,10 +343,17 @@ Nested<bool> Matcher::multiplied_quotient(int id, Expr expr) {
 }
 
 Nested<bool> Matcher::visit_either(int id, Expr expr) {
+  const size_t place = choices_.size();
+  const auto fixed = fixed_.find({id, expr.object()});
   for (const int choice : node_at(id).children) {
+    const Choice made{id, expr.object(), choice == node_at(id).children[0]};
+    if (fixed != fixed_.end() && fixed->second != made.is_left) continue;
     if (bound(choice) == nullptr && plainly_differs(choice, expr)) continue;
+    choices_.resize(place, made);
+    choices_.push_back(made);
     if (co_await visit(choice, expr)) co_return true;
   }
+  choices_.resize(place, Choice{});
   co_return false;
 }
 

@@ -4,7 +4,7 @@
 // - The arguments of `add` and `multiply` match in both orders. A pattern (a * b) / c also matches a * (b / c) and
 //   b * (a / c); a pattern (a / b) * c, in either order of the factors, also matches (a * c) / b.
 // - The first way to match counts: of alternatives the left one, of orders the written one. A choice is final once the
-//   part of the pattern that it belongs to has matched.
+//   part of the pattern that it belongs to has matched. Callers may ask for further ways, by other alternatives.
 // - Types are read from checked_type; a variable's annotation and a constant's own type count, too. Where the pattern
 //   asks for the type of an expression that has none, match_pattern infers it.
 // - A wildcard that is redirected to a pattern containing the wildcard repeats that pattern: parts that nothing outside
@@ -15,6 +15,7 @@
 // pattern at every node of a program is near-linear.
 #pragma once
 
+#include <map>
 #include <unordered_set>
 
 #include "relay/descent.h"
@@ -40,6 +41,11 @@ class Matcher {
   // of steps, which only patterns with many nested alternatives or exchangeable arguments do.
   bool match(const Expr& expr);
 
+  // Finds the next way to match the expression of the last match: the latest alternative for which the left side was
+  // chosen takes the right side, and what was chosen before it stays. Returns false when there is no further way, or
+  // after a bounded number of tries. Errors as match.
+  bool match_again();
+
   // Which node of the pattern stands for which expression.
   struct Pair {
     int node;
@@ -50,7 +56,13 @@ class Matcher {
 
  private:
   struct Mark {
-    size_t trail, log;
+    size_t trail, log, choices;
+  };
+  // The side that an alternative, a node of the pattern, chose for an expression.
+  struct Choice {
+    int node;
+    const Object* expr;
+    bool is_left;
   };
   struct Change {
     int node;
@@ -60,7 +72,8 @@ class Matcher {
 
   const Node& node_at(int id) const { return pattern_.nodes[static_cast<size_t>(id)]; }
   const Object*& bound(int id) { return bound_[static_cast<size_t>(id)]; }
-  Mark mark() const { return {trail_.size(), log_.size()}; }
+  Mark mark() const { return {trail_.size(), log_.size(), choices_.size()}; }
+  bool run(const Expr& expr);
   void undo(const Mark& mark);
   void bind(int id, const Object* object);
   void spend();
@@ -87,6 +100,11 @@ class Matcher {
   std::vector<Change> trail_;
   std::vector<Pair> log_;
   std::vector<std::unordered_set<const Object*>> failed_;  // by closed node
+  std::vector<Choice> choices_;                            // in the order in which they were made
+  // For match_again: its expression, the sides of the choices that are not free, and how many tries are left.
+  Expr again_;
+  std::map<std::pair<int, const Object*>, bool> fixed_;
+  int tries_left_ = 0;
   size_t steps_left_ = 0;
 };
 
