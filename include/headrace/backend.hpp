@@ -125,10 +125,15 @@ struct TensorType {
   }
 };
 
-// An attribute of a call, or an option of the user. The getters throw std::runtime_error when it is of another kind.
+// An attribute of a call, an item of one that is a list, or an option of the user. The getters throw std::runtime_error
+// when it is of another kind.
 class Attr {
  public:
   explicit Attr(const hr_attr& attr) : attr_(attr) {}
+  // The attribute of a node, or the item of it at `path`.
+  Attr(const hr_attr& attr, const hr_graph_api* api, const hr_graph* graph, uint32_t node,
+       std::vector<uint64_t> path = {})
+      : attr_(attr), api_(api), graph_(graph), node_(node), path_(std::move(path)) {}
   std::string name() const { return attr_.name; }
   bool has_value() const { return attr_.kind != HR_ATTR_NONE; }
   int64_t integer() const { return need(HR_ATTR_INTEGER, "an integer"), attr_.integers[0]; }
@@ -145,6 +150,22 @@ class Attr {
     need(HR_ATTR_TEXTS, "a list of texts");
     return {attr_.texts, attr_.texts + attr_.count};
   }
+  // Returns the items of a list of any kind, which may be lists themselves: attr("pad_width").items()[0].integers().
+  // Throws std::runtime_error also where the host is too old to show them.
+  std::vector<Attr> items() const {
+    if (api_ == nullptr || !HR_HAS_FIELD(hr_graph_api, api_, item))
+      throw std::runtime_error("this Headrace is too old to show the items of '" + name() + "'");
+    std::vector<uint64_t> path = path_;
+    const auto depth = static_cast<uint32_t>(path.size());
+    const uint64_t count = api_->num_items(graph_, node_, attr_.name, path.data(), depth);
+    const bool is_list = attr_.kind == HR_ATTR_INTEGERS || attr_.kind == HR_ATTR_REALS || attr_.kind == HR_ATTR_TEXTS;
+    if (count == 0 && !is_list) throw std::runtime_error("'" + name() + "' is not a list");
+    std::vector<Attr> items;
+    path.push_back(0);
+    for (; path.back() < count; ++path.back())
+      items.emplace_back(api_->item(graph_, node_, attr_.name, path.data(), depth + 1), api_, graph_, node_, path);
+    return items;
+  }
 
  private:
   void need(int32_t kind, const char* words) const {
@@ -156,6 +177,10 @@ class Attr {
   }
 
   hr_attr attr_;
+  const hr_graph_api* api_ = nullptr;  // null for an option
+  const hr_graph* graph_ = nullptr;
+  uint32_t node_ = 0;
+  std::vector<uint64_t> path_ = {};
 };
 
 class Graph;
@@ -195,7 +220,7 @@ class Node {
   Attr attr(const char* name) const {
     const hr_attr attr = api_->find_attr(graph_, number_, name);
     if (attr.name == nullptr) throw std::runtime_error(op() + " has no attribute '" + name + "'");
-    return Attr(attr);
+    return {attr, api_, graph_, number_};
   }
   // Returns the elements of a constant. Throws std::runtime_error for another node, and for elements of another type.
   template <typename T>

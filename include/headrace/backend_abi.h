@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define HR_BACKEND_ABI_MAJOR 1u
-#define HR_BACKEND_ABI_MINOR 3u
+#define HR_BACKEND_ABI_MINOR 4u
 #define HR_BACKEND_ABI_OLDEST 1u
 
 /* The first member of each table. */
@@ -88,7 +88,7 @@ typedef enum hr_attr_kind {
   HR_ATTR_INTEGERS = 4,
   HR_ATTR_REALS = 5,
   HR_ATTR_TEXTS = 6,
-  HR_ATTR_OTHER = 7 /* a kind that this version cannot show: `texts` has one, for messages */
+  HR_ATTR_OTHER = 7 /* lists in a list or of several kinds, and what cannot be shown: `texts` has one, for messages */
 } hr_attr_kind;
 
 typedef struct hr_attr {
@@ -129,6 +129,13 @@ typedef struct hr_graph_api {
   /* The attribute of that name; `name` is NULL in the answer where the op has none. */
   hr_attr (*find_attr)(const hr_graph* graph, uint32_t node, const char* name);
   const char* (*place)(const hr_graph* graph, uint32_t node); /* where the model has it, for messages; may be "" */
+
+  /* Since minor version 4: values in lists, which may be lists themselves, such as the pad_width of nn.pad. `path` has
+   * `depth` indices: of an item of the attribute's list, of an item of that item, and so on.
+   * The number of items of the list there; 0 where there is no list. */
+  uint64_t (*num_items)(const hr_graph* graph, uint32_t node, const char* name, const uint64_t* path, uint32_t depth);
+  /* The value there, with the name of the attribute; `name` is NULL in the answer where there is none. */
+  hr_attr (*item)(const hr_graph* graph, uint32_t node, const char* name, const uint64_t* path, uint32_t depth);
 } hr_graph_api;
 
 /* ---- the host ---- */

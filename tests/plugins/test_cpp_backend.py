@@ -40,10 +40,10 @@ class CppBackend(unittest.TestCase):
         path.write_text(f'#[version = "0.0.5"]\ndef @main({parameters}) {{\n{body}\n}}\n')
         return path
 
-    def compiled(self, body: str) -> Path:
+    def compiled(self, body: str, library: str = "steps") -> Path:
         """Returns the artifact of a program of one input."""
         file = self.folder / "model.so"
-        done = headrace("compile", self.model(body), "-o", file, "--plugin", plugin("steps"), "--backends", "steps")
+        done = headrace("compile", self.model(body), "-o", file, "--plugin", plugin(library), "--backends", library)
         self.assertEqual(done.returncode, OK, done.stderr)
         return file
 
@@ -138,6 +138,15 @@ class CppBackend(unittest.TestCase):
         done = self.run_of(file, "steps2")
         self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
         self.assertIn("compiled by version 1 of the backend, and this is version 2; compile", done.stderr)
+
+    def test_lists_of_lists_are_read(self) -> None:
+        body = "nn.pad(%x, 5f, pad_width=[[1, 0], [0, 2]])"
+        done = headrace("verify", self.model(body), "--plugin", plugin("pads"), "--backends", "pads")
+        self.assertEqual(done.returncode, OK, done.stdout + done.stderr)
+        file = self.compiled(body, "pads")
+        self.assertEqual(self.run_of(file, "pads").returncode, OK)
+        values = struct.unpack("<15f", (self.folder / "output0.npy").read_bytes()[-60:])
+        self.assertEqual(values, (5,) * 5 + (0, 0, 0, 5, 5) * 2)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 #include "backends/plugin/compile/attr_view.h"
 
+#include <algorithm>
+
 #include "object/reflect.h"
 #include "object/string.h"
 
@@ -74,14 +76,72 @@ hr_attr AttrList::find(std::string_view name) const {
   return {};
 }
 
+namespace {
+
+bool is_plain_list(const hr_attr& view) {
+  return view.kind == HR_ATTR_INTEGERS || view.kind == HR_ATTR_REALS || view.kind == HR_ATTR_TEXTS;
+}
+
+// Returns the view of one item of a plain list.
+hr_attr item_of(const hr_attr& list, uint64_t index) {
+  hr_attr item{
+      .name = list.name, .kind = HR_ATTR_TEXT, .count = 1, .integers = nullptr, .reals = nullptr, .texts = nullptr};
+  if (list.kind == HR_ATTR_INTEGERS) {
+    item.kind = HR_ATTR_INTEGER;
+    item.integers = list.integers + index;
+  } else if (list.kind == HR_ATTR_REALS) {
+    item.kind = HR_ATTR_REAL;
+    item.reals = list.reals + index;
+  } else {
+    item.texts = list.texts + index;
+  }
+  return item;
+}
+
+}  // namespace
+
+std::optional<AttrList::Tree> AttrList::find_tree(std::string_view name, std::span<const uint64_t> path) const {
+  const auto found =
+      std::find_if(trees_.begin(), trees_.end(), [&](const Tree& tree) { return tree.view.name == name; });
+  if (found == trees_.end()) return std::nullopt;
+  const Tree* at = &*found;
+  for (size_t i = 0; i < path.size(); ++i) {
+    const bool is_plain = is_plain_list(at->view);
+    if (path[i] >= (is_plain ? at->view.count : at->items.size())) return std::nullopt;
+    if (!is_plain) {
+      at = &at->items[path[i]];
+    } else if (i + 1 == path.size()) {
+      return Tree{.view = item_of(at->view, path[i])};
+    } else {
+      return std::nullopt;
+    }
+  }
+  return *at;
+}
+
+uint64_t AttrList::num_items(std::string_view name, std::span<const uint64_t> path) const {
+  const std::optional<Tree> tree = find_tree(name, path);
+  if (!tree) return 0;
+  return is_plain_list(tree->view) ? tree->view.count : tree->items.size();
+}
+
+hr_attr AttrList::item(std::string_view name, std::span<const uint64_t> path) const {
+  const std::optional<Tree> tree = find_tree(name, path);
+  return tree ? tree->view : hr_attr{};
+}
+
 void AttrList::add(const std::string& name, const Value& value) {
   texts_.push_back(name);
-  hr_attr view{.name = texts_.back().c_str(),
-               .kind = HR_ATTR_NONE,
-               .count = 0,
-               .integers = nullptr,
-               .reals = nullptr,
-               .texts = nullptr};
+  trees_.push_back(make_tree(texts_.back().c_str(), value));
+  views_.push_back(trees_.back().view);
+}
+
+// Lists nest as deep as the program's text says.
+AttrList::Tree AttrList::make_tree(const char* name, const Value& value) {
+  Tree tree{
+      .view = {
+          .name = name, .kind = HR_ATTR_NONE, .count = 0, .integers = nullptr, .reals = nullptr, .texts = nullptr}};
+  hr_attr& view = tree.view;
   const Plain one = plain(value);
   switch (one.kind) {
     case Plain::Kind::kNone:
@@ -102,14 +162,15 @@ void AttrList::add(const std::string& name, const Value& value) {
       set_texts(view, {one.text});
       break;
     case Plain::Kind::kList:
-      add_list(view, one.items);
+      add_list(tree, one.items);
   }
-  views_.push_back(view);
+  return tree;
 }
 
 // A list is of integers, else of reals, else of texts; an empty one counts as integers.
-void AttrList::add_list(hr_attr& view, const std::vector<Value>& items) {
+void AttrList::add_list(Tree& tree, const std::vector<Value>& items) {
   using enum Plain::Kind;
+  hr_attr& view = tree.view;
   std::vector<int64_t> integers;
   std::vector<double> reals;
   std::vector<std::string> texts;
@@ -132,7 +193,8 @@ void AttrList::add_list(hr_attr& view, const std::vector<Value>& items) {
     set_texts(view, std::move(texts));
   } else {
     view.kind = HR_ATTR_OTHER;
-    set_texts(view, {"a list of several kinds of values"});
+    set_texts(view, {"a list of several kinds of values, or of lists"});
+    for (const Value& item : items) tree.items.push_back(make_tree(view.name, item));
   }
 }
 

@@ -4,6 +4,8 @@
 #include <headrace/backend_abi.h>
 
 #include <deque>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,10 +23,23 @@ class AttrList {
   const std::vector<hr_attr>& all() const { return views_; }
   // Returns the attribute of that name; an empty struct when there is none.
   hr_attr find(std::string_view name) const;
+  // Return the number of items of the list at `path` in that attribute, and the value there: 0 and an empty struct
+  // where there is none.
+  uint64_t num_items(std::string_view name, std::span<const uint64_t> path) const;
+  hr_attr item(std::string_view name, std::span<const uint64_t> path) const;
 
  private:
+  // The view of a value. Of a list that is no plain one, also its items.
+  struct Tree {
+    hr_attr view;
+    std::vector<Tree> items = {};
+  };
+
   void add(const std::string& name, const Value& value);
-  void add_list(hr_attr& view, const std::vector<Value>& items);
+  Tree make_tree(const char* name, const Value& value);
+  void add_list(Tree& tree, const std::vector<Value>& items);
+  // Returns the value at `path`; its items are left out where it is an item of a plain list.
+  std::optional<Tree> find_tree(std::string_view name, std::span<const uint64_t> path) const;
   void set_texts(hr_attr& view, std::vector<std::string> texts);
 
   // Elements of a deque do not move.
@@ -33,6 +48,7 @@ class AttrList {
   std::deque<std::vector<double>> reals_;
   std::deque<std::vector<const char*>> text_lists_;
   std::vector<hr_attr> views_;
+  std::vector<Tree> trees_;  // one for each view
 };
 
 }  // namespace headrace::backends::plugin

@@ -340,6 +340,16 @@ hr_attr graph_find_attr(const hr_graph* graph, uint32_t node, const char* name) 
   return with_node(graph, node,
                    [&](const GraphNode& n) { return n.attrs && name != nullptr ? n.attrs->find(name) : hr_attr{}; });
 }
+uint64_t graph_num_items(const hr_graph* graph, uint32_t node, const char* name, const uint64_t* path, uint32_t depth) {
+  return with_node(graph, node, [&](const GraphNode& n) {
+    return n.attrs && name != nullptr ? n.attrs->num_items(name, {path, depth}) : uint64_t{0};
+  });
+}
+hr_attr graph_item(const hr_graph* graph, uint32_t node, const char* name, const uint64_t* path, uint32_t depth) {
+  return with_node(graph, node, [&](const GraphNode& n) {
+    return n.attrs && name != nullptr ? n.attrs->item(name, {path, depth}) : hr_attr{};
+  });
+}
 const char* graph_place(const hr_graph* graph, uint32_t node) {
   const GraphNode* found = node_of(graph, node);
   return found == nullptr ? "" : found->place.c_str();
@@ -376,7 +386,9 @@ const hr_graph_api* graph_api() {
       .num_attrs = &graph_num_attrs,
       .attr = &graph_attr,
       .find_attr = &graph_find_attr,
-      .place = &graph_place};
+      .place = &graph_place,
+      .num_items = &graph_num_items,
+      .item = &graph_item};
   return &api;
 }
 

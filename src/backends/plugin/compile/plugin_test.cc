@@ -97,7 +97,7 @@ TEST(Plugin, EarlierVersionsOfTheInterfaceAreTaken) {
   const IRModule module = chip_program();
   const NDArray x = row({1, -2, 0.5F, 3}), y = row({2, 1, -4, 3});
   const std::vector<NDArray> want = interp::run_main(module, {x, y});
-  for (const std::string plugin : {"chip_1_0", "chip_1_1", "chip_1_2"}) {
+  for (const std::string plugin : {"chip_1_0", "chip_1_1", "chip_1_2", "chip_1_3"}) {
     EXPECT_EQ(load(plugin), plugin);
     auto compiled = driver::compile_to_memory(driver::make_model(module), {.backends = {plugin}});
     ASSERT_THAT(compiled.report.manifest.regions, SizeIs(2)) << plugin;
@@ -447,6 +447,35 @@ TEST(GraphView, Attributes) {
   EXPECT_EQ(low.reals[0], -0.5);
   EXPECT_EQ(api.find_attr(g, 1, "color").name, nullptr);
   EXPECT_EQ(api.find_attr(g, 1, nullptr).name, nullptr);
+}
+
+// Lists of lists, and of several kinds, down to their numbers.
+TEST(GraphView, ItemsOfLists) {
+  const hr_graph_api& api = *graph_api();
+  const Graph graph = view("def @main(%x: Tensor[(2, 3), float32]) { nn.pad(%x, 5f, pad_width=[[1, 0], [4, 2]]) }\n");
+  const hr_graph* g = graph.get();
+  const uint32_t pad = api.num_nodes(g) - 1;
+  const char* name = "pad_width";
+  EXPECT_EQ(api.find_attr(g, pad, name).kind, HR_ATTR_OTHER);
+  EXPECT_EQ(api.num_items(g, pad, name, nullptr, 0), 2u);
+  const std::vector<uint64_t> second{1}, first_of_second{1, 0};
+  EXPECT_EQ(api.num_items(g, pad, name, second.data(), 1), 2u);
+  const hr_attr list = api.item(g, pad, name, second.data(), 1);
+  EXPECT_STREQ(list.name, name);
+  ASSERT_EQ(list.kind, HR_ATTR_INTEGERS);
+  EXPECT_THAT(std::vector<int64_t>(list.integers, list.integers + list.count), ElementsAre(4, 2));
+  const hr_attr number = api.item(g, pad, name, first_of_second.data(), 2);
+  ASSERT_EQ(number.kind, HR_ATTR_INTEGER);
+  EXPECT_EQ(number.integers[0], 4);
+  EXPECT_EQ(api.num_items(g, pad, name, first_of_second.data(), 2), 0u);
+  for (const std::vector<uint64_t>& beyond : {std::vector<uint64_t>{2}, {1, 2}, {1, 0, 0}}) {
+    const auto depth = static_cast<uint32_t>(beyond.size());
+    EXPECT_EQ(api.item(g, pad, name, beyond.data(), depth).name, nullptr);
+    EXPECT_EQ(api.num_items(g, pad, name, beyond.data(), depth), 0u);
+  }
+  EXPECT_EQ(api.num_items(g, pad, "color", nullptr, 0), 0u);
+  EXPECT_EQ(api.item(g, pad, nullptr, nullptr, 0).name, nullptr);
+  EXPECT_EQ(api.item(g, 99, name, nullptr, 0).name, nullptr);
 }
 
 TEST(GraphView, MissingPartsAreEmpty) {
