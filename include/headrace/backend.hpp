@@ -533,8 +533,11 @@ class Backend {
   virtual ~Backend() = default;
   // Returns a word of letters, digits, '_' and '-': what users write after --backends.
   virtual std::string name() const = 0;
-  // Returns the version of what `compile` writes. Bytes of another version are refused, and the region runs natively.
+  // Returns the version of what `compile` writes. Bytes of a version that the backend does not accept are refused, and
+  // the region runs natively.
   virtual std::string version() const { return "1"; }
+  // Returns whether `load` reads what another version of the backend, the recorded one, wrote.
+  virtual bool accepts_version(const std::string& /*recorded*/) const { return false; }
   // Returns patterns as backend_abi.h describes them; empty for none.
   virtual std::string patterns() const { return ""; }
   // Returns the names of the options that `compile` asks for; others that a user gives are errors.
@@ -710,7 +713,7 @@ inline std::unique_ptr<Loaded> read_blob(const Adapter& adapter, std::string_vie
   const std::string_view hashed = blob.substr(0, blob.size() - in.rest().size());
   if (in.get<uint64_t>() != hash_of(hashed) || !in.is_at_end())
     throw std::runtime_error("its bytes are damaged; compile the model again");
-  if (version != adapter.version)
+  if (version != adapter.version && !adapter.backend->accepts_version(version))
     throw std::runtime_error("the region was compiled by version " + version + " of the backend, and this is version " +
                              adapter.version + "; compile the model again");
   Reader reader(content, constants);
@@ -753,6 +756,12 @@ inline int32_t entry_types(void*, void* region, hr_entry_types* types, const hr_
   return 0;
 }
 
+inline int32_t accepts_version(void* self, const char* recorded, const hr_message* message) {
+  bool accepts = false;
+  const int32_t code = guard(message, [&] { accepts = adapter_of(self).backend->accepts_version(recorded); });
+  return code == 0 && !accepts ? 1 : code;
+}
+
 // Fills in the host's table for a backend of the type T.
 template <typename T>
 int32_t enter(const hr_host* host, hr_backend* table, const hr_message* message) {
@@ -779,6 +788,7 @@ int32_t enter(const hr_host* host, hr_backend* table, const hr_message* message)
     if (HR_HAS_FIELD(hr_backend, table, cost)) table->cost = &cost;
     if (HR_HAS_FIELD(hr_backend, table, saved)) table->saved = &saved;
     if (HR_HAS_FIELD(hr_backend, table, border)) table->border = &border;
+    if (HR_HAS_FIELD(hr_backend, table, accepts_version)) table->accepts_version = &accepts_version;
     if (HR_HAS_FIELD(hr_backend, table, one_call_per_region))
       table->one_call_per_region = adapter.backend->one_call_per_region() ? 1 : 0;
   });

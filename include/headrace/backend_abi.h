@@ -281,6 +281,11 @@ typedef struct hr_backend {
    * the call of the region, such as those of a change of layout. `cost` does not count them. NaN and a number below 0
    * count as 0, more than 1000 as 1000. */
   double (*border)(void* self, const hr_border_query* query);
+  /* Since minor version 4, may be NULL: returns 0 if the backend loads the blobs of another version of it, the
+   * `recorded` one, which compiled the file. Otherwise it may say why not. The host asks before it loads such a blob.
+   * Where the function is NULL, a library that was built with this header or a later one loads no blobs of other
+   * versions, and an earlier one gets all of them. */
+  int32_t (*accepts_version)(void* self, const char* recorded, const hr_message* message);
 } hr_backend;
 
 /* The function that a library exports. `backend` comes with its abi filled in as the host knows it, and zeroes. The

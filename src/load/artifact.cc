@@ -3,6 +3,7 @@
 #include <set>
 #include <utility>
 
+#include "backends/plugin/run/plugin.h"
 #include "executors/graph/graph_executor.h"
 #include "load/all_loaders.h"
 #include "load/entry_check.h"
@@ -47,13 +48,26 @@ std::string missing_loader(const Library& library, size_t index) {
       library.name(), kind, runtime::kLoadBinaryPrefix, kind);
 }
 
+// Returns the version of the backend that made a module for regions; empty if no region has it.
+std::string recorded_version(const Manifest& manifest, size_t index) {
+  for (const Region& region : manifest.regions) {
+    if (region.module != static_cast<int32_t>(index)) continue;
+    for (const artifact::Backend& backend : manifest.backends) {
+      if (backend.name == region.backend) return backend.version;
+    }
+  }
+  return "";
+}
+
 // A loader's word on its blob says nothing of the file.
-Module make_module(const Library& library, const std::string& kind, const runtime::SavedModule& saved) {
+Module make_module(const Library& library, const std::string& kind, const runtime::SavedModule& saved,
+                   const std::string& version) {
   const auto explain = [&](const Error& error) {
     return fmt::format("'{}': its external module of kind '{}' cannot be loaded: {}", library.name(), kind,
                        error.message());
   };
   try {
+    backends::plugin::check_blob_version(kind, version);
     return runtime::load_from_binary(kind, saved);
   } catch (const MissingError& error) {
     throw MissingError(explain(error), error.where());
@@ -69,7 +83,7 @@ Expected<Module> load_external(const LibraryPtr& library, size_t index) {
   runtime::SavedModule saved{.bytes = blob.value()};
   for (const int64_t weight : external.constants)
     saved.constants.push_back(view_weight(library, static_cast<size_t>(weight)));
-  Module module = make_module(*library, external.loader, saved);
+  Module module = make_module(*library, external.loader, saved, recorded_version(library->manifest(), index));
   if (!module) return Refusal{HR_REASON_BACKEND_MISSING, missing_loader(*library, index)};
   return module;
 }

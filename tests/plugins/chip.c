@@ -29,6 +29,10 @@
 _Static_assert(HR_BACKEND_ABI_MINOR == CHIP_MINOR, "another header than the one of that version");
 #endif
 
+#ifndef CHIP_VERSION
+#define CHIP_VERSION "1"
+#endif
+
 /* 1: it says what calls cost: a tenth of the host's own code, or of an add the thousand-fold. 2: all calls cost the
  * time of the result's elements at the machine's peak, half of it after a multiply in one region, and each border as
  * much. 3: the costs of 2, and for what is saved and for borders, ODD. */
@@ -550,7 +554,7 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* given, hr_backen
   host = given;
   HR_FILL_ABI(hr_backend, backend);
   backend->name = CHIP_NAME;
-  backend->version = "1";
+  backend->version = CHIP_VERSION;
   backend->patterns = patterns;
   backend->supports = &supports;
   backend->accepts = &accepts;

@@ -8,6 +8,11 @@
 #define STEPS_VERSION "1"
 #endif
 
+// The earlier version whose bytes it reads.
+#ifndef STEPS_ACCEPTS
+#define STEPS_ACCEPTS "none"
+#endif
+
 namespace {
 
 using namespace headrace::plugin;
@@ -63,6 +68,10 @@ std::vector<int64_t> row_sizes(const std::vector<TensorType>& types, size_t axis
 class Steps : public StepBackend {
   std::string name() const override { return "steps"; }
   std::string version() const override { return STEPS_VERSION; }
+  bool accepts_version(const std::string& recorded) const override {
+    if (recorded == "0") throw std::runtime_error("version 0 had no rows");
+    return recorded == STEPS_ACCEPTS;
+  }
   std::vector<std::string> options() const override { return {"mode", "level"}; }
 
   Verdict supports(const Node& call) const override {

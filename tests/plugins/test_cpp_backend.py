@@ -43,15 +43,16 @@ class CppBackend(unittest.TestCase):
     def compiled(self, body: str, library: str = "steps") -> Path:
         """Returns the artifact of a program of one input."""
         file = self.folder / "model.so"
-        done = headrace("compile", self.model(body), "-o", file, "--plugin", plugin(library), "--backends", library)
+        name = library.rstrip("0")
+        done = headrace("compile", self.model(body), "-o", file, "--plugin", plugin(library), "--backends", name)
         self.assertEqual(done.returncode, OK, done.stderr)
         return file
 
-    def run_of(self, file: Path, library: str = "steps") -> subprocess.CompletedProcess[str]:
+    def run_of(self, file: Path, library: str = "steps", fallback: str = "none") -> subprocess.CompletedProcess[str]:
         head = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }".ljust(117) + "\n"
         image = self.folder / "x.npy"
         image.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + bytes(24))
-        return headrace("run", file, "--input", f"x={image}", "--plugin", plugin(library), "--fallback", "none",
+        return headrace("run", file, "--input", f"x={image}", "--plugin", plugin(library), "--fallback", fallback,
                         "--threads", 2, "--output-dir", self.folder)  # fmt: skip
 
     def reasons_of(self, body: str) -> str:
@@ -138,6 +139,28 @@ class CppBackend(unittest.TestCase):
         done = self.run_of(file, "steps2")
         self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
         self.assertIn("compiled by version 1 of the backend, and this is version 2; compile", done.stderr)
+        done = self.run_of(file, "steps2", fallback="native")
+        self.assertEqual(done.returncode, OK, done.stderr)
+        self.assertIn("ran natively, not by steps", done.stdout + done.stderr)
+
+    def test_a_version_that_is_accepted_runs(self) -> None:
+        done = self.run_of(self.compiled("subtract(%x, %x)"), "steps3")
+        self.assertEqual(done.returncode, OK, done.stderr)
+
+    def test_a_backend_says_why_it_refuses_a_version(self) -> None:
+        done = self.run_of(self.compiled("subtract(%x, %x)", "steps0"), "steps3")
+        self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
+        said = "and this is version 3, which says: version 0 had no rows; compile the model again"
+        self.assertIn(said, done.stderr)
+
+    def test_backends_that_do_not_say_which_versions_they_accept(self) -> None:
+        """Those of the interface of today accept none; earlier ones could not say so, and get all blobs."""
+        file = self.compiled("add(%x, %x)", "chip")
+        self.assertEqual(self.run_of(file, "chip").returncode, OK)
+        done = self.run_of(file, "chip9")
+        self.assertEqual(done.returncode, BAD_INPUT, done.stderr)
+        self.assertIn("compiled by version 1 of the backend, and this is version 9; compile", done.stderr)
+        self.assertEqual(self.run_of(file, "chip9_1_3").returncode, OK)
 
     def test_lists_of_lists_are_read(self) -> None:
         body = "nn.pad(%x, 5f, pad_width=[[1, 0], [0, 2]])"

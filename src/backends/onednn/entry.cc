@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <stdexcept>
+#include <string_view>
 
 #include "backends/onednn/cost.h"
 #include "backends/onednn/fuse.h"
@@ -174,6 +175,12 @@ int32_t entry_types(void*, void* region, hr_entry_types* types, const hr_message
   return 0;
 }
 
+// The number before the comma is that of the format of blobs, which hold no code of oneDNN.
+int32_t accepts_version(void*, const char* recorded, const hr_message*) {
+  const std::string_view own = kVersion, other = recorded;
+  return own.substr(0, own.find(',')) == other.substr(0, other.find(',')) ? 0 : 1;
+}
+
 // Returns what `find` returns, and -1 for what it throws: the host's own estimate holds then.
 template <typename F>
 double estimate(F&& find) {
@@ -216,5 +223,6 @@ HR_BACKEND_EXPORT int32_t headrace_backend_entry(const hr_host* host, hr_backend
   if (HR_HAS_FIELD(hr_backend, backend, cost)) backend->cost = &cost;
   if (HR_HAS_FIELD(hr_backend, backend, saved)) backend->saved = &saved;
   if (HR_HAS_FIELD(hr_backend, backend, border)) backend->border = &border;
+  if (HR_HAS_FIELD(hr_backend, backend, accepts_version)) backend->accepts_version = &accepts_version;
   return 0;
 }

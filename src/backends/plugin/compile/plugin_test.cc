@@ -105,7 +105,7 @@ TEST(Plugin, EarlierVersionsOfTheInterfaceAreTaken) {
                                               {.threads = 1, .fallback = executors::Fallback::none});
     const std::vector<NDArray> got = load::run(*executor, std::vector<NDArray>{x, y});
     for (int64_t k = 0; k < 4; ++k) EXPECT_NEAR(got[1].data<float>()[k], want[1].data<float>()[k], 1e-5) << plugin;
-    // Only libraries of version 1.3 are asked about options without a graph.
+    // Only libraries of version 1.3 or later are asked about options without a graph.
     driver::CompileOptions options{.backends = {plugin}};
     options.backend_options[plugin].set("volume", Value(int64_t{3}));
     EXPECT_NO_THROW(driver::explain(driver::make_model(module), options)) << plugin;
