@@ -234,10 +234,12 @@ pid_t fork_child(const std::string& backend, const std::vector<conformance::Case
   ::_exit(0);
 }
 
-std::vector<CaseReport> check_backend(const std::string& backend, const std::vector<std::string>& patterns,
+std::vector<CaseReport> check_backend(const std::string& wanted, const std::vector<std::string>& patterns,
                                       double timeout) {
   GilReleased released;
-  const std::vector<conformance::Case> cases = conformance::chosen_cases(conformance::cases_for(backend), patterns);
+  driver::register_all();
+  const std::string backend(driver::require_backend(wanted)->name());  // `wanted` may be an alias
+  const std::vector<conformance::Case> cases = conformance::cases_for(backend, patterns);
   return conformance::run_isolated(
       {.cases = cases,
        .start = [&](size_t first, int report, int output) { return fork_child(backend, cases, first, report, output); },

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/module.h"
@@ -14,16 +16,29 @@
 namespace headrace::conformance {
 
 struct Case {
-  std::string name;                         // "nn.conv2d/strides": an op or a pattern, and what is special
-  std::string text;                         // a Relay program
-  std::vector<std::string> constants = {};  // the parameters of main that become constants
-  std::string free_op = {};                 // an op that any backend may compute; empty: all are the backend's
-  std::string reference = {};               // an equal program of ops that the interpreter computes; empty: `text`
+  std::string name;                           // "nn.conv2d/strides": an op or a pattern, and what is special
+  std::string text;                           // a Relay program
+  std::vector<std::string> constants = {};    // the parameters of main that become constants
+  std::string free_op = {};                   // an op that any backend may compute; empty: all are the backend's
+  std::string reference = {};                 // an equal program of ops that the interpreter computes; empty: `text`
+  std::vector<std::string_view> values = {};  // see given_tensor; empty: random ones
+  bool is_brief = false;                      // only checks of what a run computes are made
+  bool is_probe = false;                      // made up for an op of which there is no case
 };
 
-// Returns the cases of single ops: those without attributes in several dtypes and shapes, and those with attributes in
-// variants of them.
-std::vector<Case> op_cases();
+// Returns whether the name of a case matches one of the patterns ("nn.conv2d/*"); without patterns all do.
+bool is_chosen(const std::string& name, const std::vector<std::string>& patterns);
+
+// Returns the cases of single ops whose names match: those without attributes in several dtypes and shapes, those with
+// attributes in variants of them, and the calls with which the ops themselves are tested; all of these also in other
+// dtypes where the type relation takes them; and a probe of each op that is in none of them, such as a user's.
+std::vector<Case> op_cases(const std::vector<std::string>& patterns = {});
+
+// Returns the variants of ops with attributes, in one dtype each.
+std::vector<Case> variant_cases();
+
+// Returns the case in another dtype: with it in place of float32.
+Case in_dtype(const Case& one, const std::string& dtype);
 
 // Returns cases of several ops, made of ops that the backend takes in float32 at (3, 4): constants in every place,
 // values used twice, several results, chains. Either may be empty.
@@ -39,11 +54,15 @@ IRModule module_of(const Case& one);
 // constants become constants.
 std::vector<Case> pattern_cases(const partition::CompositePattern& pattern);
 
-// Returns whether the backend takes each call of the case's op by itself.
+// Returns the calls of ops in main, each with what the backend says to it by itself.
+std::vector<std::pair<const relay::CallNode*, partition::Verdict>> verdicts_on(const partition::Backend& backend,
+                                                                               const IRModule& module);
+
+// Returns whether the backend takes each call of main by itself.
 bool is_taken(const partition::Backend& backend, const IRModule& module);
 
-// Returns all cases for a backend: those above, with the ops that it takes in the structures. UserError for a backend
-// that there is not.
-std::vector<Case> cases_for(const std::string& backend);
+// Returns the cases for a backend whose names match the patterns: those above, with the ops that it takes in the
+// structures. UserError for a backend that there is not, and where no name matches.
+std::vector<Case> cases_for(const std::string& backend, const std::vector<std::string>& patterns = {});
 
 }  // namespace headrace::conformance

@@ -1,4 +1,8 @@
+#include <fmt/ranges.h>
+#include <fnmatch.h>
+
 #include <algorithm>
+#include <iterator>
 
 #include "conformance/cases.h"
 #include "driver/all_backends.h"
@@ -27,22 +31,38 @@ std::vector<std::string> taken_of(const std::vector<std::string>& ops, const par
 
 }  // namespace
 
-bool is_taken(const partition::Backend& backend, const IRModule& module) {
-  bool takes_all = true;
+std::vector<std::pair<const relay::CallNode*, partition::Verdict>> verdicts_on(const partition::Backend& backend,
+                                                                               const IRModule& module) {
+  std::vector<std::pair<const relay::CallNode*, partition::Verdict>> verdicts;
   relay::post_order(module->lookup("main"), [&](const Expr& expr) {
     const auto* call = expr.as<relay::CallNode>();
-    if (call != nullptr && call->as_op() != nullptr) takes_all &= partition::verdict_of(backend, *call).ok();
+    if (call != nullptr && call->as_op() != nullptr) verdicts.emplace_back(call, partition::verdict_of(backend, *call));
   });
-  return takes_all;
+  return verdicts;
 }
 
-std::vector<Case> cases_for(const std::string& name) {
+bool is_taken(const partition::Backend& backend, const IRModule& module) {
+  const auto verdicts = verdicts_on(backend, module);
+  return std::all_of(verdicts.begin(), verdicts.end(), [](const auto& one) { return one.second.ok(); });
+}
+
+bool is_chosen(const std::string& name, const std::vector<std::string>& patterns) {
+  return patterns.empty() || std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+           return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+         });
+}
+
+std::vector<Case> cases_for(const std::string& name, const std::vector<std::string>& patterns) {
   driver::register_all();
   const auto backend = driver::require_backend(name);
-  std::vector<Case> cases = op_cases();
-  const auto add = [&](std::vector<Case> more) { std::move(more.begin(), more.end(), std::back_inserter(cases)); };
+  std::vector<Case> cases = op_cases(patterns);
+  const auto add = [&](std::vector<Case> more) {
+    std::copy_if(std::move_iterator(more.begin()), std::move_iterator(more.end()), std::back_inserter(cases),
+                 [&](const Case& one) { return is_chosen(one.name, patterns); });
+  };
   add(structure_cases(taken_of(plain_ops(1), *backend, 1), taken_of(plain_ops(2), *backend, 2)));
   for (const partition::CompositePattern& pattern : backend->patterns()) add(pattern_cases(pattern));
+  if (cases.empty() && !patterns.empty()) throw_user_error("no case has a name like '{}'", fmt::join(patterns, "', '"));
   return cases;
 }
 

@@ -1,136 +1,16 @@
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "conformance/cases.h"
+#include "conformance/given_cases.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 
 namespace headrace::conformance {
 
 namespace {
-
-// An op with attributes: the tensors of a variant ("x (2, 3) w* (4, 3) i (2):int32", where * marks a constant), and its
-// call. Parameters whose names begin with p get positive values.
-struct Variant {
-  const char* name;
-  const char* params;
-  const char* body;
-};
-
-constexpr Variant kVariants[] = {
-    {"clip/inner", "x (3, 5)", "clip(%x, a_min=-0.5f, a_max=0.25f)"},
-    {"clip/above", "x (3, 5)", "clip(%x, a_min=0f, a_max=6f)"},
-    {"nn.leaky_relu/alpha", "x (3, 5)", "nn.leaky_relu(%x, alpha=0.3f)"},
-    {"nn.prelu/channels", "x (2, 3, 4) a* (3)", "nn.prelu(%x, %a)"},
-    {"cast/to_int", "x (3, 5)", "cast(%x, dtype=\"int32\")"},
-    {"cast/from_int", "i (3, 5):int32", "cast(%i, dtype=\"float32\")"},
-    {"nn.bias_add/channels", "x (2, 3, 4, 5) b* (3)", "nn.bias_add(%x, %b)"},
-    {"nn.bias_add/last", "x (2, 5) b* (5)", "nn.bias_add(%x, %b, axis=-1)"},
-    {"nn.bias_add/parameter", "x (2, 3, 4, 5) b (3)", "nn.bias_add(%x, %b)"},
-    {"nn.conv1d/padding", "x (2, 3, 9) w* (4, 3, 3)", "nn.conv1d(%x, %w, padding=[1, 2])"},
-    {"nn.conv2d/plain", "x (1, 4, 9, 7) w* (6, 4, 3, 3)", "nn.conv2d(%x, %w)"},
-    {"nn.conv2d/batch", "x (3, 4, 6, 6) w* (5, 4, 3, 3)", "nn.conv2d(%x, %w)"},
-    {"nn.conv2d/one_by_one", "x (1, 8, 5, 5) w* (16, 8, 1, 1)", "nn.conv2d(%x, %w)"},
-    {"nn.conv2d/padding", "x (1, 4, 9, 7) w* (6, 4, 3, 3)", "nn.conv2d(%x, %w, padding=[1, 1, 1, 1])"},
-    {"nn.conv2d/uneven_padding", "x (1, 4, 9, 7) w* (6, 4, 3, 3)", "nn.conv2d(%x, %w, padding=[0, 1, 2, 3])"},
-    {"nn.conv2d/strides", "x (1, 4, 9, 8) w* (6, 4, 3, 3)", "nn.conv2d(%x, %w, strides=[2, 1])"},
-    {"nn.conv2d/dilation", "x (1, 4, 9, 9) w* (6, 4, 3, 3)", "nn.conv2d(%x, %w, dilation=[2, 3])"},
-    {"nn.conv2d/groups", "x (1, 8, 6, 6) w* (4, 4, 3, 3)", "nn.conv2d(%x, %w, groups=2)"},
-    {"nn.conv2d/depthwise", "x (1, 6, 6, 6) w* (6, 1, 3, 3)", "nn.conv2d(%x, %w, groups=6, padding=[1, 1, 1, 1])"},
-    {"nn.conv2d/weights_parameter", "x (1, 4, 6, 6) w (6, 4, 3, 3)", "nn.conv2d(%x, %w)"},
-    {"nn.conv2d/channels_last", "x (1, 6, 6, 4) w* (3, 3, 4, 6)",
-     "nn.conv2d(%x, %w, data_layout=\"NHWC\", kernel_layout=\"HWIO\")"},
-    {"nn.conv3d/plain", "x (1, 2, 4, 5, 6) w* (3, 2, 2, 2, 2)", "nn.conv3d(%x, %w)"},
-    {"nn.conv2d_transpose/strides", "x (1, 4, 5, 5) w* (4, 3, 3, 3)", "nn.conv2d_transpose(%x, %w, strides=[2, 2])"},
-    {"nn.dense/plain", "x (3, 8) w* (5, 8)", "nn.dense(%x, %w)"},
-    {"nn.dense/one_row", "x (1, 16) w* (10, 16)", "nn.dense(%x, %w)"},
-    {"nn.dense/parameter", "x (3, 8) w (5, 8)", "nn.dense(%x, %w)"},
-    {"nn.dense/three_axes", "x (2, 3, 8) w* (5, 8)", "nn.dense(%x, %w)"},
-    {"nn.matmul/plain", "x (3, 8) w* (8, 5)", "nn.matmul(%x, %w)"},
-    {"nn.matmul/transposed", "x (8, 3) w (5, 8)", "nn.matmul(%x, %w, transpose_a=True, transpose_b=True)"},
-    {"nn.batch_matmul/plain", "x (2, 3, 4) y (2, 5, 4)", "nn.batch_matmul(%x, %y)"},
-    {"nn.batch_matmul/not_transposed", "x (2, 3, 4) y (2, 4, 5)", "nn.batch_matmul(%x, %y, transpose_b=False)"},
-    {"nn.batch_matmul/one_batch", "x (1, 3, 4) y (2, 5, 4)", "nn.batch_matmul(%x, %y)"},
-    {"nn.max_pool2d/plain", "x (1, 3, 8, 8)", "nn.max_pool2d(%x, pool_size=[2, 2], strides=[2, 2])"},
-    {"nn.max_pool2d/padding", "x (1, 3, 7, 8)",
-     "nn.max_pool2d(%x, pool_size=[3, 3], strides=[2, 1], padding=[1, 0, 1, 2])"},
-    {"nn.max_pool2d/ceil", "x (1, 3, 7, 8)", "nn.max_pool2d(%x, pool_size=[3, 2], strides=[2, 3], ceil_mode=True)"},
-    {"nn.max_pool2d/dilation", "x (1, 3, 9, 9)", "nn.max_pool2d(%x, pool_size=[2, 2], dilation=[2, 3])"},
-    {"nn.avg_pool2d/plain", "x (1, 3, 8, 8)", "nn.avg_pool2d(%x, pool_size=[2, 2], strides=[2, 2])"},
-    {"nn.avg_pool2d/padding", "x (1, 3, 7, 8)", "nn.avg_pool2d(%x, pool_size=[3, 3], padding=[1, 1, 1, 1])"},
-    {"nn.avg_pool2d/counted_padding", "x (1, 3, 7, 8)",
-     "nn.avg_pool2d(%x, pool_size=[3, 3], padding=[1, 0, 1, 1], count_include_pad=True)"},
-    {"nn.avg_pool2d/ceil", "x (1, 3, 7, 8)", "nn.avg_pool2d(%x, pool_size=[3, 3], strides=[2, 2], ceil_mode=True)"},
-    {"nn.avg_pool2d/ceil_and_counted", "x (1, 3, 6, 8)",
-     "nn.avg_pool2d(%x, pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1], ceil_mode=True, "
-     "count_include_pad=True)"},
-    {"nn.global_max_pool2d/plain", "x (2, 3, 5, 4)", "nn.global_max_pool2d(%x)"},
-    {"nn.global_avg_pool2d/plain", "x (2, 3, 5, 4)", "nn.global_avg_pool2d(%x)"},
-    {"nn.adaptive_avg_pool2d/uneven", "x (1, 3, 7, 8)", "nn.adaptive_avg_pool2d(%x, output_size=[3, 4])"},
-    {"nn.softmax/last", "x (3, 5)", "nn.softmax(%x)"},
-    {"nn.softmax/first", "x (3, 5, 2)", "nn.softmax(%x, axis=0)"},
-    {"nn.softmax/middle", "x (3, 5, 2)", "nn.softmax(%x, axis=1)"},
-    {"nn.log_softmax/last", "x (3, 5)", "nn.log_softmax(%x)"},
-    {"nn.layer_norm/last", "x (3, 8) g* (8) b* (8)", "nn.layer_norm(%x, %g, %b, epsilon=0.001f)"},
-    {"nn.lrn/plain", "x (1, 6, 4, 4)", "nn.lrn(%x, size=3, alpha=0.5f, beta=0.6f, bias=1.5f)"},
-    {"concatenate/two", "x (2, 3) y (2, 4)", "concatenate((%x, %y), axis=1)"},
-    {"concatenate/three", "x (2, 3, 2) y (1, 3, 2) z (3, 3, 2)", "concatenate((%x, %y, %z), axis=0)"},
-    {"concatenate/twice_one", "x (2, 3)", "concatenate((%x, %x), axis=-1)"},
-    {"concatenate/constant", "x (2, 3) c* (2, 2)", "concatenate((%x, %c), axis=1)"},
-    {"split/equal", "x (2, 6)", "let %s = split(%x, indices_or_sections=3, axis=1); (%s.2, %s.0)"},
-    {"split/at_places", "x (2, 6)", "let %s = split(%x, indices_or_sections=[1, 4], axis=1); (%s.0, %s.1, %s.2)"},
-    {"reshape/plain", "x (2, 6)", "reshape(%x, newshape=[3, 4])"},
-    {"reshape/rest", "x (2, 3, 4)", "reshape(%x, newshape=[0, -1])"},
-    {"nn.batch_flatten/plain", "x (2, 3, 4)", "nn.batch_flatten(%x)"},
-    {"squeeze/axis", "x (2, 1, 3, 1)", "squeeze(%x, axis=[1])"},
-    {"expand_dims/inner", "x (2, 3)", "expand_dims(%x, axis=1, num_newaxis=2)"},
-    {"transpose/reversed", "x (2, 3, 4)", "transpose(%x)"},
-    {"transpose/cycled", "x (2, 3, 4)", "transpose(%x, axes=[2, 0, 1])"},
-    {"transpose/inner", "x (2, 3, 4, 5)", "transpose(%x, axes=[0, 2, 1, 3])"},
-    {"strided_slice/steps", "x (5, 6)", "strided_slice(%x, begin=[1, 0], end=[5, 6], strides=[2, 3])"},
-    {"nn.pad/value", "x (2, 3)", "nn.pad(%x, 1.5f, pad_width=[[1, 0], [2, 1]])"},
-    {"sum/inner", "x (2, 3, 4)", "sum(%x, axis=[1])"},
-    {"sum/kept", "x (2, 3, 4)", "sum(%x, axis=[0, 2], keepdims=True)"},
-    {"mean/spatial", "x (2, 3, 4, 5)", "mean(%x, axis=[2, 3], keepdims=True)"},
-    {"max/last", "x (2, 3, 4)", "max(%x, axis=[-1])"},
-    {"min/all", "x (2, 3)", "min(%x)"},
-    {"prod/excluded", "x (2, 3, 4)", "prod(%x, axis=[1], exclude=True)"},
-    {"argmax/axis", "x (2, 5)", "argmax(%x, axis=[1])"},
-    {"take/rows", "x (5, 3) i* (2):int32", "take(%x, %i, axis=0)"},
-    {"where/plain", "c (2, 3):bool x (2, 3) y (2, 3)", "where(%c, %x, %y)"},
-    {"tile/plain", "x (2, 3)", "tile(%x, reps=[2, 2])"},
-    {"repeat/axis", "x (2, 3)", "repeat(%x, repeats=2, axis=1)"},
-    {"stack/inner", "x (2, 3) y (2, 3)", "stack((%x, %y), axis=1)"},
-    {"cumsum/axis", "x (2, 5)", "cumsum(%x, axis=1)"},
-    {"image.resize2d/linear", "x (1, 2, 4, 4)",
-     "image.resize2d(%x, size=[6, 7], method=\"linear\", coordinate_transformation_mode=\"half_pixel\")"},
-    {"image.resize2d/nearest", "x (1, 2, 4, 4)", "image.resize2d(%x, size=[8, 8], method=\"nearest_neighbor\")"},
-};
-
-// Reads "x (2, 3) w* (4):int32" as parameters of a program, and the constants among them.
-Case case_of(const Variant& variant) {
-  Case made{.name = variant.name, .text = "def @main("};
-  const std::string spec = variant.params;
-  for (size_t at = 0; at < spec.size();) {
-    const size_t open = spec.find('(', at), close = spec.find(')', open);
-    std::string name = spec.substr(at, open - at - 1);
-    if (name.ends_with('*')) {
-      name.pop_back();
-      made.constants.push_back(name);
-    }
-    std::string shape = spec.substr(open, close + 1 - open), dtype = "float32";
-    at = close + 1;
-    if (at < spec.size() && spec[at] == ':') {
-      const size_t end = std::min(spec.find(' ', at), spec.size());
-      dtype = spec.substr(at + 1, end - at - 1);
-      at = end;
-    }
-    if (shape.find(',') == std::string::npos && shape != "()") shape.insert(shape.size() - 1, ",");
-    made.text += fmt::format("{}%{}: Tensor[{}, {}]", made.text.ends_with('(') ? "" : ", ", name, shape, dtype);
-    while (at < spec.size() && spec[at] == ' ') ++at;
-  }
-  made.text += fmt::format(") {{ {} }}\n", variant.body);
-  return made;
-}
 
 std::string tensor(const std::string& shape, const std::string& dtype) {
   return fmt::format("Tensor[{}, {}]", shape, dtype);
@@ -244,13 +124,110 @@ std::vector<Case> node_cases() {
 
 }  // namespace
 
-std::vector<Case> op_cases() {
+namespace {
+
+// Two calls that are not variants show an op in other dtypes well enough.
+constexpr int kGivenInOtherDtypes = 2;
+
+std::vector<Case> plain_cases() {
   std::vector<Case> cases;
   for (const std::string& op : plain_ops(1)) add_unary_cases(op, cases);
   for (const std::string& op : plain_ops(2)) add_binary_cases(op, cases);
-  std::erase_if(cases, [](const Case& one) { return !is_valid(one); });
-  for (const Variant& variant : kVariants) cases.push_back(case_of(variant));
-  for (Case& one : node_cases()) cases.push_back(std::move(one));
+  return cases;
+}
+
+// Returns the variants in each dtype, and some of the given calls of each op.
+std::vector<Case> cases_in_dtypes(const std::vector<Case>& variants, const std::vector<Case>& given) {
+  std::vector<Case> sources = variants;
+  std::map<std::string, int> counts;
+  for (const Case& one : given) {
+    if (one.text.find("float32") == std::string::npos) continue;
+    if (counts[one.name.substr(0, one.name.find('/'))]++ < kGivenInOtherDtypes) sources.push_back(one);
+  }
+  std::vector<Case> cases;
+  for (const Case& one : sources) {
+    if (one.text.find("float32") == std::string::npos) continue;
+    for (const char* dtype : kDtypes) {
+      if (dtype != std::string_view("float32")) cases.push_back(in_dtype(one, dtype));
+    }
+  }
+  return cases;
+}
+
+// Returns a call with default attributes that the type relation takes, if there is one.
+std::optional<Case> probe_of(const std::string& op) {
+  const std::vector<std::string> arguments[] = {{"%x"}, {"%x", "%y"}, {"(%x, %y)"}, {"%x", "%y", "%z"}};
+  for (const char* shape : {"(3, 4)", "(4,)", "()", "(1, 8, 6, 6)", "(1, 3, 8)", "(1, 2, 3, 4, 5)"}) {
+    for (const auto& list : arguments) {
+      const std::string args = fmt::format("{}", fmt::join(list, ", "));
+      std::string params;
+      for (const char name : {'x', 'y', 'z'}) {
+        if (args.find(name) != std::string::npos)
+          params += fmt::format("{}%{}: {}", params.empty() ? "" : ", ", name, tensor(shape, "float32"));
+      }
+      Case made{.name = op + "/probe",
+                .text = fmt::format("def @main({}) {{ {}({}) }}\n", params, op, args),
+                .is_probe = true};
+      if (is_valid(made)) return made;
+    }
+  }
+  return std::nullopt;
+}
+
+std::set<std::string> subjects_of(const std::vector<Case>& cases) {
+  std::set<std::string> subjects;
+  for (const Case& one : cases) subjects.insert(one.name.substr(0, one.name.find('/')));
+  return subjects;
+}
+
+// Returns the given cases. An op that other cases check in full needs no more than the brief checks in these.
+std::vector<Case> given_beside(const std::vector<Case>& others) {
+  std::vector<Case> given = given_cases();
+  const std::set<std::string> subjects = subjects_of(others);
+  for (Case& one : given) one.is_brief |= subjects.contains(one.name.substr(0, one.name.find('/')));
+  return given;
+}
+
+// Returns the names of the ops that no case is about and that backends are asked about.
+std::vector<std::string> ops_without(const std::vector<Case>& cases) {
+  const std::set<std::string> subjects = subjects_of(cases);
+  std::vector<std::string> names = op_names();
+  std::erase_if(names, [&](const std::string& op) { return subjects.contains(op) || !why_no_case(op).empty(); });
+  return names;
+}
+
+}  // namespace
+
+Case in_dtype(const Case& one, const std::string& dtype) {
+  Case made = one;
+  made.name = fmt::format("{}/{}", one.name, dtype);
+  made.is_brief = true;
+  constexpr std::string_view kFloat32 = "float32";
+  for (size_t at = 0; (at = made.text.find(kFloat32, at)) != std::string::npos; at += dtype.size())
+    made.text.replace(at, kFloat32.size(), dtype);
+  return made;
+}
+
+std::vector<Case> op_cases(const std::vector<std::string>& patterns) {
+  std::vector<Case> cases;
+  const auto add = [&](std::vector<Case> more, bool may_be_invalid) {
+    for (Case& one : more) {
+      if (is_chosen(one.name, patterns) && (!may_be_invalid || is_valid(one))) cases.push_back(std::move(one));
+    }
+  };
+  std::vector<Case> all = plain_cases();
+  add(all, true);
+  std::vector<Case> variants = variant_cases();
+  for (Case& one : node_cases()) variants.push_back(std::move(one));
+  add(variants, false);
+  all.insert(all.end(), variants.begin(), variants.end());
+  const std::vector<Case> given = given_beside(all);
+  add(given, false);
+  add(cases_in_dtypes(variants, given), true);
+  all.insert(all.end(), given.begin(), given.end());
+  for (const std::string& op : ops_without(all)) {
+    if (const std::optional<Case> probe = probe_of(op)) add({*probe}, false);
+  }
   return cases;
 }
 

@@ -1,8 +1,5 @@
 #include "conformance/report.h"
 
-#include <fmt/ranges.h>
-#include <fnmatch.h>
-
 #include <algorithm>
 #include <set>
 
@@ -88,19 +85,6 @@ std::map<std::string, std::vector<Claims>> claims_of(const partition::Backends& 
     return std::all_of(row.second.begin(), row.second.end(), [](const Claims& one) { return one.taken == 0; });
   });
   return claims;
-}
-
-std::vector<Case> chosen_cases(const std::vector<Case>& all, const std::vector<std::string>& patterns) {
-  if (patterns.empty()) return all;
-  std::vector<Case> some;
-  for (const Case& one : all) {
-    const bool is_asked = std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-      return fnmatch(pattern.c_str(), one.name.c_str(), 0) == 0;
-    });
-    if (is_asked) some.push_back(one);
-  }
-  if (some.empty()) throw_user_error("no case has a name like '{}'", fmt::join(patterns, "', '"));
-  return some;
 }
 
 }  // namespace headrace::conformance

@@ -37,8 +37,4 @@ std::string to_text(const Claims& claims);
 // Returns, for each op that one of the backends takes in some case, what each says to all cases of the op.
 std::map<std::string, std::vector<Claims>> claims_of(const partition::Backends& backends);
 
-// Returns the cases whose names match one of the patterns ("nn.conv2d/*"); all without patterns. UserError where none
-// matches.
-std::vector<Case> chosen_cases(const std::vector<Case>& all, const std::vector<std::string>& patterns);
-
 }  // namespace headrace::conformance

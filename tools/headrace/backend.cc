@@ -148,11 +148,10 @@ std::function<pid_t(size_t, int, int)> starter(const CheckState& state, const Co
   };
 }
 
-// Returns the name of a backend that is named, or lies at a path.
+// Returns the name of a backend that is named, also by an alias, or lies at a path.
 std::string resolve(const std::string& backend) {
   if (backend.find('/') == std::string::npos && !backend.ends_with(".so")) {
-    driver::require_backend(backend);
-    return backend;
+    return std::string(driver::require_backend(backend)->name());
   }
   if (std::string name = driver::load_plugin(backend); !name.empty()) return name;
   throw_user_error("'{0}' registers its backends itself; name one: headrace backend check NAME --plugin {0}", backend);
@@ -161,7 +160,7 @@ std::string resolve(const std::string& backend) {
 int check(const CheckState& state, const Common& common) {
   driver::register_all();
   const std::string backend = resolve(state.backend);
-  const std::vector<Case> cases = conformance::chosen_cases(conformance::cases_for(backend), state.cases);
+  const std::vector<Case> cases = conformance::cases_for(backend, state.cases);
   if (state.child >= 0) {
     conformance::run_child(backend, cases, static_cast<size_t>(state.child), kReportDescriptor);
     return HR_OK;
