@@ -51,6 +51,20 @@ FAULTS = {
     27: ("what is loaded declares other types", {"types"}, "add/float32"),
 }
 
+# Plugins of mistakes.cc: a check that must find them, the cases that are enough, and a case with such a finding.
+MISTAKES = {
+    "zeros_for_upsampling": ("result", "*", "nn.upsampling/nearest"),
+    "zeros_for_doubles": ("result", "nn.conv2d/*", "nn.conv2d/strides/float64"),
+    "throws_in_runs": ("result", "nn.upsampling/nearest", "nn.upsampling/nearest"),
+    "throws_in_loads": ("result", "nn.upsampling/nearest", "nn.upsampling/nearest"),
+    "throws_in_compiles": ("compile", "nn.upsampling/nearest", "nn.upsampling/nearest"),
+}
+MESSAGES = {
+    "throws_in_runs": "the chip is too hot",
+    "throws_in_loads": "the chip is cold",
+    "throws_in_compiles": "the chip is too small",
+}
+
 
 def check(plugin: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     path = str(Path(OPTIONS.plugins) / f"{plugin}.so")
@@ -87,6 +101,28 @@ class ConformanceKit(unittest.TestCase):
                 with self.subTest(fault=fault, what=what):
                     self.assertEqual(code, MISMATCH, errors)
                     self.assertTrue(found & expected, f"found {found}, expected one of {expected}")
+
+    def test_each_mistake_in_cpp_is_found(self) -> None:
+        for plugin, (expected, cases, case) in MISTAKES.items():
+            with self.subTest(plugin=plugin):
+                run = check(plugin, "--case", cases)
+                self.assertEqual(run.returncode, MISMATCH, run.stderr)
+                findings = {one["case"]: one["findings"] for one in json.loads(run.stdout)["cases"]}
+                messages = {finding["check"]: finding["message"] for finding in findings[case]}
+                self.assertIn(MESSAGES.get(plugin, "is right"), messages[expected])
+
+    def test_an_alias_names_its_backend(self) -> None:
+        left_out = build_backends.left_out(OPTIONS.program)
+        for backend, alias in {"onednn": "dnnl", "examplejson": "examplejsoncompiler"}.items():
+            with self.subTest(alias=alias):
+                if why := left_out.get(backend):
+                    self.skipTest(why)
+                command = [OPTIONS.program, "backend", "check", alias, "--case", "add/float32", "--json"]
+                run = subprocess.run(command, capture_output=True, text=True, timeout=100)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                report = json.loads(run.stdout)
+                self.assertEqual(report["backend"], backend)
+                self.assertEqual([case["claimed"] for case in report["cases"]], [True])
 
     def test_a_file_that_is_not_what_the_module_holds(self) -> None:
         if why := build_backends.left_out(OPTIONS.program).get("examplejson"):
