@@ -12,7 +12,8 @@ namespace headrace::tools {
 
 // A dense array in row-major order, little-endian.
 struct NpyArray {
-  char kind = 'f';  // NumPy's dtype.kind: f float, i int, u unsigned, b bool, c complex, V raw (bfloat16)
+  char kind =
+      'f';  // NumPy's dtype.kind: f float, i int, u unsigned, b bool, c complex, V raw (bfloat16, narrow dtypes)
   int64_t item_bytes = 4;
   std::vector<int64_t> shape;
   std::vector<std::byte> bytes;

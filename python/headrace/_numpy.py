@@ -39,9 +39,15 @@ def cast_array(value: Any, dtype: str) -> Any:
 
 
 def numpy_dtype(name: str) -> np.dtype:
-    """The dtype of that name, also "bfloat16"."""
-    if name != "bfloat16":
+    """The dtype of that name, also one of ml_dtypes: "bfloat16", "float8_e4m3fn", "int4"."""
+    try:
         return np.dtype(name)
-    import ml_dtypes
-
-    return np.dtype(ml_dtypes.bfloat16)
+    except TypeError:
+        pass
+    try:
+        import ml_dtypes
+    except ImportError:
+        raise TypeError(f"numpy has no dtype {name!r} of its own; ml_dtypes, which may have it, is missing") from None
+    if not hasattr(ml_dtypes, name):
+        raise TypeError(f"data type {name!r} not understood")
+    return np.dtype(getattr(ml_dtypes, name))

@@ -7,7 +7,7 @@ from numbers import Number
 from typing import Any
 
 from headrace import _arguments, _core, _node, _public
-from headrace._numpy import np
+from headrace._numpy import np, numpy_dtype
 
 __all__ = ["TupleWrapper", "const"]
 
@@ -129,12 +129,8 @@ def _numpy_dtype(dtype: Any, what: str) -> np.dtype:
         dtype = str(dtype.dtype)
     if not isinstance(dtype, (str, type, np.dtype)):
         raise _core.UserError(f"{what}: dtype: expected a str, got {_arguments.kind(dtype)}")
-    if dtype == "bfloat16":
-        import ml_dtypes
-
-        dtype = ml_dtypes.bfloat16
     try:
-        return np.dtype(dtype)
+        return numpy_dtype(dtype) if isinstance(dtype, str) else np.dtype(dtype)
     except TypeError as error:
         raise _core.UserError(f"{what}: {error}") from None
 

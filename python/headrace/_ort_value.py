@@ -25,8 +25,26 @@ _ELEMENT_TYPES = {  # by ONNX's numbers
     12: "uint32",
     13: "uint64",
     16: "bfloat16",
+    17: "float8_e4m3fn",
+    18: "float8_e4m3fnuz",
+    19: "float8_e5m2",
+    20: "float8_e5m2fnuz",
+    21: "uint4",
+    22: "int4",
+    23: "float4_e2m1fn",
+    25: "uint2",
+    26: "int2",
 }
-_NAMES = {"float32": "float", "float64": "double"}  # onnxruntime's, where they are not numpy's
+_OF_ML_DTYPES = frozenset(name for number, name in _ELEMENT_TYPES.items() if number >= 16)
+_NAMES = {  # onnxruntime's, where they are not numpy's
+    "float32": "float",
+    "float64": "double",
+    "float8_e4m3fn": "float8e4m3fn",
+    "float8_e4m3fnuz": "float8e4m3fnuz",
+    "float8_e5m2": "float8e5m2",
+    "float8_e5m2fnuz": "float8e5m2fnuz",
+    "float4_e2m1fn": "float4e2m1",
+}
 
 
 def type_string(dtype: str) -> str:
@@ -38,13 +56,13 @@ def numpy_dtype(given: Any, what: str) -> Any:
     """A numpy dtype from a dtype, its name, or ONNX's number of it."""
     name = _ELEMENT_TYPES.get(given) if isinstance(given, int) and not isinstance(given, bool) else given
     try:
-        if name == "bfloat16":
+        if isinstance(name, str) and name in _OF_ML_DTYPES:
             import ml_dtypes
 
-            return np.dtype(ml_dtypes.bfloat16)
+            return np.dtype(getattr(ml_dtypes, name))
         dtype = np.dtype(name)
-    except ImportError:
-        raise _core.MissingError(f"{what}: bfloat16 needs the package ml_dtypes") from None
+    except (ImportError, AttributeError):
+        raise _core.MissingError(f"{what}: {name} needs the package ml_dtypes") from None
     except TypeError:
         dtype = None
     if name is None or dtype is None or str(dtype) not in _ELEMENT_TYPES.values():

@@ -10,7 +10,7 @@ from headrace import _arguments, _core, _native, _public
 from headrace._core import Device, NDArray, UserError
 from headrace._core import array as _share
 from headrace._ffi import api
-from headrace._numpy import np
+from headrace._numpy import np, numpy_dtype
 
 if TYPE_CHECKING:
     from headrace.target import Target
@@ -68,7 +68,7 @@ def empty(shape: Sequence[int], dtype: str = "float32", device: Device | None = 
     if any(size < 0 for size in sizes):
         raise UserError(f"shape: sizes are 0 or more, got {sizes}")
     try:
-        return _share(np.empty(sizes, dtype), "shape")
+        return _share(np.empty(sizes, numpy_dtype(dtype) if isinstance(dtype, str) else dtype), "shape")
     except TypeError:
         raise UserError(f"dtype: numpy has no dtype {dtype!r}") from None
 

@@ -68,13 +68,26 @@ std::string kind_of(nb::handle object) {
   return type + dtype;
 }
 
-// The bits of a numpy array of ml_dtypes' bfloat16, shared as they are; of a strided one, a copy.
-NDArray share_bfloat16(nb::handle array) {
+// The dtype of that name if numpy has it from ml_dtypes only, else nothing.
+std::optional<DataType> dtype_of_ml_dtypes(const std::string& name) {
+  try {
+    const DataType dtype = DataType::parse(name);
+    if (dtype.is_scalar() && (dtype.is_bfloat16() || dtype.is_narrow())) return dtype;
+  } catch (const UserError&) {
+  }
+  return std::nullopt;
+}
+
+// The unsigned integer of an element's size.
+DataType bits_of(DataType dtype) { return DataType::uint(static_cast<int>(dtype.bytes()) * 8); }
+
+// The bits of a numpy array of a dtype of ml_dtypes, shared as they are; of a strided one, a copy.
+NDArray share_bits(nb::handle array, DataType dtype) {
   const nb::object dense = nb::module_::import_("numpy").attr("ascontiguousarray")(array);
   // ascontiguousarray makes a scalar a vector.
-  const nb::object bits = dense.attr("view")("uint16").attr("reshape")(array.attr("shape"));
+  const nb::object bits = dense.attr("view")(bits_of(dtype).to_string()).attr("reshape")(array.attr("shape"));
   const NDArray shared = from_capsule(ask_for_dlpack(bits));
-  const NDArray result = NDArray::view(shared.data<void>(), shared.shape(), DataType::bfloat16(), [shared] {});
+  const NDArray result = NDArray::view(shared.data<void>(), shared.shape(), dtype, [shared] {});
   result.object()->read_only = shared.object()->read_only;
   return result;
 }
@@ -89,13 +102,14 @@ bool is_refusal(const nb::python_error& error) {
   return false;
 }
 
-// Exporters refuse what DLPack cannot say: strings, objects, foreign byte orders; numpy's also bfloat16.
+// Exporters refuse what DLPack cannot say: strings, objects, foreign byte orders; numpy's also the dtypes of ml_dtypes.
 NDArray share(nb::handle object, const Label& what) {
   try {
     return from_capsule(ask_for_dlpack(object));
   } catch (nb::python_error& error) {
-    if (nb::hasattr(object, "__array_interface__") && text_of(object.attr("dtype")) == "bfloat16")
-      return share_bfloat16(object);
+    if (nb::hasattr(object, "__array_interface__")) {
+      if (const auto dtype = dtype_of_ml_dtypes(text_of(object.attr("dtype")))) return share_bits(object, *dtype);
+    }
     if (!is_refusal(error)) throw;
     throw_user_error("{}: {} cannot be shared by DLPack: {}", what(), kind_of(object), nb::str(error.value()).c_str());
   } catch (const UserError& error) {
@@ -147,16 +161,18 @@ nb::object with_dtype(nb::object numbers, const std::string& wanted) {
 nb::object to_numpy(nb::handle self) {
   const nb::module_ numpy = nb::module_::import_("numpy");
   const NDArray array = nb::cast<NDArray>(self);
-  if (!array.dtype().is_bfloat16()) return numpy.attr("from_dlpack")(self);
-  nb::object bfloat16;
+  const auto dtype = dtype_of_ml_dtypes(array.dtype().to_string());
+  if (!dtype) return numpy.attr("from_dlpack")(self);
+  nb::object wanted;
   try {
-    bfloat16 = nb::module_::import_("ml_dtypes").attr("bfloat16");
+    wanted = nb::module_::import_("ml_dtypes").attr(dtype->to_string().c_str());
   } catch (nb::python_error&) {
-    throw UserError("numpy has no bfloat16 of its own; install ml_dtypes, or take the tensor by DLPack");
+    throw_user_error("numpy has no {} of its own; install ml_dtypes, or take the tensor by DLPack", *dtype);
   }
-  const NDArray bits = NDArray::view(array.data<void>(), array.shape(), DataType::uint(16), [array] {});
+  const NDArray dense = array.to_dense();
+  const NDArray bits = NDArray::view(dense.data<void>(), dense.shape(), bits_of(*dtype), [dense] {});
   bits.object()->read_only = array.object()->read_only;
-  return numpy.attr("from_dlpack")(nb::cast(bits)).attr("view")(bfloat16);
+  return numpy.attr("from_dlpack")(nb::cast(bits)).attr("view")(wanted);
 }
 
 void set_items(nb::handle self, nb::handle index, nb::handle value) {
@@ -422,7 +438,8 @@ static void bind_reading(nb::class_<NDArray>& tensor) {
       .def_prop_ro("device", &NDArray::device)
       .def_prop_ro("ndim", [](const NDArray& array) { return array.shape().size(); })
       .def("numpy", &to_numpy,
-           "The tensor as a numpy array that shares its memory; of bfloat16, with the dtype of ml_dtypes.")
+           "The tensor as a numpy array that shares its memory; of bfloat16 and narrow dtypes, with the dtype of "
+           "ml_dtypes.")
       .def("__len__", [](nb::handle self) { return nb::len(to_numpy(self)); })
       .def(
           "__getitem__", [](nb::handle self, nb::handle index) -> nb::object { return to_numpy(self)[index]; },

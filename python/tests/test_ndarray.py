@@ -1,5 +1,7 @@
 """Tests the results of calls in Python: NDArrays, descriptions, code for other processors."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +134,66 @@ def test_bfloat16_of_ml_dtypes():
     assert shared[0, 0] == 7
     with pytest.raises(hr.UserError, match="dtype bfloat16"):
         hr.compile(DIGITS, shapes=TWO, opt_level=0)(np.zeros((2, 1, 8, 8), bfloat16))
+
+
+NARROW = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float4_e2m1fn")
+NARROW_INTEGERS = ("int4", "uint4", "int2", "uint2")
+
+
+@pytest.mark.parametrize("name", (*NARROW, *NARROW_INTEGERS))
+def test_narrow_dtypes_of_ml_dtypes(name):
+    dtype = getattr(pytest.importorskip("ml_dtypes"), name)
+    x = np.array([[0, 1, -1], [1, 0, 1]]).astype(dtype)
+    a = hr.nd.array(x)
+    assert (a.dtype, a.shape) == (name, (2, 3))
+    assert a.numpy().dtype == dtype
+    np.testing.assert_array_equal(a.numpy(), x)
+    np.testing.assert_array_equal(hr.nd.array(x[:, ::2]).numpy(), x[:, ::2])
+    assert hr.nd.empty((2,), name).dtype == name
+    assert hr.relay.const(x).data.dtype == name
+
+
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_all_codes_of_narrow_floats_are_those_of_ml_dtypes(name):
+    dtype = getattr(pytest.importorskip("ml_dtypes"), name)
+    codes = np.arange(256 if name.startswith("float8") else 16, dtype=np.uint8).view(dtype)
+    numbers = codes.astype(np.float32)
+    between = (numbers + np.nextafter(np.roll(numbers, -1), np.float32(np.inf))) / 2
+    given = np.concatenate([numbers, between, np.float32([np.nan, 1e-9, -1e-9, 0, -0.0])]).astype(np.float32)
+    largest = float(np.nanmax(np.where(np.isinf(numbers), np.nan, numbers)))
+    x = hr.relay.var("x", shape=codes.shape, dtype=name)
+    y = hr.relay.var("y", shape=given.shape, dtype="float32")
+    widen = hr.compile(hr.IRModule.from_expr(hr.relay.Function([x], hr.relay.cast(x, "float32"))))
+    narrow = hr.compile(hr.IRModule.from_expr(hr.relay.Function([y], hr.relay.cast(y, name))))
+    np.testing.assert_array_equal(np.asarray(widen(codes)), numbers)
+    wanted = np.clip(given, -largest, largest).astype(dtype)
+    got = narrow(given)
+    got = got.numpy() if hasattr(got, "numpy") else got
+    assert got.dtype == dtype
+    # NaNs are equal whatever their sign, and zeros are not.
+    same = (got.view(np.uint8) == wanted.view(np.uint8)) | (np.isnan(got.astype(np.float32)) & np.isnan(given))
+    assert same.all(), (given[~same], got[~same], wanted[~same])
+
+
+def test_programs_do_not_compute_with_narrow_numbers():
+    for name in ("float8_e5m2", "int4"):
+        x = hr.relay.var("x", shape=(4,), dtype=name)
+        module = hr.IRModule.from_expr(hr.relay.Function([x], hr.relay.add(x, x)))
+        with pytest.raises(hr.UserError, match=f"does not compute with {name}"):
+            hr.compile(module)
+
+
+def test_numpy_needs_ml_dtypes_for_narrow_dtypes(monkeypatch):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    a = hr.nd.array(np.zeros(2, ml_dtypes.int4))
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    with pytest.raises(hr.UserError, match="numpy has no int4 of its own; install ml_dtypes"):
+        a.numpy()
+    # numpy knows the names once ml_dtypes was imported.
+    code = "import sys; sys.modules['ml_dtypes'] = None; import headrace; headrace.relay.const(1, 'float8_e5m2')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "ml_dtypes, which may have it, is missing" in done.stderr
 
 
 def test_code_for_another_processor_is_written_and_described(tmp_path):

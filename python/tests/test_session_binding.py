@@ -78,6 +78,10 @@ def test_values_with_onnx_types():
     pytest.importorskip("ml_dtypes")
     half = OrtValue.ortvalue_from_numpy_with_onnx_type(np.array([0x3F80], np.uint16), 16)
     assert (half.data_type(), half.element_type(), float(half.numpy()[0])) == ("tensor(bfloat16)", 16, 1.0)
+    codes = np.array([0x38], np.uint8)
+    eight = OrtValue.ortvalue_from_numpy_with_onnx_type(codes, 17)
+    assert (eight.data_type(), eight.element_type(), float(eight.numpy()[0])) == ("tensor(float8e4m3fn)", 17, 1.0)
+    assert OrtValue.ortvalue_from_shape_and_type([2], "int4").data_type() == "tensor(int4)"
 
 
 def test_values_written_in_place():

@@ -204,8 +204,6 @@ void check_bounded_outputs(const std::string& path, const Program& program) {
     const TensorSpec& spec = program.outputs[static_cast<size_t>(bounded.output)];
     if (bounded.axis < 0 || bounded.axis >= static_cast<int64_t>(spec.shape.size()))
       broken(at + ".axis", "is {}, the output has {} dimensions", bounded.axis, spec.shape.size());
-    if (spec.dtype.bits() * spec.dtype.lanes() % 8 != 0)
-      broken(at, "bounds an output of {}, whose elements are not bytes", spec.dtype);
     if (bounded.extent < 0 || bounded.extent >= static_cast<int64_t>(program.graph.entries.size()))
       broken(at + ".extent", "is {}, there are {} entries", bounded.extent, program.graph.entries.size());
     const Entry& extent = program.graph.entries[static_cast<size_t>(bounded.extent)];

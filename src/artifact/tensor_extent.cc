@@ -19,11 +19,9 @@ static bool has_no_elements(std::span<const int64_t> shape) {
 
 // Returns the bytes of `count` elements, or nothing above the limit.
 static std::optional<int64_t> elements_nbytes(DataType dtype, int64_t count) {
-  const int64_t bits = int64_t{dtype.bits()} * dtype.lanes();
-  int64_t total_bits = 0;
-  if (__builtin_mul_overflow(bits, count, &total_bits)) return std::nullopt;
-  const int64_t nbytes = total_bits / 8 + (total_bits % 8 != 0 ? 1 : 0);
-  if (nbytes > kMaxTensorBytes) return std::nullopt;
+  int64_t nbytes = 0;
+  if (__builtin_mul_overflow(static_cast<int64_t>(dtype.bytes()), count, &nbytes) || nbytes > kMaxTensorBytes)
+    return std::nullopt;
   return nbytes;
 }
 

@@ -14,8 +14,8 @@ namespace headrace::artifact {
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 inline constexpr size_t kMaxRank = 32;
 
-// Returns the bytes of a contiguous tensor (sub-byte elements are packed, the total rounded up), or nothing when a
-// dimension is negative, the rank is above kMaxRank, the dtype is void, or the size is above kMaxTensorBytes.
+// Returns the bytes of a contiguous tensor (elements below 8 bits take a byte each), or nothing when a dimension is
+// negative, the rank is above kMaxRank, the dtype is void, or the size is above kMaxTensorBytes.
 std::optional<int64_t> tensor_nbytes(DataType dtype, std::span<const int64_t> shape);
 
 // Returns the bytes from the first to just after the last element of a strided view; 0 when it has no elements. Returns

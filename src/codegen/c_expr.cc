@@ -3,6 +3,7 @@
 
 #include "base/stack.h"
 #include "codegen/c_kernel.h"
+#include "ir/intrinsics.h"
 
 namespace headrace::codegen {
 
@@ -86,7 +87,9 @@ CCode CKernel::named(const CCode& value, DataType dtype, std::string_view hint) 
 
 CCode CKernel::emit_inner(const PrimExpr& e) {
   HEADRACE_CHECK(e->dtype.lanes() <= 1, "the vector '{}' is written as one number", to_string(e));
+  if (const auto narrow = computed_narrow_dtype(e)) fail_to_compute_in_c(*narrow);
   if (const auto* imm = e.as<IntImmNode>()) {
+    if (e->dtype.is_narrow_float()) return cast({c_integer(imm->value, kIndexType)}, kIndexType, e->dtype);
     const std::string text = c_integer(imm->value, e->dtype);
     return {text, text[0] == '-' ? CLevel::unary : CLevel::primary, false};
   }
@@ -117,6 +120,7 @@ CCode CKernel::emit_inner(const PrimExpr& e) {
 }
 
 CCode CKernel::emit_real(const FloatImmNode& e) {
+  if (e.dtype.is_narrow_float() && std::isnan(e.value)) return cast({"NAN"}, DataType::float_(32), e.dtype);
   if (!e.dtype.is_float()) return cast({c_real(e.value, DataType::float_(64))}, DataType::float_(64), e.dtype);
   const std::string type = c_type(e.dtype);
   if (std::isnan(e.value)) return e.dtype.bits() == 64 ? c_cast(type, {"NAN"}) : CCode{"NAN"};
@@ -254,6 +258,20 @@ CCode CKernel::rounded(const CCode& value, DataType dtype) {
 
 CCode CKernel::cast(const CCode& value, DataType from, DataType to) {
   if (from.element() == to.element()) return value;
+  const auto called = [](const std::string& function, const CCode& x) {
+    return CCode{fmt::format("{}({})", function, x.text)};
+  };
+  if (from.is_narrow_float()) return cast(called(helpers_.use_narrow_value(from), value), DataType::float_(32), to);
+  if (to.is_narrow_float()) {
+    const bool is_short = from.is_bool() || from.bits() < 32 || from == DataType::float_(32);
+    const CCode wide = from.bits() == 64 && !from.is_float() ? called(helpers_.use("fold", from), value)
+                       : is_short || from.is_float()         ? value
+                                                             : c_cast("double", value);
+    const CCode real =
+        is_short ? cast(value, from, DataType::float_(32)) : called(helpers_.use("odd", DataType::float_(64)), wide);
+    return called(helpers_.use_narrow_code(to), real);
+  }
+  if (to.is_narrow_int() && !from.is_float()) return called(helpers_.use_cut(to), c_cast("uint32_t", value));
   if (to.is_bool()) return {fmt::format("{} != 0", at_least(value, CLevel::sum)), CLevel::equality};
   const std::string type = c_type(to);
   const auto odd = [&](const CCode& wide) {

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "codegen/c_syntax.h"
+#include "tensor/narrow_float.h"
 
 namespace headrace::codegen {
 
@@ -216,15 +217,77 @@ std::string CHelpers::use(std::string_view family, DataType dtype) {
 std::string CHelpers::use_saturating(DataType from, DataType to) {
   const DataType real = computed(from, Of::kReal);
   const std::string name = fmt::format("hr_{}_of_{}", c_tag(to), c_tag(real)), type = c_type(to), f = c_suffix(real);
+  const int64_t past = int64_t{1} << (to.is_narrow_int() ? to.bits() - (to.is_int() ? 1 : 0) : 0);
   const std::string limit = fmt::format("{}INT{}", to.is_int() ? "" : "U", to.bits());
+  const std::string least = to.is_narrow_int() ? fmt::format("{}", -past) : limit + "_MIN";
+  const std::string most = to.is_narrow_int() ? fmt::format("{}", past - 1) : limit + "_MAX";
   std::string text = fmt::format("static inline {} {}({} x) {{\n", type, name, c_type(real));
   if (to.is_int()) {
-    text += fmt::format("  if (!(x >= -0x1p{}{})) return x != x ? 0 : {}_MIN;\n", to.bits() - 1, f, limit);
+    text += fmt::format("  if (!(x >= -0x1p{}{})) return x != x ? 0 : {};\n", to.bits() - 1, f, least);
   } else {
     text += "  if (!(x > -1)) return 0;\n";
   }
-  text +=
-      fmt::format("  return x < 0x1p{}{} ? ({})x : {}_MAX;\n}}\n", to.bits() - (to.is_int() ? 1 : 0), f, type, limit);
+  text += fmt::format("  return x < 0x1p{}{} ? ({})x : {};\n}}\n", to.bits() - (to.is_int() ? 1 : 0), f, type, most);
+  add(name, text);
+  return name;
+}
+
+std::string CHelpers::use_cut(DataType dtype) {
+  const std::string name = fmt::format("hr_cut_{}", c_tag(dtype)), type = c_type(dtype);
+  const uint32_t mask = (1u << dtype.bits()) - 1, half = (mask + 1) / 2;
+  add(name, dtype.is_int()
+                ? fmt::format("static inline {} {}(uint32_t x) {{\n"
+                              "  return ({})((int32_t)((x & {}u) ^ {}u) - {});\n}}\n",
+                              type, name, type, mask, half, half)
+                : fmt::format("static inline {} {}(uint32_t x) {{ return ({})(x & {}u); }}\n", type, name, type, mask));
+  return name;
+}
+
+std::string CHelpers::use_narrow_code(DataType dtype) {
+  for (const char* needed : {"bits", "from_bits"}) use(needed, DataType::float_(32));
+  const NarrowFloat row = narrow_float(dtype);
+  const uint32_t shift = 23u - row.mantissa_bits;
+  const std::string name = fmt::format("hr_code_{}", c_tag(dtype));
+  std::string text = fmt::format(
+      "/* To the nearest {}, ties to even, saturating; subnormal ones are aligned by adding a power of two. */\n"
+      "static inline uint8_t {}(float x) {{\n"
+      "  const uint32_t bits = hr_bits_f32(x), size = bits & 0x7fffffffu, sign = bits != size ? 0x{:x}u : 0u;\n"
+      "  uint32_t code;\n"
+      "  if (size > 0x7f800000u) return (uint8_t)(sign {} 0x{:x}u);\n",
+      dtype.element(), name, row.sign, row.has_nan() ? "|" : "^", row.nan);
+  text += fmt::format(
+      "  if (size < 0x{:x}u) {{\n"
+      "    code = hr_bits_f32(hr_from_bits_f32(size) + hr_from_bits_f32(0x{:x}u)) - 0x{:x}u;\n"
+      "  }} else {{\n"
+      "    code = (size - 0x{:x}u + 0x{:x}u + (size >> {} & 1u)) >> {};\n"
+      "  }}\n",
+      (128u - row.bias) << 23, (151u - row.bias - row.mantissa_bits) << 23, (151u - row.bias - row.mantissa_bits) << 23,
+      (127u - row.bias) << 23, (1u << (shift - 1)) - 1, shift, shift);
+  text += fmt::format("  if (code > 0x{:x}u) code = 0x{:x}u;\n  return (uint8_t)({}code | sign);\n}}\n", row.greatest,
+                      row.greatest, row.is_unsigned_zero ? "code == 0 ? 0u : " : "");
+  add(name, text);
+  return name;
+}
+
+std::string CHelpers::use_narrow_value(DataType dtype) {
+  for (const char* needed : {"bits", "from_bits"}) use(needed, DataType::float_(32));
+  const NarrowFloat row = narrow_float(dtype);
+  const std::string name = fmt::format("hr_value_{}", c_tag(dtype));
+  std::string text = fmt::format(
+      "static inline float {}(uint8_t code) {{\n"
+      "  const uint32_t size = code & 0x{:x}u, sign = (uint32_t)(code & 0x{:x}u) << {};\n",
+      name, row.sign - 1u, row.sign, row.sign == 0x80 ? 24 : 28);
+  if (row.is_unsigned_zero) {
+    text += fmt::format("  if (code == 0x{:x}u) return hr_from_bits_f32(sign | 0x7fc00000u);\n", row.nan);
+  } else if (row.has_nan()) {
+    text += fmt::format("  if (size > 0x{:x}u) return hr_from_bits_f32(sign | 0x7fc00000u);\n", row.last_number());
+  }
+  if (row.infinity != 0)
+    text += fmt::format("  if (size == 0x{:x}u) return hr_from_bits_f32(sign | 0x7f800000u);\n", row.infinity);
+  text += fmt::format(
+      "  if (size < {}u) return hr_from_bits_f32(sign | hr_bits_f32((float)size * 0x1p{}f));\n"
+      "  return hr_from_bits_f32(sign | ((size << {}) + 0x{:x}u));\n}}\n",
+      1u << row.mantissa_bits, 1 - row.bias - row.mantissa_bits, 23 - row.mantissa_bits, (127u - row.bias) << 23);
   add(name, text);
   return name;
 }

@@ -23,6 +23,11 @@ class CHelpers {
   std::string use(std::string_view family, DataType dtype);
   // Returns the name of T (F), which converts a float to an integer, saturating, with NaN as 0.
   std::string use_saturating(DataType from, DataType to);
+  // Returns the name of T (uint32_t), which cuts an integer to the bits of a dtype below 8 bits.
+  std::string use_cut(DataType dtype);
+  // Return the name of uint8_t (float), the code of the nearest narrow float, and of float (uint8_t), its number.
+  std::string use_narrow_code(DataType dtype);
+  std::string use_narrow_value(DataType dtype);
   // Returns the name of int32_t (env, message), which writes the message of a failed assertion and returns its status.
   std::string use_fail();
   // Returns the name of a macro that prefetches from a pointer.

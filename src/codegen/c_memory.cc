@@ -78,6 +78,7 @@ CCode CKernel::from_memory(const std::string& text, DataType dtype) {
   if (dtype.is_bool()) return {text + " != 0", CLevel::equality};
   if (is_c_half(dtype)) return {fmt::format("{}({})", helpers_.use("from_bits", dtype), text)};
   c_type(dtype);
+  if (dtype.is_narrow() && dtype.bits() < 8) return {fmt::format("{}((uint32_t){})", helpers_.use_cut(dtype), text)};
   return {text};
 }
 
@@ -90,6 +91,8 @@ CCode CKernel::reinterpreted(const CCode& value, DataType from, DataType to) {
     return CCode{fmt::format("({}){}", type, at_least(code, CLevel::unary)), CLevel::unary};
   };
   if (from.element() == to.element()) return value;
+  if (to.is_narrow() && to.bits() < 8)
+    return {fmt::format("{}((uint32_t){})", helpers_.use_cut(to), at_least(value, CLevel::unary))};
   const std::string unsigned_type = c_type(DataType::uint(to.bits()));
   if (to.is_float() && !from.is_float() && from.bits() >= 32)
     return {fmt::format("{}({})", helpers_.use("from_bits", to), as_unsigned(value, from).text)};

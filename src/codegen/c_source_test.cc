@@ -168,6 +168,12 @@ std::vector<NDArray> ends_of(DataType dtype) {
   std::vector<NDArray> arrays;
   if (dtype.is_float() && dtype.bits() == 64) add_ends<double>(arrays, dtype);
   if (dtype.is_float() && dtype.bits() == 32) add_ends<float>(arrays, dtype);
+  if (dtype.is_narrow()) {
+    // All bytes, also those of which only the low bits count.
+    NDArray a = NDArray::empty({256}, dtype);
+    for (int i = 0; i < 256; ++i) a.data<uint8_t>()[i] = static_cast<uint8_t>(i);
+    return {a, a};
+  }
   if (dtype.is_bool() || dtype.bits() == 16) {
     // All of them against a few.
     const int64_t n = dtype.is_bool() ? 2 : 61;
@@ -252,8 +258,12 @@ TEST(CSource, OperatorsOfEveryType) {
 
 TEST(CSource, CastsBetweenAllTypes) {
   NumberKernels kernels;
-  for (const DataType from : dtypes_of_c()) {
-    for (const DataType to : dtypes_of_c()) {
+  std::vector<DataType> dtypes = dtypes_of_c();
+  for (const char* narrow : {"int4", "uint4", "int2", "uint2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+                             "float8_e5m2fnuz", "float4_e2m1fn"})
+    dtypes.push_back(DataType::parse(narrow));
+  for (const DataType from : dtypes) {
+    for (const DataType to : dtypes) {
       kernels.add(from, [&](const PrimExpr& a, const PrimExpr&) { return make_cast(to, a); });
       if (from.bits() == to.bits() && !from.is_bool() && !to.is_bool())
         kernels.add(
@@ -326,7 +336,7 @@ TEST(CSource, UnsupportedPrograms) {
     return kit::user_error_of([&] {
       c_source(
           kernels_of(fmt::format("#[tir_version = \"1\"]\nprim_func @{}(x: Buffer[(4), {}]) -> (y: Buffer[(4), {}]) "
-                                 "{{ y[0] = x[0]; }}\n",
+                                 "{{ y[0] = x[0] + x[1]; }}\n",
                                  name, dtype, dtype)));
     });
   };

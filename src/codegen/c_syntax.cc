@@ -150,8 +150,13 @@ std::string c_type(DataType dtype) {
   if (dtype.is_bool() && bits == 8) return "bool";
   if (dtype.is_float() && (bits == 16 || bits == 32)) return "float";
   if (dtype.is_float() && bits == 64) return "double";
+  if (dtype.is_narrow()) return dtype.is_int() ? "int8_t" : "uint8_t";
   if ((dtype.is_int() || dtype.is_uint()) && (bits == 8 || bits == 16 || bits == 32 || bits == 64))
     return fmt::format("{}int{}_t", dtype.is_int() ? "" : "u", bits);
+  fail_to_compute_in_c(dtype);
+}
+
+void fail_to_compute_in_c(DataType dtype) {
   throw_user_error("C does not compute with {}; cast to a number of 8, 16, 32 or 64 bits first", dtype.element());
 }
 
@@ -162,6 +167,10 @@ std::string c_memory_type(DataType dtype) {
 
 std::string c_tag(DataType dtype) {
   if (dtype.is_bool()) return "bool";
+  if (dtype.is_narrow_float()) {
+    const std::string name = dtype.element().to_string();
+    return name.substr(name.find('_') + 1);
+  }
   const char* kind = dtype.is_int() ? "i" : dtype.is_uint() ? "u" : dtype.is_bfloat16() ? "bf" : "f";
   return fmt::format("{}{}", kind, dtype.bits());
 }

@@ -10,8 +10,11 @@
 namespace headrace::codegen {
 
 // Returns the C type that holds a number in computations: "float" for float16 and bfloat16, which are rounded after
-// every operation. Lanes are ignored. UserError: a dtype that C does not support.
+// every operation, and "uint8_t" for the code of a narrow float. Lanes are ignored. UserError: a dtype that C does not
+// support.
 std::string c_type(DataType dtype);
+// Throws the UserError of an operation on numbers that C does not compute with.
+[[noreturn]] void fail_to_compute_in_c(DataType dtype);
 // Returns the C type of an element in memory: "uint8_t" for bool, "uint16_t" for the bits of float16 and bfloat16.
 std::string c_memory_type(DataType dtype);
 // Returns a dtype's tag for names of functions: "i32", "u8", "f16", "bf16".

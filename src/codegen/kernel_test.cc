@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "codegen/native.h"
 #include "kit/errors.h"
+#include "tensor/narrow_float.h"
 #include "tir/workspace.h"
 
 namespace headrace::codegen {
@@ -286,6 +287,65 @@ TEST(Kernel, DoubleToHalfRoundsOnce) {
   EXPECT_THAT(y, testing::ElementsAre(0x3c01, 0x3c00, 0xbc01, 0x7c00));
 }
 
+// Numbers around those of a narrow float: each, halfway to the next, and beside both; specials.
+std::vector<float> numbers_around(DataType dtype) {
+  using L = std::numeric_limits<float>;
+  std::vector<float> numbers = {0,   L::infinity(), L::quiet_NaN(), L::denorm_min(), L::min(), L::max(), 65520, 61440,
+                                464, 248,           1e-8F,          0x1p-20F};
+  for (int code = 0; code < 1 << (dtype.bits() - 1); ++code) {
+    const float number = narrow_to_float(static_cast<uint8_t>(code), dtype);
+    const float next = narrow_to_float(static_cast<uint8_t>(code + 1), dtype);
+    for (const float x : {number, (number + next) / 2}) {
+      for (const float y : {x, std::nextafter(x, 0.0F), std::nextafter(x, L::infinity())}) numbers.push_back(y);
+    }
+  }
+  const size_t count = numbers.size();
+  for (size_t i = 0; i < count; ++i) numbers.push_back(-numbers[i]);
+  while (numbers.size() % 8 != 0) numbers.push_back(1);
+  return numbers;
+}
+
+TEST(Kernel, NarrowFloatsConvert) {
+  const DataType f32 = DataType::float_(32);
+  std::vector<uint8_t> codes(256);
+  for (size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<uint8_t>(i);
+  for (const char* name : {"float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float4_e2m1fn"}) {
+    const DataType dtype = DataType::parse(name);
+    const std::vector<float> numbers = numbers_around(dtype);
+    for (const NativeTarget& target : {NativeCompiler::load().host_target(), plain_x86()}) {
+      for (int lanes : {1, 8}) {
+        const auto to = [&](DataType result) {
+          return [=](const PrimExpr& v) { return make_cast(result.with_lanes(lanes), v); };
+        };
+        const auto widened = map_elements<uint8_t, float>(codes, dtype, f32, to(f32), lanes, target);
+        for (size_t i = 0; i < codes.size(); ++i)
+          EXPECT_EQ(std::bit_cast<uint32_t>(widened[i]), std::bit_cast<uint32_t>(narrow_to_float(codes[i], dtype)))
+              << name << " " << i;
+        const auto narrowed = map_elements<float, uint8_t>(numbers, f32, dtype, to(dtype), lanes, target);
+        for (size_t i = 0; i < numbers.size(); ++i)
+          EXPECT_EQ(narrowed[i], float_to_narrow(numbers[i], dtype)) << name << " " << numbers[i];
+      }
+    }
+  }
+}
+
+TEST(Kernel, IntegersBelowAByteAreCutAndExtended) {
+  const auto to = [&](DataType dtype) { return [dtype](const PrimExpr& v) { return make_cast(dtype, v); }; };
+  const DataType i32 = DataType::int_(32), f32 = DataType::float_(32);
+  const std::vector<int32_t> numbers = {7, 8, -1, -9, 300};
+  EXPECT_THAT((map_elements<int32_t, int8_t>(numbers, i32, DataType::int_(4), to(DataType::int_(4)))),
+              testing::ElementsAre(7, -8, -1, 7, -4));
+  EXPECT_THAT((map_elements<int32_t, uint8_t>(numbers, i32, DataType::uint(2), to(DataType::uint(2)))),
+              testing::ElementsAre(3, 0, 3, 3, 0));
+  EXPECT_THAT((map_elements<float, int8_t>({7.9F, 8, -9, NAN}, f32, DataType::int_(4), to(DataType::int_(4)))),
+              testing::ElementsAre(7, 7, -8, 0));
+  EXPECT_THAT((map_elements<float, int8_t>({1.5F, 9, -9}, f32, DataType::int_(2), to(DataType::int_(2)))),
+              testing::ElementsAre(1, 1, -2));
+  // The low bits count of bytes that others wrote.
+  EXPECT_THAT((map_elements<uint8_t, int32_t>({0xff, 0x0f, 0x3c, 7}, DataType::int_(4), i32, to(i32))),
+              testing::ElementsAre(-1, -1, -4, 7));
+}
+
 TEST(Kernel, CastsSaturate) {
   const std::vector<float> x = {1e20F, -1e20F, std::numeric_limits<float>::quiet_NaN(), -1.9F, 300};
   auto to = [&](DataType dtype) { return [dtype](const PrimExpr& v) { return make_cast(dtype, v); }; };
@@ -421,9 +481,11 @@ TEST(Kernel, HalvesAreComparedAsFloats) {
 
 TEST(Kernel, UnsupportedTypeIsAnError) {
   const Buffer x = make_buffer("x", DataType::int_(4), dims({2}));
-  const auto function =
-      tir::make_prim_func("narrow", {x}, 1, tir::make_store(x, make_int(1, DataType::int_(4)), {make_int(0)}));
-  EXPECT_THROW(NativeCompiler::load().compile({&function, 1}, NativeCompiler::load().host_target(), {}), UserError);
+  const PrimExpr element = make_load(x, {make_int(0)});
+  const auto function = tir::make_prim_func("narrow", {x}, 1, tir::make_store(x, element + element, {make_int(0)}));
+  EXPECT_THAT(kit::user_error_of(
+                  [&] { NativeCompiler::load().compile({&function, 1}, NativeCompiler::load().host_target(), {}); }),
+              testing::HasSubstr("native code does not compute with int4"));
 }
 
 }  // namespace

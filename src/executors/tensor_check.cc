@@ -94,13 +94,6 @@ class TensorCheck {
     return true;
   }
 
-  bool is_copyable() noexcept {
-    const bool is_bytes = spec_.dtype.bits() * spec_.dtype.lanes() % 8 == 0;
-    if (is_bytes || is_contiguous(spec_, tensor_)) return true;
-    return refuse("has elements of {}, smaller than a byte, and is not contiguous; pass a contiguous copy",
-                  spec_.dtype);
-  }
-
  private:
   template <typename... Args>
   bool refuse(fmt::format_string<Args...> format, Args&&... args) noexcept {
@@ -124,7 +117,7 @@ bool check_tensor(std::string_view what, const TensorSpec& spec, const DLTensor&
                   Message& message) noexcept {
   TensorCheck check(what, spec, tensor, message);
   if (!check.is_on_cpu() || !check.has_type() || !check.has_memory()) return false;
-  return access == Access::direct ? check.is_direct() : check.is_copyable();
+  return access != Access::direct || check.is_direct();
 }
 
 bool is_direct(const TensorSpec& spec, const DLTensor& tensor) noexcept {

@@ -1,5 +1,6 @@
 // Loop IR to steps.
 #include "interp/tir_program.h"
+#include "ir/intrinsics.h"
 #include "tir/post_order.h"
 
 namespace headrace::interp {
@@ -110,6 +111,7 @@ class Compiler {
     if (call != nullptr && call->intrinsic == Intrinsic::if_then_else) return visit_branch(e, *call);
     // A prefetch has no effect here.
     if (call != nullptr && call->intrinsic == Intrinsic::prefetch) return finish(e, constant(0));
+    if (const auto narrow = computed_narrow_dtype(e)) fail_to_compute(*narrow);
     later([this, e] { emit(e); });
     if (call != nullptr && call->intrinsic == Intrinsic::vector_load) {
       const auto* place = call->args[0].as<BufferLoadNode>();

@@ -159,7 +159,9 @@ TEST(TirInterp, ErrorsHaveAPlace) {
   EXPECT_THAT(error_of("for i in serial(3) { y[i] = 1f; }"), HasSubstr("'f' leaves element 3 of 'y' without a value"));
   EXPECT_EQ(error_of("assert x[0] < 0f, \"below zero\";"), "below zero");
   EXPECT_THAT(error_of("x[0] = 1f;"), HasSubstr("the function stores to its input 'x'; store to a result"));
-  EXPECT_THAT(error_of("evaluate 3i4;"), HasSubstr("does not compute with int4"));
+  EXPECT_THAT(error_of("evaluate int4(x[0]) + 3i4;"), HasSubstr("does not compute with int4"));
+  EXPECT_THAT(error_of("evaluate abs(float8_e5m2(x[0]));"), HasSubstr("does not compute with float8_e5m2"));
+  EXPECT_THAT(error_of("evaluate 0i1;"), HasSubstr("does not compute with int1"));
   EXPECT_THAT(error_of("for i in parallel(2) { for j in parallel(2) { } }"), HasSubstr("stands inside another"));
   const std::string signature = "(x: Buffer[(4), float32]) -> (y: Buffer[(n), float32])";
   EXPECT_THAT(kit::user_error_of([&] { run_text(signature, "", {floats({1, 2, 3, 4})}); }),

@@ -7,6 +7,7 @@
 #include "ir/compare.h"
 #include "ir/intrinsics.h"
 #include "tensor/convert_number.h"
+#include "tensor/narrow_float.h"
 
 namespace headrace::interp {
 
@@ -104,15 +105,25 @@ Cell real_to_whole(double value, DataType to) {
   return value >= limit ? low_bits(~uint64_t{0}, to.bits()) : static_cast<uint64_t>(value);
 }
 
+constexpr DataType kFloat = DataType::float_(32);
+
+// Returns a number as the float from which it is rounded to 16 bits or fewer.
+float odd_float(Cell value, DataType from) {
+  if (from.is_float()) return is_wide(from) ? narrow_to_odd(f64(value)) : f32(value);
+  return narrow_to_odd(from.is_int() ? widen_to_odd(static_cast<int64_t>(value)) : widen_to_odd(value));
+}
+
 }  // namespace
+
+void fail_to_compute(DataType dtype) {
+  throw_user_error("the interpreter does not compute with {}; cast to a number of whole bytes first", dtype.element());
+}
 
 void check_cell_dtype(DataType dtype) {
   const bool is_whole = (dtype.is_int() || dtype.is_uint()) && dtype.bits() % 8 == 0 &&
                         std::has_single_bit(static_cast<unsigned>(dtype.bits()));
   const bool is_real = dtype.is_float() && (dtype.bits() == 16 || dtype.bits() == 32 || dtype.bits() == 64);
-  if (!is_whole && !is_real && !dtype.is_bool())
-    throw_user_error("the interpreter does not compute with {}; cast to a number of whole bytes first",
-                     dtype.element());
+  if (!is_whole && !is_real && !dtype.is_bool() && !dtype.is_narrow()) fail_to_compute(dtype);
 }
 
 Cell wrap(uint64_t value, DataType dtype) {
@@ -127,7 +138,10 @@ Cell cell_of_float(double value, DataType dtype) {
   return cast(std::bit_cast<uint64_t>(value), DataType::float_(64), dtype.element());
 }
 
-Cell cell_of_int(int64_t value, DataType dtype) { return wrap(static_cast<uint64_t>(value), dtype); }
+Cell cell_of_int(int64_t value, DataType dtype) {
+  const auto cell = static_cast<uint64_t>(value);
+  return dtype.is_narrow_float() ? cast(cell, kIndexType, dtype) : wrap(cell, dtype);
+}
 
 Cell binary(BinaryOp op, Cell a, Cell b, DataType dtype) {
   if (dtype.is_float())
@@ -140,6 +154,8 @@ Cell cast(Cell value, DataType from, DataType to) {
   from = from.element();
   to = to.element();
   if (from == to) return value;
+  if (from.is_narrow_float()) return cast(of(narrow_to_float(static_cast<uint8_t>(value), from), kFloat), kFloat, to);
+  if (to.is_narrow_float()) return float_to_narrow(odd_float(value, from), to);
   if (from.is_float()) {
     if (to.is_bool()) return is_wide(from) ? f64(value) != 0 : f32(value) != 0;
     if (!to.is_float()) return real_to_whole(is_wide(from) ? f64(value) : static_cast<double>(f32(value)), to);
@@ -151,8 +167,7 @@ Cell cast(Cell value, DataType from, DataType to) {
   if (!to.is_float()) return wrap(value, to);
   const auto number = static_cast<int64_t>(value);
   // By way of double, so that numbers of more than 24 bits are rounded once.
-  if (to.bits() == 16 && from.bits() > 16)
-    return of(narrow_to_odd(from.is_int() ? widen_to_odd(number) : widen_to_odd(value)), to);
+  if (to.bits() == 16 && from.bits() > 16) return of(odd_float(value, from), to);
   if (is_wide(to)) return of(from.is_int() ? static_cast<double>(number) : static_cast<double>(value), to);
   return of(from.is_int() ? static_cast<float>(number) : static_cast<float>(value), to);
 }

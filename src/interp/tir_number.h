@@ -5,11 +5,13 @@
 
 namespace headrace::interp {
 
-// An integer or bool extended to 64 bits, the bits of a float32 (float16 and bfloat16 are held as that) or a float64.
+// An integer or bool extended to 64 bits, the bits of a float32 (float16 and bfloat16 are held as that) or a float64,
+// the code of a narrow float.
 using Cell = uint64_t;
 
 // UserError when no cell holds the dtype.
 void check_cell_dtype(DataType dtype);
+[[noreturn]] void fail_to_compute(DataType dtype);
 // Wraps an integer to the dtype's bits and extends it to 64 again.
 Cell wrap(uint64_t value, DataType dtype);
 Cell cell_of_float(double value, DataType dtype);

@@ -140,4 +140,17 @@ std::optional<Intrinsic> find_intrinsic(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<DataType> computed_narrow_dtype(const PrimExpr& e) {
+  const auto if_narrow = [](const PrimExpr& operand) {
+    return operand->dtype.is_narrow() ? std::optional(operand->dtype.element()) : std::nullopt;
+  };
+  if (const auto* binary = e.as<BinaryNode>()) return if_narrow(binary->a);
+  if (const auto* ramp = e.as<RampNode>()) return if_narrow(ramp->base);
+  const auto* call = e.as<IntrinsicCallNode>();
+  if (call == nullptr || call->args.empty()) return std::nullopt;
+  const OperandRule rule = row_of(call->intrinsic).operands;
+  const bool computes = rule == OperandRule::real || rule == OperandRule::number || rule == OperandRule::integer;
+  return computes ? if_narrow(call->args[0]) : std::nullopt;
+}
+
 }  // namespace headrace

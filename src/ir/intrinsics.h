@@ -63,6 +63,10 @@ struct IntrinsicRow {
 const IntrinsicRow& row_of(Intrinsic intrinsic);
 std::optional<Intrinsic> find_intrinsic(std::string_view name);
 
+// Returns the narrow dtype of the operands that an operation computes with; nothing for all others, among them those
+// that only cast, choose or move numbers.
+std::optional<DataType> computed_narrow_dtype(const PrimExpr& e);
+
 // Returns whether a table has one row for each intrinsic, in their order. Rows have a member `intrinsic`.
 template <typename Row, size_t N>
 constexpr bool lists_every_intrinsic(const Row (&rows)[N]) {

@@ -75,7 +75,8 @@ PrimExpr make_bool(bool value) { return make_int(value ? 1 : 0, DataType::bool_(
 
 PrimExpr make_const(double value, DataType dtype) {
   if (dtype.lanes() > 1) return make_broadcast(make_const(value, dtype.element()), dtype.lanes());
-  return dtype.is_float() ? make_float(value, dtype) : make_int(static_cast<int64_t>(value), dtype);
+  return dtype.is_float() || dtype.is_narrow_float() ? make_float(value, dtype)
+                                                     : make_int(static_cast<int64_t>(value), dtype);
 }
 
 PrimVar make_prim_var(std::string name, DataType dtype) {

@@ -34,10 +34,11 @@ std::optional<DataType> dtype_of_suffix(std::string_view suffix, bool is_real) {
   static constexpr Suffix kSuffixes[] = {
       {"f", DataType::float_(32)},   {"f16", DataType::float_(16)},  {"f32", DataType::float_(32)},
       {"f64", DataType::float_(64)}, {"bf16", DataType::bfloat16()}, {"i", DataType::int_(32)},
-      {"i1", DataType::int_(1)},     {"i4", DataType::int_(4)},      {"i8", DataType::int_(8)},
-      {"i16", DataType::int_(16)},   {"i32", DataType::int_(32)},    {"i64", DataType::int_(64)},
-      {"u1", DataType::bool_()},     {"u4", DataType::uint(4)},      {"u8", DataType::uint(8)},
-      {"u16", DataType::uint(16)},   {"u32", DataType::uint(32)},    {"u64", DataType::uint(64)}};
+      {"i1", DataType::int_(1)},     {"i2", DataType::int_(2)},      {"i4", DataType::int_(4)},
+      {"i8", DataType::int_(8)},     {"i16", DataType::int_(16)},    {"i32", DataType::int_(32)},
+      {"i64", DataType::int_(64)},   {"u1", DataType::bool_()},      {"u2", DataType::uint(2)},
+      {"u4", DataType::uint(4)},     {"u8", DataType::uint(8)},      {"u16", DataType::uint(16)},
+      {"u32", DataType::uint(32)},   {"u64", DataType::uint(64)}};
   if (suffix.empty()) return is_real ? DataType::float_(32) : DataType::int_(32);
   for (const Suffix& candidate : kSuffixes) {
     if (candidate.text == suffix && candidate.dtype.is_float() >= is_real) return candidate.dtype;

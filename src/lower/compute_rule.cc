@@ -21,7 +21,18 @@ DataType wide_type(DataType dtype) {
   return dtype.is_float() && dtype.bits() == 16 ? DataType::float_(32, dtype.lanes()) : dtype;
 }
 
+PrimExpr element_of(const NDArray& constant) {
+  const NDArray data = constant.to_dense();
+  const DataType dtype = data.dtype();
+  if (dtype.is_float()) return make_float(element_as_double(data.tensor(), 0), dtype);
+  if (!dtype.is_narrow_float()) return make_int(element_as_int(data.tensor(), 0), dtype);
+  // As its code: a cast of an infinity would saturate.
+  const int code = *data.data<uint8_t>() & ((1 << dtype.bits()) - 1);
+  return make_intrinsic(Intrinsic::reinterpret, dtype, {make_int(code, DataType::uint(dtype.bits()))});
+}
+
 DataType total_type(DataType dtype) {
+  if (dtype.is_narrow_float()) return dtype;  // code generators refuse to compute with it
   if (dtype.is_float()) return wide_type(dtype);
   return dtype.is_uint() ? DataType::uint(64) : DataType::int_(64);
 }

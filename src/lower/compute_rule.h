@@ -36,6 +36,8 @@ tir::Compute single_stage(const RuleInput& input, tir::ComputeStage stage);
 
 // Returns the dtype that elements are computed in: float32 for float16 and bfloat16, else their own.
 DataType wide_type(DataType dtype);
+// Returns the only element of a constant, with all its bits.
+PrimExpr element_of(const NDArray& constant);
 // Returns the dtype in which a mean is summed: 64-bit for integers, wide_type for others.
 DataType total_type(DataType dtype);
 // Casts a load, or any value, to wide_type.

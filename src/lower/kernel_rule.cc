@@ -1,5 +1,6 @@
 #include "lower/kernel_rule.h"
 
+#include "lower/compute_rule.h"
 #include "lower/rule_input.h"
 #include "ops/call_fusion.h"
 #include "relay/leaves.h"
@@ -159,10 +160,8 @@ class KernelBuilder {
     if (const auto* constant = arg.as<ConstantNode>()) {
       const NDArray data = constant->data.to_dense();
       HEADRACE_CHECK(data.num_elements() == 1, "a group holds a constant of {} elements", data.num_elements());
-      const DataType dtype = data.dtype();
-      const Line line{make_buffer("constant", dtype, {make_int(1)}), data.shape()};
-      constants_.emplace_back(line.buffer, dtype.is_float() ? make_float(element_as_double(data.tensor(), 0), dtype)
-                                                            : make_int(element_as_int(data.tensor(), 0), dtype));
+      const Line line{make_buffer("constant", data.dtype(), {make_int(1)}), data.shape()};
+      constants_.emplace_back(line.buffer, element_of(data));
       input.inputs.push_back(line);
     } else {
       const auto line = lines_.find(arg.get());

@@ -110,10 +110,7 @@ class Composer {
     HEADRACE_CHECK(constant.data.num_elements() == 1, "a group holds a constant of {} elements",
                    constant.data.num_elements());
     const Buffer buffer = make_buffer("constant", constant.data.dtype(), to_dims(constant.data.shape()));
-    const NDArray data = constant.data.to_dense();
-    const DataType dtype = data.dtype();
-    scalars_[buffer.get()] = dtype.is_float() ? make_float(element_as_double(data.tensor(), 0), dtype)
-                                              : make_int(element_as_int(data.tensor(), 0), dtype);
+    scalars_[buffer.get()] = element_of(constant.data);
     return buffer;
   }
 

@@ -4,6 +4,18 @@
 
 namespace headrace {
 
+namespace {
+struct NarrowName {
+  uint8_t code, bits;
+  const char* name;
+};
+constexpr NarrowName kNarrowNames[] = {{10, 8, "float8_e4m3fn"},
+                                       {11, 8, "float8_e4m3fnuz"},
+                                       {12, 8, "float8_e5m2"},
+                                       {13, 8, "float8_e5m2fnuz"},
+                                       {17, 4, "float4_e2m1fn"}};
+}  // namespace
+
 // Returns an element type's name; the numbers are DLPack's (DLDataTypeCode).
 static std::string element_text(uint8_t code, uint8_t bits) {
   switch (code) {
@@ -22,8 +34,12 @@ static std::string element_text(uint8_t code, uint8_t bits) {
     case 6:
       return bits == 8 ? "bool" : fmt::format("bool{}", bits);
     default:
-      return fmt::format("dtype(code {}, {} bits)", code, bits);
+      break;
   }
+  for (const NarrowName& narrow : kNarrowNames) {
+    if (narrow.code == code && narrow.bits == bits) return narrow.name;
+  }
+  return fmt::format("dtype(code {}, {} bits)", code, bits);
 }
 
 std::string dtype_text(uint8_t code, uint8_t bits, uint16_t lanes) {

@@ -24,11 +24,27 @@ TEST(Repr, DataTypesHaveTheirNames) {
     const char* text;
   };
   const Case cases[] = {
-      {0, 32, 1, "int32"},     {0, 4, 1, "int4"},       {1, 8, 1, "uint8"},
-      {2, 32, 1, "float32"},   {2, 16, 8, "float16x8"}, {3, 64, 1, "handle"},
-      {3, 32, 1, "handle32"},  {3, 0, 0, "void"},       {4, 16, 1, "bfloat16"},
-      {5, 64, 1, "complex64"}, {6, 8, 1, "bool"},       {6, 1, 1, "bool1"},
-      {0, 32, 4, "int32x4"},   {6, 8, 2, "boolx2"},     {9, 8, 1, "dtype(code 9, 8 bits)"},
+      {0, 32, 1, "int32"},
+      {0, 4, 1, "int4"},
+      {1, 8, 1, "uint8"},
+      {2, 32, 1, "float32"},
+      {2, 16, 8, "float16x8"},
+      {3, 64, 1, "handle"},
+      {3, 32, 1, "handle32"},
+      {3, 0, 0, "void"},
+      {4, 16, 1, "bfloat16"},
+      {5, 64, 1, "complex64"},
+      {6, 8, 1, "bool"},
+      {6, 1, 1, "bool1"},
+      {0, 32, 4, "int32x4"},
+      {6, 8, 2, "boolx2"},
+      {9, 8, 1, "dtype(code 9, 8 bits)"},
+      {10, 8, 1, "float8_e4m3fn"},
+      {11, 8, 1, "float8_e4m3fnuz"},
+      {12, 8, 1, "float8_e5m2"},
+      {13, 8, 2, "float8_e5m2fnuzx2"},
+      {17, 4, 1, "float4_e2m1fn"},
+      {17, 8, 1, "dtype(code 17, 8 bits)"},
   };
   for (const Case& c : cases) {
     EXPECT_EQ(repr(dtype_value(c.code, c.bits, c.lanes)), c.text);

@@ -27,8 +27,8 @@ GraphTensor graph_tensor(const Type& type) {
   for (const int64_t size : *made.shape) {
     if (__builtin_mul_overflow(count, size, &count)) return made;
   }
-  if (int64_t bits = 0; !__builtin_mul_overflow(count, int64_t{tensor->dtype.bits()} * tensor->dtype.lanes(), &bits))
-    made.n_bytes = bits / 8 + (bits % 8 != 0 ? 1 : 0);
+  const auto item = static_cast<int64_t>(tensor->dtype.bytes());
+  if (int64_t bytes = 0; !__builtin_mul_overflow(count, item, &bytes)) made.n_bytes = bytes;
   return made;
 }
 

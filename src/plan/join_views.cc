@@ -104,9 +104,7 @@ class Joiner {
   bool is_joinable(const Step& step) const {
     if (!is_join(step)) return false;
     const View& result = program_.views[step.outputs[0]];
-    const DataType dtype = result.type->dtype;
-    const bool is_bytes = dtype.bits() * dtype.lanes() % 8 == 0;
-    if (!is_bytes || !is_whole(result)) return false;
+    if (!is_whole(result)) return false;
     const bool has_gaps = !is_gapless(step);
     return std::all_of(step.inputs.begin(), step.inputs.end(), [&](size_t input) {
       const View& part = program_.views[input];

@@ -10,6 +10,7 @@
 #include "object/dtype_text.h"
 #include "object/string.h"
 #include "tensor/convert_number.h"
+#include "tensor/narrow_float.h"
 
 namespace headrace {
 
@@ -22,14 +23,32 @@ struct Name {
   DataType dtype;
 };
 // All there are, but for their lanes.
-constexpr Name kNames[] = {
-    {"float32", DataType::float_(32)},  {"float64", DataType::float_(64)}, {"float16", DataType::float_(16)},
-    {"bfloat16", DataType::bfloat16()}, {"int64", DataType::int_(64)},     {"int32", DataType::int_(32)},
-    {"int16", DataType::int_(16)},      {"int8", DataType::int_(8)},       {"int4", DataType::int_(4)},
-    {"int1", DataType::int_(1)},        {"uint64", DataType::uint(64)},    {"uint32", DataType::uint(32)},
-    {"uint16", DataType::uint(16)},     {"uint8", DataType::uint(8)},      {"uint4", DataType::uint(4)},
-    {"uint1", DataType::uint(1)},       {"bool", DataType::bool_()},       {"handle", DataType::handle()},
-    {"void", DataType::void_()}};
+constexpr Name kNames[] = {{"float32", DataType::float_(32)},
+                           {"float64", DataType::float_(64)},
+                           {"float16", DataType::float_(16)},
+                           {"bfloat16", DataType::bfloat16()},
+                           {"float8_e4m3fn", {DataType::kFloat8E4M3Fn, 8}},
+                           {"float8_e4m3fnuz", {DataType::kFloat8E4M3Fnuz, 8}},
+                           {"float8_e5m2", {DataType::kFloat8E5M2, 8}},
+                           {"float8_e5m2fnuz", {DataType::kFloat8E5M2Fnuz, 8}},
+                           {"float4_e2m1fn", {DataType::kFloat4E2M1Fn, 4}},
+                           {"int64", DataType::int_(64)},
+                           {"int32", DataType::int_(32)},
+                           {"int16", DataType::int_(16)},
+                           {"int8", DataType::int_(8)},
+                           {"int4", DataType::int_(4)},
+                           {"int2", DataType::int_(2)},
+                           {"int1", DataType::int_(1)},
+                           {"uint64", DataType::uint(64)},
+                           {"uint32", DataType::uint(32)},
+                           {"uint16", DataType::uint(16)},
+                           {"uint8", DataType::uint(8)},
+                           {"uint4", DataType::uint(4)},
+                           {"uint2", DataType::uint(2)},
+                           {"uint1", DataType::uint(1)},
+                           {"bool", DataType::bool_()},
+                           {"handle", DataType::handle()},
+                           {"void", DataType::void_()}};
 
 // Other names for these, as texts of Relay and users of numpy write them.
 constexpr Name kShortNames[] = {
@@ -126,6 +145,7 @@ double round_number(double value, DataType dtype) {
   if (dtype.bits() == 64) return value;
   if (dtype.bits() == 32) return static_cast<double>(static_cast<float>(value));
   const float odd = narrow_to_odd(value);
+  if (dtype.is_narrow_float()) return static_cast<double>(narrow_to_float(float_to_narrow(odd, dtype), dtype));
   return static_cast<double>(dtype.is_bfloat16() ? bfloat16_to_float(float_to_bfloat16(odd))
                                                  : half_to_float(float_to_half(odd)));
 }

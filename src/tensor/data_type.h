@@ -1,5 +1,7 @@
 // DataType: kind, bits and lanes of an element; as DLDataType, and with its name ("float32", "int4", "bool",
-// "float32x16"). An unsigned integer of one bit is bool, as in Relay: both names give one dtype, which prints as bool.
+// "float8_e4m3fn", "float32x16"). An unsigned integer of one bit is bool, as in Relay: both names give one dtype, which
+// prints as bool. An element below 8 bits takes one byte of memory: an integer is extended to 8 bits, of a float4 the
+// low four bits count.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -17,6 +19,11 @@ class DataType {
     kHandle = kDLOpaqueHandle,
     kBFloat = kDLBfloat,
     kBool = kDLBool,
+    kFloat8E4M3Fn = kDLFloat8_e4m3fn,
+    kFloat8E4M3Fnuz = kDLFloat8_e4m3fnuz,
+    kFloat8E5M2 = kDLFloat8_e5m2,
+    kFloat8E5M2Fnuz = kDLFloat8_e5m2fnuz,
+    kFloat4E2M1Fn = kDLFloat4_e2m1fn,
   };
   constexpr DataType() = default;
   constexpr DataType(Code code, int bits, int lanes = 1)
@@ -42,10 +49,18 @@ class DataType {
   // float16, float32, float64 or bfloat16.
   constexpr bool is_float() const { return code() == kFloat || code() == kBFloat; }
   constexpr bool is_bfloat16() const { return code() == kBFloat; }
+  // A float of 8 or 4 bits (narrow_float.h); is_float() is false for it.
+  constexpr bool is_narrow_float() const {
+    return (code() >= kFloat8E4M3Fn && code() <= kFloat8E5M2Fnuz) || code() == kFloat4E2M1Fn;
+  }
+  // An integer of 4 or 2 bits.
+  constexpr bool is_narrow_int() const { return (is_int() || is_uint()) && (bits() == 4 || bits() == 2); }
+  // A number that is cast, quantized and moved, but that no op computes with.
+  constexpr bool is_narrow() const { return is_narrow_float() || is_narrow_int(); }
   constexpr bool is_handle() const { return code() == kHandle && bits() != 0; }
   constexpr bool is_void() const { return code() == kHandle && bits() == 0; }
   constexpr bool is_scalar() const { return lanes() == 1; }
-  // Returns the bytes of one element of memory, its lanes together; a 4-bit element alone counts one byte.
+  // Returns the bytes of one element of memory, its lanes together; an element below 8 bits alone counts one.
   constexpr size_t bytes() const { return (static_cast<size_t>(bits()) * static_cast<size_t>(lanes()) + 7) / 8; }
   constexpr DataType with_lanes(int lanes) const { return {code(), bits(), lanes}; }
   constexpr DataType element() const { return with_lanes(1); }

@@ -177,9 +177,27 @@ TEST(Element, RoundedOnceAndSaturated) {
   EXPECT_EQ(through(DataType::int_(32), -2.9), -2.0);
   EXPECT_EQ(through(DataType::int_(4), -100.0), -8.0);
   EXPECT_EQ(through(DataType::uint(4), 15.0), 15.0);
+  EXPECT_EQ(through(DataType::int_(2), 1.9), 1.0);
+  EXPECT_EQ(through(DataType::int_(2), -9.0), -2.0);
+  EXPECT_EQ(through(DataType::uint(2), 9.0), 3.0);
+  EXPECT_EQ(through(DataType::int_(4), std::nan("")), 0.0);
+  EXPECT_EQ(through(DataType(DataType::kFloat8E4M3Fn, 8), 1e300), 448.0);
   EXPECT_EQ(through(DataType::bool_(), 0.5), 1.0);
   EXPECT_THROW(through(DataType::float_(32, 4), 1.0), UserError);
   EXPECT_THROW(through(DataType::handle(), 1.0), UserError);
+}
+
+TEST(Element, IntegersBelowAByteWrapAndAreExtended) {
+  const NDArray a = NDArray::zeros({3}, DataType::int_(4));
+  set_element_int(a.tensor(), 0, -1);
+  set_element_int(a.tensor(), 1, 9);  // 1001 in bits
+  a.data<uint8_t>()[2] = 0x3c;        // the low bits count of what others wrote
+  EXPECT_EQ(a.data<uint8_t>()[0], 0xff);
+  EXPECT_EQ(element_as_int(a.tensor(), 1), -7);
+  EXPECT_EQ(element_as_int(a.tensor(), 2), -4);
+  const NDArray b = NDArray::zeros({1}, DataType::uint(2));
+  set_element_int(b.tensor(), 0, -1);
+  EXPECT_EQ(b.data<uint8_t>()[0], 3);
 }
 
 TEST(Half, EveryBitPatternComesBack) {
@@ -199,8 +217,16 @@ TEST(Half, EveryBitPatternComesBack) {
 }
 
 TEST(DataTypeText, PrintsWhatItParses) {
-  for (const char* name : {"float32", "float64", "float16", "bfloat16", "int64", "int4", "uint8", "bool", "handle",
-                           "void", "float32x8", "int8x65535"})
+  for (const char* name : {"float32",       "float64",
+                           "float16",       "bfloat16",
+                           "int64",         "int4",
+                           "uint8",         "bool",
+                           "handle",        "void",
+                           "float32x8",     "int8x65535",
+                           "int2",          "uint2",
+                           "float8_e4m3fn", "float8_e4m3fnuz",
+                           "float8_e5m2",   "float8_e5m2fnuz",
+                           "float4_e2m1fn", "float8_e5m2fnuzx4"})
     EXPECT_EQ(DataType::parse(name).to_string(), name);
   EXPECT_EQ(DataType::parse("uint1"), DataType::bool_());
   EXPECT_EQ(DataType::parse("uint1x4"), DataType::bool_(4));

@@ -250,6 +250,26 @@ class JsonTest(JsonPageTest):
         bare = json.loads(self.call("run", "one.so", "--input", "x=x.npy", "--json").stdout)
         self.assertIsNone(bare["outputs"][0]["file"])
 
+    def test_files_of_narrow_elements(self) -> None:
+        text = "def @main(%x: Tensor[(4), float8_e4m3fn], %y: Tensor[(2), int4]) {\n"
+        text += '  (cast(cast(%x, dtype="float32"), dtype="float8_e5m2"), reshape(%y, newshape=[2, 1]))\n}\n'
+        (self.folder / "narrow.relay").write_text('#[version = "0.0.5"]\n' + text)
+        self.call("compile", "narrow.relay", "-o", "narrow.so", check=True)
+        (program,) = self.report("inspect", "narrow.so")["programs"]
+        self.assertEqual([port["dtype"] for port in program["inputs"]], ["float8_e4m3fn", "int4"])
+        codes = b"\x38\x7e\x80\x30"  # 1, 448, -0 and 0.5
+        # ml_dtypes writes some of its dtypes as raw bytes and some as floats of one byte.
+        for descr in ("|u1", "|V1", "<f1"):
+            (self.folder / "narrow.npy").write_bytes(npy(descr, (4,), codes))
+            (self.folder / "four.npy").write_bytes(npy("|i1", (2,), b"\xff\x07"))
+            run = ("run", "narrow.so", "--input", "x=narrow.npy", "--input", "y=four.npy", "--output-dir", "out")
+            floats, fours = self.report(*run)["outputs"]
+            self.assertEqual((floats["dtype"], fours["dtype"], fours["shape"]), ("float8_e5m2", "int4", [2, 1]))
+            self.assertEqual((self.folder / floats["file"]).read_bytes()[-4:], b"\x3c\x5f\x80\x38")
+            self.assertEqual((self.folder / fours["file"]).read_bytes()[-2:], b"\xff\x07")
+        (self.folder / "narrow.npy").write_bytes(npy("<f4", (4,), bytes(16)))
+        self.fails(USER, r"x\.astype\(ml_dtypes\.float8_e4m3fn\)", *run)
+
     def test_an_output_of_a_size_that_the_data_tells(self) -> None:
         text = "def @main(%x: Tensor[(1, 1, 8, 8), float32]) { argwhere(%x) }\n"
         (self.folder / "places.relay").write_text('#[version = "0.0.5"]\n' + text)

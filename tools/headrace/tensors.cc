@@ -23,7 +23,8 @@ DataType dtype_of(const NpyArray& array, const std::string& path) {
   const int bits = static_cast<int>(array.item_bytes) * 8;
   switch (array.kind) {
     case 'f':
-      return DataType::float_(bits);
+      // That of a narrow float, which its kind does not say, as bytes.
+      return bits == 8 ? DataType::uint(8) : DataType::float_(bits);
     case 'i':
       return DataType::int_(bits);
     case 'u':
@@ -32,6 +33,7 @@ DataType dtype_of(const NpyArray& array, const std::string& path) {
       return DataType::bool_();
     case 'V':
       if (bits == 16) return DataType::bfloat16();
+      if (bits == 8) return DataType::uint(8);  // a narrow dtype
       break;
     default:
       break;
@@ -147,6 +149,19 @@ NDArray read_from_archive(const std::string& name, const std::string& file) {
   return to_tensor(std::move(it->second), file);
 }
 
+// Returns the dtype as Python writes it.
+std::string numpy_name(DataType dtype) {
+  return dtype.is_narrow() ? fmt::format("ml_dtypes.{}", dtype) : fmt::format("'{}'", dtype);
+}
+
+// Returns a tensor of bytes as one of the narrow dtype that the program takes; others as they are. A .npy file does not
+// say which narrow dtype its bytes have.
+NDArray with_dtype_of(const artifact::TensorSpec& spec, const NDArray& given) {
+  const DataType dtype = given.dtype();
+  if (!spec.dtype.is_narrow() || (dtype != DataType::uint(8) && dtype != DataType::int_(8))) return given;
+  return NDArray::view(given.data<void>(), given.shape(), spec.dtype, [given] {});
+}
+
 // Throws UserError if an archive holds an array that is not an input.
 void check_is_input(const std::string& name, const std::string& file, const std::vector<artifact::TensorSpec>& specs) {
   std::vector<std::string> names;
@@ -200,12 +215,13 @@ NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t l
   NDArray tensor = NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype);
   uint64_t state = seed;
   Integers integers{0, (spec.dtype.is_bool() ? 2 : limit) - 1};
-  if (range && spec.dtype.is_float()) check_floats(*range, spec);
-  if (range && !spec.dtype.is_float() && !spec.dtype.is_bool()) integers = integers_of(*range, spec);
+  const bool is_real = spec.dtype.is_float() || spec.dtype.is_narrow_float();
+  if (range && is_real) check_floats(*range, spec);
+  if (range && !is_real && !spec.dtype.is_bool()) integers = integers_of(*range, spec);
   const auto count = static_cast<uint64_t>(integers.most - integers.least) + 1;
   for (const char c : spec.name) state = state * 131 + static_cast<unsigned char>(c);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
-    if (spec.dtype.is_float()) {
+    if (is_real) {
       set_element(tensor.tensor(), i, range ? next_uniform(state, *range) : next_normal(state));
     } else {
       set_element_int(tensor.tensor(), i, integers.least + static_cast<int64_t>(next(state) % count));
@@ -258,14 +274,14 @@ std::vector<NDArray> in_order(const std::vector<artifact::TensorSpec>& specs,
     if (it == given.end())
       throw_user_error("input '{}' ({}) is missing: give it as --input {}=FILE.npy", shown(spec.name), describe(spec),
                        shown(spec.name));
-    const NDArray& found = it->second;
+    const NDArray found = with_dtype_of(spec, it->second);
     const bool has_shape = std::ranges::equal(found.shape(), spec.shape);
     if (found.dtype() != spec.dtype || !has_shape) {
       throw_user_error("input '{}' must be {}, the file has {}: {}", shown(spec.name), describe(spec), describe(found),
                        !has_shape ? "give another, or compile the model for this shape"
-                                  : fmt::format("convert it, in numpy by x.astype('{}')", spec.dtype.to_string()));
+                                  : fmt::format("convert it, in numpy by x.astype({})", numpy_name(spec.dtype)));
     }
-    inputs.push_back(it->second);
+    inputs.push_back(found);
   }
   return inputs;
 }

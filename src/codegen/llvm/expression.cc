@@ -1,17 +1,20 @@
 // PrimExpr to LLVM values.
 #include "base/stack.h"
 #include "codegen/llvm/kernel_builder.h"
+#include "ir/intrinsics.h"
 
 namespace headrace::codegen::llvm_plugin {
 
 llvm::Value* KernelBuilder::emit(const PrimExpr& e) {
+  const auto real_constant = [&](double value) {
+    llvm::Value* exact = llvm::ConstantFP::get(vector_of(ir_.getDoubleTy(), e->dtype.lanes()), value);
+    return cast(exact, DataType::float_(64, e->dtype.lanes()), e->dtype);
+  };
   if (const auto* imm = e.as<IntImmNode>()) {
+    if (e->dtype.is_narrow_float()) return real_constant(static_cast<double>(imm->value));
     return llvm::ConstantInt::get(register_type(e->dtype), static_cast<uint64_t>(imm->value), true);
   }
-  if (const auto* real = e.as<FloatImmNode>()) {
-    llvm::Value* exact = llvm::ConstantFP::get(vector_of(ir_.getDoubleTy(), e->dtype.lanes()), real->value);
-    return cast(exact, DataType::float_(64, e->dtype.lanes()), e->dtype);
-  }
+  if (const auto* real = e.as<FloatImmNode>()) return real_constant(real->value);
   if (e.is<PrimVarNode>()) {
     auto it = values_.find(e.get());
     HEADRACE_CHECK(it != values_.end(), "variable '{}' of '{}' is not in scope", to_string(e), symbol_);
@@ -28,6 +31,7 @@ llvm::Value* KernelBuilder::emit(const PrimExpr& e) {
 }
 
 llvm::Value* KernelBuilder::emit_inner(const PrimExpr& e) {
+  if (const auto narrow = computed_narrow_dtype(e)) fail_to_compute(*narrow);
   if (const auto* binary = e.as<BinaryNode>()) return emit_binary(*binary);
   if (const auto* inverse = e.as<NotNode>()) return ir_.CreateNot(emit(inverse->a));
   if (const auto* select = e.as<SelectNode>()) {

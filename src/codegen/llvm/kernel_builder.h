@@ -2,9 +2,10 @@
 // statements), expression.cc, memory.cc, number.cc, math.cc.
 //
 // How values are held: bool is i1; float16 and bfloat16 are float, rounded after every operation (one float operation
-// on two of them, rounded, is the correctly rounded result); all else as itself. Memory holds i8 and i16 for the
-// former. Integers wrap. Division by zero gives 0, as does its remainder; the lowest number divided by -1 wraps. min
-// and max give NaN when a side is NaN.
+// on two of them, rounded, is the correctly rounded result); narrow floats are their codes and narrow integers are
+// extended, both as i8; all else as itself. Memory holds i8 for bool, and i16 for floats of 16 bits. Integers wrap.
+// Division by zero gives 0, as does its remainder; the lowest number divided by -1 wraps. min and max give NaN when a
+// side is NaN.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -17,6 +18,9 @@
 #include "tir/workspace.h"
 
 namespace headrace::codegen::llvm_plugin {
+
+// Throws the UserError of an operation on numbers that are cast and moved only.
+[[noreturn]] void fail_to_compute(DataType dtype);
 
 class KernelBuilder {
  public:
@@ -94,11 +98,14 @@ class KernelBuilder {
   llvm::Value* cast(llvm::Value* value, DataType from, DataType to);
   llvm::Value* from_memory(llvm::Value* raw, DataType dtype);
   llvm::Value* to_memory(llvm::Value* value, DataType dtype);
-  // Rounds a float to float16 or bfloat16; no change for other types.
+  // Rounds a float to float16 or bfloat16, or to the code of a narrow float; no change for other types.
   llvm::Value* round_to(llvm::Value* value, DataType dtype);
   llvm::Value* half_bits(llvm::Value* value);
   llvm::Value* half_value(llvm::Value* bits);
   llvm::Value* bfloat_bits(llvm::Value* value);
+  llvm::Value* narrow_code(llvm::Value* value, DataType dtype);
+  llvm::Value* narrow_value(llvm::Value* code, DataType dtype);
+  llvm::Value* cut_to_bits(llvm::Value* value, DataType from, DataType to);
   llvm::Value* narrow_to_odd(llvm::Value* value);
   llvm::Value* fold_low_bits(llvm::Value* value, bool is_signed);
   llvm::Value* divide(BinaryOp op, const PrimExpr& divisor_expr, llvm::Value* a, llvm::Value* b, bool is_signed);

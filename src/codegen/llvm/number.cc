@@ -1,5 +1,6 @@
 // Types, casts, rounding and integer division of kernels.
 #include "codegen/llvm/kernel_builder.h"
+#include "tensor/narrow_float.h"
 
 namespace headrace::codegen::llvm_plugin {
 
@@ -15,6 +16,10 @@ bool is_any_int(DataType dtype) { return dtype.is_int() || dtype.is_uint(); }
 
 }  // namespace
 
+void fail_to_compute(DataType dtype) {
+  throw_user_error("native code does not compute with {}; cast to a type of whole bytes first", dtype);
+}
+
 llvm::Type* KernelBuilder::vector_of(llvm::Type* element, int lanes) {
   return lanes == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
 }
@@ -27,10 +32,12 @@ llvm::Type* KernelBuilder::register_type(DataType dtype) {
     element = dtype.bits() == 64 ? ir_.getDoubleTy() : ir_.getFloatTy();
   } else if (dtype.is_handle()) {
     element = ir_.getPtrTy();
+  } else if (dtype.is_narrow()) {
+    element = ir_.getInt8Ty();  // an integer is extended; a narrow float is its code
   } else if (is_any_int(dtype) && dtype.bits() % 8 == 0) {
     element = ir_.getIntNTy(static_cast<unsigned>(dtype.bits()));
   } else {
-    throw_user_error("native code does not compute with {}; cast to a type of whole bytes first", dtype);
+    fail_to_compute(dtype);
   }
   return vector_of(element, dtype.lanes());
 }
@@ -122,6 +129,61 @@ llvm::Value* KernelBuilder::bfloat_bits(llvm::Value* value) {
   return ir_.CreateTrunc(ir_.CreateLShr(result, 16), integers_like(value->getType(), 16));
 }
 
+// Converts float to the i8 code of a narrow float, as float_to_narrow of tensor/narrow_float.h does.
+llvm::Value* KernelBuilder::narrow_code(llvm::Value* value, DataType dtype) {
+  const NarrowFloat row = narrow_float(dtype);
+  llvm::Type* bits32 = integers_like(value->getType(), 32);
+  const auto constant = [&](uint64_t bits) { return same_bits(bits32, bits & 0xffffffffu); };
+  const uint32_t shift = 23u - row.mantissa_bits, aligner = (151u - row.bias - row.mantissa_bits) << 23;
+  const uint32_t rebias = (127u - row.bias) << 23, half = (1u << (shift - 1)) - 1;
+  llvm::Value* bits = ir_.CreateBitCast(value, bits32);
+  llvm::Value* sign = ir_.CreateAnd(ir_.CreateLShr(bits, row.sign == 0x80 ? 24 : 28), constant(row.sign));
+  llvm::Value* size = ir_.CreateAnd(bits, constant(kFloatMagnitude));
+  llvm::Value* aligned =
+      ir_.CreateFAdd(ir_.CreateBitCast(size, value->getType()), ir_.CreateBitCast(constant(aligner), value->getType()));
+  llvm::Value* subnormal = ir_.CreateSub(ir_.CreateBitCast(aligned, bits32), constant(aligner));
+  llvm::Value* odd = ir_.CreateAnd(ir_.CreateLShr(size, shift), constant(1));
+  llvm::Value* normal = ir_.CreateLShr(ir_.CreateAdd(ir_.CreateAdd(size, constant(half - rebias)), odd), shift);
+  llvm::Value* is_small = ir_.CreateICmpULT(size, constant((128u - row.bias) << 23));
+  llvm::Value* code = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, ir_.CreateSelect(is_small, subnormal, normal),
+                                                constant(row.greatest));
+  llvm::Value* result = ir_.CreateOr(code, sign);
+  if (row.is_unsigned_zero) result = ir_.CreateSelect(ir_.CreateICmpEQ(code, constant(0)), constant(0), result);
+  llvm::Value* nan = row.has_nan() ? ir_.CreateOr(sign, constant(row.nan)) : ir_.CreateXor(sign, constant(row.nan));
+  result = ir_.CreateSelect(ir_.CreateICmpUGT(size, constant(kFloatInfinity)), nan, result);
+  return ir_.CreateTrunc(result, integers_like(value->getType(), 8));
+}
+
+// Converts the i8 code of a narrow float to float, as narrow_to_float of tensor/narrow_float.h does.
+llvm::Value* KernelBuilder::narrow_value(llvm::Value* code, DataType dtype) {
+  const NarrowFloat row = narrow_float(dtype);
+  llvm::Type* bits32 = integers_like(code->getType(), 32);
+  llvm::Type* floats = floats_like(code->getType(), ir_.getFloatTy());
+  const auto constant = [&](uint64_t bits) { return same_bits(bits32, bits); };
+  llvm::Value* wide = ir_.CreateZExt(code, bits32);
+  llvm::Value* size = ir_.CreateAnd(wide, constant(row.sign - 1u));
+  llvm::Value* sign = ir_.CreateShl(ir_.CreateAnd(wide, constant(row.sign)), row.sign == 0x80 ? 24 : 28);
+  llvm::Constant* unit = constant(uint64_t{128u - row.bias - row.mantissa_bits} << 23);
+  llvm::Value* subnormal = ir_.CreateFMul(ir_.CreateSIToFP(size, floats), ir_.CreateBitCast(unit, floats));
+  llvm::Value* normal =
+      ir_.CreateAdd(ir_.CreateShl(size, 23 - row.mantissa_bits), constant(uint64_t{127u - row.bias} << 23));
+  llvm::Value* is_small = ir_.CreateICmpULT(size, constant(uint64_t{1} << row.mantissa_bits));
+  llvm::Value* bits = ir_.CreateSelect(is_small, ir_.CreateBitCast(subnormal, bits32), normal);
+  if (row.infinity != 0)
+    bits = ir_.CreateSelect(ir_.CreateICmpEQ(size, constant(row.infinity)), constant(kFloatInfinity), bits);
+  llvm::Value* is_nan = row.is_unsigned_zero ? ir_.CreateICmpEQ(wide, constant(row.nan))
+                                             : ir_.CreateICmpUGT(size, constant(row.last_number()));
+  bits = ir_.CreateSelect(is_nan, constant(0x7fc00000), bits);
+  return ir_.CreateBitCast(ir_.CreateOr(bits, sign), floats);
+}
+
+// Cuts integers to the bits of a narrow dtype, and extends them to the type of its registers.
+llvm::Value* KernelBuilder::cut_to_bits(llvm::Value* value, DataType from, DataType to) {
+  llvm::Type* own = integers_like(value->getType(), static_cast<unsigned>(to.bits()));
+  llvm::Value* cut = ir_.CreateIntCast(value, own, is_signed_int(from));
+  return ir_.CreateIntCast(cut, integers_like(value->getType(), 8), is_signed_int(to));
+}
+
 // Folds the bits of a 64-bit integer that a double cannot hold into one sticky bit. Rounding the double further then
 // gives the same as rounding the integer once.
 llvm::Value* KernelBuilder::fold_low_bits(llvm::Value* value, bool is_signed) {
@@ -152,12 +214,13 @@ llvm::Value* KernelBuilder::narrow_to_odd(llvm::Value* value) {
 llvm::Value* KernelBuilder::round_to(llvm::Value* value, DataType dtype) {
   if (is_half(dtype)) return half_value(half_bits(value));
   if (dtype.is_bfloat16()) return from_memory(bfloat_bits(value), dtype);
-  return value;
+  return dtype.is_narrow_float() ? narrow_code(value, dtype) : value;
 }
 
 llvm::Value* KernelBuilder::from_memory(llvm::Value* raw, DataType dtype) {
   if (dtype.is_bool()) return ir_.CreateICmpNE(raw, llvm::Constant::getNullValue(raw->getType()));
   if (is_half(dtype)) return half_value(raw);
+  if (dtype.is_narrow() && dtype.bits() < 8) return cut_to_bits(raw, dtype, dtype);
   if (!dtype.is_bfloat16()) return raw;
   llvm::Value* wide = ir_.CreateZExt(raw, integers_like(raw->getType(), 32));
   return ir_.CreateBitCast(ir_.CreateShl(wide, 16), floats_like(raw->getType(), ir_.getFloatTy()));
@@ -171,25 +234,30 @@ llvm::Value* KernelBuilder::to_memory(llvm::Value* value, DataType dtype) {
 
 llvm::Value* KernelBuilder::cast(llvm::Value* value, DataType from, DataType to) {
   if (from.element() == to.element()) return value;
-  const DataType dtype = to.with_lanes(from.lanes());
+  if (from.is_narrow_float()) return cast(narrow_value(value, from), DataType::float_(32, from.lanes()), to);
+  const bool to_float = to.is_float() || to.is_narrow_float(), is_short = to_float && to.bits() <= 16;
+  const DataType dtype = (to.is_narrow_float() ? DataType::float_(32) : to).with_lanes(from.lanes());
   llvm::Type* type = register_type(dtype);
   if (to.is_bool()) {
     llvm::Constant* zero = llvm::Constant::getNullValue(value->getType());
     return from.is_float() ? ir_.CreateFCmpUNE(value, zero) : ir_.CreateICmpNE(value, zero);
   }
-  if (from.is_float() && to.is_float()) {
-    if (from.bits() == 64 && to.bits() == 16) return round_to(narrow_to_odd(value), to);
+  if (from.is_float() && to_float) {
+    if (from.bits() == 64 && is_short) return round_to(narrow_to_odd(value), to);
     return round_to(ir_.CreateFPCast(value, type), to);
   }
   if (from.is_float()) {
     HEADRACE_CHECK(is_any_int(to), "cast of {} to {}", from, to);
     const auto saturating = is_signed_int(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-    return ir_.CreateIntrinsic(saturating, {type, value->getType()}, {value});
+    llvm::Type* own = integers_like(type, static_cast<unsigned>(to.bits()));
+    llvm::Value* whole = ir_.CreateIntrinsic(saturating, {own, value->getType()}, {value});
+    return ir_.CreateIntCast(whole, type, is_signed_int(to));
   }
   HEADRACE_CHECK(is_any_int(from) || from.is_bool(), "cast of {} to {}", from, to);
-  if (!to.is_float()) return ir_.CreateIntCast(value, type, is_signed_int(from));
+  if (to.is_narrow_int()) return cut_to_bits(value, from, to);
+  if (!to_float) return ir_.CreateIntCast(value, type, is_signed_int(from));
   // By way of double, so that numbers of more than 24 bits are rounded once.
-  if (to.bits() == 16 && from.bits() > 16) {
+  if (is_short && from.bits() > 16) {
     if (from.bits() == 64) value = fold_low_bits(value, is_signed_int(from));
     return cast(cast(value, from, DataType::float_(64)), DataType::float_(64), to);
   }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "lower/compute_rule.h"
 #include "lower/rules/tests/rule_cases.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/reduce.h"
@@ -80,18 +81,67 @@ TEST(ElementwiseRules, WithAttributes) {
   cases.add("prelu", {{{2, 5, 19}}, {{5}}}, [](const Args& a) { return ops::prelu(a[0], a[1], 1); });
   cases.add("prelu last", {{{2, 5, 19}}, {{19}}}, [](const Args& a) { return ops::prelu(a[0], a[1], -1); });
   cases.add("dropout", {{{5, 19}}}, [](const Args& a) { return ops::dropout(a[0], 0.3); }, 0);
-  const DataType all[] = {kF16, kBF16, kF32, kF64, kI8, kU8, kI32, kI64, kBool};
+  std::vector<DataType> all = {kF16, kBF16, kF32, kF64, kI8, kU8, kI32, kI64, kBool};
+  for (const char* narrow :
+       {"int4", "uint2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float4_e2m1fn"})
+    all.push_back(DataType::parse(narrow));
   for (const DataType from : all) {
     for (const DataType to : all) {
-      const bool is_bool = from == kBool, is_u8 = from == kU8;
+      const bool is_bool = from == kBool, is_u8 = from.is_uint();
       // From float64 to 16 bits the interpreter goes by way of float32, native code does not.
       cases.add(
           fmt::format("cast {} {}", from, to),
-          {{{67}, from, is_bool || is_u8 ? 0.0 : -300.0, is_bool ? 1.0 : 300.0, from.is_float()}},
-          [=](const Args& a) { return ops::cast(a[0], to); }, from == kF64 && to.bits() == 16 ? 8e-3 : 0);
+          {{{67},
+            from,
+            is_bool || is_u8 ? 0.0 : -300.0,
+            is_bool ? 1.0 : 300.0,
+            from.is_float() || from.is_narrow_float()}},
+          [=](const Args& a) { return ops::cast(a[0], to); },
+          from == kF64 && to.is_float() && to.bits() == 16 ? 8e-3 : 0);
     }
   }
   cases.check();
+}
+
+TEST(NarrowRules, MovedAndQuantized) {
+  RuleCases cases;
+  for (const char* dtype : {"int4", "uint2", "float8_e5m2", "float4_e2m1fn"}) {
+    const DataType narrow = DataType::parse(dtype);
+    const auto add = [&](std::string_view call, const std::vector<In>& inputs) {
+      std::string params;
+      for (const In& in : inputs)
+        params += fmt::format("{}%x{}: Tensor[({}), {}]", params.empty() ? "" : ", ", &in - inputs.data(),
+                              fmt::join(in.shape, ", "), in.dtype);
+      cases.add_text(fmt::format("{} {}", call, dtype), fmt::format("fn ({}) {{ {} }}", params, call), inputs, 0);
+    };
+    const In x{{5, 19}, narrow, 0, 3}, y{{5, 19}, narrow, 0, 3};
+    add("transpose(%x0)", {x});
+    add("reshape(%x0, newshape=[19, 5])", {x});
+    add("concatenate((%x0, %x1), axis=1)", {x, y});
+    add("strided_slice(%x0, begin=[1, 2], end=[5, 17], strides=[2, 3])", {x});
+    add("take(%x0, %x1, axis=1)", {x, In{{7}, kI32, 0, 18}});
+    add("where(%x0, %x1, %x2)", {In{{5, 1}, kBool, 0, 1}, x, y});
+    add("ones_like(%x0)", {x});
+    add("cast(ones_like(%x0), dtype=\"float32\")", {x});
+    if (!narrow.is_narrow_int()) continue;
+    add(fmt::format("qnn.quantize(%x0, %x1, %x2, out_dtype=\"{}\", axis=1)", dtype),
+        {In{{5, 19}, kF32, -20, 20}, In{{19}, kF32, 0.5, 2}, In{{19}, kI32, 0, 1}});
+    add("qnn.dequantize(%x0, 0.5f, 1)", {x});
+  }
+  cases.check();
+}
+
+TEST(NarrowRules, ConstantsKeepTheirCodes) {
+  // Infinity and NaN, which a cast of a float would not give.
+  for (const uint8_t code : {uint8_t{0x7c}, uint8_t{0xfd}, uint8_t{0x3d}}) {
+    const NDArray data = NDArray::zeros({}, DataType::parse("float8_e5m2"));
+    *data.data<uint8_t>() = code;
+    const PrimExpr element = element_of(data);
+    EXPECT_EQ(element->dtype, data.dtype());
+    ASSERT_TRUE(element.is<IntrinsicCallNode>());
+    EXPECT_EQ(as_int(element.as<IntrinsicCallNode>()->args[0]), int64_t{code});
+  }
+  EXPECT_EQ(as_int(element_of(NDArray::from_vector<int8_t>({}, DataType::int_(4), {-3}))), -3);
 }
 
 TEST(BroadcastRules, Arithmetic) {

@@ -36,7 +36,7 @@ NDArray fill(const In& in, kit::Random& random) {
   NDArray array = NDArray::empty(in.shape, in.dtype);
   const double specials[] = {std::nan(""), INFINITY, -INFINITY, 0.0, -0.0};
   for (int64_t i = 0; i < array.num_elements(); ++i) {
-    if (!in.dtype.is_float()) {
+    if (!in.dtype.is_float() && !in.dtype.is_narrow_float()) {
       set_element_int(array.tensor(), i,
                       random.integer(static_cast<int64_t>(std::ceil(in.low)), static_cast<int64_t>(in.high)));
     } else if (in.has_specials && random.chance(0.25F)) {
@@ -77,7 +77,7 @@ std::vector<NDArray> interpret(const tir::PrimFunc& function, const std::vector<
 std::string difference(const NDArray& got, const NDArray& want, double tolerance) {
   if (got.shape() != want.shape() || got.dtype() != want.dtype()) return "another shape or dtype";
   double magnitude = 1;
-  const bool real = want.dtype().is_float();
+  const bool real = want.dtype().is_float() || want.dtype().is_narrow_float();
   for (int64_t i = 0; real && i < want.num_elements(); ++i) {
     const double value = std::abs(element_as_double(want.tensor(), i));
     if (std::isfinite(value)) magnitude = std::max(magnitude, value);

@@ -4,9 +4,27 @@ namespace headrace::ops {
 
 void fail_no_eval(DataType dtype) { throw_user_error("reference evaluation has no elements of dtype {} here", dtype); }
 
+// Writes the elements as those of a narrow dtype. A double holds what rounds to a narrow float; of an integer the low
+// bits count.
+static void set_narrow(const NDArray& result, const NDArray& array) {
+  const DLTensor &to = result.tensor(), &from = array.tensor();
+  const bool wraps = result.dtype().is_narrow_int() && !array.dtype().is_float() && !array.dtype().is_narrow_float();
+  for (int64_t i = 0, n = result.num_elements(); i < n; ++i) {
+    if (wraps) {
+      set_element_int(to, i, element_as_int(from, i));
+    } else {
+      set_element(to, i, element_as_double(from, i));
+    }
+  }
+}
+
 NDArray as_dtype(const NDArray& array, DataType dtype) {
   if (array.dtype() == dtype) return array;
   const NDArray result = NDArray::empty(array.shape(), dtype);
+  if (dtype.is_narrow()) {
+    set_narrow(result, array);
+    return result;
+  }
   dispatch_any(dtype, [&]<typename To>() {
     const Elements<To> to(result);
     const int64_t n = result.num_elements();

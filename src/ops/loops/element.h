@@ -96,7 +96,7 @@ C wrapping_mul(C a, C b) {
   }
 }
 
-// Returns `array` itself, or its elements converted to `dtype` (floats, integers, bool).
+// Returns `array` itself, or its elements converted to `dtype` (floats, integers, bool, narrow ones).
 NDArray as_dtype(const NDArray& array, DataType dtype);
 
 [[noreturn]] void fail_no_eval(DataType dtype);
@@ -138,10 +138,20 @@ auto dispatch_any(DataType dtype, F&& body) {
   return dispatch_number(dtype, body);
 }
 
+// Calls `body` for all dtypes whose elements are copied. Those of narrow ones are copied as bytes.
+template <typename F>
+auto dispatch_copied(DataType dtype, F&& body) {
+  return dispatch_any(dtype.is_narrow() ? DataType::uint(8) : dtype, body);
+}
+
 // Returns a function that reads an element of a tensor of this dtype as a C, so that a loop over two dtypes is not
-// compiled for each pair.
+// compiled for each pair. The dtype may be narrow.
 template <typename C>
 auto reader_as(DataType dtype) -> C (*)(const NDArray&, int64_t) {
+  if (dtype.is_narrow_int())
+    return [](const NDArray& array, int64_t i) { return convert_number<C>(element_as_int(array.tensor(), i)); };
+  if (dtype.is_narrow_float())
+    return [](const NDArray& array, int64_t i) { return convert_number<C>(element_as_double(array.tensor(), i)); };
   return dispatch_any(dtype, []<typename From>() -> C (*)(const NDArray&, int64_t) {
     return [](const NDArray& array, int64_t i) { return convert_number<C>(Elements<From>(array)[i]); };
   });

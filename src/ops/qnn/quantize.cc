@@ -16,8 +16,10 @@ constexpr const char* kAxisDoc = "the axis of data that a scale or zero point of
 
 void QuantizeAttrs::fields(FieldList<QuantizeAttrs>& f) {
   f.field<&QuantizeAttrs::axis>("axis", {.default_value = -1, .has_default = true, .doc = kAxisDoc})
-      .field<&QuantizeAttrs::out_dtype>(
-          "out_dtype", {.default_value = "int8", .has_default = true, .doc = "int8, uint8, int16, uint16 or int32"});
+      .field<&QuantizeAttrs::out_dtype>("out_dtype",
+                                        {.default_value = "int8",
+                                         .has_default = true,
+                                         .doc = "an integer of 2 to 16 bits, with or without sign, or int32"});
 }
 
 void DequantizeAttrs::fields(FieldList<DequantizeAttrs>& f) {
@@ -55,8 +57,8 @@ Type relate_quantize(const RelationInput& input) {
   if (!data) return {};
   if (data->dtype != DataType::float_(32)) input.fail(fmt::format("data must have dtype float32, got {}", show(data)));
   if (!is_quantized(attrs.out_dtype))
-    input.fail(
-        fmt::format("out_dtype is {}, expected int8, uint8, int16, uint16 or int32", attrs.out_dtype.to_string()));
+    input.fail(fmt::format("out_dtype is {}, expected an integer of 2, 4, 8 or 16 bits, or int32",
+                           attrs.out_dtype.to_string()));
   const bool scale = check_per_axis(input, data, 1, "output_scale", DataType::float_(32), attrs.axis);
   const bool zero = check_per_axis(input, data, 2, "output_zero_point", DataType::int_(32), attrs.axis);
   return scale && zero ? Type(make_tensor_type(data->shape, attrs.out_dtype)) : Type();
@@ -67,7 +69,7 @@ Type relate_dequantize(const RelationInput& input) {
   const TensorType data = input.tensor(0);
   if (!data) return {};
   if (!is_quantized(data->dtype))
-    input.fail(fmt::format("data must have dtype int8, uint8, int16, uint16 or int32, got {}", show(data)));
+    input.fail(fmt::format("data must be of integers of 2, 4, 8 or 16 bits, or int32, got {}", show(data)));
   if (!attrs.out_dtype.is_float() || attrs.out_dtype.bits() > 32)
     input.fail(fmt::format("out_dtype is {}, expected float32, float16 or bfloat16", attrs.out_dtype.to_string()));
   const bool scale = check_per_axis(input, data, 1, "input_scale", DataType::float_(32), attrs.axis);
@@ -89,7 +91,8 @@ std::vector<NDArray> eval_quantize(const EvalInput& input) {
     using C = Compute<From>;
     const Elements<From> x(input.args[0]);
     const auto scale_at = reader_as<C>(scale.dtype());
-    dispatch_int(dtype, [&]<typename To>() {
+    // A narrow integer takes a byte.
+    dispatch_int(dtype.is_narrow() ? DataType(dtype.code(), 8) : dtype, [&]<typename To>() {
       using Sum = std::conditional_t<sizeof(To) <= 2, int32_t, int64_t>;
       const Elements<To> y(out);
       for_each_channel(out.shape(), attrs.axis, any_per_axis(input), [&](int64_t i, int64_t channel) {
@@ -149,11 +152,12 @@ void register_quantize_ops() {
       .fusion(FusionKind::broadcast)
       .level(11)
       .eval(eval_quantize);
-  OpBuilder("qnn.dequantize",
-            "(data - input_zero_point) * input_scale: data int8, uint8, int16, uint16 or int32[...], scale f32 and "
-            "zero point int32, each [] or [data's dimension along axis] -> out_dtype[...]. The difference is of int32, "
-            "the product of float32.")
-      .arg("data", "Tensor", "int8, uint8, int16, uint16 or int32[...]: the quantized numbers")
+  OpBuilder(
+      "qnn.dequantize",
+      "(data - input_zero_point) * input_scale: data of integers of 2, 4, 8 or 16 bits or int32[...], scale f32 and "
+      "zero point int32, each [] or [data's dimension along axis] -> out_dtype[...]. The difference is of int32, "
+      "the product of float32.")
+      .arg("data", "Tensor", "int8, uint8, int16, uint16, int32, int4, uint4, int2 or uint2[...]: the quantized numbers")
       .arg("input_scale", "Tensor", "float32[] or float32[data's dimension along axis]: the scale of data")
       .arg("input_zero_point", "Tensor", kZeroPointDoc)
       .attrs<DequantizeAttrs>()

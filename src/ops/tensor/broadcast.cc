@@ -336,7 +336,7 @@ std::vector<NDArray> eval_where(const EvalInput& input) {
   const NDArray out = input.make_output(), chosen = not_zero(input.args[0]);
   std::array<Shape, 3> strides;
   for (size_t k = 0; k < 3; ++k) strides[k] = broadcast_strides(input.args[k].shape(), out.shape());
-  dispatch_any(out.dtype(), [&]<typename T>() {
+  dispatch_copied(out.dtype(), [&]<typename T>() {
     const Elements<Bool8> condition(chosen);
     const Elements<T> x(input.args[1]), y(input.args[2]), z(out);
     int64_t i = 0;

@@ -48,6 +48,8 @@ Type relate_float(const RelationInput& input) {
 Type relate_number(const RelationInput& input) {
   const TensorType data = input.tensor(0);
   if (data && data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
+  if (data && data->dtype.is_narrow_float())
+    input.fail(fmt::format("no op computes with the floats of {}; cast it", show(data)));
   return data;
 }
 
@@ -64,7 +66,8 @@ Type relate_bool(const RelationInput& input) {
 
 Type relate_int_or_bool(const RelationInput& input) {
   const TensorType data = input.tensor(0);
-  if (data && data->dtype.is_float()) input.fail(fmt::format("data must be integers or bool, got {}", show(data)));
+  if (data && (data->dtype.is_float() || data->dtype.is_narrow_float()))
+    input.fail(fmt::format("data must be integers or bool, got {}", show(data)));
   return data;
 }
 
@@ -462,9 +465,11 @@ void register_activations() {
 }
 
 void register_copies() {
-  OpBuilder("cast",
-            "x in another dtype: x[...] -> dtype[...]. Float to integer truncates toward zero and saturates, NaN "
-            "gives 0; integer to integer wraps; to bool: is not zero.")
+  OpBuilder(
+      "cast",
+      "x in another dtype: x[...] -> dtype[...]. Float to integer truncates toward zero and saturates, NaN "
+      "gives 0; integer to integer wraps; to bool: is not zero. To floats of 8 and 4 bits it rounds to the nearest, "
+      "ties to even, and saturates, infinities too.")
       .arg("data", "Tensor", "T[...], numbers or bool: the tensor to cast")
       .attrs<CastAttrs>()
       .relation(relate_cast)

@@ -110,6 +110,10 @@ TEST_F(ElementwiseTest, WrongArgumentsAreNamed) {
   EXPECT_THAT(relate_error(unary("clip", any_arg()), {ints}), ::testing::HasSubstr("needs attributes of type"));
   EXPECT_THAT(relate_error(unary("logical_not", any_arg()), {ints}), ::testing::HasSubstr("must be bool"));
   EXPECT_THAT(relate_error(unary("negative", any_arg()), {bools}), ::testing::HasSubstr("must be numbers"));
+  const Type narrow = tensor(Shape{2}, DataType(DataType::kFloat8E5M2, 8));
+  EXPECT_EQ(relate_error(unary("isnan", any_arg()), {narrow}),
+            "isnan: no op computes with the floats of Tensor[(2), float8_e5m2]; cast it");
+  EXPECT_THAT(relate_error(unary("bitwise_not", any_arg()), {narrow}), ::testing::HasSubstr("integers or bool"));
   EXPECT_THAT(relate_error(unary("bitwise_not", any_arg()), {tensor(Shape{2})}),
               ::testing::HasSubstr("integers or bool"));
   EXPECT_THAT(relate_error(clip(any_arg(), kNan, 1), {ints}), ::testing::HasSubstr("must not be NaN"));

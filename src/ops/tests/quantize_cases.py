@@ -55,9 +55,14 @@ def add_quantize_cases() -> None:
     axis = "qnn.quantize(%0, %1, %2, axis=3)"
     error("qnn.quantize axis", axis, [x, scales, zero], "axis 3 is out of range")
     wide = 'qnn.quantize(%0, %1, %2, out_dtype="int64")'
-    error("qnn.quantize dtype", wide, [x, one, zero], "out_dtype is int64, expected int8")
+    error("qnn.quantize dtype", wide, [x, one, zero], "out_dtype is int64, expected an integer of 2, 4, 8 or 16 bits")
     y = numbers.ints(2, 3)
-    error("qnn.dequantize data", dequantize, [y.astype("int64"), one, zero], "data must have dtype int8")
+    error(
+        "qnn.dequantize data",
+        dequantize,
+        [y.astype("int64"), one, zero],
+        "data must be of integers of 2, 4, 8 or 16 bits",
+    )
     error("qnn.dequantize scale", dequantize, [y, scalar(1, "float16"), zero], "input_scale must have dtype float32")
     error("qnn.dequantize zero", dequantize, [y, one, scalar(0, "int64")], "input_zero_point must have dtype int32")
     whole = 'qnn.dequantize(%0, %1, %2, out_dtype="int32")'

@@ -32,6 +32,8 @@ void Parser::set_real(const NDArray& data, int64_t index, const Token& number, b
 void Parser::set_literal(const NDArray& data, int64_t index, const Token& number, bool negative) {
   const bool is_number = number.kind == TokenKind::integer || number.kind == TokenKind::real;
   if (!is_number) fail(number, fmt::format("expected a number, found '{}'", number.text));
+  if (data.dtype().is_narrow_float())
+    fail(number, fmt::format("elements of {} have no literals; they are written in the metadata block", data.dtype()));
   if (data.dtype().is_float()) return set_real(data, index, number, negative);
   if (number.kind == TokenKind::real) fail(number, fmt::format("{} is not of {}", number.text, data.dtype()));
   set_integer(data, index, number, negative);

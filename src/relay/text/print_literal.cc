@@ -57,9 +57,11 @@ std::string element_text(const NDArray& data, int64_t i) {
 bool has_literal(const NDArray& data) {
   const DataType dtype = data.dtype();
   if (!literal_suffix(dtype)) return false;
-  if (!dtype.is_bool()) return !dtype.is_float() || dtype.bits() >= 16;
+  if (!dtype.is_bool() && !dtype.is_narrow_int()) return !dtype.is_float() || dtype.bits() >= 16;
   for (int64_t i = 0; i < data.num_elements(); ++i) {
-    if (raw_element(data, i) > 1) return false;
+    // The byte of an element that other programs wrote may hold what no literal says.
+    const auto number = static_cast<uint8_t>(element_as_int(data.tensor(), i));
+    if (raw_element(data, i) != number) return false;
   }
   return true;
 }

@@ -142,11 +142,13 @@ TEST_F(Text, ScalarsAreExact) {
   for (const DataType dtype :
        {DataType::float_(16), DataType::bfloat16(), DataType::float_(32), DataType::float_(64), DataType::int_(8),
         DataType::int_(16), DataType::int_(32), DataType::int_(64), DataType::uint(8), DataType::uint(16),
-        DataType::uint(32), DataType::uint(64), DataType::int_(4), DataType::uint(4), DataType::bool_()}) {
+        DataType::uint(32), DataType::uint(64), DataType::int_(4), DataType::uint(4), DataType::int_(2),
+        DataType::uint(2), DataType::bool_(), DataType(DataType::kFloat8E4M3Fn, 8)}) {
     // An element smaller than a byte takes one byte, which holds a number of its dtype.
     const auto element = [&](uint64_t bits) {
-      if (dtype.bits() != 4) return bits;
-      return dtype.is_uint() ? bits & 15 : ((bits & 15) ^ 8) - 8;
+      if (!dtype.is_narrow_int()) return bits;
+      const uint64_t past = uint64_t{1} << dtype.bits(), low = bits & (past - 1);
+      return dtype.is_uint() ? low : (low ^ past / 2) - past / 2;
     };
     for (int i = 0; i < 2000; ++i) check(element(random()), dtype);
     check(0, dtype);
@@ -391,6 +393,8 @@ TEST_F(Text, MalformedTextsSayWhatIsWrong) {
       {"9i4", "9 does not fit int4 (-8 to 7)"},
       {"16u4", "16 does not fit uint4 (0 to 15)"},
       {"const(Tensor[(1), int4], [-9])", "-9 does not fit int4"},
+      {"-3i2", "-3 does not fit int2 (-2 to 1)"},
+      {"const(Tensor[(1), float8_e5m2], [1])", "elements of float8_e5m2 have no literals"},
       {"-1u8", "-1 does not fit uint8"},
       {"1e40f", "1e40 does not fit float32"},
       {"70000f16", "70000 does not fit float16"},
