@@ -30,14 +30,16 @@ std::string difference(const NDArray& got, const onnx::TensorData& expected_data
     return fmt::format("shape ({}), expected ({})", fmt::join(got.shape(), ", "), fmt::join(expected.shape(), ", "));
   }
   const NDArray dense = got.to_dense();
-  const double relative = dense.dtype().is_bfloat16() ? kRelativeBfloat16 : kRelative;
+  const DataType dtype = dense.dtype();
+  const double relative = dtype.is_bfloat16() ? kRelativeBfloat16 : kRelative;
   for (int64_t i = 0; i < dense.num_elements(); ++i) {
-    if (!dense.dtype().is_float()) {
+    if (!dtype.is_float() && !dtype.is_narrow_float()) {
       const int64_t a = element_as_int(dense.tensor(), i), b = element_as_int(expected.tensor(), i);
       if (a != b) return fmt::format("element {} is {}, expected {}", i, a, b);
     } else {
       const double a = element_as_double(dense.tensor(), i), b = element_as_double(expected.tensor(), i);
-      if (!is_close(a, b, relative)) return fmt::format("element {} is {}, expected {}", i, a, b);
+      const bool is_right = dtype.is_float() ? is_close(a, b, relative) : a == b || (std::isnan(a) && std::isnan(b));
+      if (!is_right) return fmt::format("element {} is {}, expected {}", i, a, b);
     }
   }
   return "";

@@ -112,6 +112,9 @@ constexpr std::string_view kChoices =
   and the negative of the least integer wrap around.
 - **Cast** of floats to integers saturates: a number out of range becomes the nearest integer of the dtype, and NaN
   becomes 0. onnxruntime gives other integers, such as the number wrapped around or the least integer of the dtype.
+  Integers of 4 and 2 bits wrap around instead, as in the standard's data.
+- **Floats of 8 and 4 bits and integers of 4 and 2 bits** are cast, quantized, dequantized and moved; no operator
+  computes with them. An element of 4 or 2 bits takes a byte of memory. FLOAT8E8M0 is refused.
 - **Resize** with align_corners, if the scales do not give whole sizes: the input coordinates come from the size before
   it is rounded down, as in the standard's data; onnxruntime uses the rounded size.
 - **NaN**: for ArgMax, ArgMin and Hardmax the first NaN is the greatest and the least element, as in numpy (onnxruntime

@@ -12,26 +12,17 @@ namespace {
 struct TypeRow {
   std::string_view name;
   int64_t size_bytes;
+  int64_t packed_bits = 0;  // below 8: an element shares a byte with others
 };
 
-constexpr std::array<TypeRow, 17> kTypes = {{
-    {"undefined", 0},
-    {"float32", 4},
-    {"uint8", 1},
-    {"int8", 1},
-    {"uint16", 2},
-    {"int16", 2},
-    {"int32", 4},
-    {"int64", 8},
-    {"string", 0},
-    {"bool", 1},
-    {"float16", 2},
-    {"float64", 8},
-    {"uint32", 4},
-    {"uint64", 8},
-    {"complex64", 8},
-    {"complex128", 16},
-    {"bfloat16", 2},
+constexpr std::array<TypeRow, 27> kTypes = {{
+    {"undefined", 0},       {"float32", 4},       {"uint8", 1},           {"int8", 1},
+    {"uint16", 2},          {"int16", 2},         {"int32", 4},           {"int64", 8},
+    {"string", 0},          {"bool", 1},          {"float16", 2},         {"float64", 8},
+    {"uint32", 4},          {"uint64", 8},        {"complex64", 8},       {"complex128", 16},
+    {"bfloat16", 2},        {"float8_e4m3fn", 1}, {"float8_e4m3fnuz", 1}, {"float8_e5m2", 1},
+    {"float8_e5m2fnuz", 1}, {"uint4", 1, 4},      {"int4", 1, 4},         {"float4_e2m1fn", 1, 4},
+    {"float8_e8m0fnu", 0},  {"uint2", 1, 2},      {"int2", 1, 2},
 }};
 
 const TypeRow* find_type(ElementType type) {
@@ -56,6 +47,16 @@ ElementType find_element_type(std::string_view name) {
 int64_t element_size_bytes(ElementType type) {
   const TypeRow* row = find_type(type);
   return row ? row->size_bytes : 0;
+}
+
+int64_t stored_bits(ElementType type) {
+  const TypeRow* row = find_type(type);
+  return row == nullptr ? 0 : row->packed_bits != 0 ? row->packed_bits : row->size_bytes * 8;
+}
+
+int64_t stored_bytes(ElementType type, int64_t count) {
+  const int64_t bits = stored_bits(type);
+  return bits % 8 == 0 ? count * (bits / 8) : count / (8 / bits) + (count % (8 / bits) != 0 ? 1 : 0);
 }
 
 std::vector<std::string> external_locations(const Model& model) {

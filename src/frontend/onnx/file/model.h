@@ -35,6 +35,16 @@ enum class ElementType : int32_t {
   kComplex64 = 14,
   kComplex128 = 15,
   kBfloat16 = 16,
+  kFloat8E4M3Fn = 17,
+  kFloat8E4M3Fnuz = 18,
+  kFloat8E5M2 = 19,
+  kFloat8E5M2Fnuz = 20,
+  kUint4 = 21,
+  kInt4 = 22,
+  kFloat4E2M1 = 23,
+  kFloat8E8M0 = 24,
+  kUint2 = 25,
+  kInt2 = 26,
 };
 
 // The type's name as Relay and numpy write it, "float32"; "type 23" for a number that is not listed above.
@@ -43,8 +53,13 @@ std::string element_type_name(ElementType type);
 // The type of that name; kUndefined for a name that no type has.
 ElementType find_element_type(std::string_view name);
 
-// Bytes of one element; 0 for strings and for types that are not listed above.
+// Bytes of one element in memory; 0 for strings and for types that no tensor here has.
 int64_t element_size_bytes(ElementType type);
+
+// Bits of one element as the format stores it: below 8 where a byte holds several, the first in its lowest bits.
+int64_t stored_bits(ElementType type);
+// Bytes of `count` elements as raw data or external data; the last may be partly used.
+int64_t stored_bytes(ElementType type, int64_t count);
 
 struct KeyValue {
   std::string_view key;

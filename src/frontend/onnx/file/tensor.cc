@@ -118,8 +118,8 @@ int64_t count_values(const std::vector<std::string_view>& pieces, Encoding encod
   return count;
 }
 
-// Returns whether an element holds a value of its field. Floats of 16 bits are stored as their bits, by some writers
-// with the sign of an int16.
+// Returns whether an element holds a value of its field. Floats of 16 and 8 bits are stored as their bits, and elements
+// below 8 bits as bytes that hold several, by some writers with the sign of an int16 or int8.
 bool holds(ElementType type, int64_t value) {
   switch (type) {
     case ElementType::kInt8:
@@ -130,6 +130,16 @@ bool holds(ElementType type, int64_t value) {
       return value >= INT16_MIN && value <= INT16_MAX;
     case ElementType::kUint16:
       return value >= 0 && value <= UINT16_MAX;
+    case ElementType::kFloat8E4M3Fn:
+    case ElementType::kFloat8E4M3Fnuz:
+    case ElementType::kFloat8E5M2:
+    case ElementType::kFloat8E5M2Fnuz:
+    case ElementType::kUint4:
+    case ElementType::kInt4:
+    case ElementType::kFloat4E2M1:
+    case ElementType::kUint2:
+    case ElementType::kInt2:
+      return value >= INT8_MIN && value <= UINT8_MAX;
     case ElementType::kFloat16:
     case ElementType::kBfloat16:
       return value >= INT16_MIN && value <= UINT16_MAX;
@@ -173,13 +183,16 @@ std::vector<std::byte> decode_typed_field(const TensorProto& tensor, int64_t cou
   TypedField field = typed_field(tensor.type);
   std::vector<std::string_view> pieces = find_pieces(tensor, field, source);
   int64_t found = count_values(pieces, field.encoding);
-  int64_t wanted = count * field.values_per_element;
+  const bool is_packed = stored_bits(tensor.type) < 8;
+  int64_t wanted = is_packed ? stored_bytes(tensor.type, count) : count * field.values_per_element;
   if (found != wanted) {
     fail(tensor, source,
-         fmt::format("its dims [{}] ask for {} {} values, but it holds {}", fmt::join(tensor.dims, ", "), wanted,
-                     element_type_name(tensor.type), found));
+         fmt::format("its dims [{}] ask for {} {}, but it holds {}", fmt::join(tensor.dims, ", "), wanted,
+                     is_packed ? fmt::format("values of {} elements", element_type_name(tensor.type))
+                               : element_type_name(tensor.type) + " values",
+                     found));
   }
-  std::vector<std::byte> bytes(static_cast<size_t>(count * element_size_bytes(tensor.type)));
+  std::vector<std::byte> bytes(static_cast<size_t>(stored_bytes(tensor.type, count)));
   if (field.encoding == Encoding::kVarint) {
     decode_varints(tensor, pieces, source, bytes.data());
     return bytes;
@@ -191,6 +204,19 @@ std::vector<std::byte> decode_typed_field(const TensorProto& tensor, int64_t cou
     }
     copy_bytes(piece, dst, file);
     dst += piece.size();
+  }
+  return bytes;
+}
+
+// Returns elements below 8 bits with a byte for each: integers extended to it, floats in its lowest bits.
+std::vector<std::byte> unpacked(ElementType type, std::span<const std::byte> packed, int64_t count) {
+  const auto bits = static_cast<size_t>(stored_bits(type)), per_byte = 8 / bits;
+  const int past = 1 << bits;
+  const bool is_signed = type == ElementType::kInt4 || type == ElementType::kInt2;
+  std::vector<std::byte> bytes(static_cast<size_t>(count));
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const int value = (static_cast<int>(packed[i / per_byte]) >> (i % per_byte * bits)) & (past - 1);
+    bytes[i] = static_cast<std::byte>(is_signed && value >= past / 2 ? value - past : value);
   }
   return bytes;
 }
@@ -380,17 +406,18 @@ TensorData TensorSource::load(const TensorProto& tensor) try {
     fail(tensor, name_, fmt::format("its element type is {}, which is not supported", element_type_name(tensor.type)));
   }
   int64_t count = checked_element_count(tensor, name_);
+  const int64_t stored_size = is_string ? 0 : stored_bytes(tensor.type, count);
   if (is_string) {
     data.strings = decode_strings(tensor, count, name_);
   } else if (count == 0) {
     return data;
   } else if (tensor.is_external) {
-    load_external(tensor, count * element_size, data);
+    load_external(tensor, stored_size, data);
   } else if (tensor.raw_data) {
-    if (std::ssize(*tensor.raw_data) != count * element_size) {
+    if (std::ssize(*tensor.raw_data) != stored_size) {
       fail(tensor, name_,
            fmt::format("its dims [{}] ask for {} bytes of {}, but it holds {}", fmt::join(tensor.dims, ", "),
-                       count * element_size, element_type_name(tensor.type), tensor.raw_data->size()));
+                       stored_size, element_type_name(tensor.type), tensor.raw_data->size()));
     }
     if (!find_pieces(tensor, typed_field(tensor.type), name_).empty())
       fail(tensor, name_, "its elements are there twice, as raw_data and in the field of its type");
@@ -398,6 +425,7 @@ TensorData TensorSource::load(const TensorProto& tensor) try {
   } else {
     use_buffer(data, decode_typed_field(tensor, count, name_, file_.get()));
   }
+  if (!is_string && stored_bits(tensor.type) < 8) use_buffer(data, unpacked(tensor.type, data.bytes, count));
   if (tensor.type == ElementType::kBool) check_bools(tensor, data.bytes, name_);
   return data;
 } catch (const protozero::exception&) {

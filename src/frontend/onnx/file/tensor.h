@@ -36,12 +36,12 @@ class TensorSource {
   // Reads tensors from the caller's memory, which outlives the TensorData. `name` is for messages.
   explicit TensorSource(std::string name) : name_(std::move(name)) {}
 
-  // x: dtype float*, (u)int8 to 64, bool, complex or string -> its elements, from raw_data, the typed field of the
-  // dtype, or an external file (a relative path below the model's directory). External data, and what model_file.h
-  // leaves on disk, are read to memory of their own; files of external data over MappedFile::kCopiedBytes are mapped.
-  // Throws UserError when the dtype is none of those, the number of elements differs from what dims say, a file was
-  // written since it was first read, or the external file is missing, too short, or named by an absolute path or one
-  // with "..", or a symbolic link that leads out of the model's folder.
+  // x: dtype float*, (u)int2 to 64, bool, complex or string -> its elements, from raw_data, the typed field of the
+  // dtype, or an external file (a relative path below the model's directory). Elements below 8 bits get a byte each.
+  // External data, and what model_file.h leaves on disk, are read to memory of their own; files of external data over
+  // MappedFile::kCopiedBytes are mapped. Throws UserError when the dtype is none of those, the number of elements
+  // differs from what dims say, a file was written since it was first read, or the external file is missing, too short,
+  // or named by an absolute path or one with "..", or a symbolic link that leads out of the model's folder.
   TensorData load(const TensorProto& tensor);
 
   // Returns the paths of the files of external data that were read.

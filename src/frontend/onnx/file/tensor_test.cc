@@ -86,6 +86,36 @@ TEST(LoadTensor, SmallTypesLieInInt32Data) {
   EXPECT_THAT(load<uint16_t>(encode(ElementType::kBfloat16, {1}, int32s({0x3f80}))), ElementsAre(0x3f80));
 }
 
+TEST(LoadTensor, ElementsBelowAByteGetOneEach) {
+  // The first element lies in the lowest bits; the last byte may be partly used.
+  EXPECT_THAT(load<int8_t>(encode(ElementType::kInt4, {3}, raw("\x8f\x07"))), ElementsAre(-1, -8, 7));
+  EXPECT_THAT(load<uint8_t>(encode(ElementType::kUint4, {1, 3}, raw("\x8f\xf7"))), ElementsAre(15, 8, 7));
+  EXPECT_THAT(load<int8_t>(encode(ElementType::kInt2, {5}, raw("\xe4\x02"))), ElementsAre(0, 1, -2, -1, -2));
+  EXPECT_THAT(load<uint8_t>(encode(ElementType::kUint2, {4}, raw("\xe4"))), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(load<uint8_t>(encode(ElementType::kFloat4E2M1, {3}, raw("\x2f\x09"))), ElementsAre(15, 2, 9));
+  EXPECT_THAT(load<uint8_t>(encode(ElementType::kUint4, {3}, int32s({0x21, 0x43}))), ElementsAre(1, 2, 3));
+  EXPECT_THAT(load<int8_t>(encode(ElementType::kInt4, {2}, int32s({-1}))), ElementsAre(-1, -1));
+  EXPECT_THAT(load<uint8_t>(encode(ElementType::kUint2, {5}, int32s({0xe4, 1}))), ElementsAre(0, 1, 2, 3, 1));
+  for (const ElementType type : {ElementType::kFloat8E4M3Fn, ElementType::kFloat8E4M3Fnuz, ElementType::kFloat8E5M2,
+                                 ElementType::kFloat8E5M2Fnuz}) {
+    EXPECT_THAT(load<uint8_t>(encode(type, {2}, int32s({0x7e, 0xff}))), ElementsAre(0x7e, 0xff));
+    EXPECT_THAT(load<uint8_t>(encode(type, {2}, raw("\x7e\xff"))), ElementsAre(0x7e, 0xff));
+  }
+}
+
+TEST(LoadTensor, WrongLengthsOfPackedElementsAreErrors) {
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kInt4, {3}, raw("abc"))),
+              HasSubstr("its dims [3] ask for 2 bytes of int4, but it holds 3"));
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kUint2, {9}, raw("ab"))),
+              HasSubstr("its dims [9] ask for 3 bytes of uint2, but it holds 2"));
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kFloat4E2M1, {2, 2}, int32s({1, 2, 3, 4}))),
+              HasSubstr("its dims [2, 2] ask for 2 values of float4_e2m1fn elements, but it holds 4"));
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kUint4, {2}, int32s({256}))),
+              HasSubstr("it holds 256, which is not a value of uint4"));
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kFloat8E5M2, {1}, int32s({-129}))),
+              HasSubstr("it holds -129, which is not a value of float8_e5m2"));
+}
+
 TEST(LoadTensor, UnpackedFieldsAreRead) {
   EXPECT_THAT(load<int32_t>(encode(ElementType::kInt32, {2},
                                    [](pbf_writer& w) {
@@ -154,8 +184,10 @@ TEST(LoadTensor, Errors) {
                                      })),
               HasSubstr("its elements are there twice, as raw_data and in the field of its type"));
   EXPECT_THAT(tensor_error_of(encode(ElementType::kString, {1}, [](pbf_writer&) {})), HasSubstr("ask for 1 strings"));
-  EXPECT_THAT(tensor_error_of(encode(static_cast<ElementType>(22), {1}, raw("a"))),
-              HasSubstr("its element type is type 22, which is not supported"));
+  EXPECT_THAT(tensor_error_of(encode(static_cast<ElementType>(27), {1}, raw("a"))),
+              HasSubstr("its element type is type 27, which is not supported"));
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kFloat8E8M0, {1}, raw("a"))),
+              HasSubstr("its element type is float8_e8m0fnu, which is not supported"));
   EXPECT_THAT(tensor_error_of(encode(ElementType::kUndefined, {1}, raw("a"))), HasSubstr("is undefined"));
   EXPECT_THAT(tensor_error_of(encode(ElementType::kFloat, {int64_t{1} << 40, int64_t{1} << 40}, raw("a"))),
               HasSubstr("are too large"));

@@ -10,6 +10,19 @@ namespace headrace::onnx {
 
 namespace {
 
+// Returns elements below 8 bits as raw data, in which they share bytes.
+std::string pack(const NDArray& tensor, ElementType type) {
+  const char* elements = tensor.data<const char>();
+  const auto bits = static_cast<size_t>(stored_bits(type));
+  std::string bytes(static_cast<size_t>(stored_bytes(type, tensor.num_elements())), '\0');
+  const unsigned mask = (1u << bits) - 1;
+  for (size_t i = 0; i < tensor.size_bytes(); ++i) {
+    const unsigned place = (static_cast<unsigned char>(elements[i]) & mask) << (i * bits % 8);
+    bytes[i * bits / 8] = static_cast<char>(static_cast<unsigned char>(bytes[i * bits / 8]) | place);
+  }
+  return bytes;
+}
+
 // Appends to a message and checks that it stays short enough.
 class Message {
  public:
@@ -24,13 +37,16 @@ class Message {
     const ElementType type = find_element_type(tensor.dtype().to_string());
     if (element_size_bytes(type) == 0)
       throw_user_error("initialiser {}: ONNX has no tensors of {}", printable(name), tensor.dtype().to_string());
-    reserve(tensor.size_bytes() + name.size());
+    const std::string packed = stored_bits(type) < 8 ? pack(tensor, type) : std::string();
+    const std::string_view bytes =
+        stored_bits(type) < 8 ? packed : std::string_view(tensor.data<const char>(), tensor.size_bytes());
+    reserve(bytes.size() + name.size());
     protozero::pbf_writer writer(bytes_);
     protozero::pbf_writer message(writer, field);
     for (const int64_t dim : tensor.shape()) message.add_int64(1, dim);
     message.add_int32(2, static_cast<int32_t>(type));
     message.add_string(8, name.data(), name.size());
-    message.add_bytes(9, tensor.data<const char>(), tensor.size_bytes());
+    message.add_bytes(9, bytes.data(), bytes.size());
   }
 
   const std::string& bytes() const { return bytes_; }

@@ -70,6 +70,18 @@ TEST(WithInitializers, ScalarsAndEmptyTensorsAreWritten) {
   EXPECT_EQ(read.graph.initializers.at(1).type, ElementType::kBool);
 }
 
+TEST(WithInitializers, ElementsBelowAByteArePacked) {
+  const std::string model = added();
+  const NDArray given = NDArray::from_vector<int8_t>({3}, DataType::int_(4), {-1, 7, -8});
+  const std::string bytes = with_initializers(bytes_of(model), "m", {{"w", given}}, {});
+  const Model read = read_model(bytes_of(bytes), "changed");
+  EXPECT_EQ(read.graph.initializers.at(0).type, ElementType::kInt4);
+  EXPECT_EQ(read.graph.initializers.at(0).raw_data, "\x7f\x08");
+  const TensorData data = TensorSource(read).load(read.graph.initializers.at(0));
+  ASSERT_EQ(data.bytes.size(), 3U);
+  EXPECT_EQ(std::memcmp(data.bytes.data(), given.data<const std::byte>(), 3), 0);
+}
+
 TEST(WithInitializers, DroppedOnesAreInputsOnly) {
   const std::string model = added();
   const std::string bytes = with_initializers(bytes_of(model), "m", {}, {"w"});

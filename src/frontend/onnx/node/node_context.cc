@@ -280,6 +280,24 @@ std::optional<DataType> find_dtype(ElementType type) {
       return DataType::int_(64);
     case ElementType::kBool:
       return DataType::bool_();
+    case ElementType::kFloat8E4M3Fn:
+      return DataType(DataType::kFloat8E4M3Fn, 8);
+    case ElementType::kFloat8E4M3Fnuz:
+      return DataType(DataType::kFloat8E4M3Fnuz, 8);
+    case ElementType::kFloat8E5M2:
+      return DataType(DataType::kFloat8E5M2, 8);
+    case ElementType::kFloat8E5M2Fnuz:
+      return DataType(DataType::kFloat8E5M2Fnuz, 8);
+    case ElementType::kFloat4E2M1:
+      return DataType(DataType::kFloat4E2M1Fn, 4);
+    case ElementType::kUint4:
+      return DataType::uint(4);
+    case ElementType::kInt4:
+      return DataType::int_(4);
+    case ElementType::kUint2:
+      return DataType::uint(2);
+    case ElementType::kInt2:
+      return DataType::int_(2);
     default:
       return std::nullopt;
   }

@@ -29,11 +29,12 @@ Expr read_scale(NodeContext& context, size_t i, std::string_view name) {
 }
 
 Expr read_zero_point(NodeContext& context, size_t i, std::string_view name, DataType of) {
-  if (!context.has(i)) return context.scalar(0, kSum);
+  const DataType dtype = of.is_narrow_float() ? kScale : kSum;
+  if (!context.has(i)) return context.scalar(0, dtype);
   const Expr zero = context.input(i);
   if (context.dtype(zero) != of)
     context.invalid("its {} has dtype {}, but it belongs to {}", name, context.dtype(zero), of);
-  return scalar_if_one(context, context.cast(zero, kSum));
+  return scalar_if_one(context, context.cast(zero, dtype));
 }
 
 Expr along_data(NodeContext& context, const Expr& x, const Expr& data, size_t axis, std::string_view name) {

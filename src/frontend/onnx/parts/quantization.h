@@ -13,7 +13,8 @@ inline bool is_byte(DataType dtype) { return (dtype.is_int() || dtype.is_uint())
 
 // Returns the scale at input `i` as float32, a scalar if it has one element.
 Expr read_scale(NodeContext& context, size_t i, std::string_view name);
-// Returns the zero point at input `i`, of the dtype of the integers it belongs to, as int32; 0 where it is omitted.
+// Returns the zero point at input `i`, of the dtype of the numbers it belongs to, as int32, or as float32 where they
+// are narrow floats; 0 where it is omitted.
 Expr read_zero_point(NodeContext& context, size_t i, std::string_view name, DataType of);
 
 // Returns `x`, a scale or zero point, so that it broadcasts to `data`: a scalar, one number for each index of an axis,

@@ -1,11 +1,13 @@
 // QuantizeLinear, DequantizeLinear, MatMulInteger and ConvInteger.
 #include <algorithm>
 
+#include "frontend/onnx/compositions/narrow.h"
 #include "frontend/onnx/compositions/quantize.h"
 #include "frontend/onnx/parts/quantization.h"
 #include "frontend/onnx/single/rows.h"
 #include "ops/loops/dims.h"
 #include "ops/qnn/quantize.h"
+#include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
@@ -15,7 +17,9 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_quantized_type(DataType dtype) { return (dtype.is_int() || dtype.is_uint()) && dtype.bits() <= 16; }
+bool is_quantized_type(DataType dtype) {
+  return ((dtype.is_int() || dtype.is_uint()) && dtype.bits() <= 16) || dtype.is_narrow_float();
+}
 // int32, which has no zero point, stands for the sums of integer products.
 bool is_dequantized_type(DataType dtype) { return is_quantized_type(dtype) || dtype == kSum; }
 bool is_float_or_sum(DataType dtype) { return dtype.is_float() || dtype == kSum; }
@@ -98,13 +102,25 @@ DataType quantized_dtype(NodeContext& context) {
   return dtype;
 }
 
+// Returns a scale or zero point of checked() so that it broadcasts to the data.
+Expr along(NodeContext& context, const Expr& x, const Steps& steps, std::string_view name) {
+  return along_data(context, x, steps.data, static_cast<size_t>(steps.axis), name);
+}
+
+// Returns data / scale + zero point as a narrow float, whose zero point is 0 in all but odd models.
+Expr as_narrow_float(NodeContext& context, const Steps& steps, DataType precision, DataType out, bool saturate) {
+  Expr x = rounded_quotient(context, steps.data, along(context, steps.scale, steps, "y_scale"), precision);
+  if (context.has(2)) x = ops::add(x, along(context, steps.zero_point, steps, "y_zero_point"), context.span());
+  return cast_as_onnx(context, x, out, saturate);
+}
+
 // ONNX QuantizeLinear (10, 13, 19, 21, 23). The quotient is of float32; since opset 23 it is of the scale's dtype, or
 // of the one that `precision` names.
 Exprs convert_quantize(NodeContext& context) {
   const Span& span = context.span();
   const Expr data = context.input(0);
   context.check_dtype(data, "data", is_float_or_sum, "floats or int32");
-  context.flag_attr("saturate", true);  // is for float8
+  const bool saturate = context.flag_attr("saturate", true);  // is for float8
   const DataType out = quantized_dtype(context);
   DataType precision = kScale;
   if (context.opset() >= 23) precision = optional_type(context, "precision").value_or(context.dtype(context.input(1)));
@@ -114,18 +130,27 @@ Exprs convert_quantize(NodeContext& context) {
               .zero_point = read_zero_point(context, 2, "y_zero_point", out)};
   if (precision.bits() > 32) context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "precision {} is not supported", precision);
   steps = checked(context, std::move(steps));
+  if (out.is_narrow_float())
+    return {in_shape(context, as_narrow_float(context, steps, precision, out, saturate), steps)};
   if (precision == kScale)
     return {in_shape(context, ops::quantize(steps.data, steps.scale, steps.zero_point, out, steps.axis, span), steps)};
-  const Expr scale = along_data(context, steps.scale, steps.data, static_cast<size_t>(steps.axis), "y_scale");
+  const Expr scale = along(context, steps.scale, steps, "y_scale");
   const Expr quotient = rounded_quotient(context, steps.data, scale, precision);
   return {in_shape(context, ops::quantize(quotient, context.scalar(1, kScale), steps.zero_point, out, steps.axis, span),
                    steps)};
 }
 
+// Returns (data - zero point) * scale of narrow floats.
+Expr from_narrow_float(NodeContext& context, const Steps& steps, DataType out) {
+  Expr x = context.cast(steps.data, kScale);
+  if (context.has(2)) x = ops::subtract(x, along(context, steps.zero_point, steps, "x_zero_point"), context.span());
+  return context.cast(ops::multiply(x, along(context, steps.scale, steps, "x_scale"), context.span()), out);
+}
+
 // ONNX DequantizeLinear (10, 13, 19, 21, 23): the product is of float32, whatever dtype the result has.
 Exprs convert_dequantize(NodeContext& context) {
   const Expr data = context.input(0);
-  context.check_dtype(data, "data", is_dequantized_type, "int8, uint8, int16, uint16 or int32");
+  context.check_dtype(data, "data", is_dequantized_type, "integers of 2 to 16 bits, int32, or floats of 8 or 4 bits");
   const DataType out = optional_type(context, "output_dtype").value_or(context.dtype(context.input(1)));
   if (!out.is_float() || out.bits() > 32)
     context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "a result of {} is not supported", out);
@@ -133,6 +158,7 @@ Exprs convert_dequantize(NodeContext& context) {
       checked(context, {.data = data,
                         .scale = read_scale(context, 1, "x_scale"),
                         .zero_point = read_zero_point(context, 2, "x_zero_point", context.dtype(data))});
+  if (context.dtype(data).is_narrow_float()) return {in_shape(context, from_narrow_float(context, steps, out), steps)};
   return {in_shape(context, ops::dequantize(steps.data, steps.scale, steps.zero_point, out, steps.axis, context.span()),
                    steps)};
 }

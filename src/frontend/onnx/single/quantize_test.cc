@@ -91,7 +91,7 @@ TEST(ConvertQuantize, RefusesScalesAndZeroPointsThatDoNotFit) {
   EXPECT_THAT(node_error("DequantizeLinear", 13, {q, one, i8({}, {0})}),
               HasSubstr("its x_zero_point has dtype int8, but it belongs to uint8"));
   EXPECT_THAT(node_error("DequantizeLinear", 13, {i64({1}, {0}), one}),
-              HasSubstr("int8, uint8, int16, uint16 or int32"));
+              HasSubstr("integers of 2 to 16 bits, int32, or floats of 8 or 4 bits"));
   EXPECT_THAT(node_error("DequantizeLinear", 23, {q, one}, {AttributeSpec("output_dtype", 3)}),
               HasSubstr("a result of int8 is not supported"));
 }

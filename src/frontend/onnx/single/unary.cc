@@ -1,3 +1,4 @@
+#include "frontend/onnx/compositions/narrow.h"
 #include "frontend/onnx/compositions/unary.h"
 #include "frontend/onnx/single/rows.h"
 #include "ops/tensor/broadcast.h"
@@ -72,20 +73,23 @@ Exprs convert_is_inf(NodeContext& context) {
 
 Exprs convert_identity(NodeContext& context) { return {context.input(0)}; }
 
-// ONNX Cast (6, 9, 13, 19, 21, 23). What `saturate` says is of 8-bit floats, which no tensor here has.
+// ONNX Cast (6, 9, 13, 19, 21, 23, 24, 25). What `saturate` says is of 8-bit floats. round_mode is for float8_e8m0fnu,
+// which is refused.
 Exprs convert_cast(NodeContext& context) {
-  if (context.opset() >= 19) context.flag_attr("saturate", true);
+  context.ignore_attrs({"round_mode"});
+  const bool saturate = context.opset() < 19 || context.flag_attr("saturate", true);
   context.int_attr("to");  // it must be there
   const ElementType to = context.element_type_attr("to", ElementType::kUndefined);
   const auto dtype = find_dtype(to);
   if (!dtype) context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "a cast to {} is not supported", element_type_name(to));
-  return {context.cast(context.input(0), *dtype)};
+  return {cast_as_onnx(context, context.input(0), *dtype, saturate)};
 }
 
-// ONNX CastLike (15, 19, 21, 23).
+// ONNX CastLike (15, 19, 21, 23, 24, 25).
 Exprs convert_cast_like(NodeContext& context) {
-  if (context.opset() >= 19) context.flag_attr("saturate", true);
-  return {context.cast(context.input(0), context.dtype(context.input(1)))};
+  context.ignore_attrs({"round_mode"});
+  const bool saturate = context.opset() < 19 || context.flag_attr("saturate", true);
+  return {cast_as_onnx(context, context.input(0), context.dtype(context.input(1)), saturate)};
 }
 
 }  // namespace

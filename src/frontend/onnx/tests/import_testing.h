@@ -55,7 +55,7 @@ inline std::vector<double> doubles_of(const NDArray& array) {
 }
 
 inline ElementType element_type(DataType dtype) {
-  for (int32_t i = 1; i <= static_cast<int32_t>(ElementType::kBfloat16); ++i) {
+  for (int32_t i = 1; i <= static_cast<int32_t>(ElementType::kInt2); ++i) {
     const std::string name = element_type_name(static_cast<ElementType>(i));
     if (name == dtype.to_string()) return static_cast<ElementType>(i);
   }
