@@ -253,8 +253,12 @@ bool wait_in_slices(std::optional<double> seconds, Wait wait) {
 
 nb::object failure_of(const std::optional<Failure>& failure) {
   if (!failure.has_value()) return nb::none();
-  const bool has_cause = failure->cause && failure->kind == FailureKind::stage_failed;  // an exception of the stage
-  const nb::object cause = has_cause ? exception_of(*failure->cause) : nb::none();
+  nb::object cause = nb::none();
+  if (failure->cause && failure->kind == FailureKind::stage_failed) {
+    cause = exception_of(*failure->cause);  // an exception of the stage
+  } else if (failure->cause) {
+    cause = nb::cast(to_shown(failure->cause->message));  // how its process ended
+  }
   return nb::make_tuple(failure_name(failure->kind), to_shown(message_of(*failure)), failure->request, failure->stage,
                         failure->backend, cause);
 }
@@ -297,12 +301,13 @@ void check_names(const std::vector<std::string>& names, const std::string& path,
 // Opens the pipeline of a file, whose functions are those given, else those that Python registered.
 PythonPipeline open_pipeline(const std::string& path, const nb::dict& functions, const nb::dict& registered,
                              const nb::object& function_command, std::optional<size_t> max_inflight, bool is_pinned,
-                             const PipelineOptions& options) {
+                             executors::Fallback fallback, const PipelineOptions& options) {
   std::vector<std::string> given;
   for (const auto [name, unused] : functions) given.push_back(nb::cast<std::string>(name));
   load::PipelineFileOptions chosen{.pipeline = options,
                                    .max_inflight = max_inflight,
                                    .is_pinned = is_pinned,
+                                   .fallback = fallback,
                                    .make_program_stage = &isolation::make_program_stage};
 #ifndef HEADRACE_PYTHON_RUNTIME_ALONE
   chosen.place_stages = &devices::place_stages;
@@ -473,6 +478,20 @@ nb::dict metrics_of(const PythonPipeline& self) {
   }
   result["stages"] = stages;
   return result;
+}
+
+nb::list stage_fallbacks(const PythonPipeline& self) {
+  nb::list list;
+  for (const load::StageFallback& fallback : load::fallbacks_of(*self.pipeline)) {
+    nb::dict row;
+    row["stage"] = fallback.stage;
+    row["region"] = fallback.event.region;
+    row["backend"] = fallback.event.backend;
+    row["reason"] = static_cast<int>(fallback.event.reason);
+    row["message"] = to_shown(fallback.event.message);
+    list.append(row);
+  }
+  return list;
 }
 
 void add_done_callback(const Ticket& self, nb::object function) {
@@ -709,14 +728,15 @@ void bind_making(nb::module_& m) {
   m.def(
       "open_pipeline",
       [](const std::string& path, const nb::dict& functions, const nb::dict& registered,
-         const nb::object& function_command, std::optional<size_t> max_inflight, bool is_pinned,
+         const nb::object& function_command, std::optional<size_t> max_inflight, bool is_pinned, bool falls_back,
          const std::string& when_full, uint64_t failures_in_row, double probe_seconds, double stop_seconds) {
         return open_pipeline(path, functions, registered, function_command, max_inflight, is_pinned,
+                             falls_back ? executors::Fallback::native : executors::Fallback::none,
                              options_of(1, when_full, failures_in_row, probe_seconds, stop_seconds));
       },
       nb::arg("path"), nb::arg("functions"), nb::arg("registered"), nb::arg("function_command"),
-      nb::arg("max_inflight").none(), nb::arg("is_pinned"), nb::arg("when_full"), nb::arg("failures_in_row"),
-      nb::arg("probe_seconds"), nb::arg("stop_seconds"));
+      nb::arg("max_inflight").none(), nb::arg("is_pinned"), nb::arg("falls_back"), nb::arg("when_full"),
+      nb::arg("failures_in_row"), nb::arg("probe_seconds"), nb::arg("stop_seconds"));
   m.def("save_pipeline", &save, nb::arg("plan"), nb::arg("models"), nb::arg("first_values"), nb::arg("path"));
   m.attr("MOST_IN_FLIGHT") = artifact::kMostInFlight;
   m.def("read_pipeline_plan", &read_plan, nb::arg("path"));
@@ -777,6 +797,7 @@ void bind_pipeline(nb::module_& m) {
           },
           nb::arg("timeout").none())
       .def("metrics", &metrics_of)
+      .def_prop_ro("fallbacks", &stage_fallbacks)
       .def("start_trace",
            [](PythonPipeline& self) {
              GilReleased released;

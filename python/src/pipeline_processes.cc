@@ -71,10 +71,14 @@ isolation::Codec codec() { return std::make_shared<PythonCodec>(); }
 using Programs = std::vector<std::pair<std::string, std::string>>;  // paths and programs
 
 std::shared_ptr<StageCode> process_program_stage(const Programs& programs, bool has_batch, bool any_rows,
-                                                 int32_t threads, const std::vector<int32_t>& cpus, bool is_pure,
-                                                 double time_limit) {
-  isolation::ProgramFiles chosen{
-      .programs = {}, .has_batch = has_batch, .any_rows = any_rows, .threads = threads, .cpus = cpus};
+                                                 int32_t threads, const std::vector<int32_t>& cpus, bool falls_back,
+                                                 bool is_pure, double time_limit) {
+  isolation::ProgramFiles chosen{.programs = {},
+                                 .has_batch = has_batch,
+                                 .any_rows = any_rows,
+                                 .threads = threads,
+                                 .cpus = cpus,
+                                 .fallback = falls_back ? executors::Fallback::native : executors::Fallback::none};
   for (const auto& [path, program] : programs)
     chosen.programs.push_back({.file = std::make_shared<const Descriptor>(Descriptor::open(path).value_or_throw()),
                                .name = path,
@@ -133,7 +137,7 @@ std::shared_ptr<StageCode> make_process_stage(const artifact::PipelineStage& sta
 
 void bind_process_stages(nb::module_& m) {
   m.def("process_program_stage", &process_program_stage, nb::arg("programs"), nb::arg("has_batch"), nb::arg("any_rows"),
-        nb::arg("threads"), nb::arg("cpus"), nb::arg("is_pure"), nb::arg("time_limit"));
+        nb::arg("threads"), nb::arg("cpus"), nb::arg("falls_back"), nb::arg("is_pure"), nb::arg("time_limit"));
   m.def("process_function_stage", &process_function_stage, nb::arg("words"), nb::arg("is_pure"), nb::arg("time_limit"));
   m.def("serve_stage", &serve_stage, nb::arg("make"));
 }

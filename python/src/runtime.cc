@@ -224,18 +224,37 @@ std::shared_ptr<executors::Executor> executor_of(std::shared_ptr<const load::Art
                               .region_timeout_seconds = region_timeout});
 }
 
+// Returns the backends of a program, each once, in the order of its steps; empty for a program that is not there.
+std::vector<std::string> backends_of(const OpenArtifact& opened, const std::string& program) {
+  const artifact::Manifest& manifest = opened.artifact->manifest();
+  std::vector<std::string> names;
+  const artifact::Program* found = artifact::find_program(manifest, program);
+  if (found == nullptr) return names;
+  for (const artifact::Step& step : found->graph.steps) {
+    if (std::holds_alternative<artifact::CopyStep>(step.action)) continue;
+    const artifact::Region* region = std::holds_alternative<artifact::RegionCall>(step.action)
+                                         ? artifact::find_region(manifest, artifact::callee_of(step.action))
+                                         : nullptr;
+    const std::string name = region == nullptr ? "native" : region->backend;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
 void bind_artifacts(nb::module_& m) {
-  nb::class_<OpenArtifact>(m, "OpenArtifact", "An artifact that several executors may share.");
+  nb::class_<OpenArtifact>(m, "OpenArtifact", "An artifact that several executors may share.")
+      .def("backends", &backends_of, nb::arg("program"), "The names of the backends that compute a program's steps.");
   m.def(
       "open_artifact", [](const std::string& path) { return OpenArtifact{load::open_artifact(path).value_or_throw()}; },
       nb::arg("path"), nb::call_guard<GilReleased>());
   m.def(
       "make_executor",
-      [](const OpenArtifact& opened, const std::string& program, int threads, std::vector<int32_t> cpus) {
-        return executor_of(opened.artifact, program, threads, std::move(cpus), true, 0, true);
+      [](const OpenArtifact& opened, const std::string& program, int threads, std::vector<int32_t> cpus,
+         bool falls_back) {
+        return executor_of(opened.artifact, program, threads, std::move(cpus), falls_back, 0, true);
       },
-      nb::arg("artifact"), nb::arg("program"), nb::arg("threads"), nb::arg("cpus"), nb::call_guard<GilReleased>(),
-      "An executor with threads of its own.");
+      nb::arg("artifact"), nb::arg("program"), nb::arg("threads"), nb::arg("cpus"), nb::arg("falls_back"),
+      nb::call_guard<GilReleased>(), "An executor with threads of its own.");
 }
 
 void bind_loaders(nb::module_& m) {

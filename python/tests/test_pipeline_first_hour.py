@@ -152,7 +152,7 @@ MISTAKES = {
         "stage 'own'",
         "a function at the top of a module, or its name as 'module:function'",
     ),
-    "a circle": (circle, "first, second", "wait for each other in a circle"),
+    "a circle": (circle, "first, second", "remove a connection between them"),
     "models that do not fit": (
         lambda: pipeline.chain(["digits.so", "digits.so"]),
         "input 'x' of stage 'digits0' is float32 (1, 1, 8, 8)",

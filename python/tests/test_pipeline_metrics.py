@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
@@ -70,7 +72,55 @@ def test_a_busy_stage_is_occupied_and_an_idle_one_is_not() -> None:
     assert 0.5 < slow <= 1
 
 
-def test_a_late_request_has_a_cause() -> None:
+def test_the_backend_of_a_stage_is_that_of_its_program(tmp_path: Path) -> None:
+    shapes = {"x": (1, 1, 8, 8)}
+    paths = {"plain": tmp_path / "plain.so", "numpy": tmp_path / "numpy.so"}
+    compiled = hr.compile(DIGITS, shapes=shapes, output=paths["plain"])
+    hr.compile(DIGITS, shapes=shapes, backends=["numpy"], output=paths["numpy"])
+    graph = pipeline.Graph()
+    codes = [paths["plain"], compiled, hr.runtime.load_module(str(paths["plain"])), paths["numpy"]]
+    for number, code in enumerate(codes):
+        stage = graph.stage(code, f"s{number}")
+        graph.input("x").connect(stage.input("x"))
+        stage.output().connect(graph.output(f"y{number}"))
+    named = graph.stage(paths["plain"], "named", backend="mine")
+    graph.input("x").connect(named.input("x"))
+    named.output().connect(graph.output("named"))
+    with graph.build() as pipe:
+        backends = [stage["backend"] for stage in pipe.metrics()["stages"]]
+        pipe.save(tmp_path / "saved.so")
+    assert backends[:3] == ["native"] * 3
+    assert "numpy" in backends[3].split(", ")
+    assert backends[4] == "mine"
+    with pipeline.load(tmp_path / "saved.so") as pipe:
+        assert [stage["backend"] for stage in pipe.metrics()["stages"]] == backends
+    with pipeline.chain([pipeline.Stage(paths["plain"], isolation="process")]) as pipe:
+        assert pipe.metrics()["stages"][0]["backend"] == "native"
+    with pipeline.chain([lambda x: np.zeros(3), paths["plain"]]) as pipe:
+        error = pipe.submit(1).exception(30)
+        assert (error.stage, error.backend) == ("plain", "native")
+        assert "stage 'plain' (native)" in str(error)
+        assert pipe.metrics()["stages"][0]["backend"] == ""
+
+
+def abort(x: int) -> int:
+    os.abort()
+
+
+def test_lost_and_late_requests_have_a_cause() -> None:
+    name = f"{__name__}:abort"
+    with pipeline.chain([pipeline.Stage(name, inputs=["x"], isolation="process")]) as pipe:
+        error = pipe.submit(1).exception(60)
+    assert type(error) is pipeline.StageLost
+    assert type(error.cause) is ChildProcessError
+    assert error.__cause__ is error.cause
+    assert "signal 6" in str(error.cause)
+    stages = [pipeline.Stage("time:sleep", inputs=["seconds"], isolation="process", time_limit=0.2)]
+    with pipeline.chain(stages) as pipe:
+        late = pipe.submit(30).exception(60)
+    assert type(late) is pipeline.StageTimeout
+    assert type(late.cause) is TimeoutError
+    assert "time limit of 0.2 seconds" in str(late.cause)
     with pipeline.chain([pipeline.Stage(lambda x: time.sleep(0.3), name="slow", time_limit=0.05)]) as pipe:
         late = pipe.submit(1).exception(60)
     assert type(late.cause) is TimeoutError

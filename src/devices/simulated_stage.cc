@@ -37,6 +37,7 @@ class SimulatedStage final : public StageCode {
   int32_t most_in_batch() const override { return code_->most_in_batch(); }
   bool is_shared(size_t input) const override { return code_->is_shared(input); }
   void add_memory(executors::MemoryUse& memory) const override { code_->add_memory(memory); }
+  std::vector<executors::FallbackEvent> fallbacks() const override { return code_->fallbacks(); }
   FailureKind failure_kind(const ErrorObj& error) const noexcept override { return code_->failure_kind(error); }
   std::optional<CodeProcess> process() const override { return code_->process(); }
   bool interrupt() noexcept override {

@@ -76,13 +76,28 @@ class StageMaker {
   }
 
   std::shared_ptr<StageCode> program_stage(const artifact::PipelineStage& stage) {
-    const executors::ExecutorOptions options{.threads = stage.threads, .pool = pool_of(stage)};
-    std::shared_ptr<executors::Executor> own = make_executor(model_of(stage.model), stage.program, options);
+    const executors::ExecutorOptions options{
+        .threads = stage.threads, .pool = pool_of(stage), .fallback = options_.fallback};
+    std::shared_ptr<executors::Executor> own = executor_of(stage, stage.model, stage.program, options);
     if (!stage.batch) return executors::pipeline::make_executor_stage(std::move(own));
     std::vector<std::shared_ptr<executors::Executor>> executors{std::move(own)};
     for (const artifact::PipelineProgram& other : stage.batch->others)
-      executors.push_back(make_executor(model_of(other.model), other.program, options));
+      executors.push_back(executor_of(stage, other.model, other.program, options));
     return executors::pipeline::make_batch_executor_stage(executors, stage.batch->any_rows);
+  }
+
+  std::shared_ptr<executors::Executor> executor_of(const artifact::PipelineStage& stage, int32_t model,
+                                                   const std::string& program,
+                                                   const executors::ExecutorOptions& options) {
+    return of_stage(stage, try_make_executor(of_stage(stage, model_of(model)), program, options));
+  }
+
+  // Returns the value; a refusal is thrown, and names the stage.
+  template <typename T>
+  static T of_stage(const artifact::PipelineStage& stage, Expected<T> found) {
+    if (!found.has_value())
+      throw_refusal({found.refusal().code, fmt::format("stage '{}': {}", stage.name, found.refusal().message)});
+    return std::move(found).value_or_throw();
   }
 
   std::shared_ptr<StageCode> isolated_stage(const artifact::PipelineStage& stage) {
@@ -93,7 +108,7 @@ class StageMaker {
                       "and give make_program_stage, or open the file with headrace pipeline or in Python",
                       file_.name, stage.name));
     executors::pipeline::isolation::ProgramFiles made{
-        .programs = {}, .has_batch = stage.batch.has_value(), .threads = stage.threads};
+        .programs = {}, .has_batch = stage.batch.has_value(), .threads = stage.threads, .fallback = options_.fallback};
     if (options_.is_pinned) made.cpus = file_.plan().groups[static_cast<size_t>(stage.group)].cpus;
     const auto add = [&](int32_t model, const std::string& program) {
       const artifact::PipelineModel& of_file = file_.plan().models[static_cast<size_t>(model)];
@@ -125,15 +140,14 @@ class StageMaker {
     return known;
   }
 
-  std::shared_ptr<const Artifact> model_of(int32_t index) {
+  Expected<std::shared_ptr<const Artifact>> model_of(int32_t index) {
     std::shared_ptr<const Artifact>& known = models_[index];
-    if (known == nullptr) {
-      const artifact::PipelineModel& model = file_.plan().models[static_cast<size_t>(index)];
-      known = open_artifact(copy_of_file(), *file_.content.elf.find(model.section),
-                            fmt::format("{}: {}", file_.name, model.name))
-                  .value_or_throw();
-    }
-    return known;
+    if (known != nullptr) return known;
+    const artifact::PipelineModel& model = file_.plan().models[static_cast<size_t>(index)];
+    Expected<std::shared_ptr<const Artifact>> opened = open_artifact(
+        copy_of_file(), *file_.content.elf.find(model.section), fmt::format("{}: {}", file_.name, model.name));
+    if (opened.has_value()) known = opened.value();
+    return opened;
   }
 
   Descriptor copy_of_file() const {
@@ -199,6 +213,17 @@ std::unique_ptr<Pipeline> open_pipeline(const std::string& path, const PipelineF
   auto pipeline = std::make_unique<Pipeline>(std::move(spec), chosen);
   set_first_values(*pipeline, file);
   return pipeline;
+}
+
+std::vector<StageFallback> fallbacks_of(const Pipeline& pipeline) {
+  std::vector<StageFallback> found;
+  for (const executors::pipeline::StageSpec& stage : pipeline.spec().stages) {
+    for (const std::shared_ptr<StageCode>& code : stage.replicas) {
+      for (executors::FallbackEvent& event : code->fallbacks())
+        found.push_back({.stage = stage.name, .event = std::move(event)});
+    }
+  }
+  return found;
 }
 
 }  // namespace headrace::load

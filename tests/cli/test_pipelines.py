@@ -53,6 +53,7 @@ class PipelineTest(JsonPageTest):
             report = self.report("pipeline run", "parts.so", "--requests", "3", "--output-dir", "out")
             self.assertEqual([output["shape"] for output in report["outputs"]], [[4, 32], [4, 32]])
             self.assertEqual(report["metrics"]["succeeded"], 3)
+            self.assertEqual(report["fallbacks"], [])
         self.call("compile", DIGITS, *SHAPE, "-o", "whole.so", check=True)
         (self.folder / "x16.npy").write_bytes(npy("<f4", (16, 1, 8, 8), struct.pack("<1024f", *range(1024))))
         one = self.call("run", "whole.so", "--input", "x=x16.npy", "--json", check=True)
@@ -175,6 +176,9 @@ class PipelineTest(JsonPageTest):
         self.fails(USAGE, "--stages", "pipeline", "split", DIGITS, *SHAPE, "-o", "no.so", "--stages", "0")
         wrong = ("pipeline", "run", "pipe.so", "--requests", "0")
         self.fails(USAGE, "--requests.*\n.*see: headrace pipeline run --help", *wrong)
+        for action in ("run", "bench"):
+            wrong = ("pipeline", action, "pipe.so", "--fallback", "maybe")
+            self.fails(USAGE, "there is no fallback 'maybe'; there is native, none", *wrong)
         for option, text, message in (
             ("--on", "null/", "lacks a name"),
             ("--memory", "12X", "'12X' gives no bytes"),

@@ -61,6 +61,7 @@ int bench_stream(const StreamBenchState& state, const Common& common) {
                           {"one_at_a_time", report(times[1])},
                           {"ratio", Value(ratio)},
                           {"metrics", Value(metrics_report(pipeline->metrics()))},
+                          {"fallbacks", fallbacks_report(*pipeline)},
                           {"trace", trace_report(trace)}});
     return HR_OK;
   }
@@ -68,7 +69,7 @@ int bench_stream(const StreamBenchState& state, const Common& common) {
   const std::pair<const char*, const Times&> named[] = {{"stream", times[0]}, {"one at a time", times[1]}};
   for (const auto& [name, one] : named)
     rows.push_back({name, fmt::format("{:.1f}", rate(one.best())), fmt::format("{:.1f}", rate(one.median()))});
-  print_out("{}ratio of medians {:.2f}\n{}", to_table(rows), ratio, trace_text(trace));
+  print_out("{}ratio of medians {:.2f}\n{}{}", to_table(rows), ratio, fallbacks_text(*pipeline), trace_text(trace));
   return HR_OK;
 }
 

@@ -103,13 +103,14 @@ int run_pipeline(const PipelineRunState& state, const Common& common) {
                           {"seconds", Value(seconds.count())},
                           {"outputs", Value(described.report)},
                           {"metrics", Value(metrics_report(metrics))},
+                          {"fallbacks", fallbacks_report(*pipeline)},
                           {"trace", trace_report(trace)}});
   } else {
     if (results.size() > outputs.tensors.size())
       print_out("{} of {} outputs are not tensors\n", results.size() - outputs.tensors.size(), results.size());
     std::cout << to_table(described.rows);
     for (const std::string& line : described.values) print_out("{}\n", shown(line));
-    std::cout << "\n" << metrics_table(metrics, seconds.count()) << trace_text(trace);
+    std::cout << "\n" << metrics_table(metrics, seconds.count()) << fallbacks_text(*pipeline) << trace_text(trace);
   }
   return HR_OK;
 }

@@ -14,6 +14,7 @@ struct StreamOptions {
   InputOptions inputs;
   int max_inflight = 0;  // 0: what the file says
   bool unpinned = false;
+  std::string fallback = "native";
   std::string trace;  // the file that gets the trace; empty: none is recorded
 
   void add_to(CLI::App& verb);
@@ -41,6 +42,10 @@ std::optional<WrittenTrace> write_trace(executors::pipeline::Pipeline& pipeline,
 // Return an object or null, and a line or nothing.
 Value trace_report(const std::optional<WrittenTrace>& trace);
 std::string trace_text(const std::optional<WrittenTrace>& trace);
+
+// Return a list, and a line for each region that ran natively.
+Value fallbacks_report(const executors::pipeline::Pipeline& pipeline);
+std::string fallbacks_text(const executors::pipeline::Pipeline& pipeline);
 
 Report metrics_report(const executors::pipeline::PipelineMetrics& metrics);
 // Returns a table of the stages, and a line with throughput in the seconds that the requests took, latency and

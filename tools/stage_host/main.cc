@@ -1,8 +1,9 @@
 // headrace-stage-host: runs one stage of a pipeline, which starts this program, in a process of its own.
 //
-//   headrace-stage-host THREADS CPUS BATCH (NAME SECTION PROGRAM)...
+//   headrace-stage-host THREADS CPUS BATCH FALLBACK (NAME SECTION PROGRAM)...
 //
-// CPUS are numbers with commas between them; BATCH is "one", "rows" or "any". Each NAME is the name of an artifact for
+// CPUS are numbers with commas between them; BATCH is "one", "rows" or "any"; FALLBACK "native" or
+// "none". Each NAME is the name of an artifact for
 // messages, which was opened as kFirstFile and on; SECTION is the part of that file that is the artifact, or empty.
 #include <cstdio>
 #include <sstream>
@@ -36,12 +37,15 @@ std::shared_ptr<const load::Artifact> open_model(int descriptor, const std::stri
 }
 
 std::shared_ptr<StageCode> make_code(std::span<char*> words) {
-  const executors::ExecutorOptions options{.threads = std::stoi(words[0]), .cpus = parse_cpus(words[1])};
-  const std::string batch = words[2];
+  const std::string batch = words[2], fallback = words[3];
+  const executors::ExecutorOptions options{
+      .threads = std::stoi(words[0]),
+      .cpus = parse_cpus(words[1]),
+      .fallback = fallback == "none" ? executors::Fallback::none : executors::Fallback::native};
   runtime::move_this_thread(options.cpus);
   std::vector<std::shared_ptr<executors::Executor>> executors;
   int descriptor = executors::pipeline::isolation::kFirstFile;
-  for (size_t i = 3; i + 2 < words.size(); i += 3, ++descriptor) {
+  for (size_t i = 4; i + 2 < words.size(); i += 3, ++descriptor) {
     const auto model = open_model(descriptor, words[i], words[i + 1]);
     const std::string program = words[i + 2];
     if (program.empty() && model->manifest().programs.empty()) throw_user_error("'{}' has no program", words[i]);
@@ -53,7 +57,7 @@ std::shared_ptr<StageCode> make_code(std::span<char*> words) {
 }
 
 int run(std::span<char*> words) {
-  if (words.size() < 6 || words.size() % 3 != 0) {
+  if (words.size() < 7 || words.size() % 3 != 1) {
     std::fputs("headrace-stage-host: pipelines start this program for stages with isolation=\"process\"\n", stderr);
     return 2;
   }

@@ -30,9 +30,10 @@ class PipelineError(UserError, RuntimeError):
     stage : str
         The stage that failed it; empty: none did.
     backend : str
-        The backend of that stage, where it has one.
+        The backends of that stage: those that its program was placed on, where the stage was not given another name.
     cause : Exception or None
-        What the stage raised; for StageTimeout a TimeoutError.
+        What the stage raised; for StageLost a ChildProcessError that says how the process ended, and for StageTimeout a
+        TimeoutError.
     """
 
     seq: int | None = None
@@ -81,6 +82,8 @@ class PipelineStopped(PipelineError):
     """The pipeline is stopped, or is being drained."""
 
 
+# Exceptions that say how the call of a stage ended which raised none.
+_CAUSES = {"StageLost": ChildProcessError, "StageTimeout": TimeoutError}
 _KINDS = {kind.__name__: kind for kind in PipelineError.__subclasses__()} | {"Stopped": Stopped}
 
 
@@ -89,10 +92,14 @@ def refusal(kind: str, message: str) -> PipelineError:
     return _KINDS[kind](message)
 
 
-def failure(kind: str, message: str, seq: int, stage: str, backend: str, cause: BaseException | None) -> PipelineError:
-    """The error of a request that failed."""
+def failure(
+    kind: str, message: str, seq: int, stage: str, backend: str, cause: BaseException | str | None
+) -> PipelineError:
+    """The error of a request that failed; its cause is the exception of the stage, or the text of what happened."""
     if cause is None and kind == "StageTimeout":
-        cause = TimeoutError(f"a call of stage '{stage}' did not return within its time limit")
+        cause = f"a call of stage '{stage}' did not return within its time limit"
+    if isinstance(cause, str):
+        cause = _CAUSES.get(kind, RuntimeError)(cause)
     error = _KINDS[kind](message)
     error.seq, error.stage, error.backend, error.cause = seq, stage, backend, cause
     error.__cause__ = cause

@@ -19,6 +19,7 @@ from headrace.pipeline._stage_code import (
     BatchOptions,
     ModuleOptions,
     SavedCode,
+    backend_of,
     batch_options,
     check_once,
     codes_of,
@@ -202,6 +203,7 @@ class Graph:
         backends: Iterable[str] = (),
         params: Mapping[str, Any] | None = None,
         build: Callable[..., Any] | None = None,
+        fallback: str = "native",
     ) -> StageHandle:
         """Adds a stage.
 
@@ -236,7 +238,7 @@ class Graph:
         time_limit : float, optional
             The seconds after which a call has failed with StageTimeout.
         backend : str
-            What computes the stage, for messages.
+            What computes the stage, for messages; without it the backends that the program in a file was placed on.
         max_batch : int, optional
             The stage is called once for up to so many requests that have arrived; for programs at most their largest
             batch, which a dict of programs has as its default. A program has its batch as the first dimension of its
@@ -269,11 +271,15 @@ class Graph:
         build : function, optional
             Compiles a Relay module instead, and is called as `relay.build` is: build(mod, target, params=params,
             target_host=None, mod_name=name). It returns code as a stage takes it.
+        fallback : str
+            What happens to a region of the program whose backend is missing, or fails: "native" runs its native form,
+            and `Pipeline.fallbacks` says so; "none" raises the error.
         """
         given = {
             "cpus": [_arguments.integer(cpu, "cpus") for cpu in cpus],
             "threads": threads,
             "replicas": replicas,
+            "falls_back": _falls_back(fallback),
         }
         if not 1 <= _arguments.integer(replicas, "replicas") <= _core.MOST_REPLICAS:
             raise UserError(f"replicas is {replicas}; a stage has from 1 to {_core.MOST_REPLICAS}")
@@ -306,7 +312,7 @@ class Graph:
                 codes = codes_of(code, inputs, outputs, given, batch, self._files)
         entry = _StageEntry(
             name=chosen,
-            backend=backend,
+            backend=backend or backend_of(code, self._files if isolation == "thread" else ArtifactFiles()),
             codes=codes,
             saved=saved_code(code, chosen, isolation == "process", [stage.saved for stage in self._stages]),
             threads=code.threads if isinstance(code, compiler.CompiledModel) else threads,
@@ -616,6 +622,7 @@ def load(
     *,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     pinned: bool = True,
+    fallback: str = "native",
     max_inflight: int | None = None,
     when_full: str = "wait",
     failures_in_row: int = 8,
@@ -634,6 +641,9 @@ def load(
         that C++ registered gets NDArrays. Those of stages in processes of their own are imported there, and not given.
     pinned : bool
         False: threads run on any processors, not on those that the file names.
+    fallback : str
+        What happens to a region of a stage's program whose backend is missing, or fails: "native" runs its native form,
+        with a warning, and `Pipeline.fallbacks` says so; "none" raises the error, with the stage and the file.
     max_inflight : int, optional
         As for `Graph.build`; None takes what the file says.
     when_full, failures_in_row, probe_seconds, stop_seconds
@@ -649,7 +659,8 @@ def load(
         For a file that is damaged or has no pipeline, functions that the file does not call, and processors that are
         not there.
     MissingError
-        For a function that is not given; the message names it and its stage.
+        For a function that is not given, and with fallback="none" for a backend that is missing; the message names it
+        and its stage.
     """
     given = _arguments.mapping(functions, "functions", 'functions={"prepare": prepare}')
     for name, function in given.items():
@@ -664,6 +675,7 @@ def load(
         function_command=_processes.function_command,
         max_inflight=max_inflight,
         is_pinned=bool(pinned),
+        falls_back=_falls_back(fallback),
         **run_options(when_full, failures_in_row, probe_seconds, stop_seconds),
     )
     return Pipeline(native, None)
@@ -681,6 +693,12 @@ def run_options(when_full: str, failures_in_row: int, probe_seconds: float, stop
         "probe_seconds": _arguments.seconds(probe_seconds, "probe_seconds"),
         "stop_seconds": _arguments.seconds(stop_seconds, "stop_seconds"),
     }
+
+
+def _falls_back(fallback: str) -> bool:
+    if fallback not in ("native", "none"):
+        raise UserError(f"fallback: expected 'native' or 'none', got {fallback!r}")
+    return fallback == "native"
 
 
 @contextmanager

@@ -103,6 +103,7 @@ def program_stage(code: Any, given: Mapping[str, Any], batch: tuple[bool, bool],
         any_rows=batch[1],
         threads=threads,
         cpus=given["cpus"],
+        falls_back=given["falls_back"],
         **run,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import queue
+import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -116,6 +117,13 @@ class Pipeline:
         self._any_outputs = [port[1] is None for port in native.outputs]
         self._max_inflight = native.max_inflight
         _running.add(self)
+        for one in self.fallbacks:
+            warnings.warn(
+                f"stage '{one['stage']}': region {one['region']} runs natively, not by {one['backend']}: "
+                f"{one['message']}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
     @property
     def inputs(self) -> list[str]:
@@ -126,6 +134,15 @@ class Pipeline:
     def outputs(self) -> list[str]:
         """The names of the outputs, in the order in which tickets give them."""
         return list(self._outputs)
+
+    @property
+    def fallbacks(self) -> list[dict[str, Any]]:
+        """Regions of other backends that run natively, because the backend is missing or failed.
+
+        Each is a dict of `stage`, `region`, `backend`, `reason` (a number of headrace/reason.h) and `message` (what the
+        backend said). A stage in a process of its own has those from the start of its process.
+        """
+        return self._native.fallbacks
 
     @property
     def state(self) -> str:

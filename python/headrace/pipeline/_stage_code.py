@@ -180,6 +180,8 @@ def codes_of(
     """The code of each replica."""
     programs = code if isinstance(code, Mapping) else {0: code}
     executors = {key: _executors_of(program, given, files) for key, program in programs.items()}
+    if None in executors.values() and not given["falls_back"]:
+        raise UserError(f"fallback is of stages that run programs, got {_arguments.kind(code)}")
     if None not in executors.values():
         if isinstance(code, Mapping):
             _check_batches(executors)
@@ -281,9 +283,8 @@ def _executors_of(code: Any, given: Mapping[str, Any], files: ArtifactFiles) -> 
     """The executors of a program for each replica; None for what is not a program."""
     if isinstance(code, (str, PathLike)):
         opened = files.open(code)
-        return [
-            _core.make_executor(opened, "default", given["threads"], given["cpus"]) for _ in range(given["replicas"])
-        ]
+        threads, cpus, falls_back = given["threads"], given["cpus"], given["falls_back"]
+        return [_core.make_executor(opened, "default", threads, cpus, falls_back) for _ in range(given["replicas"])]
     module = getattr(code, "module", code)
     if isinstance(module, _core.Module):
         file = MemoryFile(module.save_to_binary())
@@ -292,9 +293,32 @@ def _executors_of(code: Any, given: Mapping[str, Any], files: ArtifactFiles) -> 
         return None
     if not isinstance(code._executor, _core.Executor):
         raise UserError("the model was compiled for another processor, and does not run here")
+    if not given["falls_back"]:
+        raise UserError("the model is open already: give fallback to headrace.load, or give the stage the file's path")
     if given["replicas"] > 1:
         raise UserError("a compiled model runs one request at a time; for replicas give the path of its artifact")
     return [code._executor]
+
+
+def backend_of(code: Any, files: ArtifactFiles) -> str:
+    """The names of the backends that a program was placed on, in order; empty for a function, and where unknown."""
+    if isinstance(code, Mapping):
+        return backend_of(code[min(code)], files)
+    program = code.program if isinstance(code, compiler.CompiledModel) else "default"
+    module = getattr(code, "module", code)
+    try:
+        if isinstance(module, _core.Module):
+            file = MemoryFile(module.save_to_binary())
+            opened = _core.open_artifact(file.path)
+        elif isinstance(code, compiler.CompiledModel) and code.path is not None:
+            opened = files.open(code.path)
+        elif isinstance(code, (str, PathLike)) and not _processes.is_import_name(code):
+            opened = files.open(code)
+        else:
+            return ""
+    except UserError:
+        return ""  # a compiled model whose file is gone, or a backend that only the process of the stage can load
+    return ", ".join(opened.backends(program))
 
 
 def inputs_of(code: Callable[..., Any], inputs: Sequence[str] | None) -> list[str]:

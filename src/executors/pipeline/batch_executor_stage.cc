@@ -53,6 +53,14 @@ class BatchExecutorStage final : public BatchStageCode {
   const std::vector<Port>& inputs() const override { return ports_.inputs; }
   const std::vector<Port>& outputs() const override { return ports_.outputs; }
   bool is_shared(size_t input) const override { return !ports_.has_rows[input]; }
+  std::vector<FallbackEvent> fallbacks() const override {
+    std::vector<FallbackEvent> events;
+    for (const auto& program : programs_) {
+      const std::vector<FallbackEvent> own = program.executor->fallbacks();
+      events.insert(events.end(), own.begin(), own.end());
+    }
+    return events;
+  }
   void add_memory(MemoryUse& memory) const override {
     for (const BatchedProgram& program : programs_) {
       program.executor->add_memory(memory);

@@ -183,7 +183,10 @@ std::vector<size_t> order_stages(const PipelineSpec& spec) {
     for (size_t i = 0; i < spec.stages.size(); ++i) {
       if (!is_ordered[i]) left.push_back(spec.stages[i].name);
     }
-    throw_user_error("stages wait for each other in a circle; it is among: {}", fmt::join(left, ", "));
+    throw_user_error(
+        "stages wait for each other in a circle; it is among: {}; remove a connection "
+        "between them",
+        fmt::join(left, ", "));
   }
   return order;
 }

@@ -24,6 +24,7 @@ class ExecutorStage final : public StageCode {
   const std::vector<Port>& inputs() const override { return inputs_; }
   const std::vector<Port>& outputs() const override { return outputs_; }
   void add_memory(MemoryUse& memory) const override { executor_->add_memory(memory); }
+  std::vector<FallbackEvent> fallbacks() const override { return executor_->fallbacks(); }
 
   Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept override {
     try {

@@ -60,6 +60,9 @@ class StageCode {
   // Adds what the code holds beside the tensors of its ports; nothing if that is unknown: weights, working memory, and
   // the tensors in which a stage gathers batches. The weights stay where they are as long as the code lives.
   virtual void add_memory(MemoryUse&) const {}
+  // Returns the regions of other backends that run natively instead. A code in a process of its own knows those from
+  // the start of its process.
+  virtual std::vector<FallbackEvent> fallbacks() const { return {}; }
   // Returns what an error of a call is for its requests.
   virtual FailureKind failure_kind(const ErrorObj&) const noexcept { return FailureKind::stage_failed; }
   // Returns the process of the code; nothing for code that runs in this one. Any thread may call it.

@@ -21,7 +21,7 @@ enum class MessageKind : uint32_t {
 };
 
 struct Message {
-  static constexpr uint32_t kMagic = 0x48525331;  // changes with the layout of messages and values
+  static constexpr uint32_t kMagic = 0x48525332;  // changes with the layout of messages and values
   uint32_t magic = kMagic;
   MessageKind kind = MessageKind::hello;
   uint64_t epoch = 0;     // counts the processes of the stage

@@ -43,6 +43,7 @@ struct ProgramFiles {
   bool any_rows = false;  // whether requests of a batch may have any number of rows
   int32_t threads = 1;
   std::vector<int32_t> cpus = {};
+  Fallback fallback = Fallback::native;
 };
 
 // make_program_stage of program_stage.h, for those who link it.

@@ -60,6 +60,8 @@ class ProcessStage final : public StageCode {
   // The process has its weights for itself.
   void add_memory(MemoryUse& memory) const override { memory.working_bytes += ports_.memory_bytes; }
 
+  std::vector<FallbackEvent> fallbacks() const override { return ports_.fallbacks; }
+
   Ref<ErrorObj> run(std::span<const Value* const> inputs, std::span<Value> outputs) noexcept override {
     return call({.count = 1, .sources = {}, .inputs = inputs, .outputs = outputs, .errors = {}});
   }

@@ -24,7 +24,8 @@ std::shared_ptr<StageCode> make_program_stage(const ProgramFiles& programs, cons
                                 fmt::format("{}", fmt::join(programs.cpus, ",")),
                                 !programs.has_batch ? "one"
                                 : programs.any_rows ? "any"
-                                                    : "rows"}};
+                                                    : "rows",
+                                programs.fallback == Fallback::none ? "none" : "native"}};
   for (const ProgramFile& program : programs.programs) {
     command.words.insert(command.words.end(), {program.name, program.section, program.program});
     command.files.push_back(program.file);

@@ -257,6 +257,19 @@ Port port_of_value(const Value& value, bool& is_shared) {
   return port;
 }
 
+Value value_of(const FallbackEvent& event) {
+  return Value(Array<Value>{Value(event.region), Value(event.backend), Value(event.reason == HR_REASON_BACKEND_MISSING),
+                            Value(event.message)});
+}
+
+FallbackEvent fallback_of_value(const Value& value) {
+  const auto fields = value.as<Array<Value>>();
+  return {.region = fields.at(0).as<std::string>(),
+          .backend = fields.at(1).as<std::string>(),
+          .reason = fields.at(2).as<bool>() ? HR_REASON_BACKEND_MISSING : HR_REASON_BACKEND_FAILED,
+          .message = fields.at(3).as<std::string>()};
+}
+
 }  // namespace
 
 CodePorts ports_of_code(const StageCode& code) {
@@ -265,6 +278,7 @@ CodePorts ports_of_code(const StageCode& code) {
   MemoryUse memory;
   code.add_memory(memory);
   ports.memory_bytes = memory.total_bytes();
+  ports.fallbacks = code.fallbacks();
   return ports;
 }
 
@@ -272,8 +286,10 @@ void put_ports(WireWriter& writer, const CodePorts& ports) {
   Array<Value> inputs, outputs;
   for (size_t i = 0; i < ports.inputs.size(); ++i) inputs.push_back(value_of(ports.inputs[i], ports.are_shared[i]));
   for (const Port& port : ports.outputs) outputs.push_back(value_of(port, false));
-  writer.put(Value(
-      Array<Value>{Value(int64_t{ports.most_in_batch}), Value(inputs), Value(outputs), Value(ports.memory_bytes)}));
+  Array<Value> fallbacks;
+  for (const FallbackEvent& event : ports.fallbacks) fallbacks.push_back(value_of(event));
+  writer.put(Value(Array<Value>{Value(int64_t{ports.most_in_batch}), Value(inputs), Value(outputs),
+                                Value(ports.memory_bytes), Value(fallbacks)}));
 }
 
 CodePorts take_ports(WireReader& reader) {
@@ -290,6 +306,7 @@ CodePorts take_ports(WireReader& reader) {
     ports.are_shared.push_back(is_shared);
   }
   for (const Value& output : fields.at(2).as<Array<Value>>()) ports.outputs.push_back(port_of_value(output, is_shared));
+  for (const Value& event : fields.at(4).as<Array<Value>>()) ports.fallbacks.push_back(fallback_of_value(event));
   return ports;
 }
 

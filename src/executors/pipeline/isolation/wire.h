@@ -106,6 +106,7 @@ struct CodePorts {
   std::vector<bool> are_shared = {};  // one per input
   int32_t most_in_batch = 0;
   int64_t memory_bytes = 0;  // by StageCode::add_memory; 0 if unknown
+  std::vector<FallbackEvent> fallbacks = {};
 };
 CodePorts ports_of_code(const StageCode& code);
 void put_ports(WireWriter& writer, const CodePorts& ports);
