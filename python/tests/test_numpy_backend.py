@@ -43,7 +43,7 @@ def test_a_stale_table_is_found_and_written(tmp_path, monkeypatch):
     page = tmp_path / "numpy/README.md"
     page.parent.mkdir()
     text = (support_table.FOLDER / "numpy/README.md").read_text()
-    page.write_text(text.replace("| `exp` | 6 of 7 |", "| `exp` | all |"))
+    page.write_text(text.replace("| `exp` | 9 of 12 |", "| `exp` | all |"))
     monkeypatch.setattr(support_table, "FOLDER", tmp_path)
     with pytest.raises(AssertionError, match="is out of date: run pytest --bless"):
         check_table("numpy", bless=False)
@@ -159,6 +159,51 @@ def test_findings_of_the_kit():
         hr.backend.check("nobody")
 
 
+UNCOMPUTED_OP = """
+import headrace as hr
+from headrace import relay
+
+op = relay.op.register("test.three", "A user's op that nothing computes.")
+op.set_num_inputs(3)
+for name in ("a", "b", "c"):
+    op.add_argument(name, "Tensor", "a tensor")
+op.add_type_rel("three", lambda args, attrs: args[0])
+
+
+class Takes(hr.backend.Backend):
+    name = "test_takes"
+
+    def supports(self, call):
+        return True if call.op.name == "test.three" else "it takes test.three"
+
+    def compile(self, regions, options):
+        return [b"" for _ in regions]
+
+    def load(self, data):
+        return lambda name, inputs, outputs: None
+
+
+hr.backend.register(Takes())
+for report in hr.backend.check("test_takes", ["test.three/*"]):
+    print(report.case, report.claimed, [(finding.check, finding.message) for finding in report.findings])
+"""
+
+
+def test_an_op_that_is_claimed_without_a_case():
+    done = run_python("-c", UNCOMPUTED_OP)
+    assert done.stdout.startswith("test.three/probe True [('case', 'claimed without a case: "), done.stderr
+
+
+def test_an_alias_names_its_backend():
+    try:
+        hr.backend.check("onednn", ["add/scalars"])
+    except hr.UserError as error:
+        pytest.skip(str(error))
+    (report,) = hr.backend.check("dnnl", ["add/float32"])
+    assert report.claimed
+    assert report.findings == []
+
+
 def test_checks_after_a_model_ran_on_threads(tmp_path):
     path = tmp_path / "model.relay"
     path.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(512, 512), float32]) { exp(%x) }\n')
@@ -190,9 +235,9 @@ def test_the_command_line():
     )
     assert checked.returncode == 0, checked.stderr
     assert checked.stdout.splitlines() == [
-        "op or pattern  claimed  checks  result",
-        "nn.softmax     3 of 3   45      pass",
-        "numpy: 3 of 4 cases claimed, 45 checks, all passed",
+        "op or pattern  claimed   checks  result",
+        "nn.softmax     16 of 25  174     pass",
+        "numpy: 16 of 26 cases claimed, 174 checks, all passed",
     ]
     as_json = run_python("-m", "headrace.backend", "check", "numpy", "--case", "nn.softmax/last", "--json")
     assert json.loads(as_json.stdout) == {

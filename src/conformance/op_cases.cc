@@ -136,7 +136,8 @@ std::vector<Case> plain_cases() {
   return cases;
 }
 
-// Returns the variants in each dtype, and some of the given calls of each op.
+// Returns the variants in each dtype, and some of the given calls of each op. A case with a reference stays as it is:
+// nodes of ONNX have rules of their own about types.
 std::vector<Case> cases_in_dtypes(const std::vector<Case>& variants, const std::vector<Case>& given) {
   std::vector<Case> sources = variants;
   std::map<std::string, int> counts;
@@ -146,7 +147,7 @@ std::vector<Case> cases_in_dtypes(const std::vector<Case>& variants, const std::
   }
   std::vector<Case> cases;
   for (const Case& one : sources) {
-    if (one.text.find("float32") == std::string::npos) continue;
+    if (one.text.find("float32") == std::string::npos || !one.reference.empty()) continue;
     for (const char* dtype : kDtypes) {
       if (dtype != std::string_view("float32")) cases.push_back(in_dtype(one, dtype));
     }
