@@ -157,7 +157,8 @@ void register_quantize_ops() {
       "(data - input_zero_point) * input_scale: data of integers of 2, 4, 8 or 16 bits or int32[...], scale f32 and "
       "zero point int32, each [] or [data's dimension along axis] -> out_dtype[...]. The difference is of int32, "
       "the product of float32.")
-      .arg("data", "Tensor", "int8, uint8, int16, uint16, int32, int4, uint4, int2 or uint2[...]: the quantized numbers")
+      .arg("data", "Tensor",
+           "int8, uint8, int16, uint16, int32, int4, uint4, int2 or uint2[...]: the quantized numbers")
       .arg("input_scale", "Tensor", "float32[] or float32[data's dimension along axis]: the scale of data")
       .arg("input_zero_point", "Tensor", kZeroPointDoc)
       .attrs<DequantizeAttrs>()
