@@ -1,12 +1,11 @@
-"""Writes the operator cases of the installed `onnx` package for opsets 18 to 23, as folders like libonnx-testdata's.
+"""Writes the operator cases of the installed `onnx` package for opsets 18 to 25, as folders like libonnx-testdata's.
 
     python3 tests/onnx/make_node_cases.py FOLDER
 
 Each case comes at the version its operator was last changed at. One that a later opset changed (new element types, for
-the most part) comes at 23 where it is valid there too. Cases of operators that were not changed since opset 17 are left
-to libonnx-testdata, and those of SKIPPED_OPS and SKIPPED_CASES are left out. So are those whose data are not tensors
-of numpy's own dtypes: sequences, optional values, and floats of 8 and 4 and integers of 4 bits, which no model here
-has. Does nothing when FOLDER has been written by this script and this package already.
+the most part) comes at 25 where it is valid there too. Cases of operators that were not changed since opset 17 are left
+to libonnx-testdata, and those of SKIPPED_OPS and SKIPPED_CASES are left out. So are those whose data are not tensors:
+sequences and optional values. Does nothing when FOLDER has been written by this script and this package already.
 """
 
 import argparse
@@ -22,17 +21,17 @@ import onnx
 from onnx import numpy_helper
 from onnx.backend.test.case import node
 
-OLDEST, NEWEST = 18, 23
+OLDEST, NEWEST = 18, 25
 # Models without tensors, or that a checker needs code of others for.
 SKIPPED_OPS = {"ImageDecoder", "StringConcat", "StringSplit", "RegexFullMatch", "StringNormalizer"}
 
 
-# Attention in 16 bits spelled out as a chain of operators (the expected results round once, not at each step), one in
-# bfloat16 whose expected results, which numpy rounded at each step, are two neighbours off those of float32, and Mod of
-# floats without fmod, which no opset up to 23 allows. Inverse Fourier transforms whose expected zeros are what float32
+# Attention in 16 bits spelled out as a chain of operators (the expected results round once, not at each step), two in
+# bfloat16 whose expected results, which numpy rounded at each step, are two neighbours off those of float64, and Mod of
+# floats without fmod, which no opset up to 25 allows. Inverse Fourier transforms whose expected zeros are what float32
 # leaves of them, 2e-7 and more, where sums in float64 leave 3e-15.
 SKIPPED_CASES = re.compile(
-    r"test_attention_(.*(bf16|fp16)_expanded|4d_causal_bf16)|test_mod_float.*fmod_0|test_dft_inverse(_opset19)?$"
+    r"test_attention_(.*(bf16|fp16)_expanded|4d_causal(_padded_kv)?_bf16)|test_mod_float.*fmod_0|test_dft_inverse(_opset19)?$"
 )
 
 
@@ -67,11 +66,14 @@ def chosen_model(model: onnx.ModelProto | None) -> onnx.ModelProto | None:
 
 def write_values(folder: Path, word: str, names: list[str], values: list[object]) -> None:
     for i, (name, value) in enumerate(zip(names, values, strict=False)):
-        (folder / f"{word}_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(value), name).SerializeToString())
+        tensor = onnx.TensorProto()
+        tensor.CopyFrom(value if isinstance(value, onnx.TensorProto) else numpy_helper.from_array(np.asarray(value)))
+        tensor.name = name
+        (folder / f"{word}_{i}.pb").write_bytes(tensor.SerializeToString())
 
 
 def is_tensors(values: list[object]) -> bool:
-    return all(isinstance(v, np.ndarray | np.generic) for v in values)
+    return all(isinstance(v, np.ndarray | np.generic | onnx.TensorProto) for v in values)
 
 
 def write_case(folder: Path, model: onnx.ModelProto, data_sets: list) -> None:

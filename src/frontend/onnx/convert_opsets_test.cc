@@ -1,4 +1,4 @@
-// Tests the changes of opsets 18 to 23 that the cases of the onnx package do not cover, with malformed models and with
+// Tests the changes of opsets 18 to 25 that the cases of the onnx package do not cover, with malformed models and with
 // operator forms written by hand.
 #include <cmath>
 
@@ -185,6 +185,34 @@ TEST(ConvertOpsets, Places) {
               HasSubstr("a block is larger than the image"));
   EXPECT_THAT(node_error("Col2Im", 18, {columns, fixed(i64({1}, {2})), fixed(i64({2}, {2, 2}))}),
               HasSubstr("image_shape and block_shape do not agree"));
+}
+
+TEST(ConvertOpsets, TensorScatter) {
+  const NDArray cache = f32({2, 3}, {1, 2, 3, 4, 5, 6}), row = f32({2, 2}, {7, 8, 9, 0});
+  const AttributeSpec last("axis", 1);
+  const auto scattered = [&](const std::vector<Operand>& operands, const Attributes& attributes) {
+    return run_node("TensorScatter", 24, operands, attributes).at(0);
+  };
+  expect_near(scattered({cache, row}, {last}), {2, 3}, {7, 8, 3, 9, 0, 6}, 0);
+  expect_near(scattered({cache, row, i64({2}, {1, 0})}, {last}), {2, 3}, {1, 7, 8, 9, 0, 6}, 0);
+  expect_near(scattered({cache, row, i64({2}, {2, 4})}, {last, AttributeSpec("mode", "circular")}), {2, 3},
+              {8, 2, 7, 4, 9, 0}, 0);
+  const auto error = [&](const std::vector<Operand>& operands, const Attributes& attributes) {
+    return node_error("TensorScatter", 24, operands, attributes);
+  };
+  EXPECT_THAT(error({cache, row}, {}), HasSubstr("its update of (2, 2) does not fit a cache of (2, 3) along axis 0"));
+  EXPECT_THAT(error({row, cache}, {last}),
+              HasSubstr("its update of (2, 3) does not fit a cache of (2, 2) along axis 1"));
+  EXPECT_THAT(error({cache, row}, {last, AttributeSpec("mode", "ring")}),
+              HasSubstr("attribute 'mode' is 'ring', expected linear or circular"));
+  EXPECT_THAT(error({cache, row, i64({1}, {1})}, {last}),
+              HasSubstr("its write_indices are not 2, one for each sample"));
+}
+
+TEST(ConvertOpsets, Swish) {
+  const double e = std::exp(-1.0);
+  expect_near(run_node("Swish", 24, {f32({2}, {0, 0.5})}, {AttributeSpec("alpha", 2.0F)}).at(0), {2},
+              {0, 0.5 / (1 + e)}, 1e-6);
 }
 
 TEST(ConvertOpsets, ScalesThatWouldEnlarge) {

@@ -331,7 +331,7 @@ TEST(ImportErrors, InitialisersThatCannotBe) {
 
 TEST(ImportErrors, Opsets) {
   EXPECT_THAT(import_error(relu_model(), 5), HasSubstr("5"));
-  EXPECT_THAT(import_error(relu_model(), 24), HasSubstr("24"));
+  EXPECT_THAT(import_error(relu_model(), 26), HasSubstr("26"));
 }
 
 }  // namespace

@@ -77,6 +77,9 @@ void add_young_operators(std::vector<Base>& bases) {
   add(bases, "SimplifiedLayerNormalization", 13, {x, two}, {}, 2);
   add(bases, "RotaryEmbedding", 23, {x, angles, angles, i64({1, 2}, {0, 1})});
   add(bases, "Attention", 23, {x, x, x, boolean({2, 3}, {1, 1, 1, 1, 1, 1}), past, past}, {}, 3);
+  add(bases, "Attention", 24, {x, x, x, Operand(), Operand(), Operand(), i64({1}, {2})});
+  add(bases, "Swish", 24, {x});
+  add(bases, "TensorScatter", 24, {x, f32({1, 2, 1, 2}, {1, 2, 3, 4}), i64({1}, {1})});
   add(bases, "Attention", 23, {rows, rows, rows}, {AttributeSpec("q_num_heads", 2), AttributeSpec("kv_num_heads", 2)});
 }
 
@@ -210,7 +213,7 @@ TEST(MalformedNodes, ANeededOperandIsNamed) {
   EXPECT_THAT(node_error("Where", 13, {none, x, x}), HasSubstr("input 0 is left out"));
 }
 
-// Those of the ONNX specification, opsets 6 to 23, but is_test, where the specification allows any number, and those
+// Those of the ONNX specification, opsets 6 to 25, but is_test, where the specification allows any number, and those
 // of onnxruntime's operators.
 constexpr std::string_view kBooleans[] = {"align_corners",
                                           "allowzero",

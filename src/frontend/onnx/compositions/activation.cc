@@ -109,6 +109,12 @@ Exprs convert_mish(NodeContext& context) {
   return {f.multiply(f.x(), f.unary("tanh", softplus(f, f.x())))};
 }
 
+// ONNX Swish (24): x * sigmoid(alpha * x).
+Exprs convert_swish(NodeContext& context) {
+  const Formula f(context);
+  return {f.multiply(f.x(), f.unary("sigmoid", f.multiply(f.x(), context.float_attr("alpha", 1))))};
+}
+
 // ONNX Gelu (20).
 Exprs convert_gelu(NodeContext& context) {
   const std::string approximate = context.string_attr("approximate", "none");
@@ -217,6 +223,7 @@ std::span<const OpRow> composed_activation_rows() {
       {"Softplus", convert_softplus, 1, 1},
       {"Softsign", convert_softsign, 1, 1},
       {"Mish", convert_mish, 1, 1},
+      {"Swish", convert_swish, 1, 1},
       {"Gelu", convert_gelu, 1, 1},
       {"Shrink", convert_shrink, 1, 1},
   };

@@ -1,6 +1,7 @@
 // Attention and RotaryEmbedding, as composites by the formulas of the ONNX specification.
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "frontend/onnx/compositions/attention.h"
 #include "frontend/onnx/parts/matmul.h"
@@ -119,6 +120,26 @@ Exprs convert_rotary_embedding(NodeContext& context) {
 
 // ---- Attention
 
+// The positions that a query sees of those around its own: so many before and after it, and none after it if causal.
+struct Window {
+  std::optional<int64_t> before, after;
+  bool is_full() const { return !before && !after; }
+};
+
+Window window_of(NodeContext& context) {
+  Window window;
+  if (context.opset() >= 25) {
+    for (const auto& [name, side] :
+         {std::pair("left_window_size", &window.before), std::pair("right_window_size", &window.after)}) {
+      const int64_t size = context.int_attr(name, -1);
+      if (size < -1) context.invalid("attribute '{}' is {}", name, size);
+      if (size >= 0) *side = size;
+    }
+  }
+  if (context.flag_attr("is_causal", false)) window.after = 0;
+  return window;
+}
+
 // The operands of attention. 16-bit numbers are computed in float32 and rounded at the end.
 struct AttentionParts {
   Expr q, k, v;  // [batch, heads, positions, size], keys and values with those of the past
@@ -181,13 +202,66 @@ Expr mask_bias(NodeContext& context, int64_t columns, DataType dtype) {
   return ops::pad(mask, widths, context.scalar(kMasked, dtype), "constant", span);
 }
 
-// Returns the sum of the mask and the causal mask, which is added to the products; null if there is neither.
+// Returns the bias of a window around query i, whose position is i + past.
+Expr window_bias(NodeContext& context, const Window& window, int64_t rows, int64_t columns, int64_t past,
+                 DataType dtype) {
+  context.check_table_size(rows * columns);
+  std::vector<float> bias;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) {
+      const int64_t distance = j - i - past;
+      const bool is_seen =
+          (!window.before || -distance <= *window.before) && (!window.after || distance <= *window.after);
+      bias.push_back(is_seen ? 0.0F : static_cast<float>(kMasked));
+    }
+  }
+  const NDArray data = NDArray::from_vector({rows, columns}, DataType::float_(32), bias);
+  return context.cast(relay::make_constant(data, context.span()), dtype);
+}
+
+// Returns the bias of a cache that holds nonpad_kv_seqlen positions of each sample, the last of which are those of the
+// queries: of a window around each query, and of the positions behind.
+Expr cache_bias(NodeContext& context, const Window& window, int64_t rows, int64_t columns, DataType dtype) {
+  const Span& span = context.span();
+  context.check_dtype(context.input(6), "nonpad_kv_seqlen", is_index, "int64");
+  const int64_t batch = context.known_dim(context.input(0), 0);
+  if (context.known_shape(context.input(6)) != Shape{batch})
+    context.invalid("its nonpad_kv_seqlen are not {}, one for each sample", batch);
+  if (context.has(4)) context.invalid("it has both past_key and nonpad_kv_seqlen");
+  const auto numbers = [&](const Shape& shape, int64_t first) {
+    std::vector<int64_t> values(static_cast<size_t>(num_elements(shape)));
+    std::iota(values.begin(), values.end(), first);
+    return context.int_constant(shape, values);
+  };
+  const auto passes = [&](const char* order, const Expr& a, const Expr& b) { return ops::binary(order, a, b, span); };
+  const Expr sizes = context.reshape(context.cast(context.input(6), DataType::int_(64)), Shape{batch, 1, 1, 1});
+  const Expr at = numbers({1, 1, 1, columns}, 0);
+  Expr is_seen = passes("less", at, sizes);
+  if (!window.is_full()) {
+    const Expr distance = ops::subtract(at, ops::add(sizes, numbers({1, 1, rows, 1}, -rows), span), span);
+    const auto add = [&](const char* order, int64_t bound) {
+      const Expr limit = context.scalar(static_cast<double>(bound), DataType::int_(64));
+      is_seen = passes("logical_and", is_seen, passes(order, distance, limit));
+    };
+    if (window.before) add("greater_equal", -*window.before);
+    if (window.after) add("less_equal", *window.after);
+  }
+  return ops::where(is_seen, context.scalar(0, dtype), context.scalar(kMasked, dtype), span);
+}
+
+// Returns the sum of the mask and the biases of window and cache, which is added to the products; null if there is
+// none.
 Expr bias_of(NodeContext& context, const AttentionParts& parts) {
   const int64_t rows = context.known_dim(parts.q, 2), columns = context.known_dim(parts.k, 2);
+  const Window window = window_of(context);
   const Expr mask = context.has(3) ? mask_bias(context, columns, parts.computed) : Expr();
-  if (!context.flag_attr("is_causal", false)) return mask;
-  const Expr causal = causal_bias(context, rows, columns, parts.past, parts.computed, kMasked);
-  return mask ? ops::add(mask, causal, context.span()) : causal;
+  Expr other;
+  if (context.has(6)) {
+    other = cache_bias(context, window, rows, columns, parts.computed);
+  } else if (!window.is_full()) {
+    other = window_bias(context, window, rows, columns, parts.past, parts.computed);
+  }
+  return mask && other ? ops::add(mask, other, context.span()) : mask ? mask : other;
 }
 
 // Multiplies Q and the transpose of K, each scaled by the square root of the scale in the dtype of the data.
@@ -223,8 +297,8 @@ Expr weights_of(NodeContext& context, const Expr& x, const Expr& bias) {
   return ops::where(is_masked, context.scalar(0, context.dtype(x)), soft, span);
 }
 
-// ONNX Attention (23): softmax(Q K' scale + bias) V, in groups of heads, with the cached keys and values of earlier
-// positions.
+// ONNX Attention (23, 24, 25): softmax(Q K' scale + bias) V, in groups of heads, with the cached keys and values of
+// earlier positions.
 Exprs convert_attention(NodeContext& context) {
   const Span& span = context.span();
   const AttentionParts parts = parts_of(context);
@@ -249,7 +323,7 @@ Exprs convert_attention(NodeContext& context) {
 
 std::span<const OpRow> composed_attention_rows() {
   static constexpr OpRow kRows[] = {
-      {"Attention", convert_attention, 3, 6},
+      {"Attention", convert_attention, 3, 7},
       {"RotaryEmbedding", convert_rotary_embedding, 3, 4},
   };
   return kRows;

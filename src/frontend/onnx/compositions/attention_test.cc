@@ -7,6 +7,7 @@ namespace headrace::onnx {
 namespace {
 
 using namespace testing;
+using ::testing::ElementsAre;
 
 // Two positions of two numbers, one head.
 NDArray pair_of_rows() { return f32({1, 1, 2, 2}, {1, 0, 0, 1}); }
@@ -29,6 +30,45 @@ TEST(ConvertAttention, ARowThatSeesNothingIsZero) {
                             {AttributeSpec("qk_matmul_output_mode", 3)}, 4);
   expect_near(out.at(0), {1, 1, 2, 1}, {0, 1}, 0);
   expect_near(out.at(3), {1, 1, 2, 2}, {0, 0, 1, 0}, 0);
+}
+
+// Returns which positions each query of two sees of four.
+std::vector<double> seen_by_two(int64_t opset, const Attributes& attributes, const Operand& sizes = {}) {
+  const NDArray q = f32({1, 1, 2, 1}, {0, 0}), k = f32({1, 1, 4, 1}, {1, 1, 1, 1});
+  Attributes all = attributes;
+  all.push_back(AttributeSpec("qk_matmul_output_mode", 3));
+  const NDArray weights = run_node("Attention", opset, {q, k, k, Operand(), Operand(), Operand(), sizes}, all, 4).at(3);
+  std::vector<double> seen;
+  for (const double weight : doubles_of(weights)) seen.push_back(weight > 0 ? 1 : 0);
+  return seen;
+}
+
+TEST(ConvertAttention, CachesShowTheirFirstPositions) {
+  const AttributeSpec causal("is_causal", 1);
+  EXPECT_THAT(seen_by_two(24, {}, i64({1}, {3})), ElementsAre(1, 1, 1, 0, 1, 1, 1, 0));
+  EXPECT_THAT(seen_by_two(24, {causal}, i64({1}, {3})), ElementsAre(1, 1, 0, 0, 1, 1, 1, 0));
+  // The first query comes before the cache, and sees nothing.
+  EXPECT_THAT(seen_by_two(24, {causal}, i64({1}, {1})), ElementsAre(0, 0, 0, 0, 1, 0, 0, 0));
+  const NDArray x = pair_of_rows();
+  EXPECT_THAT(node_error("Attention", 24, {x, x, x, Operand(), Operand(), Operand(), i64({2}, {1, 1})}),
+              HasSubstr("its nonpad_kv_seqlen are not 1, one for each sample"));
+  EXPECT_THAT(node_error("Attention", 24, {x, x, x, Operand(), x, x, i64({1}, {1})}),
+              HasSubstr("it has both past_key and nonpad_kv_seqlen"));
+}
+
+TEST(ConvertAttention, WindowsHideTheRest) {
+  const auto window = [](int64_t before, int64_t after) {
+    return Attributes{AttributeSpec("left_window_size", before), AttributeSpec("right_window_size", after)};
+  };
+  EXPECT_THAT(seen_by_two(25, window(-1, 1)), ElementsAre(1, 1, 0, 0, 1, 1, 1, 0));
+  EXPECT_THAT(seen_by_two(25, window(0, -1)), ElementsAre(1, 1, 1, 1, 0, 1, 1, 1));
+  EXPECT_THAT(seen_by_two(25, window(1, 0), i64({1}, {4})), ElementsAre(0, 1, 1, 0, 0, 0, 1, 1));
+  Attributes both = window(-1, 2);
+  both.push_back(AttributeSpec("is_causal", 1));
+  EXPECT_THAT(seen_by_two(25, both), ElementsAre(1, 0, 0, 0, 1, 1, 0, 0));
+  const NDArray x = pair_of_rows();
+  EXPECT_THAT(node_error("Attention", 25, {x, x, x}, window(-2, 0)), HasSubstr("attribute 'left_window_size' is -2"));
+  EXPECT_THAT(node_error("Attention", 24, {x, x, x}, window(1, 1)), HasSubstr("left_window_size"));
 }
 
 TEST(ConvertAttention, TheProductsAreThoseBeforeTheCap) {

@@ -1,10 +1,11 @@
-// Operators that put elements elsewhere: MaxUnpool, CenterCropPad, Col2Im.
+// Operators that put elements elsewhere: MaxUnpool, CenterCropPad, Col2Im, TensorScatter.
 #include <numeric>
 
 #include "frontend/onnx/compositions/rows.h"
 #include "frontend/onnx/parts/windows.h"
 #include "ops/algorithm/scatter.h"
 #include "ops/nn/pad.h"
+#include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
@@ -153,6 +154,40 @@ Exprs convert_col2im(NodeContext& context) {
   return {ops::strided_slice(image_sums, begins, ends, {}, axes, "end", span)};
 }
 
+// ONNX TensorScatter (24): the rows of a cache from an index on, one for each sample of the batch, become those of the
+// update. In circular mode the rows behind the last one go to the first ones.
+Exprs convert_tensor_scatter(NodeContext& context) {
+  const Span& span = context.span();
+  const Expr cache = context.input(0), update = context.input(1);
+  const Shape all = context.known_shape(cache), part = context.known_shape(update);
+  const size_t axis = context.axis_of(context.int_attr("axis", -2), all.size());
+  const std::string mode = context.string_attr("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    context.invalid("attribute 'mode' is {}, expected linear or circular", printable(mode));
+  Shape wanted = all;
+  if (axis != 0 && axis < part.size()) wanted[axis] = std::min(part[axis], all[axis]);
+  if (axis == 0 || part != wanted)
+    context.invalid("its update of ({}) does not fit a cache of ({}) along axis {}", fmt::join(part, ", "),
+                    fmt::join(all, ", "), axis);
+  std::vector<int64_t> rows(static_cast<size_t>(part[axis]));
+  std::iota(rows.begin(), rows.end(), 0);
+  Shape along(all.size(), 1), samples(all.size(), 1);
+  along[axis] = part[axis];
+  samples[0] = all[0];
+  Expr places = context.int_constant(along, rows);
+  if (context.has(2)) {
+    context.check_dtype(context.input(2), "a write index", is_index, "int64");
+    if (context.known_shape(context.input(2)) != Shape{all[0]})
+      context.invalid("its write_indices are not {}, one for each sample", all[0]);
+    const Expr first = context.reshape(context.cast(context.input(2), DataType::int_(64)), samples);
+    places = ops::add(first, places, span);
+  }
+  if (mode == "circular" && all[axis] > 0)
+    places = ops::binary("floor_mod", places, context.scalar(static_cast<double>(all[axis]), DataType::int_(64)), span);
+  return {ops::scatter_elements(cache, ops::broadcast_to(places, part, span), update, static_cast<int64_t>(axis),
+                                "update", span)};
+}
+
 }  // namespace
 
 std::span<const OpRow> composed_place_rows() {
@@ -160,6 +195,7 @@ std::span<const OpRow> composed_place_rows() {
       {"MaxUnpool", convert_max_unpool, 2, 3},
       {"CenterCropPad", convert_center_crop_pad, 2, 2},
       {"Col2Im", convert_col2im, 3, 3},
+      {"TensorScatter", convert_tensor_scatter, 2, 3},
   };
   return kRows;
 }

@@ -20,7 +20,7 @@ inline constexpr int kMaxGraphDepth = 32;
 inline constexpr int kMaxTypeDepth = 8;
 
 inline constexpr int64_t kOldestOpset = 6;
-inline constexpr int64_t kNewestOpset = 23;
+inline constexpr int64_t kNewestOpset = 25;
 
 // Reads the file without the large data of its initialisers (model_file.h) and decodes it. Throws UserError when the
 // file cannot be read, is written meanwhile, or is not an ONNX model.

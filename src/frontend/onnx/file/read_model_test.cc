@@ -318,9 +318,9 @@ TEST(DefaultOpset, RangeIsChecked) {
     return kit::user_error_of([&] { default_opset(read(bytes)); });
   };
   EXPECT_EQ(opset_error({{"", 6}}), "");
-  EXPECT_EQ(opset_error({{"ai.onnx", 23}}), "");
-  EXPECT_THAT(opset_error({{"", 5}}), HasSubstr("uses version 5 of the default operator set; versions 6 to 23"));
-  EXPECT_THAT(opset_error({{"", 24}}), HasSubstr("uses version 24"));
+  EXPECT_EQ(opset_error({{"ai.onnx", 25}}), "");
+  EXPECT_THAT(opset_error({{"", 5}}), HasSubstr("uses version 5 of the default operator set; versions 6 to 25"));
+  EXPECT_THAT(opset_error({{"", 26}}), HasSubstr("uses version 26"));
   EXPECT_THAT(opset_error({{"", 13}, {"ai.onnx", 6}}), HasSubstr("imports two versions of the operator set 'ai.onnx'"));
   EXPECT_EQ(opset_error({{"", 13}, {"ai.onnx", 13}}), "");
   EXPECT_THAT(opset_error({{"ai.onnx.ml", 2}}), HasSubstr("imports no version of the default operator set"));
