@@ -29,7 +29,8 @@ double seconds_of(const Placing& placing, const partition::OpCosts& costs, const
     use_whole_plans(problem, costs);
   }
   problem.set_unit(std::min(kPicoseconds, kMaxSum / std::max(problem.most_seconds(), 1 / kPicoseconds)));
-  return problem.seconds_of(problem.labels_of(placing.decider->decide(placing.module)));
+  const auto split = problem.split_of(problem.first_of({partition::kNativeLabel}));  // the program as it is
+  return problem.seconds_of(problem.labels_of(split, placing.decider->decide(placing.module)));
 }
 
 partition::PlanCost cost_of(const IRModule& canonical, const Placing& placing, const CompileOptions& options) {

@@ -196,8 +196,11 @@ class Finder {
   void add_matches(const Backend& backend) {
     for (CompositePattern entry : backend.patterns()) {
       std::vector<relay::PatternGroup> groups;
-      const auto taken = [&groups, accepts = entry.accepts, check = entry.check](const relay::PatternGroup& group) {
-        if ((!accepts || accepts(group)) && (!check || check(group.root))) groups.push_back(group);
+      std::set<const Object*> roots;
+      const auto taken = [&, accepts = entry.accepts, check = entry.check](const relay::PatternGroup& group) {
+        // As find_groups asks: a further match at a place is shown by itself.
+        const Expr shown = roots.insert(group.root.object()).second ? group.root : relay::piece_of(group);
+        if ((!accepts || accepts(group).ok()) && (!check || check(shown).ok())) groups.push_back(group);
         return false;
       };
       const std::string name = entry.name;
