@@ -7,7 +7,7 @@
 
 namespace headrace::partition {
 
-// Returns the name of a reason without its prefix: "OP_UNSUPPORTED"; "" for a number that is none.
+// Returns the name of a reason without its prefix: "OP_UNSUPPORTED".
 std::string_view name_of(hr_reason reason);
 
 // Returns what would change that an op is not on a backend, or is where it is, for this reason; empty for reasons that
