@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -942,3 +944,14 @@ def test_times_of_a_submission_are_seconds() -> None:
 def test_memory_of_a_split_is_in_bytes(tmp_path: Path) -> None:
     with pytest.raises(hr.UserError, match=r"memory is '512M'; it is a number of bytes, such as 512 << 20"):
         pipeline.split("none.onnx", tmp_path / "x.so", stages=2, memory="512M")
+
+
+def test_an_open_ticket_keeps_its_pipeline():
+    p = pipeline.chain([lambda x: x + 1])
+    kept = weakref.ref(p)
+    ticket = p.submit(np.ones(3, "float32"))
+    del p
+    gc.collect()
+    np.testing.assert_array_equal(ticket.wait(timeout=10), np.full(3, 2))
+    gc.collect()
+    assert kept() is None

@@ -78,8 +78,9 @@ TEST(Plan, SaysItsCost) {
     return kit::user_error_of([&] { parse_plan(wrong, "cost.json"); });
   };
   EXPECT_THAT(error("1"), HasSubstr("cost.json:8:11: \"cost\" must be an object"));
-  EXPECT_THAT(error("{\"price\": 1}"),
-              HasSubstr("the key \"price\" is not a key of a plan; the keys here are seconds, lower_bound, gap, source"));
+  EXPECT_THAT(
+      error("{\"price\": 1}"),
+      HasSubstr("the key \"price\" is not a key of a plan; the keys here are seconds, lower_bound, gap, source"));
 }
 
 TEST(Plan, ReasonsMayBeLeftOut) {

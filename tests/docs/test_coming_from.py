@@ -214,7 +214,7 @@ class ComingFrom(unittest.TestCase):
 class MistakesAreFound(unittest.TestCase):
     """Rows with one mistake each."""
 
-    GOOD_TEST = "`tests/cli/test_cli.py::test_bench`"
+    GOOD_TEST = "`tests/cli/test_cli_times.py::test_bench`"
 
     def problems(self, here: str, test: str = GOOD_TEST, option: str = "`-r`") -> str:
         table = "## tool\n| option | what it does | here | test |\n| --- | --- | --- | --- |\n"

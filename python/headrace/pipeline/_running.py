@@ -46,10 +46,14 @@ def _seconds(value: float | None, what: str) -> float | None:
 
 
 class Ticket:
-    """A request of a pipeline: wait for it, await it, or cancel it."""
+    """A request of a pipeline: wait for it, await it, or cancel it.
 
-    def __init__(self, native: _core.PipelineTicket, as_numpy: Sequence[bool]) -> None:
+    It keeps the pipeline until its outcome was taken.
+    """
+
+    def __init__(self, native: _core.PipelineTicket, as_numpy: Sequence[bool], pipeline: Pipeline) -> None:
         self._native, self._as_numpy = native, list(as_numpy)
+        self._pipeline: Pipeline | None = pipeline
 
     @property
     def seq(self) -> int:
@@ -71,8 +75,7 @@ class Ticket:
 
     def outputs(self, timeout: float | None = None) -> list[Any]:
         """All outputs as a list; raises as `wait` does."""
-        if not self._native.wait(_seconds(timeout, "timeout")):
-            raise TimeoutError(f"request {self.seq} is not done yet")
+        self._wait(timeout)
         error = _error_of(self._native)
         if error is not None:
             raise error
@@ -80,9 +83,13 @@ class Ticket:
 
     def exception(self, timeout: float | None = None) -> PipelineError | None:
         """Why the request failed; None if it did not. Raises TimeoutError when there is no outcome in time."""
+        self._wait(timeout)
+        return _error_of(self._native)
+
+    def _wait(self, timeout: float | None) -> None:
         if not self._native.wait(_seconds(timeout, "timeout")):
             raise TimeoutError(f"request {self.seq} is not done yet")
-        return _error_of(self._native)
+        self._pipeline = None
 
     def cancel(self) -> bool:
         """Ends the request: at once if no stage has begun it, else at the next stage. False if it was done before."""
@@ -107,7 +114,7 @@ class Pipeline:
     """Stages that work on a stream of requests at the same time.
 
     `Graph.build` and `chain` make pipelines. Threads may share one. Use it as a context manager, whose end drains it,
-    or `stop` it; without that, it stops when nothing refers to it, and when Python ends.
+    or `stop` it; without that, it stops when neither a name nor an open ticket refers to it, and when Python ends.
     """
 
     def __init__(self, native: _core.Pipeline, save: Callable[[str | PathLike[str]], None] | None) -> None:
@@ -178,7 +185,7 @@ class Pipeline:
             An input does not fit; the message names it.
         """
         self._check_keywords("submit", unknown)
-        return Ticket(self._submit(inputs, timeout, deadline, copy, False), self._any_outputs)
+        return Ticket(self._submit(inputs, timeout, deadline, copy, False), self._any_outputs, self)
 
     def push(
         self,
@@ -264,7 +271,7 @@ class Pipeline:
         """
         native = self._native.next(_seconds(timeout, "timeout"), in_order)
         if native is not None:
-            return Ticket(native, self._any_outputs)
+            return Ticket(native, self._any_outputs, self)
         if self.state in ("stopped", "failed"):
             raise refusal("PipelineStopped", "the pipeline has stopped, and no outcome is left")
         raise TimeoutError("no request that was pushed is done yet")

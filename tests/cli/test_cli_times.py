@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+"""The times that bench and profile report: of runs, of steps, as traces. Standard library only.
+
+tests/cli/test_cli_times.py --program headrace [--junit FILE] [TEST ...]
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+import time
+
+from test_cli import DIGITS, ONE, USAGE, USER, JsonPageTest, main
+
+
+class TimesTest(JsonPageTest):
+    """`bench` and `profile`."""
+
+    def test_bench(self) -> None:
+        report = self.report("bench", DIGITS, *ONE, "--threads", "1,2", "--rounds", "3")
+        self.assertEqual([result["threads"] for result in report["results"]], [1, 2])
+        self.assertEqual(report["rounds"], 3)
+        for result in report["results"]:
+            self.assertGreater(result["best_seconds"], 0)
+            self.assertLessEqual(result["best_seconds"], result["median_seconds"])
+            processors = min(result["threads"], len(os.sched_getaffinity(0)))
+            self.assertEqual(len(result["processors"]), processors)
+            self.assertLessEqual(set(result["processors"]), os.sched_getaffinity(0))
+
+    def test_profile_of_the_machine(self) -> None:
+        report = json.loads(self.call("profile", "--machine", "--threads", "2", "--json", check=True).stdout)
+        self.assertEqual(report["threads"], 2)
+        self.assertRegex(self.call("--version").stdout, rf"this machine: {report['cpu']}\b")
+        numbers = {row["what"]: row for row in report["numbers"]}
+        for what in ("multiply-adds of float32, 1 thread", "reads from L2, 1 thread", "reads from DRAM, 2 threads"):
+            self.assertGreater(numbers[what]["probed"], 0, what)
+            self.assertGreater(numbers[what]["table"], 0, what)
+        shown = self.call("profile", "--machine", check=True).stdout
+        self.assertIn("estimates count with the row", shown)
+        self.assertRegex(shown, r"(?m)^reads from DRAM, 1 thread +[\d.]+ +[\d.]+ +GB/s$")
+        alone = "--machine: it probes this machine alone; leave a model, --shape out"
+        self.fails(USAGE, alone, "profile", DIGITS, *ONE, "--machine")
+        self.fails(USAGE, "give --top or --machine, not both", "profile", "--machine", "--top", "2")
+        self.fails(USAGE, "model is required: A model", "profile", "--top", "2")
+
+    def test_profile_of_steps(self) -> None:
+        """Where the time of a run goes: the steps add up to the run, and a trace holds them one after another."""
+        words = ("profile", "one.so", "--rounds", "50")
+        report = json.loads(self.call(*words, "--trace", "run.json", "--json", check=True).stdout)
+        steps = report["steps"]
+        total = sum(step["median_seconds"] for step in steps)
+        self.assertAlmostEqual(report["steps_median_seconds"], total)
+        # A run of these few microseconds is half calls and clocks; steps of milliseconds add up to 3 %.
+        self.assertLess(total, 3 * report["run_median_seconds"])
+        self.assertLess(report["run_median_seconds"], 3 * total)
+        # The first: a 3x3 convolution from one channel to 16 over 8 x 8, a bias and a ReLU, which count what they read.
+        self.assertEqual(steps[0]["operations"], 1024 * 2 * 9 + (1024 + 16) + 1024)
+        self.assertEqual(steps[0]["bytes"], 4 * (64 + 16 * 9 + 16 + 1024))
+        self.assertEqual(len(report["hop_nanoseconds"]), 2 if len(os.sched_getaffinity(0)) > 1 else 0)
+        for step in steps:
+            self.assertIn(step["bound"], ("FMA", "L2", "L3", "DRAM"))
+            self.assertGreater(step["share_of_limit"], 0)
+        process, lane, *trace = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))["traceEvents"]
+        self.assertEqual((process["name"], process["args"]), ("process_name", {"name": "1 thread"}))
+        self.assertEqual((lane["name"], lane["args"]), ("thread_name", {"name": "thread 0"}))
+        self.assertEqual([event["name"] for event in trace], [step["op"] for step in steps])
+        self.assertEqual([event["args"] for event in trace], steps)
+        self.check_steps_of_trace(trace)
+        text = self.call(*words, "--top", "2", check=True).stdout
+        self.assertRegex(text, r"^step +median +share +GFLOP/s +GB/s +of limit +op +writes <- reads\n")
+        self.assertEqual(len(text.splitlines()), 1 + 2 + 2)
+        self.assertRegex(text, r"\d+ steps take \S+ \S+, a run \S+ \S+ on 1 thread")
+        self.assertRegex(text, r"limits: \S+ GFLOP/s, L2 \S+ GB/s, L3 \S+ GB/s, DRAM \S+ GB/s")
+        if report["hop_nanoseconds"]:
+            self.assertRegex(text, r"core-to-core hop \d+ ns before, \d+ ns after\n")
+        self.fails(USAGE, "give --output or --top, not both", "profile", DIGITS, *ONE, "-o", "c.json", "--top", "2")
+        self.fails(USER, "is a compiled artifact; give the model", "profile", "one.so", "-o", "c.json")
+        self.fails(USER, "missing/run.json", "profile", "one.so", "--rounds", "1", "--trace", "missing/run.json")
+
+    def test_steps_add_up_to_the_run(self) -> None:
+        """Where steps take milliseconds; a busy machine gets several tries, over more than a minute."""
+        layer = 'nn.conv2d({}, ones(shape=[64, 64, 3, 3], dtype="float32"), padding=[1, 1])'
+        body = layer.format(f"nn.relu({layer.format('%x')})")
+        text = f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(1, 64, 56, 56), float32]) {{ {body} }}\n'
+        (self.folder / "layers.relay").write_text(text, encoding="utf-8")
+        apart = []
+        for tries in range(24):
+            time.sleep(0.25 * tries)
+            report = json.loads(self.call("profile", "layers.relay", "--rounds", "20", "--json", check=True).stdout)
+            apart.append(abs(report["steps_median_seconds"] / report["run_median_seconds"] - 1))
+            if apart[-1] < 0.03:
+                return
+        self.fail(f"the steps and the run differ by {apart}")
+
+    def test_bench_of_steps(self) -> None:
+        done = self.call("bench", "one.so", "--rounds", "3", "--threads", "1", "--steps", "--json", check=True)
+        (result,) = json.loads(done.stdout)["results"]
+        self.assertEqual(list(result["steps"][0]), ["op", "callee", "shapes", "best_seconds", "operations", "bytes",
+                                                    "bound", "share_of_limit"])  # fmt: skip
+        # A 3x3 convolution from one channel to 16 over 8 x 8, a bias and a ReLU, as in the test of profile.
+        self.assertEqual(result["steps"][0]["operations"], 1024 * 2 * 9 + (1024 + 16) + 1024)
+        for step in result["steps"]:
+            self.assertIn(step["bound"], ("FMA", "L2", "L3", "DRAM"))
+            self.assertGreater(step["share_of_limit"], 0)
+        self.assertEqual(result["steps"][-1]["op"], "softmax")
+        self.assertRegex(result["steps"][0]["shapes"], r"^1x\d+x\d+x\d+ <- 1x1x8x8, ")
+        self.assertTrue(all(step["best_seconds"] > 0 for step in result["steps"]))
+        text = self.call("bench", "one.so", "--rounds", "2", "--threads", "1,2", "--steps").stdout
+        self.assertRegex(
+            text, r"(?m)^step +1 thread +share +of limit +2 threads +share +of limit +op +writes <- reads$"
+        )
+        self.assertRegex(text, r"(?m)^0 +(\S+ us +\d+\.\d % +\d+ % of (FMA|L2|L3|DRAM) +){2}conv_0 ")
+
+    def check_steps_of_trace(self, steps: list[dict]) -> None:
+        """One begins where the one before it ends."""
+        self.assertEqual(steps[0]["ts"], 0)
+        for before, after in itertools.pairwise(steps):
+            self.assertAlmostEqual(before["ts"] + before["dur"], after["ts"])
+
+    def check_parts_of_trace(self, steps: list[dict], parts: list[dict]) -> None:
+        """Parts lie within their step, and those of one thread follow one another."""
+        for part in parts:
+            step = steps[part["args"]["step"]]
+            self.assertEqual(part["name"], step["name"])
+            self.assertGreaterEqual(part["ts"], step["ts"] - 1e-3)
+            self.assertLessEqual(part["ts"] + part["dur"], step["ts"] + step["dur"] + 1e-3)
+        for thread in (0, 1):
+            for before, after in itertools.pairwise(part for part in parts if part["tid"] == thread):
+                self.assertLessEqual(before["ts"] + before["dur"], after["ts"] + 1e-3)
+
+    def test_bench_writes_a_trace(self) -> None:
+        words = ("bench", "one.so", "--rounds", "2", "--threads", "1,2", "--trace", "bench.json")
+        text = self.call(*words, check=True).stdout
+        self.assertNotIn("of limit", text)  # --steps is not given
+        trace = json.loads((self.folder / "bench.json").read_text(encoding="utf-8"))
+        self.assertEqual(trace["otherData"], {"lost_parts": 0})
+        events = trace["traceEvents"]
+        names = [(event["pid"], event["tid"], event["args"]["name"]) for event in events if event["ph"] == "M"]
+        self.assertEqual(names, [(1, 0, "1 thread"), (1, 0, "thread 0"),
+                                 (2, 0, "2 threads"), (2, 0, "thread 0"), (2, 1, "thread 1")])  # fmt: skip
+        for process in (1, 2):
+            timed = [event for event in events if event["ph"] == "X" and event["pid"] == process]
+            steps = [event for event in timed if event["cat"] != "part"]
+            self.assertEqual({step["tid"] for step in steps}, {0})
+            self.assertEqual((steps[0]["name"], steps[-1]["name"]), ("conv_0", "softmax"))
+            self.check_steps_of_trace(steps)
+            parts = [event for event in timed if event["cat"] == "part"]
+            self.assertEqual(bool(parts), process == 2)  # one thread has only its steps
+            self.check_parts_of_trace(steps, parts)
+        self.fails(USAGE, "--clients: steps are timed one run at a time; leave --trace out", *words, "--clients", "2")
+        self.fails(USER, "missing/b.json", "bench", "one.so", "--rounds", "1", "--trace", "missing/b.json")
+        self.fails(USER, "one.so", "bench", "one.so", "--trace", "one.so")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__], "cli_times"))
