@@ -325,8 +325,8 @@ def test_a_backend_that_cannot_load_warns_when_the_model_is_made(program):
 
 def test_annotations_by_hand_are_regions_of_a_compile(tmp_path, capfd):
     head = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) {\n'
-    begin = '  %0 = annotation.compiler_begin(%x, compiler="by_hand");\n'
-    name = made("by_hand")
+    begin = '  %0 = annotation.compiler_begin(%x, compiler="hand_marked");\n'
+    name = made("hand_marked")
     path = tmp_path / "annotated.relay"
     path.write_text(f'{head}{begin}  tanh(annotation.compiler_end(exp(%0), compiler="{name}"))\n}}\n')
     shown = report(capfd, "explain", str(path))

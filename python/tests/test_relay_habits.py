@@ -515,8 +515,8 @@ def test_inputs_of_a_benchmark_are_set():
         ({"min_repeat_ms": "1"}, "min_repeat_ms: expected a number of milliseconds, got str"),
         ({"min_repeat_ms": -1}, "min_repeat_ms: -1 is not a number of milliseconds from 0 on"),
         ({"cooldown_interval_ms": float("nan")}, "cooldown_interval_ms: nan is not a number of milliseconds"),
-        ({"limit_zero_time_iterations": 0}, "limit_zero_time_iterations: 0 is none; it is 1 or more"),
-        ({"repeats_to_cooldown": 0}, "repeats_to_cooldown: 0 is none; it is 1 or more"),
+        ({"limit_zero_time_iterations": 0}, "limit_zero_time_iterations: 0 is not a count; it is 1 or more"),
+        ({"repeats_to_cooldown": 0}, "repeats_to_cooldown: 0 is not a count; it is 1 or more"),
         ({"f_preproc": "cache_flush"}, "f_preproc: nothing runs before a repetition, got 'cache_flush'; leave it out"),
     ],
 )
@@ -530,7 +530,7 @@ def test_times_of_an_executor():
     module.set_input("x", X)
     assert len(module.benchmark(hr.cpu(), repeat=2, number=1).results) == 2
     assert len(module.module.time_evaluator("run", hr.cpu(), number=1, repeat=3)().results) == 3
-    with pytest.raises(hr.UserError, match="number: 0 is none; it is 1 or more"):
+    with pytest.raises(hr.UserError, match="number: 0 is not a count; it is 1 or more"):
         module.benchmark(number=0)
     with pytest.raises(hr.UserError, match="repeat: expected an int"):
         module.module.time_evaluator("run", repeat=1.5)

@@ -85,13 +85,11 @@ TEST(ConformanceCases, TheInterpreterComputesEachOfThem) {
   }
 }
 
-// Attributes with one value in all cases: marks for the compiler itself (annotation, on_device, device_copy), those
+// Attributes with one value in all cases: marks for the compiler itself (on_device, device_copy), those
 // that change no result (batch_norm.momentum, roi, name), and rare ones. Remove an attribute here when a case varies
 // it; a new op's attributes get cases.
 const std::set<std::string>& constant_attributes() {
-  static const std::set<std::string> all{"annotation.compiler_begin.compiler",
-                                         "annotation.compiler_end.compiler",
-                                         "contrib_reverse_reshape.allowzero",
+  static const std::set<std::string> all{"contrib_reverse_reshape.allowzero",
                                          "device_copy.dst_virtual_device",
                                          "device_copy.src_virtual_device",
                                          "extern.onnx.opset",

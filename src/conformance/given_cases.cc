@@ -68,6 +68,8 @@ Case case_of(const Given& given, const std::string& op, bool is_first) {
 std::string_view why_no_case(std::string_view op) {
   if (op == "call_dps" || op.starts_with("memory."))
     return "the compiler inserts it after placement, so no backend is asked about it";
+  if (op == "annotation.compiler_begin" || op == "annotation.compiler_end")
+    return "it marks a region by hand, and computes nothing";
   return "";
 }
 

@@ -307,6 +307,16 @@ class Executor:
 
     def __init__(self, mod: Any) -> None:
         self.mod = mod
+        self._events: dict[Any, list[dict[str, Any]]] = {}
+
+    @property
+    def fallbacks(self) -> list[dict[str, Any]]:
+        """Regions that their backends did not compute for "debug", because a backend is missing or failed.
+
+        Each is a dict as in `CompiledModel.fallbacks`. `run` is 0 for a backend that is missing, else it counts the
+        calls of the region.
+        """
+        return [event for events in self._events.values() for event in events]
 
     def _runner(self, module: Any) -> Callable[[list[Any]], Any]:
         """A function that runs `main` of a module, which it does not change."""
@@ -437,16 +447,6 @@ class DebugExecutor(Executor):
     def __init__(self, mod: Any, fallback: str) -> None:
         super().__init__(mod)
         self._fallback = fallback
-        self._events: dict[Any, list[dict[str, Any]]] = {}
-
-    @property
-    def fallbacks(self) -> list[dict[str, Any]]:
-        """Regions that their backends did not compute, because a backend is missing or failed.
-
-        Each is a dict as in `CompiledModel.fallbacks`. `run` is 0 for a backend that is missing, else it counts the
-        calls of the region.
-        """
-        return [event for events in self._events.values() for event in events]
 
     def _runner(self, module: Any) -> Callable[[list[Any]], Any]:
         typed = api("relay.backend.InferTypeIfSettled")(module)
