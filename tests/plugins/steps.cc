@@ -103,7 +103,9 @@ class Steps : public StepBackend {
     const auto rank = static_cast<int64_t>(parts[0].rank());
     const auto axis = static_cast<size_t>((node.attr("axis").integer() + rank) % rank);
     out.put_all(row_sizes(parts, axis));
-    out.put(parts[0].num_elements() / row_sizes(parts, axis)[0]);
+    int64_t num_rows = 1;
+    for (size_t i = 0; i < axis; ++i) num_rows *= parts[0].shape[i];
+    out.put(num_rows);
   }
 
   std::unique_ptr<Kernel> load_step(Reader& in) const override {

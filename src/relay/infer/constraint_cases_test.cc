@@ -157,11 +157,8 @@ TEST(ConstraintCases, ConstraintsWithoutTextAreRefused) {
       {relation("Broadcast", {a, a, a}, 2),
        "the constraint Broadcast(A, A) -> A names no op, and only the relations of ops can be asked"},
       {relation("add", {a, a, a}, 1),
-       "the constraint add(...) must have one result; it relates 3 types, of which 1 "
-       "are inputs"},
-      {relation("add", {}, -1),
-       "the constraint add(...) must have one result; it relates 0 types, of which -1 are "
-       "inputs"},
+       "the constraint add(...) must have one result; it relates 3 types and has 1 inputs"},
+      {relation("add", {}, -1), "the constraint add(...) must have one result; it relates 0 types and has -1 inputs"},
       {relation("nn.relu", {a, a}, 1, a),
        "the attributes of the constraint nn.relu(A, ...) -> A are a "
        "relay.TypeVar"},
