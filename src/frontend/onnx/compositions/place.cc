@@ -1,6 +1,7 @@
 // Operators that put elements elsewhere: MaxUnpool, CenterCropPad, Col2Im, TensorScatter.
 #include <numeric>
 
+#include "base/printable.h"
 #include "frontend/onnx/compositions/rows.h"
 #include "frontend/onnx/parts/windows.h"
 #include "ops/algorithm/scatter.h"
