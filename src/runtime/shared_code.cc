@@ -71,6 +71,12 @@ Expected<Descriptor> copy_file(const artifact::FilePart& source, const ConstantB
   return memory;
 }
 
+Expected<Descriptor> same_file(const artifact::FilePart& source, const std::string& name) {
+  Descriptor file(::fcntl(source.descriptor, F_DUPFD_CLOEXEC, 0));
+  if (file.number() < 0) return artifact::system_refusal(name);
+  return file;
+}
+
 }  // namespace
 
 struct SharedCode::Mapping {
@@ -107,8 +113,7 @@ Expected<SharedCode::Mapping> SharedCode::load(const artifact::FilePart& source,
                                                const std::string& name) {
   const bool is_file = maps_the_file(source);
   const ConstantBytes pages = is_file ? ConstantBytes{} : mapped_pages(constants, source.begin);
-  Expected<Descriptor> copy =
-      is_file ? Descriptor(::fcntl(source.descriptor, F_DUPFD_CLOEXEC, 0)) : copy_file(source, pages, name);
+  Expected<Descriptor> copy = is_file ? same_file(source, name) : copy_file(source, pages, name);
   if (!copy) return copy.refusal();
   std::string path = fmt::format("/proc/self/fd/{}", copy.value().number());
   void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
