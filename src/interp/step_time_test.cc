@@ -94,8 +94,9 @@ double step_nanoseconds(const char* call) {
 
 TEST(StepTime, AStepTakesAFewNanoseconds) {
   if (kit::options().size == kit::TestSize::kFew) GTEST_SKIP() << "sanitized builds are several times slower";
-  // It takes up to 25; other programs on the machine may slow this one down.
-  constexpr double kMost = 60;
+  // It takes up to 25, and up to 60 on slow machines that other programs share. Work that is not counted, such as the
+  // elements of a window, makes it hundreds.
+  constexpr double kMost = 150;
   for (const char* call : kLongCalls) {
     double least = step_nanoseconds(call);
     for (int again = 0; again < 3 && least > kMost; ++again) least = std::min(least, step_nanoseconds(call));

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "partition/region_moves.h"
 #include "partition/tests/cost_testing.h"
 
@@ -35,6 +37,8 @@ constexpr int64_t kRounding = 100;
 // Counts plans that are the best ones among those of the steps without sets.
 struct Counted {
   int exact = 0, runs = 0;
+  // Whether all are but for this percentage, or for one where the runs are few.
+  bool all_but(int percentage) const { return (runs - exact) * 100 <= std::max(100, runs * percentage); }
 };
 
 std::optional<std::string> fault_without_sets(const RandomPlan& plan, Counted& counted) {
@@ -59,7 +63,7 @@ TEST(PlanSearch, StepsWithoutSetsAreBoundedByTheLeastCost) {
   Counted counted;
   property.check = [&](const RandomPlan& plan) { return fault_without_sets(plan, counted); };
   EXPECT_TRUE(kit::holds(property));
-  EXPECT_GE(counted.exact * 20, counted.runs * 19) << counted.exact << " of " << counted.runs;
+  EXPECT_TRUE(counted.all_but(5)) << counted.exact << " of " << counted.runs;
 }
 
 TEST(PlanSearch, StepsWithoutSetsAreBoundedByTheLeastCostWithPatterns) {
@@ -73,7 +77,7 @@ TEST(PlanSearch, StepsWithoutSetsAreBoundedByTheLeastCostWithPatterns) {
   Counted counted;
   property.check = [&](const RandomPlan& plan) { return fault_without_sets(plan, counted); };
   EXPECT_TRUE(kit::holds(property));
-  EXPECT_GE(counted.exact * 20, counted.runs * 18) << counted.exact << " of " << counted.runs;
+  EXPECT_TRUE(counted.all_but(10)) << counted.exact << " of " << counted.runs;
 }
 
 // Looks for the first program in which they do; in all before it they cost as much.

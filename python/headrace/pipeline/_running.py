@@ -15,10 +15,9 @@ from time import monotonic
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from headrace import _arguments, _core, _public
 from headrace._core import UserError
+from headrace._numpy import np
 from headrace.pipeline import _prometheus
 from headrace.pipeline._errors import PipelineError, failure, refusal
 from headrace.pipeline._futures import future_of

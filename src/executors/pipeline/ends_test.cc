@@ -20,6 +20,12 @@ size_t num_threads() {
   return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
 }
 
+// Whether no more threads than these are left. The system lists a thread that was joined for a moment longer.
+bool come_down_to(size_t threads) {
+  for (int i = 0; i < 500 && num_threads() > threads; ++i) std::this_thread::sleep_for(10ms);
+  return num_threads() <= threads;
+}
+
 // Rule 11: drain finishes what there is, and takes no more.
 TEST(PipelineEnds, DrainFinishesAll) {
   Gate gate;
@@ -209,7 +215,7 @@ TEST(PipelineEnds, MadeAndDestroyedAgainAndAgain) {
     if (i % 2 != 0) continue;
     EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{i})})), i + 2);
   }
-  EXPECT_EQ(num_threads(), before);
+  EXPECT_TRUE(come_down_to(before)) << num_threads() << " threads, " << before << " before";
 }
 
 TEST(PipelineEnds, StoppedAtAnyMoment) {
@@ -285,7 +291,7 @@ TEST(PipelineEnds, AStormOfFaults) {
   EXPECT_EQ(metrics.cancelled + metrics.expired, ended);
   EXPECT_GE(failed, static_cast<uint64_t>(requests) / 10);  // each of four stages fails one request of a hundred
   EXPECT_EQ(metrics.in_flight, 0U);
-  EXPECT_EQ(num_threads(), threads_before);
+  EXPECT_TRUE(come_down_to(threads_before)) << num_threads() << " threads, " << threads_before << " before";
 }
 
 // A reader of outcomes gets them in order, each once, with the right values.
