@@ -158,7 +158,8 @@ def compile(
     placement : str
         How backends are chosen: "order" (each op goes to the first that takes it) or "cost" (the plan of least cost).
     costs : path, optional
-        For placement by cost: what `headrace profile` measured. Without it, costs are estimates.
+        For placement by cost: what `headrace profile` measured; "cache": what `headrace profile --backends` keeps on
+        this machine. Without it, costs are estimates.
     plan : path, optional
         A file that says which backend computes each op, as `headrace explain --save-plan` writes it. `backends` may
         then be left out.

@@ -41,7 +41,7 @@ struct CompileOptions {
   std::vector<std::string> backends = {};
   Placement placement = Placement::order;
   // A file of measured costs (partition/cost_table.h) for placement by cost, or that `plan` must have been made by;
-  // empty: none.
+  // "cache": those that profiles keep (driver/cost_cache.h); empty: none.
   std::string costs = {};
   // Options of backends, by name: "cc" of "ccompiler". They replace those of the pass configuration.
   std::map<std::string, Map<std::string, Value>> backend_options = {};

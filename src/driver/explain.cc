@@ -4,7 +4,6 @@
 #include "driver/canonical.h"
 #include "driver/check_options.h"
 #include "driver/placing.h"
-#include "driver/plan_cost.h"
 #include "driver/register_all.h"
 #include "relay/infer/result_types.h"
 
@@ -43,6 +42,15 @@ void add_borders(partition::ProgramGraph& graph, const Placing& placing, Compile
     const Type type = make_tensor_type(*tensor.shape, DataType::parse(tensor.dtype));
     edge.border_seconds = seconds(from.block, type) + seconds(to.block, type);
   }
+}
+
+// Returns the cost of a placement that costs did not decide.
+partition::PlanCost cost_of(const IRModule& canonical, const Placing& placing, const CompileOptions& options) {
+  if (!placing.costs_hash.empty() && options.costs.empty())
+    throw_user_error("the plan was made by measured costs; give their file by --costs");
+  const std::string model = options.costs.empty() ? "" : model_hash(canonical);
+  return partition::CostDecider(canonical, op_costs(placing.backends, options, model))
+      .plan_of(placing.module, placing.decider->decide(placing.module));
 }
 
 // Sets what the placement costs. A backend that cannot say what its ops cost does not keep the rest from being shown.

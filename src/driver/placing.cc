@@ -9,7 +9,7 @@
 #include "base/read_text.h"
 #include "driver/all_backends.h"
 #include "driver/check_options.h"
-#include "driver/plan_cost.h"
+#include "driver/cost_cache.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "partition/json_text.h"
@@ -69,15 +69,27 @@ IRModule split_for(const partition::Plan& plan, const IRModule& canonical, const
   return partition::has_rows_of(plan, broken) ? broken : whole;
 }
 
-// Returns the text of the file of costs that the options name; without a name for no file.
+// The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
+int threads_of(const CompileOptions& options) {
+  const auto cores = static_cast<int>(options.target->count("num-cores"));
+  return options.threads > 0 ? options.threads : std::max(cores, 1);
+}
+
+// Returns the text of the costs that the options name; without a name for none.
 partition::NamedText costs_text(const CompileOptions& options) {
   if (options.costs.empty()) return {};
+  if (options.costs == kCachedCosts)
+    return read_cost_cache(choose_target(codegen::NativeCompiler::load(), options.target).cpu, threads_of(options));
   return {.text = read_text(options.costs, "table of costs"), .name = options.costs};
 }
 
 std::shared_ptr<const partition::CostTable> parse_costs(const partition::NamedText& text,
-                                                        const codegen::NativeTarget& target, int threads) {
+                                                        const partition::Backends& backends,
+                                                        const CompileOptions& options) {
+  const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), options.target);
+  const int threads = threads_of(options);
   partition::CostTable table = partition::parse_cost_table(text);
+  if (options.costs == kCachedCosts) partition::drop_other_versions(table, backends);
   if (table.cpu != target.cpu || table.threads != threads)
     throw_user_error(
         "{}: the costs are of {} on {}, and the model is compiled for {} on {}; measure again with headrace "
@@ -96,11 +108,8 @@ std::string hash_of(const partition::NamedText& costs) {
 partition::OpCosts costs_of(const partition::Backends& backends, const CompileOptions& options,
                             const std::string& model, const partition::NamedText& measured) {
   const codegen::NativeTarget target = choose_target(codegen::NativeCompiler::load(), options.target);
-  // The number of processors of this machine must not decide, so that the artifact's bytes do not depend on it.
-  const auto cores = static_cast<int>(options.target->count("num-cores"));
-  const int threads = options.threads > 0 ? options.threads : std::max(cores, 1);
-  partition::CostModel costs{.machine = machine_of(target), .threads = threads, .model = model};
-  if (!measured.name.empty()) costs.measured = parse_costs(measured, target, threads);
+  partition::CostModel costs{.machine = machine_of(target), .threads = threads_of(options), .model = model};
+  if (!measured.name.empty()) costs.measured = parse_costs(measured, backends, options);
   return {backends, std::move(costs)};
 }
 
@@ -110,16 +119,6 @@ void place_by_order(Placing& placing, const IRModule& canonical) {
 }
 
 bool has_plan(const CompileOptions& options) { return !options.plan.empty() || options.plan_text; }
-
-// Returns the cost of a placement by cost, after overrides. These may break up pieces, and then the decider knows no
-// such plan.
-partition::PlanCost cost_by(const partition::CostDecider& decider, const Placing& placing) {
-  if (placing.module == decider.module()) return decider.plan_of(placing.decider->decide(placing.module));
-  partition::PlanCost plan = decider.plan();
-  plan.seconds = seconds_of(placing, decider.costs(), plan);
-  plan.lower_bound = std::min(plan.lower_bound, plan.seconds);
-  return plan;
-}
 
 partition::Plan plan_of(const CompileOptions& options) {
   const std::string text = options.plan_text ? *options.plan_text : read_text(options.plan, "plan");
@@ -210,7 +209,7 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
     auto decider =
         std::make_unique<partition::CostDecider>(canonical, costs_of(placing.backends, options, model, measured));
     by_cost = decider.get();
-    partition::compose(canonical, placing.backends, &placing.refusals);
+    placing.refusals = decider->refusals;
     placing.costs_hash = hash_of(measured);
     placing.module = decider->module();
     placing.decider = std::move(decider);
@@ -222,7 +221,8 @@ Placing make_placing(const IRModule& canonical, const CompileOptions& options) {
     placing.module = overrides->module();
     placing.decider = std::move(overrides);
   }
-  if (by_cost != nullptr) placing.cost = cost_by(*by_cost, placing);
+  // Overrides may have changed the plan, and broken up pieces.
+  if (by_cost != nullptr) placing.cost = by_cost->plan_of(placing.module, placing.decider->decide(placing.module));
   return placing;
 }
 

@@ -7,10 +7,12 @@
 #include "base/interrupt.h"
 #include "driver/canonical.h"
 #include "driver/check_options.h"
+#include "driver/cost_cache.h"
 #include "driver/placing.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "load/run.h"
+#include "partition/op_costs.h"
 #include "relay/infer/infer_type.h"
 
 namespace headrace::driver {
@@ -94,8 +96,9 @@ std::vector<std::string> rows_of(const artifact::Manifest& manifest) {
 // Times plans and calls into a table.
 class Profiler {
  public:
-  Profiler(const CompileOptions& compile, partition::Backends backends, int rounds, partition::CostTable table)
-      : base_(compile), backends_(std::move(backends)), rounds_(rounds), table_(std::move(table)) {
+  Profiler(const CompileOptions& compile, partition::Backends backends, const ProfileOptions& options,
+           partition::CostTable table)
+      : base_(compile), backends_(std::move(backends)), options_(options), table_(std::move(table)) {
     base_.target = without_extern(compile.target);
     base_.placement = Placement::order;
     base_.costs = {};
@@ -106,9 +109,25 @@ class Profiler {
   }
   const partition::CostTable& table() const { return table_; }
 
-  // Equal plans are timed once: a backend alone that gets no region has the time of native code. The order of the list
-  // is left out where it equals another plan. So are all plans of a program that marks regions by hand, since placement
-  // does not know what these take.
+  bool are_plans_known(const std::string& hash) const {
+    const std::vector<partition::Backends> plans = partition::simple_plans(backends_);
+    return options_.known != nullptr && std::all_of(plans.begin(), plans.end(), [&](const auto& list) {
+             return options_.known->find_plan(hash, partition::plan_name(list)) != nullptr;
+           });
+  }
+
+  // Returns whether all that time_call() would time is known.
+  bool is_known(const std::string& key, const relay::CallNode& call) const {
+    if (options_.known == nullptr) return false;
+    const auto is_in = [&](const std::string& way) { return options_.known->find(key, way).has_value(); };
+    return (call.as_op() == nullptr || is_in(partition::kNative)) &&
+           std::all_of(backends_.begin(), backends_.end(), [&](const auto& backend) {
+             return is_in(std::string(backend->name())) || !partition::verdict_of(*backend, call).ok();
+           });
+  }
+
+  // Equal plans are timed once: a backend alone that gets no region has the time of native code. All plans of a program
+  // that marks regions by hand are left out, since placement does not know what these take.
   void time_plans(const Model& model, const std::string& hash) {
     TimedPrograms programs(base_.threads);
     std::map<std::vector<std::string>, size_t> known;
@@ -118,9 +137,9 @@ class Profiler {
       if (list.empty() && !compiled.report.manifest.regions.empty()) return;
       const auto [program, is_new] = known.try_emplace(rows_of(compiled.report.manifest), known.size());
       if (is_new) programs.add(std::move(compiled), "a profiled plan");
-      if (is_new || list.size() <= 1) plans.emplace_back(list, program->second);
+      plans.emplace_back(list, program->second);
     }
-    const std::vector<double> seconds = programs.run(rounds_);
+    const std::vector<double> seconds = programs.run(options_.rounds);
     for (const auto& [list, program] : plans)
       table_.plans[{hash, partition::plan_name(list)}] = {partition::plan_version(list), seconds[program]};
   }
@@ -140,7 +159,7 @@ class Profiler {
     for (const auto& backend : backends_) {
       if (partition::verdict_of(*backend, call).ok()) add({backend});
     }
-    const std::vector<double> seconds = programs.run(rounds_);
+    const std::vector<double> seconds = programs.run(options_.rounds);
     for (size_t i = 0; i < ways.size(); ++i)
       table_.costs[{key, partition::plan_name(ways[i])}] = {partition::plan_version(ways[i]), seconds[i]};
   }
@@ -156,7 +175,7 @@ class Profiler {
 
   CompileOptions base_;
   partition::Backends backends_;
-  int rounds_;
+  const ProfileOptions& options_;
   partition::CostTable table_;
 };
 
@@ -192,19 +211,36 @@ partition::CostTable profile(const Model& model, const CompileOptions& compile, 
   const partition::Backends backends = chosen_backends(compile);
   const IRModule canonical = run_canonical_passes(model.module, make_relay_context(compile, [](const auto&) {}));
   const std::vector<IRModule> splits = partition::splits_of(canonical, backends);
-  const auto calls = calls_of(splits);
-  Profiler profiler(timed, backends, options.rounds, {.cpu = target.cpu, .threads = timed.threads, .costs = {}});
+  auto calls = calls_of(splits);
+  Profiler profiler(timed, backends, options, {.cpu = target.cpu, .threads = timed.threads, .costs = {}});
+  std::erase_if(calls, [&](const auto& one) { return profiler.is_known(one.first, *one.second); });
   size_t index = 0;
   const auto report = [&](const std::string& what) {
     if (options.progress) options.progress(what, index++, calls.size() + 1);
   };
   report("whole plans");
-  if (const std::string hash = model_hash(canonical); !hash.empty()) profiler.time_plans(model, hash);
+  if (const std::string hash = model_hash(canonical); !hash.empty() && !profiler.are_plans_known(hash))
+    profiler.time_plans(model, hash);
   for (const auto& [key, call] : calls) {
     report(partition::kind_of(*call));
     profiler.time_call(key, *call);
   }
   return profiler.table();
+}
+
+KeptCosts profile_into_cache(const Model& model, const CompileOptions& compile, ProfileOptions options, bool again) {
+  register_all();
+  const std::string cpu = choose_target(codegen::NativeCompiler::load(), compile.target).cpu;
+  const int64_t threads = std::max(compile.threads, 1);
+  partition::CostTable kept = kept_costs(cpu, threads);
+  partition::drop_other_versions(kept, chosen_backends(compile));
+  if (!again) options.known = &kept;
+  partition::CostTable table = profile(model, compile, options);
+  const size_t num_measured = table.costs.size();
+  table.costs.merge(kept.costs);  // leaves out what was measured now
+  table.plans.merge(kept.plans);
+  keep_costs(table);
+  return {cost_cache_path(cpu, threads), num_measured, table.costs.size()};
 }
 
 }  // namespace headrace::driver

@@ -7,9 +7,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "base/architecture.h"
+#include "driver/cost_cache.h"
 #include "driver/explain.h"
 #include "driver/register_all.h"
 #include "kit/backends.h"
@@ -48,6 +52,12 @@ std::vector<std::string> plans_of(const partition::CostTable& table) {
   return names;
 }
 
+// Returns a variable of the environment; empty where it is not set.
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
 std::string costs_file(const std::string& text) {
   const std::string path = testing::TempDir() + "/profile_test_costs.json";
   std::ofstream(path) << text;
@@ -76,7 +86,8 @@ TEST(Profile, WholePlansAreTimed) {
   EXPECT_THAT(plans_with({}), ElementsAre("native"));
   EXPECT_THAT(plans_with({"ccompiler"}), ElementsAre("ccompiler", "native"));
   // ccompiler takes all calls that examplejson takes, and one more.
-  EXPECT_THAT(plans_with({"ccompiler", "examplejson"}), ElementsAre("ccompiler", "examplejson", "native"));
+  EXPECT_THAT(plans_with({"ccompiler", "examplejson"}),
+              ElementsAre("ccompiler", "ccompiler,examplejson", "examplejson", "native"));
   EXPECT_THAT(plans_with({"examplejson", "ccompiler"}),
               ElementsAre("ccompiler", "examplejson", "examplejson,ccompiler", "native"));
 }
@@ -179,6 +190,111 @@ TEST(Profile, PlacementReadsTheFileOnce) {
   again.close();
   std::ifstream(options.costs).close();
   EXPECT_EQ(opened.count(), 2) << "the counter counts";
+}
+
+// Costs are kept in a folder of its own, as long as the test runs.
+class KeptCostsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = kit::why_without("ccompiler"); !why.empty()) GTEST_SKIP() << why;
+    std::filesystem::remove_all(folder_);
+    ::setenv("HEADRACE_CACHE", folder_.c_str(), 1);
+  }
+  void TearDown() override {
+    ::unsetenv("HEADRACE_CACHE");
+    std::filesystem::remove_all(folder_);
+  }
+  static KeptCosts keep(const Model& model, bool again = false) {
+    return profile_into_cache(model, {.jobs = 1, .backends = {"ccompiler"}}, {.rounds = 1}, again);
+  }
+  static Explanation explain_by_cache(int threads = 0) {
+    return explain(
+        profiled_model(),
+        {.threads = threads, .jobs = 1, .backends = {"ccompiler"}, .placement = Placement::cost, .costs = "cache"});
+  }
+  static partition::CostTable read(const std::string& path) {
+    std::stringstream text;
+    text << std::ifstream(path).rdbuf();
+    return partition::parse_cost_table({.text = text.str(), .name = path});
+  }
+
+  const std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "kept_costs_test";
+};
+
+TEST_F(KeptCostsTest, ACallOfSeveralModelsIsMeasuredOnce) {
+  const KeptCosts first = keep(profiled_model());
+  EXPECT_EQ(first.num_measured, 5u);
+  EXPECT_EQ(first.num_kept, 5u);
+  EXPECT_EQ(std::filesystem::path(first.path).parent_path(), folder_ / "costs");
+  EXPECT_EQ(std::filesystem::status(folder_ / "costs").permissions(), std::filesystem::perms::owner_all);
+  EXPECT_EQ(keep(profiled_model()).num_measured, 0u);
+  // The softmax is known; the multiply is measured natively and by ccompiler.
+  const KeptCosts other = keep(model_of("def @main(%x: Tensor[(2, 3), float32]) { nn.softmax(multiply(%x, %x)) }"));
+  EXPECT_EQ(other.num_measured, 2u);
+  EXPECT_EQ(other.num_kept, 7u);
+  EXPECT_EQ(read(first.path).plans.size(), 4u) << "native code and ccompiler, of each model";
+}
+
+TEST_F(KeptCostsTest, AreMeasuredAgainWhereItIsAskedFor) {
+  partition::CostTable table = read(keep(profiled_model()).path);
+  for (auto& [key, cost] : table.costs) cost.seconds = 100;
+  std::ofstream(keep(profiled_model()).path) << partition::to_json(table);
+  EXPECT_EQ(keep(profiled_model()).num_measured, 0u);
+  const KeptCosts again = keep(profiled_model(), true);
+  EXPECT_EQ(again.num_measured, 5u);
+  for (const auto& [key, cost] : read(again.path).costs) EXPECT_LT(cost.seconds, 100) << key.first;
+}
+
+// Other backends may be measured by a process that knows them.
+TEST_F(KeptCostsTest, OfOtherVersionsAreDropped) {
+  const std::string path = keep(profiled_model()).path;
+  partition::CostTable table = read(path);
+  for (auto& [key, cost] : table.costs) cost.version = key.second == "ccompiler" ? "an older one" : cost.version;
+  for (auto& [key, cost] : table.plans) cost.version = key.second == "ccompiler" ? "an older one" : cost.version;
+  table.costs[{"some call", "some_chip"}] = {"7", 1e-6};
+  std::ofstream(path) << partition::to_json(table);
+  EXPECT_THAT(explain_by_cache().plan_cost->source, HasSubstr("measured")) << "what is left of them";
+  EXPECT_EQ(keep(profiled_model()).num_measured, 4u) << "two adds, each natively and by ccompiler";
+  EXPECT_EQ(read(path).costs.count({"some call", "some_chip"}), 1u);
+  for (const auto& [key, cost] : read(path).costs) EXPECT_NE(cost.version, "an older one") << key.first;
+  for (const auto& [key, cost] : read(path).plans) EXPECT_NE(cost.version, "an older one") << key.second;
+}
+
+TEST_F(KeptCostsTest, PlacementReadsThem) {
+  EXPECT_THAT(kit::user_error_of([&] { explain_by_cache(); }), HasSubstr("measure some by headrace profile MODEL"));
+  const std::string path = keep(profiled_model()).path;
+  partition::CostTable table = read(path);
+  for (auto& [key, cost] : table.costs) cost.seconds = key.second == "native" ? 1e-3 : 1e-6;
+  table.plans.clear();
+  std::ofstream(path) << partition::to_json(table);
+  const Explanation explained = explain_by_cache();
+  EXPECT_EQ(explained.plan_cost->source, fmt::format("measured ({})", path));
+  EXPECT_EQ(explained.placement[0].backend, "ccompiler");
+  EXPECT_THAT(kit::user_error_of([&] { explain_by_cache(2); }), HasSubstr("2 threads"));
+}
+
+TEST_F(KeptCostsTest, ADamagedFileIsWrittenAnew) {
+  const std::string path = keep(profiled_model()).path;
+  std::ofstream(path) << "{ oops";
+  EXPECT_THAT(kit::user_error_of([&] { explain_by_cache(); }), HasSubstr("should be here"));
+  EXPECT_EQ(keep(profiled_model()).num_measured, 5u);
+  EXPECT_EQ(read(path).costs.size(), 5u);
+}
+
+TEST_F(KeptCostsTest, AFolderThatCannotBeMadeIsAnError) {
+  std::ofstream(folder_) << "a file";
+  EXPECT_THAT(kit::user_error_of([&] { keep(profiled_model()); }), HasSubstr("cannot make the folder for costs"));
+  ::unsetenv("HEADRACE_CACHE");
+  const std::map<std::string, std::string> homes{{"XDG_CACHE_HOME", variable("XDG_CACHE_HOME")},
+                                                 {"HOME", variable("HOME")}};
+  for (const auto& [name, value] : homes) ::unsetenv(name.c_str());
+  EXPECT_THAT(kit::user_error_of([&] { cost_cache_path("x", 1); }), HasSubstr("there is no folder for costs"));
+  ::setenv("HOME", "/home/somebody", 1);
+  EXPECT_EQ(cost_cache_path("x", 1), "/home/somebody/.cache/headrace/costs/x-1.json");
+  ::setenv("XDG_CACHE_HOME", "/caches", 1);
+  EXPECT_EQ(cost_cache_path("x", 2), "/caches/headrace/costs/x-2.json");
+  for (const auto& [name, value] : homes)
+    value.empty() ? ::unsetenv(name.c_str()) : ::setenv(name.c_str(), value.c_str(), 1);
 }
 
 // The plans of the table are for one model, with any weights of the same shapes.

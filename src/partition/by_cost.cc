@@ -11,6 +11,22 @@ namespace headrace::partition {
 
 namespace {
 
+int32_t label_of(size_t backend) { return static_cast<int32_t>(backend) + 1; }
+
+// Returns the labels of the backends of a list in its order.
+std::vector<int32_t> list_order(const Backends& backends) {
+  std::vector<int32_t> order(backends.size());
+  std::iota(order.begin(), order.end(), label_of(0));
+  return order;
+}
+
+// Scales all costs. Does nothing where no whole plans were measured.
+void scale_by(CostProblem& problem, const std::vector<PlanScale>& scales) {
+  std::vector<double> factors;
+  for (const PlanScale& scale : scales) factors.push_back(scale.factor);
+  if (!factors.empty()) problem.scale(factors);
+}
+
 class Search {
  public:
   Search(const IRModule& module, const OpCosts& costs)
@@ -18,7 +34,7 @@ class Search {
         least_saving_(costs.least_saving()),
         problem_(std::make_shared<CostProblem>(find_instances(module, costs.backends()), costs)) {
     native_ = problem_->first_of({kNativeLabel});
-    list_ = problem_->first_of(list_order(), problem_->instances().of_list);
+    list_ = problem_->first_of(list_order(backends_), problem_->instances().of_list);
     for (size_t i = 0; i < backends_.size(); ++i) {
       const auto& of_backend = problem_->instances().of_backend;
       alone_.push_back(
@@ -26,7 +42,7 @@ class Search {
     }
     plan_.source = costs.source(module);
     use_whole_plans(costs);
-    choose_unit();
+    problem_->choose_unit();
   }
 
   CostChoice best() {
@@ -38,8 +54,8 @@ class Search {
     bound_ = std::min(bound_, found.lower_bound);
     keep(std::move(found.labels));
     pass_over_small_savings(without_costs);
-    plan_.seconds = static_cast<double>(best_.cost) / per_second_;
-    plan_.lower_bound = static_cast<double>(bound_) / per_second_;
+    plan_.seconds = problem_->seconds_of_units(best_.cost);
+    plan_.lower_bound = problem_->seconds_of_units(bound_);
     return {.problem = problem_, .labels = best_.labels, .split = problem_->split_of(best_.labels), .plan = plan_};
   }
 
@@ -49,31 +65,15 @@ class Search {
     int64_t cost = INT64_MAX;
   };
 
-  static int32_t label_of(size_t backend) { return static_cast<int32_t>(backend) + 1; }
-  std::vector<int32_t> list_order() const {
-    std::vector<int32_t> order(backends_.size());
-    std::iota(order.begin(), order.end(), label_of(0));
-    return order;
-  }
-
   // Scales all costs to the whole plans that were measured. These plans cost what they took, also where a factor is
   // limited; the order of the list has no factor of its own.
   void use_whole_plans(const OpCosts& costs) {
     plan_.scales = fit_scales(*problem_, alone_, costs);
     if (plan_.scales.empty()) return;
-    std::vector<double> factors;
-    for (const PlanScale& scale : plan_.scales) factors.push_back(scale.factor);
-    problem_->scale(factors);
+    scale_by(*problem_, plan_.scales);
     if (const auto seconds = costs.whole(backends_)) problem_->set_measured(list_, *seconds);
     for (size_t i = 0; i < backends_.size(); ++i) problem_->set_measured(alone_[i], *costs.whole({backends_[i]}));
     problem_->set_measured(native_, *costs.whole({}));
-  }
-
-  // Takes picoseconds, or larger units where their sums could pass the range of label costs.
-  void choose_unit() {
-    constexpr double kMaxSum = 0x1p58;
-    per_second_ = std::min(1e12, kMaxSum / std::max(problem_->most_seconds(), 1e-12));
-    problem_->set_unit(per_second_);
   }
 
   int64_t keep(std::vector<int32_t> labels) {
@@ -85,13 +85,13 @@ class Search {
   void try_plan(std::vector<int32_t> labels, const std::string& name) {
     const int64_t cost = keep(std::move(labels));
     bound_ = std::min(bound_, cost);  // one that was measured may cost less than the label problem has it
-    plan_.others.push_back({name, static_cast<double>(cost) / per_second_});
+    plan_.others.push_back({name, problem_->seconds_of_units(cost)});
   }
 
   void pass_over_small_savings(const Found& without_costs) {
     const auto enough = static_cast<double>(without_costs.cost) * (1 - least_saving_);
     if (best_.cost == without_costs.cost || static_cast<double>(best_.cost) <= enough) return;
-    plan_.passed_over = static_cast<double>(best_.cost) / per_second_;
+    plan_.passed_over = problem_->seconds_of_units(best_.cost);
     best_ = without_costs;
   }
 
@@ -100,7 +100,6 @@ class Search {
   std::shared_ptr<CostProblem> problem_;
   std::vector<int32_t> native_, list_;       // labels of plans made without costs
   std::vector<std::vector<int32_t>> alone_;  // by backend
-  double per_second_ = 0;
   int64_t bound_ = INT64_MAX;
   Found best_;
   PlanCost plan_;
@@ -152,14 +151,33 @@ IRModule split_with_rows(const Plan& plan, const IRModule& module, const Backend
 }
 
 CostDecider::CostDecider(const IRModule& module, OpCosts costs)
-    : costs_(std::move(costs)), choice_(Search(module, costs_).best()) {}
+    : costs_(std::move(costs)), choice_(Search(module, costs_).best()) {
+  refusals = choice_.problem->instances().refusals;
+}
 
 const IRModule& CostDecider::module() const { return choice_.split.module; }
 
-PlanCost CostDecider::plan_of(const Labels& labels) const {
+PlanCost CostDecider::plan_of(const IRModule& split, const Labels& labels) const {
   PlanCost plan = choice_.plan;
-  plan.seconds = choice_.problem->seconds_of(choice_.problem->labels_of(choice_.split, labels));
+  plan.seconds = split == choice_.split.module
+                     ? choice_.problem->seconds_of(choice_.problem->labels_of(choice_.split, labels))
+                     : seconds_of_other(split, labels);
+  plan.lower_bound = std::min(plan.lower_bound, plan.seconds);
   return plan;
+}
+
+// Native code and the order of the list cost what they took as wholes, where these were measured.
+double CostDecider::seconds_of_other(const IRModule& split, const Labels& labels) const {
+  CostProblem problem(split, costs_);
+  const std::vector<int32_t> native = problem.first_of({kNativeLabel});
+  if (!choice_.plan.scales.empty()) {
+    scale_by(problem, choice_.plan.scales);
+    if (const auto seconds = costs_.whole({})) problem.set_measured(native, *seconds);
+    if (const auto seconds = costs_.whole(backends()))
+      problem.set_measured(problem.first_of(list_order(backends())), *seconds);
+  }
+  problem.choose_unit();
+  return problem.seconds_of(problem.labels_of(problem.split_of(native), labels));
 }
 
 Labels CostDecider::decide(const IRModule& module) {

@@ -78,9 +78,9 @@ class CostDecider : public Decider {
   // Returns the module with the instances that the plan takes as calls, which is the one to place.
   const IRModule& module() const;
   const PlanCost& plan() const { return choice_.plan; }
-  const OpCosts& costs() const { return costs_; }
-  // Returns the plan in which the calls of module() are on these backends, which take them.
-  PlanCost plan_of(const Labels& labels) const;
+  // Returns the plan in which the calls of a split of the program, as module() or another one, are on these backends,
+  // which take them.
+  PlanCost plan_of(const IRModule& split, const Labels& labels) const;
 
   Labels decide(const IRModule& module) override;
   Verdict why(const relay::CallNode& call, const std::string& backend) const override;
@@ -88,6 +88,7 @@ class CostDecider : public Decider {
   std::vector<LabelSeconds> costs_of(const relay::CallNode& call) const override;
 
  private:
+  double seconds_of_other(const IRModule& split, const Labels& labels) const;
   std::string least_cost(const relay::CallNode& call, const std::string& chosen, std::vector<LabelSeconds> costs) const;
 
   OpCosts costs_;

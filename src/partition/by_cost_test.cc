@@ -153,7 +153,7 @@ TEST(PlaceByCost, ACallSavesOnlyWithAllThatItNeeds) {
     const auto plan_of = [&](std::vector<size_t> chips) {
       Labels labels;
       for (const size_t i : chips) labels.emplace(calls[i], "chip");
-      return decider.plan_of(labels).seconds;
+      return decider.plan_of(decider.module(), labels).seconds;
     };
     EXPECT_NEAR(plan_of({0, 1, 2}), dense + 1e-7 + 4e-7 + 2 * kBorderSeconds, kTolerance);
     const double native = cost::native_seconds(*calls[0], kMachine, 1);
@@ -209,7 +209,7 @@ TEST(PlaceByCost, NativeConvolutionsHaveALayoutOfTheirOwn) {
     for_each_placeable(decider.module(), [&](const relay::CallNode& call) {
       if (call.as_op()->name == "exp") labels.emplace(&call, "chip");
     });
-    return decider.plan_of(labels).seconds;
+    return decider.plan_of(decider.module(), labels).seconds;
   };
   const double conv = plan_of("nn.conv2d(%x, %w, kernel_size=[1, 1], channels=16)");
   const double after = plan_of("exp(nn.conv2d(%x, %w, kernel_size=[1, 1], channels=16))");
@@ -235,7 +235,8 @@ TEST(PlaceByCost, ItemsOfATupleLeaveTheirRegion) {
     if (call.as_op()->name == "split") labels.emplace(&call, "chip");
     if (call.as_op()->name == "exp") exp_seconds = cost::native_seconds(call, kMachine, 1);
   });
-  EXPECT_NEAR(decider.plan_of(labels).seconds, kSplit + exp_seconds + kBorderSeconds + 2 * kBorder, kTolerance);
+  EXPECT_NEAR(decider.plan_of(decider.module(), labels).seconds, kSplit + exp_seconds + kBorderSeconds + 2 * kBorder,
+              kTolerance);
 }
 
 TEST(PlaceByCost, APatternIsOneCall) {
@@ -273,7 +274,7 @@ TEST(PlaceByCost, OverridesChangeTheCostOfThePlan) {
   CostDecider alone(program, OpCosts(backends, {kMachine}));
   OverrideDecider decider(std::make_unique<CostDecider>(program, OpCosts(backends, {kMachine})),
                           {{.pattern = "*", .backend = kNative}}, backends, program);
-  const PlanCost plan = alone.plan_of(decider.decide(program));
+  const PlanCost plan = alone.plan_of(program, decider.decide(program));
   const PlacedModule placed = place(program, decider);
   EXPECT_THAT(backends_of(placed), ElementsAre("exp native", "abs native", "sqrt native"));
   EXPECT_EQ(placed.placement[0].reason, HR_REASON_PLACE_BY_OVERRIDE);
@@ -305,7 +306,7 @@ TEST(PlaceByCost, OddBordersCountAsTheNearest) {
     const OpCosts costs(backends, {kMachine});
     CostDecider decider(program, costs);
     const Labels labels{{passes::main_of(decider.module()).body.object(), "odd"}};
-    EXPECT_NEAR(decider.plan_of(labels).seconds, kBorderSeconds + 2 * border, 1e-9) << answer;
+    EXPECT_NEAR(decider.plan_of(decider.module(), labels).seconds, kBorderSeconds + 2 * border, 1e-9) << answer;
   }
 }
 

@@ -33,6 +33,11 @@ void CostProblem::set_unit(double per_second) {
   add_whole_pieces();
 }
 
+void CostProblem::choose_unit() {
+  constexpr double kPicoseconds = 1e12, kMaxSum = 0x1p58;
+  set_unit(std::min(kPicoseconds, kMaxSum / std::max(most_seconds(), 1 / kPicoseconds)));
+}
+
 int32_t CostProblem::table_of(std::vector<graph::LabelCost> table) {
   const auto [known, is_new] = tables_.try_emplace(std::move(table), static_cast<int32_t>(problem_.tables.size()));
   if (is_new) problem_.tables.push_back(known->first);

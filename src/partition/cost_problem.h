@@ -39,10 +39,11 @@ class CostProblem {
   // of its calls and borders still.
   void set_measured(const std::vector<int32_t>& labels, double seconds);
 
-  // Returns the most seconds that any plan can take, to choose the unit of costs by.
-  double most_seconds() const;
   // Makes the label problem, in which a second is `per_second`.
   void set_unit(double per_second);
+  // Makes it in picoseconds, or in larger units where their sums could pass the range of label costs.
+  void choose_unit();
+  double seconds_of_units(int64_t units) const { return static_cast<double>(units) / per_second_; }
 
   // Returns labels of the nodes of the body that cost least in the label problem.
   graph::Labelling solve() const;
@@ -71,9 +72,7 @@ class CostProblem {
   // Returns the borders of the regions of these labels, each once. Labels of borders are those of backends.
   std::vector<Border> borders_of(const std::vector<int32_t>& labels, const Regions& regions) const;
   // Returns the same in seconds.
-  double seconds_of(const std::vector<int32_t>& labels) const {
-    return static_cast<double>(cost_of(labels)) / per_second_;
-  }
+  double seconds_of(const std::vector<int32_t>& labels) const { return seconds_of_units(cost_of(labels)); }
   // Adds the borders that the regions of these labels have and that the label problem does not see. Returns whether
   // there are any.
   bool add_borders(const std::vector<int32_t>& labels);
@@ -120,6 +119,7 @@ class CostProblem {
   struct JoinReader;
 
   bool is_allowed(int32_t node, int32_t label) const { return seconds(node, label) >= 0; }
+  double most_seconds() const;
   size_t backend_index(int32_t label) const { return static_cast<size_t>(backend_of(label)); }
   size_t border_at(size_t producer, int32_t label) const { return producer * num_backends_ + backend_index(label); }
   void read_costs(const OpCosts& costs);

@@ -129,7 +129,7 @@ class Finder {
   void find(const IRModule& module, const Backends& backends) {
     set_.module = module;
     set_.of_backend.resize(backends.size());
-    const IRModule whole = compose(module, backends);
+    const IRModule whole = compose(module, backends, &set_.refusals);
     std::vector<IRModule> alone;
     for (const auto& backend : backends)
       alone.push_back(backend->patterns().empty() ? module : backends.size() == 1 ? whole : compose(module, {backend}));

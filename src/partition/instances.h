@@ -26,6 +26,7 @@ struct InstanceSet {
   // Those of the plans made without costs: of the whole list by priority, and of each backend alone.
   std::vector<int32_t> of_list;
   std::vector<std::vector<int32_t>> of_backend;
+  PatternRefusals refusals = {};  // matches that the backends of the whole list refuse
 };
 
 // Finds what MergeComposite makes functions for the whole list and for each backend alone, and then every match of each

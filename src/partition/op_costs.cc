@@ -60,6 +60,26 @@ std::string plan_version(const Backends& list) {
   return list.empty() ? HEADRACE_VERSION : fmt::format("{}", fmt::join(versions, ","));
 }
 
+// Returns the version of native code and of each backend, by the label.
+static std::map<std::string, std::string> versions_of(const Backends& backends) {
+  std::map<std::string, std::string> versions{{kNative, HEADRACE_VERSION}};
+  for (const auto& backend : backends) versions.emplace(backend->name(), backend->version());
+  return versions;
+}
+
+void drop_other_versions(CostTable& table, const Backends& backends) {
+  const auto drop = [](auto& costs, const std::map<std::string, std::string>& versions) {
+    std::erase_if(costs, [&](const auto& cost) {
+      const auto now = versions.find(cost.first.second);
+      return now != versions.end() && now->second != cost.second.version;
+    });
+  };
+  drop(table.costs, versions_of(backends));
+  std::map<std::string, std::string> plans;
+  for (const Backends& list : simple_plans(backends)) plans.emplace(plan_name(list), plan_version(list));
+  drop(table.plans, plans);
+}
+
 OpCosts::OpCosts(Backends backends, CostModel model) : backends_(std::move(backends)), model_(std::move(model)) {
   if (model_.measured) check_versions();
 }
@@ -71,8 +91,7 @@ void OpCosts::check_versions() const {
         "{}: {} was measured with version '{}', and this is version '{}'; measure again with headrace profile",
         model_.measured->source, what, measured, now);
   };
-  std::map<std::string, std::string> versions{{kNative, HEADRACE_VERSION}};
-  for (const auto& backend : backends_) versions.emplace(backend->name(), backend->version());
+  const std::map<std::string, std::string> versions = versions_of(backends_);
   size_t index = 0;
   for (const auto& [key, cost] : model_.measured->costs) {
     if (const auto now = versions.find(key.second); now != versions.end())

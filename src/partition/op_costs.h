@@ -76,6 +76,9 @@ std::vector<Backends> simple_plans(const Backends& backends);
 std::string plan_name(const Backends& list);
 std::string plan_version(const Backends& list);
 
+// Removes the costs, of calls and of whole plans, by other versions of native code and of these backends.
+void drop_other_versions(CostTable& table, const Backends& backends);
+
 // Returns "1.2 us" for 1.2e-6.
 std::string show_cost(double seconds);
 

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 
 from test_cli import DIGITS, ONE, USAGE, USER, JsonPageTest, main
 
@@ -62,14 +63,16 @@ class TimesTest(JsonPageTest):
         for step in steps:
             self.assertIn(step["bound"], ("FMA", "L2", "L3", "DRAM"))
             self.assertGreater(step["share_of_limit"], 0)
-        process, lane, *trace = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))["traceEvents"]
+        written = json.loads((self.folder / "run.json").read_text(encoding="utf-8"))
+        self.assertEqual(len(written["otherData"]["hop_nanoseconds"]), len(report["hop_nanoseconds"]))
+        process, lane, *trace = written["traceEvents"]
         self.assertEqual((process["name"], process["args"]), ("process_name", {"name": "1 thread"}))
         self.assertEqual((lane["name"], lane["args"]), ("thread_name", {"name": "thread 0"}))
         self.assertEqual([event["name"] for event in trace], [step["op"] for step in steps])
         self.assertEqual([event["args"] for event in trace], steps)
         self.check_steps_of_trace(trace)
         text = self.call(*words, "--top", "2", check=True).stdout
-        self.assertRegex(text, r"^step +median +share +GFLOP/s +GB/s +of limit +op +writes <- reads\n")
+        self.assertRegex(text, r"^step +median +share +bytes +GFLOP/s +GB/s +of limit +op +writes <- reads\n")
         self.assertEqual(len(text.splitlines()), 1 + 2 + 2)
         self.assertRegex(text, r"\d+ steps take \S+ \S+, a run \S+ \S+ on 1 thread")
         self.assertRegex(text, r"limits: \S+ GFLOP/s, L2 \S+ GB/s, L3 \S+ GB/s, DRAM \S+ GB/s")
@@ -78,6 +81,27 @@ class TimesTest(JsonPageTest):
         self.fails(USAGE, "give --output or --top, not both", "profile", DIGITS, *ONE, "-o", "c.json", "--top", "2")
         self.fails(USER, "is a compiled artifact; give the model", "profile", "one.so", "-o", "c.json")
         self.fails(USER, "missing/run.json", "profile", "one.so", "--rounds", "1", "--trace", "missing/run.json")
+
+    def test_profile_keeps_costs(self) -> None:
+        self.needs_backends("ccompiler")
+        text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 3), float32]) { nn.softmax(add(%x, 1f)) }\n'
+        (self.folder / "two.relay").write_text(text, encoding="utf-8")
+        words = ("profile", "two.relay", "--backends", "ccompiler", "--rounds", "1")
+        cache = {"HEADRACE_CACHE": str(self.folder / "cache")}
+        report = json.loads(self.call(*words, "--json", check=True, **cache).stdout)
+        path = Path(report["costs"].pop("file"))
+        self.assertEqual(path.parent, self.folder / "cache" / "costs")
+        self.assertEqual(report["costs"], {"measured": 3, "kept": 3})
+        self.assertEqual(["ccompiler" in step["callee"] for step in report["steps"]], [True, False])
+        again = json.loads(self.call(*words, "--again", "--json", check=True, **cache).stdout)
+        self.assertEqual(again["costs"]["measured"], 3)
+        text = self.call(*words, check=True, **cache).stdout
+        self.assertIn(f"0 costs measured, 3 kept for --placement cost --costs cache: {path}\n", text)
+        placed = ("explain", "two.relay", "--backends", "ccompiler", "--placement", "cost", "--costs", "cache")
+        self.assertIn(f"costs are measured ({path})", self.call(*placed, check=True, **cache).stdout)
+        self.fails(USER, "no costs are kept for", *placed, HEADRACE_CACHE="empty")
+        self.fails(USAGE, "--again: without --backends no costs are measured", "profile", "two.relay", "--again")
+        self.fails(USAGE, "give --output or --again, not both", *words, "--again", "-o", "c.json")
 
     def test_steps_add_up_to_the_run(self) -> None:
         """Where steps take milliseconds; a busy machine gets several tries, over more than a minute."""

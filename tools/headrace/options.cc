@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "driver/cost_cache.h"
 #include "driver/placing.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
@@ -68,7 +69,11 @@ void ModelOptions::add_backends_to(CLI::App& verb) {
                  ->capture_default_str()
                  ->type_name("HOW"),
              "placement", {"order", "cost"});
-  takes_path(add("--costs", costs, "Measured costs for --placement cost, or of --plan (headrace profile)"), "FILE");
+  takes_path(
+      add("--costs", costs,
+          "Measured costs for --placement cost, or of --plan: a file of headrace profile -o, or 'cache' for those "
+          "that headrace profile --backends keeps"),
+      "FILE");
   add("--backend-option", backend_options, "An option of a backend, as ccompiler.cc=clang; may be repeated")
       ->allow_extra_args(false)
       ->type_name("NAME.KEY=VALUE");
@@ -93,7 +98,7 @@ FileUses ModelOptions::files(const Common& common) const {
   FileUses uses;
   uses.add_inputs("the model", {path, weights});
   uses.add_inputs("the model", files_of("--bind", bound));
-  uses.add_inputs("the table of costs", {costs});
+  if (costs != driver::kCachedCosts) uses.add_inputs("the table of costs", {costs});
   uses.add_inputs("the plan", {plan});
   uses.add_inputs("a backend", common.plugins);
   return uses;

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/count_of.h"
+#include "driver/cost_cache.h"
 #include "driver/output_file.h"
 #include "runtime/thread_pool.h"
 #include "tools/headrace/machine_report.h"
@@ -27,17 +28,17 @@ struct ProfileState {
   ModelOptions model;
   std::string output;
   StepProfileOptions steps;
+  bool again = false;
   bool only_machine = false;
 };
 
-int measure_costs(const ProfileState& state, const Common& common) {
+driver::CompileOptions measured_options(const ProfileState& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.steps.threads;
-  const driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
-  FileUses uses = state.model.files(common);
-  uses.add_inputs("the model", model.files);
-  uses.add_output("--output", state.output);
-  uses.check();
+  return options;
+}
+
+driver::ProfileOptions profile_options(const ProfileState& state, const driver::CompileOptions& options) {
   driver::ProfileOptions profiling{.rounds = state.steps.rounds};
   if (options.progress) {
     profiling.progress = [](std::string_view what, size_t index, size_t count) {
@@ -45,7 +46,17 @@ int measure_costs(const ProfileState& state, const Common& common) {
       std::fflush(stderr);
     };
   }
-  const partition::CostTable table = driver::profile(model, options, profiling);
+  return profiling;
+}
+
+int measure_costs(const ProfileState& state, const Common& common) {
+  const driver::CompileOptions options = measured_options(state, common);
+  const driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
+  FileUses uses = state.model.files(common);
+  uses.add_inputs("the model", model.files);
+  uses.add_output("--output", state.output);
+  uses.check();
+  const partition::CostTable table = driver::profile(model, options, profile_options(state, options));
   driver::write_text(state.output, partition::to_json(table));
   if (common.json) {
     std::cout << to_json({{"output", Value(state.output)},
@@ -61,6 +72,23 @@ int measure_costs(const ProfileState& state, const Common& common) {
   return HR_OK;
 }
 
+// Times the steps of the model with its regions. The costs of its calls are kept for placement.
+int profile_backends(const ProfileState& state, const Common& common) {
+  const driver::CompileOptions options = measured_options(state, common);
+  const driver::Model model = driver::load_model(state.model.path, state.model.load_options(options));
+  const driver::KeptCosts kept =
+      driver::profile_into_cache(model, options, profile_options(state, options), state.again);
+  const auto number = [](size_t count) { return Value(static_cast<int64_t>(count)); };
+  const Report costs{
+      {"file", Value(kept.path)}, {"measured", number(kept.num_measured)}, {"kept", number(kept.num_kept)}};
+  const int code = profile_steps(state.model, state.steps, common, {{"costs", Value(costs)}});
+  if (!common.json)
+    print_out("{} measured, {} kept for --placement cost --costs {}: {}\n",
+              count_of(static_cast<int64_t>(kept.num_measured), "cost"), kept.num_kept, driver::kCachedCosts,
+              shown(kept.path));
+  return code;
+}
+
 int profile(const ProfileState& state, const Common& common) {
   if (state.only_machine) {
     std::vector<std::string> given = state.model.given();
@@ -70,7 +98,10 @@ int profile(const ProfileState& state, const Common& common) {
     return profile_machine(state.steps.threads, common);
   }
   if (state.model.path.empty()) throw UsageError(fmt::format("model is required: {}", kModelHelp));
-  return state.output.empty() ? profile_steps(state.model, state.steps, common) : measure_costs(state, common);
+  if (!state.output.empty()) return measure_costs(state, common);
+  if (!state.model.backends.empty()) return profile_backends(state, common);
+  if (state.again) throw UsageError("--again: without --backends no costs are measured; give them, or leave it out");
+  return profile_steps(state.model, state.steps, common);
 }
 
 constexpr const char* kFooter =
@@ -80,12 +111,19 @@ constexpr const char* kFooter =
     "the time to read the step's bytes once from the smallest cache that holds them. Operations are estimated from "
     "the\n"
     "sizes of tensors.\n"
-    "With -o each op is compiled as a program of its own, natively and for each backend that takes it, and measured\n"
-    "for placement by cost (--placement cost --costs FILE). The whole model is timed, too: natively, on each backend\n"
-    "alone, and by the order of the list; placement scales the costs of ops to these times.\n"
+    "With --backends each op is also compiled as a program of its own, natively and for each backend that takes it, "
+    "and\n"
+    "measured for placement by cost (--placement cost --costs cache). The whole model is timed, too: natively, on "
+    "each\n"
+    "backend alone, and by the order of the list; placement scales the costs of ops to these times. The costs are kept "
+    "in\n"
+    "the folder of HEADRACE_CACHE, or the user's cache folder, and an op that was measured by the same versions is "
+    "not\n"
+    "measured again. With -o all costs are measured, and written to a file of their own for --costs FILE.\n"
     "With --machine, and no model, it probes this machine, and shows what estimates take for it.\n"
     "Example: headrace profile model.so --top 10\n"
     "         headrace profile model.onnx --threads 2 --trace run.json\n"
+    "         headrace profile resnet50.onnx --backends ccompiler\n"
     "         headrace profile resnet50.onnx --backends ccompiler -o costs.json\n"
     "         headrace profile --machine --threads 2";
 
@@ -112,9 +150,11 @@ Verb add_profile(CLI::App& app, const Common& common) {
                               "Write a run as a trace that Chrome and Perfetto show, with a lane for each thread"),
              "FILE")
       ->excludes(costs);
+  verb->add_flag("--again", state->again, "Measure costs again that were kept before")->excludes(costs);
   CLI::Option* machine = verb->add_flag("--machine", state->only_machine,
                                         "Probe this machine: multiply-adds, caches, memory, the hop between cores");
-  for (const char* other : {"--output", "--rounds", "--top", "--trace"}) machine->excludes(verb->get_option(other));
+  for (const char* other : {"--output", "--rounds", "--top", "--trace", "--again"})
+    machine->excludes(verb->get_option(other));
   steps.inputs.add_random_to(*verb);
   for (CLI::Option* option : steps.inputs.options()) option->excludes(costs)->excludes(machine);
   verb->footer(kFooter);

@@ -84,7 +84,7 @@ TracedRun trace_run(executors::Executor& executor) {
   return fastest;
 }
 
-std::string trace_of(const artifact::GraphProgram& graph, std::span<const TracedRun> runs) {
+std::string trace_of(const artifact::GraphProgram& graph, std::span<const TracedRun> runs, Report about) {
   Array<Value> events;
   int64_t process = 0;
   size_t num_lost = 0;
@@ -92,9 +92,8 @@ std::string trace_of(const artifact::GraphProgram& graph, std::span<const Traced
     RunEvents(graph, ++process, events).add(run);
     num_lost += run.num_lost;
   }
-  return to_json({{"traceEvents", Value(events)},
-                  {"displayTimeUnit", trace_text("ns")},
-                  {"otherData", Value(Report{{"lost_parts", Value(static_cast<int64_t>(num_lost))}})}});
+  about.set("lost_parts", Value(static_cast<int64_t>(num_lost)));
+  return to_json({{"traceEvents", Value(events)}, {"displayTimeUnit", trace_text("ns")}, {"otherData", Value(about)}});
 }
 
 }  // namespace headrace::tools

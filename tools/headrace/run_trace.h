@@ -26,7 +26,7 @@ TracedRun trace_run(executors::Executor& executor);
 
 // Returns a trace that Chrome and Perfetto show. Each run is a process, with a lane for each of its threads. The steps
 // are in the lane of thread 0, which runs the program, and the parts of their parallel loops in the lane of the thread
-// that ran them.
-std::string trace_of(const artifact::GraphProgram& graph, std::span<const TracedRun> runs);
+// that ran them. `about` is for the trace's otherData.
+std::string trace_of(const artifact::GraphProgram& graph, std::span<const TracedRun> runs, Report about = {});
 
 }  // namespace headrace::tools

@@ -86,6 +86,7 @@ std::vector<std::string> row_of(const artifact::GraphProgram& graph, const StepP
   return {std::to_string(time.index),
           show_seconds(time.seconds),
           fmt::format("{:.1f} %", 100 * time.seconds / profile.sum_seconds()),
+          show_bytes(static_cast<int64_t>(figures.bytes)),
           figures.gflops ? fmt::format("{:.1f}", *figures.gflops) : "-",
           fmt::format("{:.1f}", figures.gigabytes),
           limit_text(figures),
@@ -102,7 +103,7 @@ void print_profile(const artifact::GraphProgram& graph, const StepProfile& profi
     shown.resize(std::min(shown.size(), static_cast<size_t>(options.most)));
   }
   std::vector<std::vector<std::string>> rows{
-      {"step", "median", "share", "GFLOP/s", "GB/s", "of limit", "op", "writes <- reads"}};
+      {"step", "median", "share", "bytes", "GFLOP/s", "GB/s", "of limit", "op", "writes <- reads"}};
   for (const StepTime& time : shown) rows.push_back(row_of(graph, profile, time));
   std::cout << to_table(rows);
   print_out("{} take {}, a run {} on {}\n", count_of(std::ssize(profile.steps), "step"),
@@ -116,21 +117,26 @@ void print_profile(const artifact::GraphProgram& graph, const StepProfile& profi
   print_out("\n");
 }
 
+Array<Value> hops_of(const StepProfile& profile) {
+  Array<Value> hops;
+  for (const double hop : profile.hops) hops.push_back(Value(hop));
+  return hops;
+}
+
 std::string text_of_trace(const artifact::GraphProgram& graph, const StepProfile& profile) {
   TracedRun run = profile.traced;
   for (const StepTime& time : profile.steps) run.args.push_back(report_of(graph, profile, time));
-  return trace_of(graph, {&run, 1});
+  return trace_of(graph, {&run, 1}, {{"hop_nanoseconds", Value(hops_of(profile))}});
 }
 
 Report report_of(const artifact::GraphProgram& graph, const StepProfile& profile, const StepProfileOptions& options,
                  const std::string& path) {
-  Array<Value> steps, memory, hops;
+  Array<Value> steps, memory;
   for (const StepTime& time : profile.steps) steps.push_back(Value(report_of(graph, profile, time)));
   for (const cost::MemoryLimit& limit : profile.limits.memory) {
     memory.push_back(
         Value(Report{{"name", Value(std::string(limit.name))}, {"gigabytes_per_second", Value(limit.gigabytes)}}));
   }
-  for (const double hop : profile.hops) hops.push_back(Value(hop));
   return {{"model", Value(path)},
           {"threads", Value(int64_t{options.threads})},
           {"rounds", Value(int64_t{options.rounds})},
@@ -138,13 +144,14 @@ Report report_of(const artifact::GraphProgram& graph, const StepProfile& profile
           {"steps_median_seconds", Value(profile.sum_seconds())},
           {"gflops", Value(profile.limits.gflops)},
           {"memory", Value(memory)},
-          {"hop_nanoseconds", Value(hops)},
+          {"hop_nanoseconds", Value(hops_of(profile))},
           {"steps", Value(steps)}};
 }
 
 }  // namespace
 
-int profile_steps(const ModelOptions& model, const StepProfileOptions& options, const Common& common) {
+int profile_steps(const ModelOptions& model, const StepProfileOptions& options, const Common& common,
+                  const Report& more) {
   FileUses uses = model.files(common);
   uses.add_inputs("an input", files_of("--input", options.inputs.files()));
   uses.add_output("--trace", options.trace);
@@ -155,7 +162,9 @@ int profile_steps(const ModelOptions& model, const StepProfileOptions& options, 
   const StepProfile profile = measure(timed, options);
   if (!options.trace.empty()) driver::write_text(options.trace, text_of_trace(graph, profile));
   if (common.json) {
-    std::cout << to_json(report_of(graph, profile, options, model.path));
+    Report report = report_of(graph, profile, options, model.path);
+    for (const auto& [name, value] : more) report.set(name, value);
+    std::cout << to_json(report);
   } else {
     print_profile(graph, profile, options);
   }

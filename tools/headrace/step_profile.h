@@ -18,7 +18,8 @@ struct StepProfileOptions {
 
 // Runs the model, whose steps are timed in rounds of their own, and prints for each step the median of its times, its
 // share of all, operations and bytes a second, and the share of the limit: the least time that the probed machine
-// allows (cost/limits.h) by the time taken. The result is an exit code.
-int profile_steps(const ModelOptions& model, const StepProfileOptions& options, const Common& common);
+// allows (cost/limits.h) by the time taken. A report in JSON has `more`, too. The result is an exit code.
+int profile_steps(const ModelOptions& model, const StepProfileOptions& options, const Common& common,
+                  const Report& more = {});
 
 }  // namespace headrace::tools
