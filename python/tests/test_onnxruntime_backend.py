@@ -297,3 +297,106 @@ def test_the_conformance_kit_finds_a_wrong_node():
     (report,) = hr.backend.check("zeros_of_nodes", ["extern.onnx/Exp"])
     assert report.claimed
     assert "result" in {finding.check for finding in report.findings}
+
+
+def call_text(op, dtypes, result, opset=17, shape="2, 3", **attributes) -> str:
+    """A program of one node, written by hand."""
+    names = [f"x{i}" for i in range(len(dtypes))]
+    node = base64.b64encode(helper.make_node(op, names, ["y"], name=op, **attributes).SerializeToString()).decode()
+    params = ", ".join(f"%{name}: Tensor[({shape}), {dtype}]" for name, dtype in zip(names, dtypes, strict=True))
+    operands = "".join(f"%{name}, " for name in names)
+    call = f'extern.onnx(({operands}), node="{node}", op="{op}", opset={opset}, results=["{result}"])'
+    return f'#[version = "0.0.5"]\ndef @main({params}) {{ {call} }}\n'
+
+
+def softmax(x):
+    exps = np.exp(x - x.max(-1, keepdims=True))
+    return exps / exps.sum(-1, keepdims=True)
+
+
+def verdict_on(text):
+    function = hr.relay.transform.InferType()(hr.relay.parse(text))["main"]
+    return hr.backend.find("onnxruntime").supports(function.body)
+
+
+@pytest.mark.parametrize(
+    ("op", "dtypes", "taken"),
+    [
+        ("Exp", ["float32"], True),
+        ("Exp", ["float64"], True),
+        ("Exp", ["float16"], True),
+        ("Exp", ["int8"], False),
+        ("Exp", ["bool"], False),
+        ("Softmax", ["float32"], True),
+        ("Softmax", ["int8"], False),
+        ("Softmax", ["int64"], False),
+        ("Add", ["float32", "float32"], True),
+        ("Add", ["int8", "int8"], True),
+        ("Add", ["bool", "bool"], False),
+        ("Add", ["int8", "float32"], False),
+    ],
+)
+def test_a_call_by_hand_is_taken_where_onnxruntime_has_a_kernel(tmp_path, op, dtypes, taken):
+    text = call_text(op, dtypes, f"{dtypes[0]}[2,3]")
+    verdict = verdict_on(text)
+    file = tmp_path / "m.relay"
+    file.write_text(text)
+    if not taken:
+        assert "onnxruntime does not open the model: " in verdict
+        with pytest.raises(hr.UserError, match=r"no backend computes it: onnxruntime: .*does not open the model"):
+            hr.compile(file, backends=["onnxruntime"])
+        return
+    assert verdict is True
+    inputs = {f"x{i}": np.arange(6).reshape(2, 3).astype(dtype) for i, dtype in enumerate(dtypes)}
+    want = {"Exp": np.exp, "Add": np.add, "Softmax": softmax}[op](*inputs.values())
+    got = hr.compile(file, backends=["onnxruntime"])(**inputs)
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-3 if dtypes == ["float16"] else 1e-6)
+
+
+def test_reasons_beside_the_kernel():
+    bfloat16 = verdict_on(call_text("Identity", ["bfloat16"], "bfloat16[2,3]"))
+    assert bfloat16 == "onnxruntime takes no arrays of bfloat16 from numpy"
+    unknown = verdict_on(call_text("Exp", ["float32"], "float32[2,3]", shape="?, 3"))
+    assert unknown == "it has an input whose shape only a run knows"
+    dtype = verdict_on(call_text("Exp", ["float32"], "float64[2,3]"))
+    assert dtype == "onnxruntime computes its result 0 as float32[2, 3], and not as float64[2, 3]"
+    shape = verdict_on(call_text("Exp", ["float32"], "float32[3,2]"))
+    assert shape == "onnxruntime computes its result 0 as float32[2, 3], and not as float32[3, 2]"
+    inputs = verdict_on(call_text("Add", ["float32"], "float32[2,3]"))
+    assert "has input size 1" in inputs
+    opset = verdict_on(call_text("Exp", ["float32"], "float32[2,3]", opset=999))
+    assert "onnxruntime does not open the model: " in opset
+    scalar = verdict_on(call_text("ReduceSum", ["float32"], "int32[]", keepdims=0))
+    assert scalar == "onnxruntime computes its result 0 as float32[], and not as int32[]"
+    branch = helper.make_graph(
+        [helper.make_node("Neg", ["v1"], ["y"])], "b", [], [helper.make_tensor_value_info("y", F32, [])]
+    )
+    subgraph = verdict_on(call_text("If", ["bool"], "float32[]", shape="", then_branch=branch, else_branch=branch))
+    assert subgraph == "it has a subgraph, which may use names of the graph around it"
+
+
+def test_small_constants_are_part_of_the_question():
+    text = call_text("ConstantOfShape", ["int64"], "float32[2,3]", shape="2")
+    assert verdict_on(text) is True  # only a run tells the sizes
+    bound = hr.relay.build_module.bind_params_by_name(
+        hr.relay.parse(text)["main"], {"x0": hr.nd.array(np.array([4, 5], "int64"))}
+    )
+    body = hr.relay.transform.InferType()(hr.ir.IRModule.from_expr(bound))["main"].body
+    said = hr.backend.find("onnxruntime").supports(body)
+    assert said == "onnxruntime computes its result 0 as float32[4, 5], and not as float32[2, 3]"
+
+
+def test_equal_nodes_are_opened_once(monkeypatch):
+    from headrace.backends.onnxruntime import _model
+
+    opened = []
+    open_session = _model.open_session
+    monkeypatch.setattr(_model, "open_session", lambda model: opened.append(model) or open_session(model))
+    for name in ("first", "second", "third"):
+        node = helper.make_node("Selu", [f"{name}_x"], [f"{name}_y"], name=name, alpha=0.123)
+        shown = hr.backend.OnnxNode(
+            "Selu", 17, node.SerializeToString(), [hr.relay.TensorType((2, 7), "float32")], [None]
+        )
+        (kind,) = hr.backend.find("onnxruntime").claim(shown)
+        assert (str(kind.dtype), [int(size) for size in kind.shape]) == ("float32", [2, 7])
+    assert len(opened) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace import _public
+from headrace import _node, _public
 from headrace._core import UserError
 from headrace.backend import Backend, OnnxNode, Region
 from headrace.backends.onnxruntime import _model
@@ -48,19 +48,20 @@ class OnnxRuntimeBackend(Backend):
         return f"1 on onnxruntime {_model.onnxruntime().__version__}"
 
     def supports(self, call: Any) -> bool | str:
-        """Takes the calls of extern.onnx alone: all other ops have better backends."""
-        if call.op.name == "extern.onnx":
-            return True
-        return "onnxruntime computes the nodes of ONNX models for which there is no op, and no other"
+        """Takes the calls of extern.onnx whose node onnxruntime opens and computes with the types of the call."""
+        if call.op.name != "extern.onnx":
+            return "onnxruntime computes the nodes of ONNX models for which there is no op, and no other"
+        return _model.refusal_of_call(call) or True
 
     def claim(self, node: OnnxNode) -> list[Any] | str:
         """Takes the nodes that onnxruntime opens a model of."""
-        model = _model.model_of_node(node)
-        try:
-            session = _model.open_session(model)
-        except UserError as error:
-            return str(error)
-        types = _model.result_types(session, model, node.results)
+        verdict = _model.verdict_of_node(node.message, node.opset, node.inputs)
+        if verdict.refusal:
+            return verdict.refusal
+        types = [
+            declared if shape is None else _node.class_of("relay.TensorType")(shape, dtype)
+            for dtype, shape, declared in zip(verdict.dtypes, verdict.shapes, node.results, strict=True)
+        ]
         if None in types:
             return "neither onnxruntime nor the model gives the sizes of its results"
         return types

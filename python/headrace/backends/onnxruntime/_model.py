@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from headrace import _node
 from headrace._core import MissingError, UserError
-from headrace.backend import OnnxNode
+
+Tensor = tuple[str, tuple[int, ...]]
+"""The dtype and the shape of a tensor; a size that only a run knows is -1."""
 
 _IR_VERSION = 9
+_MAX_CONSTANT_BYTES = 1 << 16
+_MAX_VERDICTS = 4096
 
 
 def onnxruntime() -> Any:
@@ -43,39 +49,111 @@ def open_session(model: bytes) -> Any:
         raise UserError(f"onnxruntime does not open the model: {' '.join(str(error).split())}") from error
 
 
+# Headrace's dtypes whose arrays onnxruntime takes from numpy, by its names. It has no arrays of bfloat16.
 _DTYPES = {
     "float": "float32",
     "double": "float64",
     "float16": "float16",
-    "bfloat16": "bfloat16",
     "bool": "bool",
     **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }
 
 
-def result_types(session: Any, model: bytes, declared: list[Any]) -> list[Any]:
-    """The types of a session's outputs; where it does not know one, the declared one, which may be None."""
-    found = [_type_of(port) for port in session.get_outputs()]
-    types = [one if one is not None else other for one, other in zip(found, declared, strict=True)]
-    if None in types:
+class Verdict(NamedTuple):
+    """Why onnxruntime does not compute a node, or ""; else the dtypes of its results, and the shapes that it knows."""
+
+    refusal: str
+    dtypes: tuple[str, ...] = ()
+    shapes: tuple[tuple[int, ...] | None, ...] = ()
+
+
+def verdict_of_node(message: bytes, opset: int, inputs: list[Any], constants: Sequence[Any] = ()) -> Verdict:
+    """Opens a model of a node on inputs of these types, once in a process for nodes that differ in names alone.
+
+    `constants` has the NDArray of each input whose value is known, and None for the others.
+    """
+    tensors = tuple(tensor_of(kind) for kind in inputs)
+    for dtype, shape in tensors:
+        if dtype not in _DTYPES.values():
+            return Verdict(f"onnxruntime takes no arrays of {dtype} from numpy")
+        if -1 in shape:
+            return Verdict("it has an input whose shape only a run knows")
+    node = _onnx().NodeProto()
+    node.ParseFromString(message)
+    if any(one.HasField("g") or one.graphs for one in node.attribute):
+        return Verdict("it has a subgraph, which may use names of the graph around it")
+    known = tuple(None if one is None else _value_of(one) for one in constants)
+    return _open_node(_without_names(node), opset, tensors, known or (None,) * len(tensors))
+
+
+def _value_of(constant: Any) -> bytes | None:
+    """The bytes of a constant that a node may need as such: axes, shapes, zero points; not of weights."""
+    array = constant.numpy()
+    return array.tobytes() if array.nbytes <= _MAX_CONSTANT_BYTES else None
+
+
+def refusal_of_call(call: Any) -> str:
+    """Why onnxruntime does not compute a call of extern.onnx, or ""."""
+    operands = call.args[0].fields if _is_a(call.args[0], "Tuple") else []
+    constants = [one.data if _is_a(one, "Constant") else None for one in operands]
+    inputs = _leaves(call.args[0].checked_type)
+    verdict = verdict_of_node(base64.b64decode(call.attrs.node), int(call.attrs.opset), inputs, constants)
+    if verdict.refusal:
+        return verdict.refusal
+    for i, (kind, dtype, shape) in enumerate(
+        zip(_leaves(call.checked_type), verdict.dtypes, verdict.shapes, strict=True)
+    ):
+        declared = tensor_of(kind)
+        if declared[0] != dtype or shape not in (None, declared[1]):
+            given = dtype if shape is None else f"{dtype}{list(shape)}"
+            return f"onnxruntime computes its result {i} as {given}, and not as {declared[0]}{list(declared[1])}"
+    return ""
+
+
+def tensor_of(kind: Any) -> Tensor:
+    """The dtype and the shape of a relay.TensorType."""
+    return str(kind.dtype), tuple(int(getattr(size, "value", -1)) for size in kind.shape)
+
+
+def _without_names(node: Any) -> bytes:
+    node.ClearField("name")
+    node.ClearField("doc_string")
+    for names in (node.input, node.output):
+        names[:] = ["v" if name else "" for name in names]
+    return bytes(node.SerializeToString(deterministic=True))
+
+
+@functools.lru_cache(maxsize=_MAX_VERDICTS)
+def _open_node(message: bytes, opset: int, inputs: tuple[Tensor, ...], constants: tuple[bytes | None, ...]) -> Verdict:
+    model = _model_of_node(message, opset, inputs, constants)
+    try:
+        session = open_session(model)
+    except UserError as error:
+        return Verdict(str(error))
+    for port in session.get_outputs():
+        if _element_of(port) not in _DTYPES:
+            return Verdict(f"onnxruntime gives a result of the type {port.type}, which Headrace does not take from it")
+    return Verdict("", tuple(_DTYPES[_element_of(port)] for port in session.get_outputs()), _shapes(session, model))
+
+
+def _shapes(session: Any, model: bytes) -> tuple[tuple[int, ...] | None, ...]:
+    found = [_shape_of(port) for port in session.get_outputs()]
+    if None in found:
         # A session shows a scalar and an unknown tensor alike.
         inferred = _onnx().shape_inference.infer_shapes(_onnx().load_from_string(model)).graph.output
         scalars = [port.type.tensor_type.HasField("shape") and not port.type.tensor_type.shape.dim for port in inferred]
         for i, port in enumerate(session.get_outputs()):
-            if types[i] is None and scalars[i] and not port.shape:
-                types[i] = _node.class_of("relay.TensorType")([], _DTYPES[_element_of(port)])
-    return types
+            if scalars[i] and not port.shape:
+                found[i] = ()
+    return tuple(found)
 
 
 def _element_of(port: Any) -> str:
     return str(port.type).removeprefix("tensor(").removesuffix(")")
 
 
-def _type_of(port: Any) -> Any:
-    element = _element_of(port)
-    if element not in _DTYPES or not port.shape or not all(isinstance(size, int) for size in port.shape):
-        return None
-    return _node.class_of("relay.TensorType")(port.shape, _DTYPES[element])
+def _shape_of(port: Any) -> tuple[int, ...] | None:
+    return tuple(port.shape) if port.shape and all(isinstance(size, int) for size in port.shape) else None
 
 
 class _Graph:
@@ -93,10 +171,22 @@ class _Graph:
         self._count += 1
         return f"v{self._count}"
 
-    def add_port(self, ports: Any, name: str, kind: Any) -> None:
+    def add_port(self, ports: Any, name: str, tensor: Tensor) -> None:
         """An input or an output of a type."""
-        element = getattr(self.onnx.TensorProto, _ELEMENTS.get(str(kind.dtype), str(kind.dtype).upper()))
-        ports.append(self.onnx.helper.make_tensor_value_info(name, element, [int(size) for size in kind.shape]))
+        dtype, shape = tensor
+        ports.append(self.onnx.helper.make_tensor_value_info(name, self._element(dtype), shape))
+
+    def add_input(self, name: str, tensor: Tensor, constant: bytes | None) -> None:
+        """An input of a type, or a constant with these bytes."""
+        if constant is None:
+            self.add_port(self.graph.input, name, tensor)
+            return
+        dtype, shape = tensor
+        made = self.onnx.TensorProto(name=name, data_type=self._element(dtype), dims=shape, raw_data=constant)
+        self.graph.initializer.append(made)
+
+    def _element(self, dtype: str) -> int:
+        return int(getattr(self.onnx.TensorProto, _ELEMENTS.get(dtype, dtype.upper())))
 
     def add_node(self, message: bytes, opset: int, inputs: list[str]) -> list[str]:
         """A node whose inputs, without those that it leaves out, have these names; gives those of its outputs."""
@@ -129,13 +219,13 @@ class _Graph:
 _ELEMENTS = {"float32": "FLOAT", "float64": "DOUBLE"}
 
 
-def model_of_node(node: OnnxNode) -> bytes:
+def _model_of_node(message: bytes, opset: int, inputs: Sequence[Tensor], constants: Sequence[bytes | None]) -> bytes:
     """The model of one node, whose outputs have types that onnxruntime infers."""
     made = _Graph()
-    names = [made.new_name() for _ in node.inputs]
-    for name, kind in zip(names, node.inputs, strict=True):
-        made.add_port(made.graph.input, name, kind)
-    for name in made.add_node(node.message, node.opset, names):
+    names = [made.new_name() for _ in inputs]
+    for name, tensor, constant in zip(names, inputs, constants, strict=True):
+        made.add_input(name, tensor, constant)
+    for name in made.add_node(message, opset, names):
         made.graph.output.append(made.onnx.ValueInfoProto(name=name))
     return made.to_bytes()
 
@@ -154,13 +244,13 @@ class _Walk:
             # A graph's output is a value of its own: one value may be several results, or an input.
             output = self.made.new_name()
             self.made.graph.node.append(self.made.onnx.helper.make_node("Identity", [name], [output]))
-            self.made.add_port(self.made.graph.output, output, kind)
+            self.made.add_port(self.made.graph.output, output, tensor_of(kind))
 
     def _ports(self, ports: Any, kind: Any) -> list[str]:
         names = []
         for leaf in _leaves(kind):
             names.append(self.made.new_name())
-            self.made.add_port(ports, names[-1], leaf)
+            self.made.add_port(ports, names[-1], tensor_of(leaf))
         return names
 
     def _names_of(self, root: Any) -> list[str]:
