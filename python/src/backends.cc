@@ -39,6 +39,7 @@ struct Methods {
   // (op, opset, NodeProto, types of inputs, declared types of results or None) -> types, or why not. Null: what
   // `supports` says of the call.
   PackedFunc claim;
+  PackedFunc accepts_version;  // (recorded version) -> None, or why not. Null: no other version is accepted
 };
 
 // The parts of a backend. Its methods are called without a lock.
@@ -154,14 +155,28 @@ class PythonBackend : public partition::Backend {
   std::atomic<const Parts*> parts_ = nullptr;
 };
 
+// Registers the loader of a backend's modules, and the check of the versions that compiled them.
+void register_module_functions(const std::string& name, const std::string& version, const Methods& methods) {
+  const std::string kind = python_module_kind(name);
+  runtime::register_module_loader(
+      kind, [name, load = methods.load](const std::string& bytes) { return load_python_module(name, load, bytes); });
+  runtime::register_version_check(kind,
+                                  [name, version, accepts = methods.accepts_version](const std::string& recorded) {
+                                    if (recorded == version) return;
+                                    Value why = std::string();
+                                    if (accepts) why = as_user_error([&] { return accepts(recorded); });
+                                    if (!why.is_none())
+                                      runtime::refuse_version(name, recorded, version, why.as<std::string>());
+                                  });
+}
+
 // Registers a backend, or replaces the one of Python that has the name.
 void register_python_backend(const std::string& name, const std::string& version, bool one_call_per_region,
                              nb::handle patterns, nb::callable supports, nb::callable compile, nb::callable load,
                              nb::callable cost, std::optional<nb::callable> saved, std::optional<nb::callable> border,
-                             std::optional<nb::callable> claim) {
+                             std::optional<nb::callable> claim, std::optional<nb::callable> accepts_version) {
   static auto& known = *new std::map<std::string, std::shared_ptr<PythonBackend>>;  // Python's lock guards it
   driver::register_all();
-  const PackedFunc loader = to_function(std::move(load));
   const auto optional = [](std::optional<nb::callable> method) {
     return method ? to_function(*std::move(method)) : PackedFunc();
   };
@@ -170,11 +185,13 @@ void register_python_backend(const std::string& name, const std::string& version
               .patterns = partition::read_table(to_value(patterns)),
               .methods = {.supports = to_function(std::move(supports)),
                           .compile = to_function(std::move(compile)),
-                          .load = loader,
+                          .load = to_function(std::move(load)),
                           .cost = to_function(std::move(cost)),
                           .saved = optional(std::move(saved)),
                           .border = optional(std::move(border)),
-                          .claim = optional(std::move(claim))}};
+                          .claim = optional(std::move(claim)),
+                          .accepts_version = optional(std::move(accepts_version))}};
+  const Methods methods = parts.methods;
   if (const auto found = known.find(name); found != known.end()) {
     found->second->replace(std::move(parts));
   } else {
@@ -182,9 +199,7 @@ void register_python_backend(const std::string& name, const std::string& version
     partition::register_backend(backend);
     known.emplace(name, backend);
   }
-  register_global(
-      fmt::format("{}{}", runtime::kLoadBinaryPrefix, python_module_kind(name)),
-      make_packed([name, loader](const Bytes& bytes) { return load_python_module(name, loader, bytes.data); }), true);
+  register_module_functions(name, version, methods);
 }
 
 PackedFunc function_of_package(const char* name) {
@@ -284,7 +299,8 @@ void bind_kit(nb::module_& m) {
 void bind_backends(nb::module_& m) {
   m.def("register_backend", &register_python_backend, nb::arg("name"), nb::arg("version"),
         nb::arg("one_call_per_region"), nb::arg("patterns"), nb::arg("supports"), nb::arg("compile"), nb::arg("load"),
-        nb::arg("cost"), nb::arg("saved").none(), nb::arg("border").none(), nb::arg("claim").none());
+        nb::arg("cost"), nb::arg("saved").none(), nb::arg("border").none(), nb::arg("claim").none(),
+        nb::arg("accepts_version").none());
   m.def(
       "has_backend",
       [](const std::string& name) {

@@ -307,6 +307,65 @@ def test_bytes_that_do_not_load_are_replaced_by_native_code(program, tmp_path):
         hr.load(path, fallback="none")
 
 
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (None, ""),
+        (False, ""),
+        ("it had no minus", ", which says: it had no minus"),
+        (True, None),
+        (7, "accepts_version gave .*, expected True, False or a sentence"),
+    ],
+)
+def test_a_file_of_another_version(program, tmp_path, answer, says):
+    asked = []
+
+    def accepts_version(self, recorded):
+        asked.append(recorded)
+        return answer
+
+    name = f"test_version_{answer}".replace(" ", "_")
+    made(name)
+    path = tmp_path / "model.so"
+    hr.compile(program, backends=[name], output=path)
+    members = {} if answer is None else {"accepts_version": accepts_version}
+    later = type("Later", (Exp,), {"name": name, "version": "8", **members})
+    hr.backend.register(later(), override=True)
+    model = hr.load(path)
+    np.testing.assert_allclose(model(zeros()).numpy(), -np.exp(np.ones(4)), rtol=1e-6)
+    assert set(asked) == ({"7"} if members else set())
+    if says is None:
+        assert model.fallbacks == []
+        return
+    (event,) = model.fallbacks
+    expected = says or (
+        f"the backend '{name}' does not load its part: the region was compiled by version 7 of the backend, and this "
+        "is version 8; compile the model again"
+    )
+    assert re.search(expected, event["message"])
+    with pytest.raises(hr.UserError, match=says or "compiled by version 7 of the backend, and this is version 8;"):
+        hr.load(path, fallback="none")
+
+
+def test_a_file_of_the_same_version_is_not_asked_about(program, tmp_path):
+    def accepts_version(self, recorded):
+        raise AssertionError("asked")
+
+    made("test_version_same", accepts_version=accepts_version)
+    path = tmp_path / "model.so"
+    hr.compile(program, backends=["test_version_same"], output=path)
+    assert hr.load(path, fallback="none").fallbacks == []
+
+
+@pytest.mark.parametrize("name", ["numpy", "onnxruntime"])
+def test_our_backends_read_files_of_other_packages(name):
+    backend = hr.backend.find(name)
+    form, _, package = backend.version.partition(" on ")
+    assert package.startswith(f"{name} ")
+    assert backend.accepts_version(f"{form} on {name} 0.0.1") is True
+    assert "of the form" in backend.accepts_version(f"{form}1 on {package}")
+
+
 class Declaring:
     """A loaded region of one exp, with types by its own word."""
 

@@ -399,7 +399,9 @@ class CaseCheck {
   std::string cut() const {
     for (const auto& module : artifact_->modules) {
       const std::string kind(module.value().type_key());
-      const auto [bytes, constants] = module.value().save_apart();
+      const runtime::SavedModule apart = module.value().save_apart();
+      const std::string& bytes = apart.bytes;
+      const std::vector<NDArray>& constants = apart.constants;
       for (const size_t size :
            {size_t{0}, size_t{1}, bytes.size() / 2, bytes.size() - std::min<size_t>(bytes.size(), 1)}) {
         if (size >= bytes.size() || !loads(kind, {bytes.substr(0, size), constants})) continue;

@@ -3,7 +3,6 @@
 #include <set>
 #include <utility>
 
-#include "backends/plugin/run/plugin.h"
 #include "executors/graph/graph_executor.h"
 #include "load/all_loaders.h"
 #include "load/entry_check.h"
@@ -60,14 +59,12 @@ std::string recorded_version(const Manifest& manifest, size_t index) {
 }
 
 // A loader's word on its blob says nothing of the file.
-Module make_module(const Library& library, const std::string& kind, const runtime::SavedModule& saved,
-                   const std::string& version) {
+Module make_module(const Library& library, const std::string& kind, const runtime::SavedModule& saved) {
   const auto explain = [&](const Error& error) {
     return fmt::format("'{}': its external module of kind '{}' cannot be loaded: {}", library.name(), kind,
                        error.message());
   };
   try {
-    backends::plugin::check_blob_version(kind, version);
     return runtime::load_from_binary(kind, saved);
   } catch (const MissingError& error) {
     throw MissingError(explain(error), error.where());
@@ -80,10 +77,10 @@ Expected<Module> load_external(const LibraryPtr& library, size_t index) {
   const artifact::ExternalModule& external = library->manifest().modules[index];
   const Expected<std::string> blob = library->blob(index);
   if (!blob) return blob.refusal();
-  runtime::SavedModule saved{.bytes = blob.value()};
+  runtime::SavedModule saved{.bytes = blob.value(), .version = recorded_version(library->manifest(), index)};
   for (const int64_t weight : external.constants)
     saved.constants.push_back(view_weight(library, static_cast<size_t>(weight)));
-  Module module = make_module(*library, external.loader, saved, recorded_version(library->manifest(), index));
+  Module module = make_module(*library, external.loader, saved);
   if (!module) return Refusal{HR_REASON_BACKEND_MISSING, missing_loader(*library, index)};
   return module;
 }

@@ -11,6 +11,8 @@ namespace {
 
 std::string loader_name(const std::string& key) { return fmt::format("{}{}", kLoadBinaryPrefix, key); }
 
+std::string version_check_name(const std::string& key) { return "runtime.module.checkversion_" + key; }
+
 // Guards the imports of all modules, because the check for a cycle looks at many of them.
 std::mutex& imports_mutex() {
   static std::mutex mutex;
@@ -125,6 +127,19 @@ void register_apart_loader(const std::string& key, const ApartLoader& loader) {
   register_global(loader_name(key), PackedFunc(load), true);
 }
 
+void register_version_check(const std::string& key, const VersionCheck& check) {
+  register_global(version_check_name(key), make_packed([check](const std::string& recorded) { check(recorded); }),
+                  true);
+}
+
+void refuse_version(const std::string& backend, const std::string& recorded, const std::string& version,
+                    const std::string& why) {
+  throw_user_error(
+      "the backend '{}' does not load its part: the region was compiled by version {} of the backend, and this is "
+      "version {}{}; compile the model again",
+      backend, recorded, version, why.empty() ? "" : ", which says: " + why);
+}
+
 Module load_from_binary(const std::string& key, const SavedModule& saved) {
   PackedFunc loader = find_global(loader_name(key));
   if (!loader) {
@@ -132,6 +147,9 @@ Module load_from_binary(const std::string& key, const SavedModule& saved) {
     loader = find_global(loader_name(key));
   }
   if (!loader) return {};
+  if (!saved.version.empty()) {
+    if (const PackedFunc check = find_global(version_check_name(key))) check(saved.version);
+  }
   const std::string shown = fmt::format("the {} bytes of a module of the kind '{}'", saved.bytes.size(), key);
   const NestedLoad load(loader_name(key), saved.bytes, shown);
   const Array<NDArray> constants(saved.constants);

@@ -44,6 +44,7 @@ struct EntryTypes {
 struct SavedModule {
   std::string bytes;
   std::vector<NDArray> constants = {};  // dense
+  std::string version = {};             // the recorded one of the backend that made it; empty: not known
 };
 
 // The behaviour of one kind of module. Implementations are immutable after construction or lock themselves: threads
@@ -133,9 +134,17 @@ inline constexpr std::string_view kLoadBinaryPrefix = "runtime.module.loadbinary
 // Makes a loader known, as the global function of that name; a later one of the same key replaces it.
 void register_module_loader(const std::string& key, const ModuleLoader& loader);
 void register_apart_loader(const std::string& key, const ApartLoader& loader);
+// Throws UserError if a kind's loader cannot read what the recorded version of the backend saved.
+using VersionCheck = std::function<void(const std::string& recorded)>;
+// Makes a kind's check known, which runs before the loader where a version is recorded; a later one of the same key
+// replaces it. Without a check every version is loaded.
+void register_version_check(const std::string& key, const VersionCheck& check);
+// Throws the UserError of a check. `why` is the backend's own reason, and may be empty.
+[[noreturn]] void refuse_version(const std::string& backend, const std::string& recorded, const std::string& version,
+                                 const std::string& why);
 // Makes a module from what was saved; a null module when no loader has that key. The loader is called with the bytes
-// and, where there are constants, with an array of them. UserError when the loader returns something else, or asks for
-// these bytes again.
+// and, where there are constants, with an array of them. UserError when the check of versions refuses the recorded one,
+// when the loader returns something else, or asks for these bytes again.
 Module load_from_binary(const std::string& key, const SavedModule& saved);
 inline Module load_from_binary(const std::string& key, const std::string& bytes) {
   return load_from_binary(key, SavedModule{.bytes = bytes});

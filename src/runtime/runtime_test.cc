@@ -212,5 +212,30 @@ TEST(Module, ALoaderIsFoundWhenItsKindIsMet) {
   EXPECT_EQ(load_from_binary("late", "y").type_key(), "named");
 }
 
+TEST(Module, AVersionIsCheckedBeforeItsLoader) {
+  int num_loads = 0;
+  std::vector<std::string> asked;
+  register_module_loader("versioned", [&](const std::string& bytes) { return ++num_loads, named(bytes); });
+  const auto load = [](const std::string& version) {
+    return load_from_binary("versioned", {.bytes = "x", .version = version});
+  };
+  EXPECT_EQ(load("1").type_key(), "named");  // nothing checks it
+  register_version_check("versioned", [&](const std::string& recorded) {
+    asked.push_back(recorded);
+    if (recorded != "3") refuse_version("chip", recorded, "3", recorded == "2" ? "2 had other weights" : "");
+  });
+  EXPECT_EQ(load("3").type_key(), "named");
+  EXPECT_EQ(load("").type_key(), "named");
+  EXPECT_THAT(asked, ::testing::ElementsAre("3"));
+  num_loads = 0;
+  EXPECT_EQ(kit::user_error_of([&] { load("1"); }),
+            "the backend 'chip' does not load its part: the region was compiled by version 1 of the backend, and this "
+            "is version 3; compile the model again");
+  EXPECT_THAT(kit::user_error_of([&] { load("2"); }),
+              HasSubstr("this is version 3, which says: 2 had other weights; compile the model again"));
+  EXPECT_EQ(num_loads, 0);
+  register_version_check("versioned", [](const std::string&) {});
+}
+
 }  // namespace
 }  // namespace headrace::runtime

@@ -162,6 +162,24 @@ class Backend:
         """
         raise NotImplementedError("it has no method load")
 
+    def accepts_version(self, recorded: str) -> bool | str:
+        """Says whether `load` reads what another version of the backend compiled.
+
+        Asked before `load`, for a file that records another `version` than the backend has. A region that is refused
+        runs natively, or is an error where fallback is off. Without this method, all other versions are refused.
+
+        Parameters
+        ----------
+        recorded : str
+            The version that compiled the file.
+
+        Returns
+        -------
+        bool or str
+            True; or False, or why not as a str, which the event shows.
+        """
+        return False
+
     def claim(self, node: OnnxNode) -> list[Any] | str:
         """Says whether the backend computes a node of an ONNX model for which there is no op.
 
@@ -340,6 +358,15 @@ class _Checked:
             raise UserError(f"the backend '{self.name}': {moment} gave {seconds} seconds, expected 0 to 1000")
         return seconds
 
+    def accepts_version(self, recorded: str) -> str | None:
+        """None, or why not."""
+        answer = self._ask("accepts_version", self.backend.accepts_version, str(recorded))
+        if isinstance(answer, str):
+            return answer
+        if not _is_bool(answer):
+            raise self._wrong("accepts_version", answer, "True, False or a sentence")
+        return None if answer else ""
+
     def claim(self, op: str, opset: int, message: bytes, inputs: Any, results: Any) -> Any:
         """The types of the results, or why not."""
         node = OnnxNode(str(op), int(opset), bytes(message), list(inputs), list(results))
@@ -443,6 +470,7 @@ def register(backend: Backend, override: bool = False) -> None:
             checked.saved if type(backend).saved is not Backend.saved else None,
             checked.border if type(backend).border is not Backend.border else None,
             checked.claim if type(backend).claim is not Backend.claim else None,
+            checked.accepts_version if type(backend).accepts_version is not Backend.accepts_version else None,
         )
         _registered[name] = backend
 

@@ -16,12 +16,14 @@ from headrace.backends.numpy._region import write_region
 
 __all__ = ["NumpyBackend"]
 
+_FORMAT = "1"
+
 
 class NumpyBackend(Backend):
     """Computes tensors of float32, float64, int32, int64 and bool by numpy."""
 
     name = "numpy"
-    version = f"1 on numpy {numpy.__version__}"
+    version = f"{_FORMAT} on numpy {numpy.__version__}"
 
     def supports(self, call: Any) -> bool | str:
         """Takes the ops of a table, in some dtypes."""
@@ -40,6 +42,10 @@ class NumpyBackend(Backend):
     def load(self, data: bytes) -> Program:
         """Reads the steps."""
         return Program.read(data)
+
+    def accepts_version(self, recorded: str) -> bool | str:
+        """Reads what this backend wrote on any version of numpy."""
+        return recorded.startswith(f"{_FORMAT} on ") or f"its steps are of the form {_FORMAT}"
 
 
 _public.settle(__name__)

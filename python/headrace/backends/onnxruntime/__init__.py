@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["OnnxRuntimeBackend"]
 
+_FORMAT = "1"
+
 
 class _Session:
     """A region that is loaded: a model of ONNX with inputs and outputs in the region's order."""
@@ -45,7 +47,7 @@ class OnnxRuntimeBackend(Backend):
     @property
     def version(self) -> str:  # type: ignore[override]
         """That of the package onnxruntime."""
-        return f"1 on onnxruntime {_model.onnxruntime().__version__}"
+        return f"{_FORMAT} on onnxruntime {_model.onnxruntime().__version__}"
 
     def supports(self, call: Any) -> bool | str:
         """Takes the calls of extern.onnx whose node onnxruntime opens and computes with the types of the call."""
@@ -75,6 +77,10 @@ class OnnxRuntimeBackend(Backend):
     def load(self, data: bytes) -> _Session:
         """Opens the model."""
         return _Session(data)
+
+    def accepts_version(self, recorded: str) -> bool | str:
+        """Reads what this backend wrote with any onnxruntime: one that lacks an operator says so when it is opened."""
+        return recorded.startswith(f"{_FORMAT} on ") or f"its models are of the form {_FORMAT}"
 
 
 _public.settle(__name__)

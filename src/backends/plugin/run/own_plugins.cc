@@ -25,6 +25,8 @@ void register_own_loader(const std::string& name) {
   runtime::register_apart_loader(module_kind(name), [name](const runtime::SavedModule& saved) {
     return load_plugin_module(open_own_plugin(name), saved);
   });
+  runtime::register_version_check(
+      module_kind(name), [name](const std::string& recorded) { check_blob_version(*open_own_plugin(name), recorded); });
 }
 
 }  // namespace headrace::backends::plugin

@@ -11,6 +11,7 @@
 #include "backends/plugin/run/message_room.h"
 #include "backends/plugin/run/plugin_module.h"
 #include "base/error.h"
+#include "runtime/module.h"
 
 namespace headrace::backends::plugin {
 
@@ -88,30 +89,16 @@ PluginPtr make_plugin(const std::string& path, void* handle) {
       Plugin{.name = table.name, .version = table.version, .path = path, .table = table});
 }
 
-PluginPtr find_by_kind(const std::string& kind) {
-  OpenPlugins& all = open_plugins();
-  const std::scoped_lock lock(all.mutex);
-  for (const auto& [handle, plugin] : all.by_handle) {
-    if (module_kind(plugin->name) == kind) return plugin;
-  }
-  return nullptr;
-}
-
 }  // namespace
 
-void check_blob_version(const std::string& kind, const std::string& recorded) {
-  const PluginPtr plugin = find_by_kind(kind);
-  if (plugin == nullptr || recorded.empty() || recorded == plugin->version) return;
-  const hr_backend& table = plugin->table;
+void check_blob_version(const Plugin& plugin, const std::string& recorded) {
+  if (recorded == plugin.version) return;
+  const hr_backend& table = plugin.table;
   MessageRoom room;
   if (table.accepts_version == nullptr ? table.abi.minor < kAsksSinceMinor
                                        : table.accepts_version(table.self, recorded.c_str(), room.view()) == 0)
     return;
-  const std::string why = *room.view()->data == 0 ? "" : room.text();
-  throw_user_error(
-      "the backend '{}' does not load its part: the region was compiled by version {} of the backend, and this is "
-      "version {}{}; compile the model again",
-      plugin->name, recorded, plugin->version, why.empty() ? "" : ", which says: " + why);
+  runtime::refuse_version(plugin.name, recorded, plugin.version, *room.view()->data == 0 ? "" : room.text());
 }
 
 void* open_library(const std::string& path) {

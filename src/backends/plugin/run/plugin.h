@@ -28,9 +28,9 @@ void* open_library(const std::string& path);
 // another plugin of its name.
 PluginPtr open_plugin(const std::string& path);
 
-// Throws UserError if the plugin of such modules is open, is not of the recorded version, which compiled them, and does
-// not accept what that version compiled. Libraries of minor versions before 4 accept all.
-void check_blob_version(const std::string& kind, const std::string& recorded);
+// Throws UserError if a plugin is not of the recorded version, which compiled its modules, and does not accept what
+// that version compiled. Libraries of minor versions before 4 accept all.
+void check_blob_version(const Plugin& plugin, const std::string& recorded);
 
 // Gives plugins the functions by which they read graphs, which the compiler has and programs that only run models do
 // not. Plugins that are open already get them, too.

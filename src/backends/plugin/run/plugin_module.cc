@@ -266,6 +266,8 @@ void register_loader(const PluginPtr& plugin) {
   runtime::register_apart_loader(module_kind(plugin->name), [plugin](const runtime::SavedModule& saved) {
     return load_plugin_module(plugin, saved);
   });
+  runtime::register_version_check(module_kind(plugin->name),
+                                  [plugin](const std::string& recorded) { check_blob_version(*plugin, recorded); });
 }
 
 }  // namespace headrace::backends::plugin
