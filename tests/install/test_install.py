@@ -1,4 +1,8 @@
-"""With nothing but what `cmake --install` gives, a stranger builds a backend and a program and uses both."""
+"""With nothing but what `cmake --install` gives, a stranger builds a backend and a program and uses both.
+
+Where this user may mount, the commands that build and use a backend see empty folders in place of this repository and
+of the build (hidden.py).
+"""
 
 import argparse
 import json
@@ -11,6 +15,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import hidden
 import user_session
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,10 +39,14 @@ message(STATUS "codegenc ${USE_CODEGENC}, onednn ${USE_ONEDNN}")
 """
 
 
-def run(*command, code=0, cwd=None):
-    """Returns what the command prints; fails if its exit code is another."""
+def run(*command, code=0, cwd=None, without=()):
+    """Returns what the command prints; fails if its exit code is another. It sees the folders of `without` empty."""
     environment = {name: value for name, value in os.environ.items() if name != "LD_LIBRARY_PATH"}
-    done = subprocess.run([str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True)
+    words = [str(part) for part in command]
+    if without:
+        environment["PATH"] = hidden.path_without(without)
+        words = hidden.command(words, without)
+    done = subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True)
     assert done.returncode == code, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
     return done.stdout + done.stderr
 
@@ -54,6 +63,22 @@ class InstallTest(unittest.TestCase):
         cls.prefix = cls.folder / "moved"
         first.rename(cls.prefix)
         cls.program = cls.prefix / "bin" / "headrace"
+        cls.digits = Path(shutil.copy(ROOT / "models" / "digits.onnx", cls.folder))
+        cls.sources = [ROOT, cls.build.resolve()]
+        cls.why_seen = hidden.why_not(cls.sources, cls.folder)
+
+    def stranger(self, *command, **more):
+        """Runs a command as `run` does, without the sources and the build where they can be hidden."""
+        return run(*command, **more, without=[] if self.why_seen else self.sources)
+
+    def test_strangers_see_no_sources(self):
+        if self.why_seen:
+            self.skipTest(f"strangers see the sources: {self.why_seen}")
+        here = Path(__file__).resolve()
+        self.assertEqual(self.stranger("ls", "-A", *self.sources[:1]), "")
+        self.stranger("test", "-e", here, code=1)
+        self.stranger("test", "-e", self.build / "bin" / "headrace", code=1)
+        self.assertTrue(here.exists())
 
     def project(self, name, **files):
         """Returns a folder in which a project is built against the prefix."""
@@ -61,8 +86,8 @@ class InstallTest(unittest.TestCase):
         folder.mkdir()
         for file, text in files.items():
             (folder / file.replace("_", ".")).write_text(text)
-        run("cmake", "-B", "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", cwd=folder)
-        run("cmake", "--build", "build", cwd=folder)
+        self.stranger("cmake", "-B", "build", f"-DCMAKE_PREFIX_PATH={self.prefix}", cwd=folder)
+        self.stranger("cmake", "--build", "build", cwd=folder)
         for file in ("CMakeCache.txt", "CMakeFiles/TargetDirectories.txt"):
             self.assertNotIn(f"{ROOT}/", (folder / "build" / file).read_text())
         return folder / "build"
@@ -80,12 +105,12 @@ class InstallTest(unittest.TestCase):
     def check_a_backend(self, name, **files):
         """Builds a backend, checks it, compiles a model with right results, and returns its library."""
         plugin = self.project(name, **files) / f"lib{name}.so"
-        self.assertIn("all passed", run(self.program, "backend", "check", plugin, "--quiet"))
+        self.assertIn("all passed", self.stranger(self.program, "backend", "check", plugin, "--quiet"))
         artifact = self.folder / f"{name}_digits.so"
         chosen = ("--shape", "x=1,1,8,8", "--plugin", plugin, "--backends", name)
-        run(self.program, "compile", ROOT / "models" / "digits.onnx", "-o", artifact, *chosen)
-        self.assertIn(f"9 ops by {name}", run(self.program, "inspect", artifact))
-        self.assertIn("ok:", run(self.program, "verify", ROOT / "models" / "digits.onnx", *chosen))
+        self.stranger(self.program, "compile", self.digits, "-o", artifact, *chosen)
+        self.assertIn(f"9 ops by {name}", self.stranger(self.program, "inspect", artifact))
+        self.assertIn("ok:", self.stranger(self.program, "verify", self.digits, *chosen))
         return plugin
 
     def test_each_verb_has_a_man_page(self):
@@ -110,11 +135,12 @@ class InstallTest(unittest.TestCase):
         run(self.build / "bin" / "write_zoo", self.folder, "resnet50", "--small")
         model, artifact = self.folder / "resnet50.onnx", self.folder / "resnet50.so"
         chosen = ("--plugin", plugin, "--backends", "convs_cpp")
-        run(self.program, "compile", model, "-o", artifact, "--quiet", *chosen)
-        placement = json.loads(run(self.program, "inspect", artifact, "--json"))["programs"][0]["placement"]
+        self.stranger(self.program, "compile", model, "-o", artifact, "--quiet", *chosen)
+        report = json.loads(self.stranger(self.program, "inspect", artifact, "--json"))
+        placement = report["programs"][0]["placement"]
         regions = {row["region"] for row in placement if row["backend"] == "convs_cpp"}
         self.assertGreaterEqual(len(regions), 40)
-        self.assertIn("ok:", run(self.program, "verify", model, *chosen))
+        self.assertIn("ok:", self.stranger(self.program, "verify", model, *chosen))
 
     def code_generator(self, example, name, more=""):
         """Builds an example in C++ with the headers of the prefix alone; returns its library."""
