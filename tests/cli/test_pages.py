@@ -391,10 +391,12 @@ class BrowserTest(PageTest):
         self.assertGreater(len(nodes), 4500)
         blocks = "return document.querySelectorAll('.block').length"
         with browser.Browser() as chromium:
-            chromium.open(page)
+            # Each load needs 0.3 seconds of a processor. The best of them also needs one soon: 0.5 seconds in all on an
+            # idle machine.
+            times = chromium.time_paints(page, rounds=5)
+            self.assertLess(max(processor for _, processor in times), 2, times)
+            self.assertLess(min(painted for painted, _ in times), 2, times)
             chromium.screenshot(self.pages / "folded.png")
-            # 0.5 seconds on an idle machine; a test machine may be busy.
-            self.assertLess(int(chromium.run("return document.getElementById('page').dataset.drawn")), 10000)
             self.assertLessEqual(chromium.run(blocks), 300)
             for i in range(0, len(nodes), 450):
                 chromium.run("headrace.page.reveal(arguments[0])", i)

@@ -46,6 +46,17 @@ def chromium(page: Path, *flags: str) -> str:
     return done.stdout
 
 
+# Resolves when the browser painted the frame that shows what the page's script has drawn.
+PAINTED = """window.painted = new Promise((resolve) => {
+  const watcher = new MutationObserver(() => {
+    if (!document.getElementById('page')?.dataset.drawn) return;
+    watcher.disconnect();
+    requestAnimationFrame(() => setTimeout(() => resolve(performance.now())));
+  });
+  watcher.observe(document, {subtree: true, childList: true, attributes: true, attributeFilter: ['data-drawn']});
+});"""
+
+
 class Browser:
     """A session of chromedriver. Use it in a `with`."""
 
@@ -105,6 +116,23 @@ class Browser:
 
     def open(self, page: Path) -> None:
         self._send("POST", "/url", {"url": page.as_uri()})
+
+    def command(self, name: str, **parameters: object) -> Any:
+        """A command of Chrome's DevTools protocol."""
+        return self._send("POST", "/goog/cdp/execute", {"cmd": name, "params": parameters})
+
+    def time_paints(self, page: Path, rounds: int) -> list[tuple[float, float]]:
+        """For each load of a page of ours: the seconds from its navigation until it was painted with its drawing, and
+        those that the page's main thread had a processor for, until it was asked."""
+        self.command("Page.addScriptToEvaluateOnNewDocument", source=PAINTED)
+        self.command("Performance.enable", timeDomain="threadTicks")
+        times = []
+        for _ in range(rounds):
+            self.open(page)
+            painted = self.run("return window.painted") / 1e3
+            metrics = {one["name"]: one["value"] for one in self.command("Performance.getMetrics")["metrics"]}
+            times.append((painted, metrics["TaskDuration"]))
+        return times
 
     def run(self, script: str, *arguments: object) -> Any:
         """Runs a function body in the page."""
