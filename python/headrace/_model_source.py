@@ -19,11 +19,24 @@ class ModelSource:
         self._memory_file: MemoryFile | None = None
         if isinstance(model, (bytes, bytearray, memoryview)):
             data = bytes(model)
-            self._in_memory(data, f"the model of {len(data)} bytes")
+            if not data:
+                raise UserError(
+                    f"{what}: got {_arguments.kind(model)} without content, which is not an ONNX model; give the bytes "
+                    "of an .onnx file, or its path"
+                )
+            self._in_memory(data, f"the model of {len(data)} byte{'s' if len(data) > 1 else ''}")
         elif _arguments.kind(model) == "ModelProto" and hasattr(model, "SerializeToString"):
-            self._in_memory(_serialized(model, what), f"the model '{model.graph.name}'")
+            if not model.HasField("graph"):
+                raise UserError(
+                    f"{what}: the onnx.ModelProto has no graph; make a model with onnx.helper.make_model, or read one "
+                    "with onnx.load"
+                )
+            name = model.graph.name
+            self._in_memory(_serialized(model, what), f"the model '{name}'" if name else "the onnx.ModelProto")
         elif isinstance(model, (str, PathLike)):
             self.path = self.name = _arguments.path(model, what)
+            if not self.path:
+                raise UserError(f"{what}: the path is empty; name a file that ends in .onnx or .relay")
         else:
             instead = "; IRModule.from_expr makes a module of it" if _arguments.kind(model) == "Function" else ""
             raise UserError(

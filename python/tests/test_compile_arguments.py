@@ -60,11 +60,45 @@ def test_other_types(model):
         hr.compile(model)
 
 
-@pytest.mark.parametrize("model", [b"", b"no model"])
-def test_bytes_that_are_no_model(model):
-    with pytest.raises(hr.UserError, match=f"the model of {len(model)} bytes") as raised:
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (b"no model", "the model of 8 bytes is text, not an ONNX model"),
+        (b"\x08\x0a", "the model of 2 bytes has no graph: it is not an ONNX model; give one that an exporter wrote"),
+        (b"", "model: got bytes without content, which is not an ONNX model; give the bytes of an .onnx file"),
+        (bytearray(), "model: got bytearray without content"),
+        (memoryview(b""), "model: got memoryview without content"),
+        ("", "model: the path is empty; name a file that ends in .onnx or .relay"),
+    ],
+)
+def test_bytes_and_paths_that_are_no_model(model, says):
+    with pytest.raises(hr.UserError, match=says) as raised:
         hr.compile(model)
     assert "/proc/" not in str(raised.value)
+
+
+def test_protos_that_are_no_model():
+    onnx = pytest.importorskip("onnx")
+    says = "model: the onnx.ModelProto has no graph; make a model with onnx.helper.make_model, or read one with"
+    for model in (onnx.ModelProto(), onnx.ModelProto(ir_version=10)):
+        with pytest.raises(hr.UserError, match=says):
+            hr.compile(model)
+
+
+@pytest.mark.parametrize(("name", "shown"), [("net", "the model 'net'"), ("", "the onnx.ModelProto")])
+def test_messages_name_a_proto_as_it_was_given(name, shown):
+    onnx = pytest.importorskip("onnx")
+    port = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n"])
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], name or "unnamed", [port], [port])
+    graph.name = name
+    opset = onnx.helper.make_opsetid("", 17)
+    with pytest.raises(hr.UserError, match=f"^{shown} leaves these dimensions open: x"):
+        hr.compile(onnx.helper.make_model(graph, opset_imports=[opset]))
+    graph.output[0].name = "y"
+    without = onnx.helper.make_model(graph)
+    del without.opset_import[:]
+    with pytest.raises(hr.UserError, match=f"^{shown} imports no version of the default.*add one to its opset_import"):
+        hr.compile(without, shapes={"x": (1,)})
 
 
 def test_dimensions_by_name() -> None:

@@ -171,7 +171,8 @@ def test_models_by_path(tmp_path, of):
         (3, "path_or_bytes: expected a path, the bytes of an ONNX model or an onnx.ModelProto, got int"),
         (None, "path_or_bytes: .*got None"),
         (b"garbage", "the model of 7 bytes"),
-        (b"", "the model of 0 bytes"),
+        (b"", "path_or_bytes: got bytes without content.* or its path"),
+        (onnx.ModelProto(), "path_or_bytes: the onnx.ModelProto has no graph; make a model with onnx.helper"),
         ("/nowhere/m.onnx", "/nowhere/m.onnx"),
     ],
 )

@@ -380,7 +380,7 @@ Model read_model(std::span<const std::byte> bytes, std::string source, std::stri
   Model model;
   model.source = std::move(source);
   model.directory = std::move(directory);
-  if (bytes.empty()) throw_user_error("'{}' is empty, not an ONNX model", model.source);
+  if (bytes.empty()) throw_user_error("'{}' is empty, not an ONNX model; copy or export it again", model.source);
   std::string_view text = as_text(bytes);
   bool has_graph = false;
   try {
@@ -391,7 +391,7 @@ Model read_model(std::span<const std::byte> bytes, std::string source, std::stri
   }
   if (!has_graph) {
     refuse_text(text, model.source);
-    throw_user_error("'{}' has no graph: it is not an ONNX model", model.source);
+    throw_user_error("'{}' has no graph: it is not an ONNX model; give one that an exporter wrote", model.source);
   }
   return model;
 }
@@ -416,8 +416,10 @@ int64_t default_opset(const Model& model) {
     if (is_default_domain(import.domain)) version = import.version;
   }
   if (version == 0) {
-    throw_user_error("'{}' imports no version of the default operator set; versions {} to {} are supported",
-                     model.source, kOldestOpset, kNewestOpset);
+    throw_user_error(
+        "'{}' imports no version of the default operator set; versions {} to {} are supported: add one to its "
+        "opset_import",
+        model.source, kOldestOpset, kNewestOpset);
   }
   if (version < kOldestOpset || version > kNewestOpset) {
     throw_user_error(

@@ -239,8 +239,9 @@ TEST(ReadModel, FileAndItsErrors) {
 }
 
 TEST(ReadModel, MalformedInputSaysWhereAndWhat) {
-  EXPECT_EQ(error_of(""), "'m.onnx' is empty, not an ONNX model");
-  EXPECT_EQ(error_of(std::string("\x08\x08", 2)), "'m.onnx' has no graph: it is not an ONNX model");
+  EXPECT_EQ(error_of(""), "'m.onnx' is empty, not an ONNX model; copy or export it again");
+  EXPECT_EQ(error_of(std::string("\x08\x08", 2)),
+            "'m.onnx' has no graph: it is not an ONNX model; give one that an exporter wrote");
   EXPECT_THAT(error_of("hello, world"), HasSubstr("'m.onnx' is text, not an ONNX model"));
   EXPECT_THAT(error_of("<!DOCTYPE html>\r\n<html>\t</html>\n"), HasSubstr("it may be a web page"));
   EXPECT_THAT(error_of("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 3\n"),
@@ -323,7 +324,10 @@ TEST(DefaultOpset, RangeIsChecked) {
   EXPECT_THAT(opset_error({{"", 26}}), HasSubstr("uses version 26"));
   EXPECT_THAT(opset_error({{"", 13}, {"ai.onnx", 6}}), HasSubstr("imports two versions of the operator set 'ai.onnx'"));
   EXPECT_EQ(opset_error({{"", 13}, {"ai.onnx", 13}}), "");
-  EXPECT_THAT(opset_error({{"ai.onnx.ml", 2}}), HasSubstr("imports no version of the default operator set"));
+  EXPECT_THAT(
+      opset_error({{"ai.onnx.ml", 2}}),
+      HasSubstr("imports no version of the default operator set; versions 6 to 25 are supported: add one to its "
+                "opset_import"));
 }
 
 }  // namespace
