@@ -68,8 +68,9 @@ class CompiledModel(_core.Model):
         """Regions of other backends that run natively, because the backend is missing or failed.
 
         A RuntimeWarning tells of each once, when the model is made or in the call in which the backend fails. Each is a
-        dict of `region`, `backend`, `reason` (a number of headrace/reason.h), `message` (what the backend said) and
-        `run` (the call in which it failed, counted from 1; 0 where the backend was missing from the start).
+        dict of `region`, `backend`, `reason` (a number of headrace/reason.h), `reason_name` (its name there, such as
+        "BACKEND_FAILED"), `message` (what the backend said) and `run` (the call in which it failed, counted from 1; 0
+        where the backend was missing from the start).
         """
         return self._executor.fallbacks
 

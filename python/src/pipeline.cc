@@ -10,6 +10,7 @@
 #include <set>
 
 #include "artifact/artifact_file.h"
+#include "base/reason_name.h"
 #include "executors/pipeline/isolation/program_stage.h"
 #include "executors/pipeline/pipeline.h"
 #include "executors/pipeline/plan_spec.h"
@@ -488,6 +489,7 @@ nb::list stage_fallbacks(const PythonPipeline& self) {
     row["region"] = fallback.event.region;
     row["backend"] = fallback.event.backend;
     row["reason"] = static_cast<int>(fallback.event.reason);
+    row["reason_name"] = std::string(reason_name(fallback.event.reason));
     row["message"] = to_shown(fallback.event.message);
     list.append(row);
   }

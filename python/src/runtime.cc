@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/interrupt.h"
+#include "base/reason_name.h"
 #include "load/load_module.h"
 #include "load/run.h"
 #include "runtime/function_module.h"
@@ -140,6 +141,7 @@ nb::list fallbacks_of(const executors::Executor& executor) {
     row["region"] = event.region;
     row["backend"] = event.backend;
     row["reason"] = static_cast<int>(event.reason);
+    row["reason_name"] = std::string(reason_name(event.reason));
     row["message"] = event.message;
     row["run"] = event.run;
     list.append(row);

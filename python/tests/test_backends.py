@@ -67,6 +67,8 @@ def test_a_backend_that_fails_is_replaced_by_native_code(program, tmp_path):
     assert len(calls) == 1
     (event,) = model.fallbacks
     assert event["backend"] == "test_python_fails"
+    assert list(event) == ["region", "backend", "reason", "reason_name", "message", "run"]
+    assert (event["reason"], event["reason_name"]) == (17, "BACKEND_FAILED")
     assert event["run"] == 1
     assert "the chip is gone" in event["message"]
     strict = hr.load(path, fallback="none")

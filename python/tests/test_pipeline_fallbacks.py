@@ -105,6 +105,7 @@ print(pipe.submit(np.ones({shape}, "float32")).wait(30).numpy().tolist())
     assert len(told) == len(found) == (2 if name == "batch" else 1)
     for line, one in zip(told, found, strict=True):
         assert (one["stage"], one["backend"]) == ("detect", NAME)
+        assert (one["reason"], one["reason_name"]) == (8, "BACKEND_MISSING")
         assert line == (
             f"RuntimeWarning: stage 'detect': region {one['region']} runs natively, not by {NAME}: {one['message']}"
         )
@@ -145,13 +146,18 @@ def test_the_program_says_the_same(files: dict[str, Path]) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
 
     def say(*arguments: Any) -> subprocess.CompletedProcess[str]:
-        command = [PROGRAM, "pipeline", *arguments]
+        command = [PROGRAM, *arguments]
         return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
 
+    (one,) = json.loads(say("run", files["model"], "--random", "--json").stdout)["fallbacks"]
+    assert list(one) == ["region", "backend", "reason", "reason_name", "message"]
+    assert (one["backend"], one["reason"], one["reason_name"]) == (NAME, 8, "BACKEND_MISSING")
     for action in (["run"], ["bench", "--rounds", "1"]):
-        asked = (*action, files["thread"], "--requests", "3")
+        asked = ("pipeline", *action, files["thread"], "--requests", "3")
         (one,) = json.loads(say(*asked, "--json").stdout)["fallbacks"]
+        assert list(one) == ["stage", "region", "backend", "reason", "reason_name", "message"]
         assert (one["stage"], one["backend"]) == ("detect", NAME)
+        assert (one["reason"], one["reason_name"]) == (8, "BACKEND_MISSING")
         line = f"stage detect: region {one['region']} ran natively, not by {NAME}: {one['message']}\n"
         assert line in say(*asked, "--fallback", "native").stdout
         refused = say(*asked, "--fallback", "none")

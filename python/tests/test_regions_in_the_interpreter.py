@@ -100,6 +100,7 @@ def test_a_failing_backend_is_reported():
     assert executor.evaluate()(hot).numpy()[1] == 1
     (event,) = executor.fallbacks
     assert (event["region"], event["backend"], event["run"]) == ("exp_of", "always42", 1)
+    assert (event["reason"], event["reason_name"]) == (17, "BACKEND_FAILED")
     assert "the chip is on fire" in event["message"]
     strict = executor_of(MAIN, fallback="none").evaluate()
     np.testing.assert_array_equal(strict(X).numpy(), [42, 42])

@@ -1,3 +1,4 @@
+#include "base/reason_name.h"
 #include "driver/region_calls.h"
 #include "functions/register_functions.h"
 #include "interp/interp.h"
@@ -17,12 +18,13 @@ executors::Fallback read_fallback(const std::string& name) {
   throw_user_error("fallback: expected \"native\" or \"none\", got \"{}\"", name);
 }
 
-// Returns the events as lists: region, backend, reason, message, run.
+// Returns the events as lists: region, backend, reason and its name, message, run.
 Array<Value> rows_of(const std::vector<executors::FallbackEvent>& events) {
   Array<Value> rows;
   for (const executors::FallbackEvent& event : events)
     rows.push_back(Value(Array<Value>{Value(event.region), Value(event.backend), Value(int64_t{event.reason}),
-                                      Value(event.message), Value(static_cast<int64_t>(event.run))}));
+                                      Value(std::string(reason_name(event.reason))), Value(event.message),
+                                      Value(static_cast<int64_t>(event.run))}));
   return rows;
 }
 

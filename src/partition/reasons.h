@@ -1,4 +1,4 @@
-// Reason codes (headrace/reason.h) as people read them.
+// Remedies for reasons of placements (headrace/reason.h).
 #pragma once
 
 #include <headrace/reason.h>
@@ -6,9 +6,6 @@
 #include <string_view>
 
 namespace headrace::partition {
-
-// Returns the name of a reason without its prefix: "OP_UNSUPPORTED".
-std::string_view name_of(hr_reason reason);
 
 // Returns what would change that an op is not on a backend, or is where it is, for this reason; empty for reasons that
 // placements do not have.

@@ -234,10 +234,28 @@ class JsonTest(JsonPageTest):
             self.assertTrue(path.read_text().startswith('#[tir_version = "1"]'), path)
         self.fails(USER, "cannot be made", "compile", DIGITS, "-o", "n.so", "--dump-tir", "one.so/loops", *ONE)
 
+    def test_notes(self) -> None:
+        text = (
+            '  %0 = arange(0f, 4096f, 1f, dtype="float32");\n  add(%x, multiply(%0, reshape(%0, newshape=[4096, 1])))\n'
+        )
+        text = f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(1), float32]) {{\n{text}}}\n'
+        (self.folder / "large.relay").write_text(text)
+        done = self.call("compile", "large.relay", "-o", "large.so", "--json", check=True)
+        (note,) = json.loads(done.stdout)["notes"]
+        self.assertEqual(list(note), ["reason", "reason_name", "pass", "message", "place"])
+        self.assertEqual((note["reason"], note["reason_name"], note["pass"]), (50, "FOLD_LIMIT", "FoldConstant"))
+        program = self.report("inspect", "large.so")["programs"][0]
+        (kept,) = program["notes"]
+        self.assertEqual(list(kept), ["pass", "op", "reason", "reason_name", "message"])
+        self.assertEqual(
+            {key: kept[key] for key in ("reason", "reason_name", "message")},
+            {key: note[key] for key in ("reason", "reason_name", "message")},
+        )
+
     def test_targets(self) -> None:
         report = self.report("targets")
         (llvm,) = report["kinds"]
-        self.assertEqual([llvm["name"], llvm["device_type"], llvm["keys"]], ["llvm", 1, ["cpu"]])
+        self.assertEqual([llvm["name"], llvm["device_type"], llvm["device"], llvm["keys"]], ["llvm", 1, "cpu", ["cpu"]])
         self.assertEqual([row["name"] for row in llvm["options"]], ["mtriple", "mcpu", "mattr", "num-cores", "extern"])
         self.assertIn({"name": "cpu/x86-64-v3", "target": "llvm -keys=cpu -mcpu=x86-64-v3"}, report["tags"])
 

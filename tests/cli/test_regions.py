@@ -108,9 +108,10 @@ class CompilerFunctionsTest(CliTest):
         self.assertEqual((program["name"], fallback["name"]), ("default", "grown"))
         self.assertEqual([step["kind"] for step in program["steps"]], ["kernel", "region", "kernel"])
         self.assertEqual([step["kind"] for step in fallback["steps"]], ["kernel"])
-        rows = [(row["kind"], row["backend"], row["region"], row["reason"]) for row in program["placement"]]
-        native = ("native", None, 60)  # no other backend was asked for
-        grown = ("ccompiler", "grown", 61)  # the program says so
+        keys = ("kind", "backend", "region", "reason", "reason_name")
+        rows = [tuple(row[key] for key in keys) for row in program["placement"]]
+        native = ("native", None, 60, "PLACE_ONLY_NATIVE")
+        grown = ("ccompiler", "grown", 61, "PLACE_BY_HAND")
         expected = [("multiply", *native), ("add", *grown), ("exp", *grown), ("negative", *native)]
         self.assertEqual(rows, expected)
 

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "base/count_of.h"
+#include "base/reason_name.h"
 #include "codegen/native.h"
 #include "driver/module_format.h"
 #include "driver/output_file.h"
@@ -88,6 +89,7 @@ Array<Value> list_of(const std::vector<pass::PassNote>& notes) {
   Array<Value> list;
   for (const pass::PassNote& note : notes) {
     list.push_back(Value(Report{{"reason", Value(static_cast<int64_t>(note.reason))},
+                                {"reason_name", Value(std::string(reason_name(note.reason)))},
                                 {"pass", Value(note.pass)},
                                 {"message", Value(note.message)},
                                 {"place", note.span ? Value(to_string(note.span)) : Value()}}));

@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "base/reason_name.h"
 #include "driver/explain.h"
 #include "driver/output_file.h"
 #include "partition/reasons.h"
@@ -65,7 +66,7 @@ Report report_of(const driver::Explanation& explained) {
                                      {"kind", Value(one.kind)},
                                      {"backend", Value(one.backend)},
                                      {"reason", Value(static_cast<int64_t>(one.reason))},
-                                     {"reason_name", Value(std::string(partition::name_of(one.reason)))},
+                                     {"reason_name", Value(std::string(reason_name(one.reason)))},
                                      {"message", Value(one.message)},
                                      {"remedy", remedy.empty() ? Value() : Value(remedy)},
                                      {"region", one.region.empty() ? Value() : Value(one.region)},

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/count_of.h"
+#include "base/reason_name.h"
 #include "partition/reasons.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/shown_text.h"
@@ -79,11 +80,11 @@ void print_ops(const driver::Explanation& explained) {
     if (const auto found = others.find(static_cast<int32_t>(i)); found != others.end()) {
       for (const GraphAlternative& other : found->second) {
         if (!is_said(one, other))
-          why += fmt::format("; not by {} ({}): {}", other.backend, partition::name_of(other.reason), other.message);
+          why += fmt::format("; not by {} ({}): {}", other.backend, reason_name(other.reason), other.message);
       }
     }
     rows.push_back({one.op, one.kind, one.backend, one.region.empty() ? "-" : one.region,
-                    std::string(partition::name_of(one.reason)), why});
+                    std::string(reason_name(one.reason)), why});
   }
   std::cout << to_table(rows);
 }
@@ -97,7 +98,7 @@ void print_remedies(const driver::Explanation& explained) {
   }
   for (const hr_reason reason : reasons) {
     if (const std::string_view remedy = partition::remedy_of(reason); !remedy.empty())
-      print_out("to change {}: {}\n", partition::name_of(reason), remedy);
+      print_out("to change {}: {}\n", reason_name(reason), remedy);
   }
 }
 

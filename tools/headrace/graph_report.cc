@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/read_text.h"
+#include "base/reason_name.h"
 #include "object/array.h"
 #include "object/map.h"
 #include "object/shape_tuple.h"
@@ -37,7 +38,7 @@ Array<Value> alternatives_of(const partition::GraphNode& node) {
   for (const partition::GraphAlternative& one : node.alternatives)
     list.push_back(Value(Report{{"backend", Value(one.backend)},
                                 {"reason", Value(static_cast<int64_t>(one.reason))},
-                                {"reason_name", Value(std::string(partition::name_of(one.reason)))},
+                                {"reason_name", Value(std::string(reason_name(one.reason)))},
                                 {"message", Value(one.message)},
                                 {"remedy", text_or_none(partition::remedy_of(one.reason))}}));
   return list;

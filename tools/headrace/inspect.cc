@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/count_of.h"
+#include "base/reason_name.h"
 #include "artifact/artifact_file.h"
 #include "driver/model.h"
 #include "driver/output_file.h"
@@ -93,6 +94,7 @@ Array<Value> placement_of(const Program& program) {
                                      {"kind", Value(one.kind)},
                                      {"backend", Value(one.backend)},
                                      {"reason", Value(static_cast<int64_t>(one.reason))},
+                                     {"reason_name", Value(std::string(reason_name(one.reason)))},
                                      {"message", Value(one.message)},
                                      {"region", one.region.empty() ? Value() : Value(one.region)}}));
   }
@@ -105,6 +107,7 @@ Array<Value> notes_of(const Program& program) {
     notes.push_back(Value(Report{{"pass", Value(note.pass)},
                                  {"op", Value(note.op)},
                                  {"reason", Value(static_cast<int64_t>(note.reason))},
+                                 {"reason_name", Value(std::string(reason_name(note.reason)))},
                                  {"message", Value(note.message)}}));
   }
   return notes;

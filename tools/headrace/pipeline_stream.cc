@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/reason_name.h"
 #include "devices/place_stages.h"
 #include "driver/output_file.h"
 #include "executors/pipeline/isolation/program_stage.h"
@@ -143,6 +144,7 @@ Value fallbacks_report(const Pipeline& pipeline) {
                                 {"region", Value(fallback.event.region)},
                                 {"backend", Value(fallback.event.backend)},
                                 {"reason", Value(static_cast<int64_t>(fallback.event.reason))},
+                                {"reason_name", Value(std::string(reason_name(fallback.event.reason)))},
                                 {"message", Value(fallback.event.message)}}));
   }
   return Value(list);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <iostream>
 
+#include "base/reason_name.h"
 #include "tools/headrace/comparison.h"
 #include "tools/headrace/input_options.h"
 #include "tools/headrace/interleaved_timing.h"
@@ -40,6 +41,7 @@ Array<Value> describe_fallbacks(const executors::Executor& executor) {
     list.push_back(Value(Report{{"region", Value(event.region)},
                                 {"backend", Value(event.backend)},
                                 {"reason", Value(static_cast<int64_t>(event.reason))},
+                                {"reason_name", Value(std::string(reason_name(event.reason)))},
                                 {"message", Value(event.message)}}));
   }
   return list;

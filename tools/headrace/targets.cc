@@ -3,15 +3,25 @@
 
 #include "driver/register_all.h"
 #include "ir/target_tag.h"
+#include "tensor/device_kind.h"
 #include "tools/headrace/output.h"
 
 namespace headrace::tools {
 
 namespace {
 
+// Returns the name of a DLPack device type; a target has no other types.
+std::string device_name(int64_t type) {
+  for (const DeviceKind& kind : device_kinds()) {
+    if (kind.type == type) return std::string(kind.name);
+  }
+  return "";
+}
+
 Report report_of(const TargetKind& kind) {
   return {{"name", Value(kind->name)},
           {"device_type", Value(kind->default_device_type)},
+          {"device", Value(device_name(kind->default_device_type))},
           {"keys", Value(kind->default_keys)},
           {"options", Value(describe_options(kind))}};
 }

@@ -458,7 +458,7 @@ class DebugExecutor(Executor):
                 return interpret("main", args)
             finally:
                 if rows := fallbacks():
-                    keys = ("region", "backend", "reason", "message", "run")
+                    keys = ("region", "backend", "reason", "reason_name", "message", "run")
                     self._events[key] = [dict(zip(keys, row, strict=True)) for row in rows]
 
         return run

@@ -145,8 +145,9 @@ class Pipeline:
     def fallbacks(self) -> list[dict[str, Any]]:
         """Regions of other backends that run natively, because the backend is missing or failed.
 
-        Each is a dict of `stage`, `region`, `backend`, `reason` (a number of headrace/reason.h) and `message` (what the
-        backend said). A stage in a process of its own has those from the start of its process.
+        Each is a dict of `stage`, `region`, `backend`, `reason` (a number of headrace/reason.h), `reason_name` (its
+        name there, such as "BACKEND_MISSING") and `message` (what the backend said). A stage in a process of its own
+        has those from the start of its process.
         """
         return self._native.fallbacks
 
