@@ -12,11 +12,13 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shutil
 import stat
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
@@ -24,12 +26,15 @@ from typing import Any
 
 from headrace import _arguments, _core
 from headrace._core import UserError
+from headrace._ffi import api
 
 _FORMAT = 1  # version of the key's fields
 _DEFAULT_BYTES = 2 << 30
 _MOST_BYTES_OF_A_MODEL = 1_400_000_000  # larger weights go to a file beside the artifact
 _OLD_SECONDS = 3600  # age at which a compile's folder counts as left behind
 _PARTS = "part-"
+_OURS = re.compile(r"[0-9a-f]{48}\.(so|json)|part-.*")  # the names of the cache's files
+_warned: set[str] = set()  # folders
 _RECENT_NS = 3_000_000_000  # more than the steps in which file systems count time
 
 
@@ -57,6 +62,25 @@ class CompileCache:
             raise UserError(
                 f"cache: others may write to the folder '{folder}', whose files would be loaded as code; take "
                 "that away (chmod 700) or name another"
+            )
+        if status.st_mode & 0o077:
+            self._close()
+
+    def _close(self) -> None:
+        """Makes the folder its owner's alone; warns where it has other files, which others may have to read."""
+        try:
+            if all(_OURS.fullmatch(path.name) for path in self.folder.iterdir()):
+                self.folder.chmod(0o700)
+                return
+        except OSError:  # a file system that does not change modes
+            return
+        if str(self.folder) not in _warned:
+            _warned.add(str(self.folder))
+            warnings.warn(
+                f"cache: others may look into the folder '{self.folder}', which has other files, too; name a folder "
+                "for the cache alone",
+                RuntimeWarning,
+                stacklevel=6,
             )
 
     def find(self, key: str, threads: int) -> _core.Executor | None:
@@ -200,18 +224,15 @@ def key_of(
     """
     if "headrace.relay._op_registration" in sys.modules:
         return None
-    digest = hashlib.sha256()
     try:
-        contents = [cache.digests(path, _core.model_files)]
-        contents += [cache.digests(file, lambda one: [one]) for file in files.values() if file]
+        contents = [cache.digests(path, _core.model_files), *_digests_of(cache, files)]
         if sum(size for own in contents for size, _ in own) > _MOST_BYTES_OF_A_MODEL:
             return None
         if path.endswith(".relay"):
             text = Path(path).read_bytes()
             if b"import" in text or b"Compiler" in text:
                 return None
-        head = [_FORMAT, _core.__version__, _images(), _machine(), _environment(), _sorted(options), _sorted(files)]
-        digest.update(json.dumps([*head, contents, path.endswith(".relay")]).encode())
+        digest = _begun([contents, path.endswith(".relay")], files, options)
     except (OSError, UserError):
         return None
     for name in sorted(bound):
@@ -219,6 +240,42 @@ def key_of(
         digest.update(json.dumps([name, str(array.dtype), list(array.shape)]).encode())
         digest.update(array.tobytes())
     return digest.hexdigest()[:48]
+
+
+def key_of_module(cache: CompileCache, module: Any, files: Mapping[str, str], options: Mapping[str, Any]) -> str | None:
+    """As `key_of`, for a Relay module: its nodes with all their fields, and the elements of its constants.
+
+    None also for a module that JSON cannot hold, such as one with functions of Python among its attributes.
+    """
+    if "headrace.relay._op_registration" in sys.modules:
+        return None
+    try:
+        text, tensors = api("ir.SaveJSONWithoutTensors")(module)
+        if '"Compiler"' in text:
+            return None
+        digest = _begun([_digests_of(cache, files), "module", len(text)], files, options)
+    except (OSError, UserError):
+        return None
+    digest.update(text.encode())
+    total = 0
+    for dtype, shape, elements in tensors:
+        data = elements.numpy()
+        total += data.nbytes
+        if total > _MOST_BYTES_OF_A_MODEL:
+            return None
+        digest.update(json.dumps([dtype, [int(size) for size in shape]]).encode())
+        digest.update(data)
+    return digest.hexdigest()[:48]
+
+
+def _digests_of(cache: CompileCache, files: Mapping[str, str]) -> list[list[list[Any]]]:
+    return [cache.digests(file, lambda one: [one]) for file in files.values() if file]
+
+
+def _begun(contents: list[Any], files: Mapping[str, str], options: Mapping[str, Any]) -> Any:
+    """A digest of all that a key has beside the program."""
+    head = [_FORMAT, _core.__version__, _images(), _machine(), _environment(), _sorted(options), _sorted(files)]
+    return hashlib.sha256(json.dumps([*head, *contents]).encode())
 
 
 def _sorted(values: Mapping[str, Any]) -> list[list[str]]:

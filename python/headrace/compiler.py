@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from headrace import _arguments, _core, _native, _node, _public
-from headrace._compile_cache import CompileCache, cache_of, key_of
+from headrace._compile_cache import CompileCache, cache_of, key_of, key_of_module
 from headrace._ffi import get_global_func
 from headrace._keywords import suggests_keywords
 from headrace._model_source import ModelSource
@@ -169,8 +170,8 @@ def compile(
         calls. Other formats are written by `relay.build(...).export_library`.
     cache : bool or path
         True, or a folder: another process that compiles the same model with the same options on this machine loads what
-        this one compiled. None: as the environment variable HEADRACE_CACHE, which names a folder, says. Modules,
-        compiles with `backends`, `plan` or `output`, and those of a process that registered ops are not cached.
+        this one compiled. None: as the environment variable HEADRACE_CACHE, which names a folder, says. Compiles with
+        `backends`, `plan` or `output`, and those of a process that registered ops are not cached.
 
     Returns
     -------
@@ -219,39 +220,39 @@ def compile(
         "plan": "" if plan is None else _arguments.path(plan, "plan"),
         "output": None if output is None else _arguments.path(output, "output"),
     }
-    if source is None:
-        executor = _core.compile(model, **arguments)
-    else:
-        with source.named():
-            executor = _compile_cached(source.path, arguments, cache_of(cache))
+    with contextlib.nullcontext() if source is None else source.named():
+        executor = _compile_cached(model if source is None else source.path, arguments, cache_of(cache))
     return CompiledModel(executor, None if output is None else _arguments.path(output, "output"))
 
 
-def _compile_cached(path: str, arguments: Mapping[str, Any], cache: CompileCache | None) -> Any:
-    """Compiles a file, or loads what the cache has of the same compile."""
-    key = None if cache is None else _key_of(cache, path, arguments)
+def _compile_cached(program: Any, arguments: Mapping[str, Any], cache: CompileCache | None) -> Any:
+    """Compiles a file or a module, or loads what the cache has of the same compile."""
+    key = None if cache is None else _key_of(cache, program, arguments)
     if cache is None or key is None:
-        return _core.compile(path, **arguments)
+        return _core.compile(program, **arguments)
 
     def compile_to(file: str) -> Any:
-        executor = _core.compile(path, **{**arguments, "output": file})
-        if _key_of(cache, path, arguments) != key:
+        executor = _core.compile(program, **{**arguments, "output": file})
+        if _key_of(cache, program, arguments) != key:
             raise _core.UserError("the model was written to while it was compiled")  # store() gives nothing then
         return executor
 
     found = cache.find(key, arguments["threads"])
     if found is None:
         found = cache.store(key, compile_to)
-    return _core.compile(path, **arguments) if found is None else found
+    return _core.compile(program, **arguments) if found is None else found
 
 
-def _key_of(cache: CompileCache, path: str, arguments: Mapping[str, Any]) -> str | None:
+def _key_of(cache: CompileCache, program: Any, arguments: Mapping[str, Any]) -> str | None:
     if not _is_cacheable(arguments):
         return None
     apart = ("bound", "weights", "costs", "plan", "jobs", "output", "target")
     options = {name: value for name, value in arguments.items() if name not in apart}
     options["target"] = str(arguments["target"])
-    return key_of(cache, path, {name: arguments[name] for name in ("weights", "costs")}, options, arguments["bound"])
+    files = {name: arguments[name] for name in ("weights", "costs")}
+    if not isinstance(program, str):
+        return key_of_module(cache, program, files, options)
+    return key_of(cache, program, files, options, arguments["bound"])
 
 
 def _is_cacheable(arguments: Mapping[str, Any]) -> bool:

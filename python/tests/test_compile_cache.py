@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
-from headrace import _compile_cache, _core, cache  # noqa: E402
+from headrace import _compile_cache, _core, cache, relay  # noqa: E402
 
 DIGITS = Path(__file__).parents[2] / "models" / "digits.onnx"
 SHAPES = {"x": (2, 1, 8, 8)}
@@ -106,6 +106,107 @@ np.save(sys.argv[2], f(np.load(sys.argv[4])[:2]).numpy())
         )
         results.append(np.load(out))
     np.testing.assert_array_equal(*results)
+
+
+def scaled(number, dtype="float32", **attrs):
+    """A module that adds a constant of 1024 elements, the last of which is the number."""
+    elements = np.zeros(1024, dtype)
+    elements[-1] = number
+    x = relay.var("x", shape=(1024,), dtype=dtype)
+    function = relay.Function([x], x + relay.const(elements, dtype))
+    for name, value in attrs.items():
+        function = function.with_attr(name, value)
+    return hr.IRModule.from_expr(function)
+
+
+def last_of(module, folder, **options):
+    f = hr.compile(module, cache=folder, **options)
+    return float(f(np.zeros(1024, "float32")).numpy()[-1])
+
+
+def test_a_module_is_kept_by_its_content(folder, compiles):
+    for number in (1, 2, 1, 2):
+        assert last_of(scaled(number), folder) == number
+    assert len(compiles) == len(entries(folder)) == 2
+    assert last_of(hr.ir.load_json(hr.ir.save_json(scaled(1))), folder) == 1
+    assert len(compiles) == 2
+    f = hr.compile(scaled(1, "int32"), cache=folder)
+    assert f(np.zeros(1024, np.int32)).numpy()[-1] == 1
+    assert len(compiles) == 3
+
+
+def test_constants_of_narrow_floats_are_part_of_the_key(folder, compiles):
+    for number in (1.0, 2.0, 1.0):
+        x = relay.var("x", shape=(2,))
+        module = hr.IRModule.from_expr(relay.Function([x], x + relay.cast(relay.const(number, "bfloat16"), "float32")))
+        f = hr.compile(module, cache=folder)
+        assert f(np.zeros(2, np.float32)).numpy().tolist() == [number] * 2
+    assert len(compiles) == 2
+
+
+@pytest.mark.parametrize("options", [{"opt_level": 0}, {"threads": 1}, {"cpu": "x86-64-v3"}], ids=str)
+def test_options_are_part_of_a_modules_key(folder, compiles, options):
+    for more in ({}, options, {}, options):
+        last_of(scaled(1), folder, **more)
+    assert len(compiles) == len(entries(folder)) == 2
+
+
+def test_another_process_compiles_no_module(folder):
+    script = """
+import sys
+import numpy as np
+import headrace as hr
+from headrace import _core, relay
+
+def refuse(*given, **named):
+    raise AssertionError("a compile")
+
+if sys.argv[2] == "second":
+    _core.compile = refuse
+elements = np.arange(6, dtype="float32").reshape(2, 3)
+elements[1, 2] = float(sys.argv[1])
+x = relay.var("x", shape=(2, 3))
+y = relay.nn.relu(relay.add(x, relay.const(elements)))
+f = hr.compile(hr.IRModule.from_expr(relay.Function([x], y)))
+print(f(np.ones((2, 3), "float32")).numpy().sum())
+"""
+
+    def runs(*arguments):
+        command = [sys.executable, "-c", script, *arguments]
+        environment = {**os.environ, "HEADRACE_CACHE": str(folder)}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    first, second = runs("5", "first"), runs("5", "second")
+    assert (first.returncode, second.returncode, second.stderr) == (0, 0, "")
+    assert first.stdout == second.stdout == "21.0\n"  # 0 + 1 + 2 + 3 + 4 + 5, and 1 for each element
+    assert len(entries(folder)) == 1
+    changed = runs("6", "second")
+    assert changed.returncode == 1
+    assert "AssertionError: a compile" in changed.stderr
+    assert runs("6", "first").stdout == "22.0\n"
+
+
+@pytest.mark.backends("ccompiler")
+def test_modules_of_other_compilers_are_not_kept(folder, compiles):
+    text = '#[version = "0.0.5"]\ndef @f(%a: Tensor[(2), float32], Compiler="ccompiler", Primitive=1) { exp(%a) }\n'
+    module = relay.fromtext(text + "def @main(%x: Tensor[(2), float32]) { @f(%x) }\n")
+    assert hr.compile(module, cache=folder)(np.zeros(2, np.float32)).numpy().tolist() == [1, 1]
+    assert compiles == [""]
+
+
+def test_modules_that_are_not_kept(folder, monkeypatch):
+    monkeypatch.setattr(_compile_cache, "_MOST_BYTES_OF_A_MODEL", 4095)
+    assert last_of(scaled(1), folder) == 1
+    monkeypatch.setattr(_compile_cache, "_MOST_BYTES_OF_A_MODEL", 4096)
+    monkeypatch.setitem(sys.modules, "headrace.relay._op_registration", object())
+    assert last_of(scaled(1), folder) == 1
+    assert entries(folder) == []
+
+
+def test_a_module_with_a_function_of_python_is_not_kept(folder, compiles):
+    hr.compile(scaled(1, hint=hr.convert(lambda: 3)), cache=folder)
+    assert entries(folder) == []
+    assert compiles == [""]
 
 
 def test_processes_share_a_folder(folder):
@@ -237,6 +338,31 @@ def test_folders_that_others_write_to(folder, mode):
     for call in (hr.compile, hr.InferenceSession):
         with pytest.raises(hr.UserError, match=r"cache: others may write to the folder .*loaded as code.*chmod 700"):
             call(DIGITS, shapes=SHAPES, cache=folder)
+
+
+def test_a_folder_that_others_may_read_is_closed(folder, compiles, tmp_path):
+    path = plus(tmp_path, 1)
+    for mode in (0o755, 0o711, 0o750):
+        folder.mkdir(exist_ok=True)
+        folder.chmod(mode)
+        assert run(path, folder) == [1, 1]
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert len(compiles) == 1
+
+
+def test_a_folder_of_other_things_that_others_may_read(folder, compiles, tmp_path, recwarn):
+    folder.mkdir()
+    folder.chmod(0o755)
+    (folder / "page.html").touch()
+    for _ in range(2):
+        assert run(plus(tmp_path, 1), folder) == [1, 1]
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o755
+    assert [stat.S_IMODE(path.stat().st_mode) for path in folder.glob("*.so")] == [0o600]
+    told = [str(one.message) for one in recwarn if one.category is RuntimeWarning]
+    says = f"cache: others may look into the folder '{folder}', which has other files, too; name a folder for the cache"
+    assert told == [says + " alone"]
+    assert Path(next(one for one in recwarn if one.category is RuntimeWarning).filename) == Path(__file__)
+    assert len(compiles) == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")

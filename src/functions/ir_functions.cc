@@ -6,6 +6,7 @@
 #include "object/repr.h"
 #include "object/structural_equal.h"
 #include "relay/text/tvm_json.h"
+#include "tensor/ndarray.h"
 
 namespace headrace::functions {
 
@@ -50,8 +51,28 @@ Value load_any_json(const std::string& text) {
   }
 }
 
+// Returns the elements of a dense tensor as bytes, in its memory.
+NDArray bytes_of(const NDArray& dense) {
+  const std::span<const std::byte> bytes = dense.bytes();
+  return NDArray::view(const_cast<std::byte*>(bytes.data()), {static_cast<int64_t>(bytes.size())}, DataType::uint(8),
+                       [dense] {});
+}
+
+// Returns the JSON of a graph without the elements of its tensors, and for each tensor its dtype, shape and bytes.
+Array<Value> save_json_without_tensors(const Value& root) {
+  std::vector<Value> tensors;
+  const std::string text = save_json_apart(root, NDArrayObj::type_key, tensors);
+  Array<Value> rows;
+  for (const Value& tensor : tensors) {
+    const NDArray dense = tensor.as<NDArray>().to_dense();
+    rows.push_back(Value(Array<Value>{Value(dense.dtype().to_string()), Value(dense.shape()), Value(bytes_of(dense))}));
+  }
+  return {Value(text), Value(rows)};
+}
+
 void register_object_functions() {
   register_global("ir.SaveJSON", make_packed([](const Value& root) { return save_json(root); }));
+  register_global("ir.SaveJSONWithoutTensors", make_packed(&save_json_without_tensors));
   register_global("ir.LoadJSON", make_packed(&load_any_json));
   register_global("ir.StructuralEqual", make_packed([](const Value& a, const Value& b, bool map_free_vars) {
                     return structural_equal(a, b, {.map_free_vars = map_free_vars});

@@ -21,6 +21,11 @@ namespace headrace {
 // functions, modules. Constant stack, linear time.
 std::string save_json(const Value& root);
 
+// As save_json, but without the content of nodes of the type `key`: these go to `apart`, and the text has
+// {"apart": i} as the content of the i-th of them. Callers that compare graphs compare their content themselves,
+// without its text. load_json does not read such a text.
+std::string save_json_apart(const Value& root, std::string_view key, std::vector<Value>& apart);
+
 // Reads a graph, with the sharing it had. Node types must be registered before (ops/all_ops.h and tir/stmt.h register
 // theirs). UserError with the place in the text, or the node, for anything that save_json does not write: wrong syntax,
 // nesting, types, fields, references to later nodes. Constant stack.

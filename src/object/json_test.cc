@@ -38,6 +38,22 @@ TEST(Json, FormIsAsDocumented) {
 )");
 }
 
+TEST(Json, NodesOfOneTypeAreLeftApart) {
+  const auto one = make_int(1), two = make_int(2);
+  std::vector<Value> apart;
+  EXPECT_EQ(save_json_apart(Value(make_call("add", {one, two, one}, {})), "test.Int", apart),
+            R"({"headrace": "object graph", "version": 1, "root": [3], "nodes": [
+  ["test.Int", {"apart": 0}],
+  ["test.Int", {"apart": 1}],
+  ["object.Array", [[0], [1], [0]]],
+  ["test.Call", {"op": "add", "args": [2], "attrs": {}}]
+]}
+)");
+  ASSERT_EQ(apart.size(), 2u);
+  EXPECT_EQ(apart[0].object(), Value(one).object());
+  EXPECT_EQ(apart[1].object(), Value(two).object());
+}
+
 TEST(Json, EveryKindOfValueComesBack) {
   const double inf = std::numeric_limits<double>::infinity();
   RawValue dtype, device;

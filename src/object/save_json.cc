@@ -97,6 +97,9 @@ NamedValues parts_of(const Object& node) {
 
 class Saver {
  public:
+  Saver() = default;
+  Saver(std::string_view key, std::vector<Value>& apart) : key_(key), apart_(&apart) {}
+
   std::string save(const Value& root) {
     push(root);
     while (!stack_.empty()) {
@@ -121,7 +124,12 @@ class Saver {
 
   void push(const Value& value) {
     if (index_.contains(value.object()) || inline_json(value)) return;
-    stack_.push_back({value, parts_of(*value.object())});
+    if (apart_ != nullptr && value.object()->key() == key_) {
+      apart_->push_back(value);
+      stack_.push_back({value, {{"apart", Value(static_cast<int64_t>(apart_->size() - 1))}}});
+    } else {
+      stack_.push_back({value, parts_of(*value.object())});
+    }
   }
 
   std::string reference(const Value& value) const {
@@ -165,6 +173,8 @@ class Saver {
     nodes_ += "}";
   }
 
+  std::string_view key_;
+  std::vector<Value>* apart_ = nullptr;
   std::vector<Frame> stack_;
   std::unordered_map<const Object*, size_t> index_;
   std::vector<Value> kept_;  // a field may have made its value just now: no other object may get its address
@@ -174,5 +184,9 @@ class Saver {
 }  // namespace
 
 std::string save_json(const Value& root) { return Saver().save(root); }
+
+std::string save_json_apart(const Value& root, std::string_view key, std::vector<Value>& apart) {
+  return Saver(key, apart).save(root);
+}
 
 }  // namespace headrace
