@@ -323,9 +323,10 @@ class BrowserTest(PageTest):
         image = '<img src="http://pixel.example/x.png">'
         (self.folder / "image.html").write_text(image)
         self.assertEqual(self.requested(self.folder / "image.html"), {"http://pixel.example/x.png"})
-        page = self.page("image.html", "explain", "parts.relay")
-        page.write_text(page.read_text().replace("<body>", "<body>" + image))
-        self.assertEqual(self.requested(page), set())
+        for verb, model in (("explain", "parts.relay"), ("inspect", "one.so")):
+            page = self.page("image.html", verb, model)
+            page.write_text(page.read_text().replace("<body>", "<body>" + image))
+            self.assertEqual(self.requested(page), set())
 
     def test_clicks(self) -> None:
         self.needs_backends("ccompiler")
@@ -415,6 +416,40 @@ class BrowserTest(PageTest):
             steps = len(json.loads(measured)["results"][0]["steps"])
             self.assertEqual(chromium.run("return document.querySelectorAll('.heat').length"), steps)
             self.assertEqual(chromium.errors(), [])
+
+    def test_clicks_on_steps(self) -> None:
+        self.needs_backends("ccompiler")
+        compile_it = ("compile", "resnet50.onnx", "-o", "resnet50.so", "--backends", "ccompiler")
+        self.call(*compile_it, check=True)
+        page = self.page("resnet50_steps.html", "inspect", "resnet50.so")
+        nodes = self.data_of(page)["programs"][0]["graph"]["nodes"]
+        drawn = re.findall(r'data-node="(\d+)"', browser.chromium(page, "--dump-dom"))
+        self.assertEqual(sorted(map(int, drawn)), list(range(len(nodes))))
+        kernel = next(i for i, node in enumerate(nodes) if node["kind"] == "kernel" and node["op"] == "nn_conv2d")
+        region = next(i for i, node in enumerate(nodes) if node["kind"] == "region")
+        with browser.Browser() as chromium:
+            chromium.open(page)
+            about = chromium.text("#details")
+            self.assertRegex(about, r"The program default: \d+ steps, compiled for \S+, memory of a run [\d.,]+ \S+")
+            chromium.click(f'[data-node="{kernel}"]')
+            said = chromium.text("#details")
+            for part in (nodes[kernel]["name"], nodes[kernel]["callee"], "native", "f32[1,3,224,224]", "constant"):
+                self.assertIn(part, said)
+            chromium.click(f'[data-node="{region}"]')
+            said = chromium.text("#details")
+            self.assertIn("ccompiler", said)
+            writer = chromium.text("#details button.link")  # the writer of its first input
+            self.assertIn(writer, [node["name"] for node in nodes])
+            chromium.click("#details button.link")
+            self.assertIn(writer, chromium.text("#details"))
+            self.assertNotEqual(chromium.text("#details"), said)
+            last = nodes[-2]["name"]
+            chromium.type("#search", last + "\ue007")  # and Enter
+            self.assertIn(last, chromium.text("#details"))
+            chromium.click("#fit")
+            chromium.screenshot(self.pages / "inspect_steps.png")
+            self.assertEqual(chromium.errors(), [])
+        self.assertEqual(self.requested(page), set())
 
     def test_a_timeline(self) -> None:
         page = self.timeline()
