@@ -1,4 +1,6 @@
-"""The table of Relay's tests about regions names tests that exist, and all of Relay's."""
+"""The table of Relay's tests about regions names tests that exist, and all of Relay's. So does the table of
+onnxruntime's tests of its session class.
+"""
 
 import re
 from pathlib import Path
@@ -21,6 +23,13 @@ FILES = {
     "external": "test_external_codegen.py",
     "hooks": "test_target_hooks.py",
     "backends": "test_regions_on_backends.py",
+}
+
+SESSION_FILES = {
+    "r": "test_session_runs.py",
+    "o": "test_session_options.py",
+    "b": "test_session_binding.py",
+    "s": "test_session.py",
 }
 
 
@@ -72,3 +81,27 @@ def test_every_row_names_tests_that_exist():
 def test_no_test_of_relay_is_left_out(file):
     tests = [name for of, names, _ in rows() for name in names if of == file]
     assert len(tests) == len(set(tests)) == COUNTS[file]
+
+
+def session_answers():
+    """The answers of the table of onnxruntime's tests: our tests, or why there is none."""
+    for line in (Path(__file__).parent / "onnxruntime_sessions.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|") and cells[0] not in ("intent", "---"):
+            yield cells[-1]
+
+
+def test_intents_of_onnxruntimes_session_have_tests_or_reasons():
+    known = {
+        kind: set(re.findall(r"(?m)^def (test_\w+)", (Path(__file__).parent / file).read_text()))
+        for kind, file in SESSION_FILES.items()
+    }
+    answers = list(session_answers())
+    answered = [answer for answer in answers if not re.fullmatch("not there: .+", answer)]
+    assert len(answered) >= 60
+    for answer in answered:
+        tests = re.findall(r"\b([robs]): (test_\w+(?:, test_\w+)*)", answer)
+        assert tests, answer
+        assert [
+            f"{kind}: {name}" for kind, names in tests for name in names.split(", ") if name not in known[kind]
+        ] == []
