@@ -44,7 +44,8 @@ def test_a_proto_is_read_too(image):
     [
         (lambda: from_onnx("missing.onnx"), "missing.onnx"),
         (lambda: from_onnx(DIGITS), r"leaves these dimensions open: x\[0\] \(n\)"),
-        (lambda: from_onnx(3), "model: expected a path or an onnx.ModelProto, got int"),
+        (lambda: from_onnx(3), "model: expected a path, the bytes of an ONNX model or an onnx.ModelProto, got int"),
+        (lambda: from_onnx(b""), "model: got bytes without content, which is not an ONNX model"),
         (lambda: from_onnx(DIGITS, {"z": (1,)}), "'z'"),
         (lambda: from_onnx(DIGITS, {"x": (1, 1, "8", 8)}), "shape: input 'x': dimension 2 is '8'; .* give a number"),
         (lambda: from_onnx(DIGITS, {"x": (None, 1, 8, 8)}), "shape: input 'x': dimension 0 is None"),
@@ -87,6 +88,11 @@ def test_a_proto_is_called_by_its_name():
     onnx = pytest.importorskip("onnx")
     model = onnx.load(str(DIGITS))
     model.graph.name = "reader"
+    with pytest.raises(hr.UserError, match=r"model: the onnx.ModelProto has no graph; make a model with onnx.helper"):
+        from_onnx(onnx.ModelProto())
+    assert hr.ir.structural_equal(
+        from_onnx(DIGITS.read_bytes(), {"x": (1, 1, 8, 8)})[0], from_onnx(model, {"x": (1, 1, 8, 8)})[0]
+    )
     for shape, says in ((None, r"the model 'reader' leaves these dimensions open: x\[0\]"), ({"z": (1,)}, "'z'")):
         with pytest.raises(hr.UserError, match=says) as told:
             from_onnx(model, shape)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
-from os import PathLike
 from typing import Any
 
 from headrace import _arguments, _public
 from headrace._core import UserError
 from headrace._ffi import api
-from headrace._memory_file import MemoryFile
+from headrace._model_source import ModelSource
 
 __all__ = ["from_onnx"]
 
@@ -26,7 +25,7 @@ def from_onnx(
 
     Parameters
     ----------
-    model : path or onnx.ModelProto
+    model : path, bytes or onnx.ModelProto
         The model. One that keeps weights in other files is given as a path, beside those files.
     shape : dict of str to sequence of int, optional
         The shapes of the inputs that the model leaves open; an error lists those that stay so.
@@ -55,18 +54,9 @@ def from_onnx(
     _check_opset(opset, model)
     example = 'shape={"x": (1, 3, 224, 224)}'
     shapes = {name: _sizes(name, dims) for name, dims in _arguments.mapping(shape, "shape", example).items()}
-    if isinstance(model, (str, PathLike)):
-        return _load(_arguments.path(model, "model"), shapes)
-    if not hasattr(model, "SerializeToString"):
-        raise UserError(f"model: expected a path or an onnx.ModelProto, got {_arguments.kind(model)}")
-    memory_file = MemoryFile(model.SerializeToString())
-    file = memory_file.path
-    try:
-        return _load(file, shapes)
-    except UserError as error:
-        name = f"the model '{model.graph.name}'" if hasattr(model, "graph") else "the model"
-        told = str(error).replace(f"'{file}'", name).replace(file, name)
-        raise _arguments.retold(error, told, place=error.place.replace(file, name)) from None
+    source = ModelSource(model, "model")
+    with source.named():
+        return _load(source.path, shapes)
 
 
 def _check_opset(opset: Any, model: Any) -> None:
