@@ -482,8 +482,8 @@ TEST_F(TvmFfiMain, MalformedTensorsAreReported) {
   };
   EXPECT_EQ(error([](DLTensor&) {}), "");
   const std::string in = "input 0 must be a contiguous CPU tensor float32[1, 2]; ";
-  EXPECT_EQ(error([](DLTensor& it) { it.device.device_type = kDLCUDA; }), in + "it is on device 0 of type 2");
-  EXPECT_EQ(error([](DLTensor& it) { it.device.device_id = 2; }), in + "it is on device 2 of type 1");
+  EXPECT_EQ(error([](DLTensor& it) { it.device.device_type = kDLCUDA; }), in + "it is on the device cuda(0)");
+  EXPECT_EQ(error([](DLTensor& it) { it.device.device_id = 2; }), in + "it is on the device cpu(2)");
   EXPECT_EQ(error([](DLTensor& it) { it.dtype.lanes = 4; }), in + "it is float32x4");
   EXPECT_EQ(error([](DLTensor& it) { it.dtype.code = 17; }), in + "it is the dtype of code 17 and 32 bits");
   int64_t strides[] = {2, 2};

@@ -120,8 +120,9 @@ TEST_F(StaticMain, MemoryPastTheLastAddress) {
 }
 
 TEST_F(StaticMain, OtherDevices) {
-  EXPECT_EQ(run_with([](auto& t) { t[0].device.device_id = 1; }), kInput + "it is on device 1 of type 1");
-  EXPECT_EQ(run_with([](auto& t) { t[2].device = {kDLCUDA, 3}; }), kOutput + "it is on device 3 of type 2");
+  EXPECT_EQ(run_with([](auto& t) { t[0].device.device_id = 1; }), kInput + "it is on the device cpu(1)");
+  EXPECT_EQ(run_with([](auto& t) { t[2].device = {kDLCUDA, 3}; }), kOutput + "it is on the device cuda(3)");
+  EXPECT_EQ(run_with([](auto& t) { t[2].device = {kDLVulkan, 3}; }), kOutput + "it is on a device of DLPack's type 7");
 }
 
 TEST_F(StaticMain, ArgumentsOfTvmFfi) {

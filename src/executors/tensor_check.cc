@@ -6,6 +6,7 @@
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
 #include "base/printable.h"
+#include "tensor/device_kind.h"
 #include "tensor/strides.h"
 
 namespace headrace::executors {
@@ -59,10 +60,12 @@ class TensorCheck {
 
   bool is_on_cpu() noexcept {
     const auto type = static_cast<int>(tensor_.device.device_type);
-    if (type != kDLCPU) return refuse("is on a device of type {}; copy it to the CPU first", type);
-    if (tensor_.device.device_id != 0)
-      return refuse("is on device {} of type {}; the CPU is device 0", tensor_.device.device_id, type);
-    return true;
+    const int id = tensor_.device.device_id;
+    if (type == kDLCPU) return id == 0 || refuse("is on the device cpu({}); the CPU is cpu(0)", id);
+    for (const DeviceKind& kind : device_kinds()) {
+      if (kind.type == type) return refuse("is on the device {}({}); copy it to the CPU first", kind.name, id);
+    }
+    return refuse("is on a device of DLPack's type {}; copy it to the CPU first", type);
   }
 
   bool has_type() noexcept {

@@ -276,7 +276,7 @@ std::vector<BadTensor> bad_tensors() {
   static int64_t negative[] = {6, -8}, huge[] = {INT64_MAX, 8};
   return {
       {"has no shape (shape is NULL)", [](DLTensor& t) { t.shape = nullptr; }},
-      {"is on a device of type 2", [](DLTensor& t) { t.device.device_type = kDLCUDA; }},
+      {"is on the device cuda(0); copy it to the CPU first", [](DLTensor& t) { t.device.device_type = kDLCUDA; }},
       {"has no memory (data is NULL)", [](DLTensor& t) { t.data = nullptr; }},
       {"goes past the end of the address space", [](DLTensor& t) { t.byte_offset = UINT64_MAX - 64; }},
       {"goes past the end of the address space", [](DLTensor& t) { t.byte_offset = uint64_t{1} << 63; }},
@@ -286,8 +286,8 @@ std::vector<BadTensor> bad_tensors() {
       {"has 2147483647 dimensions", [](DLTensor& t) { t.ndim = INT32_MAX; }},
       {"has shape (6, -8)", [](DLTensor& t) { t.shape = negative; }},
       {"has shape (9223372036854775807, 8)", [](DLTensor& t) { t.shape = huge; }},
-      {"is on a device of type 99", [](DLTensor& t) { t.device.device_type = static_cast<DLDeviceType>(99); }},
-      {"is on device 3 of type 1", [](DLTensor& t) { t.device.device_id = 3; }},
+      {"is on a device of DLPack's type 99", [](DLTensor& t) { t.device.device_type = static_cast<DLDeviceType>(99); }},
+      {"is on the device cpu(3); the CPU is cpu(0)", [](DLTensor& t) { t.device.device_id = 3; }},
       {"has dtype dtype(code 200, 32 bits)", [](DLTensor& t) { t.dtype.code = 200; }},
       {"has dtype complex32", [](DLTensor& t) { t.dtype.code = kDLComplex; }},
       {"has dtype float0", [](DLTensor& t) { t.dtype.bits = 0; }},

@@ -132,6 +132,17 @@ static hr_main_fault fault_of(const DLTensor* tensor, const hr_main_entry* entry
   return (uintptr_t)start_of(tensor) % (uintptr_t)alignment_of(entry) == 0 ? HR_MAIN_FITS : HR_MAIN_UNALIGNED;
 }
 
+static void append_device(hr_main_message* rest, DLDevice device) {
+  const int type = (int)device.device_type, id = (int)device.device_id;
+  if (type == kDLCPU) {
+    append(rest, "it is on the device cpu(%d)", id);
+  } else if (type == kDLCUDA) {
+    append(rest, "it is on the device cuda(%d)", id);
+  } else {
+    append(rest, "it is on a device of DLPack's type %d", type);
+  }
+}
+
 static void append_fault(hr_main_message* rest, hr_main_fault fault, const DLTensor* tensor,
                          const hr_main_entry* entry) {
   switch (fault) {
@@ -141,7 +152,7 @@ static void append_fault(hr_main_message* rest, hr_main_fault fault, const DLTen
       append(rest, "it is NULL");
       break;
     case HR_MAIN_DEVICE:
-      append(rest, "it is on device %d of type %d", (int)tensor->device.device_id, (int)tensor->device.device_type);
+      append_device(rest, tensor->device);
       break;
     case HR_MAIN_DTYPE:
       append(rest, "it is ");
