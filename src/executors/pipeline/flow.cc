@@ -187,15 +187,14 @@ Waiting Flow::waits(Stage& stage, Until& due) {
 }
 
 Waiting Flow::waits_for(Stage& stage, uint64_t token) {
-  if (!has_inputs(stage, token)) return Waiting::for_input;
-  if (!has_places(stage, token)) return Waiting::for_place;
-  return stage.is_source && !is_admitted(token) ? Waiting::for_input : Waiting::no;
+  const Waiting why = waits_for_neighbours(stage, token);
+  return why == Waiting::no && stage.is_source && !is_admitted(token) ? Waiting::for_input : why;
 }
 
-// Takes the stage's next token. With replicas the slots are marked, since the other replicas look at them before they
-// are written.
+// Takes the next token of a stage with replicas. The slots are marked, since the other replicas look at them before
+// they are written.
 bool Flow::claim(Stage& stage, uint64_t& token) {
-  const std::unique_lock lock = lock_claims(stage);
+  const std::lock_guard lock(stage.claims);
   if (waits_for(stage, stage.next) != Waiting::no) return false;
   token = stage.next++;
   reserve(stage, token);
@@ -207,8 +206,13 @@ bool Flow::run_next(Stage& stage, Replica& replica, Clock::time_point& now) {
 }
 
 bool Flow::run_one(Stage& stage, Replica& replica, Clock::time_point& now) {
-  uint64_t token = 0;
-  if (!claim(stage, token)) return false;
+  uint64_t token = stage.next;
+  if (stage.replicas.size() > 1) {
+    if (!claim(stage, token)) return false;
+  } else {
+    if (waits_for_neighbours(stage, token) != Waiting::no || (stage.is_source && !is_admitted(token))) return false;
+    stage.next = token + 1;
+  }
   Request& request = request_of(token);
   if (is_late(stage, request, now) || request.is_dead()) {
     replica.skipped.add(1);
@@ -220,12 +224,6 @@ bool Flow::run_one(Stage& stage, Replica& replica, Clock::time_point& now) {
   wake_neighbours(events_, stage);
   if (pass(token, request)) now = Clock::now();  // the callbacks of the request took their time
   return true;
-}
-
-// Points the replica at the request's inputs and at memory for its outputs.
-void Flow::gather(Stage& stage, Replica& replica, uint64_t token, const Request& request) {
-  for (size_t i = 0; i < stage.inputs.size(); ++i) replica.arguments[i] = argument_of(stage.inputs[i], token, request);
-  for (size_t i = 0; i < stage.outputs.size(); ++i) set_memory(stage.outputs[i], token, replica.results[i]);
 }
 
 // Runs the stage's code for a request. Returns whether it succeeded; a failure is the request's, from then on.
@@ -254,20 +252,6 @@ void Flow::fail(Stage& stage, Replica& replica, Request& request, const Failure&
   replica.errors.add(1);
   request.fail(failure);
   events_.stage_failed(stage, failure);
-}
-
-void Flow::release_inputs(Stage& stage, uint64_t token) {
-  for (const StageInput& input : stage.inputs) {
-    if (input.channel == nullptr) continue;
-    Slot& slot = input.channel->slot_of(token);
-    if (slot.readers_left.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-    if (Queue* queue = input.channel->queue.get())
-      queue->bytes.fetch_sub(bytes_in_queue(slot.value), std::memory_order_relaxed);
-    slot.value = Value();
-    // A function may keep a tensor that it was given; then it has the memory, and the slot gets other memory.
-    if (!slot.memory.is_none() && !slot.memory.object()->is_unique()) slot.memory = Value();
-    slot.holds.store(0, std::memory_order_release);
-  }
 }
 
 // Counts a stage that a request has passed; after the last one the request leaves. Returns whether it did.

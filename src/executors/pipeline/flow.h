@@ -192,7 +192,6 @@ class Flow {
   std::unique_lock<std::mutex> lock_claims(Stage& stage);
   bool claim(Stage& stage, uint64_t& token);
   bool run_one(Stage& stage, Replica& replica, Clock::time_point& now);
-  void gather(Stage& stage, Replica& replica, uint64_t token, const Request& request);
   bool compute(Stage& stage, Replica& replica, uint64_t token, Request& request, Clock::time_point& now);
   void fail(Stage& stage, Replica& replica, Request& request, const Failure& failure);
 
@@ -216,7 +215,6 @@ class Flow {
   static bool have_same_params(const Stage& stage, const Request& a, const Request& b);
   static Clock::time_point arrival_of(const Stage& stage, uint64_t token, const Request& request);
   Request& request_of(uint64_t token) const { return *entries_[token % entries_.size()]; }
-  void release_inputs(Stage& stage, uint64_t token);
   bool pass(uint64_t token, Request& request);
 
   std::vector<std::unique_ptr<Stage>> stages_;

@@ -1,5 +1,5 @@
 // The steps of a call of a stage, for one request and for several. They are inline, since a request takes less than a
-// microsecond at a stage.
+// microsecond at a stage; those that are larger are marked so, since a call of each costs as much as its work.
 #pragma once
 
 #include "executors/pipeline/flow.h"
@@ -37,12 +37,18 @@ inline bool is_heavy(const Channel& channel, uint64_t token) {
 }
 
 // Returns whether the slots for the token's results are free.
-inline bool has_places(const Stage& stage, uint64_t token) {
+[[gnu::always_inline]] inline bool has_places(const Stage& stage, uint64_t token) {
   for (const Channel& channel : stage.outputs) {
     if (channel.num_readers == 0) continue;
     if (channel.slot_of(token).holds.load(std::memory_order_acquire) != 0 || is_heavy(channel, token)) return false;
   }
   return true;
+}
+
+// Returns whether the stage waits for others: to make its inputs, or to take its outputs.
+[[gnu::always_inline]] inline Waiting waits_for_neighbours(const Stage& stage, uint64_t token) {
+  if (!has_inputs(stage, token)) return Waiting::for_input;
+  return has_places(stage, token) ? Waiting::no : Waiting::for_place;
 }
 
 // Marks the slots of a token as taken.
@@ -93,6 +99,12 @@ inline void set_memory(Channel& channel, uint64_t token, Value& result) {
   result = memory;
 }
 
+// Points the replica at the request's inputs and at memory for its outputs.
+[[gnu::always_inline]] inline void gather(Stage& stage, Replica& replica, uint64_t token, const Request& request) {
+  for (size_t i = 0; i < stage.inputs.size(); ++i) replica.arguments[i] = argument_of(stage.inputs[i], token, request);
+  for (size_t i = 0; i < stage.outputs.size(); ++i) set_memory(stage.outputs[i], token, replica.results[i]);
+}
+
 // Notes that a call begins, for the watch over time limits.
 inline void begin_call(Replica& replica, uint64_t token, Clock::time_point start) {
   replica.running_token.store(token, std::memory_order_relaxed);
@@ -118,8 +130,8 @@ inline Clock::time_point end_call(Stage& stage, Replica& replica, const CallNote
 
 // Puts results where their readers find them: that of output i is results[i * stride]. They are empty for a request
 // that has failed.
-inline void publish(Stage& stage, Value* results, size_t stride, uint64_t token, Request& request,
-                    Clock::time_point now) {
+[[gnu::always_inline]] inline void publish(Stage& stage, Value* results, size_t stride, uint64_t token,
+                                           Request& request, Clock::time_point now) {
   for (size_t i = 0; i < stage.outputs.size(); ++i) {
     Channel& channel = stage.outputs[i];
     Value& result = results[i * stride];
@@ -134,6 +146,21 @@ inline void publish(Stage& stage, Value* results, size_t stride, uint64_t token,
     slot.since = now;
     slot.readers_left.store(channel.num_readers, std::memory_order_relaxed);
     slot.holds.store(token + 1, std::memory_order_release);
+  }
+}
+
+// Gives back what the token had of the stage's inputs: the last reader frees the slot.
+[[gnu::always_inline]] inline void release_inputs(Stage& stage, uint64_t token) {
+  for (const StageInput& input : stage.inputs) {
+    if (input.channel == nullptr) continue;
+    Slot& slot = input.channel->slot_of(token);
+    if (slot.readers_left.fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+    if (Queue* queue = input.channel->queue.get())
+      queue->bytes.fetch_sub(bytes_in_queue(slot.value), std::memory_order_relaxed);
+    slot.value = Value();
+    // A function may keep a tensor that it was given; then it has the memory, and the slot gets other memory.
+    if (!slot.memory.is_none() && !slot.memory.object()->is_unique()) slot.memory = Value();
+    slot.holds.store(0, std::memory_order_release);
   }
 }
 
