@@ -92,6 +92,12 @@ class PageTest(CliTest):
         self.call("pipeline", "run", "pipe.so", "--requests", "30", "--trace", page, check=True)
         return page
 
+    def plan(self) -> Path:
+        """The page of a pipeline of two stages in two groups."""
+        self.call("pipeline", "split", DIGITS, "--shape", "x=64,1,8,8", "-o", "pipe.so", "--estimate", check=True)
+        self.call("pipeline", "inspect", "pipe.so", "--html", "plan.html", check=True)
+        return self.folder / "plan.html"
+
 
 class FileTest(PageTest):
     def test_the_data_is_the_json(self) -> None:
@@ -260,6 +266,16 @@ class FileTest(PageTest):
         self.assertEqual(len(calls), 60)
         self.assertIn("<title>pipe.so</title>", page.read_text())
 
+    def test_a_pipeline_as_a_page(self) -> None:
+        page = self.plan()
+        told = json.loads(self.call("pipeline", "inspect", "pipe.so", "--json", check=True).stdout)
+        self.assertEqual(self.data_of(page), told)
+        self.assertIn("<title>pipe.so</title>", page.read_text())
+        self.fails(USER, "the pipeline is read from it", "pipeline", "inspect", "pipe.so", "--html", "pipe.so")
+        self.fails(USER, "none/page.html", "pipeline", "inspect", "pipe.so", "--html", "none/page.html")
+        self.fails(USER, "headrace pipeline inspect pipe.so --html", "inspect", "pipe.so", "--html", "no.html")
+        self.assertFalse((self.folder / "no.html").exists())
+
     def test_graphs_in_dot(self) -> None:
         self.needs_backends("ccompiler")
         (self.folder / "hostile.onnx").write_bytes(onnx_model(b'a"; b -> c; "', source=b"x\\n"))
@@ -317,6 +333,21 @@ class BrowserTest(PageTest):
         log = self.folder / "net.json"
         browser.chromium(page, "--dump-dom", f"--log-net-log={log}")
         return {url for url in browser.requested_urls(log) if not url.startswith("file:")}
+
+    def test_the_stages_of_a_pipeline_are_drawn(self) -> None:
+        page = self.plan()
+        stages = self.data_of(page)["stages"]
+        with browser.Browser() as chromium:
+            chromium.open(page)
+            chromium.screenshot(self.pages / "plan.png")
+            self.assertIn("2 stages in 2 groups, at most 16 requests at once", chromium.text("#about"))
+            drawn = chromium.text("#plan")
+            for stage in stages:
+                self.assertIn(stage["name"], drawn)
+                self.assertIn(stage["name"], chromium.text("#stages"))
+            self.assertIn("input x", drawn)
+            self.assertIn("output probabilities", drawn)
+        self.assertEqual(self.requested(page), set())
 
     def test_the_policy_stops_an_image(self) -> None:
         """An image that the page of a model would fetch is not requested; the same image elsewhere is."""

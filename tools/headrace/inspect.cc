@@ -345,6 +345,9 @@ int inspect(const InspectState& state, const Common& common) {
   const artifact::ArtifactFile opened = artifact::read_artifact_file(file.number(), state.path).value_or_throw();
   const artifact::Manifest& manifest = opened.manifest;
   check_files(state, manifest, common);
+  if (manifest.pipeline && !state.page.empty())
+    throw_user_error("'{0}' is a pipeline, whose stages are drawn by: headrace pipeline inspect {0} --html {1}",
+                     state.path, state.page);
   int64_t weight_bytes = 0;
   for (const artifact::Weight& weight : manifest.weights) weight_bytes += weight.nbytes;
   if (!state.page.empty()) {

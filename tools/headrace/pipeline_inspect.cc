@@ -3,15 +3,19 @@
 #include "artifact/artifact_file.h"
 #include "base/descriptor.h"
 #include "devices/simulated_device.h"
+#include "driver/output_file.h"
 #include "driver/pipeline_memory.h"
 #include "executors/pipeline/port.h"
 #include "object/array.h"
 #include "plan/pipeline/table.h"
 #include "tensor/ndarray.h"
+#include "tools/headrace/file_uses.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/pipeline_stream.h"
 #include "tools/headrace/pipeline_verbs.h"
 #include "tools/headrace/shown_text.h"
+#include "tools/headrace/usage.h"
+#include "tools/html/page.h"
 
 namespace headrace::tools {
 
@@ -216,9 +220,21 @@ void print_report(const std::string& path, const Inspected& inspected) {
   if (!plan.models.empty()) std::cout << "\n" << to_table(rows);
 }
 
-int inspect(const std::string& path, const Common& common) {
+struct PipelinePage {
+  std::string path, page;
+};
+
+int inspect_pipeline(const PipelinePage& state, const Common& common) {
+  const std::string& path = state.path;
   refuse_model_for_stream(path);
+  FileUses uses;
+  uses.add_inputs("the pipeline", {path});
+  uses.add_output("--html", state.page);
+  uses.check();
   const Inspected inspected = read_pipeline(path);
+  if (!state.page.empty())
+    driver::write_text(
+        state.page, html::make_page(html::pipeline_page(), shown(path), to_compact_json(report_of(path, inspected))));
   if (common.json) {
     std::cout << to_json(report_of(path, inspected));
   } else {
@@ -230,13 +246,15 @@ int inspect(const std::string& path, const Common& common) {
 }  // namespace
 
 Verb add_pipeline_inspect(CLI::App& pipeline, const Common& common) {
-  auto path = std::make_shared<std::string>();
+  auto state = std::make_shared<PipelinePage>();
   CLI::App* verb = pipeline.add_subcommand("inspect", "Show the stages of a pipeline's file, without running it");
-  verb->add_option("file", *path, "A pipeline, as pipeline split or save in Python writes it")
+  verb->add_option("file", state->path, "A pipeline, as pipeline split or save in Python writes it")
       ->required()
       ->type_name("FILE");
-  verb->footer("Example: headrace pipeline inspect pipe.so");
-  return [path, &common] { return inspect(*path, common); };
+  takes_path(verb->add_option("--html", state->page, "A file for a page that draws the stages and their connections"),
+             "FILE");
+  verb->footer("Example: headrace pipeline inspect pipe.so --html pipe.html");
+  return [state, &common] { return inspect_pipeline(*state, common); };
 }
 
 }  // namespace headrace::tools

@@ -6,6 +6,6 @@
 namespace headrace::tools::html {
 
 extern const Asset kDagre, kKit, kFold, kGraph, kDescribe, kExplain, kInspect, kGraphStyle, kTimeline, kTimelineStyle,
-    kBench, kBenchStyle;
+    kBench, kBenchStyle, kPipeline, kPipelineStyle;
 
 }  // namespace headrace::tools::html

@@ -70,6 +70,12 @@ const PageKind& bench_page() {
   return kKind;
 }
 
+const PageKind& pipeline_page() {
+  static constexpr std::array<const Asset*, 3> kScripts{&kDagre, &kKit, &kPipeline};
+  static constexpr PageKind kKind{&kPipelineStyle, kScripts};
+  return kKind;
+}
+
 std::string escaped(std::string_view text) {
   std::string made;
   for (const char c : text) {

@@ -27,6 +27,8 @@ const PageKind& explain_page();
 const PageKind& inspect_page();
 // Draws the trace of a pipeline (executors/pipeline/trace.h), as chrome_trace() writes it.
 const PageKind& timeline_page();
+// Draws the stages of `headrace pipeline inspect --json`.
+const PageKind& pipeline_page();
 // Draws the times of `headrace bench` (headrace/bench_page.h).
 const PageKind& bench_page();
 
