@@ -36,16 +36,30 @@ plan::PipelineModel model_of_pipeline(const artifact::PipelinePlan& plan, const 
   for (const plan::SplitStage& stage : split.stages) times.push_back(stage.compute_ns);
   times.resize(spec.stages.size());
   for (const devices::Transfer& transfer : placed.transfers) times[transfer.stage] = transfer_ns(placed, transfer);
-  plan::PipelineModel model{.max_inflight = plan.max_inflight};
+  return model_of_spec(spec, plan.max_inflight, times);
+}
+
+plan::PipelineModel model_of_spec(const PipelineSpec& spec, int32_t max_inflight, std::span<const int64_t> stage_ns) {
+  plan::PipelineModel model{.max_inflight = max_inflight};
   for (const executors::pipeline::GroupSpec& group : spec.groups) model.groups.push_back({.name = group.name});
   const std::vector<size_t> order = check_spec(spec);
-  for (const size_t stage : order)
-    model.stages.push_back({.name = spec.stages[stage].name,
-                            .group = static_cast<int32_t>(spec.stages[stage].group),
-                            .service_ns = {times[stage]}});
+  for (const size_t index : order) {
+    const executors::pipeline::StageSpec& stage = spec.stages[index];
+    const auto replicas = static_cast<int32_t>(stage.replicas.size());
+    if (model.groups[stage.group].name.empty()) model.groups[stage.group].name = stage.name;
+    model.groups[stage.group].servers = std::max(model.groups[stage.group].servers, replicas);
+    model.stages.push_back({.name = stage.name,
+                            .group = static_cast<int32_t>(stage.group),
+                            .replicas = replicas,
+                            .service_ns = {stage_ns[index]}});
+  }
   const std::vector<StageEdge> edges = edges_of(spec, order);
   const std::vector<int32_t> slots = executors::slots_of_edges(static_cast<int32_t>(order.size()), edges);
-  for (size_t i = 0; i < edges.size(); ++i) model.edges.push_back({edges[i].producer, edges[i].consumer, slots[i]});
+  for (size_t i = 0; i < edges.size(); ++i) {
+    const int32_t more = model.stages[static_cast<size_t>(edges[i].producer)].replicas +
+                         model.stages[static_cast<size_t>(edges[i].consumer)].replicas - 2;
+    model.edges.push_back({edges[i].producer, edges[i].consumer, slots[i] + more});
+  }
   return model;
 }
 

@@ -78,6 +78,25 @@ class PipelineTest(JsonPageTest):
             r"\Arequests a second +best +median\nstream .*\none at a time .*\nratio of medians [\d.]+\n\Z",
         )
 
+    def test_bench_simulates(self) -> None:
+        words = ("bench", "pipe.so", "--requests", "10", "--rounds", "2", "--simulate")
+        report = json.loads(self.call("pipeline", *words, "--json", check=True).stdout)
+        simulation = report["simulation"]
+        self.assertEqual([stage["name"] for stage in simulation["stages"]], ["stage0", "stage1"])
+        slowest = max(stage["seconds"] for stage in simulation["stages"])
+        shortest = min(stage["seconds"] for stage in simulation["stages"])
+        # The first request passes both stages, and each further one takes the time of the slowest.
+        expected = 10 / (10 * slowest + shortest)
+        self.assertAlmostEqual(simulation["requests_per_second"] / expected, 1, delta=0.01)
+        self.assertAlmostEqual(
+            simulation["achieved_by_predicted"],
+            report["stream"]["median_per_second"] / simulation["requests_per_second"],
+        )
+        self.assertIsNone(self.report("pipeline bench", "pipe.so", "--requests", "2", "--rounds", "1")["simulation"])
+        text = self.call("pipeline", *words, check=True).stdout
+        self.assertRegex(text, r"\npredicted +[\d.]+\n(.*\n)*achieved by predicted [\d.]+\n\n10 requests in .*\n")
+        self.assertRegex(text, r"\nstage +group +replicas +busy .*\nstage0 ")
+
     def test_trace(self) -> None:
         """The file has each call of each stage, in the Trace Event Format."""
         for action, calls in (("run", 40), ("bench", 40 * 2)):  # a round of the bench warms up
