@@ -118,10 +118,9 @@ def test_without_a_fallback_the_error_names_stage_and_file(name: str, files: dic
     ran = run_elsewhere("pipeline.load(sys.argv[1], fallback='none')", files[name])
     assert ran.returncode == 1
     last = ran.stderr[ran.stderr.index("Error: ") :]
+    assert "stage 'detect'" in last
     if name == "process":
         assert "a stage in a process of its own cannot start" in last
-    else:
-        assert "stage 'detect'" in last
     assert str(files[name]) in last
     assert f"'{NAME}'" in last
 

@@ -95,8 +95,7 @@ class StageMaker {
   // Returns the value; a refusal is thrown, and names the stage.
   template <typename T>
   static T of_stage(const artifact::PipelineStage& stage, Expected<T> found) {
-    if (!found.has_value())
-      throw_refusal({found.refusal().code, fmt::format("stage '{}': {}", stage.name, found.refusal().message)});
+    if (!found.has_value()) throw_refusal({found.refusal().code, in_stage(stage, found.refusal().message)});
     return std::move(found).value_or_throw();
   }
 
@@ -120,8 +119,18 @@ class StageMaker {
       made.any_rows = stage.batch->any_rows;
       for (const artifact::PipelineProgram& other : stage.batch->others) add(other.model, other.program);
     }
-    return options_.make_program_stage(made,
-                                       {.is_pure = stage.is_pure, .time_limit_seconds = stage.time_limit_seconds});
+    try {
+      return options_.make_program_stage(made,
+                                         {.is_pure = stage.is_pure, .time_limit_seconds = stage.time_limit_seconds});
+    } catch (const MissingError& error) {
+      throw MissingError(in_stage(stage, error.message()), error.where());
+    } catch (const UserError& error) {
+      throw UserError(in_stage(stage, error.message()), error.where());
+    }
+  }
+
+  static std::string in_stage(const artifact::PipelineStage& stage, const std::string& message) {
+    return fmt::format("stage '{}': {}", stage.name, message);
   }
 
   // Returns threads that no other group has: stages of one group take turns and share them, replicas do not. Null for
