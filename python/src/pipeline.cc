@@ -706,8 +706,9 @@ void bind_plan(nb::module_& m) {
 }
 
 PipelineOptions options_of(size_t max_inflight, const std::string& when_full, uint64_t failures_in_row,
-                           double probe_seconds, double stop_seconds) {
+                           double probe_seconds, double stop_seconds, size_t max_unread) {
   return {.max_inflight = max_inflight,
+          .max_unread = max_unread,
           .when_full = when_full == "reject"        ? WhenFull::reject
                        : when_full == "drop_oldest" ? WhenFull::drop_oldest
                                                     : WhenFull::wait,
@@ -720,25 +721,26 @@ void bind_making(nb::module_& m) {
   m.def(
       "make_pipeline",
       [](const artifact::PipelinePlan& plan, const Codes& codes, const std::string& when_full, uint64_t failures_in_row,
-         double probe_seconds, double stop_seconds) {
+         double probe_seconds, double stop_seconds, size_t max_unread) {
         return make_pipeline(plan, codes,
                              options_of(static_cast<size_t>(std::max(plan.max_inflight, 0)), when_full, failures_in_row,
-                                        probe_seconds, stop_seconds));
+                                        probe_seconds, stop_seconds, max_unread));
       },
       nb::arg("plan"), nb::arg("codes"), nb::arg("when_full"), nb::arg("failures_in_row"), nb::arg("probe_seconds"),
-      nb::arg("stop_seconds"));
+      nb::arg("stop_seconds"), nb::arg("max_unread"));
   m.def(
       "open_pipeline",
       [](const std::string& path, const nb::dict& functions, const nb::dict& registered,
          const nb::object& function_command, std::optional<size_t> max_inflight, bool is_pinned, bool falls_back,
-         const std::string& when_full, uint64_t failures_in_row, double probe_seconds, double stop_seconds) {
+         const std::string& when_full, uint64_t failures_in_row, double probe_seconds, double stop_seconds,
+         size_t max_unread) {
         return open_pipeline(path, functions, registered, function_command, max_inflight, is_pinned,
                              falls_back ? executors::Fallback::native : executors::Fallback::none,
-                             options_of(1, when_full, failures_in_row, probe_seconds, stop_seconds));
+                             options_of(1, when_full, failures_in_row, probe_seconds, stop_seconds, max_unread));
       },
       nb::arg("path"), nb::arg("functions"), nb::arg("registered"), nb::arg("function_command"),
       nb::arg("max_inflight").none(), nb::arg("is_pinned"), nb::arg("falls_back"), nb::arg("when_full"),
-      nb::arg("failures_in_row"), nb::arg("probe_seconds"), nb::arg("stop_seconds"));
+      nb::arg("failures_in_row"), nb::arg("probe_seconds"), nb::arg("stop_seconds"), nb::arg("max_unread"));
   m.def("save_pipeline", &save, nb::arg("plan"), nb::arg("models"), nb::arg("first_values"), nb::arg("path"));
   m.attr("MOST_IN_FLIGHT") = artifact::kMostInFlight;
   m.def("read_pipeline_plan", &read_plan, nb::arg("path"));

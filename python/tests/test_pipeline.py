@@ -955,3 +955,28 @@ def test_an_open_ticket_keeps_its_pipeline():
     np.testing.assert_array_equal(ticket.wait(timeout=10), np.full(3, 2))
     gc.collect()
     assert kept() is None
+
+
+def test_results_that_nobody_reads_are_bounded_on_request():
+    with pipeline.chain([abs], max_inflight=1, max_unread=2) as pipe:
+        tickets = [pipe.submit(-1) for _ in range(3)]
+        for _ in range(2):
+            with pytest.raises(pipeline.PipelineFull, match=r"the results of 3 requests are not read.*max_unread"):
+                pipe.submit(-1, timeout=0.02)
+        assert tickets.pop().wait(timeout=10) == 1
+        tickets.append(pipe.submit(-2, timeout=10))
+        del tickets[0]
+        assert pipe.submit(-3, timeout=10).wait(timeout=10) == 3
+    with pytest.raises(hr.UserError, match="max_unread is -1"):
+        pipeline.chain([abs], max_unread=-1)
+
+
+def test_an_output_that_is_given_twice_is_not_shared():
+    graph = pipeline.Graph()
+    stage = graph.stage(lambda x: x, "same", inputs=["x"])
+    graph.input("x").connect(stage.input("x"))
+    for name in ("a", "b"):
+        stage.output().connect(graph.output(name))
+    with graph.build() as pipe:
+        first, second = (np.asarray(out) for out in pipe.submit(np.zeros(3, "float32")).wait(timeout=10))
+        assert first.ctypes.data != second.ctypes.data

@@ -413,6 +413,7 @@ class Graph:
         failures_in_row: int = 8,
         probe_seconds: float = 1.0,
         stop_seconds: float = 5.0,
+        max_unread: int = 0,
     ) -> Pipeline:
         """Makes a running pipeline.
 
@@ -428,6 +429,9 @@ class Graph:
             How long after that one request is let through to see whether the stage works again.
         stop_seconds : float
             How long the end of the pipeline waits for calls that run.
+        max_unread : int
+            How many tickets may hold results that were not read, besides the requests in the pipeline; `submit` treats
+            more as a full pipeline. 0: any number, whose memory is yours. A ticket that is dropped holds none.
 
         Raises
         ------
@@ -438,7 +442,7 @@ class Graph:
         native = _core.make_pipeline(
             plan=plan,
             codes=[entry.codes for entry in self._stages],
-            **run_options(when_full, failures_in_row, probe_seconds, stop_seconds),
+            **run_options(when_full, failures_in_row, probe_seconds, stop_seconds, max_unread),
         )
         built = self._copy()
         pipeline = Pipeline(native, lambda path: built.save(path, max_inflight=max_inflight))
@@ -628,6 +632,7 @@ def load(
     failures_in_row: int = 8,
     probe_seconds: float = 1.0,
     stop_seconds: float = 5.0,
+    max_unread: int = 0,
 ) -> Pipeline:
     """Starts the pipeline of a file that `Graph.save`, `Pipeline.save` or `headrace pipeline split` wrote.
 
@@ -646,7 +651,7 @@ def load(
         with a warning, and `Pipeline.fallbacks` says so; "none" raises the error, with the stage and the file.
     max_inflight : int, optional
         As for `Graph.build`; None takes what the file says.
-    when_full, failures_in_row, probe_seconds, stop_seconds
+    when_full, failures_in_row, probe_seconds, stop_seconds, max_unread
         As for `Graph.build`.
 
     Returns
@@ -676,19 +681,24 @@ def load(
         max_inflight=max_inflight,
         is_pinned=bool(pinned),
         falls_back=_falls_back(fallback),
-        **run_options(when_full, failures_in_row, probe_seconds, stop_seconds),
+        **run_options(when_full, failures_in_row, probe_seconds, stop_seconds, max_unread),
     )
     return Pipeline(native, None)
 
 
-def run_options(when_full: str, failures_in_row: int, probe_seconds: float, stop_seconds: float) -> dict[str, Any]:
+def run_options(
+    when_full: str, failures_in_row: int, probe_seconds: float, stop_seconds: float, max_unread: int = 0
+) -> dict[str, Any]:
     """The options of a running pipeline, checked, as the runtime takes them."""
     if when_full not in ("wait", "reject", "drop_oldest"):
         raise UserError(f"when_full is {when_full!r}; it is 'wait', 'reject' or 'drop_oldest'")
     if _arguments.integer(failures_in_row, "failures_in_row") < 0:
         raise UserError(f"failures_in_row is {failures_in_row}; 0 never refuses, and 1 is the least that does")
+    if _arguments.integer(max_unread, "max_unread") < 0:
+        raise UserError(f"max_unread is {max_unread}; 0 allows any number, and 1 is the least limit")
     return {
         "when_full": when_full,
+        "max_unread": int(max_unread),
         "failures_in_row": int(failures_in_row),
         "probe_seconds": _arguments.seconds(probe_seconds, "probe_seconds"),
         "stop_seconds": _arguments.seconds(stop_seconds, "stop_seconds"),

@@ -57,7 +57,7 @@ Core::Core(PipelineSpec spec, const PipelineOptions& options)
     : spec_(std::move(spec)),
       options_(checked(options)),
       process_(runtime::process_generation()),
-      entrance_(options_.max_inflight),
+      entrance_(options_.max_inflight, options_.max_unread),
       breaker_(options_.failures_in_row, options_.probe_seconds) {
   const std::vector<size_t> order = checked_order(spec_);
   FlowEvents events{.next_request = [this] { return entrance_.pop(); },
@@ -120,7 +120,8 @@ void Core::check_params() const {
   }
 }
 
-std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOptions& options, bool is_queued) {
+std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOptions& options, bool is_queued,
+                                      std::shared_ptr<Unread>* unread) {
   if (is_forked())
     throw RefusedError("PipelineStopped", "a pipeline does not work in a process forked since it was made");
   check_params();
@@ -142,6 +143,14 @@ std::shared_ptr<Request> Core::submit(std::vector<Value> inputs, const SubmitOpt
       const std::lock_guard lock(params_mutex_);
       entering.params = params_;
       if (flow_->needs_entry_times()) entering.entered = Clock::now();
+      if (unread != nullptr && options_.max_unread > 0) {
+        *unread = std::make_shared<Unread>([core = weak_from_this()] {
+          const std::shared_ptr<Core> alive = core.lock();
+          if (alive != nullptr && !alive->is_forked()) alive->entrance_.was_read();
+        });
+        entering.unread = *unread;
+        entrance_.counts_until_read();
+      }
       if (is_queued) outbox_.add(request);
     });
   } catch (...) {
@@ -187,10 +196,36 @@ uint64_t Core::set_params(const std::string& group, const std::map<std::string, 
 
 // ---- Outcomes.
 
+// Copies tensors that another output of the request has, too, so that who writes into one output changes no other.
+void Core::separate_outputs(Request& request) noexcept {
+  std::vector<Value>& outputs = request.outputs;
+  for (size_t i = 1; i < outputs.size(); ++i) {
+    if (!matches_item<NDArray>(outputs[i].raw())) continue;
+    const auto tensor = outputs[i].as<NDArray>();
+    const auto begin_of = [](const NDArray& array) {
+      return static_cast<const char*>(array.tensor().data) + array.tensor().byte_offset;
+    };
+    const auto is_same = [&](const Value& other) {
+      return matches_item<NDArray>(other.raw()) && begin_of(other.as<NDArray>()) == begin_of(tensor);
+    };
+    const bool is_alone = std::none_of(outputs.begin(), outputs.begin() + static_cast<ptrdiff_t>(i), is_same);
+    if (is_alone || tensor.size_bytes() == 0) continue;
+    try {
+      NDArray copy = NDArray::empty(tensor.shape(), tensor.dtype(), tensor.device());
+      copy.copy_from(tensor);
+      outputs[i] = Value(std::move(copy));
+    } catch (...) {  // no memory for it
+      store_current_exception();
+      request.fail({.request = request.number, .cause = take_stored_error()});
+    }
+  }
+}
+
 // A request has passed the last stage. Its place is free before its outcome is known, so that who waits for the outcome
 // finds a place. Other sources may wait for its entry, and not only for a request.
 void Core::leave(const std::shared_ptr<Request>& request) {
   request->inputs.clear();
+  separate_outputs(*request);
   const bool is_first = request->decide();
   request->outputs.clear();
   release(*request);

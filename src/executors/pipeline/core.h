@@ -17,7 +17,9 @@ class Core : public std::enable_shared_from_this<Core> {
   Core(PipelineSpec spec, const PipelineOptions& options);
   void start();
 
-  std::shared_ptr<Request> submit(std::vector<Value> inputs, const SubmitOptions& options, bool is_queued);
+  // Sets `unread` where the outcomes of tickets are counted until they are read.
+  std::shared_ptr<Request> submit(std::vector<Value> inputs, const SubmitOptions& options, bool is_queued,
+                                  std::shared_ptr<Unread>* unread = nullptr);
   bool cancel(const std::shared_ptr<Request>& request);
   void call_when_done(const std::shared_ptr<Request>& request, std::function<void(const Ticket&)> function);
   std::shared_ptr<Request> take_outcome(Until until, bool in_order);
@@ -72,6 +74,7 @@ class Core : public std::enable_shared_from_this<Core> {
   std::vector<Value> take_inputs(std::vector<Value> inputs, bool keeps_inputs);
   Value take_input(size_t index, const Value& value, bool keeps_inputs);
   void check_params() const;
+  static void separate_outputs(Request& request) noexcept;
   void leave(const std::shared_ptr<Request>& request);
   void release(Request& request);
   void settle(const std::shared_ptr<Request>& request);

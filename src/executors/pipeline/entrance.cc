@@ -21,21 +21,30 @@ std::shared_ptr<Request> Entrance::take_place(std::unique_lock<std::mutex>& lock
     if (is_closed_) throw RefusedError("PipelineStopped", "the pipeline is stopped, and takes no more requests");
   };
   check_open();
-  if (num_taken_ >= num_places_ && when_full == WhenFull::drop_oldest && !waiting_.empty()) return pop_front();
-  if (num_taken_ >= num_places_ && when_full == WhenFull::wait) {
+  const bool drops = when_full == WhenFull::drop_oldest && !has_too_many_unread() && !waiting_.empty();
+  if (num_taken_ >= num_places_ && drops) return pop_front();
+  if (!has_place() && when_full == WhenFull::wait) {
     ++num_sleepers_;
-    wait_on(changed_, lock, until, [&] { return is_closed_ || num_taken_ < num_places_; });
+    wait_on(changed_, lock, until, [&] { return is_closed_ || has_place(); });
     --num_sleepers_;
     check_open();
   }
-  if (num_taken_ >= num_places_)
-    throw RefusedError("PipelineFull",
-                       fmt::format("the pipeline is full: {} requests are in it; wait for results, or allow more by "
-                                   "max_inflight",
-                                   num_taken_));
+  if (!has_place()) throw_full();
   ++num_taken_;
   ++num_inside_;
   return nullptr;
+}
+
+void Entrance::throw_full() const {
+  if (has_too_many_unread())
+    throw RefusedError("PipelineFull",
+                       fmt::format("the pipeline is full: the results of {} requests are not read; read them, give "
+                                   "their tickets up, or allow more by max_unread",
+                                   num_unread_));
+  throw RefusedError("PipelineFull",
+                     fmt::format("the pipeline is full: {} requests are in it; wait for results, or allow more by "
+                                 "max_inflight",
+                                 num_taken_));
 }
 
 std::shared_ptr<Request> Entrance::pop_front() {
@@ -75,6 +84,12 @@ void Entrance::leave() {
   wake_sleepers();
 }
 
+void Entrance::was_read() {
+  const std::lock_guard lock(mutex_);
+  --num_unread_;
+  wake_sleepers();
+}
+
 void Entrance::passed(bool frees_place) {
   const std::lock_guard lock(mutex_);
   --num_inside_;
@@ -108,7 +123,7 @@ void Entrance::give_up() {
 bool Entrance::wait_for_place(Until until) {
   std::unique_lock lock(mutex_);
   ++num_sleepers_;
-  const bool is_there = wait_on(changed_, lock, until, [&] { return is_closed_ || num_taken_ < num_places_; });
+  const bool is_there = wait_on(changed_, lock, until, [&] { return is_closed_ || has_place(); });
   --num_sleepers_;
   return is_there;
 }

@@ -21,7 +21,8 @@ enum class WhenFull : uint8_t {
 // Any thread may call any of its functions.
 class Entrance {
  public:
-  explicit Entrance(size_t num_places) : num_places_(num_places) {}
+  // `most_unread`: outcomes that may be unread besides the requests that have a place; 0: any number.
+  explicit Entrance(size_t num_places, size_t most_unread = 0) : num_places_(num_places), most_unread_(most_unread) {}
 
   // Gives the request a place, a number and the next turn. `entered` runs before any other request can enter. Returns
   // the request that was dropped for it, if any; its place is now the new one's. Throws RefusedError: PipelineFull, or
@@ -36,6 +37,10 @@ class Entrance {
   bool remove(const Request& request);
   // Gives a place back.
   void leave();
+  // Counts the request that enters as unread; call it in `entered`.
+  void counts_until_read() { ++num_unread_; }
+  // Notes that the outcome of such a request was read, or is nobody's any more.
+  void was_read();
 
   // Runs `change` while no request can enter; returns the number of the next one.
   uint64_t between_requests(const std::function<void()>& change);
@@ -61,15 +66,20 @@ class Entrance {
 
  private:
   std::shared_ptr<Request> take_place(std::unique_lock<std::mutex>& lock, WhenFull when_full, Until until);
+  [[noreturn]] void throw_full() const;
   std::shared_ptr<Request> pop_front();
   void wake_sleepers();
+  bool has_too_many_unread() const { return most_unread_ > 0 && num_unread_ >= num_places_ + most_unread_; }
+  bool has_place() const { return num_taken_ < num_places_ && !has_too_many_unread(); }
 
   const size_t num_places_;
+  const size_t most_unread_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Request>> waiting_;
   std::atomic<size_t> num_waiting_ = 0;
   size_t num_taken_ = 0;   // places
+  size_t num_unread_ = 0;  // requests whose outcome is counted until it is read
   size_t num_inside_ = 0;  // requests that wait or are in the stages
   size_t num_sleepers_ = 0;
   uint64_t next_number_ = 0;

@@ -498,5 +498,97 @@ TEST(PipelineFlow, MetricsNameTheBottleneck) {
   EXPECT_GE(metrics.latency.most, metrics.latency.median);
 }
 
+TEST(PipelineFlow, UnreadTicketsAreBounded) {
+  const PipelineOptions options{.max_inflight = 2, .max_unread = 3, .when_full = WhenFull::reject};
+  Pipeline pipeline(chain_of({adder(1)}), options);
+  std::vector<Ticket> tickets;
+  const auto fill = [&] {
+    while (true) {
+      try {
+        tickets.push_back(pipeline.submit({Value(int64_t{1})}));
+        tickets.back().wait();
+      } catch (const RefusedError& error) {
+        return std::string(error.what());
+      }
+    }
+  };
+  EXPECT_THAT(fill(), ::testing::HasSubstr("the results of 5 requests are not read"));
+  EXPECT_EQ(tickets.size(), 5U);
+  EXPECT_EQ(number_of(tickets[0]), 2);  // read
+  EXPECT_EQ(number_of(tickets[0]), 2);  // a second time counts for nothing
+  EXPECT_THAT(fill(), ::testing::HasSubstr("max_unread"));
+  EXPECT_EQ(tickets.size(), 6U);
+  const Ticket copy = tickets[1];
+  tickets.erase(tickets.begin() + 1);  // the copy has it still
+  fill();
+  EXPECT_EQ(tickets.size(), 5U);
+  tickets.erase(tickets.begin() + 1, tickets.begin() + 3);  // nobody's any more
+  fill();
+  EXPECT_EQ(tickets.size(), 5U);
+  EXPECT_EQ(number_of(copy), 2);
+}
+
+TEST(PipelineFlow, UnreadTicketsLetSubmitWait) {
+  Pipeline pipeline(chain_of({adder(1)}), {.max_inflight = 1, .max_unread = 1});
+  const Ticket first = pipeline.submit({Value(int64_t{1})});
+  std::optional<Ticket> second = pipeline.submit({Value(int64_t{2})});
+  second->wait();
+  EXPECT_EQ(kind_thrown([&] { pipeline.submit({Value(int64_t{3})}, {.place_until = after(20ms)}); }), "PipelineFull");
+  EXPECT_FALSE(pipeline.wait_for_place(after(20ms)));
+  std::thread reader([&] {
+    std::this_thread::sleep_for(20ms);
+    second.reset();
+  });
+  EXPECT_EQ(number_of(pipeline.submit({Value(int64_t{3})}, {.place_until = after(30s)})), 4);
+  reader.join();
+  EXPECT_EQ(kind_thrown([&] { Pipeline(chain_of({adder(1)}), {.max_unread = 0}).submit({Value(int64_t{1})}); }), "");
+}
+
+TEST(PipelineFlow, AReadFailureCountsAsRead) {
+  PipelineSpec spec = chain_of({number_code(1, [](int64_t x) {
+    if (x < 0) throw_user_error("below zero");
+    return x;
+  })});
+  Pipeline pipeline(std::move(spec), {.max_inflight = 1, .max_unread = 1, .when_full = WhenFull::reject});
+  const Ticket failed = pipeline.submit({Value(int64_t{-1})});
+  failed.wait();
+  const Ticket other = pipeline.submit({Value(int64_t{1})});
+  other.wait();
+  EXPECT_EQ(kind_thrown([&] { pipeline.submit({Value(int64_t{1})}); }), "PipelineFull");
+  EXPECT_TRUE(failed.failure().has_value());
+  EXPECT_EQ(kind_thrown([&] { pipeline.submit({Value(int64_t{1})}); }), "");
+}
+
+// Writes 7 and returns the tensor that it was given as both of its outputs, or as one.
+std::shared_ptr<StageCode> same_twice(size_t num_outputs) {
+  std::vector<Port> outputs;
+  for (size_t i = 0; i < num_outputs; ++i) outputs.push_back(any_port(fmt::format("y{}", i)));
+  return make_function_stage(make_packed([num_outputs](const NDArray& x) {
+                               return num_outputs == 1 ? Value(x) : Value(Array<Value>{Value(x), Value(x)});
+                             }),
+                             {any_port("x")}, outputs);
+}
+
+TEST(PipelineFlow, OutputsOfARequestShareNoMemory) {
+  // One source is two outputs; two ports have one tensor; a stage's input is its output.
+  PipelineSpec spec{.inputs = {float_port("x", {2})}};
+  spec.stages.push_back(stage_of("twice", same_twice(2), {from_input(0)}, 0));
+  spec.stages.push_back(stage_of("once", same_twice(1), {from_stage(0)}, 0));
+  spec.outputs = {{.name = "a", .source = from_stage(0)},
+                  {.name = "b", .source = from_stage(0)},
+                  {.name = "c", .source = from_stage(0, 1)},
+                  {.name = "d", .source = from_stage(1)}};
+  spec.groups.resize(1);
+  Pipeline pipeline(std::move(spec));
+  const NDArray input = NDArray::zeros({2}, DataType::parse("float32"));
+  const std::vector<Value> results = pipeline.submit({Value(input)}).results();
+  ASSERT_EQ(results.size(), 4U);
+  for (size_t i = 0; i < results.size(); ++i) results[i].as<NDArray>().data<float>()[1] = static_cast<float>(i) + 1;
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].as<NDArray>().data<float>()[0], 0.0F);
+    EXPECT_EQ(results[i].as<NDArray>().data<float>()[1], static_cast<float>(i) + 1);
+  }
+}
+
 }  // namespace
 }  // namespace headrace::executors::pipeline

@@ -21,7 +21,7 @@ std::string state_name(State state) {
 }
 
 Ticket::Ticket(std::shared_ptr<Core> core, std::shared_ptr<Request> request)
-    : core_(std::move(core)), request_(std::move(request)) {}
+    : core_(std::move(core)), request_(std::move(request)), unread_(request_->unread.lock()) {}
 
 // In a forked process no thread finishes the request.
 bool Ticket::is_done() const { return request_->is_done() || core_->is_forked(); }
@@ -31,11 +31,16 @@ bool Ticket::wait(Until until) const { return core_->is_forked() || request_->wa
 std::vector<Value> Ticket::results() const {
   wait();
   if (std::optional<Failure> failed = failure()) throw RequestError(*std::move(failed));
+  if (unread_ != nullptr) unread_->end();
   return request_->results();
 }
 
 std::optional<Failure> Ticket::failure() const {
-  if (request_->is_done()) return request_->failure() == nullptr ? std::nullopt : std::optional(*request_->failure());
+  if (request_->is_done()) {
+    if (request_->failure() == nullptr) return std::nullopt;
+    if (unread_ != nullptr) unread_->end();
+    return *request_->failure();
+  }
   if (core_->is_forked()) return Failure{.kind = FailureKind::stopped, .request = request_->number};
   return std::nullopt;
 }
@@ -62,7 +67,9 @@ const PipelineSpec& Pipeline::spec() const { return core_->spec(); }
 const PipelineOptions& Pipeline::options() const { return core_->options(); }
 
 Ticket Pipeline::submit(std::vector<Value> inputs, SubmitOptions options) {
-  return {core_, core_->submit(std::move(inputs), options, false)};
+  std::shared_ptr<Unread> unread;  // lives until the ticket has it
+  std::shared_ptr<Request> request = core_->submit(std::move(inputs), options, false, &unread);
+  return {core_, std::move(request)};
 }
 
 bool Pipeline::waits_for_places() const { return core_->may_wait(); }

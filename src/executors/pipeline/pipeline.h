@@ -21,6 +21,9 @@ namespace headrace::executors::pipeline {
 
 struct PipelineOptions {
   size_t max_inflight = 16;  // requests that have a place: those in the stages and those that wait
+  // So many tickets may hold results that nobody has read, besides the requests that have a place: submit() waits or
+  // refuses, as where the pipeline is full, until one is read or given up. 0: any number, whose memory is the caller's.
+  size_t max_unread = 0;
   WhenFull when_full = WhenFull::wait;
   // So many failures in a row make a stage broken, and the pipeline then refuses requests; 0: never. From time to time
   // one is let through, and ends that if the stage does not fail it.
@@ -40,7 +43,8 @@ std::string state_name(State state);
 
 class Core;
 
-// A caller's end of a request. Copies share it. It may outlive the pipeline.
+// A caller's end of a request. Copies share it. It may outlive the pipeline. Its outcome counts as read when results()
+// or failure() has given it, or when the last copy is gone.
 class Ticket {
  public:
   Ticket(std::shared_ptr<Core> core, std::shared_ptr<Request> request);
@@ -64,6 +68,7 @@ class Ticket {
  private:
   std::shared_ptr<Core> core_;
   std::shared_ptr<Request> request_;
+  std::shared_ptr<Unread> unread_;  // null where unread outcomes are not counted
 };
 
 struct SubmitOptions {

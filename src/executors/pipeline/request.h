@@ -15,6 +15,24 @@ namespace headrace::executors::pipeline {
 // The values of all parameters of a pipeline as one request sees them.
 using ParamValues = std::shared_ptr<const std::vector<Value>>;
 
+// Counts a request whose outcome nobody has read, from its submission until the outcome is read or all its tickets are
+// gone.
+class Unread {
+ public:
+  explicit Unread(std::function<void()> ended) : ended_(std::move(ended)) {}
+  Unread(const Unread&) = delete;
+  Unread& operator=(const Unread&) = delete;
+  ~Unread() { end(); }
+  // Ends it, once.
+  void end() {
+    if (!is_over_.exchange(true, std::memory_order_acq_rel)) ended_();
+  }
+
+ private:
+  std::function<void()> ended_;
+  std::atomic<bool> is_over_ = false;
+};
+
 class Request {
  public:
   Request(std::vector<Value> inputs, size_t num_outputs);
@@ -24,8 +42,9 @@ class Request {
   const Clock::time_point submitted = Clock::now();
   Clock::time_point entered{};  // when it got its place; set where a stage without producers takes batches
   Until deadline = {};
-  bool is_probe = false;   // decides whether a broken pipeline works again
-  bool is_queued = false;  // its outcome is read by Pipeline::next, not through a ticket
+  bool is_probe = false;              // decides whether a broken pipeline works again
+  bool is_queued = false;             // its outcome is read by Pipeline::next, not through a ticket
+  std::weak_ptr<Unread> unread = {};  // held by its tickets, where these are counted
 
   // Used by the stages while it passes through.
   std::vector<Value> inputs;
